@@ -1,0 +1,62 @@
+package diag
+
+import (
+	"slices"
+	"strings"
+)
+
+// DidYouMean returns a hint that names the word of among that is nearest to
+// the one given, or "" when none is near. Words tie in alphabetical order.
+func DidYouMean(word string, among []string) string {
+	if near := nearest(word, among); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return ""
+}
+
+// OneOf returns the DidYouMean hint or, when no word is near, a hint that
+// lists what is allowed; "" when nothing is.
+func OneOf(word string, among []string) string {
+	if hint := DidYouMean(word, among); hint != "" {
+		return hint
+	}
+	if len(among) == 0 {
+		return ""
+	}
+	return "use one of " + strings.Join(among, ", ")
+}
+
+func nearest(word string, among []string) string {
+	// A third of the word may be wrong: "prd" finds "prod", "x" finds nothing.
+	best, limit := "", max(1, len(word)/3)+1
+	for _, w := range slices.Sorted(slices.Values(among)) {
+		if d := distance(strings.ToLower(word), strings.ToLower(w)); w != word && d < limit {
+			best, limit = w, d
+		}
+	}
+	return best
+}
+
+// distance is the optimal string alignment distance of a and b, in bytes: the
+// insertions, deletions, substitutions and swaps of neighbours between them.
+func distance(a, b string) int {
+	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row, up, up2 := rows[i%3], rows[(i+2)%3], rows[(i+1)%3]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(up[j]+1, row[j-1]+1, up[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], up2[j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)%3][len(b)]
+}

@@ -1,0 +1,133 @@
+// Package fleet holds the data that the stages of the compiler hand to each
+// other. It is data only: nothing here reads files, renders or talks to a
+// network.
+package fleet
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+// A Fleet is all clusters under one root.
+type Fleet struct {
+	Dir      string     // absolute path of the CUE module's root
+	Module   string     // the module's path, which is the fleet's name
+	Clusters []*Cluster // sorted by ID
+}
+
+// A Cluster is one directory that sets cluster, with its layers unified.
+type Cluster struct {
+	ID          string            // path below environments/, slash-separated
+	Name        string            // as users and dashboards call it
+	Environment string            // the layer between root and cluster, as the fleet names it; may be empty
+	KubeVersion string            // 1.36 or 1.36.2
+	KubeContext string            // kubeconfig context; may be empty
+	Labels      map[string]string // for selection
+	Facts       map[string]any    // as decoded from JSON
+	APIs        []API             // kinds that the cluster serves and no release brings
+	Stages      []string          // in the order in which they apply; at least one
+	Releases    []*Release        // sorted by name
+	Pos         diag.Pos          // where the cluster is set
+}
+
+// An API is one kind that a cluster serves.
+type API struct {
+	APIVersion string // group/version
+	Kind       string
+	Namespaced bool
+}
+
+// A Release is one thing installed in a cluster.
+type Release struct {
+	Name      string
+	Namespace string   // of its objects that name none
+	Stage     string   // one of the cluster's stages
+	Chart     ChartRef // the zero value when the source is another
+	Objects   []*Tree  // objects written in CUE, sorted by name or as listed
+	Values    *Tree    // merged and unified, a map; never nil
+	Tests     bool     // whether Helm's test hooks are rendered
+	Pos       diag.Pos // where the release is set
+}
+
+// A ChartRef says which chart, by content. It is comparable, so that work for
+// equal charts is done once. Exactly one of Path, Repo and Git.URL is set.
+type ChartRef struct {
+	Path    string // a directory or archive in the repository, relative to its root, slash-separated
+	Repo    string // URL of an HTTP repository, or oci://
+	Name    string // in Repo
+	Version string // exact, in Repo
+	Git     GitRef
+	Digest  string // sha256:hex of the archive; empty for Path
+}
+
+// A GitRef is a directory of a git repository at a commit.
+type GitRef struct {
+	URL  string
+	Ref  string // a commit, tag or branch
+	Path string // of the chart in the repository; empty for its root
+}
+
+// String returns the reference as messages name it.
+func (r ChartRef) String() string {
+	switch {
+	case r.Path != "":
+		return r.Path
+	case r.Git.URL != "":
+		s := r.Git.URL
+		if r.Git.Path != "" {
+			s += "//" + r.Git.Path
+		}
+		return s + "@" + r.Git.Ref
+	case r.Repo != "":
+		return r.Repo + "/" + r.Name + "@" + r.Version
+	}
+	return ""
+}
+
+// A Chart is the content of a Helm chart as its archive or directory has it.
+type Chart struct {
+	Ref    ChartRef
+	Digest string // sha256:hex: of the archive for a remote chart, of the files for one by path
+	Files  []File // as Helm's loader takes them, names relative to the chart's root; must not be modified
+}
+
+// A File is one file of a chart.
+type File struct {
+	Name string // slash-separated
+	Data []byte
+}
+
+// An Object is one Kubernetes object that a release renders.
+type Object struct {
+	*unstructured.Unstructured
+	Release  *Release
+	Template string   // the chart's template that it comes from; empty when it is written in CUE
+	Pos      diag.Pos // where it is written in CUE; the release when a chart renders it
+}
+
+// ID names the object within its cluster: kind.group namespace/name. The
+// version is not part of it: two versions of one object are one object.
+func (o Object) ID() string {
+	gk := o.GroupVersionKind().GroupKind().String()
+	if ns := o.GetNamespace(); ns != "" {
+		return gk + " " + ns + "/" + o.GetName()
+	}
+	return gk + " " + o.GetName()
+}
+
+// A Bundle is all of one cluster's objects, unique, in the order in which
+// they apply.
+type Bundle struct {
+	Cluster *Cluster
+	Objects []Object
+	YAML    [][]byte // the canonical text of each object, in the same order
+	Digest  string   // sha256:hex over stages, releases and texts: the version of the whole cluster
+	Charts  []Pin    // what was rendered, sorted by release
+}
+
+// A Pin says which chart a release of a bundle was rendered from.
+type Pin struct {
+	Release string
+	Chart   ChartRef // with the digest of its content, also for a chart by path
+}
