@@ -31,6 +31,12 @@ type Cluster struct {
 	Pos         diag.Pos          // where the cluster is set
 }
 
+// A Layer is one directory of CUE files between the root and a cluster.
+type Layer struct {
+	Name string // of the directory; root for the topmost
+	Dir  string // relative to the fleet's root, slash-separated
+}
+
 // An API is one kind that a cluster serves.
 type API struct {
 	APIVersion string // group/version

@@ -1,0 +1,264 @@
+// Package cuediag turns the errors and positions of CUE into faults. It is
+// shared by the stages that evaluate CUE, and evaluates nothing itself.
+package cuediag
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+// Pos returns p with its file relative to root, or absolute when the file is
+// outside of root; the zero Pos when p is not known.
+func Pos(root string, p token.Pos) diag.Pos {
+	if !p.IsValid() || p.Filename() == "" {
+		return diag.Pos{}
+	}
+	file := p.Filename()
+	if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
+		file = rel
+	}
+	return diag.Pos{File: filepath.ToSlash(file), Line: p.Line(), Col: p.Column()}
+}
+
+// Faults returns the faults that err holds, sorted; at least one when err is
+// not nil. Positions are relative to root. The user's own lines come first,
+// those of the deepest layer in front; types are named only when no line of
+// the user's is known. v is the value that was evaluated, for hints and
+// places; it may be the zero value.
+func Faults(root string, err error, v cue.Value) diag.List {
+	var out diag.List
+	for _, e := range errors.Errors(err) {
+		if d := fault(root, e, v); d != nil {
+			out = append(out, d)
+		}
+	}
+	if out = withoutEchoes(out); len(out) == 0 {
+		return diag.All(err)
+	}
+	return out
+}
+
+func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
+	format, args := e.Msg()
+	msg := fmt.Sprintf(format, args...)
+	if isSummary(msg) {
+		return nil
+	}
+	d := &diag.Diag{At: places(root, e), Path: strings.Join(e.Path(), "."), Msg: msg, Cause: e}
+	missing := strings.HasPrefix(msg, "field is required but not present")
+	if i := alternative(d.Path, missing, strings.Contains(msg, "does not satisfy matchN")); i >= 0 {
+		d.Path, d.Msg, d.Hint = exactlyOne[i].path.FindString(d.Path), exactlyOne[i].msg, exactlyOne[i].hint
+	}
+	if onlyTypes(d.At) && v.Exists() {
+		if at := field(root, v, d.Path, missing); at.IsValid() {
+			d.At = []diag.Pos{at}
+		}
+	}
+	switch {
+	case strings.HasSuffix(msg, "field not allowed"):
+		notAllowed(root, d, v, e.Path())
+	case strings.HasPrefix(msg, "cannot find package"), strings.Contains(msg, "no dependency found for import path"), strings.Contains(msg, "cannot find module providing package"):
+		d.Hint = "correct the import path, or add the chart with fleetc chart add"
+	}
+	return d
+}
+
+// isSummary reports whether CUE only counts or echoes errors with msg: the
+// errors themselves follow.
+func isSummary(msg string) bool {
+	return strings.Contains(msg, "errors in empty disjunction") ||
+		strings.Contains(msg, "error in empty disjunction") ||
+		strings.Contains(msg, "and null (mismatched") ||
+		strings.HasPrefix(msg, "explicit error (_|_ literal)")
+}
+
+// exactlyOne says, for the schema's structs that hold one of several
+// alternatives, which these are. fields are those that CUE may call missing.
+var exactlyOne = []struct {
+	path, fields *regexp.Regexp
+	msg, hint    string
+}{
+	{
+		path:   regexp.MustCompile(`^releases\.("[^"]*"|[^.]*)\.chart\b`),
+		fields: regexp.MustCompile(`^releases\.("[^"]*"|[^.]*)\.chart\.(path|repo|name|version|git|digest)$`),
+		msg:    "a chart is exactly one of path; repo, name, version and digest; git and digest",
+		hint:   "run fleetc chart add, which writes all of a chart's fields",
+	},
+	{
+		path:   regexp.MustCompile(`^releases\.("[^"]*"|[^.]*)\.objects\b`),
+		fields: regexp.MustCompile(`^$`),
+		msg:    "objects are structs under any names, or a list of structs",
+	},
+	{
+		path:   regexp.MustCompile(`^releases\.("[^"]*"|[^.]*)`),
+		fields: regexp.MustCompile(`^releases\.("[^"]*"|[^.]*)\.(chart|objects)$`),
+		msg:    "a release has exactly one source",
+		hint:   "give it either chart or objects",
+	},
+}
+
+// alternative returns which of exactlyOne a fault at the path is about: that a
+// field is missing, or that not one of the alternatives matches; -1 when it is
+// about none.
+func alternative(path string, missing, noMatch bool) int {
+	for i, c := range exactlyOne {
+		if missing && c.fields.MatchString(path) || noMatch && c.path.FindString(path) == path {
+			return i
+		}
+	}
+	return -1
+}
+
+// places returns where e comes from: the user's lines, the deepest layer
+// first; the first line of a type when there is no other.
+func places(root string, e errors.Error) []diag.Pos {
+	var user, types []diag.Pos
+	for _, p := range append([]token.Pos{e.Position()}, e.InputPositions()...) {
+		pos := Pos(root, p)
+		switch {
+		case !pos.IsValid() || slices.Contains(user, pos) || slices.Contains(types, pos):
+		case IsType(pos.File):
+			types = append(types, pos)
+		default:
+			user = append(user, pos)
+		}
+	}
+	if len(user) == 0 {
+		return types[:min(1, len(types))]
+	}
+	slices.SortStableFunc(user, func(a, b diag.Pos) int {
+		return strings.Count(b.File, "/") - strings.Count(a.File, "/")
+	})
+	return user
+}
+
+// IsType reports whether the file holds types that fleetc provides or
+// generates, and not what a user writes.
+func IsType(file string) bool {
+	return strings.HasPrefix(file, "cue.mod/") || strings.HasPrefix(file, "schema/") ||
+		strings.HasPrefix(file, "environments/charts/")
+}
+
+// withoutEchoes sorts the faults and drops those that only repeat another:
+// the same path and message at other places, or the failed alternative of a
+// struct of which a field has already failed.
+func withoutEchoes(l diag.List) diag.List {
+	sorted, ok := l.Err().(diag.List)
+	if !ok {
+		return nil
+	}
+	var out diag.List
+	for _, d := range sorted {
+		if !slices.ContainsFunc(sorted, func(e *diag.Diag) bool { return echoes(d, e) }) &&
+			!slices.ContainsFunc(out, func(e *diag.Diag) bool { return e.Path == d.Path && e.Msg == d.Msg }) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// echoes reports whether d follows from e.
+func echoes(d, e *diag.Diag) bool {
+	for _, c := range exactlyOne {
+		if d.Msg == c.msg {
+			return strings.HasPrefix(e.Path, d.Path+".")
+		}
+	}
+	return false
+}
+
+// notAllowed completes the fault of a field that a closed struct does not
+// have. CUE may name only what is in it.
+func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
+	d.Msg = "field not allowed"
+	parent := v
+	for i, s := range path {
+		sel := cue.ParsePath(s).Selectors()
+		if !parent.Exists() || len(sel) != 1 {
+			return
+		}
+		child := parent.LookupPath(cue.MakePath(sel[0]))
+		if !isTyped(root, child) {
+			d.Path = strings.Join(path[:i+1], ".")
+			if at := field(root, v, d.Path, false); at.IsValid() && i < len(path)-1 {
+				d.At = []diag.Pos{at}
+			}
+			d.Hint = diag.OneOf(sel[0].String(), siblings(root, parent, sel[0]))
+			return
+		}
+		parent = child
+	}
+}
+
+// onlyTypes reports whether no place is one of the user's.
+func onlyTypes(at []diag.Pos) bool {
+	return !slices.ContainsFunc(at, func(p diag.Pos) bool { return !IsType(p.File) })
+}
+
+// field returns where the user writes the field at the path, or the struct
+// around it when the field itself is missing.
+func field(root string, v cue.Value, path string, missing bool) diag.Pos {
+	p := cue.ParsePath(path)
+	if sel := p.Selectors(); missing && p.Err() == nil && len(sel) > 0 && !v.LookupPath(p).Exists() {
+		p = cue.MakePath(sel[:len(sel)-1]...)
+	}
+	for _, c := range Conjuncts(v.LookupPath(p)) {
+		if s := c.Source(); s != nil {
+			if pos := Pos(root, s.Pos()); pos.IsValid() && !IsType(pos.File) {
+				return pos
+			}
+		}
+	}
+	return diag.Pos{}
+}
+
+// Conjuncts returns the values that v is the unification of; v itself when it
+// is not one.
+func Conjuncts(v cue.Value) []cue.Value {
+	op, args := v.Expr()
+	if op != cue.AndOp {
+		return []cue.Value{v}
+	}
+	var out []cue.Value
+	for _, a := range args {
+		out = append(out, Conjuncts(a)...)
+	}
+	return out
+}
+
+// siblings returns the names of the fields that parent may have beside the one
+// given. They are those of its types: parent itself is in error.
+func siblings(root string, parent cue.Value, but cue.Selector) []string {
+	var names []string
+	for _, c := range Conjuncts(parent) {
+		it, err := c.Fields(cue.Optional(true))
+		if err != nil {
+			continue
+		}
+		for it.Next() {
+			sel := it.Selector()
+			if sel.LabelType() == cue.StringLabel && sel.Unquoted() != but.Unquoted() && (sel.ConstraintType() != 0 || isTyped(root, it.Value())) {
+				names = append(names, sel.Unquoted())
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// isTyped reports whether a type has something to say about the field of v.
+func isTyped(root string, v cue.Value) bool {
+	return slices.ContainsFunc(Conjuncts(v), func(c cue.Value) bool {
+		s := c.Source()
+		return s != nil && IsType(Pos(root, s.Pos()).File)
+	})
+}

@@ -1,0 +1,68 @@
+package load
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+// Match reports whether the pattern selects the cluster with the given ID: it
+// matches, as [path.Match] does, the ID or a directory above it. So prod and
+// prod/* select all of prod/us/east-1 and prod/eu-1.
+func Match(pattern, id string) (bool, error) {
+	for at := id; at != "."; at = path.Dir(at) {
+		if ok, err := path.Match(pattern, at); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// selectLeaves returns the directories whose clusters the patterns select;
+// all when there are none. A pattern that selects nothing is a fault.
+func selectLeaves(leaves, patterns []string) ([]string, error) {
+	ids := make([]string, len(leaves))
+	for i, l := range leaves {
+		ids[i] = idOf(l)
+	}
+	if len(patterns) == 0 {
+		if len(leaves) == 0 {
+			return nil, &diag.Diag{
+				At: []diag.Pos{{File: environments}}, Msg: "the fleet has no clusters",
+				Hint: "write environments/<environment>/<cluster>/cluster.cue with cluster: {name: ..., kubernetes: ...}",
+			}
+		}
+		return leaves, nil
+	}
+	var faults diag.List
+	selected := map[string]bool{}
+	for _, p := range patterns {
+		// A path completed by the shell means the same as the ID.
+		clean := strings.TrimPrefix(path.Clean(p), environments+"/")
+		found := false
+		for i, id := range ids {
+			ok, err := Match(clean, id)
+			if err != nil {
+				faults.Add(&diag.Diag{Msg: "cluster pattern " + p + " has a syntax error", Hint: `write it as in "prod/*" or "prod/eu-[12]"`})
+				found = true
+				break
+			}
+			if ok {
+				selected[leaves[i]], found = true, true
+			}
+		}
+		if !found {
+			faults.Add(&diag.Diag{Msg: "no cluster matches " + p, Hint: hintFor(clean, ids)})
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(leaves), func(l string) bool { return !selected[l] }), faults.Err()
+}
+
+func hintFor(pattern string, ids []string) string {
+	if hint := diag.DidYouMean(pattern, ids); hint != "" {
+		return hint
+	}
+	return "run fleetc list for the clusters of the fleet"
+}

@@ -1,0 +1,169 @@
+package load
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/parser"
+
+	"github.com/fleetc/fleetc/compiler/cuediag"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// A tree is the directories below environments that hold CUE files.
+type tree struct {
+	dirs  []string            // with files of package fleet, sorted, relative to the root
+	files map[string][]string // names of these files, by directory, sorted
+	stray []stray             // files of other packages
+}
+
+// A stray is a CUE file that is not part of the layer in whose directory it is.
+type stray struct {
+	dir, pkg string
+	pos      diag.Pos // of the package clause
+}
+
+// scan reads the package clauses of all CUE files below environments.
+// Directories that CUE itself passes over, and nested modules, are not part
+// of it.
+func scan(root string) (*tree, error) {
+	t := &tree{files: map[string][]string{}}
+	top := filepath.Join(root, environments)
+	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if e.IsDir() {
+			if file != top && passedOver(file, e.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		return t.add(root, rel)
+	})
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(t.dirs) == 0 && len(t.stray) == 0 {
+		return nil, &diag.Diag{
+			At: []diag.Pos{{File: environments}}, Msg: "no layers: the directory has no CUE files of package " + pkg,
+			Hint: "run fleetc init, which writes environments/fleet.cue",
+		}
+	}
+	return t, err
+}
+
+func passedOver(dir, name string) bool {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "cue.mod" {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, "cue.mod"))
+	return err == nil
+}
+
+// add notes one file, by its package clause.
+func (t *tree) add(root, rel string) error {
+	name := path.Base(rel)
+	if path.Ext(name) != ".cue" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") ||
+		strings.HasSuffix(name, "_test.cue") || strings.HasSuffix(name, "_tool.cue") {
+		return nil
+	}
+	dir := path.Dir(rel)
+	// A file that does not parse counts as part of the layer, where CUE
+	// reports what is wrong with it.
+	file, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(rel)), nil, parser.PackageClauseOnly)
+	if err == nil && file.PackageName() != pkg {
+		pos := diag.Pos{File: rel, Line: 1, Col: 1}
+		for _, d := range file.Decls {
+			if p := cuediag.Pos(root, d.Pos()); p.IsValid() {
+				pos = p
+			}
+		}
+		t.stray = append(t.stray, stray{dir: dir, pkg: file.PackageName(), pos: pos})
+		return nil
+	}
+	if t.files[dir] == nil {
+		t.dirs = append(t.dirs, dir)
+	}
+	t.files[dir] = append(t.files[dir], name)
+	return nil
+}
+
+// leaves returns the directories that have no layers below them, sorted.
+func (t *tree) leaves() []string {
+	var out []string
+	for _, d := range t.dirs {
+		if !slices.ContainsFunc(t.dirs, func(e string) bool { return strings.HasPrefix(e, d+"/") }) && d != environments {
+			out = append(out, d)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// layers returns the layers of a cluster's directory, from the root on.
+// Directories without files are no layers, but the topmost always is.
+func (t *tree) layers(dir string) []fleet.Layer {
+	out := []fleet.Layer{{Name: "root", Dir: environments}}
+	rest := strings.Split(strings.TrimPrefix(dir, environments+"/"), "/")
+	for i, name := range rest {
+		d := path.Join(environments, path.Join(rest[:i+1]...))
+		if t.files[d] != nil {
+			out = append(out, fleet.Layer{Name: name, Dir: d})
+		}
+	}
+	return out
+}
+
+// firstFile returns a place that stands for the directory.
+func (t *tree) firstFile(dir string) diag.Pos {
+	if files := t.files[dir]; len(files) > 0 {
+		return diag.Pos{File: path.Join(dir, files[0])}
+	}
+	return diag.Pos{File: dir}
+}
+
+// strays reports the files that CUE leaves out of their layer in silence:
+// those of another package, or of none, unless an instance imports their
+// package. Unless all is true, only those on the way to one of the selected
+// directories count.
+func (t *tree) strays(root string, selected []string, all bool, instances []*build.Instance) error {
+	imported := importedDirs(root, instances)
+	var faults diag.List
+	for _, s := range t.stray {
+		concerned := all || slices.ContainsFunc(selected, func(d string) bool { return d == s.dir || strings.HasPrefix(d, s.dir+"/") })
+		generated := s.dir == path.Join(environments, charts) || strings.HasPrefix(s.dir, path.Join(environments, charts)+"/")
+		if !concerned || generated || imported[s.dir] {
+			continue
+		}
+		msg := "this file is left out of its layer: its package is " + s.pkg + ", not " + pkg
+		if s.pkg == "" {
+			msg = "this file is left out of its layer: it has no package clause"
+		}
+		faults.Add(&diag.Diag{At: []diag.Pos{s.pos}, Msg: msg, Hint: "write package " + pkg})
+	}
+	return faults.Err()
+}
+
+// importedDirs returns the directories, relative to the root, whose packages
+// the instances import, directly or not.
+func importedDirs(root string, instances []*build.Instance) map[string]bool {
+	dirs := map[string]bool{}
+	for _, in := range instances {
+		for _, dep := range in.Dependencies() {
+			if rel, err := filepath.Rel(root, dep.Dir); err == nil {
+				dirs[filepath.ToSlash(rel)] = true
+			}
+		}
+	}
+	return dirs
+}

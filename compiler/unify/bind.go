@@ -1,0 +1,235 @@
+package unify
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/cuediag"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// maxPasses bounds how often the merged defaults are filled back. A chain of
+// references from value to value takes a pass for each of its links.
+const maxPasses = 50
+
+// A binding is one pass: the defaults of every release as they merge when
+// evaluated with what the pass before filled in.
+type binding struct {
+	*reader
+	merged map[string]*fleet.Tree // by release, without what values pins
+}
+
+// bind merges the defaults of all releases and fills them into values, over
+// and over, until what is merged is what was filled in: references then see
+// the final values. It returns the final value, and the merged defaults by
+// release. The passes start from the same base each, so that nothing that was
+// filled in on the way to the end remains.
+func (e *evaluation) bind(base, config cue.Value) (cue.Value, map[string]*fleet.Tree, error) {
+	v := base.Unify(config)
+	if err := e.checkAllLayers(v); err != nil {
+		return cue.Value{}, nil, err
+	}
+	prev := &binding{reader: e.reader()}
+	for range maxPasses {
+		next := e.pass(v, prev)
+		if reflect.DeepEqual(plain(next.merged), plain(prev.merged)) {
+			if err := next.cycle(); err != nil {
+				return cue.Value{}, nil, err
+			}
+			return v, next.merged, nil
+		}
+		v = base.Unify(e.cctx.BuildExpr(next.expr())).Unify(config)
+		prev = next
+	}
+	return cue.Value{}, nil, prev.unsettled(e.pass(v, prev))
+}
+
+func (e *evaluation) reader() *reader {
+	return &reader{evaluation: e, at: map[*fleet.Tree]token.Pos{}}
+}
+
+// releases calls f for each release of v, in the order of their names.
+func releases(v cue.Value, f func(name string, release cue.Value)) {
+	it, err := v.LookupPath(cue.ParsePath("releases")).Fields()
+	if err != nil {
+		return // absent, or wrong in a way that CUE reports
+	}
+	byName := map[string]cue.Value{}
+	var names []string
+	for it.Next() {
+		name := it.Selector().Unquoted()
+		byName[name] = it.Value()
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		f(n, byName[n])
+	}
+}
+
+func (e *evaluation) checkAllLayers(v cue.Value) error {
+	var faults diag.List
+	releases(v, func(name string, release cue.Value) {
+		faults.Add(e.checkLayers("releases."+cue.Str(name).String(), release))
+	})
+	return faults.Err()
+}
+
+// pass merges the defaults of all releases in v, into which prev was filled.
+func (e *evaluation) pass(v cue.Value, prev *binding) *binding {
+	next := &binding{reader: e.reader(), merged: map[string]*fleet.Tree{}}
+	releases(v, func(name string, release cue.Value) {
+		next.merged[name] = next.defaults(release)
+		dropPinned(next.merged[name], release.LookupPath(cue.ParsePath("values")), prev.merged[name])
+	})
+	return next
+}
+
+// dropPinned removes the defaults that values pins: concrete values win over
+// every default. filled is what the pass before put into values; it may be
+// nil.
+func dropPinned(t *fleet.Tree, values cue.Value, filled *fleet.Tree) {
+	for k, d := range t.Fields {
+		value := values.LookupPath(cue.MakePath(cue.Str(k)))
+		if !value.Exists() {
+			continue
+		}
+		var before *fleet.Tree
+		if filled != nil {
+			before = filled.Fields[k]
+		}
+		if d.IsMap() && value.IncompleteKind() == cue.StructKind {
+			dropPinned(d, value, before)
+		} else if isPinned(value, before) || before == nil && isIncomplete(value) {
+			delete(t.Fields, k)
+		}
+	}
+}
+
+// isIncomplete reports whether v waits for something that it refers to.
+func isIncomplete(v cue.Value) bool {
+	err := v.Err()
+	return err != nil && v.IncompleteKind() != cue.BottomKind
+}
+
+// isPinned reports whether one of the conjuncts of v is concrete by itself.
+// The one that was filled in, if any, does not count, nor does a default that
+// is CUE's own.
+func isPinned(v cue.Value, filled *fleet.Tree) bool {
+	if filled == nil && v.Err() == nil {
+		return isConcrete(v)
+	}
+	for _, c := range cuediag.Conjuncts(v) {
+		if !isConcrete(c) {
+			continue
+		}
+		var got any
+		if err := c.Decode(&got); err != nil || filled == nil || !sameJSON(c, filled) {
+			return true
+		}
+	}
+	return false
+}
+
+// isConcrete reports whether v needs nothing more to be exported. A list that
+// is open, and a struct, are not.
+func isConcrete(v cue.Value) bool {
+	switch v.IncompleteKind() {
+	case cue.StructKind:
+		return false
+	case cue.ListKind:
+		return v.Len().IsConcrete() && v.Validate(cue.Concrete(true)) == nil
+	}
+	return v.IsConcrete()
+}
+
+// sameJSON reports whether v is the value of the tree.
+func sameJSON(v cue.Value, t *fleet.Tree) bool {
+	r := &reader{evaluation: &evaluation{layers: []fleet.Layer{{}}}, at: map[*fleet.Tree]token.Pos{}}
+	u := r.tree(v)
+	return u != nil && reflect.DeepEqual(u.Value(), t.Value())
+}
+
+// plain returns the values of the trees, to compare passes.
+func plain(trees map[string]*fleet.Tree) map[string]any {
+	out := map[string]any{}
+	for name, t := range trees {
+		if v := t.Value(); !reflect.DeepEqual(v, map[string]any{}) {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// expr returns the merged defaults as CUE: releases: <name>: values: {...}.
+// Every literal has the position of the user's own.
+func (b *binding) expr() ast.Expr {
+	all := &ast.StructLit{}
+	for _, name := range slices.Sorted(maps.Keys(b.merged)) {
+		all.Elts = append(all.Elts, field(name, token.NoPos, &ast.StructLit{Elts: []ast.Decl{
+			field("values", token.NoPos, b.syntax(b.merged[name])),
+		}}))
+	}
+	return &ast.StructLit{Elts: []ast.Decl{field("releases", token.NoPos, all)}}
+}
+
+func field(name string, pos token.Pos, value ast.Expr) *ast.Field {
+	label := ast.NewString(name)
+	label.ValuePos = pos
+	return &ast.Field{Label: label, Value: value}
+}
+
+// syntax returns the tree as CUE.
+func (r *reader) syntax(t *fleet.Tree) ast.Expr {
+	pos := r.at[t]
+	switch {
+	case t.IsMap():
+		lit := &ast.StructLit{Lbrace: pos}
+		for _, k := range t.Keys() {
+			lit.Elts = append(lit.Elts, field(k, r.at[t.Fields[k]], r.syntax(t.Fields[k])))
+		}
+		return lit
+	case t.List != nil:
+		lit := &ast.ListLit{Lbrack: pos}
+		for _, elem := range t.List {
+			lit.Elts = append(lit.Elts, r.syntax(elem))
+		}
+		return lit
+	}
+	return scalarSyntax(t.Scalar, pos)
+}
+
+func scalarSyntax(scalar any, pos token.Pos) ast.Expr {
+	switch s := scalar.(type) {
+	case nil:
+		lit := ast.NewNull()
+		lit.ValuePos = pos
+		return lit
+	case bool:
+		lit := ast.NewBool(s)
+		lit.ValuePos = pos
+		return lit
+	case string:
+		lit := ast.NewString(s)
+		lit.ValuePos = pos
+		return lit
+	}
+	text := fmt.Sprint(scalar)
+	digits, negative := strings.CutPrefix(text, "-")
+	lit := &ast.BasicLit{Kind: token.INT, Value: digits, ValuePos: pos}
+	if strings.ContainsAny(digits, ".eE") {
+		lit.Kind = token.FLOAT
+	}
+	if negative {
+		return &ast.UnaryExpr{Op: token.SUB, OpPos: pos, X: lit}
+	}
+	return lit
+}

@@ -1,0 +1,178 @@
+package unify
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler/cuediag"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// defaultStage is the stage of a fleet that declares none.
+const defaultStage = "default"
+
+// decode reads the final value, which is known to be complete, into plain
+// data. merged are the defaults by release.
+func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.Cluster, error) {
+	var raw struct {
+		Cluster struct {
+			Name       string            `json:"name"`
+			Kubernetes string            `json:"kubernetes"`
+			Context    string            `json:"context"`
+			Labels     map[string]string `json:"labels"`
+			Facts      map[string]any    `json:"facts"`
+			APIs       []struct {
+				APIVersion string `json:"apiVersion"`
+				Kind       string `json:"kind"`
+				Scope      string `json:"scope"`
+			} `json:"apis"`
+		} `json:"cluster"`
+		Environment string `json:"environment"`
+		Stages      []struct {
+			Name string `json:"name"`
+		} `json:"stages"`
+	}
+	for field, into := range map[string]any{"cluster": &raw.Cluster, "environment": &raw.Environment, "stages": &raw.Stages} {
+		if f := v.LookupPath(cue.ParsePath(field)); f.Exists() {
+			if err := f.Decode(into); err != nil {
+				return nil, cuediag.Faults(e.root, err, v).Err()
+			}
+		}
+	}
+	c := &fleet.Cluster{
+		Name: raw.Cluster.Name, Environment: raw.Environment,
+		KubeVersion: raw.Cluster.Kubernetes, KubeContext: raw.Cluster.Context,
+		Labels: raw.Cluster.Labels, Facts: raw.Cluster.Facts,
+		Pos: cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.name")))),
+	}
+	for _, a := range raw.Cluster.APIs {
+		c.APIs = append(c.APIs, fleet.API{APIVersion: a.APIVersion, Kind: a.Kind, Namespaced: a.Scope == "Namespaced"})
+	}
+	for _, s := range raw.Stages {
+		c.Stages = append(c.Stages, s.Name)
+	}
+	if len(c.Stages) == 0 {
+		c.Stages = []string{defaultStage}
+	}
+	var faults diag.List
+	faults.Add(e.distinctStages(v, c.Stages))
+	releases(v, func(name string, release cue.Value) {
+		r, err := e.release(name, release, merged[name], c.Stages)
+		faults.Add(err)
+		c.Releases = append(c.Releases, r)
+	})
+	return c, faults.Err()
+}
+
+func (e *evaluation) distinctStages(v cue.Value, stages []string) error {
+	for i, s := range stages {
+		if j := slices.Index(stages, s); j < i {
+			at := func(i int) diag.Pos {
+				return e.fieldPos(v.LookupPath(cue.MakePath(cue.Str("stages"), cue.Index(i), cue.Str("name"))))
+			}
+			return &diag.Diag{At: []diag.Pos{at(i), at(j)}, Path: "stages", Msg: "two stages are called " + s, Hint: "rename one of them"}
+		}
+	}
+	return nil
+}
+
+// releaseName is what Helm and Kubernetes take as the name of a release.
+var releaseName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// maxReleaseName is Helm's own limit, in bytes.
+const maxReleaseName = 53
+
+func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stages []string) (*fleet.Release, error) {
+	path := "releases." + cue.Str(name).String()
+	r := &fleet.Release{Name: name, Pos: e.fieldPos(v)}
+	var faults diag.List
+	if !releaseName.MatchString(name) || len(name) > maxReleaseName {
+		faults.Add(&diag.Diag{
+			At: []diag.Pos{r.Pos}, Path: path, Msg: fmt.Sprintf("%q is not a name that Helm takes for a release", name),
+			Hint: fmt.Sprintf("use at most %d lower case letters, digits and inner dashes", maxReleaseName),
+		})
+	}
+	var raw struct {
+		Namespace string `json:"namespace"`
+		Stage     string `json:"stage"`
+		Tests     bool   `json:"tests"`
+		Chart     struct {
+			Path    string `json:"path"`
+			Repo    string `json:"repo"`
+			Name    string `json:"name"`
+			Version string `json:"version"`
+			Digest  string `json:"digest"`
+			Git     struct {
+				URL  string `json:"url"`
+				Ref  string `json:"ref"`
+				Path string `json:"path"`
+			} `json:"git"`
+		} `json:"chart"`
+	}
+	for field, into := range map[string]any{"namespace": &raw.Namespace, "stage": &raw.Stage, "tests": &raw.Tests, "chart": &raw.Chart} {
+		if f := v.LookupPath(cue.ParsePath(field)); f.Exists() {
+			if err := f.Decode(into); err != nil {
+				return r, cuediag.Faults(e.root, err, v).Err()
+			}
+		}
+	}
+	r.Namespace, r.Tests = raw.Namespace, raw.Tests
+	r.Stage = cmp.Or(raw.Stage, stages[len(stages)-1])
+	r.Chart = fleet.ChartRef{
+		Path: raw.Chart.Path, Repo: raw.Chart.Repo, Name: raw.Chart.Name, Version: raw.Chart.Version, Digest: raw.Chart.Digest,
+		Git: fleet.GitRef(raw.Chart.Git),
+	}
+	if !slices.Contains(stages, r.Stage) {
+		faults.Add(&diag.Diag{
+			At:   []diag.Pos{cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("stage"))))},
+			Path: path + ".stage", Msg: "no stage is called " + r.Stage, Hint: diag.OneOf(r.Stage, stages),
+		})
+	}
+	read := e.reader()
+	r.Values = withOrigins(read.structTree(v.LookupPath(cue.ParsePath("values"))), merged)
+	if objects := v.LookupPath(cue.ParsePath("objects")); objects.Exists() {
+		r.Objects = listed(read.tree(objects))
+	}
+	return r, faults.Err()
+}
+
+// withOrigins returns the final values t with the positions, layers and
+// shadowed values of those parts that defaults gave.
+func withOrigins(t, merged *fleet.Tree) *fleet.Tree {
+	if merged == nil {
+		return t
+	}
+	out := *t
+	if !t.IsMap() || !merged.IsMap() {
+		out.Pos, out.Layer, out.Shadows = merged.Pos, merged.Layer, merged.Shadows
+	}
+	for k, m := range merged.Fields {
+		if f := t.Fields[k]; f != nil {
+			out.Fields[k] = withOrigins(f, m)
+		}
+	}
+	for i, m := range merged.List {
+		if i < len(t.List) {
+			out.List[i] = withOrigins(t.List[i], m)
+		}
+	}
+	return &out
+}
+
+// listed returns the objects of a release as a list: as listed, or in the
+// order of their names.
+func listed(t *fleet.Tree) []*fleet.Tree {
+	if t == nil || !t.IsMap() {
+		return append([]*fleet.Tree{}, t.List...)
+	}
+	out := make([]*fleet.Tree, 0, len(t.Fields))
+	for _, k := range t.Keys() {
+		out = append(out, t.Fields[k])
+	}
+	return out
+}

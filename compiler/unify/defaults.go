@@ -1,0 +1,144 @@
+package unify
+
+import (
+	"encoding/json"
+	"slices"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/cuediag"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// A reader turns CUE values into trees. It keeps the position of each leaf in
+// CUE's own form, which a tree does not have, so that the leaf can be written
+// back as CUE.
+type reader struct {
+	*evaluation
+	at      map[*fleet.Tree]token.Pos
+	pending []cue.Value // the leaves that are not concrete, or not yet
+}
+
+// tree reads v; nil when it is not concrete. The fields of a map that are not
+// concrete are left out. All of them are noted as pending.
+func (r *reader) tree(v cue.Value) *fleet.Tree {
+	v, _ = v.Default()
+	if v.IncompleteKind() == cue.StructKind && v.Err() == nil {
+		return r.structTree(v)
+	}
+	if v.Err() != nil || !v.IsConcrete() {
+		r.pending = append(r.pending, v)
+		return nil
+	}
+	pos := r.sourcePos(v)
+	t := &fleet.Tree{Pos: cuediag.Pos(r.root, pos), Layer: r.layerOf(pos)}
+	r.at[t] = pos
+	if v.Kind() == cue.ListKind {
+		t.List = []*fleet.Tree{}
+		for it, _ := v.List(); it.Next(); {
+			elem := r.tree(it.Value())
+			if elem == nil {
+				return nil
+			}
+			t.List = append(t.List, elem)
+		}
+		return t
+	}
+	t.Scalar = scalar(v)
+	return t
+}
+
+func (r *reader) structTree(v cue.Value) *fleet.Tree {
+	t := fleet.Map(nil)
+	t.Pos = r.fieldPos(v)
+	r.at[t] = labelPos(v)
+	it, err := v.Fields()
+	if err != nil {
+		return t
+	}
+	for it.Next() {
+		if f := r.tree(it.Value()); f != nil {
+			t.Fields[it.Selector().Unquoted()] = f
+		}
+	}
+	return t
+}
+
+// scalar returns a concrete scalar as a tree holds it.
+func scalar(v cue.Value) any {
+	switch v.Kind() {
+	case cue.BoolKind:
+		b, _ := v.Bool()
+		return b
+	case cue.StringKind:
+		s, _ := v.String()
+		return s
+	case cue.NullKind:
+		return nil
+	}
+	// Numbers of any size, and bytes as base64.
+	data, err := v.MarshalJSON()
+	if err != nil {
+		return nil
+	}
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		return s
+	}
+	return json.Number(data)
+}
+
+// defaults reads the defaults of a release and merges them from the root to
+// the cluster.
+func (r *reader) defaults(release cue.Value) *fleet.Tree {
+	var out *fleet.Tree
+	for _, l := range r.layers {
+		d := release.LookupPath(cue.MakePath(cue.Str("defaults"), cue.Str(l.Name)))
+		if d.Exists() {
+			out = merge(out, r.tree(d))
+		}
+	}
+	if out == nil {
+		return fleet.Map(nil)
+	}
+	return out
+}
+
+// checkLayers reports the defaults of a release that name a layer the cluster
+// does not have, or that are written in another layer's file.
+func (e *evaluation) checkLayers(path string, release cue.Value) error {
+	it, err := release.LookupPath(cue.ParsePath("defaults")).Fields()
+	if err != nil {
+		return nil // absent, or wrong in a way that CUE reports
+	}
+	var faults diag.List
+	for it.Next() {
+		name := it.Selector().Unquoted()
+		known := slices.ContainsFunc(e.layers, func(l fleet.Layer) bool { return l.Name == name })
+		for _, c := range cuediag.Conjuncts(it.Value()) {
+			p := labelPos(c)
+			in := e.layerOf(p)
+			d := &diag.Diag{At: []diag.Pos{cuediag.Pos(e.root, p)}, Path: path + ".defaults." + name}
+			switch {
+			case !p.IsValid() || cuediag.IsType(d.At[0].File) || known && (in == name || in == ""):
+				continue
+			case !known:
+				d.Msg, d.Hint = "no layer is called "+name, diag.OneOf(name, e.layerNames())
+			default:
+				d.Msg, d.Hint = "the layer "+name+" is spoken for in a file of the layer "+in, "write defaults: "+in+", or move this into a file of "+name
+			}
+			faults.Add(d)
+		}
+	}
+	return faults.Err()
+}
+
+func (e *evaluation) layerNames() []string {
+	names := make([]string, len(e.layers))
+	for i, l := range e.layers {
+		names[i] = l.Name
+	}
+	return names
+}

@@ -1,0 +1,99 @@
+// Package unify evaluates the layers of a cluster: a CUE instance goes in, a
+// cluster of plain data comes out.
+//
+// The layers' values unify, as CUE does it. Their defaults merge from the
+// root to the cluster, in Go, since CUE's own defaults do not stack; then the
+// result is filled into values, where it must satisfy the constraints of all
+// layers, and where whatever refers to a value sees the final one.
+//
+// The package reads no files and no network. Every cluster is evaluated in a
+// CUE context of its own, which is dropped with the call: clusters can be
+// evaluated in parallel, and memory does not grow with their number.
+package unify
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/cuecontext"
+
+	"github.com/fleetc/fleetc/compiler/cuediag"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/schema"
+)
+
+// Cluster evaluates the instance of the cluster with the given ID. The layers
+// are those of the cluster, from the root on; root is the absolute path to
+// which positions are relative. The error holds all faults that CUE finds at
+// once, each marked with the cluster.
+func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.Cluster, error) {
+	e := &evaluation{root: root, layers: layers, cctx: cuecontext.New()}
+	base := e.cctx.BuildInstance(in)
+	if err := base.Err(); err != nil && !base.Exists() {
+		return nil, diag.In(id, cuediag.Faults(root, err, cue.Value{}).Err())
+	}
+	config, err := e.config()
+	if err != nil {
+		return nil, err
+	}
+	final, merged, err := e.bind(base, config)
+	if err != nil {
+		return nil, diag.In(id, err)
+	}
+	if err := e.check(final); err != nil {
+		return nil, diag.In(id, err)
+	}
+	c, err := e.decode(final, merged)
+	if err != nil {
+		return nil, diag.In(id, err)
+	}
+	c.ID = id
+	return c, nil
+}
+
+// An evaluation is the evaluation of one cluster.
+type evaluation struct {
+	root   string
+	layers []fleet.Layer
+	cctx   *cue.Context
+}
+
+// config returns the schema's #Config in the evaluation's context.
+func (e *evaluation) config() (cue.Value, error) {
+	in := build.NewContext().NewInstance(schema.ImportPath, nil)
+	names, err := fs.Glob(schema.Files, "*.cue")
+	if err != nil {
+		return cue.Value{}, err
+	}
+	for _, name := range names {
+		data, err := schema.Files.ReadFile(name)
+		if err != nil {
+			return cue.Value{}, err
+		}
+		if err := in.AddFile(path.Join("schema", name), data); err != nil {
+			return cue.Value{}, fmt.Errorf("parse the embedded schema: %w", err)
+		}
+	}
+	if err := in.Complete(); err != nil {
+		return cue.Value{}, fmt.Errorf("complete the embedded schema: %w", err)
+	}
+	v := e.cctx.BuildInstance(in).LookupPath(cue.ParsePath("#Config"))
+	if err := v.Err(); err != nil {
+		return cue.Value{}, fmt.Errorf("evaluate the embedded schema: %w", err)
+	}
+	return v, nil
+}
+
+// check reports everything in the final value that conflicts, is not allowed,
+// or is not concrete.
+func (e *evaluation) check(final cue.Value) error {
+	err := final.Validate(cue.Concrete(true))
+	if err == nil {
+		return nil
+	}
+	return cuediag.Faults(e.root, err, final).Err()
+}
