@@ -25,7 +25,7 @@ type Cluster struct {
 	KubeContext string            // kubeconfig context; may be empty
 	Labels      map[string]string // for selection
 	Facts       map[string]any    // as decoded from JSON
-	APIs        []API             // kinds that the cluster serves and no release brings
+	APIs        []API             // kinds that the cluster serves and no release brings, sorted
 	Stages      []string          // in the order in which they apply; at least one
 	Releases    []*Release        // sorted by name
 	Pos         diag.Pos          // where the cluster is set
@@ -54,6 +54,7 @@ type Release struct {
 	Values    *Tree    // merged and unified, a map; never nil
 	Tests     bool     // whether Helm's test hooks are rendered
 	Pos       diag.Pos // where the release is set
+	ChartPos  diag.Pos // where its chart is pinned
 }
 
 // A ChartRef says which chart, by content. It is comparable, so that work for

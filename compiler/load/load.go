@@ -47,7 +47,7 @@ type Cluster struct {
 // beside it has the clusters that are not concerned; it is nil only when no
 // fleet was found.
 func Load(dir string, patterns []string) (*Fleet, error) {
-	root, module, err := findRoot(dir)
+	root, module, err := Root(dir)
 	if err != nil {
 		return nil, err
 	}

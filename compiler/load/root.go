@@ -18,9 +18,9 @@ import (
 	"github.com/fleetc/fleetc/schema"
 )
 
-// findRoot returns the root of the CUE module that dir is in, with all links
+// Root returns the root of the CUE module that dir is in, with all links
 // resolved, and the module's path.
-func findRoot(dir string) (root, module string, err error) {
+func Root(dir string) (root, module string, err error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", "", err
@@ -63,9 +63,9 @@ func modulePath(data []byte) (string, error) {
 	return module, nil
 }
 
-// schemaDir returns where the fleet's copy of the schema is, relative to the
+// SchemaDir returns where the fleet's copy of the schema is, relative to the
 // root: vendored, or part of the module itself.
-func schemaDir(module string) string {
+func SchemaDir(module string) string {
 	if rest, ok := strings.CutPrefix(schema.ImportPath, module+"/"); ok {
 		return rest
 	}
@@ -77,7 +77,7 @@ func schemaDir(module string) string {
 // the cue command, must be the same: they would otherwise check something
 // else than the compiler does.
 func schemaOverlay(root, module string) (map[string]load.Source, error) {
-	dir := schemaDir(module)
+	dir := SchemaDir(module)
 	names, err := fs.Glob(schema.Files, "*.cue")
 	if err != nil {
 		return nil, err

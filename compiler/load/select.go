@@ -60,9 +60,22 @@ func selectLeaves(leaves, patterns []string) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(leaves), func(l string) bool { return !selected[l] }), faults.Err()
 }
 
+// hintFor names the cluster, or the directory of clusters, that is nearest to
+// the pattern.
 func hintFor(pattern string, ids []string) string {
-	if hint := diag.DidYouMean(pattern, ids); hint != "" {
-		return hint
+	base, star := strings.CutSuffix(pattern, "/*")
+	var among []string
+	for _, id := range ids {
+		for at := id; at != "."; at = path.Dir(at) {
+			among = append(among, at)
+		}
 	}
-	return "run fleetc list for the clusters of the fleet"
+	hint := diag.DidYouMean(base, among)
+	switch {
+	case hint == "":
+		return "run fleetc list for the clusters of the fleet"
+	case star:
+		return strings.TrimSuffix(hint, "?") + "/*?"
+	}
+	return hint
 }

@@ -3,6 +3,7 @@ package unify
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 
@@ -26,11 +27,8 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 			Context    string            `json:"context"`
 			Labels     map[string]string `json:"labels"`
 			Facts      map[string]any    `json:"facts"`
-			APIs       []struct {
-				APIVersion string `json:"apiVersion"`
-				Kind       string `json:"kind"`
-				Scope      string `json:"scope"`
-			} `json:"apis"`
+			// Scope by group/version and kind.
+			APIs map[string]map[string]string `json:"apis"`
 		} `json:"cluster"`
 		Environment string `json:"environment"`
 		Stages      []struct {
@@ -50,8 +48,11 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 		Labels: raw.Cluster.Labels, Facts: raw.Cluster.Facts,
 		Pos: cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.name")))),
 	}
-	for _, a := range raw.Cluster.APIs {
-		c.APIs = append(c.APIs, fleet.API{APIVersion: a.APIVersion, Kind: a.Kind, Namespaced: a.Scope == "Namespaced"})
+	for _, version := range slices.Sorted(maps.Keys(raw.Cluster.APIs)) {
+		kinds := raw.Cluster.APIs[version]
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+			c.APIs = append(c.APIs, fleet.API{APIVersion: version, Kind: kind, Namespaced: kinds[kind] == "Namespaced"})
+		}
 	}
 	for _, s := range raw.Stages {
 		c.Stages = append(c.Stages, s.Name)
@@ -127,6 +128,9 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 		Path: raw.Chart.Path, Repo: raw.Chart.Repo, Name: raw.Chart.Name, Version: raw.Chart.Version, Digest: raw.Chart.Digest,
 		Git: fleet.GitRef(raw.Chart.Git),
 	}
+	if chart := v.LookupPath(cue.ParsePath("chart")); chart.Exists() {
+		r.ChartPos = e.pinPos(chart)
+	}
 	if !slices.Contains(stages, r.Stage) {
 		faults.Add(&diag.Diag{
 			At:   []diag.Pos{cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("stage"))))},
@@ -139,6 +143,18 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 		r.Objects = listed(read.tree(objects))
 	}
 	return r, faults.Err()
+}
+
+// pinPos returns where the first field of a chart that is pinned stands.
+func (e *evaluation) pinPos(chart cue.Value) diag.Pos {
+	for _, field := range []string{"digest", "path"} {
+		for _, c := range cuediag.Conjuncts(chart.LookupPath(cue.ParsePath(field))) {
+			if p := cuediag.Pos(e.root, labelPos(c)); c.IsConcrete() && p.IsValid() {
+				return p
+			}
+		}
+	}
+	return e.fieldPos(chart)
 }
 
 // withOrigins returns the final values t with the positions, layers and

@@ -1,0 +1,195 @@
+// Package compiler compiles a fleet: a directory of CUE goes in, one bundle
+// for each cluster comes out.
+//
+//	load      finds the clusters, reads their layers        directory  -> instances
+//	unify     evaluates the layers, merges the defaults     instance   -> Cluster
+//	chart     finds the bytes of every chart                ChartRef   -> Chart
+//	render    runs Helm                                     Release    -> Objects
+//	validate  checks the objects                            Objects    -> faults
+//	bundle    orders, digests, encodes                      Objects    -> Bundle
+//
+// Each stage is a package that knows the data ([fleet]) and the faults
+// ([diag]) and no other stage. This package is the only one that knows their
+// order. Its first half, [Compiler.Load], takes the whole fleet up to its
+// charts, and is all that uses the network; the second, [Fleet.Bundles],
+// renders cluster after cluster and lets go of each.
+package compiler
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"runtime"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/bundle"
+	"github.com/fleetc/fleetc/compiler/chart"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/unify"
+	"github.com/fleetc/fleetc/compiler/validate"
+)
+
+// A Compiler compiles the fleet around a directory. The zero value compiles
+// that around the working directory.
+type Compiler struct {
+	Dir     string // a directory of the fleet; the working directory when empty
+	Jobs    int    // how many clusters at a time; 0 for GOMAXPROCS
+	Cache   string // of charts, see [chart.Source]
+	Offline bool   // refuse the network
+}
+
+func (c *Compiler) jobs() int { return cmp.Or(c.Jobs, runtime.GOMAXPROCS(0)) }
+
+// Clusters evaluates the clusters that the patterns select, see [load.Match];
+// all when there are none. It looks at no chart. The error holds the faults of
+// all clusters; beside it, the fleet has those clusters that are not
+// concerned, and is nil when there is none at all.
+func (c *Compiler) Clusters(ctx context.Context, patterns ...string) (*fleet.Fleet, error) {
+	loaded, err := load.Load(cmp.Or(c.Dir, "."), patterns)
+	if loaded == nil {
+		return nil, err
+	}
+	var faults diag.List
+	faults.Add(err)
+	f := &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}
+	evaluated := ordered(ctx, c.jobs(), len(loaded.Clusters), func(_ context.Context, i int) (*fleet.Cluster, error) {
+		in := loaded.Clusters[i]
+		return unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
+	})
+	for cluster, err := range evaluated {
+		if err != nil {
+			faults.Add(err)
+			continue
+		}
+		f.Clusters = append(f.Clusters, cluster)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return f, faults.Err()
+}
+
+// A Fleet is a fleet that is ready to be rendered.
+type Fleet struct {
+	*fleet.Fleet
+	charts map[fleet.ChartRef]*fleet.Chart
+	jobs   int
+}
+
+// Load evaluates the clusters that the patterns select and finds their charts.
+// The error holds the faults of all clusters and charts.
+func (c *Compiler) Load(ctx context.Context, patterns ...string) (*Fleet, error) {
+	clusters, err := c.Clusters(ctx, patterns...)
+	if clusters == nil {
+		return nil, err
+	}
+	var faults diag.List
+	faults.Add(err)
+	f := &Fleet{Fleet: clusters, jobs: c.jobs()}
+	f.charts, err = c.charts(ctx, clusters)
+	faults.Add(err)
+	return f, faults.Err()
+}
+
+// charts finds every chart of the fleet once.
+func (c *Compiler) charts(ctx context.Context, f *fleet.Fleet) (map[fleet.ChartRef]*fleet.Chart, error) {
+	const atATime = 8 // a courtesy to repositories; finding charts is waiting
+	source := c.Source(f.Dir)
+	users := ChartUsers(f)
+	refs := slices.SortedFunc(maps.Keys(users), func(a, b fleet.ChartRef) int { return cmp.Compare(a.String(), b.String()) })
+	found := ordered(ctx, atATime, len(refs), func(ctx context.Context, i int) (*fleet.Chart, error) {
+		ch, err := source.Chart(ctx, refs[i])
+		if err != nil {
+			return nil, users[refs[i]].Blame(err)
+		}
+		return ch, nil
+	})
+	charts := map[fleet.ChartRef]*fleet.Chart{}
+	var faults diag.List
+	for ch, err := range found {
+		if err != nil {
+			faults.Add(err)
+			continue
+		}
+		charts[ch.Ref] = ch
+	}
+	return charts, faults.Err()
+}
+
+// Source returns where the charts of the fleet with the given root come from.
+func (c *Compiler) Source(root string) *chart.Source {
+	return &chart.Source{Root: root, Cache: c.Cache, Offline: c.Offline}
+}
+
+// A ChartUse is where a fleet uses a chart.
+type ChartUse struct {
+	Release  *fleet.Release // the first that does
+	Clusters []string       // IDs of those that do
+}
+
+// ChartUsers returns the charts of a fleet, and where each is used.
+func ChartUsers(f *fleet.Fleet) map[fleet.ChartRef]*ChartUse {
+	users := map[fleet.ChartRef]*ChartUse{}
+	for _, c := range f.Clusters {
+		for _, r := range c.Releases {
+			if r.Chart == (fleet.ChartRef{}) {
+				continue
+			}
+			u := users[r.Chart]
+			if u == nil {
+				u = &ChartUse{Release: r}
+				users[r.Chart] = u
+			}
+			if !slices.Contains(u.Clusters, c.ID) {
+				u.Clusters = append(u.Clusters, c.ID)
+			}
+		}
+	}
+	return users
+}
+
+// Blame returns err as faults at the line that pins the chart.
+func (u *ChartUse) Blame(err error) error {
+	var out diag.List
+	for _, d := range diag.All(err) {
+		at := *d
+		at.At = append(slices.Clone(d.At), u.Release.ChartPos)
+		at.Clusters = u.Clusters
+		at.Path = "releases." + u.Release.Name + ".chart"
+		out = append(out, &at)
+	}
+	return out.Err()
+}
+
+// Bundles compiles the clusters and yields their bundles in the order of their
+// IDs. At most as many as are compiled at a time are held in memory. A
+// cluster's faults are yielded in its place.
+func (f *Fleet) Bundles(ctx context.Context) iter.Seq2[*fleet.Bundle, error] {
+	return ordered(ctx, f.jobs, len(f.Clusters), func(_ context.Context, i int) (*fleet.Bundle, error) {
+		b, err := f.compile(f.Clusters[i])
+		return b, diag.In(f.Clusters[i].ID, err)
+	})
+}
+
+// compile renders one cluster.
+func (f *Fleet) compile(c *fleet.Cluster) (*fleet.Bundle, error) {
+	objs, err := f.render(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := validate.Objects(c, objs); err != nil {
+		return nil, err
+	}
+	var pins []fleet.Pin
+	for _, r := range c.Releases {
+		if ch := f.charts[r.Chart]; ch != nil {
+			pin := fleet.Pin{Release: r.Name, Chart: ch.Ref}
+			pin.Chart.Digest = ch.Digest
+			pins = append(pins, pin)
+		}
+	}
+	return bundle.Assemble(c, objs, pins)
+}

@@ -1,0 +1,121 @@
+package compiler
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/schema"
+)
+
+// cueLanguage is the version of the CUE language that new fleets are written
+// in.
+const cueLanguage = "v0.17.0"
+
+// rootLayer is what Init writes as the root layer of a new fleet.
+const rootLayer = `// The root layer: what every cluster has.
+package fleet
+
+import "github.com/fleetc/fleetc/schema"
+
+cluster?:     schema.#Cluster
+environment?: string
+releases:     schema.#Releases
+stages:       schema.#Stages & [{name: "default"}]
+`
+
+// Init makes the directory a fleet, and an existing fleet complete: it writes
+// what is missing of cue.mod/module.cue, with the given module path, and of
+// environments/fleet.cue, and brings the vendored copy of the schema up to
+// date. It returns the files that it wrote or removed, relative to the fleet's
+// root; none when all was well.
+func (c *Compiler) Init(module string) ([]string, error) {
+	dir := cmp.Or(c.Dir, ".")
+	root, have, err := load.Root(dir)
+	isNew := err != nil
+	if isNew {
+		root = dir
+	} else if module != "" && module != have {
+		return nil, &diag.Diag{
+			At: []diag.Pos{{File: "cue.mod/module.cue"}}, Msg: "the fleet's module is called " + have + ", not " + module,
+			Hint: "run fleetc init without a module path",
+		}
+	}
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, &diag.Diag{Msg: "no directory " + root, Hint: "make it first", Cause: err}
+	}
+	defer tree.Close()
+	module = cmp.Or(have, module, "example.com/fleet")
+	var changed []string
+	if isNew {
+		text := fmt.Sprintf("module: %q\nlanguage: version: %q\n", module, cueLanguage)
+		if err := ensure(tree, "cue.mod/module.cue", []byte(text), &changed); err != nil {
+			return changed, err
+		}
+	}
+	if err := vendorSchema(tree, load.SchemaDir(module), &changed); err != nil {
+		return changed, err
+	}
+	if _, err := tree.Stat("environments"); !errors.Is(err, fs.ErrNotExist) {
+		return changed, err
+	}
+	return changed, ensure(tree, "environments/fleet.cue", []byte(rootLayer), &changed)
+}
+
+// vendorSchema makes the directory of a fleet the same as the embedded schema.
+// When the schema is part of the fleet's own module, the embedded one is its
+// copy, and nothing is done.
+func vendorSchema(tree *os.Root, dir string, changed *[]string) error {
+	if !strings.HasPrefix(dir, "cue.mod/") {
+		return nil
+	}
+	names, err := fs.Glob(schema.Files, "*.cue")
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		data, err := schema.Files.ReadFile(n)
+		if err != nil {
+			return err
+		}
+		if err := ensure(tree, path.Join(dir, n), data, changed); err != nil {
+			return err
+		}
+	}
+	have, err := fs.Glob(tree.FS(), path.Join(dir, "*.cue"))
+	if err != nil {
+		return err
+	}
+	for _, file := range have {
+		if slices.Contains(names, path.Base(file)) {
+			continue
+		}
+		if err := tree.Remove(filepath.FromSlash(file)); err != nil {
+			return err
+		}
+		*changed = append(*changed, file)
+	}
+	return nil
+}
+
+// ensure writes a file unless it has the data already.
+func ensure(tree *os.Root, name string, data []byte, changed *[]string) error {
+	if have, err := tree.ReadFile(filepath.FromSlash(name)); err == nil && bytes.Equal(have, data) {
+		return nil
+	}
+	if err := write(tree, name, data); err != nil {
+		return err
+	}
+	*changed = append(*changed, name)
+	return nil
+}

@@ -1,0 +1,89 @@
+package compiler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+)
+
+func TestOrdered(t *testing.T) {
+	odd := errors.New("odd")
+	for _, limit := range []int{1, 2, 7, 100} {
+		for _, n := range []int{0, 1, 7, 50} {
+			t.Run(fmt.Sprintf("limit=%d,n=%d", limit, n), func(t *testing.T) {
+				var inFlight, most atomic.Int32
+				var got []int
+				var failed int
+				seq := ordered(t.Context(), limit, n, func(_ context.Context, i int) (int, error) {
+					now := inFlight.Add(1)
+					for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
+					}
+					if i%2 == 1 {
+						return 0, odd
+					}
+					return i, nil
+				})
+				for v, err := range seq {
+					inFlight.Add(-1)
+					if err != nil {
+						failed++
+						continue
+					}
+					got = append(got, v)
+				}
+				var want []int
+				for i := 0; i < n; i += 2 {
+					want = append(want, i)
+				}
+				if !slices.Equal(got, want) || failed != n/2 {
+					t.Errorf("got %v and %d errors, want %v and %d", got, failed, want, n/2)
+				}
+				if int(most.Load()) > limit {
+					t.Errorf("%d results were running or waiting, the limit is %d", most.Load(), limit)
+				}
+			})
+		}
+	}
+}
+
+func TestOrderedEndsWhatItStarted(t *testing.T) {
+	var running atomic.Int32
+	seq := ordered(t.Context(), 7, 50, func(ctx context.Context, i int) (int, error) {
+		running.Add(1)
+		defer running.Add(-1)
+		if i > 3 {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		}
+		return i, nil
+	})
+	for v := range seq {
+		if v == 3 {
+			break
+		}
+	}
+	if n := running.Load(); n != 0 {
+		t.Errorf("%d calls are still running after the loop", n)
+	}
+}
+
+func TestOrderedCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var calls atomic.Int32
+	var errs int
+	for i, err := range ordered(ctx, 2, 20, func(_ context.Context, i int) (int, error) { calls.Add(1); return i, nil }) {
+		if i == 3 && err == nil {
+			cancel()
+		}
+		if errors.Is(err, context.Canceled) {
+			errs++
+		}
+	}
+	if calls.Load() > 7 || errs < 13 {
+		t.Errorf("%d calls and %d cancellations after cancelling at the fourth of 20", calls.Load(), errs)
+	}
+}

@@ -1,0 +1,121 @@
+package validate
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// What names are made of, as the messages say it.
+const (
+	subdomain = "lower case letters, digits, - and ., with a letter or digit at both ends of each part between dots, at most 253 in all"
+	label     = "lower case letters, digits and -, with a letter or digit at both ends, at most 63 in all"
+	dns1035   = "lower case letters, digits and -, with a letter first and a letter or digit last, at most 63 in all"
+	segment   = "printable characters without / and %, and not . or .."
+	keyName   = "letters, digits, -, _ and ., at most 253 in all"
+)
+
+// serviceNamesRelaxed is the minor version from which the name of a Service
+// may start with a digit (feature gate RelaxedServiceNameValidation, on since).
+const serviceNamesRelaxed = 36
+
+// illegalName returns what the object's name would have to be, or "" when the
+// API server of the minor version takes it.
+func illegalName(o fleet.Object, gk schema.GroupKind, minor int) (want string) {
+	name := o.GetName()
+	switch gk.String() {
+	case "Namespace", "StatefulSet.apps":
+		return unless(len(validation.IsDNS1123Label(name)) == 0, label)
+	case "Service":
+		if minor >= serviceNamesRelaxed {
+			return unless(len(validation.IsDNS1123Label(name)) == 0, label)
+		}
+		return unless(len(validation.IsDNS1035Label(name)) == 0, dns1035)
+	case "Role.rbac.authorization.k8s.io", "ClusterRole.rbac.authorization.k8s.io",
+		"RoleBinding.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io",
+		"CertificateSigningRequest.certificates.k8s.io", "PodDisruptionBudget.policy", "Event":
+		return unless(isSegment(name), segment)
+	case "LeaseCandidate.coordination.k8s.io":
+		return unless(len(validation.IsConfigMapKey(name)) == 0, keyName)
+	case "CronJob.batch": // its jobs get eleven more
+		return unless(isSubdomain(name) && len(name) <= 52, "at most 52 characters: "+subdomain)
+	case "Job.batch": // its pods carry it as a label
+		return unless(isSubdomain(name) && len(name) <= 63, "at most 63 characters: "+subdomain)
+	case "IPAddress.networking.k8s.io":
+		ip, err := netip.ParseAddr(name)
+		return unless(err == nil && ip.Zone() == "", "an IP address")
+	case "ClusterTrustBundle.certificates.k8s.io":
+		signer, _, _ := unstructured.NestedString(o.Object, "spec", "signerName")
+		return trustBundleName(name, signer)
+	case crdKind:
+		return joinedName(o, name, "names.plural")
+	case "APIService.apiregistration.k8s.io":
+		// The API service of the group without a name ends in a dot: v1.
+		if group, _, _ := unstructured.NestedString(o.Object, "spec", "group"); group == "" {
+			name = strings.TrimSuffix(name, ".")
+			break
+		}
+		return joinedName(o, name, "version")
+	}
+	return unless(isSubdomain(name), subdomain)
+}
+
+func unless(legal bool, want string) string {
+	if legal {
+		return ""
+	}
+	return want
+}
+
+func isSubdomain(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
+
+// isSegment reports whether a name is one segment of a URL path. The API
+// server takes unprintable characters too; no terminal or file system should.
+func isSegment(name string) bool {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
+	return name != "." && name != ".." && !strings.ContainsAny(name, "/%") && !strings.ContainsFunc(name, unprintable)
+}
+
+// trustBundleName checks the name of a ClusterTrustBundle: below the name of
+// its signer, when it has one.
+func trustBundleName(name, signer string) (want string) {
+	if signer == "" {
+		return unless(isSubdomain(name), subdomain)
+	}
+	prefix := strings.ReplaceAll(signer, "/", ":") + ":"
+	rest, ok := strings.CutPrefix(name, prefix)
+	// A hostile signer could bring what no name may have.
+	return unless(ok && isSubdomain(rest) && isSegment(name), visible(prefix)+" followed by "+subdomain)
+}
+
+// joinedName checks a name that is a field of the object's spec, a dot and
+// spec.group. Fields that are missing are for others to report.
+func joinedName(o fleet.Object, name, field string) (want string) {
+	first, _, _ := unstructured.NestedString(o.Object, append([]string{"spec"}, strings.Split(field, ".")...)...)
+	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+	if first != "" && group != "" && name != first+"."+group {
+		return fmt.Sprintf("%q, from spec.%s and spec.group", visible(first+"."+group), field)
+	}
+	return unless(isSubdomain(name), subdomain)
+}
+
+// visible returns text that is fit for a message: short and printable.
+func visible(s string) string {
+	const most = 300
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+}

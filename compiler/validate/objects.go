@@ -1,0 +1,231 @@
+// Package validate checks the objects of a cluster before they become its
+// bundle: that each has a version, a kind and a legal name, that the cluster
+// serves its kind, that it lives in a namespace exactly when its kind does,
+// and that none is there twice.
+//
+// What Kubernetes serves is known from a table in the package, written from
+// Kubernetes' own API lists by go generate. The package does not check the
+// fields of an object's spec, parses no YAML, and asks no cluster and no
+// network.
+package validate
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// Objects checks all objects of a cluster together. It modifies them: an
+// object of a namespaced kind that names no namespace gets the one of its
+// release, and one of a cluster-scoped kind loses a namespace that it names,
+// as the API server drops it too. Lists must be flattened before.
+//
+// The error is a diag.List with every fault found, marked as the cluster's.
+func Objects(c *fleet.Cluster, objs []fleet.Object) error {
+	t, err := kubernetes()
+	if err != nil {
+		return err
+	}
+	k := &check{unknown: map[schema.GroupVersionKind][]fleet.Object{}, seen: map[identity][]fleet.Object{}, namespaces: map[string]bool{}}
+	minor, ok := minorOf(c.KubeVersion)
+	if !ok || minor < t.first || minor > t.last {
+		k.faults = append(k.faults, &diag.Diag{
+			At:   places(c.Pos),
+			Path: "cluster.kubernetes",
+			Msg:  fmt.Sprintf("the kinds of Kubernetes %q are not known", visible(c.KubeVersion)),
+			Hint: fmt.Sprintf("use a version from 1.%d to 1.%d", t.first, t.last),
+		})
+		// What does not depend on the version is still checked, by the rules
+		// of the newest.
+		minor, ok = t.last, false
+	}
+	var faults diag.List
+	k.kinds, faults = newCatalog(t, minor, c, objs)
+	k.faults = append(k.faults, faults...)
+	for _, o := range objs {
+		if k.form(o) {
+			k.object(o, ok)
+		}
+	}
+	k.reportUnknown()
+	k.reportTwice()
+	return diag.In(c.ID, k.faults.Err())
+}
+
+// A check is one run over the objects of a cluster.
+type check struct {
+	faults     diag.List
+	kinds      *catalog
+	unknown    map[schema.GroupVersionKind][]fleet.Object // of kinds that the cluster does not serve
+	seen       map[identity][]fleet.Object
+	namespaces map[string]bool // releases whose namespace has been reported
+}
+
+// An identity is what makes two objects one.
+type identity struct {
+	schema.GroupKind
+	namespace, name string
+}
+
+func (k *check) add(o fleet.Object, msg, hint string) {
+	k.faults = append(k.faults, fault(o, msg, hint))
+}
+
+// object checks one object of sound form. Without a known version of
+// Kubernetes, it takes every kind as it is.
+func (k *check) object(o fleet.Object, versionKnown bool) {
+	gvk := o.GroupVersionKind()
+	id := identity{gvk.GroupKind(), o.GetNamespace(), o.GetName()}
+	if namespaced, known := k.kinds.scope(gvk); known {
+		k.namespace(o, namespaced)
+		id.namespace = o.GetNamespace()
+	} else {
+		if versionKnown {
+			k.unknown[gvk] = append(k.unknown[gvk], o)
+		}
+		if id.namespace == "" {
+			id.namespace = o.Release.Namespace
+		}
+	}
+	k.seen[id] = append(k.seen[id], o)
+	if want := illegalName(o, gvk.GroupKind(), k.kinds.minor); want != "" {
+		k.add(o, fmt.Sprintf("metadata.name %q is no legal name of a %s: it must be %s", visible(o.GetName()), gvk.Kind, want), "")
+	}
+}
+
+// namespace puts an object into the namespace where it belongs, and checks it.
+func (k *check) namespace(o fleet.Object, namespaced bool) {
+	if !namespaced {
+		o.SetNamespace("")
+		return
+	}
+	if o.GetNamespace() == "" {
+		o.SetNamespace(o.Release.Namespace)
+	}
+	ns := o.GetNamespace()
+	if len(validation.IsDNS1123Label(ns)) == 0 {
+		return
+	}
+	if r := o.Release; ns == r.Namespace {
+		// Every object of the release has it: say so once.
+		if !k.namespaces[r.Name] {
+			k.namespaces[r.Name] = true
+			k.faults = append(k.faults, &diag.Diag{
+				At:   places(r.Pos),
+				Path: "releases." + visible(r.Name) + ".namespace",
+				Msg:  fmt.Sprintf("%q is no legal namespace: it must be %s", visible(ns), label),
+			})
+		}
+		return
+	}
+	k.add(o, fmt.Sprintf("metadata.namespace %q is no legal namespace: it must be %s", visible(ns), label), "")
+}
+
+// legalKind is what the API server takes as the kind of a CRD.
+var legalKind = regexp.MustCompile(`^[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$`)
+
+// form checks that an object says what it is: that the fields which name it
+// are there and of the right type. It reports whether they are.
+func (k *check) form(o fleet.Object) bool {
+	if o.Unstructured == nil || len(o.Object) == 0 {
+		k.add(o, "the object is empty", "leave it out")
+		return false
+	}
+	before := len(k.faults)
+	if v, ok := k.text(o, o.Object, "", "apiVersion"); ok && !legalAPIVersion(v) {
+		k.add(o, fmt.Sprintf("apiVersion %q is neither version nor group/version", visible(v)), "write it as v1 or apps/v1")
+	}
+	if v, ok := k.text(o, o.Object, "", "kind"); ok && !legalKind.MatchString(v) {
+		k.add(o, fmt.Sprintf("kind %q is not a word of letters, digits and -", visible(v)), "write it as Deployment")
+	}
+	switch meta := o.Object["metadata"].(type) {
+	case nil:
+		k.add(o, "metadata.name is missing", "set it")
+	case map[string]any:
+		if _, ok := meta["generateName"]; ok && (meta["name"] == nil || meta["name"] == "") {
+			k.add(o, "metadata.generateName takes the place of metadata.name",
+				"set metadata.name: the objects of a bundle have fixed names, so that two bundles can be compared")
+		} else {
+			k.text(o, meta, "metadata.", "name")
+		}
+		if ns := meta["namespace"]; ns != nil {
+			if _, ok := ns.(string); !ok {
+				k.add(o, "metadata.namespace is "+typeOf(ns)+", not a string", "put it in quotes")
+			}
+		}
+		k.strings(o, meta, "labels")
+		k.strings(o, meta, "annotations")
+	default:
+		k.add(o, "metadata is "+typeOf(meta)+", not a map", "set metadata.name")
+	}
+	return len(k.faults) == before
+}
+
+// text returns the string that a field must have; ok is false when it has
+// none, which is a fault.
+func (k *check) text(o fleet.Object, in map[string]any, path, field string) (text string, ok bool) {
+	switch v := in[field].(type) {
+	case nil:
+		k.add(o, path+field+" is missing", "set it")
+	case string:
+		if v != "" {
+			return v, true
+		}
+		k.add(o, path+field+" is empty", "set it")
+	default:
+		k.add(o, path+field+" is "+typeOf(v)+", not a string", "put it in quotes")
+	}
+	return "", false
+}
+
+// strings checks that a field of the metadata maps to strings. A null counts
+// as an empty string, as it does for the API server.
+func (k *check) strings(o fleet.Object, meta map[string]any, field string) {
+	if meta[field] == nil {
+		return
+	}
+	m, ok := meta[field].(map[string]any)
+	if !ok {
+		k.add(o, "metadata."+field+" is "+typeOf(meta[field])+", not a map", "write it as key: value")
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if _, ok := m[key].(string); !ok && m[key] != nil {
+			k.add(o, fmt.Sprintf("metadata.%s has %s under %q, not a string", field, typeOf(m[key]), visible(key)), "put it in quotes")
+		}
+	}
+}
+
+// legalAPIVersion reports whether text is version or group/version.
+func legalAPIVersion(text string) bool {
+	group, version, ok := strings.Cut(text, "/")
+	if !ok {
+		return len(validation.IsDNS1035Label(text)) == 0
+	}
+	return isSubdomain(group) && len(validation.IsDNS1035Label(version)) == 0
+}
+
+// typeOf names the type of a decoded value.
+func typeOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "a string"
+	case bool:
+		return "a bool"
+	case map[string]any:
+		return "a map"
+	case []any:
+		return "a list"
+	}
+	return "a number"
+}

@@ -1,0 +1,111 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+const (
+	maxOrigins = 5  // how many origins of one fault are named before the rest is counted
+	maxPlaces  = 10 // how many places of one fault are shown
+)
+
+// fault returns a fault of one object.
+func fault(o fleet.Object, msg, hint string) *diag.Diag {
+	return &diag.Diag{At: places(o.Pos), Path: title(o), Msg: msg + " (" + origin(o) + ")", Hint: hint}
+}
+
+// reportUnknown adds one fault for each kind that the cluster does not serve.
+func (k *check) reportUnknown() {
+	for gvk, objs := range k.unknown {
+		msg, hint := k.kinds.unknown(gvk)
+		msg += " (" + origin(objs[0])
+		if n := len(objs) - 1; n > 0 {
+			msg += fmt.Sprintf("; %d more of the kind", n)
+		}
+		k.faults = append(k.faults, &diag.Diag{At: positions(objs), Path: title(objs[0]), Msg: msg + ")", Hint: hint})
+	}
+}
+
+// reportTwice adds one fault for each object that is there more than once.
+func (k *check) reportTwice() {
+	for _, objs := range k.seen {
+		if len(objs) < 2 {
+			continue
+		}
+		times := "twice"
+		if len(objs) > 2 {
+			times = fmt.Sprintf("%d times", len(objs))
+		}
+		var from []string
+		for _, o := range objs[:min(len(objs), maxOrigins)] {
+			from = append(from, origin(o))
+		}
+		msg := fmt.Sprintf("the cluster has it %s: %s", times, strings.Join(from, "; "))
+		if n := len(objs) - len(from); n > 0 {
+			msg += fmt.Sprintf("; %d more", n)
+		}
+		k.faults = append(k.faults, &diag.Diag{
+			At: positions(objs), Path: title(objs[0]), Msg: msg, Hint: "leave it out or rename it in all but one",
+		})
+	}
+}
+
+// title names an object, also one that does not say what it is: kind.group
+// namespace/name.
+func title(o fleet.Object) string {
+	if o.Unstructured == nil {
+		return "object"
+	}
+	gv, _ := schema.ParseGroupVersion(o.GetAPIVersion())
+	s := gv.WithKind(o.GetKind()).GroupKind().String()
+	if o.GetKind() == "" {
+		s = "object"
+	}
+	name := o.GetName()
+	if ns := o.GetNamespace(); ns != "" {
+		name = ns + "/" + name
+	}
+	if name != "" {
+		s += " " + name
+	}
+	return visible(s)
+}
+
+// origin says which release an object is of, and which template rendered it.
+func origin(o fleet.Object) string {
+	s := "release " + visible(o.Release.Name)
+	if o.Template != "" {
+		s += ", " + visible(o.Template)
+	}
+	return s
+}
+
+// positions returns where the objects are written, each place once, and only
+// the first ones.
+func positions(objs []fleet.Object) []diag.Pos {
+	var at []diag.Pos
+	for _, o := range objs {
+		if len(at) == maxPlaces {
+			break
+		}
+		if o.Pos.IsValid() && !slices.Contains(at, o.Pos) {
+			at = append(at, o.Pos)
+		}
+	}
+	return at
+}
+
+// places returns the position as a fault has it, when it is known.
+func places(p diag.Pos) []diag.Pos {
+	if !p.IsValid() {
+		return nil
+	}
+	return []diag.Pos{p}
+}
