@@ -2,9 +2,11 @@ package render
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -25,10 +27,26 @@ import (
 
 // A document is one YAML document of a rendered chart.
 type document struct {
-	source string // the template, with the chart's name in front
-	text   string
+	source string        // the template, with the chart's name in front
+	text   string        // one YAML document; a whole file where crd is set
 	hook   *release.Hook // nil for an ordinary manifest
 	crd    bool          // from the chart's crds directory
+}
+
+// split returns the YAML documents of the document: a file of the crds
+// directory can have several.
+func (d document) split() []string {
+	if !d.crd {
+		return []string{d.text}
+	}
+	docs := releaseutil.SplitManifests(d.text)
+	keys := slices.Collect(maps.Keys(docs))
+	sort.Sort(releaseutil.BySplitManifestsOrder(keys))
+	texts := make([]string, len(keys))
+	for i, k := range keys {
+		texts[i] = docs[k]
+	}
+	return texts
 }
 
 // helm renders a chart. Documents are in the order in which helm template

@@ -26,10 +26,16 @@ import (
 //
 // Objects are returned in the order in which the source has them. The error
 // holds everything that is wrong with the release, and names its line.
-func Release(c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string) ([]fleet.Object, error) {
+func Release(c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string) (objs []fleet.Object, err error) {
 	if ch == nil {
 		return written(r)
 	}
+	defer func() {
+		// A chart is input: what it makes a library do is its fault.
+		if p := recover(); p != nil {
+			objs, err = nil, &diag.Diag{At: []diag.Pos{r.Pos}, Path: "releases." + r.Name, Msg: fmt.Sprintf("chart %s does not render: %v", ch.Ref, p)}
+		}
+	}()
 	docs, err := helm(c, r, ch, apis)
 	if err != nil {
 		return nil, err
@@ -40,16 +46,18 @@ func Release(c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string)
 		if !d.wanted(r) {
 			continue
 		}
-		objs, err := parse(d.text)
-		if err != nil {
-			faults.Add(&diag.Diag{
-				At: []diag.Pos{r.Pos}, Path: "releases." + r.Name,
-				Msg: "chart template " + d.source + " renders " + err.Error(), Cause: err,
-			})
-			continue
-		}
-		for _, o := range objs {
-			out = append(out, fleet.Object{Unstructured: &unstructured.Unstructured{Object: o}, Release: r, Template: d.source, Pos: r.Pos})
+		for _, text := range d.split() {
+			objs, err := parse(text)
+			if err != nil {
+				faults.Add(&diag.Diag{
+					At: []diag.Pos{r.Pos}, Path: "releases." + r.Name,
+					Msg: "chart template " + d.source + " renders " + err.Error(), Cause: err,
+				})
+				continue
+			}
+			for _, o := range objs {
+				out = append(out, fleet.Object{Unstructured: &unstructured.Unstructured{Object: o}, Release: r, Template: d.source, Pos: r.Pos})
+			}
 		}
 	}
 	return out, faults.Err()

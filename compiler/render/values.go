@@ -37,18 +37,14 @@ func captureLog(f func()) []string {
 	return strings.FieldsFunc(buf.String(), func(r rune) bool { return r == '\n' })
 }
 
-// lost are the messages with which Helm says that a value is not used as it
-// was given. The group, where there is one, is the key.
+// lost are the messages with which Helm says that it does not use a value that
+// was given to it. Its other messages about tables are of values of the chart
+// that make way for the user's.
 var lost = []struct {
 	line *regexp.Regexp
 	msg  string
 	keys func(match []string) []string // the keys at the end of the value's path
 }{
-	{
-		regexp.MustCompile(`^warning: cannot overwrite table with non table for (\S+) `),
-		"the chart has a map here, which this value would replace",
-		func(m []string) []string { return strings.Split(m[1], ".") },
-	},
 	{
 		regexp.MustCompile(`^Conflict: cannot merge map onto non-map for "(.*)"\. Skipping\.$`),
 		"this global value is a map, and a dependency has another kind of value in its place",
@@ -97,17 +93,15 @@ func lostValues(ch *fleet.Chart, r *fleet.Release, lines []string, caps *chartut
 }
 
 // lostValue is the fault for the user's value whose path ends in the keys.
-// Helm puts the names of charts in front of them, which are left away one by
-// one until a value is found.
 func lostValue(r *fleet.Release, keys []string, msg string) error {
-	d := &diag.Diag{At: []diag.Pos{r.Pos}, Path: "releases." + r.Name + ".values." + strings.Join(keys, "."), Msg: msg, Hint: "give it the type that the chart's values.yaml has"}
-	for i := range keys {
-		if path, t := find(r.Values, keys[i:]); t != nil {
-			d.Path = "releases." + r.Name + ".values." + strings.Join(path, ".")
-			if t.Pos.IsValid() {
-				d.At = []diag.Pos{t.Pos}
-			}
-			break
+	d := &diag.Diag{
+		At: []diag.Pos{r.Pos}, Path: "releases." + r.Name + ".values." + strings.Join(keys, "."),
+		Msg: msg, Hint: "give it the type that the chart's values.yaml has",
+	}
+	if path, t := find(r.Values, keys); t != nil {
+		d.Path = "releases." + r.Name + ".values." + strings.Join(path, ".")
+		if t.Pos.IsValid() {
+			d.At = []diag.Pos{t.Pos}
 		}
 	}
 	return d

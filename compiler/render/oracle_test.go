@@ -1,0 +1,193 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// helmBinary returns the helm of the version that go.mod has, built from its
+// source.
+func helmBinary(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "tool", "-modfile=../../testdata/tools/go.mod", "-n", "helm").Output()
+	if err != nil {
+		t.Fatalf("build helm: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// TestHelmIsThatOfTheModule holds the helm of the tests to the version that is
+// compiled in.
+func TestHelmIsThatOfTheModule(t *testing.T) {
+	for _, mod := range []string{"helm.sh/helm/v3", "cuelang.org/go"} {
+		want, got := required(t, "../../go.mod", mod), required(t, "../../testdata/tools/go.mod", mod)
+		if got != want {
+			t.Errorf("testdata/tools/go.mod has %s %s, go.mod has %s", mod, got, want)
+		}
+	}
+}
+
+func required(t *testing.T, file, module string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(strings.TrimPrefix(line, "require ")); len(f) >= 2 && f[0] == module {
+			return f[1]
+		}
+	}
+	t.Fatalf("%s does not require %s", file, module)
+	return ""
+}
+
+// TestSameAsHelmTemplate renders every chart of testdata with its default
+// values and with each set of its ci folder, for two versions of Kubernetes,
+// and compares the bytes with those that helm template prints.
+func TestSameAsHelmTemplate(t *testing.T) {
+	helm := helmBinary(t)
+	charts, err := filepath.Glob("../../testdata/charts/*/Chart.yaml")
+	if err != nil || len(charts) < 2 {
+		t.Fatalf("%d charts, %v", len(charts), err)
+	}
+	for _, c := range charts {
+		dir := filepath.Dir(c)
+		values, err := filepath.Glob(filepath.Join(dir, "ci", "*.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range append(values, "") {
+			sameAsHelm(t, helm, dir, v, "1.33", nil)
+			sameAsHelm(t, helm, dir, v, "1.36.2", []string{"monitoring.coreos.com/v1", "monitoring.coreos.com/v1/ServiceMonitor"})
+		}
+	}
+}
+
+// TestSameAsHelmTemplateReal does the same for charts that the world uses:
+// Istio's, which a Go module ships, with three sets of values each.
+func TestSameAsHelmTemplateReal(t *testing.T) {
+	helm := helmBinary(t)
+	dir := filepath.Join(t.TempDir(), "charts")
+	cmd := exec.Command("go", "run", ".", dir)
+	cmd.Dir = "../../testdata/realcharts"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("write the charts: %v\n%s", err, out)
+	}
+	for _, name := range []string{"base", "istiod", "istio-cni", "gateway", "ztunnel"} {
+		values, err := filepath.Glob("../../testdata/realcharts/values/" + name + "-*.yaml")
+		if err != nil || len(values) != 3 {
+			t.Fatalf("%s has %d sets of values, %v", name, len(values), err)
+		}
+		for _, v := range values {
+			sameAsHelm(t, helm, filepath.Join(dir, name), v, "1.36", nil)
+		}
+	}
+}
+
+func sameAsHelm(t *testing.T, binary, dir, valuesFile, kubeVersion string, apis []string) {
+	name := fmt.Sprintf("%s/%s/%s", filepath.Base(dir), strings.TrimSuffix(filepath.Base(valuesFile), ".yaml"), kubeVersion)
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		args := []string{"template", "my-release", dir, "--namespace", "my-namespace", "--include-crds", "--kube-version", kubeVersion}
+		for _, a := range apis {
+			args = append(args, "--api-versions", a)
+		}
+		values := map[string]any{}
+		if valuesFile != "" {
+			args = append(args, "--values", valuesFile)
+			data, err := os.ReadFile(valuesFile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := yaml.Unmarshal(data, &values); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var stderr bytes.Buffer
+		cmd := exec.Command(binary, args...)
+		cmd.Stderr = &stderr
+		want, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("helm %v: %v\n%s", args, err, &stderr)
+		}
+		r := &fleet.Release{Name: "my-release", Namespace: "my-namespace", Values: treeOf(values)}
+		docs, err := helm(&fleet.Cluster{KubeVersion: kubeVersion}, r, loaded(t, dir), apis)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := printed(docs); got != string(want) {
+			t.Errorf("differs from helm %s\n%s", strings.Join(args, " "), firstDifference(got, string(want)))
+		}
+	})
+}
+
+// loaded returns the chart in a directory.
+func loaded(t *testing.T, dir string) *fleet.Chart {
+	t.Helper()
+	c, err := loader.LoadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ch := &fleet.Chart{Ref: fleet.ChartRef{Path: filepath.Base(dir)}}
+	for _, f := range c.Raw {
+		ch.Files = append(ch.Files, fleet.File{Name: f.Name, Data: f.Data})
+	}
+	return ch
+}
+
+// printed returns the documents as helm template prints them.
+func printed(docs []document) string {
+	var manifests, hooks strings.Builder
+	for _, d := range docs {
+		w := &manifests
+		if d.hook != nil {
+			w = &hooks
+		}
+		fmt.Fprintf(w, "---\n# Source: %s\n%s\n", d.source, d.text)
+	}
+	return strings.TrimSpace(manifests.String()) + "\n" + hooks.String()
+}
+
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return fmt.Sprintf("line %d:\n got %q\nwant %q", i+1, g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
+}
+
+// treeOf returns a value as decoded from JSON as a tree.
+func treeOf(v any) *fleet.Tree {
+	switch v := v.(type) {
+	case map[string]any:
+		t := fleet.Map(nil)
+		for k, e := range v {
+			t.Fields[k] = treeOf(e)
+		}
+		return t
+	case []any:
+		t := &fleet.Tree{List: []*fleet.Tree{}}
+		for _, e := range v {
+			t.List = append(t.List, treeOf(e))
+		}
+		return t
+	case float64:
+		text, _ := json.Marshal(v)
+		return &fleet.Tree{Scalar: json.Number(text)}
+	}
+	return &fleet.Tree{Scalar: v}
+}
