@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/chart"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+func newChartCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "chart",
+		Short: "Pin Helm charts, and check the pins",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newChartAddCommand(o), newChartVerifyCommand(o))
+	return cmd
+}
+
+const chartAddLong = `add finds a chart and writes environments/charts/<name>/chart.cue: a CUE package
+with its repository, name, exact version and the sha256 of its archive. Layers
+import the package and unify a release with its #Release. Adding a chart again
+moves the pin.
+
+A reference is one of
+
+  https://HOST/PATH/NAME         a chart of an HTTP repository, or NAME with --repo
+  ALIAS/NAME                     in a repository added with helm repo add
+  oci://HOST/PATH/NAME           in a registry
+  git+https://HOST/REPO//PATH    a directory of a git repository
+  ./PATH                         a chart of this repository
+
+--version takes a range (^4.11, ">=1.2 <2"), or for git a branch, tag or commit.
+Ranges are resolved now and never again: compiling uses the exact pin.
+
+Credentials are those of helm repo add, docker login and git.`
+
+const chartAddExample = `  fleetc chart add https://charts.jetstack.io/cert-manager --version ^1.16
+  fleetc chart add oci://ghcr.io/prometheus-community/charts/kube-prometheus-stack
+  fleetc chart add git+https://github.com/example/charts.git//charts/app --version v2.1.0
+  fleetc chart add ./charts/app`
+
+func newChartAddCommand(o *options) *cobra.Command {
+	var req chart.Request
+	var name string
+	cmd := &cobra.Command{
+		Use:     "add REF",
+		Short:   "Pin a chart",
+		Long:    chartAddLong,
+		Example: chartAddExample,
+		Args:    exactlyOneArg("a reference to a chart"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Ref = args[0]
+			added, err := o.compiler().AddChart(cmd.Context(), req, name)
+			if err != nil {
+				return err
+			}
+			w := cmd.OutOrStdout()
+			fmt.Fprintf(w, "%s %s\n", added.Chart.Name, cmp.Or(added.Chart.Version, "-"))
+			if d := added.Chart.Ref.Digest; d != "" {
+				fmt.Fprintf(w, "digest: %s\n", d)
+			}
+			fmt.Fprintf(w, "wrote:  %s\n", added.File)
+			fmt.Fprintf(w, "import: %q\n", added.Import)
+			_, err = fmt.Fprintf(w, "use:    releases: %s: %s.#Release & {namespace: ...}\n", cueLabel(added.Chart.Name), added.Package)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&req.Version, "version", "", "`range` of versions, or a git ref (default: the newest stable version)")
+	cmd.Flags().StringVar(&req.Repo, "repo", "", "`URL` of the repository that REF is a chart's name in")
+	cmd.Flags().StringVar(&name, "name", "", "`name` of the CUE package (default: from the chart's name)")
+	return cmd
+}
+
+// cueLabel quotes a chart's name where CUE needs it.
+func cueLabel(name string) string {
+	if chart.PackageName(name) == name {
+		return name
+	}
+	return fmt.Sprintf("%q", name)
+}
+
+const chartVerifyLong = `verify fetches every pinned chart anew from where it comes from and compares
+its digest with the pin. With --offline it checks the archives in the cache.`
+
+const chartVerifyExample = `  fleetc chart verify
+  fleetc chart verify prod --offline`
+
+func newChartVerifyCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "verify [CLUSTER...]",
+		Short:             "Check pinned charts against their sources",
+		Long:              chartVerifyLong,
+		Example:           chartVerifyExample,
+		ValidArgsFunction: clusterArgs(o),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			c := o.compiler()
+			f, err := c.Clusters(cmd.Context(), patterns...)
+			if err != nil {
+				return err
+			}
+			source, users := c.Source(f.Dir), compiler.ChartUsers(f)
+			var faults diag.List
+			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
+			fmt.Fprintln(t, "CHART\tDIGEST\tCLUSTERS\tRESULT")
+			byName := func(a, b fleet.ChartRef) int { return cmp.Compare(a.String(), b.String()) }
+			for _, ref := range slices.SortedFunc(maps.Keys(users), byName) {
+				result := "ok"
+				if err := source.Verify(cmd.Context(), ref); err != nil {
+					faults.Add(users[ref].Blame(err))
+					result = "FAULT"
+				}
+				fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", ref, cmp.Or(ref.Digest, "-"), len(users[ref].Clusters), result)
+			}
+			if err := t.Flush(); err != nil {
+				return err
+			}
+			return faults.Err()
+		},
+	}
+	return cmd
+}
+
+// exactlyOneArg is like [cobra.ExactArgs](1), with a fault that says what the
+// argument is.
+func exactlyOneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return &diag.Diag{Msg: cmd.CommandPath() + " takes " + what, Hint: "run " + cmd.CommandPath() + " --help"}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+const initLong = `init makes a directory a fleet: it writes cue.mod/module.cue with the given
+module path, a first environments/fleet.cue, and a copy of fleetc's CUE schema
+below cue.mod/pkg, where editors and the cue command find it.
+
+In a fleet it refreshes the copy of the schema, which is what a new version of
+fleetc asks for, and leaves everything else alone.`
+
+const initExample = `  fleetc init example.com/infra
+  fleetc init`
+
+func newInitCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "init [MODULE]",
+		Short:   "Start a fleet, or refresh its copy of the schema",
+		Long:    initLong,
+		Example: initExample,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return &diag.Diag{Msg: "init takes one module path", Hint: "run fleetc init --help"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			module := ""
+			if len(args) == 1 {
+				module = args[0]
+			}
+			files, err := o.compiler().Init(module)
+			for _, f := range files {
+				fmt.Fprintln(cmd.OutOrStdout(), f)
+			}
+			return err
+		},
+	}
+}

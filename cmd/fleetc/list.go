@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+const listLong = `list shows the clusters of the fleet, and with -o json also their releases.
+It evaluates the layers, and needs neither charts nor a network.`
+
+const listExample = `  fleetc list
+  fleetc list prod -o json | jq -r '.[].id'`
+
+func newListCommand(o *options) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:               "list [CLUSTER...]",
+		Short:             "List the clusters",
+		Long:              listLong,
+		Example:           listExample,
+		ValidArgsFunction: clusterArgs(o),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			f, err := o.compiler().Clusters(cmd.Context(), patterns...)
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return listJSON(cmd.OutOrStdout(), f)
+			}
+			return listTable(cmd.OutOrStdout(), f)
+		},
+	}
+	outputFlag(cmd, &output, "table", "json")
+	return cmd
+}
+
+func listTable(w io.Writer, f *fleet.Fleet) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "CLUSTER\tENVIRONMENT\tKUBERNETES\tCONTEXT\tRELEASES")
+	for _, c := range f.Clusters {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\n", c.ID, cmp.Or(c.Environment, "-"), c.KubeVersion, cmp.Or(c.KubeContext, "-"), len(c.Releases))
+	}
+	return t.Flush()
+}
+
+// A listedCluster is a cluster as list -o json prints it.
+type listedCluster struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Environment string            `json:"environment,omitempty"`
+	Kubernetes  string            `json:"kubernetes"`
+	Context     string            `json:"context,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Facts       map[string]any    `json:"facts,omitempty"`
+	Stages      []string          `json:"stages"`
+	Releases    []listedRelease   `json:"releases"`
+}
+
+type listedRelease struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Stage     string `json:"stage"`
+	Chart     string `json:"chart,omitempty"`
+	Digest    string `json:"digest,omitempty"`
+}
+
+func listJSON(w io.Writer, f *fleet.Fleet) error {
+	out := make([]listedCluster, len(f.Clusters))
+	for i, c := range f.Clusters {
+		out[i] = listedCluster{
+			ID: c.ID, Name: c.Name, Environment: c.Environment, Kubernetes: c.KubeVersion, Context: c.KubeContext,
+			Labels: c.Labels, Facts: c.Facts, Stages: c.Stages, Releases: []listedRelease{},
+		}
+		for _, r := range c.Releases {
+			out[i].Releases = append(out[i].Releases, listedRelease{
+				Name: r.Name, Namespace: r.Namespace, Stage: r.Stage, Chart: r.Chart.String(), Digest: r.Chart.Digest,
+			})
+		}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}

@@ -1,0 +1,53 @@
+// Command fleetc compiles a fleet of Kubernetes clusters from CUE.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+// Exit statuses, those of kubectl diff.
+const (
+	exitDone        = 0 // done, or no difference
+	exitDifferences = 1
+	exitFailed      = 2
+)
+
+// errDifferences is what a command returns when it has found and printed
+// differences, and nothing is wrong.
+var errDifferences = errors.New("differences")
+
+func main() { os.Exit(run()) }
+
+// run runs the command line and returns the exit status.
+func run() int {
+	// Helm's SDK talks to the standard logger; what it has to say is captured
+	// where it matters.
+	log.SetOutput(io.Discard)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	options := &options{}
+	cmd := newRootCommand(options)
+	err := cmd.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errDifferences):
+		return exitDifferences
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		err = errors.New("interrupted")
+	}
+	name := compiler.FileNames(options.dir)
+	if werr := diag.WriteText(cmd.ErrOrStderr(), err, name); werr != nil {
+		return exitFailed
+	}
+	return exitFailed
+}

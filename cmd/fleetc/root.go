@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+const rootLong = `fleetc compiles a fleet of Kubernetes clusters: a directory of CUE goes in,
+one bundle for each cluster comes out.
+
+A fleet is a CUE module. Each directory below environments/ is a layer, whose
+files have package fleet; a directory that sets cluster.name is a cluster, and
+its path is its ID (prod/us-east-1). Values of all layers unify; defaults merge
+from the root to the cluster; Helm charts are rendered with the result.
+
+Most commands take cluster patterns: prod/us-east-1 is one cluster, prod all
+below it, 'prod/us-*' those that match. Without a pattern they take all.
+
+Exit status is 0 when all is done or there is no difference, 1 when there are
+differences, 2 when something failed.`
+
+const rootExample = `  # Start a fleet in this directory.
+  fleetc init
+
+  # Pin a chart, then use it: releases: ingress: ingress_nginx.#Release
+  fleetc chart add https://kubernetes.github.io/ingress-nginx/ingress-nginx
+
+  # Check all clusters, fast; or with everything rendered.
+  fleetc vet
+  fleetc vet --render
+
+  # Write all bundles into a GitOps repository.
+  fleetc export --out ../clusters`
+
+// options are the flags that every command has.
+type options struct {
+	dir     string
+	jobs    int
+	cache   string
+	offline bool
+}
+
+func (o *options) compiler() *compiler.Compiler {
+	return &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Cache: o.cache, Offline: o.offline}
+}
+
+func newRootCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "fleetc",
+		Short:         "Compile a fleet of Kubernetes clusters from CUE",
+		Long:          rootLong,
+		Example:       rootExample,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true, // main prints them
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if o.jobs < 0 {
+				return &diag.Diag{Msg: "-j takes a number from 1 on, or 0 for the number of processors"}
+			}
+			return nil
+		},
+	}
+	flags := cmd.PersistentFlags()
+	flags.StringVarP(&o.dir, "directory", "C", ".", "run as if started in this `directory`")
+	flags.IntVarP(&o.jobs, "jobs", "j", 0, "how many clusters to compile at a time (0: one for each processor)")
+	flags.StringVar(&o.cache, "cache-dir", "", "`directory` of downloaded charts (default: fleetc in the user's cache folder)")
+	flags.BoolVar(&o.offline, "offline", false, "use no network; charts must be in the cache")
+	cmd.SetFlagErrorFunc(usageError)
+	cmd.AddCommand(
+		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),
+		newChartCommand(o), newVersionCommand(),
+	)
+	cmd.InitDefaultCompletionCmd()
+	for _, c := range cmd.Commands() {
+		_ = c.MarkFlagDirname("out")
+	}
+	return cmd
+}
+
+// usageError makes a wrong flag a fault with a next step.
+func usageError(cmd *cobra.Command, err error) error {
+	return &diag.Diag{Msg: strings.TrimSuffix(err.Error(), "."), Hint: "run " + cmd.CommandPath() + " --help", Cause: err}
+}
+
+// clusterArgs completes cluster IDs.
+func clusterArgs(o *options) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		// A fleet with faults still has clusters to name.
+		f, _ := o.compiler().Clusters(cmd.Context())
+		if f == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var ids []string
+		for _, c := range f.Clusters {
+			ids = append(ids, c.ID+"\t"+c.Name)
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// outputFlag adds -o with the given formats, the first of which is the
+// default.
+func outputFlag(cmd *cobra.Command, into *string, formats ...string) {
+	cmd.Flags().StringVarP(into, "output", "o", formats[0], "output `format`: "+strings.Join(formats, " or "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	check := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		for _, f := range formats {
+			if *into == f {
+				if check != nil {
+					return check(cmd, args)
+				}
+				return nil
+			}
+		}
+		return &diag.Diag{Msg: fmt.Sprintf("no output format is called %q", *into), Hint: diag.OneOf(*into, formats)}
+	}
+}
+
+// A progress shows on a terminal which cluster is being worked on, and nothing
+// anywhere else.
+type progress struct {
+	w           io.Writer // nil when it is not a terminal
+	done, total int
+}
+
+func newProgress(cmd *cobra.Command, total int) *progress {
+	p := &progress{total: total}
+	if f, ok := cmd.ErrOrStderr().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		p.w = f
+	}
+	return p
+}
+
+// step says that one more is done.
+func (p *progress) step() {
+	p.done++
+	if p.w != nil {
+		fmt.Fprintf(p.w, "\r%d/%d clusters", p.done, p.total)
+	}
+}
+
+// clear removes the line.
+func (p *progress) clear() {
+	if p.w != nil && p.done > 0 {
+		fmt.Fprint(p.w, "\r\033[K")
+	}
+}
+
+// plural returns n and the word for that many of them.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

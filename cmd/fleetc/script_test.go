@@ -1,0 +1,110 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output of the scripts and the golden files")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"fleetc": main})
+}
+
+// TestScripts runs the command line as its users do. The scripts are its
+// specification: the first line of each is what it promises.
+func TestScripts(t *testing.T) {
+	top, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join(top, "testdata", "script"),
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("TOP", top)
+			env.Setenv("CHARTS", filepath.Join(top, "testdata", "charts"))
+			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "home", "cache"))
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "home", "config"))
+			env.Setenv("DOCKER_CONFIG", filepath.Join(env.WorkDir, "home", "docker"))
+			env.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(env.WorkDir, "home", "gitconfig"))
+			env.Values[serversKey{}] = &servers{}
+			return os.MkdirAll(filepath.Join(env.WorkDir, "home"), 0o755)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"serve": cmdServe,
+			"stop":  cmdStop,
+			"files": cmdFiles,
+			"times": cmdTimes,
+			"sub":   cmdSub,
+		},
+	})
+}
+
+// cmdFiles writes the paths of all files below a directory, sorted, to a file
+// to compare: files DIR LIST.
+func cmdFiles(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: files DIR LIST")
+	}
+	dir := ts.MkAbs(args[0])
+	var b strings.Builder
+	ts.Check(filepath.WalkDir(dir, func(file string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, file)
+		fmt.Fprintln(&b, filepath.ToSlash(rel))
+		return err
+	}))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(b.String()), 0o644))
+}
+
+// cmdTimes is like files, with the inode's identity and times of every file
+// and directory: two equal lists mean that nothing was touched in between.
+func cmdTimes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: times DIR LIST")
+	}
+	dir := ts.MkAbs(args[0])
+	var b strings.Builder
+	ts.Check(filepath.WalkDir(dir, func(file string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, file)
+		inode := reflect.Indirect(reflect.ValueOf(info.Sys())).FieldByName("Ino")
+		fmt.Fprintf(&b, "%s %v %d %d %d\n", filepath.ToSlash(rel), info.Mode(), info.Size(), inode.Uint(), info.ModTime().UnixNano())
+		return err
+	}))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(b.String()), 0o644))
+}
+
+// cmdSub replaces a text by another in a file: sub OLD NEW FILE. The text must
+// be there.
+func cmdSub(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: sub OLD NEW FILE")
+	}
+	file := ts.MkAbs(args[2])
+	data, err := os.ReadFile(file)
+	ts.Check(err)
+	if !strings.Contains(string(data), args[0]) {
+		ts.Fatalf("%s has no %q", args[2], args[0])
+	}
+	ts.Check(os.WriteFile(file, []byte(strings.ReplaceAll(string(data), args[0], args[1])), 0o644))
+}

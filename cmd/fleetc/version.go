@@ -1,0 +1,59 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// libraries are the modules whose versions decide what comes out of a
+// compilation.
+var libraries = []string{"cuelang.org/go", "helm.sh/helm/v3"}
+
+func newVersionCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Long:    "version prints the version of fleetc and of the libraries that decide what it renders.",
+		Example: "  fleetc version\n  fleetc version -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			versions := map[string]string{"fleetc": toolVersion(), "go": runtime.Version()}
+			if info, ok := debug.ReadBuildInfo(); ok {
+				for _, dep := range info.Deps {
+					for _, l := range libraries {
+						if dep.Path == l {
+							versions[l] = dep.Version
+						}
+					}
+				}
+			}
+			w := cmd.OutOrStdout()
+			if output == "json" {
+				enc := json.NewEncoder(w)
+				enc.SetIndent("", "  ")
+				return enc.Encode(versions)
+			}
+			fmt.Fprintf(w, "fleetc %s\n", versions["fleetc"])
+			for _, l := range append(libraries, "go") {
+				fmt.Fprintf(w, "%s %s\n", l, versions[l])
+			}
+			return nil
+		},
+	}
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+// toolVersion returns the version of the module that the binary was built
+// from; devel when it was built from a checkout.
+func toolVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+const vetLong = `vet checks the fleet: layers, defaults, values, types, references, and that
+every chart is there with the digest that is pinned. It renders nothing, which
+makes it fast enough for a pre-commit hook; --render also renders every release
+and checks the objects that come out.
+
+All faults of all clusters are reported at once, a fault of a shared layer once
+with the clusters it concerns.`
+
+const vetExample = `  fleetc vet
+  fleetc vet --render 'prod/*'`
+
+func newVetCommand(o *options) *cobra.Command {
+	var render bool
+	cmd := &cobra.Command{
+		Use:               "vet [CLUSTER...]",
+		Short:             "Check the fleet",
+		Long:              vetLong,
+		Example:           vetExample,
+		ValidArgsFunction: clusterArgs(o),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			f, err := o.compiler().Load(cmd.Context(), patterns...)
+			if err != nil {
+				return err
+			}
+			summary, err := vet(cmd, f, render)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), summary)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&render, "render", false, "also render every release and check its objects")
+	return cmd
+}
+
+// vet checks what a loaded fleet renders to, when asked to, and returns what
+// was checked.
+func vet(cmd *cobra.Command, f *compiler.Fleet, render bool) (string, error) {
+	var releases, objects int
+	for _, c := range f.Clusters {
+		releases += len(c.Releases)
+	}
+	summary := plural(len(f.Clusters), "cluster", "clusters") + ", " + plural(releases, "release", "releases")
+	if !render {
+		return summary + ": no faults", nil
+	}
+	var faults diag.List
+	p := newProgress(cmd, len(f.Clusters))
+	for b, err := range f.Bundles(cmd.Context()) {
+		faults.Add(err)
+		if b != nil {
+			objects += len(b.Objects)
+		}
+		p.step()
+	}
+	p.clear()
+	return summary + ", " + plural(objects, "object", "objects") + ": no faults", faults.Err()
+}

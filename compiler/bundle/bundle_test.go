@@ -1,0 +1,206 @@
+package bundle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+func object(rel *fleet.Release, apiVersion, kind, namespace, name string) fleet.Object {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return fleet.Object{Unstructured: u, Release: rel}
+}
+
+var (
+	cluster = &fleet.Cluster{ID: "prod/eu-1", Stages: []string{"crds", "apps"}}
+	crds    = &fleet.Release{Name: "zz-crds", Stage: "crds"}
+	web     = &fleet.Release{Name: "web", Stage: "apps", Pos: diag.Pos{File: "web.cue", Line: 3}}
+	db      = &fleet.Release{Name: "db", Stage: "apps"}
+)
+
+// ordered is in the order that Assemble must give.
+func ordered() []fleet.Object {
+	return []fleet.Object{
+		object(crds, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "b"),
+		object(crds, "example.com/v1", "Zebra", "", "a"),
+		object(web, "v1", "Namespace", "", "b"),
+		object(db, "v1", "Secret", "a", "a"),
+		object(web, "v1", "ConfigMap", "b", "a"),
+		object(db, "v1", "ConfigMap", "c", "a"),
+		object(web, "v1", "ConfigMap", "a", "b"),
+		object(db, "apps/v1", "Deployment", "a", "z"),
+		object(web, "networking.k8s.io/v1", "Ingress", "a", "a"),
+		object(web, "apiregistration.k8s.io/v1", "APIService", "", "a"),
+		object(web, "example.com/v1", "Apple", "a", "a"),
+		object(web, "one.example.com/v1", "Pear", "a", "a"),
+		object(web, "two.example.com/v1", "Pear", "a", "a"),
+	}
+}
+
+func TestAssembleOrder(t *testing.T) {
+	want := ordered()
+	pins := []fleet.Pin{{Release: "web"}, {Release: "db"}}
+	var digest string
+	for seed := range uint64(50) {
+		objs := slices.Clone(want)
+		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(objs), func(i, j int) { objs[i], objs[j] = objs[j], objs[i] })
+		given := slices.Clone(objs)
+		b, err := Assemble(cluster, objs, pins)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, o := range b.Objects {
+			if o.ID() != want[i].ID() || o.Release != want[i].Release {
+				t.Fatalf("seed %d: object %d is %s, want %s", seed, i, o.ID(), want[i].ID())
+			}
+			text, err := Encode(o.Object)
+			if err != nil || !bytes.Equal(text, b.YAML[i]) {
+				t.Fatalf("the text of %s is\n%s (%v)", o.ID(), b.YAML[i], err)
+			}
+		}
+		if digest == "" {
+			digest = b.Digest
+		}
+		if b.Digest != digest {
+			t.Fatalf("seed %d: digest %s, want %s", seed, b.Digest, digest)
+		}
+		for i := range objs {
+			if objs[i] != given[i] {
+				t.Fatal("Assemble reordered its argument")
+			}
+		}
+		if b.Charts[0].Release != "db" || b.Charts[1].Release != "web" || pins[0].Release != "web" {
+			t.Fatalf("pins %v, given %v", b.Charts, pins)
+		}
+	}
+	// The digest is written into exports and clusters: a change of it is a
+	// change of every fleet, and must be on purpose.
+	if want := "sha256:3ae91ca2d7052eb378a3bebbd2ab73ac0ccedf86e1634299c534be959c730c53"; digest != want {
+		t.Errorf("digest %s, want %s", digest, want)
+	}
+}
+
+func TestAssembleEmpty(t *testing.T) {
+	b, err := Assemble(cluster, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Objects) != 0 || b.Digest != "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" {
+		t.Errorf("got %d objects, digest %s", len(b.Objects), b.Digest)
+	}
+}
+
+// TestDigest changes one thing after the other and wants another digest for
+// each.
+func TestDigest(t *testing.T) {
+	seen := map[string]string{}
+	digest := func(what string, c *fleet.Cluster, objs []fleet.Object) {
+		t.Helper()
+		b, err := Assemble(c, objs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before, ok := seen[b.Digest]; ok {
+			t.Errorf("%s has the digest of %s", what, before)
+		}
+		seen[b.Digest] = what
+	}
+	digest("the bundle", cluster, ordered())
+	digest("one object less", cluster, ordered()[1:])
+	digest("the stages reversed", &fleet.Cluster{Stages: []string{"apps", "crds"}}, ordered())
+	objs := ordered()
+	objs[4].SetLabels(map[string]string{"a": "b"})
+	digest("a label", cluster, objs)
+	objs = ordered()
+	objs[4].Release = db
+	digest("another release", cluster, objs)
+	objs = ordered()
+	objs[4].Release = &fleet.Release{Name: "web", Stage: "crds"}
+	digest("another stage", cluster, objs)
+	objs = ordered()
+	objs[4].SetAPIVersion("v2")
+	digest("another version", cluster, objs)
+}
+
+func TestAssembleFaults(t *testing.T) {
+	lost := &fleet.Release{Name: "lost", Stage: "app", Pos: diag.Pos{File: "lost.cue", Line: 7}}
+	nan := object(web, "v1", "ConfigMap", "a", "nan")
+	nan.Object["data"] = map[string]any{"x": math.NaN()}
+	nan.Pos = diag.Pos{File: "web.cue", Line: 9}
+	for _, c := range []struct {
+		objs []fleet.Object
+		want []string
+	}{
+		{[]fleet.Object{object(lost, "v1", "Pod", "a", "a")}, []string{`lost.cue:7: releases.lost.stage: the cluster has no stage "app"`}},
+		{
+			[]fleet.Object{object(web, "v1", "Pod", "a", "a"), object(db, "v1beta1", "Pod", "a", "a")},
+			[]string{"web.cue:3: Pod a/a: releases web and db both have this object"},
+		},
+		{[]fleet.Object{nan, object(web, "v1", "Pod", "", "a")}, []string{"web.cue:9: ConfigMap a/nan: data.x: NaN is no number of JSON"}},
+	} {
+		b, err := Assemble(cluster, c.objs, nil)
+		var got []string
+		for _, d := range diag.All(err) {
+			got = append(got, d.Error())
+		}
+		if b != nil || !slices.Equal(got, c.want) {
+			t.Errorf("got %v and %q, want %q", b, got, c.want)
+		}
+	}
+	_, err := Assemble(cluster, []fleet.Object{object(lost, "v1", "Pod", "a", "a")}, nil)
+	if d, ok := errors.AsType[*diag.Diag](err); !ok || d.Hint != "did you mean apps?" {
+		t.Errorf("got %#v", err)
+	}
+}
+
+// A string that looks like the header of another object must not let two
+// bundles share a digest.
+func TestDigestFraming(t *testing.T) {
+	one := object(web, "v1", "ConfigMap", "a", "a")
+	two := object(web, "v1", "ConfigMap", "a", "b")
+	both, err := Assemble(cluster, []fleet.Object{one, two}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.Object["z"] = "\n" + `["apps","web","ConfigMap a/b",` + fmt.Sprint(len(both.YAML[1])) + "]\n" + string(both.YAML[1])
+	joined, err := Assemble(cluster, []fleet.Object{one}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if joined.Digest == both.Digest || !strings.HasPrefix(joined.Digest, "sha256:") || len(joined.Digest) != 71 {
+		t.Errorf("digests %s and %s", joined.Digest, both.Digest)
+	}
+}
+
+func BenchmarkAssemble(b *testing.B) {
+	objs := make([]fleet.Object, 2000)
+	for i := range objs {
+		objs[i] = fleet.Object{Unstructured: &unstructured.Unstructured{Object: deployment(i)}, Release: web}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		out, err := Assemble(cluster, objs, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		size := 0
+		for _, text := range out.YAML {
+			size += len(text)
+		}
+		b.SetBytes(int64(size))
+	}
+}

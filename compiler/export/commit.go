@@ -1,0 +1,196 @@
+package export
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+// A Summary says what an export did, or what one would do.
+type Summary struct {
+	Clusters                           []Result // of all clusters, sorted by ID
+	Added, Changed, Removed, Unchanged int      // files of all clusters
+}
+
+// Changes returns how many files have an action.
+func (s Summary) Changes() int { return s.Added + s.Changed + s.Removed }
+
+func (s *Summary) add(r Result) {
+	s.Clusters = append(s.Clusters, r)
+	s.Added += r.Added
+	s.Changed += r.Changed
+	s.Removed += r.Removed
+	s.Unchanged += r.Unchanged
+}
+
+// Commit makes the staged bundles visible, cluster by cluster, each in one
+// step. When staging found faults it returns them and
+// changes nothing. On any other error the summary has the clusters that were
+// done. In a comparison it only returns the summary.
+func (s *Session) Commit() (Summary, error) {
+	if err := s.faults.Err(); err != nil {
+		return Summary{}, err
+	}
+	slices.SortFunc(s.plans, func(p, q *plan) int { return cmp.Compare(p.Cluster, q.Cluster) })
+	var sum Summary
+	var failed error
+	for _, p := range s.plans {
+		if p.Changes() > 0 && !s.check {
+			if failed = s.apply(p); failed != nil {
+				failed = diag.In(p.Cluster, failed)
+				break
+			}
+		}
+		sum.add(p.Result)
+	}
+	s.plans = nil
+	return sum, failed
+}
+
+// open makes the staging area.
+func (s *Session) open() error {
+	if s.opened {
+		return nil
+	}
+	s.opened = true
+	for _, dir := range []string{area, path.Join(area, "new"), path.Join(area, "old")} {
+		if err := s.root.Mkdir(dir, 0o755); err != nil {
+			return fmt.Errorf("make the staging area: %w", err)
+		}
+	}
+	// In case of a kill, the next commit to the checkout is without it.
+	if err := s.root.WriteFile(path.Join(area, ".gitignore"), []byte("*\n"), 0o644); err != nil {
+		return fmt.Errorf("make the staging area: %w", err)
+	}
+	return nil
+}
+
+// apply changes the directory of one cluster.
+func (s *Session) apply(p *plan) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	old, err := s.current(p)
+	if err != nil {
+		return err
+	}
+	j := journal{Format: journalFormat, Cluster: p.Cluster, Number: p.number, Retired: p.Retired}
+	there, err := s.lstat(p.Cluster)
+	if err != nil {
+		return err
+	}
+	if there != nil {
+		if err := s.carry(p, old); err != nil {
+			return err
+		}
+	}
+	return s.publish(j, there != nil)
+}
+
+// current returns the index in a cluster's directory, after a check that the
+// plan was made for it: between Stage and Commit, somebody else may have
+// changed it.
+func (s *Session) current(p *plan) (*Index, error) {
+	old, err := s.ownIndex(p.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if old.digest != p.index {
+		return nil, s.raced(path.Join(p.Cluster, indexFile))
+	}
+	return old.Index, nil
+}
+
+// raced is the fault of a file that changed while the export was running.
+func (s *Session) raced(name string) error {
+	return &diag.Diag{
+		At: s.at(name), Msg: "the file appeared or changed during the export",
+		Hint: "move it away if it is yours, then run fleetc export again",
+	}
+}
+
+// publish puts the new directory of a cluster, if there is one, into the place
+// of the old one, if there is one.
+func (s *Session) publish(j journal, there bool) error {
+	fresh, err := s.lstat(j.fresh())
+	if err != nil {
+		return err
+	}
+	if there && fresh != nil {
+		done, err := s.trade(&j, inode(fresh))
+		if done || err != nil {
+			return err
+		}
+	}
+	if err := s.log(j); err != nil {
+		return err
+	}
+	if there {
+		if err := s.root.Rename(j.Cluster, j.old()); err != nil {
+			return fmt.Errorf("move %s to the staging area: %w", s.at(j.Cluster)[0].File, err)
+		}
+	}
+	if fresh != nil {
+		if err := s.place(j); err != nil {
+			return err
+		}
+	}
+	return s.finish(j)
+}
+
+// trade exchanges the old directory and the new one, if the system can.
+func (s *Session) trade(j *journal, ino string) (done bool, err error) {
+	if ino == "" {
+		return false, nil
+	}
+	j.Inode = ino
+	if err := s.log(*j); err != nil {
+		return false, err
+	}
+	err = s.exchange(*j)
+	if errors.Is(err, errors.ErrUnsupported) {
+		j.Inode = ""
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("exchange %s with its successor: %w", s.at(j.Cluster)[0].File, err)
+	}
+	return true, s.finish(*j)
+}
+
+func (s *Session) exchange(j journal) error {
+	if s.tree.sys.exchange != nil {
+		return s.tree.sys.exchange(s.root, j.fresh(), j.Cluster)
+	}
+	return exchange(s.root, j.fresh(), j.Cluster)
+}
+
+// place moves the new directory of a cluster to where nothing is.
+func (s *Session) place(j journal) error {
+	if parent := path.Dir(j.Cluster); parent != "." {
+		if err := s.root.MkdirAll(parent, 0o755); err != nil {
+			return fmt.Errorf("make the directory of %s: %w", j.Cluster, err)
+		}
+	}
+	if err := s.root.Rename(j.fresh(), j.Cluster); err != nil {
+		return fmt.Errorf("move %s into its place: %w", s.at(j.Cluster)[0].File, err)
+	}
+	return nil
+}
+
+// prune removes the directories above a cluster that became empty.
+func (s *Session) prune(id string) {
+	for dir := path.Dir(id); dir != "."; dir = path.Dir(dir) {
+		if info, err := s.lstat(dir); err != nil || info != nil && !info.IsDir() {
+			return
+		}
+		if err := s.root.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return // not empty
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// A drain moves what is not ours from the old directory of a cluster to its
+// new one, as far as it is not there as a link: what appeared since the new
+// one was made, and what could only be copied.
+type drain struct {
+	*Session
+	from, to string
+	was, now map[string]string // files of ours before and after, with their digests
+	moves    []string          // files
+	dirs     []string          // empty directories
+}
+
+// drain finds what must move. It looks at everything before anything moves,
+// so that after a fault the old directory is still whole.
+func (s *Session) drain(from, to string) (*drain, error) {
+	old, _, err := s.readIndex(from)
+	if err != nil {
+		return nil, err
+	}
+	idx, _, err := s.readIndex(to)
+	if err != nil {
+		return nil, err
+	}
+	d := &drain{Session: s, from: from, to: to, was: old.owned(), now: idx.owned()}
+	held := map[string]bool{}
+	for name := range d.was {
+		held[path.Dir(name)] = true
+	}
+	return d, d.dir(".", held)
+}
+
+// move does what drain found.
+func (d *drain) move() error {
+	for _, name := range d.moves {
+		from, to := path.Join(d.from, name), path.Join(d.to, name)
+		err := d.root.MkdirAll(path.Dir(to), 0o755)
+		if err == nil {
+			err = d.root.Rename(from, to)
+		}
+		if err != nil {
+			return fmt.Errorf("move %s: %w", d.at(from)[0].File, err)
+		}
+	}
+	for _, name := range d.dirs {
+		if err := d.root.MkdirAll(path.Join(d.to, name), 0o755); err != nil {
+			return fmt.Errorf("make %s: %w", d.at(path.Join(d.to, name))[0].File, err)
+		}
+	}
+	return nil
+}
+
+func (d *drain) dir(name string, held map[string]bool) error {
+	entries, err := d.readDir(path.Join(d.from, name))
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 && name != "." && !held[name] {
+		have, err := d.lstat(path.Join(d.to, name))
+		if err != nil {
+			return err
+		}
+		if have == nil {
+			d.dirs = append(d.dirs, name)
+		}
+	}
+	for _, e := range entries {
+		sub := path.Join(name, e.Name())
+		if e.IsDir() {
+			err = d.dir(sub, held)
+		} else {
+			err = d.file(sub)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file decides whether a file of the old directory moves.
+func (d *drain) file(name string) error {
+	if err := d.directories(path.Join(d.to, path.Dir(name))); err != nil {
+		return d.raced(path.Join(d.to, name))
+	}
+	info, err1 := d.lstat(path.Join(d.from, name))
+	have, err2 := d.lstat(path.Join(d.to, name))
+	if err := errors.Join(err1, err2); err != nil || info == nil {
+		return err
+	}
+	if have != nil && os.SameFile(info, have) {
+		return nil
+	}
+	before, was := d.was[name]
+	after, now := d.now[name]
+	switch {
+	case was && !now, was && before != after:
+		return nil
+	case now:
+		return d.ours(name, info, have, after, was)
+	case have == nil:
+	case have.IsDir():
+		return d.raced(path.Join(d.to, name))
+	case have.ModTime().After(info.ModTime()):
+		return nil // changed again since, in its new place
+	}
+	d.moves = append(d.moves, name)
+	return nil
+}
+
+// ours decides about a file of ours that should not have changed, or that was
+// a foreign one before: it moves when its content is right, to keep its inode.
+func (d *drain) ours(name string, info, have fs.FileInfo, digest string, was bool) error {
+	if name == indexFile {
+		return nil
+	}
+	same := false
+	if have != nil && info.Mode().IsRegular() && info.Size() == have.Size() {
+		data, err := d.readFile(path.Join(d.from, name), info.Size())
+		if err != nil {
+			return err
+		}
+		same = digestOf(data) == digest
+	}
+	switch {
+	case same:
+		d.moves = append(d.moves, name)
+	case !was:
+		return d.raced(path.Join(d.to, name))
+	}
+	return nil
+}

@@ -1,0 +1,14 @@
+//go:build !darwin && !linux
+
+package export
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// exchange is not to be had here: directories change places in two renames.
+func exchange(*os.Root, string, string) error { return errors.ErrUnsupported }
+
+func inode(fs.FileInfo) string { return "" }

@@ -1,0 +1,29 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/windows"
+)
+
+// tryLock holds a file that nobody else can open and that goes with its handle,
+// because a directory cannot be locked here.
+func tryLock(root *os.Root) (unlock func() error, ok bool, err error) {
+	file := filepath.Join(root.Name(), area+".lock")
+	name, err := windows.UTF16PtrFromString(file)
+	if err != nil {
+		return nil, false, fmt.Errorf("lock %s: %w", file, err)
+	}
+	h, err := windows.CreateFile(name, windows.GENERIC_READ|windows.DELETE, 0, nil, windows.OPEN_ALWAYS,
+		windows.FILE_ATTRIBUTE_TEMPORARY|windows.FILE_FLAG_DELETE_ON_CLOSE, 0)
+	switch {
+	case err == nil:
+		return func() error { return windows.CloseHandle(h) }, true, nil
+	case errors.Is(err, windows.ERROR_SHARING_VIOLATION), errors.Is(err, windows.ERROR_ACCESS_DENIED):
+		return nil, false, nil // held, or about to be deleted
+	}
+	return nil, false, fmt.Errorf("lock %s: %w", file, err)
+}

@@ -1,0 +1,357 @@
+package export
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+const hintMove = "move it away, or export to another directory"
+
+// An Action is what an export does to a file.
+type Action string
+
+// The actions. A file without one has the right content already.
+const (
+	Added   Action = "added"
+	Changed Action = "changed"
+	Removed Action = "removed"
+)
+
+// A File is a file with an action.
+type File struct {
+	Name   string // below Dir, slash-separated
+	Action Action
+}
+
+// A Result says what an export does to the directory of one cluster. The index
+// bundle.json counts as one of its files.
+type Result struct {
+	Cluster                            string // ID
+	Retired                            bool   // the fleet does not have the cluster any more
+	Added, Changed, Removed, Unchanged int    // files
+	Files                              []File // with an action, sorted by name
+}
+
+// Changes returns how many files have an action.
+func (r Result) Changes() int { return len(r.Files) }
+
+// A plan is what Commit does to one cluster. It holds names only: what is to
+// be written lies in the staging area.
+type plan struct {
+	Result
+	number int    // of the cluster's directory in the staging area
+	index  string // digest of the bundle.json that was there; empty when none was
+}
+
+// Stage compares the bundle with its cluster's directory and puts the files
+// that differ into the staging area; nothing is visible yet, and the session
+// keeps nothing of the bundle. It returns what Commit will do. Whatever is in
+// the way is a fault: it is returned, all of the cluster's in one
+// [diag.List], and remembered, so that Commit refuses.
+func (s *Session) Stage(b *fleet.Bundle) (Result, error) {
+	id := b.Cluster.ID
+	p, err := s.stage(b)
+	if err != nil {
+		err = diag.In(id, err)
+		s.faults.Add(err)
+		return Result{}, err
+	}
+	s.plans = append(s.plans, p)
+	return p.Result, nil
+}
+
+func (s *Session) stage(b *fleet.Bundle) (*plan, error) {
+	id := b.Cluster.ID
+	if err := s.claim(id); err != nil {
+		return nil, err
+	}
+	names := FileNames(b.Objects)
+	idx, err := s.tree.newIndex(b, names).encode()
+	if err != nil {
+		return nil, err
+	}
+	files := make(map[string][]byte, len(names)+1)
+	for i, name := range names {
+		files[name] = b.YAML[i]
+	}
+	if len(files) < len(names) {
+		return nil, fmt.Errorf("name the files of %s: two of its objects have one ID", id)
+	}
+	files[indexFile] = idx
+
+	p := &plan{Result: Result{Cluster: id}, number: len(s.plans)}
+	old, err := s.ownIndex(id)
+	if err != nil {
+		return nil, err
+	}
+	p.index = old.digest
+	if err := s.compare(&p.Result, old.owned(), files); err != nil || s.check || len(s.faults) > 0 {
+		return p, err
+	}
+	return p, s.write(p, files)
+}
+
+// claim checks that a cluster may have a directory by its ID, and has it once.
+func (s *Session) claim(id string) error {
+	if !legalID(id) {
+		return &diag.Diag{Msg: fmt.Sprintf("%q is no path for a directory of a cluster", id)}
+	}
+	if slices.ContainsFunc(s.plans, func(p *plan) bool { return strings.EqualFold(p.Cluster, id) }) {
+		return &diag.Diag{
+			Msg:  fmt.Sprintf("two clusters go into the directory %q, where case does not count", id),
+			Hint: "rename one of them",
+		}
+	}
+	return nil
+}
+
+// legalID reports whether a path may be the directory of a cluster.
+func legalID(id string) bool {
+	legal := fs.ValidPath(id) && id != "." && !strings.ContainsAny(id, "\\:\x00")
+	for part := range strings.SplitSeq(id, "/") {
+		// Directories with such names are no layers, and the staging area is one.
+		legal = legal && part[0] != '.' && part[0] != '_'
+	}
+	return legal
+}
+
+// An ownedIndex is the index of a directory of ours, with its digest.
+type ownedIndex struct {
+	*Index
+	digest string
+}
+
+// ownIndex returns the index in the directory of a cluster, which must be
+// ours; its Index is nil when there is none.
+func (s *Session) ownIndex(id string) (ownedIndex, error) {
+	if err := s.directories(id); err != nil {
+		return ownedIndex{}, err
+	}
+	idx, data, err := s.readIndex(id)
+	if idx == nil || err != nil {
+		return ownedIndex{}, err
+	}
+	at := s.at(path.Join(id, indexFile))
+	switch {
+	case idx.Fleet != s.tree.Fleet:
+		return ownedIndex{}, &diag.Diag{
+			At: at, Msg: fmt.Sprintf("the directory belongs to the fleet %q, and this is %q", idx.Fleet, s.tree.Fleet),
+			Hint: "export to another directory",
+		}
+	case idx.Cluster != id:
+		return ownedIndex{}, &diag.Diag{
+			At: at, Msg: fmt.Sprintf("the directory belongs to the cluster %q, and lies where %q goes", idx.Cluster, id),
+			Hint: "move the directory away, then run fleetc export again",
+		}
+	}
+	return ownedIndex{idx, digestOf(data)}, nil
+}
+
+// directories checks that every part of the path that exists is a directory.
+func (s *Session) directories(dir string) error {
+	for i := range len(dir) + 1 {
+		if i < len(dir) && dir[i] != '/' {
+			continue
+		}
+		info, err := s.lstat(dir[:i])
+		if err != nil || info == nil {
+			return err
+		}
+		if !info.IsDir() {
+			return &diag.Diag{
+				At: s.at(dir[:i]), Msg: "this is " + kindOf(info) + " in the place of a directory of the bundle",
+				Hint: hintMove,
+			}
+		}
+	}
+	return nil
+}
+
+// compare finds what must be done for the directory of a cluster to have the
+// given files, when the owned ones are there for an export to replace.
+func (s *Session) compare(r *Result, owned map[string]string, files map[string][]byte) error {
+	var faults diag.List
+	names := slices.AppendSeq(slices.Collect(maps.Keys(files)), maps.Keys(owned))
+	slices.Sort(names)
+	dirs := map[string]error{}
+	for _, name := range slices.Compact(names) {
+		dir := path.Dir(name)
+		if _, ok := dirs[dir]; !ok && dir != "." {
+			dirs[dir] = s.directories(path.Join(r.Cluster, dir))
+			faults.Add(dirs[dir])
+		}
+		if dirs[dir] != nil {
+			continue
+		}
+		_, mine := owned[name]
+		text, wanted := files[name]
+		action, err := s.action(path.Join(r.Cluster, name), mine, wanted, text)
+		if err != nil {
+			faults.Add(err)
+			continue
+		}
+		r.count(path.Join(r.Cluster, name), action, wanted)
+	}
+	return faults.Err()
+}
+
+func (r *Result) count(name string, action Action, wanted bool) {
+	switch action {
+	case Added:
+		r.Added++
+	case Changed:
+		r.Changed++
+	case Removed:
+		r.Removed++
+	default:
+		if wanted {
+			r.Unchanged++
+		}
+		return
+	}
+	r.Files = append(r.Files, File{Name: name, Action: action})
+}
+
+// action returns what must be done with one file. The directory that it is in
+// exists or can be made.
+func (s *Session) action(name string, mine, wanted bool, text []byte) (Action, error) {
+	info, err := s.lstat(name)
+	switch {
+	case err != nil:
+		return "", err
+	case !wanted && (info == nil || !info.Mode().IsRegular()):
+		return "", nil // ours is gone, and what came in its place is not ours
+	case !wanted:
+		return Removed, nil
+	case info == nil:
+		return Added, nil
+	case !info.Mode().IsRegular():
+		return "", &diag.Diag{
+			At: s.at(name), Msg: "this is " + kindOf(info) + " in the place of a file of the bundle", Hint: hintMove,
+		}
+	}
+	same := info.Size() == int64(len(text))
+	if same {
+		data, err := s.readFile(name, info.Size())
+		if err != nil {
+			return "", err
+		}
+		same = bytes.Equal(data, text)
+	}
+	switch {
+	case same:
+		return "", nil
+	case !mine:
+		return "", &diag.Diag{
+			At: s.at(name), Msg: "fleetc did not write this file, and the bundle needs its place", Hint: hintMove,
+		}
+	}
+	return Changed, nil
+}
+
+// write puts the files that are added or changed into the staging area.
+func (s *Session) write(p *plan, files map[string][]byte) error {
+	made := map[string]bool{}
+	for _, f := range p.Files {
+		if f.Action == Removed {
+			continue
+		}
+		if err := s.open(); err != nil {
+			return err
+		}
+		name := below(p.Cluster, f.Name)
+		to := path.Join(freshDir(p.number), name)
+		if dir := path.Dir(to); !made[dir] {
+			if err := s.root.MkdirAll(dir, 0o755); err != nil {
+				return fmt.Errorf("make the staging area: %w", err)
+			}
+			made[dir] = true
+		}
+		if err := s.root.WriteFile(to, files[name], 0o644); err != nil {
+			return fmt.Errorf("write %s: %w", s.at(to)[0].File, err)
+		}
+	}
+	return nil
+}
+
+// Retire has the directories of clusters that the fleet does not have any more
+// removed: those of this fleet whose ID is not in keep. Foreign files in them
+// stay. It returns what Commit will do, sorted by ID. Call it once, and only
+// when the whole fleet is exported.
+func (s *Session) Retire(keep []string) ([]Result, error) {
+	if s.root == nil {
+		return nil, nil
+	}
+	kept := make(map[string]bool, len(keep))
+	for _, id := range keep {
+		kept[id] = true
+	}
+	var out []Result
+	var faults diag.List
+	err := fs.WalkDir(s.root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrPermission) && name != ".":
+			return fs.SkipDir // no export of ours could have written there
+		case err != nil:
+			return fmt.Errorf("look for retired clusters: %w", err)
+		case !entry.IsDir() || name == ".":
+			return nil
+		case entry.Name()[0] == '.' || entry.Name()[0] == '_':
+			return fs.SkipDir
+		case kept[name]:
+			return nil
+		}
+		p, err := s.retire(name)
+		faults.Add(diag.In(name, err))
+		if p != nil {
+			s.plans = append(s.plans, p)
+			out = append(out, p.Result)
+		}
+		return nil
+	})
+	if err == nil {
+		err = faults.Err()
+	}
+	s.faults.Add(err)
+	return out, err
+}
+
+// retire returns the plan that removes the directory, nil when it is not one
+// of a cluster of ours.
+func (s *Session) retire(dir string) (*plan, error) {
+	idx, data, err := s.readIndex(dir)
+	switch {
+	case errors.Is(err, errForeign):
+		return nil, nil // other tools have a bundle.json as well
+	case err != nil:
+		return nil, err
+	case idx == nil || idx.Fleet != s.tree.Fleet || idx.Cluster != dir:
+		return nil, nil
+	}
+	p := &plan{Result: Result{Cluster: dir, Retired: true}, number: len(s.plans), index: digestOf(data)}
+	return p, s.compare(&p.Result, idx.owned(), nil)
+}
+
+// digestOf returns the digest of a file's content.
+func digestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// freshDir is where in the staging area the new directory of a cluster is made.
+func freshDir(number int) string { return path.Join(area, "new", strconv.Itoa(number)) }
+
+// below returns the name of a file within the directory.
+func below(dir, name string) string { return strings.TrimPrefix(name, dir+"/") }
