@@ -71,7 +71,8 @@ func newChartAddCommand(o *options) *cobra.Command {
 			}
 			fmt.Fprintf(w, "wrote:  %s\n", added.File)
 			fmt.Fprintf(w, "import: %q\n", added.Import)
-			_, err = fmt.Fprintf(w, "use:    releases: %s: %s.#Release & {namespace: ...}\n", cueLabel(added.Chart.Name), added.Package)
+			// In quotes, the name of the release does not hide that of the package.
+			_, err = fmt.Fprintf(w, "use:    releases: %q: %s.#Release & {namespace: ...}\n", added.Chart.Name, added.Package)
 			return err
 		},
 	}
@@ -79,14 +80,6 @@ func newChartAddCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&req.Repo, "repo", "", "`URL` of the repository that REF is a chart's name in")
 	cmd.Flags().StringVar(&name, "name", "", "`name` of the CUE package (default: from the chart's name)")
 	return cmd
-}
-
-// cueLabel quotes a chart's name where CUE needs it.
-func cueLabel(name string) string {
-	if chart.PackageName(name) == name {
-		return name
-	}
-	return fmt.Sprintf("%q", name)
 }
 
 const chartVerifyLong = `verify fetches every pinned chart anew from where it comes from and compares

@@ -48,8 +48,7 @@ func Faults(root string, err error, v cue.Value) diag.List {
 }
 
 func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
-	format, args := e.Msg()
-	msg := fmt.Sprintf(format, args...)
+	msg := message(e)
 	if isSummary(msg) {
 		return nil
 	}
@@ -66,10 +65,34 @@ func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 	switch {
 	case strings.HasSuffix(msg, "field not allowed"):
 		notAllowed(root, d, v, e.Path())
+	case strings.HasPrefix(msg, "imported and not used"):
+		d.Hint = `use it, or write the name of a release in quotes where it is that of the package: releases: "app": app.#Release`
 	case strings.HasPrefix(msg, "cannot find package"), strings.Contains(msg, "no dependency found for import path"), strings.Contains(msg, "cannot find module providing package"):
 		d.Hint = "correct the import path, or add the chart with fleetc chart add"
 	}
 	return d
+}
+
+// message returns what e says without its position, and what the errors inside
+// of it add.
+func message(e errors.Error) string {
+	format, args := e.Msg()
+	msg := fmt.Sprintf(format, args...)
+	inner := errors.Unwrap(e)
+	if inner == nil {
+		return msg
+	}
+	more := inner.Error()
+	if ce, ok := inner.(errors.Error); ok {
+		more = message(ce)
+	}
+	switch {
+	case msg == "import failed" || msg == "":
+		return more
+	case strings.Contains(msg, more):
+		return msg
+	}
+	return msg + ": " + more
 }
 
 // isSummary reports whether CUE only counts or echoes errors with msg: the

@@ -107,7 +107,11 @@ func loadInstances(root string, overlay map[string]load.Source, dirs []string) [
 // its way from the root.
 func newCluster(root string, t *tree, dir string, in *build.Instance) (Cluster, error) {
 	if in.Err != nil {
-		return Cluster{}, cuediag.Faults(root, in.Err, cue.Value{}).Err()
+		faults := cuediag.Faults(root, in.Err, cue.Value{})
+		for _, d := range faults {
+			d.Path = "" // that of the package, which the place says better
+		}
+		return Cluster{}, faults.Err()
 	}
 	c := Cluster{ID: idOf(dir), Layers: t.layers(dir), Instance: in}
 	if err := distinctNames(c.Layers, t); err != nil {

@@ -149,7 +149,7 @@ func (t *tree) strays(root string, selected []string, all bool, instances []*bui
 		if s.pkg == "" {
 			msg = "this file is left out of its layer: it has no package clause"
 		}
-		faults.Add(&diag.Diag{At: []diag.Pos{s.pos}, Msg: msg, Hint: "write package " + pkg})
+		faults.Add(&diag.Diag{At: []diag.Pos{s.pos}, Msg: msg, Hint: "write package " + pkg + ", or import the package that it is part of"})
 	}
 	return faults.Err()
 }

@@ -19,6 +19,7 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/parser"
 
 	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -74,8 +75,12 @@ func (e *evaluation) config() (cue.Value, error) {
 		if err != nil {
 			return cue.Value{}, err
 		}
-		if err := in.AddFile(path.Join("schema", name), data); err != nil {
+		file, err := parser.ParseFile(path.Join("schema", name), data)
+		if err != nil {
 			return cue.Value{}, fmt.Errorf("parse the embedded schema: %w", err)
+		}
+		if err := in.AddSyntax(file); err != nil {
+			return cue.Value{}, fmt.Errorf("add the embedded schema: %w", err)
 		}
 	}
 	if err := in.Complete(); err != nil {

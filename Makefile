@@ -1,0 +1,33 @@
+TOOLS := go tool -modfile=testdata/tools/go.mod
+
+.PHONY: check build demo test golden bench fuzz lint fmt
+check: lint test ## Everything that CI runs.
+
+build: ## Build the binary.
+	CGO_ENABLED=0 go build -trimpath -o bin/fleetc ./cmd/fleetc
+
+demo: ## Compile the example fleet into ./clusters.
+	go run ./cmd/fleetc export --out clusters
+
+test: ## Run the tests, all of them, against the real parts.
+	go test -race ./...
+
+golden: ## Rewrite expected output; read the diff.
+	go test ./cmd/fleetc -update
+	git diff --stat testdata
+
+bench: ## Time fleets of 1, 10 and 200 clusters.
+	go test -run '^$$' -bench . -benchmem ./compiler ./compiler/bundle
+
+fuzz: ## Fuzz every target for a while.
+	./.ci/fuzz 60s
+
+lint: ## Check Go and CUE.
+	go vet ./...
+	$(TOOLS) staticcheck ./...
+	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema)"
+	$(TOOLS) cue vet ./schema ./environments/...
+
+fmt: ## Format Go and CUE.
+	$(TOOLS) gofumpt -w cmd compiler schema
+	$(TOOLS) cue fmt ./schema ./environments/...
