@@ -57,6 +57,11 @@ func (c *Compiler) AddChart(ctx context.Context, req chart.Request, name string)
 			At: []diag.Pos{{File: a.File}}, Msg: "this file is in the way: fleetc chart add has not written it",
 			Hint: "move it, or choose another package with --name",
 		}
+	case err == nil && !bytes.Contains(have, fmt.Appendf(nil, "release of the chart %s.\n", resolved.Name)):
+		return nil, &diag.Diag{
+			At: []diag.Pos{{File: a.File}}, Msg: "this package pins another chart",
+			Hint: "choose another package with --name",
+		}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}

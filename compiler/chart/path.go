@@ -1,0 +1,275 @@
+package chart
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/ignore"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// local reads a chart that is a directory or an archive below the root.
+func (s *Source) local(ref fleet.ChartRef) (*fleet.Chart, error) {
+	root, err := os.OpenRoot(s.Root)
+	if err != nil {
+		return nil, fmt.Errorf("read the fleet's root: %w", err)
+	}
+	defer root.Close()
+	name := path.Clean(ref.Path)
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, notThere(root, name, err)
+	}
+	var files []fleet.File
+	if info.IsDir() {
+		files, err = readDir(root, name)
+	} else {
+		files, err = readArchive(root, name, info)
+	}
+	if d, ok := errors.AsType[*diag.Diag](err); ok {
+		return nil, d
+	}
+	if err != nil {
+		return nil, &diag.Diag{Msg: fmt.Sprintf("%s: %s", name, err), Cause: err}
+	}
+	return &fleet.Chart{Ref: ref, Digest: filesDigest(files), Files: files}, nil
+}
+
+// notThere explains why the chart's path leads nowhere.
+func notThere(root *os.Root, name string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return outside(root, name, err)
+	}
+	hint := "write the path relative to the fleet's root"
+	siblings := chartsIn(root, path.Dir(name))
+	if len(siblings) > 0 {
+		hint = oneOf(name, siblings)
+	}
+	return &diag.Diag{Msg: name + " does not exist in the fleet's repository", Hint: hint, Cause: err}
+}
+
+// outside explains why a name below the root cannot be followed: os.Root does
+// not go through links that leave it, and links are all that can.
+func outside(root *os.Root, name string, err error) error {
+	for at := name; at != "."; at = path.Dir(at) {
+		if target, lerr := root.Readlink(at); lerr == nil {
+			why := "leads out of the fleet's root"
+			if errors.Is(err, fs.ErrNotExist) {
+				why = "does not exist"
+			}
+			return &diag.Diag{Msg: fmt.Sprintf("%s is a symbolic link to %s, which %s", at, target, why),
+				Hint: "put the files into the fleet's repository", Cause: err}
+		}
+	}
+	return fmt.Errorf("read %s: %w", name, err)
+}
+
+// chartsIn returns the names of the charts that are in a directory, sorted.
+func chartsIn(root *os.Root, dir string) []string {
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		return nil // a hint does not depend on it
+	}
+	var found []string
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if _, err := root.Stat(path.Join(name, "Chart.yaml")); err == nil || path.Ext(name) == ".tgz" {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// readArchive reads a chart that is packaged in the repository.
+func readArchive(root *os.Root, name string, info fs.FileInfo) ([]fleet.File, error) {
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("neither a directory nor an archive")
+	}
+	if info.Size() > maxDownload {
+		return nil, fmt.Errorf("larger than %d MiB", maxDownload>>20)
+	}
+	data, err := readFile(root, name, maxDownload)
+	if err != nil {
+		return nil, err
+	}
+	return unpack(data)
+}
+
+func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// readDir reads a chart as Helm reads a directory: files that .helmignore
+// names are left out, and links are followed, here as far as the root goes.
+func readDir(root *os.Root, name string) ([]fleet.File, error) {
+	noChart := &diag.Diag{Msg: "no Chart.yaml in " + name}
+	if _, err := root.Lstat(path.Join(name, "Chart.yaml")); err != nil {
+		noChart.Hint = oneOf(name, chartsIn(root, name))
+		return nil, noChart
+	}
+	w := walker{root: root, top: name, rules: ignore.Empty(), budget: budget{entries: maxEntries, bytes: maxTotal}}
+	file := path.Join(name, ignore.HelmIgnore)
+	if info, err := root.Stat(file); err == nil && info.Mode().IsRegular() {
+		text, err := readFile(root, file, maxFile)
+		if err != nil {
+			return nil, err
+		}
+		if w.rules, err = parseIgnore(text); err != nil {
+			return nil, err
+		}
+	}
+	w.rules.AddDefaults()
+	if err := w.dir("", nil); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(w.files, func(f fleet.File) bool { return f.Name == "Chart.yaml" }) {
+		noChart.Hint = "let " + ignore.HelmIgnore + " keep it"
+		return nil, noChart
+	}
+	return w.files, w.inner(w.files, 1)
+}
+
+// A walker collects the files of a directory.
+type walker struct {
+	budget
+	root  *os.Root
+	top   string
+	rules *ignore.Rules
+	files []fleet.File
+}
+
+// dir reads the directory with the given name below the chart. The
+// directories that it is in are above.
+func (w *walker) dir(name string, above []fs.FileInfo) error {
+	full := path.Join(w.top, name)
+	info, err := w.root.Stat(full)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, info) }) {
+		return fmt.Errorf("%s is a symbolic link to a directory that it is in", name)
+	}
+	entries, err := fs.ReadDir(w.root.FS(), full) // sorted
+	if err != nil {
+		return err
+	}
+	above = append(slices.Clip(above), info)
+	for _, e := range entries {
+		if err := w.one(path.Join(name, e.Name()), above); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one reads the file or directory with the given name below the chart.
+func (w *walker) one(name string, above []fs.FileInfo) error {
+	full := path.Join(w.top, name)
+	info, err := w.root.Stat(full)
+	if err != nil {
+		if link, lerr := w.root.Lstat(full); lerr == nil && w.rules.Ignore(name, link) {
+			return nil
+		}
+		return outside(w.root, full, err)
+	}
+	if w.rules.Ignore(name, info) {
+		return nil
+	}
+	if err := w.entry(); err != nil {
+		return err
+	}
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return w.dir(name, above)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is neither a file nor a directory", name)
+	}
+	f, err := w.root.Open(full)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	content, err := w.file(f, name, info.Size())
+	if err != nil {
+		return err
+	}
+	w.files = append(w.files, fleet.File{Name: name, Data: content})
+	return nil
+}
+
+// filesDigest is the sha256 over names and contents, sorted by name, each with
+// its length before it.
+func filesDigest(files []fleet.File) string {
+	sorted := slices.SortedFunc(slices.Values(files), func(a, b fleet.File) int { return strings.Compare(a.Name, b.Name) })
+	h := sha256.New()
+	put := func(b []byte) {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+		h.Write(b)
+	}
+	for _, f := range sorted {
+		put([]byte(f.Name))
+		put(f.Data)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// withoutIgnored leaves out the files that Helm would not read if they were a
+// directory.
+func withoutIgnored(files []fleet.File) ([]fleet.File, error) {
+	rules := ignore.Empty()
+	for _, f := range files {
+		if f.Name == ignore.HelmIgnore {
+			var err error
+			if rules, err = parseIgnore(f.Data); err != nil {
+				return nil, err
+			}
+		}
+	}
+	rules.AddDefaults()
+	kept := slices.DeleteFunc(slices.Clone(files), func(f fleet.File) bool { return isIgnored(rules, f.Name) })
+	if !slices.ContainsFunc(kept, func(f fleet.File) bool { return f.Name == "Chart.yaml" }) {
+		return nil, errors.New("no Chart.yaml that .helmignore leaves in")
+	}
+	return kept, nil
+}
+
+// isIgnored reports whether the rules leave out the file or a directory that
+// it is in.
+func isIgnored(rules *ignore.Rules, name string) bool {
+	dir := (&tar.Header{Typeflag: tar.TypeDir}).FileInfo()
+	for i, c := range name {
+		if c == '/' && rules.Ignore(name[:i], dir) {
+			return true
+		}
+	}
+	return rules.Ignore(name, (&tar.Header{Typeflag: tar.TypeReg}).FileInfo())
+}
+
+func parseIgnore(text []byte) (*ignore.Rules, error) {
+	rules, err := ignore.Parse(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", ignore.HelmIgnore, err)
+	}
+	return rules, nil
+}
