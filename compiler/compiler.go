@@ -28,6 +28,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/render"
 	"github.com/fleetc/fleetc/compiler/unify"
 	"github.com/fleetc/fleetc/compiler/validate"
 )
@@ -75,8 +76,14 @@ func (c *Compiler) Clusters(ctx context.Context, patterns ...string) (*fleet.Fle
 // A Fleet is a fleet that is ready to be rendered.
 type Fleet struct {
 	*fleet.Fleet
-	charts map[fleet.ChartRef]*fleet.Chart
+	charts map[fleet.ChartRef]loadedChart
 	jobs   int
+}
+
+// A loadedChart is a chart, and what is to be known of it before it renders.
+type loadedChart struct {
+	*fleet.Chart
+	asksForAPIs bool
 }
 
 // Load evaluates the clusters that the patterns select and finds their charts.
@@ -95,19 +102,19 @@ func (c *Compiler) Load(ctx context.Context, patterns ...string) (*Fleet, error)
 }
 
 // charts finds every chart of the fleet once.
-func (c *Compiler) charts(ctx context.Context, f *fleet.Fleet) (map[fleet.ChartRef]*fleet.Chart, error) {
+func (c *Compiler) charts(ctx context.Context, f *fleet.Fleet) (map[fleet.ChartRef]loadedChart, error) {
 	const atATime = 8 // a courtesy to repositories; finding charts is waiting
 	source := c.Source(f.Dir)
 	users := ChartUsers(f)
 	refs := slices.SortedFunc(maps.Keys(users), func(a, b fleet.ChartRef) int { return cmp.Compare(a.String(), b.String()) })
-	found := ordered(ctx, atATime, len(refs), func(ctx context.Context, i int) (*fleet.Chart, error) {
+	found := ordered(ctx, atATime, len(refs), func(ctx context.Context, i int) (loadedChart, error) {
 		ch, err := source.Chart(ctx, refs[i])
 		if err != nil {
-			return nil, users[refs[i]].Blame(err)
+			return loadedChart{}, users[refs[i]].Blame(err)
 		}
-		return ch, nil
+		return loadedChart{ch, render.AsksForAPIs(ch)}, nil
 	})
-	charts := map[fleet.ChartRef]*fleet.Chart{}
+	charts := map[fleet.ChartRef]loadedChart{}
 	var faults diag.List
 	for ch, err := range found {
 		if err != nil {
@@ -185,7 +192,7 @@ func (f *Fleet) compile(c *fleet.Cluster) (*fleet.Bundle, error) {
 	}
 	var pins []fleet.Pin
 	for _, r := range c.Releases {
-		if ch := f.charts[r.Chart]; ch != nil {
+		if ch := f.charts[r.Chart]; ch.Chart != nil {
 			pin := fleet.Pin{Release: r.Name, Chart: ch.Ref}
 			pin.Chart.Digest = ch.Digest
 			pins = append(pins, pin)

@@ -15,10 +15,11 @@ const maxRounds = 10
 
 // A rendering is what a release rendered to, given some API versions.
 type rendering struct {
-	done bool
-	apis []string // that it saw
-	objs []fleet.Object
-	err  error
+	done   bool
+	saw    []string // API versions
+	brings []string // API versions of its CRDs
+	objs   []fleet.Object
+	err    error
 }
 
 // render renders the releases of a cluster. Charts see the API versions of all
@@ -35,13 +36,13 @@ func (f *Fleet) render(c *fleet.Cluster) ([]fleet.Object, error) {
 		again := false
 		for i, r := range releases {
 			ch, last := f.charts[r.Chart], &renderings[i]
-			if last.done && (slices.Equal(last.apis, apis) || ch == nil || !render.AsksForAPIs(ch)) {
+			if last.done && (slices.Equal(last.saw, apis) || !ch.asksForAPIs) {
 				continue
 			}
-			objs, err := render.Release(c, r, ch, apis)
-			*last = rendering{done: true, apis: apis, objs: objs, err: err}
+			objs, err := render.Release(c, r, ch.Chart, apis)
+			*last = rendering{done: true, saw: apis, brings: render.APIs(objs), objs: objs, err: err}
 			again = true
-			apis = crds(renderings)
+			apis = brought(renderings)
 		}
 		if !again {
 			return result(renderings)
@@ -53,13 +54,14 @@ func (f *Fleet) render(c *fleet.Cluster) ([]fleet.Object, error) {
 	}
 }
 
-// crds returns the API versions of all CRDs in the renderings, sorted.
-func crds(renderings []rendering) []string {
-	var all []fleet.Object
+// brought returns the API versions of all CRDs in the renderings, sorted.
+func brought(renderings []rendering) []string {
+	var all []string
 	for _, r := range renderings {
-		all = append(all, r.objs...)
+		all = append(all, r.brings...)
 	}
-	return render.APIs(all)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // result returns the objects of all renderings, or all their faults.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"path"
@@ -36,7 +37,7 @@ type document struct {
 // split returns the YAML documents of the document: a file of the crds
 // directory can have several.
 func (d document) split() []string {
-	if !d.crd {
+	if !d.crd || !strings.Contains(d.text, "---") {
 		return []string{d.text}
 	}
 	docs := releaseutil.SplitManifests(d.text)
@@ -84,7 +85,7 @@ func helm(c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string) ([
 	if err != nil {
 		return nil, at("chart %s renders YAML that does not parse: %s", ch.Ref, sortMessage(err))
 	}
-	if err := unknownHooks(files, len(hooks)+len(manifests)); err != nil {
+	if err := unknownHooks(files, hooks, manifests); err != nil {
 		return nil, at("chart %s %v", ch.Ref, err)
 	}
 	var docs []document
@@ -139,12 +140,13 @@ func capabilities(c *fleet.Cluster, apis []string) (*chartutil.Capabilities, err
 func AsksForAPIs(ch *fleet.Chart) bool {
 	return slices.ContainsFunc(ch.Files, func(f fleet.File) bool {
 		// Dependencies may be archives, which are not looked into.
-		return strings.HasSuffix(f.Name, ".tgz") || asksForAPIs.Match(f.Data)
+		return strings.HasSuffix(f.Name, ".tgz") || bytes.Contains(f.Data, []byte("Capabilities")) && asksForAPIs.Match(f.Data)
 	})
 }
 
-// asksForAPIs matches the word itself, and the capabilities taken as a whole.
-var asksForAPIs = regexp.MustCompile(`APIVersions|\bCapabilities(\s|[^.\s]|$)`)
+// asksForAPIs matches the capabilities, unless it is only their Kubernetes or
+// Helm version that is taken.
+var asksForAPIs = regexp.MustCompile(`\bCapabilities(\.APIVersions|[^.]|$)`)
 
 // installable makes the checks that helm template makes before it renders.
 func installable(ch *chart.Chart, caps *chartutil.Capabilities) error {
@@ -213,29 +215,26 @@ func (d document) wanted(r *fleet.Release) bool {
 }
 
 // unknownHooks reports the objects that Helm drops without a word since their
-// hook annotation names no hook it knows. kept is how many documents Helm
-// kept.
-func unknownHooks(files map[string]string, kept int) error {
-	var all int
-	var suspects []string
-	for name, content := range files {
-		if strings.HasPrefix(path.Base(name), "_") || strings.TrimSpace(content) == "" {
+// hook annotation names no hook it knows: files of which it kept less than
+// they have.
+func unknownHooks(files map[string]string, hooks []*release.Hook, manifests []releaseutil.Manifest) error {
+	kept := map[string]int{}
+	for _, h := range hooks {
+		kept[h.Path]++
+	}
+	for _, m := range manifests {
+		kept[m.Name]++
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		content := files[name]
+		if strings.HasPrefix(path.Base(name), "_") || !strings.Contains(content, release.HookAnnotation) {
 			continue
 		}
-		docs := releaseutil.SplitManifests(content)
-		all += len(docs)
-		for _, d := range docs {
-			if strings.Contains(d, release.HookAnnotation) {
-				suspects = append(suspects, name)
-				break
-			}
+		if len(releaseutil.SplitManifests(content)) > kept[name] {
+			return fmt.Errorf("has an object with a %s annotation that names no hook of Helm's, in %s", release.HookAnnotation, name)
 		}
 	}
-	if all == kept {
-		return nil
-	}
-	slices.Sort(suspects)
-	return fmt.Errorf("has an object with a %s annotation that names no hook of Helm's, in %s", release.HookAnnotation, strings.Join(suspects, " or "))
+	return nil
 }
 
 // engineMessage is what the template engine says, without the words that
