@@ -5,7 +5,6 @@ package cuediag
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -54,8 +53,11 @@ func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 	}
 	d := &diag.Diag{At: places(root, e), Path: strings.Join(e.Path(), "."), Msg: msg, Cause: e}
 	missing := strings.HasPrefix(msg, "field is required but not present")
-	if i := alternative(d.Path, missing, strings.Contains(msg, "does not satisfy matchN")); i >= 0 {
-		d.Path, d.Msg, d.Hint = exactlyOne[i].path.FindString(d.Path), exactlyOne[i].msg, exactlyOne[i].hint
+	if a, at := alternativeAt(d.Path, missing, strings.Contains(msg, "does not satisfy matchN")); a != nil {
+		if a.holds(v.LookupPath(cue.ParsePath(at))) {
+			return nil
+		}
+		d.Path, d.Msg, d.Hint = at, a.msg, a.hint
 	}
 	if onlyTypes(d.At) && v.Exists() {
 		if at := field(root, v, d.Path, missing); at.IsValid() {
@@ -104,43 +106,6 @@ func isSummary(msg string) bool {
 		strings.HasPrefix(msg, "explicit error (_|_ literal)")
 }
 
-// exactlyOne says, for the schema's structs that hold one of several
-// alternatives, which these are. fields are those that CUE may call missing.
-var exactlyOne = []struct {
-	path, fields *regexp.Regexp
-	msg, hint    string
-}{
-	{
-		path:   regexp.MustCompile(`^releases\.("[^"]*"|[^.]*)\.chart\b`),
-		fields: regexp.MustCompile(`^releases\.("[^"]*"|[^.]*)\.chart\.(path|repo|name|version|git|digest)$`),
-		msg:    "a chart is exactly one of path; repo, name, version and digest; git and digest",
-		hint:   "run fleetc chart add, which writes all of a chart's fields",
-	},
-	{
-		path:   regexp.MustCompile(`^releases\.("[^"]*"|[^.]*)\.objects\b`),
-		fields: regexp.MustCompile(`^$`),
-		msg:    "objects are structs under any names, or a list of structs",
-	},
-	{
-		path:   regexp.MustCompile(`^releases\.("[^"]*"|[^.]*)`),
-		fields: regexp.MustCompile(`^releases\.("[^"]*"|[^.]*)\.(chart|objects)$`),
-		msg:    "a release has exactly one source",
-		hint:   "give it either chart or objects",
-	},
-}
-
-// alternative returns which of exactlyOne a fault at the path is about: that a
-// field is missing, or that not one of the alternatives matches; -1 when it is
-// about none.
-func alternative(path string, missing, noMatch bool) int {
-	for i, c := range exactlyOne {
-		if missing && c.fields.MatchString(path) || noMatch && c.path.FindString(path) == path {
-			return i
-		}
-	}
-	return -1
-}
-
 // places returns where e comes from: the user's lines, the deepest layer
 // first; the first line of a type when there is no other.
 func places(root string, e errors.Error) []diag.Pos {
@@ -171,9 +136,7 @@ func IsType(file string) bool {
 		strings.HasPrefix(file, "environments/charts/")
 }
 
-// withoutEchoes sorts the faults and drops those that only repeat another:
-// the same path and message at other places, or the failed alternative of a
-// struct of which a field has already failed.
+// withoutEchoes sorts the faults and drops those that only repeat another.
 func withoutEchoes(l diag.List) diag.List {
 	sorted, ok := l.Err().(diag.List)
 	if !ok {
@@ -189,14 +152,21 @@ func withoutEchoes(l diag.List) diag.List {
 	return out
 }
 
-// echoes reports whether d follows from e.
+// echoes reports whether d follows from e: it fails because what it refers to
+// does, or it is the struct around what has failed.
 func echoes(d, e *diag.Diag) bool {
-	for _, c := range exactlyOne {
-		if d.Msg == c.msg {
-			return strings.HasPrefix(e.Path, d.Path+".")
-		}
+	cause := d.Msg
+	for strings.HasPrefix(cause, "invalid interpolation: ") {
+		cause = strings.TrimPrefix(cause, "invalid interpolation: ")
 	}
-	return false
+	if field, ok := strings.CutPrefix(cause, "required field missing: "); ok {
+		return strings.HasPrefix(e.Msg, "field is required but not present") && (e.Path == field || strings.HasSuffix(e.Path, "."+field))
+	}
+	if cause != d.Msg && e.Msg == cause {
+		return true
+	}
+	return strings.HasPrefix(e.Path, d.Path+".") &&
+		slices.ContainsFunc(alternatives, func(a alternative) bool { return a.msg == d.Msg })
 }
 
 // notAllowed completes the fault of a field that a closed struct does not

@@ -34,9 +34,6 @@ type binding struct {
 // filled in on the way to the end remains.
 func (e *evaluation) bind(base, config cue.Value) (cue.Value, map[string]*fleet.Tree, error) {
 	v := base.Unify(config)
-	if err := e.checkAllLayers(v); err != nil {
-		return cue.Value{}, nil, err
-	}
 	prev := &binding{reader: e.reader()}
 	for range maxPasses {
 		next := e.pass(v, prev)

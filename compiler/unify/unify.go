@@ -45,7 +45,10 @@ func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.
 	if err != nil {
 		return nil, diag.In(id, err)
 	}
-	if err := e.check(final); err != nil {
+	var faults diag.List
+	faults.Add(e.checkAllLayers(final))
+	faults.Add(e.check(final))
+	if err := faults.Err(); err != nil {
 		return nil, diag.In(id, err)
 	}
 	c, err := e.decode(final, merged)
