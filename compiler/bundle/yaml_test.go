@@ -119,7 +119,10 @@ func TestEncodeNumbers(t *testing.T) {
 		0.1, -0.1, 1.0, -3.0, 1e6, 1e20, 1e21, -1e21, 1.5e300, 1e-6, 1e-7, 1.25e-9, math.MaxFloat64, math.SmallestNonzeroFloat64,
 		float64(1 << 62), float64(1 << 63), 1.8446744073709552e19, math.Copysign(0, -1), 0.0,
 		json.Number("3"), json.Number("0.5"), json.Number("18446744073709551615"),
-		true, false, nil, map[string]any{}, []any{}, map[string]any(nil), []any(nil),
+		true, false, nil,
+		map[string]any{},
+		[]any{},
+		map[string]any(nil), []any(nil),
 	} {
 		t.Run(fmt.Sprintf("%T %v", v, v), func(t *testing.T) {
 			roundTrip(t, map[string]any{"k": v, "l": []any{v, v}})
@@ -284,12 +287,16 @@ func deployment(n int) map[string]any {
 	}
 	return map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",
-		"metadata": map[string]any{"name": fmt.Sprint("web-", n), "namespace": "apps", "labels": labels(),
-			"annotations": map[string]any{"example.com/config": `{"a":1,"b":[true,"x"]}`, "script": strings.Repeat("echo one; sleep 1\n", 20)}},
+		"metadata": map[string]any{
+			"name": fmt.Sprint("web-", n), "namespace": "apps", "labels": labels(),
+			"annotations": map[string]any{"example.com/config": `{"a":1,"b":[true,"x"]}`, "script": strings.Repeat("echo one; sleep 1\n", 20)},
+		},
 		"spec": map[string]any{
 			"replicas": int64(3), "selector": map[string]any{"matchLabels": labels()},
-			"template": map[string]any{"metadata": map[string]any{"labels": labels()},
-				"spec": map[string]any{"containers": []any{container("web"), container("side")}, "serviceAccountName": "web"}},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": labels()},
+				"spec":     map[string]any{"containers": []any{container("web"), container("side")}, "serviceAccountName": "web"},
+			},
 		},
 	}
 }

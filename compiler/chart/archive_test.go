@@ -108,8 +108,10 @@ func TestUnpackRefuses(t *testing.T) {
 		"not UTF-8":        {pack(t, yaml1, tar.Header{Name: "web/\xff", Format: tar.FormatGNU}), "not UTF-8"},
 		"nested bad":       {pack(t, yaml1, file("web/charts/a.tgz", "x")), "charts/a.tgz: not a gzip archive"},
 		"nested tar":       {pack(t, yaml1, file("web/charts/a.tgz", string(pack(t, yaml1)))), "charts/a.tgz: not a gzip archive"},
-		"nested in a dir": {pack(t, yaml1, file("web/charts/a/charts/b.tgz", string(zip(t, pack(t, yaml1, file("web/../../x", "")))))),
-			"charts/a/charts/b.tgz: the name \"web/../../x\" leads upwards"},
+		"nested in a dir": {
+			pack(t, yaml1, file("web/charts/a/charts/b.tgz", string(zip(t, pack(t, yaml1, file("web/../../x", "")))))),
+			"charts/a/charts/b.tgz: the name \"web/../../x\" leads upwards",
+		},
 	})
 }
 
@@ -144,8 +146,10 @@ func TestUnpackLimits(t *testing.T) {
 		"many directories": {zip(t, pack(t, dirs...)), "more than 10000 files"},
 		"headers":          {headerBomb(t), "unpacks to more than"},
 		"nested deep":      {deep, "9 deep"},
-		"nested large": {zip(t, pack(t, yaml1, file("web/charts/a.tgz", string(twice)), file("web/charts/b.tgz", string(twice)))),
-			"charts/b.tgz: the files are larger than 100 MiB in all"},
+		"nested large": {
+			zip(t, pack(t, yaml1, file("web/charts/a.tgz", string(twice)), file("web/charts/b.tgz", string(twice)))),
+			"charts/b.tgz: the files are larger than 100 MiB in all",
+		},
 	})
 }
 

@@ -172,8 +172,10 @@ func (e *gitError) Unwrap() error { return e.cause }
 // fault turns git's error into one of the repository's; others stay.
 func (g gitRepo) fault(err error) error {
 	if failed, ok := errors.AsType[*gitError](err); ok {
-		return &diag.Diag{Msg: g.url + ": " + failed.Error(), Cause: err,
-			Hint: "run git ls-remote " + g.url + ": it has to work without a question"}
+		return &diag.Diag{
+			Msg: g.url + ": " + failed.Error(), Cause: err,
+			Hint: "run git ls-remote " + g.url + ": it has to work without a question",
+		}
 	}
 	return err
 }

@@ -22,8 +22,10 @@ import (
 // git runs the user's git.
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=me", "-c", "user.email=me@example.com", "-c", "init.defaultBranch=main",
-		"-c", "protocol.file.allow=always"}, args...)...)
+	cmd := exec.Command("git", append([]string{
+		"-c", "user.name=me", "-c", "user.email=me@example.com", "-c", "init.defaultBranch=main",
+		"-c", "protocol.file.allow=always",
+	}, args...)...)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {

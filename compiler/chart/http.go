@@ -37,8 +37,10 @@ func (s *Source) index(ctx context.Context, repo string) (index, error) {
 		}
 		x, err := parseIndex(data)
 		if err != nil {
-			return nil, &diag.Diag{Msg: fmt.Sprintf("%s/index.yaml is not the index of a Helm repository: %s", repo, oneLine(err.Error())),
-				Hint: "check the URL of the repository", Cause: err}
+			return nil, &diag.Diag{
+				Msg:  fmt.Sprintf("%s/index.yaml is not the index of a Helm repository: %s", repo, oneLine(err.Error())),
+				Hint: "check the URL of the repository", Cause: err,
+			}
 		}
 		return x, nil
 	})

@@ -70,8 +70,10 @@ func outside(root *os.Root, name string, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
 				why = "does not exist"
 			}
-			return &diag.Diag{Msg: fmt.Sprintf("%s is a symbolic link to %s, which %s", at, target, why),
-				Hint: "put the files into the fleet's repository", Cause: err}
+			return &diag.Diag{
+				Msg:  fmt.Sprintf("%s is a symbolic link to %s, which %s", at, target, why),
+				Hint: "put the files into the fleet's repository", Cause: err,
+			}
 		}
 	}
 	return fmt.Errorf("read %s: %w", name, err)

@@ -145,8 +145,10 @@ func newest(ref fleet.ChartRef, all []string) (string, error) {
 	}
 	want, err := semver.NewConstraint(text)
 	if err != nil {
-		return "", &diag.Diag{Msg: fmt.Sprintf("%q is not a range of versions", oneLine(ref.Version)),
-			Hint: "write a version, or a range such as ~4.11 or '>=4 <5'", Cause: err}
+		return "", &diag.Diag{
+			Msg:  fmt.Sprintf("%q is not a range of versions", oneLine(ref.Version)),
+			Hint: "write a version, or a range such as ~4.11 or '>=4 <5'", Cause: err,
+		}
 	}
 	for _, v := range newestFirst(all) {
 		if want.Check(v) {

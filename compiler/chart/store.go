@@ -33,8 +33,10 @@ func (s *Source) store() (store, error) {
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return store{}, &diag.Diag{Msg: "there is no folder for the chart store: " + err.Error(),
-			Hint: "name one with --cache-dir", Cause: err}
+		return store{}, &diag.Diag{
+			Msg:  "there is no folder for the chart store: " + err.Error(),
+			Hint: "name one with --cache-dir", Cause: err,
+		}
 	}
 	return store{filepath.Join(dir, "fleetc")}, nil
 }

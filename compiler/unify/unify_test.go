@@ -65,11 +65,14 @@ func cluster(t *testing.T, archive string) (*fleet.Cluster, error) {
 
 func TestClusterValues(t *testing.T) {
 	for _, test := range []struct{ name, in, want string }{
-		{"nothing", `
+		{
+			"nothing", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm]}`,
-			`{"a":{}}`},
-		{"defaults of every layer, and values", `
+			`{"a":{}}`,
+		},
+		{
+			"defaults of every layer, and values", `
 -- root.cue --
 releases: [string]: {namespace: "n", objects: [#cm]}
 releases: a: {defaults: root: n: 2}
@@ -80,34 +83,44 @@ releases: b: defaults: prod: n: 3
 releases: c: defaults: prod: n: 3
 -- eu.cue --
 releases: c: values: n: 5`,
-			`{"a":{"n":2},"b":{"n":3},"c":{"n":5}}`},
-		{"maps merge, lists and scalars replace, null stays for the chart", `
+			`{"a":{"n":2},"b":{"n":3},"c":{"n":5}}`,
+		},
+		{
+			"maps merge, lists and scalars replace, null stays for the chart", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], defaults: root: {m: {x: 1, y: {z: 1}}, l: [1, 2], s: "a", gone: q: 1}}
 -- prod.cue --
 releases: a: defaults: prod: {m: {y: z: 2, w: true}, l: [3], gone: null}
 -- eu.cue --
 releases: a: defaults: eu: {s: m: -1.5}`,
-			`{"a":{"gone":null,"l":[3],"m":{"w":true,"x":1,"y":{"z":2}},"s":{"m":-1.5}}}`},
-		{"two files of one layer unify", `
+			`{"a":{"gone":null,"l":[3],"m":{"w":true,"x":1,"y":{"z":2}},"s":{"m":-1.5}}}`,
+		},
+		{
+			"two files of one layer unify", `
 -- prod.cue --
 releases: a: {namespace: "n", objects: [#cm]}
 releases: a: defaults: prod: x: 1
 releases: a: defaults: prod: y: 1`,
-			`{"a":{"x":1,"y":1}}`},
-		{"a value wins over defaults of any shape", `
+			`{"a":{"x":1,"y":1}}`,
+		},
+		{
+			"a value wins over defaults of any shape", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], values: {x: 1, y: ["p"], z: {q: "pin"}}}
 -- eu.cue --
 releases: a: defaults: eu: {x: 2, y: ["d", "e"], z: {q: "d", r: "d"}}`,
-			`{"a":{"x":1,"y":["p"],"z":{"q":"pin","r":"d"}}}`},
-		{"a constraint takes a default", `
+			`{"a":{"x":1,"y":["p"],"z":{"q":"pin","r":"d"}}}`,
+		},
+		{
+			"a constraint takes a default", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], values: {x: >=1, y: [...string], z?: int, w: *"cue" | string, v: *"cue" | string}}
 -- eu.cue --
 releases: a: defaults: eu: {x: 2, y: ["d", "e"], z: 3, w: "said"}`,
-			`{"a":{"v":"cue","w":"said","x":2,"y":["d","e"],"z":3}}`},
-		{"references see final values", `
+			`{"a":{"v":"cue","w":"said","x":2,"y":["d","e"],"z":3}}`,
+		},
+		{
+			"references see final values", `
 -- root.cue --
 releases: [string]: objects: [#cm]
 releases: es: {namespace: "efk", defaults: root: {port: 9200, host: "es.\(releases.es.namespace).svc"}}
@@ -115,8 +128,10 @@ releases: kibana: {namespace: "kibana", defaults: root: url: "http://\(releases.
 releases: agent: {namespace: "agent", values: {url: releases.kibana.values.url, port: releases.es.values.port}}
 -- prod.cue --
 releases: es: defaults: prod: port: 9201`,
-			`{"agent":{"port":9201,"url":"http://es.efk.svc:9201"},"es":{"host":"es.efk.svc","port":9201},"kibana":{"url":"http://es.efk.svc:9201"}}`},
-		{"a value that refers wins over a default, also where CUE has a default of its own", `
+			`{"agent":{"port":9201,"url":"http://es.efk.svc:9201"},"es":{"host":"es.efk.svc","port":9201},"kibana":{"url":"http://es.efk.svc:9201"}}`,
+		},
+		{
+			"a value that refers wins over a default, also where CUE has a default of its own", `
 -- root.cue --
 releases: [string]: {namespace: "n", objects: [#cm]}
 releases: a: values: {p: *1 | int, q?: int}
@@ -124,15 +139,19 @@ releases: a: defaults: root: q: 4
 releases: b: {values: {p: releases.a.values.p, q: releases.a.values.q}, defaults: root: {p: 7, q: 7}}
 -- eu.cue --
 releases: a: defaults: eu: p: 2`,
-			`{"a":{"p":2,"q":4},"b":{"p":2,"q":4}}`},
-		{"a long chain of references", `
+			`{"a":{"p":2,"q":4},"b":{"p":2,"q":4}}`,
+		},
+		{
+			"a long chain of references", `
 -- root.cue --
 releases: {for i in [0,1,2,3,4,5,6,7,8,9] {"r\(i)": {namespace: "n", objects: [#cm], defaults: root: {
 	if i == 0 {v: 1}
 	if i > 0 {v: releases["r\(i-1)"].values.v + 1}
 }}}}`,
-			`{"r0":{"v":1},"r1":{"v":2},"r2":{"v":3},"r3":{"v":4},"r4":{"v":5},"r5":{"v":6},"r6":{"v":7},"r7":{"v":8},"r8":{"v":9},"r9":{"v":10}}`},
-		{"a value from all releases", `
+			`{"r0":{"v":1},"r1":{"v":2},"r2":{"v":3},"r3":{"v":4},"r4":{"v":5},"r5":{"v":6},"r6":{"v":7},"r7":{"v":8},"r8":{"v":9},"r9":{"v":10}}`,
+		},
+		{
+			"a value from all releases", `
 -- root.cue --
 releases: [string]: objects: [#cm]
 releases: a: {namespace: "a", defaults: root: logging: false}
@@ -140,15 +159,20 @@ releases: b: {namespace: "b", defaults: root: logging: true}
 releases: log: {namespace: "l", defaults: root: exclude: [for n, r in releases if n != "log" if r.values.logging != _|_ if !r.values.logging {r.namespace}]}
 -- eu.cue --
 releases: b: defaults: eu: logging: false`,
-			`{"a":{"logging":false},"b":{"logging":false},"log":{"exclude":["a","b"]}}`},
-		{"numbers keep their text", `
+			`{"a":{"logging":false},"b":{"logging":false},"log":{"exclude":["a","b"]}}`,
+		},
+		{
+			"numbers keep their text", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], defaults: root: {i: 1000000, f: 0.5, big: 12345678901234567890, neg: -3}, values: {j: 1000000}}`,
-			`{"a":{"big":12345678901234567890,"f":0.5,"i":1000000,"j":1000000,"neg":-3}}`},
-		{"elements of lists take types", `
+			`{"a":{"big":12345678901234567890,"f":0.5,"i":1000000,"j":1000000,"neg":-3}}`,
+		},
+		{
+			"elements of lists take types", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], values: l?: [...{p: int, q: *1 | int}], defaults: root: l: [{p: 3}]}`,
-			`{"a":{"l":[{"p":3,"q":1}]}}`},
+			`{"a":{"l":[{"p":3,"q":1}]}}`,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, err := cluster(t, test.in)
