@@ -102,7 +102,6 @@ func message(e errors.Error) string {
 func isSummary(msg string) bool {
 	return strings.Contains(msg, "errors in empty disjunction") ||
 		strings.Contains(msg, "error in empty disjunction") ||
-		strings.Contains(msg, "and null (mismatched") ||
 		strings.HasPrefix(msg, "explicit error (_|_ literal)")
 }
 
@@ -164,6 +163,10 @@ func echoes(d, e *diag.Diag) bool {
 	}
 	if cause != d.Msg && e.Msg == cause {
 		return true
+	}
+	// Of a type that takes null as well, the other alternative says more.
+	if strings.Contains(d.Msg, "and null (mismatched") {
+		return e.Path == d.Path && !strings.Contains(e.Msg, "and null (mismatched")
 	}
 	return strings.HasPrefix(e.Path, d.Path+".") &&
 		slices.ContainsFunc(alternatives, func(a alternative) bool { return a.msg == d.Msg })

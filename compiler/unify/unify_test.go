@@ -294,6 +294,15 @@ environments/fleet.cue:2:38: releases.b.chart: a chart is exactly one of path; r
     hint: run fleetc chart add, which writes all of a chart's fields
     in prod/eu
 `},
+		{"null where a policy wants a number", `
+-- root.cue --
+releases: a: {namespace: "n", objects: [#cm], values: n?: >=3}
+-- eu.cue --
+releases: a: defaults: eu: n: null`, `
+environments/prod/eu/fleet.cue:2:31: releases.a.values.n: conflicting values null and >=3 (mismatched types null and number)
+    environments/fleet.cue:2:59: and here
+    in prod/eu
+`},
 		{"release name", `
 -- root.cue --
 releases: "My_App": {namespace: "n", objects: [#cm]}`, `
