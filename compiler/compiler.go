@@ -58,7 +58,11 @@ func (c *Compiler) Clusters(ctx context.Context, patterns ...string) (*fleet.Fle
 	f := &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}
 	evaluated := ordered(ctx, c.jobs(), len(loaded.Clusters), func(_ context.Context, i int) (*fleet.Cluster, error) {
 		in := loaded.Clusters[i]
-		return unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
+		cluster, err := unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
+		if err == nil {
+			err = validate.Cluster(cluster)
+		}
+		return cluster, err
 	})
 	for cluster, err := range evaluated {
 		if err != nil {

@@ -34,17 +34,28 @@ stages:       schema.#Stages & [{name: "default"}]
 `
 
 // Init makes the directory a fleet, and an existing fleet complete: it writes
-// what is missing of cue.mod/module.cue, with the given module path, and of
-// environments/fleet.cue, and brings the vendored copy of the schema up to
+// what is missing of cue.mod/module.cue, with the given module path, which a
+// new fleet needs, and of environments/fleet.cue, and brings the vendored copy of the schema up to
 // date. It returns the files that it wrote or removed, relative to the fleet's
 // root; none when all was well.
 func (c *Compiler) Init(module string) ([]string, error) {
 	dir := cmp.Or(c.Dir, ".")
 	root, have, err := load.Root(dir)
-	isNew := err != nil
-	if isNew {
+	isNew := errors.Is(err, load.ErrNoFleet)
+	switch {
+	case err != nil && !isNew:
+		return nil, err
+	case isNew && module == "":
+		return nil, &diag.Diag{
+			Msg:  "a new fleet needs a module path, which is also what its exports are known by",
+			Hint: "run fleetc init example.com/infra, with a name of your own",
+		}
+	case isNew:
 		root = dir
-	} else if module != "" && module != have {
+		if err := load.CheckModule(module); err != nil {
+			return nil, err
+		}
+	case module != "" && module != have:
 		return nil, &diag.Diag{
 			At: []diag.Pos{{File: "cue.mod/module.cue"}}, Msg: "the fleet's module is called " + have + ", not " + module,
 			Hint: "run fleetc init without a module path",
@@ -55,7 +66,7 @@ func (c *Compiler) Init(module string) ([]string, error) {
 		return nil, &diag.Diag{Msg: "no directory " + root, Hint: "make it first", Cause: err}
 	}
 	defer tree.Close()
-	module = cmp.Or(have, module, "example.com/fleet")
+	module = cmp.Or(have, module)
 	var changed []string
 	if isNew {
 		text := fmt.Sprintf("module: %q\nlanguage: version: %q\n", module, cueLanguage)

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
@@ -40,28 +42,43 @@ func newBuildCommand(o *options) *cobra.Command {
 			if output == "json" {
 				write = buildJSON
 			}
-			w := bufio.NewWriter(cmd.OutOrStdout())
-			var faults diag.List
-			for b, err := range f.Bundles(cmd.Context()) {
-				if err != nil {
-					faults.Add(err)
-					continue
-				}
-				// After a fault nothing more is printed: half a fleet is no result.
-				if len(faults) == 0 {
-					if err := write(w, b); err != nil {
-						return err
-					}
-				}
-			}
-			if err := w.Flush(); err != nil {
-				return err
-			}
-			return faults.Err()
+			return build(cmd, f, write)
 		},
 	}
 	outputFlag(cmd, &output, "yaml", "json")
 	return cmd
+}
+
+// build compiles the clusters and prints them when nothing is wrong with any:
+// half a fleet is no result. Until then, what is to be printed is in a file,
+// which has the size of the fleet.
+func build(cmd *cobra.Command, f *compiler.Fleet, write func(io.Writer, *fleet.Bundle) error) error {
+	spool, err := os.CreateTemp("", "fleetc-build-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(spool.Name())
+	defer spool.Close()
+	w := bufio.NewWriter(spool)
+	var faults diag.List
+	p := newProgress(cmd, len(f.Clusters))
+	for b, err := range f.Bundles(cmd.Context()) {
+		if err == nil && len(faults) == 0 {
+			err = write(w, b)
+		}
+		faults.Add(err)
+		p.step()
+	}
+	p.clear()
+	faults.Add(w.Flush())
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err = io.Copy(cmd.OutOrStdout(), spool)
+	return err
 }
 
 func buildYAML(w io.Writer, b *fleet.Bundle) error {

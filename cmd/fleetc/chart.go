@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -19,7 +21,7 @@ func newChartCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chart",
 		Short: "Pin Helm charts, and check the pins",
-		Args:  cobra.NoArgs,
+		Args:  noSubcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newChartAddCommand(o), newChartVerifyCommand(o))
@@ -37,7 +39,7 @@ A reference is one of
   ALIAS/NAME                     in a repository added with helm repo add
   oci://HOST/PATH/NAME           in a registry
   git+https://HOST/REPO//PATH    a directory of a git repository
-  ./PATH                         a chart of this repository
+  ./PATH                         a chart of this repository, from the fleet's root
 
 --version takes a range (^4.11, ">=1.2 <2"), or for git a branch, tag or commit.
 Ranges are resolved now and never again: compiling uses the exact pin.
@@ -57,22 +59,23 @@ func newChartAddCommand(o *options) *cobra.Command {
 		Short:   "Pin a chart",
 		Long:    chartAddLong,
 		Example: chartAddExample,
-		Args:    exactlyOneArg("a reference to a chart"),
+		Args:    exactlyOneArg("one reference to a chart"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Ref = args[0]
 			added, err := o.compiler().AddChart(cmd.Context(), req, name)
 			if err != nil {
 				return err
 			}
-			w := cmd.OutOrStdout()
-			fmt.Fprintf(w, "%s %s\n", added.Chart.Name, cmp.Or(added.Chart.Version, "-"))
+			var b strings.Builder
+			fmt.Fprintf(&b, "%s %s\n", added.Chart.Name, cmp.Or(added.Chart.Version, "-"))
 			if d := added.Chart.Ref.Digest; d != "" {
-				fmt.Fprintf(w, "digest: %s\n", d)
+				fmt.Fprintf(&b, "digest: %s\n", d)
 			}
-			fmt.Fprintf(w, "wrote:  %s\n", added.File)
-			fmt.Fprintf(w, "import: %q\n", added.Import)
+			fmt.Fprintf(&b, "wrote:  %s\n", added.File)
+			fmt.Fprintf(&b, "import: %q\n", added.Import)
 			// In quotes, the name of the release does not hide that of the package.
-			_, err = fmt.Fprintf(w, "use:    releases: %q: %s.#Release & {namespace: ...}\n", added.Chart.Name, added.Package)
+			fmt.Fprintf(&b, "use:    releases: %q: %s.#Release & {namespace: ...}\n", added.Chart.Name, added.Package)
+			_, err = io.WriteString(cmd.OutOrStdout(), b.String())
 			return err
 		},
 	}

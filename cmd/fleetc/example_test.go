@@ -33,7 +33,7 @@ func fleetc(t *testing.T, args ...string) string {
 // same bytes.
 func TestExampleGolden(t *testing.T) {
 	if *update {
-		fleetc(t, "-C", "../..", "export", "--out", golden)
+		fleetc(t, "-C", "../..", "export", "--out", "testdata/golden")
 	}
 	want := treeOf(t, golden)
 	if len(want) < 1000 {

@@ -69,7 +69,7 @@ func runExport(cmd *cobra.Command, o *options, e *exportOptions, patterns []stri
 	if err != nil {
 		return err
 	}
-	dir, err := filepath.Abs(e.out)
+	dir, err := filepath.Abs(o.path(e.out))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,9 @@ func newInitCommand(o *options) *cobra.Command {
 			}
 			files, err := o.compiler().Init(module)
 			for _, f := range files {
-				fmt.Fprintln(cmd.OutOrStdout(), f)
+				if _, werr := fmt.Fprintln(cmd.OutOrStdout(), f); werr != nil {
+					return errors.Join(err, werr)
+				}
 			}
 			return err
 		},

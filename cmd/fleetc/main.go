@@ -34,6 +34,9 @@ func run() int {
 	log.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// A second signal ends the program at once: a chart that renders cannot be
+	// interrupted.
+	context.AfterFunc(ctx, stop)
 	options := &options{}
 	cmd := newRootCommand(options)
 	err := cmd.ExecuteContext(ctx)

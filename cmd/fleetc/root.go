@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,7 +51,20 @@ type options struct {
 }
 
 func (o *options) compiler() *compiler.Compiler {
-	return &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Cache: o.cache, Offline: o.offline}
+	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline}
+	if o.cache != "" {
+		c.Cache = o.path(o.cache)
+	}
+	return c
+}
+
+// path returns a path of the command line as seen from the directory that -C
+// names.
+func (o *options) path(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(o.dir, path)
 }
 
 func newRootCommand(o *options) *cobra.Command {
@@ -58,7 +73,7 @@ func newRootCommand(o *options) *cobra.Command {
 		Short:         "Compile a fleet of Kubernetes clusters from CUE",
 		Long:          rootLong,
 		Example:       rootExample,
-		Args:          cobra.NoArgs,
+		Args:          noSubcommand,
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -80,10 +95,42 @@ func newRootCommand(o *options) *cobra.Command {
 		newChartCommand(o), newVersionCommand(),
 	)
 	cmd.InitDefaultCompletionCmd()
+	cmd.InitDefaultHelpCmd()
 	for _, c := range cmd.Commands() {
-		_ = c.MarkFlagDirname("out")
+		switch c.Name() {
+		case "completion":
+			c.Args, c.RunE = noSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		case "help":
+			c.Run, c.RunE = nil, help
+		}
 	}
 	return cmd
+}
+
+// help shows the help of a command by its name.
+func help(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		return noSubcommand(cmd.Root(), args)
+	}
+	found.InitDefaultHelpFlag()
+	return found.Help()
+}
+
+// noSubcommand is the argument check of a command that only has others: what
+// is left is a misspelt one.
+func noSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return &diag.Diag{
+		Msg:  fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0]),
+		Hint: cmp.Or(diag.DidYouMean(args[0], names), "run "+cmd.CommandPath()+" --help"),
+	}
 }
 
 // usageError makes a wrong flag a fault with a next step.

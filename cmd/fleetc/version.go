@@ -38,9 +38,10 @@ func newVersionCommand() *cobra.Command {
 				enc.SetIndent("", "  ")
 				return enc.Encode(versions)
 			}
-			fmt.Fprintf(w, "fleetc %s\n", versions["fleetc"])
-			for _, l := range append(libraries, "go") {
-				fmt.Fprintf(w, "%s %s\n", l, versions[l])
+			for _, name := range append([]string{"fleetc"}, append(libraries, "go")...) {
+				if _, err := fmt.Fprintf(w, "%s %s\n", name, versions[name]); err != nil {
+					return err
+				}
 			}
 			return nil
 		},

@@ -5,6 +5,7 @@ package cuediag
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -53,12 +54,6 @@ func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 	}
 	d := &diag.Diag{At: places(root, e), Path: strings.Join(e.Path(), "."), Msg: msg, Cause: e}
 	missing := strings.HasPrefix(msg, "field is required but not present")
-	if a, at := alternativeAt(d.Path, missing, strings.Contains(msg, "does not satisfy matchN")); a != nil {
-		if a.holds(v.LookupPath(cue.ParsePath(at))) {
-			return nil
-		}
-		d.Path, d.Msg, d.Hint = at, a.msg, a.hint
-	}
 	if onlyTypes(d.At) && v.Exists() {
 		if at := field(root, v, d.Path, missing); at.IsValid() {
 			d.At = []diag.Pos{at}
@@ -67,10 +62,14 @@ func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 	switch {
 	case strings.HasSuffix(msg, "field not allowed"):
 		notAllowed(root, d, v, e.Path())
+	case strings.HasPrefix(msg, "cycle with field"):
+		d.Msg, d.Hint = "refers to itself, by "+strings.TrimPrefix(msg, "cycle with field: "), "set one of them to a value"
 	case strings.HasPrefix(msg, "imported and not used"):
 		d.Hint = `use it, or write the name of a release in quotes where it is that of the package: releases: "app": app.#Release`
-	case strings.HasPrefix(msg, "cannot find package"), strings.Contains(msg, "no dependency found for import path"), strings.Contains(msg, "cannot find module providing package"):
+	case strings.HasPrefix(msg, "cannot find package"), strings.Contains(msg, "no dependency found for"), strings.Contains(msg, "cannot find module providing package"):
 		d.Hint = "correct the import path, or add the chart with fleetc chart add"
+	case d.Path == "cluster.kubernetes" && strings.Contains(msg, "out of bound"):
+		d.Hint = `write it as in "1.36" or "1.36.2"`
 	}
 	return d
 }
@@ -97,12 +96,10 @@ func message(e errors.Error) string {
 	return msg + ": " + more
 }
 
-// isSummary reports whether CUE only counts or echoes errors with msg: the
-// errors themselves follow.
+// isSummary reports whether CUE only counts errors with msg: the errors
+// themselves follow.
 func isSummary(msg string) bool {
-	return strings.Contains(msg, "errors in empty disjunction") ||
-		strings.Contains(msg, "error in empty disjunction") ||
-		strings.HasPrefix(msg, "explicit error (_|_ literal)")
+	return strings.Contains(msg, "errors in empty disjunction") || strings.Contains(msg, "error in empty disjunction")
 }
 
 // places returns where e comes from: the user's lines, the deepest layer
@@ -135,12 +132,14 @@ func IsType(file string) bool {
 		strings.HasPrefix(file, "environments/charts/")
 }
 
-// withoutEchoes sorts the faults and drops those that only repeat another.
+// withoutEchoes sorts the faults, folds the alternatives that a value fails
+// into one, and drops those that only repeat another.
 func withoutEchoes(l diag.List) diag.List {
 	sorted, ok := l.Err().(diag.List)
 	if !ok {
 		return nil
 	}
+	sorted = foldAlternatives(sorted)
 	var out diag.List
 	for _, d := range sorted {
 		if !slices.ContainsFunc(sorted, func(e *diag.Diag) bool { return echoes(d, e) }) &&
@@ -151,8 +150,57 @@ func withoutEchoes(l diag.List) diag.List {
 	return out
 }
 
+// conflict matches what CUE says of each alternative of a disjunction that a
+// value is not. Its operands are literals without the word between them.
+var conflict = regexp.MustCompile(`^conflicting values (.+) and (.+?)( \(mismatched types .* and .*\))?$`)
+
+// foldAlternatives joins the conflicts of one value with the alternatives of a
+// disjunction.
+func foldAlternatives(l diag.List) diag.List {
+	type key struct{ path, value string }
+	allowed := map[key][]string{}
+	operands := func(d *diag.Diag) (a, b key) {
+		m := conflict.FindStringSubmatch(d.Msg)
+		if m == nil {
+			return a, b
+		}
+		return key{d.Path, m[1]}, key{d.Path, m[2]}
+	}
+	for _, d := range l {
+		if a, b := operands(d); a.value != "" {
+			allowed[a] = append(allowed[a], b.value)
+			allowed[b] = append(allowed[b], a.value)
+		}
+	}
+	done := map[key]*diag.Diag{}
+	var out diag.List
+	for _, d := range l {
+		a, b := operands(d)
+		if len(allowed[b]) > len(allowed[a]) {
+			a = b
+		}
+		switch {
+		case len(allowed[a]) < 2:
+			out = append(out, d)
+		case done[a] != nil:
+			for _, p := range d.At {
+				if !slices.Contains(done[a].At, p) {
+					done[a].At = append(done[a].At, p)
+				}
+			}
+		default:
+			folded := *d
+			folded.At = slices.Clone(d.At)
+			folded.Msg = a.value + " is none of " + strings.Join(allowed[a], ", ")
+			done[a] = &folded
+			out = append(out, &folded)
+		}
+	}
+	return out
+}
+
 // echoes reports whether d follows from e: it fails because what it refers to
-// does, or it is the struct around what has failed.
+// does.
 func echoes(d, e *diag.Diag) bool {
 	cause := d.Msg
 	for strings.HasPrefix(cause, "invalid interpolation: ") {
@@ -161,20 +209,13 @@ func echoes(d, e *diag.Diag) bool {
 	if field, ok := strings.CutPrefix(cause, "required field missing: "); ok {
 		return strings.HasPrefix(e.Msg, "field is required but not present") && (e.Path == field || strings.HasSuffix(e.Path, "."+field))
 	}
-	if cause != d.Msg && e.Msg == cause {
-		return true
-	}
-	// Of a type that takes null as well, the other alternative says more.
-	if strings.Contains(d.Msg, "and null (mismatched") {
-		return e.Path == d.Path && !strings.Contains(e.Msg, "and null (mismatched")
-	}
-	return strings.HasPrefix(e.Path, d.Path+".") &&
-		slices.ContainsFunc(alternatives, func(a alternative) bool { return a.msg == d.Msg })
+	return cause != d.Msg && e.Msg == cause
 }
 
 // notAllowed completes the fault of a field that a closed struct does not
-// have. CUE may name only what is in it.
+// have. Where the schema closes it, CUE may name only what is inside of it.
 func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
+	const schemaDepth = 3 // releases.<name>.<field>
 	d.Msg = "field not allowed"
 	parent := v
 	for i, s := range path {
@@ -183,9 +224,10 @@ func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
 			return
 		}
 		child := parent.LookupPath(cue.MakePath(sel[0]))
-		if !isTyped(root, child) {
+		last := i == len(path)-1
+		if last || i < schemaDepth && !isTyped(root, child) {
 			d.Path = strings.Join(path[:i+1], ".")
-			if at := field(root, v, d.Path, false); at.IsValid() && i < len(path)-1 {
+			if at := field(root, v, d.Path, false); at.IsValid() && !last {
 				d.At = []diag.Pos{at}
 			}
 			d.Hint = diag.OneOf(sel[0].String(), siblings(root, parent, sel[0]))
@@ -232,7 +274,8 @@ func Conjuncts(v cue.Value) []cue.Value {
 }
 
 // siblings returns the names of the fields that parent may have beside the one
-// given. They are those of its types: parent itself is in error.
+// given. They are those of its types, or that are optional: parent itself is
+// in error, and other fields of it may be misspelt as well.
 func siblings(root string, parent cue.Value, but cue.Selector) []string {
 	var names []string
 	for _, c := range Conjuncts(parent) {

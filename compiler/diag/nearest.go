@@ -28,7 +28,7 @@ func OneOf(word string, among []string) string {
 
 func nearest(word string, among []string) string {
 	// A third of the word may be wrong: "prd" finds "prod", "x" finds nothing.
-	best, limit := "", max(1, len(word)/3)+1
+	best, limit := "", min(max(1, len(word)/3), len(word)-1)+1
 	for _, w := range slices.Sorted(slices.Values(among)) {
 		if d := distance(strings.ToLower(word), strings.ToLower(w)); w != word && d < limit {
 			best, limit = w, d

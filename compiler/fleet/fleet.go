@@ -29,6 +29,7 @@ type Cluster struct {
 	Stages      []string          // in the order in which they apply; at least one
 	Releases    []*Release        // sorted by name
 	Pos         diag.Pos          // where the cluster is set
+	KubePos     diag.Pos          // where its Kubernetes version is set
 }
 
 // A Layer is one directory of CUE files between the root and a cluster.

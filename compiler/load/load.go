@@ -59,7 +59,8 @@ func Load(dir string, patterns []string) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	var faults diag.List
+	tree.checkNames(module)
+	faults := tree.faults
 	leaves, err := selectLeaves(tree.leaves(), patterns)
 	faults.Add(err)
 
@@ -110,6 +111,7 @@ func newCluster(root string, t *tree, dir string, in *build.Instance) (Cluster, 
 		faults := cuediag.Faults(root, in.Err, cue.Value{})
 		for _, d := range faults {
 			d.Path = "" // that of the package, which the place says better
+			d.Msg = strings.ReplaceAll(d.Msg, root+string(filepath.Separator), "")
 		}
 		return Cluster{}, faults.Err()
 	}

@@ -13,10 +13,23 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/load"
 	"cuelang.org/go/mod/modfile"
+	"cuelang.org/go/mod/module"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/schema"
 )
+
+// ErrNoFleet is in what [Root] returns when no directory is a fleet's root.
+var ErrNoFleet = errors.New("no fleet")
+
+// CheckModule returns a fault when the path is not one that CUE takes for a
+// module.
+func CheckModule(path string) error {
+	if err := module.CheckPathWithoutVersion(path); err != nil {
+		return &diag.Diag{Msg: "CUE does not take this module path: " + err.Error(), Hint: "write it like a URL without its scheme: example.com/infra", Cause: err}
+	}
+	return nil
+}
 
 // Root returns the root of the CUE module that dir is in, with all links
 // resolved, and the module's path.
@@ -40,8 +53,9 @@ func Root(dir string) (root, module string, err error) {
 		}
 		if at == filepath.Dir(at) {
 			return "", "", &diag.Diag{
-				Msg:  "no fleet: neither " + dir + " nor a directory above it has cue.mod/module.cue",
-				Hint: "run fleetc init in the fleet's directory, or name it with -C",
+				Msg:   "no fleet: neither " + dir + " nor a directory above it has cue.mod/module.cue",
+				Hint:  "run fleetc init in the fleet's directory, or name it with -C",
+				Cause: ErrNoFleet,
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/parser"
+	modulepath "cuelang.org/go/mod/module"
 
 	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -22,6 +24,8 @@ type tree struct {
 	dirs  []string            // with files of package fleet, sorted, relative to the root
 	files map[string][]string // names of these files, by directory, sorted
 	stray []stray             // files of other packages
+	// faults are of directories and links that cannot be layers
+	faults diag.List
 }
 
 // A stray is a CUE file that is not part of the layer in whose directory it is.
@@ -45,10 +49,12 @@ func scan(root string) (*tree, error) {
 			return err
 		}
 		rel = filepath.ToSlash(rel)
-		if e.IsDir() {
-			if file != top && passedOver(file, e.Name()) {
-				return filepath.SkipDir
-			}
+		switch {
+		case e.Type()&fs.ModeSymlink != 0:
+			return t.link(root, rel, e.Name())
+		case e.IsDir() && file != top && passedOver(file, e.Name()):
+			return filepath.SkipDir
+		case e.IsDir():
 			return nil
 		}
 		return t.add(root, rel)
@@ -68,6 +74,58 @@ func passedOver(dir, name string) bool {
 	}
 	_, err := os.Stat(filepath.Join(dir, "cue.mod"))
 	return err == nil
+}
+
+// link notes a symbolic link as what it leads to. CUE does not follow one to a
+// directory, and one that leaves the fleet is not part of it.
+func (t *tree) link(root, rel, name string) error {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+		return nil
+	}
+	refuse := func(msg, hint string) error {
+		t.faults.Add(&diag.Diag{At: []diag.Pos{{File: rel}}, Msg: msg, Hint: hint})
+		return nil
+	}
+	target, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(rel)))
+	if err != nil {
+		return refuse("this symbolic link leads nowhere", "remove it")
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return err
+	}
+	inside, err := filepath.Rel(root, target)
+	switch {
+	case info.IsDir():
+		return refuse("this symbolic link to a directory is passed over", "make it a directory")
+	case path.Ext(name) != ".cue":
+		return nil
+	case err != nil || !filepath.IsLocal(inside) || !info.Mode().IsRegular():
+		return refuse("this symbolic link leads out of the fleet", "make it a file")
+	}
+	return t.add(root, rel)
+}
+
+// checkNames reports the directories whose names CUE does not take, and those
+// that differ only in case, which not every file system tells apart.
+func (t *tree) checkNames(module string) {
+	seen := map[string]string{}
+	for _, dir := range t.dirs {
+		if err := modulepath.CheckImportPath(path.Join(cmp.Or(module, "example.com"), dir)); err != nil {
+			t.faults.Add(&diag.Diag{
+				At: []diag.Pos{t.firstFile(dir)}, Msg: "CUE does not take the name of this directory",
+				Hint: "rename it, with letters, digits and inner - _ and . only", Cause: err,
+			})
+		}
+		if other, ok := seen[strings.ToLower(dir)]; ok {
+			t.faults.Add(&diag.Diag{
+				At:   []diag.Pos{t.firstFile(dir), t.firstFile(other)},
+				Msg:  "two directories have names that differ only in case",
+				Hint: "rename one of " + other + " and " + dir,
+			})
+		}
+		seen[strings.ToLower(dir)] = dir
+	}
 }
 
 // add notes one file, by its package clause.

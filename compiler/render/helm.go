@@ -244,8 +244,13 @@ func engineMessage(err error) string {
 	msg = strings.TrimPrefix(msg, "template: ")
 	if rest, ok := strings.CutPrefix(msg, "("); ok {
 		if at, what, ok := strings.Cut(rest, "): "); ok {
-			return at + ": " + what
+			msg = at + ": " + what
 		}
+	}
+	// A template that includes itself is told with all its thousand frames.
+	const limit = 1000
+	if len(msg) > limit {
+		msg = strings.ToValidUTF8(msg[:limit/2], "") + " ... " + strings.ToValidUTF8(msg[len(msg)-limit/2:], "")
 	}
 	return msg
 }
@@ -255,6 +260,9 @@ func sortMessage(err error) string {
 	file, what, ok := strings.Cut(strings.TrimPrefix(err.Error(), "YAML parse error on "), ": ")
 	if !ok {
 		return err.Error()
+	}
+	if strings.HasPrefix(what, "error unmarshaling JSON") {
+		return file + ": a document that is no object, or whose apiVersion, kind or metadata is of another type than text and map"
 	}
 	what = strings.TrimPrefix(strings.TrimPrefix(what, "error converting YAML to JSON: "), "yaml: ")
 	return file + ": " + what

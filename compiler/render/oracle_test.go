@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -130,7 +132,38 @@ func sameAsHelm(t *testing.T, binary, dir, valuesFile, kubeVersion string, apis 
 		if got := printed(docs); got != string(want) {
 			t.Errorf("differs from helm %s\n%s", strings.Join(args, " "), firstDifference(got, string(want)))
 		}
+		sameObjects(t, docs, string(want))
 	})
+}
+
+// sameObjects compares the objects of the documents with those that a reader
+// of helm's output gets.
+func sameObjects(t *testing.T, docs []document, printed string) {
+	t.Helper()
+	var got, want []any
+	for _, d := range docs {
+		for _, text := range d.split() {
+			objs, err := parse(lineEnd(text))
+			if err != nil && !strings.Contains(err.Error(), "already set in map") {
+				t.Errorf("%s: %v", d.source, err)
+			}
+			for _, o := range objs {
+				got = append(got, o)
+			}
+		}
+	}
+	for _, text := range regexp.MustCompile(`(?m)^---`).Split(printed, -1) {
+		objs, err := parse(text)
+		if err != nil {
+			continue // reported above
+		}
+		for _, o := range objs {
+			want = append(want, o)
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%d objects, a reader of helm's output gets %d, or others", len(got), len(want))
+	}
 }
 
 // loaded returns the chart in a directory.

@@ -47,7 +47,7 @@ func Release(c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string)
 			continue
 		}
 		for _, text := range d.split() {
-			objs, err := parse(text)
+			objs, err := parse(lineEnd(text))
 			if err != nil {
 				faults.Add(&diag.Diag{
 					At: []diag.Pos{r.Pos}, Path: "releases." + r.Name,
@@ -62,6 +62,11 @@ func Release(c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string)
 	}
 	return out, faults.Err()
 }
+
+// lineEnd returns a document as helm template prints it: Helm cuts the last
+// line break off, which a block scalar at the end is in need of, and prints
+// one behind the document.
+func lineEnd(text string) string { return text + "\n" }
 
 // APIs returns the API versions that the CRDs among the objects add to a
 // cluster, as charts ask for them: group/version and group/version/Kind,

@@ -206,7 +206,7 @@ fleet.cue:3:2: releases.rel: chart template app/templates/a.yaml renders YAML th
 -- templates/a.yaml --
 - a
 - b`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app renders YAML that does not parse: app/templates/a.yaml: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type releaseutil.SimpleHead
+fleet.cue:3:2: releases.rel: chart charts/app renders YAML that does not parse: app/templates/a.yaml: a document that is no object, or whose apiVersion, kind or metadata is of another type than text and map
 `},
 		{"unknown hook", `
 -- templates/a.yaml --

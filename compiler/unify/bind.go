@@ -18,7 +18,7 @@ import (
 
 // maxPasses bounds how often the merged defaults are filled back. A chain of
 // references from value to value takes a pass for each of its links.
-const maxPasses = 50
+const maxPasses = 200
 
 // A binding is one pass: the defaults of every release as they merge when
 // evaluated with what the pass before filled in.
@@ -35,16 +35,26 @@ type binding struct {
 func (e *evaluation) bind(base, config cue.Value) (cue.Value, map[string]*fleet.Tree, error) {
 	v := base.Unify(config)
 	prev := &binding{reader: e.reader()}
+	var before map[string]any // what the pass before prev merged
 	for range maxPasses {
 		next := e.pass(v, prev)
-		if reflect.DeepEqual(plain(next.merged), plain(prev.merged)) {
+		values := plain(next.merged)
+		if reflect.DeepEqual(values, plain(prev.merged)) {
 			if err := next.cycle(); err != nil {
 				return cue.Value{}, nil, err
 			}
 			return v, next.merged, nil
 		}
+		if before != nil && reflect.DeepEqual(values, before) {
+			break // back and forth
+		}
+		before = plain(prev.merged)
 		v = base.Unify(e.cctx.BuildExpr(next.expr())).Unify(config)
 		prev = next
+	}
+	// What is wrong with the values may be why they do not settle.
+	if err := e.check(v); err != nil {
+		return cue.Value{}, nil, err
 	}
 	return cue.Value{}, nil, prev.unsettled(e.pass(v, prev))
 }
@@ -103,13 +113,18 @@ func dropPinned(t *fleet.Tree, values cue.Value, filled *fleet.Tree) {
 		if filled != nil {
 			before = filled.Fields[k]
 		}
-		if d.IsMap() && value.IncompleteKind() == cue.StructKind {
+		switch {
+		case d.IsMap() && value.IncompleteKind() == cue.StructKind:
 			dropPinned(d, value, before)
-		} else if isPinned(value, before) || before == nil && isIncomplete(value) {
+		case isNull(d), isPinned(value, before), before == nil && isIncomplete(value):
 			delete(t.Fields, k)
 		}
 	}
 }
+
+// isNull reports whether the default deletes what the chart has. A null never
+// becomes part of values: there, the field is absent.
+func isNull(t *fleet.Tree) bool { return !t.IsMap() && t.List == nil && t.Scalar == nil }
 
 // isIncomplete reports whether v waits for something that it refers to.
 func isIncomplete(v cue.Value) bool {
@@ -121,29 +136,45 @@ func isIncomplete(v cue.Value) bool {
 // The one that was filled in, if any, does not count, nor does a default that
 // is CUE's own.
 func isPinned(v cue.Value, filled *fleet.Tree) bool {
-	if filled == nil && v.Err() == nil {
-		return isConcrete(v)
+	if v.Err() == nil {
+		// What was filled in agrees with all others.
+		return filled == nil && isConcrete(v)
 	}
 	for _, c := range cuediag.Conjuncts(v) {
-		if !isConcrete(c) {
-			continue
+		if c.Err() != nil {
+			// What c is cannot be seen by itself where its surroundings are in
+			// error. What it refers to can; what it computes is concrete.
+			op, _ := c.Expr()
+			if slices.Contains(computing, op) {
+				return true
+			}
+			root, path := c.ReferencePath()
+			if !root.Exists() {
+				continue
+			}
+			c = root.LookupPath(path)
 		}
-		var got any
-		if err := c.Decode(&got); err != nil || filled == nil || !sameJSON(c, filled) {
+		if c.Err() == nil && isConcrete(c) && (filled == nil || !sameJSON(c, filled)) {
 			return true
 		}
 	}
 	return false
 }
 
-// isConcrete reports whether v needs nothing more to be exported. A list that
-// is open, and a struct, are not.
+// computing are the operations that give a concrete value, and no constraint.
+var computing = []cue.Op{
+	cue.InterpolationOp, cue.CallOp, cue.AddOp, cue.SubtractOp, cue.MultiplyOp,
+	cue.FloatQuotientOp,
+}
+
+// isConcrete reports whether v needs nothing more to be exported, nor a
+// default of CUE's own. A list that is open, and a struct, do.
 func isConcrete(v cue.Value) bool {
 	switch v.IncompleteKind() {
 	case cue.StructKind:
 		return false
 	case cue.ListKind:
-		return v.Len().IsConcrete() && v.Validate(cue.Concrete(true)) == nil
+		return v.IsConcrete() && v.Len().IsConcrete() && v.Validate(cue.Concrete(true)) == nil
 	}
 	return v.IsConcrete()
 }
@@ -191,7 +222,9 @@ func (r *reader) syntax(t *fleet.Tree) ast.Expr {
 	case t.IsMap():
 		lit := &ast.StructLit{Lbrace: pos}
 		for _, k := range t.Keys() {
-			lit.Elts = append(lit.Elts, field(k, r.at[t.Fields[k]], r.syntax(t.Fields[k])))
+			if f := t.Fields[k]; !isNull(f) {
+				lit.Elts = append(lit.Elts, field(k, r.at[f], r.syntax(f)))
+			}
 		}
 		return lit
 	case t.List != nil:

@@ -46,7 +46,8 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 		Name: raw.Cluster.Name, Environment: raw.Environment,
 		KubeVersion: raw.Cluster.Kubernetes, KubeContext: raw.Cluster.Context,
 		Labels: raw.Cluster.Labels, Facts: raw.Cluster.Facts,
-		Pos: cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.name")))),
+		Pos:     cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.name")))),
+		KubePos: cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.kubernetes")))),
 	}
 	for _, version := range slices.Sorted(maps.Keys(raw.Cluster.APIs)) {
 		kinds := raw.Cluster.APIs[version]
@@ -158,7 +159,8 @@ func (e *evaluation) pinPos(chart cue.Value) diag.Pos {
 }
 
 // withOrigins returns the final values t with the positions, layers and
-// shadowed values of those parts that defaults gave.
+// shadowed values of those parts that defaults gave, and with their nulls,
+// which are no part of t.
 func withOrigins(t, merged *fleet.Tree) *fleet.Tree {
 	if merged == nil {
 		return t
@@ -170,6 +172,8 @@ func withOrigins(t, merged *fleet.Tree) *fleet.Tree {
 	for k, m := range merged.Fields {
 		if f := t.Fields[k]; f != nil {
 			out.Fields[k] = withOrigins(f, m)
+		} else if isNull(m) {
+			out.Fields[k] = m
 		}
 	}
 	for i, m := range merged.List {

@@ -19,6 +19,7 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/parser"
 
 	"github.com/fleetc/fleetc/compiler/cuediag"
@@ -41,12 +42,14 @@ func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.
 	if err != nil {
 		return nil, err
 	}
+	e.releaseFields = fieldNames(config.LookupPath(cue.ParsePath("releases")).LookupPath(cue.MakePath(cue.AnyString)))
 	final, merged, err := e.bind(base, config)
 	if err != nil {
 		return nil, diag.In(id, err)
 	}
 	var faults diag.List
 	faults.Add(e.checkAllLayers(final))
+	faults.Add(e.checkReleases(final))
 	faults.Add(e.check(final))
 	if err := faults.Err(); err != nil {
 		return nil, diag.In(id, err)
@@ -61,9 +64,10 @@ func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.
 
 // An evaluation is the evaluation of one cluster.
 type evaluation struct {
-	root   string
-	layers []fleet.Layer
-	cctx   *cue.Context
+	root          string
+	layers        []fleet.Layer
+	cctx          *cue.Context
+	releaseFields []string // names of the schema's fields of a release
 }
 
 // config returns the schema's #Config in the evaluation's context.
@@ -97,11 +101,24 @@ func (e *evaluation) config() (cue.Value, error) {
 }
 
 // check reports everything in the final value that conflicts, is not allowed,
-// or is not concrete.
+// or is not concrete. CUE stops at the first fault of a struct: the parts of
+// each release are therefore looked at by themselves too.
 func (e *evaluation) check(final cue.Value) error {
 	err := final.Validate(cue.Concrete(true))
 	if err == nil {
 		return nil
 	}
-	return cuediag.Faults(e.root, err, final).Err()
+	all := errors.Errors(err)
+	releases(final, func(_ string, release cue.Value) {
+		for _, name := range e.releaseFields {
+			if part := release.LookupPath(cue.MakePath(cue.Str(name))); part.Exists() {
+				all = append(all, errors.Errors(part.Validate(cue.Concrete(true)))...)
+			}
+		}
+	})
+	var joined errors.Error
+	for _, err := range all {
+		joined = errors.Append(joined, err)
+	}
+	return cuediag.Faults(e.root, joined, final).Err()
 }

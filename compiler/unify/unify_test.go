@@ -275,7 +275,7 @@ environments/fleet.cue:2:11: releases.a: a release has exactly one source
 		{"two sources", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], chart: path: "x"}`, `
-environments/fleet.cue:2:14: releases.a: a release has exactly one source
+environments/fleet.cue:2:11: releases.a: a release has exactly one source
     hint: give it either chart or objects
     in prod/eu
 `},
@@ -290,17 +290,84 @@ environments/fleet.cue:2:31: releases.a.chart: a chart is exactly one of path; r
 		{"two charts in one", `
 -- root.cue --
 releases: b: {namespace: "n", chart: {repo: "https://example.com", path: "x"}}`, `
-environments/fleet.cue:2:38: releases.b.chart: a chart is exactly one of path; repo, name, version and digest; git and digest
+environments/fleet.cue:2:31: releases.b.chart: a chart is exactly one of path; repo, name, version and digest; git and digest
     hint: run fleetc chart add, which writes all of a chart's fields
     in prod/eu
 `},
-		{"null where a policy wants a number", `
+		{"cycle inside of values", `
 -- root.cue --
-releases: a: {namespace: "n", objects: [#cm], values: n?: >=3}
+releases: a: {namespace: "n", objects: [#cm], values: {p: q + 1, q: p + 1}}`, `
+environments/fleet.cue:2:59: releases.a.values.p: refers to itself, by q
+    hint: set one of them to a value
+    in prod/eu
+environments/fleet.cue:2:69: releases.a.values.q: refers to itself, by p
+    hint: set one of them to a value
+    in prod/eu
+`},
+		{"typo in defaults of closed values", `
+-- root.cue --
+#Values: {replicas?: int, img?: {repo?: string, tag?: string}}
+releases: a: {namespace: "n", objects: [#cm], values: #Values, defaults: root: {replcas: 3, img: tga: "x"}}`, `
+environments/fleet.cue:3:90: releases.a.values.replcas: field not allowed
+    hint: did you mean replicas?
+    in prod/eu
+environments/fleet.cue:3:103: releases.a.values.img.tga: field not allowed
+    hint: did you mean tag?
+    in prod/eu
+`},
+		{"one of several", `
+-- root.cue --
+releases: a: {namespace: "n", objects: [#cm], values: mode: "x" | "y"}
 -- eu.cue --
-releases: a: defaults: eu: n: null`, `
-environments/prod/eu/fleet.cue:2:31: releases.a.values.n: conflicting values null and >=3 (mismatched types null and number)
-    environments/fleet.cue:2:59: and here
+releases: a: defaults: eu: mode: "z"`, `
+environments/prod/eu/fleet.cue:2:34: releases.a.values.mode: "z" is none of "x", "y"
+    environments/fleet.cue:2:61: and here
+    environments/fleet.cue:2:67: and here
+    in prod/eu
+`},
+		{"objects that are none", `
+-- root.cue --
+releases: a: {namespace: "n", objects: {apiVersion: "v1", kind: "ConfigMap"}}
+releases: b: {namespace: "n", objects: null}
+releases: c: {namespace: "n", objects: [1]}`, `
+environments/fleet.cue:2:31: releases.a.objects: objects are structs under any names, or a list of structs
+    hint: write objects: app: {apiVersion: ..., kind: ...}
+    in prod/eu
+environments/fleet.cue:3:31: releases.b.objects: objects are structs under any names, or a list of structs
+    hint: write objects: app: {apiVersion: ..., kind: ...}
+    in prod/eu
+environments/fleet.cue:4:31: releases.c.objects: objects are structs under any names, or a list of structs
+    hint: write objects: app: {apiVersion: ..., kind: ...}
+    in prod/eu
+`},
+		{"several faults of a release, and of others", `
+-- root.cue --
+releases: a: {namespace: "n", objects: [#cm], stag: "x", values: {x?: >=3, y?: string}, defaults: root: {x: 1, y: 2}}
+releases: b: objects: [#cm]
+releases: c: namespace: "n"`, `
+environments/fleet.cue:2:47: releases.a.stag: field not allowed
+    hint: did you mean stage?
+    in prod/eu
+environments/fleet.cue:2:71: releases.a.values.x: invalid value 1 (out of bound >=3)
+    environments/fleet.cue:2:109: and here
+    in prod/eu
+environments/fleet.cue:2:80: releases.a.values.y: conflicting values string and 2 (mismatched types string and int)
+    environments/fleet.cue:2:115: and here
+    in prod/eu
+environments/fleet.cue:3:11: releases.b.namespace: field is required but not present
+    in prod/eu
+environments/fleet.cue:4:11: releases.c: a release has exactly one source
+    hint: give it either chart or objects
+    in prod/eu
+`},
+		{"a policy by reference", `
+-- root.cue --
+#Policy: {min: >=3, computed: <10}
+releases: [string]: {namespace: "n", objects: [#cm]}
+releases: a: {values: {x?: #Policy.min, y?: string}, defaults: root: {x: 1, y: "d"}}
+releases: b: {values: y: "\(releases.b.namespace)-z", defaults: root: y: "d"}`, `
+environments/fleet.cue:2:16: releases.a.values.x: invalid value 1 (out of bound >=3)
+    environments/fleet.cue:4:74: and here
     in prod/eu
 `},
 		{"release name", `

@@ -107,6 +107,13 @@ func minorOf(version string) (minor int, ok bool) {
 	return int(n), err == nil
 }
 
+// minor returns the minor version of Kubernetes that a version names, and
+// whether the table knows it.
+func (t *table) minor(version string) (minor int, known bool) {
+	minor, ok := minorOf(version)
+	return minor, ok && minor >= t.first && minor <= t.last
+}
+
 // when says in which versions of Kubernetes a row's kind is, as far as the
 // table knows: until 1.31, from 1.34, 1.33 to 1.36.
 func (t *table) when(r row) string {

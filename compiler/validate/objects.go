@@ -23,6 +23,24 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
+// Cluster returns a fault when the cluster's Kubernetes version is none that
+// the package knows the kinds of.
+func Cluster(c *fleet.Cluster) error {
+	t, err := kubernetes()
+	if err != nil {
+		return err
+	}
+	if _, ok := t.minor(c.KubeVersion); ok {
+		return nil
+	}
+	return diag.In(c.ID, &diag.Diag{
+		At:   places(c.KubePos),
+		Path: "cluster.kubernetes",
+		Msg:  fmt.Sprintf("the kinds of Kubernetes %q are not known", visible(c.KubeVersion)),
+		Hint: fmt.Sprintf("use a version from 1.%d to 1.%d", t.first, t.last),
+	})
+}
+
 // Objects checks all objects of a cluster together. It modifies them: an
 // object of a namespaced kind that names no namespace gets the one of its
 // release, and one of a cluster-scoped kind loses a namespace that it names,
@@ -35,17 +53,12 @@ func Objects(c *fleet.Cluster, objs []fleet.Object) error {
 		return err
 	}
 	k := &check{unknown: map[schema.GroupVersionKind][]fleet.Object{}, seen: map[identity][]fleet.Object{}, namespaces: map[string]bool{}}
-	minor, ok := minorOf(c.KubeVersion)
-	if !ok || minor < t.first || minor > t.last {
-		k.faults = append(k.faults, &diag.Diag{
-			At:   places(c.Pos),
-			Path: "cluster.kubernetes",
-			Msg:  fmt.Sprintf("the kinds of Kubernetes %q are not known", visible(c.KubeVersion)),
-			Hint: fmt.Sprintf("use a version from 1.%d to 1.%d", t.first, t.last),
-		})
+	minor, ok := t.minor(c.KubeVersion)
+	if !ok {
+		k.faults.Add(Cluster(c))
 		// What does not depend on the version is still checked, by the rules
 		// of the newest.
-		minor, ok = t.last, false
+		minor = t.last
 	}
 	var faults diag.List
 	k.kinds, faults = newCatalog(t, minor, c, objs)

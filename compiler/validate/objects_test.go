@@ -20,7 +20,7 @@ var (
 
 // cluster returns a cluster of a Kubernetes version.
 func cluster(version string) *fleet.Cluster {
-	return &fleet.Cluster{ID: "prod/eu", KubeVersion: version, Pos: diag.Pos{File: "cluster.cue", Line: 1, Col: 1}}
+	return &fleet.Cluster{ID: "prod/eu", KubeVersion: version, KubePos: diag.Pos{File: "cluster.cue", Line: 1, Col: 1}}
 }
 
 // objects returns the objects of a release, written as YAML documents. Those

@@ -1,0 +1,359 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/format"
+	"cuelang.org/go/cue/parser"
+
+	"github.com/fleetc/fleetc/compiler/export"
+	"github.com/fleetc/fleetc/schema"
+)
+
+// TestReadme does what README.md and docs show: it writes the files, runs the
+// commands and compares what they print. The tour of the README starts in an
+// empty directory beside this repository; the first screen and the pages of
+// docs go on where the tour ends, each in a copy of its fleet.
+func TestReadme(t *testing.T) {
+	top, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	if err := os.Symlink(top, filepath.Join(work, "fleetc")); err != nil {
+		t.Fatal(err)
+	}
+	readme := readPage(t, "README.md")
+	firstScreen := slices.IndexFunc(readme.blocks, func(b block) bool { return b.section != "" })
+	infra := filepath.Join(work, "infra")
+	if err := os.Mkdir(infra, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tour := page{readme.file, readme.text, readme.blocks[firstScreen:]}
+	if n := tour.follow(t, work, infra); n < 15 {
+		t.Fatalf("README.md: %d commands in the tour", n)
+	}
+	if err := os.RemoveAll(filepath.Join(infra, "clusters")); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range append(docs(t), page{"README.md, first screen", "", readme.blocks[:firstScreen]}) {
+		t.Run(strings.TrimSuffix(filepath.Base(p.file), ".md"), func(t *testing.T) {
+			t.Parallel()
+			dir, err := os.MkdirTemp(work, "infra-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.CopyFS(dir, os.DirFS(infra)); err != nil {
+				t.Fatal(err)
+			}
+			p.follow(t, work, dir)
+		})
+	}
+}
+
+// A page is a file of Markdown, named from the top of the repository.
+type page struct {
+	file, text string
+	blocks     []block
+}
+
+// A block is a fenced block of a page.
+type block struct {
+	section string // the heading above it, "" before the first one below the title
+	lang    string
+	line    int // of the first line inside
+	lines   []string
+}
+
+func docs(t *testing.T) []page {
+	t.Helper()
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d pages in docs, %v", len(files), err)
+	}
+	var pages []page
+	for _, f := range files {
+		pages = append(pages, readPage(t, "docs/"+filepath.Base(f)))
+	}
+	return pages
+}
+
+func readPage(t *testing.T, file string) page {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../..", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := page{file: file, text: string(data)}
+	var section string
+	var open *block
+	for i, line := range strings.Split(p.text, "\n") {
+		fence, isFence := strings.CutPrefix(line, "```")
+		switch {
+		case isFence && open == nil:
+			open = &block{section: section, lang: fence, line: i + 2}
+		case isFence:
+			p.blocks = append(p.blocks, *open)
+			open = nil
+		case open != nil:
+			open.lines = append(open.lines, line)
+		case strings.HasPrefix(line, "##"):
+			section = strings.TrimLeft(line, "# ")
+		}
+	}
+	if open != nil {
+		t.Fatalf("%s:%d: the block does not end", file, open.line)
+	}
+	return p
+}
+
+// fileName matches the first line of a block that shows a whole file.
+var fileName = regexp.MustCompile(`^// ([a-z0-9/_.-]+\.cue)$`)
+
+// follow does in dir what the page shows, and returns how many commands it
+// ran.
+func (p page) follow(t *testing.T, home, dir string) (commands int) {
+	t.Helper()
+	for _, b := range p.blocks {
+		at := fmt.Sprintf("%s:%d", p.file, b.line)
+		switch b.lang {
+		case "cue":
+			text := strings.Join(b.lines, "\n") + "\n"
+			if formatted, err := format.Source([]byte(text)); err != nil {
+				t.Errorf("%s: %v", at, err)
+			} else if string(formatted) != text {
+				t.Errorf("%s: cue fmt would write\n%s", at, formatted)
+			}
+			if m := fileName.FindStringSubmatch(b.lines[0]); m != nil {
+				writeFile(t, dir, m[1], text)
+			}
+		case "console":
+			commands += b.run(t, at, home, dir)
+		case "sh", "text", "yaml", "json":
+		default:
+			t.Errorf("%s: a block of %q", at, b.lang)
+		}
+	}
+	return commands
+}
+
+func writeFile(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if !filepath.IsLocal(name) {
+		t.Fatalf("%s is not below the fleet", name)
+	}
+	file := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run runs the commands of a block, which stand behind "$ ", and compares all
+// that they print with the lines that follow.
+func (b block) run(t *testing.T, at, home, dir string) (commands int) {
+	t.Helper()
+	if len(b.lines) == 0 || !strings.HasPrefix(b.lines[0], "$ ") {
+		t.Fatalf("%s: the block does not start with a command", at)
+	}
+	for i := 0; i < len(b.lines); {
+		command := strings.TrimPrefix(b.lines[i], "$ ")
+		i++
+		var want []string
+		for ; i < len(b.lines) && !strings.HasPrefix(b.lines[i], "$ "); i++ {
+			want = append(want, b.lines[i])
+		}
+		got, isTree := tree(dir, command)
+		if isTree {
+			want = withoutComments(want)
+		} else {
+			got = shell(t, home, dir, command)
+		}
+		if got != strings.Join(append(want, ""), "\n") {
+			t.Errorf("%s: %s prints\n%s\nand not\n%s", at, command, got, strings.Join(want, "\n"))
+		}
+		commands++
+	}
+	return commands
+}
+
+// shell runs a command as a user with an empty home directory does. fleetc is
+// this binary, see TestMain.
+func shell(t *testing.T, home, dir, command string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+home+"/.cache", "XDG_CONFIG_HOME="+home+"/.config", "LC_ALL=C")
+	// Exit statuses show in the page where they matter.
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	return string(out)
+}
+
+// tree draws a directory, as the command of that name does, which is not
+// everywhere.
+func tree(dir, command string) (drawn string, ok bool) {
+	name, ok := strings.CutPrefix(command, "tree ")
+	if !ok {
+		return "", false
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, name)
+	draw(&b, filepath.Join(dir, name), "")
+	return b.String(), true
+}
+
+func draw(b *strings.Builder, dir, indent string) {
+	entries, _ := os.ReadDir(dir)
+	for i, e := range entries {
+		branch, below := "├── ", "│   "
+		if i == len(entries)-1 {
+			branch, below = "└── ", "    "
+		}
+		fmt.Fprintln(b, indent+branch+e.Name())
+		if e.IsDir() {
+			draw(b, filepath.Join(dir, e.Name()), indent+below)
+		}
+	}
+}
+
+func withoutComments(lines []string) []string {
+	var out []string
+	for _, l := range lines {
+		l, _, _ = strings.Cut(l, "#")
+		out = append(out, strings.TrimRight(l, " "))
+	}
+	return out
+}
+
+var (
+	link       = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	makeTarget = regexp.MustCompile("(?m)(?:^|`)make ([a-z]+)")
+	inlineCode = regexp.MustCompile("`(fleetc [^`]+)`")
+)
+
+// TestReadmeReferences checks what the pages name: files, targets of the
+// Makefile, commands and their flags.
+func TestReadmeReferences(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := readPage(t, "README.md")
+	pages := append(docs(t), readme, readPage(t, "CONTRIBUTING.md"), readPage(t, "CHANGELOG.md"))
+	for _, p := range pages {
+		for _, m := range link.FindAllStringSubmatch(p.text, -1) {
+			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(p.file), m[1])); err != nil {
+				t.Errorf("%s: a link to nowhere: %v", p.file, err)
+			}
+		}
+		for _, m := range makeTarget.FindAllStringSubmatch(p.text, -1) {
+			if !strings.Contains(string(makefile), "\n"+m[1]+":") {
+				t.Errorf("%s: the Makefile has no target %s", p.file, m[1])
+			}
+		}
+		for _, m := range inlineCode.FindAllStringSubmatch(p.text, -1) {
+			checkUsage(t, p.file, m[1])
+		}
+		for _, b := range p.blocks {
+			for i, line := range b.lines {
+				if b.lang == "sh" && strings.HasPrefix(line, "fleetc ") {
+					checkUsage(t, fmt.Sprintf("%s:%d", p.file, b.line+i), line)
+				}
+			}
+		}
+		if strings.HasPrefix(p.file, "docs/") && !strings.Contains(readme.text, "("+p.file+")") {
+			t.Errorf("README.md does not name %s", p.file)
+		}
+	}
+}
+
+// checkUsage checks that a command line of fleetc's is one: that the command
+// and its flags exist.
+func checkUsage(t *testing.T, at, line string) {
+	t.Helper()
+	line, _, _ = strings.Cut(line, " #")
+	line, _, _ = strings.Cut(line, " |")
+	args := strings.Fields(strings.NewReplacer("'", "", `"`, "").Replace(line))[1:]
+	if len(args) > 0 && args[0] == "help" || slices.Contains(args, "COMMAND") {
+		return
+	}
+	cmd, rest, err := newRootCommand(&options{}).Find(args)
+	if err == nil {
+		err = cmd.ParseFlags(slices.DeleteFunc(rest, func(a string) bool { return a == "--help" }))
+	}
+	if err != nil {
+		t.Errorf("%s: %s: %v", at, line, err)
+	}
+}
+
+// TestReadmeIsComplete checks that the pages describe every field of the
+// schema and of bundle.json.
+func TestReadmeIsComplete(t *testing.T) {
+	describes(t, readPage(t, "docs/export.md"), jsonFields(reflect.TypeFor[export.Index]()))
+	for _, file := range []string{"cluster.cue", "release.cue"} {
+		data, err := schema.Files.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := parser.ParseFile(file, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fields []string
+		ast.Walk(f, func(n ast.Node) bool {
+			field, ok := n.(*ast.Field)
+			if !ok {
+				return true
+			}
+			name, isIdent, err := ast.LabelName(field.Label)
+			if err == nil && isIdent && !strings.HasPrefix(name, "#") && !strings.HasPrefix(name, "_") {
+				fields = append(fields, name)
+			}
+			return !strings.HasPrefix(name, "_") // alternatives repeat the names
+		}, nil)
+		describes(t, readPage(t, "docs/releases.md"), fields)
+	}
+}
+
+// jsonFields returns the names of the fields in the JSON of a struct and of
+// those in it.
+func jsonFields(t reflect.Type) []string {
+	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var names []string
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		names = append(append(names, name), jsonFields(t.Field(i).Type)...)
+	}
+	return names
+}
+
+func describes(t *testing.T, p page, fields []string) {
+	t.Helper()
+	if len(fields) < 6 {
+		t.Fatalf("only the fields %v", fields)
+	}
+	for _, f := range fields {
+		if !strings.Contains(p.text, "`"+f+"`") {
+			t.Errorf("%s does not describe `%s`", p.file, f)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package unify
+
+import (
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+
+	"github.com/fleetc/fleetc/compiler/cuediag"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+// checkReleases reports what CUE does not say of releases: those that do not
+// have exactly one source, which the schema leaves to this file (a disjunction
+// or matchN would hide what else is wrong inside of it), and fields that are
+// missing or not allowed, which CUE reports only where nothing else is wrong.
+func (e *evaluation) checkReleases(v cue.Value) error {
+	var faults diag.List
+	releases(v, func(name string, release cue.Value) {
+		path := "releases." + cue.Str(name).String()
+		wrong := func(v cue.Value, path, msg, hint string) {
+			faults.Add(&diag.Diag{At: []diag.Pos{e.fieldPos(v)}, Path: path, Msg: msg, Hint: hint})
+		}
+		for _, c := range cuediag.Conjuncts(release) {
+			for _, f := range literalFields(c) {
+				name, _, err := ast.LabelName(f.Label)
+				if err == nil && f.Constraint == 0 && !slices.Contains(e.releaseFields, name) && !internal(name) {
+					faults.Add(&diag.Diag{
+						At: []diag.Pos{cuediag.Pos(e.root, f.Pos())}, Path: path + "." + name,
+						Msg: "field not allowed", Hint: diag.OneOf(name, e.releaseFields),
+					})
+				}
+			}
+		}
+		if !release.LookupPath(cue.ParsePath("namespace")).Exists() {
+			wrong(release, path+".namespace", "field is required but not present", "")
+		}
+		if has := present(release, "chart", "objects"); len(has) != 1 {
+			wrong(release, path, "a release has exactly one source", "give it either chart or objects")
+		}
+		if chart := release.LookupPath(cue.ParsePath("chart")); chart.Exists() && chart.Err() == nil && !isChart(chart) {
+			wrong(chart, path+".chart", "a chart is exactly one of path; repo, name, version and digest; git and digest",
+				"run fleetc chart add, which writes all of a chart's fields")
+		}
+		if objects := release.LookupPath(cue.ParsePath("objects")); objects.Exists() && !areObjects(objects) {
+			wrong(objects, path+".objects", "objects are structs under any names, or a list of structs",
+				"write objects: app: {apiVersion: ..., kind: ...}")
+		}
+	})
+	return faults.Err()
+}
+
+func isChart(chart cue.Value) bool {
+	has := present(chart, "path", "repo", "name", "version", "git", "digest")
+	return slices.ContainsFunc([][]string{{"path"}, {"repo", "name", "version", "digest"}, {"git", "digest"}}, func(want []string) bool {
+		return slices.Equal(has, want)
+	})
+}
+
+func areObjects(v cue.Value) bool {
+	elems := []cue.Value{}
+	switch v.IncompleteKind() {
+	case cue.StructKind:
+		it, err := v.Fields()
+		if err != nil {
+			return true // CUE reports what is wrong
+		}
+		for it.Next() {
+			elems = append(elems, it.Value())
+		}
+	case cue.ListKind:
+		it, err := v.List()
+		if err != nil {
+			return true
+		}
+		for it.Next() {
+			elems = append(elems, it.Value())
+		}
+	case cue.BottomKind:
+		return true
+	default:
+		return false
+	}
+	return !slices.ContainsFunc(elems, func(e cue.Value) bool { return e.IncompleteKind()&cue.StructKind == 0 && e.Err() == nil })
+}
+
+// present returns which of the fields v has.
+func present(v cue.Value, names ...string) []string {
+	var has []string
+	for _, n := range names {
+		if v.LookupPath(cue.ParsePath(n)).Exists() {
+			has = append(has, n)
+		}
+	}
+	return has
+}
+
+// literalFields returns the fields of v where it is written as a struct.
+func literalFields(v cue.Value) []*ast.Field {
+	node := v.Source()
+	if f, ok := node.(*ast.Field); ok {
+		node = f.Value
+	}
+	lit, ok := node.(*ast.StructLit)
+	if !ok {
+		return nil
+	}
+	var out []*ast.Field
+	for _, d := range lit.Elts {
+		if f, ok := d.(*ast.Field); ok {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// internal reports whether a field is hidden or a definition, which are free.
+func internal(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#") }
+
+// fieldNames returns the names of the fields that a struct has or may have.
+func fieldNames(v cue.Value) []string {
+	var names []string
+	it, err := v.Fields(cue.Optional(true))
+	if err != nil {
+		return nil
+	}
+	for it.Next() {
+		names = append(names, it.Selector().Unquoted())
+	}
+	return names
+}
