@@ -138,11 +138,17 @@ func printSummary(w io.Writer, s export.Summary, e *exportOptions) error {
 			}
 		}
 	}
+	clusters := 0
+	for _, c := range s.Clusters {
+		if !c.Retired {
+			clusters++
+		}
+	}
 	verb := "changed"
 	if e.check {
 		verb = "would change"
 	}
-	_, err := fmt.Fprintf(w, "%s, %s: %d %s\n", plural(len(s.Clusters), "cluster", "clusters"),
+	_, err := fmt.Fprintf(w, "%s, %s: %d %s\n", plural(clusters, "cluster", "clusters"),
 		plural(s.Added+s.Changed+s.Unchanged, "file", "files"), s.Changes(), verb)
 	return err
 }

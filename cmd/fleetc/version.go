@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 
@@ -50,11 +51,16 @@ func newVersionCommand() *cobra.Command {
 	return cmd
 }
 
-// toolVersion returns the version of the module that the binary was built
-// from; devel when it was built from a checkout.
+// pseudo matches the version that Go makes up for a commit without a tag.
+var pseudo = regexp.MustCompile(`[-.][0-9]{14}-[0-9a-f]{12}|\+dirty$`)
+
+// toolVersion returns the released version that the binary was built from;
+// devel when it was built from a checkout. It is part of every export, which a
+// new commit of fleetc alone must not change.
 func toolVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" || pseudo.MatchString(info.Main.Version) {
+		return "devel"
 	}
-	return "devel"
+	return info.Main.Version
 }

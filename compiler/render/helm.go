@@ -214,6 +214,10 @@ func (d document) wanted(r *fleet.Release) bool {
 	})
 }
 
+// crdInstall matches the hook that Helm 2 had for CRDs. Charts that still have
+// it bring them in their crds directory as well, and Helm 3 passes over it.
+var crdInstall = regexp.MustCompile(`(?m)^\s*["']?helm\.sh/hook["']?:\s*["']?crd-install\b`)
+
 // unknownHooks reports the objects that Helm drops without a word since their
 // hook annotation names no hook it knows: files of which it kept less than
 // they have.
@@ -230,7 +234,7 @@ func unknownHooks(files map[string]string, hooks []*release.Hook, manifests []re
 		if strings.HasPrefix(path.Base(name), "_") || !strings.Contains(content, release.HookAnnotation) {
 			continue
 		}
-		if len(releaseutil.SplitManifests(content)) > kept[name] {
+		if len(releaseutil.SplitManifests(content))-len(crdInstall.FindAllString(content, -1)) > kept[name] {
 			return fmt.Errorf("has an object with a %s annotation that names no hook of Helm's, in %s", release.HookAnnotation, name)
 		}
 	}

@@ -94,6 +94,17 @@ thanks
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: both, annotations: {helm.sh/hook: "pre-delete,post-install"}}}
 `, "", "pre-install post-install pre-upgrade post-upgrade both"},
+		{"the hook that Helm 2 had for CRDs is passed over", `
+-- templates/a.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  annotations:
+    "helm.sh/hook": crd-install
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}
+`, "", "b"},
 		{"values over those of the chart, null deletes", `
 -- values.yaml --
 a: 1
