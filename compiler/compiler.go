@@ -4,6 +4,7 @@
 //	load      finds the clusters, reads their layers        directory  -> instances
 //	unify     evaluates the layers, merges the defaults     instance   -> Cluster
 //	chart     finds the bytes of every chart                ChartRef   -> Chart
+//	values    derives their types, checks the values        Chart      -> faults
 //	render    runs Helm                                     Release    -> Objects
 //	validate  checks the objects                            Objects    -> faults
 //	bundle    orders, digests, encodes                      Objects    -> Bundle
@@ -31,6 +32,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/render"
 	"github.com/fleetc/fleetc/compiler/unify"
 	"github.com/fleetc/fleetc/compiler/validate"
+	"github.com/fleetc/fleetc/compiler/values"
 )
 
 // A Compiler compiles the fleet around a directory. The zero value compiles
@@ -49,13 +51,20 @@ func (c *Compiler) jobs() int { return cmp.Or(c.Jobs, runtime.GOMAXPROCS(0)) }
 // all clusters; beside it, the fleet has those clusters that are not
 // concerned, and is nil when there is none at all.
 func (c *Compiler) Clusters(ctx context.Context, patterns ...string) (*fleet.Fleet, error) {
+	f, _, err := c.evaluate(ctx, patterns)
+	return f, err
+}
+
+// evaluate is Clusters, and also returns the clusters that are at fault, as far
+// as they can be read.
+func (c *Compiler) evaluate(ctx context.Context, patterns []string) (f *fleet.Fleet, atFault []*fleet.Cluster, err error) {
 	loaded, err := load.Load(cmp.Or(c.Dir, "."), patterns)
 	if loaded == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var faults diag.List
 	faults.Add(err)
-	f := &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}
+	f = &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}
 	evaluated := ordered(ctx, c.jobs(), len(loaded.Clusters), func(_ context.Context, i int) (*fleet.Cluster, error) {
 		in := loaded.Clusters[i]
 		cluster, err := unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
@@ -65,16 +74,18 @@ func (c *Compiler) Clusters(ctx context.Context, patterns ...string) (*fleet.Fle
 		return cluster, err
 	})
 	for cluster, err := range evaluated {
-		if err != nil {
-			faults.Add(err)
-			continue
+		faults.Add(err)
+		switch {
+		case err == nil:
+			f.Clusters = append(f.Clusters, cluster)
+		case cluster != nil:
+			atFault = append(atFault, cluster)
 		}
-		f.Clusters = append(f.Clusters, cluster)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return f, faults.Err()
+	return f, atFault, faults.Err()
 }
 
 // A Fleet is a fleet that is ready to be rendered.
@@ -88,20 +99,26 @@ type Fleet struct {
 type loadedChart struct {
 	*fleet.Chart
 	asksForAPIs bool
+	types       *values.Type
 }
 
 // Load evaluates the clusters that the patterns select and finds their charts.
 // The error holds the faults of all clusters and charts.
 func (c *Compiler) Load(ctx context.Context, patterns ...string) (*Fleet, error) {
-	clusters, err := c.Clusters(ctx, patterns...)
+	clusters, atFault, evaluation := c.evaluate(ctx, patterns)
 	if clusters == nil {
-		return nil, err
+		return nil, evaluation
 	}
-	var faults diag.List
-	faults.Add(err)
 	f := &Fleet{Fleet: clusters, jobs: c.jobs()}
-	f.charts, err = c.charts(ctx, clusters)
+	all := *clusters
+	all.Clusters = slices.Concat(clusters.Clusters, atFault)
+	var faults diag.List
+	var err error
+	f.charts, err = c.charts(ctx, &all)
 	faults.Add(err)
+	checked := f.checkValues(&all)
+	faults.Add(checked.Err())
+	faults.Add(withoutCovered(evaluation, checked))
 	return f, faults.Err()
 }
 
@@ -116,7 +133,11 @@ func (c *Compiler) charts(ctx context.Context, f *fleet.Fleet) (map[fleet.ChartR
 		if err != nil {
 			return loadedChart{}, users[refs[i]].Blame(err)
 		}
-		return loadedChart{ch, render.AsksForAPIs(ch)}, nil
+		types, err := values.Derive(ch)
+		if err != nil {
+			return loadedChart{}, users[refs[i]].Blame(err)
+		}
+		return loadedChart{ch, render.AsksForAPIs(ch), types}, nil
 	})
 	charts := map[fleet.ChartRef]loadedChart{}
 	var faults diag.List
@@ -169,7 +190,7 @@ func (u *ChartUse) Blame(err error) error {
 		at := *d
 		at.At = append(slices.Clone(d.At), u.Release.ChartPos)
 		at.Clusters = u.Clusters
-		at.Path = "releases." + u.Release.Name + ".chart"
+		at.Path = u.Release.Path("chart")
 		out = append(out, &at)
 	}
 	return out.Err()

@@ -19,7 +19,7 @@ const module = "github.com/fleetc/fleetc"
 var floors = [][]string{
 	{"schema", "compiler/diag"},
 	{"compiler/fleet", "compiler/cuediag"},
-	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/render", "compiler/validate", "compiler/bundle", "compiler/export"},
+	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/validate", "compiler/bundle", "compiler/export"},
 	{"compiler"},
 	{"cmd/fleetc"},
 }
@@ -27,8 +27,8 @@ var floors = [][]string{
 // doors is policy: each heavy library enters through the packages named here
 // and through no other.
 var doors = map[string][]string{
-	"cuelang.org/go":                         {"compiler/cuediag", "compiler/load", "compiler/unify"},
-	"helm.sh/helm":                           {"compiler/chart", "compiler/render"},
+	"cuelang.org/go":                         {"compiler/cuediag", "compiler/load", "compiler/unify", "compiler/values"},
+	"helm.sh/helm":                           {"compiler/chart", "compiler/values", "compiler/render"},
 	"github.com/google/go-containerregistry": {"compiler/chart"},
 	"github.com/spf13":                       {"cmd/fleetc"},
 	"net/http":                               {"compiler/chart"},

@@ -152,7 +152,7 @@ func withoutEchoes(l diag.List) diag.List {
 
 // conflict matches what CUE says of each alternative of a disjunction that a
 // value is not. Its operands are literals without the word between them.
-var conflict = regexp.MustCompile(`^conflicting values (.+) and (.+?)( \(mismatched types .* and .*\))?$`)
+var conflict = regexp.MustCompile(`^conflicting values (.+?) and (.+?)(?: \(mismatched types [^()]* and [^()]*\))?$`)
 
 // foldAlternatives joins the conflicts of one value with the alternatives of a
 // disjunction.
@@ -199,9 +199,20 @@ func foldAlternatives(l diag.List) diag.List {
 	return out
 }
 
+// ValuesPath returns the path of the value that the default at the given path
+// becomes; any other path as it is.
+func ValuesPath(path string) string { return defaultsOf.ReplaceAllString(path, "$1.values") }
+
+// defaultsOf matches the path of the defaults of a layer.
+var defaultsOf = regexp.MustCompile(`^(releases\.(?:"[^"]*"|[^.]*))\.defaults\.(?:"[^"]*"|[^.]*)`)
+
 // echoes reports whether d follows from e: it fails because what it refers to
 // does.
 func echoes(d, e *diag.Diag) bool {
+	// A default that its own type refuses is filled into values all the same.
+	if len(d.At) > 0 && len(e.At) > 0 && d.At[0] == e.At[0] && d.Path != e.Path && ValuesPath(e.Path) == d.Path {
+		return true
+	}
 	cause := d.Msg
 	for strings.HasPrefix(cause, "invalid interpolation: ") {
 		cause = strings.TrimPrefix(cause, "invalid interpolation: ")

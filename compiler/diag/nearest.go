@@ -14,13 +14,16 @@ func DidYouMean(word string, among []string) string {
 	return ""
 }
 
+// maxListed is how many words a hint lists: more are not read.
+const maxListed = 9
+
 // OneOf returns the DidYouMean hint or, when no word is near, a hint that
-// lists what is allowed; "" when nothing is.
+// lists what is allowed; "" when nothing is, or when it is too much.
 func OneOf(word string, among []string) string {
 	if hint := DidYouMean(word, among); hint != "" {
 		return hint
 	}
-	if len(among) == 0 {
+	if len(among) == 0 || len(among) > maxListed {
 		return ""
 	}
 	return "use one of " + strings.Join(among, ", ")

@@ -4,6 +4,10 @@
 package fleet
 
 import (
+	"regexp"
+	"strconv"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -53,9 +57,30 @@ type Release struct {
 	Chart     ChartRef // the zero value when the source is another
 	Objects   []*Tree  // objects written in CUE, sorted by name or as listed
 	Values    *Tree    // merged and unified, a map; never nil
+	Open      []Waiver // where the types of Values are wrong, sorted by path
 	Tests     bool     // whether Helm's test hooks are rendered
 	Pos       diag.Pos // where the release is set
 	ChartPos  diag.Pos // where its chart is pinned
+}
+
+// plain matches the names that CUE takes as labels without quotes.
+var plain = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
+
+// Path returns the path of a field of the release, as CUE writes it:
+// releases.app.values.x, releases."my-app".chart.
+func (r *Release) Path(field ...string) string {
+	name := r.Name
+	if !plain.MatchString(name) {
+		name = strconv.Quote(name)
+	}
+	return strings.Join(append([]string{"releases", name}, field...), ".")
+}
+
+// A Waiver says that the types of a chart's values are wrong about a value.
+type Waiver struct {
+	Path   string // a.b, or a."b.c" for a key with a dot in it; empty for the whole chart
+	Reason string
+	Pos    diag.Pos // where the waiver is written
 }
 
 // A ChartRef says which chart, by content. It is comparable, so that work for

@@ -24,6 +24,7 @@ const (
 	environments = "environments" // the folder of the layers, below the root
 	charts       = "charts"       // the folder of generated packages, below environments
 	pkg          = "fleet"        // the package of every layer file
+	rootLayer    = "root"         // the name of the topmost layer
 )
 
 // A Fleet is a fleet that is read and not evaluated.
@@ -53,6 +54,9 @@ func Load(dir string, patterns []string) (*Fleet, error) {
 	}
 	overlay, err := schemaOverlay(root, module)
 	if err != nil {
+		return nil, err
+	}
+	if err := pinsOnly(root, overlay); err != nil {
 		return nil, err
 	}
 	tree, err := scan(root)

@@ -168,10 +168,28 @@ func (t *tree) leaves() []string {
 	return out
 }
 
+// LayerNames returns the names of the layers that have others below them, in
+// the fleet with the given root: root first, then sorted.
+func LayerNames(root string) ([]string, error) {
+	names := []string{rootLayer}
+	t, err := scan(root)
+	if err != nil {
+		return names, err
+	}
+	leaves := t.leaves()
+	for _, d := range t.dirs {
+		if d != environments && !slices.Contains(leaves, d) {
+			names = append(names, path.Base(d))
+		}
+	}
+	slices.Sort(names[1:])
+	return slices.Compact(names), nil
+}
+
 // layers returns the layers of a cluster's directory, from the root on.
 // Directories without files are no layers, but the topmost always is.
 func (t *tree) layers(dir string) []fleet.Layer {
-	out := []fleet.Layer{{Name: "root", Dir: environments}}
+	out := []fleet.Layer{{Name: rootLayer, Dir: environments}}
 	rest := strings.Split(strings.TrimPrefix(dir, environments+"/"), "/")
 	for i, name := range rest {
 		d := path.Join(environments, path.Join(rest[:i+1]...))

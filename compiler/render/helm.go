@@ -22,9 +22,9 @@ import (
 )
 
 // This file is all that touches Helm's SDK. It does what helm template does,
-// in the same order, so that what comes out is the same to the byte; only the
-// chart's values.schema.json is checked by ourselves, since Helm's check
-// fetches what the schema refers to.
+// in the same order, so that what comes out is the same to the byte. Only the
+// chart's values.schema.json is not looked at: package values has checked it,
+// without fetching what it refers to, as Helm's check would.
 
 // A document is one YAML document of a rendered chart.
 type document struct {
@@ -54,7 +54,7 @@ func (d document) split() []string {
 // --include-crds prints them.
 func helm(c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string) ([]document, error) {
 	at := func(format string, args ...any) error {
-		return &diag.Diag{At: []diag.Pos{r.Pos}, Path: "releases." + r.Name, Msg: fmt.Sprintf(format, args...)}
+		return &diag.Diag{At: []diag.Pos{r.Pos}, Path: r.Path(), Msg: fmt.Sprintf(format, args...)}
 	}
 	loaded, err := loadChart(ch)
 	if err != nil {
@@ -175,13 +175,10 @@ func installable(ch *chart.Chart, caps *chartutil.Capabilities) error {
 func renderValues(loaded *chart.Chart, ch *fleet.Chart, r *fleet.Release, user map[string]any, caps *chartutil.Capabilities) (chartutil.Values, error) {
 	values, lines, err := coalesce(loaded, r, user, caps)
 	if err != nil {
-		return nil, &diag.Diag{At: []diag.Pos{r.Pos}, Path: "releases." + r.Name + ".values", Msg: fmt.Sprintf("chart %s does not take the values: %v", ch.Ref, err), Cause: err}
+		return nil, &diag.Diag{At: []diag.Pos{r.Pos}, Path: r.Path("values"), Msg: fmt.Sprintf("chart %s does not take the values: %v", ch.Ref, err), Cause: err}
 	}
 	var faults diag.List
 	faults.Add(lostValues(ch, r, lines, caps))
-	if coalesced, ok := values["Values"].(chartutil.Values); ok {
-		faults.Add(checkSchema(loaded, r, coalesced))
-	}
 	return values, faults.Err()
 }
 

@@ -33,7 +33,7 @@ func Release(c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string)
 	defer func() {
 		// A chart is input: what it makes a library do is its fault.
 		if p := recover(); p != nil {
-			objs, err = nil, &diag.Diag{At: []diag.Pos{r.Pos}, Path: "releases." + r.Name, Msg: fmt.Sprintf("chart %s does not render: %v", ch.Ref, p)}
+			objs, err = nil, &diag.Diag{At: []diag.Pos{r.Pos}, Path: r.Path(), Msg: fmt.Sprintf("chart %s does not render: %v", ch.Ref, p)}
 		}
 	}()
 	docs, err := helm(c, r, ch, apis)
@@ -50,7 +50,7 @@ func Release(c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string)
 			objs, err := parse(lineEnd(text))
 			if err != nil {
 				faults.Add(&diag.Diag{
-					At: []diag.Pos{r.Pos}, Path: "releases." + r.Name,
+					At: []diag.Pos{r.Pos}, Path: r.Path(),
 					Msg: "chart template " + d.source + " renders " + err.Error(), Cause: err,
 				})
 				continue
@@ -101,12 +101,12 @@ func written(r *fleet.Release) ([]fleet.Object, error) {
 	for _, t := range r.Objects {
 		o, ok := native(t).(map[string]any)
 		if !ok {
-			faults.Add(&diag.Diag{At: []diag.Pos{t.Pos}, Path: "releases." + r.Name + ".objects", Msg: "an object is a struct with apiVersion, kind and metadata"})
+			faults.Add(&diag.Diag{At: []diag.Pos{t.Pos}, Path: r.Path("objects"), Msg: "an object is a struct with apiVersion, kind and metadata"})
 			continue
 		}
 		items, err := flatten(o)
 		if err != nil {
-			faults.Add(&diag.Diag{At: []diag.Pos{t.Pos}, Path: "releases." + r.Name + ".objects", Msg: err.Error()})
+			faults.Add(&diag.Diag{At: []diag.Pos{t.Pos}, Path: r.Path("objects"), Msg: err.Error()})
 			continue
 		}
 		for _, i := range items {

@@ -224,35 +224,6 @@ fleet.cue:3:2: releases.rel: chart charts/app renders YAML that does not parse: 
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {helm.sh/hook: pre-instal}}}`, "", `
 fleet.cue:3:2: releases.rel: chart charts/app has an object with a helm.sh/hook annotation that names no hook of Helm's, in app/templates/a.yaml
 `},
-		{"schema", `
--- values.schema.json --
-{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "additionalProperties": false,
- "properties": {"num": {"type": "integer", "minimum": 1}, "m": {"$ref": "https://example.com/nowhere.json"}, "o": {"$ref": "#/definitions/o"}},
- "definitions": {"o": {"type": "object", "properties": {"p": {"enum": ["a", "b"]}}}}}
--- values.yaml --
-m: 3`, "num: 0\no: {p: c}\nq: 1", `
-values.cue:2:1: releases.rel.values.num: minimum: got 0, want 1 (values.schema.json of chart app)
-values.cue:4:1: releases.rel.values.o.p: value must be one of 'a', 'b' (values.schema.json of chart app)
-values.cue:5:1: releases.rel.values.q: additional properties 'q' not allowed (values.schema.json of chart app)
-`},
-		{"schema of a dependency", `
--- Chart.yaml --
-{apiVersion: v2, name: app, version: 1.0.0, dependencies: [{name: sub, version: 1.0.0, alias: other}]}
--- charts/sub/Chart.yaml --
-{apiVersion: v2, name: sub, version: 1.0.0}
--- charts/sub/values.schema.json --
-{"properties": {"num": {"type": "string"}}}`, "other: {num: 1}", `
-values.cue:3:1: releases.rel.values.other.num: got number, want string (values.schema.json of chart other)
-`},
-		{"schema that is none", `
--- values.schema.json --
-{"type": 3}`, "", `
-fleet.cue:3:2: releases.rel: values.schema.json of chart app is no JSON Schema: "fleetc:///values.schema.json#" is not valid against metaschema: jsonschema validation failed with 'https://json-schema.org/draft/2020-12/schema#'
-    - at '': 'allOf' failed
-      - at '/type': 'anyOf' failed
-        - at '/type': value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'
-        - at '/type': got number, want array
-`},
 		{"a global that reaches no dependency", `
 -- Chart.yaml --
 {apiVersion: v2, name: app, version: 1.0.0, dependencies: [{name: sub, version: 1.0.0}]}

@@ -95,11 +95,11 @@ func lostValues(ch *fleet.Chart, r *fleet.Release, lines []string, caps *chartut
 // lostValue is the fault for the user's value whose path ends in the keys.
 func lostValue(r *fleet.Release, keys []string, msg string) error {
 	d := &diag.Diag{
-		At: []diag.Pos{r.Pos}, Path: "releases." + r.Name + ".values." + strings.Join(keys, "."),
+		At: []diag.Pos{r.Pos}, Path: r.Path(append([]string{"values"}, keys...)...),
 		Msg: msg, Hint: "give it the type that the chart's values.yaml has",
 	}
 	if path, t := find(r.Values, keys); t != nil {
-		d.Path = "releases." + r.Name + ".values." + strings.Join(path, ".")
+		d.Path = r.Path(append([]string{"values"}, path...)...)
 		if t.Pos.IsValid() {
 			d.At = []diag.Pos{t.Pos}
 		}

@@ -17,8 +17,9 @@ import (
 // defaultStage is the stage of a fleet that declares none.
 const defaultStage = "default"
 
-// decode reads the final value, which is known to be complete, into plain
-// data. merged are the defaults by release.
+// decode reads the final value into plain data. merged are the defaults by
+// release. Beside an error, which a complete value without faults gives only
+// where it breaks the rules of this package, stands what could be read.
 func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.Cluster, error) {
 	var raw struct {
 		Cluster struct {
@@ -35,10 +36,11 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 			Name string `json:"name"`
 		} `json:"stages"`
 	}
+	var faults diag.List
 	for field, into := range map[string]any{"cluster": &raw.Cluster, "environment": &raw.Environment, "stages": &raw.Stages} {
 		if f := v.LookupPath(cue.ParsePath(field)); f.Exists() {
 			if err := f.Decode(into); err != nil {
-				return nil, cuediag.Faults(e.root, err, v).Err()
+				faults.Add(cuediag.Faults(e.root, err, v).Err())
 			}
 		}
 	}
@@ -61,7 +63,6 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	if len(c.Stages) == 0 {
 		c.Stages = []string{defaultStage}
 	}
-	var faults diag.List
 	faults.Add(e.distinctStages(v, c.Stages))
 	releases(v, func(name string, release cue.Value) {
 		r, err := e.release(name, release, merged[name], c.Stages)
@@ -119,7 +120,7 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 	for field, into := range map[string]any{"namespace": &raw.Namespace, "stage": &raw.Stage, "tests": &raw.Tests, "chart": &raw.Chart} {
 		if f := v.LookupPath(cue.ParsePath(field)); f.Exists() {
 			if err := f.Decode(into); err != nil {
-				return r, cuediag.Faults(e.root, err, v).Err()
+				faults.Add(cuediag.Faults(e.root, err, v).Err())
 			}
 		}
 	}
@@ -138,12 +139,32 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 			Path: path + ".stage", Msg: "no stage is called " + r.Stage, Hint: diag.OneOf(r.Stage, stages),
 		})
 	}
+	r.Open = e.waivers(v.LookupPath(cue.ParsePath("open")))
 	read := e.reader()
 	r.Values = withOrigins(read.structTree(v.LookupPath(cue.ParsePath("values"))), merged)
 	if objects := v.LookupPath(cue.ParsePath("objects")); objects.Exists() {
 		r.Objects = listed(read.tree(objects))
 	}
 	return r, faults.Err()
+}
+
+// waivers reads the open field of a release.
+func (e *evaluation) waivers(open cue.Value) []fleet.Waiver {
+	it, err := open.Fields()
+	if err != nil {
+		return nil // there are none
+	}
+	var out []fleet.Waiver
+	for it.Next() {
+		reason, _ := it.Value().String()
+		w := fleet.Waiver{Path: it.Selector().Unquoted(), Reason: reason, Pos: e.fieldPos(it.Value())}
+		if w.Path == "*" {
+			w.Path = ""
+		}
+		out = append(out, w)
+	}
+	slices.SortFunc(out, func(a, b fleet.Waiver) int { return cmp.Compare(a.Path, b.Path) })
+	return out
 }
 
 // pinPos returns where the first field of a chart that is pinned stands.
@@ -187,8 +208,11 @@ func withOrigins(t, merged *fleet.Tree) *fleet.Tree {
 // listed returns the objects of a release as a list: as listed, or in the
 // order of their names.
 func listed(t *fleet.Tree) []*fleet.Tree {
-	if t == nil || !t.IsMap() {
-		return append([]*fleet.Tree{}, t.List...)
+	if t == nil {
+		return nil
+	}
+	if !t.IsMap() {
+		return t.List
 	}
 	out := make([]*fleet.Tree, 0, len(t.Fields))
 	for _, k := range t.Keys() {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/cuediag"
@@ -28,6 +29,11 @@ func (r *reader) tree(v cue.Value) *fleet.Tree {
 	if v.IncompleteKind() == cue.StructKind && v.Err() == nil {
 		return r.structTree(v)
 	}
+	if v.Err() != nil && !isIncomplete(v) {
+		if t := r.written(v); t != nil {
+			return t
+		}
+	}
 	if v.Err() != nil || !v.IsConcrete() {
 		r.pending = append(r.pending, v)
 		return nil
@@ -48,6 +54,34 @@ func (r *reader) tree(v cue.Value) *fleet.Tree {
 	}
 	t.Scalar = scalar(v)
 	return t
+}
+
+// written reads what the layers write of a value that is in error, which CUE
+// does not show as a whole; nil when that is nothing.
+func (r *reader) written(v cue.Value) *fleet.Tree {
+	parts := cuediag.Conjuncts(v)
+	if len(parts) > 1 {
+		var out *fleet.Tree
+		for _, c := range parts {
+			if r.layerOf(labelPos(c)) != "" {
+				out = merge(out, r.tree(c))
+			}
+		}
+		return out
+	}
+	fields := literalFields(v)
+	if len(fields) == 0 {
+		return nil
+	}
+	out := fleet.Map(nil)
+	for _, f := range fields {
+		if name, _, err := ast.LabelName(f.Label); err == nil {
+			if t := r.tree(v.LookupPath(cue.MakePath(cue.Str(name)))); t != nil {
+				out.Fields[name] = t
+			}
+		}
+	}
+	return out
 }
 
 func (r *reader) structTree(v cue.Value) *fleet.Tree {
@@ -118,6 +152,11 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 		name := it.Selector().Unquoted()
 		known := slices.ContainsFunc(e.layers, func(l fleet.Layer) bool { return l.Name == name })
 		for _, c := range cuediag.Conjuncts(it.Value()) {
+			if f, ok := c.Source().(*ast.Field); ok {
+				if label, _, err := ast.LabelName(f.Label); err != nil || label != name {
+					continue // a pattern, which speaks for every layer
+				}
+			}
 			p := labelPos(c)
 			in := e.layerOf(p)
 			d := &diag.Diag{At: []diag.Pos{cuediag.Pos(e.root, p)}, Path: path + ".defaults." + name}

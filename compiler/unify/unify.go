@@ -31,7 +31,9 @@ import (
 // Cluster evaluates the instance of the cluster with the given ID. The layers
 // are those of the cluster, from the root on; root is the absolute path to
 // which positions are relative. The error holds all faults that CUE finds at
-// once, each marked with the cluster.
+// once, each marked with the cluster; the cluster beside it, if any, then has
+// what the layers say as far as it can be read, for further checks and nothing
+// else.
 func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.Cluster, error) {
 	e := &evaluation{root: root, layers: layers, cctx: cuecontext.New()}
 	base := e.cctx.BuildInstance(in)
@@ -51,15 +53,30 @@ func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.
 	faults.Add(e.checkAllLayers(final))
 	faults.Add(e.checkReleases(final))
 	faults.Add(e.check(final))
-	if err := faults.Err(); err != nil {
-		return nil, diag.In(id, err)
-	}
 	c, err := e.decode(final, merged)
+	if len(faults) > 0 {
+		// What cannot be decoded is at fault already.
+		if c != nil {
+			c.ID = id
+			restoreDefaults(c, merged)
+		}
+		return c, diag.In(id, faults.Err())
+	}
 	if err != nil {
 		return nil, diag.In(id, err)
 	}
 	c.ID = id
 	return c, nil
+}
+
+// restoreDefaults puts the merged defaults into the values of a cluster that is
+// in error, where CUE does not show them.
+func restoreDefaults(c *fleet.Cluster, merged map[string]*fleet.Tree) {
+	for _, r := range c.Releases {
+		if m := merged[r.Name]; m != nil {
+			r.Values = merge(m, r.Values)
+		}
+	}
 }
 
 // An evaluation is the evaluation of one cluster.

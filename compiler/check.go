@@ -1,0 +1,65 @@
+package compiler
+
+import (
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/cuediag"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// checkValues checks the values of every release of the clusters against the
+// types of its chart.
+func (f *Fleet) checkValues(clusters *fleet.Fleet) diag.List {
+	var faults diag.List
+	for _, c := range clusters.Clusters {
+		for _, r := range c.Releases {
+			ch, ok := f.charts[r.Chart]
+			if !ok {
+				continue // another source, or a chart that is not there
+			}
+			for _, d := range ch.types.Check(r.Values, r.Open) {
+				faults.Add(diag.In(c.ID, ofRelease(r, d)))
+			}
+		}
+	}
+	return faults
+}
+
+// withoutCovered returns what CUE finds at fault, without that about values of
+// which the check of the types says more: the same line of the same cluster.
+func withoutCovered(evaluation error, checked diag.List) error {
+	type place struct {
+		cluster, path string
+		pos           diag.Pos
+	}
+	covered := map[place]bool{}
+	for _, d := range checked {
+		for _, c := range d.Clusters {
+			covered[place{cluster: c, path: d.Path}] = true
+			covered[place{cluster: c, pos: d.At[0]}] = true
+		}
+	}
+	var out diag.List
+	for _, d := range diag.All(evaluation) {
+		path, left := cuediag.ValuesPath(d.Path), *d
+		left.Clusters = slices.DeleteFunc(slices.Clone(d.Clusters), func(c string) bool {
+			return covered[place{cluster: c, path: path}] || len(d.At) > 0 && covered[place{cluster: c, pos: d.At[0]}]
+		})
+		if len(left.Clusters) > 0 || len(d.Clusters) == 0 {
+			out = append(out, &left)
+		}
+	}
+	return out.Err()
+}
+
+// ofRelease returns the fault as one of the release, whose line it has when it
+// has none of its own.
+func ofRelease(r *fleet.Release, d *diag.Diag) *diag.Diag {
+	of := *d
+	of.Path = r.Path(d.Path)
+	if len(of.At) == 0 {
+		of.At = []diag.Pos{r.Pos}
+	}
+	return &of
+}

@@ -1,0 +1,167 @@
+package values
+
+import (
+	"maps"
+	"slices"
+
+	"helm.sh/helm/v3/pkg/chart"
+)
+
+// A Mode says how templates use a value.
+type Mode uint8
+
+const (
+	Tested  Mode = 1 << iota // its value decides something, or is compared
+	Printed                  // the whole of it reaches the output: all that is below is free-form
+	Ranged                   // iterated: its keys are the user's
+	Dumped                   // printed with all other values of a chart, which says nothing about a key
+)
+
+// A Read is a node of the tree of paths that templates read. What is read of
+// every key (Any) is read of each of Keys too, and stands there again.
+type Read struct {
+	Mode  Mode
+	Where string           // the template that reads it, as Helm names it ("app/templates/x.yaml:12"), first in order
+	Keys  map[string]*Read // by key
+	Any   *Read            // by a computed key, or any element of a list; nil when none
+
+	// GaveUp says, on the root alone, why not all could be found out. The root
+	// is Printed then, so that nothing counts as unread.
+	GaveUp string
+}
+
+// Reads returns what the templates of a loaded chart and its dependencies read
+// of the chart's values; the root stands for the values map. The templates are
+// interpreted, not run: both sides of every condition count, whatever the
+// values are. The chart is not modified.
+//
+// What it returns can hold more than any run reads, never less, except where a
+// template is put together from the values of the user.
+func Reads(c *chart.Chart) *Read {
+	r := newInterpreter()
+	r.addChart(c)
+	r.run()
+	return r.tree()
+}
+
+// At returns the node of the path, and whether templates read the value there
+// or something below it: the node of the exact keys when there is one, else
+// that of any key. Below a value that is printed everything is read, and the
+// node is the printed one. All values of a chart in one piece, as some charts
+// print them for support, are not taken for a read of each.
+func (r *Read) At(path ...string) (n *Read, ok bool) {
+	if r == nil {
+		return nil, false
+	}
+	var printed *Read
+	n = r
+	for _, key := range path {
+		if n.Mode&Printed != 0 {
+			printed = n
+		}
+		next := n.Keys[key]
+		if next == nil {
+			next = n.Any
+		}
+		if next == nil {
+			return printed, printed != nil
+		}
+		n = next
+	}
+	return n, true
+}
+
+// maxNodes bounds the tree that is returned: the reads of any key, written
+// out below each key, can multiply.
+const maxNodes = 1 << 20
+
+// tree turns the places that were marked into the tree for the caller.
+func (r *interpreter) tree() *Read {
+	nodes := 0
+	root := build(r.values, &nodes)
+	if root == nil {
+		root = &Read{}
+	}
+	root = spread(root, &nodes)
+	if nodes > maxNodes {
+		r.giveUp("the tree of reads is too large")
+	}
+	if r.gaveUp != "" {
+		return &Read{Mode: Printed | root.Mode, Where: root.Where, GaveUp: r.gaveUp}
+	}
+	return root
+}
+
+// build returns the node of a place, nil when nothing there is read.
+func build(p *place, nodes *int) *Read {
+	n := &Read{Mode: p.mode, Where: p.where}
+	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
+		if kid := build(p.keys[key], nodes); kid != nil {
+			if n.Keys == nil {
+				n.Keys = map[string]*Read{}
+			}
+			n.Keys[key] = kid
+			n.inherit(kid)
+		}
+	}
+	if p.any != nil && p.any != p {
+		if n.Any = build(p.any, nodes); n.Any != nil {
+			n.inherit(n.Any)
+		}
+	}
+	if !p.marked && n.Keys == nil && n.Any == nil {
+		return nil
+	}
+	*nodes++
+	return n
+}
+
+// inherit gives a node that is read only through its keys their place.
+func (r *Read) inherit(kid *Read) {
+	if r.Where == "" {
+		r.Where = kid.Where
+	}
+}
+
+// spread copies what is read of any key below each key, all the way down.
+func spread(n *Read, nodes *int) *Read {
+	if n == nil || *nodes > maxNodes {
+		return n
+	}
+	n.Any = spread(n.Any, nodes)
+	for _, key := range slices.Sorted(maps.Keys(n.Keys)) {
+		kid := n.Keys[key]
+		if n.Any != nil {
+			kid = both(kid, n.Any, nodes)
+		}
+		n.Keys[key] = spread(kid, nodes)
+	}
+	return n
+}
+
+// both returns what is read by one or the other. It modifies neither and
+// shares what only one has.
+func both(a, b *Read, nodes *int) *Read {
+	if a == nil {
+		return b
+	}
+	if b == nil || *nodes > maxNodes {
+		return a
+	}
+	*nodes++
+	n := &Read{Mode: a.Mode | b.Mode, Where: a.Where, Any: both(a.Any, b.Any, nodes)}
+	if n.Where == "" {
+		n.Where = b.Where
+	}
+	if len(a.Keys)+len(b.Keys) == 0 {
+		return n
+	}
+	n.Keys = maps.Clone(a.Keys)
+	if n.Keys == nil {
+		n.Keys = map[string]*Read{}
+	}
+	for key, kid := range b.Keys {
+		n.Keys[key] = both(n.Keys[key], kid, nodes)
+	}
+	return n
+}

@@ -1,0 +1,108 @@
+package values
+
+import (
+	"sort"
+	"strings"
+	"text/template/parse"
+)
+
+// A call is a template with what it is given.
+type call struct {
+	id         int
+	out        *value // what it prints
+	generation int    // when it was interpreted
+	running    bool
+	asked      bool // it was called again while running
+	recursive  bool
+}
+
+// include interprets the templates of the names, as far as they can be told.
+func (r *interpreter) include(names, dot *value) *value {
+	r.use(names, Tested)
+	var out *value
+	for _, name := range names.written() {
+		if !strings.Contains(name, wild) {
+			if t := r.templates[name]; t != nil {
+				out = r.union(out, r.interpret(name, t, dot))
+			}
+			continue
+		}
+		for _, known := range r.namesLike(name) {
+			out = r.union(out, r.interpret(known, r.templates[known], dot))
+		}
+	}
+	return out
+}
+
+// namesLike returns the templates that a name with unknown parts can mean. A
+// name of which nothing is known is not that of a file.
+func (r *interpreter) namesLike(pattern string) []string {
+	var names []string
+	r.steps += len(r.templates)
+	for name := range r.templates {
+		if matches(pattern, name) && (pattern != wild || !strings.Contains(name, "/templates/")) {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+// interpret returns what the template prints, given the value. The same
+// template with the same value is interpreted once as long as nothing changes.
+func (r *interpreter) interpret(name string, t *template, dot *value) *value {
+	key := name + wild + dot.key()
+	if t.active > maxActive {
+		key += wild
+	}
+	c := r.calls[key]
+	if c == nil {
+		c = &call{id: len(r.calls) + 1, recursive: t.active > maxActive, generation: -1}
+		r.calls[key] = c
+	}
+	if c.running || c.generation == r.generation {
+		c.asked = c.asked || c.running
+		return c.out
+	}
+	if !r.enter() {
+		return anything()
+	}
+	defer r.leave()
+	defer func(c *call, s *source, pos parse.Pos, at string) {
+		r.call, r.source, r.pos, r.at = c, s, pos, at
+	}(r.call, r.source, r.pos, r.at)
+	r.call, r.source, r.at = c, t.source, ""
+	c.running = true
+	t.active++
+	for i := 0; ; i++ {
+		c.asked, c.generation = false, r.generation
+		out := r.union(c.out, r.list(t.tree.Root, dot, &scope{vars: map[string]*value{"$": dot}}))
+		settled := out == c.out || !c.asked
+		c.out = out
+		if settled {
+			break
+		}
+		if i == maxRounds {
+			r.giveUp("a template that calls itself prints ever more")
+			break
+		}
+	}
+	t.active--
+	c.running = false
+	return c.out
+}
+
+// enter and leave bound how deep nodes and calls are within each other.
+func (r *interpreter) enter() bool {
+	r.nesting++
+	if r.nesting > maxNesting {
+		r.giveUp("the templates are too deep")
+	}
+	if !r.step() {
+		r.nesting--
+		return false
+	}
+	return true
+}
+
+func (r *interpreter) leave() { r.nesting-- }

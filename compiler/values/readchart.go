@@ -1,0 +1,225 @@
+package values
+
+import (
+	"bytes"
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+	"text/template/parse"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+)
+
+// A chartRoot is what the templates of a chart are given as dot.
+type chartRoot struct {
+	id     int
+	chart  *chart.Chart
+	name   string // the alias, or the name
+	full   string // its path in the names of templates
+	values *place
+	subs   []*chartRoot
+	extra  *object // what templates set in the dot itself
+	files  *object
+	tpls   []*chart.File // the files with templates in them
+	self   *value
+}
+
+// An entry is a template that Helm renders by itself.
+type entry struct {
+	name     string
+	template *template
+	root     *chartRoot
+}
+
+const (
+	maxRoots      = 512
+	maxChartDepth = 32
+)
+
+func newInterpreter() *interpreter {
+	r := &interpreter{
+		objects:   map[objectKey]*object{},
+		modified:  map[parse.Node]bool{},
+		templates: map[string]*template{},
+		texts:     map[string]*template{},
+		calls:     map[string]*call{},
+		call:      &call{},
+		functions: functions(),
+	}
+	r.values = r.newPlace(nil, "")
+	return r
+}
+
+// addChart takes in the chart, its dependencies and all their templates.
+func (r *interpreter) addChart(c *chart.Chart) {
+	if c == nil || c.Metadata == nil {
+		return
+	}
+	r.addRoot(c, r.values, c.Metadata.Name, c.Metadata.Name, 0)
+	r.addTemplates()
+	for _, root := range r.roots {
+		r.addTexts(root)
+	}
+}
+
+// addRoot takes in a chart whose values stand at the place.
+func (r *interpreter) addRoot(c *chart.Chart, at *place, name, full string, depth int) *chartRoot {
+	root := &chartRoot{id: len(r.roots) + 1, chart: c, name: name, full: full, values: at}
+	root.self = &value{roots: []*chartRoot{root}}
+	at.root = root
+	root.extra = r.newObject()
+	root.files = r.newObject()
+	root.files.files = root
+	for _, f := range c.Files {
+		if f != nil && bytes.Contains(f.Data, []byte("{{")) {
+			root.tpls = append(root.tpls, f)
+		}
+	}
+	r.roots = append(r.roots, root)
+	if depth > maxChartDepth || len(r.roots) > maxRoots {
+		r.giveUp("the chart has too many dependencies")
+		return root
+	}
+	all := subcharts(c)
+	for _, d := range all {
+		if d.declared != nil {
+			r.addConditions(root, d)
+		}
+		below := r.child(at, d.name)
+		if d.chart == nil && slices.ContainsFunc(all, func(e subchart) bool { return e.chart != nil && e.name == d.name }) {
+			continue // another version is there, which Helm takes
+		}
+		if d.chart == nil {
+			r.at = full + "/Chart.yaml"
+			r.mark(below, Printed) // what is not here may read all
+			continue
+		}
+		r.alias(r.child(below, "global"), r.child(at, "global").self)
+		root.subs = append(root.subs, r.addRoot(d.chart, below, d.name, full+"/charts/"+d.name, depth+1))
+	}
+	r.at = ""
+	return root
+}
+
+// A subchart is a chart below another.
+type subchart struct {
+	name     string
+	declared *chart.Dependency // nil when the chart is just there
+	chart    *chart.Chart      // nil when there is none
+}
+
+// subcharts pairs what Chart.yaml says with the charts that are there, as
+// Helm does.
+func subcharts(c *chart.Chart) []subchart {
+	var all []subchart
+	fits := func(d *chart.Dependency, sub *chart.Chart) bool {
+		return sub != nil && sub.Metadata != nil && d != nil && sub.Name() == d.Name &&
+			chartutil.IsCompatibleRange(d.Version, sub.Metadata.Version)
+	}
+	for _, sub := range c.Dependencies() {
+		if sub == nil || sub.Metadata == nil {
+			continue
+		}
+		if !slices.ContainsFunc(c.Metadata.Dependencies, func(d *chart.Dependency) bool { return fits(d, sub) }) {
+			all = append(all, subchart{name: sub.Name(), chart: sub})
+		}
+	}
+	for _, d := range c.Metadata.Dependencies {
+		if d == nil {
+			continue
+		}
+		found := subchart{name: cmp.Or(d.Alias, d.Name), declared: d}
+		if i := slices.IndexFunc(c.Dependencies(), func(sub *chart.Chart) bool { return fits(d, sub) }); i >= 0 {
+			found.chart = c.Dependencies()[i]
+		}
+		all = append(all, found)
+	}
+	return all
+}
+
+// addConditions takes in what decides about a dependency, and what is
+// imported from it.
+func (r *interpreter) addConditions(parent *chartRoot, d subchart) {
+	r.at = parent.full + "/Chart.yaml"
+	for condition := range strings.SplitSeq(strings.TrimSpace(d.declared.Condition), ",") {
+		if condition != "" {
+			r.mark(r.below(parent.values, strings.Split(condition, ".")...), Tested)
+		}
+	}
+	for _, tag := range d.declared.Tags {
+		r.mark(r.below(r.values, "tags", tag), Tested)
+	}
+	below := r.child(parent.values, d.name)
+	for _, imported := range d.declared.ImportValues {
+		switch imported := imported.(type) {
+		case string:
+			r.alias(parent.values, r.below(below, append([]string{"exports"}, strings.Split(imported, ".")...)...).self)
+		case map[string]any:
+			from, _ := imported["child"].(string)
+			to, _ := imported["parent"].(string)
+			target := parent.values
+			if to != "." && to != "" {
+				target = r.below(target, strings.Split(to, ".")...)
+			}
+			r.alias(target, r.below(below, strings.Split(from, ".")...).self)
+		}
+	}
+}
+
+// addTemplates parses the templates of all charts in Helm's order, in which a
+// chart's definitions replace those of its dependencies.
+func (r *interpreter) addTemplates() {
+	type file struct {
+		name string
+		data []byte
+		root *chartRoot
+	}
+	var files []file
+	for _, root := range r.roots {
+		for _, f := range root.chart.Templates {
+			library := root.chart.Metadata.Type == "library"
+			if f == nil || library && !strings.HasPrefix(path.Base(f.Name), "_") {
+				continue
+			}
+			files = append(files, file{path.Join(root.full, f.Name), f.Data, root})
+		}
+	}
+	slices.SortFunc(files, func(a, b file) int {
+		return cmp.Or(cmp.Compare(strings.Count(b.name, "/"), strings.Count(a.name, "/")), strings.Compare(b.name, a.name))
+	})
+	for _, f := range files {
+		t := r.parse(f.name, string(f.data), true)
+		if t == nil {
+			r.giveUp("the template " + f.name + " does not parse")
+			continue
+		}
+		r.templates[f.name] = t
+		if !strings.HasPrefix(path.Base(f.name), "_") {
+			r.entries = append(r.entries, entry{f.name, t, f.root})
+		}
+	}
+}
+
+// parse parses a text and takes in what it defines, in place of what was
+// defined before if it replaces; nil when it is no template.
+func (r *interpreter) parse(name, data string, replaces bool) *template {
+	r.steps += len(data) / 64
+	source := newSource(name, data)
+	defined := map[string]*parse.Tree{}
+	tree := parse.New(name)
+	tree.Mode = parse.SkipFuncCheck
+	if _, err := tree.Parse(data, "", "", defined); err != nil || tree.Root == nil {
+		return nil
+	}
+	for n, t := range defined {
+		if n == name || t.Root == nil {
+			continue
+		}
+		if r.templates[n] == nil || replaces && !parse.IsEmptyTree(t.Root) {
+			r.templates[n] = &template{tree: t, source: source}
+		}
+	}
+	return &template{tree: tree, source: source}
+}

@@ -1,0 +1,247 @@
+package values
+
+import (
+	"maps"
+	"strings"
+	"text/template/parse"
+)
+
+// A function says what a function of templates gives, and uses what it
+// consumes.
+type function func(a arguments) *value
+
+// arguments are what a function is called with.
+type arguments struct {
+	*interpreter
+	site parse.Node // the expression that calls it
+	dot  *value
+	list []*value
+}
+
+// at returns an argument, nil when there are fewer.
+func (a arguments) at(i int) *value {
+	if i < 0 || i >= len(a.list) {
+		return nil
+	}
+	return a.list[i]
+}
+
+// last returns an argument counted from the end.
+func (a arguments) last(i int) *value { return a.at(len(a.list) - 1 - i) }
+
+// rest returns the arguments from that one on.
+func (a arguments) rest(i int) []*value {
+	if i >= len(a.list) {
+		return nil
+	}
+	return a.list[i:]
+}
+
+// useAll uses all arguments.
+func (a arguments) useAll(m Mode) {
+	for _, v := range a.list {
+		a.use(v, m)
+	}
+}
+
+// apply evaluates a function call. A function that is not in the table
+// consumes all that it is given.
+func (r *interpreter) apply(name string, site parse.Node, dot *value, args []*value) *value {
+	a := arguments{interpreter: r, site: site, dot: dot, list: args}
+	f := r.functions[name]
+	if f == nil && strings.HasPrefix(name, "must") && len(name) > 4 {
+		f = r.functions[strings.ToLower(name[4:5])+name[5:]]
+	}
+	if f == nil {
+		a.useAll(Printed)
+		return anything()
+	}
+	return f(a)
+}
+
+// functions returns the table of the functions that do more with values than
+// to consume them.
+func functions() map[string]function {
+	table := map[string]function{}
+	maps.Copy(table, mapFunctions())
+	maps.Copy(table, listFunctions())
+	maps.Copy(table, textFunctions())
+	maps.Copy(table, choiceFunctions())
+	return table
+}
+
+// choiceFunctions are those that test values, or give one of several.
+func choiceFunctions() map[string]function {
+	table := map[string]function{
+		"ternary": func(a arguments) *value {
+			a.use(a.at(2), Tested)
+			return a.union(a.at(0), a.at(1))
+		},
+		"required": func(a arguments) *value {
+			a.use(a.at(0), Printed)
+			a.use(a.at(1), Tested)
+			return a.at(1)
+		},
+		"fail": func(a arguments) *value {
+			a.useAll(Printed)
+			return textOf("")
+		},
+		"include": func(a arguments) *value {
+			if out := a.include(a.at(0), a.at(1)); out != nil {
+				return out
+			}
+			return textOf(wild)
+		},
+		"tpl": func(a arguments) *value { return a.tpl(a.at(0), a.at(1)) },
+	}
+	for _, name := range []string{"default", "coalesce", "and", "or"} {
+		table[name] = func(a arguments) *value {
+			a.useAll(Tested)
+			return a.unionAll(a.list...)
+		}
+	}
+	for _, name := range []string{
+		"not", "empty", "all", "any", "len", "kindOf", "kindIs", "typeOf", "typeIs", "typeIsLike",
+		"eq", "ne", "lt", "le", "gt", "ge", "hasPrefix", "hasSuffix", "semverCompare",
+	} {
+		table[name] = func(a arguments) *value {
+			a.useAll(Tested)
+			return anything()
+		}
+	}
+	return table
+}
+
+// mapFunctions are those that make, modify and ask maps.
+func mapFunctions() map[string]function {
+	return map[string]function{
+		"dict":     dictOf,
+		"get":      func(a arguments) *value { return a.index(a.at(0), a.at(1)) },
+		"index":    indexOf,
+		"dig":      digIn,
+		"hasKey":   func(a arguments) *value { a.use(a.index(a.at(0), a.at(1)), Tested); return anything() },
+		"pluck":    pluckOf,
+		"omit":     func(a arguments) *value { useEach(a, a.rest(1), Tested); return a.at(0) },
+		"pick":     pickOf,
+		"keys":     keysOfMaps,
+		"values":   func(a arguments) *value { return a.listOf(a.site, a.elements(a.at(0))) },
+		"deepCopy": copyOf,
+		"set": func(a arguments) *value {
+			a.use(a.at(1), Tested)
+			a.store(a.at(0), a.at(1), a.at(2))
+			return a.at(0)
+		},
+		"unset":          func(a arguments) *value { a.use(a.at(1), Tested); return a.at(0) },
+		"merge":          mergeOf,
+		"mergeOverwrite": mergeOf,
+		"lookup":         func(a arguments) *value { a.useAll(Printed); return anything() },
+	}
+}
+
+func useEach(a arguments, vs []*value, m Mode) {
+	for _, v := range vs {
+		a.use(v, m)
+	}
+}
+
+func dictOf(a arguments) *value {
+	var content strings.Builder
+	for _, v := range a.list {
+		content.WriteString(v.key() + ",")
+	}
+	o, _ := a.object(a.site, content.String())
+	for i := 0; i+1 < len(a.list); i += 2 {
+		key := a.list[i]
+		a.use(key, Tested)
+		for _, name := range key.written() {
+			a.put(o, name, a.list[i+1])
+		}
+	}
+	return o.self
+}
+
+func indexOf(a arguments) *value {
+	v := a.at(0)
+	for _, key := range a.rest(1) {
+		v = a.index(v, key)
+	}
+	return v
+}
+
+// digIn is dig "a" "b" default map.
+func digIn(a arguments) *value {
+	if len(a.list) < 3 {
+		a.useAll(Printed)
+		return anything()
+	}
+	v := a.last(0)
+	for _, key := range a.list[:len(a.list)-2] {
+		v = a.index(v, key)
+	}
+	return a.union(v, a.last(1))
+}
+
+func pluckOf(a arguments) *value {
+	var elem *value
+	for _, m := range a.rest(1) {
+		elem = a.union(elem, a.index(m, a.at(0)))
+	}
+	return a.listOf(a.site, elem)
+}
+
+// pickOf gives a map of the keys when they are known, else the map.
+func pickOf(a arguments) *value {
+	var names []string
+	for _, key := range a.rest(1) {
+		a.use(key, Tested)
+		texts, ok := key.literal()
+		if !ok {
+			return a.at(0)
+		}
+		names = append(names, texts...)
+	}
+	o, _ := a.object(a.site, "pick "+a.at(0).key()+strings.Join(names, ","))
+	for _, name := range names {
+		a.put(o, name, a.field(a.at(0), name))
+	}
+	return o.self
+}
+
+func keysOfMaps(a arguments) *value {
+	var names *value
+	for _, m := range a.list {
+		a.use(m, Tested|Ranged)
+		for _, p := range m.placesOrNil() {
+			a.mark(a.anyChild(p), 0)
+		}
+		names = a.union(names, a.keysOf(m))
+	}
+	return a.listOf(a.site, names)
+}
+
+// copyOf gives a map of its own, so that what is put into it does not show in
+// the one that was copied.
+func copyOf(a arguments) *value {
+	v := a.at(0)
+	if v == nil || len(v.places)+len(v.objects) == 0 {
+		return v
+	}
+	a.modified[a.site] = true
+	o, _ := a.object(a.site, "copy "+v.key())
+	a.putAll(o, &value{places: v.places, objects: v.objects})
+	return a.union(o.self, &value{roots: v.roots, texts: v.texts, unknown: v.unknown})
+}
+
+// mergeOf merges into the first map, and gives it.
+func mergeOf(a arguments) *value {
+	out := a.at(0)
+	if len(a.list) == 0 {
+		return anything()
+	}
+	from := a.unionAll(a.rest(1)...)
+	a.mergeInto(out, from)
+	if out == nil || out.unknown {
+		out = a.union(out, from)
+	}
+	return out
+}

@@ -1,0 +1,336 @@
+package values
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"text/template/parse"
+)
+
+// An object is a map or a list that a template made, or a text that it made of
+// a value or read from a file. All objects that one expression makes of the
+// same content are one object, unless something is put into them later.
+type object struct {
+	id    int
+	site  parse.Node
+	keys  map[string]*value
+	elem  *value // elements of a list, values by keys that are not known
+	parts *value // maps that were merged into this one
+
+	encoded *value     // of what the text is the YAML or JSON
+	at      string     // where it was made into text
+	file    string     // the content of a file, with templates in it
+	files   *chartRoot // the files of a chart
+
+	summary bool // several that one expression makes, taken together
+
+	self *value
+	mode Mode // how it is used as a whole
+	read bool // somebody asked for something in it
+	seen int  // the last query that came by
+}
+
+// An objectKey tells objects apart.
+type objectKey struct {
+	site    parse.Node
+	call    int
+	content string
+}
+
+const maxObjects = 1 << 16
+
+// object returns the object that the expression makes of the content, and
+// whether it is new.
+func (r *interpreter) object(site parse.Node, content string) (*object, bool) {
+	key := objectKey{site: site, content: content}
+	if content == "" || r.modified[site] {
+		key.call = r.call.id
+	}
+	if o := r.objects[key]; o != nil && !r.call.recursive {
+		return o, false
+	}
+	if r.call.recursive || r.coarse || len(r.objects) >= maxObjects {
+		key.call, key.content = 0, ""
+		if o := r.objects[key]; o != nil {
+			return o, false
+		}
+	}
+	o := &object{id: len(r.objects) + 1, site: site, summary: key.call == 0 && key.content == ""}
+	o.self = &value{objects: []*object{o}}
+	r.objects[key] = o
+	return o, true
+}
+
+// listOf returns a list made by the expression.
+func (r *interpreter) listOf(site parse.Node, elem *value) *value {
+	o, _ := r.object(site, "list "+elem.key())
+	r.putElem(o, elem)
+	return o.self
+}
+
+// encode returns the text that the expression makes of the value.
+func (r *interpreter) encode(site parse.Node, v *value) *value {
+	if v == nil {
+		return anything()
+	}
+	o, made := r.object(site, "text "+v.key())
+	if made {
+		o.at = r.where()
+	}
+	if joined := r.union(o.encoded, v); joined != o.encoded {
+		o.encoded = joined
+		r.touched(o)
+		if o.mode != 0 {
+			r.use(v, Printed)
+		}
+	}
+	return o.self
+}
+
+// touched notes that the object has changed after somebody looked at it.
+func (r *interpreter) touched(o *object) {
+	if o.read {
+		r.generation++
+	}
+}
+
+// put adds the value by the key.
+func (r *interpreter) put(o *object, key string, v *value) {
+	if strings.Contains(key, wild) {
+		r.putElem(o, v)
+		return
+	}
+	if len(o.keys) >= maxMembers && o.keys[key] == nil {
+		r.putElem(o, v)
+		return
+	}
+	old, known := o.keys[key]
+	joined := r.union(old, v)
+	if known && joined == old {
+		return
+	}
+	if o.keys == nil {
+		o.keys = map[string]*value{}
+	}
+	o.keys[key] = joined
+	r.touched(o)
+	r.use(v, o.mode&Printed)
+}
+
+// putElem adds the value by a key that is not known.
+func (r *interpreter) putElem(o *object, v *value) {
+	joined := r.union(o.elem, v)
+	if joined == o.elem {
+		return
+	}
+	o.elem = joined
+	r.touched(o)
+	r.use(v, o.mode&Printed)
+}
+
+// putAll merges the value into the object.
+func (r *interpreter) putAll(o *object, v *value) {
+	joined := r.union(o.parts, v)
+	if joined == o.parts {
+		return
+	}
+	o.parts = joined
+	r.touched(o)
+	r.use(v, o.mode)
+}
+
+// use notes that the value is used in this way, as a whole.
+func (r *interpreter) use(v *value, m Mode) {
+	if v == nil || m == 0 {
+		return
+	}
+	places := m
+	if m&Printed != 0 && (len(v.roots) > 0 || slices.ContainsFunc(v.places, (*place).isChart)) {
+		places = m&^Printed | Dumped
+	}
+	for _, p := range v.places {
+		r.mark(p, places)
+	}
+	for _, o := range v.objects {
+		r.useObject(o, m)
+	}
+	if m&Printed != 0 {
+		for _, root := range v.roots {
+			r.mark(root.values, Dumped)
+			r.useObject(root.extra, Printed)
+		}
+	}
+}
+
+// useObject notes how the object is used. A map that is tested or iterated
+// shows nothing of its values, and all of it when it is printed.
+func (r *interpreter) useObject(o *object, m Mode) {
+	if o.encoded != nil {
+		m |= Printed
+	}
+	fresh := m &^ o.mode
+	if fresh == 0 {
+		return
+	}
+	o.mode |= fresh
+	r.use(o.parts, fresh)
+	if fresh&Printed == 0 {
+		return
+	}
+	if o.at != "" {
+		defer func(at string) { r.at = at }(r.at)
+		r.at = o.at
+	}
+	r.use(o.encoded, Printed)
+	for _, key := range slices.Sorted(maps.Keys(o.keys)) {
+		r.use(o.keys[key], Printed)
+	}
+	r.use(o.elem, Printed)
+}
+
+// field returns what the value has by the key.
+func (r *interpreter) field(v *value, key string) *value {
+	r.query++
+	return r.fieldWithin(v, key)
+}
+
+func (r *interpreter) fieldWithin(v *value, key string) *value {
+	if v == nil || !r.step() {
+		return nil
+	}
+	var out *value
+	for _, p := range v.places {
+		out = r.union(out, r.fieldOfPlace(p, key))
+	}
+	for _, root := range v.roots {
+		out = r.union(out, r.fieldOfRoot(root, key))
+	}
+	for _, o := range v.objects {
+		out = r.union(out, r.fieldOfObject(o, key))
+	}
+	if v.unknown {
+		out = r.union(out, anything())
+	}
+	return out
+}
+
+func (r *interpreter) fieldOfObject(o *object, key string) *value {
+	if o.encoded != nil || o.file != "" || o.files != nil {
+		return anything()
+	}
+	if o.seen == r.query {
+		return nil
+	}
+	o.seen, o.read = r.query, true
+	return r.unionAll(o.keys[key], o.elem, r.fieldWithin(o.parts, key))
+}
+
+// elements returns what the value has by any key, and its elements.
+func (r *interpreter) elements(v *value) *value {
+	r.query++
+	return r.elementsWithin(v)
+}
+
+func (r *interpreter) elementsWithin(v *value) *value {
+	if v == nil || !r.step() {
+		return nil
+	}
+	var out *value
+	for _, p := range v.places {
+		out = r.union(out, r.elementsOfPlace(p))
+	}
+	for _, o := range v.objects {
+		out = r.union(out, r.elementsOfObject(o))
+	}
+	if len(v.roots) > 0 {
+		r.use(&value{roots: v.roots}, Printed)
+	}
+	if v.unknown || len(v.texts)+len(v.roots) > 0 {
+		out = r.union(out, anything())
+	}
+	return out
+}
+
+func (r *interpreter) elementsOfObject(o *object) *value {
+	if o.encoded != nil || o.file != "" || o.files != nil {
+		return anything()
+	}
+	if o.seen == r.query {
+		return nil
+	}
+	o.seen, o.read = r.query, true
+	out := r.union(o.elem, r.elementsWithin(o.parts))
+	for _, key := range slices.Sorted(maps.Keys(o.keys)) {
+		out = r.union(out, o.keys[key])
+	}
+	return out
+}
+
+// index returns what the value has by a key that is computed.
+func (r *interpreter) index(v, key *value) *value {
+	r.use(key, Tested)
+	var out *value
+	if key == nil || key.unknown || len(key.places)+len(key.objects)+len(key.roots) > 0 {
+		out = r.elements(v)
+	}
+	if key == nil {
+		return out
+	}
+	for _, t := range key.texts {
+		switch {
+		case strings.Contains(t, wild):
+			out = r.union(out, r.elements(v))
+		case strings.HasPrefix(t, number) && v != nil:
+			out = r.union(out, r.field(&value{objects: v.objects, unknown: v.unknown}, t))
+			out = r.union(out, r.elements(&value{places: v.places, roots: v.roots}))
+		default:
+			out = r.union(out, r.field(v, t))
+		}
+	}
+	return out
+}
+
+// store notes that a template sets the value by the key in the map.
+func (r *interpreter) store(m, key, v *value) {
+	if m == nil {
+		return
+	}
+	names := key.written()
+	for _, o := range m.objects {
+		r.modified[o.site] = true
+		for _, name := range names {
+			r.put(o, name, v)
+		}
+	}
+	for _, root := range m.roots {
+		for _, name := range names {
+			r.put(root.extra, name, v)
+		}
+	}
+	for _, p := range m.places {
+		for _, name := range names {
+			if strings.Contains(name, wild) {
+				r.alias(r.anyChild(p), v)
+			} else {
+				r.alias(r.child(p, name), v)
+			}
+		}
+	}
+}
+
+// mergeInto notes that a template merges the value into the map.
+func (r *interpreter) mergeInto(m, v *value) {
+	if m == nil {
+		return
+	}
+	for _, o := range m.objects {
+		r.modified[o.site] = true
+		r.putAll(o, v)
+	}
+	for _, root := range m.roots {
+		r.putAll(root.extra, v)
+	}
+	for _, p := range m.places {
+		r.alias(p, v)
+	}
+}

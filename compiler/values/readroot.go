@@ -1,0 +1,73 @@
+package values
+
+import (
+	"path"
+	"strings"
+)
+
+// newObject returns an object that no expression made.
+func (r *interpreter) newObject() *object {
+	o := &object{id: len(r.objects) + 1}
+	o.self = &value{objects: []*object{o}}
+	r.objects[objectKey{call: -o.id}] = o
+	return o
+}
+
+// fieldOfRoot returns what the dot of a chart's templates has by the name.
+func (r *interpreter) fieldOfRoot(root *chartRoot, name string) *value {
+	out := r.fieldOfObject(root.extra, name)
+	switch name {
+	case "Values":
+		return r.union(root.values.self, r.union(out, root.values.also))
+	case "Files":
+		return r.union(root.files.self, out)
+	case "Template":
+		o := r.made(root, name)
+		r.put(o, "BasePath", textOf(path.Join(root.full, "templates")))
+		r.put(o, "Name", textOf(wild))
+		return r.union(o.self, out)
+	case "Chart":
+		o := r.made(root, name)
+		r.put(o, "Name", textOf(root.name))
+		for _, other := range []string{
+			"Home", "Sources", "Version", "Description", "Keywords", "Maintainers", "Icon", "APIVersion", "Condition",
+			"Tags", "AppVersion", "Deprecated", "Annotations", "KubeVersion", "Dependencies", "Type", "IsRoot",
+		} {
+			r.put(o, other, anything())
+		}
+		return r.union(o.self, out)
+	case "Subcharts":
+		o := r.made(root, name)
+		for _, sub := range root.subs {
+			r.put(o, sub.name, sub.self)
+		}
+		return r.union(o.self, out)
+	}
+	return r.union(out, anything())
+}
+
+// made returns the object that stands by the name in the dot of a chart.
+func (r *interpreter) made(root *chartRoot, name string) *object {
+	key := objectKey{call: -root.extra.id, content: name}
+	if o := r.objects[key]; o != nil {
+		return o
+	}
+	o := &object{id: len(r.objects) + 1}
+	o.self = &value{objects: []*object{o}}
+	r.objects[key] = o
+	return o
+}
+
+// table evaluates .Values.Table and .Values.PathValue.
+func (r *interpreter) table(p *place, names *value) *value {
+	texts, ok := names.literal()
+	if !ok {
+		r.use(p.self, Printed)
+		return anything()
+	}
+	var out *value
+	for _, t := range texts {
+		out = r.union(out, r.fields(p.self, strings.Split(t, ".")))
+	}
+	return out
+}

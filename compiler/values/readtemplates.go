@@ -1,0 +1,300 @@
+package values
+
+import (
+	"sort"
+	"strconv"
+	"strings"
+	"text/template/parse"
+)
+
+const (
+	maxSteps   = 1 << 21 // nodes, calls and look-ups, and what they go through
+	maxLoops   = 3       // rounds of a range that are told apart
+	maxRounds  = 30      // rounds of a range, or of a template that calls itself
+	maxNesting = 2000    // nodes and calls within each other
+	maxActive  = 3       // calls of one template within each other before they are taken together
+)
+
+// An interpreter goes through templates in the order in which Helm does. What
+// it learns only grows: a map that a template modifies is both what it was and
+// what it becomes.
+type interpreter struct {
+	values    *place // the values of the chart
+	places    int    // how many there are
+	aliased   []*place
+	roots     []*chartRoot
+	objects   map[objectKey]*object
+	modified  map[parse.Node]bool // expressions whose objects are modified later
+	templates map[string]*template
+	entries   []entry // what Helm renders, in order
+	texts     map[string]*template
+	functions map[string]function
+
+	calls      map[string]*call
+	call       *call // the one that is interpreted
+	generation int   // counts the changes of what was looked at before
+	coarse     bool  // what an expression makes is one object
+	nesting    int
+	steps      int
+	query      int  // counts what is asked of places and objects
+	following  bool // it goes by way of what stands beside a value
+	gaveUp     string
+
+	source *source // where we are
+	pos    parse.Pos
+	at     string // where we are, when that is said
+}
+
+// A template is a named piece of a file.
+type template struct {
+	tree   *parse.Tree
+	source *source
+	active int
+}
+
+// A source is a text with templates in it.
+type source struct {
+	name  string
+	lines []int // offsets of the line ends
+}
+
+// A scope holds the variables of a block.
+type scope struct {
+	vars  map[string]*value
+	outer *scope
+}
+
+func (s *scope) inner() *scope { return &scope{vars: map[string]*value{}, outer: s} }
+
+func (s *scope) get(name string) *value {
+	for ; s != nil; s = s.outer {
+		if v, ok := s.vars[name]; ok {
+			return v
+		}
+	}
+	return nil
+}
+
+// assign adds the value to those that the variable can have.
+func (r *interpreter) assign(s *scope, name string, v *value) {
+	for ; s != nil; s = s.outer {
+		if old, ok := s.vars[name]; ok {
+			s.vars[name] = r.union(old, v)
+			return
+		}
+	}
+}
+
+// state returns a text that is the same as long as no variable changes.
+func (r *interpreter) state(s *scope) string {
+	var b strings.Builder
+	for ; s != nil; s = s.outer {
+		names := make([]string, 0, len(s.vars))
+		for name := range s.vars {
+			names = append(names, name)
+		}
+		sort.Strings(names)
+		r.steps += len(names)
+		for _, name := range names {
+			b.WriteString(name + s.vars[name].key() + ";")
+		}
+	}
+	return b.String()
+}
+
+func newSource(name, data string) *source {
+	s := &source{name: name}
+	for i := range len(data) {
+		if data[i] == '\n' {
+			s.lines = append(s.lines, i)
+		}
+	}
+	return s
+}
+
+// where says where we are, as Helm does.
+func (r *interpreter) where() string {
+	if r.at != "" || r.source == nil {
+		return r.at
+	}
+	return r.source.name + ":" + strconv.Itoa(sort.SearchInts(r.source.lines, int(r.pos))+1)
+}
+
+// step counts, and reports whether to go on.
+func (r *interpreter) step() bool {
+	if r.steps++; r.steps > maxSteps {
+		r.giveUp("the templates take too many steps")
+	}
+	return r.gaveUp == ""
+}
+
+// giveUp ends the interpretation, for the first reason that is given.
+func (r *interpreter) giveUp(why string) {
+	if r.gaveUp == "" {
+		r.gaveUp = why
+	}
+}
+
+// run interprets what Helm renders, in its order.
+func (r *interpreter) run() {
+	for _, e := range r.entries {
+		r.use(r.interpret("entry "+e.name, e.template, e.root.self), Printed)
+	}
+}
+
+// list returns what the nodes print, one after the other.
+func (r *interpreter) list(l *parse.ListNode, dot *value, s *scope) *value {
+	out := textOf("")
+	if l == nil || !r.enter() {
+		return out
+	}
+	defer r.leave()
+	for _, n := range l.Nodes {
+		if !r.step() {
+			return anything()
+		}
+		out = r.append(out, r.node(n, dot, s))
+	}
+	return out
+}
+
+// append returns the output a followed by the output b. A value that was made
+// into text stays what it is as long as it is all there is.
+func (r *interpreter) append(a, b *value) *value {
+	switch {
+	case isBlank(b):
+		return a
+	case isBlank(a):
+		return b
+	}
+	r.use(a, Printed)
+	r.use(b, Printed)
+	return &value{texts: concat(a.written(), b.written())}
+}
+
+// isBlank reports whether the output can only be blank.
+func isBlank(v *value) bool {
+	texts, ok := v.literal()
+	for _, t := range texts {
+		ok = ok && strings.TrimSpace(t) == ""
+	}
+	return ok
+}
+
+// node returns what the node prints.
+func (r *interpreter) node(n parse.Node, dot *value, s *scope) *value {
+	r.pos = n.Position()
+	switch n := n.(type) {
+	case *parse.TextNode:
+		if len(n.Text) > maxText {
+			return textOf(wild)
+		}
+		return textOf(string(n.Text))
+	case *parse.ActionNode:
+		v := r.pipe(n.Pipe, dot, s)
+		if len(n.Pipe.Decl) > 0 {
+			return textOf("")
+		}
+		return r.output(v)
+	case *parse.IfNode:
+		return r.branch(&n.BranchNode, dot, s, false)
+	case *parse.WithNode:
+		return r.branch(&n.BranchNode, dot, s, true)
+	case *parse.RangeNode:
+		return r.loop(n, dot, s)
+	case *parse.TemplateNode:
+		var v *value
+		if n.Pipe != nil {
+			v = r.pipe(n.Pipe, dot, s)
+		}
+		if out := r.include(textOf(n.Name), v); out != nil {
+			return out
+		}
+		return textOf(wild)
+	}
+	return textOf("")
+}
+
+// output returns what printing the value gives. Values count as printed, save
+// those in texts that may yet be read back.
+func (r *interpreter) output(v *value) *value {
+	if v == nil {
+		return textOf(wild)
+	}
+	out := &value{texts: v.written()}
+	rest := &value{places: v.places, roots: v.roots}
+	for _, o := range v.objects {
+		if o.encoded != nil {
+			out.objects = append(out.objects, o)
+		} else {
+			rest.objects = append(rest.objects, o)
+		}
+	}
+	r.use(rest, Printed)
+	if len(out.objects) == len(v.objects) && len(v.objects) > 0 && len(v.places)+len(v.roots)+len(v.texts) == 0 && !v.unknown {
+		out.texts = nil
+	}
+	return out
+}
+
+// branch interprets both ways of if and with.
+func (r *interpreter) branch(n *parse.BranchNode, dot *value, s *scope, with bool) *value {
+	s = s.inner()
+	v := r.pipe(n.Pipe, dot, s)
+	r.use(v, Tested)
+	then := dot
+	if with {
+		then = v
+	}
+	return r.union(r.list(n.List, then, s.inner()), r.list(n.ElseList, dot, s.inner()))
+}
+
+// loop interprets the body of a range until its variables do not change.
+func (r *interpreter) loop(n *parse.RangeNode, dot *value, s *scope) *value {
+	s = s.inner()
+	v := r.commands(n.Pipe, dot, s)
+	r.use(v, Tested|Ranged)
+	elem, keys := r.elements(v), r.keysOf(v)
+	for _, p := range v.placesOrNil() {
+		r.mark(r.anyChild(p), 0)
+	}
+	vars := map[int][]*value{1: {elem}, 2: {keys, elem}}[len(n.Pipe.Decl)]
+	for i, x := range vars {
+		if n.Pipe.IsAssign {
+			r.assign(s, n.Pipe.Decl[i].Ident[0], x)
+		} else {
+			s.vars[n.Pipe.Decl[i].Ident[0]] = x
+		}
+	}
+	return r.repeat(n, elem, s, r.list(n.ElseList, dot, s.inner()))
+}
+
+// repeat interprets the body of a range until nothing changes, and returns
+// what is printed. After some rounds, all that an expression makes is one.
+func (r *interpreter) repeat(n *parse.RangeNode, elem *value, s *scope, out *value) *value {
+	defer func(before bool) { r.coarse = before }(r.coarse)
+	for i := 0; ; i++ {
+		before, generation := r.state(s), r.generation
+		body := r.list(n.List, elem, s.inner())
+		if !isBlank(body) {
+			r.use(body, Printed)
+			out = &value{texts: []string{wild}}
+		}
+		if r.generation == generation && r.state(s) == before {
+			return out
+		}
+		r.coarse = r.coarse || i == maxLoops
+		if i == maxRounds {
+			r.giveUp("a loop changes its variables again and again")
+			return out
+		}
+	}
+}
+
+// placesOrNil returns the places of the value, if there is one.
+func (v *value) placesOrNil() []*place {
+	if v == nil {
+		return nil
+	}
+	return v.places
+}

@@ -1,0 +1,169 @@
+package values
+
+import (
+	"strconv"
+	"strings"
+)
+
+// textFunctions are those that make texts, and those that read them back.
+func textFunctions() map[string]function {
+	table := map[string]function{
+		"printf": printfOf,
+		"print": func(a arguments) *value {
+			a.useAll(Printed)
+			out := []string{""}
+			for _, v := range a.list {
+				out = concat(out, v.written())
+			}
+			return &value{texts: out}
+		},
+	}
+	for _, name := range []string{"toYaml", "toYamlPretty", "toJson", "toPrettyJson", "toRawJson"} {
+		table[name] = func(a arguments) *value { return a.encode(a.site, a.at(0)) }
+	}
+	for _, name := range []string{"fromYaml", "fromJson", "fromYamlArray", "fromJsonArray"} {
+		table[name] = decode
+	}
+	// Those that change nothing of what is read back.
+	for _, name := range []string{"indent", "nindent"} {
+		table[name] = func(a arguments) *value { return transform(a, true, nil) }
+	}
+	table["toString"] = func(a arguments) *value {
+		return transform(a, true, func(s, _ string) string { return s })
+	}
+	table["trim"] = func(a arguments) *value {
+		return transform(a, true, func(s, _ string) string { return strings.TrimSpace(s) })
+	}
+	for name, change := range map[string]func(s, by string) string{
+		"lower":      func(s, _ string) string { return strings.ToLower(s) },
+		"upper":      func(s, _ string) string { return strings.ToUpper(s) },
+		"quote":      func(s, _ string) string { return strconv.Quote(s) },
+		"squote":     func(s, _ string) string { return "'" + s + "'" },
+		"trimSuffix": strings.TrimSuffix,
+		"trimPrefix": strings.TrimPrefix,
+		"trimAll":    strings.Trim,
+	} {
+		table[name] = func(a arguments) *value { return transform(a, false, change) }
+	}
+	table["replace"] = func(a arguments) *value {
+		old, ok := a.at(0).literal()
+		by, known := a.at(1).literal()
+		if !ok || !known || len(a.list) != 3 || len(old)+len(by) != 2 {
+			a.useAll(Printed)
+			return textOf(wild)
+		}
+		a.list = a.list[2:]
+		return transform(a, false, func(s, _ string) string { return strings.ReplaceAll(s, old[0], by[0]) })
+	}
+	return table
+}
+
+// transform gives the last argument with the change made by the first one. A
+// text that can be read back stays so when it is kept.
+func transform(a arguments, keep bool, change func(s, by string) string) *value {
+	v := a.last(0)
+	useEach(a, a.list[:max(0, len(a.list)-1)], Printed)
+	by := []string{""}
+	ok := change != nil
+	if len(a.list) > 1 {
+		var known bool
+		by, known = a.at(0).literal()
+		ok = ok && known
+	}
+	texts, known := v.literal()
+	if ok && known {
+		var out []string
+		for _, t := range texts {
+			for _, b := range by {
+				out = append(out, change(t, b))
+			}
+		}
+		return textOf(out...)
+	}
+	if keep && v != nil {
+		if out := a.output(v); len(out.objects) > 0 {
+			return &value{objects: out.objects, texts: wildUnlessEmpty(out.texts)}
+		}
+	}
+	a.use(v, Printed)
+	return textOf(wild)
+}
+
+// wildUnlessEmpty returns texts that are changed in a way that is not known;
+// blank ones stay blank.
+func wildUnlessEmpty(texts []string) []string {
+	for _, t := range texts {
+		if strings.TrimSpace(t) != "" {
+			return []string{wild}
+		}
+	}
+	return texts
+}
+
+// decode gives back what was made into text.
+func decode(a arguments) *value {
+	v := a.at(0)
+	if v == nil {
+		return anything()
+	}
+	var out *value
+	rest := &value{places: v.places, roots: v.roots}
+	for _, o := range v.objects {
+		if o.encoded != nil {
+			o.read = true
+			out = a.union(out, o.encoded)
+		} else {
+			rest.objects = append(rest.objects, o)
+		}
+	}
+	a.use(rest, Printed)
+	if out == nil || v.unknown || len(rest.places)+len(rest.objects) > 0 || !isBlank(&value{texts: v.texts}) {
+		out = a.union(out, anything())
+	}
+	return out
+}
+
+// printfOf gives the texts of a format and arguments that are known.
+func printfOf(a arguments) *value {
+	a.useAll(Printed)
+	formats, ok := a.at(0).literal()
+	if !ok {
+		return textOf(wild)
+	}
+	var out []string
+	for _, format := range formats {
+		out = append(out, expand(format, a.rest(1))...)
+	}
+	return textOf(out...)
+}
+
+// expand returns the texts that the format gives with the arguments.
+func expand(format string, args []*value) []string {
+	out := []string{""}
+	for {
+		before, after, found := strings.Cut(format, "%")
+		out = concat(out, []string{before})
+		if !found || after == "" {
+			return out
+		}
+		verb := strings.TrimLeft(after, "+-# 0123456789.")
+		if verb == "" {
+			return concat(out, []string{wild})
+		}
+		format = verb[1:]
+		switch {
+		case verb == after && verb[0] == '%':
+			out = concat(out, []string{"%"})
+		case strings.ContainsAny(after[:len(after)-len(verb)+1], "*["):
+			return concat(out, []string{wild})
+		case len(args) == 0:
+			out = concat(out, []string{wild})
+		case verb == after && (verb[0] == 's' || verb[0] == 'v'):
+			out = concat(out, args[0].written())
+			args = args[1:]
+		default:
+			out = concat(out, []string{wild})
+			args = args[1:]
+		}
+	}
+}

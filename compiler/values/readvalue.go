@@ -1,0 +1,244 @@
+package values
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A value is everything that an expression can be, over all runs of the
+// templates. It is not modified once made; nil is a value of which there is
+// none yet, or never.
+type value struct {
+	places  []*place     // parts of the values
+	roots   []*chartRoot // what the templates of a chart are given as dot
+	objects []*object    // maps, lists and texts that templates made
+	texts   []string     // sorted; wild stands for any characters
+	unknown bool         // something else, in which nothing of the values is
+
+	id string // tells values apart; made when first asked for
+}
+
+// wild stands in a text for any characters.
+const wild = "\x00"
+
+// number stands before a text that is written as a number: the index of an
+// element, not a key.
+const number = "\x01"
+
+const (
+	maxTexts   = 48  // texts of one value
+	maxText    = 200 // bytes of a text
+	maxWild    = 3   // unknown parts of a text
+	maxMembers = 512 // places or objects of one value
+)
+
+// A numbered thing belongs into sets that are in the order of the numbers.
+type numbered interface{ ordinal() int }
+
+func (p *place) ordinal() int     { return p.id }
+func (r *chartRoot) ordinal() int { return r.id }
+func (o *object) ordinal() int    { return o.id }
+
+// joinSets returns all that is in either, and a itself when b adds nothing.
+func joinSets[T numbered](a, b []T) []T {
+	if len(a) == 0 {
+		return b
+	}
+	adds := false
+	for _, x := range b {
+		if _, ok := slices.BinarySearchFunc(a, x, byNumber[T]); !ok {
+			adds = true
+			break
+		}
+	}
+	if !adds {
+		return a
+	}
+	all := make([]T, 0, len(a)+len(b))
+	all = append(append(all, a...), b...)
+	slices.SortFunc(all, byNumber[T])
+	return slices.CompactFunc(all, func(x, y T) bool { return x.ordinal() == y.ordinal() })
+}
+
+func byNumber[T numbered](x, y T) int { return cmp.Compare(x.ordinal(), y.ordinal()) }
+
+// textOf returns the value that is one of the texts.
+func textOf(texts ...string) *value {
+	v := &value{}
+	for _, t := range texts {
+		if len(t) > maxText || strings.Count(t, wild) > maxWild {
+			t = wild
+		}
+		v.texts = append(v.texts, t)
+	}
+	slices.Sort(v.texts)
+	v.texts = slices.Compact(v.texts)
+	if len(v.texts) > maxTexts {
+		v.texts = []string{wild}
+	}
+	return v
+}
+
+// anything returns a value in which nothing of the values is.
+func anything() *value { return &value{unknown: true} }
+
+// union returns what is one or the other, and a itself when b adds nothing. A
+// set that grows too large is used up: it counts as printed.
+func (r *interpreter) union(a, b *value) *value {
+	switch {
+	case b == nil || a == b:
+		return a
+	case a == nil:
+		return b
+	}
+	v := &value{
+		places:  joinSets(a.places, b.places),
+		roots:   joinSets(a.roots, b.roots),
+		objects: joinSets(a.objects, b.objects),
+		texts:   joinTexts(a.texts, b.texts),
+		unknown: a.unknown || b.unknown,
+	}
+	r.steps += (len(v.places) + len(v.objects) + len(v.texts)) / 8
+	if len(v.places) == len(a.places) && len(v.roots) == len(a.roots) && len(v.objects) == len(a.objects) &&
+		slices.Equal(v.texts, a.texts) && v.unknown == a.unknown {
+		return a
+	}
+	if len(v.places) > maxMembers || len(v.objects) > maxMembers {
+		r.use(v, Printed)
+		return &value{roots: v.roots, texts: v.texts, unknown: true}
+	}
+	return v
+}
+
+// unionAll returns what is one of the values.
+func (r *interpreter) unionAll(vs ...*value) *value {
+	var out *value
+	for _, v := range vs {
+		out = r.union(out, v)
+	}
+	return out
+}
+
+func joinTexts(a, b []string) []string {
+	if len(a) == 0 {
+		return b
+	}
+	adds := false
+	for _, t := range b {
+		if _, ok := slices.BinarySearch(a, t); !ok {
+			adds = true
+			break
+		}
+	}
+	if !adds {
+		return a
+	}
+	return textOf(slices.Concat(a, b)...).texts
+}
+
+// key returns a text that is the same for the same value and no other.
+func (v *value) key() string {
+	if v == nil {
+		return ""
+	}
+	if v.id != "" {
+		return v.id
+	}
+	b := []byte{'v'}
+	for _, p := range v.places {
+		b = strconv.AppendInt(append(b, 'p'), int64(p.id), 10)
+	}
+	for _, r := range v.roots {
+		b = strconv.AppendInt(append(b, 'r'), int64(r.id), 10)
+	}
+	for _, o := range v.objects {
+		b = strconv.AppendInt(append(b, 'o'), int64(o.id), 10)
+	}
+	for _, t := range v.texts {
+		b = strconv.AppendQuote(b, t)
+	}
+	if v.unknown {
+		b = append(b, '?')
+	}
+	v.id = string(b)
+	return v.id
+}
+
+// written returns the texts that printing the value can give.
+func (v *value) written() []string {
+	if v == nil {
+		return []string{wild}
+	}
+	if v.unknown || len(v.places)+len(v.roots)+len(v.objects) > 0 || len(v.texts) == 0 {
+		return joinTexts(unnumbered(v.texts), []string{wild})
+	}
+	return unnumbered(v.texts)
+}
+
+// unnumbered returns the texts as they are printed.
+func unnumbered(texts []string) []string {
+	for _, t := range texts {
+		if strings.HasPrefix(t, number) {
+			out := slices.Clone(texts)
+			for i := range out {
+				out[i] = strings.TrimPrefix(out[i], number)
+			}
+			return textOf(out...).texts
+		}
+	}
+	return texts
+}
+
+// literal returns the texts that the value can be, and whether it can be
+// nothing else and none of them has unknown parts.
+func (v *value) literal() ([]string, bool) {
+	if v == nil || v.unknown || len(v.texts) == 0 || len(v.places)+len(v.roots)+len(v.objects) > 0 {
+		return nil, false
+	}
+	for _, t := range v.texts {
+		if strings.Contains(t, wild) {
+			return nil, false
+		}
+	}
+	return unnumbered(v.texts), true
+}
+
+// concat returns every text of a followed by every text of b.
+func concat(a, b []string) []string {
+	if len(a)*len(b) > maxTexts {
+		return []string{wild}
+	}
+	var all []string
+	for _, x := range a {
+		for _, y := range b {
+			if strings.HasSuffix(x, wild) && strings.HasPrefix(y, wild) {
+				y = y[len(wild):]
+			}
+			all = append(all, x+y)
+		}
+	}
+	return textOf(all...).texts
+}
+
+// matches reports whether the name can be what the text says.
+func matches(pattern, name string) bool {
+	parts := strings.Split(pattern, wild)
+	if len(parts) == 1 {
+		return pattern == name
+	}
+	name, ok := strings.CutPrefix(name, parts[0])
+	if !ok {
+		return false
+	}
+	last := len(parts) - 1
+	for _, part := range parts[1:last] {
+		_, after, ok := strings.Cut(name, part)
+		if !ok {
+			return false
+		}
+		name = after
+	}
+	return strings.HasSuffix(name, parts[last])
+}

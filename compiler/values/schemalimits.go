@@ -1,0 +1,146 @@
+package values
+
+import (
+	"encoding/json"
+	"reflect"
+	"regexp"
+	"slices"
+)
+
+// limits narrow a scalar.
+type limits struct {
+	integer bool
+	enum    []any // scalars; nil when there is none
+	bounds  []bound
+	pattern string
+}
+
+// A bound is a comparison with a number.
+type bound struct {
+	op string // >=, >, <= or <
+	n  json.Number
+}
+
+func (l limits) equal(o limits) bool { return reflect.DeepEqual(l, o) }
+
+// oneOf restricts the facet to the given values.
+func (f *facet) oneOf(values []any) {
+	var kinds Kind
+	scalars := true
+	for _, v := range values {
+		k := kindOf(v)
+		kinds |= k
+		scalars = scalars && k&(List|Map) == 0
+	}
+	f.kinds, f.typed = f.kinds&kinds, true
+	if scalars && len(values) <= 100 {
+		f.limits.enum = values
+	}
+}
+
+// bounds takes the limits of numbers. In draft 4 an exclusive one is a flag.
+func (f *facet) bounds(m map[string]any) {
+	for _, b := range []struct{ key, op, exclusive, strict string }{
+		{"minimum", ">=", "exclusiveMinimum", ">"}, {"maximum", "<=", "exclusiveMaximum", "<"},
+	} {
+		op := b.op
+		if strict, _ := m[b.exclusive].(bool); strict {
+			op = b.strict
+		}
+		if n, ok := jsonNumber(m[b.key]); ok {
+			f.limits.bounds = append(f.limits.bounds, bound{op, n})
+		}
+		if n, ok := jsonNumber(m[b.exclusive]); ok {
+			f.limits.bounds = append(f.limits.bounds, bound{b.strict, n})
+		}
+	}
+}
+
+// and returns limits that hold when both do; not always all of them.
+func (l limits) and(o limits) limits {
+	out := limits{integer: l.integer || o.integer, enum: l.enum, pattern: l.pattern, bounds: slices.Concat(l.bounds, o.bounds)}
+	if out.enum == nil {
+		out.enum = o.enum
+	}
+	if out.pattern == "" {
+		out.pattern = o.pattern
+	}
+	return out
+}
+
+// or returns limits that hold when one side does: those of the only side that
+// can be a scalar, or the enumeration of both.
+func (f *facet) or(g *facet) limits {
+	const scalars = Bool | Number | String
+	switch {
+	case f.limits.equal(g.limits), g.kinds&scalars == 0:
+		return f.limits
+	case f.kinds&scalars == 0:
+		return g.limits
+	case f.limits.enum != nil && g.limits.enum != nil:
+		return limits{enum: slices.Concat(f.limits.enum, g.limits.enum)}
+	}
+	var out limits
+	// What narrows one kind stays when the other side cannot be of that kind.
+	out.integer = (f.limits.integer || f.kinds&Number == 0) && (g.limits.integer || g.kinds&Number == 0)
+	if f.limits.enum != nil || g.limits.enum != nil {
+		return out
+	}
+	if g.kinds&Number == 0 {
+		out.bounds = f.limits.bounds
+	} else if f.kinds&Number == 0 {
+		out.bounds = g.limits.bounds
+	}
+	if g.kinds&String == 0 {
+		out.pattern = f.limits.pattern
+	} else if f.kinds&String == 0 {
+		out.pattern = g.limits.pattern
+	}
+	return out
+}
+
+// none reports whether nothing is limited.
+func (l limits) none() bool {
+	return !l.integer && l.enum == nil && len(l.bounds) == 0 && l.pattern == ""
+}
+
+// allows reports whether the enumeration has the default, which is always
+// possible; a chart whose own default is not among them has no enumeration.
+func (l limits) allows(def any, seen Kind) bool {
+	if def == nil {
+		return seen&^Null == 0
+	}
+	return slices.ContainsFunc(l.enum, func(v any) bool { return literalText(v) == literalText(def) })
+}
+
+func (l limits) whole(def any) bool {
+	f, ok := def.(float64)
+	return !ok || f == float64(int64(f))
+}
+
+func (l limits) matches(def any) bool {
+	s, ok := def.(string)
+	if !ok {
+		return true
+	}
+	re, err := regexp.Compile(l.pattern)
+	return err == nil && re.MatchString(s)
+}
+
+// holds reports whether the default, if it is a number, is within the bound.
+func (b bound) holds(def any) bool {
+	f, ok := def.(float64)
+	n, err := b.n.Float64()
+	if !ok || err != nil {
+		return err == nil
+	}
+	switch b.op {
+	case ">=":
+		return f >= n
+	case ">":
+		return f > n
+	case "<=":
+		return f <= n
+	}
+	return f < n
+}

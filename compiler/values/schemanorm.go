@@ -1,0 +1,191 @@
+package values
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// A schema is a values.schema.json that is ready for use.
+type schema struct {
+	doc       any // true, false or an object
+	old       bool
+	validator *jsonschema.Schema
+}
+
+const schemaURL = "file:///values.schema.json"
+
+// dialects are the drafts of JSON Schema by what their $schema contains.
+// Charts spell it in many ways: with https, without #, with a slash behind.
+var dialects = []struct{ contains, url string }{
+	{"draft-04", "http://json-schema.org/draft-04/schema#"},
+	{"draft-06", "http://json-schema.org/draft-06/schema#"},
+	{"draft-07", "http://json-schema.org/draft-07/schema#"},
+	{"2019-09", "https://json-schema.org/draft/2019-09/schema"},
+	{"", "https://json-schema.org/draft/2020-12/schema"},
+}
+
+// parseSchema reads a values.schema.json. What it refers to outside of itself
+// is not fetched, and allows everything.
+func parseSchema(data []byte) (*schema, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	s := &schema{doc: doc}
+	n := normaliser{}
+	if m, ok := doc.(map[string]any); ok {
+		n.root = m
+		n.id, _ = m["$id"].(string)
+		if spelt, ok := m["$schema"].(string); ok {
+			for _, d := range dialects {
+				if strings.Contains(spelt, d.contains) {
+					m["$schema"] = d.url
+					s.old = strings.Contains(d.url, "draft-0")
+					break
+				}
+			}
+		}
+		n.old = s.old
+	}
+	n.schema(doc, 0)
+	c := jsonschema.NewCompiler()
+	c.UseLoader(allowing{})
+	if err := c.AddResource(schemaURL, doc); err != nil {
+		return nil, plain(err)
+	}
+	if s.validator, err = c.Compile(schemaURL); err != nil {
+		return nil, plain(err)
+	}
+	return s, nil
+}
+
+// plain returns the error without the lines in which the library lists what it
+// was doing.
+func plain(err error) error {
+	if s, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		err = s.Err
+	}
+	if leaf, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
+		l := leaves(leaf)[0]
+		return fmt.Errorf("at /%s: %s", strings.Join(l.InstanceLocation, "/"), printed(l.ErrorKind))
+	}
+	return errors.New(strings.ReplaceAll(err.Error(), schemaURL, "values.schema.json"))
+}
+
+// allowing is a loader that answers every reference with a schema that allows
+// everything.
+type allowing struct{}
+
+func (allowing) Load(string) (any, error) { return true, nil }
+
+// A normaliser makes the schema one that stands on its own.
+type normaliser struct {
+	root map[string]any
+	id   string
+	old  bool // $ref hides what stands beside it
+}
+
+// inside are the keywords whose value is a schema, a list of schemas, or a map
+// of schemas by name.
+var (
+	insideOne  = []string{"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
+	insideList = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
+	insideMap  = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+)
+
+func (n normaliser) schema(x any, depth int) {
+	m, ok := x.(map[string]any)
+	if !ok || depth > maxLevels*4 {
+		return
+	}
+	if depth > 0 {
+		// One dialect for the whole.
+		delete(m, "$schema")
+	}
+	for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+		ref, ok := m[key].(string)
+		if !ok || n.local(m, key, ref) {
+			continue
+		}
+		delete(m, key)
+		if n.old && key == "$ref" {
+			maps.DeleteFunc(m, func(k string, _ any) bool {
+				return !slices.Contains([]string{"$schema", "$id", "id", "definitions"}, k)
+			})
+		}
+	}
+	for _, k := range insideOne {
+		n.schema(m[k], depth+1)
+	}
+	for _, k := range insideList {
+		if l, ok := m[k].([]any); ok {
+			for _, e := range l {
+				n.schema(e, depth+1)
+			}
+		}
+	}
+	for _, k := range insideMap {
+		if by, ok := m[k].(map[string]any); ok {
+			for _, e := range by {
+				n.schema(e, depth+1)
+			}
+		}
+	}
+}
+
+// local reports whether the reference stays in the file. One that names the
+// file by its own $id is made to.
+func (n normaliser) local(m map[string]any, key, ref string) bool {
+	if strings.HasPrefix(ref, "#") {
+		return true
+	}
+	base, fragment, _ := strings.Cut(ref, "#")
+	if n.id != "" && base == strings.TrimSuffix(n.id, "#") {
+		m[key] = "#" + fragment
+		return true
+	}
+	return false
+}
+
+// at returns the schema that a local reference names; nil when it names none
+// or does so by an anchor.
+func (s *schema) at(ref string) any {
+	x := s.doc
+	fragment := strings.TrimPrefix(ref, "#")
+	if fragment == "" {
+		return x
+	}
+	if !strings.HasPrefix(fragment, "/") {
+		return nil
+	}
+	for part := range strings.SplitSeq(fragment[1:], "/") {
+		part = unescape(part)
+		switch y := x.(type) {
+		case map[string]any:
+			x = y[part]
+		case []any:
+			var i int
+			if _, err := fmt.Sscanf(part, "%d", &i); err != nil || i < 0 || i >= len(y) {
+				return nil
+			}
+			x = y[i]
+		default:
+			return nil
+		}
+	}
+	return x
+}
+
+// jsonNumber returns a JSON number of the schema as its text.
+func jsonNumber(x any) (json.Number, bool) {
+	n, ok := x.(json.Number)
+	return n, ok
+}

@@ -1,0 +1,72 @@
+package values
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSchemaDialects has every spelling of $schema that charts use.
+func TestSchemaDialects(t *testing.T) {
+	for _, spelt := range []string{
+		"http://json-schema.org/draft-04/schema", "http://json-schema.org/draft-04/schema#", "https://json-schema.org/draft-04/schema#",
+		"http://json-schema.org/draft-06/schema#", "http://json-schema.org/draft-07/schema", "http://json-schema.org/draft-07/schema#",
+		"https://json-schema.org/draft-07/schema", "https://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-07/schema#/",
+		"https://json-schema.org/draft/2019-09/schema", "http://json-schema.org/draft/2019-09/schema#", "https://json-schema.org/draft/2020-12/schema",
+		"https://json-schema.org/draft/2020-12/schema#", "http://json-schema.org/schema#", "https://json-schema.org/schema", "http://example.com/none", "",
+	} {
+		s, err := parseSchema([]byte(`{"$schema":"` + spelt + `","$id":"https://example.com/values","properties":{"a":{"$schema":"` + spelt + `","type":"integer"}}}`))
+		if err != nil {
+			t.Errorf("%q: %v", spelt, err)
+			continue
+		}
+		if s.validator.Validate(map[string]any{"a": "x"}) == nil || s.validator.Validate(map[string]any{"a": 1.0}) != nil {
+			t.Errorf("%q: not checked", spelt)
+		}
+	}
+}
+
+func TestSchemaReferences(t *testing.T) {
+	for schema, refuses := range map[string]bool{
+		`{"properties":{"a":{"$ref":"#/definitions/i"}},"definitions":{"i":{"type":"integer"}}}`:                                                           true,
+		`{"$id":"https://x.example/v.json","properties":{"a":{"$ref":"https://x.example/v.json#/definitions/i"}},"definitions":{"i":{"type":"integer"}}}`:  true,
+		`{"properties":{"a":{"$ref":"https://x.example/other.json"}}}`:                                                                                     false,
+		`{"properties":{"a":{"$ref":"https://x.example/other.json#/definitions/i","type":"integer"}},"$schema":"http://json-schema.org/draft-07/schema#"}`: false,
+		`{"properties":{"a":{"$ref":"https://x.example/other.json#/$defs/i","type":"integer"}},"$schema":"https://json-schema.org/draft/2020-12/schema"}`:  true,
+		`{"properties":{"a":{"$ref":"file:///etc/passwd"}}}`:                                                                                               false,
+		`{"properties":{"a":{"$ref":"other.json"}}}`:                                                                                                       false,
+		`{"properties":{"$ref":{"type":"string"},"$schema":{"type":"string"}}}`:                                                                            false,
+		`{"properties":{"a":{"enum":[{"$ref":"https://x.example/y"}, "z"]}}}`:                                                                              true,
+		`{"$defs":{"a":{"$anchor":"i","type":"integer"}},"properties":{"a":{"$ref":"#i"}}}`:                                                                true,
+		`true`: false,
+		"\ufeff{\"properties\":{\"a\":{\"type\":\"integer\"}}}": true,
+	} {
+		s, err := parseSchema([]byte(schema))
+		if err != nil {
+			t.Errorf("%s: %v", schema, err)
+			continue
+		}
+		if got := s.validator.Validate(map[string]any{"a": "x"}) != nil; got != refuses {
+			t.Errorf("%s: refuses %v, want %v", schema, got, refuses)
+		}
+	}
+}
+
+func TestNoSchema(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{`:                                    "unexpected EOF",
+		`{"type":"map"}`:                       "at /type",
+		`{"properties":{"a":{"$ref":"#/no"}}}`: "no",
+		`{"pattern":"("}`:                      "pattern",
+		`[]`:                                   "",
+	} {
+		ch := fleetChart(map[string]string{"values.schema.json": schema})
+		_, err := Derive(ch)
+		if err == nil {
+			t.Errorf("%s is a schema", schema)
+			continue
+		}
+		if msg := err.Error(); !strings.Contains(msg, "the schema of chart app is no JSON Schema") || !strings.Contains(msg, want) || strings.Contains(msg, "file://") {
+			t.Errorf("%s: %s", schema, msg)
+		}
+	}
+}

@@ -1,0 +1,320 @@
+package values
+
+import (
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxFacets is how many subschemas of one schema are looked at, with those
+// behind references as often as they are referred to.
+const maxFacets = 50_000
+
+// A facet is what a schema says of one value, without what only a validator
+// can check. It may allow more than the schema, and never less.
+type facet struct {
+	kinds  Kind
+	typed  bool // kinds are restricted
+	order  []string
+	fields map[string]*facet
+	elem   *facet // of lists; nil for anything
+	rest   *facet // of keys that are not named; nil for anything
+	open   bool   // keys that are not named are said to be allowed
+	closed bool   // and are said not to be
+	doc    string
+	limits limits
+}
+
+// A facetReader turns a schema into facets.
+type facetReader struct {
+	schema *schema
+	made   int
+	refs   []string // that are being followed
+}
+
+// root returns what the schema says of the values as a whole.
+func (s *schema) root() *facet {
+	r := &facetReader{schema: s}
+	return r.facet(s.doc, 0)
+}
+
+// keywords that say of which kind a value is only when it has a type.
+var typeKinds = map[string]Kind{
+	"boolean": Bool, "integer": Number, "number": Number, "string": String,
+	"array": List, "object": Map, "null": Null,
+}
+
+func (r *facetReader) facet(x any, depth int) *facet {
+	f := &facet{kinds: Any}
+	m, ok := x.(map[string]any)
+	r.made++
+	if !ok || depth > maxLevels || r.made > maxFacets {
+		return f
+	}
+	if ref, ok := m["$ref"].(string); ok {
+		f = r.follow(ref, depth)
+		if r.schema.old {
+			return f
+		}
+		f = conjoin(r.plain(m, depth), f)
+	} else {
+		f = r.plain(m, depth)
+	}
+	for _, e := range listOf(m["allOf"]) {
+		f = conjoin(f, r.facet(e, depth+1))
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		var alternatives *facet
+		for _, e := range listOf(m[key]) {
+			g := r.facet(e, depth+1)
+			if alternatives == nil {
+				alternatives = g
+			} else {
+				alternatives = disjoin(alternatives, g)
+			}
+		}
+		if alternatives != nil {
+			f = conjoin(f, alternatives)
+		}
+	}
+	// What holds only sometimes still names keys.
+	for _, key := range []string{"if", "then", "else"} {
+		f = naming(f, r, m[key], depth)
+	}
+	for _, key := range []string{"dependentSchemas", "dependencies"} {
+		by, _ := m[key].(map[string]any)
+		for _, k := range slices.Sorted(maps.Keys(by)) {
+			f = naming(f, r, by[k], depth)
+		}
+	}
+	return f
+}
+
+// naming adds the keys that a schema names which may not hold.
+func naming(f *facet, r *facetReader, x any, depth int) *facet {
+	if _, ok := x.(map[string]any); !ok {
+		return f
+	}
+	return conjoin(f, disjoin(r.facet(x, depth+1), &facet{kinds: Any}))
+}
+
+func (r *facetReader) follow(ref string, depth int) *facet {
+	if slices.Contains(r.refs, ref) {
+		return &facet{kinds: Any, open: true}
+	}
+	r.refs = append(r.refs, ref)
+	defer func() { r.refs = r.refs[:len(r.refs)-1] }()
+	return r.facet(r.schema.at(ref), depth+1)
+}
+
+// plain is what a schema says without its references and combinations.
+func (r *facetReader) plain(m map[string]any, depth int) *facet {
+	f := &facet{kinds: Any, fields: map[string]*facet{}}
+	if names := typesOf(m["type"]); names != nil {
+		f.typed, f.kinds = true, 0
+		for _, n := range names {
+			f.kinds |= typeKinds[n]
+		}
+		f.limits.integer = slices.Contains(names, "integer") && !slices.Contains(names, "number")
+	}
+	if enum, ok := m["enum"].([]any); ok {
+		f.oneOf(enum)
+	}
+	if c, ok := m["const"]; ok {
+		f.oneOf([]any{c})
+	}
+	f.bounds(m)
+	if p, ok := m["pattern"].(string); ok && len(p) < 1000 {
+		if _, err := regexp.Compile(p); err == nil {
+			f.limits.pattern = p
+		}
+	}
+	f.doc, _ = m["description"].(string)
+	if title, ok := m["title"].(string); ok && f.doc == "" && strings.Contains(title, " ") {
+		f.doc = title
+	}
+	f.doc = tidy(f.doc)
+	props, _ := m["properties"].(map[string]any)
+	for _, k := range slices.Sorted(maps.Keys(props)) {
+		f.order = append(f.order, k)
+		f.fields[k] = r.facet(props[k], depth+1)
+	}
+	r.further(f, m, depth)
+	if items, ok := m["items"].(map[string]any); ok && m["prefixItems"] == nil {
+		f.elem = r.facet(items, depth+1)
+	}
+	return f
+}
+
+// further is what the schema says of keys that it does not name.
+func (r *facetReader) further(f *facet, m map[string]any, depth int) {
+	_, patterns := m["patternProperties"].(map[string]any)
+	for _, key := range []string{"additionalProperties", "unevaluatedProperties"} {
+		switch more := m[key].(type) {
+		case bool:
+			f.open = f.open || more
+			// unevaluatedProperties looks at what is combined with it, too.
+			f.closed = f.closed || !more && !patterns && key == "additionalProperties"
+		case map[string]any:
+			f.open = true
+			if !patterns && key == "additionalProperties" {
+				f.rest = r.facet(more, depth+1)
+			}
+		}
+	}
+	f.open = f.open || patterns
+}
+
+// conjoin returns what holds when both facets do.
+func conjoin(a, b *facet) *facet {
+	out := &facet{
+		kinds: a.kinds & b.kinds, typed: a.typed || b.typed, fields: map[string]*facet{},
+		open: a.open || b.open, closed: a.closed || b.closed, doc: a.doc, elem: a.elem, rest: a.rest,
+	}
+	if out.doc == "" {
+		out.doc = b.doc
+	}
+	switch {
+	case out.elem == nil:
+		out.elem = b.elem
+	case b.elem != nil:
+		out.elem = conjoin(a.elem, b.elem)
+	}
+	switch {
+	case out.rest == nil:
+		out.rest = b.rest
+	case b.rest != nil:
+		out.rest = conjoin(a.rest, b.rest)
+	}
+	out.limits = a.limits.and(b.limits)
+	for _, k := range union(a.order, b.order) {
+		f, g := a.fields[k], b.fields[k]
+		switch {
+		case g == nil:
+			out.fields[k] = f
+		case f == nil:
+			out.fields[k] = g
+		default:
+			out.fields[k] = conjoin(f, g)
+		}
+	}
+	out.order = union(a.order, b.order)
+	return out
+}
+
+// disjoin returns what holds when one of the facets does.
+func disjoin(a, b *facet) *facet {
+	out := &facet{kinds: a.kinds | b.kinds, typed: a.typed && b.typed, fields: map[string]*facet{}, doc: a.doc}
+	out.limits = a.or(b)
+	if a.kinds&List == 0 {
+		out.elem = b.elem
+	} else if b.kinds&List == 0 {
+		out.elem = a.elem
+	} else if a.elem != nil && b.elem != nil {
+		out.elem = disjoin(a.elem, b.elem)
+	}
+	// A side that is no map says nothing of keys.
+	switch {
+	case a.kinds&Map == 0:
+		out.order, out.fields, out.open, out.closed, out.rest = b.order, b.fields, b.open, b.closed, b.rest
+		return out
+	case b.kinds&Map == 0:
+		out.order, out.fields, out.open, out.closed, out.rest = a.order, a.fields, a.open, a.closed, a.rest
+		return out
+	}
+	out.open = a.open || b.open
+	out.closed = a.closed && b.closed
+	if a.rest != nil && b.rest != nil {
+		out.rest = disjoin(a.rest, b.rest)
+	}
+	out.order = union(a.order, b.order)
+	for _, k := range out.order {
+		f, g := a.fields[k], b.fields[k]
+		switch {
+		case f == nil && a.closed:
+			out.fields[k] = g
+		case g == nil && b.closed:
+			out.fields[k] = f
+		case f == nil:
+			out.fields[k] = disjoin(g, &facet{kinds: Any})
+		case g == nil:
+			out.fields[k] = disjoin(f, &facet{kinds: Any})
+		default:
+			out.fields[k] = disjoin(f, g)
+		}
+	}
+	return out
+}
+
+// applySchema adds to t what a schema says.
+func (b *builder) applySchema(t *Type, f *facet, place string, depth int) {
+	t.know(Schema, place)
+	if f.typed {
+		t.typed, t.Kinds, t.limits = true, f.kinds, f.limits
+	}
+	if t.Doc == "" {
+		t.Doc = f.doc
+	}
+	t.closed = f.closed
+	if f.open && depth > 0 {
+		// A schema that is open at the top only lacks the word that closes it.
+		t.open("values.schema.json allows further keys")
+	}
+	for _, k := range f.order {
+		if b.full() || depth >= maxLevels {
+			t.open("the schema has too many values to be typed")
+			return
+		}
+		b.applySchema(t.field(k), f.fields[k], place, depth+1)
+	}
+	switch {
+	case f.elem != nil && f.kinds&List != 0:
+		t.Elem = &Type{}
+		b.applySchema(t.Elem, f.elem, place, depth+1)
+	case f.rest != nil && t.Kinds&List == 0 && depth < maxLevels:
+		t.Elem = &Type{}
+		b.applySchema(t.Elem, f.rest, place, depth+1)
+	}
+}
+
+// union returns the names of both lists, in order.
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, k := range b {
+		if !slices.Contains(a, k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+func listOf(x any) []any {
+	l, _ := x.([]any)
+	return l
+}
+
+func typesOf(x any) []string {
+	switch x := x.(type) {
+	case string:
+		return []string{x}
+	case []any:
+		names := []string{}
+		for _, n := range x {
+			if s, ok := n.(string); ok {
+				names = append(names, s)
+			}
+		}
+		return names
+	}
+	return nil
+}
+
+// unescape returns the key that a part of a JSON pointer in a URL stands for.
+func unescape(part string) string {
+	if s, err := url.PathUnescape(part); err == nil {
+		part = s
+	}
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+}

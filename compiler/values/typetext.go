@@ -1,0 +1,51 @@
+package values
+
+import (
+	"regexp"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+)
+
+var (
+	assignment = regexp.MustCompile(`(\$[A-Za-z_]\w*)\s*:=\s*\(?\$?\.Values\.([A-Za-z_][\w.]*)`)
+	kindTest   = regexp.MustCompile(`\b(?:kindIs|typeIs|typeIsLike)\s+"string"\s+\(?(\$?\.Values\.[A-Za-z_][\w.]*|\$[A-Za-z_]\w*)`)
+	kindEqual  = regexp.MustCompile(`\b(?:kindOf|typeOf)\s+(\$?\.Values\.[A-Za-z_][\w.]*|\$[A-Za-z_]\w*)\s*\)\s+"string"`)
+)
+
+// bare matches an action that prints a value as it is.
+var bare = regexp.MustCompile(`\{\{-?\s*\$?\.Values\.([A-Za-z_][\w.]*)\s*(?:\|\s*(?:quote|squote|int|int64|toString)\s*)*-?\}\}`)
+
+// textual marks the values of which a template asks whether they are strings:
+// they may be, whatever the default is. It also marks those that a template
+// prints as they are: a map that is empty by default only stands for nothing.
+func textual(t *Type, c *chart.Chart) {
+	for _, f := range c.Templates {
+		src := string(f.Data)
+		for _, m := range bare.FindAllStringSubmatch(src, -1) {
+			if at, ok := t.At(strings.Split(m[1], ".")...); ok {
+				at.asScalar = true
+			}
+		}
+		if !strings.Contains(src, `"string"`) {
+			continue
+		}
+		vars := map[string][]string{}
+		for _, m := range assignment.FindAllStringSubmatch(src, -1) {
+			vars[m[1]] = append(vars[m[1]], m[2])
+		}
+		for _, re := range []*regexp.Regexp{kindTest, kindEqual} {
+			for _, m := range re.FindAllStringSubmatch(src, -1) {
+				paths := vars[m[1]]
+				if _, path, ok := strings.Cut(m[1], ".Values."); ok {
+					paths = []string{path}
+				}
+				for _, p := range paths {
+					if at, ok := t.At(strings.Split(p, ".")...); ok {
+						at.asText = true
+					}
+				}
+			}
+		}
+	}
+}
