@@ -37,8 +37,13 @@ type document struct {
 // split returns the YAML documents of the document: a file of the crds
 // directory can have several.
 func (d document) split() []string {
-	if !d.crd || !strings.Contains(d.text, "---") {
+	if !d.crd {
 		return []string{d.text}
+	}
+	// Most files have one document, maybe behind a first separator; the search
+	// for more is slow where they are large.
+	if text := strings.TrimPrefix(d.text, "---\n"); !strings.Contains(text, "\n---") {
+		return []string{text}
 	}
 	docs := releaseutil.SplitManifests(d.text)
 	keys := slices.Collect(maps.Keys(docs))
