@@ -77,7 +77,9 @@ func (c *Compiler) Init(module string) ([]string, error) {
 	if err := vendorSchema(tree, load.SchemaDir(module), &changed); err != nil {
 		return changed, err
 	}
-	if _, err := tree.Stat("environments"); !errors.Is(err, fs.ErrNotExist) {
+	if info, err := tree.Stat("environments"); err == nil && !info.IsDir() {
+		return changed, &diag.Diag{At: []diag.Pos{{File: "environments"}}, Msg: "this is no directory, and layers are below it", Hint: "move it away"}
+	} else if !errors.Is(err, fs.ErrNotExist) {
 		return changed, err
 	}
 	return changed, ensure(tree, "environments/fleet.cue", []byte(rootLayer), &changed)

@@ -39,12 +39,7 @@ func TestExampleGolden(t *testing.T) {
 	if len(want) < 1000 {
 		t.Fatalf("the golden tree has %d files", len(want))
 	}
-	copied := t.TempDir()
-	for _, part := range []string{"cue.mod", "schema", "environments", "testdata/charts"} {
-		if err := os.CopyFS(filepath.Join(copied, part), os.DirFS(filepath.Join("../..", part))); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copied := copyExample(t)
 	for _, args := range [][]string{{"-C", "../.."}, {"-C", "../..", "-j", "1"}, {"-C", filepath.Join(copied, "environments", "prod"), "-j", "8"}} {
 		t.Run(strings.Join(args[2:], ""), func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
@@ -57,6 +52,46 @@ func TestExampleGolden(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestExampleCharts checks that the packages of the example's charts are those
+// that chart add writes today.
+func TestExampleCharts(t *testing.T) {
+	dir := filepath.Join("..", "..")
+	if !*update {
+		dir = copyExample(t)
+	}
+	packages, err := filepath.Glob("../../environments/charts/*/chart.cue")
+	if err != nil || len(packages) < 9 {
+		t.Fatalf("%d packages, %v", len(packages), err)
+	}
+	for _, file := range packages {
+		name := filepath.Base(filepath.Dir(file))
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fleetc(t, "-C", dir, "chart", "add", "./testdata/charts/"+strings.ReplaceAll(name, "_", "-"))
+		got, err := os.ReadFile(filepath.Join(dir, "environments", "charts", name, "chart.cue"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !*update && !bytes.Equal(got, want) {
+			t.Errorf("%s is not what fleetc chart add writes: run the tests with -update", file)
+		}
+	}
+}
+
+// copyExample copies what the example fleet is made of to another place.
+func copyExample(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, part := range []string{"cue.mod", "schema", "environments", "testdata/charts"} {
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join("../..", part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 func lastLine(s string) string {

@@ -78,7 +78,7 @@ func (r *Release) Path(field ...string) string {
 
 // A Waiver says that the types of a chart's values are wrong about a value.
 type Waiver struct {
-	Path   string // a.b, or a."b.c" for a key with a dot in it; empty for the whole chart
+	Path   string // a.b, or a."b.c" for a key with a dot in it; * for the whole chart
 	Reason string
 	Pos    diag.Pos // where the waiver is written
 }

@@ -40,7 +40,7 @@ func (e *evaluation) bind(base, config cue.Value) (cue.Value, map[string]*fleet.
 		next := e.pass(v, prev)
 		values := plain(next.merged)
 		if reflect.DeepEqual(values, plain(prev.merged)) {
-			if err := next.cycle(); err != nil {
+			if err := next.cycle(v); err != nil {
 				return cue.Value{}, nil, err
 			}
 			return v, next.merged, nil

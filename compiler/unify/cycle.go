@@ -12,14 +12,23 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// cycle reports values that wait for each other in a circle: defaults that
-// are still not concrete when nothing changes any more, and refer to one
-// another.
-func (b *binding) cycle() error {
+// cycle reports values that wait for each other in a circle: defaults, and
+// values that only refer, that are still not concrete when nothing changes any
+// more, and refer to one another.
+func (b *binding) cycle(v cue.Value) error {
 	waiting := map[string]cue.Value{}
 	for _, p := range b.pending {
 		waiting[valuesPath(p.Path())] = p
 	}
+	releases(v, func(_ string, release cue.Value) {
+		release.LookupPath(cue.ParsePath("values")).Walk(func(x cue.Value) bool {
+			// Two references to each other are no error in CUE: anything holds.
+			if x.IncompleteKind() == cue.TopKind {
+				waiting[x.Path().String()] = x
+			}
+			return true
+		}, nil)
+	})
 	refs := map[string][]string{}
 	for path, p := range waiting {
 		for ref := range references(p) {

@@ -157,11 +157,7 @@ func (e *evaluation) waivers(open cue.Value) []fleet.Waiver {
 	var out []fleet.Waiver
 	for it.Next() {
 		reason, _ := it.Value().String()
-		w := fleet.Waiver{Path: it.Selector().Unquoted(), Reason: reason, Pos: e.fieldPos(it.Value())}
-		if w.Path == "*" {
-			w.Path = ""
-		}
-		out = append(out, w)
+		out = append(out, fleet.Waiver{Path: it.Selector().Unquoted(), Reason: reason, Pos: e.fieldPos(it.Value())})
 	}
 	slices.SortFunc(out, func(a, b fleet.Waiver) int { return cmp.Compare(a.Path, b.Path) })
 	return out

@@ -86,7 +86,9 @@ func (r *reader) written(v cue.Value) *fleet.Tree {
 
 func (r *reader) structTree(v cue.Value) *fleet.Tree {
 	t := fleet.Map(nil)
-	t.Pos = r.fieldPos(v)
+	if pos := r.fieldPos(v); !cuediag.IsType(pos.File) {
+		t.Pos = pos
+	}
 	r.at[t] = labelPos(v)
 	it, err := v.Fields()
 	if err != nil {

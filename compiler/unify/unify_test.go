@@ -294,6 +294,14 @@ environments/fleet.cue:2:31: releases.b.chart: a chart is exactly one of path; r
     hint: run fleetc chart add, which writes all of a chart's fields
     in prod/eu
 `},
+		{"circle of plain references", `
+-- root.cue --
+releases: a: {namespace: "n", objects: [#cm], values: {host: img.tag, img: tag: host}}`, `
+environments/fleet.cue:2:62: releases.a.values.host: refers to itself: releases.a.values.host -> releases.a.values.img.tag -> releases.a.values.host
+    environments/fleet.cue:2:81: and here
+    hint: set one of them to a value
+    in prod/eu
+`},
 		{"cycle inside of values", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], values: {p: q + 1, q: p + 1}}`, `

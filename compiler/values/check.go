@@ -106,8 +106,9 @@ func (c *checker) fields(v *fleet.Tree, t *Type, path []string) {
 		switch f := t.Fields[k]; {
 		case f != nil:
 			c.check(v.Fields[k], f, below)
-		case t.Open:
+		case t.Open && t.Kinds&List == 0:
 			c.check(v.Fields[k], t.Elem, below)
+		case t.Open: // the element type is that of the list
 		case c.inText(below):
 		default:
 			c.unknown(v.Fields[k], t, below)
@@ -205,7 +206,7 @@ func describeValue(v *fleet.Tree) string {
 func takes(t *Type) string {
 	names := (t.Kinds &^ Null).Names()
 	for i, n := range names {
-		names[i] = "a " + n
+		names[i] = withArticle(n)
 	}
 	switch n := len(names); n {
 	case 0:
@@ -215,6 +216,17 @@ func takes(t *Type) string {
 	default:
 		return strings.Join(names[:n-1], ", ") + " or " + names[n-1]
 	}
+}
+
+// withArticle returns a kind as a sentence has it.
+func withArticle(kind string) string {
+	switch {
+	case kind == "null":
+		return kind
+	case strings.ContainsRune("aeiou", rune(kind[0])):
+		return "an " + kind
+	}
+	return "a " + kind
 }
 
 // defaultText says what the chart's default is.

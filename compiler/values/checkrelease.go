@@ -163,8 +163,8 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string) {
 		}
 		return
 	case *kind.Type:
-		msg = fmt.Sprintf("this is a %s, and the chart's schema takes %s", jsonKind(k.Got), orList(k.Want))
-		hint = "give it a " + orList(k.Want)
+		msg = fmt.Sprintf("this is %s, and the chart's schema takes %s", withArticle(jsonKind(k.Got)), orList(k.Want))
+		hint = "give it " + orList(k.Want)
 	case *kind.Enum:
 		msg = fmt.Sprintf("%s is none of the values that the chart's schema takes", literalText(k.Got))
 		if want := literals(k.Want); len(want) > 0 {
@@ -291,7 +291,7 @@ func jsonKind(s string) string {
 func orList(names []string) string {
 	var out []string
 	for _, n := range names {
-		if n = jsonKind(n); !slices.Contains(out, n) {
+		if n = withArticle(jsonKind(n)); !slices.Contains(out, n) {
 			out = append(out, n)
 		}
 	}

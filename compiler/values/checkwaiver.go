@@ -54,10 +54,14 @@ func waiverFault(w fleet.Waiver, msg, hint string) *diag.Diag {
 	return d
 }
 
-// splitPath returns the keys of a path; a key may be quoted.
+// splitPath returns the keys of a path; a key may be quoted. Those of the whole
+// chart, *, are none.
 func splitPath(s string) ([]string, error) {
+	keys := []string{}
+	if s == "*" {
+		return keys, nil
+	}
 	rest := strings.TrimPrefix(s, "values.")
-	var keys []string
 	for {
 		key := rest
 		if strings.HasPrefix(rest, `"`) {

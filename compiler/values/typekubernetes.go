@@ -42,6 +42,23 @@ func conventions() []convention {
 	}
 }
 
+// numberOrText reports whether a value with this key, in a map with that one,
+// is mostly for a field that Kubernetes takes as a number or as text: a port, a
+// quantity, a share of pods.
+func numberOrText(key, parent string) bool {
+	key, parent = strings.ToLower(key), strings.ToLower(parent)
+	switch parent {
+	case "requests", "limits":
+		return true
+	}
+	for _, end := range []string{"port", "ports", "maxunavailable", "minavailable", "maxsurge"} {
+		if strings.HasSuffix(key, end) || strings.HasSuffix(parent, end) && end == "ports" {
+			return true
+		}
+	}
+	return false
+}
+
 // adopt gives a map that is passed on as a whole the fields that Kubernetes has
 // under its name, and closes it. The chart's own keys stay: some are for the
 // template alone. It reports whether there is such a name.

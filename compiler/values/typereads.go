@@ -10,6 +10,7 @@ type reach struct {
 	printed string // the template that passes it on as a part of a whole; empty when none does
 	ranged  bool   // it is an element of what a template ranges over
 	key     string // its name
+	parent  string // the name of what it is in
 	dumped  bool   // a template passes on all values of its chart
 }
 
@@ -52,7 +53,7 @@ func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 			t.field(k)
 		}
 	}
-	below := reach{printed: in.printed, ranged: r.mode&Ranged != 0, dumped: in.dumped}
+	below := reach{printed: in.printed, ranged: r.mode&Ranged != 0, dumped: in.dumped, parent: in.key}
 	for _, k := range t.Keys {
 		below.key = k
 		b.completeAt(t.Fields[k], children(reads, k), below, depth+1)
@@ -186,8 +187,11 @@ func (b *builder) kinds(t *Type, r gathered, in reach, loose bool) {
 		if t.seen&Map != 0 && len(t.Keys) == 0 && (whole || loose) {
 			k |= List
 		}
-		if t.asText {
+		if t.asText || t.seen&Bool != 0 && (whole || in.ranged) {
 			k |= String
+		}
+		if t.seen&String != 0 && numberOrText(in.key, in.parent) {
+			k |= Number
 		}
 		if t.asScalar && t.empty && len(t.Keys) == 0 {
 			k = Any
