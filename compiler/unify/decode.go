@@ -126,11 +126,12 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 	}
 	r.Namespace, r.Tests = raw.Namespace, raw.Tests
 	r.Stage = cmp.Or(raw.Stage, stages[len(stages)-1])
-	r.Chart = fleet.ChartRef{
-		Path: raw.Chart.Path, Repo: raw.Chart.Repo, Name: raw.Chart.Name, Version: raw.Chart.Version, Digest: raw.Chart.Digest,
-		Git: fleet.GitRef(raw.Chart.Git),
-	}
-	if chart := v.LookupPath(cue.ParsePath("chart")); chart.Exists() {
+	// What is no whole pin is at fault already, and nothing to look for.
+	if chart := v.LookupPath(cue.ParsePath("chart")); chart.Exists() && isChart(chart) {
+		r.Chart = fleet.ChartRef{
+			Path: raw.Chart.Path, Repo: raw.Chart.Repo, Name: raw.Chart.Name, Version: raw.Chart.Version, Digest: raw.Chart.Digest,
+			Git: fleet.GitRef(raw.Chart.Git),
+		}
 		r.ChartPos = e.pinPos(chart)
 	}
 	if !slices.Contains(stages, r.Stage) {
