@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,9 +31,9 @@ Exit status is 0 when all is done or there is no difference, 1 when there are
 differences, 2 when something failed.`
 
 const rootExample = `  # Start a fleet in this directory.
-  fleetc init
+  fleetc init example.com/infra
 
-  # Pin a chart, then use it: releases: ingress: ingress_nginx.#Release
+  # Pin a chart, then use it: releases: "ingress-nginx": ingress_nginx.#Release & {...}
   fleetc chart add https://kubernetes.github.io/ingress-nginx/ingress-nginx
 
   # Check all clusters, fast; or with everything rendered.
@@ -159,15 +160,9 @@ func clusterArgs(o *options) cobra.CompletionFunc {
 func outputFlag(cmd *cobra.Command, into *string, formats ...string) {
 	cmd.Flags().StringVarP(into, "output", "o", formats[0], "output `format`: "+strings.Join(formats, " or "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	check := cmd.PreRunE
-	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		for _, f := range formats {
-			if *into == f {
-				if check != nil {
-					return check(cmd, args)
-				}
-				return nil
-			}
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if slices.Contains(formats, *into) {
+			return nil
 		}
 		return &diag.Diag{Msg: fmt.Sprintf("no output format is called %q", *into), Hint: diag.OneOf(*into, formats)}
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-const vetLong = `vet checks the fleet: layers, defaults, values, types, references, and that
-every chart is there with the digest that is pinned. It renders nothing, which
+const vetLong = `vet checks the fleet: layers, defaults, references, that every chart is there
+with the digest that is pinned, and the values of every release against the
+types of its chart: misspelt and unread ones too. It renders nothing, which
 makes it fast enough for a pre-commit hook; --render also renders every release
 and checks the objects that come out.
 
