@@ -1,0 +1,124 @@
+package diff
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// WriteJSON writes the result as one JSON object in one line, and returns an error of
+// w's, or one about a value that JSON does not have. The names of its fields
+// stay as they are; more may come.
+//
+//	summary
+//	  created, updated, deleted   objects; one ID counts once
+//	  changes                     objects, counted in each cluster
+//	  clusters, of                with changes, and compared
+//	groups[]                      what is the same in some clusters, most of them first
+//	  clusters[]                  their IDs
+//	  changes[]
+//	    id                        kind.group namespace/name
+//	    action                    create, update or delete
+//	    release                   absent when it is not known
+//	    fromRelease               absent unless the object comes from another release
+//	    partial                   true when other groups have more of the change of this object
+//	    fields[]                  of an object that is created or deleted, one with an empty path; none
+//	                              when its content is not the same in all clusters, and in other groups
+//	      path                    spec.template.spec.containers[name=app].image
+//	      was, is                 the value; absent when the field is
+//	      reordered               true when was and is are the keys of a list, in their order
+//	      secret                  true when a text stands for a value of a Secret
+//
+// Unlike the other writers this one cuts nothing. Characters that would act
+// on a terminal are escaped.
+func WriteJSON(w io.Writer, r Result) error {
+	out := jsonResult{Summary: jsonSummary(r.Summary), Groups: []jsonGroup{}}
+	for _, g := range r.Groups {
+		group := jsonGroup{Clusters: g.Clusters}
+		for _, c := range g.Changes {
+			change := jsonChange{c.ID, c.Action, c.Release, c.FromRelease, c.Partial, []jsonField{}}
+			for i := range c.Fields {
+				f := &c.Fields[i]
+				field := jsonField{Path: f.Path, Reordered: f.Reordered, Secret: f.Secret}
+				if f.HasWas {
+					field.Was = &f.Was
+				}
+				if f.HasIs {
+					field.Is = &f.Is
+				}
+				change.Fields = append(change.Fields, field)
+			}
+			group.Changes = append(group.Changes, change)
+		}
+		out.Groups = append(out.Groups, group)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(out); err != nil {
+		return fmt.Errorf("encode the differences: %w", err)
+	}
+	_, err := w.Write(escapeJSON(b.Bytes()))
+	return err
+}
+
+type jsonResult struct {
+	Summary jsonSummary `json:"summary"`
+	Groups  []jsonGroup `json:"groups"`
+}
+
+type jsonSummary struct {
+	Created  int `json:"created"`
+	Updated  int `json:"updated"`
+	Deleted  int `json:"deleted"`
+	Changes  int `json:"changes"`
+	Clusters int `json:"clusters"`
+	Of       int `json:"of"`
+}
+
+type jsonGroup struct {
+	Clusters []string     `json:"clusters"`
+	Changes  []jsonChange `json:"changes"`
+}
+
+type jsonChange struct {
+	ID          string      `json:"id"`
+	Action      Action      `json:"action"`
+	Release     string      `json:"release,omitempty"`
+	FromRelease string      `json:"fromRelease,omitempty"`
+	Partial     bool        `json:"partial,omitempty"`
+	Fields      []jsonField `json:"fields"`
+}
+
+type jsonField struct {
+	Path      string `json:"path"`
+	Was       *any   `json:"was,omitempty"`
+	Is        *any   `json:"is,omitempty"`
+	Reordered bool   `json:"reordered,omitempty"`
+	Secret    bool   `json:"secret,omitempty"`
+}
+
+// escapeJSON escapes those characters that encoding/json leaves as they are,
+// and that act on a terminal or hide what a text is. Outside of ASCII, JSON
+// has characters in strings only.
+func escapeJSON(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		switch {
+		case r < 0x7f || strconv.IsPrint(r):
+			out = append(out, text[i:i+size]...)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		i += size
+	}
+	return out
+}

@@ -1,0 +1,102 @@
+package diff
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"strings"
+)
+
+// WriteMarkdown writes the result as a comment on a change request, and
+// returns an error of w's: the summary, and one section to unfold for each
+// group, the first of which is open. It takes at most [Style.Limit] bytes,
+// apart from the summary and the last line, which says what was left out.
+//
+// Names and values cannot end the block of code that they are in, and nobody
+// is notified because of them.
+func WriteMarkdown(w io.Writer, r Result, s Style) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s**\n", r.Summary)
+	left := s.limit() - b.Len() - len(leftOut(1<<30, 1<<30))
+	var objects, groups int // that are left out
+	for i, g := range s.shown(r.Groups) {
+		text, out := s.section(g, r.Summary.Of, i == 0, left)
+		b.WriteString(text)
+		left -= len(text)
+		objects += out
+		if out > 0 {
+			groups++
+		}
+	}
+	if objects > 0 {
+		b.WriteString(leftOut(objects, groups))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func leftOut(objects, groups int) string {
+	return fmt.Sprintf("\nToo long: %d changes of objects in %d groups of clusters are left out.\n", objects, groups)
+}
+
+// section returns the section of a group in at most so many bytes, without
+// the changes that do not fit, and how many those are.
+func (s Style) section(g Group, of int, open bool, limit int) (text string, out int) {
+	head := "\n<details>"
+	if open {
+		head = "\n<details open>"
+	}
+	head += "<summary>" + groupTitle(g, of, func(id string) string {
+		return "<code>" + html.EscapeString(clusterName(id)) + "</code>"
+	}) + "</summary>\n\n"
+	const foot = "\n</details>\n"
+	var body strings.Builder
+	fence := 3 // backticks
+	for _, c := range g.Changes {
+		one := s.change(c)
+		wider := max(fence, longestRun(one, '`')+1)
+		if len(head)+len(foot)+body.Len()+len(one)+2*wider+len("diff\n\n") > limit {
+			out++
+			continue
+		}
+		fence = wider
+		body.WriteString(one)
+	}
+	if body.Len() == 0 {
+		return "", out
+	}
+	ticks := strings.Repeat("`", fence)
+	return head + ticks + "diff\n" + body.String() + ticks + "\n" + foot, out
+}
+
+// change returns the lines of one change, as a diff.
+func (s Style) change(c Change) string {
+	var b strings.Builder
+	switch m := mark(c.Action); m {
+	case '~':
+		b.WriteString("@@ " + title(c) + " @@\n")
+	default:
+		b.WriteString(string(m) + " " + title(c) + "\n")
+	}
+	for _, l := range s.body(c, true) {
+		if l.mark == '~' {
+			l.mark = ' '
+		}
+		b.WriteString(strings.TrimRight(l.gutter(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// longestRun returns how often c follows itself in s at most.
+func longestRun(s string, c byte) int {
+	longest, run := 0, 0
+	for i := range len(s) {
+		if s[i] != c {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}

@@ -1,0 +1,70 @@
+package diff
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestMarkdownIsBounded(t *testing.T) {
+	r := Result{Summary: Summary{Updated: 200, Changes: 400, Clusters: 2, Of: 2}}
+	for _, cluster := range []string{"a", "b"} {
+		g := Group{Clusters: []string{cluster}}
+		for i := range 200 {
+			c := change(fmt.Sprintf("spec.field%d", i), strings.Repeat("x", i), strings.Repeat("`", i%7))
+			c.ID = fmt.Sprintf("Thing n/%d", i)
+			g.Changes = append(g.Changes, c)
+		}
+		r.Groups = append(r.Groups, g)
+	}
+	for _, limit := range []int{0, 1, 100, 200, 300, 1000, 5000, 20_000, 1_000_000} {
+		_, out, _ := checkWritten(t, r, Style{Limit: limit})
+		if n := (Style{Limit: limit}).limit(); len(out) > max(n, 200) {
+			t.Errorf("%d bytes, the limit is %d", len(out), n)
+		}
+		shown := strings.Count(out, "@@ Thing n/")
+		left := 0
+		if i := strings.Index(out, "Too long: "); i >= 0 {
+			if _, err := fmt.Sscanf(out[i:], "Too long: %d changes", &left); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if shown+left != 400 || limit == 1_000_000 && left != 0 || limit == 1 && shown != 0 || limit == 5000 && shown < 10 {
+			t.Errorf("limit %d: %d changes are shown, %d left out", limit, shown, left)
+		}
+		if open, shut := strings.Count(out, "<details"), strings.Count(out, "</details>"); open != shut {
+			t.Errorf("limit %d: %d sections begin, %d end", limit, open, shut)
+		}
+	}
+}
+
+// TestMarkdownStaysInItsFence looks, as a reader of Markdown does, for the
+// end of each block of code, and for what is outside of one.
+func TestMarkdownStaysInItsFence(t *testing.T) {
+	hostile := "```\n````\n~~~\n</details>\n<script>\n@everyone\n# title\n[x](http://example.com)\n`````````"
+	c := change((*step)(nil).key(hostile).String(), hostile, hostile+"\n```\r```\n")
+	c.ID, c.Release = "A "+hostile, "</summary>"+hostile
+	d := Change{ID: "B", Action: Create, Fields: []FieldChange{{Is: map[string]any{hostile: []any{hostile}}, HasIs: true}}}
+	r := Result{Groups: []Group{{[]string{"</code>@everyone", hostile}, []Change{c, d}}}, Summary: Summary{Updated: 1, Created: 1, Changes: 4, Clusters: 2, Of: 3}}
+	_, out, _ := checkWritten(t, r, Style{Content: true})
+	var outside []string
+	fence := ""
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(line, "\n")
+		ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		switch {
+		case fence == "" && len(ticks) >= 3:
+			fence = ticks
+		case fence != "" && len(ticks) >= len(fence) && line == ticks:
+			fence = ""
+		case fence == "":
+			outside = append(outside, line)
+		}
+	}
+	got := strings.Join(outside, "\n")
+	want := "**1 object created, 1 updated in 2 of 3 clusters**\n\n<details open><summary>the same changes in 2 of 3 clusters: <code>&lt;/code&gt;@everyone</code>, <code>" +
+		"```\\n````\\n~~~\\n&lt;/details&gt;\\n&lt;script&gt;\\n@everyone\\n# title\\n[x](http://example.com)\\n`````````</code></summary>\n\n\n</details>"
+	if fence != "" || got != want {
+		t.Errorf("fence %q, and outside of it:\n%s\nwant\n%s", fence, got, want)
+	}
+}
