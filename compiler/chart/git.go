@@ -35,24 +35,32 @@ var (
 // with the commit that it is of. git does the talking, so that the user's
 // credential helpers and keys work.
 func (s *Source) fetchGit(ctx context.Context, ref fleet.GitRef) (archive []byte, commit string, err error) {
+	err = s.inRepo(ctx, ref.URL, func(g gitRepo) error {
+		if commit, err = g.fetch(ctx, ref.Ref); err != nil {
+			return err
+		}
+		archive, err = g.archive(ctx, commit, ref)
+		return err
+	})
+	return archive, commit, err
+}
+
+// inRepo calls work with an empty repository to fetch into.
+func (s *Source) inRepo(ctx context.Context, url string, work func(gitRepo) error) (err error) {
 	st, err := s.store()
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	dir, err := st.tempDir()
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	g := gitRepo{dir: dir, url: ref.URL}
+	g := gitRepo{dir: dir, url: url}
 	if _, err := g.run(ctx, "init", "--quiet", "--bare", "--template="); err != nil {
-		return nil, "", err
+		return err
 	}
-	if commit, err = g.fetch(ctx, ref.Ref); err != nil {
-		return nil, "", err
-	}
-	archive, err = g.archive(ctx, commit, ref)
-	return archive, commit, err
+	return work(g)
 }
 
 // A gitRepo is a bare repository that exists for one fetch.

@@ -76,6 +76,16 @@ func (s *Source) Resolve(ctx context.Context, req Request) (Resolved, error) {
 	return r, st.write(ref.Digest, data)
 }
 
+// Describe returns the chart that ref pins with what its Chart.yaml says about
+// it. It errs as Chart does.
+func (s *Source) Describe(ctx context.Context, ref fleet.ChartRef) (Resolved, error) {
+	c, err := s.Chart(ctx, ref)
+	if err != nil {
+		return Resolved{}, err
+	}
+	return describe(ref, c.Files)
+}
+
 // newestHTTP downloads the newest version in the range that ref has for its
 // version, and sets the version.
 func (s *Source) newestHTTP(ctx context.Context, ref *fleet.ChartRef) ([]byte, error) {

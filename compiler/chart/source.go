@@ -70,10 +70,11 @@ func (s *Source) Chart(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, e
 	})
 }
 
-// Verify fetches the chart anew from where it comes from, whatever the store
-// has (when offline: out of the store, and nowhere else), and returns a fault
-// when its digest is not the pinned one or when it does not load. Of a chart
-// by path it checks only that it loads.
+// Verify fetches the chart anew from where it comes from, whatever the fleet's
+// repository and the store have (when offline: out of them, and nowhere else),
+// and returns a fault when its digest is not the pinned one or when it does not
+// load. An archive in the fleet's repository is checked as well. Of a chart by
+// path it checks only that it loads.
 func (s *Source) Verify(ctx context.Context, ref fleet.ChartRef) error {
 	if err := checkRef(ref); err != nil {
 		return err
@@ -85,12 +86,13 @@ func (s *Source) Verify(ctx context.Context, ref fleet.ChartRef) error {
 		}
 		return loads(ref, c.Files)
 	}
-	var data []byte
-	var err error
-	if s.Offline {
-		data, err = s.archive(ctx, ref)
-	} else {
+	data, err := s.vendored(ref)
+	switch {
+	case err != nil:
+	case !s.Offline:
 		data, err = s.fetchPinned(ctx, ref)
+	case data == nil:
+		data, err = s.stored(ctx, ref)
 	}
 	if err != nil {
 		return err
@@ -102,9 +104,19 @@ func (s *Source) Verify(ctx context.Context, ref fleet.ChartRef) error {
 	return loads(ref, files)
 }
 
-// archive returns the bytes that a remote pin names, out of the store or, if
-// they are not there or are damaged, from where the chart comes from.
+// archive returns the bytes that a remote pin names: those in the fleet's own
+// repository, or else those of the store or from where the chart comes from.
 func (s *Source) archive(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
+	data, err := s.vendored(ref)
+	if data != nil || err != nil {
+		return data, err
+	}
+	return s.stored(ctx, ref)
+}
+
+// stored returns the bytes that a remote pin names, out of the store or, if
+// they are not there or are damaged, from where the chart comes from.
+func (s *Source) stored(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
 	st, err := s.store()
 	if err != nil {
 		return nil, err

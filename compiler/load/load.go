@@ -5,6 +5,7 @@
 package load
 
 import (
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -41,22 +42,19 @@ type Cluster struct {
 	Instance *build.Instance
 }
 
-// Load reads the fleet that dir belongs to: the CUE module around it. The
-// patterns select clusters, see [Match]; none selects all.
+// Load reads the fleet that dir belongs to, the CUE module around it, with the
+// edits. The patterns select clusters, see [Match]; none selects all.
 //
 // The error holds the faults of all directories. The fleet that is returned
 // beside it has the clusters that are not concerned; it is nil only when no
 // fleet was found.
-func Load(dir string, patterns []string) (*Fleet, error) {
+func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
 	root, module, err := Root(dir)
 	if err != nil {
 		return nil, err
 	}
-	overlay, err := schemaOverlay(root, module)
+	overlay, err := overlay(root, module, edits)
 	if err != nil {
-		return nil, err
-	}
-	if err := pinsOnly(root, overlay); err != nil {
 		return nil, err
 	}
 	tree, err := scan(root)
@@ -81,6 +79,26 @@ func Load(dir string, patterns []string) (*Fleet, error) {
 	all := len(patterns) == 0 || err != nil
 	faults.Add(tree.strays(root, leaves, all, instances))
 	return f, faults.Err()
+}
+
+// overlay returns the files that CUE reads otherwise than they are on disk:
+// those of the schema, those that pin charts, and those that are edited.
+func overlay(root, module string, edits Edits) (map[string]load.Source, error) {
+	out := map[string]load.Source{}
+	for file, data := range edits {
+		out[filepath.Join(root, filepath.FromSlash(file))] = load.FromBytes(data)
+	}
+	schema, err := schemaOverlay(root, module)
+	if err != nil {
+		return nil, err
+	}
+	pins, err := pinsOnly(root, edits)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(out, schema)
+	maps.Copy(out, pins)
+	return out, nil
 }
 
 // loadInstances returns the instance of each directory. A fault in one

@@ -72,7 +72,7 @@ _x: lib.X
 func TestLoad(t *testing.T) {
 	dir := write(t, deep)
 	for _, from := range []string{dir, filepath.Join(dir, "environments/prod/a")} {
-		f, err := Load(from, nil)
+		f, err := Load(from, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ cluster: name: nowhere.X
 package fleet
 cluster: name: "
 `)
-	f, err := Load(dir, nil)
+	f, err := Load(dir, nil, nil)
 	if len(f.Clusters) != 3 {
 		t.Errorf("%d clusters are left", len(f.Clusters))
 	}
@@ -161,7 +161,7 @@ func FuzzLoad(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "environments/bad/cluster.cue"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		fleet, err := Load(dir, nil)
+		fleet, err := Load(dir, nil, nil)
 		if fleet == nil || len(fleet.Clusters) == 0 {
 			t.Fatalf("the good cluster is not found: %v", err)
 		}

@@ -1,0 +1,169 @@
+package chart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// vendor is the folder for archives in the fleet's repository.
+const vendor = "vendor/charts"
+
+// vendoredForm is how the files in it are called: the end of the name is the
+// beginning of the sha256.
+var vendoredForm = regexp.MustCompile(`-([0-9a-f]{12})\.tgz$`)
+
+// vendoredName returns the file of a pinned archive, relative to the fleet's
+// root: name, version and digest for people to tell them apart.
+func vendoredName(ref fleet.ChartRef) string {
+	const short = 12
+	name, version := ref.Name, ref.Version
+	if ref.Git.URL != "" {
+		name = path.Base(strings.TrimSuffix(path.Join(ref.Git.URL, ref.Git.Path), ".git"))
+		version = ref.Git.Ref[:min(short, len(ref.Git.Ref))]
+	}
+	plain := strings.NewReplacer("/", "_", "+", "_").Replace(name + "-" + version)
+	return vendor + "/" + plain + "-" + strings.TrimPrefix(ref.Digest, "sha256:")[:short] + ".tgz"
+}
+
+// vendored returns the archive of a pin out of the fleet's own repository; nil
+// when it has none. One with other bytes is a fault.
+func (s *Source) vendored(ref fleet.ChartRef) ([]byte, error) {
+	if s.Root == "" {
+		return nil, nil
+	}
+	root, err := os.OpenRoot(s.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	name := vendoredName(ref)
+	info, err := root.Stat(filepath.FromSlash(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	wrong := func(msg string) error {
+		return &diag.Diag{At: []diag.Pos{{File: name}}, Msg: msg, Hint: "run fleetc chart vendor, which fetches it again", Cause: err}
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, wrong("the archive of " + ref.String() + " cannot be read")
+	}
+	data, err := readFile(root, name, maxDownload)
+	if err != nil {
+		return nil, wrong("the archive of " + ref.String() + " cannot be read")
+	}
+	if got := digest(data); got != ref.Digest {
+		return nil, wrong(fmt.Sprintf("the archive has the digest %s, the pin of %s says %s", got, ref, ref.Digest))
+	}
+	return data, nil
+}
+
+// Vendor puts the archives of the charts into vendor/charts of the fleet's
+// repository, where compiling looks first, and removes those from there that it
+// has put there for other pins. It returns the files that it has written and
+// removed, sorted, relative to the fleet's root. Charts by path are in the
+// repository already.
+func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef) (written, removed []string, err error) {
+	root, err := os.OpenRoot(s.Root)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	var faults diag.List
+	keep := map[string]bool{}
+	for _, ref := range refs {
+		if ref.Path != "" {
+			continue
+		}
+		if err := checkRef(ref); err != nil {
+			faults.Add(err)
+			continue
+		}
+		name := vendoredName(ref)
+		if keep[name] {
+			continue
+		}
+		keep[name] = true
+		if have, err := s.vendored(ref); have != nil && err == nil {
+			continue
+		}
+		data, err := s.stored(ctx, ref)
+		if err == nil {
+			err = writeVendored(root, name, data)
+		}
+		if err != nil {
+			faults.Add(err)
+			continue
+		}
+		written = append(written, name)
+	}
+	if len(faults) == 0 {
+		removed, err = removeVendored(root, keep)
+		faults.Add(err)
+	}
+	slices.Sort(written)
+	return written, removed, faults.Err()
+}
+
+// writeVendored writes a file that is complete from the moment at which it has
+// its name.
+func writeVendored(root *os.Root, name string, data []byte) (err error) {
+	name = filepath.FromSlash(name)
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	temp := filepath.Join(filepath.Dir(name), tempPrefix+filepath.Base(name))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, root.RemoveAll(temp))
+		}
+	}()
+	if err := root.WriteFile(temp, data, 0o644); err != nil {
+		return err
+	}
+	return root.Rename(temp, name)
+}
+
+// removeVendored removes the archives of former pins. A file is one when its
+// name says the digest that its bytes have; others are somebody else's.
+func removeVendored(root *os.Root, keep map[string]bool) (removed []string, err error) {
+	dir, err := root.Open(filepath.FromSlash(vendor))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		name := vendor + "/" + e.Name()
+		m := vendoredForm.FindStringSubmatch(e.Name())
+		if m == nil || keep[name] || !e.Type().IsRegular() {
+			continue
+		}
+		data, err := readFile(root, name, maxDownload)
+		if err != nil || !strings.HasPrefix(digest(data), "sha256:"+m[1]) {
+			continue
+		}
+		if err := root.Remove(filepath.FromSlash(name)); err != nil {
+			return removed, err
+		}
+		removed = append(removed, name)
+	}
+	slices.Sort(removed)
+	return removed, nil
+}
