@@ -14,7 +14,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/chart"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/load"
-	"github.com/fleetc/fleetc/compiler/values"
 )
 
 // An AddedChart is a chart that is pinned, and how a layer uses it.
@@ -42,8 +41,8 @@ func (c *Compiler) AddChart(ctx context.Context, req chart.Request, name string)
 		return nil, err
 	}
 	name = cmp.Or(name, chart.PackageName(resolved.Name))
-	dir := path.Join("environments/charts", name)
-	a := &AddedChart{Chart: resolved, File: path.Join(dir, "chart.cue"), Import: path.Join(module, dir), Package: name}
+	file := load.PackageFile(name)
+	a := &AddedChart{Chart: resolved, File: file, Import: path.Join(module, path.Dir(file)), Package: name}
 	tree, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, err
@@ -64,25 +63,19 @@ func (c *Compiler) AddChart(ctx context.Context, req chart.Request, name string)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	// A fleet without layers yet has no others than the root.
-	layers, _ := load.LayerNames(root)
-	text, err := typedPackage(ctx, source, resolved, name, layers)
+	packages, err := load.Packages(root)
 	if err != nil {
 		return nil, err
 	}
-	return a, write(tree, a.File, text)
-}
-
-// typedPackage returns the text of the package that pins a chart, with the
-// types of its values.
-func typedPackage(ctx context.Context, source *chart.Source, resolved chart.Resolved, name string, layers []string) ([]byte, error) {
-	ch, err := source.Chart(ctx, resolved.Ref)
-	if err != nil {
+	p := pinning{c: c, source: source, root: root, pkg: load.Package{Name: name, File: file}, versions: []chart.Resolved{resolved}, edits: load.Edits{}}
+	for _, other := range packages {
+		if other.Name == name {
+			p.pkg = other
+		}
+	}
+	p.keep()
+	if _, err := p.write(ctx); err != nil {
 		return nil, err
 	}
-	types, err := values.Derive(ch)
-	if err != nil {
-		return nil, err
-	}
-	return types.Package(chart.Package(resolved, name), layers)
+	return a, p.commit(tree)
 }

@@ -49,7 +49,7 @@ func generate(tb testing.TB, n int) string {
 		files["environments/"+env+"/env.cue"] = fmt.Sprintf("package fleet\n\nenvironment: %q\nreleases: ingress: defaults: %s: controller: replicaCount: %d\n", env, env, i+1)
 		for j := i; j < n; j += 3 {
 			files[fmt.Sprintf("environments/%s/c%03d/cluster.cue", env, j)] = fmt.Sprintf(
-				"package fleet\n\ncluster: {name: \"c%03d\", kubernetes: \"1.3%d\"}\nreleases: elasticsearch: defaults: c%03d: httpPort: %d\n", j, 4+i, j, 9200+j)
+				"package fleet\n\ncluster: {name: \"c%03d\", kubernetes: \"1.3%d\"}\nreleases: elasticsearch: defaults: c%03d: httpPort: %d\n", j, 4+i, j, 10000+j)
 		}
 		if n <= i {
 			delete(files, "environments/"+env+"/env.cue")

@@ -20,7 +20,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"maps"
 	"runtime"
 	"slices"
 
@@ -40,8 +39,11 @@ import (
 type Compiler struct {
 	Dir     string // a directory of the fleet; the working directory when empty
 	Jobs    int    // how many clusters at a time; 0 for GOMAXPROCS
-	Cache   string // of charts, see [chart.Source]
+	Cache   string // directory of charts and results; fleetc in the user's cache folder when empty
 	Offline bool   // refuse the network
+	Build   string // says which build of fleetc this is; results are kept from one run to the next only when it is set
+
+	edits load.Edits // of the fleet's files, to compile what would be
 }
 
 func (c *Compiler) jobs() int { return cmp.Or(c.Jobs, runtime.GOMAXPROCS(0)) }
@@ -51,20 +53,33 @@ func (c *Compiler) jobs() int { return cmp.Or(c.Jobs, runtime.GOMAXPROCS(0)) }
 // all clusters; beside it, the fleet has those clusters that are not
 // concerned, and is nil when there is none at all.
 func (c *Compiler) Clusters(ctx context.Context, patterns ...string) (*fleet.Fleet, error) {
-	f, _, err := c.evaluate(ctx, patterns)
-	return f, err
+	e := c.evaluate(ctx, patterns)
+	return e.Fleet, e.faults
 }
 
-// evaluate is Clusters, and also returns the clusters that are at fault, as far
-// as they can be read.
-func (c *Compiler) evaluate(ctx context.Context, patterns []string) (f *fleet.Fleet, atFault []*fleet.Cluster, err error) {
-	loaded, err := load.Load(cmp.Or(c.Dir, "."), patterns)
+// An evaluation is the clusters of a fleet without their charts.
+type evaluation struct {
+	*fleet.Fleet                  // of the clusters without faults; nil when there is no fleet
+	atFault      []*fleet.Cluster // the others, as far as they can be read
+	faults       error            // of all
+}
+
+// all returns the fleet with all of its clusters that can be read.
+func (e evaluation) all() *fleet.Fleet {
+	all := *e.Fleet
+	all.Clusters = slices.Concat(e.Clusters, e.atFault)
+	return &all
+}
+
+// evaluate evaluates the clusters that the patterns select.
+func (c *Compiler) evaluate(ctx context.Context, patterns []string) evaluation {
+	loaded, err := load.Load(cmp.Or(c.Dir, "."), patterns, c.edits)
 	if loaded == nil {
-		return nil, nil, err
+		return evaluation{faults: err}
 	}
 	var faults diag.List
 	faults.Add(err)
-	f = &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}
+	e := evaluation{Fleet: &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}}
 	evaluated := ordered(ctx, c.jobs(), len(loaded.Clusters), func(_ context.Context, i int) (*fleet.Cluster, error) {
 		in := loaded.Clusters[i]
 		cluster, err := unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
@@ -77,15 +92,16 @@ func (c *Compiler) evaluate(ctx context.Context, patterns []string) (f *fleet.Fl
 		faults.Add(err)
 		switch {
 		case err == nil:
-			f.Clusters = append(f.Clusters, cluster)
+			e.Clusters = append(e.Clusters, cluster)
 		case cluster != nil:
-			atFault = append(atFault, cluster)
+			e.atFault = append(e.atFault, cluster)
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err
+		return evaluation{faults: err}
 	}
-	return f, atFault, faults.Err()
+	e.faults = faults.Err()
+	return e
 }
 
 // A Fleet is a fleet that is ready to be rendered.
@@ -105,35 +121,37 @@ type loadedChart struct {
 // Load evaluates the clusters that the patterns select and finds their charts.
 // The error holds the faults of all clusters and charts.
 func (c *Compiler) Load(ctx context.Context, patterns ...string) (*Fleet, error) {
-	clusters, atFault, evaluation := c.evaluate(ctx, patterns)
-	if clusters == nil {
-		return nil, evaluation
+	return c.load(ctx, c.evaluate(ctx, patterns))
+}
+
+// load finds the charts of the evaluated clusters, and checks their values.
+func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
+	if e.Fleet == nil {
+		return nil, e.faults
 	}
-	f := &Fleet{Fleet: clusters, jobs: c.jobs()}
-	all := *clusters
-	all.Clusters = slices.Concat(clusters.Clusters, atFault)
+	f := &Fleet{Fleet: e.Fleet, jobs: c.jobs()}
 	var faults diag.List
 	var err error
-	f.charts, err = c.charts(ctx, &all)
+	f.charts, err = c.charts(ctx, e.all())
 	faults.Add(err)
-	checked := f.checkValues(&all)
+	checked := f.checkValues(e.all())
 	faults.Add(checked.Err())
-	faults.Add(withoutCovered(evaluation, checked))
+	faults.Add(withoutCovered(e.faults, checked))
 	return f, faults.Err()
 }
 
 // charts finds every chart of the fleet once.
 func (c *Compiler) charts(ctx context.Context, f *fleet.Fleet) (map[fleet.ChartRef]loadedChart, error) {
 	const atATime = 8 // a courtesy to repositories; finding charts is waiting
-	source := c.Source(f.Dir)
+	source, results := c.Source(f.Dir), c.results()
 	users := ChartUsers(f)
-	refs := slices.SortedFunc(maps.Keys(users), func(a, b fleet.ChartRef) int { return cmp.Compare(a.String(), b.String()) })
+	refs := sortedRefs(users)
 	found := ordered(ctx, atATime, len(refs), func(ctx context.Context, i int) (loadedChart, error) {
 		ch, err := source.Chart(ctx, refs[i])
 		if err != nil {
 			return loadedChart{}, users[refs[i]].Blame(err)
 		}
-		types, err := values.Derive(ch)
+		types, err := results.types(ch)
 		if err != nil {
 			return loadedChart{}, users[refs[i]].Blame(err)
 		}
@@ -208,11 +226,8 @@ func (f *Fleet) Bundles(ctx context.Context) iter.Seq2[*fleet.Bundle, error] {
 
 // compile renders one cluster.
 func (f *Fleet) compile(c *fleet.Cluster) (*fleet.Bundle, error) {
-	objs, err := f.render(c)
+	objs, err := f.objects(c)
 	if err != nil {
-		return nil, err
-	}
-	if err := validate.Objects(c, objs); err != nil {
 		return nil, err
 	}
 	var pins []fleet.Pin
@@ -224,4 +239,14 @@ func (f *Fleet) compile(c *fleet.Cluster) (*fleet.Bundle, error) {
 		}
 	}
 	return bundle.Assemble(c, objs, pins)
+}
+
+// objects renders the objects of a cluster and checks them. Beside the faults of
+// a check stand the objects; there are none when something does not render.
+func (f *Fleet) objects(c *fleet.Cluster) ([]fleet.Object, error) {
+	objs, err := f.render(c)
+	if err != nil {
+		return nil, err
+	}
+	return objs, validate.Objects(c, objs)
 }

@@ -20,11 +20,11 @@ import (
 func newChartCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chart",
-		Short: "Pin Helm charts, and check the pins",
+		Short: "Pin Helm charts, and keep the pins up to date",
 		Args:  noSubcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newChartAddCommand(o), newChartVerifyCommand(o))
+	cmd.AddCommand(newChartAddCommand(o), newChartOutdatedCommand(o), newChartUpdateCommand(o), newChartVendorCommand(o), newChartVerifyCommand(o))
 	return cmd
 }
 

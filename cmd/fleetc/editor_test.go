@@ -3,8 +3,11 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/textproto"
 	"os"
 	"os/exec"
@@ -47,41 +50,67 @@ releases: "fluentd": fluentd.#Release & {
 		t.Fatal(err)
 	}
 	server := startLanguageServer(t, dir)
-	server.call("initialize", map[string]any{
-		"processId": nil, "rootUri": "file://" + dir, "capabilities": map[string]any{},
-		"workspaceFolders": []any{map[string]any{"uri": "file://" + dir, "name": "fleet"}},
-	})
-	server.notify("initialized", map[string]any{})
-	server.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{
-		"uri": "file://" + file, "languageId": "cue", "version": 1, "text": layer,
-	}})
-	for _, test := range []struct {
-		line int // from 0
-		want []string
-	}{
-		{7, []string{"host", "port", "scheme"}},
-		{10, []string{"output", "excludeNamespaces", "tolerations"}},
+	server.open(file, layer)
+	for line, want := range map[int][]string{
+		7:  {"host", "port", "scheme"},
+		10: {"output", "excludeNamespaces", "tolerations"},
 	} {
-		result := server.call("textDocument/completion", map[string]any{
-			"textDocument": map[string]any{"uri": "file://" + file},
-			"position":     map[string]any{"line": test.line, "character": 2},
-		})
-		var list struct {
-			Items []struct {
-				Label string `json:"label"`
-			} `json:"items"`
-		}
-		if err := json.Unmarshal(result, &list); err != nil {
-			t.Fatalf("%v: %s", err, result)
-		}
-		var labels []string
-		for _, i := range list.Items {
-			labels = append(labels, strings.Trim(strings.TrimSuffix(strings.TrimSuffix(i.Label, ":"), "?"), `"`))
-		}
-		for _, w := range test.want {
+		labels := server.complete(file, line)
+		for _, w := range want {
 			if !slices.Contains(labels, w) {
-				t.Errorf("line %d completes to %v, without %s", test.line+1, labels, w)
+				t.Errorf("line %d completes to %v, without %s", line+1, labels, w)
 			}
+		}
+	}
+}
+
+// TestEditorVersions completes the values of a chart of which a layer has
+// another version: those of both.
+func TestEditorVersions(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) string {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	for version, key := range map[string]string{"1.0.0": "former", "2.0.0": "latter"} {
+		write("src/"+version+"/Chart.yaml", "apiVersion: v2\nname: web\nversion: "+version+"\n")
+		write("src/"+version+"/values.yaml", key+": 1\n")
+		write("src/"+version+"/templates/x.yaml", "# {{ .Values."+key+" }}\n")
+	}
+	if err := packageCharts(filepath.Join(dir, "src"), filepath.Join(dir, "packaged")); err != nil {
+		t.Fatal(err)
+	}
+	repository := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(dir, "packaged"))))
+	defer repository.Close()
+	const layer = `package fleet
+
+import "example.com/infra/environments/charts/web"
+
+releases: "web": web.#Release & {
+	namespace: "web"
+	values: {
+		
+	}
+}
+`
+	fleetc(t, "-C", dir, "init", "example.com/infra")
+	fleetc(t, "-C", dir, "--offline=false", "--cache-dir", dir, "chart", "add", repository.URL+"/web", "--version", "1.0.0")
+	file := write("environments/fleet.cue", layer)
+	write("environments/dev/cluster.cue", "package fleet\ncluster: {name: \"dev\", kubernetes: \"1.36\"}\n")
+	write("environments/prod/cluster.cue", "package fleet\ncluster: {name: \"prod\", kubernetes: \"1.36\"}\n")
+	fleetc(t, "-C", dir, "--offline=false", "--cache-dir", dir, "chart", "update", "web", "--version", "2.0.0", "--in", "dev")
+	server := startLanguageServer(t, dir)
+	server.open(file, layer)
+	labels := server.complete(file, 7)
+	for _, want := range []string{"former", "latter"} {
+		if !slices.Contains(labels, want) {
+			t.Errorf("it completes to %v, without %s", labels, want)
 		}
 	}
 }
@@ -89,18 +118,26 @@ releases: "fluentd": fluentd.#Release & {
 // A languageServer is a cue lsp process, spoken to as editors do.
 type languageServer struct {
 	t   *testing.T
+	dir string
 	in  io.Writer
 	out *bufio.Reader
 	id  int
 }
 
-func startLanguageServer(t *testing.T, dir string) *languageServer {
+// cueCommand builds the cue command, of the version of the CUE library, and
+// returns its path.
+func cueCommand(t *testing.T) string {
 	t.Helper()
 	path, err := exec.Command("go", "tool", "-modfile=../../testdata/tools/go.mod", "-n", "cue").Output()
 	if err != nil {
 		t.Fatalf("build cue: %v", err)
 	}
-	cmd := exec.Command(strings.TrimSpace(string(path)), "lsp")
+	return strings.TrimSpace(string(path))
+}
+
+func startLanguageServer(t *testing.T, dir string) *languageServer {
+	t.Helper()
+	cmd := exec.Command(cueCommand(t), "lsp")
 	cmd.Dir = dir
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -117,7 +154,42 @@ func startLanguageServer(t *testing.T, dir string) *languageServer {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	return &languageServer{t: t, in: in, out: bufio.NewReader(out)}
+	return &languageServer{t: t, dir: dir, in: in, out: bufio.NewReader(out)}
+}
+
+// open begins a session in which a file is edited.
+func (s *languageServer) open(file, text string) {
+	s.t.Helper()
+	s.call("initialize", map[string]any{
+		"processId": nil, "rootUri": "file://" + s.dir, "capabilities": map[string]any{},
+		"workspaceFolders": []any{map[string]any{"uri": "file://" + s.dir, "name": "fleet"}},
+	})
+	s.notify("initialized", map[string]any{})
+	s.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{
+		"uri": "file://" + file, "languageId": "cue", "version": 1, "text": text,
+	}})
+}
+
+// complete returns what the server offers in a line, counted from 0.
+func (s *languageServer) complete(file string, line int) []string {
+	s.t.Helper()
+	result := s.call("textDocument/completion", map[string]any{
+		"textDocument": map[string]any{"uri": "file://" + file},
+		"position":     map[string]any{"line": line, "character": 2},
+	})
+	var list struct {
+		Items []struct {
+			Label string `json:"label"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(result, &list); err != nil {
+		s.t.Fatalf("%v: %s", err, result)
+	}
+	var labels []string
+	for _, i := range list.Items {
+		labels = append(labels, strings.Trim(strings.TrimSuffix(strings.TrimSuffix(i.Label, ":"), "?"), `"`))
+	}
+	return labels
 }
 
 func (s *languageServer) send(message map[string]any) {

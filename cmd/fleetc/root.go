@@ -52,7 +52,7 @@ type options struct {
 }
 
 func (o *options) compiler() *compiler.Compiler {
-	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline}
+	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Build: buildID()}
 	if o.cache != "" {
 		c.Cache = o.path(o.cache)
 	}
@@ -88,7 +88,7 @@ func newRootCommand(o *options) *cobra.Command {
 	flags := cmd.PersistentFlags()
 	flags.StringVarP(&o.dir, "directory", "C", ".", "run as if started in this `directory`")
 	flags.IntVarP(&o.jobs, "jobs", "j", 0, "how many clusters to compile at a time (0: one for each processor)")
-	flags.StringVar(&o.cache, "cache-dir", "", "`directory` of downloaded charts (default: fleetc in the user's cache folder)")
+	flags.StringVar(&o.cache, "cache-dir", "", "`directory` of downloaded charts and kept results (default: fleetc in the user's cache folder)")
 	flags.BoolVar(&o.offline, "offline", false, "use no network; charts must be in the cache")
 	cmd.SetFlagErrorFunc(usageError)
 	cmd.AddCommand(
@@ -177,10 +177,15 @@ type progress struct {
 
 func newProgress(cmd *cobra.Command, total int) *progress {
 	p := &progress{total: total}
-	if f, ok := cmd.ErrOrStderr().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		p.w = f
+	if w := cmd.ErrOrStderr(); isTerminal(w) {
+		p.w = w
 	}
 	return p
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // step says that one more is done.

@@ -25,6 +25,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cue := cueCommand(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join(top, "testdata", "script"),
 		UpdateScripts:       *update,
@@ -32,6 +33,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TOP", top)
+			env.Setenv("CUE", cue)
 			env.Setenv("CHARTS", filepath.Join(top, "testdata", "charts"))
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "home", "cache"))

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -63,4 +64,22 @@ func toolVersion() string {
 		return "devel"
 	}
 	return info.Main.Version
+}
+
+// buildID says which build of fleetc this is: the released version, or for one
+// from a checkout what is known of the program's file. It is empty when that is
+// nothing.
+func buildID() string {
+	if v := toolVersion(); v != "devel" {
+		return v
+	}
+	file, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %d %d", file, info.Size(), info.ModTime().UnixNano())
 }

@@ -33,7 +33,7 @@ import "github.com/fleetc/fleetc/schema"
 
 func TestPackage(t *testing.T) {
 	typ := derive(t, fleetChart(map[string]string{"values.yaml": "# How many.\nreplicas: 1\nfree: {}\n", "templates/x.yaml": "{{ if .Values.replicas }}{{ end }}{{ toYaml .Values.free }}"}))
-	got, err := typ.Package([]byte(pin), []string{"root", "prod"})
+	got, err := Package([]byte(pin), []string{"root", "prod"}, Version{"1.0.0", typ})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestPackage(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	for _, bad := range []string{"", "x: 1", "#Release: {", "#Release: {}"} {
-		if _, err := typ.Package([]byte(bad), nil); err == nil {
+		if _, err := Package([]byte(bad), nil, Version{"1.0.0", typ}); err == nil {
 			t.Errorf("%q is a pin", bad)
 		}
 	}
@@ -159,7 +159,7 @@ func TestCueFmtChangesNothing(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, c := range chartDirs(t) {
-		text, err := derive(t, chartAt(t, c)).Package([]byte(pin), []string{"root", "prod"})
+		text, err := Package([]byte(pin), []string{"root", "prod"}, Version{"1.0.0", derive(t, chartAt(t, c))})
 		if err != nil {
 			t.Fatal(err)
 		}

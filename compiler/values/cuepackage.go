@@ -3,6 +3,7 @@ package values
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/format"
@@ -10,14 +11,23 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
+// A Version is one version of a chart that a package pins.
+type Version struct {
+	Version string
+	Types   *Type
+}
+
 // Package returns the text of the CUE package of a chart: that of its pin, in
 // which #Release is a schema.#Release & {...}, with the types of values and
-// defaults attached and #Values added. It errs when the pin is none.
+// defaults attached and #Values added. With several versions, of which the first
+// is the one that a release has unless a layer says otherwise, the types are
+// those of the version that the release's chart has. It errs when the pin is
+// none.
 //
 // The types are attached to the fields themselves, since editors complete
 // fields only then; for defaults to those of the given layers, and to those of
 // any other layer without completion.
-func (t *Type) Package(pin []byte, layers []string) ([]byte, error) {
+func Package(pin []byte, layers []string, versions ...Version) ([]byte, error) {
 	f, err := parser.ParseFile("pin.cue", pin, parser.ParseComments)
 	if err != nil {
 		return nil, fmt.Errorf("read the pin of a chart: %w", err)
@@ -26,36 +36,57 @@ func (t *Type) Package(pin []byte, layers []string) ([]byte, error) {
 	if body == nil {
 		return nil, fmt.Errorf("read the pin of a chart: it has no #Release: schema.#Release & {...}")
 	}
-	types, err := t.CUE("#Values")
-	if err != nil {
-		return nil, err
-	}
 	end := body.Rbrace.Offset()
 	if end <= 0 || end >= len(pin) {
 		return nil, fmt.Errorf("read the pin of a chart: #Release has no end")
 	}
-	out, err := format.Source(bytes.Join([][]byte{pin[:end], attached(layers), pin[end:], []byte("\n"), types}, nil))
+	var attached, types bytes.Buffer
+	names := map[string]bool{}
+	for i, v := range versions {
+		name := "#Values"
+		if i > 0 {
+			name += "_" + notInIdentifier.ReplaceAllString(v.Version, "_")
+		}
+		for names[name] {
+			name += "_"
+		}
+		names[name] = true
+		if len(versions) == 1 {
+			attach(&attached, name, layers)
+		} else {
+			fmt.Fprintf(&attached, "\nif chart.version == %s {", literalText(v.Version))
+			attach(&attached, name, layers)
+			attached.WriteString("}\n")
+		}
+		text, err := v.Types.CUE(name)
+		if err != nil {
+			return nil, err
+		}
+		types.WriteString("\n")
+		types.Write(text)
+	}
+	out, err := format.Source(bytes.Join([][]byte{pin[:end], attached.Bytes(), pin[end:], types.Bytes()}, nil))
 	if err != nil {
 		return nil, fmt.Errorf("format the package of a chart: %w", err)
 	}
 	return out, nil
 }
 
-// attached returns the fields that are added to #Release.
-func attached(layers []string) []byte {
-	var b bytes.Buffer
-	b.WriteString(`
+var notInIdentifier = regexp.MustCompile(`[^a-zA-Z0-9]`)
+
+// attach writes the fields that are added to #Release.
+func attach(b *bytes.Buffer, types string, layers []string) {
+	fmt.Fprintf(b, `
 	// values are what must hold, of the chart's values.
-	values: #Values
+	values: %[1]s
 
 	// defaults are what may be said otherwise below, by layer.
 	defaults?: {
-`)
+`, types)
 	for _, l := range layers {
-		fmt.Fprintf(&b, "%q?: #Values\n", l)
+		fmt.Fprintf(b, "%q?: %s\n", l, types)
 	}
-	b.WriteString("[string]: #Values\n}\n")
-	return b.Bytes()
+	fmt.Fprintf(b, "[string]: %s\n}\n", types)
 }
 
 // releaseBody returns the struct of #Release.

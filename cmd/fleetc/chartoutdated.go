@@ -1,0 +1,97 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+)
+
+const chartOutdatedLong = `outdated asks the repositories of all charts that clusters have for their
+versions, and lists those pins for which there is a newer stable one: the newest
+of the same major version, and the newest of all. Of charts in git, versions are
+the tags of the repository.
+
+Exit status 1 says that there are some. Nothing is written.`
+
+const chartOutdatedExample = `  fleetc chart outdated
+  fleetc chart outdated --all -o json
+  fleetc chart outdated prod`
+
+func newChartOutdatedCommand(o *options) *cobra.Command {
+	var output string
+	var all bool
+	cmd := &cobra.Command{
+		Use:               "outdated [CLUSTER...]",
+		Short:             "List charts that have newer versions",
+		Long:              chartOutdatedLong,
+		Example:           chartOutdatedExample,
+		ValidArgsFunction: clusterArgs(o),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			versions, err := o.compiler().Outdated(cmd.Context(), patterns...)
+			outdated := slices.ContainsFunc(versions, compiler.ChartVersions.Outdated)
+			if !all {
+				versions = slices.DeleteFunc(versions, func(v compiler.ChartVersions) bool { return !v.Outdated() })
+			}
+			show := outdatedTable
+			if output == "json" {
+				show = outdatedJSON
+			}
+			// What could be asked for is shown, also when something could not.
+			if werr := show(cmd.OutOrStdout(), versions); err == nil {
+				err = werr
+			}
+			if err == nil && outdated {
+				err = errDifferences
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "list also the charts that have no newer version")
+	outputFlag(cmd, &output, "table", "json")
+	return cmd
+}
+
+func outdatedTable(w io.Writer, versions []compiler.ChartVersions) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "CHART\tPACKAGE\tPINNED\tCOMPATIBLE\tNEWEST\tCLUSTERS")
+	for _, v := range versions {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\n", v.Chart.Location(), cmp.Or(v.Package, "-"),
+			shortRef(v.Pinned), shortRef(v.Compatible), shortRef(v.Newest), len(v.Clusters))
+	}
+	return t.Flush()
+}
+
+// shortRef shortens a commit.
+func shortRef(ref string) string {
+	const commit, short = 40, 12
+	if len(ref) == commit {
+		return ref[:short]
+	}
+	return ref
+}
+
+func outdatedJSON(w io.Writer, versions []compiler.ChartVersions) error {
+	type line struct {
+		Chart      string   `json:"chart"`
+		Package    string   `json:"package,omitempty"`
+		Pinned     string   `json:"pinned"`
+		Compatible string   `json:"compatible"`
+		Newest     string   `json:"newest"`
+		Outdated   bool     `json:"outdated"`
+		Clusters   []string `json:"clusters"`
+	}
+	out := []line{}
+	for _, v := range versions {
+		out = append(out, line{v.Chart.Location(), v.Package, v.Pinned, v.Compatible, v.Newest, v.Outdated(), v.Clusters})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}

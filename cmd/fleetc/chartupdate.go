@@ -1,0 +1,181 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/diff"
+	"github.com/fleetc/fleetc/compiler/values"
+)
+
+const chartUpdateLong = `update pins another version of a chart: the newest stable one, or the newest in
+the range of --version. NAME is that of the package below environments/charts,
+or of its chart.
+
+Without --in, the package's default moves, and with it every cluster for which
+no layer says otherwise. With --in, the version is added to the package, and one
+line of the layer changes or is added, which says
+
+  releases: "NAME": chart: version: "VERSION"
+
+so that its clusters move and the others stay. A version that no cluster has any
+more leaves the package.
+
+What the update changes is printed: the chart's values (+ added, - removed,
+~ of another type, = with another default, ! no longer read), the faults that
+the fleet then has, each at the line that is affected, and the difference of
+what renders, the same change of several clusters once. Those faults do not keep
+the update from being written; fleetc vet repeats them.`
+
+const chartUpdateExample = `  fleetc chart update ingress_nginx
+  fleetc chart update ingress_nginx --version ^4.11 --dry-run
+  fleetc chart update ingress_nginx --version 5.0.0 --in dev`
+
+func newChartUpdateCommand(o *options) *cobra.Command {
+	var req compiler.UpdateRequest
+	var output string
+	cmd := &cobra.Command{
+		Use:               "update NAME",
+		Short:             "Move clusters to another version of a chart",
+		Long:              chartUpdateLong,
+		Example:           chartUpdateExample,
+		Args:              exactlyOneArg("the name of one package of a chart"),
+		ValidArgsFunction: packageArgs(o),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Name = args[0]
+			u, err := o.compiler().UpdateChart(cmd.Context(), req)
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return updateJSON(cmd.OutOrStdout(), u, req.DryRun)
+			}
+			return updateText(cmd.OutOrStdout(), u, req.DryRun, compiler.FileNames(o.dir))
+		},
+	}
+	cmd.Flags().StringVar(&req.Version, "version", "", "`range` of versions, or a git ref (default: the newest stable version)")
+	cmd.Flags().StringVar(&req.In, "in", "", "`layer` whose clusters move: its name, or its path below environments")
+	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change, and write nothing")
+	_ = cmd.RegisterFlagCompletionFunc("in", layerArgs(o))
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+// packageArgs completes the names of generated packages.
+func packageArgs(o *options) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		packages, _ := o.compiler().Packages()
+		var names []string
+		for _, p := range packages {
+			names = append(names, p.Name+"\t"+p.Pins[0].Ref.String())
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// layerArgs completes the names of layers that have others below them.
+func layerArgs(o *options) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		names, _ := o.compiler().LayerNames()
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func updateText(w io.Writer, u *compiler.ChartUpdate, dryRun bool, names func(string) string) error {
+	if len(u.Files) == 0 {
+		_, err := fmt.Fprintf(w, "%s %s: nothing to do\n", u.Chart.Name, u.Chart.Version)
+		return err
+	}
+	var b strings.Builder
+	verb := "wrote"
+	if dryRun {
+		verb = "would write"
+	}
+	for _, f := range u.Files {
+		fmt.Fprintf(&b, "%s %s\n", verb, f)
+	}
+	for _, m := range u.Moves {
+		fmt.Fprintf(&b, "\n%s: %s -> %s\n", strings.Join(m.Clusters, ", "), cmp.Or(m.Was, "?"), m.Is)
+		if m.Unknown != nil {
+			fmt.Fprintf(&b, "  what changes in its values is not known: %s\n", m.Unknown)
+		}
+		writeChanges(&b, m.Values)
+	}
+	if len(u.Moves) == 0 {
+		b.WriteString("\nno cluster moves\n")
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	if u.Faults != nil {
+		if _, err := io.WriteString(w, "\nthe fleet then has faults:\n"); err != nil {
+			return err
+		}
+		if err := diag.WriteText(w, u.Faults, names); err != nil {
+			return err
+		}
+	}
+	if len(u.Moves) == 0 {
+		return nil
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return diff.WriteText(w, u.Rendered, diff.Style{Colour: isTerminal(w)})
+}
+
+// mark is how a change of a value is listed.
+func mark(kind values.ChangeKind) string {
+	switch kind {
+	case values.Added:
+		return "+"
+	case values.Removed:
+		return "-"
+	case values.Retyped:
+		return "~"
+	case values.Defaulted:
+		return "="
+	}
+	return "!"
+}
+
+func writeChanges(b *strings.Builder, changes []values.Change) {
+	const widest = 48
+	width := 0
+	for _, c := range changes {
+		width = max(width, min(len(c.Path), widest))
+	}
+	for _, c := range changes {
+		text := ""
+		switch {
+		case c.Kind == values.Ignored:
+			text = "nothing reads it any more"
+		case c.Was != "" && c.Is != "":
+			text = brief(c.Was) + " -> " + brief(c.Is)
+		default:
+			text = brief(c.Was + c.Is)
+		}
+		if c.Keys > 0 {
+			text += ", with " + plural(c.Keys, "value", "values")
+		}
+		fmt.Fprintf(b, "  %s %-*s  %s\n", mark(c.Kind), width, c.Path, text)
+	}
+}
+
+// brief shortens what a chart may have as a default.
+func brief(text string) string {
+	const limit = 60
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit]) + "..."
+	}
+	return text
+}

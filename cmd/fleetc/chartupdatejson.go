@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/diff"
+)
+
+// An updateReport is a compiler.ChartUpdate as chart update -o json prints it.
+type updateReport struct {
+	Chart    string          `json:"chart"`
+	Version  string          `json:"version"`
+	Digest   string          `json:"digest"`
+	Written  bool            `json:"written"`
+	Files    []string        `json:"files"`
+	Moves    []updateMove    `json:"moves"`
+	Faults   []updateFault   `json:"faults"`
+	Rendered json.RawMessage `json:"rendered"`
+}
+
+type updateMove struct {
+	From     string        `json:"from"`
+	To       string        `json:"to"`
+	Clusters []string      `json:"clusters"`
+	Values   []valueChange `json:"values"`
+	Unknown  string        `json:"unknown,omitempty"`
+}
+
+type valueChange struct {
+	Path   string `json:"path"`
+	Change string `json:"change"`
+	Was    string `json:"was,omitempty"`
+	Is     string `json:"is,omitempty"`
+}
+
+type updateFault struct {
+	At       []string `json:"at"`
+	Path     string   `json:"path,omitempty"`
+	Message  string   `json:"message"`
+	Hint     string   `json:"hint,omitempty"`
+	Clusters []string `json:"clusters"`
+}
+
+func updateJSON(w io.Writer, u *compiler.ChartUpdate, dryRun bool) error {
+	out := updateReport{
+		Chart: u.Chart.Ref.Location(), Version: u.Chart.Version, Digest: u.Chart.Ref.Digest,
+		Written: !dryRun && len(u.Files) > 0, Files: slices.Concat([]string{}, u.Files), Moves: []updateMove{}, Faults: []updateFault{},
+	}
+	for _, m := range u.Moves {
+		l := updateMove{From: m.Was, To: m.Is, Clusters: m.Clusters, Values: []valueChange{}}
+		for _, c := range m.Values {
+			l.Values = append(l.Values, valueChange{c.Path, string(c.Kind), c.Was, c.Is})
+		}
+		if m.Unknown != nil {
+			l.Unknown = m.Unknown.Error()
+		}
+		out.Moves = append(out.Moves, l)
+	}
+	for _, d := range diag.All(u.Faults) {
+		f := updateFault{[]string{}, d.Path, d.Msg, d.Hint, slices.Concat([]string{}, d.Clusters)}
+		for _, at := range d.At {
+			f.At = append(f.At, at.String())
+		}
+		out.Faults = append(out.Faults, f)
+	}
+	var rendered bytes.Buffer
+	if err := diff.WriteJSON(&rendered, u.Rendered); err != nil {
+		return err
+	}
+	out.Rendered = rendered.Bytes()
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}

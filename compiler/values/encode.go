@@ -1,0 +1,412 @@
+package values
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+)
+
+// This file and decode.go have the stored form of types: a head, the SHA-256
+// of what follows, a table of all strings, the types as a tree, the shapes that
+// they refer to, and the chart
+// with its dependencies. Numbers are varints; a string is its number in the
+// table. A change of what is derived or of how it is written needs another
+// version.
+
+const (
+	encodingName    = "fleetc values\n"
+	encodingVersion = 1
+
+	maxEncoded = 16 << 20 // bytes
+	maxStored  = 4 * maxTypes
+	maxNested  = 2048 // types or values within each other
+)
+
+// What stands at the place of a type.
+const (
+	tagNone   = iota
+	tagType   // it follows
+	tagGlobal // the global of the whole: dependencies have the same
+)
+
+// Flags of a type, in this order in the stored form.
+const (
+	flagOpen = 1 << iota
+	flagUnread
+	flagBlank
+	flagEmpty
+	flagTyped
+	flagClosed
+	flagMissing
+	flagAsText
+	flagAsScalar
+	flagRoot
+	flagImported
+	// Those below say which parts follow.
+	flagWhy
+	flagDoc
+	flagPlace
+	flagDefault
+	flagLimits
+	flagKeys
+	flagElem
+	flagShape
+	allFlags = 1<<iota - 1
+)
+
+// flags returns where the type keeps the flags that are fields of its own.
+func (t *Type) flags() []*bool {
+	return []*bool{
+		&t.Open, &t.Unread, &t.blank, &t.empty, &t.typed, &t.closed, &t.missing, &t.asText, &t.asScalar,
+		&t.root, &t.imported,
+	}
+}
+
+// Encode returns the type in a stored form, the same bytes for the same type.
+// Decode gives it back, with all that Check, CUE and Package need of the
+// chart. It errs when the type is not one that Derive or Decode returned, and
+// when it is too large to be stored.
+func (t *Type) Encode() ([]byte, error) {
+	if t.chart == nil {
+		return nil, errors.New("encode types: these are not the types of a whole chart")
+	}
+	e := &encoder{index: map[string]uint64{}, shaped: map[*shape]uint64{}, global: t.Fields[chartutil.GlobalKey]}
+	e.root(t)
+	e.allShapes()
+	e.release(t.chart)
+	if e.err != nil {
+		return nil, fmt.Errorf("encode types: %w", e.err)
+	}
+	body := binary.AppendUvarint(nil, uint64(len(e.strings)))
+	for _, s := range e.strings {
+		body = append(binary.AppendUvarint(body, uint64(len(s))), s...)
+	}
+	body = append(body, e.b...)
+	if len(body) > maxEncoded {
+		return nil, fmt.Errorf("encode types: %d bytes are more than the %d that are stored", len(body), maxEncoded)
+	}
+	sum := sha256.Sum256(body)
+	return slices.Concat([]byte(encodingName), []byte{encodingVersion}, sum[:], body), nil
+}
+
+// An encoder writes one type. Its first error ends it.
+type encoder struct {
+	b       []byte
+	strings []string
+	index   map[string]uint64 // of strings
+	schemas map[*schema]uint64
+	shapes  []*shape
+	shaped  map[*shape]uint64 // from 1, in the order in which they come
+	global  *Type
+	types   int
+	err     error
+}
+
+func (e *encoder) fail(format string, args ...any) {
+	if e.err == nil {
+		e.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (e *encoder) number(n uint64) { e.b = binary.AppendUvarint(e.b, n) }
+
+func (e *encoder) count(n int) { e.number(uint64(n)) }
+
+func (e *encoder) text(s string) {
+	i, ok := e.index[s]
+	if !ok {
+		i = uint64(len(e.strings))
+		e.index[s] = i
+		e.strings = append(e.strings, s)
+	}
+	e.number(i)
+}
+
+// root writes the type of the whole, with references to the global of the
+// whole, and then that.
+func (e *encoder) root(t *Type) {
+	e.body(t, 0)
+	if e.global != nil {
+		e.body(e.global, 1)
+	}
+}
+
+// typ writes a type, or that there is none.
+func (e *encoder) typ(t *Type, depth int) {
+	switch {
+	case t == nil:
+		e.number(tagNone)
+	case t == e.global:
+		e.number(tagGlobal)
+	default:
+		e.number(tagType)
+		e.body(t, depth)
+	}
+}
+
+func (e *encoder) body(t *Type, depth int) {
+	e.types++
+	if depth > maxNested || e.types > maxStored {
+		e.fail("the chart has too many values")
+	}
+	if e.err != nil {
+		return
+	}
+	flags := t.parts()
+	for i, on := range t.flags() {
+		if *on {
+			flags |= 1 << i
+		}
+	}
+	e.number(flags)
+	e.b = append(e.b, byte(t.Kinds), byte(t.Known), byte(t.seen))
+	for _, s := range []struct {
+		flag uint64
+		text string
+	}{{flagWhy, t.Why}, {flagDoc, t.Doc}, {flagPlace, t.Place}} {
+		if flags&s.flag != 0 {
+			e.text(s.text)
+		}
+	}
+	if flags&flagDefault != 0 {
+		e.value(t.Default, 0)
+	}
+	if flags&flagLimits != 0 {
+		e.limits(t.limits)
+	}
+	if flags&flagShape != 0 {
+		e.shape(t.shape)
+	}
+	if flags&flagKeys != 0 {
+		e.count(len(t.Keys))
+		for _, k := range t.Keys {
+			e.text(k)
+			e.typ(t.Fields[k], depth+1)
+		}
+	}
+	if flags&flagElem != 0 {
+		e.typ(t.Elem, depth+1)
+	}
+}
+
+// parts returns the flags of the parts that the type has.
+func (t *Type) parts() uint64 {
+	var flags uint64
+	add := func(has bool, flag uint64) {
+		if has {
+			flags |= flag
+		}
+	}
+	add(t.Why != "", flagWhy)
+	add(t.Doc != "", flagDoc)
+	add(t.Place != "", flagPlace)
+	add(t.shape != nil, flagShape)
+	add(t.Default != nil, flagDefault)
+	add(!t.limits.none(), flagLimits)
+	add(len(t.Keys) > 0, flagKeys)
+	add(t.Elem != nil, flagElem)
+	return flags
+}
+
+// shape writes a reference to a shape, 0 when there is none.
+func (e *encoder) shape(s *shape) {
+	i, ok := e.shaped[s]
+	if !ok && s != nil {
+		e.shapes = append(e.shapes, s)
+		i = uint64(len(e.shapes))
+		e.shaped[s] = i
+	}
+	e.number(i)
+}
+
+// allShapes writes the shapes that are referred to, in the order in which the
+// references come, also those that come with the shapes themselves.
+func (e *encoder) allShapes() {
+	for i := 0; i < len(e.shapes); i++ {
+		s := e.shapes[i]
+		flags := uint64(0)
+		for bit, on := range s.flags() {
+			if *on {
+				flags |= 1 << bit
+			}
+		}
+		e.number(flags)
+		e.shape(s.elem)
+		e.count(len(s.fields))
+		for _, name := range slices.Sorted(maps.Keys(s.fields)) {
+			e.text(name)
+			e.shape(s.fields[name])
+		}
+	}
+}
+
+func (s *shape) flags() []*bool { return []*bool{&s.list, &s.free, &s.names} }
+
+func (e *encoder) limits(l limits) {
+	whole := uint64(0)
+	if l.integer {
+		whole = 1
+	}
+	e.number(whole)
+	e.text(l.pattern)
+	e.count(len(l.bounds))
+	for _, b := range l.bounds {
+		e.text(b.op)
+		e.text(b.n.String())
+	}
+	e.count(len(l.enum))
+	for _, v := range l.enum {
+		e.value(v, 0)
+	}
+}
+
+// What stands before a value.
+const (
+	valueNull = iota
+	valueFalse
+	valueTrue
+	valueFloat  // as 8 bytes
+	valueWhole  // a float64 without fraction
+	valueNumber // a json.Number
+	valueString
+	valueList
+	valueMap
+)
+
+// exact is up to where every whole number is a float64.
+const exact = 1 << 53
+
+// value writes a value as encoding/json decodes it.
+func (e *encoder) value(v any, depth int) {
+	if depth > maxNested {
+		e.fail("a default is too deep")
+	}
+	if e.err != nil {
+		return
+	}
+	switch v := v.(type) {
+	case nil:
+		e.number(valueNull)
+	case bool:
+		e.number(map[bool]uint64{false: valueFalse, true: valueTrue}[v])
+	case float64:
+		e.float(v)
+	case json.Number:
+		e.number(valueNumber)
+		e.text(v.String())
+	case string:
+		e.number(valueString)
+		e.text(v)
+	case []any:
+		e.number(valueList)
+		e.count(len(v))
+		for _, x := range v {
+			e.value(x, depth+1)
+		}
+	case map[string]any:
+		e.number(valueMap)
+		e.count(len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			e.text(k)
+			e.value(v[k], depth+1)
+		}
+	default:
+		e.fail("a default is a %T", v)
+	}
+}
+
+func (e *encoder) float(f float64) {
+	if f == math.Trunc(f) && math.Abs(f) < exact && !math.Signbit(f) {
+		e.number(valueWhole)
+		e.number(uint64(f))
+		return
+	}
+	e.number(valueFloat)
+	e.b = binary.BigEndian.AppendUint64(e.b, math.Float64bits(f))
+}
+
+// release writes the chart: its schemas, the charts with their dependencies,
+// and what the chart itself reads of the values of those.
+func (e *encoder) release(r *release) {
+	e.schemas = map[*schema]uint64{}
+	var all []*schema
+	var collect func(n *node, depth int)
+	collect = func(n *node, depth int) {
+		if n.schema != nil && e.schemas[n.schema] == 0 {
+			all = append(all, n.schema)
+			e.schemas[n.schema] = uint64(len(all))
+		}
+		for _, d := range n.deps {
+			if depth < maxNested {
+				collect(d, depth+1)
+			}
+		}
+	}
+	collect(r.root, 0)
+	e.count(len(all))
+	for _, s := range all {
+		e.text(string(s.data))
+	}
+	e.node(r.root, 0)
+	e.uses(r.own(), 0)
+}
+
+func (e *encoder) node(n *node, depth int) {
+	if depth > maxNested {
+		e.fail("the chart's dependencies are too deep")
+		return
+	}
+	e.text(n.name)
+	if n.values == nil {
+		e.value(nil, 0)
+	} else {
+		e.value(n.values, 0)
+	}
+	e.number(e.schemas[n.schema])
+	if n.meta == nil {
+		e.number(0)
+	} else {
+		e.number(1)
+		e.text(n.meta.Name)
+		e.text(n.meta.Alias)
+		e.text(n.meta.Condition)
+		e.count(len(n.meta.Tags))
+		for _, tag := range n.meta.Tags {
+			e.text(tag)
+		}
+		e.count(len(n.meta.ImportValues))
+		for _, v := range n.meta.ImportValues {
+			e.value(v, 0)
+		}
+	}
+	e.count(len(n.deps))
+	for _, d := range n.deps {
+		e.node(d, depth+1)
+	}
+}
+
+// uses writes what is used. Below what is used as a whole, nothing matters.
+func (e *encoder) uses(u *uses, depth int) {
+	switch {
+	case u == nil:
+		e.number(0)
+		return
+	case u.all || depth > maxNested:
+		e.number(1)
+		return
+	}
+	e.number(2)
+	e.uses(u.any, depth+1)
+	e.count(len(u.keys))
+	for _, k := range slices.Sorted(maps.Keys(u.keys)) {
+		e.text(k)
+		e.uses(u.keys[k], depth+1)
+	}
+}
