@@ -1,6 +1,6 @@
 TOOLS := go tool -modfile=testdata/tools/go.mod
 
-.PHONY: check build demo test golden bench fuzz lint fmt
+.PHONY: check build demo test golden generate generate-check bench fuzz lint fmt
 check: lint test ## Everything that CI runs.
 
 build: ## Build the binary.
@@ -15,6 +15,12 @@ test: ## Run the tests, all of them, against the real parts.
 golden: ## Rewrite expected output; read the diff.
 	go test ./cmd/fleetc -update
 	git diff --stat testdata
+
+generate: ## Read what Kubernetes serves from its source again.
+	go generate ./compiler/kube
+
+generate-check: generate ## The embedded files are what the source says.
+	git diff --exit-code -- compiler/kube
 
 bench: ## Time fleets of 1, 10 and 200 clusters.
 	go test -run '^$$' -bench . -benchmem ./compiler ./compiler/bundle

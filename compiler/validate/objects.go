@@ -1,12 +1,13 @@
 // Package validate checks the objects of a cluster before they become its
 // bundle: that each has a version, a kind and a legal name, that the cluster
 // serves its kind, that it lives in a namespace exactly when its kind does,
-// and that none is there twice.
+// that none is there twice, and that the fields of Kubernetes' own kinds are
+// what the API server of the cluster's version takes.
 //
-// What Kubernetes serves is known from a table in the package, written from
-// Kubernetes' own API lists by go generate. The package does not check the
-// fields of an object's spec, parses no YAML, and asks no cluster and no
-// network.
+// The package does not check the fields of custom resources, changes no value,
+// parses no YAML, and asks no cluster and no network. Of what the API server
+// knows beyond its schemas, it checks what people get wrong, not everything:
+// what it refuses is wrong, what it lets through is not proven right.
 package validate
 
 import (
@@ -21,23 +22,21 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/kube"
 )
 
 // Cluster returns a fault when the cluster's Kubernetes version is none that
 // the package knows the kinds of.
 func Cluster(c *fleet.Cluster) error {
-	t, err := kubernetes()
-	if err != nil {
-		return err
-	}
-	if _, ok := t.minor(c.KubeVersion); ok {
+	if _, known := kube.Minor(c.KubeVersion); known {
 		return nil
 	}
+	all := kube.Versions()
 	return diag.In(c.ID, &diag.Diag{
 		At:   places(c.KubePos),
 		Path: "cluster.kubernetes",
 		Msg:  fmt.Sprintf("the kinds of Kubernetes %q are not known", visible(c.KubeVersion)),
-		Hint: fmt.Sprintf("use a version from 1.%d to 1.%d", t.first, t.last),
+		Hint: fmt.Sprintf("use a version from %s to %s", all[0], all[len(all)-1]),
 	})
 }
 
@@ -48,24 +47,23 @@ func Cluster(c *fleet.Cluster) error {
 //
 // The error is a diag.List with every fault found, marked as the cluster's.
 func Objects(c *fleet.Cluster, objs []fleet.Object) error {
-	t, err := kubernetes()
-	if err != nil {
-		return err
-	}
 	k := &check{unknown: map[schema.GroupVersionKind][]fleet.Object{}, seen: map[identity][]fleet.Object{}, namespaces: map[string]bool{}}
-	minor, ok := t.minor(c.KubeVersion)
+	v, ok := kube.Minor(c.KubeVersion)
 	if !ok {
 		k.faults.Add(Cluster(c))
 		// What does not depend on the version is still checked, by the rules
 		// of the newest.
-		minor = t.last
+		all := kube.Versions()
+		v = all[len(all)-1]
 	}
-	var faults diag.List
-	k.kinds, faults = newCatalog(t, minor, c, objs)
-	k.faults = append(k.faults, faults...)
+	k.kinds = newCatalog(v, c, objs)
 	for _, o := range objs {
-		if k.form(o) {
+		sound := k.form(o)
+		if sound {
 			k.object(o, ok)
+		}
+		if ok && o.Unstructured != nil {
+			k.faults = append(k.faults, fields(o, v, &k.legal, sound)...)
 		}
 	}
 	k.reportUnknown()
@@ -79,6 +77,7 @@ type check struct {
 	kinds      *catalog
 	unknown    map[schema.GroupVersionKind][]fleet.Object // of kinds that the cluster does not serve
 	seen       map[identity][]fleet.Object
+	legal      legalTexts
 	namespaces map[string]bool // releases whose namespace has been reported
 }
 
@@ -109,7 +108,7 @@ func (k *check) object(o fleet.Object, versionKnown bool) {
 		}
 	}
 	k.seen[id] = append(k.seen[id], o)
-	if want := illegalName(o, gvk.GroupKind(), k.kinds.minor); want != "" {
+	if want := illegalName(o, gvk.GroupKind(), k.kinds.kube.Number()); want != "" {
 		k.add(o, fmt.Sprintf("metadata.name %q is no legal name of a %s: it must be %s", visible(o.GetName()), gvk.Kind, want), "")
 	}
 }

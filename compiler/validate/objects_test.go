@@ -3,6 +3,7 @@ package validate
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -58,77 +59,77 @@ func TestFormFaults(t *testing.T) {
 		{"empty", `{}`, "object: the object is empty" + from + "    hint: leave it out\n"},
 		{"null", `null`, "object: the object is empty" + from + "    hint: leave it out\n"},
 		{
-			"no version", "{kind: Pod, metadata: {name: a}}",
-			"Pod a: apiVersion is missing" + from + "    hint: set it\n",
+			"no version", "{kind: ServiceAccount, metadata: {name: a}}",
+			"ServiceAccount a: apiVersion is missing" + from + "    hint: set it\n",
 		},
 		{
-			"empty version", "{apiVersion: '', kind: Pod, metadata: {name: a}}",
-			"Pod a: apiVersion is empty" + from + "    hint: set it\n",
+			"empty version", "{apiVersion: '', kind: ServiceAccount, metadata: {name: a}}",
+			"ServiceAccount a: apiVersion is empty" + from + "    hint: set it\n",
 		},
 		{
-			"version a number", "{apiVersion: 1, kind: Pod, metadata: {name: a}}",
-			"Pod a: apiVersion is a number, not a string" + from + "    hint: put it in quotes\n",
+			"version a number", "{apiVersion: 1, kind: ServiceAccount, metadata: {name: a}}",
+			"ServiceAccount a: apiVersion is a number, not a string" + from + "    hint: put it in quotes\n",
 		},
 		{
-			"version of three parts", "{apiVersion: a/b/c, kind: Pod, metadata: {name: a}}",
-			`Pod a: apiVersion "a/b/c" is neither version nor group/version` + from + "    hint: write it as v1 or apps/v1\n",
+			"version of three parts", "{apiVersion: a/b/c, kind: ServiceAccount, metadata: {name: a}}",
+			`ServiceAccount a: apiVersion "a/b/c" is neither version nor group/version` + from + "    hint: write it as v1 or apps/v1\n",
 		},
 		{
-			"version with an empty group", "{apiVersion: /v1, kind: Pod, metadata: {name: a}}",
-			`Pod a: apiVersion "/v1" is neither version nor group/version` + from + "    hint: write it as v1 or apps/v1\n",
+			"version with an empty group", "{apiVersion: /v1, kind: ServiceAccount, metadata: {name: a}}",
+			`ServiceAccount a: apiVersion "/v1" is neither version nor group/version` + from + "    hint: write it as v1 or apps/v1\n",
 		},
 		{
 			"no kind", "{apiVersion: v1, metadata: {name: a}}",
 			"object a: kind is missing" + from + "    hint: set it\n",
 		},
 		{
-			"kind a list", "{apiVersion: v1, kind: [Pod], metadata: {name: a}}",
+			"kind a list", "{apiVersion: v1, kind: [ServiceAccount], metadata: {name: a}}",
 			"object a: kind is a list, not a string" + from + "    hint: put it in quotes\n",
 		},
 		{
-			"kind a path", "{apiVersion: v1, kind: ../Pod, metadata: {name: a}}",
-			`../Pod a: kind "../Pod" is not a word of letters, digits and -` + from + "    hint: write it as Deployment\n",
+			"kind a path", "{apiVersion: v1, kind: ../ServiceAccount, metadata: {name: a}}",
+			`../ServiceAccount a: kind "../ServiceAccount" is not a word of letters, digits and -` + from + "    hint: write it as Deployment\n",
 		},
 		{
-			"no metadata", "{apiVersion: apps/v1, kind: Deployment}",
-			"Deployment.apps: metadata.name is missing" + from + "    hint: set it\n",
+			"no metadata", "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role}",
+			"Role.rbac.authorization.k8s.io: metadata.name is missing" + from + "    hint: set it\n",
 		},
 		{
-			"metadata a string", "{apiVersion: v1, kind: Pod, metadata: name}",
-			"Pod: metadata is a string, not a map" + from + "    hint: set metadata.name\n",
+			"metadata a string", "{apiVersion: v1, kind: ServiceAccount, metadata: name}",
+			"ServiceAccount: metadata is a string, not a map" + from + "    hint: set metadata.name\n",
 		},
 		{
-			"no name", "{apiVersion: v1, kind: Pod, metadata: {namespace: x}}",
-			"Pod x/: metadata.name is missing" + from + "    hint: set it\n",
+			"no name", "{apiVersion: v1, kind: ServiceAccount, metadata: {namespace: x}}",
+			"ServiceAccount x/: metadata.name is missing" + from + "    hint: set it\n",
 		},
 		{
-			"name a bool", "{apiVersion: v1, kind: Pod, metadata: {name: true}}",
-			"Pod: metadata.name is a bool, not a string" + from + "    hint: put it in quotes\n",
+			"name a bool", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: true}}",
+			"ServiceAccount: metadata.name is a bool, not a string" + from + "    hint: put it in quotes\n",
 		},
 		{
-			"name a number", "{apiVersion: v1, kind: Pod, metadata: {name: 8080}}",
-			"Pod: metadata.name is a number, not a string" + from + "    hint: put it in quotes\n",
+			"name a number", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: 8080}}",
+			"ServiceAccount: metadata.name is a number, not a string" + from + "    hint: put it in quotes\n",
 		},
 		{
-			"generated name", "{apiVersion: batch/v1, kind: Job, metadata: {generateName: a-}}",
-			"Job.batch: metadata.generateName takes the place of metadata.name" + from +
+			"generated name", "{apiVersion: v1, kind: ServiceAccount, metadata: {generateName: a-}}",
+			"ServiceAccount: metadata.generateName takes the place of metadata.name" + from +
 				"    hint: set metadata.name: the objects of a bundle have fixed names, so that two bundles can be compared\n",
 		},
 		{
-			"namespace a map", "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: {}}}",
-			"Pod a: metadata.namespace is a map, not a string" + from + "    hint: put it in quotes\n",
+			"namespace a map", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: {}}}",
+			"ServiceAccount a: metadata.namespace is a map, not a string" + from + "    hint: put it in quotes\n",
 		},
 		{
-			"labels a list", "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: [x]}}",
-			"Pod a: metadata.labels is a list, not a map" + from + "    hint: write it as key: value\n",
+			"labels a list", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, labels: [x]}}",
+			"ServiceAccount a: metadata.labels is a list, not a map" + from + "    hint: write it as key: value\n",
 		},
 		{
-			"label a number", "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {z: z, version: 1.2}}}",
-			`Pod a: metadata.labels has a number under "version", not a string` + from + "    hint: put it in quotes\n",
+			"label a number", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, labels: {z: z, version: 1.2}}}",
+			`ServiceAccount a: metadata.labels has a number under "version", not a string` + from + "    hint: put it in quotes\n",
 		},
 		{
-			"annotation a bool", "{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {inject: false}}}",
-			`Pod a: metadata.annotations has a bool under "inject", not a string` + from + "    hint: put it in quotes\n",
+			"annotation a bool", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, annotations: {inject: false}}}",
+			`ServiceAccount a: metadata.annotations has a bool under "inject", not a string` + from + "    hint: put it in quotes\n",
 		},
 		{
 			"several", "{apiVersion: v1, metadata: {labels: {b: {}, a: []}}}",
@@ -138,8 +139,8 @@ func TestFormFaults(t *testing.T) {
 				"web.cue:3:1: object: metadata.name is missing" + from + "    hint: set it\n",
 		},
 		{
-			"unprintable", `{apiVersion: v1, kind: Pod, metadata: {name: "a\x1b[31m\u202E"}}`,
-			"Pod front/a\uFFFD[31m\uFFFD: metadata.name \"a\uFFFD[31m\uFFFD\" is no legal name of a Pod: it must be " + subdomain + from,
+			"unprintable", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: "a\x1b[31m\u202E"}}`,
+			"ServiceAccount front/a\uFFFD[31m\uFFFD: metadata.name \"a\uFFFD[31m\uFFFD\" is no legal name of a ServiceAccount: it must be " + subdomain + from,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -154,8 +155,8 @@ func TestFormFaults(t *testing.T) {
 
 func TestFormPasses(t *testing.T) {
 	for _, text := range []string{
-		"{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: null, labels: null, annotations: {a: null, b: c}}}",
-		"{apiVersion: v1, kind: Pod, metadata: {name: a, generateName: a-, namespace: ''}}",
+		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: null, labels: null, annotations: {a: null, b: c}}}",
+		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, generateName: a-, namespace: ''}}",
 	} {
 		if err := Objects(cluster("1.36"), objects(t, web, text)); err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -206,13 +207,13 @@ func TestNamespace(t *testing.T) {
 }
 
 func TestNamespaceFaults(t *testing.T) {
-	objs := objects(t, web, "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: ../up}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: b}}")
+	objs := objects(t, web, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: ../up}}\n---\n{apiVersion: v1, kind: ServiceAccount, metadata: {name: b}}")
 	odd := &fleet.Release{Name: "odd", Namespace: "a.b", Pos: diag.Pos{File: "odd.cue", Line: 1, Col: 1}}
-	objs = append(objs, objects(t, odd, "{apiVersion: v1, kind: Pod, metadata: {name: a}}\n---\n"+
-		"{apiVersion: v1, kind: Pod, metadata: {name: b, namespace: a.b}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: c}}")...)
+	objs = append(objs, objects(t, odd, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}}\n---\n"+
+		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: b, namespace: a.b}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: c}}")...)
 	want := `odd.cue:1:1: releases.odd.namespace: "a.b" is no legal namespace: it must be ` + label + `
     in prod/eu
-web.cue:3:1: Pod ../up/a: metadata.namespace "../up" is no legal namespace: it must be ` + label + ` (release web, web/templates/all.yaml)
+web.cue:3:1: ServiceAccount ../up/a: metadata.namespace "../up" is no legal namespace: it must be ` + label + ` (release web, web/templates/all.yaml)
     in prod/eu
 `
 	if got := faults(t, Objects(cluster("1.36"), objs)); got != want {
@@ -224,11 +225,11 @@ func TestVersionFaults(t *testing.T) {
 	for _, version := range []string{"1.28.3", "1.38", "2.30", "", "latest"} {
 		t.Run(version, func(t *testing.T) {
 			// The rest of the checks must not drown in faults of kinds.
-			objs := objects(t, web, "{apiVersion: example.com/v1, kind: Any, metadata: {name: a}}\n---\n{apiVersion: v1, kind: Pod, metadata: {}}")
+			objs := objects(t, web, "{apiVersion: example.com/v1, kind: Any, metadata: {name: a}}\n---\n{apiVersion: v1, kind: ServiceAccount, metadata: {}}")
 			want := `cluster.cue:1:1: cluster.kubernetes: the kinds of Kubernetes "` + version + `" are not known
     hint: use a version from 1.29 to 1.37
     in prod/eu
-web.cue:3:1: Pod: metadata.name is missing (release web, web/templates/all.yaml)
+web.cue:3:1: ServiceAccount: metadata.name is missing (release web, web/templates/all.yaml)
     hint: set it
     in prod/eu
 `
@@ -253,8 +254,8 @@ func TestNothing(t *testing.T) {
 // has a name and a namespace that cannot leave a directory.
 func FuzzObjects(f *testing.F) {
 	for _, text := range []string{
-		`[{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}]`,
-		`[{"apiVersion": "v1", "kind": "Pod", "metadata": "a"}, null, 3, [], {"metadata": {"name": 3, "labels": {"a": 1}}}]`,
+		`[{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}]`,
+		`[{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": "a"}, null, 3, [], {"metadata": {"name": 3, "labels": {"a": 1}}}]`,
 		`[{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "system:A", "namespace": "x"}}]`,
 		`[{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "as.b.c"},
 		   "spec": {"group": "b.c", "scope": "Cluster", "names": {"kind": "A", "plural": "as"}, "versions": [{"name": "v1", "served": true}]}},
@@ -299,12 +300,16 @@ func FuzzObjects(f *testing.F) {
 	})
 }
 
+// BenchmarkObjects checks 1,000 objects of Kubernetes' own kinds, warm.
 func BenchmarkObjects(b *testing.B) {
-	text := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, labels: {app: a, tier: b}}}"
+	docs := documents(b, "testdata/good.yaml")
 	var objs []fleet.Object
-	for range 1000 {
-		o := objects(b, web, text)[0]
-		o.SetName("a-" + strings.Repeat("b", len(objs)%40) + "-" + string(rune('a'+len(objs)/40)))
+	for i := range 1000 {
+		o := object(decoded(b, docs[i%len(docs)]))
+		if k := o.GetKind(); k == "CustomResourceDefinition" || k == "APIService" {
+			continue // whose names cannot be made to differ
+		}
+		o.SetName(fmt.Sprintf("a%d-%s", i, strings.ReplaceAll(o.GetName(), ":", "-")))
 		objs = append(objs, o)
 	}
 	for b.Loop() {

@@ -12,7 +12,7 @@ import (
 
 func TestTwice(t *testing.T) {
 	objs := objects(t, web, `
-{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: a}}
+{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: a}, spec: {maxReplicas: 2, scaleTargetRef: {kind: Deployment, name: a}}}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a, namespace: x}}
 ---
@@ -21,7 +21,7 @@ func TestTwice(t *testing.T) {
 {apiVersion: v1, kind: Secret, metadata: {name: a}}
 `)
 	objs = append(objs, objects(t, api, `
-{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a, namespace: front}}
+{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a, namespace: front}, spec: {maxReplicas: 2, scaleTargetRef: {kind: Deployment, name: a}}}
 ---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}}
 ---

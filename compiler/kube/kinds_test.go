@@ -1,4 +1,4 @@
-package validate
+package kube
 
 import (
 	"fmt"
@@ -9,19 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kubernetesTable returns the embedded table.
-func kubernetesTable(t testing.TB) *table {
-	t.Helper()
-	k, err := kubernetes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
 // The table must say what is well known of Kubernetes, whatever wrote it.
 func TestTableFacts(t *testing.T) {
-	k := kubernetesTable(t)
+	k := kubernetes()
 	if k.first != 29 || k.last != 37 {
 		t.Errorf("the table covers 1.%d to 1.%d, want 1.29 to 1.37", k.first, k.last)
 	}
@@ -78,14 +68,17 @@ func TestTableFacts(t *testing.T) {
 					in = append(in, m)
 				}
 			}
-			for minor := k.first; minor <= k.last; minor++ {
-				c := &catalog{table: k, minor: minor}
-				namespaced, known := c.scope(schema.FromAPIVersionAndKind(tt.apiVersion, tt.kind))
-				if known != slices.Contains(in, minor) {
-					t.Errorf("1.%d: served %v", minor, known)
+			for _, v := range Versions() {
+				gvk := schema.FromAPIVersionAndKind(tt.apiVersion, tt.kind)
+				kind, served := v.Kind(gvk)
+				if served != slices.Contains(in, v.Number()) {
+					t.Errorf("%s: served %v", v, served)
 				}
-				if known && namespaced != (tt.scope == "Namespaced") {
-					t.Errorf("1.%d: namespaced %v", minor, namespaced)
+				if served && kind.Namespaced != (tt.scope == "Namespaced") {
+					t.Errorf("%s: namespaced %v", v, kind.Namespaced)
+				}
+				if served != (v.Schema(gvk) != nil) {
+					t.Errorf("%s: served %v, with a schema %v", v, served, v.Schema(gvk) != nil)
 				}
 			}
 		})
@@ -95,7 +88,7 @@ func TestTableFacts(t *testing.T) {
 // The table must be in the form in which gen writes it: a header that names
 // the source of every minor version, then sorted rows, each once.
 func TestTableForm(t *testing.T) {
-	k := kubernetesTable(t)
+	k := kubernetes()
 	lines := strings.Split(strings.TrimSuffix(kindsText, "\n"), "\n")
 	sources, ok := strings.CutPrefix(lines[1], "# k8s.io/kubernetes ")
 	if !ok || !strings.HasPrefix(lines[0], "# ") {
@@ -154,13 +147,14 @@ func TestWhen(t *testing.T) {
 		"1.34-1.37":      "from 1.34",
 		"1.33-1.36":      "from 1.33 until 1.36",
 		"1.34":           "in 1.34",
+		"1.29-1.37":      "in every version",
 		"1.29-1.30,1.35": "until 1.30 and in 1.35",
 	} {
 		minors, err := spans(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := k.when(row{minors: minors}); got != want {
+		if got := k.when(minors); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}

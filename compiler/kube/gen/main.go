@@ -1,15 +1,16 @@
-// Command gen writes the table of the kinds that each minor version of
-// Kubernetes serves.
+// Command gen writes what each minor version of Kubernetes serves: the table
+// of its kinds, and their schemas.
 //
-//	gen FILE VERSION...
+//	gen DIRECTORY VERSION...
 //
-// It takes the discovery documents that k8s.io/kubernetes carries in its
-// source, from the Go module proxy through the go command. Each VERSION
-// (v1.36.5) stands for its minor version. When the proxy does not serve a
-// patch, the one before it is taken; the table's header says which. Alpha
-// versions are in the table: the documents describe a server with every API
-// switched on. The program leaves out what cannot be kept in a cluster, such
-// as reviews and subresources.
+// It takes the discovery documents, the OpenAPI documents and the enums of the
+// generated Go code that k8s.io/kubernetes carries in its source, from the Go
+// module proxy through the go command, and writes kinds.txt and
+// schemas.txt.zst into the directory. Each VERSION (v1.36.5) stands for its
+// minor version. When the proxy does not serve a patch, the one before it is
+// taken; the table's header says which. Alpha versions are in the table: the
+// documents describe a server with every API switched on. The program leaves
+// out what cannot be kept in a cluster, such as reviews and subresources.
 package main
 
 import (
@@ -31,7 +32,7 @@ const module = "k8s.io/kubernetes"
 
 func main() {
 	if len(os.Args) < 3 {
-		log.Fatal("usage: gen FILE VERSION...")
+		log.Fatal("usage: gen DIRECTORY VERSION...")
 	}
 	if err := write(os.Args[1], os.Args[2:]); err != nil {
 		log.Fatal(err)
@@ -43,8 +44,9 @@ type kind struct {
 	apiVersion, name, scope string
 }
 
-func write(file string, versions []string) error {
+func write(out string, versions []string) error {
 	minors := map[kind][]int{}
+	schemas := map[int]map[string]*definition{}
 	var sources []string
 	for _, v := range versions {
 		source, dir, err := download(v)
@@ -59,12 +61,27 @@ func write(file string, versions []string) error {
 		if err != nil {
 			return err
 		}
+		if schemas[minor], err = definitions(dir, kinds); err != nil {
+			return fmt.Errorf("%s: %w", source, err)
+		}
 		sources = append(sources, source)
 		for k := range kinds {
 			minors[k] = append(minors[k], minor)
 		}
 	}
-	return os.WriteFile(file, []byte(format(sources, minors)), 0o644)
+	if err := os.WriteFile(filepath.Join(out, "kinds.txt"), []byte(format(sources, minors)), 0o644); err != nil {
+		return err
+	}
+	settle(schemas)
+	text, err := formatSchemas(schemas)
+	if err != nil {
+		return err
+	}
+	packed, err := pack(text)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, "schemas.txt.zst"), packed, 0o644)
 }
 
 // format returns the table's text, sorted by version, kind and scope.

@@ -1,25 +1,12 @@
-package validate
+package kube
 
 import (
-	_ "embed" // for the table below
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// The versions are where gen starts to look: it goes down to the newest patch
-// that the module proxy serves.
-//
-//go:generate go run ./gen kinds.txt v1.29.15 v1.30.14 v1.31.14 v1.32.13 v1.33.13 v1.34.12 v1.35.8 v1.36.5 v1.37.2
-
-//go:embed kinds.txt
-var kindsText string
-
-// kubernetes is the table of Kubernetes' own kinds, read when first asked for.
-var kubernetes = sync.OnceValues(func() (*table, error) { return parse(kindsText) })
 
 // A table says which kinds Kubernetes serves in which minor versions.
 type table struct {
@@ -39,8 +26,10 @@ type row struct {
 type span struct{ from, to int }
 
 // in reports whether the row's version of the kind is served in a minor version.
-func (r row) in(minor int) bool {
-	for _, s := range r.minors {
+func (r row) in(minor int) bool { return covers(r.minors, minor) }
+
+func covers(minors []span, minor int) bool {
+	for _, s := range minors {
 		if s.from <= minor && minor <= s.to {
 			return true
 		}
@@ -107,21 +96,16 @@ func minorOf(version string) (minor int, ok bool) {
 	return int(n), err == nil
 }
 
-// minor returns the minor version of Kubernetes that a version names, and
-// whether the table knows it.
-func (t *table) minor(version string) (minor int, known bool) {
-	minor, ok := minorOf(version)
-	return minor, ok && minor >= t.first && minor <= t.last
-}
-
-// when says in which versions of Kubernetes a row's kind is, as far as the
-// table knows: until 1.31, from 1.34, 1.33 to 1.36.
-func (t *table) when(r row) string {
+// when says which minor versions the spans are, as far as the table knows:
+// until 1.31, from 1.34, from 1.33 until 1.36.
+func (t *table) when(minors []span) string {
 	var parts []string
-	for _, s := range r.minors {
+	for _, s := range minors {
 		switch {
 		case s.from == s.to:
 			parts = append(parts, fmt.Sprintf("in 1.%d", s.from))
+		case s.from == t.first && s.to == t.last:
+			parts = append(parts, "in every version")
 		case s.from == t.first:
 			parts = append(parts, fmt.Sprintf("until 1.%d", s.to))
 		case s.to == t.last:

@@ -1,0 +1,102 @@
+package validate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// cronJob checks when a CronJob runs.
+func (w *walk) cronJob(m map[string]any) {
+	if text, ok := m["schedule"].(string); ok && text != "" {
+		switch fault := scheduleFault(text); {
+		case strings.Contains(text, "TZ"):
+			w.add("set timeZone", "is "+w.show(text)+", with a time zone in it", "schedule")
+		case fault != "":
+			w.add("write it as minute hour day month weekday, such as 30 4 * * 1-5", "is "+w.show(text)+": "+fault, "schedule")
+		}
+	}
+	if zone, ok := m["timeZone"].(string); ok && (zone == "" || strings.EqualFold(zone, "local")) {
+		w.add("name one such as Europe/Vienna", "is "+w.show(zone)+", no time zone", "timeZone")
+	}
+	for _, f := range []string{"startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"} {
+		w.within(m, f, 0, unbounded)
+	}
+}
+
+// A cronField is one of the five of a schedule.
+type cronField struct {
+	name      string
+	low, high int
+	words     []string // of the values from low on
+}
+
+func cronFields() [5]cronField {
+	return [5]cronField{
+		{"minute", 0, 59, nil},
+		{"hour", 0, 23, nil},
+		{"day", 1, 31, nil},
+		{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
+		{"weekday", 0, 6, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+	}
+}
+
+// scheduleFault returns what is wrong with a schedule, "" when nothing is.
+func scheduleFault(text string) string {
+	if name, ok := strings.CutPrefix(text, "@"); ok {
+		every, isEvery := strings.CutPrefix(name, "every ")
+		if isEvery {
+			if _, err := time.ParseDuration(every); err != nil {
+				return "after @every comes a duration such as 1h30m"
+			}
+			return ""
+		}
+		if slices.Contains([]string{"yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"}, name) {
+			return ""
+		}
+		return "after @ comes yearly, monthly, weekly, daily, hourly or every"
+	}
+	given := strings.Fields(text)
+	fields := cronFields()
+	if len(given) != len(fields) {
+		return "it has " + strconv.Itoa(len(given)) + " parts, not five"
+	}
+	for i, f := range fields {
+		for part := range strings.SplitSeq(given[i], ",") {
+			if part != "" && !f.takes(part) {
+				return shorten(part) + " is no " + f.name + ": those are " + strconv.Itoa(f.low) + " to " + strconv.Itoa(f.high)
+			}
+		}
+	}
+	return ""
+}
+
+// takes reports whether the field takes a value, range or step: 5, 1-5, */15,
+// mon-fri.
+func (f cronField) takes(part string) bool {
+	rest, step, stepped := strings.Cut(part, "/")
+	if stepped {
+		if n, err := strconv.ParseUint(step, 10, 31); err != nil || n == 0 {
+			return false
+		}
+	}
+	from, to, isRange := strings.Cut(rest, "-")
+	if from == "*" || from == "?" {
+		return true
+	}
+	low, ok := f.value(from)
+	if !ok || !isRange {
+		return ok
+	}
+	high, ok := f.value(to)
+	return ok && low <= high
+}
+
+func (f cronField) value(text string) (n int, ok bool) {
+	if i := slices.Index(f.words, strings.ToLower(text)); i >= 0 {
+		return f.low + i, true
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= f.low && n <= f.high
+}

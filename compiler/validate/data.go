@@ -1,0 +1,71 @@
+package validate
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// maxData is how many bytes the data of a Secret or ConfigMap may have.
+const maxData = 1 << 20
+
+// data checks the keys and the size of a Secret or ConfigMap.
+func (w *walk) data(definition string, m map[string]any) {
+	size := 0
+	for _, part := range []string{"data", "binaryData", "stringData"} {
+		for k, v := range w.each(mapOf(m[part])) {
+			if len(validation.IsConfigMapKey(k)) > 0 {
+				w.add("", "is no legal key: it must be "+keyName, part, inKey(k))
+			}
+			text, _ := v.(string)
+			encoded := part == "binaryData" || part == "data" && definition == secret
+			if _, over := mapOf(m["stringData"])[k]; over && part == "data" {
+				continue // stringData takes its place
+			}
+			size += sizeOf(text, encoded)
+		}
+	}
+	for k := range w.each(mapOf(m["binaryData"])) {
+		if _, twice := mapOf(m["data"])[k]; twice {
+			w.add("leave one of them out", "is in data, too", "binaryData", inKey(k))
+		}
+	}
+	if size > maxData {
+		w.add("split it", "has more than 1 MiB in all", "data")
+	}
+	if definition != secret {
+		return
+	}
+	kind, _ := m["type"].(string)
+	for _, key := range secretKeys(kind) {
+		_, inData := mapOf(m["data"])[key]
+		_, inText := mapOf(m["stringData"])[key]
+		if !inData && !inText {
+			w.add("set it, or use another type", "is missing, which a Secret of type "+kind+" must have", "data", inKey(key))
+		}
+	}
+}
+
+// sizeOf returns how many bytes a text stands for.
+func sizeOf(text string, encoded bool) int {
+	if !encoded {
+		return len(text)
+	}
+	// Base64 may be folded.
+	return (len(text) - strings.Count(text, "\n") - strings.Count(text, "\r") - strings.Count(text, "=")) * 3 / 4
+}
+
+// secretKeys returns what a Secret of a type must have.
+func secretKeys(kind string) []string {
+	switch kind {
+	case "kubernetes.io/tls":
+		return []string{"tls.crt", "tls.key"}
+	case "kubernetes.io/dockerconfigjson":
+		return []string{".dockerconfigjson"}
+	case "kubernetes.io/dockercfg":
+		return []string{".dockercfg"}
+	case "kubernetes.io/ssh-auth":
+		return []string{"ssh-privatekey"}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package validate
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// What texts are made of, as the messages say it.
+const (
+	labelKey   = "letters, digits, -, _ and ., with a letter or digit at both ends, at most 63 in all, after an optional domain and /"
+	labelValue = "letters, digits, -, _ and ., with a letter or digit at both ends, at most 63 in all, or empty"
+	portName   = "lower case letters, digits and single -, with a letter among them and none - at the ends, at most 15 in all"
+)
+
+// legalTexts remembers which labels are legal: a cluster has few of them, many
+// times. The zero value is ready for use.
+type legalTexts struct {
+	keys, values map[string]bool
+}
+
+// maxRemembered bounds what is remembered.
+const maxRemembered = 10000
+
+func (l *legalTexts) key(text string) bool {
+	return remember(&l.keys, text, func() bool { return len(validation.IsQualifiedName(text)) == 0 })
+}
+
+func (l *legalTexts) value(text string) bool {
+	return remember(&l.values, text, func() bool { return len(validation.IsValidLabelValue(text)) == 0 })
+}
+
+func remember(known *map[string]bool, text string, legal func() bool) bool {
+	is, ok := (*known)[text]
+	if ok {
+		return is
+	}
+	if *known == nil || len(*known) >= maxRemembered {
+		*known = map[string]bool{}
+	}
+	is = legal()
+	(*known)[text] = is
+	return is
+}
+
+// labels checks a map of labels, or of what selects by labels.
+func (w *walk) labels(m map[string]any, field string) {
+	all, _ := m[field].(map[string]any)
+	for k, v := range w.each(all) {
+		if !w.legal.key(k) {
+			w.add("", "is no legal key: it must be "+labelKey, field, inKey(k))
+		}
+		if text, ok := v.(string); ok && !w.legal.value(text) {
+			w.add("", "is "+w.show(text)+", no legal value: it must be "+labelValue, field, inKey(k))
+		}
+	}
+}
+
+// maxAnnotations is how many bytes the annotations of an object may have.
+const maxAnnotations = 256 << 10
+
+// annotations checks the keys and the size of annotations.
+func (w *walk) annotations(m map[string]any) {
+	all, _ := m["annotations"].(map[string]any)
+	size := 0
+	for k, v := range w.each(all) {
+		text, _ := v.(string)
+		size += len(k) + len(text)
+		if !w.legal.key(strings.ToLower(k)) {
+			w.add("", "is no legal key: it must be "+labelKey, "annotations", inKey(k))
+		}
+	}
+	if size > maxAnnotations {
+		w.add("keep long texts in a ConfigMap", "has more than 256 KiB in all", "annotations")
+	}
+}
+
+// name checks a field, when it is there, by a rule for names.
+func (w *walk) name(m map[string]any, field string, legal func(string) []string, want string) {
+	if text, ok := m[field].(string); ok && text != "" && len(legal(text)) > 0 {
+		w.add("", "is "+w.show(text)+", no legal name: it must be "+want, field)
+	}
+}
+
+// within checks a whole number, when it is there.
+func (w *walk) within(m map[string]any, field string, low, high float64) {
+	n, ok := number(m[field])
+	switch {
+	case !ok:
+	case n < low && high == unbounded:
+		w.add("", "is "+w.show(m[field])+", less than "+show(low), field)
+	case n < low || n > high:
+		w.add("", "is "+w.show(m[field])+", not within "+show(low)+" and "+show(high), field)
+	}
+}
+
+const unbounded = 1 << 62
+
+// port checks the number of a port.
+func (w *walk) port(m map[string]any, field string) {
+	if n, ok := number(m[field]); ok && (n < 1 || n > 65535) {
+		w.add("", "is "+w.show(m[field])+", no port: it must be within 1 and 65535", field)
+	}
+}
+
+// portOrName checks a port that is given by number or by name.
+func (w *walk) portOrName(m map[string]any, field string) {
+	w.port(m, field)
+	if text, ok := m[field].(string); ok && len(validation.IsValidPortName(text)) > 0 {
+		hint := ""
+		if isNumber(text) {
+			hint = "leave the quotes out"
+		}
+		w.add(hint, "is "+w.show(text)+", no name of a port: it must be "+portName, field)
+	}
+}
+
+// share checks a number that is not negative, or a percentage.
+func (w *walk) share(m map[string]any, field string) {
+	w.within(m, field, 0, unbounded)
+	if text, ok := m[field].(string); ok && len(validation.IsValidPercent(text)) > 0 {
+		w.add("write it as 1 or 25%", "is "+w.show(text)+", neither a number nor a percentage", field)
+	}
+}
+
+// unique checks that what the items of a list say in a field differs. Those
+// that say nothing are let through.
+func (w *walk) unique(m map[string]any, field, by string) {
+	seen := map[string]int{}
+	for i, item := range listOf(m, field) {
+		text, _ := mapOf(item)[by].(string)
+		if text == "" {
+			continue
+		}
+		if first, ok := seen[text]; ok {
+			w.add("leave one of them out or rename it", "repeats the "+by+" "+w.show(text)+" of item "+show(first), field, i)
+			continue
+		}
+		seen[text] = i
+	}
+}
+
+// mapOf returns a value as a map, nil when it is none: that is for others to
+// report.
+func mapOf(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+// listOf returns a field as a list, nil when it is none.
+func listOf(m map[string]any, field string) []any {
+	l, _ := m[field].([]any)
+	return l
+}
