@@ -1,0 +1,142 @@
+// Package crd checks the CustomResourceDefinitions of a cluster, and its
+// custom resources against them, as the API server would when it creates them.
+//
+// The rules are those of Kubernetes' own code: structural schemas, pruning,
+// defaulting, validation, list types and the rules in CEL with their limits of
+// cost. Their findings are put into the words of the house, with the value
+// that was found and what is allowed. The package changes no object, parses no
+// YAML and asks no cluster and no network. Whether a kind or version is served
+// and what an object's metadata may hold is checked elsewhere.
+package crd
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// A Checker checks the clusters of a fleet and remembers by content what it
+// finds out: what is wrong with CRDs, their compiled schemas, of the kinds and
+// versions that are there as objects, and what is wrong with those. The zero
+// value is ready for use, by several goroutines at once. Use one for a run and
+// let it go then: it forgets nothing.
+type Checker struct {
+	verdicts  memo[verdictKey, []problem]
+	schemas   memo[schemaKey, *compiled]
+	resources sync.Map // of resourceKey to []problem
+}
+
+// Objects checks the CRDs among the objects of a cluster, and those objects
+// that are of a kind which a CRD describes: one among the objects or, for want
+// of one there, one of known. Those are CRDs that the cluster has without the
+// bundle; they are used and not checked themselves. A release is not needed
+// for them. Lists must be flattened before.
+//
+// The error is a diag.List with every fault found, marked as the cluster's.
+func (k *Checker) Objects(c *fleet.Cluster, objs, known []fleet.Object) error {
+	run := run{k: k, compat: compatibility(c.KubeVersion), kinds: map[schema.GroupKind]*definition{}}
+	for _, o := range objs {
+		if d, ok := read(o); ok {
+			run.define(d)
+			run.judge(d)
+		}
+	}
+	for _, o := range known {
+		if d, ok := read(o); ok {
+			run.define(d)
+		}
+	}
+	for _, o := range objs {
+		if o.Unstructured != nil && o.Object != nil {
+			run.resource(o)
+		}
+	}
+	return diag.In(c.ID, run.faults.Err())
+}
+
+// A run is the check of one cluster.
+type run struct {
+	k      *Checker
+	compat minor
+	kinds  map[schema.GroupKind]*definition
+	faults diag.List
+}
+
+// define makes a kind known. The first of several CRDs counts: that there are
+// several is for others to say.
+func (r *run) define(d *definition) {
+	if _, ok := r.kinds[d.kind]; !ok {
+		r.kinds[d.kind] = d
+	}
+}
+
+// judge adds the faults of a CRD.
+func (r *run) judge(d *definition) {
+	found := d.limits
+	if len(found) == 0 {
+		found = r.k.verdicts.get(verdictKey{d.digest, r.compat}, func() []problem { return verdict(d, r.compat) })
+	}
+	d.broken = slices.ContainsFunc(found, func(p problem) bool {
+		return !strings.HasPrefix(p.field, "spec.names") && !strings.HasPrefix(p.field, "spec.conversion") && p.field != "spec.group"
+	})
+	r.add(d.object, found)
+}
+
+// resource adds the faults of an object when a CRD describes its kind.
+func (r *run) resource(o fleet.Object) {
+	gvk, ok := kindOf(o)
+	if !ok {
+		return
+	}
+	d := r.kinds[gvk.GroupKind()]
+	if d == nil || d.broken || !d.serves(gvk.Version) {
+		return
+	}
+	found := d.limits
+	var s *compiled
+	if len(found) == 0 {
+		s = r.k.schema(d, gvk.Version, r.compat)
+		found = s.problems
+	}
+	if len(found) > 0 {
+		// Only a CRD of known gets here: the others have been judged.
+		d.broken = true
+		r.add(d.object, found)
+		return
+	}
+	r.add(o, r.k.check(s, o.Object))
+}
+
+// A resourceKey names the content of a custom resource.
+type resourceKey struct {
+	schema *compiled
+	digest [sha256.Size]byte
+}
+
+// check returns what is wrong with a custom resource. Many clusters have the
+// same, so it looks at equal ones once.
+func (k *Checker) check(s *compiled, object map[string]any) []problem {
+	w := writer{}
+	w.value(object, 0)
+	if w.problem != "" {
+		return []problem{{text: ": " + w.problem}}
+	}
+	key := resourceKey{s, sha256.Sum256(w.text)}
+	if found, ok := k.resources.Load(key); ok {
+		return found.([]problem)
+	}
+	found := s.check(object)
+	k.resources.Store(key, found)
+	return found
+}
+
+// add adds what is wrong with an object.
+func (r *run) add(o fleet.Object, found []problem) {
+	r.faults = append(r.faults, faults(o, found)...)
+}

@@ -1,0 +1,125 @@
+package crd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+const (
+	maxFaults = 20  // how many faults of one object are told before the rest is counted
+	maxText   = 300 // how long a quoted text may be, in bytes
+	maxWord   = 100 // how long a word may be that a hint is sought for
+)
+
+// A problem is one thing wrong with an object, without its place.
+type problem struct {
+	field string // the path of the field; empty for the object
+	text  string // what follows the field: " is missing", ": must be a list"
+	hint  string // what to do, as an order; may be empty
+	cause error  // what is behind it; mostly nil
+}
+
+// faults returns the problems of an object as faults: one for each field, the
+// first ones only when they are many.
+func faults(o fleet.Object, found []problem) diag.List {
+	var out diag.List
+	folded := fold(found)
+	for _, p := range folded[:min(len(folded), maxFaults)] {
+		out = append(out, fault(o, strings.TrimPrefix(visible(p.field, maxText)+p.text, ": "), p.hint, p.cause))
+	}
+	if n := len(folded) - len(out); n > 0 {
+		out = append(out, fault(o, fmt.Sprintf("%d more of its fields are at fault", n), "", nil))
+	}
+	return out
+}
+
+// fold returns the problems sorted, with those of one field in one.
+func fold(found []problem) []problem {
+	sorted := slices.SortedFunc(slices.Values(found), func(a, b problem) int {
+		return cmp.Or(cmp.Compare(a.field, b.field), cmp.Compare(a.text, b.text), cmp.Compare(a.hint, b.hint))
+	})
+	var out []problem
+	for _, p := range sorted {
+		n := len(out)
+		if n == 0 || out[n-1].field != p.field || p.field == "" {
+			out = append(out, p)
+			continue
+		}
+		last := &out[n-1]
+		if !strings.Contains(last.text, p.text) {
+			last.text += ";" + strings.TrimPrefix(p.text, ":")
+		}
+		last.hint = cmp.Or(last.hint, p.hint)
+	}
+	return out
+}
+
+// fault returns a fault of one object.
+func fault(o fleet.Object, msg, hint string, cause error) *diag.Diag {
+	msg = visible(msg, 4*maxText)
+	if from := origin(o); from != "" {
+		msg += " (" + from + ")"
+	}
+	d := &diag.Diag{Path: title(o), Msg: msg, Hint: visible(hint, 4*maxText), Cause: cause}
+	if o.Pos.IsValid() {
+		d.At = []diag.Pos{o.Pos}
+	}
+	return d
+}
+
+// title names an object: kind.group namespace/name.
+func title(o fleet.Object) string {
+	gv, _ := schema.ParseGroupVersion(o.GetAPIVersion())
+	s := gv.WithKind(o.GetKind()).GroupKind().String()
+	name := o.GetName()
+	if ns := o.GetNamespace(); ns != "" {
+		name = ns + "/" + name
+	}
+	if name != "" {
+		s += " " + name
+	}
+	return visible(s, maxText)
+}
+
+// origin says which release an object is of, and which template rendered it;
+// "" for an object without a release.
+func origin(o fleet.Object) string {
+	if o.Release == nil {
+		return ""
+	}
+	s := "release " + visible(o.Release.Name, maxText)
+	if o.Template != "" {
+		s += ", " + visible(o.Template, maxText)
+	}
+	return s
+}
+
+// words returns those among which a hint may be sought for a word: a hint for
+// a text of any length would take too long.
+func words(word string, among []string) []string {
+	if len(word) > maxWord {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(among), func(w string) bool { return len(w) > maxWord })
+}
+
+// visible returns text that is fit for a message: short and printable.
+func visible(s string, most int) string {
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+}
