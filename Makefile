@@ -22,6 +22,14 @@ generate: ## Read what Kubernetes serves from its source again.
 generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/kube
 
+.PHONY: e2e sandbox
+e2e: ## Test against real control planes, which are built once.
+	go run ./testdata/clusters/sandbox -build
+	go test -count=1 ./testdata/clusters
+
+sandbox: ## Run the clusters of the example fleet here, until Ctrl-C.
+	go run ./testdata/clusters/sandbox
+
 bench: ## Time fleets of 1, 10 and 200 clusters.
 	go test -run '^$$' -bench . -benchmem ./compiler ./compiler/bundle
 

@@ -7,6 +7,7 @@
 //	values    derives their types, checks the values        Chart      -> faults
 //	render    runs Helm                                     Release    -> Objects
 //	validate  checks the objects                            Objects    -> faults
+//	crd       checks CRDs and custom resources              Objects    -> faults
 //	bundle    orders, digests, encodes                      Objects    -> Bundle
 //
 // Each stage is a package that knows the data ([fleet]) and the faults
@@ -22,11 +23,15 @@ import (
 	"iter"
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/fleetc/fleetc/compiler/bundle"
 	"github.com/fleetc/fleetc/compiler/chart"
+	"github.com/fleetc/fleetc/compiler/crd"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/jsonnet"
 	"github.com/fleetc/fleetc/compiler/load"
 	"github.com/fleetc/fleetc/compiler/render"
 	"github.com/fleetc/fleetc/compiler/unify"
@@ -41,7 +46,12 @@ type Compiler struct {
 	Jobs    int    // how many clusters at a time; 0 for GOMAXPROCS
 	Cache   string // directory of charts and results; fleetc in the user's cache folder when empty
 	Offline bool   // refuse the network
-	Build   string // says which build of fleetc this is; results are kept from one run to the next only when it is set
+
+	// Kubernetes is the version that all clusters are taken to run, whatever
+	// they say themselves; empty for that.
+	Kubernetes string
+
+	Build string // says which build of fleetc this is; results are kept from one run to the next only when it is set
 
 	edits load.Edits // of the fleet's files, to compile what would be
 }
@@ -73,6 +83,9 @@ func (e evaluation) all() *fleet.Fleet {
 
 // evaluate evaluates the clusters that the patterns select.
 func (c *Compiler) evaluate(ctx context.Context, patterns []string) evaluation {
+	if err := checkKubernetes(c.Kubernetes); err != nil {
+		return evaluation{faults: err}
+	}
 	loaded, err := load.Load(cmp.Or(c.Dir, "."), patterns, c.edits)
 	if loaded == nil {
 		return evaluation{faults: err}
@@ -83,6 +96,9 @@ func (c *Compiler) evaluate(ctx context.Context, patterns []string) evaluation {
 	evaluated := ordered(ctx, c.jobs(), len(loaded.Clusters), func(_ context.Context, i int) (*fleet.Cluster, error) {
 		in := loaded.Clusters[i]
 		cluster, err := unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
+		if c.Kubernetes != "" && cluster != nil {
+			cluster.KubeVersion = c.Kubernetes
+		}
 		if err == nil {
 			err = validate.Cluster(cluster)
 		}
@@ -107,8 +123,22 @@ func (c *Compiler) evaluate(ctx context.Context, patterns []string) evaluation {
 // A Fleet is a fleet that is ready to be rendered.
 type Fleet struct {
 	*fleet.Fleet
-	charts map[fleet.ChartRef]loadedChart
-	jobs   int
+
+	// Last returns the objects of a cluster's last bundle, none when there is
+	// none, for fields that keep their values. Without it, they stay as they
+	// are rendered.
+	Last func(cluster string) ([]fleet.Object, error)
+	keep keeper // in place of Last
+
+	charts    map[fleet.ChartRef]loadedChart
+	known     map[string][]fleet.Object // CRDs that clusters have without a release, by the cluster's ID
+	packages  []load.Package            // of charts, when something may ask for them by name
+	templates render.Charts
+	jsonnet   *jsonnet.Renderer
+	crds      crd.Checker
+	trials    sync.Map // of trial to bool
+	tried     atomic.Int64
+	jobs      int
 }
 
 // A loadedChart is a chart, and what is to be known of it before it renders.
@@ -131,9 +161,11 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	}
 	f := &Fleet{Fleet: e.Fleet, jobs: c.jobs()}
 	var faults diag.List
+	faults.Add(f.readyJsonnet(e.all()))
 	var err error
-	f.charts, err = c.charts(ctx, e.all())
+	f.charts, err = c.charts(ctx, e.Dir, f.chartUsers(e.all()))
 	faults.Add(err)
+	faults.Add(f.readCRDs())
 	checked := f.checkValues(e.all())
 	faults.Add(checked.Err())
 	faults.Add(withoutCovered(e.faults, checked))
@@ -141,10 +173,9 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 }
 
 // charts finds every chart of the fleet once.
-func (c *Compiler) charts(ctx context.Context, f *fleet.Fleet) (map[fleet.ChartRef]loadedChart, error) {
+func (c *Compiler) charts(ctx context.Context, root string, users map[fleet.ChartRef]*ChartUse) (map[fleet.ChartRef]loadedChart, error) {
 	const atATime = 8 // a courtesy to repositories; finding charts is waiting
-	source, results := c.Source(f.Dir), c.results()
-	users := ChartUsers(f)
+	source, results := c.Source(root), c.results()
 	refs := sortedRefs(users)
 	found := ordered(ctx, atATime, len(refs), func(ctx context.Context, i int) (loadedChart, error) {
 		ch, err := source.Chart(ctx, refs[i])
@@ -218,15 +249,15 @@ func (u *ChartUse) Blame(err error) error {
 // IDs. At most as many as are compiled at a time are held in memory. A
 // cluster's faults are yielded in its place.
 func (f *Fleet) Bundles(ctx context.Context) iter.Seq2[*fleet.Bundle, error] {
-	return ordered(ctx, f.jobs, len(f.Clusters), func(_ context.Context, i int) (*fleet.Bundle, error) {
-		b, err := f.compile(f.Clusters[i])
+	return ordered(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
+		b, err := f.compile(ctx, f.Clusters[i])
 		return b, diag.In(f.Clusters[i].ID, err)
 	})
 }
 
 // compile renders one cluster.
-func (f *Fleet) compile(c *fleet.Cluster) (*fleet.Bundle, error) {
-	objs, err := f.objects(c)
+func (f *Fleet) compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
+	objs, err := f.objects(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -239,14 +270,4 @@ func (f *Fleet) compile(c *fleet.Cluster) (*fleet.Bundle, error) {
 		}
 	}
 	return bundle.Assemble(c, objs, pins)
-}
-
-// objects renders the objects of a cluster and checks them. Beside the faults of
-// a check stand the objects; there are none when something does not render.
-func (f *Fleet) objects(c *fleet.Cluster) ([]fleet.Object, error) {
-	objs, err := f.render(c)
-	if err != nil {
-		return nil, err
-	}
-	return objs, validate.Objects(c, objs)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/load"
-	"github.com/fleetc/fleetc/schema"
 )
 
 // cueLanguage is the version of the CUE language that new fleets are written
@@ -35,8 +35,8 @@ stages:       schema.#Stages & [{name: "default"}]
 
 // Init makes the directory a fleet, and an existing fleet complete: it writes
 // what is missing of cue.mod/module.cue, with the given module path, which a
-// new fleet needs, and of environments/fleet.cue, and brings the vendored copy of the schema up to
-// date. It returns the files that it wrote or removed, relative to the fleet's
+// new fleet needs, and of environments/fleet.cue, and brings the vendored copies
+// of the schema and the libraries up to date. It returns the files that it wrote or removed, relative to the fleet's
 // root; none when all was well.
 func (c *Compiler) Init(module string) ([]string, error) {
 	dir := cmp.Or(c.Dir, ".")
@@ -74,8 +74,14 @@ func (c *Compiler) Init(module string) ([]string, error) {
 			return changed, err
 		}
 	}
-	if err := vendorSchema(tree, load.SchemaDir(module), &changed); err != nil {
+	packages, err := load.VendoredPackages(module)
+	if err != nil {
 		return changed, err
+	}
+	for _, p := range packages {
+		if err := vendor(tree, p, &changed); err != nil {
+			return changed, err
+		}
 	}
 	if info, err := tree.Stat("environments"); err == nil && !info.IsDir() {
 		return changed, &diag.Diag{At: []diag.Pos{{File: "environments"}}, Msg: "this is no directory, and layers are below it", Hint: "move it away"}
@@ -85,32 +91,24 @@ func (c *Compiler) Init(module string) ([]string, error) {
 	return changed, ensure(tree, "environments/fleet.cue", []byte(rootLayer), &changed)
 }
 
-// vendorSchema makes the directory of a fleet the same as the embedded schema.
-// When the schema is part of the fleet's own module, the embedded one is its
-// copy, and nothing is done.
-func vendorSchema(tree *os.Root, dir string, changed *[]string) error {
-	if !strings.HasPrefix(dir, "cue.mod/") {
+// vendor makes the fleet's copy of a package the same as the embedded one. When
+// it is part of the fleet's own module, the embedded one is its copy, and
+// nothing is done.
+func vendor(tree *os.Root, p load.Vendored, changed *[]string) error {
+	if !strings.HasPrefix(p.Dir, "cue.mod/") {
 		return nil
 	}
-	names, err := fs.Glob(schema.Files, "*.cue")
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		data, err := schema.Files.ReadFile(n)
-		if err != nil {
-			return err
-		}
-		if err := ensure(tree, path.Join(dir, n), data, changed); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
+		if err := ensure(tree, path.Join(p.Dir, name), p.Files[name], changed); err != nil {
 			return err
 		}
 	}
-	have, err := fs.Glob(tree.FS(), path.Join(dir, "*.cue"))
+	have, err := fs.Glob(tree.FS(), path.Join(p.Dir, "*.cue"))
 	if err != nil {
 		return err
 	}
 	for _, file := range have {
-		if slices.Contains(names, path.Base(file)) {
+		if p.Files[path.Base(file)] != nil {
 			continue
 		}
 		if err := tree.Remove(filepath.FromSlash(file)); err != nil {

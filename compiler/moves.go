@@ -125,13 +125,13 @@ func rendered(ctx context.Context, moved []movedCluster, old, next *Fleet) (diff
 	}
 	var groups diff.Grouper
 	var faults diag.List
-	compared := ordered(ctx, next.jobs, len(moved), func(_ context.Context, i int) (comparison, error) {
+	compared := ordered(ctx, next.jobs, len(moved), func(ctx context.Context, i int) (comparison, error) {
 		m := moved[i]
 		if !old.has(m.was) || !next.has(m.is) {
 			return comparison{}, nil
 		}
-		before, errBefore := old.objects(m.was)
-		after, errAfter := next.objects(m.is)
+		before, errBefore := old.objects(ctx, m.was)
+		after, errAfter := next.objects(ctx, m.is)
 		out := comparison{faults: newFaults(errBefore, diag.In(m.is.ID, errAfter))}
 		if before != nil && after != nil {
 			out.changes = diff.Objects(before, after, nil)

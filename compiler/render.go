@@ -2,11 +2,14 @@ package compiler
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/patch"
 	"github.com/fleetc/fleetc/compiler/render"
+	"github.com/fleetc/fleetc/compiler/validate"
 )
 
 // maxRounds bounds how often charts are rendered again since the CRDs of
@@ -18,34 +21,49 @@ type rendering struct {
 	done   bool
 	saw    []string // API versions
 	brings []string // API versions of its CRDs
-	objs   []fleet.Object
+	result render.Result
 	err    error
 }
 
-// render renders the releases of a cluster. Charts see the API versions of all
-// CRDs in the bundle: those that ask for them are rendered again until the
-// CRDs that came out are the CRDs that they saw.
-func (f *Fleet) render(c *fleet.Cluster) ([]fleet.Object, error) {
-	// CRDs come in early stages more often than not, which saves rounds.
-	releases := slices.SortedStableFunc(slices.Values(c.Releases), func(a, b *fleet.Release) int {
-		return cmp.Compare(slices.Index(c.Stages, a.Stage), slices.Index(c.Stages, b.Stage))
-	})
-	renderings := make([]rendering, len(releases))
-	var apis []string
+// A clusterRendering is what the releases of a cluster rendered to.
+type clusterRendering struct {
+	cluster    *fleet.Cluster
+	releases   []*fleet.Release // in the order of their stages
+	renderings []rendering      // of the releases
+}
+
+// render renders the releases of a cluster. Charts see the API versions of
+// Kubernetes and of all CRDs that releases of their stage or of an earlier one
+// bring: those that ask for them are rendered again until the CRDs that came
+// out are the CRDs that they saw.
+func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering, error) {
+	stage := func(r *fleet.Release) int { return slices.Index(c.Stages, r.Stage) }
+	releases := slices.SortedStableFunc(slices.Values(c.Releases), func(a, b *fleet.Release) int { return cmp.Compare(stage(a), stage(b)) })
+	all := &clusterRendering{c, releases, make([]rendering, len(releases))}
+	served := f.served(c)
 	for range maxRounds {
 		again := false
 		for i, r := range releases {
-			ch, last := f.charts[r.Chart], &renderings[i]
-			if last.done && (slices.Equal(last.saw, apis) || !ch.asksForAPIs) {
+			ch, last := f.charts[r.Chart], &all.renderings[i]
+			if last.done && !ch.asksForAPIs && r.Jsonnet == "" {
 				continue
 			}
-			objs, err := render.Release(c, r, ch.Chart, apis)
-			*last = rendering{done: true, saw: apis, brings: render.APIs(objs), objs: objs, err: err}
+			saw := slices.Clone(served)
+			for j, other := range releases {
+				if stage(other) <= stage(r) {
+					saw = append(saw, all.renderings[j].brings...)
+				}
+			}
+			slices.Sort(saw)
+			if saw = slices.Compact(saw); last.done && slices.Equal(last.saw, saw) {
+				continue
+			}
+			result, err := f.source(ctx, c, r, saw)
+			*last = rendering{done: true, saw: saw, brings: render.APIs(result.Objects), result: result, err: err}
 			again = true
-			apis = brought(renderings)
 		}
 		if !again {
-			return result(renderings)
+			return all, nil
 		}
 	}
 	return nil, &diag.Diag{
@@ -54,23 +72,39 @@ func (f *Fleet) render(c *fleet.Cluster) ([]fleet.Object, error) {
 	}
 }
 
-// brought returns the API versions of all CRDs in the renderings, sorted.
-func brought(renderings []rendering) []string {
-	var all []string
-	for _, r := range renderings {
-		all = append(all, r.brings...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// result returns the objects of all renderings, or all their faults.
-func result(renderings []rendering) ([]fleet.Object, error) {
+// objects returns the objects of all releases, with what is random in them
+// decided and with their patches; or all that is wrong with them.
+func (all *clusterRendering) objects(keep keeper) ([]fleet.Object, error) {
 	var faults diag.List
 	var objs []fleet.Object
-	for _, r := range renderings {
-		faults.Add(r.err)
-		objs = append(objs, r.objs...)
+	for _, r := range all.renderings {
+		objs = append(objs, r.result.Objects...)
 	}
-	return objs, faults.Err()
+	validate.Namespaces(all.cluster, objs)
+	objs = objs[:0]
+	for i, r := range all.releases {
+		one, err := all.renderings[i].result, all.renderings[i].err
+		if err == nil {
+			err = settle(r, one, keep)
+		}
+		if err == nil {
+			one.Objects, err = patch.Release(all.cluster, r, one.Objects)
+		}
+		faults.Add(err)
+		objs = append(objs, one.Objects...)
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	return objs, nil
+}
+
+// served returns the API versions that a cluster serves without the CRDs of its
+// releases.
+func (f *Fleet) served(c *fleet.Cluster) []string {
+	out := capabilities(c.KubeVersion)
+	for _, a := range c.APIs {
+		out = append(out, a.APIVersion, a.APIVersion+"/"+a.Kind)
+	}
+	return out
 }

@@ -195,6 +195,11 @@ func (u *ChartUpdate) compare(ctx context.Context, p *pinning, before, after eva
 	}
 	old, faultsBefore := p.c.load(ctx, before)
 	next, faultsAfter := p.c.load(ctx, after)
+	for _, f := range []*Fleet{old, next} {
+		if f != nil {
+			f.keep = keepStill
+		}
+	}
 	faults := newFaults(faultsBefore, faultsAfter)
 	moved := p.moved(before.all(), after.all())
 	u.moves(ctx, p, moved, old, next)

@@ -74,6 +74,7 @@ func runExport(cmd *cobra.Command, o *options, e *exportOptions, patterns []stri
 		return err
 	}
 	tree := &export.Tree{Dir: dir, Fleet: f.Module, Version: toolVersion()}
+	f.Last = tree.Objects
 	begin := func() (*export.Session, error) { return tree.Begin(cmd.Context()) }
 	if e.check {
 		begin = tree.Check

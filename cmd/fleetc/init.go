@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,12 +39,30 @@ func newInitCommand(o *options) *cobra.Command {
 				module = args[0]
 			}
 			files, err := o.compiler().Init(module)
-			for _, f := range files {
-				if _, werr := fmt.Fprintln(cmd.OutOrStdout(), f); werr != nil {
+			for _, line := range folded(files) {
+				if _, werr := fmt.Fprintln(cmd.OutOrStdout(), line); werr != nil {
 					return errors.Join(err, werr)
 				}
 			}
 			return err
 		},
 	}
+}
+
+// folded returns the names of files, those of one vendored package as one line.
+func folded(files []string) []string {
+	var out []string
+	for i := 0; i < len(files); i++ {
+		dir := path.Dir(files[i])
+		if !strings.HasPrefix(dir, "cue.mod/pkg/") {
+			out = append(out, files[i])
+			continue
+		}
+		n := 1
+		for ; i+1 < len(files) && path.Dir(files[i+1]) == dir; i++ {
+			n++
+		}
+		out = append(out, dir+": "+plural(n, "file", "files"))
+	}
+	return out
 }

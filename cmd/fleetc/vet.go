@@ -16,13 +16,19 @@ makes it fast enough for a pre-commit hook; --render also renders every release
 and checks the objects that come out.
 
 All faults of all clusters are reported at once, a fault of a shared layer once
-with the clusters it concerns.`
+with the clusters it concerns.
+
+--kubernetes rehearses an upgrade: it checks all clusters as if they ran that
+version, and with --render lists what it no longer serves, by release. Layers
+still see the version that the clusters declare.`
 
 const vetExample = `  fleetc vet
-  fleetc vet --render 'prod/*'`
+  fleetc vet --render 'prod/*'
+  fleetc vet --render --kubernetes 1.37`
 
 func newVetCommand(o *options) *cobra.Command {
 	var render bool
+	var kubernetes string
 	cmd := &cobra.Command{
 		Use:               "vet [CLUSTER...]",
 		Short:             "Check the fleet",
@@ -30,7 +36,9 @@ func newVetCommand(o *options) *cobra.Command {
 		Example:           vetExample,
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
-			f, err := o.compiler().Load(cmd.Context(), patterns...)
+			c := o.compiler()
+			c.Kubernetes = kubernetes
+			f, err := c.Load(cmd.Context(), patterns...)
 			if err != nil {
 				return err
 			}
@@ -43,6 +51,7 @@ func newVetCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&render, "render", false, "also render every release and check its objects")
+	cmd.Flags().StringVar(&kubernetes, "kubernetes", "", "check as if all clusters ran this `version`")
 	return cmd
 }
 

@@ -33,7 +33,11 @@ func faults(o fleet.Object, found []problem) diag.List {
 	var out diag.List
 	folded := fold(found)
 	for _, p := range folded[:min(len(folded), maxFaults)] {
-		out = append(out, fault(o, strings.TrimPrefix(visible(p.field, maxText)+p.text, ": "), p.hint, p.cause))
+		cause := p.cause
+		if field, ok := fleet.ParseField(p.field); ok && cause == nil {
+			cause = &fleet.FieldError{Object: o, Field: field}
+		}
+		out = append(out, fault(o, strings.TrimPrefix(visible(p.field, maxText)+p.text, ": "), p.hint, cause))
 	}
 	if n := len(folded) - len(out); n > 0 {
 		out = append(out, fault(o, fmt.Sprintf("%d more of its fields are at fault", n), "", nil))

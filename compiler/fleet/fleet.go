@@ -30,8 +30,10 @@ type Cluster struct {
 	Labels      map[string]string // for selection
 	Facts       map[string]any    // as decoded from JSON
 	APIs        []API             // kinds that the cluster serves and no release brings, sorted
+	CRDs        []string          // files and directories of CRDs that no release brings, relative to the root
 	Stages      []string          // in the order in which they apply; at least one
 	Releases    []*Release        // sorted by name
+	Policies    []Policy          // sorted by name
 	Pos         diag.Pos          // where the cluster is set
 	KubePos     diag.Pos          // where its Kubernetes version is set
 }
@@ -55,9 +57,14 @@ type Release struct {
 	Namespace string   // of its objects that name none
 	Stage     string   // one of the cluster's stages
 	Chart     ChartRef // the zero value when the source is another
+	Jsonnet   string   // file, relative to the root, slash-separated; empty when the source is another
+	Kustomize string   // directory of a kustomization, in the same way
+	Manifests string   // file or directory of manifests, in the same way
 	Objects   []*Tree  // objects written in CUE, sorted by name or as listed
 	Values    *Tree    // merged and unified, a map; never nil
 	Open      []Waiver // where the types of Values are wrong, sorted by path
+	Patches   []Patch  // sorted by name
+	Random    []Random // fields that the chart makes up anew at every render, sorted by object and field
 	Tests     bool     // whether Helm's test hooks are rendered
 	Pos       diag.Pos // where the release is set
 	ChartPos  diag.Pos // where its chart is pinned
@@ -101,21 +108,29 @@ type GitRef struct {
 	Path string // of the chart in the repository; empty for its root
 }
 
-// String returns the reference as messages name it.
+// String returns the reference as messages name it: where it is and, unless it
+// is a path, @ and its version.
 func (r ChartRef) String() string {
 	switch {
-	case r.Path != "":
-		return r.Path
 	case r.Git.URL != "":
-		s := r.Git.URL
-		if r.Git.Path != "" {
-			s += "//" + r.Git.Path
-		}
-		return s + "@" + r.Git.Ref
+		return r.Location() + "@" + r.Git.Ref
 	case r.Repo != "":
-		return r.Repo + "/" + r.Name + "@" + r.Version
+		return r.Location() + "@" + r.Version
 	}
-	return ""
+	return r.Location()
+}
+
+// Location returns where the chart is, which all of its versions share.
+func (r ChartRef) Location() string {
+	switch {
+	case r.Git.URL != "" && r.Git.Path != "":
+		return r.Git.URL + "//" + r.Git.Path
+	case r.Git.URL != "":
+		return r.Git.URL
+	case r.Repo != "":
+		return r.Repo + "/" + r.Name
+	}
+	return r.Path
 }
 
 // A Chart is the content of a Helm chart as its archive or directory has it.

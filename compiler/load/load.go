@@ -82,13 +82,13 @@ func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
 }
 
 // overlay returns the files that CUE reads otherwise than they are on disk:
-// those of the schema, those that pin charts, and those that are edited.
+// those that fleetc carries, those that pin charts, and those that are edited.
 func overlay(root, module string, edits Edits) (map[string]load.Source, error) {
 	out := map[string]load.Source{}
 	for file, data := range edits {
 		out[filepath.Join(root, filepath.FromSlash(file))] = load.FromBytes(data)
 	}
-	schema, err := schemaOverlay(root, module)
+	vendored, err := vendoredOverlay(root, module)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func overlay(root, module string, edits Edits) (map[string]load.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(out, schema)
+	maps.Copy(out, vendored)
 	maps.Copy(out, pins)
 	return out, nil
 }

@@ -125,7 +125,8 @@ func sameAsHelm(t *testing.T, binary, dir, valuesFile, kubeVersion string, apis 
 			t.Fatalf("helm %v: %v\n%s", args, err, &stderr)
 		}
 		r := &fleet.Release{Name: "my-release", Namespace: "my-namespace", Values: treeOf(values)}
-		docs, err := helm(&fleet.Cluster{KubeVersion: kubeVersion}, r, loaded(t, dir), apis)
+		c := &fleet.Cluster{KubeVersion: kubeVersion}
+		docs, err := documentsOf(t, c, r, loaded(t, dir), apis)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,18 +143,17 @@ func sameObjects(t *testing.T, docs []document, printed string) {
 	t.Helper()
 	var got, want []any
 	for _, d := range docs {
-		for _, text := range d.split() {
-			objs, err := parse(lineEnd(text))
-			if err != nil && !strings.Contains(err.Error(), "already set in map") {
+		for _, err := range d.errs {
+			if !strings.Contains(err.Error(), "already set in map") {
 				t.Errorf("%s: %v", d.source, err)
 			}
-			for _, o := range objs {
-				got = append(got, o)
-			}
+		}
+		for _, o := range d.objs {
+			got = append(got, o)
 		}
 	}
 	for _, text := range regexp.MustCompile(`(?m)^---`).Split(printed, -1) {
-		objs, err := parse(text)
+		objs, err := decodeObjects(text)
 		if err != nil {
 			continue // reported above
 		}
@@ -180,12 +180,20 @@ func loaded(t *testing.T, dir string) *fleet.Chart {
 	return ch
 }
 
+// documentsOf renders the chart once.
+func documentsOf(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string) ([]document, error) {
+	t.Helper()
+	j := &job{cluster: c, release: r, chart: ch, source: new(Charts).source(ch), apis: DefaultAPIs(c, apis...), most: new(Charts).most()}
+	docs, _, err := j.documents(t.Context(), newLuck(clock(j.source)))
+	return docs, err
+}
+
 // printed returns the documents as helm template prints them.
 func printed(docs []document) string {
 	var manifests, hooks strings.Builder
 	for _, d := range docs {
 		w := &manifests
-		if d.hook != nil {
+		if d.hook {
 			w = &hooks
 		}
 		fmt.Fprintf(w, "---\n# Source: %s\n%s\n", d.source, d.text)

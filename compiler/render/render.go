@@ -5,68 +5,93 @@
 package render
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
+// A Result is what a release rendered to.
+type Result struct {
+	Objects  []fleet.Object // in the order in which the source has them
+	Volatile []Volatile     // what is another each time, in the order of the objects
+}
+
 // Release renders a release of the cluster. ch is the release's chart, nil
-// when its source is another. apis are the API versions that the cluster
-// serves beside those of its own declaration and of Kubernetes, as
-// group/version or group/version/Kind: those of the CRDs in the bundle.
+// when its source is another. apis are all API versions that the chart sees of
+// the cluster, as group/version and group/version/Kind; when nil, they are
+// those of [DefaultAPIs].
 //
-// Objects are returned in the order in which the source has them. The error
-// holds everything that is wrong with the release, and names its line.
-func Release(c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string) (objs []fleet.Object, err error) {
+// A chart that calls a function which is random or reads the clock is rendered
+// twice; the result is that of the first time, with what the second time
+// differs in. What a chart may take of time and memory is bounded. The error
+// holds everything that is wrong with the release, and names its line; when
+// ctx ends, it is that of ctx.
+func (cs *Charts) Release(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string) (res Result, err error) {
 	if ch == nil {
-		return written(r)
+		objs, err := written(r)
+		return Result{Objects: objs}, err
 	}
+	j := &job{cluster: c, release: r, chart: ch, apis: apis, most: cs.most()}
 	defer func() {
 		// A chart is input: what it makes a library do is its fault.
 		if p := recover(); p != nil {
-			objs, err = nil, &diag.Diag{At: []diag.Pos{r.Pos}, Path: r.Path(), Msg: fmt.Sprintf("chart %s does not render: %v", ch.Ref, p)}
+			res, err = Result{}, j.fault("chart %s does not render: %v", ch.Ref, p)
+		}
+		if err != nil && ctx.Err() != nil {
+			res, err = Result{}, ctx.Err()
 		}
 	}()
-	docs, err := helm(c, r, ch, apis)
+	j.source = cs.source(ch)
+	first := newLuck(clock(j.source))
+	docs, chance, err := j.documents(ctx, first)
 	if err != nil {
-		return nil, err
+		return Result{}, err
 	}
-	var faults diag.List
-	var out []fleet.Object
+	if res.Objects, err = j.objects(docs); err == nil && chance {
+		res.Volatile, err = j.volatile(ctx, docs, res.Objects, first.another())
+	}
+	return res, err
+}
+
+// volatile renders the chart a second time and returns what differs.
+func (j *job) volatile(ctx context.Context, docs []document, objs []fleet.Object, l *luck) ([]Volatile, error) {
+	again := *j
+	again.known = make(map[string]document, len(docs))
 	for _, d := range docs {
-		if !d.wanted(r) {
+		again.known[d.text] = d
+	}
+	docs, _, err := again.documents(ctx, l)
+	if err != nil {
+		return nil, j.fault("chart %s renders at one time and not at another: %v", j.chart.Ref, err)
+	}
+	others, err := j.objects(docs)
+	return differences(objs, others), err
+}
+
+// objects returns the objects of documents, and the faults in them.
+func (j *job) objects(docs []document) (out []fleet.Object, err error) {
+	var faults diag.List
+	for _, d := range docs {
+		if !d.wanted(j.release) {
 			continue
 		}
-		for _, text := range d.split() {
-			objs, err := parse(lineEnd(text))
-			if err != nil {
-				faults.Add(&diag.Diag{
-					At: []diag.Pos{r.Pos}, Path: r.Path(),
-					Msg: "chart template " + d.source + " renders " + err.Error(), Cause: err,
-				})
-				continue
-			}
-			for _, o := range objs {
-				out = append(out, fleet.Object{Unstructured: &unstructured.Unstructured{Object: o}, Release: r, Template: d.source, Pos: r.Pos})
-			}
+		for _, err := range d.errs {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{j.release.Pos}, Path: j.release.Path(),
+				Msg: "chart template " + d.source + " renders " + err.Error(), Cause: err,
+			})
+		}
+		for _, o := range d.objs {
+			out = append(out, fleet.Object{Unstructured: &unstructured.Unstructured{Object: o}, Release: j.release, Template: d.source, Pos: j.release.Pos})
 		}
 	}
 	return out, faults.Err()
 }
-
-// lineEnd returns a document as helm template prints it: Helm cuts the last
-// line break off, which a block scalar at the end is in need of, and prints
-// one behind the document.
-func lineEnd(text string) string { return text + "\n" }
 
 // APIs returns the API versions that the CRDs among the objects add to a
 // cluster, as charts ask for them: group/version and group/version/Kind,
@@ -139,70 +164,4 @@ func native(t *fleet.Tree) any {
 		}
 	}
 	return t.Value()
-}
-
-// parse returns the objects of one YAML document: none when it is empty, the
-// items when it is a list of objects. A key that stands twice in a map is an
-// error, since readers disagree on which of them holds.
-func parse(text string) ([]map[string]any, error) {
-	data, err := yaml.YAMLToJSONStrict([]byte(text))
-	if err != nil {
-		return nil, fmt.Errorf("YAML that does not parse: %s", yamlMessage(err))
-	}
-	if bytes.Equal(data, []byte("null")) {
-		return nil, nil
-	}
-	var v any
-	if err := utiljson.Unmarshal(data, &v); err != nil {
-		return nil, err
-	}
-	o, ok := v.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("a document that is no object: %s", excerpt(text))
-	}
-	return flatten(o)
-}
-
-// flatten returns the items of a list of objects (kind: List, ConfigMapList),
-// or the object itself.
-func flatten(o map[string]any) ([]map[string]any, error) {
-	u := unstructured.Unstructured{Object: o}
-	kind, _ := o["kind"].(string)
-	if !strings.HasSuffix(kind, "List") || !u.IsList() {
-		return []map[string]any{o}, nil
-	}
-	var out []map[string]any
-	items, _ := o["items"].([]any)
-	for i, item := range items {
-		m, ok := item.(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("a %s whose item %d is no object", kind, i)
-		}
-		inner, err := flatten(m)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, inner...)
-	}
-	return out, nil
-}
-
-// yamlMessage is what the YAML library says, in one line and without its
-// prefixes.
-func yamlMessage(err error) string {
-	msg := err.Error()
-	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:"} {
-		msg = strings.TrimPrefix(msg, prefix)
-	}
-	return strings.Join(strings.Fields(msg), " ")
-}
-
-// excerpt returns the beginning of a text, in one line.
-func excerpt(text string) string {
-	const limit = 60
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > limit {
-		return strings.ToValidUTF8(text[:limit], "") + "..."
-	}
-	return text
 }

@@ -132,12 +132,12 @@ a: {limits: {cpu: 1}}
 `, "", "a b c"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			objs, err := Release(cluster, releaseOf(t, test.values), chartOf(test.chart), []string{"example.com/v1"})
+			res, err := new(Charts).Release(t.Context(), cluster, releaseOf(t, test.values), chartOf(test.chart), DefaultAPIs(cluster, "example.com/v1"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			var names []string
-			for _, o := range objs {
+			for _, o := range res.Objects {
 				names = append(names, o.GetName())
 			}
 			if got := strings.Join(names, " "); got != test.want {
@@ -152,9 +152,9 @@ func TestReleaseTests(t *testing.T) {
 	r := releaseOf(t, "")
 	for _, tests := range []bool{false, true} {
 		r.Tests = tests
-		objs, err := Release(cluster, r, ch, nil)
-		if err != nil || (len(objs) == 1) != tests {
-			t.Errorf("tests: %v: %d objects, %v", tests, len(objs), err)
+		res, err := new(Charts).Release(t.Context(), cluster, r, ch, nil)
+		if err != nil || (len(res.Objects) == 1) != tests {
+			t.Errorf("tests: %v: %d objects, %v", tests, len(res.Objects), err)
 		}
 	}
 }
@@ -236,7 +236,7 @@ values.cue:3:1: releases.rel.values.global.x: this global value is a map, and a 
 `},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := Release(cluster, releaseOf(t, test.values), chartOf(test.chart), nil)
+			_, err := new(Charts).Release(t.Context(), cluster, releaseOf(t, test.values), chartOf(test.chart), nil)
 			var b bytes.Buffer
 			if werr := diag.WriteText(&b, err, nil); werr != nil {
 				t.Fatal(werr)
@@ -262,14 +262,14 @@ sub: {a: text}
 a: {b: 1}
 -- templates/a.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`)
-	if _, err := Release(cluster, releaseOf(t, "x: 1"), ch, nil); err != nil {
+	if _, err := new(Charts).Release(t.Context(), cluster, releaseOf(t, "x: 1"), ch, nil); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestAPIs(t *testing.T) {
 	r := releaseOf(t, "")
-	objs, err := Release(cluster, r, chartOf(`
+	res, err := new(Charts).Release(t.Context(), cluster, r, chartOf(`
 -- templates/a.yaml --
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -280,7 +280,7 @@ spec: {group: example.com, names: {kind: Thing}, versions: [{name: v1, served: t
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(APIs(objs), " "); got != "example.com/v1 example.com/v1/Thing" {
+	if got := strings.Join(APIs(res.Objects), " "); got != "example.com/v1 example.com/v1/Thing" {
 		t.Errorf("APIs are %s", got)
 	}
 }

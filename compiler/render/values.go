@@ -65,15 +65,11 @@ var lost = []struct {
 // lostValues reports the user's values that Helm does not use as they were
 // given, by what it logged when it merged them. What it logs of the chart
 // alone is not the user's concern.
-func lostValues(ch *fleet.Chart, r *fleet.Release, lines []string, caps *chartutil.Capabilities) error {
+func (j *job) lostValues(lines []string, caps *chartutil.Capabilities) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	alone, err := loadChart(ch)
-	if err != nil {
-		return err
-	}
-	_, own, err := coalesce(alone, r, map[string]any{}, caps)
+	_, own, err := coalesce(instance(j.source.chart), j.release, map[string]any{}, caps)
 	if err != nil {
 		own = nil // the chart does not even merge without the user's values
 	}
@@ -84,7 +80,7 @@ func lostValues(ch *fleet.Chart, r *fleet.Release, lines []string, caps *chartut
 		}
 		for _, l := range lost {
 			if m := l.line.FindStringSubmatch(line); m != nil {
-				faults.Add(lostValue(r, l.keys(m), l.msg))
+				faults.Add(lostValue(j.release, l.keys(m), l.msg))
 				break
 			}
 		}

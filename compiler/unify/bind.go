@@ -43,6 +43,7 @@ func (e *evaluation) bind(base, config cue.Value) (cue.Value, map[string]*fleet.
 			if err := next.cycle(v); err != nil {
 				return cue.Value{}, nil, err
 			}
+			e.bound = prev
 			return v, next.merged, nil
 		}
 		if before != nil && reflect.DeepEqual(values, before) {

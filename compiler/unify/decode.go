@@ -30,6 +30,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 			Facts      map[string]any    `json:"facts"`
 			// Scope by group/version and kind.
 			APIs map[string]map[string]string `json:"apis"`
+			CRDs []string                     `json:"crds"`
 		} `json:"cluster"`
 		Environment string `json:"environment"`
 		Stages      []struct {
@@ -47,7 +48,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	c := &fleet.Cluster{
 		Name: raw.Cluster.Name, Environment: raw.Environment,
 		KubeVersion: raw.Cluster.Kubernetes, KubeContext: raw.Cluster.Context,
-		Labels: raw.Cluster.Labels, Facts: raw.Cluster.Facts,
+		Labels: raw.Cluster.Labels, Facts: raw.Cluster.Facts, CRDs: raw.Cluster.CRDs,
 		Pos:     cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.name")))),
 		KubePos: cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.kubernetes")))),
 	}
@@ -101,23 +102,18 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 		})
 	}
 	var raw struct {
-		Namespace string `json:"namespace"`
-		Stage     string `json:"stage"`
-		Tests     bool   `json:"tests"`
-		Chart     struct {
-			Path    string `json:"path"`
-			Repo    string `json:"repo"`
-			Name    string `json:"name"`
-			Version string `json:"version"`
-			Digest  string `json:"digest"`
-			Git     struct {
-				URL  string `json:"url"`
-				Ref  string `json:"ref"`
-				Path string `json:"path"`
-			} `json:"git"`
-		} `json:"chart"`
+		Namespace string   `json:"namespace"`
+		Stage     string   `json:"stage"`
+		Tests     bool     `json:"tests"`
+		Jsonnet   string   `json:"jsonnet"`
+		Kustomize string   `json:"kustomize"`
+		Manifests string   `json:"manifests"`
+		Chart     rawChart `json:"chart"`
 	}
-	for field, into := range map[string]any{"namespace": &raw.Namespace, "stage": &raw.Stage, "tests": &raw.Tests, "chart": &raw.Chart} {
+	for field, into := range map[string]any{
+		"namespace": &raw.Namespace, "stage": &raw.Stage, "tests": &raw.Tests, "chart": &raw.Chart,
+		"jsonnet": &raw.Jsonnet, "kustomize": &raw.Kustomize, "manifests": &raw.Manifests,
+	} {
 		if f := v.LookupPath(cue.ParsePath(field)); f.Exists() {
 			if err := f.Decode(into); err != nil {
 				faults.Add(cuediag.Faults(e.root, err, v).Err())
@@ -125,13 +121,11 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 		}
 	}
 	r.Namespace, r.Tests = raw.Namespace, raw.Tests
+	r.Jsonnet, r.Kustomize, r.Manifests = raw.Jsonnet, raw.Kustomize, raw.Manifests
 	r.Stage = cmp.Or(raw.Stage, stages[len(stages)-1])
 	// What is no whole pin is at fault already, and nothing to look for.
 	if chart := v.LookupPath(cue.ParsePath("chart")); chart.Exists() && isChart(chart) {
-		r.Chart = fleet.ChartRef{
-			Path: raw.Chart.Path, Repo: raw.Chart.Repo, Name: raw.Chart.Name, Version: raw.Chart.Version, Digest: raw.Chart.Digest,
-			Git: fleet.GitRef(raw.Chart.Git),
-		}
+		r.Chart = raw.Chart.ref()
 		r.ChartPos = e.pinPos(chart)
 	}
 	if !slices.Contains(stages, r.Stage) {
@@ -140,7 +134,9 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 			Path: path + ".stage", Msg: "no stage is called " + r.Stage, Hint: diag.OneOf(r.Stage, stages),
 		})
 	}
+	r.Random = e.random(v.LookupPath(cue.ParsePath("random")), path, &faults)
 	r.Open = e.waivers(v.LookupPath(cue.ParsePath("open")))
+	r.Patches = e.patches(v, path, &faults)
 	read := e.reader()
 	r.Values = withOrigins(read.structTree(v.LookupPath(cue.ParsePath("values"))), merged)
 	if objects := v.LookupPath(cue.ParsePath("objects")); objects.Exists() {
@@ -162,18 +158,6 @@ func (e *evaluation) waivers(open cue.Value) []fleet.Waiver {
 	}
 	slices.SortFunc(out, func(a, b fleet.Waiver) int { return cmp.Compare(a.Path, b.Path) })
 	return out
-}
-
-// pinPos returns where the first field of a chart that is pinned stands.
-func (e *evaluation) pinPos(chart cue.Value) diag.Pos {
-	for _, field := range []string{"digest", "path"} {
-		for _, c := range cuediag.Conjuncts(chart.LookupPath(cue.ParsePath(field))) {
-			if p := cuediag.Pos(e.root, labelPos(c)); c.IsConcrete() && p.IsValid() {
-				return p
-			}
-		}
-	}
-	return e.fieldPos(chart)
 }
 
 // withOrigins returns the final values t with the positions, layers and

@@ -1,6 +1,8 @@
 package unify
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,8 +38,9 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 		if !release.LookupPath(cue.ParsePath("namespace")).Exists() {
 			wrong(release, path+".namespace", "field is required but not present", "")
 		}
-		if has := present(release, "chart", "objects"); len(has) != 1 {
-			wrong(release, path, "a release has exactly one source", "give it either chart or objects")
+		sources := []string{"chart", "jsonnet", "kustomize", "manifests", "objects"}
+		if has := present(release, sources...); len(has) != 1 {
+			wrong(release, path, "a release has exactly one source", "give it one of "+strings.Join(sources, ", "))
 		}
 		if chart := release.LookupPath(cue.ParsePath("chart")); chart.Exists() && chart.Err() == nil && !isChart(chart) {
 			wrong(chart, path+".chart", "a chart is exactly one of path; repo, name, version and digest; git and digest",
@@ -51,11 +54,24 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 	return faults.Err()
 }
 
-func isChart(chart cue.Value) bool {
-	has := present(chart, "path", "repo", "name", "version", "git", "digest")
-	return slices.ContainsFunc([][]string{{"path"}, {"repo", "name", "version", "digest"}, {"git", "digest"}}, func(want []string) bool {
-		return slices.Equal(has, want)
-	})
+var (
+	chartVersion = regexp.MustCompile(`^(releases\..*\.chart)\.version$`)
+	noVersion    = regexp.MustCompile(`^"([^"]+)" is none of |^conflicting values "`)
+)
+
+// unpinned says what to do about a layer that wants a version of a chart which
+// the chart's package does not pin.
+func unpinned(d *diag.Diag, final cue.Value) {
+	at, wanted := chartVersion.FindStringSubmatch(d.Path), noVersion.FindStringSubmatch(d.Msg)
+	if at == nil || wanted == nil || d.Hint != "" {
+		return
+	}
+	name, err := final.LookupPath(cue.ParsePath(at[1] + ".name")).String()
+	if err != nil {
+		name = "NAME"
+	}
+	d.Hint = "run fleetc chart update " + name + " --version " + cmp.Or(wanted[1], "VERSION") +
+		" --in LAYER, which adds a version to those that are pinned"
 }
 
 func areObjects(v cue.Value) bool {

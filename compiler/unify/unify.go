@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/build"
@@ -36,7 +37,8 @@ import (
 // else.
 func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.Cluster, error) {
 	e := &evaluation{root: root, layers: layers, cctx: cuecontext.New()}
-	base := e.cctx.BuildInstance(in)
+	bare := withoutPolicies(in)
+	base := e.cctx.BuildInstance(bare)
 	if err := base.Err(); err != nil && !base.Exists() {
 		return nil, diag.In(id, cuediag.Faults(root, err, cue.Value{}).Err())
 	}
@@ -49,9 +51,18 @@ func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.
 	if err != nil {
 		return nil, diag.In(id, err)
 	}
+	if bare != in {
+		// Rules are heavy: they are not evaluated until the values are bound.
+		full := e.cctx.BuildInstance(in)
+		if in.Err != nil {
+			return nil, diag.In(id, cuediag.Faults(root, in.Err, cue.Value{}).Err())
+		}
+		final = full.Unify(e.cctx.BuildExpr(e.bound.expr())).Unify(config)
+	}
 	var faults diag.List
 	faults.Add(e.checkAllLayers(final))
 	faults.Add(e.checkReleases(final))
+	faults.Add(e.checkPolicies(final))
 	faults.Add(e.check(final))
 	c, err := e.decode(final, merged)
 	if len(faults) > 0 {
@@ -66,6 +77,7 @@ func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.
 		return nil, diag.In(id, err)
 	}
 	c.ID = id
+	c.Policies = e.policies(in, final)
 	return c, nil
 }
 
@@ -85,6 +97,7 @@ type evaluation struct {
 	layers        []fleet.Layer
 	cctx          *cue.Context
 	releaseFields []string // names of the schema's fields of a release
+	bound         *binding // what was filled in at last
 }
 
 // config returns the schema's #Config in the evaluation's context.
@@ -121,11 +134,11 @@ func (e *evaluation) config() (cue.Value, error) {
 // or is not concrete. CUE stops at the first fault of a struct: the parts of
 // each release are therefore looked at by themselves too.
 func (e *evaluation) check(final cue.Value) error {
-	err := final.Validate(cue.Concrete(true))
-	if err == nil {
-		return nil
+	required := e.checkRequired(final)
+	all := validate(final)
+	if len(all) == 0 {
+		return required
 	}
-	all := errors.Errors(err)
 	releases(final, func(_ string, release cue.Value) {
 		for _, name := range e.releaseFields {
 			if part := release.LookupPath(cue.MakePath(cue.Str(name))); part.Exists() {
@@ -137,5 +150,23 @@ func (e *evaluation) check(final cue.Value) error {
 	for _, err := range all {
 		joined = errors.Append(joined, err)
 	}
-	return cuediag.Faults(e.root, joined, final).Err()
+	faults := cuediag.Faults(e.root, joined, final)
+	faults.Add(required)
+	for _, d := range faults {
+		unpinned(d, final)
+	}
+	return withoutMerged(faults).Err()
+}
+
+// withoutMerged returns the faults without those of values that a fault of the
+// default, which was merged into them, says already.
+func withoutMerged(faults diag.List) diag.List {
+	type said struct{ path, msg string }
+	defaults := map[said]bool{}
+	for _, d := range faults {
+		if merged := cuediag.ValuesPath(d.Path); merged != d.Path {
+			defaults[said{merged, d.Msg}] = true
+		}
+	}
+	return slices.DeleteFunc(faults, func(d *diag.Diag) bool { return defaults[said{d.Path, d.Msg}] })
 }

@@ -71,6 +71,34 @@ func Objects(c *fleet.Cluster, objs []fleet.Object) error {
 	return diag.In(c.ID, k.faults.Err())
 }
 
+// Namespaces puts the objects of a cluster into their namespaces, as Objects
+// does, and says nothing of what is wrong with them.
+func Namespaces(c *fleet.Cluster, objs []fleet.Object) {
+	v, ok := kube.Minor(c.KubeVersion)
+	if !ok {
+		return
+	}
+	kinds := newCatalog(v, c, objs)
+	for _, o := range objs {
+		if o.Unstructured == nil || o.Object == nil {
+			continue
+		}
+		if namespaced, known := kinds.scope(o.GroupVersionKind()); known {
+			place(o, namespaced)
+		}
+	}
+}
+
+// place puts an object into the namespace where it belongs.
+func place(o fleet.Object, namespaced bool) {
+	switch {
+	case !namespaced && o.GetNamespace() != "":
+		o.SetNamespace("")
+	case namespaced && o.GetNamespace() == "":
+		o.SetNamespace(o.Release.Namespace)
+	}
+}
+
 // A check is one run over the objects of a cluster.
 type check struct {
 	faults     diag.List
@@ -115,12 +143,9 @@ func (k *check) object(o fleet.Object, versionKnown bool) {
 
 // namespace puts an object into the namespace where it belongs, and checks it.
 func (k *check) namespace(o fleet.Object, namespaced bool) {
+	place(o, namespaced)
 	if !namespaced {
-		o.SetNamespace("")
 		return
-	}
-	if o.GetNamespace() == "" {
-		o.SetNamespace(o.Release.Namespace)
 	}
 	ns := o.GetNamespace()
 	if len(validation.IsDNS1123Label(ns)) == 0 {

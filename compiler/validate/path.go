@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 // add reports a fault of the value at hand, or of one below it, to which more
@@ -31,7 +32,13 @@ func (w *walk) add(hint, msg string, more ...any) {
 		msg += named + "; "
 	}
 	o := w.object
-	w.faults = append(w.faults, &diag.Diag{At: places(o.Pos), Path: title(o), Msg: msg + origin(o) + ")", Hint: hint})
+	cause := &fleet.FieldError{Object: o, Field: make([]string, len(path))}
+	for i, s := range path {
+		if cause.Field[i] = s.name; s.name == "" && !s.key {
+			cause.Field[i] = strconv.Itoa(s.index)
+		}
+	}
+	w.faults = append(w.faults, &diag.Diag{At: places(o.Pos), Path: title(o), Msg: msg + origin(o) + ")", Hint: hint, Cause: cause})
 }
 
 // inKey is a step to a key of free choice.

@@ -69,7 +69,7 @@ func title(o fleet.Object) string {
 		s = "object"
 	}
 	name := o.GetName()
-	if ns := o.GetNamespace(); ns != "" {
+	if ns := o.GetNamespace(); ns != "" && name != "" {
 		name = ns + "/" + name
 	}
 	if name != "" {

@@ -81,6 +81,9 @@ func (c *checker) check(v *fleet.Tree, t *Type, path []string) {
 		for i, e := range v.List {
 			c.check(e, t.Elem, append(path, fmt.Sprintf("[%d]", i)))
 		}
+		if t.Elem == nil {
+			c.shaped(v, t.shape, path)
+		}
 	}
 }
 
@@ -106,9 +109,18 @@ func (c *checker) fields(v *fleet.Tree, t *Type, path []string) {
 		switch f := t.Fields[k]; {
 		case f != nil:
 			c.check(v.Fields[k], f, below)
-		case t.Open && t.Kinds&List == 0:
-			c.check(v.Fields[k], t.Elem, below)
-		case t.Open: // the element type is that of the list
+		case t.shape.closed() && !t.Open:
+			if s, ok := t.shape.at(k); ok {
+				c.shaped(v.Fields[k], s, below)
+			} else {
+				c.notKubernetes(v.Fields[k], union(t.shape.keys(), t.Keys), below)
+			}
+		case t.Open:
+			if meant := slips(k, v.Fields[k], t, v.Fields); meant != "" && !c.inText(below) {
+				c.slip(v.Fields[k], below, meant)
+			} else if t.Kinds&List == 0 { // else the element type is that of the list
+				c.check(v.Fields[k], t.Elem, below)
+			}
 		case c.inText(below):
 		default:
 			c.unknown(v.Fields[k], t, below)

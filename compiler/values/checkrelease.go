@@ -84,17 +84,17 @@ func (c *checker) firstUnused(d *node, v, key *fleet.Tree, at []string) (*fleet.
 	for cond := range strings.SplitSeq(d.meta.Condition, ",") {
 		switches[strings.TrimSpace(cond)] = true
 	}
-	own := []*Read{c.root.chart.own()}
+	own := c.root.chart.own()
 	for _, k := range at {
-		own = children(own, k)
+		own = own.at(k)
 	}
-	var first func(v *fleet.Tree, path []string, reads []*Read) (*fleet.Tree, []string)
-	first = func(v *fleet.Tree, path []string, reads []*Read) (*fleet.Tree, []string) {
-		if len(reads) > 0 && gather(reads).mode&(Printed|Ranged) != 0 {
+	var first func(v *fleet.Tree, path []string, u *uses) (*fleet.Tree, []string)
+	first = func(v *fleet.Tree, path []string, u *uses) (*fleet.Tree, []string) {
+		if u != nil && u.all {
 			return nil, nil
 		}
 		if !v.IsMap() {
-			used := len(reads) > 0 || switches[strings.Join(path[len(at)-1:], ".")] || switches[strings.Join(path, ".")] || c.inText(path)
+			used := u != nil || switches[strings.Join(path[len(at)-1:], ".")] || switches[strings.Join(path, ".")] || c.inText(path)
 			if used || v.Scalar == nil && v.List == nil || key != nil && above(v, key) {
 				return nil, nil
 			}
@@ -104,7 +104,7 @@ func (c *checker) firstUnused(d *node, v, key *fleet.Tree, at []string) (*fleet.
 			if k == "global" {
 				continue
 			}
-			if f, p := first(v.Fields[k], append(slices.Clone(path), k), children(reads, k)); f != nil {
+			if f, p := first(v.Fields[k], append(slices.Clone(path), k), u.at(k)); f != nil {
 				return f, p
 			}
 		}
@@ -137,8 +137,12 @@ func byPlace(v *fleet.Tree) []string {
 // dependencies that are on.
 func (c *checker) schemas(n *node, values map[string]any, at []string) {
 	if n.schema != nil {
-		err := n.schema.validator.Validate(values)
-		if invalid, ok := err.(*jsonschema.ValidationError); ok {
+		validator, err := n.schema.validator()
+		if err != nil {
+			c.add(at, nil, fmt.Sprintf("the schema of chart %s is no JSON Schema: %v", n.name, err), "")
+			return
+		}
+		if invalid, ok := validator.Validate(values).(*jsonschema.ValidationError); ok {
 			for _, leaf := range leaves(invalid) {
 				c.refused(leaf, n, at)
 			}

@@ -58,7 +58,7 @@ func (w *writer) indent(depth int) {
 // fields writes a map.
 func (w *writer) fields(t *Type, depth int) {
 	if len(t.Keys) == 0 && t.Elem == nil {
-		if t.Open {
+		if t.further() {
 			w.b.WriteString("{...}")
 		} else {
 			w.b.WriteString("{}")
@@ -85,7 +85,11 @@ func (w *writer) fields(t *Type, depth int) {
 		}
 		w.b.WriteByte('\n')
 	}
-	if t.Open {
+	switch {
+	case t.shape != nil && t.shape.names:
+		w.indent(depth + 1)
+		w.b.WriteString("[=~" + literal.String.Quote(resourceName) + "]: _\n")
+	case t.further():
 		w.indent(depth + 1)
 		if t.Elem != nil && len(t.Keys) == 0 {
 			w.b.WriteString("[string]: ")
@@ -97,6 +101,23 @@ func (w *writer) fields(t *Type, depth int) {
 	}
 	w.indent(depth)
 	w.b.WriteByte('}')
+}
+
+// further reports whether a map takes keys that are not among its fields, as far
+// as CUE is told. Fields that Kubernetes has below those are not.
+func (t *Type) further() bool {
+	if t.Open || !t.shape.closed() {
+		return t.Open
+	}
+	if t.shape.names {
+		return len(t.Keys) == 0
+	}
+	for name := range t.shape.fields {
+		if t.Fields[name] == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // comment returns the lines above a field: what the chart says about it and

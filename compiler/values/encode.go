@@ -3,11 +3,9 @@ package values
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -15,10 +13,9 @@ import (
 
 // This file and decode.go have the stored form of types: a head, the SHA-256
 // of what follows, a table of all strings, the types as a tree, the shapes that
-// they refer to, and the chart
-// with its dependencies. Numbers are varints; a string is its number in the
-// table. A change of what is derived or of how it is written needs another
-// version.
+// they refer to, and the chart with its dependencies. Numbers are varints; a
+// string is its number in the table. A change of how things are written needs
+// another version.
 
 const (
 	encodingName    = "fleetc values\n"
@@ -36,21 +33,12 @@ const (
 	tagGlobal // the global of the whole: dependencies have the same
 )
 
-// Flags of a type, in this order in the stored form.
+// ownFlags is how many flags of a type are fields of its own.
+const ownFlags = 11
+
+// The flags behind those say which parts of a type follow.
 const (
-	flagOpen = 1 << iota
-	flagUnread
-	flagBlank
-	flagEmpty
-	flagTyped
-	flagClosed
-	flagMissing
-	flagAsText
-	flagAsScalar
-	flagRoot
-	flagImported
-	// Those below say which parts follow.
-	flagWhy
+	flagWhy = 1 << (iota + ownFlags)
 	flagDoc
 	flagPlace
 	flagDefault
@@ -58,10 +46,11 @@ const (
 	flagKeys
 	flagElem
 	flagShape
-	allFlags = 1<<iota - 1
+	allFlags = 1<<(iota+ownFlags) - 1
 )
 
-// flags returns where the type keeps the flags that are fields of its own.
+// flags returns where the type keeps its own flags, in the order in which they
+// are stored.
 func (t *Type) flags() []*bool {
 	return []*bool{
 		&t.Open, &t.Unread, &t.blank, &t.empty, &t.typed, &t.closed, &t.missing, &t.asText, &t.asScalar,
@@ -71,8 +60,9 @@ func (t *Type) flags() []*bool {
 
 // Encode returns the type in a stored form, the same bytes for the same type.
 // Decode gives it back, with all that Check, CUE and Package need of the
-// chart. It errs when the type is not one that Derive or Decode returned, and
-// when it is too large to be stored.
+// chart. What is derived from a chart changes with the program, so that a stored
+// form is good for the program that wrote it. It errs when the type is not one
+// that Derive or Decode returned, and when it is too large to be stored.
 func (t *Type) Encode() ([]byte, error) {
 	if t.chart == nil {
 		return nil, errors.New("encode types: these are not the types of a whole chart")
@@ -248,89 +238,6 @@ func (e *encoder) allShapes() {
 }
 
 func (s *shape) flags() []*bool { return []*bool{&s.list, &s.free, &s.names} }
-
-func (e *encoder) limits(l limits) {
-	whole := uint64(0)
-	if l.integer {
-		whole = 1
-	}
-	e.number(whole)
-	e.text(l.pattern)
-	e.count(len(l.bounds))
-	for _, b := range l.bounds {
-		e.text(b.op)
-		e.text(b.n.String())
-	}
-	e.count(len(l.enum))
-	for _, v := range l.enum {
-		e.value(v, 0)
-	}
-}
-
-// What stands before a value.
-const (
-	valueNull = iota
-	valueFalse
-	valueTrue
-	valueFloat  // as 8 bytes
-	valueWhole  // a float64 without fraction
-	valueNumber // a json.Number
-	valueString
-	valueList
-	valueMap
-)
-
-// exact is up to where every whole number is a float64.
-const exact = 1 << 53
-
-// value writes a value as encoding/json decodes it.
-func (e *encoder) value(v any, depth int) {
-	if depth > maxNested {
-		e.fail("a default is too deep")
-	}
-	if e.err != nil {
-		return
-	}
-	switch v := v.(type) {
-	case nil:
-		e.number(valueNull)
-	case bool:
-		e.number(map[bool]uint64{false: valueFalse, true: valueTrue}[v])
-	case float64:
-		e.float(v)
-	case json.Number:
-		e.number(valueNumber)
-		e.text(v.String())
-	case string:
-		e.number(valueString)
-		e.text(v)
-	case []any:
-		e.number(valueList)
-		e.count(len(v))
-		for _, x := range v {
-			e.value(x, depth+1)
-		}
-	case map[string]any:
-		e.number(valueMap)
-		e.count(len(v))
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			e.text(k)
-			e.value(v[k], depth+1)
-		}
-	default:
-		e.fail("a default is a %T", v)
-	}
-}
-
-func (e *encoder) float(f float64) {
-	if f == math.Trunc(f) && math.Abs(f) < exact && !math.Signbit(f) {
-		e.number(valueWhole)
-		e.number(uint64(f))
-		return
-	}
-	e.number(valueFloat)
-	e.b = binary.BigEndian.AppendUint64(e.b, math.Float64bits(f))
-}
 
 // release writes the chart: its schemas, the charts with their dependencies,
 // and what the chart itself reads of the values of those.

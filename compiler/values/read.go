@@ -25,6 +25,9 @@ type Read struct {
 	Keys  map[string]*Read // by key
 	Any   *Read            // by a computed key, or any element of a list; nil when none
 
+	lands landings // where it is printed to as a whole
+	text  bool     // it can be text
+
 	// GaveUp says, on the root alone, why not all could be found out. The root
 	// is Printed then, so that nothing counts as unread.
 	GaveUp string
@@ -94,7 +97,7 @@ func (r *interpreter) tree() *Read {
 
 // build returns the node of a place, nil when nothing there is read.
 func build(p *place, nodes *int) *Read {
-	n := &Read{Mode: p.mode, Where: p.where}
+	n := &Read{Mode: p.mode, Where: p.where, lands: p.lands, text: p.text}
 	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
 		if kid := build(p.keys[key], nodes); kid != nil {
 			if n.Keys == nil {
@@ -149,7 +152,7 @@ func both(a, b *Read, nodes *int) *Read {
 		return a
 	}
 	*nodes++
-	n := &Read{Mode: a.Mode | b.Mode, Where: a.Where, Any: both(a.Any, b.Any, nodes)}
+	n := &Read{Mode: a.Mode | b.Mode, Where: a.Where, Any: both(a.Any, b.Any, nodes), lands: a.lands.and(b.lands), text: a.text || b.text}
 	if n.Where == "" {
 		n.Where = b.Where
 	}

@@ -47,6 +47,8 @@ func newInterpreter() *interpreter {
 		calls:     map[string]*call{},
 		call:      &call{},
 		functions: functions(),
+		shapes:    newShapes(),
+		landings:  map[parse.Node]*shape{},
 	}
 	r.values = r.newPlace(nil, "")
 	return r

@@ -92,7 +92,7 @@ func choiceFunctions() map[string]function {
 			}
 			return textOf(wild)
 		},
-		"tpl": func(a arguments) *value { return a.tpl(a.at(0), a.at(1)) },
+		"tpl": func(a arguments) *value { return a.tpl() },
 	}
 	for _, name := range []string{"default", "coalesce", "and", "or"} {
 		table[name] = func(a arguments) *value {

@@ -24,10 +24,11 @@ type object struct {
 
 	summary bool // several that one expression makes, taken together
 
-	self *value
-	mode Mode // how it is used as a whole
-	read bool // somebody asked for something in it
-	seen int  // the last query that came by
+	self  *value
+	mode  Mode // how it is used as a whole
+	lands landings
+	read  bool // somebody asked for something in it
+	seen  int  // the last query that came by
 }
 
 // An objectKey tells objects apart.
@@ -81,7 +82,9 @@ func (r *interpreter) encode(site parse.Node, v *value) *value {
 		o.encoded = joined
 		r.touched(o)
 		if o.mode != 0 {
-			r.use(v, Printed)
+			for _, s := range o.lands.all() {
+				r.useAt(v, s)
+			}
 		}
 	}
 	return o.self
@@ -114,7 +117,7 @@ func (r *interpreter) put(o *object, key string, v *value) {
 	}
 	o.keys[key] = joined
 	r.touched(o)
-	r.use(v, o.mode&Printed)
+	r.usedIn(o, v, key)
 }
 
 // putElem adds the value by a key that is not known.
@@ -125,7 +128,7 @@ func (r *interpreter) putElem(o *object, v *value) {
 	}
 	o.elem = joined
 	r.touched(o)
-	r.use(v, o.mode&Printed)
+	r.usedIn(o, v, anItem)
 }
 
 // putAll merges the value into the object.
@@ -136,7 +139,12 @@ func (r *interpreter) putAll(o *object, v *value) {
 	}
 	o.parts = joined
 	r.touched(o)
-	r.use(v, o.mode)
+	r.use(v, o.mode&^Printed)
+	if o.mode&Printed != 0 {
+		for _, s := range o.lands.all() {
+			r.useAt(v, s)
+		}
+	}
 }
 
 // use notes that the value is used in this way, as a whole.
@@ -165,10 +173,16 @@ func (r *interpreter) use(v *value, m Mode) {
 // useObject notes how the object is used. A map that is tested or iterated
 // shows nothing of its values, and all of it when it is printed.
 func (r *interpreter) useObject(o *object, m Mode) {
-	if o.encoded != nil {
+	if o.encoded != nil && m&Printed == 0 {
+		// What is asked of the text is asked of the value, but not where it is.
 		m |= Printed
+		defer func(before *shape) { r.landing = before }(r.landing)
+		r.landing = neutral
 	}
 	fresh := m &^ o.mode
+	if m&Printed != 0 && o.lands.add(r.landing) {
+		fresh |= Printed
+	}
 	if fresh == 0 {
 		return
 	}
@@ -183,9 +197,9 @@ func (r *interpreter) useObject(o *object, m Mode) {
 	}
 	r.use(o.encoded, Printed)
 	for _, key := range slices.Sorted(maps.Keys(o.keys)) {
-		r.use(o.keys[key], Printed)
+		r.useAt(o.keys[key], r.landing.key(key))
 	}
-	r.use(o.elem, Printed)
+	r.useAt(o.elem, r.landing.key(anItem))
 }
 
 // field returns what the value has by the key.

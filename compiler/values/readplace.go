@@ -17,6 +17,8 @@ type place struct {
 	root   *chartRoot // the chart whose values stand here
 
 	mode   Mode
+	lands  landings
+	text   bool   // it is passed to tpl as it is, so it can be text
 	marked bool   // read, if only by being an element of what is iterated
 	where  string // the first that read it
 
@@ -132,6 +134,9 @@ func (r *interpreter) mark(p *place, m Mode) {
 		p.marked = true
 	}
 	fresh := m &^ p.mode
+	if m&Printed != 0 && p.lands.add(r.landing) {
+		fresh |= Printed
+	}
 	if fresh == 0 {
 		return
 	}
@@ -143,7 +148,7 @@ func (r *interpreter) mark(p *place, m Mode) {
 		r.steps += len(r.aliased)
 		for _, q := range r.aliased {
 			if q != p && q.within(p) {
-				r.use(q.also, Printed)
+				r.useAt(q.also, r.landing.below(p, q))
 			}
 		}
 	}
@@ -161,10 +166,14 @@ func (r *interpreter) alias(p *place, v *value) {
 	p.also = joined
 	r.generation++
 	for q := p; q != nil; q = q.parent {
-		if q == p {
+		switch {
+		case q.mode&Printed != 0:
+			for _, s := range q.lands.all() {
+				r.useAt(v, s.below(q, p))
+			}
+			r.use(v, q.mode&^Printed)
+		case q == p:
 			r.use(v, q.mode)
-		} else if q.mode&Printed != 0 {
-			r.use(v, Printed)
 		}
 	}
 }

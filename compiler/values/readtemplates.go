@@ -38,6 +38,10 @@ type interpreter struct {
 	steps      int
 	query      int  // counts what is asked of places and objects
 	following  bool // it goes by way of what stands beside a value
+	shapes     *shapes
+	landing    *shape // of what is printed now; nil where that is not known
+	landings   map[parse.Node]*shape
+	looked     int // at lines, for that
 	gaveUp     string
 
 	source *source // where we are
@@ -54,8 +58,10 @@ type template struct {
 
 // A source is a text with templates in it.
 type source struct {
-	name  string
-	lines []int // offsets of the line ends
+	name   string
+	data   string
+	lines  []int   // offsets of the line ends
+	layout *layout // made when first asked for
 }
 
 // A scope holds the variables of a block.
@@ -103,7 +109,7 @@ func (r *interpreter) state(s *scope) string {
 }
 
 func newSource(name, data string) *source {
-	s := &source{name: name}
+	s := &source{name: name, data: data}
 	for i := range len(data) {
 		if data[i] == '\n' {
 			s.lines = append(s.lines, i)
@@ -195,7 +201,7 @@ func (r *interpreter) node(n parse.Node, dot *value, s *scope) *value {
 		if len(n.Pipe.Decl) > 0 {
 			return textOf("")
 		}
-		return r.output(v)
+		return r.land(n, n.Pipe, v)
 	case *parse.IfNode:
 		return r.branch(&n.BranchNode, dot, s, false)
 	case *parse.WithNode:
@@ -208,7 +214,7 @@ func (r *interpreter) node(n parse.Node, dot *value, s *scope) *value {
 			v = r.pipe(n.Pipe, dot, s)
 		}
 		if out := r.include(textOf(n.Name), v); out != nil {
-			return out
+			return r.land(n, n.Pipe, out)
 		}
 		return textOf(wild)
 	}

@@ -21,6 +21,14 @@ func textFunctions() map[string]function {
 	for _, name := range []string{"toYaml", "toYamlPretty", "toJson", "toPrettyJson", "toRawJson"} {
 		table[name] = func(a arguments) *value { return a.encode(a.site, a.at(0)) }
 	}
+	for _, name := range []string{"sha1sum", "sha256sum", "sha512sum", "adler32sum"} {
+		table[name] = func(a arguments) *value {
+			for _, v := range a.list {
+				a.useAt(v, neutral)
+			}
+			return textOf(wild)
+		}
+	}
 	for _, name := range []string{"fromYaml", "fromJson", "fromYamlArray", "fromJsonArray"} {
 		table[name] = decode
 	}

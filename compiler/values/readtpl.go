@@ -44,11 +44,29 @@ func (r *interpreter) fileText(root *chartRoot, f *chart.File) *object {
 // tpl interprets texts as templates: those that are known, the files, and the
 // texts that the charts' own values have at the places. What users write there
 // is not known here.
-func (r *interpreter) tpl(v, dot *value) *value {
+//
+// Of values, the text is theirs: where it is printed to is where they are.
+func (a arguments) tpl() *value {
+	r, v, dot := a.interpreter, a.at(0), a.at(1)
 	if v == nil {
 		return textOf(wild)
 	}
-	r.use(v, Printed)
+	written := &value{texts: []string{wild}}
+	rest := &value{roots: v.roots}
+	for _, o := range v.objects {
+		if o.encoded != nil {
+			written.objects = append(written.objects, o)
+		} else {
+			rest.objects = append(rest.objects, o)
+		}
+	}
+	for _, p := range v.places {
+		p.text = true
+	}
+	if len(v.places) > 0 {
+		written = r.union(written, r.encode(a.site, &value{places: v.places}))
+	}
+	r.use(rest, Printed)
 	r.use(dot, Tested)
 	texts := map[string]string{}
 	r.query++
@@ -58,7 +76,7 @@ func (r *interpreter) tpl(v, dot *value) *value {
 	}
 	known, ok := v.literal()
 	if !ok {
-		return textOf(wild)
+		return written
 	}
 	var out *value
 	for _, t := range known {

@@ -14,9 +14,10 @@ import (
 
 // A schema is a values.schema.json that is ready for use.
 type schema struct {
-	doc       any // true, false or an object
+	data      []byte // as the chart has it
+	doc       any    // true, false or an object; not of a stored one
 	old       bool
-	validator *jsonschema.Schema
+	validator func() (*jsonschema.Schema, error)
 }
 
 const schemaURL = "file:///values.schema.json"
@@ -39,7 +40,7 @@ func parseSchema(data []byte) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &schema{doc: doc}
+	s := &schema{data: data, doc: doc}
 	n := normaliser{}
 	if m, ok := doc.(map[string]any); ok {
 		n.root = m
@@ -54,6 +55,7 @@ func parseSchema(data []byte) (*schema, error) {
 			}
 		}
 		n.old = s.old
+		n.move()
 	}
 	n.schema(doc, 0)
 	c := jsonschema.NewCompiler()
@@ -61,9 +63,11 @@ func parseSchema(data []byte) (*schema, error) {
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, plain(err)
 	}
-	if s.validator, err = c.Compile(schemaURL); err != nil {
+	compiled, err := c.Compile(schemaURL)
+	if err != nil {
 		return nil, plain(err)
 	}
+	s.validator = func() (*jsonschema.Schema, error) { return compiled, nil }
 	return s, nil
 }
 
@@ -91,6 +95,19 @@ type normaliser struct {
 	root map[string]any
 	id   string
 	old  bool // $ref hides what stands beside it
+	// moved says that the schema's $defs became its definitions
+	moved bool
+}
+
+// move gives the definitions of a schema in an old dialect the name that they
+// have there. Under the new one a reference to them works, too, but the
+// library copies all that it knows of the schema for each.
+func (n *normaliser) move() {
+	if defs, ok := n.root["$defs"].(map[string]any); ok && n.old && n.root["definitions"] == nil {
+		n.root["definitions"] = defs
+		delete(n.root, "$defs")
+		n.moved = true
+	}
 }
 
 // inside are the keywords whose value is a schema, a list of schemas, or a map
@@ -142,17 +159,17 @@ func (n normaliser) schema(x any, depth int) {
 }
 
 // local reports whether the reference stays in the file. One that names the
-// file by its own $id is made to.
+// file by its own $id, or what was moved, is made to.
 func (n normaliser) local(m map[string]any, key, ref string) bool {
-	if strings.HasPrefix(ref, "#") {
-		return true
-	}
 	base, fragment, _ := strings.Cut(ref, "#")
-	if n.id != "" && base == strings.TrimSuffix(n.id, "#") {
-		m[key] = "#" + fragment
-		return true
+	if base != "" && (n.id == "" || base != strings.TrimSuffix(n.id, "#")) {
+		return false
 	}
-	return false
+	if name, ok := strings.CutPrefix(fragment, "/$defs/"); ok && n.moved {
+		fragment = "/definitions/" + name
+	}
+	m[key] = "#" + fragment
+	return true
 }
 
 // at returns the schema that a local reference names; nil when it names none

@@ -3,6 +3,8 @@ package values
 import (
 	"strings"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // TestSchemaDialects has every spelling of $schema that charts use.
@@ -19,7 +21,7 @@ func TestSchemaDialects(t *testing.T) {
 			t.Errorf("%q: %v", spelt, err)
 			continue
 		}
-		if s.validator.Validate(map[string]any{"a": "x"}) == nil || s.validator.Validate(map[string]any{"a": 1.0}) != nil {
+		if compiled(t, s).Validate(map[string]any{"a": "x"}) == nil || compiled(t, s).Validate(map[string]any{"a": 1.0}) != nil {
 			t.Errorf("%q: not checked", spelt)
 		}
 	}
@@ -37,6 +39,8 @@ func TestSchemaReferences(t *testing.T) {
 		`{"properties":{"$ref":{"type":"string"},"$schema":{"type":"string"}}}`:                                                                            false,
 		`{"properties":{"a":{"enum":[{"$ref":"https://x.example/y"}, "z"]}}}`:                                                                              true,
 		`{"$defs":{"a":{"$anchor":"i","type":"integer"}},"properties":{"a":{"$ref":"#i"}}}`:                                                                true,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","$defs":{"i":{"type":"integer"}},"properties":{"a":{"$ref":"#/$defs/i"}}}`:                   true,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","$defs":{"i":{"type":"integer"}},"definitions":{},"properties":{"a":{"$ref":"#/$defs/i"}}}`:  true,
 		`true`: false,
 		"\ufeff{\"properties\":{\"a\":{\"type\":\"integer\"}}}": true,
 	} {
@@ -45,7 +49,7 @@ func TestSchemaReferences(t *testing.T) {
 			t.Errorf("%s: %v", schema, err)
 			continue
 		}
-		if got := s.validator.Validate(map[string]any{"a": "x"}) != nil; got != refuses {
+		if got := compiled(t, s).Validate(map[string]any{"a": "x"}) != nil; got != refuses {
 			t.Errorf("%s: refuses %v, want %v", schema, got, refuses)
 		}
 	}
@@ -69,4 +73,13 @@ func TestNoSchema(t *testing.T) {
 			t.Errorf("%s: %s", schema, msg)
 		}
 	}
+}
+
+func compiled(t *testing.T, s *schema) *jsonschema.Schema {
+	t.Helper()
+	v, err := s.validator()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }

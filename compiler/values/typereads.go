@@ -7,10 +7,12 @@ const nobody = "nobody names its keys"
 
 // A reach is what the reads above a value say about it.
 type reach struct {
-	printed string // the template that passes it on as a part of a whole; empty when none does
+	printed string // the template that passes it on as a whole, or as a part of one; empty when none does
+	whole   bool   // it is passed on as a part of a whole of which the keys are not known
 	ranged  bool   // it is an element of what a template ranges over
 	key     string // its name
 	parent  string // the name of what it is in
+	shape   *shape // of the part of a Kubernetes object that it ends in; nil when that is not known
 	dumped  bool   // a template passes on all values of its chart
 }
 
@@ -39,7 +41,8 @@ func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 		in.printed, t.Unread = "its parent chart, which imports it", false
 	}
 	loose := r.mode&Ranged != 0 || r.any
-	if in.printed != "" && r.mode&Ranged == 0 && t.adopt(in.key) {
+	if s := b.shapeOf(t, r, in); s != nil && (r.mode&Ranged == 0 || !r.within) {
+		b.adopt(t, s)
 		loose = false
 	}
 	b.kinds(t, r, in, loose)
@@ -53,12 +56,43 @@ func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 			t.field(k)
 		}
 	}
-	below := reach{printed: in.printed, ranged: r.mode&Ranged != 0, dumped: in.dumped, parent: in.key}
+	below := reach{printed: in.printed, whole: in.printed != "" && t.shape == nil, ranged: r.mode&Ranged != 0, dumped: in.dumped, parent: in.key}
 	for _, k := range t.Keys {
-		below.key = k
+		below.key, below.shape = k, t.shape.key(k)
 		b.completeAt(t.Fields[k], children(reads, k), below, depth+1)
 	}
+	below.shape = t.shape.key(anItem)
 	b.elem(t, reads, r, below, depth)
+}
+
+// shapeOf returns the keys that a value has by where it ends; nil when that is
+// not known. It is known when a template prints it to a place in a Kubernetes
+// object and nowhere else, or when what it is a part of is; and by its name.
+func (b *builder) shapeOf(t *Type, r gathered, in reach) *shape {
+	if in.printed == "" {
+		return nil
+	}
+	s := in.shape
+	if r.mode&Printed != 0 {
+		switch lands := r.lands; {
+		case lands.elsewhere, in.whole && s == nil:
+			s = nil
+		default:
+			for _, at := range lands.shapes {
+				switch {
+				case at == neutral:
+				case s == nil:
+					s = at
+				default:
+					s = b.shapes.join(s, at)
+				}
+			}
+		}
+	}
+	if t.fits(s, r.keys) {
+		return s
+	}
+	return b.conventional(t, in.key)
 }
 
 // elem completes or drops the type of a list's elements, or of an open map's
@@ -86,8 +120,11 @@ func (b *builder) elem(t *Type, reads []*Read, r gathered, below reach, depth in
 type gathered struct {
 	mode    Mode
 	any     bool            // a computed key
+	within  bool            // something is read by it
 	gaveUp  bool            // not all could be found out
 	keys    map[string]bool // exact keys
+	lands   landings
+	text    bool // it can be text
 	where   string
 	printed string // the template that prints the whole
 }
@@ -97,6 +134,7 @@ func gather(reads []*Read) gathered {
 	for _, r := range reads {
 		g.mode |= r.Mode
 		g.any = g.any || r.Any != nil
+		g.within = g.within || r.Any != nil && (r.Any.Mode != 0 || r.Any.Any != nil || len(r.Any.Keys) > 0)
 		g.gaveUp = g.gaveUp || r.GaveUp != ""
 		for k := range maps.Keys(r.Keys) {
 			g.keys[k] = true
@@ -104,6 +142,7 @@ func gather(reads []*Read) gathered {
 		if g.where == "" || r.Where != "" && r.Where < g.where {
 			g.where = r.Where
 		}
+		g.lands, g.text = g.lands.and(r.lands), g.text || r.text
 		if r.Mode&Printed != 0 && (g.printed == "" || r.Where < g.printed) {
 			g.printed = r.Where
 		}
@@ -135,7 +174,7 @@ func (b *builder) openness(t *Type, r gathered, in reach, loose bool) {
 		t.Open, t.Why = false, ""
 	case t.missing:
 		t.open("its dependency is not in the chart")
-	case t.kubernetes && !loose:
+	case t.shape.closed() && !loose:
 		t.Open, t.Why = false, ""
 	case in.printed != "":
 		t.open("it is passed on as a whole by " + in.printed)
@@ -187,7 +226,7 @@ func (b *builder) kinds(t *Type, r gathered, in reach, loose bool) {
 		if t.seen&Map != 0 && len(t.Keys) == 0 && (whole || loose) {
 			k |= List
 		}
-		if t.asText || t.seen&Bool != 0 && (whole || in.ranged) {
+		if t.asText || r.text || t.seen&Bool != 0 && (whole || in.ranged) {
 			k |= String
 		}
 		if t.seen&String != 0 && numberOrText(in.key, in.parent) {

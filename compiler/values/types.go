@@ -86,20 +86,19 @@ type Type struct {
 	Place   string           // where it is known from first: values.yaml:12, values.schema.json, a template
 	Unread  bool             // no template reads it and no schema names it
 
-	seen     Kind // of all defaults
-	blank    bool // a default is the empty string
-	empty    bool // a default is a map without keys
-	typed    bool // the schema says which kinds it may be
-	closed   bool // the schema says that there are no further keys
-	missing  bool // the values of a dependency that the chart does not have
-	asText   bool // a template asks whether it is a string
-	asScalar bool // a template prints it without further ado
-	root     bool // the values of a chart or a dependency
-	// kubernetes says that the keys are those of a part of a Kubernetes object
-	kubernetes bool
-	imported   bool     // a parent chart imports what is below
-	limits     limits   // of the schema
-	chart      *release // of the root: the chart and its dependencies
+	seen     Kind     // of all defaults
+	blank    bool     // a default is the empty string
+	empty    bool     // a default is a map without keys
+	typed    bool     // the schema says which kinds it may be
+	closed   bool     // the schema says that there are no further keys
+	missing  bool     // the values of a dependency that the chart does not have
+	asText   bool     // a template asks whether it is a string
+	asScalar bool     // a template prints it without further ado
+	root     bool     // the values of a chart or a dependency
+	shape    *shape   // of the part of a Kubernetes object that it ends in; nil when that is not known
+	imported bool     // a parent chart imports what is below
+	limits   limits   // of the schema
+	chart    *release // of the root: the chart and its dependencies
 }
 
 // Derive returns the type of the values of a chart: a map, united from its
@@ -110,18 +109,17 @@ func Derive(ch *fleet.Chart) (*Type, error) {
 	if err != nil {
 		return nil, &diag.Diag{Path: ch.Ref.String(), Msg: fmt.Sprintf("the chart does not load: %v", err), Cause: err}
 	}
-	b := &builder{schemas: map[*chart.Chart]*schema{}}
+	b := &builder{shapes: newShapes(), schemas: map[*chart.Chart]*schema{}}
 	root, err := b.chart(loaded, "", 0)
 	if err != nil {
 		return nil, err
 	}
 	root.chart = newRelease(loaded, b.schemas)
+	root.chart.own = sync.OnceValue(func() *uses { return ownUses(loaded) })
 	// Only the reads of the whole say what templates make of a value: a library
 	// chart's helpers read what their callers pass.
 	b.complete(root, []*Read{Reads(loaded)}, reach{})
 	shareGlobals(root, root.Fields[chartutil.GlobalKey], root.chart.root)
-	own := sync.OnceValue(func() *Read { return Reads(withoutDependencies(loaded)) })
-	root.chart.own = own
 	return root, nil
 }
 
@@ -138,26 +136,10 @@ func load(ch *fleet.Chart) (*chart.Chart, error) {
 	return loaded, loaded.Validate()
 }
 
-// withoutDependencies returns the chart without those dependencies that can be
-// switched off: what is left says what it reads of their values itself.
-func withoutDependencies(c *chart.Chart) *chart.Chart {
-	out := *c
-	md := *c.Metadata
-	md.Dependencies = nil
-	out.Metadata = &md
-	var libraries []*chart.Chart
-	for _, d := range c.Dependencies() {
-		if d.Metadata.Type == "library" {
-			libraries = append(libraries, d)
-		}
-	}
-	out.SetDependencies(libraries...)
-	return &out
-}
-
 // A builder makes the types of one chart.
 type builder struct {
 	types   int
+	shapes  *shapes
 	schemas map[*chart.Chart]*schema // that have been read
 }
 

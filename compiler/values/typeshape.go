@@ -249,6 +249,9 @@ func (b *builder) dependencies(t *Type, c *chart.Chart, dir string, depth int) e
 		}
 	}
 	for _, name := range missing {
+		if slices.ContainsFunc(deps, func(d dependency) bool { return d.name == name }) {
+			continue // another version is there, which Helm takes
+		}
 		f := t.field(name)
 		f.missing, f.seen = true, Map
 		f.know(Metadata, dir+"Chart.yaml")

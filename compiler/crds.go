@@ -1,0 +1,71 @@
+package compiler
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/manifests"
+	"github.com/fleetc/fleetc/compiler/render"
+)
+
+// readCRDs reads the CRDs that clusters have without a release, each file once,
+// and adds their kinds to those that the clusters serve.
+func (f *Fleet) readCRDs() error {
+	var faults diag.List
+	type content struct {
+		objs []fleet.Object
+		err  error
+	}
+	files := map[string]content{}
+	f.known = map[string][]fleet.Object{}
+	for _, c := range f.Clusters {
+		for _, name := range c.CRDs {
+			file, ok := files[name]
+			if !ok {
+				file.objs, file.err = f.crdsIn(c, name)
+				files[name] = file
+			}
+			faults.Add(diag.In(c.ID, file.err))
+			f.known[c.ID] = append(f.known[c.ID], file.objs...)
+		}
+		c.APIs = append(c.APIs, kindsOf(f.known[c.ID])...)
+	}
+	return faults.Err()
+}
+
+// crdsIn reads a file or directory of CRDs.
+func (f *Fleet) crdsIn(c *fleet.Cluster, name string) ([]fleet.Object, error) {
+	objs, _, err := manifests.Read(f.Dir, name, &fleet.Release{Name: "crds", Pos: c.Pos})
+	var faults diag.List
+	for _, d := range diag.All(err) {
+		of := *d
+		of.Path = "cluster.crds"
+		faults = append(faults, &of)
+	}
+	for _, o := range objs {
+		if o.GroupVersionKind().GroupKind().String() != "CustomResourceDefinition.apiextensions.k8s.io" {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{o.Pos, c.Pos}, Path: "cluster.crds", Msg: "this is a " + o.GetKind() + ", not a CustomResourceDefinition",
+				Hint: "leave it out, or make it part of a release",
+			})
+		}
+	}
+	return objs, faults.Err()
+}
+
+// kindsOf returns the kinds that CRDs serve, sorted.
+func kindsOf(crds []fleet.Object) []fleet.API {
+	var out []fleet.API
+	for _, o := range crds {
+		spec, _ := o.Object["spec"].(map[string]any)
+		for _, version := range render.APIs([]fleet.Object{o}) {
+			if parts := strings.Split(version, "/"); len(parts) == 3 {
+				out = append(out, fleet.API{APIVersion: parts[0] + "/" + parts[1], Kind: parts[2], Namespaced: spec["scope"] == "Namespaced"})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b fleet.API) int { return strings.Compare(a.APIVersion+"/"+a.Kind, b.APIVersion+"/"+b.Kind) })
+	return out
+}

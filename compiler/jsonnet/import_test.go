@@ -1,0 +1,169 @@
+package jsonnet
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hostile is a fleet with a file outside of it, in ../secret.txt.
+func hostile(t *testing.T, main string) *Renderer {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "secret.txt"), []byte("{apiVersion: 'v1', kind: 'Secret'}"))
+	write(t, filepath.Join(dir, "fleet/app/main.jsonnet"), []byte(main))
+	write(t, filepath.Join(dir, "fleet/vendor/lib.libsonnet"), []byte("importstr '../../secret.txt'"))
+	write(t, filepath.Join(dir, "fleet/folder/x"), nil)
+	for link, target := range map[string]string{
+		"out.libsonnet":       "../../secret.txt",
+		"absolute.libsonnet":  filepath.Join(dir, "secret.txt"),
+		"circle.libsonnet":    "circle.libsonnet",
+		"out":                 "../..",
+		"main-link.libsonnet": "../app/main.jsonnet",
+		"inside.libsonnet":    "../folder/../folder/x",
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, "fleet/app", link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &Renderer{Dir: filepath.Join(dir, "fleet")}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func TestHostileImports(t *testing.T) {
+	for _, test := range []struct{ path, want string }{
+		{"../../secret.txt", "leads out of the repository"},
+		{"../../fleet/folder/x", "leads out of the repository"},
+		{"x/../../../secret.txt", "leads out of the repository"},
+		{"/etc/passwd", "is no relative path with slashes: files come from the repository alone"},
+		{"https://example.com/x.libsonnet", "is no relative path with slashes: files come from the repository alone"},
+		{`..\\..\\secret.txt`, "is no relative path with slashes: files come from the repository alone"},
+		{`x\u0000y`, "is no relative path with slashes: files come from the repository alone"},
+		{"out.libsonnet", "cannot be read: it leads out of the repository"},
+		{"absolute.libsonnet", "cannot be read: it leads out of the repository"},
+		{"out/secret.txt", "cannot be read: it leads out of the repository"},
+		{"circle.libsonnet", "cannot be read: too many levels of symbolic links"},
+		{"../folder", "cannot be read: it is a directory"},
+		{"", "cannot be read: it is a directory"},
+		{".", "cannot be read: it is a directory"},
+		{"../folder/x/y", "is not there"},
+		{"<fleetc>/fleetc.libsonnet", "is not there"},
+		{"./fleetc.libsonnet", "is not there"},
+	} {
+		for _, how := range []string{"import", "importstr", "importbin"} {
+			t.Run(how+" "+test.path, func(t *testing.T) {
+				r := hostile(t, "function(params)\n  "+how+" '"+test.path+"'\n")
+				got, err := r.Render(t.Context(), requestOf("app/main.jsonnet"))
+				if err == nil {
+					t.Fatalf("no error: %v", got)
+				}
+				text := textOfFaults(t, err)
+				if !strings.HasPrefix(text, "app/main.jsonnet:2:3: releases.app: ") || !strings.Contains(text, test.want+"\n") {
+					t.Errorf("got\n%s\nwant\n%s", text, test.want)
+				}
+				if want := "app/main.jsonnet"; strings.Join(got.Reads, " ") != want {
+					t.Errorf("read %q", got.Reads)
+				}
+			})
+		}
+	}
+}
+
+func TestHostileFile(t *testing.T) {
+	for file, want := range map[string]string{
+		"../secret.txt":     "environments/fleet.cue:7:2: releases.app: \"../secret.txt\" leads out of the repository\n",
+		"app/out.libsonnet": "environments/fleet.cue:7:2: releases.app: \"app/out.libsonnet\" cannot be read: it leads out of the repository\n",
+		"app/none.jsonnet":  "environments/fleet.cue:7:2: releases.app: \"app/none.jsonnet\" is not there\n",
+		"fleetc.libsonnet":  "environments/fleet.cue:7:2: releases.app: \"fleetc.libsonnet\" is not there\n",
+		"/etc/passwd":       "environments/fleet.cue:7:2: releases.app: \"/etc/passwd\" is no relative path with slashes: files come from the repository alone\n",
+	} {
+		_, err := hostile(t, "{}").Render(t.Context(), requestOf(file))
+		if got := textOfFaults(t, err); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
+		}
+	}
+}
+
+// TestLinkInside follows links that stay inside.
+func TestLinkInside(t *testing.T) {
+	r := hostile(t, "function(params) {apiVersion: 'v1', kind: 'A', x: importstr 'inside.libsonnet'}")
+	got, err := r.Render(t.Context(), requestOf("app/main-link.libsonnet"))
+	if err != nil || len(got.Objects) != 1 {
+		t.Errorf("%v, %v", got.Objects, err)
+	}
+}
+
+func TestVendoredLibraryStaysInside(t *testing.T) {
+	r := hostile(t, "function(params)\n  import 'lib.libsonnet'\n")
+	_, err := r.Render(t.Context(), requestOf("app/main.jsonnet"))
+	want := `app/main.jsonnet:2:3: releases.app: "../../secret.txt" leads out of the repository
+    environments/fleet.cue:7:2: and here
+    vendor/lib.libsonnet:1:1: and here
+`
+	if got := textOfFaults(t, err); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestOwnFilesBeforeVendored holds the order of places, and that the embedded
+// library is the last of them.
+func TestOwnFilesBeforeVendored(t *testing.T) {
+	r := rendererOf(t, `
+-- main.jsonnet --
+function(params) {apiVersion: 'v1', kind: 'A', x: [import 'a.json', import './a.json', import 'b.json', (import 'fleetc.libsonnet').own]}
+-- a.json --
+1
+-- vendor/a.json --
+2
+-- vendor/b.json --
+3
+-- vendor/fleetc.libsonnet --
+{own: 4}
+`)
+	got, err := r.Render(t.Context(), requestOf("main.jsonnet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, want := jsonOf(t, got.Objects), "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"x\":[1,1,3,4]}\n"; text != want {
+		t.Errorf("got %s, want %s", text, want)
+	}
+}
+
+func TestTooManyFiles(t *testing.T) {
+	r := rendererOf(t, "-- a.jsonnet --\nfunction(params) importstr 'one.txt'\n-- one.txt --\n")
+	m, err := newMachine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := requestOf("a.jsonnet")
+	run := newRun(t.Context(), r, req)
+	for i := range maxReads {
+		run.reads[fmt.Sprint(i)] = &file{}
+	}
+	m.run = run
+	if _, _, err := m.Import("a.jsonnet", "one.txt"); err == nil || err.Error() != `"one.txt" is one file too many: at most 10000 files and 128 MiB are read` {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLargeFiles(t *testing.T) {
+	r := rendererOf(t, "-- a.jsonnet --\nfunction(params) {apiVersion: 'v1', kind: 'A', x: std.length(importstr 'code.json')}\n-- b.jsonnet --\nfunction(params) import 'code.json'\n-- c.jsonnet --\nfunction(params) importstr 'data.txt'\n")
+	write(t, filepath.Join(r.Dir, "code.json"), append(bytes.Repeat([]byte(" "), maxCode), '1'))
+	write(t, filepath.Join(r.Dir, "data.txt"), make([]byte, maxFile+1))
+	got, err := r.Render(t.Context(), requestOf("a.jsonnet"))
+	if err != nil || jsonOf(t, got.Objects) != "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"x\":4194305}\n" {
+		t.Errorf("%v, %v", got, err)
+	}
+	for file, want := range map[string]string{
+		"b.jsonnet": `b.jsonnet:1:18: releases.app: "code.json" is not evaluated: it is larger than 4 MiB, too much for code; take data by std.parseJson(importstr ...)`,
+		"c.jsonnet": `c.jsonnet:1:18: releases.app: "data.txt" cannot be read: it is larger than 16 MiB`,
+	} {
+		if _, err := r.Render(t.Context(), requestOf(file)); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

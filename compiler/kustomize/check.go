@@ -1,0 +1,296 @@
+package kustomize
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+// Kustomize has no switch for its network: it takes a path that looks like an
+// address for one, and calls git or makes a request. So every kustomization
+// is read here first, with kustomize's own decoder, every path in it is
+// checked, and kustomize is given no kustomization file but those that were.
+
+// directory checks the kustomization of a directory and all that it includes.
+// pos is where the directory is named; kind is Kustomization or Component. It
+// returns nil when there are faults.
+func (b *build) directory(pos diag.Pos, name, kind string) *file {
+	dir, err := b.tree.real(name)
+	if err != nil {
+		b.fault(pos, name+" "+reason(err), "")
+		return nil
+	}
+	for i, visited := range b.stack {
+		if visited == dir || dir == "." || strings.HasPrefix(visited, dir+"/") {
+			b.fault(pos, "kustomizations include each other: "+strings.Join(append(slices.Clone(b.stack[i:]), dir), ", "), "")
+			return nil
+		}
+	}
+	f, ok := b.checked[dir]
+	if !ok {
+		before := len(b.faults)
+		if f = b.open(pos, dir); f != nil {
+			b.stack = append(b.stack, dir)
+			b.check(f)
+			b.stack = b.stack[:len(b.stack)-1]
+		}
+		if len(b.faults) > before {
+			f = nil
+		}
+		b.checked[dir] = f
+	}
+	if f == nil {
+		return nil
+	}
+	switch isComponent := f.k.Kind == types.ComponentKind; {
+	case kind == types.ComponentKind && !isComponent:
+		b.fault(pos, f.name+" is no component", "name it under resources")
+		return nil
+	case kind != types.ComponentKind && isComponent:
+		b.fault(pos, f.name+" is a component", "name it under the components of a kustomization")
+		return nil
+	}
+	return f
+}
+
+// check checks what a kustomization says.
+func (b *build) check(f *file) {
+	b.checkFields(f)
+	b.checkGenerated(f)
+	b.checkPatches(f)
+	for i, p := range f.k.Resources {
+		b.resource(f, f.pos("resources", i), p)
+	}
+	for i, p := range f.k.Bases {
+		b.resource(f, f.pos("bases", i), p)
+	}
+	for i, p := range f.k.Components {
+		if pos := f.pos("components", i); b.path(f, pos, p, true) {
+			f.include(b.directory(pos, path.Join(f.dir, p), types.ComponentKind))
+		}
+	}
+	for _, of := range []struct {
+		field   string
+		entries []string
+	}{{"generators", f.k.Generators}, {"transformers", f.k.Transformers}, {"validators", f.k.Validators}} {
+		for i, entry := range of.entries {
+			b.plugin(f, f.pos(of.field, i), entry)
+		}
+	}
+	for i, p := range f.k.Configurations {
+		if data, ok := b.parsed(f, f.pos("configurations", i), p); ok {
+			b.configuration(data)
+		}
+	}
+	for i, p := range f.k.Crds {
+		pos := f.pos("crds", i)
+		if data, ok := b.parsed(f, pos, p); ok {
+			b.definitions(pos, p, data)
+		}
+	}
+	b.checkLegacy(f)
+	if f.objects += len(f.k.ConfigMapGenerator) + len(f.k.SecretGenerator); f.objects > maxObjects {
+		b.fault(diag.Pos{File: f.name}, fmt.Sprintf("%d objects, and kustomize takes time by the square of their number: %d are the most here", f.objects, maxObjects),
+			"make it several releases")
+	}
+}
+
+// maxObjects is how many objects a kustomization has, at most. These take
+// seconds.
+const maxObjects = 2000
+
+// checkFields reports the fields that a build here does without.
+func (b *build) checkFields(f *file) {
+	if len(f.k.HelmCharts) > 0 {
+		b.fault(f.pos("helmCharts"), "a kustomization does not render Helm charts here", "make the chart a release of its own, with its patches")
+	}
+	if len(f.k.HelmChartInflationGenerator) > 0 {
+		b.fault(f.pos("helmChartInflationGenerator"), "a kustomization does not render Helm charts here", "make the chart a release of its own, with its patches")
+	}
+	if len(f.k.OpenAPI) > 0 {
+		b.fault(f.pos("openapi"), "a schema for one kustomization would hold for all others of the process", "leave it out, and write JSON patches for lists of custom resources")
+	}
+	if i := slices.Index(f.k.BuildMetadata, types.ManagedByLabelOption); i >= 0 {
+		b.fault(f.pos("buildMetadata", i), types.ManagedByLabelOption+" is a label with the version of the program that builds", "leave it out, and write the label under labels")
+	}
+	if k := f.k.Kind; k != "" && k != types.KustomizationKind && k != types.ComponentKind {
+		b.fault(f.pos("kind"), "the kind is "+k, "write kind: "+types.KustomizationKind)
+	}
+	k := f.k
+	k.FixKustomization()
+	if k.CheckEmpty() != nil {
+		b.fault(diag.Pos{File: f.name}, "an empty kustomization", "")
+	}
+}
+
+// checkGenerated checks the files of ConfigMaps and Secrets.
+func (b *build) checkGenerated(f *file) {
+	each := func(field string, i int, kv types.KvPairSources) {
+		for j, p := range kv.FileSources {
+			b.path(f, f.pos(field, i, "files", j), keyed(p), false)
+		}
+		for j, p := range kv.EnvSources {
+			b.path(f, f.pos(field, i, "envs", j), p, false)
+		}
+		if kv.EnvSource != "" {
+			b.path(f, f.pos(field, i, "env"), kv.EnvSource, false)
+		}
+	}
+	for i, g := range f.k.ConfigMapGenerator {
+		each("configMapGenerator", i, g.KvPairSources)
+	}
+	for i, g := range f.k.SecretGenerator {
+		each("secretGenerator", i, g.KvPairSources)
+	}
+}
+
+// keyed returns the path of a file of a generator, which may have the key in
+// front of it.
+func keyed(source string) string {
+	if key, name, ok := strings.Cut(source, "="); ok && key != "" && !strings.Contains(name, "=") {
+		return name
+	}
+	return source
+}
+
+// checkPatches checks the files of patches and replacements.
+func (b *build) checkPatches(f *file) {
+	for i, p := range f.k.Patches {
+		if p.Path != "" {
+			b.parsed(f, f.pos("patches", i, "path"), p.Path)
+		}
+	}
+	for i, p := range f.k.PatchesJson6902 {
+		if p.Path != "" {
+			b.parsed(f, f.pos("patchesJson6902", i, "path"), p.Path)
+		}
+	}
+	for i, p := range f.k.PatchesStrategicMerge {
+		if b.inline(string(p)) {
+			f.texts[string(p)] = true
+		} else {
+			b.parsed(f, f.pos("patchesStrategicMerge", i), string(p))
+		}
+	}
+	for i, r := range f.k.Replacements {
+		if r.Path != "" {
+			b.parsed(f, f.pos("replacements", i, "path"), r.Path)
+		}
+	}
+}
+
+// inline reports whether kustomize takes the text for objects, and not for the
+// path of a file of them.
+func (b *build) inline(text string) bool {
+	_, err := b.resources.RF().SliceFromBytes([]byte(text))
+	return err == nil
+}
+
+// resource checks an entry of resources: a file of objects, or a directory with
+// a kustomization.
+func (b *build) resource(f *file, pos diag.Pos, p string) {
+	name := path.Join(f.dir, p)
+	switch {
+	case !b.path(f, pos, p, b.tree.IsDir(name)):
+	case b.tree.IsDir(name):
+		f.include(b.directory(pos, name, types.KustomizationKind))
+	case isKustomization(name):
+		b.fault(pos, p+" is a kustomization file", "name its directory: "+path.Dir(p))
+	default:
+		data, err := b.tree.read(name)
+		if err != nil {
+			b.fault(pos, p+" "+reason(err), "")
+			return
+		}
+		if !b.yaml(name, data) {
+			return
+		}
+		if m := b.objects(name, data); m != nil {
+			f.objects += m.Size()
+		}
+	}
+}
+
+// include counts the objects of a kustomization that the file includes.
+func (f *file) include(other *file) {
+	if other != nil {
+		f.objects += other.objects
+	}
+}
+
+// objects reads a file of objects; nil when it is none.
+func (b *build) objects(name string, data []byte) resmap.ResMap {
+	m, err := b.resources.NewResMapFromBytes(data)
+	if err == nil {
+		return m
+	}
+	pos, text := diag.Pos{File: name}, shorten(oneLine(err.Error()))
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var doc yaml.Node
+		if decoder.Decode(&doc) != nil {
+			break
+		}
+		// The first document that is wrong by itself is the one that is meant.
+		if one, err := yaml.Marshal(&doc); err == nil && len(doc.Content) == 1 && !b.inline(string(one)) {
+			pos.Line = doc.Content[0].Line
+			break
+		}
+	}
+	if m := twice.FindStringSubmatch(text); m != nil {
+		text = object(m[1]) + " is there twice"
+	}
+	b.fault(pos, text, "")
+	return nil
+}
+
+// parsed checks a path of a file that kustomize parses, and returns its
+// content.
+func (b *build) parsed(f *file, pos diag.Pos, p string) ([]byte, bool) {
+	if !b.path(f, pos, p, false) {
+		return nil, false
+	}
+	name := path.Join(f.dir, filepath.ToSlash(p))
+	data, err := b.tree.read(name)
+	if err != nil {
+		b.fault(pos, p+" "+reason(err), "")
+		return nil, false
+	}
+	if len(strings.TrimSpace(string(data))) == 0 {
+		b.fault(pos, p+" is empty", "")
+		return nil, false
+	}
+	return data, b.yaml(name, data)
+}
+
+// path checks that a path of the file's leads to a file, or to a directory,
+// below the root.
+func (b *build) path(f *file, pos diag.Pos, p string, isDir bool) bool {
+	if msg, hint := outside(f.dir, p); msg != "" {
+		b.fault(pos, msg, hint)
+		return false
+	}
+	info, err := b.tree.stat(path.Join(f.dir, filepath.ToSlash(p)))
+	switch {
+	case err != nil:
+		b.missing(pos, f.dir, p, err)
+	case isDir && !info.IsDir():
+		b.fault(pos, p+" is a file, and a directory with a kustomization.yaml is wanted", "")
+	case !isDir && info.IsDir():
+		b.fault(pos, p+" is a directory, and a file is wanted", "name the files in it")
+	case !isDir && !info.Mode().IsRegular():
+		b.fault(pos, p+" is not a file", "")
+	default:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,198 @@
+// Package kustomize builds kustomizations: directories of the repository that
+// say how manifests become objects. It is the only door of kustomize's
+// libraries.
+//
+// It builds what the kustomize command builds, from files below the fleet's
+// root alone. It runs no plugins, no containers, no Helm and no git, opens no
+// connection, reads no environment and prints nothing: what would need any of
+// these is a fault. Kustomizations say nothing about clusters, so the same
+// directory is the same objects for all of them.
+//
+// It bounds what is read, the number of objects and what aliases make of them.
+// It does not bound what replacements and the copy operations of JSON patches
+// make of an object, which is in kustomize's hands.
+package kustomize
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/provider"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// Build returns the objects of the kustomization in the directory dir, which
+// is relative to the fleet's root and slash-separated, in the order in which
+// the kustomize command prints them. Their Template is the kustomization file.
+//
+// reads are the files that were read, relative to the root and sorted, also
+// when there is an error: as they are named and, where links are on the way, as
+// they are found. One that ends in a slash is a directory in which kustomization
+// files were looked for.
+//
+// The error holds the faults of the kustomization and of those that it
+// includes, each at the user's file and at the release; it is that of ctx when
+// ctx ends first. ctx is looked at whenever a file is read.
+func Build(ctx context.Context, root, dir string, r *fleet.Release) (objs []fleet.Object, reads []string, err error) {
+	sys, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the fleet's root: %w", err)
+	}
+	defer sys.Close()
+	b := &build{
+		release:   r,
+		resources: resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory()),
+		checked:   map[string]*file{},
+		tree:      &tree{ctx: ctx, root: sys, files: map[string][]byte{}, also: map[string]bool{}},
+	}
+	b.tree.kustomization = b.serve
+	defer func() {
+		reads = b.tree.recorded()
+		// A kustomization is input: what it makes the library do is its fault.
+		if p := recover(); p != nil {
+			objs, err = nil, b.at(diag.Pos{}, "does not build: "+oneLine(fmt.Sprint(p)), "")
+		}
+	}()
+	top := b.top(dir)
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if err := b.faults.Err(); err != nil {
+		return nil, nil, err
+	}
+	objs, err = b.run(top)
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	return objs, nil, err
+}
+
+// A build is the state of one call of Build.
+type build struct {
+	release   *fleet.Release
+	resources *resmap.Factory
+	tree      *tree
+	checked   map[string]*file // kustomization files, by directory without links; nil for one with faults
+	faults    diag.List
+	stack     []string // directories that are being checked
+
+	labelConfig bool // whether a configuration says where labels go
+}
+
+// running lets one kustomize run at a time: it keeps the schema of Kubernetes
+// in variables of the process, which it fills while others read them.
+var running sync.Mutex
+
+// run lets kustomize build what has been checked.
+func (b *build) run(top *file) ([]fleet.Object, error) {
+	running.Lock()
+	defer running.Unlock()
+	m, err := krusty.MakeKustomizer(&krusty.Options{
+		Reorder:          krusty.ReorderOptionUnspecified, // as the command does
+		LoadRestrictions: types.LoadRestrictionsNone,      // the tree has its own
+		PluginConfig:     types.DisabledPluginConfig(),
+	}).Run(b.tree, "/"+top.dir)
+	if err != nil {
+		return nil, b.failed(top, err)
+	}
+	objs := make([]fleet.Object, 0, m.Size())
+	for _, res := range m.Resources() {
+		data, err := res.MarshalJSON()
+		if err != nil {
+			return nil, b.failed(top, err)
+		}
+		var o map[string]any
+		if err := utiljson.Unmarshal(data, &o); err != nil {
+			return nil, b.failed(top, err)
+		}
+		objs = append(objs, fleet.Object{
+			Unstructured: &unstructured.Unstructured{Object: o}, Release: b.release,
+			Template: top.name, Pos: diag.Pos{File: top.name},
+		})
+	}
+	return objs, nil
+}
+
+// top checks the kustomization that the release names, and all that it
+// includes.
+func (b *build) top(dir string) *file {
+	if msg, hint := outside(".", dir); msg != "" {
+		b.fault(diag.Pos{}, msg, hint)
+		return nil
+	}
+	if isKustomization(dir) && !b.tree.IsDir(dir) {
+		b.fault(diag.Pos{}, dir+" is a kustomization file", "name its directory: "+path.Dir(path.Clean(dir)))
+		return nil
+	}
+	info, err := b.tree.stat(dir)
+	switch {
+	case err != nil:
+		b.missing(diag.Pos{}, ".", dir, err)
+		return nil
+	case !info.IsDir():
+		b.fault(diag.Pos{}, dir+" is a file", "name a directory with a kustomization.yaml, or make it a manifests release")
+		return nil
+	}
+	return b.directory(diag.Pos{}, dir, types.KustomizationKind)
+}
+
+// at is a fault at a place of a kustomization, or at the release alone when
+// there is none.
+func (b *build) at(pos diag.Pos, msg, hint string) *diag.Diag {
+	d := &diag.Diag{Path: b.release.Path("kustomize"), Msg: msg, Hint: hint}
+	for _, p := range []diag.Pos{pos, b.release.Pos} {
+		if p.IsValid() {
+			d.At = append(d.At, p)
+		}
+	}
+	return d
+}
+
+func (b *build) fault(pos diag.Pos, msg, hint string) { b.faults.Add(b.at(pos, msg, hint)) }
+
+// missing is the fault of a path that cannot be followed.
+func (b *build) missing(pos diag.Pos, dir, name string, err error) {
+	if !os.IsNotExist(err) {
+		b.fault(pos, name+" "+reason(err), "")
+		return
+	}
+	// The first part of the path that is not there is what is misspelt.
+	parts := strings.Split(path.Clean(name), "/")
+	for i, part := range parts {
+		above := path.Join(append([]string{dir}, parts[:i]...)...)
+		if !b.tree.Exists(path.Join(above, part)) {
+			b.fault(pos, name+" does not exist", diag.OneOf(part, b.tree.names(above)))
+			return
+		}
+	}
+	b.fault(pos, name+" does not exist", "")
+}
+
+// outside says what is wrong with a path that is not one below the root when
+// it stands in a file of the directory.
+func outside(dir, name string) (msg, hint string) {
+	switch {
+	case name == "":
+		return "an empty path", ""
+	case remote(name):
+		return name + " is remote, and a build fetches nothing", "copy it into the repository"
+	case path.IsAbs(name) || filepath.IsAbs(name):
+		return name + " is an absolute path", "write it relative to the repository"
+	}
+	if below := path.Join(dir, filepath.ToSlash(name)); below == ".." || strings.HasPrefix(below, "../") {
+		return name + " leads out of the repository", ""
+	}
+	return "", ""
+}

@@ -1,0 +1,60 @@
+package compiler
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/validate"
+)
+
+// objects renders the objects of a cluster and checks them. Beside the faults of
+// a check stand the objects; there are none when something does not render.
+func (f *Fleet) objects(ctx context.Context, c *fleet.Cluster) ([]fleet.Object, error) {
+	rendered, err := f.render(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	keep := f.keep
+	if f.Last != nil {
+		keep = keepLast(func() ([]fleet.Object, error) { return f.Last(c.ID) })
+	}
+	objs, err := rendered.objects(keep)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.check(c, objs); err != nil {
+		return objs, f.blame(ctx, rendered, err)
+	}
+	return objs, nil
+}
+
+// check checks the objects of a cluster.
+func (f *Fleet) check(c *fleet.Cluster, objs []fleet.Object) error {
+	var faults diag.List
+	byKind := validate.Objects(c, objs)
+	byCRD := f.crds.Objects(c, objs, f.known[c.ID])
+	faults.Add(withoutCRDs(byKind, byCRD))
+	faults.Add(byCRD)
+	return faults.Err()
+}
+
+// withoutCRDs returns the faults without those in the specs of CRDs of which the
+// check of CRDs says more.
+func withoutCRDs(byKind, byCRD error) error {
+	const crds = "CustomResourceDefinition.apiextensions.k8s.io "
+	covered := map[string]bool{}
+	for _, d := range diag.All(byCRD) {
+		covered[d.Path] = strings.HasPrefix(d.Path, crds)
+	}
+	var out diag.List
+	for _, d := range diag.All(byKind) {
+		at, ok := errors.AsType[*fleet.FieldError](d.Cause)
+		if !ok || !covered[d.Path] || at.Field[0] != "spec" {
+			out = append(out, d)
+		}
+	}
+	return out.Err()
+}

@@ -1,0 +1,171 @@
+package patch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// matched returns the items that a target chooses, and whether it chooses one
+// that is at fault already.
+func (a *application) matched(target fleet.Selector) (items []*item, broken bool) {
+	for _, it := range a.items {
+		switch {
+		case it.gone || !target.Matches(a.placed(it.Object, target)):
+		case it.broken:
+			broken = true
+		default:
+			items = append(items, it)
+		}
+	}
+	return items, broken
+}
+
+// placed returns the object as a target looks at it: in the namespace of its
+// release when it names none and its kind has one.
+func (a *application) placed(o fleet.Object, target fleet.Selector) fleet.Object {
+	o.Release = a.release
+	if len(target.Namespaces) == 0 || o.GetNamespace() != "" || !a.namespaced(o) {
+		return o
+	}
+	meta, ok := o.Object["metadata"].(map[string]any)
+	if !ok {
+		return o
+	}
+	meta = maps.Clone(meta)
+	meta["namespace"] = a.release.Namespace
+	top := maps.Clone(o.Object)
+	top["metadata"] = meta
+	o.Unstructured = &unstructured.Unstructured{Object: top}
+	return o
+}
+
+// namespaced reports whether the kind of an object has namespaces, as far as
+// that is known.
+func (a *application) namespaced(o fleet.Object) bool {
+	gvk := o.GroupVersionKind()
+	if k, served := a.kube.Kind(gvk); served {
+		return k.Namespaced
+	}
+	for _, api := range a.apis {
+		if api.APIVersion == gvk.GroupVersion().String() && api.Kind == gvk.Kind {
+			return api.Namespaced
+		}
+	}
+	return true
+}
+
+// unmatched returns the fault of a patch that matches no object. It says which
+// part of the target is the first that leaves nothing.
+func (a *application) unmatched(p *fleet.Patch) *diag.Diag {
+	var left []fleet.Object
+	for _, it := range a.items {
+		if !it.gone {
+			left = append(left, it.Object)
+		}
+	}
+	d := &diag.Diag{At: a.at(p), Path: a.path(p) + ".target"}
+	if len(left) == 0 {
+		d.Path = a.path(p)
+		d.Msg, d.Hint = "matches nothing: the release has no objects", "leave the patch out, or set optional: true"
+		return d
+	}
+	t := p.Target
+	for _, part := range []struct {
+		is   fleet.Selector
+		want []string
+		of   func(o fleet.Object) string
+		msg  string
+	}{
+		{fleet.Selector{Releases: t.Releases}, t.Releases, func(fleet.Object) string { return a.release.Name }, "a patch is for its own release alone, and that is not %s"},
+		{fleet.Selector{Kinds: t.Kinds}, t.Kinds, kindFor(t.Kinds), "the release has no %s"},
+		{fleet.Selector{Namespaces: t.Namespaces}, t.Namespaces, a.namespaceOf, "nothing of it is in namespace %s"},
+		{fleet.Selector{Names: t.Names}, t.Names, fleet.Object.GetName, "nothing of it is called %s"},
+		{fleet.Selector{Labels: t.Labels}, labelTexts(t.Labels), nil, "nothing of it has the labels %s"},
+	} {
+		var next []fleet.Object
+		for _, o := range left {
+			if part.is.Matches(a.placed(o, part.is)) {
+				next = append(next, o)
+			}
+		}
+		if len(next) > 0 {
+			left = next
+			continue
+		}
+		d.Msg = "matches nothing: " + fmt.Sprintf(part.msg, some(each(part.want, visible)))
+		if part.of != nil {
+			d.Hint = near(part.want, each(left, part.of))
+		}
+		if d.Hint == "" {
+			d.Hint = "choose among " + list(left)
+		}
+		return d
+	}
+	return d // not reached: what every part chooses from the part before, the whole chooses
+}
+
+func (a *application) namespaceOf(o fleet.Object) string {
+	return a.placed(o, fleet.Selector{Namespaces: []string{"*"}}).GetNamespace()
+}
+
+// kindFor returns the function that names the kind of an object: with its
+// group when that is how the wanted kinds are written.
+func kindFor(wanted []string) func(o fleet.Object) string {
+	return func(o fleet.Object) string {
+		gk := o.GroupVersionKind().GroupKind()
+		if slices.ContainsFunc(wanted, func(k string) bool { return strings.Contains(k, ".") }) {
+			return gk.String()
+		}
+		return gk.Kind
+	}
+}
+
+func labelTexts(labels map[string]string) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		out = append(out, k+"="+labels[k])
+	}
+	return out
+}
+
+// near returns a hint when one of what there is is near to what is wanted.
+func near(wanted, there []string) string {
+	for _, w := range wanted {
+		if len(w) > maxShown {
+			continue
+		}
+		if hint := diag.DidYouMean(w, each(there, visible)); hint != "" {
+			return hint
+		}
+	}
+	return ""
+}
+
+// maxListed is how many objects a hint lists.
+const maxListed = 8
+
+// list names objects by kind and name, and counts what is more than a line.
+func list(objs []fleet.Object) string {
+	names := each(objs, func(o fleet.Object) string { return visible(o.GetKind() + " " + o.GetName()) })
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > maxListed {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
+	}
+	return strings.Join(names, ", ")
+}
+
+func each[T any](in []T, f func(T) string) []string {
+	out := make([]string, len(in))
+	for i, v := range in {
+		out[i] = f(v)
+	}
+	return out
+}

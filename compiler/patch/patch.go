@@ -1,0 +1,227 @@
+// Package patch changes the objects that a release renders, as its patches
+// say: with Kubernetes' strategic merge, a JSON merge patch (RFC 7386), a JSON
+// patch (RFC 6902), or new beginnings for the names of container images.
+//
+// The package reads no CUE, no files and no network, and does not check what
+// comes out: that is the business of who validates objects. It does check that
+// a patch finds what it is for, and names no field that a kind of Kubernetes'
+// own does not have, since the line of the patch is then the one to mend.
+package patch
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/kube"
+)
+
+// Release applies the patches of a release of the cluster, in their order, to
+// the objects that the release renders, and returns what they become: in the
+// same order, without those that a patch deletes. Lists must be flattened
+// before. Neither objs nor the objects in it are modified. Those that change
+// are copies, which share nothing with the given ones nor with the patches;
+// the others are the given ones.
+//
+// Each patch sees what the ones before it made. A strategic merge goes by the
+// schemas of the cluster's Kubernetes version; for kinds that it does not
+// have, maps merge and lists replace. An object keeps its apiVersion, kind,
+// name and namespace, unless a JSON operation is for exactly that field.
+//
+// The error is a diag.List with everything that is wrong, at the lines of the
+// patches: one that matches no object and is not optional, a field that a kind
+// does not have, an operation that has no place. Values of Secrets are not
+// part of it. Objects are nil when there is an error.
+func Release(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) ([]fleet.Object, error) {
+	if len(r.Patches) == 0 {
+		return objs, nil
+	}
+	version, known := kube.Minor(c.KubeVersion)
+	if !known {
+		all := kube.Versions()
+		version = all[len(all)-1]
+	}
+	a := &application{release: r, kube: version, apis: c.APIs, images: map[*kube.Schema]bool{}}
+	for _, o := range objs {
+		if o.Unstructured != nil {
+			a.items = append(a.items, &item{Object: o})
+		}
+	}
+	var faults diag.List
+	for i := range r.Patches {
+		faults = append(faults, a.apply(&r.Patches[i])...)
+	}
+	if len(faults) > 0 {
+		return nil, faults.Err()
+	}
+	out := make([]fleet.Object, 0, len(a.items))
+	for _, it := range a.items {
+		if !it.gone {
+			out = append(out, it.Object)
+		}
+	}
+	return out, nil
+}
+
+// An application is the work on the objects of one release.
+type application struct {
+	release *fleet.Release
+	kube    *kube.Version
+	apis    []fleet.API
+	items   []*item
+	images  map[*kube.Schema]bool // whether a schema has images in it
+}
+
+// An item is an object on its way through the patches.
+type item struct {
+	fleet.Object
+	own    bool // whether the object is a copy
+	gone   bool // whether a patch deleted it
+	broken bool // whether a patch does not fit: what comes after it says nothing
+}
+
+// apply applies one patch to all objects that it matches.
+func (a *application) apply(p *fleet.Patch) diag.List {
+	matched, broken := a.matched(p.Target)
+	if len(matched) == 0 {
+		if p.Optional || broken {
+			return nil
+		}
+		return diag.List{a.unmatched(p)}
+	}
+	var problems []problemOf
+	changes := p.Images == nil || p.Optional
+	change := a.change(p)
+	for _, it := range matched {
+		if !it.own {
+			it.Unstructured = &unstructured.Unstructured{Object: cloneMap(it.Unstructured.Object)}
+			it.own = true
+		}
+		before, id := identityOf(it.Unstructured.Object), it.ID()
+		found, fits := change(it)
+		if len(found) == 0 && !it.gone {
+			found = a.moved(p, before, it.Unstructured.Object)
+		}
+		for _, f := range found {
+			problems = append(problems, problemOf{f, id})
+			it.broken = true
+		}
+		changes = changes || fits
+	}
+	if !changes {
+		return diag.List{a.noImage(p, matched)}
+	}
+	return a.faults(p, problems)
+}
+
+// change returns the function that makes a patch's change of an object. It
+// returns what is wrong, and whether the patch has something to say about the
+// object.
+func (a *application) change(p *fleet.Patch) func(it *item) (found []*problem, fits bool) {
+	switch {
+	case p.Strategic != nil:
+		patch, _ := native(p.Strategic).(map[string]any)
+		return func(it *item) ([]*problem, bool) { return a.strategic(it, patch), true }
+	case p.Merge != nil:
+		patch, _ := native(p.Merge).(map[string]any)
+		return func(it *item) ([]*problem, bool) { return a.merge(it, patch), true }
+	case p.Images != nil:
+		names := newRenaming(p.Images)
+		return func(it *item) ([]*problem, bool) { return nil, a.rename(it, names) }
+	}
+	ops := slices.Clone(p.JSON)
+	for i := range ops {
+		ops[i].Value = native(ops[i].Value)
+	}
+	return func(it *item) ([]*problem, bool) { return operate(it, ops), true }
+}
+
+// schema returns the schema of an object, nil when its kind is none that the
+// version of Kubernetes has itself.
+func (a *application) schema(o fleet.Object) *kube.Schema { return a.kube.Schema(o.GroupVersionKind()) }
+
+// strategic merges a patch into an object by its schema.
+func (a *application) strategic(it *item, patch map[string]any) []*problem {
+	s := a.schema(it.Object)
+	c := checker{version: a.kube, directives: true}
+	if c.check(patch, it.Unstructured.Object, s); len(c.found) > 0 {
+		return under("strategic", c.found)
+	}
+	before := identityOf(it.Unstructured.Object)
+	out, keep, p := mergeMap(it.Unstructured.Object, patch, s)
+	switch {
+	case p != nil:
+		return under("strategic", []*problem{p})
+	case !keep:
+		it.gone = true
+		return nil
+	case patch[directive] == replace:
+		before.complete(out)
+	}
+	it.Unstructured.Object = out
+	return nil
+}
+
+// merge merges a JSON merge patch into an object.
+func (a *application) merge(it *item, patch map[string]any) []*problem {
+	c := checker{version: a.kube}
+	if c.check(patch, it.Unstructured.Object, a.schema(it.Object)); len(c.found) > 0 {
+		return under("merge", c.found)
+	}
+	mergeJSON(it.Unstructured.Object, patch)
+	return nil
+}
+
+// An identity is what names an object.
+type identity struct{ apiVersion, kind, namespace, name any }
+
+func identityOf(o map[string]any) identity {
+	meta, _ := o["metadata"].(map[string]any)
+	return identity{o["apiVersion"], o["kind"], meta["namespace"], meta["name"]}
+}
+
+// complete gives an object those parts of the identity that it lacks.
+func (id identity) complete(o map[string]any) {
+	set := func(in map[string]any, field string, v any) {
+		if _, there := in[field]; !there && v != nil {
+			in[field] = v
+		}
+	}
+	set(o, "apiVersion", id.apiVersion)
+	set(o, "kind", id.kind)
+	set(o, "metadata", map[string]any{})
+	if meta, ok := o["metadata"].(map[string]any); ok {
+		set(meta, "namespace", id.namespace)
+		set(meta, "name", id.name)
+	}
+}
+
+// moved returns what is wrong when a patch made another object of one: it
+// has another identity, and the patch does not say in so many words that it
+// shall have.
+func (a *application) moved(p *fleet.Patch, before identity, o map[string]any) []*problem {
+	after := identityOf(o)
+	var found []*problem
+	for _, f := range []struct {
+		pointer, field string
+		before, after  any
+	}{
+		{"/apiVersion", "apiVersion", before.apiVersion, after.apiVersion},
+		{"/kind", "kind", before.kind, after.kind},
+		{"/metadata/namespace", "metadata.namespace", before.namespace, after.namespace},
+		{"/metadata/name", "metadata.name", before.name, after.name},
+	} {
+		if equal(f.before, f.after) || slices.ContainsFunc(p.JSON, func(op fleet.Operation) bool { return op.Op != "test" && op.Path == f.pointer }) {
+			continue
+		}
+		found = append(found, &problem{
+			msg: fmt.Sprintf("would make another object of it, with %s %s in place of %s", f.field, show(f.after), show(f.before)),
+			hint: fmt.Sprintf("leave %s out and choose the object in target, or move it with json: [{op: %q, path: %q, value: ...}]",
+				f.field, "add", f.pointer),
+		})
+	}
+	return found
+}

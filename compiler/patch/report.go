@@ -1,0 +1,167 @@
+package patch
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// A problem is what does not fit when a patch meets an object.
+type problem struct {
+	at        []string // the path in the patch, innermost step first
+	msg, hint string
+	lacks     bool // whether a map does not have a key
+}
+
+// in returns the problem as one of the value that holds it, under a name.
+func (p *problem) in(step string) *problem {
+	if p != nil {
+		p.at = append(p.at, step)
+	}
+	return p
+}
+
+func under(step string, all []*problem) []*problem {
+	for _, p := range all {
+		p.in(step)
+	}
+	return all
+}
+
+// A problemOf is a problem with an object.
+type problemOf struct {
+	*problem
+	id string
+}
+
+// maxNamed is how many objects, or words, are named before the rest is
+// counted.
+const maxNamed = 3
+
+// faults returns the faults of a patch. What is wrong in the same way with
+// several objects is one fault.
+func (a *application) faults(p *fleet.Patch, problems []problemOf) diag.List {
+	type key struct{ path, msg, hint string }
+	ids := map[key][]string{}
+	var keys []key
+	for _, f := range problems {
+		path := a.path(p)
+		for _, step := range slices.Backward(f.at) {
+			path += "." + label(step)
+		}
+		k := key{path, f.msg, f.hint}
+		if ids[k] == nil {
+			keys = append(keys, k)
+		}
+		ids[k] = append(ids[k], visible(f.id))
+	}
+	var out diag.List
+	for _, k := range keys {
+		out = append(out, &diag.Diag{At: a.at(p), Path: k.path, Msg: some(ids[k]) + ": " + k.msg, Hint: k.hint})
+	}
+	return out
+}
+
+// path returns the path of a patch, as CUE writes it.
+func (a *application) path(p *fleet.Patch) string { return a.release.Path("patches", label(p.Name)) }
+
+// at returns where a patch is written; the release when that is not known.
+func (a *application) at(p *fleet.Patch) []diag.Pos {
+	for _, pos := range []diag.Pos{p.Pos, a.release.Pos} {
+		if pos.IsValid() {
+			return []diag.Pos{pos}
+		}
+	}
+	return nil
+}
+
+// plain matches what CUE takes as a label, or as an index, without quotes.
+var plain = regexp.MustCompile(`^([a-zA-Z$][a-zA-Z0-9_$]*|[0-9]+)$`)
+
+// label returns a step of a path as CUE writes it.
+func label(step string) string {
+	if plain.MatchString(step) && len(step) <= maxShown {
+		return step
+	}
+	return strconv.Quote(visible(step))
+}
+
+// some names the first of the words and counts the rest.
+func some(words []string) string {
+	if len(words) <= maxNamed {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:maxNamed], ", "), len(words)-maxNamed)
+}
+
+// maxShown is how much of a value a message shows, in bytes.
+const maxShown = 80
+
+// visible returns a text of anybody's so that it fits a message: short, in one
+// line, and without what a terminal would obey.
+func visible(text string) string {
+	quoted := strconv.Quote(shorten(text))
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}
+
+func shorten(text string) string {
+	if len(text) > maxShown {
+		return strings.ToValidUTF8(text[:maxShown], "") + "..."
+	}
+	return text
+}
+
+// show returns a value as messages have it.
+func show(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "none"
+	case string:
+		return strconv.Quote(shorten(v))
+	case map[string]any, []any:
+		return typeOf(v)
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return typeOf(v)
+	}
+	return string(data)
+}
+
+// typeOf names the type of a value.
+func typeOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "a string"
+	case bool:
+		return "a bool"
+	case map[string]any:
+		return "a map"
+	case []any:
+		return "a list"
+	}
+	return "a number"
+}
+
+// oneOf is diag's function of that name, but for words too long to be a slip,
+// and with a hint for when there is none.
+func oneOf(word string, among []string, otherwise string) string {
+	if len(word) > maxShown {
+		return otherwise
+	}
+	shown := make([]string, len(among))
+	for i, w := range among {
+		shown[i] = visible(w)
+	}
+	slices.Sort(shown)
+	return cmp.Or(diag.OneOf(word, slices.Compact(shown)), otherwise)
+}

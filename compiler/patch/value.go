@@ -1,0 +1,137 @@
+package patch
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+)
+
+// clone returns a copy of a value that shares nothing with it.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if v == nil {
+			return v
+		}
+		return cloneMap(v)
+	case []any:
+		if v == nil {
+			return v
+		}
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = clone(e)
+		}
+		return out
+	}
+	return v
+}
+
+func cloneMap(m map[string]any) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		out[k] = clone(v)
+	}
+	return out
+}
+
+// maxWhole is up to where a float64 holds every whole number.
+const maxWhole = 1 << 53
+
+// native returns a copy of a value with its numbers as Kubernetes' libraries
+// decode them: int64 for whole ones, float64 for others.
+func native(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = native(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = native(e)
+		}
+		return out
+	case int:
+		return int64(v)
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) <= maxWhole {
+			return int64(v)
+		}
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return i
+		}
+		if f, err := v.Float64(); err == nil {
+			return native(f)
+		}
+		return v.String()
+	}
+	return v
+}
+
+// equal reports whether two values are the same in JSON, where a number has no
+// kind.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k, v := range a {
+			w, there := b[k]
+			if !there || !equal(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i, v := range a {
+			if !equal(v, b[i]) {
+				return false
+			}
+		}
+		return true
+	case int64:
+		if f, ok := b.(float64); ok {
+			return sameNumber(a, f)
+		}
+	case float64:
+		if i, ok := b.(int64); ok {
+			return sameNumber(i, a)
+		}
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+func sameNumber(i int64, f float64) bool {
+	const end = 1 << 63 // the first number that is no int64
+	return f == math.Trunc(f) && f >= -end && f < end && int64(f) == i
+}
+
+// mergeJSON merges a JSON merge patch (RFC 7386) into a map, which it changes.
+func mergeJSON(into, patch map[string]any) {
+	for k, v := range patch {
+		inner, ok := v.(map[string]any)
+		switch {
+		case v == nil:
+			delete(into, k)
+		case ok:
+			have, ok := into[k].(map[string]any)
+			if !ok || have == nil {
+				have = map[string]any{}
+				into[k] = have
+			}
+			mergeJSON(have, inner)
+		default:
+			into[k] = clone(v)
+		}
+	}
+}

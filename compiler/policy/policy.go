@@ -1,0 +1,207 @@
+// Package policy checks the objects of a cluster against its policies: rules
+// written in CUE, which reach the package as text.
+//
+// A rule has one of two forms. Its object is what each object must be: the two
+// are unified, and everything that the rule requires has to be in the object
+// already. Or its violations are computed from all objects that the policy is
+// about. The package changes no object, reads no file, clock or network, and
+// does not know where a rule comes from.
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// A Checker checks the clusters of a fleet and remembers what it finds out, by
+// the texts of rules and the contents of objects: an object that is the same
+// in many clusters is evaluated once. The zero value is ready for use, by
+// several goroutines at once.
+type Checker struct {
+	mu       sync.Mutex
+	idle     []*engine
+	verdicts generations
+}
+
+// Objects checks the objects of a cluster against its policies. today is the
+// day with which the ends of waivers are compared, as in 2026-12-31; none has
+// ended when it is empty. Lists must be flattened before.
+//
+// The error is a diag.List, marked as the cluster's, with a fault for each
+// object and policy that it breaks and no waiver accepts; for each waiver that
+// has ended or that nothing needs; and for each rule that is in error itself.
+func (k *Checker) Objects(c *fleet.Cluster, objs []fleet.Object, today string) error {
+	if len(c.Policies) == 0 {
+		return nil
+	}
+	r := run{k: k, today: today}
+	defer r.done()
+	for _, o := range objs {
+		if o.Unstructured != nil && o.Object != nil {
+			r.objects = append(r.objects, &object{Object: o})
+		}
+	}
+	rules := make([]*rule, len(c.Policies))
+	for i, p := range c.Policies {
+		rules[i] = &rule{Policy: p, source: digestOf(p.Source)}
+		for _, o := range r.objects {
+			if p.Match.Matches(o.Object) {
+				rules[i].matched = append(rules[i].matched, o)
+			}
+		}
+	}
+	r.each(rules)
+	r.together(rules)
+	for _, rl := range rules {
+		r.report(rl)
+	}
+	return diag.In(c.ID, r.faults.Err())
+}
+
+// A rule is a policy of the cluster at hand, with the objects that it is about
+// and those of them that break it.
+type rule struct {
+	fleet.Policy
+	source  digest
+	matched []*object
+	form    form
+	broken  []breach
+	fault   string // what is wrong with the rule itself
+}
+
+// A breach is an object that breaks a rule.
+type breach struct {
+	*object
+	found []finding
+}
+
+// A finding is what is wrong with an object, without the object.
+type finding struct {
+	path []string // of the field; empty for the object
+	text string   // empty when the message of the policy says it all
+	line diag.Pos // of the rule; may not be known
+}
+
+// A run is the check of one cluster.
+type run struct {
+	k       *Checker
+	today   string
+	objects []*object
+	engine  *engine // taken when something has to be evaluated
+	faults  diag.List
+}
+
+// each checks object after object against the rules of the form object.
+func (r *run) each(rules []*rule) {
+	for _, rl := range rules {
+		if len(rl.matched) == 0 {
+			continue
+		}
+		v := r.k.verdicts.get(verdictKey{source: rl.source}, func() verdict { return r.evaluator().form(rl) })
+		rl.form, rl.fault = v.form, v.fault
+	}
+	about := map[*object][]*rule{}
+	for _, rl := range rules {
+		if rl.form == ofObject {
+			for _, o := range rl.matched {
+				about[o] = append(about[o], rl)
+			}
+		}
+	}
+	for _, o := range r.objects { // so that each is taken apart once
+		for _, rl := range about[o] {
+			if !o.read() {
+				rl.broken = append(rl.broken, breach{o, []finding{{text: o.unfit}}})
+				continue
+			}
+			v := r.k.verdicts.get(verdictKey{rl.source, o.digest}, func() verdict { return r.evaluator().judge(rl, o) })
+			if v.fault != "" {
+				rl.fault = v.fault
+			}
+			if len(v.found) > 0 {
+				rl.broken = append(rl.broken, breach{o, v.found})
+			}
+		}
+	}
+}
+
+// together checks the objects of rules of the form violations.
+func (r *run) together(rules []*rule) {
+	for _, rl := range rules {
+		if rl.form != ofViolations {
+			continue
+		}
+		all := &world{byID: map[objectID]*object{}}
+		for _, o := range rl.matched {
+			if o.read() {
+				all.add(o)
+			} else {
+				rl.broken = append(rl.broken, breach{o, []finding{{text: o.unfit}}})
+			}
+		}
+		v := r.k.verdicts.get(verdictKey{rl.source, all.digest()}, func() verdict { return r.evaluator().compute(rl, all) })
+		rl.fault = v.fault
+		r.blame(rl, all, v.violations)
+	}
+}
+
+// blame finds the objects that a rule calls violations.
+func (r *run) blame(rl *rule, all *world, violations []violation) {
+	at := map[*object]int{}
+	for _, v := range violations {
+		o := all.byID[objectID{v.Kind, v.ID}]
+		if o == nil {
+			rl.fault = "violations name " + visible(v.Kind+" "+v.ID) + ", which is none of the objects"
+			continue
+		}
+		i, ok := at[o]
+		if !ok {
+			i = len(rl.broken)
+			at[o] = i
+			rl.broken = append(rl.broken, breach{object: o})
+		}
+		rl.broken[i].found = append(rl.broken[i].found, finding{text: v.Message})
+	}
+	slices.SortStableFunc(rl.broken, func(a, b breach) int { return cmp.Compare(a.ID(), b.ID()) })
+}
+
+// evaluator returns an engine, which is the run's until it is done.
+func (r *run) evaluator() *engine {
+	if r.engine == nil || r.engine.worn() {
+		r.engine = r.k.take()
+	}
+	return r.engine
+}
+
+func (r *run) done() {
+	if r.engine != nil {
+		r.k.put(r.engine)
+	}
+}
+
+// take returns an engine that nobody else uses.
+func (k *Checker) take() *engine {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if n := len(k.idle); n > 0 {
+		e := k.idle[n-1]
+		k.idle = k.idle[:n-1]
+		return e
+	}
+	return newEngine()
+}
+
+// put gives an engine back.
+func (k *Checker) put(e *engine) {
+	e.object = nil
+	if e.worn() {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.idle = append(k.idle, e)
+}

@@ -1,0 +1,185 @@
+package policy
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+const (
+	maxFindings = 3   // how many fields of one object are told before the rest is counted
+	maxText     = 300 // how long a quoted text may be, in bytes
+)
+
+// report adds the faults of a rule: those of the rule itself, of the objects
+// that break it, and of its waivers.
+func (r *run) report(rl *rule) {
+	at := policyPath(rl.Name)
+	if rl.fault != "" {
+		r.faults = append(r.faults, &diag.Diag{
+			At: places(rl.Pos), Path: at, Msg: "the rule is in error: " + rl.fault,
+			Hint: "correct the rule: it must hold for any object, whatever fields that has",
+		})
+	}
+	needed := make([]bool, len(rl.Waivers))
+	for _, b := range rl.broken {
+		waived := false
+		for i, w := range rl.Waivers {
+			if w.Match.Matches(b.Object) {
+				waived, needed[i] = true, true
+			}
+		}
+		if !waived {
+			r.faults = append(r.faults, b.fault(rl))
+		}
+	}
+	for i, w := range rl.Waivers {
+		d := &diag.Diag{At: places(w.Pos), Path: at + ".waivers." + label(w.Name)}
+		switch {
+		case !needed[i] && rl.fault == "":
+			d.Msg, d.Hint = "the waiver is not needed: no object that it matches breaks the rule", "remove it, or write it in the layers that need it"
+		case needed[i] && r.today != "" && w.Until != "" && w.Until < r.today:
+			d.Msg, d.Hint = "the waiver ended on "+w.Until, "change the objects, or say until when the rule does not hold for them"
+		default:
+			continue
+		}
+		r.faults = append(r.faults, d)
+	}
+}
+
+// fault returns an object that breaks a rule as a fault.
+func (b breach) fault(rl *rule) *diag.Diag {
+	msg, at := visible(rl.Message), rl.Pos
+	var told, named []string
+	for _, f := range b.found {
+		text := visible(f.text)
+		if len(f.path) > 0 {
+			field, items := b.written(f.path)
+			text = strings.TrimSpace(field + " " + text)
+			named = append(named, items...)
+		}
+		if text != "" && !slices.Contains(told, text) {
+			told = append(told, text)
+		}
+		if len(told) == 1 && f.line.IsValid() {
+			at = f.line
+		}
+	}
+	if n := len(told) - maxFindings; n > 0 {
+		told = append(told[:maxFindings], fmt.Sprintf("and %d more", n))
+	}
+	if len(told) > 0 {
+		msg += ": " + strings.Join(told, "; ")
+	}
+	slices.Sort(named)
+	if from := strings.Join(append(slices.Compact(named), b.origin()...), "; "); from != "" {
+		msg += " (" + from + ")"
+	}
+	return &diag.Diag{
+		At: append(places(b.Pos), places(at)...), Path: title(b.Object), Msg: msg,
+		Hint: "change it, or waive the rule: policies: " + label(rl.Name) + `: waivers: "...": {reason: "...", match: names: [` + strconv.Quote(visible(b.GetName())) + "]}",
+	}
+}
+
+// origin says which release the object is of, and which template rendered it.
+func (b breach) origin() []string {
+	if b.Release == nil {
+		return nil
+	}
+	s := "release " + visible(b.Release.Name)
+	if b.Template != "" {
+		s += ", " + visible(b.Template)
+	}
+	return []string{s}
+}
+
+// plainKey matches keys that need no quotes in a path.
+var plainKey = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
+
+// written returns a path as messages have it, and which names the items have
+// that it goes through: spec.containers[0].image, containers[0] is web.
+func (b breach) written(path []string) (string, []string) {
+	var s strings.Builder
+	var named []string
+	var v any = b.plain
+	for i, p := range path {
+		list, inList := v.([]any)
+		v, _ = valueAt(v, []string{p})
+		switch {
+		case inList && list != nil:
+			s.WriteString("[" + p + "]")
+			if m, ok := v.(map[string]any); ok && i > 0 && i < len(path)-1 {
+				if name, ok := m["name"].(string); ok && name != "" {
+					named = append(named, fmt.Sprintf("%s[%s] is %s", visible(path[i-1]), p, visible(name)))
+				}
+			}
+		case !plainKey.MatchString(p):
+			s.WriteString("[" + strconv.Quote(visible(p)) + "]")
+		default:
+			if i > 0 {
+				s.WriteByte('.')
+			}
+			s.WriteString(p)
+		}
+	}
+	return s.String(), named
+}
+
+// title names an object: kind.group namespace/name.
+func title(o fleet.Object) string {
+	gv, _ := schema.ParseGroupVersion(o.GetAPIVersion())
+	s := gv.WithKind(o.GetKind()).GroupKind().String()
+	if o.GetKind() == "" {
+		s = "object"
+	}
+	name := o.GetName()
+	if ns := o.GetNamespace(); ns != "" {
+		name = ns + "/" + name
+	}
+	if name != "" {
+		s += " " + name
+	}
+	return visible(s)
+}
+
+// policyPath returns the path of a policy as CUE writes it.
+func policyPath(name string) string { return "policies." + label(name) }
+
+var identifier = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
+
+// label returns the name of a field as CUE writes it.
+func label(name string) string {
+	if identifier.MatchString(name) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// places returns the position as a fault has it, when it is known.
+func places(p diag.Pos) []diag.Pos {
+	if !p.IsValid() {
+		return nil
+	}
+	return []diag.Pos{p}
+}
+
+// visible returns text that is fit for a message: short and printable.
+func visible(s string) string {
+	if len(s) > maxText {
+		s = s[:maxText] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+}

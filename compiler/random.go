@@ -1,0 +1,134 @@
+package compiler
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/render"
+)
+
+// A keeper returns the value that a field of an object keeps, and whether there
+// is one.
+type keeper func(o fleet.Object, field []string) (value any, ok bool, err error)
+
+// keepStill gives every field the same value, for comparisons of two renderings.
+// It is one that fits in most places: base64 of "kept".
+func keepStill(fleet.Object, []string) (any, bool, error) { return "a2VwdA==", true, nil }
+
+// keepLast returns a keeper of the values in the last bundle of a cluster, which
+// is read when it is asked for.
+func keepLast(last func() ([]fleet.Object, error)) keeper {
+	read := sync.OnceValues(func() (map[string]fleet.Object, error) {
+		objs, err := last()
+		byID := make(map[string]fleet.Object, len(objs))
+		for _, o := range objs {
+			byID[o.ID()] = o
+		}
+		return byID, err
+	})
+	return func(o fleet.Object, field []string) (any, bool, error) {
+		byID, err := read()
+		before := byID[o.ID()]
+		if err != nil || before.Unstructured == nil {
+			return nil, false, err
+		}
+		v, ok := fleet.Lookup(before.Object, field)
+		return v, ok, nil
+	}
+}
+
+// settle decides the fields that a chart makes up anew at every render, as the
+// release says. One that it says nothing of is a fault, and so is what it says
+// of a field that is always the same. Where there is no value to keep, or no
+// keeper, a field stays as it is rendered.
+func settle(r *fleet.Release, rendered render.Result, keep keeper) error {
+	var faults diag.List
+	used := make([]bool, len(r.Random))
+	for _, v := range rendered.Volatile {
+		if v.Object < 0 || len(v.Path) == 0 {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{r.Pos}, Path: r.Path(), Msg: "the chart makes up " + v.ID + " anew at every render",
+				Hint: "set a value of the chart that fixes it",
+			})
+			continue
+		}
+		o := rendered.Objects[v.Object]
+		name := o.GetKind() + "/" + o.GetName()
+		i := slices.IndexFunc(r.Random, func(d fleet.Random) bool {
+			return d.Object == name && len(d.Field) <= len(v.Path) && slices.Equal(d.Field, v.Path[:len(d.Field)])
+		})
+		if i < 0 {
+			field := name + " " + fleet.FieldText(v.Path)
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{r.Pos}, Path: r.Path(),
+				Msg:  "the chart makes up " + field + " anew at every render (" + o.Template + ")",
+				Hint: "set a value of the chart that fixes it, or say what becomes of it: random: " + strconv.Quote(field) + ": keep: true",
+			})
+			continue
+		}
+		if used[i] {
+			continue // decided, with all that is below it
+		}
+		used[i] = true
+		faults.Add(decide(o, r.Random[i], keep))
+	}
+	for i, d := range r.Random {
+		if !used[i] {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{d.Pos}, Path: r.Path("random"),
+				Msg:  d.Object + " " + fleet.FieldText(d.Field) + " is the same at every render, or not there",
+				Hint: "remove this line",
+			})
+		}
+	}
+	return faults.Err()
+}
+
+// decide changes one field of an object.
+func decide(o fleet.Object, d fleet.Random, keep keeper) error {
+	switch d.Action {
+	case fleet.DropRandom:
+		return setField(o.Object, d, nil)
+	case fleet.SetRandom:
+		return setField(o.Object, d, &d.Value)
+	}
+	if keep == nil {
+		return nil
+	}
+	v, ok, err := keep(o, d.Field)
+	if err != nil || !ok {
+		return err
+	}
+	return setField(o.Object, d, &v)
+}
+
+// setField sets a field that is there, or removes it when to is nil. An element
+// of a list is not removed: those behind it would be others.
+func setField(object map[string]any, d fleet.Random, to *any) error {
+	parent, ok := fleet.Lookup(object, d.Field[:len(d.Field)-1])
+	key := d.Field[len(d.Field)-1]
+	switch at := parent.(type) {
+	case map[string]any:
+		if to == nil {
+			delete(at, key)
+		} else {
+			at[key] = runtime.DeepCopyJSONValue(*to)
+		}
+		return nil
+	case []any:
+		if i, err := strconv.Atoi(key); ok && err == nil && i < len(at) && to != nil {
+			at[i] = runtime.DeepCopyJSONValue(*to)
+			return nil
+		}
+	}
+	return &diag.Diag{
+		At: []diag.Pos{d.Pos}, Msg: fmt.Sprintf("%s %s cannot be removed: it is an element of a list", d.Object, fleet.FieldText(d.Field)),
+		Hint: "give it a value",
+	}
+}

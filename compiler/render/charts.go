@@ -1,0 +1,189 @@
+package render
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// Charts renders releases, and keeps what it made of their charts: what is
+// read and parsed for one release is not read and parsed again for the next of
+// the same chart. The zero value is ready for use. It may be used by several
+// goroutines at once.
+type Charts struct {
+	mu    sync.Mutex
+	known map[*fleet.Chart]*source
+
+	fewer limits // those of tests; when zero, what everybody has
+}
+
+func (cs *Charts) most() limits {
+	return cmp.Or(cs.fewer, limits{maxSteps, maxMade, maxOutput})
+}
+
+// source returns what is known of a chart. Charts are told apart by their
+// address: the caller has one for each.
+func (cs *Charts) source(ch *fleet.Chart) *source {
+	cs.mu.Lock()
+	s := cs.known[ch]
+	if s == nil {
+		if cs.known == nil {
+			cs.known = map[*fleet.Chart]*source{}
+		}
+		s = &source{}
+		cs.known[ch] = s
+	}
+	cs.mu.Unlock()
+	s.once.Do(func() { s.load(ch) })
+	return s
+}
+
+// A source is a chart as it was read, and its templates as far as they were
+// needed. All renderings share it.
+type source struct {
+	once  sync.Once
+	chart *chart.Chart   // as loaded; never modified
+	err   error          // why it does not load
+	funcs map[string]any // all functions of templates, before they are bound to a rendering
+
+	mu       sync.Mutex
+	files    map[file]*text
+	snippets map[string]*text         // texts that were given to tpl
+	kept     int                      // bytes of all snippets
+	decoded  map[*chart.File]document // files of crds directories
+}
+
+// A file is a template of a chart under the name that it has in a rendering:
+// a dependency with an alias has another one than the same without.
+type file struct {
+	name string
+	*chart.File
+}
+
+// load reads the chart as Helm's loader does.
+func (s *source) load(ch *fleet.Chart) {
+	files := make([]*loader.BufferedFile, len(ch.Files))
+	for i, f := range ch.Files {
+		files[i] = &loader.BufferedFile{Name: f.Name, Data: f.Data}
+	}
+	captureLog(func() { s.chart, s.err = loader.LoadFiles(files) })
+	if s.err == nil {
+		s.err = s.chart.Validate()
+	}
+	s.funcs = functions()
+	s.files, s.snippets, s.decoded = map[file]*text{}, map[string]*text{}, map[*chart.File]document{}
+}
+
+// template returns a parsed template.
+func (s *source) template(f file) *text {
+	s.mu.Lock()
+	t := s.files[f]
+	s.mu.Unlock()
+	if t == nil {
+		t = parseText(f.name, string(f.Data), s.funcs)
+		s.mu.Lock()
+		s.files[f] = t
+		s.mu.Unlock()
+	}
+	return t
+}
+
+// snippet returns the parsed text of a call of tpl. Charts call it for the
+// same few texts again and again; those that a cluster's values bring are
+// kept until they are too many.
+func (s *source) snippet(content string) *text {
+	const keep = 4 << 20
+	s.mu.Lock()
+	t := s.snippets[content]
+	s.mu.Unlock()
+	if t != nil {
+		return t
+	}
+	t = parseText(rootName, content, s.funcs)
+	s.mu.Lock()
+	if s.kept += len(content); s.kept <= keep {
+		s.snippets[content] = t
+	}
+	s.mu.Unlock()
+	return t
+}
+
+// crds returns a file of a crds directory. It is decoded once; its objects must
+// not be modified.
+func (s *source) crds(name string, f *chart.File) document {
+	s.mu.Lock()
+	d, ok := s.decoded[f]
+	s.mu.Unlock()
+	if !ok {
+		d.text = string(f.Data)
+		d.objs, d.errs = fileObjects(d.text)
+		s.mu.Lock()
+		s.decoded[f] = d
+		s.mu.Unlock()
+	}
+	d.source = name
+	return d
+}
+
+// fileObjects returns the objects of a file with any number of documents, and
+// what is wrong with some of them.
+func fileObjects(content string) (all []map[string]any, errs []error) {
+	// Most files have one document, maybe behind a first separator.
+	docs := []string{strings.TrimPrefix(content, "---\n")}
+	if strings.Contains(docs[0], "\n---") {
+		docs = split(content)
+	}
+	for _, text := range docs {
+		objs, err := decodeObjects(lineEnd(text))
+		if err != nil {
+			errs = append(errs, err)
+		}
+		all = append(all, objs...)
+	}
+	return all, errs
+}
+
+// instance returns a chart that one rendering may modify, as Helm's functions
+// for dependencies do: everything but the contents of files and the values,
+// which they copy.
+func instance(c *chart.Chart) *chart.Chart {
+	out := &chart.Chart{
+		Raw: c.Raw, Lock: c.Lock, Templates: c.Templates, Schema: c.Schema, Files: c.Files,
+		Values: c.Values, Metadata: metadata(c.Metadata),
+	}
+	// Helm's loader leaves dependencies in the random order of a map.
+	deps := slices.SortedFunc(slices.Values(c.Dependencies()), func(a, b *chart.Chart) int {
+		return cmp.Or(strings.Compare(a.Name(), b.Name()), strings.Compare(a.Metadata.Version, b.Metadata.Version))
+	})
+	for _, d := range deps {
+		out.AddDependency(instance(d))
+	}
+	return out
+}
+
+// metadata returns a copy that shares nothing which a template or Helm could
+// modify.
+func metadata(m *chart.Metadata) *chart.Metadata {
+	out := *m
+	out.Sources, out.Keywords = slices.Clone(m.Sources), slices.Clone(m.Keywords)
+	out.Annotations = maps.Clone(m.Annotations)
+	out.Maintainers = slices.Clone(m.Maintainers)
+	for i, p := range out.Maintainers {
+		copied := *p
+		out.Maintainers[i] = &copied
+	}
+	out.Dependencies = slices.Clone(m.Dependencies)
+	for i, d := range out.Dependencies {
+		copied := *d
+		copied.Tags, copied.ImportValues = slices.Clone(d.Tags), slices.Clone(d.ImportValues)
+		out.Dependencies[i] = &copied
+	}
+	return &out
+}

@@ -1,0 +1,336 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template"
+	"text/template/parse"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+)
+
+// This file executes the templates of a chart, by the rules of Helm's engine:
+// the same templates in the same order, with the same functions and values.
+// Helm's own engine parses everything anew each time, cannot be interrupted,
+// and does not say whether a function was random. The tests compare the two.
+
+// rootName is the name of the template that all others belong to, and of those
+// that are given to tpl. It is part of messages.
+const rootName = "gotpl"
+
+// maxIncludes is how often a template may be included while it is being
+// included: Helm's limit.
+const maxIncludes = 1000
+
+// An engine is one rendering of a chart.
+type engine struct {
+	*guard
+	*luck
+	source *source
+	set    *template.Template   // all templates of the rendering
+	costs  map[*parse.Tree]cost // of all trees in it
+	open   map[string]int       // how often include is executing a template right now
+	regexs map[string]int       // how many instructions a regular expression has
+}
+
+func newEngine(ctx context.Context, most limits, s *source, l *luck) *engine {
+	return &engine{
+		guard: newGuard(ctx, most), luck: l, source: s,
+		costs: map[*parse.Tree]cost{}, open: map[string]int{}, regexs: map[string]int{},
+	}
+}
+
+// A renderable is a template of a chart, and the values that it sees.
+type renderable struct {
+	file
+	scope map[string]any
+	base  string // the path of the chart's templates
+}
+
+// renderables returns the templates of a chart and its dependencies, in the
+// order in which they are parsed and executed: those in deeper directories
+// first, and of those of equal depth the last by name.
+func renderables(c *chart.Chart, values chartutil.Values) []renderable {
+	byName := map[string]renderable{}
+	collect(c, values, byName)
+	all := make([]renderable, 0, len(byName))
+	for _, r := range byName {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b renderable) int {
+		if deeper := strings.Count(b.name, "/") - strings.Count(a.name, "/"); deeper != 0 {
+			return deeper
+		}
+		return strings.Compare(b.name, a.name)
+	})
+	return all
+}
+
+// collect adds the templates of a chart and its dependencies, and returns what
+// the chart's templates see. above is what those of its parent do.
+func collect(c *chart.Chart, above chartutil.Values, into map[string]renderable) map[string]any {
+	subcharts := map[string]any{}
+	scope := map[string]any{
+		"Chart": struct {
+			chart.Metadata
+			IsRoot bool
+		}{*c.Metadata, c.IsRoot()},
+		"Files":        filesOf(c.Files),
+		"Release":      above["Release"],
+		"Capabilities": above["Capabilities"],
+		"Values":       chartutil.Values{},
+		"Subcharts":    subcharts,
+	}
+	if c.IsRoot() {
+		scope["Values"] = above["Values"]
+	} else if own, err := above.Table("Values." + c.Name()); err == nil {
+		scope["Values"] = own
+	}
+	for _, d := range c.Dependencies() {
+		subcharts[d.Name()] = collect(d, scope, into)
+	}
+	full := c.ChartFullPath()
+	library := strings.EqualFold(c.Metadata.Type, "library")
+	for _, t := range c.Templates {
+		if t == nil || library && !isPartial(t.Name) {
+			continue
+		}
+		name := path.Join(full, t.Name)
+		into[name] = renderable{file: file{name, t}, scope: scope, base: path.Join(full, "templates")}
+	}
+	return scope
+}
+
+// isPartial reports whether a template renders nothing by itself.
+func isPartial(name string) bool { return strings.HasPrefix(path.Base(name), "_") }
+
+// render executes the templates and returns what each of them prints.
+func (e *engine) render(all []renderable) (map[string]string, error) {
+	e.set = template.New(rootName).Option("missingkey=zero").Funcs(e.bind())
+	for _, r := range all {
+		t := e.source.template(r.file)
+		if t.err != nil {
+			return nil, parseFault(r.name, t.err)
+		}
+		if err := e.define(e.set, t); err != nil {
+			return nil, err
+		}
+	}
+	e.set.Funcs(e.included(e.set))
+	out := make(map[string]string, len(all))
+	for _, r := range all {
+		if isPartial(r.name) {
+			continue
+		}
+		r.scope["Template"] = chartutil.Values{"Name": r.name, "BasePath": r.base}
+		t := e.set.Lookup(r.name)
+		if t == nil {
+			return nil, fmt.Errorf("%s: not a template any more", r.name)
+		}
+		text, err := e.execute(t, r.scope, true)
+		if err != nil {
+			return nil, e.fault(r.name, err)
+		}
+		out[r.name] = withoutMissing(text)
+	}
+	return out, nil
+}
+
+// define adds a parsed text to a set of templates. Later ones replace those of
+// the same name, unless they are empty.
+func (e *engine) define(set *template.Template, t *text) error {
+	for name, tree := range t.trees {
+		if _, err := set.AddParseTree(name, tree); err != nil {
+			return err
+		}
+		e.costs[tree] = t.costs[name]
+	}
+	return nil
+}
+
+// execute executes a template. Where it prints a value that is missing, which
+// text/template does with these words, there is nothing in the end.
+func (e *engine) execute(t *template.Template, data any, top bool) (string, error) {
+	var out strings.Builder
+	c := e.costs[t.Tree]
+	if err := e.tryEnter(c); err != nil {
+		return "", err
+	}
+	if err := t.Execute(counter{e.guard, &out, top}, data); err != nil {
+		if e.why != nil {
+			if e.at == "" {
+				e.at = place(err)
+			}
+			return "", e.why
+		}
+		return "", err
+	}
+	e.leave(c)
+	return out.String(), nil
+}
+
+// withoutMissing removes what is printed for a missing value.
+func withoutMissing(s string) string { return strings.ReplaceAll(s, "<no value>", "") }
+
+// included returns the functions that execute templates of a set, or are told
+// of it.
+func (e *engine) included(set *template.Template) template.FuncMap {
+	costOf := func(name string) cost {
+		if t := set.Lookup(name); t != nil {
+			return e.costs[t.Tree]
+		}
+		return cost{}
+	}
+	return template.FuncMap{
+		"include": func(name string, data any) (string, error) { return e.include(set, name, data) },
+		"tpl":     func(content string, data any) (string, error) { return e.tpl(set, content, data) },
+		fnEnter:   func(name string) bool { e.enter(costOf(name)); return false },
+		fnLeave:   func(name string) bool { e.leave(costOf(name)); return false },
+	}
+}
+
+func (e *engine) include(set *template.Template, name string, data any) (string, error) {
+	t := set.Lookup(name)
+	if t == nil {
+		return "", fmt.Errorf("template: no template %q associated with template %q", name, rootName)
+	}
+	if e.open[name] > maxIncludes {
+		e.stop("template %q includes itself without end", name)
+	}
+	e.open[name]++
+	out, err := e.execute(t, data, false)
+	e.open[name]--
+	if err != nil {
+		return "", err
+	}
+	return e.text(out), nil
+}
+
+// tpl executes a text as a template that sees the templates of the set. What
+// it defines is seen by itself alone.
+func (e *engine) tpl(set *template.Template, content string, data any) (string, error) {
+	if !strings.Contains(content, "{{") {
+		return e.text(withoutMissing(content)), nil
+	}
+	e.make(8 * len(content)) // about what parsing takes
+	t := e.source.snippet(content)
+	if t.err != nil {
+		return "", fmt.Errorf("cannot parse template %q: %w", content, t.err)
+	}
+	tree, c := t.main()
+	if len(t.trees) > 1 || strings.Contains(content, rootName) {
+		var err error
+		if set, err = e.private(set, t); err != nil {
+			return "", err
+		}
+	}
+	e.costs[tree] = c
+	// This one is not added to the set: it has no name that others know it by.
+	own := set.New(rootName)
+	own.Tree = tree
+	out, err := e.execute(own, data, false)
+	if err != nil {
+		if e.why != nil {
+			return "", err
+		}
+		return "", fmt.Errorf("error during tpl function execution for %q: %w", content, err)
+	}
+	return e.text(withoutMissing(out)), nil
+}
+
+// private returns a copy of the set in which a text is defined.
+func (e *engine) private(set *template.Template, t *text) (*template.Template, error) {
+	e.make(256 * len(set.Templates()))
+	set, err := set.Clone()
+	if err != nil {
+		return nil, err
+	}
+	set.Option("missingkey=zero").Funcs(e.included(set))
+	return set, e.define(set, t)
+}
+
+// tracing are the functions that only parsed trees call, see [counting].
+func (e *engine) tracing() template.FuncMap {
+	return template.FuncMap{
+		fnPass: func(steps int) bool { e.spend(steps); return false },
+		fnRange: func(v reflect.Value) reflect.Value {
+			if v.Kind() == reflect.Map {
+				e.spend(4 * v.Len()) // it is sorted
+			}
+			return v
+		},
+		fnPrint: func(v reflect.Value) reflect.Value {
+			if v.Kind() > reflect.Complex128 && v.Kind() != reflect.String {
+				e.weigh(v)
+			}
+			return v
+		},
+		fnMade: func(v reflect.Value) reflect.Value {
+			switch v.Kind() {
+			case reflect.String:
+				e.spend(v.Len() / 4)
+				e.make(v.Len())
+			case reflect.Map:
+				e.make(64 * v.Len())
+			case reflect.Slice, reflect.Struct, reflect.Pointer:
+				e.make(e.sizeOf(v, 0))
+			}
+			return v
+		},
+	}
+}
+
+// A complaint is what a chart says with required or fail.
+type complaint struct{ msg string }
+
+func (c *complaint) Error() string { return c.msg }
+
+// fault returns the error of a template as it is reported.
+func (e *engine) fault(name string, err error) error {
+	if e.why != nil {
+		return fmt.Errorf("%s: %w", cmp.Or(e.at, name), e.why)
+	}
+	if c := (*complaint)(nil); errors.As(err, &c) {
+		return fmt.Errorf("%s: %w", cmp.Or(place(err), name), c)
+	}
+	msg := strings.TrimPrefix(err.Error(), "template: ")
+	return errors.New(shorten(strings.ReplaceAll(msg, " | "+fnMade, "")))
+}
+
+// shorten leaves out the middle of a long message: one of templates that
+// include each other names them all.
+func shorten(msg string) string {
+	const limit = 1000
+	if len(msg) <= limit {
+		return msg
+	}
+	return strings.ToValidUTF8(msg[:limit/2], "") + " ... " + strings.ToValidUTF8(msg[len(msg)-limit/2:], "")
+}
+
+// parseFault is what text/template says of a template that does not parse: the
+// place, and the last of its words.
+func parseFault(name string, err error) error {
+	parts := strings.Split(err.Error(), ": ")
+	if len(parts) == 1 {
+		return fmt.Errorf("parse error in (%s): %w", name, err)
+	}
+	return fmt.Errorf("parse error at (%s): %s", parts[1], parts[len(parts)-1])
+}
+
+// place returns where in a template an error of text/template is: its file,
+// line and column; nothing when it does not say.
+func place(err error) string {
+	rest, ok := strings.CutPrefix(err.Error(), "template: ")
+	at, _, found := strings.Cut(rest, ": ")
+	if !ok || !found {
+		return ""
+	}
+	return at
+}

@@ -1,0 +1,159 @@
+package compiler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/jsonnet"
+	"github.com/fleetc/fleetc/compiler/kustomize"
+	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/manifests"
+	"github.com/fleetc/fleetc/compiler/render"
+	"github.com/fleetc/fleetc/lib"
+)
+
+// source renders a release from what its source is. A chart sees the given API
+// versions.
+func (f *Fleet) source(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error) {
+	var result render.Result
+	var err error
+	switch {
+	case r.Jsonnet != "":
+		return f.evaluateJsonnet(ctx, c, r, apis)
+	case r.Kustomize != "":
+		result.Objects, _, err = kustomize.Build(ctx, f.Dir, r.Kustomize, r)
+	case r.Manifests != "":
+		result.Objects, _, err = manifests.Read(f.Dir, r.Manifests, r)
+	default:
+		return f.templates.Release(ctx, c, r, f.charts[r.Chart].Chart, apis)
+	}
+	return result, err
+}
+
+// readyJsonnet prepares the evaluation of Jsonnet, when there is some.
+func (f *Fleet) readyJsonnet(all *fleet.Fleet) error {
+	library, err := lib.Files.ReadFile("fleetc.libsonnet")
+	if err != nil {
+		return err
+	}
+	f.jsonnet = &jsonnet.Renderer{Dir: all.Dir, Library: library}
+	for _, c := range all.Clusters {
+		if slices.ContainsFunc(c.Releases, func(r *fleet.Release) bool { return r.Jsonnet != "" }) {
+			f.packages, err = load.Packages(all.Dir)
+			return err
+		}
+	}
+	return nil
+}
+
+// chartUsers returns the charts of the fleet: those of releases, and, since
+// Jsonnet may ask for any of them, all that are pinned.
+func (f *Fleet) chartUsers(all *fleet.Fleet) map[fleet.ChartRef]*ChartUse {
+	users := ChartUsers(all)
+	if len(f.packages) == 0 {
+		return users
+	}
+	for _, c := range all.Clusters {
+		for _, r := range c.Releases {
+			if r.Jsonnet == "" {
+				continue
+			}
+			for _, p := range f.packages {
+				if ref := p.Pins[0].Ref; users[ref] == nil {
+					users[ref] = &ChartUse{Release: r, Clusters: []string{c.ID}}
+				}
+			}
+		}
+	}
+	return users
+}
+
+func (f *Fleet) evaluateJsonnet(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error) {
+	var out render.Result
+	result, err := f.jsonnet.Render(ctx, jsonnet.Request{
+		File: r.Jsonnet, Params: r.Values.Value(), Release: r,
+		Cluster: map[string]any{
+			"id": c.ID, "name": c.Name, "environment": c.Environment, "kubernetes": c.KubeVersion, "labels": c.Labels, "facts": c.Facts,
+		},
+		HelmTemplate: func(ctx context.Context, call jsonnet.HelmCall) ([]fleet.Object, error) {
+			return f.helmTemplate(ctx, c, r, call, apis)
+		},
+	})
+	out.Objects = result.Objects
+	return out, err
+}
+
+// helmTemplate renders a chart for a release of Jsonnet, with its values checked
+// as those of any release are.
+func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Release, call jsonnet.HelmCall, apis []string) ([]fleet.Object, error) {
+	i := slices.IndexFunc(f.packages, func(p load.Package) bool { return p.Name == call.Chart })
+	if i < 0 {
+		var names []string
+		for _, p := range f.packages {
+			names = append(names, p.Name)
+		}
+		hint := "run fleetc chart add, which pins it"
+		if len(names) > 0 {
+			hint = diag.OneOf(call.Chart, names)
+		}
+		return nil, &diag.Diag{Msg: "no chart is pinned as " + strconv.Quote(call.Chart), Hint: hint}
+	}
+	ch, ok := f.charts[f.packages[i].Pins[0].Ref]
+	if !ok {
+		return nil, &diag.Diag{Msg: "the chart of the package " + call.Chart + " cannot be had"}
+	}
+	values, err := treeOf(call.Values)
+	if err != nil {
+		return nil, err
+	}
+	inner := &fleet.Release{Name: call.Name, Namespace: call.Namespace, Stage: r.Stage, Chart: ch.Ref, Values: values, Pos: r.Pos}
+	var faults diag.List
+	for _, d := range ch.types.Check(inner.Values, nil) {
+		of := *d
+		of.At, of.Path = nil, call.Chart+": "+d.Path
+		faults = append(faults, &of)
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	result, err := f.templates.Release(ctx, c, inner, ch.Chart, apis)
+	if err == nil && len(result.Volatile) > 0 {
+		err = &diag.Diag{Msg: fmt.Sprintf("the chart %s makes up %s anew at every render", call.Chart, result.Volatile[0].ID), Hint: "set a value of the chart that fixes it"}
+	}
+	return result.Objects, err
+}
+
+// treeOf returns a value as encoding/json decodes it as a tree without places.
+func treeOf(v any) (*fleet.Tree, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		t := fleet.Map(nil)
+		for k, e := range v {
+			below, err := treeOf(e)
+			if err != nil {
+				return nil, err
+			}
+			t.Fields[k] = below
+		}
+		return t, nil
+	case []any:
+		t := &fleet.Tree{List: []*fleet.Tree{}}
+		for _, e := range v {
+			below, err := treeOf(e)
+			if err != nil {
+				return nil, err
+			}
+			t.List = append(t.List, below)
+		}
+		return t, nil
+	case float64, int64, int:
+		text, err := json.Marshal(v)
+		return &fleet.Tree{Scalar: json.Number(text)}, err
+	}
+	return &fleet.Tree{Scalar: v}, nil
+}

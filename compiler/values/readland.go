@@ -1,0 +1,178 @@
+package values
+
+import (
+	"slices"
+	"strings"
+	"text/template/parse"
+)
+
+// A landings value says where something is printed to as a whole: to places in
+// Kubernetes objects, or elsewhere.
+type landings struct {
+	shapes    []*shape
+	elsewhere bool
+}
+
+// neutral is where a value is printed to that shows nothing of what it is for:
+// a digest, or a comparison of texts.
+var neutral = &shape{}
+
+// maxLandings is how many places are told apart.
+const maxLandings = 8
+
+// add adds a place, nil for elsewhere, and reports whether it is new.
+func (l *landings) add(s *shape) bool {
+	switch {
+	case l.elsewhere && s != neutral, slices.Contains(l.shapes, s):
+		return false
+	case s == nil || len(l.shapes) == maxLandings:
+		l.elsewhere = true
+		return true
+	}
+	l.shapes = append(l.shapes, s)
+	return true
+}
+
+// all returns the places, with nil for elsewhere.
+func (l *landings) all() []*shape {
+	out := slices.Clone(l.shapes)
+	if l.elsewhere || len(out) == 0 {
+		out = append(out, nil)
+	}
+	return out
+}
+
+// and returns the places of both.
+func (l landings) and(o landings) landings {
+	l.shapes = slices.Clone(l.shapes)
+	for _, s := range o.shapes {
+		l.add(s)
+	}
+	l.elsewhere = l.elsewhere || o.elsewhere
+	return l
+}
+
+// key returns the place of what is below the key of what is printed to the
+// place.
+func (s *shape) key(key string) *shape {
+	switch {
+	case s == nil || s == neutral:
+		return s
+	case s.list && (key == anItem || strings.HasPrefix(key, number)):
+		return s.elem
+	case s.list || strings.Contains(key, wild):
+		return nil
+	}
+	below, _ := s.at(key)
+	return below
+}
+
+// below returns the place of what stands at q when what is at p, above it, is
+// printed to the place.
+func (s *shape) below(p, q *place) *shape {
+	if p == q || s == nil || s == neutral {
+		return s
+	}
+	if q.parent == nil {
+		return nil
+	}
+	s = s.below(p, q.parent)
+	if q.parent.any == q {
+		return s.key(anItem)
+	}
+	return s.key(q.key)
+}
+
+// useAt notes that the value is printed to the place.
+func (r *interpreter) useAt(v *value, s *shape) {
+	defer func(before *shape) { r.landing = before }(r.landing)
+	r.landing = s
+	r.use(v, Printed)
+}
+
+// usedIn notes how a value is used that is put into an object.
+func (r *interpreter) usedIn(o *object, v *value, key string) {
+	if o.mode&Printed == 0 {
+		return
+	}
+	for _, s := range o.lands.all() {
+		r.useAt(v, s.key(key))
+	}
+}
+
+// maxLooked is how many lines are looked at to tell where actions print to. Of
+// what comes later that is not known.
+const maxLooked = 1 << 24
+
+// land returns what an action prints. When it prints to a place in a Kubernetes
+// object that is known from the text around it, the value counts as printed
+// there.
+func (r *interpreter) land(n parse.Node, p *parse.PipeNode, v *value) *value {
+	if v == nil || len(v.objects)+len(v.places) == 0 {
+		return r.output(v)
+	}
+	s, known := r.landings[n]
+	if !known {
+		s = r.landingOf(n, p)
+		r.landings[n] = s
+	}
+	if s == nil {
+		return r.output(v)
+	}
+	texts := v.written()
+	r.useAt(v, s)
+	return &value{texts: texts}
+}
+
+// landingOf returns the shape of the place that the action prints to; nil when
+// it is not known.
+func (r *interpreter) landingOf(n parse.Node, p *parse.PipeNode) *shape {
+	src := r.source
+	if src == nil || p == nil || int(n.Position()) > len(src.data) {
+		return nil
+	}
+	own, indent, ok := indentation(p)
+	open := strings.LastIndex(src.data[:n.Position()], "{{")
+	if !ok || open < 0 || r.looked > maxLooked {
+		return nil
+	}
+	if src.layout == nil {
+		src.layout = newLayout(src.data)
+	}
+	defer func(before int) { r.looked += src.layout.looked - before }(src.layout.looked)
+	at, ok := src.layout.place(open, own, indent)
+	if !ok {
+		return nil
+	}
+	var kinds []apiKind
+	if at.whole {
+		kinds = src.layout.kinds(open)
+	}
+	s := r.shapes.place(kinds, at.path)
+	if s.closed() && !at.list || s != nil && s.list && s.elem.closed() {
+		return s
+	}
+	return nil
+}
+
+// indentation returns how the last command of a pipeline indents what it
+// prints: on a line of its own, and by how much. ok is false when that is
+// computed.
+func indentation(p *parse.PipeNode) (own bool, by int, ok bool) {
+	if len(p.Cmds) == 0 {
+		return false, 0, true
+	}
+	last := p.Cmds[len(p.Cmds)-1]
+	name, isName := last.Args[0].(*parse.IdentifierNode)
+	if !isName || name.Ident != "indent" && name.Ident != "nindent" {
+		return false, 0, true
+	}
+	if len(last.Args) < 2 {
+		return false, 0, false
+	}
+	n, isNumber := last.Args[1].(*parse.NumberNode)
+	if !isNumber || !n.IsInt || n.Int64 < 0 || n.Int64 > 200 {
+		return false, 0, false
+	}
+	return name.Ident == "nindent", int(n.Int64), true
+}

@@ -1,0 +1,372 @@
+package values
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// This file tells from the text around an action which place in a YAML
+// document it prints to: by the keys above it that stand further to the left.
+// Where that is not sure, it says that it does not know.
+
+// anItem is the step of a path into an element of a list.
+const anItem = "[]"
+
+// An apiKind is what a document says of its kind; the API version is empty
+// where it is computed.
+type apiKind struct{ apiVersion, kind string }
+
+// A layout is the text of a file of templates as lines of YAML.
+type layout struct {
+	text   []byte // with actions blotted out
+	lines  []textLine
+	starts []int // of the lines
+	blocks []*block
+	from   []int       // where blocks[i] begins to be the one around
+	looked int         // at lines, counted with the blocks around them
+	known  []*document // by lines that were asked for
+}
+
+// A block is what stands between an action that opens one and its end, or one
+// of its branches.
+type block struct {
+	outer  *block
+	depth  int
+	opener int // offset of the action that opened the block, the same for all its branches
+	define bool
+}
+
+// A textLine is a line of the text, as far as it is a key of a map.
+type textLine struct {
+	block  *block
+	indent int    // columns before the text; of a list's element, before its dash
+	column int    // of the key
+	item   bool   // it begins an element of a list
+	key    string // empty when it has none that is known
+	value  string // behind the key, without actions
+	filled bool   // there are actions behind the key
+	blank  bool   // it is empty, a comment or only actions
+	ends   bool   // it ends a document
+}
+
+const blot = '\x00'
+
+// newLayout reads the text of a file.
+func newLayout(data string) *layout {
+	l := &layout{text: []byte(data)}
+	now := &block{opener: -1}
+	l.blocks, l.from = []*block{now}, []int{0}
+	for at := 0; ; {
+		open := strings.Index(data[at:], "{{")
+		if open < 0 {
+			break
+		}
+		open += at
+		at = actionEnd(data, open)
+		now = now.after(data[open:at], open)
+		l.blocks, l.from = append(l.blocks, now), append(l.from, at)
+		for i := open; i < at; i++ {
+			l.text[i] = blot
+		}
+	}
+	start := 0
+	for line := range bytes.Lines(l.text) {
+		l.starts = append(l.starts, start)
+		l.lines = append(l.lines, l.line(bytes.TrimRight(line, "\r\n"), start))
+		start += len(line)
+	}
+	l.known = make([]*document, len(l.lines))
+	return l
+}
+
+// actionEnd returns the offset behind the action that begins at the offset.
+func actionEnd(data string, open int) int {
+	i := open + 2
+	if rest := strings.TrimLeft(strings.TrimPrefix(data[i:], "-"), " \t\r\n"); strings.HasPrefix(rest, "/*") {
+		if end := strings.Index(data[i:], "*/"); end >= 0 {
+			i += end + 2
+		}
+	}
+	var quote byte
+	for ; i < len(data); i++ {
+		switch c := data[i]; {
+		case quote != 0 && c == '\\' && quote != '`':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '`' || c == '\'':
+			quote = c
+		case strings.HasPrefix(data[i:], "}}"):
+			return i + 2
+		}
+	}
+	return len(data)
+}
+
+// after returns the block behind the action that stands at the offset.
+func (b *block) after(action string, at int) *block {
+	word, _, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(action[2:], "-"), " \t\r\n")+" ", " ")
+	word = strings.TrimRight(word, "-}\t\r\n")
+	switch word {
+	case "if", "with", "range", "define", "block":
+		return &block{outer: b, depth: b.depth + 1, opener: at, define: word == "define" || word == "block"}
+	case "else":
+		if b.outer != nil {
+			return &block{outer: b.outer, depth: b.depth, opener: b.opener, define: b.define}
+		}
+	case "end":
+		if b.outer != nil {
+			return b.outer
+		}
+	}
+	return b
+}
+
+// up returns the block around it at the depth, or itself.
+func (b *block) up(depth int) *block {
+	for b.depth > depth {
+		b = b.outer
+	}
+	return b
+}
+
+// around reports whether the block is the other one or around it.
+func (b *block) around(other *block) bool { return b == other.up(b.depth) }
+
+// beside reports whether the block is, or is in, another branch of a block
+// around the other one.
+func (b *block) beside(other *block) bool {
+	depth := min(b.depth, other.depth)
+	b, other = b.up(depth), other.up(depth)
+	for b.outer != other.outer {
+		b, other = b.outer, other.outer
+	}
+	return b != other && b.opener == other.opener
+}
+
+// defined returns the define that the block is in; nil when it is in none.
+func (b *block) defined() *block {
+	for ; b != nil && !b.define; b = b.outer {
+	}
+	return b
+}
+
+func (l *layout) blockAt(offset int) *block {
+	return l.blocks[sort.SearchInts(l.from, max(offset, 0)+1)-1]
+}
+
+var keyLine = regexp.MustCompile(`^(- +)?["']?([\w./$-]+)["']?:(?:[ \x00]+(.*))?$`)
+
+func (l *layout) line(text []byte, start int) textLine {
+	trimmed := bytes.TrimLeft(text, " ")
+	out := textLine{indent: len(text) - len(trimmed)}
+	visible := bytes.TrimLeft(trimmed, "\x00 \t")
+	out.block = l.blockAt(start + len(text) - len(visible))
+	if len(visible) == 0 || visible[0] == '#' {
+		out.blank = true
+		return out
+	}
+	if bytes.HasPrefix(visible, []byte("---")) && out.indent == 0 {
+		out.ends = true
+		return out
+	}
+	out.column = out.indent
+	out.item = bytes.HasPrefix(visible, []byte("- ")) || bytes.Equal(visible, []byte("-"))
+	m := keyLine.FindSubmatch(visible)
+	if m == nil {
+		return out
+	}
+	out.column += len(m[1])
+	out.key = string(m[2])
+	out.value = strings.Trim(string(m[3]), " \x00")
+	out.filled = bytes.IndexByte(visible, blot) >= 0
+	return out
+}
+
+// before returns the line that the offset is in and the text in front of it.
+func (l *layout) before(offset int) (line int, text string) {
+	line = sort.SearchInts(l.starts, offset+1) - 1
+	if line < 0 {
+		return 0, ""
+	}
+	return line, string(l.text[l.starts[line]:offset])
+}
+
+// A spot is where an action prints to.
+type spot struct {
+	path  []string // of keys, and of anItem for the elements of lists
+	whole bool     // it is from the root of a document
+	list  bool     // it is there for a list alone: a map would stand beside the last key
+}
+
+// place returns where an action at the offset prints to. With own, what it
+// prints begins a line of its own and is indented by that much; else it goes on
+// where the action stands. ok is false when that is not known.
+func (l *layout) place(offset int, own bool, indent int) (s spot, ok bool) {
+	line, text := l.before(offset)
+	c := climber{layout: l, here: l.blockAt(offset - 1), target: indent}
+	cut := l.line([]byte(text), l.starts[line])
+	switch {
+	case own && !cut.blank:
+		return c.up(line-1, &cut)
+	case own:
+	case cut.blank && strings.ContainsRune(text, blot):
+		return spot{}, false
+	case cut.blank:
+		c.target = indent + len(text)
+	case cut.key == "" || cut.value != "" || cut.filled || indent > 0:
+		return spot{}, false
+	default:
+		c.target = cut.column + 1 // it goes on behind the key
+		return c.up(line-1, &cut)
+	}
+	return c.up(line-1, nil)
+}
+
+// A climber goes up the lines from an action to the root of its document.
+type climber struct {
+	*layout
+	here     *block
+	path     []string // innermost first
+	target   int      // the column of what was found last
+	sequence bool     // that is an element of a list
+	begun    bool     // a line was looked at
+	list     bool
+}
+
+// up climbs from the line, after the one that is given if any.
+func (c *climber) up(from int, first *textLine) (s spot, ok bool) {
+	within := c.here.defined()
+	if first != nil && !c.take(first) {
+		return spot{}, false
+	}
+	for i := from; i >= 0; i-- {
+		line := &c.lines[i]
+		c.looked += 1 + line.block.depth
+		if within != nil && !within.around(line.block) || within == nil && line.block.defined() != nil {
+			if within != nil {
+				break // above the definition
+			}
+			continue
+		}
+		if line.ends {
+			break
+		}
+		if c.target == 0 && !c.sequence {
+			break // the root
+		}
+		if line.blank {
+			continue
+		}
+		if !line.block.around(c.here) {
+			if c.above(line) && !line.block.beside(c.here) {
+				return spot{}, false // it may be there or not
+			}
+			continue
+		}
+		if !c.take(line) {
+			return spot{}, false
+		}
+	}
+	slices.Reverse(c.path)
+	return spot{c.path, c.target == 0 && !c.sequence, c.list}, len(c.path) > 0
+}
+
+// above reports whether the line can be what the last one is part of.
+func (c *climber) above(line *textLine) bool {
+	if c.sequence {
+		return line.indent < c.target || line.indent == c.target && !line.item
+	}
+	return line.column < c.target || line.item && line.indent < c.target
+}
+
+// take adds the line to the path if it is what the last one is part of, and
+// reports whether it is sure of that.
+func (c *climber) take(line *textLine) bool {
+	beside := !c.begun && line.column == c.target && line.key != "" && line.value == "" && !line.filled
+	c.begun = true
+	c.list = c.list || beside
+	if !beside && !c.above(line) {
+		return true
+	}
+	if line.item && !c.sequence && !beside && line.column >= c.target {
+		// The first key of the element that the last one is in.
+		c.path, c.target, c.sequence = append(c.path, anItem), line.indent, true
+		return true
+	}
+	if line.key == "" || line.value != "" && !strings.HasPrefix(line.value, "&") && !strings.HasPrefix(line.value, "#") {
+		return false
+	}
+	c.path, c.target, c.sequence = append(c.path, line.key), line.column, false
+	if line.item {
+		c.path, c.target, c.sequence = append(c.path, anItem), line.indent, true
+	}
+	return true
+}
+
+// kinds returns the kinds that the document around the offset says it is of;
+// none when one of them is computed.
+func (l *layout) kinds(offset int) []apiKind {
+	line, _ := l.before(offset)
+	within := l.blockAt(offset - 1).defined()
+	from := line
+	inside := func(i int) bool {
+		l.looked++
+		return !l.lines[i].ends && (within == nil || within.around(l.lines[i].block))
+	}
+	for from > 0 && inside(from-1) {
+		if from--; l.known[from] != nil && l.known[from].within == within {
+			break
+		}
+	}
+	if known := l.known[from]; known != nil && known.within == within {
+		return known.kinds
+	}
+	to := from
+	for to+1 < len(l.lines) && inside(to+1) {
+		to++
+	}
+	d := &document{within: within, kinds: kindsIn(l.lines[from : to+1])}
+	// Those that ask next mostly stand below.
+	l.known[from], l.known[line] = d, d
+	return d.kinds
+}
+
+// A document is what was found out about one.
+type document struct {
+	within *block
+	kinds  []apiKind
+}
+
+// kindsIn returns the kinds that the lines of a document name.
+func kindsIn(lines []textLine) []apiKind {
+	var kinds []apiKind
+	version := ""
+	versions := map[string]bool{}
+	for _, line := range lines {
+		if line.indent > 0 || line.item || line.key != "kind" && line.key != "apiVersion" {
+			continue
+		}
+		value := strings.Trim(line.value, `"'`)
+		switch {
+		case line.key == "apiVersion":
+			version = value
+			versions[value] = true
+		case value == "" || strings.ContainsRune(value, blot):
+			return nil
+		default:
+			kinds = append(kinds, apiKind{kind: value})
+		}
+	}
+	if len(versions) == 1 && !strings.ContainsRune(version, blot) {
+		for i := range kinds {
+			kinds[i].apiVersion = version
+		}
+	}
+	return kinds
+}

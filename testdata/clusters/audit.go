@@ -1,0 +1,64 @@
+package clusters
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// Request is one that the API server answered, or gave up.
+type Request struct {
+	Verb      string // get, list, watch, create, update, patch, delete, deletecollection
+	URI       string // path and query
+	User      string // "admin" for the kubeconfigs of the fleet
+	UserAgent string
+	Status    int
+}
+
+// Writes reports whether the request changed something, or would have: a
+// dry run and a question about rights do not.
+func (r Request) Writes() bool {
+	switch r.Verb {
+	case "create", "update", "patch", "delete", "deletecollection":
+		return !strings.Contains(r.URI, "dryRun=All") && !strings.HasPrefix(r.URI, "/apis/authorization.k8s.io/")
+	}
+	return false
+}
+
+// Requests returns all requests so far but those of the control plane itself,
+// in the order in which they were answered. The log has a request before the
+// client has the answer.
+func (c *Cluster) Requests() ([]Request, error) {
+	text, err := os.ReadFile(c.auditLog())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if end := bytes.LastIndexByte(text, '\n'); end < len(text)-1 {
+		text = text[:end+1] // a line that is being written
+	}
+	var all []Request
+	for line := range bytes.Lines(text) {
+		var e struct {
+			Stage, Verb, RequestURI, UserAgent string
+			User                               struct{ Username string }
+			ResponseStatus                     struct{ Code int }
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, err
+		}
+		// A watch is logged when it starts and when it ends.
+		if e.Stage == "ResponseStarted" || e.UserAgent == userAgent {
+			continue
+		}
+		all = append(all, Request{Verb: e.Verb, URI: e.RequestURI, User: e.User.Username, UserAgent: e.UserAgent, Status: e.ResponseStatus.Code})
+	}
+	return all, nil
+}
+
+func (c *Cluster) auditLog() string { return c.file("audit.log") }

@@ -1,0 +1,168 @@
+package clusters
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+const maxAnswer = 64 << 20
+
+// newClient returns a client that trusts the authority alone.
+func newClient(ca []byte, user pair) (*http.Client, error) {
+	cert, err := tls.X509KeyPair(user.cert, user.key)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	return &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{cert}},
+	}}, nil
+}
+
+// Do sends a request to the API server as an administrator and returns the
+// status and the answer. The path begins with a slash and may have a query.
+func (c *Cluster) Do(ctx context.Context, method, path, contentType string, body []byte) (status int, answer []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.Server+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Content-Type", contentType)
+	r.Header.Set("User-Agent", userAgent)
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	return resp.StatusCode, answer, err
+}
+
+const userAgent = "fleetc-clusters"
+
+// fetch asks for a page and wants it to be there.
+func fetch(ctx context.Context, client *http.Client, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1000))
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s\n%s", url, resp.Status, text)
+	}
+	return err
+}
+
+// poll waits until ready returns nil. It gives up when ended does not return
+// nil any more, and with ctx; what is the sentence that did not become true.
+func poll(ctx context.Context, what string, ended func() error, ready func(context.Context) error) error {
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		if err := ended(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until %s: %w: %w", what, ctx.Err(), err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// waitServer waits until the API server says that it is ready.
+func (c *Cluster) waitServer(ctx context.Context, server string) error {
+	return poll(ctx, c.Name+" is ready", c.ended, func(ctx context.Context) error {
+		return fetch(ctx, c.http, server+"/readyz")
+	})
+}
+
+// storageClass is what kwok's stages for volumes provide.
+const storageClass = `{
+  "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+  "metadata": {"name": "kwok-volume", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+  "provisioner": "kwok.x-k8s.io/volume", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"
+}`
+
+const node = `{
+  "apiVersion": "v1", "kind": "Node",
+  "metadata": {
+    "name": %[1]q,
+    "labels": {"kubernetes.io/hostname": %[1]q, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "type": "kwok"},
+    "annotations": {"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"}
+  },
+  "status": {
+    "allocatable": {"cpu": "64", "memory": "256Gi", "pods": "1000", "ephemeral-storage": "1Ti"},
+    "capacity": {"cpu": "64", "memory": "256Gi", "pods": "1000", "ephemeral-storage": "1Ti"}
+  }
+}`
+
+// furnish creates the nodes and what else a cluster usually has.
+func (c *Cluster) furnish(ctx context.Context) error {
+	objects := []struct{ path, text string }{{"/apis/storage.k8s.io/v1/storageclasses", storageClass}}
+	for i := range c.nodes {
+		objects = append(objects, struct{ path, text string }{"/api/v1/nodes", fmt.Sprintf(node, fmt.Sprintf("node-%d", i+1))})
+	}
+	for _, o := range objects {
+		status, answer, err := c.Do(ctx, http.MethodPost, o.path, "application/json", []byte(o.text))
+		if err == nil && status != http.StatusCreated {
+			err = fmt.Errorf("status %d: %s", status, answer)
+		}
+		if err != nil {
+			return fmt.Errorf("create in %s%s: %w", c.Name, o.path, err)
+		}
+	}
+	return nil
+}
+
+// settle waits until pods can be created, scheduled and run.
+func (c *Cluster) settle(ctx context.Context) error {
+	return poll(ctx, c.Name+" has its nodes and accounts", c.ended, func(ctx context.Context) error {
+		if err := fetch(ctx, c.http, c.Server+"/api/v1/namespaces/default/serviceaccounts/default"); err != nil {
+			return err
+		}
+		_, answer, err := c.Do(ctx, http.MethodGet, "/api/v1/nodes", "application/json", nil)
+		if err != nil {
+			return err
+		}
+		var list struct {
+			Items []struct {
+				Spec   struct{ Taints []any }
+				Status struct {
+					Conditions []struct{ Type, Status string }
+				}
+			}
+		}
+		if err := json.Unmarshal(answer, &list); err != nil {
+			return err
+		}
+		ready := 0
+		for _, n := range list.Items {
+			for _, is := range n.Status.Conditions {
+				if is.Type == "Ready" && is.Status == "True" && len(n.Spec.Taints) == 0 {
+					ready++
+				}
+			}
+		}
+		if ready < c.nodes {
+			return fmt.Errorf("%d of %d nodes are ready", ready, c.nodes)
+		}
+		return nil
+	})
+}

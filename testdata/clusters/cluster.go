@@ -1,0 +1,253 @@
+package clusters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+)
+
+// Cluster is one control plane with its nodes.
+type Cluster struct {
+	Name    string
+	Context string // in kubeconfigs
+	Server  string // https://127.0.0.1:…
+	// Kubeconfig is a file with this cluster alone, as an administrator and
+	// with the context chosen.
+	Kubeconfig string
+	// Dir has the cluster's logs, keys and files.
+	Dir string
+
+	fleet   *Fleet
+	nodes   int
+	emulate string // a minor version, or ""
+	port    int
+	ca      *authority
+	admin   pair
+	http    *http.Client
+
+	mu    sync.Mutex
+	parts map[string]*process // by program
+}
+
+// clients are the parts that talk to the API server, and the user that each
+// is there.
+var clients = map[string]string{
+	"kube-controller-manager": "system:kube-controller-manager",
+	"kube-scheduler":          "system:kube-scheduler",
+	"kwok":                    "system:kwok",
+}
+
+const masters = "system:masters" // the group that may do everything
+
+// start starts the cluster for the first time.
+func (c *Cluster) start(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := c.writeKeys(); err != nil {
+		return err
+	}
+	if err := c.startServer(ctx); err != nil {
+		return err
+	}
+	k := kubeconfig{Current: c.Context}
+	k.add(c, "admin", c.admin)
+	if err := k.write(c.Kubeconfig); err != nil {
+		return err
+	}
+	if err := c.startClients(); err != nil {
+		return err
+	}
+	if err := c.furnish(ctx); err != nil {
+		return err
+	}
+	return c.settle(ctx)
+}
+
+// writeKeys makes the cluster's directory and what its server proves itself
+// with.
+func (c *Cluster) writeKeys() error {
+	if err := os.Mkdir(c.Dir, 0o700); err != nil {
+		return err
+	}
+	var err error
+	if c.ca, err = newAuthority(flat(c.Name)); err != nil {
+		return err
+	}
+	server, err := c.ca.server()
+	if err != nil {
+		return err
+	}
+	if c.admin, err = c.ca.client("admin", masters); err != nil {
+		return err
+	}
+	private, public, err := signingKeys()
+	if err != nil {
+		return err
+	}
+	if c.http, err = newClient(c.ca.pem, c.admin); err != nil {
+		return err
+	}
+	for name, text := range map[string][]byte{
+		"ca.crt": c.ca.pem, "server.crt": server.cert, "server.key": server.key, "sa.key": private, "sa.pub": public,
+	} {
+		if err := os.WriteFile(c.file(name), text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startServer starts the API server, on another port when somebody was faster
+// with the first.
+func (c *Cluster) startServer(ctx context.Context) error {
+	for range 5 {
+		port, err := c.fleet.ports.next()
+		if err != nil {
+			return err
+		}
+		c.port = port
+		p, err := c.startPart("kube-apiserver", c.serverFlags())
+		if err != nil {
+			return err
+		}
+		server := "https://127.0.0.1:" + strconv.Itoa(port)
+		err = c.waitServer(ctx, server)
+		if err == nil {
+			c.setServer(server)
+			return nil
+		}
+		if !p.portTaken() {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: every port was taken", c.Name)
+}
+
+// setServer tells where the cluster is, to those who look at all clusters.
+func (c *Cluster) setServer(server string) {
+	c.fleet.mu.Lock()
+	defer c.fleet.mu.Unlock()
+	c.Server = server
+}
+
+// startClients starts what works through the API server and does not run.
+func (c *Cluster) startClients() error {
+	for program, user := range clients {
+		if c.parts[program].running() {
+			continue
+		}
+		cert, err := c.ca.client(user, masters)
+		if err != nil {
+			return err
+		}
+		file, err := c.login(user, cert)
+		if err != nil {
+			return err
+		}
+		if _, err := c.startPart(program, c.clientFlags(program, file)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) startPart(program string, flags []string) (*process, error) {
+	p, err := c.fleet.startProgram(program+" of "+c.Name, c.file(program+".log"), program, flags)
+	if err != nil {
+		return nil, err
+	}
+	if c.parts == nil {
+		c.parts = map[string]*process{}
+	}
+	c.parts[program] = p
+	return p, nil
+}
+
+// Kill ends all processes of the control plane at once, as a crash does. What
+// it stored stays, in etcd. Connections are refused until Resume.
+func (c *Cluster) Kill() error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	return c.kill()
+}
+
+func (c *Cluster) kill() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	for _, p := range c.parts {
+		errs = append(errs, p.kill())
+	}
+	return errors.Join(errs...)
+}
+
+// Pause stops all processes of the control plane where they are. Connections
+// are taken by the kernel and not answered until Resume.
+func (c *Cluster) Pause() error { return c.signal(pause) }
+
+func (c *Cluster) signal(send func(*os.Process) error) error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.parts {
+		if !p.running() {
+			continue
+		}
+		if err := send(p.cmd.Process); err != nil {
+			return fmt.Errorf("signal %s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// Resume brings a cluster back that was killed or paused, at the same address
+// and with what it had stored. It returns when the API server is ready and the
+// nodes are; controllers that were killed begin to work at about that time.
+func (c *Cluster) Resume(ctx context.Context) error {
+	if err := c.signal(resume); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if !c.parts["kube-apiserver"].running() {
+		if _, err := c.startPart("kube-apiserver", c.serverFlags()); err != nil {
+			return err
+		}
+	}
+	if err := c.waitServer(ctx, c.Server); err != nil {
+		return err
+	}
+	if err := c.startClients(); err != nil {
+		return err
+	}
+	return c.settle(ctx)
+}
+
+// Err names the parts that ended by themselves; nil when there are none.
+func (c *Cluster) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended()
+}
+
+func (c *Cluster) ended() error {
+	var errs []error
+	for _, program := range programs {
+		errs = append(errs, c.parts[program].err())
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Cluster) file(name string) string { return filepath.Join(c.Dir, name) }

@@ -1,0 +1,111 @@
+package clusters
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strconv"
+	"time"
+)
+
+// startTimeout is for one cluster or etcd, on a machine with much else to do.
+const startTimeout = 3 * time.Minute
+
+const (
+	podRange     = "10.244.0.0/16"
+	serviceRange = "10.96.0.0/16"
+)
+
+// auditPolicy leaves out what the parts themselves ask for.
+const auditPolicy = `{
+  "apiVersion": "audit.k8s.io/v1",
+  "kind": "Policy",
+  "omitStages": ["RequestReceived"],
+  "rules": [
+    {"level": "None", "users": ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kwok"]},
+    {"level": "None", "nonResourceURLs": ["/readyz*", "/livez*", "/healthz*"]},
+    {"level": "Metadata"}
+  ]
+}
+`
+
+// startProgram starts one of the tools.
+func (f *Fleet) startProgram(name, log, program string, flags []string) (*process, error) {
+	cmd := exec.Command(f.Tools.file(program), flags...)
+	cmd.Dir, cmd.Env = f.Dir, environ(f.Dir)
+	return f.starter.start(name, log, cmd)
+}
+
+// startEtcd starts the store of all clusters. What is in it need not survive
+// the machine.
+func (f *Fleet) startEtcd(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for range 5 {
+		var urls [2]string
+		for i := range urls {
+			port, err := f.ports.next()
+			if err != nil {
+				return err
+			}
+			urls[i] = "http://127.0.0.1:" + strconv.Itoa(port)
+		}
+		p, err := f.startProgram("etcd", f.file("etcd.log"), "etcd", []string{
+			"--name=default", "--data-dir=" + f.file("etcd"), "--unsafe-no-fsync", "--log-level=warn",
+			"--listen-client-urls=" + urls[0], "--advertise-client-urls=" + urls[0],
+			"--listen-peer-urls=" + urls[1], "--initial-advertise-peer-urls=" + urls[1], "--initial-cluster=default=" + urls[1],
+		})
+		if err != nil {
+			return err
+		}
+		f.etcd, f.etcdURL = p, urls[0]
+		err = poll(ctx, "etcd is healthy", p.err, func(ctx context.Context) error {
+			return fetch(ctx, http.DefaultClient, urls[0]+"/health")
+		})
+		if err == nil || !p.portTaken() {
+			return err
+		}
+	}
+	return fmt.Errorf("etcd: every port was taken")
+}
+
+func (c *Cluster) serverFlags() []string {
+	return c.asVersion([]string{
+		"--etcd-servers=" + c.fleet.etcdURL, "--etcd-prefix=/" + flat(c.Name),
+		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(c.port), "--advertise-address=127.0.0.1",
+		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=" + serviceRange,
+		"--tls-cert-file=" + c.file("server.crt"), "--tls-private-key-file=" + c.file("server.key"),
+		"--client-ca-file=" + c.file("ca.crt"),
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + c.file("sa.pub"), "--service-account-signing-key-file=" + c.file("sa.key"),
+		"--authorization-mode=RBAC", "--allow-privileged=true", "--profiling=false", "--shutdown-delay-duration=0s",
+		"--audit-policy-file=" + c.fleet.file("audit-policy.json"), "--audit-log-path=" + c.auditLog(), "--audit-log-maxsize=10000",
+	})
+}
+
+func (c *Cluster) clientFlags(program, kubeconfig string) []string {
+	flags := []string{"--kubeconfig=" + kubeconfig}
+	switch program {
+	case "kwok":
+		// Without leases: after a kill the next kwok would wait until those
+		// of the last one expire, for 40 seconds.
+		return append(flags, "--config="+c.fleet.file("stages.yaml"), "--manage-all-nodes",
+			"--node-lease-duration-seconds=0", "--cidr="+podRange, "--node-ip=127.0.0.1")
+	case "kube-controller-manager":
+		// No node is given up: nobody renews a lease, and a cluster may be
+		// paused for long.
+		flags = append(flags, "--service-account-private-key-file="+c.file("sa.key"), "--root-ca-file="+c.file("ca.crt"),
+			"--use-service-account-credentials=false", "--cluster-cidr="+podRange, "--node-monitor-grace-period=24h")
+	}
+	return c.asVersion(append(flags, "--leader-elect=false", "--secure-port=0", "--profiling=false"))
+}
+
+// asVersion makes the parts of Kubernetes itself behave as an older version:
+// all of them, or the older server lacks what a newer client needs.
+func (c *Cluster) asVersion(flags []string) []string {
+	if c.emulate == "" {
+		return flags
+	}
+	return append(flags, "--emulated-version="+c.emulate)
+}

@@ -1,0 +1,128 @@
+// Command sandbox starts control planes for the clusters of the example fleet
+// and keeps them until it is interrupted. With -build it only builds them.
+//
+//	go run ./testdata/clusters/sandbox [-build] [CLUSTER...]
+//
+// The arguments are those of fleetc list; all clusters when there are none.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fleetc/fleetc/testdata/clusters"
+)
+
+func main() {
+	build := flag.Bool("build", false, "build the control planes and start none")
+	flag.Parse()
+	// This also ends what is being built or started.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if err := run(ctx, os.Stdout, *build, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, build bool, patterns []string) error {
+	if build {
+		tools, err := clusters.Build(ctx, os.Stderr)
+		if err == nil {
+			fmt.Fprintln(out, tools.Dir)
+		}
+		return err
+	}
+	specs, err := example(ctx, patterns)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "starting %d clusters\n", len(specs))
+	f, err := clusters.Start(ctx, os.Stderr, specs...)
+	if err != nil {
+		return err
+	}
+	explain(out, f)
+	err = wait(ctx, f)
+	fmt.Fprintln(out, "\nstopping the clusters")
+	return errors.Join(err, f.Stop(err != nil))
+}
+
+// example asks fleetc for the clusters of the example fleet.
+func example(ctx context.Context, patterns []string) ([]clusters.Spec, error) {
+	var complaints strings.Builder
+	cmd := exec.CommandContext(ctx, "go", append([]string{"run", "./cmd/fleetc", "list", "-o", "json"}, patterns...)...)
+	cmd.Stderr = &complaints
+	text, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("fleetc list: %w\n%s", err, complaints.String())
+	}
+	var listed []struct{ ID, Context, Kubernetes string }
+	if err := json.Unmarshal(text, &listed); err != nil {
+		return nil, fmt.Errorf("fleetc list: %w", err)
+	}
+	var specs []clusters.Spec
+	for _, c := range listed {
+		// The minor version alone: 1.36.2 is emulated as 1.36.
+		version := strings.SplitN(c.Kubernetes, ".", 3)
+		specs = append(specs, clusters.Spec{
+			Name: c.ID, Context: c.Context, Version: strings.Join(version[:min(2, len(version))], "."), Nodes: 3,
+		})
+	}
+	return specs, nil
+}
+
+// explain says what runs and what to type.
+func explain(out io.Writer, f *clusters.Fleet) {
+	all := f.Clusters()
+	fmt.Fprintf(out, "\n%d clusters run:\n\n", len(all))
+	for _, c := range all {
+		fmt.Fprintf(out, "  %-22s %-24s --context %s\n", c.Name, c.Server, c.Context)
+	}
+	fmt.Fprintf(out, `
+In another terminal:
+
+  export KUBECONFIG=%s
+  alias kubectl=%s/kubectl
+  kubectl --context %s get nodes
+  kubectl --context %s create deployment web --image=web --replicas=3
+  kubectl --context %s get pods -w
+
+Nodes and pods are played by kwok: nothing really runs in them. A pod with the
+annotation fleetc.test/stuck: ImagePullBackOff does not get ready, one with
+fleetc.test/fail: "true" fails. Logs are in %s.
+
+Ctrl-C ends all of it and leaves nothing.
+`, f.Kubeconfig, f.Tools.Dir, all[0].Context, all[0].Context, all[0].Context, f.Dir)
+}
+
+// wait returns when the person has enough, when what started this program is
+// gone, or with what broke.
+func wait(ctx context.Context, f *clusters.Fleet) error {
+	parent := os.Getppid()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := f.Err(); err != nil {
+			return err
+		}
+		if os.Getppid() != parent {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package clusters
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ours are the stages that kwok does not have.
+//
+//go:embed stages/*.yaml
+var ours embed.FS
+
+// theirs are the directories of kwok's stages that are used.
+var theirs = []string{"node/fast", "node/heartbeat-with-lease", "pod/fast", "volume/fast"}
+
+// Two of kwok's stages must leave alone the pods that are to go wrong.
+var guards = map[string]string{"pod-ready": "fleetc.test/stuck", "pod-complete": "fleetc.test/fail"}
+
+const (
+	guard = `    - key: '.metadata.annotations["%s"]'
+      operator: 'DoesNotExist'
+`
+	guarded = "    matchExpressions:\n"
+)
+
+// copyStages copies kwok's stages from its module to a directory.
+func copyStages(module, to string) error {
+	if err := os.Mkdir(to, 0o755); err != nil {
+		return err
+	}
+	for _, dir := range theirs {
+		files, err := filepath.Glob(filepath.Join(module, filepath.FromSlash(dir), "*.yaml"))
+		if err != nil {
+			return err
+		}
+		copied := 0
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			if !bytes.Contains(text, []byte("\nkind: Stage\n")) {
+				continue
+			}
+			copied++
+			if err := os.WriteFile(filepath.Join(to, filepath.Base(file)), text, 0o644); err != nil {
+				return err
+			}
+		}
+		if copied == 0 {
+			return fmt.Errorf("kwok has no stages in %s", filepath.Join(module, dir))
+		}
+	}
+	return nil
+}
+
+// stages returns kwok's stages from a directory, guarded, and ours.
+func stages(dir string) ([]byte, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	guarding := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		stage := string(text)
+		if annotation, ok := guards[strings.TrimSuffix(filepath.Base(file), ".yaml")]; ok {
+			if strings.Count(stage, guarded) != 1 {
+				return nil, fmt.Errorf("%s has not one place for a guard", file)
+			}
+			stage = strings.Replace(stage, guarded, guarded+fmt.Sprintf(guard, annotation), 1)
+			guarding++
+		}
+		all = append(all, stage)
+	}
+	if guarding != len(guards) {
+		return nil, fmt.Errorf("%d of %d stages to guard are in %s", guarding, len(guards), dir)
+	}
+	own, err := fs.Glob(ours, "stages/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range own {
+		text, err := ours.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, string(text))
+	}
+	return []byte(strings.Join(all, "---\n")), nil
+}
