@@ -77,8 +77,14 @@ func (m *machine) runtime(err jsonnet.RuntimeError) error {
 	} else {
 		d.Msg, d.Hint = m.explain(err.Msg, frames)
 	}
-	if path := resultPath(err.StackTrace); len(frames) == 0 && err.Msg == noJSON {
+	path := resultPath(err.StackTrace)
+	switch {
+	case len(frames) > 0:
+	case err.Msg == noJSON:
 		d.Msg = cmp.Or(path, "the result") + " is " + d.Msg
+	case path != "":
+		// What the library was given is looked at late, and only there.
+		d.Msg = path + ": " + d.Msg
 	}
 	return d
 }

@@ -24,6 +24,10 @@ func TestFaults(t *testing.T) {
     environments/fleet.cue:7:2: and here
     hint: did you mean deployment?
 `},
+		{"what the library is called with", "local k = import 'fleetc.libsonnet';\nfunction(params)\n  k.serviceFor({ metdata: { name: 'x' } })", `a.jsonnet: releases.app: .metadata.labels["app.kubernetes.io/name"]: there is no field metadata
+    environments/fleet.cue:7:2: and here
+    hint: did you mean metdata?
+`},
 		{"a field of another file", "local l = import 'l.libsonnet';\nfunction(params)\n  l.make({nam: 1})\n-- l.libsonnet --\n{\n  make(o):: o.name,\n  name:: 1,\n}", `l.libsonnet:2:13: releases.app: there is no field name
     environments/fleet.cue:7:2: and here
     a.jsonnet:3:3: and here
