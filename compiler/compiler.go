@@ -58,7 +58,7 @@ type Compiler struct {
 
 func (c *Compiler) jobs() int { return cmp.Or(c.Jobs, runtime.GOMAXPROCS(0)) }
 
-// Clusters evaluates the clusters that the patterns select, see [load.Match];
+// Clusters evaluates the clusters that the patterns select, see [fleet.MatchCluster];
 // all when there are none. It looks at no chart. The error holds the faults of
 // all clusters; beside it, the fleet has those clusters that are not
 // concerned, and is nil when there is none at all.

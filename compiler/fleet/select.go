@@ -7,6 +7,18 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
+// MatchCluster reports whether the pattern selects the cluster with the given
+// ID: it matches, as [path.Match] does, the ID or a directory above it. So prod
+// and prod/* select all of prod/us/east-1 and prod/eu-1.
+func MatchCluster(pattern, id string) (bool, error) {
+	for at := id; at != "."; at = path.Dir(at) {
+		if ok, err := path.Match(pattern, at); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
 // A Selector chooses among the objects of a cluster. A field that is empty
 // chooses all.
 type Selector struct {

@@ -36,3 +36,28 @@ func TestSelector(t *testing.T) {
 		t.Error("an object without a release is not matched")
 	}
 }
+
+func TestMatchCluster(t *testing.T) {
+	for _, test := range []struct {
+		pattern, id string
+		want        bool
+	}{
+		{"prod", "prod", true},
+		{"prod", "prod/us/east-1", true},
+		{"prod/*", "prod/us/east-1", true},
+		{"prod/us/east-[12]", "prod/us/east-1", true},
+		{"*", "prod/us/east-1", true},
+		{"*/us", "prod/us/east-1", true},
+		{"us", "prod/us/east-1", false},
+		{"prod/us/east", "prod/us/east-1", false},
+		{"prod/us/east-1/x", "prod/us/east-1", false},
+		{"", "prod", false},
+	} {
+		if got, err := MatchCluster(test.pattern, test.id); got != test.want || err != nil {
+			t.Errorf("MatchCluster(%q, %q) = %v, %v", test.pattern, test.id, got, err)
+		}
+	}
+	if _, err := MatchCluster("[", "prod"); err == nil {
+		t.Error("a pattern with a syntax error matches")
+	}
+}

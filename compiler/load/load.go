@@ -43,7 +43,7 @@ type Cluster struct {
 }
 
 // Load reads the fleet that dir belongs to, the CUE module around it, with the
-// edits. The patterns select clusters, see [Match]; none selects all.
+// edits. The patterns select clusters, see [fleet.MatchCluster]; none selects all.
 //
 // The error holds the faults of all directories. The fleet that is returned
 // beside it has the clusters that are not concerned; it is nil only when no

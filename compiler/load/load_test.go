@@ -122,31 +122,6 @@ cluster: name: "
 	}
 }
 
-func TestMatch(t *testing.T) {
-	for _, test := range []struct {
-		pattern, id string
-		want        bool
-	}{
-		{"prod", "prod", true},
-		{"prod", "prod/us/east-1", true},
-		{"prod/*", "prod/us/east-1", true},
-		{"prod/us/east-[12]", "prod/us/east-1", true},
-		{"*", "prod/us/east-1", true},
-		{"*/us", "prod/us/east-1", true},
-		{"us", "prod/us/east-1", false},
-		{"prod/us/east", "prod/us/east-1", false},
-		{"prod/us/east-1/x", "prod/us/east-1", false},
-		{"", "prod", false},
-	} {
-		if got, err := Match(test.pattern, test.id); got != test.want || err != nil {
-			t.Errorf("Match(%q, %q) = %v, %v", test.pattern, test.id, got, err)
-		}
-	}
-	if _, err := Match("[", "prod"); err == nil {
-		t.Error("a pattern with a syntax error matches")
-	}
-}
-
 // FuzzLoad reads trees with a broken file: whatever is in it, there is no
 // panic, and the cluster beside it is found.
 func FuzzLoad(f *testing.F) {

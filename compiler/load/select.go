@@ -6,19 +6,8 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
-
-// Match reports whether the pattern selects the cluster with the given ID: it
-// matches, as [path.Match] does, the ID or a directory above it. So prod and
-// prod/* select all of prod/us/east-1 and prod/eu-1.
-func Match(pattern, id string) (bool, error) {
-	for at := id; at != "."; at = path.Dir(at) {
-		if ok, err := path.Match(pattern, at); ok || err != nil {
-			return ok, err
-		}
-	}
-	return false, nil
-}
 
 // selectLeaves returns the directories whose clusters the patterns select;
 // all when there are none. A pattern that selects nothing is a fault.
@@ -43,7 +32,7 @@ func selectLeaves(leaves, patterns []string) ([]string, error) {
 		clean := strings.TrimPrefix(path.Clean(p), environments+"/")
 		found := false
 		for i, id := range ids {
-			ok, err := Match(clean, id)
+			ok, err := fleet.MatchCluster(clean, id)
 			if err != nil {
 				faults.Add(&diag.Diag{Msg: "cluster pattern " + p + " has a syntax error", Hint: `write it as in "prod/*" or "prod/eu-[12]"`})
 				found = true

@@ -1,8 +1,13 @@
 package unify
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+
+	"cuelang.org/go/cue/load"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -272,5 +277,47 @@ policies: p: {message: "m", object: spec: replicas: <=releases.b.values.n}
 	_, err := cluster(t, "-- root.cue --"+rest+"-- prod.cue --\npolicies: a: {message: \"m\", object: spec: #Nothing}\n")
 	if want := "environments/prod/fleet.cue:2:43: policies.a.object.spec: reference \"#Nothing\" not found\n    in prod/eu\n"; text(err) != want {
 		t.Errorf("faults:\n%s\nwant:\n%s", text(err), want)
+	}
+}
+
+// TestPoliciesAtOnce evaluates clusters at once whose layers are the same
+// files, as they are loaded.
+func TestPoliciesAtOnce(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "fleet") // need not exist
+	overlay := map[string]load.Source{}
+	add := func(name, text string) {
+		overlay[filepath.Join(root, filepath.FromSlash(name))] = load.FromString(text)
+	}
+	add("cue.mod/module.cue", `module: "example.com/infra"`+"\nlanguage: version: \"v0.17.0\"\n")
+	add("rules/rules.cue", "package rules\nimport \"strings\"\n#Named: {#prefix: string, object: {metadata: {name: strings.HasPrefix(#prefix), ...}, ...}, ...}\n")
+	add("environments/a.cue", "package fleet\nreleases: a: {namespace: \"n\", objects: [], defaults: root: n: 1}\n#Spec: {replicas: <=releases.a.values.n, ...}\n")
+	add("environments/policies.cue", "package fleet\nimport \"example.com/infra/rules\"\npolicies: {n: {message: \"m\", object: spec: #Spec}, p: rules.#Named & {message: \"m\", #prefix: cluster.name}}\n")
+	const clusters = 6
+	for i := range clusters {
+		add(fmt.Sprintf("environments/c%d/a.cue", i), fmt.Sprintf("package fleet\ncluster: {name: \"c%d\", kubernetes: \"1.36\"}\nreleases: a: defaults: c%d: n: %d\n", i, i, 10+i))
+	}
+	instances := load.Instances([]string{"./environments/..."}, &load.Config{Dir: root, ModuleRoot: root, Package: "fleet", Overlay: overlay})
+	var wg sync.WaitGroup
+	found := map[string]bool{}
+	var mu sync.Mutex
+	for _, in := range instances {
+		name := filepath.Base(in.Dir)
+		if name == "environments" {
+			continue
+		}
+		wg.Go(func() {
+			c, err := Cluster(root, name, []fleet.Layer{{Name: "root", Dir: "environments"}, {Name: name, Dir: "environments/" + name}}, in)
+			mu.Lock()
+			defer mu.Unlock()
+			n := strings.TrimPrefix(name, "c")
+			if err != nil || len(c.Policies) != 2 || !strings.Contains(c.Policies[0].Source, `"n": 1`+n) || !strings.Contains(c.Policies[1].Source, `"name": "c`+n) {
+				t.Errorf("%s: %v", name, err)
+			}
+			found[name] = true
+		})
+	}
+	wg.Wait()
+	if len(found) != clusters {
+		t.Errorf("clusters: %v", found)
 	}
 }

@@ -65,10 +65,16 @@ func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.
 	faults.Add(e.checkPolicies(final))
 	faults.Add(e.check(final))
 	c, err := e.decode(final, merged)
+	if c != nil {
+		c.ID = id
+		off, wrong := e.elsewhere(final, c)
+		faults = without(off, c, faults)
+		faults.Add(wrong)
+		err = without(off, c, diag.All(err)).Err()
+	}
 	if len(faults) > 0 {
 		// What cannot be decoded is at fault already.
 		if c != nil {
-			c.ID = id
 			restoreDefaults(c, merged)
 		}
 		return c, diag.In(id, faults.Err())
