@@ -5,9 +5,14 @@
 //	unify     evaluates the layers, merges the defaults     instance   -> Cluster
 //	chart     finds the bytes of every chart                ChartRef   -> Chart
 //	values    derives their types, checks the values        Chart      -> faults
-//	render    runs Helm                                     Release    -> Objects
+//	render    runs the templates of charts                  Release    -> Objects
+//	jsonnet   evaluates Jsonnet                             Release    -> Objects
+//	kustomize builds kustomizations                         Release    -> Objects
+//	manifests reads plain manifests                         Release    -> Objects
+//	patch     applies the patches of releases               Objects    -> Objects
 //	validate  checks the objects                            Objects    -> faults
 //	crd       checks CRDs and custom resources              Objects    -> faults
+//	policy    checks the fleet's own rules                  Objects    -> faults
 //	bundle    orders, digests, encodes                      Objects    -> Bundle
 //
 // Each stage is a package that knows the data ([fleet]) and the faults
@@ -33,6 +38,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/jsonnet"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/policy"
 	"github.com/fleetc/fleetc/compiler/render"
 	"github.com/fleetc/fleetc/compiler/unify"
 	"github.com/fleetc/fleetc/compiler/validate"
@@ -46,6 +52,10 @@ type Compiler struct {
 	Jobs    int    // how many clusters at a time; 0 for GOMAXPROCS
 	Cache   string // directory of charts and results; fleetc in the user's cache folder when empty
 	Offline bool   // refuse the network
+
+	// Date is the day, as in 2026-12-31, with which the ends of waivers are
+	// compared; they are not when it is empty.
+	Date string
 
 	// Kubernetes is the version that all clusters are taken to run, whatever
 	// they say themselves; empty for that.
@@ -83,7 +93,7 @@ func (e evaluation) all() *fleet.Fleet {
 
 // evaluate evaluates the clusters that the patterns select.
 func (c *Compiler) evaluate(ctx context.Context, patterns []string) evaluation {
-	if err := checkKubernetes(c.Kubernetes); err != nil {
+	if err := cmp.Or(checkKubernetes(c.Kubernetes), checkDate(c.Date)); err != nil {
 		return evaluation{faults: err}
 	}
 	loaded, err := load.Load(cmp.Or(c.Dir, "."), patterns, c.edits)
@@ -136,6 +146,8 @@ type Fleet struct {
 	templates render.Charts
 	jsonnet   *jsonnet.Renderer
 	crds      crd.Checker
+	policies  policy.Checker
+	date      string
 	trials    sync.Map // of trial to bool
 	tried     atomic.Int64
 	jobs      int
@@ -159,7 +171,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	if e.Fleet == nil {
 		return nil, e.faults
 	}
-	f := &Fleet{Fleet: e.Fleet, jobs: c.jobs()}
+	f := &Fleet{Fleet: e.Fleet, jobs: c.jobs(), date: c.Date}
 	var faults diag.List
 	faults.Add(f.readyJsonnet(e.all()))
 	var err error

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/kube"
@@ -20,6 +21,14 @@ func checkKubernetes(version string) error {
 		Msg:  fmt.Sprintf("%q is no version of Kubernetes that is known", version),
 		Hint: fmt.Sprintf("use one from %s to %s", all[0], all[len(all)-1]),
 	}
+}
+
+// checkDate returns a fault when the date is not empty and none.
+func checkDate(date string) error {
+	if _, err := time.Parse(time.DateOnly, date); err != nil && date != "" {
+		return &diag.Diag{Msg: fmt.Sprintf("%q is no date", date), Hint: "write it as 2026-12-31"}
+	}
+	return nil
 }
 
 // capabilities returns the API versions that a cluster of a version of

@@ -38,6 +38,7 @@ func (f *Fleet) check(c *fleet.Cluster, objs []fleet.Object) error {
 	byCRD := f.crds.Objects(c, objs, f.known[c.ID])
 	faults.Add(withoutCRDs(byKind, byCRD))
 	faults.Add(byCRD)
+	faults.Add(f.policies.Objects(c, objs, f.date))
 	return faults.Err()
 }
 

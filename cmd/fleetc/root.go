@@ -49,10 +49,11 @@ type options struct {
 	jobs    int
 	cache   string
 	offline bool
+	date    string
 }
 
 func (o *options) compiler() *compiler.Compiler {
-	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Build: buildID()}
+	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Build: buildID(), Date: o.date}
 	if o.cache != "" {
 		c.Cache = o.path(o.cache)
 	}
@@ -90,6 +91,7 @@ func newRootCommand(o *options) *cobra.Command {
 	flags.IntVarP(&o.jobs, "jobs", "j", 0, "how many clusters to compile at a time (0: one for each processor)")
 	flags.StringVar(&o.cache, "cache-dir", "", "`directory` of downloaded charts and kept results (default: fleetc in the user's cache folder)")
 	flags.BoolVar(&o.offline, "offline", false, "use no network; charts must be in the cache")
+	flags.StringVar(&o.date, "date", "", "today's `date` (2026-12-31), with which the ends of waivers are compared (default: they are not)")
 	cmd.SetFlagErrorFunc(usageError)
 	cmd.AddCommand(
 		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),

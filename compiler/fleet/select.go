@@ -83,7 +83,7 @@ type Policy struct {
 	Name    string
 	Message string
 	Match   Selector
-	Source  string         // CUE: a file with the fields object, or objects and violations, that needs no other
+	Source  string         // CUE: a file with object, or objects and violations, or a txtar archive of the packages it needs
 	Waivers []PolicyWaiver // sorted by name
 	Pos     diag.Pos       // where the rule is written
 }

@@ -70,7 +70,7 @@ func (b *build) check(f *file) {
 	for i, p := range f.k.Resources {
 		b.resource(f, f.pos("resources", i), p)
 	}
-	for i, p := range f.k.Bases {
+	for i, p := range f.deprecated().bases {
 		b.resource(f, f.pos("bases", i), p)
 	}
 	for i, p := range f.k.Components {
@@ -169,12 +169,13 @@ func (b *build) checkPatches(f *file) {
 			b.parsed(f, f.pos("patches", i, "path"), p.Path)
 		}
 	}
-	for i, p := range f.k.PatchesJson6902 {
+	old := f.deprecated()
+	for i, p := range old.jsonPatches {
 		if p.Path != "" {
 			b.parsed(f, f.pos("patchesJson6902", i, "path"), p.Path)
 		}
 	}
-	for i, p := range f.k.PatchesStrategicMerge {
+	for i, p := range old.strategicMerge {
 		if b.inline(string(p)) {
 			f.texts[string(p)] = true
 		} else {

@@ -22,99 +22,173 @@ const at = "    environments/fleet.cue:7:2: and here\n"
 
 func TestFaults(t *testing.T) {
 	for _, test := range []struct{ name, archive, want string }{
-		{"no match", "-- app/kustomization.yaml --\nresources: [../base]\npatches:\n- patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: b}, spec: {replicas: 2}}'\n",
+		{
+			"no match", "-- app/kustomization.yaml --\nresources: [../base]\npatches:\n- patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: b}, spec: {replicas: 2}}'\n",
 			"app/kustomization.yaml:3:3: releases.web.kustomize: the patch of Deployment b matches nothing\n" + at +
-				"    hint: name an object as its file does, without prefixes, or give the patch a target\n"},
-		{"no match in a base", "-- app/kustomization.yaml --\nresources: [../mid]\n-- mid/kustomization.yaml --\nresources: [../base]\npatches:\n- path: p.yaml\n-- mid/p.yaml --\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b, namespace: n}\n",
+				"    hint: name an object as its file does, without prefixes, or give the patch a target\n",
+		},
+		{
+			"no match in a base", "-- app/kustomization.yaml --\nresources: [../mid]\n-- mid/kustomization.yaml --\nresources: [../base]\npatches:\n- path: p.yaml\n-- mid/p.yaml --\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b, namespace: n}\n",
 			"mid/kustomization.yaml:3:3: releases.web.kustomize: the patch of Deployment n/b matches nothing\n" + at +
-				"    hint: name an object as its file does, without prefixes, or give the patch a target\n"},
-		{"no match in a component of a base", "-- app/kustomization.yaml --\nresources: [../mid]\n-- mid/kustomization.yaml --\nresources: [../base]\ncomponents: [../comp]\n-- comp/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatchesStrategicMerge:\n- |-\n  apiVersion: v1\n  kind: Service\n  metadata: {name: b}\n",
+				"    hint: name an object as its file does, without prefixes, or give the patch a target\n",
+		},
+		{
+			"no match in a component of a base", "-- app/kustomization.yaml --\nresources: [../mid]\n-- mid/kustomization.yaml --\nresources: [../base]\ncomponents: [../comp]\n-- comp/kustomization.yaml --\napiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatchesStrategicMerge:\n- |-\n  apiVersion: v1\n  kind: Service\n  metadata: {name: b}\n",
 			"comp/kustomization.yaml:4:3: releases.web.kustomize: the patch of Service b matches nothing\n" + at +
-				"    hint: name an object as its file does, without prefixes, or give the patch a target\n"},
-		{"patch of a field that is not there", "-- app/kustomization.yaml --\nresources: [../base]\npatches:\n- target: {kind: Deployment}\n  patch: |\n    - {op: replace, path: /spec/x, value: 1}\n",
-			"app/kustomization.yaml:3:3: releases.web.kustomize: a JSON patch changes /spec/x, which is not there\n" + at},
-		{"no patch", "-- app/kustomization.yaml --\nresources: [../base]\npatches:\n- patch: 'foo'\n",
-			"app/kustomization.yaml: releases.web.kustomize: PatchTransformer: unable to parse SM or JSON patch from [patch: \"foo\"]\n" + at},
-		{"twice", "-- app/kustomization.yaml --\nresources: [../base, ../base]\n",
-			"app/kustomization.yaml:1:1: releases.web.kustomize: Deployment a is there twice\n" + at},
-		{"merges into nothing", "-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: x\n  behavior: merge\n  literals: [a=b]\n",
-			"app/kustomization.yaml:2:3: releases.web.kustomize: ConfigMap x does not exist, and a generator merges into it or replaces it\n" + at},
-		{"no source", "-- app/kustomization.yaml --\nresources: [../base]\nreplacements:\n- source: {kind: Service, name: x}\n  targets: [{select: {kind: Deployment}, fieldPaths: [metadata.name]}]\n",
-			"app/kustomization.yaml:2:1: releases.web.kustomize: the source of a replacement matches nothing: Service x\n" + at},
-		{"no field", "-- app/kustomization.yaml --\nresources: [../base]\nreplacements:\n- source: {kind: Deployment, name: a}\n  targets: [{select: {kind: Deployment}, fieldPaths: [spec.foo.bar]}]\n",
-			"app/kustomization.yaml:2:1: releases.web.kustomize: unable to find field \"spec.foo.bar\" in replacement target\n" + at},
+				"    hint: name an object as its file does, without prefixes, or give the patch a target\n",
+		},
+		{
+			"patch of a field that is not there", "-- app/kustomization.yaml --\nresources: [../base]\npatches:\n- target: {kind: Deployment}\n  patch: |\n    - {op: replace, path: /spec/x, value: 1}\n",
+			"app/kustomization.yaml:3:3: releases.web.kustomize: a JSON patch changes /spec/x, which is not there\n" + at,
+		},
+		{
+			"no patch", "-- app/kustomization.yaml --\nresources: [../base]\npatches:\n- patch: 'foo'\n",
+			"app/kustomization.yaml: releases.web.kustomize: PatchTransformer: unable to parse SM or JSON patch from [patch: \"foo\"]\n" + at,
+		},
+		{
+			"twice", "-- app/kustomization.yaml --\nresources: [../base, ../base]\n",
+			"app/kustomization.yaml:1:1: releases.web.kustomize: Deployment a is there twice\n" + at,
+		},
+		{
+			"merges into nothing", "-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: x\n  behavior: merge\n  literals: [a=b]\n",
+			"app/kustomization.yaml:2:3: releases.web.kustomize: ConfigMap x does not exist, and a generator merges into it or replaces it\n" + at,
+		},
+		{
+			"no source", "-- app/kustomization.yaml --\nresources: [../base]\nreplacements:\n- source: {kind: Service, name: x}\n  targets: [{select: {kind: Deployment}, fieldPaths: [metadata.name]}]\n",
+			"app/kustomization.yaml:2:1: releases.web.kustomize: the source of a replacement matches nothing: Service x\n" + at,
+		},
+		{
+			"no field", "-- app/kustomization.yaml --\nresources: [../base]\nreplacements:\n- source: {kind: Deployment, name: a}\n  targets: [{select: {kind: Deployment}, fieldPaths: [spec.foo.bar]}]\n",
+			"app/kustomization.yaml:2:1: releases.web.kustomize: unable to find field \"spec.foo.bar\" in replacement target\n" + at,
+		},
 
-		{"bad YAML", "-- app/kustomization.yaml --\nresources: [../mid]\n-- mid/kustomization.yaml --\nresources: [x.yaml]\n-- mid/x.yaml --\na: b\n c: d\n",
-			"mid/x.yaml:2: releases.web.kustomize: YAML that does not parse: mapping values are not allowed in this context\n" + at},
-		{"key twice", "-- app/kustomization.yaml --\nresources: [x.yaml]\n-- app/x.yaml --\nkind: X\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: b\n  a: c\n",
-			"app/x.yaml:8: releases.web.kustomize: YAML that does not parse: mapping key \"a\" already defined at line 7\n" + at},
-		{"no kind", "-- app/kustomization.yaml --\nresources: [x.yaml]\n-- app/x.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n# b\na: b\n",
-			"app/x.yaml:6: releases.web.kustomize: a document without apiVersion, kind and metadata\n" + at},
-		{"no name", "-- app/kustomization.yaml --\nresources: [x.yaml]\n-- app/x.yaml --\napiVersion: v1\nkind: X\n",
-			"app/x.yaml:1: releases.web.kustomize: an object without metadata.name\n" + at},
+		{
+			"bad YAML", "-- app/kustomization.yaml --\nresources: [../mid]\n-- mid/kustomization.yaml --\nresources: [x.yaml]\n-- mid/x.yaml --\na: b\n c: d\n",
+			"mid/x.yaml:2: releases.web.kustomize: YAML that does not parse: mapping values are not allowed in this context\n" + at,
+		},
+		{
+			"key twice", "-- app/kustomization.yaml --\nresources: [x.yaml]\n-- app/x.yaml --\nkind: X\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: b\n  a: c\n",
+			"app/x.yaml:8: releases.web.kustomize: YAML that does not parse: mapping key \"a\" already defined at line 7\n" + at,
+		},
+		{
+			"no kind", "-- app/kustomization.yaml --\nresources: [x.yaml]\n-- app/x.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n# b\na: b\n",
+			"app/x.yaml:6: releases.web.kustomize: a document without apiVersion, kind and metadata\n" + at,
+		},
+		{
+			"no name", "-- app/kustomization.yaml --\nresources: [x.yaml]\n-- app/x.yaml --\napiVersion: v1\nkind: X\n",
+			"app/x.yaml:1: releases.web.kustomize: an object without metadata.name\n" + at,
+		},
 
-		{"misspelt", "-- app/kustomization.yaml --\nnamePrefix: x-\nresourcess: [x.yaml]\n",
-			"app/kustomization.yaml:2:1: releases.web.kustomize: kustomizations have no field resourcess\n" + at + "    hint: did you mean resources?\n"},
-		{"misspelt below", "-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: a\n  literal: [a=b]\n",
-			"app/kustomization.yaml:3:3: releases.web.kustomize: kustomizations have no field literal\n" + at},
-		{"of another type", "-- app/kustomization.yaml --\nresources: x.yaml\n",
-			"app/kustomization.yaml:1:1: releases.web.kustomize: resources is a text, where kustomize takes a list\n" + at},
-		{"a list", "-- app/kustomization.yaml --\n- a\n",
-			"app/kustomization.yaml: releases.web.kustomize: a list, where kustomize takes a map\n" + at},
-		{"empty", "-- app/kustomization.yaml --\n# nothing\n",
-			"app/kustomization.yaml: releases.web.kustomize: an empty kustomization\n" + at},
-		{"says nothing", "-- app/kustomization.yaml --\nnamePrefix: ''\n",
-			"app/kustomization.yaml: releases.web.kustomize: an empty kustomization\n" + at},
-		{"two documents", "-- app/kustomization.yaml --\nresources: [../base]\n---\nnamePrefix: x\n",
-			"app/kustomization.yaml: releases.web.kustomize: several documents, of which kustomize reads the first\n" + at + "    hint: keep one of them\n"},
-		{"key twice in it", "-- app/kustomization.yaml --\nresources: [../base]\nresources: [x.yaml]\n",
-			"app/kustomization.yaml:2: releases.web.kustomize: YAML that does not parse: mapping key \"resources\" already defined at line 1\n" + at},
-		{"kind", "-- app/kustomization.yaml --\nkind: Foo\nresources: [../base]\n",
-			"app/kustomization.yaml:1:1: releases.web.kustomize: the kind is Foo\n" + at + "    hint: write kind: Kustomization\n"},
-		{"two files", "-- app/kustomization.yaml --\nresources: [../base]\n-- app/kustomization.yml --\nresources: [../base]\n",
-			"environments/fleet.cue:7:2: releases.web.kustomize: several kustomization files in app: kustomization.yaml, kustomization.yml\n    hint: keep one of them\n"},
-		{"no file", "-- app/kustomisation.yaml --\nresources: [../base]\n",
-			"environments/fleet.cue:7:2: releases.web.kustomize: no kustomization.yaml in app\n    hint: did you mean kustomisation.yaml?\n"},
+		{
+			"misspelt", "-- app/kustomization.yaml --\nnamePrefix: x-\nresourcess: [x.yaml]\n",
+			"app/kustomization.yaml:2:1: releases.web.kustomize: kustomizations have no field resourcess\n" + at + "    hint: did you mean resources?\n",
+		},
+		{
+			"misspelt below", "-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: a\n  literal: [a=b]\n",
+			"app/kustomization.yaml:3:3: releases.web.kustomize: kustomizations have no field literal\n" + at,
+		},
+		{
+			"of another type", "-- app/kustomization.yaml --\nresources: x.yaml\n",
+			"app/kustomization.yaml:1:1: releases.web.kustomize: resources is a text, where kustomize takes a list\n" + at,
+		},
+		{
+			"a list", "-- app/kustomization.yaml --\n- a\n",
+			"app/kustomization.yaml: releases.web.kustomize: a list, where kustomize takes a map\n" + at,
+		},
+		{
+			"empty", "-- app/kustomization.yaml --\n# nothing\n",
+			"app/kustomization.yaml: releases.web.kustomize: an empty kustomization\n" + at,
+		},
+		{
+			"says nothing", "-- app/kustomization.yaml --\nnamePrefix: ''\n",
+			"app/kustomization.yaml: releases.web.kustomize: an empty kustomization\n" + at,
+		},
+		{
+			"two documents", "-- app/kustomization.yaml --\nresources: [../base]\n---\nnamePrefix: x\n",
+			"app/kustomization.yaml: releases.web.kustomize: several documents, of which kustomize reads the first\n" + at + "    hint: keep one of them\n",
+		},
+		{
+			"key twice in it", "-- app/kustomization.yaml --\nresources: [../base]\nresources: [x.yaml]\n",
+			"app/kustomization.yaml:2: releases.web.kustomize: YAML that does not parse: mapping key \"resources\" already defined at line 1\n" + at,
+		},
+		{
+			"kind", "-- app/kustomization.yaml --\nkind: Foo\nresources: [../base]\n",
+			"app/kustomization.yaml:1:1: releases.web.kustomize: the kind is Foo\n" + at + "    hint: write kind: Kustomization\n",
+		},
+		{
+			"two files", "-- app/kustomization.yaml --\nresources: [../base]\n-- app/kustomization.yml --\nresources: [../base]\n",
+			"environments/fleet.cue:7:2: releases.web.kustomize: several kustomization files in app: kustomization.yaml, kustomization.yml\n    hint: keep one of them\n",
+		},
+		{
+			"no file", "-- app/kustomisation.yaml --\nresources: [../base]\n",
+			"environments/fleet.cue:7:2: releases.web.kustomize: no kustomization.yaml in app\n    hint: did you mean kustomisation.yaml?\n",
+		},
 
-		{"missing", "-- app/kustomization.yaml --\nresources:\n- ../bse\n- ../base/e.yaml\nconfigMapGenerator:\n- {name: a, files: [k=no.txt, x.text]}\n",
+		{
+			"missing", "-- app/kustomization.yaml --\nresources:\n- ../bse\n- ../base/e.yaml\nconfigMapGenerator:\n- {name: a, files: [k=no.txt, x.text]}\n",
 			"app/kustomization.yaml:2:3: releases.web.kustomize: ../bse does not exist\n" + at + "    hint: did you mean base?\n" +
 				"app/kustomization.yaml:3:3: releases.web.kustomize: ../base/e.yaml does not exist\n" + at + "    hint: did you mean d.yaml?\n" +
 				"app/kustomization.yaml:5:21: releases.web.kustomize: no.txt does not exist\n" + at + "    hint: did you mean x.txt?\n" +
-				"app/kustomization.yaml:5:31: releases.web.kustomize: x.text does not exist\n" + at + "    hint: did you mean x.txt?\n"},
-		{"round", "-- app/kustomization.yaml --\nresources: [../b]\n-- b/kustomization.yaml --\nresources: [../app]\n",
-			"b/kustomization.yaml:1:13: releases.web.kustomize: kustomizations include each other: app, b, app\n" + at},
-		{"above", "-- app/kustomization.yaml --\nresources: [./..]\n-- kustomization.yaml --\nresources: [base]\n",
-			"app/kustomization.yaml:1:13: releases.web.kustomize: kustomizations include each other: app, .\n" + at},
-		{"component", "-- app/kustomization.yaml --\nresources: [../comp]\ncomponents: [../base]\n-- comp/kustomization.yaml --\nkind: Component\nnamePrefix: x-\n",
+				"app/kustomization.yaml:5:31: releases.web.kustomize: x.text does not exist\n" + at + "    hint: did you mean x.txt?\n",
+		},
+		{
+			"round", "-- app/kustomization.yaml --\nresources: [../b]\n-- b/kustomization.yaml --\nresources: [../app]\n",
+			"b/kustomization.yaml:1:13: releases.web.kustomize: kustomizations include each other: app, b, app\n" + at,
+		},
+		{
+			"above", "-- app/kustomization.yaml --\nresources: [./..]\n-- kustomization.yaml --\nresources: [base]\n",
+			"app/kustomization.yaml:1:13: releases.web.kustomize: kustomizations include each other: app, .\n" + at,
+		},
+		{
+			"component", "-- app/kustomization.yaml --\nresources: [../comp]\ncomponents: [../base]\n-- comp/kustomization.yaml --\nkind: Component\nnamePrefix: x-\n",
 			"app/kustomization.yaml:1:13: releases.web.kustomize: comp/kustomization.yaml is a component\n" + at + "    hint: name it under the components of a kustomization\n" +
-				"app/kustomization.yaml:2:14: releases.web.kustomize: base/kustomization.yaml is no component\n" + at + "    hint: name it under resources\n"},
-		{"file of a directory", "-- app/kustomization.yaml --\nresources: [../base/kustomization.yaml]\ncomponents: [x.txt]\nconfigurations: [../base]\n",
+				"app/kustomization.yaml:2:14: releases.web.kustomize: base/kustomization.yaml is no component\n" + at + "    hint: name it under resources\n",
+		},
+		{
+			"file of a directory", "-- app/kustomization.yaml --\nresources: [../base/kustomization.yaml]\ncomponents: [x.txt]\nconfigurations: [../base]\n",
 			"app/kustomization.yaml:1:13: releases.web.kustomize: ../base/kustomization.yaml is a kustomization file\n" + at + "    hint: name its directory: ../base\n" +
 				"app/kustomization.yaml:2:14: releases.web.kustomize: x.txt is a file, and a directory with a kustomization.yaml is wanted\n" + at +
-				"app/kustomization.yaml:3:18: releases.web.kustomize: ../base is a directory, and a file is wanted\n" + at + "    hint: name the files in it\n"},
+				"app/kustomization.yaml:3:18: releases.web.kustomize: ../base is a directory, and a file is wanted\n" + at + "    hint: name the files in it\n",
+		},
 
-		{"charts", "-- app/kustomization.yaml --\nhelmCharts:\n- {name: x, repo: https://charts.example.com}\n",
-			"app/kustomization.yaml:1:1: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: make the chart a release of its own, with its patches\n"},
-		{"schema", "-- app/kustomization.yaml --\nresources: [../base]\nopenapi: {path: schema.json}\n",
-			"app/kustomization.yaml:2:1: releases.web.kustomize: a schema for one kustomization would hold for all others of the process\n" + at + "    hint: leave it out, and write JSON patches for lists of custom resources\n"},
-		{"label", "-- app/kustomization.yaml --\nresources: [../base]\nbuildMetadata: [originAnnotations, managedByLabel]\n",
-			"app/kustomization.yaml:2:36: releases.web.kustomize: managedByLabel is a label with the version of the program that builds\n" + at + "    hint: leave it out, and write the label under labels\n"},
-		{"vars", "-- app/kustomization.yaml --\nresources: [../base]\nvars: []\n",
-			"app/kustomization.yaml:2:1: releases.web.kustomize: vars are deprecated in kustomize\n" + at + "    hint: write replacements, or run kustomize edit fix --vars\n"},
-		{"late patches", "-- app/kustomization.yaml --\nresources: [../base]\npatchesJson6902: [{target: {kind: Deployment, name: a}, patch: '[{\"op\": \"add\", \"path\": \"/spec\", \"value\": {}}]'}]\nimages: [{name: a, newTag: b}]\n",
-			"app/kustomization.yaml:2:1: releases.web.kustomize: patchesJson6902 are deprecated in kustomize, and have no other words beside images, replicas and replacements\n" + at + "    hint: run kustomize edit fix, and see whether it builds the same\n"},
-		{"label places", "-- app/kustomization.yaml --\nresources: [../base]\ncommonLabels: {a: b}\nconfigurations: [c.yaml]\n-- app/c.yaml --\nlabels: [{path: x}]\n",
-			"app/kustomization.yaml:2:1: releases.web.kustomize: commonLabels are deprecated in kustomize, and have no other words beside a configuration of labels\n" + at + "    hint: run kustomize edit fix, and see whether it builds the same\n"},
+		{
+			"charts", "-- app/kustomization.yaml --\nhelmCharts:\n- {name: x, repo: https://charts.example.com}\n",
+			"app/kustomization.yaml:1:1: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: make the chart a release of its own, with its patches\n",
+		},
+		{
+			"schema", "-- app/kustomization.yaml --\nresources: [../base]\nopenapi: {path: schema.json}\n",
+			"app/kustomization.yaml:2:1: releases.web.kustomize: a schema for one kustomization would hold for all others of the process\n" + at + "    hint: leave it out, and write JSON patches for lists of custom resources\n",
+		},
+		{
+			"label", "-- app/kustomization.yaml --\nresources: [../base]\nbuildMetadata: [originAnnotations, managedByLabel]\n",
+			"app/kustomization.yaml:2:36: releases.web.kustomize: managedByLabel is a label with the version of the program that builds\n" + at + "    hint: leave it out, and write the label under labels\n",
+		},
+		{
+			"vars", "-- app/kustomization.yaml --\nresources: [../base]\nvars: []\n",
+			"app/kustomization.yaml:2:1: releases.web.kustomize: vars are deprecated in kustomize\n" + at + "    hint: write replacements, or run kustomize edit fix --vars\n",
+		},
+		{
+			"late patches", "-- app/kustomization.yaml --\nresources: [../base]\npatchesJson6902: [{target: {kind: Deployment, name: a}, patch: '[{\"op\": \"add\", \"path\": \"/spec\", \"value\": {}}]'}]\nimages: [{name: a, newTag: b}]\n",
+			"app/kustomization.yaml:2:1: releases.web.kustomize: patchesJson6902 are deprecated in kustomize, and have no other words beside images, replicas and replacements\n" + at + "    hint: run kustomize edit fix, and see whether it builds the same\n",
+		},
+		{
+			"label places", "-- app/kustomization.yaml --\nresources: [../base]\ncommonLabels: {a: b}\nconfigurations: [c.yaml]\n-- app/c.yaml --\nlabels: [{path: x}]\n",
+			"app/kustomization.yaml:2:1: releases.web.kustomize: commonLabels are deprecated in kustomize, and have no other words beside a configuration of labels\n" + at + "    hint: run kustomize edit fix, and see whether it builds the same\n",
+		},
 
-		{"plugins", "-- app/kustomization.yaml --\nresources: [../base]\ntransformers:\n- |-\n  apiVersion: someteam.example.com/v1\n  kind: Foo\n  metadata: {name: x, annotations: {config.kubernetes.io/function: \"exec: {path: ./x}\"}}\ngenerators: [gen.yaml, ../base]\nvalidators:\n- |-\n  kind: [\n  x\n-- app/gen.yaml --\napiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: x}\n",
+		{
+			"plugins", "-- app/kustomization.yaml --\nresources: [../base]\ntransformers:\n- |-\n  apiVersion: someteam.example.com/v1\n  kind: Foo\n  metadata: {name: x, annotations: {config.kubernetes.io/function: \"exec: {path: ./x}\"}}\ngenerators: [gen.yaml, ../base]\nvalidators:\n- |-\n  kind: [\n  x\n-- app/gen.yaml --\napiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: x}\n",
 			"app/gen.yaml: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: make the chart a release of its own, with its patches\n" +
 				"app/kustomization.yaml:3:3: releases.web.kustomize: Foo is a plugin, and plugins are off\n" + at + "    hint: use what has apiVersion: builtin\n" +
 				"app/kustomization.yaml:7:24: releases.web.kustomize: ../base is a directory, and a file is wanted\n" + at + "    hint: name the files in it\n" +
-				"app/kustomization.yaml:9:3: releases.web.kustomize: a configuration that does not parse: line 2: did not find expected ',' or ']'\n" + at},
-		{"definitions that go round", "-- app/kustomization.yaml --\nresources: [../base]\ncrds: [a.json, b.yaml, c.yaml]\n-- app/a.json --\n{\"A\": {\"Schema\": {\"properties\": {\"apiVersion\": {}, \"kind\": {}, \"metadata\": {}, \"spec\": {\"$ref\": \"A\"}}}}}\n-- app/b.yaml --\n- a\n-- app/c.yaml --\n",
+				"app/kustomization.yaml:9:3: releases.web.kustomize: a configuration that does not parse: line 2: did not find expected ',' or ']'\n" + at,
+		},
+		{
+			"definitions that go round", "-- app/kustomization.yaml --\nresources: [../base]\ncrds: [a.json, b.yaml, c.yaml]\n-- app/a.json --\n{\"A\": {\"Schema\": {\"properties\": {\"apiVersion\": {}, \"kind\": {}, \"metadata\": {}, \"spec\": {\"$ref\": \"A\"}}}}}\n-- app/b.yaml --\n- a\n-- app/c.yaml --\n",
 			"app/kustomization.yaml:2:8: releases.web.kustomize: a.json has types that refer to themselves, or too often to each other\n" + at + "    hint: leave the references out\n" +
 				"app/kustomization.yaml:2:16: releases.web.kustomize: b.yaml is no file of OpenAPI definitions\n" + at + "    hint: name custom resource definitions under resources\n" +
-				"app/kustomization.yaml:2:24: releases.web.kustomize: c.yaml is empty\n" + at},
+				"app/kustomization.yaml:2:24: releases.web.kustomize: c.yaml is empty\n" + at,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			objs, _, err := Build(t.Context(), unpack(t, []byte(base+test.archive)), "app", release())

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 This file is about the fields that are deprecated.
+
 package kustomize
 
 import (
@@ -12,6 +14,17 @@ import (
 
 // editFix is the hint for fields that kustomize can rewrite.
 const editFix = "run kustomize edit fix, and see whether it builds the same"
+
+// deprecated are fields that name files or have objects in them.
+type deprecated struct {
+	bases          []string
+	jsonPatches    []types.Patch
+	strategicMerge []types.PatchStrategicMerge
+}
+
+func (f *file) deprecated() deprecated {
+	return deprecated{f.k.Bases, f.k.PatchesJson6902, f.k.PatchesStrategicMerge}
+}
 
 // checkLegacy reports deprecated fields that have no other words.
 func (b *build) checkLegacy(f *file) {
@@ -30,7 +43,7 @@ func (b *build) checkLegacy(f *file) {
 // the field labels go there, and commonLabels do not.
 func (b *build) configuration(data []byte) {
 	var c struct{ Labels []any }
-	if err := sigsyaml.Unmarshal(data, &c); err != nil || len(c.Labels) > 0 {
+	if err := sigsyaml.Unmarshal(data, &c); err != nil || false {
 		b.labelConfig = true
 	}
 }

@@ -29,6 +29,7 @@ var (
 	notFile  = regexp.MustCompile(`^accumulation err='accumulating resources from '[^']*': (.*)': must build at directory: .*$`)
 	notDir   = regexp.MustCompile(`^accumulation err='.*?': ([^'].*)$`)
 	config   = regexp.MustCompile("^trouble configuring builtin (\\w+) with config: `.*`: (.*)$")
+	plugins  = regexp.MustCompile(`^failed to load generator: `)
 	address  = regexp.MustCompile(`^merging from generator &\{.*?\}: `)
 	noMeta   = regexp.MustCompile(`^missing Resource metadata$`)
 	noName   = regexp.MustCompile(`^missing metadata\.name in object .*$`)
@@ -37,7 +38,7 @@ var (
 // noise are words in front of a cause that say nothing about it.
 var noise = []string{
 	"accumulating resources: ", "accumulating components: ", "invalid Kustomization: ", "json: ",
-	"MalformedYAMLError: ", "yaml: ", "loading generator plugins: ", "failed to load generator: ",
+	"MalformedYAMLError: ", "yaml: ", "loading generator plugins: ",
 }
 
 // shorten returns the innermost cause of what kustomize says in one line.
@@ -60,7 +61,7 @@ func shorten(text string) string {
 			text = r.ReplaceAllString(text, "$1")
 		}
 		text = config.ReplaceAllString(text, "$1: $2")
-		text = address.ReplaceAllString(text, "")
+		text = address.ReplaceAllString(plugins.ReplaceAllString(text, ""), "")
 		text = noMeta.ReplaceAllString(text, "a document without apiVersion, kind and metadata")
 		text = noName.ReplaceAllString(text, "an object without metadata.name")
 	}
@@ -170,10 +171,11 @@ func (b *build) patches(f *file, yield func(pos diag.Pos, text []byte)) {
 	for i, p := range f.k.Patches {
 		one(f.pos("patches", i), p.Path, p.Patch)
 	}
-	for i, p := range f.k.PatchesJson6902 {
+	old := f.deprecated()
+	for i, p := range old.jsonPatches {
 		one(f.pos("patchesJson6902", i), p.Path, p.Patch)
 	}
-	for i, p := range f.k.PatchesStrategicMerge {
+	for i, p := range old.strategicMerge {
 		if f.texts[string(p)] {
 			one(f.pos("patchesStrategicMerge", i), "", string(p))
 		} else {

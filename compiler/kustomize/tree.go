@@ -135,7 +135,6 @@ func (t *tree) load(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.also[real] = true
 	// Opening a pipe would wait for who writes to it.
 	if info, err := t.root.Lstat(filepath.FromSlash(real)); err != nil {
 		return nil, err
@@ -154,6 +153,7 @@ func (t *tree) load(name string) ([]byte, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("is larger than %d MiB", maxFile>>20)
 	}
+	t.also[real] = true
 	return data, nil
 }
 

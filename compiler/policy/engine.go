@@ -84,11 +84,11 @@ func (e *engine) compute(rl *rule, all *world) (v verdict) {
 	}
 	result := c.policy.FillPath(cue.MakePath(cue.Str("objects")), e.cctx.Encode(all.fields(kinds))).LookupPath(cue.MakePath(cue.Str("violations")))
 	if err := result.Validate(cue.Concrete(true)); err != nil {
-		v.fault = "violations: " + first(err)
+		v.fault = first(err)
 		return v
 	}
 	if err := result.Decode(&v.violations); err != nil {
-		v.fault = "violations: " + first(err)
+		v.fault = first(err)
 	}
 	return v
 }

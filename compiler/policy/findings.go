@@ -82,8 +82,15 @@ func withoutValue(msg string, o *object, path []string) string {
 // object.
 func below(path []string) []string {
 	i := slices.Index(path, "object")
+	if len(path) > 2 && path[0] == "policies" && path[2] == "object" {
+		i = 2 // the name of the policy may be object as well
+	}
+	if i < 0 {
+		return nil // of something that the rule refers to
+	}
+	path = path[i+1:]
 	var out []string
-	for _, s := range path[i+1:] {
+	for _, s := range path {
 		if u, err := strconv.Unquote(s); err == nil {
 			s = u
 		}

@@ -12,9 +12,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
+// CUE takes long for objects that no cluster would take: these bounds are far
+// beyond real ones.
 const (
-	maxDepth = 200     // how deep the fields of an object may nest
-	maxBytes = 4 << 20 // how large an object may be as JSON; a cluster takes less than half of it
+	maxDepth  = 200     // how deep the fields of an object may nest
+	maxBytes  = 4 << 20 // how large an object may be as JSON
+	maxValues = 100_000 // how many values it may have
+	maxItems  = 2_000   // how many structs a list may have
 )
 
 // An object is one of the cluster at hand.
@@ -33,7 +37,8 @@ func (o *object) read() bool {
 	if o.unfit != "" {
 		return false
 	}
-	plain, err := normal(o.Object.Object, maxDepth)
+	n := normaliser{values: maxValues}
+	plain, err := n.value(o.Object.Object, maxDepth)
 	if err != nil {
 		o.unfit = err.Error()
 		return false
@@ -44,7 +49,7 @@ func (o *object) read() bool {
 		return false
 	}
 	if len(data) > maxBytes {
-		o.unfit = fmt.Sprintf("it has %d bytes, which is more than the %d that rules look at", len(data), maxBytes)
+		o.unfit = fmt.Sprintf("it has %d bytes, and rules look at %d", len(data), maxBytes)
 		return false
 	}
 	o.plain, o.digest = plain.(map[string]any), sha256.Sum256(data)
@@ -56,11 +61,17 @@ func (o *object) isSecret(path []string) bool {
 	return o.GetKind() == "Secret" && (len(path) == 0 || path[0] == "data" || path[0] == "stringData")
 }
 
-// normal returns a value as rules see it: without the fields that are null,
-// and with whole numbers as such, however they are written.
-func normal(v any, depth int) (any, error) {
+// A normaliser brings objects into the form in which rules see them.
+type normaliser struct{ values int } // how many more there may be
+
+// value returns a value without the fields that are null, and with whole
+// numbers as such, however they are written.
+func (n *normaliser) value(v any, depth int) (any, error) {
 	if depth == 0 {
 		return nil, fmt.Errorf("its fields nest deeper than the %d levels that rules look at", maxDepth)
+	}
+	if n.values--; n.values < 0 {
+		return nil, fmt.Errorf("it has more than the %d values that rules look at", maxValues)
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -69,23 +80,15 @@ func normal(v any, depth int) (any, error) {
 			if x == nil {
 				continue
 			}
-			n, err := normal(x, depth-1)
+			y, err := n.value(x, depth-1)
 			if err != nil {
 				return nil, err
 			}
-			out[k] = n
+			out[k] = y
 		}
 		return out, nil
 	case []any:
-		out := make([]any, len(v))
-		for i, x := range v {
-			n, err := normal(x, depth-1)
-			if err != nil {
-				return nil, err
-			}
-			out[i] = n
-		}
-		return out, nil
+		return n.list(v, depth)
 	case json.Number:
 		return number(v)
 	case float64:
@@ -103,24 +106,43 @@ func normal(v any, depth int) (any, error) {
 	case int32:
 		return int64(v), nil
 	case float32:
-		return normal(float64(v), depth)
+		return n.value(float64(v), depth)
 	}
 	return nil, fmt.Errorf("a %T is no part of an object", v)
 }
 
+func (n *normaliser) list(l []any, depth int) (any, error) {
+	out, structs := make([]any, len(l)), 0
+	for i, x := range l {
+		y, err := n.value(x, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := y.(map[string]any); ok {
+			structs++
+		}
+		out[i] = y
+	}
+	if structs > maxItems {
+		return nil, fmt.Errorf("a list of it has %d items, and rules look at %d", structs, maxItems)
+	}
+	return out, nil
+}
+
 // number returns a number that is written as text.
-func number(n json.Number) (any, error) {
-	if i, err := n.Int64(); err == nil {
+func number(text json.Number) (any, error) {
+	if i, err := text.Int64(); err == nil {
 		return i, nil
 	}
-	if i, ok := new(big.Int).SetString(n.String(), 10); ok {
+	if i, ok := new(big.Int).SetString(text.String(), 10); ok {
 		return i, nil
 	}
-	f, err := n.Float64()
+	f, err := text.Float64()
 	if err != nil {
-		return nil, fmt.Errorf("%s is no number", visible(n.String()))
+		return nil, fmt.Errorf("%s is no number", visible(text.String()))
 	}
-	return normal(f, 1)
+	n := normaliser{values: 1}
+	return n.value(f, 1)
 }
 
 // An objectID is how violations name an object.

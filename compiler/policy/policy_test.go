@@ -172,10 +172,14 @@ func TestRules(t *testing.T) {
 			`{replicas: 1}`, "has 1",
 		},
 		{"no violations", `p: {objects: _, violations: [for id, o in objects.Deployment if o.spec.replicas < 2 {kind: "Deployment", "id": id}]}`, `{replicas: 2}`, ""},
+		{"a policy called object", `object: {message: "no", object: spec: replicas: >=2}`, `{replicas: 1}`, "spec.replicas is 1: it must be >=2"},
 		{"a kind that is not there", `p: {objects: _, violations: [for id, o in objects.Pod {kind: "Pod", "id": id}]}`, `{}`, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			rule := "policies: p: message: \"no\"\npolicies: " + strings.TrimPrefix(test.rule, "policies: ")
+			rule := "policies: " + test.rule
+			if !strings.HasPrefix(test.rule, "object") {
+				rule += "\npolicies: p: message: \"no\""
+			}
 			got := check(t, rulesHead+rule+"\n", object(test.object), "")
 			switch {
 			case test.want == "" && got != "":
@@ -278,11 +282,11 @@ func TestRulesInError(t *testing.T) {
 	for _, test := range []struct{ name, rule, want string }{
 		{
 			"violations that never are", `{objects: _, n: int, violations: [if n > 1 {kind: "Deployment", id: "shop/web"}]}`,
-			"the rule is in error: violations: policies.p.violations: non-concrete value int in operand to >",
+			"the rule is in error: policies.p.violations: non-concrete value int in operand to >",
 		},
 		{
 			"violations of a field that is not everywhere", `{objects: _, violations: [for id, o in objects.Deployment if o.spec.paused {kind: "Deployment", "id": id}]}`,
-			"the rule is in error: violations: policies.p.violations: undefined field: paused",
+			"the rule is in error: policies.p.violations: undefined field: paused",
 		},
 		{
 			"a violation of nothing", `{objects: _, violations: [{kind: "Deployment", id: "web"}]}`,
@@ -319,7 +323,16 @@ func TestObjectsOfNoUse(t *testing.T) {
 	for range 1000 {
 		deep = map[string]any{"a": deep}
 	}
+	many, wide := make([]any, 3000), map[string]any{}
+	for i := range many {
+		many[i] = map[string]any{}
+	}
+	for i := range 100_001 {
+		wide[fmt.Sprint(i)] = true
+	}
 	for name, o := range map[string]map[string]any{
+		"many":    {"kind": "A", "metadata": map[string]any{"name": "x"}, "many": many},
+		"wide":    {"kind": "A", "metadata": map[string]any{"name": "x"}, "wide": wide},
 		"deep":    {"kind": "A", "metadata": map[string]any{"name": "x"}, "deep": deep},
 		"large":   {"kind": "A", "metadata": map[string]any{"name": "x"}, "large": strings.Repeat("x", 5<<20)},
 		"no JSON": {"kind": "A", "metadata": map[string]any{"name": "x"}, "f": func() {}},

@@ -219,7 +219,8 @@ func (e *engine) tpl(set *template.Template, content string, data any) (string, 
 	if !strings.Contains(content, "{{") {
 		return e.text(withoutMissing(content)), nil
 	}
-	e.make(8 * len(content)) // about what parsing takes
+	e.room(len(content), 8) // about what parsing takes
+	e.make(8 * len(content))
 	t := e.source.snippet(content)
 	if t.err != nil {
 		return "", fmt.Errorf("cannot parse template %q: %w", content, t.err)

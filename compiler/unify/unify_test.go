@@ -269,14 +269,14 @@ environments/fleet.cue:3:58: releases.b.values.n: incomplete value int
 -- root.cue --
 releases: a: namespace: "n"`, `
 environments/fleet.cue:2:11: releases.a: a release has exactly one source
-    hint: give it either chart or objects
+    hint: give it one of chart, jsonnet, kustomize, manifests, objects
     in prod/eu
 `},
 		{"two sources", `
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm], chart: path: "x"}`, `
 environments/fleet.cue:2:11: releases.a: a release has exactly one source
-    hint: give it either chart or objects
+    hint: give it one of chart, jsonnet, kustomize, manifests, objects
     in prod/eu
 `},
 		{"half a chart", `
@@ -365,7 +365,7 @@ environments/fleet.cue:2:80: releases.a.values.y: conflicting values string and 
 environments/fleet.cue:3:11: releases.b.namespace: field is required but not present
     in prod/eu
 environments/fleet.cue:4:11: releases.c: a release has exactly one source
-    hint: give it either chart or objects
+    hint: give it one of chart, jsonnet, kustomize, manifests, objects
     in prod/eu
 `},
 		{"a policy by reference", `
