@@ -145,6 +145,7 @@ type Fleet struct {
 	packages  []load.Package            // of charts, when something may ask for them by name
 	templates render.Charts
 	jsonnet   *jsonnet.Renderer
+	read      sync.Map // of kustomizations and manifests by their kind and path, each a sync.OnceValues
 	crds      crd.Checker
 	policies  policy.Checker
 	date      string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -20,19 +21,33 @@ import (
 // source renders a release from what its source is. A chart sees the given API
 // versions.
 func (f *Fleet) source(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error) {
-	var result render.Result
-	var err error
 	switch {
 	case r.Jsonnet != "":
 		return f.evaluateJsonnet(ctx, c, r, apis)
 	case r.Kustomize != "":
-		result.Objects, _, err = kustomize.Build(ctx, f.Dir, r.Kustomize, r)
+		return f.once("kustomize "+r.Kustomize, r, func() ([]fleet.Object, error) {
+			objs, _, err := kustomize.Build(ctx, f.Dir, r.Kustomize, r)
+			return objs, err
+		})
 	case r.Manifests != "":
-		result.Objects, _, err = manifests.Read(f.Dir, r.Manifests, r)
-	default:
-		return f.templates.Release(ctx, c, r, f.charts[r.Chart].Chart, apis)
+		return f.once("manifests "+r.Manifests, r, func() ([]fleet.Object, error) {
+			objs, _, err := manifests.Read(f.Dir, r.Manifests, r)
+			return objs, err
+		})
 	}
-	return result, err
+	return f.templates.Release(ctx, c, r, f.charts[r.Chart].Chart, apis)
+}
+
+// once reads what is the same for all clusters once, and returns a copy of it as
+// objects of the release.
+func (f *Fleet) once(key string, r *fleet.Release, read func() ([]fleet.Object, error)) (render.Result, error) {
+	first, _ := f.read.LoadOrStore(key, sync.OnceValues(read))
+	objs, err := first.(func() ([]fleet.Object, error))()
+	out := make([]fleet.Object, len(objs))
+	for i, o := range objs {
+		out[i] = fleet.Object{Unstructured: o.DeepCopy(), Release: r, Template: o.Template, Pos: o.Pos}
+	}
+	return render.Result{Objects: out}, err
 }
 
 // readyJsonnet prepares the evaluation of Jsonnet, when there is some.

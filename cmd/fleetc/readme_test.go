@@ -138,7 +138,7 @@ func (p page) follow(t *testing.T, home, dir string) (commands int) {
 			}
 		case "console":
 			commands += b.run(t, at, home, dir)
-		case "sh", "text", "yaml", "json":
+		case "sh", "text", "yaml", "json", "jsonnet":
 		default:
 			t.Errorf("%s: a block of %q", at, b.lang)
 		}

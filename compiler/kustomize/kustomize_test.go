@@ -95,7 +95,7 @@ func plain(t *testing.T, dir string) []map[string]any {
 	}
 	var out []map[string]any
 	for doc := range strings.SplitSeq(string(text), "\n---\n") {
-		data, err := sigsyaml.YAMLToJSON([]byte(doc))
+		data, err := sigsyaml.YAMLToJSON([]byte(doc + "\n")) // which the split has taken
 		if err != nil {
 			t.Fatal(err)
 		}

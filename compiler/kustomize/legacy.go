@@ -43,7 +43,7 @@ func (b *build) checkLegacy(f *file) {
 // the field labels go there, and commonLabels do not.
 func (b *build) configuration(data []byte) {
 	var c struct{ Labels []any }
-	if err := sigsyaml.Unmarshal(data, &c); err != nil || false {
+	if err := sigsyaml.Unmarshal(data, &c); err != nil || len(c.Labels) > 0 {
 		b.labelConfig = true
 	}
 }

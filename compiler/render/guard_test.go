@@ -36,8 +36,10 @@ func TestBounded(t *testing.T) {
 		{"ranges that print", `{{ range until 100000 }}{{ range until 1000 }}0123456789{{ end }}{{ end }}`, "a.yaml: templates that render more than 3 MiB"},
 		{"a template in itself", `{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`, "1:28: " + deep},
 		{"an include in itself", `{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`, `1:19: template "a" includes itself without end`},
-		{"an include of many", `{{ define "a" }}{{ include .x . }}{{ end }}{{ define "b" }}{{ $x := include "a" (dict "x" "b") }}{{ end }}{{ include "a" (dict "x" "b") }}`,
-			`1:68: template "a" includes itself without end`},
+		{
+			"an include of many", `{{ define "a" }}{{ include .x . }}{{ end }}{{ define "b" }}{{ $x := include "a" (dict "x" "b") }}{{ end }}{{ include "a" (dict "x" "b") }}`,
+			`1:68: template "a" includes itself without end`,
+		},
 		{"an include that doubles", `{{ define "a" }}{{ if lt (int .) 60 }}{{ include "a" (add1 .) }}{{ include "a" (add1 .) }}{{ end }}{{ end }}{{ include "a" 0 }}`, endless},
 		{"tpl in itself", `{{ $_ := set . "t" "{{ tpl .t . }}" }}{{ tpl .t . }}`, "gotpl:1:3: " + deep},
 		{"tpl that defines itself", `{{ tpl "{{ define \"x\" }}{{ template \"x\" }}{{ end }}{{ template \"x\" }}" . }}`, "gotpl:1:28: " + deep},

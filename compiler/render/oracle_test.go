@@ -81,12 +81,7 @@ func TestSameAsHelmTemplate(t *testing.T) {
 // Istio's, which a Go module ships, with three sets of values each.
 func TestSameAsHelmTemplateReal(t *testing.T) {
 	helm := helmBinary(t)
-	dir := filepath.Join(t.TempDir(), "charts")
-	cmd := exec.Command("go", "run", ".", dir)
-	cmd.Dir = "../../testdata/realcharts"
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("write the charts: %v\n%s", err, out)
-	}
+	dir := istio(t)
 	for _, name := range []string{"base", "istiod", "istio-cni", "gateway", "ztunnel"} {
 		values, err := filepath.Glob("../../testdata/realcharts/values/" + name + "-*.yaml")
 		if err != nil || len(values) != 3 {
@@ -96,6 +91,18 @@ func TestSameAsHelmTemplateReal(t *testing.T) {
 			sameAsHelm(t, helm, filepath.Join(dir, name), v, "1.36", nil)
 		}
 	}
+}
+
+// istio writes Istio's charts to a directory.
+func istio(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "charts")
+	cmd := exec.Command("go", "run", ".", dir)
+	cmd.Dir = "../../testdata/realcharts"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("write the charts: %v\n%s", err, out)
+	}
+	return dir
 }
 
 func sameAsHelm(t *testing.T, binary, dir, valuesFile, kubeVersion string, apis []string) {
@@ -134,6 +141,7 @@ func sameAsHelm(t *testing.T, binary, dir, valuesFile, kubeVersion string, apis 
 			t.Errorf("differs from helm %s\n%s", strings.Join(args, " "), firstDifference(got, string(want)))
 		}
 		sameObjects(t, docs, string(want))
+		sameEngines(t, c, r, loaded(t, dir))
 	})
 }
 
@@ -167,7 +175,7 @@ func sameObjects(t *testing.T, docs []document, printed string) {
 }
 
 // loaded returns the chart in a directory.
-func loaded(t *testing.T, dir string) *fleet.Chart {
+func loaded(t testing.TB, dir string) *fleet.Chart {
 	t.Helper()
 	c, err := loader.LoadDir(dir)
 	if err != nil {

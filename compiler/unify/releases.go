@@ -42,6 +42,9 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 		if has := present(release, sources...); len(has) != 1 {
 			wrong(release, path, "a release has exactly one source", "give it one of "+strings.Join(sources, ", "))
 		}
+		if values := release.LookupPath(cue.ParsePath("values")); len(present(release, "kustomize", "manifests")) > 0 && len(fieldNames(values)) > 0 {
+			wrong(firstField(values), path+".values", "kustomizations and manifests take no values", "remove them, and say with patches what is to change")
+		}
 		if chart := release.LookupPath(cue.ParsePath("chart")); chart.Exists() && chart.Err() == nil && !isChart(chart) {
 			wrong(chart, path+".chart", "a chart is exactly one of path; repo, name, version and digest; git and digest",
 				"run fleetc chart add, which writes all of a chart's fields")
@@ -133,6 +136,14 @@ func literalFields(v cue.Value) []*ast.Field {
 
 // internal reports whether a field is hidden or a definition, which are free.
 func internal(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#") }
+
+// firstField returns the first field of a struct that has some.
+func firstField(v cue.Value) cue.Value {
+	if it, err := v.Fields(cue.Optional(true)); err == nil && it.Next() {
+		return it.Value()
+	}
+	return v
+}
 
 // fieldNames returns the names of the fields that a struct has or may have.
 func fieldNames(v cue.Value) []string {
