@@ -210,16 +210,27 @@ func (e *engine) codecs() template.FuncMap {
 			return e.text(s)
 		}
 	}
-	for _, name := range []string{"fromYaml", "fromYamlArray", "fromJson", "fromJsonArray", "mustFromJson", "fromToml"} {
+	decoded := func(s string) {
+		e.spend(len(s))
+		e.room(len(s), 16)
+		e.make(16 * len(s))
+	}
+	for _, name := range []string{"fromYamlArray", "fromJson", "fromJsonArray", "mustFromJson", "fromToml"} {
 		out[name] = e.generic(e.source.funcs[name], func(args []reflect.Value) {
 			s := args[0].String()
-			e.spend(len(s))
-			e.room(len(s), 16)
-			e.make(16 * len(s))
+			decoded(s)
 			if name == "fromToml" && strings.Count(s, "[")+strings.Count(s, "{") > maxBlocks {
 				e.stop("templates that decode more than %d lists and maps of TOML", maxBlocks)
 			}
 		})
+	}
+	out["fromYaml"] = func(s string) map[string]any {
+		decoded(s)
+		m, kept := e.source.yaml.get(s, fromYAML)
+		if kept {
+			m = deepCopy(m).(map[string]any)
+		}
+		return m
 	}
 	return out
 }

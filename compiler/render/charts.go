@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -53,11 +54,13 @@ type source struct {
 	err   error          // why it does not load
 	funcs map[string]any // all functions of templates, before they are bound to a rendering
 
-	mu       sync.Mutex
-	files    map[file]*text
-	snippets map[string]*text         // texts that were given to tpl
-	kept     int                      // bytes of all snippets
-	decoded  map[*chart.File]document // files of crds directories
+	mu      sync.Mutex
+	files   map[file]*text
+	decoded map[*chart.File]document // files of crds directories
+
+	snippets memo[*text]          // of texts that were given to tpl
+	yaml     memo[map[string]any] // of texts that were given to fromYaml
+	docs     memo[document]       // of documents
 }
 
 // A file is a template of a chart under the name that it has in a rendering:
@@ -78,7 +81,7 @@ func (s *source) load(ch *fleet.Chart) {
 		s.err = s.chart.Validate()
 	}
 	s.funcs = functions()
-	s.files, s.snippets, s.decoded = map[file]*text{}, map[string]*text{}, map[*chart.File]document{}
+	s.files, s.decoded = map[file]*text{}, map[*chart.File]document{}
 }
 
 // template returns a parsed template.
@@ -95,24 +98,52 @@ func (s *source) template(f file) *text {
 	return t
 }
 
-// snippet returns the parsed text of a call of tpl. Charts call it for the
-// same few texts again and again; those that a cluster's values bring are
-// kept until they are too many.
+// snippet returns the parsed text of a call of tpl.
 func (s *source) snippet(content string) *text {
-	const keep = 4 << 20
-	s.mu.Lock()
-	t := s.snippets[content]
-	s.mu.Unlock()
-	if t != nil {
-		return t
-	}
-	t = parseText(rootName, content, s.funcs)
-	s.mu.Lock()
-	if s.kept += len(content); s.kept <= keep {
-		s.snippets[content] = t
-	}
-	s.mu.Unlock()
+	t, _ := s.snippets.get(content, func(content string) *text { return parseText(rootName, content, s.funcs) })
 	return t
+}
+
+// A memo keeps what was made of texts: charts use the same ones in every
+// cluster. One that is met for the first time is not kept yet, and none is when
+// they are too many: some come from the values of a cluster.
+type memo[V any] struct {
+	mu    sync.Mutex
+	known map[string]V
+	met   map[uint64]bool // hashes of texts
+	seed  maphash.Seed
+	kept  int // bytes of known texts
+}
+
+// get returns what f makes of the text, or made of it before, and whether it is
+// kept: others have it then, and it must not be modified.
+func (m *memo[V]) get(text string, f func(string) V) (v V, kept bool) {
+	const keep = 4 << 20
+	m.mu.Lock()
+	if m.met == nil {
+		m.known, m.met, m.seed = map[string]V{}, map[uint64]bool{}, maphash.MakeSeed()
+	}
+	v, kept = m.known[text]
+	key := maphash.String(m.seed, text)
+	again := m.met[key]
+	if len(m.met) < keep/16 {
+		m.met[key] = true
+	}
+	m.mu.Unlock()
+	if kept {
+		return v, true
+	}
+	if again {
+		text = strings.Clone(text) // it may be a small part of a large one
+	}
+	v = f(text)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, kept = m.known[text]; again && !kept && m.kept+len(text) <= keep {
+		m.kept += len(text)
+		m.known[text], kept = v, true
+	}
+	return v, kept
 }
 
 // crds returns a file of a crds directory. It is decoded once; its objects must

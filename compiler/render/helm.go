@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,39 +38,63 @@ func (j *job) fault(format string, args ...any) error {
 	return &diag.Diag{At: []diag.Pos{j.release.Pos}, Path: j.release.Path(), Msg: fmt.Sprintf(format, args...)}
 }
 
-// documents renders the chart. Documents are in the order in which helm
-// template --include-crds prints them. It reports whether the chart called
-// something that is random or reads the clock.
-func (j *job) documents(ctx context.Context, l *luck) (docs []document, chance bool, err error) {
+// An input is a chart and its values, as a rendering takes them. Templates may
+// modify both.
+type input struct {
+	chart  *chart.Chart
+	values chartutil.Values
+}
+
+// input returns what the chart is rendered with: its enabled dependencies and
+// what its templates see.
+func (j *job) input() (*input, error) {
 	r, ch := j.release, j.chart
 	if err := j.source.err; err != nil {
-		return nil, false, j.fault("chart %s does not load: %v", ch.Ref, err)
+		return nil, j.fault("chart %s does not load: %v", ch.Ref, err)
 	}
 	loaded := instance(j.source.chart)
 	caps, err := capabilities(j.cluster, j.apis)
 	if err != nil {
-		return nil, false, &diag.Diag{At: []diag.Pos{j.cluster.Pos}, Path: "cluster.kubernetes", Msg: err.Error(), Cause: err}
+		return nil, &diag.Diag{At: []diag.Pos{j.cluster.Pos}, Path: "cluster.kubernetes", Msg: err.Error(), Cause: err}
 	}
 	if err := installable(loaded, caps); err != nil {
-		return nil, false, j.fault("chart %s %v", ch.Ref, err)
+		return nil, j.fault("chart %s %v", ch.Ref, err)
 	}
 	user, _ := r.Values.Value().(map[string]any)
 	values, err := j.values(loaded, user, caps)
-	if err != nil {
-		return nil, false, err
+	return &input{loaded, values}, err
+}
+
+// copy returns the same input for another rendering.
+func (in *input) copy() *input {
+	values := maps.Clone(in.values)
+	for _, k := range []string{"Release", "Values"} {
+		switch v := values[k].(type) {
+		case chartutil.Values:
+			values[k] = chartutil.Values(deepCopy(v.AsMap()).(map[string]any))
+		default:
+			values[k] = deepCopy(v)
+		}
 	}
+	return &input{instance(in.chart), values}
+}
+
+// documents renders the chart. Documents are in the order in which helm
+// template --include-crds prints them. It reports whether the chart called
+// something that is random or reads the clock.
+func (j *job) documents(ctx context.Context, in *input, l *luck) (docs []document, chance bool, err error) {
 	limited, cancel := context.WithTimeoutCause(ctx, maxWall, errTooLong)
 	defer cancel()
 	e := newEngine(limited, j.most, j.source, l)
-	rendered, err := e.render(renderables(loaded, values))
+	rendered, err := e.render(renderables(in.chart, in.values))
 	if err != nil {
-		return nil, false, j.fault("chart %s does not render: %v", ch.Ref, err)
+		return nil, false, j.fault("chart %s does not render: %v", j.chart.Ref, err)
 	}
-	manifests, err := documents(ctx, rendered, j.known)
+	manifests, err := documents(rendered, func(text string) document { return j.read(ctx, text) })
 	if err != nil {
-		return nil, false, j.fault("chart %s %v", ch.Ref, err)
+		return nil, false, j.fault("chart %s %v", j.chart.Ref, err)
 	}
-	for _, crd := range loaded.CRDObjects() {
+	for _, crd := range in.chart.CRDObjects() {
 		d := j.source.crds(crd.Filename, crd.File)
 		if before, ok := j.known[d.text]; ok {
 			d.objs = before.objs
@@ -79,6 +104,21 @@ func (j *job) documents(ctx context.Context, l *luck) (docs []document, chance b
 		docs = append(docs, d)
 	}
 	return append(docs, manifests...), e.chance, nil
+}
+
+// read reads a document, unless that was done before.
+func (j *job) read(ctx context.Context, text string) document {
+	if d, ok := j.known[text]; ok {
+		return d
+	}
+	if ctx.Err() != nil {
+		return document{refused: ctx.Err()}
+	}
+	d, kept := j.source.docs.get(text, readDocument)
+	if kept {
+		d.objs = copied(d.objs)
+	}
+	return d
 }
 
 // copied returns objects that the caller may modify.

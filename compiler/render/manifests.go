@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,45 +25,37 @@ const maxDocument = 8 << 20
 
 // A document is one YAML document of a rendered chart.
 type document struct {
-	source string              // the template, with the chart's name in front
-	text   string              // as printed; of a file of the crds directory, all of it
-	kind   string              // empty when there is none
-	hook   bool                // whether the rest of Helm would run it as a hook
-	events []release.HookEvent // on which
-	objs   []map[string]any
-	errs   []error // what is wrong with it
+	source  string              // the template, with the chart's name in front
+	text    string              // as printed; of a file of the crds directory, all of it
+	kind    string              // empty when there is none
+	hook    bool                // whether Helm would run it as a hook
+	events  []release.HookEvent // on which
+	objs    []map[string]any
+	errs    []error // what is wrong with it
+	broken  error   // why Helm cannot tell what it is
+	refused error   // why we do not take it
+	passed  bool    // Helm passes over it
 }
 
 // documents returns the documents of rendered templates in the order in which
-// helm template prints them: manifests, then hooks. known are documents that
-// were decoded before, by their text.
-func documents(ctx context.Context, rendered map[string]string, known map[string]document) ([]document, error) {
+// helm template prints them: manifests, then hooks. Each is read by the given
+// function.
+func documents(rendered map[string]string, read func(text string) document) ([]document, error) {
 	var all []document
 	for _, source := range slices.Sorted(maps.Keys(rendered)) {
 		if strings.HasSuffix(source, "NOTES.txt") {
 			continue
 		}
 		for _, text := range split(rendered[source]) {
-			if d, ok := known[text]; ok && d.source == source {
-				all = append(all, d)
-				continue
+			d := read(text)
+			switch {
+			case d.broken != nil:
+				return nil, fmt.Errorf("renders YAML that does not parse: %s: %w", source, d.broken)
+			case d.refused != nil:
+				return nil, fmt.Errorf("%w, in %s", d.refused, source)
 			}
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			if len(text) > maxDocument {
-				return nil, fmt.Errorf("renders a document of more than %d MiB, in %s", maxDocument>>20, source)
-			}
-			d := document{source: source, text: text}
-			head, err := d.decode()
-			if err != nil {
-				return nil, fmt.Errorf("renders YAML that does not parse: %s: %w", source, err)
-			}
-			known, err := d.asHook(head)
-			if err != nil {
-				return nil, err
-			}
-			if known {
+			d.source = source
+			if !d.passed {
 				all = append(all, d)
 			}
 		}
@@ -123,28 +114,35 @@ func split(content string) []string {
 // one behind the document.
 func lineEnd(text string) string { return text + "\n" }
 
-// decode decodes the document and returns its head. It is an error when Helm
-// cannot tell the head; what else is wrong is the document's own fault.
-func (d *document) decode() (*releaseutil.SimpleHead, error) {
-	v, err := decode(lineEnd(d.text))
-	if err != nil {
-		d.errs = []error{errors.New("YAML that does not parse: " + yamlMessage(err))}
-	} else if objs, err := objectsOf(v, d.text); err != nil {
-		d.errs = []error{err}
+// readDocument decodes a document and tells what it is.
+func readDocument(text string) document {
+	d := document{text: text}
+	if len(text) > maxDocument {
+		d.refused = fmt.Errorf("renders a document of more than %d MiB", maxDocument>>20)
+		return d
+	}
+	v, err := decode(lineEnd(text))
+	if err == nil {
+		d.objs, err = objectsOf(v, text)
 	} else {
-		d.objs = objs
+		err = errors.New("YAML that does not parse: " + yamlMessage(err))
+	}
+	if err != nil {
+		d.errs = []error{err}
 	}
 	head, ok := headOf(v)
-	if err == nil && ok {
-		d.kind = head.Kind
-		return head, nil
-	}
-	head = &releaseutil.SimpleHead{}
-	if err := yaml.Unmarshal([]byte(d.text), head); err != nil {
-		return nil, headFault(err)
+	if err != nil || !ok {
+		head = &releaseutil.SimpleHead{}
+		if err := yaml.Unmarshal([]byte(text), head); err != nil {
+			d.broken = headFault(err)
+			return d
+		}
 	}
 	d.kind = head.Kind
-	return head, nil
+	if head.Metadata != nil {
+		d.setHook(head.Metadata.Annotations)
+	}
+	return d
 }
 
 // headFault is what is said of a document whose head cannot be decoded.
@@ -153,8 +151,7 @@ func headFault(err error) error {
 	if strings.HasPrefix(what, "error unmarshaling JSON") {
 		return errors.New("a document that is no object, or whose apiVersion, kind or metadata is of another type than text and map")
 	}
-	what = strings.TrimPrefix(strings.TrimPrefix(what, "error converting YAML to JSON: "), "yaml: ")
-	return errors.New(what)
+	return errors.New(strings.TrimPrefix(strings.TrimPrefix(what, "error converting YAML to JSON: "), "yaml: "))
 }
 
 // headOf returns the head of a decoded document. It reports false when that
@@ -213,17 +210,14 @@ func oddCase(o map[string]any, keys ...string) bool {
 	return false
 }
 
-// asHook sets on which events the document is to run. It reports false when
-// Helm passes over it: a hook of Helm 2 for CRDs, which charts that still have
-// it bring in their crds directory as well. Others that Helm does not know are
-// an error, since it drops them without a word.
-func (d *document) asHook(head *releaseutil.SimpleHead) (known bool, err error) {
-	if head.Metadata == nil {
-		return true, nil
-	}
-	names, ok := head.Metadata.Annotations[release.HookAnnotation]
+// setHook sets on which events the document is to run. Helm passes over a hook
+// of Helm 2 for CRDs, which charts that still have it bring in their crds
+// directory as well. Others that it does not know are an error, since it drops
+// them without a word.
+func (d *document) setHook(annotations map[string]string) {
+	names, ok := annotations[release.HookAnnotation]
 	if !ok {
-		return true, nil
+		return
 	}
 	d.hook = true
 	all := strings.Split(names, ",")
@@ -238,14 +232,13 @@ func (d *document) asHook(head *releaseutil.SimpleHead) (known bool, err error) 
 		case release.HookPreInstall, release.HookPostInstall, release.HookPreDelete, release.HookPostDelete, release.HookTest,
 			release.HookPreUpgrade, release.HookPostUpgrade, release.HookPreRollback, release.HookPostRollback:
 		default:
-			if slices.Contains(all, "crd-install") {
-				return false, nil
+			if d.passed = slices.Contains(all, "crd-install"); !d.passed {
+				d.refused = fmt.Errorf("has an object with a %s annotation that names no hook of Helm's", release.HookAnnotation)
 			}
-			return false, fmt.Errorf("has an object with a %s annotation that names no hook of Helm's, in %s", release.HookAnnotation, d.source)
+			return
 		}
 		d.events = append(d.events, e)
 	}
-	return true, nil
 }
 
 // wanted reports whether the document is part of the release's objects. Hooks

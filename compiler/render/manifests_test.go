@@ -1,7 +1,6 @@
 package render
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -82,7 +81,7 @@ func FuzzDocuments(f *testing.F) {
 	f.Add("a: 1\na: 2", "kind: a\nkind: b")
 	f.Fuzz(func(t *testing.T, a, b string) {
 		files := map[string]string{"x/templates/a.yaml": a, "x/templates/b.yaml": b}
-		docs, err := documents(context.Background(), files, nil)
+		docs, err := documents(files, readDocument)
 		var hooks, manifests, want []string
 		captureLog(func() {
 			h, m, wantErr := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)

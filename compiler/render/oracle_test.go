@@ -192,7 +192,11 @@ func loaded(t testing.TB, dir string) *fleet.Chart {
 func documentsOf(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string) ([]document, error) {
 	t.Helper()
 	j := &job{cluster: c, release: r, chart: ch, source: new(Charts).source(ch), apis: DefaultAPIs(c, apis...), most: new(Charts).most()}
-	docs, _, err := j.documents(t.Context(), newLuck(clock(j.source)))
+	in, err := j.input()
+	if err != nil {
+		return nil, err
+	}
+	docs, _, err := j.documents(t.Context(), in, newLuck(clock(j.source)))
 	return docs, err
 }
 

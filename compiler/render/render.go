@@ -1,7 +1,8 @@
 // Package render turns a release into Kubernetes objects. Rendering is a
-// function of its arguments: it reads no files, no network, no cluster and no
-// clock. What a chart asks of a cluster (lookup) is empty, and it resolves no
-// host names.
+// function of its arguments: it reads no files, no network and no cluster. What
+// a chart asks of a cluster (lookup) is empty, it resolves no host names, and
+// its time zone is UTC. Where a chart makes something up or asks for the time,
+// which Helm lets it do, the result says what came of it.
 package render
 
 import (
@@ -47,25 +48,30 @@ func (cs *Charts) Release(ctx context.Context, c *fleet.Cluster, r *fleet.Releas
 		}
 	}()
 	j.source = cs.source(ch)
+	in, err := j.input()
+	if err != nil {
+		return Result{}, err
+	}
+	again := in.copy()
 	first := newLuck(clock(j.source))
-	docs, chance, err := j.documents(ctx, first)
+	docs, chance, err := j.documents(ctx, in, first)
 	if err != nil {
 		return Result{}, err
 	}
 	if res.Objects, err = j.objects(docs); err == nil && chance {
-		res.Volatile, err = j.volatile(ctx, docs, res.Objects, first.another())
+		res.Volatile, err = j.volatile(ctx, docs, res.Objects, again, first.another())
 	}
 	return res, err
 }
 
 // volatile renders the chart a second time and returns what differs.
-func (j *job) volatile(ctx context.Context, docs []document, objs []fleet.Object, l *luck) ([]Volatile, error) {
+func (j *job) volatile(ctx context.Context, docs []document, objs []fleet.Object, in *input, l *luck) ([]Volatile, error) {
 	again := *j
 	again.known = make(map[string]document, len(docs))
 	for _, d := range docs {
 		again.known[d.text] = d
 	}
-	docs, _, err := again.documents(ctx, l)
+	docs, _, err := again.documents(ctx, in, l)
 	if err != nil {
 		return nil, j.fault("chart %s renders at one time and not at another: %v", j.chart.Ref, err)
 	}

@@ -107,6 +107,9 @@ l: {{ if mod now.Year 2 }}[1]{{ else }}[1, 2]{{ end }}, m: {{ if mod now.Year 2 
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: {{ . }}}, x: 1}
 {{ end }}`, ""},
+		{"what the first rendering changed", `
+{{ $t := now }}{{ $_ := set .Values "n" (add1 (default 0 .Values.n)) }}{{ $_ := set .Release "y" (cat .Release.y "y") }}
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {n: {{ .Values.n }}, y: {{ .Release.y | quote }}}}`, ""},
 		{"hooks that are not rendered", `
 {apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {helm.sh/hook: pre-delete}}, spec: {x: {{ uuidv4 }}}}`, ""},
 	} {

@@ -100,7 +100,7 @@ func TestFormFaults(t *testing.T) {
 		},
 		{
 			"no name", "{apiVersion: v1, kind: ServiceAccount, metadata: {namespace: x}}",
-			"ServiceAccount x/: metadata.name is missing" + from + "    hint: set it\n",
+			"ServiceAccount: metadata.name is missing" + from + "    hint: set it\n",
 		},
 		{
 			"name a bool", "{apiVersion: v1, kind: ServiceAccount, metadata: {name: true}}",
