@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/fleetc/fleetc/compiler"
@@ -29,6 +30,7 @@ func main() { os.Exit(run()) }
 
 // run runs the command line and returns the exit status.
 func run() int {
+	tuneMemory()
 	// Helm's SDK talks to the standard logger; what it has to say is captured
 	// where it matters.
 	log.SetOutput(io.Discard)
@@ -53,4 +55,17 @@ func run() int {
 		return exitFailed
 	}
 	return exitFailed
+}
+
+// tuneMemory collects garbage half as often as Go does by itself, as long as
+// there is little of it: compiling makes much that is soon let go, and the limit
+// keeps what that costs from growing with the fleet. Go's own variables win.
+func tuneMemory() {
+	const percent, limit = 200, 384 << 20
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limit)
+	}
 }
