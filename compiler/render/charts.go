@@ -16,8 +16,8 @@ import (
 
 // Charts renders releases, and keeps what it made of their charts: what is
 // read and parsed for one release is not read and parsed again for the next of
-// the same chart. The zero value is ready for use. It may be used by several
-// goroutines at once.
+// the same chart. It is for one run: it lets go of nothing. The zero value is
+// ready for use. It may be used by several goroutines at once.
 type Charts struct {
 	mu    sync.Mutex
 	known map[*fleet.Chart]*source

@@ -125,3 +125,28 @@ func TestCancelled(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTooLong checks what is said of templates that take longer than anybody
+// waits.
+func TestTooLong(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errTooLong)
+	ch := chartOf("-- templates/a.yaml --\n{{ range 100000000000 }}{{ end }}")
+	s := new(Charts).source(ch)
+	_, err := newEngine(ctx, new(Charts).most(), s, newLuck(clock(s))).render(renderables(instance(s.chart), nil))
+	if err == nil || err.Error() != "app/templates/a.yaml: templates that take too long" {
+		t.Error(err)
+	}
+}
+
+// TestBlocks checks that every block is counted, however it is written.
+func TestBlocks(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "{{ .x }} if": 0, "{{if 1}}{{end}}": 1, "{{-  range .x}}{{else if 2}}{{else}}{{end}}": 3, "{{\n\twith(1)}}{{end}}": 1,
+		"{{define \"x\"}}{{block \"y\" .}}{{end}}{{end}}": 2, "{{/* {{if */}}": 1,
+	} {
+		if got := blocks(text); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}

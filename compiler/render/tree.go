@@ -3,8 +3,8 @@ package render
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"strconv"
+	"strings"
 	"text/template"
 	"text/template/parse"
 )
@@ -47,9 +47,23 @@ type text struct {
 // main returns the template itself and its cost.
 func (t *text) main() (*parse.Tree, cost) { return t.trees[t.name], t.costs[t.name] }
 
-// blocks matches the beginnings of actions that have others inside, and of
-// everything that looks like one.
-var blocks = regexp.MustCompile(`\{\{(-\s)?\s*(if|range|with|block|define|else)`)
+// blocks returns how many actions that have others inside a text may have, at
+// most: all that looks like the beginning of one is counted.
+func blocks(content string) int {
+	n := 0
+	for found := true; found; {
+		if _, content, found = strings.Cut(content, "{{"); !found {
+			break
+		}
+		word := strings.TrimLeft(strings.TrimPrefix(content, "-"), " \t\r\n")
+		for _, keyword := range []string{"if", "range", "with", "block", "define", "else"} {
+			if strings.HasPrefix(word, keyword) {
+				n++
+			}
+		}
+	}
+	return n
+}
 
 // maxBlocks bounds the blocks of one text, and so the depth of the parser.
 const maxBlocks = 20_000
@@ -57,7 +71,7 @@ const maxBlocks = 20_000
 // parseText parses a template. The names of functions are those of names.
 func parseText(name, content string, names map[string]any) *text {
 	t := &text{name: name, size: len(content), costs: map[string]cost{}}
-	if n := len(blocks.FindAllStringIndex(content, maxBlocks+1)); n > maxBlocks {
+	if blocks(content) > maxBlocks {
 		t.err = fmt.Errorf("template: %s:1: more than %d blocks", name, maxBlocks)
 		return t
 	}
