@@ -43,6 +43,19 @@ func keepLast(last func() ([]fleet.Object, error)) keeper {
 	}
 }
 
+// Keeps returns the first release with a field that keeps its value, nil when
+// there is none: without the last bundle, two runs would make two bundles of it.
+func (f *Fleet) Keeps() *fleet.Release {
+	for _, c := range f.Clusters {
+		for _, r := range c.Releases {
+			if slices.ContainsFunc(r.Random, func(d fleet.Random) bool { return d.Action == fleet.KeepRandom }) {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
 // settle decides the fields that a chart makes up anew at every render, as the
 // release says. One that it says nothing of is a fault, and so is what it says
 // of a field that is always the same. Where there is no value to keep, or no

@@ -6,17 +6,22 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/export"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 const buildLong = `build compiles clusters and prints their objects, in the order in which they
 apply. The YAML of one cluster can be piped into kubectl. Before each object
 stands where it comes from.
+
+Fields that a release keeps (random: keep: true) have the values of the exported
+tree that --last names.
 
 With -o json it prints one JSON object for each cluster, on a line of its own:
 its ID, the digest of its bundle, and its objects.`
@@ -26,7 +31,7 @@ const buildExample = `  fleetc build dev/local
   fleetc build -o json | jq -r '[.cluster, .digest] | @tsv'`
 
 func newBuildCommand(o *options) *cobra.Command {
-	var output string
+	var output, last string
 	cmd := &cobra.Command{
 		Use:               "build [CLUSTER...]",
 		Short:             "Print the objects of clusters",
@@ -38,6 +43,9 @@ func newBuildCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := keepOf(o, f, last); err != nil {
+				return err
+			}
 			write := buildYAML
 			if output == "json" {
 				write = buildJSON
@@ -45,8 +53,30 @@ func newBuildCommand(o *options) *cobra.Command {
 			return build(cmd, f, write)
 		},
 	}
+	cmd.Flags().StringVar(&last, "last", "", "exported `directory` with the values that releases keep")
+	_ = cmd.MarkFlagDirname("last")
 	outputFlag(cmd, &output, "yaml", "json")
 	return cmd
+}
+
+// keepOf makes the fleet keep the values of an exported tree. A release that
+// keeps some is a fault when none is named.
+func keepOf(o *options, f *compiler.Fleet, last string) error {
+	if last == "" {
+		if r := f.Keeps(); r != nil {
+			return &diag.Diag{
+				At: []diag.Pos{r.Pos}, Path: r.Path("random"), Msg: "this release keeps values of the last bundle",
+				Hint: "name the exported tree with --last, which may be empty at first",
+			}
+		}
+		return nil
+	}
+	dir, err := filepath.Abs(o.path(last))
+	if err != nil {
+		return err
+	}
+	f.Last = (&export.Tree{Dir: dir, Fleet: f.Module}).Objects
+	return nil
 }
 
 // build compiles the clusters and prints them when nothing is wrong with any:

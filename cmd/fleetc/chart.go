@@ -31,7 +31,7 @@ func newChartCommand(o *options) *cobra.Command {
 const chartAddLong = `add finds a chart and writes environments/charts/<name>/chart.cue: a CUE package
 with its repository, name, exact version and the sha256 of its archive. Layers
 import the package and unify a release with its #Release. Adding a chart again
-moves the pin.
+moves the pin; chart update does so too, and says what that changes.
 
 A reference is one of
 

@@ -12,11 +12,11 @@ import (
 )
 
 const initLong = `init makes a directory a fleet: it writes cue.mod/module.cue with the given
-module path, a first environments/fleet.cue, and a copy of fleetc's CUE schema
-below cue.mod/pkg, where editors and the cue command find it.
+module path, a first environments/fleet.cue, and copies of fleetc's CUE schema and
+libraries below cue.mod/pkg, where editors and the cue command find them.
 
-In a fleet it refreshes the copy of the schema, which is what a new version of
-fleetc asks for, and leaves everything else alone.`
+In a fleet it refreshes the copies, which is what a new version of fleetc asks
+for, and leaves everything else alone.`
 
 const initExample = `  fleetc init example.com/infra
   fleetc init`
@@ -24,7 +24,7 @@ const initExample = `  fleetc init example.com/infra
 func newInitCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "init [MODULE]",
-		Short:   "Start a fleet, or refresh its copy of the schema",
+		Short:   "Start a fleet, or refresh its copies of schema and libraries",
 		Long:    initLong,
 		Example: initExample,
 		Args: func(cmd *cobra.Command, args []string) error {
