@@ -1,7 +1,7 @@
 TOOLS := go tool -modfile=testdata/tools/go.mod
 
 .PHONY: check build demo test golden generate generate-check bench fuzz lint fmt
-check: lint test ## Everything that CI runs.
+check: lint test e2e ## Everything that CI runs.
 
 # Kustomize can load plugins of Go, which fleetc does not let it do; without the
 # tag, they would keep the linker from leaving out what nobody calls.

@@ -41,6 +41,9 @@ func Faults(root string, err error, v cue.Value) diag.List {
 			out = append(out, d)
 		}
 	}
+	if slices.ContainsFunc(out, func(d *diag.Diag) bool { return !isConsequence(d) }) {
+		out = slices.DeleteFunc(out, isConsequence)
+	}
 	if out = withoutEchoes(out); len(out) == 0 {
 		return diag.All(err)
 	}
@@ -73,6 +76,10 @@ func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 	}
 	return d
 }
+
+// isConsequence reports whether the fault only says that a text cannot be made
+// of what another fault is about.
+func isConsequence(d *diag.Diag) bool { return d.Msg == "invalid interpolation" }
 
 // message returns what e says without its position, and what the errors inside
 // of it add.
@@ -229,6 +236,8 @@ func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
 	const schemaDepth = 3 // releases.<name>.<field>
 	d.Msg = "field not allowed"
 	parent := v
+	// The layers' own definitions are no part of the schema.
+	own := len(path) > 0 && strings.HasPrefix(path[0], "#")
 	for i, s := range path {
 		sel := cue.ParsePath(s).Selectors()
 		if !parent.Exists() || len(sel) != 1 {
@@ -236,12 +245,12 @@ func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
 		}
 		child := parent.LookupPath(cue.MakePath(sel[0]))
 		last := i == len(path)-1
-		if last || i < schemaDepth && !isTyped(root, child) {
+		if last || !own && i < schemaDepth && !isTyped(root, child) {
 			d.Path = strings.Join(path[:i+1], ".")
 			if at := field(root, v, d.Path, false); at.IsValid() && !last {
 				d.At = []diag.Pos{at}
 			}
-			d.Hint = diag.OneOf(sel[0].String(), siblings(root, parent, sel[0]))
+			d.Hint = diag.OneOf(sel[0].String(), siblings(root, parent, sel[0], own))
 			return
 		}
 		parent = child
@@ -286,8 +295,9 @@ func Conjuncts(v cue.Value) []cue.Value {
 
 // siblings returns the names of the fields that parent may have beside the one
 // given. They are those of its types, or that are optional: parent itself is
-// in error, and other fields of it may be misspelt as well.
-func siblings(root string, parent cue.Value, but cue.Selector) []string {
+// in error, and other fields of it may be misspelt as well. With all, they are
+// whatever is there.
+func siblings(root string, parent cue.Value, but cue.Selector, all bool) []string {
 	var names []string
 	for _, c := range Conjuncts(parent) {
 		it, err := c.Fields(cue.Optional(true))
@@ -296,7 +306,7 @@ func siblings(root string, parent cue.Value, but cue.Selector) []string {
 		}
 		for it.Next() {
 			sel := it.Selector()
-			if sel.LabelType() == cue.StringLabel && sel.Unquoted() != but.Unquoted() && (sel.ConstraintType() != 0 || isTyped(root, it.Value())) {
+			if sel.LabelType() == cue.StringLabel && sel != but && (all || sel.ConstraintType() != 0 || isTyped(root, it.Value())) {
 				names = append(names, sel.Unquoted())
 			}
 		}

@@ -141,7 +141,7 @@ func (e *evaluation) config() (cue.Value, error) {
 // each release are therefore looked at by themselves too.
 func (e *evaluation) check(final cue.Value) error {
 	required := e.checkRequired(final)
-	all := validate(final)
+	all := append(validate(final), definitions(final)...)
 	if len(all) == 0 {
 		return required
 	}
@@ -162,6 +162,22 @@ func (e *evaluation) check(final cue.Value) error {
 		unpinned(d, final)
 	}
 	return withoutMerged(faults).Err()
+}
+
+// definitions returns what is wrong with the definitions of the layers, such as
+// the parameters of a stack, which CUE does not look at on its own.
+func definitions(final cue.Value) []errors.Error {
+	it, err := final.Fields(cue.Definitions(true))
+	if err != nil {
+		return nil // CUE reports what is wrong
+	}
+	var all []errors.Error
+	for it.Next() {
+		if it.Selector().IsDefinition() {
+			all = append(all, errors.Errors(it.Value().Validate())...)
+		}
+	}
+	return all
 }
 
 // withoutMerged returns the faults without those of values that a fault of the
