@@ -2,8 +2,11 @@ package compiler
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"sync"
+
+	"github.com/fleetc/fleetc/compiler/diag"
 )
 
 // ordered calls f for 0 to n-1 and yields the results in that order. At most
@@ -29,7 +32,7 @@ func ordered[T any](ctx context.Context, limit, n int, f func(ctx context.Contex
 					results[i] <- result{err: err}
 					return
 				}
-				v, err := f(ctx, i)
+				v, err := sound(func() (T, error) { return f(ctx, i) })
 				results[i] <- result{v, err}
 			})
 		}
@@ -47,4 +50,15 @@ func ordered[T any](ctx context.Context, limit, n int, f func(ctx context.Contex
 			}
 		}
 	}
+}
+
+// sound calls f, and makes a panic in it a fault: whatever the input is, the
+// others are still worked on, and the user sees no stack.
+func sound[T any](f func() (T, error)) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &diag.Diag{Msg: fmt.Sprintf("fleetc has a bug: %v", p), Hint: "report it, with the files that show it"}
+		}
+	}()
+	return f()
 }

@@ -87,3 +87,24 @@ func TestOrderedCancelled(t *testing.T) {
 		t.Errorf("%d calls and %d cancellations after cancelling at the fourth of 20", calls.Load(), errs)
 	}
 }
+
+// TestOrderedPanic makes a panic the fault of its own element alone.
+func TestOrderedPanic(t *testing.T) {
+	var got []int
+	var faults []string
+	for v, err := range ordered(t.Context(), 2, 3, func(_ context.Context, i int) (int, error) {
+		if i == 1 {
+			panic("odd")
+		}
+		return i, nil
+	}) {
+		if err != nil {
+			faults = append(faults, err.Error())
+			continue
+		}
+		got = append(got, v)
+	}
+	if !slices.Equal(got, []int{0, 2}) || !slices.Equal(faults, []string{"fleetc has a bug: odd"}) {
+		t.Errorf("got %v, and %v", got, faults)
+	}
+}

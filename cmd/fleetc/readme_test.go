@@ -241,7 +241,7 @@ func withoutComments(lines []string) []string {
 
 var (
 	link       = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
-	makeTarget = regexp.MustCompile("(?m)(?:^|`)make ([a-z]+)")
+	makeTarget = regexp.MustCompile("(?m)(?:^|`)make ([a-z0-9-]+)")
 	inlineCode = regexp.MustCompile("`(fleetc [^`]+)`")
 )
 
