@@ -86,7 +86,7 @@ func TestExampleCharts(t *testing.T) {
 func copyExample(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, part := range []string{"cue.mod", "schema", "environments", "testdata/charts"} {
+	for _, part := range []string{"cue.mod", "schema", "environments", "testdata/charts", "testdata/components"} {
 		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join("../..", part))); err != nil {
 			t.Fatal(err)
 		}
