@@ -58,11 +58,11 @@ func run() int {
 	return exitFailed
 }
 
-// tuneMemory collects garbage half as often as Go does by itself, as long as
+// tuneMemory collects garbage a third as often as Go does by itself, as long as
 // there is little of it: compiling makes much that is soon let go, and the limit
 // keeps what that costs from growing with the fleet. Go's own variables win.
 func tuneMemory() {
-	const percent, limit = 200, 384 << 20
+	const percent, limit = 300, 384 << 20
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
 	}
