@@ -18,7 +18,7 @@ const module = "github.com/fleetc/fleetc"
 // stage goes on floor 2. Do not move a package to make a build pass.
 var floors = [][]string{
 	{"schema", "lib", "compiler/diag"},
-	{"compiler/fleet", "compiler/cuediag", "compiler/kube"},
+	{"compiler/fleet", "compiler/cuediag", "compiler/kube", "compiler/links"},
 	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/jsonnet", "compiler/kustomize", "compiler/manifests", "compiler/patch", "compiler/validate", "compiler/crd", "compiler/policy", "compiler/bundle", "compiler/diff", "compiler/export", "compiler/cache"},
 	{"compiler"},
 	{"cmd/fleetc"},

@@ -102,7 +102,7 @@ func pairs(m map[string]any) string {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		switch m[k].(type) {
 		case string, bool, int64, float64:
-			out = append(out, visible(k, maxValue)+" "+shown(m[k]))
+			out = append(out, diag.Visible(k, maxValue)+" "+shown(m[k]))
 		}
 	}
 	if text := strings.Join(out, ", "); len(out) == len(m) && len(out) > 0 && len(text) <= 2*maxValue {
@@ -137,7 +137,7 @@ func quoted(text string) []string {
 func oneOf(allowed []string) string {
 	var words []string
 	for _, a := range allowed[:min(len(allowed), maxListed)] {
-		word := visible(a, maxValue)
+		word := diag.Visible(a, maxValue)
 		if word == "" || strings.ContainsAny(word, " ,") {
 			word = quote(a)
 		}
@@ -179,7 +179,7 @@ func clause(detail string) string {
 	if s, ok := strings.CutSuffix(detail, "."); ok && !strings.HasSuffix(s, " ") {
 		detail = s
 	}
-	return visible(detail, maxText)
+	return diag.Visible(detail, maxText)
 }
 
 // paths are the fields that a CRD has under another path in the form in which

@@ -136,7 +136,7 @@ func (x *examination) violation(v *openapierrors.Validation) problem {
 		p.text, p.hint = x.wrongType(v, value, found.schema())
 	case openapierrors.PatternFailCode:
 		_, pattern, _ := strings.Cut(must, "'")
-		p.text = is(value) + ": it must match " + visible(strings.TrimSuffix(pattern, "'"), maxText)
+		p.text = is(value) + ": it must match " + diag.Visible(strings.TrimSuffix(pattern, "'"), maxText)
 	case openapierrors.TooLongFailCode, openapierrors.TooShortFailCode:
 		n := 0
 		if s, ok := value.(string); ok {

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -37,7 +34,7 @@ func faults(o fleet.Object, found []problem) diag.List {
 		if field, ok := fleet.ParseField(p.field); ok && cause == nil {
 			cause = &fleet.FieldError{Object: o, Field: field}
 		}
-		out = append(out, fault(o, strings.TrimPrefix(visible(p.field, maxText)+p.text, ": "), p.hint, cause))
+		out = append(out, fault(o, strings.TrimPrefix(diag.Visible(p.field, maxText)+p.text, ": "), p.hint, cause))
 	}
 	if n := len(folded) - len(out); n > 0 {
 		out = append(out, fault(o, fmt.Sprintf("%d more of its fields are at fault", n), "", nil))
@@ -68,42 +65,15 @@ func fold(found []problem) []problem {
 
 // fault returns a fault of one object.
 func fault(o fleet.Object, msg, hint string, cause error) *diag.Diag {
-	msg = visible(msg, 4*maxText)
-	if from := origin(o); from != "" {
+	msg = diag.Visible(msg, 4*maxText)
+	if from := o.Origin(); from != "" {
 		msg += " (" + from + ")"
 	}
-	d := &diag.Diag{Path: title(o), Msg: msg, Hint: visible(hint, 4*maxText), Cause: cause}
+	d := &diag.Diag{Path: o.Title(), Msg: msg, Hint: diag.Visible(hint, 4*maxText), Cause: cause}
 	if o.Pos.IsValid() {
 		d.At = []diag.Pos{o.Pos}
 	}
 	return d
-}
-
-// title names an object: kind.group namespace/name.
-func title(o fleet.Object) string {
-	gv, _ := schema.ParseGroupVersion(o.GetAPIVersion())
-	s := gv.WithKind(o.GetKind()).GroupKind().String()
-	name := o.GetName()
-	if ns := o.GetNamespace(); ns != "" {
-		name = ns + "/" + name
-	}
-	if name != "" {
-		s += " " + name
-	}
-	return visible(s, maxText)
-}
-
-// origin says which release an object is of, and which template rendered it;
-// "" for an object without a release.
-func origin(o fleet.Object) string {
-	if o.Release == nil {
-		return ""
-	}
-	s := "release " + visible(o.Release.Name, maxText)
-	if o.Template != "" {
-		s += ", " + visible(o.Template, maxText)
-	}
-	return s
 }
 
 // words returns those among which a hint may be sought for a word: a hint for
@@ -113,17 +83,4 @@ func words(word string, among []string) []string {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(among), func(w string) bool { return len(w) > maxWord })
-}
-
-// visible returns text that is fit for a message: short and printable.
-func visible(s string, most int) string {
-	if len(s) > most {
-		s = s[:most] + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
 }

@@ -205,7 +205,9 @@ func (x *examination) rule(err *field.Error) problem {
 }
 
 // ruleText returns a rule on one line.
-func ruleText(rule string) string { return visible(strings.Join(strings.Fields(rule), " "), maxText) }
+func ruleText(rule string) string {
+	return diag.Visible(strings.Join(strings.Fields(rule), " "), maxText)
+}
 
 // ruleOf returns the rule with the message of a finding: at the finding's
 // field, or above it when the rule names another field than its own.

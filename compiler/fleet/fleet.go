@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 )
@@ -162,6 +163,40 @@ func (o Object) ID() string {
 		return gk + " " + ns + "/" + o.GetName()
 	}
 	return gk + " " + o.GetName()
+}
+
+// Title names an object in messages, also one that does not say what it is:
+// kind.group namespace/name.
+func (o Object) Title() string {
+	if o.Unstructured == nil {
+		return "object"
+	}
+	gv, _ := schema.ParseGroupVersion(o.GetAPIVersion())
+	s := gv.WithKind(o.GetKind()).GroupKind().String()
+	if o.GetKind() == "" {
+		s = "object"
+	}
+	name := o.GetName()
+	if ns := o.GetNamespace(); ns != "" && name != "" {
+		name = ns + "/" + name
+	}
+	if name != "" {
+		s += " " + name
+	}
+	return diag.Visible(s, diag.MaxText)
+}
+
+// Origin says which release an object is of, and which template rendered it; it
+// is empty for an object without a release.
+func (o Object) Origin() string {
+	if o.Release == nil {
+		return ""
+	}
+	s := "release " + diag.Visible(o.Release.Name, diag.MaxText)
+	if o.Template != "" {
+		s += ", " + diag.Visible(o.Template, diag.MaxText)
+	}
+	return s
 }
 
 // A Bundle is all of one cluster's objects, unique, in the order in which

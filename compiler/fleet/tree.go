@@ -61,6 +61,33 @@ func (t *Tree) Value() any {
 	return t.Scalar
 }
 
+// Native returns the tree as Kubernetes' own libraries decode JSON: whole
+// numbers are int64, others float64. It is nil for no tree.
+func (t *Tree) Native() any {
+	switch {
+	case t == nil:
+		return nil
+	case t.Fields != nil:
+		m := make(map[string]any, len(t.Fields))
+		for k, f := range t.Fields {
+			m[k] = f.Native()
+		}
+		return m
+	case t.List != nil:
+		l := make([]any, len(t.List))
+		for i, e := range t.List {
+			l[i] = e.Native()
+		}
+		return l
+	}
+	if n, ok := t.Scalar.(json.Number); ok {
+		if i, err := n.Int64(); err == nil {
+			return i
+		}
+	}
+	return t.Value()
+}
+
 // Lookup returns the deepest part of the tree on the path and how many of
 // its keys it follows.
 func (t *Tree) Lookup(path ...string) (at *Tree, depth int) {

@@ -14,13 +14,14 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/fleetc/fleetc/compiler/links"
 )
 
 const (
 	maxFile  = 16 << 20  // bytes of one file
 	maxTotal = 256 << 20 // bytes that one build reads; a file that is read twice counts twice
 	maxReads = 50_000    // files that one build reads, counted likewise
-	maxLinks = 40        // symbolic links on one path, as Linux has it
 )
 
 // A tree is the fleet's root as kustomize sees it: a file system of which "/"
@@ -43,9 +44,6 @@ type tree struct {
 
 var _ filesys.FileSystem = (*tree)(nil)
 
-// errLeaves is that of a link that leads out of the root.
-var errLeaves = errors.New("leads out of the repository")
-
 // errSpent is that of a build that has read more than a build may.
 var errSpent = fmt.Errorf("is beyond the %d files or %d MiB that a build reads", maxReads, maxTotal>>20)
 
@@ -60,43 +58,7 @@ func inner(name string) string {
 }
 
 // real returns the path with all symbolic links resolved.
-func (t *tree) real(name string) (string, error) {
-	links := 0
-	done, rest := ".", inner(name)
-	for rest != "" && rest != "." {
-		var first string
-		first, rest, _ = strings.Cut(rest, "/")
-		if first == ".." {
-			if done == "." {
-				return "", errLeaves
-			}
-			done = path.Dir(done)
-			continue
-		}
-		next := path.Join(done, first)
-		info, err := t.root.Lstat(filepath.FromSlash(next))
-		if err != nil {
-			return "", err
-		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			done = next
-			continue
-		}
-		if links++; links > maxLinks {
-			return "", errors.New("has too many symbolic links")
-		}
-		to, err := t.root.Readlink(filepath.FromSlash(next))
-		if err != nil {
-			return "", err
-		}
-		if filepath.IsAbs(to) || path.IsAbs(to) {
-			return "", errLeaves
-		}
-		// What the link says is not cleaned: x/.. is the parent of what x links to.
-		rest = strings.TrimSuffix(strings.Trim(filepath.ToSlash(to), "/")+"/"+rest, "/")
-	}
-	return done, nil
-}
+func (t *tree) real(name string) (string, error) { return links.Resolve(t.root, inner(name)) }
 
 // stat returns what is known of a file, with links followed.
 func (t *tree) stat(name string) (fs.FileInfo, error) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/links"
 )
 
 const (
@@ -108,7 +109,7 @@ func (s *source) top(name string) {
 func (s *source) missing(name, below string) {
 	parts, above := strings.Split(below, "/"), "."
 	for _, part := range parts {
-		real, err := s.tree.real(above)
+		real, err := links.Resolve(s.tree.root, above)
 		if err != nil {
 			break
 		}
@@ -155,7 +156,7 @@ func (s *source) directory(name, real string, above []string) {
 		below := path.Join(name, base)
 		where, info, err := s.tree.stat(below)
 		switch {
-		case err != nil && !isManifest(base) && !errors.Is(err, errLeaves):
+		case err != nil && !isManifest(base) && !errors.Is(err, links.ErrLeaves):
 			// A broken link that would not be read either.
 		case errors.Is(err, fs.ErrNotExist):
 			s.fault(diag.Pos{File: below}, "a link to what does not exist", "remove it")

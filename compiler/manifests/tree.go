@@ -6,66 +6,20 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strings"
-)
 
-// maxLinks is how many symbolic links a path may have, as Linux has it.
-const maxLinks = 40
+	"github.com/fleetc/fleetc/compiler/links"
+)
 
 // A tree is the fleet's root, which cannot be left.
 type tree struct {
 	root *os.Root
 }
 
-// errLeaves is that of a path that leads out of the root.
-var errLeaves = errors.New("leads out of the repository")
-
-// real returns the path, which is clean and below the root, with all symbolic
-// links resolved.
-func (t tree) real(name string) (string, error) {
-	links := 0
-	done, rest := ".", name
-	for rest != "" && rest != "." {
-		var first string
-		first, rest, _ = strings.Cut(rest, "/")
-		if first == ".." {
-			if done == "." {
-				return "", errLeaves
-			}
-			done = path.Dir(done)
-			continue
-		}
-		next := path.Join(done, first)
-		info, err := t.root.Lstat(filepath.FromSlash(next))
-		if err != nil {
-			return "", err
-		}
-		if info.Mode()&fs.ModeSymlink == 0 {
-			done = next
-			continue
-		}
-		if links++; links > maxLinks {
-			return "", errors.New("has too many symbolic links")
-		}
-		to, err := t.root.Readlink(filepath.FromSlash(next))
-		if err != nil {
-			return "", err
-		}
-		if filepath.IsAbs(to) || path.IsAbs(to) {
-			return "", errLeaves
-		}
-		// What the link says is not cleaned: x/.. is the parent of what x links to.
-		rest = strings.TrimSuffix(strings.Trim(filepath.ToSlash(to), "/")+"/"+rest, "/")
-	}
-	return done, nil
-}
-
 // stat returns where a file is and what it is, with links followed.
 func (t tree) stat(name string) (real string, info fs.FileInfo, err error) {
-	if real, err = t.real(name); err != nil {
+	if real, err = links.Resolve(t.root, name); err != nil {
 		return "", nil, err
 	}
 	info, err = t.root.Lstat(filepath.FromSlash(real))

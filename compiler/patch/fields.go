@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
@@ -100,7 +101,7 @@ func (c *checker) check(patch map[string]any, have any, s *kube.Schema) {
 		if k == field {
 			c.value(patch[k], there[k], sub)
 		} else if _, ok := patch[k].([]any); !ok {
-			c.add("write the items of the list", "is "+typeOf(patch[k])+", not a list")
+			c.add("write the items of the list", "is "+diag.TypeOf(patch[k])+", not a list")
 		}
 		c.path = c.path[:len(c.path)-1]
 	}
@@ -158,7 +159,7 @@ func (c *checker) directive(k string, patch map[string]any) {
 	}
 	list, ok := v.([]any)
 	if !ok {
-		c.add("write the keys that stay", "is "+typeOf(v)+", not a list of keys", k)
+		c.add("write the keys that stay", "is "+diag.TypeOf(v)+", not a list of keys", k)
 		return
 	}
 	for _, field := range slices.Sorted(maps.Keys(patch)) {

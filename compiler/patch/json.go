@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
@@ -39,7 +40,7 @@ func operate(it *item, ops []fleet.Operation) []*problem {
 	}
 	root, ok := d.root.(map[string]any)
 	if !ok {
-		return under("json", []*problem{{msg: "makes " + typeOf(d.root) + " of the object"}})
+		return under("json", []*problem{{msg: "makes " + diag.TypeOf(d.root) + " of the object"}})
 	}
 	it.Unstructured.Object = root
 	return nil
@@ -104,13 +105,13 @@ func (d *document) test(op fleet.Operation) *problem {
 		return p
 	case d.secret:
 		return &problem{msg: "it is something else"}
-	case typeOf(v) != typeOf(op.Value):
-		return &problem{msg: "it is " + typeOf(v) + ", not " + typeOf(op.Value)}
+	case diag.TypeOf(v) != diag.TypeOf(op.Value):
+		return &problem{msg: "it is " + diag.TypeOf(v) + ", not " + diag.TypeOf(op.Value)}
 	}
 	if s, t := show(v), show(op.Value); s != t {
 		return &problem{msg: "it is " + s + ", not " + t}
 	}
-	return &problem{msg: "it is " + typeOf(v) + ", but another one"}
+	return &problem{msg: "it is " + diag.TypeOf(v) + ", but another one"}
 }
 
 // add puts a value where there is none, in place of what a map has there, or
@@ -226,7 +227,7 @@ func member(of any, key string) (any, *problem) {
 		}
 		return of[i], nil
 	}
-	return nil, &problem{msg: "is " + typeOf(of) + " and has no " + visible(key)}
+	return nil, &problem{msg: "is " + diag.TypeOf(of) + " and has no " + visible(key)}
 }
 
 // put sets a key of a map, or an item that a list has.
@@ -243,7 +244,7 @@ func put(into any, key string, v any) (any, *problem) {
 		into[i] = v
 		return into, nil
 	}
-	return nil, &problem{msg: "is " + typeOf(into) + " and takes no " + visible(key)}
+	return nil, &problem{msg: "is " + diag.TypeOf(into) + " and takes no " + visible(key)}
 }
 
 // arrayIndex matches the index of an item, as RFC 6901 has it.

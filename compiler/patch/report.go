@@ -126,30 +126,13 @@ func show(v any) string {
 	case string:
 		return strconv.Quote(shorten(v))
 	case map[string]any, []any:
-		return typeOf(v)
+		return diag.TypeOf(v)
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
-		return typeOf(v)
+		return diag.TypeOf(v)
 	}
 	return string(data)
-}
-
-// typeOf names the type of a value.
-func typeOf(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "a string"
-	case bool:
-		return "a bool"
-	case map[string]any:
-		return "a map"
-	case []any:
-		return "a list"
-	}
-	return "a number"
 }
 
 // oneOf is diag's function of that name, but for words too long to be a slip,

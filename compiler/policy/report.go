@@ -6,12 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 const (
@@ -80,25 +76,17 @@ func (b breach) fault(rl *rule) *diag.Diag {
 		msg += ": " + strings.Join(told, "; ")
 	}
 	slices.Sort(named)
-	if from := strings.Join(append(slices.Compact(named), b.origin()...), "; "); from != "" {
+	named = slices.Compact(named)
+	if origin := b.Origin(); origin != "" {
+		named = append(named, origin)
+	}
+	if from := strings.Join(named, "; "); from != "" {
 		msg += " (" + from + ")"
 	}
 	return &diag.Diag{
-		At: append(places(b.Pos), places(at)...), Path: title(b.Object), Msg: msg,
+		At: append(places(b.Pos), places(at)...), Path: b.Object.Title(), Msg: msg,
 		Hint: "change it, or waive the rule: policies: " + label(rl.Name) + `: waivers: "...": {reason: "...", match: names: [` + strconv.Quote(visible(b.GetName())) + "]}",
 	}
-}
-
-// origin says which release the object is of, and which template rendered it.
-func (b breach) origin() []string {
-	if b.Release == nil {
-		return nil
-	}
-	s := "release " + visible(b.Release.Name)
-	if b.Template != "" {
-		s += ", " + visible(b.Template)
-	}
-	return []string{s}
 }
 
 // plainKey matches keys that need no quotes in a path.
@@ -133,23 +121,6 @@ func (b breach) written(path []string) (string, []string) {
 	return s.String(), named
 }
 
-// title names an object: kind.group namespace/name.
-func title(o fleet.Object) string {
-	gv, _ := schema.ParseGroupVersion(o.GetAPIVersion())
-	s := gv.WithKind(o.GetKind()).GroupKind().String()
-	if o.GetKind() == "" {
-		s = "object"
-	}
-	name := o.GetName()
-	if ns := o.GetNamespace(); ns != "" {
-		name = ns + "/" + name
-	}
-	if name != "" {
-		s += " " + name
-	}
-	return visible(s)
-}
-
 // policyPath returns the path of a policy as CUE writes it.
 func policyPath(name string) string { return "policies." + label(name) }
 
@@ -172,14 +143,4 @@ func places(p diag.Pos) []diag.Pos {
 }
 
 // visible returns text that is fit for a message: short and printable.
-func visible(s string) string {
-	if len(s) > maxText {
-		s = s[:maxText] + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
-}
+func visible(s string) string { return diag.Visible(s, diag.MaxText) }

@@ -7,7 +7,6 @@ package render
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -130,7 +129,7 @@ func written(r *fleet.Release) ([]fleet.Object, error) {
 	var faults diag.List
 	var out []fleet.Object
 	for _, t := range r.Objects {
-		o, ok := native(t).(map[string]any)
+		o, ok := t.Native().(map[string]any)
 		if !ok {
 			faults.Add(&diag.Diag{At: []diag.Pos{t.Pos}, Path: r.Path("objects"), Msg: "an object is a struct with apiVersion, kind and metadata"})
 			continue
@@ -145,29 +144,4 @@ func written(r *fleet.Release) ([]fleet.Object, error) {
 		}
 	}
 	return out, faults.Err()
-}
-
-// native returns the tree as Kubernetes' own libraries decode JSON: integers
-// are int64, other numbers float64.
-func native(t *fleet.Tree) any {
-	switch {
-	case t.IsMap():
-		m := make(map[string]any, len(t.Fields))
-		for k, f := range t.Fields {
-			m[k] = native(f)
-		}
-		return m
-	case t.List != nil:
-		l := make([]any, len(t.List))
-		for i, e := range t.List {
-			l[i] = native(e)
-		}
-		return l
-	}
-	if n, ok := t.Scalar.(json.Number); ok {
-		if i, err := n.Int64(); err == nil {
-			return i
-		}
-	}
-	return t.Value()
 }

@@ -1,7 +1,6 @@
 package unify
 
 import (
-	"encoding/json"
 	"path"
 	"regexp"
 	"strconv"
@@ -120,35 +119,8 @@ func (p *patchReader) target() fleet.Selector {
 
 // structure reads a strategic or JSON merge patch.
 func (p *patchReader) structure(v cue.Value) map[string]any {
-	m, _ := native(p.reader().tree(v)).(map[string]any)
+	m, _ := p.reader().tree(v).Native().(map[string]any)
 	return m
-}
-
-// native returns the tree with whole numbers as int64 and others as float64, as
-// Kubernetes' libraries decode them.
-func native(t *fleet.Tree) any {
-	switch {
-	case t == nil:
-		return nil // not concrete, which is at fault
-	case t.IsMap():
-		m := make(map[string]any, len(t.Fields))
-		for k, f := range t.Fields {
-			m[k] = native(f)
-		}
-		return m
-	case t.List != nil:
-		l := make([]any, len(t.List))
-		for i, e := range t.List {
-			l[i] = native(e)
-		}
-		return l
-	}
-	if n, ok := t.Scalar.(json.Number); ok {
-		if i, err := n.Int64(); err == nil {
-			return i
-		}
-	}
-	return t.Value()
 }
 
 // pointer matches a JSON pointer (RFC 6901).
@@ -182,7 +154,7 @@ func (p *patchReader) operations(list cue.Value) []fleet.Operation {
 				p.wrong(v, at, op.Op+" needs a value", "give it value: null when it is that")
 				break
 			}
-			op.Value = native(p.reader().tree(value))
+			op.Value = p.reader().tree(value).Native()
 		}
 		out = append(out, op)
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
@@ -107,15 +108,4 @@ func joinedName(o fleet.Object, name, field string) (want string) {
 }
 
 // visible returns text that is fit for a message: short and printable.
-func visible(s string) string {
-	const most = 300
-	if len(s) > most {
-		s = s[:most] + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
-}
+func visible(s string) string { return diag.Visible(s, diag.MaxText) }

@@ -195,13 +195,13 @@ func (k *check) form(o fleet.Object) bool {
 		}
 		if ns := meta["namespace"]; ns != nil {
 			if _, ok := ns.(string); !ok {
-				k.add(o, "metadata.namespace is "+typeOf(ns)+", not a string", "put it in quotes")
+				k.add(o, "metadata.namespace is "+diag.TypeOf(ns)+", not a string", "put it in quotes")
 			}
 		}
 		k.strings(o, meta, "labels")
 		k.strings(o, meta, "annotations")
 	default:
-		k.add(o, "metadata is "+typeOf(meta)+", not a map", "set metadata.name")
+		k.add(o, "metadata is "+diag.TypeOf(meta)+", not a map", "set metadata.name")
 	}
 	return len(k.faults) == before
 }
@@ -218,7 +218,7 @@ func (k *check) text(o fleet.Object, in map[string]any, path, field string) (tex
 		}
 		k.add(o, path+field+" is empty", "set it")
 	default:
-		k.add(o, path+field+" is "+typeOf(v)+", not a string", "put it in quotes")
+		k.add(o, path+field+" is "+diag.TypeOf(v)+", not a string", "put it in quotes")
 	}
 	return "", false
 }
@@ -231,12 +231,12 @@ func (k *check) strings(o fleet.Object, meta map[string]any, field string) {
 	}
 	m, ok := meta[field].(map[string]any)
 	if !ok {
-		k.add(o, "metadata."+field+" is "+typeOf(meta[field])+", not a map", "write it as key: value")
+		k.add(o, "metadata."+field+" is "+diag.TypeOf(meta[field])+", not a map", "write it as key: value")
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if _, ok := m[key].(string); !ok && m[key] != nil {
-			k.add(o, fmt.Sprintf("metadata.%s has %s under %q, not a string", field, typeOf(m[key]), visible(key)), "put it in quotes")
+			k.add(o, fmt.Sprintf("metadata.%s has %s under %q, not a string", field, diag.TypeOf(m[key]), visible(key)), "put it in quotes")
 		}
 	}
 }
@@ -248,21 +248,4 @@ func legalAPIVersion(text string) bool {
 		return len(validation.IsDNS1035Label(text)) == 0
 	}
 	return isSubdomain(group) && len(validation.IsDNS1035Label(version)) == 0
-}
-
-// typeOf names the type of a decoded value.
-func typeOf(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "a string"
-	case bool:
-		return "a bool"
-	case map[string]any:
-		return "a map"
-	case []any:
-		return "a list"
-	}
-	return "a number"
 }

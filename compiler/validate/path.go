@@ -38,7 +38,7 @@ func (w *walk) add(hint, msg string, more ...any) {
 			cause.Field[i] = strconv.Itoa(s.index)
 		}
 	}
-	w.faults = append(w.faults, &diag.Diag{At: places(o.Pos), Path: title(o), Msg: msg + origin(o) + ")", Hint: hint, Cause: cause})
+	w.faults = append(w.faults, &diag.Diag{At: places(o.Pos), Path: o.Title(), Msg: msg + o.Origin() + ")", Hint: hint, Cause: cause})
 }
 
 // inKey is a step to a key of free choice.

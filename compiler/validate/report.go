@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
@@ -18,18 +16,18 @@ const (
 
 // fault returns a fault of one object.
 func fault(o fleet.Object, msg, hint string) *diag.Diag {
-	return &diag.Diag{At: places(o.Pos), Path: title(o), Msg: msg + " (" + origin(o) + ")", Hint: hint}
+	return &diag.Diag{At: places(o.Pos), Path: o.Title(), Msg: msg + " (" + o.Origin() + ")", Hint: hint}
 }
 
 // reportUnknown adds one fault for each kind that the cluster does not serve.
 func (k *check) reportUnknown() {
 	for gvk, objs := range k.unknown {
 		msg, hint := k.kinds.unknown(gvk)
-		msg += " (" + origin(objs[0])
+		msg += " (" + objs[0].Origin()
 		if n := len(objs) - 1; n > 0 {
 			msg += fmt.Sprintf("; %d more of the kind", n)
 		}
-		k.faults = append(k.faults, &diag.Diag{At: positions(objs), Path: title(objs[0]), Msg: msg + ")", Hint: hint})
+		k.faults = append(k.faults, &diag.Diag{At: positions(objs), Path: objs[0].Title(), Msg: msg + ")", Hint: hint})
 	}
 }
 
@@ -45,46 +43,16 @@ func (k *check) reportTwice() {
 		}
 		var from []string
 		for _, o := range objs[:min(len(objs), maxOrigins)] {
-			from = append(from, origin(o))
+			from = append(from, o.Origin())
 		}
 		msg := fmt.Sprintf("the cluster has it %s: %s", times, strings.Join(from, "; "))
 		if n := len(objs) - len(from); n > 0 {
 			msg += fmt.Sprintf("; %d more", n)
 		}
 		k.faults = append(k.faults, &diag.Diag{
-			At: positions(objs), Path: title(objs[0]), Msg: msg, Hint: "leave it out or rename it in all but one",
+			At: positions(objs), Path: objs[0].Title(), Msg: msg, Hint: "leave it out or rename it in all but one",
 		})
 	}
-}
-
-// title names an object, also one that does not say what it is: kind.group
-// namespace/name.
-func title(o fleet.Object) string {
-	if o.Unstructured == nil {
-		return "object"
-	}
-	gv, _ := schema.ParseGroupVersion(o.GetAPIVersion())
-	s := gv.WithKind(o.GetKind()).GroupKind().String()
-	if o.GetKind() == "" {
-		s = "object"
-	}
-	name := o.GetName()
-	if ns := o.GetNamespace(); ns != "" && name != "" {
-		name = ns + "/" + name
-	}
-	if name != "" {
-		s += " " + name
-	}
-	return visible(s)
-}
-
-// origin says which release an object is of, and which template rendered it.
-func origin(o fleet.Object) string {
-	s := "release " + visible(o.Release.Name)
-	if o.Template != "" {
-		s += ", " + visible(o.Template)
-	}
-	return s
 }
 
 // positions returns where the objects are written, each place once, and only

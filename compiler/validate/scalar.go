@@ -139,7 +139,7 @@ func base64Fault(text string) (at int64, is bool) {
 
 // wrongType reports a value of another type than the one that is wanted.
 func (w *walk) wrongType(want string, v any) {
-	found := typeOf(v)
+	found := diag.TypeOf(v)
 	if _, ok := scalarText(v); ok && !w.quiet {
 		found += " (" + show(v) + ")"
 	}
@@ -147,7 +147,7 @@ func (w *walk) wrongType(want string, v any) {
 	text, isText := v.(string)
 	_, isMap := v.(map[string]any)
 	switch {
-	case want == "a string" && !isMap && typeOf(v) != "a list":
+	case want == "a string" && !isMap && diag.TypeOf(v) != "a list":
 		hint = "put it in quotes"
 	case isText && (want == "a bool" && (text == "true" || text == "false") || want != "a bool" && isNumber(text)):
 		hint = "leave the quotes out"
@@ -193,7 +193,7 @@ func show(v any) string {
 	case nil, bool, int, int64:
 		return fmt.Sprint(v)
 	}
-	return typeOf(v)
+	return diag.TypeOf(v)
 }
 
 // show is the function show, but for values that must not be seen.
