@@ -250,7 +250,7 @@ func (u *ChartUse) Blame(err error) error {
 	var out diag.List
 	for _, d := range diag.All(err) {
 		at := *d
-		at.At = append(slices.Clone(d.At), u.Release.ChartPos)
+		at.At = append(slices.Clone(d.At), u.Release.SourcePos)
 		at.Clusters = u.Clusters
 		at.Path = u.Release.Path("chart")
 		out = append(out, &at)

@@ -37,7 +37,7 @@ func (f *Fleet) readCRDs() error {
 
 // crdsIn reads a file or directory of CRDs.
 func (f *Fleet) crdsIn(c *fleet.Cluster, name string) ([]fleet.Object, error) {
-	objs, _, err := manifests.Read(f.Dir, name, &fleet.Release{Name: "crds", Pos: c.Pos})
+	objs, _, err := manifests.Read(f.Dir, name, &fleet.Release{Name: "crds", SourcePos: c.Pos})
 	var faults diag.List
 	for _, d := range diag.All(err) {
 		of := *d

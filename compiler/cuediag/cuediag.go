@@ -227,7 +227,7 @@ func echoes(d, e *diag.Diag) bool {
 	if field, ok := strings.CutPrefix(cause, "required field missing: "); ok {
 		return strings.HasPrefix(e.Msg, "field is required but not present") && (e.Path == field || strings.HasSuffix(e.Path, "."+field))
 	}
-	return cause != d.Msg && e.Msg == cause
+	return cause != d.Msg && (e.Msg == cause || len(d.At) > 0 && len(e.At) > 0 && d.At[0] == e.At[0] && !strings.HasPrefix(e.Msg, "invalid interpolation"))
 }
 
 // notAllowed completes the fault of a field that a closed struct does not

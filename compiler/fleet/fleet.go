@@ -68,7 +68,7 @@ type Release struct {
 	Random    []Random // fields that the chart makes up anew at every render, sorted by object and field
 	Tests     bool     // whether Helm's test hooks are rendered
 	Pos       diag.Pos // where the release is set
-	ChartPos  diag.Pos // where its chart is pinned
+	SourcePos diag.Pos // where its source is named: the pin of its chart, its file or its directory
 }
 
 // plain matches the names that CUE takes as labels without quotes.

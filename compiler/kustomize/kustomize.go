@@ -24,7 +24,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/provider"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
@@ -86,7 +85,8 @@ type build struct {
 	tree      *tree
 	checked   map[string]*file // kustomization files, by directory without links; nil for one with faults
 	faults    diag.List
-	stack     []string // directories that are being checked
+	stack     []string          // directories that are being checked
+	instead   map[string][]byte // kustomization files as kustomize is to see them otherwise, by name
 
 	labelConfig bool // whether a configuration says where labels go
 }
@@ -99,13 +99,12 @@ var running sync.Mutex
 func (b *build) run(top *file) ([]fleet.Object, error) {
 	running.Lock()
 	defer running.Unlock()
-	m, err := krusty.MakeKustomizer(&krusty.Options{
-		Reorder:          krusty.ReorderOptionUnspecified, // as the command does
-		LoadRestrictions: types.LoadRestrictionsNone,      // the tree has its own
-		PluginConfig:     types.DisabledPluginConfig(),
-	}).Run(b.tree, "/"+top.dir)
+	m, err := b.kustomizer().Run(b.tree, "/"+top.dir)
 	if err != nil {
 		return nil, b.failed(top, err)
+	}
+	if b.unmatched(); len(b.faults) > 0 {
+		return nil, b.faults.Err()
 	}
 	objs := make([]fleet.Object, 0, m.Size())
 	for _, res := range m.Resources() {
@@ -152,7 +151,7 @@ func (b *build) top(dir string) *file {
 // there is none.
 func (b *build) at(pos diag.Pos, msg, hint string) *diag.Diag {
 	d := &diag.Diag{Path: b.release.Path("kustomize"), Msg: msg, Hint: hint}
-	for _, p := range []diag.Pos{pos, b.release.Pos} {
+	for _, p := range []diag.Pos{pos, b.release.SourcePos} {
 		if p.IsValid() {
 			d.At = append(d.At, p)
 		}

@@ -30,7 +30,7 @@ var rewrite = flag.Bool("update", false, "rewrite testdata; read the diff")
 
 // release is the release of all tests.
 func release() *fleet.Release {
-	return &fleet.Release{Name: "web", Pos: diag.Pos{File: "environments/fleet.cue", Line: 7, Col: 2}}
+	return &fleet.Release{Name: "web", SourcePos: diag.Pos{File: "environments/fleet.cue", Line: 7, Col: 2}}
 }
 
 // unpack writes an archive below a new root, and returns the root.

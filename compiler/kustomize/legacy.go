@@ -50,6 +50,9 @@ func (b *build) configuration(data []byte) {
 
 // serve returns what kustomize sees of a kustomization file.
 func (b *build) serve(name string, data []byte) ([]byte, error) {
+	if text, ok := b.instead[name]; ok {
+		return text, nil
+	}
 	for _, f := range b.checked {
 		if f != nil && f.name == name {
 			return f.current()
@@ -71,15 +74,7 @@ func (f *file) current() ([]byte, error) {
 		k.CommonLabels = nil
 	}
 	// Strategic merge patches come before the others.
-	var patches []types.Patch
-	for _, p := range k.PatchesStrategicMerge {
-		if f.texts[string(p)] {
-			patches = append(patches, types.Patch{Patch: string(p)})
-		} else {
-			patches = append(patches, types.Patch{Path: string(p)})
-		}
-	}
-	k.Patches, k.PatchesStrategicMerge = append(patches, k.Patches...), nil
+	k.Patches, k.PatchesStrategicMerge = append(f.strategic(), k.Patches...), nil
 	// JSON patches come after labels and annotations, as transformers do.
 	var late []string
 	for i, p := range k.PatchesJson6902 {
@@ -95,4 +90,17 @@ func (f *file) current() ([]byte, error) {
 	}
 	k.Transformers, k.PatchesJson6902 = append(late, k.Transformers...), nil
 	return sigsyaml.Marshal(k)
+}
+
+// strategic returns the strategic merge patches in today's words.
+func (f *file) strategic() []types.Patch {
+	var patches []types.Patch
+	for _, p := range f.k.PatchesStrategicMerge {
+		if f.texts[string(p)] {
+			patches = append(patches, types.Patch{Patch: string(p)})
+		} else {
+			patches = append(patches, types.Patch{Path: string(p)})
+		}
+	}
+	return patches
 }

@@ -279,7 +279,7 @@ func (s *source) read(names ...string) {
 // there is none.
 func (s *source) fault(pos diag.Pos, msg, hint string) {
 	d := &diag.Diag{Path: s.release.Path("manifests"), Msg: msg, Hint: hint}
-	for _, p := range []diag.Pos{pos, s.release.Pos} {
+	for _, p := range []diag.Pos{pos, s.release.SourcePos} {
 		if p.IsValid() {
 			d.At = append(d.At, p)
 		}

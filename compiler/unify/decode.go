@@ -126,7 +126,12 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 	// What is no whole pin is at fault already, and nothing to look for.
 	if chart := v.LookupPath(cue.ParsePath("chart")); chart.Exists() && isChart(chart) {
 		r.Chart = raw.Chart.ref()
-		r.ChartPos = e.pinPos(chart)
+		r.SourcePos = e.pinPos(chart)
+	}
+	for _, source := range []string{"jsonnet", "kustomize", "manifests"} {
+		if s := v.LookupPath(cue.ParsePath(source)); s.Exists() {
+			r.SourcePos = cuediag.Pos(e.root, e.sourcePos(s))
+		}
 	}
 	if !slices.Contains(stages, r.Stage) {
 		faults.Add(&diag.Diag{
@@ -140,7 +145,7 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 	read := e.reader()
 	r.Values = withOrigins(read.structTree(v.LookupPath(cue.ParsePath("values"))), merged)
 	if objects := v.LookupPath(cue.ParsePath("objects")); objects.Exists() {
-		r.Objects = listed(read.tree(objects))
+		r.Objects = listed(read.tree(objects), e.fieldPos(objects))
 	}
 	return r, faults.Err()
 }
@@ -187,17 +192,20 @@ func withOrigins(t, merged *fleet.Tree) *fleet.Tree {
 }
 
 // listed returns the objects of a release as a list: as listed, or in the
-// order of their names.
-func listed(t *fleet.Tree) []*fleet.Tree {
+// order of their names. Those that a library makes are written where the release
+// asks for them, at pos.
+func listed(t *fleet.Tree, pos diag.Pos) []*fleet.Tree {
 	if t == nil {
 		return nil
 	}
-	if !t.IsMap() {
-		return t.List
-	}
-	out := make([]*fleet.Tree, 0, len(t.Fields))
+	out := slices.Clone(t.List)
 	for _, k := range t.Keys() {
 		out = append(out, t.Fields[k])
+	}
+	for _, o := range out {
+		if !o.Pos.IsValid() {
+			o.Pos = pos
+		}
 	}
 	return out
 }
