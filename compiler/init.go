@@ -103,12 +103,13 @@ func vendor(tree *os.Root, p load.Vendored, changed *[]string) error {
 			return err
 		}
 	}
-	have, err := fs.Glob(tree.FS(), path.Join(p.Dir, "*.cue"))
+	have, err := fs.ReadDir(tree.FS(), p.Dir)
 	if err != nil {
 		return err
 	}
-	for _, file := range have {
-		if p.Files[path.Base(file)] != nil {
+	for _, e := range have {
+		file := path.Join(p.Dir, e.Name())
+		if e.IsDir() || !p.Carries(e.Name()) || p.Files[e.Name()] != nil {
 			continue
 		}
 		if err := tree.Remove(filepath.FromSlash(file)); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"cuelang.org/go/cue/load"
@@ -16,11 +17,18 @@ import (
 	"github.com/fleetc/fleetc/schema"
 )
 
-// A Vendored is a CUE package that fleetc carries: the schema, or a library. A
-// fleet has a copy of it for the sake of editors and of the cue command.
+// A Vendored is what fleetc carries: a CUE package, the schema or a library, or
+// the library for Jsonnet. A fleet has a copy of it for the sake of editors and
+// of the cue and jsonnet commands.
 type Vendored struct {
 	Dir   string            // of the copy, relative to the root; vendored, or part of the module itself
 	Files map[string][]byte // of the package, by name
+}
+
+// Carries reports whether a file of that name can be part of what is vendored;
+// others beside it are the user's own.
+func (v Vendored) Carries(name string) bool {
+	return slices.Contains([]string{".cue", ".libsonnet"}, path.Ext(name))
 }
 
 // VendoredPackages returns the packages that fleetc carries, with their places
@@ -31,19 +39,26 @@ func VendoredPackages(module string) ([]Vendored, error) {
 		if rest, ok := strings.CutPrefix(importPath, module+"/"); ok {
 			v.Dir = rest
 		}
-		names, err := fs.Glob(files, "*.cue")
-		for _, name := range names {
-			if v.Files[name], err = fs.ReadFile(files, name); err != nil {
+		entries, err := fs.ReadDir(files, ".")
+		for _, e := range entries {
+			if e.IsDir() || !v.Carries(e.Name()) {
+				continue
+			}
+			if v.Files[e.Name()], err = fs.ReadFile(files, e.Name()); err != nil {
 				break
 			}
 		}
 		return v, err
 	}
-	v, err := of(schema.ImportPath, schema.Files)
+	types, err := of(schema.ImportPath, schema.Files)
 	if err != nil {
 		return nil, err
 	}
-	out := []Vendored{v}
+	jsonnet, err := of(lib.ImportPath, lib.Files)
+	if err != nil {
+		return nil, err
+	}
+	out := []Vendored{types, jsonnet}
 	libraries, err := lib.Files.ReadDir(".")
 	for _, l := range libraries {
 		if !l.IsDir() {
@@ -87,9 +102,12 @@ func (v Vendored) check(root string) error {
 	drifted := func(name, msg string) error {
 		return &diag.Diag{At: []diag.Pos{{File: path.Join(v.Dir, name)}}, Msg: msg, Hint: "run fleetc init, which refreshes the copy"}
 	}
-	what := "the " + path.Base(v.Dir)
-	if path.Base(v.Dir) != "schema" {
-		what = "the library " + path.Base(v.Dir)
+	what := "the library " + path.Base(v.Dir)
+	switch path.Base(v.Dir) {
+	case "schema":
+		what = "the schema"
+	case "lib":
+		what = "the library for Jsonnet"
 	}
 	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(v.Dir)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +119,7 @@ func (v Vendored) check(root string) error {
 	var faults diag.List
 	for _, e := range entries {
 		name := e.Name()
-		if path.Ext(name) != ".cue" {
+		if e.IsDir() || !v.Carries(name) {
 			continue
 		}
 		want, ok := v.Files[name]
