@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/diff"
@@ -41,7 +40,7 @@ type valueChange struct {
 func updateJSON(w io.Writer, u *compiler.ChartUpdate, dryRun bool) error {
 	out := updateReport{
 		Chart: u.Chart.Ref.Location(), Version: u.Chart.Version, Digest: u.Chart.Ref.Digest,
-		Written: !dryRun && len(u.Files) > 0, Files: slices.Concat([]string{}, u.Files), Moves: []updateMove{}, Faults: faults.Of(u.Faults),
+		Written: !dryRun && len(u.Files) > 0, Files: append([]string{}, u.Files...), Moves: []updateMove{}, Faults: faults.Of(u.Faults),
 	}
 	for _, m := range u.Moves {
 		l := updateMove{From: m.Was, To: m.Is, Clusters: m.Clusters, Values: []valueChange{}}

@@ -65,7 +65,7 @@ func (r *Report) Write(w io.Writer, f Format) error {
 // column returns the column of a position in UTF-16 code units, from 1, which
 // is how SARIF, GitHub and most editors count; 0 when it is not known.
 func (r *Report) column(p diag.Pos) int {
-	if p.Line == 0 || p.Col == 0 {
+	if p.Line < 1 || p.Col < 1 {
 		return 0
 	}
 	line, ok := r.Files.Line(p.File, p.Line)

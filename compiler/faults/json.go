@@ -3,7 +3,6 @@ package faults
 import (
 	"encoding/json"
 	"io"
-	"slices"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 )
@@ -29,7 +28,7 @@ type Place struct {
 func Of(err error) []Fault {
 	out := []Fault{}
 	for _, d := range diag.All(err) {
-		f := Fault{At: []Place{}, Path: d.Path, Message: d.Msg, Hint: d.Hint, Clusters: slices.Concat([]string{}, d.Clusters)}
+		f := Fault{At: []Place{}, Path: d.Path, Message: d.Msg, Hint: d.Hint, Clusters: append([]string{}, d.Clusters...)}
 		for _, p := range d.At {
 			f.At = append(f.At, Place{p.File, p.Line, p.Col})
 		}

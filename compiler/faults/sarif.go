@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -136,7 +135,7 @@ func (r *Report) sarifFinding(d *diag.Diag) (sarifFinding, error) {
 	}
 	message := sarifText(strings.TrimSuffix(text.String(), "\n"))
 	f := sarifFinding{
-		Level: "error", Properties: sarifProperties{d.Path, d.Hint, slices.Concat([]string{}, d.Clusters)},
+		Level: "error", Properties: sarifProperties{d.Path, d.Hint, append([]string{}, d.Clusters...)},
 	}
 	for i, p := range d.At {
 		l := r.sarifLocation(p)
