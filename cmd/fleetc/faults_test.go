@@ -6,12 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/fleetc/fleetc/compiler/faults"
 )
 
 // sarifSchema compiles the schema that OASIS publishes for SARIF 2.1.0. It is
@@ -84,4 +87,9 @@ func TestSARIFSchema(t *testing.T) {
 			t.Errorf("the schema allows %s", bad)
 		}
 	}
+}
+
+// TestFormatFields checks that the page describes every field of the JSON.
+func TestFormatFields(t *testing.T) {
+	describes(t, readPage(t, "docs/ci.md"), append(jsonFields(reflect.TypeFor[faults.Fault]()), "faults"))
 }
