@@ -14,6 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/faults"
 )
 
@@ -85,6 +87,39 @@ func TestSARIFSchema(t *testing.T) {
 	} {
 		if validSARIF(strings.Replace(log, "%s", bad, 1)) == nil {
 			t.Errorf("the schema allows %s", bad)
+		}
+	}
+}
+
+// TestSARIFReports checks logs of faults as odd as they may be.
+func TestSARIFReports(t *testing.T) {
+	odd := "a%b c:d\\e\x00\xff\n{0}[x](y)ü😀"
+	list := diag.List{
+		{Msg: "no place"},
+		{At: []diag.Pos{{File: "environments"}}, Msg: "a file alone"},
+		{At: []diag.Pos{{File: "a.cue", Line: 3}, {File: "/elsewhere/" + odd, Line: 1, Col: 7}}, Msg: "two"},
+		{At: []diag.Pos{{File: odd, Line: 1, Col: 9}}, Path: odd, Msg: odd, Hint: odd, Clusters: []string{odd}},
+		{At: []diag.Pos{{}}, Msg: ""},
+	}
+	for _, err := range []error{nil, list, list[:1], list[1:], fmt.Errorf("wrapped: %w", list)} {
+		var b strings.Builder
+		r := faults.Report{Err: err, Version: odd, Files: compiler.FaultFiles(t.TempDir())}
+		if err := r.Write(&b, faults.SARIF); err != nil {
+			t.Fatal(err)
+		}
+		if err := validSARIF(b.String()); err != nil {
+			t.Errorf("%v\n%s", err, &b)
+		}
+	}
+}
+
+func TestFormatOf(t *testing.T) {
+	for args, want := range map[string]faults.Format{
+		"vet": "", "--format json": faults.JSON, "vet --nonsense --format=sarif x": faults.SARIF, "--format": "", "--format=": "",
+		"--format json --format=github": faults.GitHub, "vet -- --format json": "", "--formats json": "",
+	} {
+		if got := formatOf(strings.Fields(args)); got != want {
+			t.Errorf("%s: %q, want %q", args, got, want)
 		}
 	}
 }

@@ -28,6 +28,9 @@ from the root to the cluster; Helm charts are rendered with the result.
 Most commands take cluster patterns: prod/us-east-1 is one cluster, prod all
 below it, 'prod/us-*' those that match. Without a pattern they take all.
 
+Results go to standard output, faults to standard error; --format writes them
+for machines, see vet.
+
 Exit status is 0 when all is done or there is no difference, 1 when there are
 differences, 2 when something failed.`
 
