@@ -6,7 +6,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
+	"github.com/fleetc/fleetc/compiler/faults"
 	"github.com/fleetc/fleetc/compiler/load"
 )
 
@@ -14,14 +16,8 @@ import (
 // directory, when the fleet is that around dir: relative to the working
 // directory.
 func FileNames(dir string) func(file string) string {
-	root, _, err := load.Root(cmp.Or(dir, "."))
-	if err != nil {
-		root = ""
-	}
-	here, err := filepath.Abs(".")
-	if err == nil {
-		here, err = filepath.EvalSymlinks(here)
-	}
+	root, _, _ := load.Root(cmp.Or(dir, ".")) // known also when the module's file is at fault
+	here, err := resolved(".")
 	return func(file string) string {
 		if !path.IsAbs(file) && root != "" {
 			file = filepath.Join(root, filepath.FromSlash(file))
@@ -33,7 +29,79 @@ func FileNames(dir string) func(file string) string {
 	}
 }
 
-// write writes a file of the fleet at once: a kill leaves the old or the new.
+// FaultFiles returns how files in faults are seen from elsewhere, when the fleet
+// is that around dir. The repository is the checkout of git that the fleet is
+// in, or the fleet's root when it is in none.
+func FaultFiles(dir string) faults.Files {
+	root, _, _ := load.Root(cmp.Or(dir, "."))
+	top := root
+	if top == "" { // faults can be of files that are named, in another fleet
+		top, _ = resolved(cmp.Or(dir, "."))
+	}
+	top = repositoryTop(top)
+	absolute := func(file string) string {
+		if path.IsAbs(file) || filepath.IsAbs(file) {
+			return file
+		}
+		return filepath.Join(root, filepath.FromSlash(file))
+	}
+	texts := map[string][]string{} // of the files asked for so far, by line
+	return faults.Files{
+		Here: FileNames(dir),
+		Repository: func(file string) (string, bool) {
+			name, err := filepath.Rel(top, absolute(file))
+			return filepath.ToSlash(name), err == nil && filepath.IsLocal(name)
+		},
+		Line: func(file string, line int) (string, bool) {
+			lines, ok := texts[file]
+			if !ok {
+				lines = readLines(absolute(file))
+				texts[file] = lines
+			}
+			if line < 1 || line > len(lines) {
+				return "", false
+			}
+			return lines[line-1], true
+		},
+	}
+}
+
+// resolved returns the absolute path of a file, with all links resolved.
+func resolved(file string) (string, error) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// repositoryTop returns the directory at or above dir that git has as the top
+// of a checkout, where .git is a directory or, in a work tree, a file.
+func repositoryTop(dir string) string {
+	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+	}
+	return dir
+}
+
+// readLines returns the lines of a file; none when they cannot be had.
+func readLines(file string) []string {
+	const largest = 16 << 20
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > largest {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(text), "\n")
+}
+
+// write writes a file of the fleet at once: a kill leaves the old or the new. A
+// file that was there keeps its mode.
 func write(tree *os.Root, name string, data []byte) error {
 	file := filepath.FromSlash(name)
 	if err := tree.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -43,7 +111,14 @@ func write(tree *os.Root, name string, data []byte) error {
 	if err := tree.WriteFile(next, data, 0o644); err != nil {
 		return err
 	}
-	if err := tree.Rename(next, file); err != nil {
+	var err error
+	if old, none := tree.Stat(file); none == nil {
+		err = tree.Chmod(next, old.Mode().Perm())
+	}
+	if err == nil {
+		err = tree.Rename(next, file)
+	}
+	if err != nil {
 		return errors.Join(err, tree.Remove(next))
 	}
 	return nil

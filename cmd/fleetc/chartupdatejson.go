@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"slices"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/diff"
+	"github.com/fleetc/fleetc/compiler/faults"
 )
 
 // An updateReport is a compiler.ChartUpdate as chart update -o json prints it.
@@ -19,7 +18,7 @@ type updateReport struct {
 	Written  bool            `json:"written"`
 	Files    []string        `json:"files"`
 	Moves    []updateMove    `json:"moves"`
-	Faults   []updateFault   `json:"faults"`
+	Faults   []faults.Fault  `json:"faults"`
 	Rendered json.RawMessage `json:"rendered"`
 }
 
@@ -38,18 +37,10 @@ type valueChange struct {
 	Is     string `json:"is,omitempty"`
 }
 
-type updateFault struct {
-	At       []string `json:"at"`
-	Path     string   `json:"path,omitempty"`
-	Message  string   `json:"message"`
-	Hint     string   `json:"hint,omitempty"`
-	Clusters []string `json:"clusters"`
-}
-
 func updateJSON(w io.Writer, u *compiler.ChartUpdate, dryRun bool) error {
 	out := updateReport{
 		Chart: u.Chart.Ref.Location(), Version: u.Chart.Version, Digest: u.Chart.Ref.Digest,
-		Written: !dryRun && len(u.Files) > 0, Files: slices.Concat([]string{}, u.Files), Moves: []updateMove{}, Faults: []updateFault{},
+		Written: !dryRun && len(u.Files) > 0, Files: append([]string{}, u.Files...), Moves: []updateMove{}, Faults: faults.Of(u.Faults),
 	}
 	for _, m := range u.Moves {
 		l := updateMove{From: m.Was, To: m.Is, Clusters: m.Clusters, Values: []valueChange{}}
@@ -60,13 +51,6 @@ func updateJSON(w io.Writer, u *compiler.ChartUpdate, dryRun bool) error {
 			l.Unknown = m.Unknown.Error()
 		}
 		out.Moves = append(out.Moves, l)
-	}
-	for _, d := range diag.All(u.Faults) {
-		f := updateFault{[]string{}, d.Path, d.Msg, d.Hint, slices.Concat([]string{}, d.Clusters)}
-		for _, at := range d.At {
-			f.At = append(f.At, at.String())
-		}
-		out.Faults = append(out.Faults, f)
 	}
 	var rendered bytes.Buffer
 	if err := diff.WriteJSON(&rendered, u.Rendered); err != nil {

@@ -11,9 +11,6 @@ import (
 	"runtime/debug"
 	"syscall"
 	_ "time/tzdata" // templates name time zones, which not every machine has
-
-	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/diag"
 )
 
 // Exit statuses, those of kubectl diff.
@@ -41,21 +38,21 @@ func run() int {
 	// interrupted.
 	context.AfterFunc(ctx, stop)
 	options := &options{}
-	cmd := newRootCommand(options)
-	err := cmd.ExecuteContext(ctx)
+	cmd, err := newRootCommand(options).ExecuteContextC(ctx)
+	status := exitDone
 	switch {
 	case err == nil:
-		return exitDone
 	case errors.Is(err, errDifferences):
-		return exitDifferences
+		status, err = exitDifferences, nil
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		err = errors.New("interrupted")
+		status, err = exitFailed, errors.New("interrupted")
+	default:
+		status = exitFailed
 	}
-	name := compiler.FileNames(options.dir)
-	if werr := diag.WriteText(cmd.ErrOrStderr(), err, name); werr != nil {
+	if werr := options.report(cmd, err, os.Args[1:]); werr != nil {
 		return exitFailed
 	}
-	return exitFailed
+	return status
 }
 
 // tuneMemory collects garbage a third as often as Go does by itself, as long as

@@ -14,6 +14,7 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/format"
 	"cuelang.org/go/cue/parser"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetc/fleetc/compiler/export"
 	"github.com/fleetc/fleetc/schema"
@@ -138,7 +139,12 @@ func (p page) follow(t *testing.T, home, dir string) (commands int) {
 			}
 		case "console":
 			commands += b.run(t, at, home, dir)
-		case "sh", "text", "yaml", "json", "jsonnet":
+		case "yaml":
+			var v any
+			if err := yaml.Unmarshal([]byte(strings.Join(b.lines, "\n")), &v); err != nil {
+				t.Errorf("%s: %v", at, err)
+			}
+		case "sh", "text", "json", "jsonnet":
 		default:
 			t.Errorf("%s: a block of %q", at, b.lang)
 		}

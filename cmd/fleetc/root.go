@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/faults"
 )
 
 const rootLong = `fleetc compiles a fleet of Kubernetes clusters: a directory of CUE goes in,
@@ -26,6 +27,9 @@ from the root to the cluster; Helm charts are rendered with the result.
 
 Most commands take cluster patterns: prod/us-east-1 is one cluster, prod all
 below it, 'prod/us-*' those that match. Without a pattern they take all.
+
+Results go to standard output, faults to standard error; --format writes them
+for machines, see vet.
 
 Exit status is 0 when all is done or there is no difference, 1 when there are
 differences, 2 when something failed.`
@@ -50,6 +54,9 @@ type options struct {
 	cache   string
 	offline bool
 	date    string
+	format  string
+
+	started faults.Format // in which the faults of a command that has started are written; empty before
 }
 
 func (o *options) compiler() *compiler.Compiler {
@@ -83,7 +90,7 @@ func newRootCommand(o *options) *cobra.Command {
 			if o.jobs < 0 {
 				return &diag.Diag{Msg: "-j takes a number from 1 on, or 0 for the number of processors"}
 			}
-			return nil
+			return o.start()
 		},
 	}
 	flags := cmd.PersistentFlags()
@@ -92,9 +99,10 @@ func newRootCommand(o *options) *cobra.Command {
 	flags.StringVar(&o.cache, "cache-dir", "", "`directory` of downloaded charts and kept results (default: fleetc in the user's cache folder)")
 	flags.BoolVar(&o.offline, "offline", false, "use no network; charts must be in the cache")
 	flags.StringVar(&o.date, "date", "", "today's `date` (2026-12-31), with which the ends of waivers are compared (default: they are not)")
+	formatFlag(cmd, o)
 	cmd.SetFlagErrorFunc(usageError)
 	cmd.AddCommand(
-		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),
+		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o), newFmtCommand(o),
 		newChartCommand(o), newVersionCommand(),
 	)
 	cmd.InitDefaultCompletionCmd()

@@ -49,6 +49,7 @@ func TestScripts(t *testing.T) {
 			"files": cmdFiles,
 			"times": cmdTimes,
 			"sub":   cmdSub,
+			"sarif": cmdSARIF,
 		},
 	})
 }

@@ -16,7 +16,8 @@ makes it fast enough for a pre-commit hook; --render also renders every release
 and checks the objects that come out.
 
 All faults of all clusters are reported at once, a fault of a shared layer once
-with the clusters it concerns.
+with the clusters it concerns. With --format json or sarif they are the only
+thing on standard output, also when there are none.
 
 --kubernetes rehearses an upgrade: it checks all clusters as if they ran that
 version, and with --render lists what it no longer serves, by release. Layers
@@ -35,6 +36,7 @@ func newVetCommand(o *options) *cobra.Command {
 		Long:              vetLong,
 		Example:           vetExample,
 		ValidArgsFunction: clusterArgs(o),
+		Annotations:       map[string]string{resultIsFaults: "true"},
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			c := o.compiler()
 			c.Kubernetes = kubernetes
@@ -43,7 +45,7 @@ func newVetCommand(o *options) *cobra.Command {
 				return err
 			}
 			summary, err := vet(cmd, f, render)
-			if err != nil {
+			if err != nil || o.started.IsDocument() {
 				return err
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), summary)

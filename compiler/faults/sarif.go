@@ -1,0 +1,184 @@
+package faults
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+const (
+	sarifSchema  = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+	sarifVersion = "2.1.0"
+
+	// sourceRoot is the name that code scanners have for the top of the
+	// repository. The log does not say where that is: it would be another place
+	// on every machine.
+	sourceRoot = "%SRCROOT%"
+
+	// sarifRule is the rule of every fault. A fault carries no class, and one
+	// that was made of its wording would change with the wording.
+	sarifRule = "fault"
+)
+
+type sarifLog struct {
+	Schema  string     `json:"$schema"`
+	Version string     `json:"version"`
+	Runs    []sarifRun `json:"runs"`
+}
+
+type sarifRun struct {
+	Tool struct {
+		Driver sarifDriver `json:"driver"`
+	} `json:"tool"`
+	Invocations []sarifInvocation        `json:"invocations"`
+	BaseIDs     map[string]sarifArtifact `json:"originalUriBaseIds"`
+	ColumnKind  string                   `json:"columnKind"`
+	Results     []sarifFinding           `json:"results"`
+}
+
+type sarifDriver struct {
+	Name    string      `json:"name"`
+	URI     string      `json:"informationUri"`
+	Version string      `json:"version"`
+	Rules   []sarifKind `json:"rules"`
+}
+
+type sarifKind struct {
+	ID      string       `json:"id"`
+	Summary sarifMessage `json:"shortDescription"`
+}
+
+type sarifInvocation struct {
+	Successful    bool           `json:"executionSuccessful"`
+	Notifications []sarifFinding `json:"toolExecutionNotifications"`
+}
+
+// A sarifFinding is a result or, without a rule and places, a notification.
+type sarifFinding struct {
+	RuleID     string          `json:"ruleId,omitempty"`
+	Level      string          `json:"level"`
+	Message    sarifMessage    `json:"message"`
+	Locations  []sarifLocation `json:"locations,omitempty"`
+	Related    []sarifLocation `json:"relatedLocations,omitempty"`
+	Properties sarifProperties `json:"properties"`
+}
+
+type sarifProperties struct {
+	Path     string   `json:"path,omitempty"`
+	Hint     string   `json:"hint,omitempty"`
+	Clusters []string `json:"clusters"`
+}
+
+type sarifMessage struct {
+	Text string `json:"text"`
+}
+
+type sarifLocation struct {
+	ID       int `json:"id,omitempty"`
+	Physical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   *sarifRegion  `json:"region,omitempty"`
+	} `json:"physicalLocation"`
+	Message *sarifMessage `json:"message,omitempty"`
+}
+
+type sarifArtifact struct {
+	URI         string        `json:"uri,omitempty"`
+	BaseID      string        `json:"uriBaseId,omitempty"`
+	Description *sarifMessage `json:"description,omitempty"`
+}
+
+type sarifRegion struct {
+	Line   int `json:"startLine"`
+	Column int `json:"startColumn,omitempty"`
+}
+
+// writeSARIF writes a log with one run. Faults with a place are its results.
+// Those without, such as a flag that does not exist, are notifications of the
+// tool: code scanners refuse a whole log for one result without a location.
+func (r *Report) writeSARIF(w io.Writer) error {
+	run := sarifRun{
+		ColumnKind: "utf16CodeUnits",
+		BaseIDs:    map[string]sarifArtifact{sourceRoot: {Description: &sarifMessage{"The top of the repository."}}},
+		Results:    []sarifFinding{},
+	}
+	run.Tool.Driver = sarifDriver{
+		Name: "fleetc", URI: "https://github.com/fleetc/fleetc", Version: r.Version,
+		Rules: []sarifKind{{sarifRule, sarifMessage{"Something is wrong in the fleet."}}},
+	}
+	notifications := []sarifFinding{}
+	for _, d := range diag.All(r.Err) {
+		found, err := r.sarifFinding(d)
+		if err != nil {
+			return err
+		}
+		if len(d.At) == 0 {
+			notifications = append(notifications, found)
+		} else {
+			run.Results = append(run.Results, found)
+		}
+	}
+	run.Invocations = []sarifInvocation{{len(notifications) == 0, notifications}}
+	return encode(w, sarifLog{sarifSchema, sarifVersion, []sarifRun{run}})
+}
+
+func (r *Report) sarifFinding(d *diag.Diag) (sarifFinding, error) {
+	var text strings.Builder
+	without := *d
+	without.At = nil
+	if err := diag.WriteText(&text, &without, nil); err != nil {
+		return sarifFinding{}, err
+	}
+	message := sarifText(strings.TrimSuffix(text.String(), "\n"))
+	f := sarifFinding{
+		Level: "error", Properties: sarifProperties{d.Path, d.Hint, append([]string{}, d.Clusters...)},
+	}
+	for i, p := range d.At {
+		l := r.sarifLocation(p)
+		if i == 0 {
+			f.RuleID, f.Locations = sarifRule, []sarifLocation{l}
+			continue
+		}
+		// Viewers show a related place where the message links to it.
+		message += fmt.Sprintf("\n    and [here](%d)", i)
+		l.ID, l.Message = i, &sarifMessage{"and here"}
+		f.Related = append(f.Related, l)
+	}
+	f.Message.Text = message
+	return f, nil
+}
+
+func (r *Report) sarifLocation(p diag.Pos) sarifLocation {
+	var l sarifLocation
+	if name, ok := r.Files.Repository(p.File); ok {
+		l.Physical.Artifact = sarifArtifact{URI: (&url.URL{Path: name}).String(), BaseID: sourceRoot}
+	} else {
+		l.Physical.Artifact.URI = fileURI(p.File)
+	}
+	if p.Line > 0 {
+		l.Physical.Region = &sarifRegion{p.Line, r.column(p)}
+	}
+	return l
+}
+
+// fileURI returns the URI of an absolute path; one with a drive has no slash in
+// front. What is not absolute stays relative.
+func fileURI(file string) string {
+	name := filepath.ToSlash(file)
+	if !filepath.IsAbs(file) {
+		return (&url.URL{Path: name}).String()
+	}
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name
+	}
+	return (&url.URL{Scheme: "file", Path: name}).String()
+}
+
+// sarifText returns text that means itself in a message of SARIF, in which
+// {0} stands for an argument and [text](target) is a link. The first has an
+// escape, the second none.
+var sarifText = strings.NewReplacer("{", "{{", "}", "}}", "](", "] (").Replace
