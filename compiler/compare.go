@@ -81,10 +81,10 @@ func ids(clusters []*fleet.Cluster) []string {
 // called for each cluster that is rendered. Values that are kept from one bundle
 // to the next count as equal. The error holds the faults of all clusters.
 func (f *Fleet) Compare(ctx context.Context, releases []string, done func()) (*Comparison, error) {
-	c, err := f.comparing(f.Clusters, releases)
-	if err != nil {
+	if err := f.comparable(releases); err != nil {
 		return nil, err
 	}
+	c := f.comparing(f.Clusters, releases)
 	f.keep = keepStill
 	if err := c.render(ctx, done); err != nil {
 		return nil, err
@@ -112,21 +112,41 @@ type comparing struct {
 	pair     [2][]fleet.Object       // of the releases that both have, when there are two clusters
 }
 
-func (f *Fleet) comparing(clusters []*fleet.Cluster, patterns []string) (*comparing, error) {
+// comparable reports what keeps the clusters, or the releases that the patterns
+// select, from being compared.
+func (f *Fleet) comparable(releases []string) error {
+	if len(f.Clusters) < 2 {
+		return &diag.Diag{Msg: "there is one cluster, and nothing to compare it with", Hint: "select more, or none for all"}
+	}
+	var names []string
+	for _, c := range f.Clusters {
+		for _, r := range c.Releases {
+			names = append(names, r.Name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	var faults diag.List
+	for _, p := range releases {
+		if _, err := path.Match(p, ""); err != nil {
+			faults.Add(&diag.Diag{Msg: "release pattern " + p + " has a syntax error", Hint: `write it as in "ingress" or "ingress-*"`})
+		} else if !slices.ContainsFunc(names, func(name string) bool { return matches(p, name) }) {
+			faults.Add(&diag.Diag{Msg: "no release of these clusters matches " + p, Hint: diag.OneOf(p, names)})
+		}
+	}
+	return faults.Err()
+}
+
+func (f *Fleet) comparing(clusters []*fleet.Cluster, patterns []string) *comparing {
 	c := &comparing{
 		f: f, clusters: clusters, patterns: patterns, secrets: diff.SecretTexts{},
 		seen: map[string]fleet.Object{}, spaces: map[string]string{},
 		images: diff.NewTable(ids(clusters)), objects: diff.NewTable(ids(clusters)),
 	}
-	if len(clusters) < 2 {
-		return nil, &diag.Diag{Msg: "there is one cluster, and nothing to compare it with", Hint: "select more, or none for all"}
-	}
-	var names []string
 	in := map[[2]string]int{}
 	for _, cluster := range clusters {
 		has := map[string]*fleet.Release{}
 		for _, r := range cluster.Releases {
-			names = append(names, r.Name)
 			if !c.compares(r.Name) {
 				continue
 			}
@@ -138,16 +158,7 @@ func (f *Fleet) comparing(clusters []*fleet.Cluster, patterns []string) (*compar
 		}
 		c.has = append(c.has, has)
 	}
-	var faults diag.List
-	for _, p := range patterns {
-		if _, err := path.Match(p, ""); err != nil {
-			faults.Add(&diag.Diag{Msg: "release pattern " + p + " has a syntax error", Hint: `write it as in "ingress" or "ingress-*"`})
-		} else if !slices.ContainsFunc(names, func(name string) bool { return matches(p, name) }) {
-			slices.Sort(names)
-			faults.Add(&diag.Diag{Msg: "no release of these clusters matches " + p, Hint: diag.OneOf(p, slices.Compact(names))})
-		}
-	}
-	return c, faults.Err()
+	return c
 }
 
 // compares reports whether the releases of a name are compared.

@@ -34,6 +34,9 @@ func (c *Compiler) DifferenceRules(name string) ([]fleet.DifferenceRule, error) 
 // allow, at the lines that set what is different, for each variant but that of
 // the most clusters.
 func (f *Fleet) CheckDifferences(ctx context.Context, rules []fleet.DifferenceRule, releases []string, done func()) (allowed int, err error) {
+	if err := f.comparable(releases); err != nil {
+		return 0, err
+	}
 	var faults diag.List
 	f.keep = keepStill
 	for i := range rules {
@@ -48,10 +51,7 @@ func (f *Fleet) CheckDifferences(ctx context.Context, rules []fleet.DifferenceRu
 			faults.Add(err)
 			continue
 		}
-		c, err := f.comparing(about, releases)
-		if err != nil {
-			return 0, err
-		}
+		c := f.comparing(about, releases)
 		if r.Checks {
 			if err := c.render(ctx, done); err != nil {
 				return 0, err

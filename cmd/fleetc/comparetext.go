@@ -12,8 +12,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/diff"
 )
 
-// maxNamed is how many clusters, or places, are named in a line.
-const maxNamed = 4
+const (
+	maxNamed    = 4 // clusters, or places, that are named in a line
+	maxVariants = 8 // values of one thing that are shown
+)
 
 // A compareTable is a part of a comparison, as rows of text below a head.
 type compareTable struct {
@@ -31,7 +33,7 @@ func compareTables(c *compiler.Comparison, name func(string) string) []compareTa
 		if len(c.Clusters) == 2 {
 			out = append(out, sideBySide(title, c.Clusters, differences))
 		} else {
-			out = append(out, grouped(title, differences))
+			out = append(out, grouped(title, differences, nil))
 		}
 	}
 	add("FACT", c.Facts)
@@ -39,7 +41,7 @@ func compareTables(c *compiler.Comparison, name func(string) string) []compareTa
 	add("CHART", c.Charts)
 	add("IMAGE", c.Images)
 	if len(c.Values) > 0 {
-		out = append(out, valuesTable(c, name))
+		out = append(out, grouped("VALUE", c.Values, name))
 	}
 	return out
 }
@@ -61,32 +63,38 @@ func sideBySide(title string, clusters []string, differences []diff.Difference) 
 	return t
 }
 
-// grouped is a table with a row for each value, and the clusters that have it.
-func grouped(title string, differences []diff.Difference) compareTable {
+// grouped is a table with a row for each value, the clusters that have it and,
+// with a function that names files, who set it.
+func grouped(title string, differences []diff.Difference, name func(string) string) compareTable {
 	t := compareTable{head: []string{title, "IS", "IN"}}
+	if name != nil {
+		t.head = append(t.head, "SET BY")
+	}
 	for _, d := range differences {
 		first, texts := rowName(title, d), cellTexts(title, d)
 		for i, v := range d.Variants {
-			t.rows = append(t.rows, []string{first, texts[i], named(v.Clusters)})
+			if left := d.Variants[i:]; i == maxVariants-1 && len(left) > 1 {
+				row := []string{"", fmt.Sprintf("%d more", len(left)), fmt.Sprintf("%d clusters", countClusters(left)), ""}
+				t.rows = append(t.rows, row[:len(t.head)])
+				break
+			}
+			row := []string{first, texts[i], named(v.Clusters)}
+			if name != nil {
+				row = append(row, originsText(v.Origins, name))
+			}
+			t.rows = append(t.rows, row)
 			first = ""
 		}
 	}
 	return t
 }
 
-// valuesTable is a table with a row for each value, the clusters that have it
-// and who set it.
-func valuesTable(c *compiler.Comparison, name func(string) string) compareTable {
-	t := grouped("VALUE", c.Values)
-	t.head = append(t.head, "SET BY")
-	i := 0
-	for _, d := range c.Values {
-		for _, v := range d.Variants {
-			t.rows[i] = append(t.rows[i], originsText(v.Origins, name))
-			i++
-		}
+func countClusters(variants []diff.Variant) int {
+	n := 0
+	for _, v := range variants {
+		n += len(v.Clusters)
 	}
-	return t
+	return n
 }
 
 // rowName names what differs.
@@ -148,12 +156,14 @@ func originText(o diff.Origin, name func(string) string) string {
 func compareText(w io.Writer, c *compiler.Comparison, name func(string) string) error {
 	var b bytes.Buffer
 	for _, t := range compareTables(c, name) {
-		tw := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+		var table bytes.Buffer
+		tw := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
 		for _, row := range append([][]string{t.head}, t.rows...) {
 			fmt.Fprintln(tw, strings.Join(row, "\t"))
 		}
-		if err := tw.Flush(); err != nil {
-			return err
+		_ = tw.Flush() // a buffer takes all
+		for line := range strings.Lines(table.String()) {
+			fmt.Fprintln(&b, strings.TrimRight(line, " \n"))
 		}
 		fmt.Fprintln(&b)
 	}
@@ -230,6 +240,8 @@ func forms(d diff.Difference) string {
 		text = "only in " + alike[0]
 	case single:
 		text = "another in each of " + named(alike)
+	case len(alike) > maxVariants:
+		text = fmt.Sprintf("alike in %s | %d more", strings.Join(alike[:maxVariants-1], " | "), len(alike)-maxVariants+1)
 	}
 	if len(alike) > 1 && without != "" {
 		text += " | " + without

@@ -184,8 +184,8 @@ func (d Difference) Texts() []string {
 			other = texts[0]
 		}
 		from := 0
-		for from < min(len(text), len(other)) && text[from] == other[from] {
-			from++
+		for text != other && from < min(len(text), len(other)) && text[from] == other[from] {
+			from++ // two secrets look the same
 		}
 		part, before, after := cut(text, max(0, from-maxCell/3), maxCell)
 		out[i] = dots(part, before, after, len(text))

@@ -44,6 +44,9 @@ func Differences(root string, in *build.Instance) ([]fleet.DifferenceRule, error
 			Releases: r.paths(allow, "releases"), Charts: r.paths(allow, "charts"), Values: r.paths(allow, "values"),
 		}
 		rule.Objects, rule.Checks = r.objects(allow)
+		if len(rule.Between) == 0 {
+			faults.Add(&diag.Diag{At: []diag.Pos{rule.Pos}, Path: at + ".between", Msg: "names no cluster", Hint: `name some: between: ["prod"]`})
+		}
 		out = append(out, rule)
 	}
 	if len(out) == 0 {
