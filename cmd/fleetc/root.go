@@ -102,7 +102,8 @@ func newRootCommand(o *options) *cobra.Command {
 	formatFlag(cmd, o)
 	cmd.SetFlagErrorFunc(usageError)
 	cmd.AddCommand(
-		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o), newFmtCommand(o),
+		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),
+		newCompareCommand(o), newFmtCommand(o),
 		newChartCommand(o), newVersionCommand(),
 	)
 	cmd.InitDefaultCompletionCmd()

@@ -4,6 +4,8 @@
 //   - [Objects] compares the objects of one cluster.
 //   - [Grouper] and [Group] bring together what changes alike in many clusters.
 //   - [WriteText], [WriteMarkdown] and [WriteJSON] write the result.
+//   - [Table] tells what is not the same in all of a number of clusters, and who
+//     set it.
 //
 // What a Secret holds never leaves the package: a keyed hash stands for it,
 // which tells whether it changed. The package renders nothing, reads no

@@ -17,6 +17,9 @@ type secret struct {
 	keyed bool // whether parts of sum may be shown
 }
 
+// unkeyed is what is shown of a secret without a key.
+const unkeyed = "<secret>"
+
 // shownSum is how many bytes of a hash are shown.
 const shownSum = 4
 
@@ -24,7 +27,7 @@ const shownSum = 4
 func (s secret) String() string {
 	switch {
 	case !s.keyed:
-		return "<secret>"
+		return unkeyed
 	case s.size < 0:
 		return fmt.Sprintf("<secret #%x>", s.sum[:shownSum])
 	case s.size == 1:

@@ -45,16 +45,19 @@ func isVisible(s string) bool {
 
 // clip returns the part of s that is shown, which begins at from or before,
 // and whether something is left out before and after it.
-func clip(s string, from int) (part string, before, after bool) {
-	if len(s) <= maxShown {
+func clip(s string, from int) (part string, before, after bool) { return cut(s, from, maxShown) }
+
+// cut is clip with another number of bytes that are shown.
+func cut(s string, from, most int) (part string, before, after bool) {
+	if len(s) <= most {
 		return s, false, false
 	}
-	from = min(from, len(s)-maxShown)
+	from = min(from, len(s)-most)
 	for from > 0 && !utf8.RuneStart(s[from]) {
 		from--
 	}
-	to := min(from+maxShown, len(s))
-	for to < len(s) && !utf8.RuneStart(s[to]) && to > from+maxShown-utf8.UTFMax {
+	to := min(from+most, len(s))
+	for to < len(s) && !utf8.RuneStart(s[to]) && to > from+most-utf8.UTFMax {
 		to--
 	}
 	return s[from:to], from > 0, to < len(s)

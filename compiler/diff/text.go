@@ -27,17 +27,30 @@ func WriteText(w io.Writer, r Result, s Style) error {
 	paint := s.painter()
 	for _, g := range s.shown(r.Groups) {
 		fmt.Fprintln(out, paint('@', groupTitle(g, r.Summary.Of, clusterName)))
-		for _, c := range g.Changes {
-			m := mark(c.Action)
-			fmt.Fprintf(out, "  %s %s\n", paint(m, string(m)), paint('!', title(c)))
-			for _, l := range s.body(c, false) {
-				fmt.Fprintln(out, "    "+paint(l.mark, strings.TrimRight(l.gutter(), " ")))
-			}
-		}
+		s.changes(out, g.Changes)
 		fmt.Fprintln(out)
 	}
 	fmt.Fprintln(out, r.Summary.String())
 	return out.Flush()
+}
+
+// WriteChanges writes changes as WriteText does those of a group, and an error
+// of w's.
+func WriteChanges(w io.Writer, changes []Change, s Style) error {
+	out := bufio.NewWriter(w)
+	s.changes(out, changes)
+	return out.Flush()
+}
+
+func (s Style) changes(out *bufio.Writer, changes []Change) {
+	paint := s.painter()
+	for _, c := range changes {
+		m := mark(c.Action)
+		fmt.Fprintf(out, "  %s %s\n", paint(m, string(m)), paint('!', title(c)))
+		for _, l := range s.body(c, false) {
+			fmt.Fprintln(out, "    "+paint(l.mark, strings.TrimRight(l.gutter(), " ")))
+		}
+	}
 }
 
 // gutter returns the line with its mark in front.

@@ -77,11 +77,14 @@ var plain = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
 // Path returns the path of a field of the release, as CUE writes it:
 // releases.app.values.x, releases."my-app".chart.
 func (r *Release) Path(field ...string) string {
-	name := r.Name
-	if !plain.MatchString(name) {
-		name = strconv.Quote(name)
+	return strings.Join(append([]string{"releases", label(r.Name)}, field...), ".")
+}
+
+func label(name string) string {
+	if plain.MatchString(name) {
+		return name
 	}
-	return strings.Join(append([]string{"releases", name}, field...), ".")
+	return strconv.Quote(name)
 }
 
 // A Waiver says that the types of a chart's values are wrong about a value.

@@ -9,6 +9,17 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
+// Matches reports whether the pattern selects the cluster with the given ID, see
+// [fleet.MatchCluster]. A path completed by the shell means the same as the ID.
+func Matches(pattern, id string) bool {
+	ok, err := fleet.MatchCluster(cleaned(pattern), id)
+	return ok && err == nil
+}
+
+func cleaned(pattern string) string {
+	return strings.TrimPrefix(path.Clean(pattern), environments+"/")
+}
+
 // selectLeaves returns the directories whose clusters the patterns select;
 // all when there are none. A pattern that selects nothing is a fault.
 func selectLeaves(leaves, patterns []string) ([]string, error) {
@@ -28,8 +39,7 @@ func selectLeaves(leaves, patterns []string) ([]string, error) {
 	var faults diag.List
 	selected := map[string]bool{}
 	for _, p := range patterns {
-		// A path completed by the shell means the same as the ID.
-		clean := strings.TrimPrefix(path.Clean(p), environments+"/")
+		clean := cleaned(p)
 		found := false
 		for i, id := range ids {
 			ok, err := fleet.MatchCluster(clean, id)

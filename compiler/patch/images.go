@@ -123,6 +123,24 @@ func (a *application) rename(it *item, names renaming) (fits bool) {
 	return fits
 }
 
+// Images returns the names of the images of each of the objects of a cluster,
+// where a kind of Kubernetes' own has them, in no particular order.
+func Images(c *fleet.Cluster, objs []fleet.Object) [][]string {
+	a := newApplication(c)
+	out := make([][]string, len(objs))
+	for i, o := range objs {
+		if o.Unstructured == nil {
+			continue
+		}
+		a.eachImage(o.Object, a.schema(o), func(in map[string]any, field string) {
+			if image, ok := in[field].(string); ok && image != "" {
+				out[i] = append(out[i], image)
+			}
+		})
+	}
+	return out
+}
+
 // imageField returns the field of a definition that names an image, "" when
 // there is none.
 func imageField(s *kube.Schema) string {

@@ -1,10 +1,14 @@
 package patch
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
@@ -93,5 +97,33 @@ func TestKindsWithImages(t *testing.T) {
 	want := "CronJob DaemonSet Deployment Job Pod PodTemplate ReplicaSet ReplicationController StatefulSet"
 	if got := strings.Join(slices.Compact(has), " "); got != want {
 		t.Errorf("kinds with images: %s\nwant %s", got, want)
+	}
+}
+
+func TestImages(t *testing.T) {
+	object := func(kind, version string, spec map[string]any) fleet.Object {
+		return fleet.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "spec": spec}}}
+	}
+	containers := func(images ...any) []any {
+		var out []any
+		for _, i := range images {
+			out = append(out, map[string]any{"image": i})
+		}
+		return out
+	}
+	got := Images(&fleet.Cluster{KubeVersion: "1.36"}, []fleet.Object{
+		object("Pod", "v1", map[string]any{
+			"containers": containers("a:1", "", 3, "b"), "initContainers": containers("c@sha256:00"),
+			"volumes": []any{map[string]any{"image": map[string]any{"reference": "d"}}},
+		}),
+		object("Prometheus", "monitoring.coreos.com/v1", map[string]any{"image": "x", "containers": containers("y")}),
+		{},
+		object("CronJob", "batch/v1", map[string]any{"jobTemplate": map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": containers("e")}}}}}),
+	})
+	for _, images := range got {
+		slices.Sort(images)
+	}
+	if want := [][]string{{"a:1", "b", "c@sha256:00", "d"}, nil, nil, {"e"}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the images are %q, want %q", got, want)
 	}
 }

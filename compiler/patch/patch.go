@@ -39,12 +39,8 @@ func Release(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) ([]fleet.O
 	if len(r.Patches) == 0 {
 		return objs, nil
 	}
-	version, known := kube.Minor(c.KubeVersion)
-	if !known {
-		all := kube.Versions()
-		version = all[len(all)-1]
-	}
-	a := &application{release: r, kube: version, apis: c.APIs, images: map[*kube.Schema]bool{}}
+	a := newApplication(c)
+	a.release = r
 	for _, o := range objs {
 		if o.Unstructured != nil {
 			a.items = append(a.items, &item{Object: o})
@@ -73,6 +69,15 @@ type application struct {
 	apis    []fleet.API
 	items   []*item
 	images  map[*kube.Schema]bool // whether a schema has images in it
+}
+
+func newApplication(c *fleet.Cluster) *application {
+	version, known := kube.Minor(c.KubeVersion)
+	if !known {
+		all := kube.Versions()
+		version = all[len(all)-1]
+	}
+	return &application{kube: version, apis: c.APIs, images: map[*kube.Schema]bool{}}
 }
 
 // An item is an object on its way through the patches.

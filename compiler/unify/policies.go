@@ -121,6 +121,11 @@ func textOf(v cue.Value, field string) string {
 
 // selectorOf reads the match of a policy or of a waiver.
 func selectorOf(v cue.Value) fleet.Selector {
+	return selectorFrom(v.LookupPath(cue.ParsePath("match")))
+}
+
+// selectorFrom reads an #ObjectSelector, which may be absent.
+func selectorFrom(v cue.Value) fleet.Selector {
 	var raw struct {
 		Kinds      []string          `json:"kinds"`
 		Names      []string          `json:"names"`
@@ -128,7 +133,7 @@ func selectorOf(v cue.Value) fleet.Selector {
 		Releases   []string          `json:"releases"`
 		Labels     map[string]string `json:"labels"`
 	}
-	if match := v.LookupPath(cue.ParsePath("match")); match.Exists() && match.Decode(&raw) != nil {
+	if v.Exists() && v.Decode(&raw) != nil {
 		return fleet.Selector{} // which is at fault
 	}
 	return fleet.Selector(raw)

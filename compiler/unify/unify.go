@@ -42,7 +42,7 @@ func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.
 	if err := base.Err(); err != nil && !base.Exists() {
 		return nil, diag.In(id, cuediag.Faults(root, err, cue.Value{}).Err())
 	}
-	config, err := e.config()
+	config, err := e.definition("#Config")
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +106,8 @@ type evaluation struct {
 	bound         *binding // what was filled in at last
 }
 
-// config returns the schema's #Config in the evaluation's context.
-func (e *evaluation) config() (cue.Value, error) {
+// definition returns a definition of the schema in the evaluation's context.
+func (e *evaluation) definition(name string) (cue.Value, error) {
 	in := build.NewContext().NewInstance(schema.ImportPath, nil)
 	names, err := fs.Glob(schema.Files, "*.cue")
 	if err != nil {
@@ -129,7 +129,7 @@ func (e *evaluation) config() (cue.Value, error) {
 	if err := in.Complete(); err != nil {
 		return cue.Value{}, fmt.Errorf("complete the embedded schema: %w", err)
 	}
-	v := e.cctx.BuildInstance(in).LookupPath(cue.ParsePath("#Config"))
+	v := e.cctx.BuildInstance(in).LookupPath(cue.ParsePath(name))
 	if err := v.Err(); err != nil {
 		return cue.Value{}, fmt.Errorf("evaluate the embedded schema: %w", err)
 	}

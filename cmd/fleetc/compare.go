@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+const compareLong = `compare shows how clusters differ: what they say of themselves, their releases,
+charts and images, every value with the layer and line that set it, and the
+objects that come out. A value that only some clusters set is compared with the
+chart's own default in the others.
+
+compare A B compares two clusters, and their objects field by field. compare
+--all compares all clusters, or those of the patterns: for each thing that is
+not the same everywhere, which clusters have what, the value of the most
+clusters first.
+
+What Secrets hold is shown as <secret>. Values that releases keep from one
+bundle to the next (random: keep: true) count as equal.
+
+With --only, it checks instead that clusters differ only where a file of CUE
+allows it, and shows no differences: each that is not allowed is a fault, at the
+line that sets the value.`
+
+const compareExample = `  fleetc compare prod/us-east-1 prod/eu-1
+  fleetc compare --all prod --release 'ingress-*'
+  fleetc compare --all --only policies/prod.cue
+  fleetc compare --all -o json | jq -r '.values[] | [.release, .path] | @tsv'`
+
+// compareOptions are the flags of compare.
+type compareOptions struct {
+	all      bool
+	releases []string
+	only     string
+	output   string
+}
+
+func newCompareCommand(o *options) *cobra.Command {
+	var flags compareOptions
+	cmd := &cobra.Command{
+		Use:               "compare {A B | --all [CLUSTER...]}",
+		Short:             "Show how clusters differ, and who set what",
+		Long:              compareLong,
+		Example:           compareExample,
+		ValidArgsFunction: clusterArgs(o),
+		Args: func(_ *cobra.Command, args []string) error {
+			if flags.all || len(args) == 2 {
+				return nil
+			}
+			return &diag.Diag{
+				Msg:  "compare takes two clusters, not " + plural(len(args), "argument", "arguments"),
+				Hint: "run fleetc compare A B, or compare more of them with --all",
+			}
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return compare(cmd, o, flags, args) },
+	}
+	cmd.Flags().BoolVar(&flags.all, "all", false, "compare all clusters, or all of those that the patterns select")
+	cmd.Flags().StringArrayVar(&flags.releases, "release", nil, "compare the releases that this `pattern` selects; may be repeated")
+	cmd.Flags().StringVar(&flags.only, "only", "", "check that clusters differ only where this `file` of CUE allows it")
+	outputFlag(cmd, &flags.output, "text", "markdown", "json")
+	return cmd
+}
+
+func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string) error {
+	c := o.compiler()
+	var rules []fleet.DifferenceRule
+	if flags.only != "" {
+		if cmd.Flags().Changed("output") {
+			return &diag.Diag{Msg: "--only shows no differences, and has no output format", Hint: "leave one of --only and -o out"}
+		}
+		var err error
+		if rules, err = c.DifferenceRules(o.path(flags.only)); err != nil {
+			return err
+		}
+	}
+	load := c.Load
+	if !flags.all {
+		load = func(ctx context.Context, _ ...string) (*compiler.Fleet, error) {
+			return c.LoadPair(ctx, args[0], args[1])
+		}
+	}
+	f, err := load(cmd.Context(), args...)
+	if err != nil {
+		return err
+	}
+	p := newProgress(cmd, len(f.Clusters))
+	defer p.clear()
+	if flags.only != "" {
+		allowed, err := f.CheckDifferences(cmd.Context(), rules, flags.releases, p.step)
+		if err != nil {
+			return err
+		}
+		p.clear()
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s, %s: %s, all allowed\n",
+			plural(len(f.Clusters), "cluster", "clusters"), plural(len(rules), "rule", "rules"), plural(allowed, "difference", "differences"))
+		return err
+	}
+	found, err := f.Compare(cmd.Context(), flags.releases, p.step)
+	if err != nil {
+		return err
+	}
+	p.clear()
+	write := map[string]func(io.Writer, *compiler.Comparison, func(string) string) error{
+		"text": compareText, "markdown": compareMarkdown, "json": compareJSON,
+	}[flags.output]
+	if err := write(cmd.OutOrStdout(), found, compiler.FileNames(o.dir)); err != nil {
+		return err
+	}
+	if found.Empty() {
+		return nil
+	}
+	return errDifferences
+}
+
+// compareSummary says how much differs.
+func compareSummary(c *compiler.Comparison) string {
+	among := fmt.Sprintf("%d clusters", len(c.Clusters))
+	if len(c.Clusters) == 2 {
+		among = c.Clusters[0] + " and " + c.Clusters[1]
+	}
+	if c.Empty() {
+		return "no differences between " + among
+	}
+	text := ""
+	for _, part := range []struct {
+		n         int
+		one, many string
+	}{
+		{len(c.Facts), "fact", "facts"},
+		{len(c.Releases), "setting of releases", "settings of releases"},
+		{len(c.Charts), "chart", "charts"},
+		{len(c.Images), "image", "images"},
+		{len(c.Values), "value", "values"},
+		{len(c.Objects), "object", "objects"},
+	} {
+		if part.n > 0 && text != "" {
+			text += ", "
+		}
+		if part.n > 0 {
+			text += plural(part.n, part.one, part.many)
+		}
+	}
+	return text + " differ between " + among
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/parser"
+
+	"github.com/fleetc/fleetc/schema"
+)
+
+// TestCompareIsDescribed checks that the page describes every field of compare
+// -o json and of the rules for --only.
+func TestCompareIsDescribed(t *testing.T) {
+	page := readPage(t, "docs/compare.md")
+	describes(t, page, jsonFields(reflect.TypeFor[compareReport]()))
+	data, err := schema.Files.ReadFile("config.cue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parser.ParseFile("config.cue", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for definition, prefix := range map[string]string{"#Difference": "", "#Allowance": "allow."} {
+		n := 0
+		for _, d := range file.Decls {
+			field, ok := d.(*ast.Field)
+			if !ok || field.Label.(*ast.Ident).Name != definition {
+				continue
+			}
+			for _, e := range field.Value.(*ast.StructLit).Elts {
+				name, _, _ := ast.LabelName(e.(*ast.Field).Label)
+				n++
+				if name != "allow" && !strings.Contains(page.text, "`"+prefix+name+"`") {
+					t.Errorf("the page does not describe %s%s", prefix, name)
+				}
+			}
+		}
+		if n < 3 {
+			t.Errorf("%s has %d fields", definition, n)
+		}
+	}
+}
+
+func TestMarkdownText(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain-1.2/x: y":     "plain-1.2/x: y",
+		"<b>|`@all` *_[#1]~": "&#60;b&#62;&#124;&#96;&#64;all&#96; &#42;&#95;&#91;&#35;1&#93;&#126;",
+		"&amp; \\ é":         "&#38;amp; &#92; é",
+	} {
+		if got := markdownText(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diff"
+)
+
+// A compareReport is a compiler.Comparison as compare -o json prints it.
+type compareReport struct {
+	Clusters []string        `json:"clusters"`
+	Facts    []compareRow    `json:"facts"`
+	Releases []compareRow    `json:"releases"`
+	Charts   []compareRow    `json:"charts"`
+	Images   []compareRow    `json:"images"`
+	Values   []compareRow    `json:"values"`
+	Objects  []compareRow    `json:"objects"`
+	Changes  json.RawMessage `json:"changes,omitempty"`
+}
+
+type compareRow struct {
+	Release  string           `json:"release,omitempty"`
+	Path     []string         `json:"path,omitempty"`
+	Name     string           `json:"name,omitempty"`
+	Variants []compareVariant `json:"variants"`
+}
+
+type compareVariant struct {
+	Value    *any            `json:"value,omitempty"`
+	Absent   bool            `json:"absent,omitempty"`
+	Clusters []string        `json:"clusters"`
+	SetBy    []compareOrigin `json:"setBy,omitempty"`
+}
+
+type compareOrigin struct {
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	Layer  string `json:"layer,omitempty"`
+	Chart  string `json:"chart,omitempty"`
+}
+
+// compareRows returns differences as they are printed.
+func compareRows(differences []diff.Difference) []compareRow {
+	out := make([]compareRow, len(differences))
+	for i, d := range differences {
+		out[i] = compareRow{Release: d.Release, Path: d.Path}
+		for _, v := range d.Variants {
+			variant := compareVariant{Absent: !v.Has, Clusters: v.Clusters}
+			if v.Has {
+				variant.Value = &v.Value
+			}
+			for _, o := range v.Origins {
+				variant.SetBy = append(variant.SetBy, compareOrigin{o.Pos.File, o.Pos.Line, o.Pos.Col, o.Layer, o.Chart})
+			}
+			out[i].Variants = append(out[i].Variants, variant)
+		}
+	}
+	return out
+}
+
+// namedRows is compareRows for what has a name and no path. The values of
+// objects are digests, which are not to be shown.
+func namedRows(differences []diff.Difference, values bool) []compareRow {
+	out := compareRows(differences)
+	for i := range out {
+		out[i].Name, out[i].Path = out[i].Path[0], nil
+		for j := range out[i].Variants {
+			if !values {
+				out[i].Variants[j].Value = nil
+			}
+		}
+	}
+	return out
+}
+
+// compareJSON writes a comparison for programs, with files relative to the
+// fleet's root.
+func compareJSON(w io.Writer, c *compiler.Comparison, _ func(string) string) error {
+	out := compareReport{
+		Clusters: c.Clusters, Facts: compareRows(c.Facts), Releases: compareRows(c.Releases), Charts: compareRows(c.Charts),
+		Images: namedRows(c.Images, true), Values: compareRows(c.Values), Objects: namedRows(c.Objects, false),
+	}
+	if len(c.Clusters) == 2 {
+		var changes diff.Grouper
+		changes.Add(c.Clusters[1], c.Changes)
+		var b bytes.Buffer
+		if err := diff.WriteJSON(&b, changes.Result()); err != nil {
+			return err
+		}
+		out.Changes = b.Bytes()
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}

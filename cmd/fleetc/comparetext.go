@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diff"
+)
+
+const (
+	maxNamed    = 4 // clusters, or places, that are named in a line
+	maxVariants = 8 // values of one thing that are shown
+)
+
+// A compareTable is a part of a comparison, as rows of text below a head.
+type compareTable struct {
+	head []string
+	rows [][]string
+}
+
+// compareTables returns the parts of a comparison that are tables.
+func compareTables(c *compiler.Comparison, name func(string) string) []compareTable {
+	var out []compareTable
+	add := func(title string, differences []diff.Difference) {
+		if len(differences) == 0 {
+			return
+		}
+		if len(c.Clusters) == 2 {
+			out = append(out, sideBySide(title, c.Clusters, differences))
+		} else {
+			out = append(out, grouped(title, differences, nil))
+		}
+	}
+	add("FACT", c.Facts)
+	add("RELEASE", c.Releases)
+	add("CHART", c.Charts)
+	add("IMAGE", c.Images)
+	if len(c.Values) > 0 {
+		out = append(out, grouped("VALUE", c.Values, name))
+	}
+	return out
+}
+
+// sideBySide is a table with a column for each cluster.
+func sideBySide(title string, clusters []string, differences []diff.Difference) compareTable {
+	t := compareTable{head: append([]string{title}, clusters...)}
+	for _, d := range differences {
+		row, texts := []string{rowName(title, d)}, cellTexts(title, d)
+		for _, c := range clusters {
+			for i, v := range d.Variants {
+				if slices.Contains(v.Clusters, c) {
+					row = append(row, texts[i])
+				}
+			}
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
+}
+
+// grouped is a table with a row for each value, the clusters that have it and,
+// with a function that names files, who set it.
+func grouped(title string, differences []diff.Difference, name func(string) string) compareTable {
+	t := compareTable{head: []string{title, "IS", "IN"}}
+	if name != nil {
+		t.head = append(t.head, "SET BY")
+	}
+	for _, d := range differences {
+		first, texts := rowName(title, d), cellTexts(title, d)
+		for i, v := range d.Variants {
+			if left := d.Variants[i:]; i == maxVariants-1 && len(left) > 1 {
+				row := []string{"", fmt.Sprintf("%d more", len(left)), fmt.Sprintf("%d clusters", countClusters(left)), ""}
+				t.rows = append(t.rows, row[:len(t.head)])
+				break
+			}
+			row := []string{first, texts[i], named(v.Clusters)}
+			if name != nil {
+				row = append(row, originsText(v.Origins, name))
+			}
+			t.rows = append(t.rows, row)
+			first = ""
+		}
+	}
+	return t
+}
+
+func countClusters(variants []diff.Variant) int {
+	n := 0
+	for _, v := range variants {
+		n += len(v.Clusters)
+	}
+	return n
+}
+
+// rowName names what differs.
+func rowName(title string, d diff.Difference) string {
+	path := d.Name()
+	if title == "IMAGE" {
+		path = diff.Inline(d.Path[0])
+	}
+	return strings.Trim(d.Release+" "+path, " ")
+}
+
+// cellTexts returns the texts of the variants: the versions of images as they
+// are, all others so that a text can be told from a number.
+func cellTexts(title string, d diff.Difference) []string {
+	texts := d.Texts()
+	for i, v := range d.Variants {
+		if version, ok := v.Value.(string); ok && title == "IMAGE" {
+			texts[i] = diff.Inline(version)
+		}
+	}
+	return texts
+}
+
+// named names some clusters, and counts the rest.
+func named(clusters []string) string {
+	if n := len(clusters) - maxNamed; n > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(clusters[:maxNamed], ", "), n)
+	}
+	return strings.Join(clusters, ", ")
+}
+
+// originsText says who set a value.
+func originsText(origins []diff.Origin, name func(string) string) string {
+	var texts []string
+	for _, o := range origins {
+		if text := originText(o, name); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return named(texts)
+}
+
+func originText(o diff.Origin, name func(string) string) string {
+	at := o.Pos
+	switch {
+	case o.Chart != "":
+		return "the chart's default"
+	case !at.IsValid():
+		return ""
+	}
+	at.File = name(at.File)
+	if o.Layer == "" {
+		return at.String()
+	}
+	return at.String() + " (" + o.Layer + ")"
+}
+
+// compareText writes a comparison for a terminal.
+func compareText(w io.Writer, c *compiler.Comparison, name func(string) string) error {
+	var b bytes.Buffer
+	for _, t := range compareTables(c, name) {
+		var table bytes.Buffer
+		tw := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
+		for _, row := range append([][]string{t.head}, t.rows...) {
+			fmt.Fprintln(tw, strings.Join(row, "\t"))
+		}
+		_ = tw.Flush() // a buffer takes all
+		for line := range strings.Lines(table.String()) {
+			fmt.Fprintln(&b, strings.TrimRight(line, " \n"))
+		}
+		fmt.Fprintln(&b)
+	}
+	for _, s := range compareObjects(c) {
+		fmt.Fprintf(&b, "OBJECTS of %s\n%s\n", s.title, s.text)
+	}
+	fmt.Fprintln(&b, compareSummary(c))
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// An objectsSection says how some objects of a release differ.
+type objectsSection struct{ title, text string }
+
+func compareObjects(c *compiler.Comparison) []objectsSection {
+	if len(c.Clusters) == 2 {
+		return changesByRelease(c)
+	}
+	return objectsByForms(c)
+}
+
+// changesByRelease returns the changes of the objects from one cluster to the
+// other.
+func changesByRelease(c *compiler.Comparison) []objectsSection {
+	var out []objectsSection
+	for changes := slices.Clone(c.Changes); len(changes) > 0; {
+		release, n := changes[0].Release, 0
+		for ; n < len(changes) && changes[n].Release == release; n++ {
+			changes[n].Release = "" // the title says it
+		}
+		var b bytes.Buffer
+		_ = diff.WriteChanges(&b, changes[:n], diff.Style{}) // a buffer takes all
+		out = append(out, objectsSection{release + ": - in " + c.Clusters[0] + ", + in " + c.Clusters[1], b.String()})
+		changes = changes[n:]
+	}
+	return out
+}
+
+// objectsByForms returns the objects that differ, those together that are alike
+// in the same clusters.
+func objectsByForms(c *compiler.Comparison) []objectsSection {
+	var out []objectsSection
+	place := map[string]int{}
+	for _, d := range c.Objects {
+		title := d.Release + ": " + forms(d)
+		i, ok := place[title]
+		if !ok {
+			i = len(out)
+			place[title] = i
+			out = append(out, objectsSection{title: title})
+		}
+		out[i].text += "  " + diff.Inline(d.Path[0]) + "\n"
+	}
+	return out
+}
+
+// forms says in which clusters an object is alike.
+func forms(d diff.Difference) string {
+	var alike []string
+	without, single := "", true
+	for _, v := range d.Variants {
+		switch {
+		case !v.Has:
+			without = "not in " + named(v.Clusters)
+			continue
+		case len(v.Clusters) > 1:
+			single = false
+		}
+		alike = append(alike, named(v.Clusters))
+	}
+	text := "alike in " + strings.Join(alike, " | ")
+	switch {
+	case len(alike) == 1:
+		text = "only in " + alike[0]
+	case single:
+		text = "another in each of " + named(alike)
+	case len(alike) > maxVariants:
+		text = fmt.Sprintf("alike in %s | %d more", strings.Join(alike[:maxVariants-1], " | "), len(alike)-maxVariants+1)
+	}
+	if len(alike) > 1 && without != "" {
+		text += " | " + without
+	}
+	return text
+}

@@ -1,0 +1,267 @@
+package compiler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/diff"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/patch"
+)
+
+// A Comparison is how clusters differ. What a release has is compared among the
+// clusters that have the release.
+type Comparison struct {
+	Clusters []string          // IDs of those that are compared
+	Facts    []diff.Difference // of the clusters themselves
+	Releases []diff.Difference // which clusters have a release, at the empty path, and its fields
+	Charts   []diff.Difference
+	Images   []diff.Difference // by repository
+	Values   []diff.Difference // with the chart's default where nobody sets one
+	Objects  []diff.Difference // whether clusters have an object, and its digest, which is not to be shown
+	Changes  []diff.Change     // of objects from the first cluster to the second, when there are two
+}
+
+// Empty reports whether the clusters do not differ.
+func (c *Comparison) Empty() bool {
+	return len(c.Facts)+len(c.Releases)+len(c.Charts)+len(c.Images)+len(c.Values)+len(c.Objects) == 0
+}
+
+// LoadPair is [Compiler.Load] for two clusters, each the only one that its
+// pattern selects. They are in that order in the fleet.
+func (c *Compiler) LoadPair(ctx context.Context, a, b string) (*Fleet, error) {
+	e := c.evaluate(ctx, []string{a, b})
+	if e.Fleet == nil {
+		return nil, e.faults
+	}
+	var pair []*fleet.Cluster
+	var faults diag.List
+	for _, pattern := range []string{a, b} {
+		selected := slices.DeleteFunc(slices.Clone(e.all().Clusters), func(c *fleet.Cluster) bool { return !load.Matches(pattern, c.ID) })
+		if len(selected) > 1 {
+			d := &diag.Diag{
+				Msg:  fmt.Sprintf("%s selects %d clusters, and two single ones are compared", pattern, len(selected)),
+				Hint: "compare more than two with --all",
+			}
+			if len(selected) < 10 {
+				d.Hint = "name one of " + strings.Join(ids(selected), ", ") + ", or compare them with --all"
+			}
+			faults.Add(d)
+		}
+		pair = append(pair, selected...)
+	}
+	if faults.Add(e.faults); len(faults) > 0 {
+		return nil, faults.Err()
+	}
+	if pair[0] == pair[1] {
+		return nil, &diag.Diag{Msg: fmt.Sprintf("%s and %s select the same cluster", a, b), Hint: "name two clusters"}
+	}
+	e.Clusters = pair
+	return c.load(ctx, e)
+}
+
+func ids(clusters []*fleet.Cluster) []string {
+	out := make([]string, len(clusters))
+	for i, c := range clusters {
+		out[i] = c.ID
+	}
+	return out
+}
+
+// Compare says how the clusters of the fleet differ. The patterns select
+// releases, all when there are none; one that selects none is a fault. done is
+// called for each cluster that is rendered. Values that are kept from one bundle
+// to the next count as equal. The error holds the faults of all clusters.
+func (f *Fleet) Compare(ctx context.Context, releases []string, done func()) (*Comparison, error) {
+	if err := f.comparable(releases); err != nil {
+		return nil, err
+	}
+	c := f.comparing(f.Clusters, releases)
+	f.keep = keepStill
+	if err := c.render(ctx, done); err != nil {
+		return nil, err
+	}
+	out := c.layers()
+	out.Images = c.images.Differences(c.without)
+	out.Objects = c.objects.Differences(c.without)
+	if len(c.clusters) == 2 {
+		out.Changes = diff.Objects(c.pair[0], c.pair[1], nil)
+	}
+	return out, nil
+}
+
+// A comparing compares some clusters of a fleet.
+type comparing struct {
+	f        *Fleet
+	clusters []*fleet.Cluster
+	patterns []string                    // of releases
+	has      []map[string]*fleet.Release // by the place of the cluster
+	secrets  diff.SecretTexts            // of all clusters
+	images   *diff.Table
+	objects  *diff.Table
+	seen     map[string]fleet.Object // one of those that count as the same, by release and path; its content is let go
+	spaces   map[string]string       // of releases: the namespace in most clusters
+	pair     [2][]fleet.Object       // of the releases that both have, when there are two clusters
+}
+
+// comparable reports what keeps the clusters, or the releases that the patterns
+// select, from being compared.
+func (f *Fleet) comparable(releases []string) error {
+	if len(f.Clusters) < 2 {
+		return &diag.Diag{Msg: "there is one cluster, and nothing to compare it with", Hint: "select more, or none for all"}
+	}
+	var names []string
+	for _, c := range f.Clusters {
+		for _, r := range c.Releases {
+			names = append(names, r.Name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	var faults diag.List
+	for _, p := range releases {
+		if _, err := path.Match(p, ""); err != nil {
+			faults.Add(&diag.Diag{Msg: "release pattern " + p + " has a syntax error", Hint: `write it as in "ingress" or "ingress-*"`})
+		} else if !slices.ContainsFunc(names, func(name string) bool { return matches(p, name) }) {
+			faults.Add(&diag.Diag{Msg: "no release of these clusters matches " + p, Hint: diag.OneOf(p, names)})
+		}
+	}
+	return faults.Err()
+}
+
+func (f *Fleet) comparing(clusters []*fleet.Cluster, patterns []string) *comparing {
+	c := &comparing{
+		f: f, clusters: clusters, patterns: patterns, secrets: diff.SecretTexts{},
+		seen: map[string]fleet.Object{}, spaces: map[string]string{},
+		images: diff.NewTable(ids(clusters)), objects: diff.NewTable(ids(clusters)),
+	}
+	in := map[[2]string]int{}
+	for _, cluster := range clusters {
+		has := map[string]*fleet.Release{}
+		for _, r := range cluster.Releases {
+			if !c.compares(r.Name) {
+				continue
+			}
+			has[r.Name] = r
+			of := [2]string{r.Name, r.Namespace}
+			if in[of]++; in[of] > in[[2]string{r.Name, c.spaces[r.Name]}] {
+				c.spaces[r.Name] = r.Namespace
+			}
+		}
+		c.has = append(c.has, has)
+	}
+	return c
+}
+
+// compares reports whether the releases of a name are compared.
+func (c *comparing) compares(name string) bool {
+	return len(c.patterns) == 0 || slices.ContainsFunc(c.patterns, func(p string) bool { return matches(p, name) })
+}
+
+// matches reports whether a pattern, as path.Match has them, matches a text.
+func matches(pattern, text string) bool {
+	ok, err := path.Match(pattern, text)
+	return ok && err == nil
+}
+
+// render renders all clusters, one after the other, and keeps the digests of
+// their objects and the names of their images; of two, the objects too.
+func (c *comparing) render(ctx context.Context, done func()) error {
+	rendered := ordered(ctx, c.f.jobs, len(c.clusters), func(ctx context.Context, i int) ([]fleet.Object, error) {
+		b, err := c.f.compile(ctx, c.clusters[i])
+		if err != nil {
+			return nil, diag.In(c.clusters[i].ID, err)
+		}
+		return b.Objects, nil
+	})
+	var faults diag.List
+	i := 0
+	for objs, err := range rendered {
+		faults.Add(err)
+		for _, o := range objs {
+			c.secrets.Note(o)
+		}
+		objs = slices.DeleteFunc(objs, func(o fleet.Object) bool { return c.has[i][o.Release.Name] == nil })
+		for j := range objs {
+			objs[j] = c.inUsual(objs[j])
+		}
+		c.note(i, objs)
+		if len(c.clusters) == 2 {
+			c.pair[i] = slices.DeleteFunc(objs, func(o fleet.Object) bool { return c.has[1-i][o.Release.Name] == nil })
+		}
+		done()
+		i++
+	}
+	return faults.Err()
+}
+
+// inUsual returns the object in the namespace that its release has in most
+// clusters, if it is in that of the release: it is the same object then.
+func (c *comparing) inUsual(o fleet.Object) fleet.Object {
+	usual := c.spaces[o.Release.Name]
+	if o.GetNamespace() != o.Release.Namespace || o.Release.Namespace == usual {
+		return o
+	}
+	o.Unstructured = o.DeepCopy()
+	o.SetNamespace(usual)
+	return o
+}
+
+// note notes the images and objects of a cluster.
+func (c *comparing) note(cluster int, objs []fleet.Object) {
+	versions := map[[2]string][]string{}
+	for i, images := range patch.Images(c.clusters[cluster], objs) {
+		for _, image := range images {
+			repository, version := splitImage(image)
+			key := [2]string{objs[i].Release.Name, repository}
+			versions[key] = append(versions[key], version)
+		}
+	}
+	for key, v := range versions {
+		slices.Sort(v)
+		c.images.Add(key[0], []string{key[1]}, cluster, diff.Cell{Value: strings.Join(slices.Compact(v), ", "), Has: true})
+	}
+	for _, o := range objs {
+		c.objects.Add(o.Release.Name, []string{o.ID()}, cluster, diff.Cell{Value: diff.Sum(o.Object), Has: true, Origin: origin(o.Pos)})
+		if key := o.Release.Name + " " + o.ID(); c.seen[key].Unstructured == nil {
+			c.seen[key] = header(o)
+		}
+	}
+}
+
+// header returns the object with what it is chosen by, and nothing else.
+func header(o fleet.Object) fleet.Object {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetAPIVersion(o.GetAPIVersion())
+	u.SetKind(o.GetKind())
+	u.SetNamespace(o.GetNamespace())
+	u.SetName(o.GetName())
+	u.SetLabels(o.GetLabels())
+	return fleet.Object{Unstructured: u, Release: o.Release, Pos: o.Pos}
+}
+
+// splitImage splits the name of an image before its tag and digest.
+func splitImage(image string) (repository, version string) {
+	end := len(image)
+	if i := strings.IndexByte(image, '@'); i >= 0 {
+		end = i
+	}
+	if i := strings.LastIndexByte(image[:end], ':'); i > strings.LastIndexByte(image[:end], '/') {
+		end = i
+	}
+	return image[:end], strings.TrimPrefix(cmp.Or(image[end:], "latest"), ":")
+}
+
+// without is the cell of a cluster that has nothing in a row; clusters without
+// the release have no part in it.
+func (c *comparing) without(release string, _ []string, cluster int) (diff.Cell, bool) {
+	return diff.Cell{}, release == "" || c.has[cluster][release] != nil
+}
