@@ -4,6 +4,7 @@ package cuediag
 
 import (
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/lib"
+	"github.com/fleetc/fleetc/schema"
 )
 
 // Pos returns p with its file relative to root, or absolute when the file is
@@ -132,11 +135,23 @@ func places(root string, e errors.Error) []diag.Pos {
 	return user
 }
 
-// IsType reports whether the file holds types that fleetc provides or
-// generates, and not what a user writes.
+// IsType reports whether the file holds what fleetc provides or generates,
+// types and libraries, and not what a user writes. In fleetc's own repository
+// the schema and the libraries are not below cue.mod.
 func IsType(file string) bool {
-	return strings.HasPrefix(file, "cue.mod/") || strings.HasPrefix(file, "schema/") ||
-		strings.HasPrefix(file, "environments/charts/")
+	if strings.HasPrefix(file, "cue.mod/") || strings.HasPrefix(file, "environments/charts/") {
+		return true
+	}
+	if name, ok := strings.CutPrefix(file, "schema/"); ok {
+		return has(schema.Files, name)
+	}
+	name, ok := strings.CutPrefix(file, "lib/")
+	return ok && has(lib.Files, name)
+}
+
+func has(files fs.FS, name string) bool {
+	_, err := fs.Stat(files, name)
+	return err == nil
 }
 
 // withoutEchoes sorts the faults, folds the alternatives that a value fails

@@ -25,6 +25,7 @@ type reader struct {
 // tree reads v; nil when it is not concrete. The fields of a map that are not
 // concrete are left out. All of them are noted as pending.
 func (r *reader) tree(v cue.Value) *fleet.Tree {
+	given := v
 	v, _ = v.Default()
 	if v.IncompleteKind() == cue.StructKind && v.Err() == nil {
 		return r.structTree(v)
@@ -39,6 +40,9 @@ func (r *reader) tree(v cue.Value) *fleet.Tree {
 		return nil
 	}
 	pos := r.sourcePos(v)
+	if cuediag.IsType(cuediag.Pos(r.root, pos).File) {
+		pos = r.sourcePos(given) // what refers to it
+	}
 	t := &fleet.Tree{Pos: cuediag.Pos(r.root, pos), Layer: r.layerOf(pos)}
 	r.at[t] = pos
 	if v.Kind() == cue.ListKind {

@@ -44,6 +44,11 @@ func (e *evaluation) sourcePos(v cue.Value) token.Pos {
 			return p
 		}
 	}
+	for _, a := range slices.Backward(parts) {
+		if p := valuePos(a); p.IsValid() && !cuediag.IsType(cuediag.Pos(e.root, p).File) {
+			return p
+		}
+	}
 	return valuePos(parts[len(parts)-1])
 }
 
