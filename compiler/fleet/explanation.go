@@ -12,6 +12,8 @@ type Explanation struct {
 	Type    string // what a chart takes here; empty when that is not known
 	Doc     string // what a chart says about the field; may be empty
 
+	Elsewhere bool // whether the field is of a release that the cluster does not get
+
 	Layers        []LayerValue    // from the root to the cluster; as many as could be evaluated
 	Contributions []*Contribution // in the order of their layers; what no layer says comes last
 	Leaves        []Leaf          // of a map: what it holds, sorted by path; nil of anything else
