@@ -39,6 +39,7 @@ type Explainer struct {
 type level struct {
 	*evaluation
 	in     *build.Instance
+	config cue.Value
 	bare   cue.Value // without policies
 	full   cue.Value // with them, when they were asked for
 	filled map[ast.Node]bool
@@ -91,7 +92,7 @@ func (x *Explainer) level(i int) *level {
 	}
 	e := &evaluation{root: x.root, layers: x.layers[:i+1], cctx: x.cctx}
 	e.releaseFields = fieldNames(x.config.LookupPath(cue.ParsePath("releases")).LookupPath(cue.MakePath(cue.AnyString)))
-	l := &level{evaluation: e, in: x.upto[i], filled: map[ast.Node]bool{}, values: map[string]*fleet.Tree{}}
+	l := &level{evaluation: e, in: x.upto[i], config: x.config, filled: map[ast.Node]bool{}, values: map[string]*fleet.Tree{}}
 	x.levels[i] = l
 	base := x.cctx.BuildInstance(withoutPolicies(l.in))
 	if base.Err() != nil && !base.Exists() {
@@ -118,6 +119,7 @@ func (l *level) at(path []string) (v cue.Value, sels []cue.Selector) {
 			if l.bound != nil {
 				l.full = l.full.Unify(l.cctx.BuildExpr(l.bound.expr()))
 			}
+			l.full = l.full.Unify(l.config)
 		}
 		v = l.full
 	}

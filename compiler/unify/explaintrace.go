@@ -37,6 +37,7 @@ type tracer struct {
 	depth int               // of the line, in fields
 	found [][]string        // paths in the cluster
 	fixed []fleet.Source    // of other packages, and lets
+	only  string            // what the line is when it is one reference
 	seen  map[ast.Node]bool // lets and conditions
 	keys  map[*ast.ForClause][]string
 }
@@ -56,7 +57,7 @@ func (x *Explainer) trace(c line, trail []string) {
 		Explainer: x, source: src, line: c, above: x.around(src.file), seen: map[ast.Node]bool{}, keys: map[*ast.ForClause][]string{},
 	}
 	t.depth = t.fieldsAbove(node)
-	uses(node, t.refers)
+	t.read(node)
 	for n := node; n != nil; n = t.above[n] {
 		if comp, ok := n.(*ast.Comprehension); ok {
 			for _, clause := range comp.Clauses {
@@ -68,6 +69,40 @@ func (x *Explainer) trace(c line, trail []string) {
 	for _, s := range t.fixed {
 		x.add(c.Contribution, s)
 	}
+}
+
+// read finds what the line refers to: its value and, where that is computed, its
+// key.
+func (t *tracer) read(node ast.Node) {
+	expr := func(n ast.Node, is string) {
+		switch x := n.(type) {
+		case *ast.ParenExpr:
+			n = x.X
+		case *ast.StructLit: // of a list's comprehension
+			if len(x.Elts) == 1 {
+				if embed, ok := x.Elts[0].(*ast.EmbedDecl); ok {
+					n = embed.Expr
+				}
+			}
+		}
+		if x, ok := n.(ast.Expr); ok {
+			if id, _ := selected(x); id != nil {
+				t.only = is
+			}
+		}
+		uses(n, t.refers)
+		t.only = ""
+	}
+	text, _ := t.v.String()
+	f, ok := node.(*ast.Field)
+	if !ok {
+		expr(node, text)
+		return
+	}
+	if _, plain := labelled(f); !plain {
+		expr(f.Label, t.path[len(t.path)-1])
+	}
+	expr(f.Value, text)
 }
 
 // add adds a source to a line, or counts it when there are too many.
@@ -221,7 +256,10 @@ func (t *tracer) let(let *ast.LetClause) {
 // fix notes a line that is no field of the cluster.
 func (t *tracer) fix(path string, n ast.Node, kind fleet.ContributionKind) *fleet.Contribution {
 	pos := cuediag.Pos(t.root, n.Pos())
-	c := &fleet.Contribution{At: pos, Layer: t.last().layerOf(n.Pos()), Expr: exprText(n), Kind: kind, Role: fleet.Holds}
+	c := &fleet.Contribution{At: pos, Layer: t.last().layerOf(n.Pos()), Expr: exprText(n), Kind: kind, Role: fleet.Wins}
+	if kind == fleet.Condition {
+		c.Role = fleet.Holds
+	}
 	if !slices.ContainsFunc(t.fixed, func(s fleet.Source) bool { return s.At == pos }) {
 		t.fixed = append(t.fixed, fleet.Source{Path: path, Contribution: c})
 	}
@@ -242,8 +280,15 @@ func (t *tracer) declared(in *build.Instance, name string, chain []string) {
 				if is, known := labelled(field); !known || is != key {
 					continue
 				}
-				if i == len(chain)-1 && !cuediag.IsType(cuediag.Pos(t.root, f.Pos()).File) {
-					t.fix(strings.Trim(name+"."+strings.Join(chain, "."), "."), field.Value, fleet.ValuePin)
+				if i == len(chain)-1 && !t.seen[field] && !cuediag.IsType(cuediag.Pos(t.root, f.Pos()).File) {
+					t.seen[field] = true
+					c := t.fix(strings.Trim(name+"."+strings.Join(chain, "."), "."), field.Value, fleet.ValuePin)
+					inner := t.inner()
+					inner.source, inner.path, inner.depth = source{f, in}, nil, 0
+					uses(field.Value, inner.refers)
+					for _, s := range inner.fixed {
+						t.add(c, s)
+					}
 				}
 				if lit, ok := field.Value.(*ast.StructLit); ok {
 					next = append(next, lit.Elts...)
@@ -319,14 +364,74 @@ func (t *tracer) variable(clause *ast.ForClause, id *ast.Ident, chain []string) 
 	inner.refers(from, more)
 	t.fixed = append(t.fixed, inner.fixed...)
 	for _, path := range inner.found {
-		keys := t.passing(clause, path)
-		if s, err := t.v.String(); err == nil && isKey && slices.Contains(keys, s) {
-			keys = []string{s}
-		}
-		for _, key := range keys {
+		for _, key := range t.chosen(path, t.passing(clause, path), chain, isKey) {
 			t.find(slices.Concat(path, []string{key}, chain))
 		}
 	}
+}
+
+// chosen returns those of the keys of the field at the path with which a
+// variable, and what is selected from it, gives what the line is; all when that
+// does not tell.
+func (t *tracer) chosen(path, keys, chain []string, isKey bool) []string {
+	if t.only == "" {
+		return keys
+	}
+	var out []string
+	for _, key := range keys {
+		is := key
+		if !isKey {
+			v, _ := t.last().at(slices.Concat(path, []string{key}, chain))
+			v, _ = v.Default()
+			is, _ = v.String()
+		}
+		if is == t.only {
+			out = append(out, key)
+		}
+	}
+	if len(out) > 1 && !isKey {
+		// Several are the same: the lines that made it tell which.
+		made := linesOf(selectedFrom(t.v, chain))
+		var same []string
+		for _, key := range out {
+			if v, _ := t.last().at(slices.Concat(path, []string{key}, chain)); slices.Equal(linesOf(v), made) {
+				same = append(same, key)
+			}
+		}
+		if len(same) > 0 {
+			return same
+		}
+	}
+	if len(out) == 0 {
+		return keys
+	}
+	return out
+}
+
+// selectedFrom returns what v is, which is a chain of names that are selected
+// from a variable.
+func selectedFrom(v cue.Value, chain []string) cue.Value {
+	for range chain {
+		op, args := v.Expr()
+		if op != cue.SelectorOp {
+			return cue.Value{}
+		}
+		v = args[0]
+	}
+	for _, key := range chain {
+		v = v.LookupPath(cue.MakePath(cue.Str(key)))
+	}
+	return v
+}
+
+// linesOf returns where the parts of a value are written.
+func linesOf(v cue.Value) []string {
+	var out []string
+	for _, c := range cuediag.Conjuncts(v) {
+		out = append(out, valuePos(c).String())
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // passing returns the keys of the field at the path that pass all clauses of a
