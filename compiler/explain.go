@@ -125,6 +125,9 @@ func explainChart(e *fleet.Explanation, t *values.Type, ref fleet.ChartRef, fiel
 		return
 	}
 	e.Type, e.Doc = strings.Join(at.Kinds.Names(), " or "), at.Doc
+	if at.Kinds == values.Any {
+		e.Type = "anything"
+	}
 	if e.State == fleet.Unset && len(at.Fields) > 0 {
 		e.Leaves = chartLeaves(nil, at, ref, e.Path)
 		return

@@ -140,22 +140,22 @@ func (l *level) selector(v cue.Value, key string) (cue.Selector, bool) {
 		sels = append(sels, cue.Index(i))
 	}
 	sels = append(sels, cue.Str(key))
-	if slices.Contains(fieldNames(v), key) {
-		sels = append(sels, cue.Str(key).Optional())
-	}
 	if strings.HasPrefix(key, "#") {
 		sels = append(sels, cue.Def(key))
 	}
 	if strings.HasPrefix(key, "_") {
 		for _, in := range append([]*build.Instance{l.in}, l.in.Dependencies()...) {
-			sels = append(sels, cue.Hid(key, in.ID()), cue.Hid(key, in.ImportPath))
+			sels = append(sels, cue.Hid(key, in.ID()))
 		}
 	}
 	i := slices.IndexFunc(sels, func(s cue.Selector) bool { return v.LookupPath(cue.MakePath(s)).Exists() })
-	if i < 0 {
-		return cue.Selector{}, false
+	switch {
+	case i >= 0:
+		return sels[i], true
+	case slices.Contains(fieldNames(v), key): // which has no value yet
+		return cue.Str(key).Optional(), true
 	}
-	return sels[i], true
+	return cue.Selector{}, false
 }
 
 // isValues reports whether the path is that of values of a release, or of all.
