@@ -37,9 +37,12 @@ type chartTypes struct {
 // keep them from being explained, and those of others are not looked at; the
 // error holds what leaves nothing to explain. A pattern that selects several
 // clusters is a fault.
-func (c *Compiler) Explain(_ context.Context, pattern string) (*Explainer, error) {
+func (c *Compiler) Explain(ctx context.Context, pattern string) (*Explainer, error) {
 	chain, err := load.LoadChain(cmp.Or(c.Dir, "."), pattern, c.edits)
 	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	x, err := unify.Explain(chain.Root, chain.ID, chain.Layers, chain.Upto)

@@ -186,6 +186,11 @@ func (l *level) value(path []string) (fleet.State, any) {
 	switch {
 	case isValues(path):
 		t = follow(l.valuesOf(path[1]), path[3:])
+		for n := len(path) - 1; t == nil && n > 3; n-- {
+			if above := follow(l.valuesOf(path[1]), path[3:n]); above != nil && isNull(above) {
+				t = above
+			}
+		}
 	case whole && !unset:
 		t = l.reader().tree(v)
 	}
@@ -215,7 +220,7 @@ func follow(t *fleet.Tree, path []string) *fleet.Tree {
 }
 
 // isConflict reports whether what v is made of contradicts itself.
-func isConflict(v cue.Value) bool { return v.Err() != nil && !isIncomplete(v) }
+func isConflict(v cue.Value) bool { return v.Err() != nil && v.Validate() != nil }
 
 // isStruct reports whether v is a struct, also one with something wrong inside.
 func isStruct(v cue.Value) bool {
