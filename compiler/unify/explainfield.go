@@ -39,7 +39,9 @@ func (x *Explainer) Field(path []string, keys Keys) (*fleet.Explanation, error) 
 		}
 	}
 	for _, d := range x.wrong(e.Path) {
-		e.Faults = append(e.Faults, d.Msg)
+		if !slices.Contains(e.Faults, d.Msg) {
+			e.Faults = append(e.Faults, d.Msg)
+		}
 	}
 	return e, nil
 }
@@ -68,7 +70,7 @@ func (x *Explainer) exists(path []string, keys Keys) error {
 	if v.IncompleteKind() == cue.ListKind {
 		return &diag.Diag{
 			Path: l.text(path[:len(sels)]), Clusters: []string{x.id},
-			Msg: fmt.Sprintf("no element %s: the list has %d", path[len(sels)], elements(v)), Hint: "write [0] for its first element",
+			Msg: fmt.Sprintf("no element %s: the list has %d, which count from 0", path[len(sels)], elements(v)),
 		}
 	}
 	for i := len(sels); i < len(path); i++ {
@@ -165,6 +167,9 @@ func (x *Explainer) leaves(path []string) []fleet.Leaf {
 			}
 			return
 		}
+		if len(at) == len(path) {
+			return // an empty map
+		}
 		leaf := fleet.Leaf{Path: l.text(at)}
 		leaf.State, leaf.Value = l.value(at)
 		for _, c := range x.lines(at) {
@@ -195,14 +200,22 @@ func (x *Explainer) wrong(path string) diag.List {
 	}
 	var out diag.List
 	for _, d := range x.faults {
-		at := cuediag.ValuesPath(listIndex.ReplaceAllString(d.Path, "[$1]"))
-		if at == path || strings.HasPrefix(at, path+".") || strings.HasPrefix(at, path+"[") {
-			of := *d
-			if at != path {
-				of.Msg = fmt.Sprintf("%s: %s", at, d.Msg)
-			}
-			out = append(out, &of)
+		at := listIndex.ReplaceAllString(d.Path, "[$1]")
+		value := cuediag.ValuesPath(at) // that a default is for
+		of := *d
+		switch {
+		case at == path, value == path:
+		case isBelow(at, path), isBelow(value, path):
+			of.Msg = at + ": " + d.Msg
+		default:
+			continue
 		}
+		out = append(out, &of)
 	}
 	return out
+}
+
+// isBelow reports whether a path is below another one.
+func isBelow(path, above string) bool {
+	return strings.HasPrefix(path, above+".") || strings.HasPrefix(path, above+"[")
 }

@@ -151,8 +151,9 @@ func (l *level) kind(c cue.Value) fleet.ContributionKind {
 	if c.Err() != nil {
 		op, _ := c.Expr()
 		root, path := c.ReferencePath()
+		_, literal := expression(c).(*ast.BasicLit)
 		switch {
-		case slices.Contains(computing, op):
+		case literal, slices.Contains(computing, op):
 			return fleet.ValuePin
 		case !root.Exists():
 			return fleet.Constraint
