@@ -68,7 +68,7 @@ func TestExplainEveryLeaf(t *testing.T) {
 			t.Errorf("%s has %d winners", path, winners)
 		}
 	}
-	if len(was) < 80 || len(lines) < 60 {
+	if len(was) < 80 || len(lines) < 50 {
 		t.Fatalf("only %d leaves, of %d lines", len(was), len(lines))
 	}
 	t.Logf("%d leaves, %d lines", len(was), len(lines))

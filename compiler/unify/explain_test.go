@@ -194,6 +194,25 @@ releases.a.values.n.o set
 `,
 		},
 		{
+			"conditions on conditions", `
+-- root.cue --
+_a: {x: *1 | int, if _b.x == 2 {x: 2}}
+_b: {x: *1 | int, if _c {x: 2}}
+_c: *false | bool
+releases: a: {namespace: "n", objects: [#cm], values: x: _a.x}
+-- prod.cue --
+_c: true`,
+			"releases.a.values.x", `
+set 2
+fleet.cue:5 root pin wins: _a.x
+  fleet.cue:2 root pin wins _a.x: 2
+    fleet.cue:2 root condition holds: if _b.x == 2
+      fleet.cue:3 root pin wins _b.x: 2
+        fleet.cue:3 root condition holds: if _c
+          prod/fleet.cue:2 prod pin wins _c: true
+`,
+		},
+		{
 			"a misspelt field of the cluster", `
 -- root.cue --
 releases: {}`,

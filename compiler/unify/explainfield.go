@@ -38,7 +38,7 @@ func (x *Explainer) Field(path []string, keys Keys) (*fleet.Explanation, error) 
 			}
 		}
 	}
-	for _, d := range x.wrong(e.Path) {
+	for _, d := range x.wrong(path) {
 		if !slices.Contains(e.Faults, d.Msg) {
 			e.Faults = append(e.Faults, d.Msg)
 		}
@@ -47,7 +47,11 @@ func (x *Explainer) Field(path []string, keys Keys) (*fleet.Explanation, error) 
 }
 
 // text returns the path as CUE writes it.
-func (l *level) text(path []string) string {
+func (l *level) text(path []string) string { return cue.MakePath(l.selectors(path)...).String() }
+
+// selectors returns how CUE selects the keys of a path, also where there is
+// nothing.
+func (l *level) selectors(path []string) []cue.Selector {
 	_, sels := l.at(path)
 	for _, key := range path[len(sels):] {
 		sels = append(sels, cue.Str(key))
@@ -57,7 +61,7 @@ func (l *level) text(path []string) string {
 			sels[i] = cue.Str(s.Unquoted())
 		}
 	}
-	return cue.MakePath(sels...).String()
+	return sels
 }
 
 // exists reports a path that leads nowhere.
@@ -185,9 +189,9 @@ func (x *Explainer) leaves(path []string) []fleet.Leaf {
 }
 
 // wrong returns the faults of a field, and of what is below it.
-func (x *Explainer) wrong(path string) diag.List {
+func (x *Explainer) wrong(path []string) diag.List {
+	l := x.last()
 	if !x.told {
-		l := x.last()
 		unbound := x.faults
 		for _, err := range []error{l.checkAllLayers(l.bare), l.checkReleases(l.bare), l.check(l.bare)} {
 			for _, d := range diag.All(err) {
@@ -198,24 +202,23 @@ func (x *Explainer) wrong(path string) diag.List {
 		}
 		x.told = true
 	}
+	var keys []string
+	for _, s := range l.selectors(path) {
+		keys = append(keys, s.String())
+	}
+	field := strings.Join(keys, ".") // as faults have it
 	var out diag.List
 	for _, d := range x.faults {
-		at := listIndex.ReplaceAllString(d.Path, "[$1]")
-		value := cuediag.ValuesPath(at) // that a default is for
+		value := cuediag.ValuesPath(d.Path) // that a default is for
 		of := *d
 		switch {
-		case at == path, value == path:
-		case isBelow(at, path), isBelow(value, path):
-			of.Msg = at + ": " + d.Msg
+		case d.Path == field, value == field:
+		case strings.HasPrefix(d.Path, field+"."), strings.HasPrefix(value, field+"."):
+			of.Msg = d.Path + ": " + d.Msg
 		default:
 			continue
 		}
 		out = append(out, &of)
 	}
 	return out
-}
-
-// isBelow reports whether a path is below another one.
-func isBelow(path, above string) bool {
-	return strings.HasPrefix(path, above+".") || strings.HasPrefix(path, above+"[")
 }

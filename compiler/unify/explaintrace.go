@@ -29,6 +29,7 @@ type tracer struct {
 	source
 	line
 	above map[ast.Node]ast.Node
+	trail []string          // paths that led to it, its own included
 	depth int               // of the line, in fields
 	found [][]string        // paths in the cluster
 	fixed []fleet.Source    // of other packages, and lets
@@ -49,7 +50,8 @@ func (x *Explainer) trace(c line, trail []string) {
 		return
 	}
 	t := &tracer{
-		Explainer: x, source: src, line: c, above: x.around(src.file), seen: map[ast.Node]bool{}, keys: map[*ast.ForClause][]string{},
+		Explainer: x, source: src, line: c, above: x.around(src.file), trail: append(slices.Clone(trail), x.last().text(c.path)),
+		seen: map[ast.Node]bool{}, keys: map[*ast.ForClause][]string{},
 	}
 	t.depth = t.fieldsAbove(node)
 	t.read(node)
@@ -60,7 +62,7 @@ func (x *Explainer) trace(c line, trail []string) {
 			}
 		}
 	}
-	x.follow(c.Contribution, t.found, append(trail, x.last().text(c.path)))
+	x.follow(c.Contribution, t.found, t.trail)
 	for _, s := range t.fixed {
 		x.add(c.Contribution, s)
 	}
