@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/fleetc/fleetc/compiler/load"
 )
@@ -13,6 +14,7 @@ import (
 // FileNames returns how files in faults are named for a user in the working
 // directory, when the fleet is that around dir: relative to the working
 // directory.
+// Those of a git commit have its name in front: main:environments/fleet.cue.
 func FileNames(dir string) func(file string) string {
 	root, _, err := load.Root(cmp.Or(dir, "."))
 	if err != nil {
@@ -23,6 +25,9 @@ func FileNames(dir string) func(file string) string {
 		here, err = filepath.EvalSymlinks(here)
 	}
 	return func(file string) string {
+		if of, ok := strings.CutPrefix(file, commitFile); ok {
+			return of
+		}
 		if !path.IsAbs(file) && root != "" {
 			file = filepath.Join(root, filepath.FromSlash(file))
 		}

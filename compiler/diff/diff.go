@@ -3,7 +3,8 @@
 //
 //   - [Objects] compares the objects of one cluster.
 //   - [Grouper] and [Group] bring together what changes alike in many clusters.
-//   - [WriteText], [WriteMarkdown] and [WriteJSON] write the result.
+//   - [WriteText], [WriteStat], [WriteMarkdown], [WriteJSON] and [WriteGitHub]
+//     write the result.
 //
 // What a Secret holds never leaves the package: a keyed hash stands for it,
 // which tells whether it changed. The package renders nothing, reads no

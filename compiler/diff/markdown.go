@@ -8,15 +8,16 @@ import (
 )
 
 // WriteMarkdown writes the result as a comment on a change request, and
-// returns an error of w's: the summary, and one section to unfold for each
-// group, the first of which is open. It takes at most [Style.Limit] bytes,
-// apart from the summary and the last line, which says what was left out.
+// returns an error of w's: the summary, clusters that are new or gone, and one
+// section to unfold for each group, the first of which is open. It takes at most
+// [Style.Limit] bytes, and its last line says what was left out.
 //
 // Names and values cannot end the block of code that they are in, and nobody
 // is notified because of them.
 func WriteMarkdown(w io.Writer, r Result, s Style) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s**\n", r.Summary)
+	fmt.Fprintf(&b, "**%s**\n", r)
+	b.WriteString(markdownWholes(r.wholes()))
 	left := s.limit() - b.Len() - len(leftOut(1<<30, 1<<30))
 	var objects, groups int // that are left out
 	for i, g := range s.shown(r.Groups) {
@@ -33,6 +34,23 @@ func WriteMarkdown(w io.Writer, r Result, s Style) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// markdownWholes returns the list of clusters of which all or nothing is said.
+func markdownWholes(wholes []line) string {
+	const most = 100
+	var b strings.Builder
+	for i, l := range wholes {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		if i == most {
+			fmt.Fprintf(&b, "- and %d more\n", len(wholes)-most)
+			break
+		}
+		fmt.Fprintf(&b, "- <code>%s</code>\n", html.EscapeString(l.gutter()))
+	}
+	return b.String()
 }
 
 func leftOut(objects, groups int) string {

@@ -28,8 +28,7 @@ func selectLeaves(leaves, patterns []string) ([]string, error) {
 	var faults diag.List
 	selected := map[string]bool{}
 	for _, p := range patterns {
-		// A path completed by the shell means the same as the ID.
-		clean := strings.TrimPrefix(path.Clean(p), environments+"/")
+		clean := CleanPattern(p)
 		found := false
 		for i, id := range ids {
 			ok, err := fleet.MatchCluster(clean, id)
@@ -47,6 +46,12 @@ func selectLeaves(leaves, patterns []string) ([]string, error) {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(leaves), func(l string) bool { return !selected[l] }), faults.Err()
+}
+
+// CleanPattern returns a cluster pattern as [fleet.MatchCluster] takes it: a path
+// completed by the shell means the same as the ID.
+func CleanPattern(pattern string) string {
+	return strings.TrimPrefix(path.Clean(pattern), environments+"/")
 }
 
 // hintFor names the cluster, or the directory of clusters, that is nearest to
