@@ -17,7 +17,7 @@ import (
 func WriteMarkdown(w io.Writer, r Result, s Style) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n", r)
-	b.WriteString(markdownWholes(r.wholes()))
+	b.WriteString(fencedWholes(r.wholes()))
 	left := s.limit() - b.Len() - len(leftOut(1<<30, 1<<30))
 	var objects, groups int // that are left out
 	for i, g := range s.shown(r.Groups) {
@@ -36,21 +36,27 @@ func WriteMarkdown(w io.Writer, r Result, s Style) error {
 	return err
 }
 
-// markdownWholes returns the list of clusters of which all or nothing is said.
-func markdownWholes(wholes []line) string {
+// fencedWholes returns the clusters of which all or nothing is said, as a diff.
+func fencedWholes(wholes []line) string {
 	const most = 100
-	var b strings.Builder
-	for i, l := range wholes {
-		if i == 0 {
-			b.WriteString("\n")
-		}
-		if i == most {
-			fmt.Fprintf(&b, "- and %d more\n", len(wholes)-most)
-			break
-		}
-		fmt.Fprintf(&b, "- <code>%s</code>\n", html.EscapeString(l.gutter()))
+	if len(wholes) == 0 {
+		return ""
 	}
-	return b.String()
+	var b strings.Builder
+	for _, l := range wholes[:min(len(wholes), most)] {
+		b.WriteString(l.gutter() + "\n")
+	}
+	if n := len(wholes) - most; n > 0 {
+		b.WriteString(more(n).gutter() + "\n")
+	}
+	return "\n" + fenced(b.String(), max(3, longestRun(b.String(), '`')+1))
+}
+
+// fenced returns a diff as a block of code between so many backticks, more than
+// there are in it.
+func fenced(text string, fence int) string {
+	ticks := strings.Repeat("`", fence)
+	return ticks + "diff\n" + text + ticks + "\n"
 }
 
 func leftOut(objects, groups int) string {
@@ -83,8 +89,7 @@ func (s Style) section(g Group, of int, open bool, limit int) (text string, out 
 	if body.Len() == 0 {
 		return "", out
 	}
-	ticks := strings.Repeat("`", fence)
-	return head + ticks + "diff\n" + body.String() + ticks + "\n" + foot, out
+	return head + fenced(body.String(), fence) + foot, out
 }
 
 // change returns the lines of one change, as a diff.
