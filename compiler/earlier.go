@@ -38,7 +38,10 @@ func openTree(t *export.Tree) (*exported, error) {
 func (e *exported) ids() []string { return e.clusters }
 
 func (e *exported) load(_ context.Context, _ []string, now *Fleet) error {
-	now.Last = e.tree.Objects
+	now.Last = func(cluster string) ([]fleet.Object, error) {
+		objs, _ := e.tree.Objects(cluster) // what is wrong is told where they are compared
+		return objs, nil
+	}
 	return nil
 }
 
