@@ -13,7 +13,7 @@ func TestStat(t *testing.T) {
 		want string
 	}{
 		{Result{Summary: Summary{Of: 2}}, "no differences in 2 clusters\n"},
-		{Result{NotCompared: []string{"b"}}, "CLUSTER   CREATED   UPDATED   DELETED\n! b       not compared\n\nno differences in 0 clusters; 1 cluster not compared\n"},
+		{Result{NotCompared: []string{"b"}}, "CLUSTER   CREATED   UPDATED   DELETED\n! b       not compared\n\n1 cluster not compared\n"},
 		{Result{Deleted: []Whole{{"b", 2}}}, "CLUSTER   CREATED   UPDATED   DELETED\n- b       0         0         2\n\n1 cluster deleted\n"},
 		// An object that is in two groups counts once.
 		{

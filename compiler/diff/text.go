@@ -142,7 +142,7 @@ func clusterName(id string) string { return clippedLine(id, 0) }
 // String returns the summary of the result as a clause.
 func (r Result) String() string {
 	var parts []string
-	if r.Summary.Of > 0 || len(r.Created)+len(r.Deleted) == 0 {
+	if r.Summary.Of > 0 || len(r.Created)+len(r.Deleted)+len(r.NotCompared) == 0 {
 		parts = append(parts, r.Summary.String())
 	}
 	if changed := phrase("cluster", []counted{{len(r.Created), "created"}, {len(r.Deleted), "deleted"}, {len(r.NotCompared), "not compared"}}); changed != "" {
