@@ -20,9 +20,9 @@ import (
 const (
 	moduleFile = "cue.mod/module.cue" // makes a directory the root of a fleet
 
-	maxFiles   = 200_000
+	maxFiles   = 100_000
 	maxBytes   = 1 << 30  // of all files
-	maxListing = 32 << 20 // bytes that git may list
+	maxListing = 16 << 20 // bytes that git may list
 )
 
 var objectID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)

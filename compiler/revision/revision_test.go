@@ -375,7 +375,7 @@ func TestTooMuch(t *testing.T) {
 		commitTree(t, dir, lines)
 		_, done, err := Checkout(t.Context(), dir, "hostile")
 		done()
-		wantFault(t, err, "hostile has more than 200000 files or 1024 MiB", "directory of its own")
+		wantFault(t, err, "hostile has more than 100000 files or 1024 MiB", "directory of its own")
 	}
 	wantNothingLeft(t)
 }
@@ -395,7 +395,7 @@ func TestBomb(t *testing.T) {
 	commitTree(t, dir, []string{"040000 tree " + id + "\tbomb"})
 	_, done, err := Checkout(t.Context(), dir, "hostile")
 	done()
-	if err == nil || !strings.Contains(err.Error(), "prints more than 32 MiB") {
+	if err == nil || !strings.Contains(err.Error(), "prints more than 16 MiB") {
 		t.Errorf("got %v", err)
 	}
 }
