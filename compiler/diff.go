@@ -11,6 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/export"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/render"
 )
 
 // A DiffRequest says what of a fleet is compared, and with what: with an
@@ -55,7 +56,7 @@ func (c *Compiler) Diff(ctx context.Context, req DiffRequest) (*diff.Result, err
 	}
 	defer was.close()
 	patterns, before := choose(req.Clusters, now, was.ids())
-	d := &differ{DiffRequest: req, was: was, now: &Fleet{Fleet: &fleet.Fleet{}, jobs: c.jobs()}}
+	d := &differ{DiffRequest: req, was: was, now: &Fleet{Fleet: &fleet.Fleet{}, jobs: c.jobs(), templates: &render.Charts{}}}
 	if len(patterns) > 0 || len(req.Clusters) == 0 {
 		if d.now, err = c.Load(ctx, patterns...); err != nil {
 			return nil, err
