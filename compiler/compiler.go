@@ -64,6 +64,7 @@ type Compiler struct {
 	Build string // says which build of fleetc this is; results are kept from one run to the next only when it is set
 
 	edits load.Edits // of the fleet's files, to compile what would be
+	like  *Fleet     // whose charts are those of this one, as far as they are the same; nil for none
 }
 
 func (c *Compiler) jobs() int { return cmp.Or(c.Jobs, runtime.GOMAXPROCS(0)) }
@@ -143,7 +144,7 @@ type Fleet struct {
 	charts    map[fleet.ChartRef]loadedChart
 	known     map[string][]fleet.Object // CRDs that clusters have without a release, by the cluster's ID
 	packages  []load.Package            // of charts, when something may ask for them by name
-	templates render.Charts
+	templates *render.Charts
 	jsonnet   *jsonnet.Renderer
 	read      sync.Map // of kustomizations and manifests by their kind and path, each a sync.OnceValues
 	crds      crd.Checker
@@ -172,7 +173,10 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	if e.Fleet == nil {
 		return nil, e.faults
 	}
-	f := &Fleet{Fleet: e.Fleet, jobs: c.jobs(), date: c.Date}
+	f := &Fleet{Fleet: e.Fleet, jobs: c.jobs(), date: c.Date, templates: &render.Charts{}}
+	if c.like != nil {
+		f.templates = c.like.templates
+	}
 	var faults diag.List
 	faults.Add(f.readyJsonnet(e.all()))
 	var err error
@@ -191,9 +195,16 @@ func (c *Compiler) charts(ctx context.Context, root string, users map[fleet.Char
 	source, results := c.Source(root), c.results()
 	refs := sortedRefs(users)
 	found := ordered(ctx, atATime, len(refs), func(ctx context.Context, i int) (loadedChart, error) {
+		known, ok := c.known(refs[i])
+		if ok && refs[i].Digest != "" {
+			return known, nil
+		}
 		ch, err := source.Chart(ctx, refs[i])
 		if err != nil {
 			return loadedChart{}, users[refs[i]].Blame(err)
+		}
+		if ok && known.Digest == ch.Digest {
+			return known, nil
 		}
 		types, err := results.types(ch)
 		if err != nil {
@@ -211,6 +222,15 @@ func (c *Compiler) charts(ctx context.Context, root string, users map[fleet.Char
 		charts[ch.Ref] = ch
 	}
 	return charts, faults.Err()
+}
+
+// known returns a chart that was found for the other fleet.
+func (c *Compiler) known(ref fleet.ChartRef) (loadedChart, bool) {
+	if c.like == nil {
+		return loadedChart{}, false
+	}
+	ch, ok := c.like.charts[ref]
+	return ch, ok
 }
 
 // Source returns where the charts of the fleet with the given root come from.

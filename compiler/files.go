@@ -15,10 +15,14 @@ import (
 // FileNames returns how files in faults are named for a user in the working
 // directory, when the fleet is that around dir: relative to the working
 // directory.
+// Those of a git commit have its name in front: main:environments/fleet.cue.
 func FileNames(dir string) func(file string) string {
 	root, _, _ := load.Root(cmp.Or(dir, ".")) // known also when the module's file is at fault
 	here, err := resolved(".")
 	return func(file string) string {
+		if of, ok := strings.CutPrefix(file, commitFile); ok {
+			return of
+		}
 		if !path.IsAbs(file) && root != "" {
 			file = filepath.Join(root, filepath.FromSlash(file))
 		}

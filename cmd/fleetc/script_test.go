@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"serve": cmdServe,
-			"stop":  cmdStop,
+			"shut":  cmdShut,
 			"files": cmdFiles,
 			"times": cmdTimes,
 			"sub":   cmdSub,

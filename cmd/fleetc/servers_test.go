@@ -78,10 +78,10 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdStop ends a server: stop VARIABLE.
-func cmdStop(ts *testscript.TestScript, neg bool, args []string) {
+// cmdShut ends a server: shut VARIABLE. (stop is a command of testscript, which ends the script.).
+func cmdShut(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: stop VARIABLE")
+		ts.Fatalf("usage: shut VARIABLE")
 	}
 	server := (*ts.Value(serversKey{}).(*servers))[args[0]]
 	if server == nil {

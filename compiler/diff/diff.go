@@ -3,7 +3,8 @@
 //
 //   - [Objects] compares the objects of one cluster.
 //   - [Grouper] and [Group] bring together what changes alike in many clusters.
-//   - [WriteText], [WriteMarkdown] and [WriteJSON] write the result.
+//   - [WriteText], [WriteStat], [WriteMarkdown], [WriteJSON] and [WriteGitHub]
+//     write the result.
 //   - [Table] tells what is not the same in all of a number of clusters, and who
 //     set it.
 //

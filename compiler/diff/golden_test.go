@@ -104,7 +104,9 @@ metadata: {name: web, annotations: {release: base}}
 		g.Add(cluster, Objects(objects(t, was), objects(t, is), key))
 	}
 	g.Add("dev", nil)
-	return g.Result()
+	r := g.Result()
+	r.Created, r.Deleted, r.NotCompared = []Whole{{"prod/new", 14}, {"prod/newer", 1}}, []Whole{{"old", 0}}, []string{"```"}
+	return r
 }
 
 func TestGolden(t *testing.T) {
@@ -125,4 +127,14 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "text-colour", b.String())
+	b.Reset()
+	if err := WriteStat(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "stat", b.String())
+	b.Reset()
+	if err := WriteGitHub(&b, r, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "github", b.String())
 }

@@ -11,8 +11,21 @@ import (
 
 // A Result is what changes in a number of clusters, and how many there are.
 type Result struct {
-	Groups  []Group // those of most clusters first, then by clusters
-	Summary Summary
+	Groups      []Group  // those of most clusters first, then by clusters
+	Created     []Whole  // clusters that are there after only, sorted
+	Deleted     []Whole  // clusters that were there before only, sorted
+	NotCompared []string // IDs of clusters of which one side is not known, sorted
+	Summary     Summary
+}
+
+// Empty reports whether nothing changes, as far as it was compared.
+func (r Result) Empty() bool { return r.Summary.Empty() && len(r.Created) == 0 && len(r.Deleted) == 0 }
+
+// A Whole is a cluster that is there before or after only, with all of its
+// objects.
+type Whole struct {
+	Cluster string // ID
+	Objects int    // how many it has
 }
 
 // A Group is what changes alike in each of some clusters, and in no other.
@@ -25,7 +38,7 @@ type Group struct {
 	Changes  []Change // sorted by release and ID
 }
 
-// A Summary counts changes.
+// A Summary counts changes in clusters that are there before and after.
 type Summary struct {
 	Created, Updated, Deleted int // objects; one of the same ID in many clusters counts once
 	Changes                   int // objects that change, counted in each cluster

@@ -18,6 +18,10 @@ import (
 //	  created, updated, deleted   objects; one ID counts once
 //	  changes                     objects, counted in each cluster
 //	  clusters, of                with changes, and compared
+//	created[], deleted[]          clusters that are there after, or before, only
+//	  cluster                     ID
+//	  objects                     how many it has
+//	notCompared[]                 IDs of clusters of which one side is not known
 //	groups[]                      what is the same in some clusters, most of them first
 //	  clusters[]                  their IDs
 //	  changes[]
@@ -36,7 +40,10 @@ import (
 // Unlike the other writers this one cuts nothing. Characters that would act
 // on a terminal are escaped.
 func WriteJSON(w io.Writer, r Result) error {
-	out := jsonResult{Summary: jsonSummary(r.Summary), Groups: []jsonGroup{}}
+	out := jsonResult{
+		Summary: jsonSummary(r.Summary), Created: jsonWholes(r.Created), Deleted: jsonWholes(r.Deleted),
+		NotCompared: append([]string{}, r.NotCompared...), Groups: []jsonGroup{},
+	}
 	for _, g := range r.Groups {
 		group := jsonGroup{Clusters: g.Clusters}
 		for _, c := range g.Changes {
@@ -67,8 +74,24 @@ func WriteJSON(w io.Writer, r Result) error {
 }
 
 type jsonResult struct {
-	Summary jsonSummary `json:"summary"`
-	Groups  []jsonGroup `json:"groups"`
+	Summary     jsonSummary `json:"summary"`
+	Created     []jsonWhole `json:"created"`
+	Deleted     []jsonWhole `json:"deleted"`
+	NotCompared []string    `json:"notCompared"`
+	Groups      []jsonGroup `json:"groups"`
+}
+
+type jsonWhole struct {
+	Cluster string `json:"cluster"`
+	Objects int    `json:"objects"`
+}
+
+func jsonWholes(wholes []Whole) []jsonWhole {
+	out := make([]jsonWhole, len(wholes))
+	for i, w := range wholes {
+		out[i] = jsonWhole(w)
+	}
+	return out
 }
 
 type jsonSummary struct {

@@ -14,9 +14,13 @@ func TestJSONReadsBack(t *testing.T) {
 	c.Fields = append(c.Fields, FieldChange{Path: "q", HasIs: true}, FieldChange{Path: "r", Was: []any{hostile}, HasWas: true, Secret: true})
 	c.Partial, c.FromRelease = true, hostile
 	r := Result{Groups: []Group{{[]string{hostile}, []Change{c, {ID: "B", Action: Update}}}}, Summary: Summary{Updated: 2, Changes: 2, Clusters: 1, Of: 1}}
+	r.Created, r.Deleted, r.NotCompared = []Whole{{hostile, 3}}, []Whole{{"b", 0}}, []string{hostile}
 	_, _, text := checkWritten(t, r, Style{})
 	want := map[string]any{
-		"summary": map[string]any{"created": 0.0, "updated": 2.0, "deleted": 0.0, "changes": 2.0, "clusters": 1.0, "of": 1.0},
+		"summary":     map[string]any{"created": 0.0, "updated": 2.0, "deleted": 0.0, "changes": 2.0, "clusters": 1.0, "of": 1.0},
+		"created":     []any{map[string]any{"cluster": hostile, "objects": 3.0}},
+		"deleted":     []any{map[string]any{"cluster": "b", "objects": 0.0}},
+		"notCompared": []any{hostile},
 		"groups": []any{map[string]any{"clusters": []any{hostile}, "changes": []any{
 			map[string]any{
 				"id": "A n/b", "action": "update", "fromRelease": hostile, "partial": true,
@@ -36,8 +40,10 @@ func TestJSONReadsBack(t *testing.T) {
 
 func TestJSONOfNothing(t *testing.T) {
 	_, _, text := checkWritten(t, Result{}, Style{})
-	if got := decoded(t, text); !reflect.DeepEqual(got.(map[string]any)["groups"], []any{}) {
-		t.Errorf("got %s", text)
+	for _, list := range []string{"created", "deleted", "notCompared", "groups"} {
+		if got := decoded(t, text); !reflect.DeepEqual(got.(map[string]any)[list], []any{}) {
+			t.Errorf("%s: got %s", list, text)
+		}
 	}
 }
 

@@ -8,15 +8,16 @@ import (
 )
 
 // WriteMarkdown writes the result as a comment on a change request, and
-// returns an error of w's: the summary, and one section to unfold for each
-// group, the first of which is open. It takes at most [Style.Limit] bytes,
-// apart from the summary and the last line, which says what was left out.
+// returns an error of w's: the summary, clusters that are new or gone, and one
+// section to unfold for each group, the first of which is open. It takes at most
+// [Style.Limit] bytes, and its last line says what was left out.
 //
 // Names and values cannot end the block of code that they are in, and nobody
 // is notified because of them.
 func WriteMarkdown(w io.Writer, r Result, s Style) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s**\n", r.Summary)
+	fmt.Fprintf(&b, "**%s**\n", r)
+	b.WriteString(fencedWholes(r.wholes()))
 	left := s.limit() - b.Len() - len(leftOut(1<<30, 1<<30))
 	var objects, groups int // that are left out
 	for i, g := range s.shown(r.Groups) {
@@ -33,6 +34,29 @@ func WriteMarkdown(w io.Writer, r Result, s Style) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// fencedWholes returns the clusters of which all or nothing is said, as a diff.
+func fencedWholes(wholes []line) string {
+	const most = 100
+	if len(wholes) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, l := range wholes[:min(len(wholes), most)] {
+		b.WriteString(l.gutter() + "\n")
+	}
+	if n := len(wholes) - most; n > 0 {
+		b.WriteString(more(n).gutter() + "\n")
+	}
+	return "\n" + fenced(b.String(), max(3, longestRun(b.String(), '`')+1))
+}
+
+// fenced returns a diff as a block of code between so many backticks, more than
+// there are in it.
+func fenced(text string, fence int) string {
+	ticks := strings.Repeat("`", fence)
+	return ticks + "diff\n" + text + ticks + "\n"
 }
 
 func leftOut(objects, groups int) string {
@@ -65,8 +89,7 @@ func (s Style) section(g Group, of int, open bool, limit int) (text string, out 
 	if body.Len() == 0 {
 		return "", out
 	}
-	ticks := strings.Repeat("`", fence)
-	return head + ticks + "diff\n" + body.String() + ticks + "\n" + foot, out
+	return head + fenced(body.String(), fence) + foot, out
 }
 
 // change returns the lines of one change, as a diff.

@@ -12,25 +12,36 @@ const maxClusters = 10
 
 // WriteText writes the result for a terminal, and an error of w's.
 //
-//	the same change in 38 of 40 clusters: dev/a, dev/b and 36 more
-//	  ~ Deployment.apps web/app (release web)
-//	    ~ spec.replicas: 2 -> 3
-//	    + spec.paused: true
-//	  + ConfigMap web/new (release web)
+//   - cluster dev/new: 14 objects
 //
-//	1 object created, 1 updated in 38 of 40 clusters
+//     the same change in 38 of 40 clusters: dev/a, dev/b and 36 more
+//     ~ Deployment.apps web/app (release web)
+//     ~ spec.replicas: 2 -> 3
+//
+//   - spec.paused: true
+//
+//   - ConfigMap web/new (release web)
+//
+//     1 object created, 1 updated in 38 of 40 clusters; 1 cluster created
 //
 // Texts of several lines are compared line by line. Long values are cut, and
 // their length is said. Nothing in a value acts on the terminal.
 func WriteText(w io.Writer, r Result, s Style) error {
 	out := bufio.NewWriter(w)
 	paint := s.painter()
+	wholes := r.wholes()
+	for _, l := range wholes {
+		fmt.Fprintln(out, paint(l.mark, l.gutter()))
+	}
+	if len(wholes) > 0 {
+		fmt.Fprintln(out)
+	}
 	for _, g := range s.shown(r.Groups) {
 		fmt.Fprintln(out, paint('@', groupTitle(g, r.Summary.Of, clusterName)))
 		s.changes(out, g.Changes)
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintln(out, r.Summary.String())
+	fmt.Fprintln(out, r.String())
 	return out.Flush()
 }
 
@@ -43,14 +54,44 @@ func WriteChanges(w io.Writer, changes []Change, s Style) error {
 }
 
 func (s Style) changes(out *bufio.Writer, changes []Change) {
-	paint := s.painter()
 	for _, c := range changes {
-		m := mark(c.Action)
-		fmt.Fprintf(out, "  %s %s\n", paint(m, string(m)), paint('!', title(c)))
-		for _, l := range s.body(c, false) {
-			fmt.Fprintln(out, "    "+paint(l.mark, strings.TrimRight(l.gutter(), " ")))
+		for _, l := range s.text(c, s.painter()) {
+			fmt.Fprintln(out, "  "+l)
 		}
 	}
+}
+
+// text returns the lines of one change, as a terminal shows them.
+func (s Style) text(c Change, paint func(byte, string) string) []string {
+	m := mark(c.Action)
+	out := []string{paint(m, string(m)) + " " + paint('!', title(c))}
+	for _, l := range s.body(c, false) {
+		out = append(out, "  "+paint(l.mark, strings.TrimRight(l.gutter(), " ")))
+	}
+	return out
+}
+
+// wholes returns a line for each cluster that is there on one side only, or was
+// not compared.
+func (r Result) wholes() []line {
+	var out []line
+	for _, w := range r.Created {
+		out = append(out, line{'+', "cluster " + clusterName(w.Cluster) + ": " + objectCount(w.Objects)})
+	}
+	for _, w := range r.Deleted {
+		out = append(out, line{'-', "cluster " + clusterName(w.Cluster) + ": " + objectCount(w.Objects)})
+	}
+	for _, id := range r.NotCompared {
+		out = append(out, line{'!', "cluster " + clusterName(id) + ": not compared"})
+	}
+	return out
+}
+
+func objectCount(n int) string {
+	if n == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", n)
 }
 
 // gutter returns the line with its mark in front.
@@ -110,6 +151,18 @@ func groupTitle(g Group, of int, name func(string) string) string {
 
 func clusterName(id string) string { return clippedLine(id, 0) }
 
+// String returns the summary of the result as a clause.
+func (r Result) String() string {
+	var parts []string
+	if r.Summary.Of > 0 || len(r.Created)+len(r.Deleted)+len(r.NotCompared) == 0 {
+		parts = append(parts, r.Summary.String())
+	}
+	if changed := phrase("cluster", []counted{{len(r.Created), "created"}, {len(r.Deleted), "deleted"}, {len(r.NotCompared), "not compared"}}); changed != "" {
+		parts = append(parts, changed)
+	}
+	return strings.Join(parts, "; ")
+}
+
 // String returns the summary as a clause.
 func (s Summary) String() string {
 	of := "1 cluster"
@@ -127,19 +180,27 @@ func (s Summary) String() string {
 
 // count says how many objects are created, updated and deleted.
 func count(s Summary) string {
+	return phrase("object", []counted{{s.Created, "created"}, {s.Updated, "updated"}, {s.Deleted, "deleted"}})
+}
+
+// A counted is how many of something there are.
+type counted struct {
+	n    int
+	what string
+}
+
+// phrase names what there are some of: 1 object created, 2 updated.
+func phrase(noun string, all []counted) string {
 	var parts []string
-	for _, p := range []struct {
-		n    int
-		what string
-	}{{s.Created, "created"}, {s.Updated, "updated"}, {s.Deleted, "deleted"}} {
+	for _, p := range all {
 		switch {
 		case p.n == 0:
 		case len(parts) > 0:
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		case p.n == 1:
-			parts = append(parts, "1 object "+p.what)
+			parts = append(parts, "1 "+noun+" "+p.what)
 		default:
-			parts = append(parts, fmt.Sprintf("%d objects %s", p.n, p.what))
+			parts = append(parts, fmt.Sprintf("%d %ss %s", p.n, noun, p.what))
 		}
 	}
 	return strings.Join(parts, ", ")

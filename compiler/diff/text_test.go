@@ -25,7 +25,16 @@ func checkWritten(t *testing.T, r Result, s Style) (text, markdown, json string)
 		t.Fatal(err)
 	}
 	json = b.String()
-	for name, out := range map[string]string{"text": text, "markdown": markdown, "json": json} {
+	b.Reset()
+	if err := WriteStat(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	stat := b.String()
+	b.Reset()
+	if err := WriteGitHub(&b, r, s); err != nil {
+		t.Fatal(err)
+	}
+	for name, out := range map[string]string{"text": text, "markdown": markdown, "json": json, "stat": stat, "github": b.String()} {
 		if !utf8.ValidString(out) {
 			t.Errorf("%s is not UTF-8: %q", name, out)
 		}

@@ -1,8 +1,10 @@
 package export
 
 import (
+	"errors"
 	"fmt"
 	"path"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -15,6 +17,30 @@ import (
 // maxObject is how many bytes of one object's file are read. Kubernetes takes
 // far less.
 const maxObject = 16 << 20
+
+// Clusters returns the IDs of the fleet's clusters that the tree has, sorted;
+// none when Dir is not there. One whose bundle.json cannot be read is among them:
+// Objects says what is wrong with it.
+func (t *Tree) Clusters() (ids []string, err error) {
+	s, err := t.Check()
+	if err != nil || s.root == nil {
+		return nil, err
+	}
+	err = s.eachDirectory(func(name string) {
+		index, _, err := s.readIndex(name)
+		switch {
+		case errors.Is(err, errForeign):
+			// Other tools have a bundle.json as well.
+		case err != nil, index != nil && index.Fleet == t.Fleet && index.Cluster == name:
+			ids = append(ids, name)
+		}
+	})
+	if cerr := s.Close(); err == nil {
+		err = cerr
+	}
+	slices.Sort(ids)
+	return ids, err
+}
 
 // Objects returns the objects of a cluster that the tree has, as they are there,
 // with the names of their releases and nothing else of them; none when the tree

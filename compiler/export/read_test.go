@@ -3,9 +3,40 @@ package export
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
+
+func TestClusters(t *testing.T) {
+	tree := newTree(t)
+	if ids, err := tree.Clusters(); ids != nil || err != nil {
+		t.Fatalf("no tree gives %v, %v", ids, err)
+	}
+	mustExport(t, tree, true, bundle("prod/eu-1", "web/Deployment/shop/web=1"), bundle("dev", "web/Deployment/shop/web=1"))
+	other := *tree
+	other.Fleet = "example.com/other"
+	mustExport(t, &other, false, bundle("theirs", "web/Deployment/shop/web=1"))
+	for name, text := range map[string]string{
+		"foreign": `{"bundle": 1}`, "moved": `{"format": "fleetc.bundle/v1", "fleet": "` + tree.Fleet + `", "cluster": "elsewhere"}`,
+		"damaged": `{"format": "fleetc.bundle/v1", "fleet": `, ".git": `{"format": "fleetc.bundle/v1", "fleet": `,
+	} {
+		file := filepath.Join(tree.Dir, name, "bundle.json")
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids, err := tree.Clusters()
+	if err != nil || !slices.Equal(ids, []string{"damaged", "dev", "prod/eu-1"}) {
+		t.Errorf("got %v, %v", ids, err)
+	}
+	if _, err := tree.Objects("damaged"); err == nil {
+		t.Error("a damaged bundle.json is not a fault")
+	}
+}
 
 func TestObjects(t *testing.T) {
 	tree := newTree(t)

@@ -300,18 +300,9 @@ func (s *Session) Retire(keep []string) ([]Result, error) {
 	}
 	var out []Result
 	var faults diag.List
-	err := fs.WalkDir(s.root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrPermission) && name != ".":
-			return fs.SkipDir // no export of ours could have written there
-		case err != nil:
-			return fmt.Errorf("look for retired clusters: %w", err)
-		case !entry.IsDir() || name == ".":
-			return nil
-		case entry.Name()[0] == '.' || entry.Name()[0] == '_':
-			return fs.SkipDir
-		case kept[name]:
-			return nil
+	err := s.eachDirectory(func(name string) {
+		if kept[name] {
+			return
 		}
 		p, err := s.retire(name)
 		faults.Add(diag.In(name, err))
@@ -319,13 +310,31 @@ func (s *Session) Retire(keep []string) ([]Result, error) {
 			s.plans = append(s.plans, p)
 			out = append(out, p.Result)
 		}
-		return nil
 	})
 	if err == nil {
 		err = faults.Err()
 	}
 	s.faults.Add(err)
 	return out, err
+}
+
+// eachDirectory calls visit with the directories below Dir that may be those of
+// clusters, in the order of their names.
+func (s *Session) eachDirectory(visit func(name string)) error {
+	return fs.WalkDir(s.root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrPermission) && name != ".":
+			return fs.SkipDir // no export of ours could have written there
+		case err != nil:
+			return fmt.Errorf("look for the clusters of a tree: %w", err)
+		case !entry.IsDir() || name == ".":
+			return nil
+		case entry.Name()[0] == '.' || entry.Name()[0] == '_':
+			return fs.SkipDir
+		}
+		visit(name)
+		return nil
+	})
 }
 
 // retire returns the plan that removes the directory, nil when it is not one

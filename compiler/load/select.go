@@ -12,12 +12,8 @@ import (
 // Matches reports whether the pattern selects the cluster with the given ID, see
 // [fleet.MatchCluster]. A path completed by the shell means the same as the ID.
 func Matches(pattern, id string) bool {
-	ok, err := fleet.MatchCluster(cleaned(pattern), id)
+	ok, err := fleet.MatchCluster(CleanPattern(pattern), id)
 	return ok && err == nil
-}
-
-func cleaned(pattern string) string {
-	return strings.TrimPrefix(path.Clean(pattern), environments+"/")
 }
 
 // selectLeaves returns the directories whose clusters the patterns select;
@@ -39,7 +35,7 @@ func selectLeaves(leaves, patterns []string) ([]string, error) {
 	var faults diag.List
 	selected := map[string]bool{}
 	for _, p := range patterns {
-		clean := cleaned(p)
+		clean := CleanPattern(p)
 		found := false
 		for i, id := range ids {
 			ok, err := fleet.MatchCluster(clean, id)
@@ -57,6 +53,12 @@ func selectLeaves(leaves, patterns []string) ([]string, error) {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(leaves), func(l string) bool { return !selected[l] }), faults.Err()
+}
+
+// CleanPattern returns a cluster pattern as [fleet.MatchCluster] takes it: a path
+// completed by the shell means the same as the ID.
+func CleanPattern(pattern string) string {
+	return strings.TrimPrefix(path.Clean(pattern), environments+"/")
 }
 
 // hintFor names the cluster, or the directory of clusters, that is nearest to

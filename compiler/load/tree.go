@@ -168,6 +168,21 @@ func (t *tree) leaves() []string {
 	return out
 }
 
+// ClusterIDs returns the IDs of the clusters of the fleet with the given root,
+// sorted: those of the directories that have no layers below them, before
+// anything is known of what they say.
+func ClusterIDs(root string) ([]string, error) {
+	t, err := scan(root)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, dir := range t.leaves() {
+		ids = append(ids, idOf(dir))
+	}
+	return ids, nil
+}
+
 // LayerNames returns the names of the layers that have others below them, in
 // the fleet with the given root: root first, then sorted.
 func LayerNames(root string) ([]string, error) {

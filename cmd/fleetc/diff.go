@@ -1,0 +1,153 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/diff"
+)
+
+const diffLong = `diff compiles clusters and compares their objects with what they were: in the
+tree that export has written (--against DIR), or in a commit of git (--against
+git:REF), which is compiled from its own files and the charts that it pins. What
+a commit has is read from the repository; nothing in it or in the working tree
+is touched.
+
+Objects are compared field by field, and lists by the keys of their elements.
+What changes alike in several clusters is shown once. For a cluster that is new
+or gone there is one line. Patterns select clusters of either side.
+
+A value of a Secret is never shown. A hash stands for it, which tells whether it
+changed, with a key that is made up for each run; FLEETC_DIFF_KEY sets one, for
+hashes that can be compared from run to run.
+
+Formats (-o):
+  text       for people; in colour on a terminal
+  markdown   a comment for a pull request, of at most 60,000 bytes
+  json       everything, see docs/diff.md
+  github     for the log of a GitHub Actions step, with a notice
+
+Exit status is 0 when there is no difference, 1 when there are some, 2 when
+something failed. A cluster that cannot be compiled as it was in the commit does
+not keep the others from being compared; the status is then 2.`
+
+const diffExample = `  fleetc diff --against ../clusters
+  fleetc diff --against git:HEAD 'prod/*'
+  fleetc diff --against git:$(git merge-base origin/main HEAD) -o markdown`
+
+// diffKeyVariable names the variable with the key of the hashes of secrets.
+const diffKeyVariable = "FLEETC_DIFF_KEY"
+
+type diffOptions struct {
+	compiler.DiffRequest
+	against, output, color string
+	stat                   bool
+	style                  diff.Style
+}
+
+func newDiffCommand(o *options) *cobra.Command {
+	var d diffOptions
+	cmd := &cobra.Command{
+		Use:               "diff [CLUSTER...]",
+		Short:             "Compare clusters with what they were",
+		Long:              diffLong,
+		Example:           diffExample,
+		ValidArgsFunction: clusterArgs(o),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			d.Clusters = patterns
+			if err := d.check(o, cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			return runDiff(cmd, o, &d)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&d.against, "against", "", "compare with an exported `directory`, or with a commit, as in git:main")
+	flags.StringVar(&d.Release, "release", "", "compare the objects of this `release` alone")
+	flags.BoolVar(&d.stat, "stat", false, "print how many objects change in each cluster, and no more")
+	flags.BoolVar(&d.style.Content, "content", false, "also print what is in objects that are created or deleted")
+	flags.StringVar(&d.color, "color", "auto", "`when` to print text in colour: auto, always or never")
+	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colorModes(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkFlagDirname("against")
+	outputFlag(cmd, &d.output, "text", "markdown", "json", "github")
+	return cmd
+}
+
+func colorModes() []string { return []string{"auto", "always", "never"} }
+
+// check makes sense of the flags.
+func (d *diffOptions) check(o *options, w io.Writer) error {
+	switch ref, isCommit := strings.CutPrefix(d.against, "git:"); {
+	case d.against == "" || isCommit && ref == "":
+		return &diag.Diag{
+			Msg:  "diff needs something to compare with",
+			Hint: "name it with --against: the directory of an exported tree, or a commit as in git:main",
+		}
+	case isCommit:
+		d.Commit = ref
+	default:
+		dir, err := filepath.Abs(o.path(d.against))
+		if err != nil {
+			return err
+		}
+		d.Tree = dir
+	}
+	if !slices.Contains(colorModes(), d.color) {
+		return &diag.Diag{Msg: fmt.Sprintf("--color does not take %q", d.color), Hint: diag.OneOf(d.color, colorModes())}
+	}
+	if d.stat && d.output != "text" {
+		return &diag.Diag{Msg: "--stat prints text", Hint: "leave out --stat or -o " + d.output}
+	}
+	d.style.Colour = d.color == "always" || d.color == "auto" && os.Getenv("NO_COLOR") == "" && isTerminal(w)
+	d.Key = []byte(os.Getenv(diffKeyVariable))
+	if n := len(d.Key); n > 0 && n < 16 {
+		return &diag.Diag{Msg: "the key in " + diffKeyVariable + " is short enough to be guessed", Hint: "set one of 16 bytes or more"}
+	}
+	if len(d.Key) == 0 {
+		d.Key = []byte(rand.Text())
+	}
+	return nil
+}
+
+func runDiff(cmd *cobra.Command, o *options, d *diffOptions) error {
+	p := newProgress(cmd, 0)
+	d.Each = func(of int) {
+		p.total = of
+		p.step()
+	}
+	result, err := o.compiler().Diff(cmd.Context(), d.DiffRequest)
+	p.clear()
+	if result == nil {
+		return err
+	}
+	if werr := d.write(cmd.OutOrStdout(), *result); werr != nil {
+		return werr
+	}
+	if err == nil && !result.Empty() {
+		return errDifferences
+	}
+	return err
+}
+
+func (d *diffOptions) write(w io.Writer, r diff.Result) error {
+	switch {
+	case d.stat:
+		return diff.WriteStat(w, r)
+	case d.output == "markdown":
+		return diff.WriteMarkdown(w, r, d.style)
+	case d.output == "json":
+		return diff.WriteJSON(w, r)
+	case d.output == "github":
+		return diff.WriteGitHub(w, r, d.style)
+	}
+	return diff.WriteText(w, r, d.style)
+}

@@ -1,0 +1,54 @@
+package diff
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteGitHub writes the result for the log of a GitHub Actions step, and an
+// error of w's: the summary as a notice, which is shown on the page of the run,
+// and the lines of [WriteText] in one section to unfold for each group.
+//
+// Nothing in a name or a value is taken for a command of the runner.
+func WriteGitHub(w io.Writer, r Result, s Style) error {
+	out := bufio.NewWriter(w)
+	paint := s.painter()
+	if r.Empty() && len(r.NotCompared) == 0 {
+		fmt.Fprintln(out, r)
+		return out.Flush()
+	}
+	fmt.Fprintln(out, "::notice title=fleetc diff::"+escapeCommand(r.String()))
+	var wholes []string
+	for _, l := range r.wholes() {
+		wholes = append(wholes, paint(l.mark, l.gutter()))
+	}
+	section(out, "whole clusters", wholes)
+	for _, g := range s.shown(r.Groups) {
+		var lines []string
+		for _, c := range g.Changes {
+			lines = append(lines, s.text(c, paint)...)
+		}
+		section(out, groupTitle(g, r.Summary.Of, clusterName), lines)
+	}
+	return out.Flush()
+}
+
+// section writes lines as a section of the log, in which the runner looks for
+// no commands until it sees a word that the lines, whose hash it is, cannot
+// have.
+func section(w io.Writer, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	text := strings.Join(lines, "\n")
+	word := fmt.Sprintf("fleetc-%x", sha256.Sum256([]byte(text)))
+	fmt.Fprintf(w, "::group::%s\n::stop-commands::%s\n%s\n::%s::\n::endgroup::\n", escapeCommand(title), word, text, word)
+}
+
+// escapeCommand returns a text as the argument of a command of the runner.
+func escapeCommand(text string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(text)
+}

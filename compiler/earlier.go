@@ -1,0 +1,178 @@
+package compiler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/export"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/revision"
+)
+
+// An exported is a fleet as it was exported.
+type exported struct {
+	tree     *export.Tree
+	clusters []string
+}
+
+func openTree(t *export.Tree) (*exported, error) {
+	info, err := os.Stat(t.Dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return nil, &diag.Diag{
+			At: []diag.Pos{{File: t.Dir}}, Msg: "no directory to compare with",
+			Hint: "name one that fleetc export has written, or a commit as in git:main",
+		}
+	}
+	ids, err := t.Clusters()
+	return &exported{t, ids}, err
+}
+
+func (e *exported) ids() []string { return e.clusters }
+
+func (e *exported) load(_ context.Context, _ []string, now *Fleet) error {
+	now.Last = func(cluster string) ([]fleet.Object, error) {
+		objs, _ := e.tree.Objects(cluster) // what is wrong is told where they are compared
+		return objs, nil
+	}
+	return nil
+}
+
+func (e *exported) objects(_ context.Context, cluster string, _ []fleet.Object) ([]fleet.Object, error) {
+	return e.tree.Objects(cluster)
+}
+
+func (e *exported) close() {}
+
+// commitFile begins the names of files of a commit, see [FileNames].
+const commitFile = "git:"
+
+// A committed is a fleet as it is in a commit.
+type committed struct {
+	compiler Compiler // of the files of the commit
+	ref      string
+	clusters []string
+	fleet    *Fleet
+	faults   error // of its evaluation
+	remove   func()
+}
+
+func (c *Compiler) openCommit(ctx context.Context, root, ref string) (*committed, error) {
+	dir, remove, err := revision.Checkout(ctx, root, ref)
+	if err != nil {
+		return nil, err
+	}
+	f := &committed{compiler: *c, ref: ref, remove: remove}
+	f.compiler.Dir = dir
+	if err = f.dropVendored(); err == nil {
+		f.clusters, err = load.ClusterIDs(dir)
+	}
+	if err != nil {
+		remove()
+		return nil, f.told(err)
+	}
+	return f, nil
+}
+
+// dropVendored removes the copies of the packages that fleetc carries: those of
+// an earlier fleetc are not the ones that both sides are compiled with.
+func (f *committed) dropVendored() error {
+	_, module, err := load.Root(f.compiler.Dir)
+	if err != nil {
+		return err
+	}
+	packages, err := load.VendoredPackages(module)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(f.compiler.Dir) // links must not lead out of it
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, p := range packages {
+		if err := root.RemoveAll(filepath.FromSlash(p.Dir)); err != nil {
+			return fmt.Errorf("remove the copy of %s: %w", p.Dir, err)
+		}
+	}
+	return nil
+}
+
+func (f *committed) ids() []string { return f.clusters }
+
+func (f *committed) load(ctx context.Context, ids []string, now *Fleet) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	f.compiler.like = now
+	patterns := ids
+	if len(ids) == len(f.clusters) {
+		patterns = nil
+	}
+	e := f.compiler.evaluate(ctx, patterns)
+	if e.Fleet == nil {
+		return f.told(e.faults)
+	}
+	f.fleet, f.faults = f.compiler.load(ctx, e)
+	return ctx.Err()
+}
+
+// objects does not check the objects: what was wrong with them may be what has
+// changed.
+func (f *committed) objects(ctx context.Context, cluster string, now []fleet.Object) ([]fleet.Object, error) {
+	i := slices.IndexFunc(f.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == cluster })
+	if i < 0 || !f.fleet.has(f.fleet.Clusters[i]) {
+		return nil, f.told(faultsOf(cluster, f.faults))
+	}
+	rendered, err := f.fleet.render(ctx, f.fleet.Clusters[i])
+	if err != nil {
+		return nil, f.told(err)
+	}
+	objs, err := rendered.objects(keepLast(func() ([]fleet.Object, error) { return now, nil }))
+	return objs, f.told(err)
+}
+
+func (f *committed) close() { f.remove() }
+
+// faultsOf returns those faults that are of the whole fleet or of a cluster, as
+// faults of the cluster.
+func faultsOf(cluster string, err error) error {
+	var out diag.List
+	for _, d := range diag.All(err) {
+		if len(d.Clusters) == 0 || slices.Contains(d.Clusters, cluster) {
+			of := *d
+			of.Clusters = []string{cluster}
+			out = append(out, &of)
+		}
+	}
+	return out.Err()
+}
+
+// told returns the faults with their files as those of the commit.
+func (f *committed) told(err error) error {
+	dir := f.compiler.Dir
+	plain := strings.NewReplacer(dir+string(os.PathSeparator), f.ref+":", dir, f.ref)
+	var out diag.List
+	for _, d := range diag.All(err) {
+		of := *d
+		of.At = slices.Clone(d.At)
+		for i, p := range d.At {
+			if file := strings.TrimPrefix(p.File, dir+"/"); !strings.HasPrefix(file, "/") {
+				of.At[i].File = commitFile + f.ref + ":" + file
+			}
+		}
+		if len(of.At) == 0 {
+			of.At = []diag.Pos{{File: commitFile + f.ref}}
+		}
+		of.Path, of.Msg, of.Hint = plain.Replace(d.Path), plain.Replace(d.Msg), plain.Replace(d.Hint)
+		out = append(out, &of)
+	}
+	return out.Err()
+}
