@@ -1,0 +1,66 @@
+package load
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/inject/embed"
+
+	"github.com/fleetc/fleetc/compiler/cuediag"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+// Files returns the files that the evaluation of a cluster reads, sorted: those
+// of its layers, those of the packages that they import, those that any of
+// these embed, and those that say which modules are imported. They are relative
+// to the fleet's root and slash-separated. Some may not be on disk: packages
+// that fleetc carries. Files outside of the root are left out: modules of a
+// registry, whose versions the fleet pins.
+//
+// The error is a fault at an @embed that finds nothing.
+func (f *Fleet) Files(c Cluster) ([]string, error) {
+	files := map[string]bool{"cue.mod/module.cue": true, "cue.mod/local-module.cue": true}
+	for _, name := range c.files {
+		files[name] = true
+	}
+	var faults diag.List
+	tree := os.DirFS(f.Root)
+	for _, in := range append(c.Instance.Dependencies(), c.Instance) {
+		for i, file := range in.BuildFiles {
+			name, err := filepath.Rel(f.Root, file.Filename)
+			if err != nil || !filepath.IsLocal(name) {
+				continue
+			}
+			name = filepath.ToSlash(name)
+			files[name] = true
+			embeds, err := embedded(f.Root, tree, name, in.Files[i])
+			faults.Add(err)
+			for _, e := range embeds {
+				files[e] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(files)), diag.In(c.ID, faults.Err())
+}
+
+// embedded returns the files that a file of CUE embeds.
+func embedded(root string, tree fs.FS, name string, file *ast.File) ([]string, error) {
+	embeds, err := embed.EmbeddedPaths(name, file)
+	if err != nil {
+		return nil, cuediag.Faults(root, err, cue.Value{}).Err()
+	}
+	var out []string
+	for _, e := range embeds {
+		found, err := e.FindAll(tree)
+		if err != nil {
+			return nil, cuediag.Faults(root, err, cue.Value{}).Err()
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
