@@ -1,12 +1,14 @@
 package compiler
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/revision"
 )
 
 // A ClusterChange says why the bundle of a cluster can be another one.
@@ -44,9 +46,16 @@ func (c *Compiler) Affected(ctx context.Context, before *Compiler, patterns ...s
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
+	clusters, err = differing(now, old, diag.All(untold), patterns)
+	return clusters, untold, err
+}
+
+// differing returns those of the selected clusters whose inputs were others, or
+// are not known because of faults.
+func differing(now, old map[string]Inputs, untold diag.List, patterns []string) ([]AffectedCluster, error) {
 	unknown := map[string]bool{}
 	all := false
-	for _, d := range diag.All(untold) {
+	for _, d := range untold {
 		all = all || len(d.Clusters) == 0
 		for _, id := range d.Clusters {
 			unknown[id] = true
@@ -61,8 +70,9 @@ func (c *Compiler) Affected(ctx context.Context, before *Compiler, patterns ...s
 	maps.Copy(ids, unknown)
 	selected, err := load.Select(slices.Sorted(maps.Keys(ids)), patterns)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	var clusters []AffectedCluster
 	for _, id := range selected {
 		a := AffectedCluster{ID: id, Change: Changed, Files: now[id].differing(old[id])}
 		switch {
@@ -77,7 +87,7 @@ func (c *Compiler) Affected(ctx context.Context, before *Compiler, patterns ...s
 		}
 		clusters = append(clusters, a)
 	}
-	return clusters, untold, nil
+	return clusters, nil
 }
 
 // differing returns the files that are not the same in both, sorted.
@@ -91,4 +101,21 @@ func (in Inputs) differing(other Inputs) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(files))
+}
+
+// AffectedSince is [Compiler.Affected] with the fleet as it is in a commit of
+// its git repository, which ref names in any way that git knows. The error is
+// also that of a commit without the fleet.
+func (c *Compiler) AffectedSince(ctx context.Context, ref string, patterns ...string) (clusters []AffectedCluster, untold, err error) {
+	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, done, err := revision.Checkout(ctx, root, ref)
+	defer done()
+	if err != nil {
+		return nil, nil, err
+	}
+	before := &Compiler{Dir: dir, Jobs: c.Jobs, Cache: c.Cache, Offline: c.Offline, Date: c.Date}
+	return c.Affected(ctx, before, patterns...)
 }

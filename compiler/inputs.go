@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/chart"
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -191,7 +190,7 @@ func (r *inputReader) digest(name string) (string, error) {
 		return d, nil
 	}
 	f, err := os.Open(filepath.Join(r.dir, filepath.FromSlash(name)))
-	if errors.Is(err, fs.ErrNotExist) || strings.HasSuffix(name, "/") {
+	if errors.Is(err, fs.ErrNotExist) {
 		r.digests[name] = ""
 		return "", nil
 	}

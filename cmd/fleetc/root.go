@@ -95,7 +95,7 @@ func newRootCommand(o *options) *cobra.Command {
 	cmd.SetFlagErrorFunc(usageError)
 	cmd.AddCommand(
 		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),
-		newChartCommand(o), newVersionCommand(),
+		newChartCommand(o), newAffectedCommand(o), newVersionCommand(),
 	)
 	cmd.InitDefaultCompletionCmd()
 	cmd.InitDefaultHelpCmd()

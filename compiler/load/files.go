@@ -60,7 +60,12 @@ func embedded(root string, tree fs.FS, name string, file *ast.File) ([]string, e
 		if err != nil {
 			return nil, cuediag.Faults(root, err, cue.Value{}).Err()
 		}
-		out = append(out, found...)
+		for _, name := range found {
+			// A glob may name directories, which CUE passes over.
+			if info, err := fs.Stat(tree, name); err == nil && !info.IsDir() {
+				out = append(out, name)
+			}
+		}
 	}
 	return out, nil
 }
