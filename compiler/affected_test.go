@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -246,4 +247,41 @@ func meaningful(file string, text []byte) []byte {
 		return slices.Concat(text[:at[4]], []byte(is), text[at[5]:])
 	}
 	return append(slices.Clone(text), "\n# edited\n"...)
+}
+
+// TestDiffering has everything that can become of a cluster.
+func TestDiffering(t *testing.T) {
+	now := map[string]Inputs{"same": {"f": "1"}, "content": {"f": "1"}, "more": {"f": "1", "g": "2"}, "fewer": {}, "new": {"f": "1"}, "broken": {"f": "1"}}
+	old := map[string]Inputs{"same": {"f": "1"}, "content": {"f": "2"}, "more": {"f": "1"}, "fewer": {"h": "1"}, "gone": {"f": "1"}}
+	one := diag.List{{Msg: "a fault", Clusters: []string{"broken", "long-gone"}}}
+	for name, test := range map[string]struct {
+		untold   diag.List
+		patterns []string
+		want     string
+	}{
+		"all": {one, nil, "broken unknown [], content changed [f], fewer changed [h], gone removed [f], long-gone removed [], more changed [g], new added [f]"},
+		"whole fleet": {
+			diag.List{{Msg: "a fault"}}, nil,
+			"broken unknown [], content unknown [], fewer unknown [], gone removed [f], more unknown [], new unknown [], same unknown []",
+		},
+		"selected":      {one, []string{"gone", "same", "f*"}, "fewer changed [h], gone removed [f]"},
+		"none affected": {one, []string{"same"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := differing(now, old, test.untold, test.patterns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text []string
+			for _, a := range got {
+				text = append(text, fmt.Sprint(a.ID, " ", a.Change, " ", a.Files))
+			}
+			if s := strings.Join(text, ", "); s != test.want {
+				t.Errorf("got %s\nwant %s", s, test.want)
+			}
+		})
+	}
+	if _, err := differing(now, old, nil, []string{"nwe"}); err == nil || diag.All(err)[0].Hint != "did you mean new?" {
+		t.Errorf("a pattern that selects nothing gives %v", err)
+	}
 }

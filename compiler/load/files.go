@@ -31,6 +31,10 @@ func (f *Fleet) Files(c Cluster) ([]string, error) {
 	var faults diag.List
 	tree := os.DirFS(f.Root)
 	for _, in := range append(c.Instance.Dependencies(), c.Instance) {
+		if in.Err != nil {
+			faults.Add(cuediag.Faults(f.Root, in.Err, cue.Value{}).Err())
+			continue // its files are not all parsed
+		}
 		for i, file := range in.BuildFiles {
 			name, err := filepath.Rel(f.Root, file.Filename)
 			if err != nil || !filepath.IsLocal(name) {
