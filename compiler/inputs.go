@@ -35,7 +35,7 @@ import (
 type Inputs map[string]string
 
 // Inputs returns the inputs of the clusters that the patterns select, by their
-// IDs. It renders nothing and uses no network.
+// IDs. It renders nothing and fetches no charts.
 //
 // The error holds the faults of all clusters; beside it, the map has those that
 // are not concerned, and is nil when there is no fleet.
