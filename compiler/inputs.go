@@ -183,8 +183,7 @@ func (r *inputReader) once(key string, find func() ([]string, error)) ([]string,
 	return found.files, found.err
 }
 
-// digest returns the sha256:hex of a file, or "" when there is none: what
-// fleetc carries is the same on both sides of a comparison.
+// digest returns the sha256:hex of a file, or "" when there is none.
 func (r *inputReader) digest(name string) (string, error) {
 	if d, ok := r.digests[name]; ok {
 		return d, nil

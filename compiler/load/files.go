@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -18,12 +19,20 @@ import (
 // Files returns the files that the evaluation of a cluster reads, sorted: those
 // of its layers, those of the packages that they import, those that any of
 // these embed, and those that say which modules are imported. They are relative
-// to the fleet's root and slash-separated. Some may not be on disk: packages
-// that fleetc carries. Files outside of the root are left out: modules of a
-// registry, whose versions the fleet pins.
+// to the fleet's root and slash-separated, and need not be there. Left out are
+// copies of the packages that fleetc carries, which it does not read, and files
+// outside of the root: modules of a registry, whose versions the fleet pins.
 //
 // The error is a fault at an @embed that finds nothing.
 func (f *Fleet) Files(c Cluster) ([]string, error) {
+	packages, err := VendoredPackages(f.Module)
+	if err != nil {
+		return nil, err
+	}
+	carried := map[string]bool{}
+	for _, p := range packages {
+		carried[p.Dir] = true
+	}
 	files := map[string]bool{"cue.mod/module.cue": true, "cue.mod/local-module.cue": true}
 	for _, name := range c.files {
 		files[name] = true
@@ -41,6 +50,9 @@ func (f *Fleet) Files(c Cluster) ([]string, error) {
 				continue
 			}
 			name = filepath.ToSlash(name)
+			if carried[path.Dir(name)] {
+				continue
+			}
 			files[name] = true
 			embeds, err := embedded(f.Root, tree, name, in.Files[i])
 			faults.Add(err)

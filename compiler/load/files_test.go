@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,9 +13,11 @@ const reads = `
 -- environments/fleet.cue --
 package fleet
 import "example.com/infra/lib/a"
+import "github.com/fleetc/fleetc/schema"
 import "example.org/vendored/p"
 import "example.org/generated/g"
 x: a.x + p.x + g.x
+cluster?: schema.#Cluster
 -- environments/other.cue --
 package fleet
 -- environments/no_tag.cue --
@@ -90,6 +93,16 @@ x: 1
 // it what it does not.
 func TestFiles(t *testing.T) {
 	dir := write(t, reads)
+	packages, err := VendoredPackages("example.com/infra")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range packages[0].Files {
+		file := filepath.Join(dir, filepath.FromSlash(packages[0].Dir), name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, data, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.Rename(filepath.Join(dir, "environments/other.cue"), filepath.Join(dir, "lib/real.cue")); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +117,6 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What fleetc carries is not imported.
 	want := strings.Fields(`
 cue.mod/gen/example.org/generated/g/g.cue
 cue.mod/local-module.cue
