@@ -11,6 +11,7 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/inject/embed"
+	"cuelang.org/go/mod/modfile"
 
 	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -33,8 +34,8 @@ func (f *Fleet) Files(c Cluster) ([]string, error) {
 	for _, p := range packages {
 		carried[p.Dir] = true
 	}
-	files := map[string]bool{"cue.mod/module.cue": true, "cue.mod/local-module.cue": true}
-	for _, name := range c.files {
+	files := map[string]bool{}
+	for _, name := range slices.Concat(moduleFiles(f.Root), c.files) {
 		files[name] = true
 	}
 	var faults diag.List
@@ -62,6 +63,34 @@ func (f *Fleet) Files(c Cluster) ([]string, error) {
 		}
 	}
 	return slices.Sorted(maps.Keys(files)), diag.In(c.ID, faults.Err())
+}
+
+// moduleFiles returns the files that say which modules are imported: those of
+// the fleet, and those of modules in its directories that it has in place of
+// others.
+func moduleFiles(root string) []string {
+	const main, local = "cue.mod/module.cue", "cue.mod/local-module.cue"
+	out := []string{main, local}
+	// What is wrong with them, CUE reports.
+	data, _ := os.ReadFile(filepath.Join(root, main))
+	module, err := modfile.ParseNonStrict(data, main)
+	if err != nil {
+		return out
+	}
+	modules := []*modfile.File{module}
+	if data, err = os.ReadFile(filepath.Join(root, local)); err == nil {
+		if module, err = modfile.ParseLocal(data, local, module); err == nil {
+			modules = append(modules, module)
+		}
+	}
+	for _, m := range modules {
+		for _, d := range m.Deps {
+			if d.ReplaceWith != "" && filepath.IsLocal(filepath.FromSlash(d.ReplaceWith)) {
+				out = append(out, path.Join(d.ReplaceWith, main))
+			}
+		}
+	}
+	return out
 }
 
 // embedded returns the files that a file of CUE embeds.

@@ -156,3 +156,32 @@ lib/b/t.txt
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestFilesOfReplacedModules has a module of the fleet in place of one of a
+// registry: what it requires can change what others are.
+func TestFilesOfReplacedModules(t *testing.T) {
+	t.Setenv("CUE_REGISTRY", "none")
+	dir := write(t, `
+-- cue.mod/local-module.cue --
+deps: "example.org/stacks@v0": {v: "v0.1.0", replaceWith: "./modules/stacks"}
+-- modules/stacks/cue.mod/module.cue --
+module: "example.org/stacks@v0"
+language: version: "v0.17.0"
+-- modules/stacks/s/s.cue --
+package s
+x: 1
+-- environments/dev/cluster.cue --
+package fleet
+import "example.org/stacks/s"
+cluster: {name: "dev", n: s.x}
+`)
+	f, err := Load(dir, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Files(f.Clusters[0])
+	want := []string{"cue.mod/local-module.cue", "cue.mod/module.cue", "environments/dev/cluster.cue", "modules/stacks/cue.mod/module.cue", "modules/stacks/s/s.cue"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
