@@ -28,21 +28,25 @@ const everyEdit = "FLEETC_EVERY_EDIT"
 // TestAffectedExample edits the files of the example fleet, one after the other,
 // and compiles clusters that are not listed as affected: their bundles are what
 // they were. It takes every file of the fleet's own and some of those of the
-// charts, two of the clusters in turn, and for some files all of them, listed or
-// not; with FLEETC_EVERY_EDIT=1 all files and all clusters.
+// charts, one of the clusters in turn, and for some files all of them, listed or
+// not; with FLEETC_EVERY_EDIT=1 all files and all clusters. Where races are
+// looked for, which takes several times as long, it takes every third file.
 func TestAffectedExample(t *testing.T) {
 	const some = 24
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	every := os.Getenv(everyEdit) != ""
 	var edits []edit
 	for i, file := range exampleFiles(t) {
+		if racing && i%3 != 0 {
+			continue
+		}
 		inCharts := strings.HasPrefix(file, "testdata/charts/")
 		sampled := every || i%some == 0
 		if inCharts && !sampled {
 			continue
 		}
 		edits = append(edits, edit{file: file, change: meaningful, all: sampled})
-		if path.Ext(file) == ".cue" && (every || i%3 == 0) {
+		if path.Ext(file) == ".cue" && (every || i%6 == 0) {
 			edits = append(edits, edit{file: file, change: comment, all: every})
 		}
 	}
@@ -72,7 +76,7 @@ func TestAffectedExample(t *testing.T) {
 	close(queue)
 	wg.Wait()
 	t.Logf("%d edits, of which %d are known to change a bundle; of %d clusters that were listed and compiled, %d had the same bundle", tried, changed, listed, needless)
-	if tried < 60 || changed < 5 {
+	if tried < 20 || changed < 1 {
 		t.Errorf("%d edits, %d of which change something", tried, changed)
 	}
 }
@@ -208,7 +212,7 @@ func (e *edited) try(t *testing.T, made edit) (got triedEdit) {
 	}
 	var ids []string
 	for _, id := range e.inTurn() {
-		if made.all || !affected[id] && len(ids) < 2 {
+		if made.all || !affected[id] && len(ids) < 1 {
 			ids = append(ids, id)
 		}
 	}
