@@ -94,10 +94,20 @@ func (e evaluation) all() *fleet.Fleet {
 
 // evaluate evaluates the clusters that the patterns select.
 func (c *Compiler) evaluate(ctx context.Context, patterns []string) evaluation {
+	loaded, err := c.layers(patterns)
+	return c.unify(ctx, loaded, err)
+}
+
+// layers reads the layers of the clusters that the patterns select.
+func (c *Compiler) layers(patterns []string) (*load.Fleet, error) {
 	if err := cmp.Or(checkKubernetes(c.Kubernetes), checkDate(c.Date)); err != nil {
-		return evaluation{faults: err}
+		return nil, err
 	}
-	loaded, err := load.Load(cmp.Or(c.Dir, "."), patterns, c.edits)
+	return load.Load(cmp.Or(c.Dir, "."), patterns, c.edits)
+}
+
+// unify evaluates what is read, of which err has the faults.
+func (c *Compiler) unify(ctx context.Context, loaded *load.Fleet, err error) evaluation {
 	if loaded == nil {
 		return evaluation{faults: err}
 	}

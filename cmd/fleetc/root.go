@@ -103,7 +103,7 @@ func newRootCommand(o *options) *cobra.Command {
 	cmd.SetFlagErrorFunc(usageError)
 	cmd.AddCommand(
 		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),
-		newCompareCommand(o), newDiffCommand(o), newExplainCommand(o), newFmtCommand(o),
+		newAffectedCommand(o), newCompareCommand(o), newDiffCommand(o), newExplainCommand(o), newFmtCommand(o),
 		newChartCommand(o), newVersionCommand(),
 	)
 	cmd.InitDefaultCompletionCmd()

@@ -21,15 +21,18 @@ thing on standard output, also when there are none.
 
 --kubernetes rehearses an upgrade: it checks all clusters as if they ran that
 version, and with --render lists what it no longer serves, by release. Layers
-still see the version that the clusters declare.`
+still see the version that the clusters declare.
+
+--since checks only the clusters that affected lists, which may be none.`
 
 const vetExample = `  fleetc vet
   fleetc vet --render 'prod/*'
+  fleetc vet --render --since git:origin/main
   fleetc vet --render --kubernetes 1.37`
 
 func newVetCommand(o *options) *cobra.Command {
 	var render bool
-	var kubernetes string
+	var kubernetes, since string
 	cmd := &cobra.Command{
 		Use:               "vet [CLUSTER...]",
 		Short:             "Check the fleet",
@@ -38,6 +41,16 @@ func newVetCommand(o *options) *cobra.Command {
 		ValidArgsFunction: clusterArgs(o),
 		Annotations:       map[string]string{resultIsFaults: "true"},
 		RunE: func(cmd *cobra.Command, patterns []string) error {
+			if since != "" {
+				clusters, err := affectedSince(cmd, o, since, patterns)
+				if err != nil {
+					return err
+				}
+				if patterns = present(clusters); len(patterns) == 0 {
+					_, err = fmt.Fprintln(cmd.OutOrStdout(), "0 clusters: no faults")
+					return err
+				}
+			}
 			c := o.compiler()
 			c.Kubernetes = kubernetes
 			f, err := c.Load(cmd.Context(), patterns...)
@@ -54,6 +67,7 @@ func newVetCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&render, "render", false, "also render every release and check its objects")
 	cmd.Flags().StringVar(&kubernetes, "kubernetes", "", "check as if all clusters ran this `version`")
+	sinceFlag(cmd, &since)
 	return cmd
 }
 

@@ -3,6 +3,7 @@ package chart
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -274,4 +276,39 @@ func parseIgnore(text []byte) (*ignore.Rules, error) {
 		return nil, fmt.Errorf("%s: %w", ignore.HelmIgnore, err)
 	}
 	return rules, nil
+}
+
+// Files returns the files of the fleet's repository that a chart is read from,
+// relative to its root: those of a chart by path that are part of the chart, or
+// its archive; of another one its archive in vendor/charts, or none. It errs as
+// [Source.Chart] does, and uses no network.
+func (s *Source) Files(ctx context.Context, ref fleet.ChartRef) ([]string, error) {
+	if err := checkRef(ref); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(s.Root)
+	if err != nil {
+		return nil, fmt.Errorf("read the fleet's root: %w", err)
+	}
+	defer root.Close()
+	if ref.Path == "" {
+		name := vendoredName(ref)
+		if _, err := root.Lstat(filepath.FromSlash(name)); err != nil {
+			return nil, nil //nolint:nilerr // it comes from elsewhere
+		}
+		return []string{name}, nil
+	}
+	c, err := s.Chart(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	name := path.Clean(ref.Path)
+	if info, err := root.Stat(filepath.FromSlash(name)); err != nil || !info.IsDir() {
+		return []string{name}, err
+	}
+	files := make([]string, len(c.Files))
+	for i, f := range c.Files {
+		files[i] = path.Join(name, f.Name)
+	}
+	return files, nil
 }

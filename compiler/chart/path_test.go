@@ -211,3 +211,36 @@ func TestWithoutIgnored(t *testing.T) {
 		}
 	}
 }
+
+// TestFiles has the files that charts are read from: those that are part of a
+// directory, an archive by path, and one of a remote chart in vendor/charts.
+func TestFiles(t *testing.T) {
+	s := source(t)
+	s.Offline = true
+	remote := fleet.ChartRef{Repo: "https://charts.example.com", Name: "web", Version: "1.0.0", Digest: digest(archive(t, "web", "1.0.0"))}
+	write(t, s.Root, map[string]string{
+		"charts/web/Chart.yaml":       chartYAML("web", "1.0.0"),
+		"charts/web/.helmignore":      "ci/\n.helmignore\n",
+		"charts/web/ci/values.yaml":   "a: 3\n",
+		"charts/web/templates/a.yaml": "a",
+		"shared/a.tpl":                "shared",
+		"web.tgz":                     string(archive(t, "web", "1.0.0")),
+	})
+	link(t, "../../../shared/a.tpl", filepath.Join(s.Root, "charts/web/templates/a.tpl"))
+	check := func(ref fleet.ChartRef, want ...string) {
+		t.Helper()
+		if got, err := again(s).Files(t.Context(), ref); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s is read from %q, %v, want %q", ref, got, err, want)
+		}
+	}
+	check(fleet.ChartRef{Path: "./charts/web"}, "charts/web/Chart.yaml", "charts/web/templates/a.tpl", "charts/web/templates/a.yaml")
+	check(fleet.ChartRef{Path: "web.tgz"}, "web.tgz")
+	check(remote)
+	write(t, s.Root, map[string]string{vendoredName(remote): "of other bytes"})
+	check(remote, vendoredName(remote))
+	for _, wrong := range []fleet.ChartRef{{}, {Path: "../x"}, {Path: "charts/wbe"}, {Path: "shared"}} {
+		if got, err := again(s).Files(t.Context(), wrong); err == nil {
+			t.Errorf("%v is read from %q", wrong, got)
+		}
+	}
+}

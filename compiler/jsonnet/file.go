@@ -1,8 +1,6 @@
 package jsonnet
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +29,6 @@ type files struct {
 // A file is the content of a file, or why there is none.
 type file struct {
 	contents jsonnet.Contents
-	digest   string // sha256:hex; empty when there is no content
 	missing  bool
 	err      error // why it cannot be read, as a clause
 
@@ -51,8 +48,7 @@ func (s *files) load(dir, name string) *file {
 	data, err := s.read(dir, name)
 	switch {
 	case err == nil:
-		sum := sha256.Sum256(data)
-		f.contents, f.digest = jsonnet.MakeContentsRaw(data), "sha256:"+hex.EncodeToString(sum[:])
+		f.contents = jsonnet.MakeContentsRaw(data)
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		f.missing = true
 	default:

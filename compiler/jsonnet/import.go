@@ -32,19 +32,17 @@ type run struct {
 	req      Request
 	args     map[string]string // JSON by the parameter that takes it
 
-	reads   map[string]*file
-	bytes   int
-	missing map[string]bool
-	told    map[string]*diag.Diag // what importer and natives said, by its text
-	trace   bytes.Buffer
+	reads map[string]*file
+	bytes int
+	told  map[string]*diag.Diag // what importer and natives said, by its text
+	trace bytes.Buffer
 }
 
 func newRun(ctx context.Context, r *Renderer, req Request) *run {
-	return &run{renderer: r, ctx: ctx, req: req, reads: map[string]*file{}, missing: map[string]bool{}, told: map[string]*diag.Diag{}}
+	return &run{renderer: r, ctx: ctx, req: req, reads: map[string]*file{}, told: map[string]*diag.Diag{}}
 }
 
-func (t *run) readFiles() []string    { return slices.Sorted(maps.Keys(t.reads)) }
-func (t *run) missingFiles() []string { return slices.Sorted(maps.Keys(t.missing)) }
+func (t *run) readFiles() []string { return slices.Sorted(maps.Keys(t.reads)) }
 
 // isUsers reports whether a file name of the library's is that of a file in
 // the fleet.
@@ -95,7 +93,6 @@ func (t *run) find(from, name string) (string, *file, error) {
 		}
 		f := t.renderer.files.load(t.renderer.Dir, at)
 		if f.missing {
-			t.missing[at] = true
 			continue
 		}
 		if f.err != nil {

@@ -69,7 +69,6 @@ type HelmCall struct {
 type Result struct {
 	Objects []fleet.Object // in the order of the result: keys sorted, lists as they are
 	Reads   []string       // the files of the fleet that were read, sorted
-	Missing []string       // the files that were looked for and are not there, sorted
 	Trace   string         // what std.trace wrote, or the beginning of it
 }
 
@@ -94,7 +93,7 @@ func (r *Renderer) Render(ctx context.Context, req Request) (Result, error) {
 		// The machine is still in use: it must not be looked at.
 		return Result{}, out.err
 	}
-	result := Result{Reads: t.readFiles(), Missing: t.missingFiles(), Trace: t.trace.String()}
+	result := Result{Reads: t.readFiles(), Trace: t.trace.String()}
 	if out.err == nil {
 		result.Objects, out.err = objects(req, out.json)
 	} else {
@@ -105,14 +104,6 @@ func (r *Renderer) Render(ctx context.Context, req Request) (Result, error) {
 		r.idle.Put(m)
 	}
 	return result, out.err
-}
-
-// Digest returns the sha256:hex of a file as renders see it, or "" when there
-// is none: what a cache compares to know whether a result still holds. The
-// name is as in [Result].
-func (r *Renderer) Digest(name string) (string, error) {
-	f := r.files.load(r.Dir, name)
-	return f.digest, f.err
 }
 
 // Close lets go of the fleet's directory. No render may be under way.

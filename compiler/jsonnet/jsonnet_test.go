@@ -191,8 +191,7 @@ func TestReads(t *testing.T) {
 		t.Fatal(textOfFaults(t, err))
 	}
 	want := Result{
-		Reads:   []string{"app/main.jsonnet", "files/a.txt", "vendor/github.com/x/y.libsonnet", "vendor/github.com/x/z.txt", "vendor/lib.libsonnet"},
-		Missing: []string{"app/fleetc.libsonnet", "app/lib.libsonnet", "vendor/fleetc.libsonnet"},
+		Reads: []string{"app/main.jsonnet", "files/a.txt", "vendor/github.com/x/y.libsonnet", "vendor/github.com/x/z.txt", "vendor/lib.libsonnet"},
 	}
 	if len(got.Objects) != 1 {
 		t.Errorf("%d objects", len(got.Objects))
@@ -218,19 +217,6 @@ func TestReads(t *testing.T) {
 	got, err = r.Render(t.Context(), req)
 	if err == nil || !reflect.DeepEqual(got.Reads, append([]string{"app/main.jsonnet", "app/never.libsonnet"}, want.Reads[1:]...)) {
 		t.Errorf("the third render read %q, %v", got.Reads, err)
-	}
-}
-
-func TestDigest(t *testing.T) {
-	r := rendererOf(t, "-- a.txt --\n")
-	if got, err := r.Digest("a.txt"); err != nil || got != "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" {
-		t.Errorf("the digest of nothing is %s, %v", got, err)
-	}
-	if got, err := r.Digest("b.txt"); err != nil || got != "" {
-		t.Errorf("the digest of no file is %q, %v", got, err)
-	}
-	if got, err := r.Digest("."); err == nil {
-		t.Errorf("a directory has digest %q", got)
 	}
 }
 

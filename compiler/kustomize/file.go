@@ -37,7 +37,6 @@ func isKustomization(name string) bool {
 // open reads the kustomization file of a directory. pos is where the directory
 // is named.
 func (b *build) open(pos diag.Pos, dir string) *file {
-	b.tree.also[dir+"/"] = true
 	var found []string
 	for _, base := range konfig.RecognizedKustomizationFileNames() {
 		if b.tree.Exists(path.Join(dir, base)) {

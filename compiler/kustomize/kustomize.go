@@ -38,8 +38,7 @@ import (
 //
 // reads are the files that were read, relative to the root and sorted, also
 // when there is an error: as they are named and, where links are on the way, as
-// they are found. One that ends in a slash is a directory in which kustomization
-// files were looked for.
+// they are found.
 //
 // The error holds the faults of the kustomization and of those that it
 // includes, each at the user's file and at the release; it is that of ctx when

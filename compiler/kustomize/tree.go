@@ -32,7 +32,7 @@ type tree struct {
 	root *os.Root
 
 	files map[string][]byte // by path without the first slash
-	also  map[string]bool   // where files are that links lead to, and directories whose kustomization was looked for
+	also  map[string]bool   // where files are that links lead to
 	reads int
 	bytes int
 	spent bool // whether a file was refused for that
@@ -139,8 +139,8 @@ func (t *tree) names(dir string) []string {
 	return names
 }
 
-// recorded returns all that was read, sorted; directories end in a slash. Files
-// behind links have both of their names.
+// recorded returns all that was read, sorted. Files behind links have both of
+// their names.
 func (t *tree) recorded() []string {
 	names := slices.Collect(maps.Keys(t.files))
 	names = slices.AppendSeq(names, maps.Keys(t.also))

@@ -114,7 +114,7 @@ x
 		if got, want := contents(objs), plain(t, filepath.Join(root, dir)); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
-		want := []string{"app/", "app/conf/x.txt", "app/extra.yaml", "app/kustomization.yaml", "real/account.yaml", "real/base/", "real/base/kustomization.yaml", "real/conf/x.txt", "real/extra.yaml"}
+		want := []string{"app/conf/x.txt", "app/extra.yaml", "app/kustomization.yaml", "real/account.yaml", "real/base/kustomization.yaml", "real/conf/x.txt", "real/extra.yaml"}
 		if !slices.Equal(reads, want) {
 			t.Errorf("read %v", reads)
 		}

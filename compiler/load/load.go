@@ -40,6 +40,8 @@ type Cluster struct {
 	ID       string
 	Layers   []fleet.Layer // from the root to the cluster
 	Instance *build.Instance
+
+	files []string // of the layers, also those that CUE leaves out
 }
 
 // Load reads the fleet that dir belongs to, the CUE module around it, with the
@@ -138,6 +140,11 @@ func newCluster(root string, t *tree, dir string, in *build.Instance) (Cluster, 
 		return Cluster{}, faults.Err()
 	}
 	c := Cluster{ID: idOf(dir), Layers: t.layers(dir), Instance: in}
+	for _, l := range c.Layers {
+		for _, name := range t.files[l.Dir] {
+			c.files = append(c.files, path.Join(l.Dir, name))
+		}
+	}
 	if err := distinctNames(c.Layers, t); err != nil {
 		return Cluster{}, err
 	}

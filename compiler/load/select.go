@@ -19,25 +19,33 @@ func Matches(pattern, id string) bool {
 // selectLeaves returns the directories whose clusters the patterns select;
 // all when there are none. A pattern that selects nothing is a fault.
 func selectLeaves(leaves, patterns []string) ([]string, error) {
+	if len(patterns) == 0 && len(leaves) == 0 {
+		return nil, &diag.Diag{
+			At: []diag.Pos{{File: environments}}, Msg: "the fleet has no clusters",
+			Hint: "write environments/<environment>/<cluster>/cluster.cue with cluster: {name: ..., kubernetes: ...}",
+		}
+	}
 	ids := make([]string, len(leaves))
 	for i, l := range leaves {
 		ids[i] = idOf(l)
 	}
+	selected, err := Select(ids, patterns)
+	return slices.DeleteFunc(slices.Clone(leaves), func(l string) bool { return !slices.Contains(selected, idOf(l)) }), err
+}
+
+// Select returns those of the cluster IDs that the patterns select, in their
+// order; all when there are no patterns. A pattern that selects nothing is a
+// fault.
+func Select(ids, patterns []string) ([]string, error) {
 	if len(patterns) == 0 {
-		if len(leaves) == 0 {
-			return nil, &diag.Diag{
-				At: []diag.Pos{{File: environments}}, Msg: "the fleet has no clusters",
-				Hint: "write environments/<environment>/<cluster>/cluster.cue with cluster: {name: ..., kubernetes: ...}",
-			}
-		}
-		return leaves, nil
+		return ids, nil
 	}
 	var faults diag.List
 	selected := map[string]bool{}
 	for _, p := range patterns {
 		clean := CleanPattern(p)
 		found := false
-		for i, id := range ids {
+		for _, id := range ids {
 			ok, err := fleet.MatchCluster(clean, id)
 			if err != nil {
 				faults.Add(&diag.Diag{Msg: "cluster pattern " + p + " has a syntax error", Hint: `write it as in "prod/*" or "prod/eu-[12]"`})
@@ -45,14 +53,14 @@ func selectLeaves(leaves, patterns []string) ([]string, error) {
 				break
 			}
 			if ok {
-				selected[leaves[i]], found = true, true
+				selected[id], found = true, true
 			}
 		}
 		if !found {
 			faults.Add(&diag.Diag{Msg: "no cluster matches " + p, Hint: hintFor(clean, ids)})
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(leaves), func(l string) bool { return !selected[l] }), faults.Err()
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !selected[id] }), faults.Err()
 }
 
 // CleanPattern returns a cluster pattern as [fleet.MatchCluster] takes it: a path

@@ -39,7 +39,7 @@ const (
 //
 // reads are the files that were read, relative to the root and sorted, also
 // when there is an error: as they are named and, where links are on the way,
-// as they are found. One that ends in a slash is a directory that was listed.
+// as they are found.
 //
 // The error holds everything that is wrong, at its line and at the release.
 func Read(root, name string, r *fleet.Release) (objs []fleet.Object, reads []string, err error) {
@@ -142,7 +142,6 @@ func (s *source) directory(name, real string, above []string) {
 		s.fault(diag.Pos{File: name}, "a link that leads back to "+real, "remove it")
 		return
 	}
-	s.read(name+"/", real+"/")
 	names, err := s.tree.names(real)
 	if err != nil {
 		s.fault(diag.Pos{File: name}, reason(err), "")

@@ -215,7 +215,7 @@ func TestFaults(t *testing.T) {
 		root := unpack(t, "-- app/y/.keep --\n")
 		write(t, filepath.Join(root, "app", test.file), []byte(test.text))
 		objs, reads, err := Read(root, "app", release())
-		if got := faults(t, err); got != test.want || objs != nil || len(reads) == 0 {
+		if got := faults(t, err); got != test.want || objs != nil || len(reads) == 0 && !strings.Contains(test.want, "no manifests in") {
 			t.Errorf("%s\n%d objects and\n%swant\n%s", test.text[:min(len(test.text), 500)], len(objs), got, test.want)
 		}
 	}
@@ -271,7 +271,7 @@ func TestPath(t *testing.T) {
 	}
 	objs, reads, err = Read(root, "indir", release())
 	if ids(objs) != "A b indir/sub/y.yaml:1:1, A a indir/x.yaml:1:1" || err != nil ||
-		!slices.Equal(reads, []string{"app/", "app/sub/", "app/sub/y.yaml", "app/x.yaml", "indir/", "indir/sub/", "indir/sub/y.yaml", "indir/x.yaml"}) {
+		!slices.Equal(reads, []string{"app/sub/y.yaml", "app/x.yaml", "indir/sub/y.yaml", "indir/x.yaml"}) {
 		t.Error(ids(objs), reads, err)
 	}
 }

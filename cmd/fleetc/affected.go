@@ -1,0 +1,151 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+const affectedLong = `affected lists the clusters whose bundle can be another than in a commit: those
+of which a file was changed, added or removed that their bundle is made of, in
+the commit or now. That is told by what each of them reads: its layers and the
+CUE packages that they import, the files that these embed, charts in the
+repository, Jsonnet and all that it imports, kustomizations and manifests.
+Nothing is rendered. A cluster that is not listed has the bundle that it had.
+
+It compares what is in the working tree, committed or not. Clusters that are
+gone are not listed, except with -o json. Where the commit has faults, what they
+concern is listed, since it cannot be told; a line on standard error says so.
+
+With --files it lists files: with --since those that differ, without it all
+that the bundles of the clusters are made of, from the fleet's root.
+
+It is a listing: exit status is 0 with and without clusters. Since no cluster
+pattern means all clusters, use vet --since rather than the list when there may
+be none in it.`
+
+const affectedExample = `  fleetc affected --since git:origin/main
+  fleetc affected --since git:origin/main -o json 'prod/*'
+  fleetc affected --files prod/us-east-1
+  fleetc vet --render --since git:origin/main`
+
+func newAffectedCommand(o *options) *cobra.Command {
+	var since, output string
+	var files bool
+	cmd := &cobra.Command{
+		Use:               "affected [CLUSTER...]",
+		Short:             "List the clusters that changes since a commit can concern",
+		Long:              affectedLong,
+		Example:           affectedExample,
+		ValidArgsFunction: clusterArgs(o),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			var clusters []affectedCluster
+			var err error
+			switch {
+			case since != "":
+				clusters, err = affectedSince(cmd, o, since, patterns)
+			case files:
+				clusters, err = madeOf(cmd, o, patterns)
+			default:
+				err = &diag.Diag{Msg: "affected needs a commit to compare with", Hint: "name it with --since git:origin/main, or list what bundles are made of with --files"}
+			}
+			if err != nil {
+				return err
+			}
+			return printAffected(cmd, clusters, files, output)
+		},
+	}
+	sinceFlag(cmd, &since)
+	cmd.Flags().BoolVar(&files, "files", false, "list files in place of clusters")
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+// sinceFlag adds --since.
+func sinceFlag(cmd *cobra.Command, into *string) {
+	cmd.Flags().StringVar(into, "since", "", "only clusters whose bundle can be another than in this `commit`, as git:REF")
+}
+
+// An affectedCluster is a cluster as affected -o json prints it.
+type affectedCluster struct {
+	Cluster string   `json:"cluster"`
+	Change  string   `json:"change,omitempty"`
+	Files   []string `json:"files"`
+}
+
+// affectedSince returns the clusters that changes since a commit can concern.
+func affectedSince(cmd *cobra.Command, o *options, since string, patterns []string) ([]affectedCluster, error) {
+	ref, ok := strings.CutPrefix(since, "git:")
+	if !ok {
+		return nil, &diag.Diag{Msg: fmt.Sprintf("--since takes git:REF, not %q", since), Hint: "write git:" + since}
+	}
+	found, untold, err := o.compiler().AffectedSince(cmd.Context(), ref, patterns...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]affectedCluster, len(found))
+	unknown := 0
+	for i, a := range found {
+		out[i] = affectedCluster{Cluster: a.ID, Change: string(a.Change), Files: append([]string{}, a.Files...)}
+		if a.Change == compiler.Unknown {
+			unknown++
+		}
+	}
+	if unknown > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s, since %s has faults: %v\n", plural(unknown, "cluster counts as affected", "clusters count as affected"), ref, diag.All(untold)[0])
+	}
+	return out, nil
+}
+
+// madeOf returns clusters with all files that their bundles are made of.
+func madeOf(cmd *cobra.Command, o *options, patterns []string) ([]affectedCluster, error) {
+	inputs, err := o.compiler().Inputs(cmd.Context(), patterns...)
+	if err != nil {
+		return nil, err
+	}
+	var out []affectedCluster
+	for _, id := range slices.Sorted(maps.Keys(inputs)) {
+		out = append(out, affectedCluster{Cluster: id, Files: slices.Sorted(maps.Keys(inputs[id]))})
+	}
+	return out, nil
+}
+
+func printAffected(cmd *cobra.Command, clusters []affectedCluster, files bool, output string) error {
+	if output == "json" {
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		enc.SetIndent("", "  ")
+		return enc.Encode(append([]affectedCluster{}, clusters...))
+	}
+	lines := present(clusters)
+	if files {
+		lines = nil
+		for _, c := range clusters {
+			lines = append(lines, c.Files...)
+		}
+		slices.Sort(lines)
+	}
+	for _, line := range slices.Compact(lines) {
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), diag.Visible(line, len(line))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// present returns the IDs of the clusters that are there.
+func present(clusters []affectedCluster) []string {
+	var ids []string
+	for _, c := range clusters {
+		if c.Change != string(compiler.Removed) {
+			ids = append(ids, c.Cluster)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,206 @@
+package compiler
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/fleetc/fleetc/compiler/chart"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/jsonnet"
+	"github.com/fleetc/fleetc/compiler/kustomize"
+	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/manifests"
+	"github.com/fleetc/fleetc/lib"
+)
+
+// Inputs are the files of a fleet that the bundle of a cluster is made of: the
+// sha256:hex of their contents, by their path relative to the fleet's root.
+// There can be some that do not matter, such as an import of Jsonnet that is
+// never evaluated.
+//
+// Two fleets that give a cluster the same inputs give it the same bundle, since
+// the first file that the two compiles read and find different would be among
+// the inputs of one of them. What comes from outside of the fleet is pinned by
+// what is inside: charts by their digest, CUE modules by their version. The
+// build of fleetc and the compiler's own fields are no inputs, nor is the last
+// bundle, where fields keep their values.
+type Inputs map[string]string
+
+// Inputs returns the inputs of the clusters that the patterns select, by their
+// IDs. It renders nothing and fetches no charts.
+//
+// The error holds the faults of all clusters; beside it, the map has those that
+// are not concerned, and is nil when there is no fleet.
+func (c *Compiler) Inputs(ctx context.Context, patterns ...string) (map[string]Inputs, error) {
+	loaded, err := c.layers(patterns)
+	e := c.unify(ctx, loaded, err)
+	if e.Fleet == nil {
+		return nil, e.faults
+	}
+	var faults diag.List
+	faults.Add(e.faults)
+	r, err := c.inputReader(e.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.jsonnet.Close()
+	clusters := map[string]load.Cluster{}
+	for _, in := range loaded.Clusters {
+		clusters[in.ID] = in
+	}
+	out := map[string]Inputs{}
+	for _, cluster := range e.Clusters {
+		files, err := loaded.Files(clusters[cluster.ID])
+		if err == nil {
+			out[cluster.ID], err = r.cluster(ctx, cluster, files)
+		}
+		if err != nil {
+			delete(out, cluster.ID)
+			faults.Add(diag.In(cluster.ID, err))
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return out, faults.Err()
+}
+
+// An inputReader finds what releases are read from, everything once.
+type inputReader struct {
+	dir      string
+	charts   *chart.Source
+	jsonnet  *jsonnet.Renderer
+	packages []load.Package
+	digests  map[string]string  // by file; empty for one that is not there
+	found    map[string]reading // by kind and path
+}
+
+// A reading is the files of a release.
+type reading struct {
+	files []string
+	err   error
+}
+
+func (c *Compiler) inputReader(dir string) (*inputReader, error) {
+	library, err := lib.Files.ReadFile("fleetc.libsonnet")
+	if err != nil {
+		return nil, err
+	}
+	packages, err := load.Packages(dir)
+	return &inputReader{
+		dir: dir, charts: c.Source(dir), jsonnet: &jsonnet.Renderer{Dir: dir, Library: library}, packages: packages,
+		digests: map[string]string{}, found: map[string]reading{},
+	}, err
+}
+
+// cluster returns the inputs of a cluster, whose layers are the given files.
+func (r *inputReader) cluster(ctx context.Context, c *fleet.Cluster, layers []string) (Inputs, error) {
+	var faults diag.List
+	inputs := Inputs{}
+	add := func(files []string, err error) {
+		faults.Add(err)
+		for _, name := range files {
+			digest, err := r.digest(name)
+			faults.Add(err)
+			if digest != "" {
+				inputs[name] = digest
+			}
+		}
+	}
+	add(layers, nil)
+	for _, name := range c.CRDs {
+		add(r.once("crds "+name, func() ([]string, error) {
+			_, reads, err := manifests.Read(r.dir, name, &fleet.Release{Name: "crds", Pos: c.Pos})
+			return reads, err
+		}))
+	}
+	for _, release := range c.Releases {
+		add(r.release(ctx, release))
+	}
+	return inputs, faults.Err()
+}
+
+// release returns the files that the source of a release is read from.
+func (r *inputReader) release(ctx context.Context, release *fleet.Release) ([]string, error) {
+	switch {
+	case release.Jsonnet != "":
+		return r.once("jsonnet "+release.Jsonnet, func() ([]string, error) { return r.jsonnetFiles(ctx, release) })
+	case release.Kustomize != "":
+		return r.once("kustomize "+release.Kustomize, func() ([]string, error) {
+			_, reads, err := kustomize.Build(ctx, r.dir, release.Kustomize, release)
+			return reads, err
+		})
+	case release.Manifests != "":
+		return r.once("manifests "+release.Manifests, func() ([]string, error) {
+			_, reads, err := manifests.Read(r.dir, release.Manifests, release)
+			return reads, err
+		})
+	case release.Chart != fleet.ChartRef{}:
+		return r.chart(ctx, release, release.Chart)
+	}
+	return nil, nil
+}
+
+// chart returns the files of the fleet that a chart is read from.
+func (r *inputReader) chart(ctx context.Context, release *fleet.Release, ref fleet.ChartRef) ([]string, error) {
+	return r.once(fmt.Sprintf("chart %#v", ref), func() ([]string, error) {
+		files, err := r.charts.Files(ctx, ref)
+		return files, (&ChartUse{Release: release}).Blame(err)
+	})
+}
+
+// jsonnetFiles returns the files that a file of Jsonnet is rendered from. One
+// that may ask for charts may ask for any that is pinned.
+func (r *inputReader) jsonnetFiles(ctx context.Context, release *fleet.Release) ([]string, error) {
+	files, charts, err := r.jsonnet.Dependencies(ctx, release.Jsonnet)
+	if err != nil || !charts {
+		return files, err
+	}
+	var faults diag.List
+	for _, p := range r.packages {
+		more, err := r.chart(ctx, release, p.Pins[0].Ref)
+		faults.Add(err)
+		files = append(append(files, p.File), more...)
+	}
+	return files, faults.Err()
+}
+
+// once finds the files of what several clusters have once.
+func (r *inputReader) once(key string, find func() ([]string, error)) ([]string, error) {
+	found, ok := r.found[key]
+	if !ok {
+		found.files, found.err = find()
+		r.found[key] = found
+	}
+	return found.files, found.err
+}
+
+// digest returns the sha256:hex of a file, or "" when there is none.
+func (r *inputReader) digest(name string) (string, error) {
+	if d, ok := r.digests[name]; ok {
+		return d, nil
+	}
+	f, err := os.Open(filepath.Join(r.dir, filepath.FromSlash(name)))
+	if errors.Is(err, fs.ErrNotExist) {
+		r.digests[name] = ""
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	r.digests[name] = "sha256:" + hex.EncodeToString(h.Sum(nil))
+	return r.digests[name], nil
+}

@@ -1,0 +1,116 @@
+package load
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/inject/embed"
+	"cuelang.org/go/mod/modfile"
+
+	"github.com/fleetc/fleetc/compiler/cuediag"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+// Files returns the files that the evaluation of a cluster reads, sorted: those
+// of its layers, those of the packages that they import, those that any of
+// these embed, and those that say which modules are imported. They are relative
+// to the fleet's root and slash-separated, and need not be there. Left out are
+// copies of the packages that fleetc carries, which it does not read, and files
+// outside of the root: modules of a registry, whose versions the fleet pins.
+//
+// The error is a fault at an @embed that finds nothing.
+func (f *Fleet) Files(c Cluster) ([]string, error) {
+	packages, err := VendoredPackages(f.Module)
+	if err != nil {
+		return nil, err
+	}
+	carried := map[string]bool{}
+	for _, p := range packages {
+		carried[p.Dir] = true
+	}
+	files := map[string]bool{}
+	for _, name := range slices.Concat(moduleFiles(f.Root), c.files) {
+		files[name] = true
+	}
+	var faults diag.List
+	tree := os.DirFS(f.Root)
+	for _, in := range append(c.Instance.Dependencies(), c.Instance) {
+		if in.Err != nil {
+			faults.Add(cuediag.Faults(f.Root, in.Err, cue.Value{}).Err())
+			continue // its files are not all parsed
+		}
+		for i, file := range in.BuildFiles {
+			name, err := filepath.Rel(f.Root, file.Filename)
+			if err != nil || !filepath.IsLocal(name) {
+				continue
+			}
+			name = filepath.ToSlash(name)
+			if carried[path.Dir(name)] {
+				continue
+			}
+			files[name] = true
+			embeds, err := embedded(f.Root, tree, name, in.Files[i])
+			faults.Add(err)
+			for _, e := range embeds {
+				files[e] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(files)), diag.In(c.ID, faults.Err())
+}
+
+// moduleFiles returns the files that say which modules are imported: those of
+// the fleet, and those of modules in its directories that it has in place of
+// others.
+func moduleFiles(root string) []string {
+	const main, local = "cue.mod/module.cue", "cue.mod/local-module.cue"
+	out := []string{main, local}
+	// What is wrong with them, CUE reports.
+	data, _ := os.ReadFile(filepath.Join(root, main))
+	module, err := modfile.ParseNonStrict(data, main)
+	if err != nil {
+		return out
+	}
+	modules := []*modfile.File{module}
+	if data, err = os.ReadFile(filepath.Join(root, local)); err == nil {
+		if module, err = modfile.ParseLocal(data, local, module); err == nil {
+			modules = append(modules, module)
+		}
+	}
+	for _, m := range modules {
+		for _, d := range m.Deps {
+			if d.ReplaceWith != "" && filepath.IsLocal(filepath.FromSlash(d.ReplaceWith)) {
+				out = append(out, path.Join(d.ReplaceWith, main))
+			}
+		}
+	}
+	return out
+}
+
+// embedded returns the files that a file of CUE embeds.
+func embedded(root string, tree fs.FS, name string, file *ast.File) ([]string, error) {
+	embeds, err := embed.EmbeddedPaths(name, file)
+	if err != nil {
+		return nil, cuediag.Faults(root, err, cue.Value{}).Err()
+	}
+	var out []string
+	for _, e := range embeds {
+		found, err := e.FindAll(tree)
+		if err != nil {
+			return nil, cuediag.Faults(root, err, cue.Value{}).Err()
+		}
+		for _, name := range found {
+			// A glob may name directories, which CUE passes over.
+			if info, err := fs.Stat(tree, name); err == nil && !info.IsDir() {
+				out = append(out, name)
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package compiler
+
+const racing = true // whether the tests look for races
