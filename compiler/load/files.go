@@ -10,6 +10,7 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/inject/embed"
 	"cuelang.org/go/mod/modfile"
 
@@ -58,7 +59,7 @@ func (f *Fleet) Files(c Cluster) ([]string, error) {
 			embeds, err := embedded(f.Root, tree, name, in.Files[i])
 			faults.Add(err)
 			for _, e := range embeds {
-				files[e] = true
+				files[e.name] = true
 			}
 		}
 	}
@@ -93,13 +94,48 @@ func moduleFiles(root string) []string {
 	return out
 }
 
+// checkEmbeds reports the files that an instance embeds by links that lead out of
+// the fleet, which CUE follows.
+func checkEmbeds(root string, in *build.Instance) error {
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	var faults diag.List
+	for _, i := range append(in.Dependencies(), in) {
+		for _, file := range i.Files {
+			name, err := filepath.Rel(root, file.Filename)
+			if err != nil || !filepath.IsLocal(name) {
+				continue // of a module
+			}
+			embeds, err := embedded(root, os.DirFS(root), filepath.ToSlash(name), file)
+			if err != nil {
+				continue // CUE reports what is wrong, if the field is needed
+			}
+			for _, e := range embeds {
+				if _, err := tree.Stat(filepath.FromSlash(e.name)); err != nil {
+					faults.Add(&diag.Diag{At: []diag.Pos{e.pos}, Msg: e.name + " leads out of the fleet", Hint: "copy what it leads to into the fleet"})
+				}
+			}
+		}
+	}
+	return faults.Err()
+}
+
+// An embeddedFile is a file that one of CUE embeds.
+type embeddedFile struct {
+	name string   // relative to the root, slash-separated
+	pos  diag.Pos // of the attribute
+}
+
 // embedded returns the files that a file of CUE embeds.
-func embedded(root string, tree fs.FS, name string, file *ast.File) ([]string, error) {
+func embedded(root string, tree fs.FS, name string, file *ast.File) ([]embeddedFile, error) {
 	embeds, err := embed.EmbeddedPaths(name, file)
 	if err != nil {
 		return nil, cuediag.Faults(root, err, cue.Value{}).Err()
 	}
-	var out []string
+	var out []embeddedFile
 	for _, e := range embeds {
 		found, err := e.FindAll(tree)
 		if err != nil {
@@ -108,7 +144,7 @@ func embedded(root string, tree fs.FS, name string, file *ast.File) ([]string, e
 		for _, name := range found {
 			// A glob may name directories, which CUE passes over.
 			if info, err := fs.Stat(tree, name); err == nil && !info.IsDir() {
-				out = append(out, name)
+				out = append(out, embeddedFile{name, cuediag.Pos(root, e.Attribute.Pos)})
 			}
 		}
 	}

@@ -139,6 +139,9 @@ func newCluster(root string, t *tree, dir string, in *build.Instance) (Cluster, 
 		}
 		return Cluster{}, faults.Err()
 	}
+	if err := checkEmbeds(root, in); err != nil {
+		return Cluster{}, err
+	}
 	c := Cluster{ID: idOf(dir), Layers: t.layers(dir), Instance: in}
 	for _, l := range c.Layers {
 		for _, name := range t.files[l.Dir] {

@@ -36,6 +36,13 @@ import (
 // what the layers say as far as it can be read, for further checks and nothing
 // else.
 func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.Cluster, error) {
+	c, err := evaluate(root, id, layers, in)
+	embedded := relocate(root, in)
+	embedded.cluster(c)
+	return c, embedded.faults(err)
+}
+
+func evaluate(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.Cluster, error) {
 	e := &evaluation{root: root, layers: layers, cctx: cuecontext.New()}
 	bare := withoutPolicies(in)
 	base := e.cctx.BuildInstance(bare)

@@ -1,0 +1,108 @@
+package unify
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/inject/embed"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// A relocation says where the files are that the instance embeds: CUE has their
+// places relative to the file that embeds them. A name that several directories
+// have stays as it is.
+type relocation map[string]string
+
+func relocate(root string, in *build.Instance) relocation {
+	r := relocation{}
+	tree := os.DirFS(root)
+	for _, i := range append(in.Dependencies(), in) {
+		for _, file := range i.Files {
+			name, err := filepath.Rel(root, file.Filename)
+			if err != nil || !filepath.IsLocal(name) {
+				continue
+			}
+			name = filepath.ToSlash(name)
+			embeds, err := embed.EmbeddedPaths(name, file)
+			if err != nil {
+				continue // CUE reports what is wrong
+			}
+			for _, e := range embeds {
+				found, err := e.FindAll(tree)
+				if err != nil {
+					continue
+				}
+				for _, f := range found {
+					r.add(strings.TrimPrefix(f, path.Dir(name)+"/"), f)
+				}
+			}
+		}
+	}
+	return r
+}
+
+func (r relocation) add(name, file string) {
+	if other, ok := r[name]; ok && other != file {
+		file = name
+	}
+	r[name] = file
+}
+
+func (r relocation) pos(p *diag.Pos) {
+	if file, ok := r[p.File]; ok {
+		p.File = file
+	}
+}
+
+// faults returns the faults with their places.
+func (r relocation) faults(err error) error {
+	if len(r) == 0 || err == nil {
+		return err
+	}
+	var out diag.List
+	for _, d := range diag.All(err) {
+		moved := *d
+		moved.At = append([]diag.Pos{}, d.At...)
+		for i := range moved.At {
+			r.pos(&moved.At[i])
+		}
+		out = append(out, &moved)
+	}
+	return out.Err()
+}
+
+// cluster puts right the places in a cluster.
+func (r relocation) cluster(c *fleet.Cluster) {
+	if len(r) == 0 || c == nil {
+		return
+	}
+	r.pos(&c.Pos)
+	r.pos(&c.KubePos)
+	for _, release := range c.Releases {
+		r.pos(&release.Pos)
+		r.pos(&release.SourcePos)
+		r.tree(release.Values)
+		for _, o := range release.Objects {
+			r.tree(o)
+		}
+	}
+}
+
+func (r relocation) tree(t *fleet.Tree) {
+	if t == nil {
+		return
+	}
+	r.pos(&t.Pos)
+	r.tree(t.Shadows)
+	for _, f := range t.Fields {
+		r.tree(f)
+	}
+	for _, e := range t.List {
+		r.tree(e)
+	}
+}
