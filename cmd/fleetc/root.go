@@ -94,7 +94,7 @@ func newRootCommand(o *options) *cobra.Command {
 	flags.StringVar(&o.date, "date", "", "today's `date` (2026-12-31), with which the ends of waivers are compared (default: they are not)")
 	cmd.SetFlagErrorFunc(usageError)
 	cmd.AddCommand(
-		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),
+		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o), newExplainCommand(o),
 		newChartCommand(o), newVersionCommand(),
 	)
 	cmd.InitDefaultCompletionCmd()

@@ -25,13 +25,15 @@ const maxPasses = 200
 type binding struct {
 	*reader
 	merged map[string]*fleet.Tree // by release, without what values pins
+	filled ast.Expr               // what was filled in, once it is
 }
 
 // bind merges the defaults of all releases and fills them into values, over
 // and over, until what is merged is what was filled in: references then see
 // the final values. It returns the final value, and the merged defaults by
 // release. The passes start from the same base each, so that nothing that was
-// filled in on the way to the end remains.
+// filled in on the way to the end remains. Beside an error stands the last of
+// them.
 func (e *evaluation) bind(base, config cue.Value) (cue.Value, map[string]*fleet.Tree, error) {
 	v := base.Unify(config)
 	prev := &binding{reader: e.reader()}
@@ -40,24 +42,23 @@ func (e *evaluation) bind(base, config cue.Value) (cue.Value, map[string]*fleet.
 		next := e.pass(v, prev)
 		values := plain(next.merged)
 		if reflect.DeepEqual(values, plain(prev.merged)) {
-			if err := next.cycle(v); err != nil {
-				return cue.Value{}, nil, err
-			}
 			e.bound = prev
-			return v, next.merged, nil
+			return v, next.merged, next.cycle(v)
 		}
 		if before != nil && reflect.DeepEqual(values, before) {
 			break // back and forth
 		}
 		before = plain(prev.merged)
-		v = base.Unify(e.cctx.BuildExpr(next.expr())).Unify(config)
+		next.filled = next.expr()
+		v = base.Unify(e.cctx.BuildExpr(next.filled)).Unify(config)
 		prev = next
 	}
+	e.bound = prev
 	// What is wrong with the values may be why they do not settle.
 	if err := e.check(v); err != nil {
-		return cue.Value{}, nil, err
+		return v, prev.merged, err
 	}
-	return cue.Value{}, nil, prev.unsettled(e.pass(v, prev))
+	return v, prev.merged, prev.unsettled(e.pass(v, prev))
 }
 
 func (e *evaluation) reader() *reader {

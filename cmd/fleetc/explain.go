@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+const explainLong = `explain says where the value of a field comes from: what it is, what it would be
+if the layers ended earlier, and every line that has a say in it. PATH is that of
+any field of the cluster's configuration: releases.app.values.image.tag,
+cluster.facts.region, stages, or hosts[0].paths somewhere below values. Keys that
+have dots stand in quotes. Of a map, it lists the values inside, each with the
+line that won.
+
+Each line has a role: it wins, agrees with the one that wins, loses to it, holds
+(a constraint or a type), conflicts, or waits for what it refers to. Below it
+stand the lines that set what it refers to.
+
+Faults elsewhere in the fleet do not matter, and a field whose lines contradict
+each other is explained too.`
+
+const explainExample = `  fleetc explain prod/us-1 releases.web.values.replicaCount
+  fleetc explain prod/us-1 'releases.web.values.nodeSelector."example.com/pool"'
+  fleetc explain prod/us-1 releases.web.values -o json | jq -r '.leaves[] | [.path, .winner.at] | @tsv'`
+
+func newExplainCommand(o *options) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:               "explain CLUSTER PATH",
+		Short:             "Say where the value of a field comes from",
+		Long:              explainLong,
+		Example:           explainExample,
+		Args:              explainArgs,
+		ValidArgsFunction: completeExplain(o),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			x, err := o.compiler().Explain(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			e, err := x.Field(cmd.Context(), args[1])
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return writeJSON(cmd.OutOrStdout(), explanationJSON(e))
+			}
+			return writeExplanation(cmd.OutOrStdout(), e, "", compiler.FileNames(o.dir))
+		},
+	}
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+// explainArgs is the argument check of explain.
+func explainArgs(_ *cobra.Command, args []string) error {
+	if len(args) == 2 {
+		return nil
+	}
+	return &diag.Diag{
+		Msg:  fmt.Sprintf("explain takes a cluster and the path of a field, and not %s", plural(len(args), "argument", "arguments")),
+		Hint: "run fleetc explain --help",
+	}
+}
+
+// completeExplain completes a cluster, and then the path of a field key by key.
+func completeExplain(o *options) cobra.CompletionFunc {
+	clusters := clusterArgs(o)
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return clusters(cmd, args, begun)
+		}
+		const more = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		x, err := o.compiler().Explain(cmd.Context(), args[0])
+		if err != nil || len(args) > 1 {
+			return nil, more
+		}
+		var out []string
+		for _, path := range x.Next(cmd.Context(), begun) {
+			if strings.HasPrefix(path, begun) {
+				out = append(out, path)
+			}
+		}
+		return out, more
+	}
+}

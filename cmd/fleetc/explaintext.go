@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// writeExplanation prints an explanation, every line behind the indent. The
+// files of its lines go through name.
+func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name func(string) string) error {
+	p := &explanationWriter{indent: indent, name: name}
+	p.line("%s: %s", e.Path, fieldText(e.State, e.Value))
+	p.line("    in %s", e.Cluster)
+	if e.Elsewhere {
+		p.line("    this cluster does not get the release")
+	}
+	for _, f := range e.Faults {
+		p.line("    fault: %s", f)
+	}
+	if e.Type != "" {
+		p.line("    the chart takes: %s", e.Type)
+	}
+	for l := range strings.Lines(e.Doc) {
+		p.line("    the chart says: %s", strings.TrimRight(l, "\n"))
+	}
+	if len(e.Layers) > 0 {
+		p.line("")
+		p.line("after each layer")
+		p.table(func(add func(cells ...string)) {
+			for _, l := range e.Layers {
+				add(l.Layer.Name, fieldText(l.State, l.Value))
+			}
+		})
+	}
+	if len(e.Contributions) > 0 {
+		p.line("")
+		p.line("lines that have a say")
+		p.table(func(add func(cells ...string)) {
+			for _, c := range e.Contributions {
+				p.contribution(add, "", "", c)
+			}
+		})
+	}
+	if len(e.Leaves) > 0 {
+		p.line("")
+		p.line("values inside, and the lines that win")
+		p.table(func(add func(cells ...string)) {
+			for _, l := range e.Leaves {
+				cells := []string{strings.TrimPrefix(strings.TrimPrefix(l.Path, e.Path), "."), fieldText(l.State, l.Value)}
+				if l.Winner != nil {
+					cells = append(cells, p.kind(l.Winner), p.place(l.Winner))
+				}
+				add(cells...)
+			}
+		})
+	}
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// An explanationWriter writes the parts of an explanation.
+type explanationWriter struct {
+	strings.Builder
+	indent string
+	name   func(string) string
+}
+
+func (p *explanationWriter) line(format string, args ...any) {
+	p.WriteString(strings.TrimRight(p.indent+fmt.Sprintf(format, args...), " ") + "\n")
+}
+
+// table writes rows of cells in columns.
+func (p *explanationWriter) table(rows func(add func(cells ...string))) {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	rows(func(cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")) })
+	_ = t.Flush() // into memory
+	for l := range strings.Lines(b.String()) {
+		p.line("    %s", strings.TrimRight(l, " \n"))
+	}
+}
+
+// contribution adds a line, and below it those that it refers to.
+func (p *explanationWriter) contribution(add func(cells ...string), indent, path string, c *fleet.Contribution) {
+	expr := c.Expr
+	switch {
+	case path != "":
+		expr = path + ": " + expr
+	case c.Path != "":
+		expr = c.Path + ": " + expr
+	}
+	add(indent+p.place(c), p.kind(c), string(c.Role), expr)
+	for _, s := range c.From {
+		p.contribution(add, indent+"  ", s.Path, s.Contribution)
+	}
+	if c.More > 0 {
+		add(indent + "  " + fmt.Sprintf("and %d more", c.More))
+	}
+}
+
+// kind says what a line is, and of which layer.
+func (p *explanationWriter) kind(c *fleet.Contribution) string {
+	if c.Layer == "" {
+		return string(c.Kind)
+	}
+	return string(c.Kind) + " of " + c.Layer
+}
+
+func (p *explanationWriter) place(c *fleet.Contribution) string {
+	if c.Chart != "" {
+		return c.Chart
+	}
+	return p.pos(c.At)
+}
+
+func (p *explanationWriter) pos(at diag.Pos) string {
+	at.File = p.name(at.File)
+	return at.String()
+}
+
+// fieldText says what a field is.
+func fieldText(s fleet.State, value any) string {
+	switch s {
+	case fleet.Set:
+		return valueText(value)
+	case fleet.FromChart:
+		return valueText(value) + " (the chart's own)"
+	case fleet.Unset:
+		return "not set"
+	case fleet.Deleted:
+		return "removed by null"
+	case fleet.Incomplete:
+		return "no value yet"
+	}
+	return string(s)
+}
+
+// maxValueText is how many bytes of a value are shown.
+const maxValueText = 200
+
+// valueText returns a value on one line, of bounded length.
+func valueText(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return diag.Visible(string(data), maxValueText)
+}

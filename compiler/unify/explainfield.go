@@ -1,0 +1,200 @@
+package unify
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler/cuediag"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// Field explains the field at the path, whose keys [fleet.ParseField] reads.
+// The chart of the release, if any, knows further keys. A path on which there
+// is nothing, nor may be, is a fault.
+func (x *Explainer) Field(path []string, keys Keys) (*fleet.Explanation, error) {
+	if err := x.exists(path, keys); err != nil {
+		return nil, err
+	}
+	l := x.last()
+	e := &fleet.Explanation{Cluster: x.id, Path: l.text(path)}
+	e.Elsewhere = len(path) > 1 && path[0] == "releases" && slices.Contains(x.off, path[1])
+	e.State, e.Value = l.value(path)
+	if v, sels := l.at(path); len(sels) == len(path) && isStruct(v) && e.State == fleet.Set {
+		e.Leaves = x.leaves(path)
+	} else {
+		e.Contributions = x.contributions(path)
+		for i, layer := range x.layers {
+			if at := x.level(i); at != nil {
+				state, value := at.value(path)
+				e.Layers = append(e.Layers, fleet.LayerValue{Layer: layer, State: state, Value: value})
+			}
+		}
+	}
+	for _, d := range x.wrong(e.Path) {
+		e.Faults = append(e.Faults, d.Msg)
+	}
+	return e, nil
+}
+
+// text returns the path as CUE writes it.
+func (l *level) text(path []string) string {
+	_, sels := l.at(path)
+	for _, key := range path[len(sels):] {
+		sels = append(sels, cue.Str(key))
+	}
+	for i, s := range sels {
+		if s.ConstraintType() != 0 {
+			sels[i] = cue.Str(s.Unquoted())
+		}
+	}
+	return cue.MakePath(sels...).String()
+}
+
+// exists reports a path that leads nowhere.
+func (x *Explainer) exists(path []string, keys Keys) error {
+	l := x.last()
+	v, sels := l.at(path)
+	if len(path) > 0 && len(sels) == len(path) || isValues(path) && len(path) > 3 && x.isSaid(path) {
+		return nil
+	}
+	if v.IncompleteKind() == cue.ListKind {
+		return &diag.Diag{
+			Path: l.text(path[:len(sels)]), Clusters: []string{x.id},
+			Msg: fmt.Sprintf("no element %s: the list has %d", path[len(sels)], elements(v)), Hint: "write [0] for its first element",
+		}
+	}
+	for i := len(sels); i < len(path); i++ {
+		among := x.Next(path[:i])
+		if isValues(path[:i]) && keys != nil {
+			known, open := keys(path[3:i])
+			if slices.Contains(known, path[i]) {
+				continue
+			}
+			if among = append(among, known...); open && diag.DidYouMean(path[i], among) == "" {
+				return nil
+			}
+		}
+		return &diag.Diag{
+			Path: l.text(path[:i+1]), Clusters: []string{x.id},
+			Msg: "no such field", Hint: diag.OneOf(path[i], among),
+		}
+	}
+	return nil
+}
+
+// isSaid reports whether a layer says something about a value, and be it that
+// it is not to be.
+func (x *Explainer) isSaid(path []string) bool {
+	l := x.last()
+	if follow(l.valuesOf(path[1]), path[3:]) != nil {
+		return true
+	}
+	return slices.ContainsFunc(l.layers, func(layer fleet.Layer) bool {
+		said := defaultPath(path, layer.Name)
+		_, sels := l.at(said)
+		return len(sels) == len(said)
+	})
+}
+
+// defaultPath returns where a layer says a default of the value at the path.
+func defaultPath(path []string, layer string) []string {
+	return slices.Concat(path[:2], []string{"defaults", layer}, path[3:])
+}
+
+// Next returns the keys of the fields that there are, or may be, below a path.
+func (x *Explainer) Next(path []string) []string {
+	l := x.last()
+	v, sels := l.at(path)
+	var out []string
+	if len(sels) == len(path) {
+		for _, c := range append(cuediag.Conjuncts(v), v) { // what is in error has no fields as a whole
+			if it, err := c.Fields(cue.Optional(true), cue.Definitions(true)); err == nil {
+				for it.Next() {
+					out = append(out, name(it.Selector()))
+				}
+			}
+		}
+		if v.IncompleteKind() == cue.ListKind {
+			for i := range elements(v) {
+				out = append(out, strconv.Itoa(i))
+			}
+		}
+	}
+	if isValues(path) {
+		if t := follow(l.valuesOf(path[1]), path[3:]); t != nil {
+			out = append(out, t.Keys()...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// name returns the name of a field, without quotes.
+func name(s cue.Selector) string {
+	if s.LabelType() == cue.StringLabel {
+		return s.Unquoted()
+	}
+	return s.String()
+}
+
+// leaves returns the values below a path, and the line that won of each.
+func (x *Explainer) leaves(path []string) []fleet.Leaf {
+	l := x.last()
+	v, _ := l.at(path)
+	t := l.reader().tree(v)
+	if isValues(path) {
+		t = follow(l.valuesOf(path[1]), path[3:])
+	}
+	out := []fleet.Leaf{}
+	var walk func(t *fleet.Tree, at []string)
+	walk = func(t *fleet.Tree, at []string) {
+		if t == nil {
+			return
+		}
+		if len(t.Fields) > 0 {
+			for _, k := range t.Keys() {
+				walk(t.Fields[k], append(slices.Clone(at), k))
+			}
+			return
+		}
+		leaf := fleet.Leaf{Path: l.text(at)}
+		leaf.State, leaf.Value = l.value(at)
+		for _, c := range x.lines(at) {
+			if c.Role == fleet.Wins || c.Role == fleet.Conflicts {
+				leaf.Winner = c.Contribution
+				break
+			}
+		}
+		out = append(out, leaf)
+	}
+	walk(t, path)
+	return out
+}
+
+// wrong returns the faults of a field, and of what is below it.
+func (x *Explainer) wrong(path string) diag.List {
+	if !x.told {
+		l := x.last()
+		x.faults.Add(l.checkAllLayers(l.bare))
+		x.faults.Add(l.checkReleases(l.bare))
+		x.faults.Add(l.check(l.bare))
+		x.told = true
+	}
+	var out diag.List
+	for _, d := range x.faults {
+		at := cuediag.ValuesPath(listIndex.ReplaceAllString(d.Path, "[$1]"))
+		if at == path || strings.HasPrefix(at, path+".") || strings.HasPrefix(at, path+"[") {
+			of := *d
+			if at != path {
+				of.Msg = fmt.Sprintf("%s: %s", at, d.Msg)
+			}
+			out = append(out, &of)
+		}
+	}
+	return out
+}

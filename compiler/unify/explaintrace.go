@@ -1,0 +1,419 @@
+package unify
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/format"
+	"cuelang.org/go/cue/parser"
+	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/cuediag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+const (
+	maxTrace   = 8  // references after references that are followed
+	maxSources = 60 // lines that are listed below one that has a say
+)
+
+// A source is a file of the cluster, or of a package that it imports.
+type source struct {
+	file *ast.File
+	in   *build.Instance
+}
+
+// A tracer finds what one line refers to. What stands at which path is known of
+// the line alone; of the scopes around it, it follows from how deep they are.
+type tracer struct {
+	*Explainer
+	source
+	line
+	above map[ast.Node]ast.Node
+	depth int               // of the line, in fields
+	found [][]string        // paths in the cluster
+	fixed []fleet.Source    // of other packages, and lets
+	seen  map[ast.Node]bool // lets and conditions
+	keys  map[*ast.ForClause][]string
+}
+
+// trace adds to a line what it refers to. trail are the paths that led to it,
+// which are not followed again.
+func (x *Explainer) trace(c line, trail []string) {
+	node := c.v.Source()
+	if node == nil || len(trail) >= maxTrace {
+		return
+	}
+	src, ok := x.files[node.Pos().Filename()]
+	if !ok {
+		return
+	}
+	t := &tracer{
+		Explainer: x, source: src, line: c, above: x.around(src.file), seen: map[ast.Node]bool{}, keys: map[*ast.ForClause][]string{},
+	}
+	t.depth = t.fieldsAbove(node)
+	uses(node, t.refers)
+	for n := node; n != nil; n = t.above[n] {
+		if comp, ok := n.(*ast.Comprehension); ok {
+			for _, clause := range comp.Clauses {
+				t.condition(clause)
+			}
+		}
+	}
+	x.follow(c.Contribution, t.found, append(trail, x.last().text(c.path)))
+	for _, s := range t.fixed {
+		x.add(c.Contribution, s)
+	}
+}
+
+// add adds a source to a line, or counts it when there are too many.
+func (x *Explainer) add(c *fleet.Contribution, s fleet.Source) {
+	if x.left--; x.left < 0 {
+		c.More++
+		return
+	}
+	c.From = append(c.From, s)
+}
+
+// follow adds the lines that set the fields at the paths.
+func (x *Explainer) follow(c *fleet.Contribution, paths [][]string, trail []string) {
+	l := x.last()
+	slices.SortFunc(paths, slices.Compare)
+	for i, path := range paths {
+		text := l.text(path)
+		covered := i+1 < len(paths) && len(paths[i+1]) >= len(path) && slices.Equal(paths[i+1][:len(path)], path)
+		if covered || slices.Contains(trail, text) {
+			continue // the field itself, or one that says more follows
+		}
+		if x.left <= 0 {
+			c.More++
+			continue
+		}
+		for _, s := range x.setBy(path) {
+			x.add(c, fleet.Source{Path: text, Contribution: s.Contribution})
+			if s.v.Exists() {
+				x.trace(s, trail)
+			}
+		}
+	}
+}
+
+// setBy returns the lines that made the field at the path what it is.
+func (x *Explainer) setBy(path []string) []line {
+	l := x.last()
+	if v, sels := l.at(path); len(sels) == len(path) && isStruct(v) {
+		at := l.fieldPos(v)
+		if !at.IsValid() {
+			return nil
+		}
+		return []line{{path: path, Contribution: &fleet.Contribution{
+			At: at, Layer: x.layer(v, path), Expr: "{...}", Kind: fleet.ValuePin, Role: fleet.Wins,
+		}}}
+	}
+	all := x.lines(path)
+	set := slices.DeleteFunc(slices.Clone(all), func(c line) bool { return c.Role == fleet.Loses || c.Role == fleet.Holds })
+	if len(set) == 0 {
+		return all
+	}
+	return set
+}
+
+// around returns what is around each node of a file.
+func (x *Explainer) around(f *ast.File) map[ast.Node]ast.Node {
+	if m := x.above[f]; m != nil {
+		return m
+	}
+	m := map[ast.Node]ast.Node{}
+	var stack []ast.Node
+	ast.Walk(f, func(n ast.Node) bool {
+		if len(stack) > 0 {
+			m[n] = stack[len(stack)-1]
+		}
+		stack = append(stack, n)
+		return true
+	}, func(ast.Node) { stack = stack[:len(stack)-1] })
+	x.above[f] = m
+	return m
+}
+
+// fieldsAbove returns how many fields, and elements of lists, a node is in,
+// itself included.
+func (t *tracer) fieldsAbove(n ast.Node) int {
+	depth := 0
+	for ; n != nil; n = t.above[n] {
+		_, inList := t.above[n].(*ast.ListLit)
+		if _, ok := n.(*ast.Field); ok || inList {
+			depth++
+		}
+	}
+	return depth
+}
+
+// refers notes what an identifier, and the names that are selected from it,
+// refer to.
+func (t *tracer) refers(id *ast.Ident, chain []string) {
+	switch scope := id.Scope.(type) {
+	case *ast.ForClause:
+		t.variable(scope, id, chain)
+	case *ast.File, nil:
+		t.named(id, chain)
+	case *ast.StructLit:
+		if let, ok := id.Node.(*ast.LetClause); ok {
+			t.let(let)
+			return
+		}
+		t.below(scope, id.Name, chain)
+	case *ast.LetClause:
+		t.let(scope)
+	}
+}
+
+// below notes a field of a struct around the line, which is as far above the
+// line in the cluster as in the file.
+func (t *tracer) below(scope ast.Node, name string, chain []string) {
+	depth := t.fieldsAbove(scope)
+	up := t.depth - depth
+	switch {
+	case depth == 0 && t.in == t.last().in:
+		t.find(append([]string{name}, chain...))
+	case up <= len(t.path):
+		t.find(slices.Concat(t.path[:len(t.path)-up], []string{name}, chain))
+	}
+}
+
+// named notes a name of a package.
+func (t *tracer) named(id *ast.Ident, chain []string) {
+	switch n := id.Node.(type) {
+	case *ast.ImportSpec:
+		if in := instance(t.in, n); in != nil && len(chain) > 0 {
+			t.declared(in, id.Name, chain)
+		}
+		return
+	case *ast.LetClause:
+		t.let(n)
+		return
+	}
+	if t.in == t.last().in {
+		t.find(append([]string{id.Name}, chain...))
+		return
+	}
+	t.declared(t.in, "", append([]string{id.Name}, chain...))
+}
+
+// let notes what a let clause refers to, or the clause itself when that is
+// nothing.
+func (t *tracer) let(let *ast.LetClause) {
+	if t.seen[let] {
+		return
+	}
+	t.seen[let] = true
+	before := len(t.found) + len(t.fixed)
+	uses(let.Expr, t.refers)
+	if len(t.found)+len(t.fixed) == before {
+		t.fix(let.Ident.Name, let.Expr, fleet.ValuePin)
+	}
+}
+
+// fix notes a line that is no field of the cluster.
+func (t *tracer) fix(path string, n ast.Node, kind fleet.ContributionKind) *fleet.Contribution {
+	pos := cuediag.Pos(t.root, n.Pos())
+	c := &fleet.Contribution{At: pos, Layer: t.last().layerOf(n.Pos()), Expr: exprText(n), Kind: kind, Role: fleet.Holds}
+	if !slices.ContainsFunc(t.fixed, func(s fleet.Source) bool { return s.At == pos }) {
+		t.fixed = append(t.fixed, fleet.Source{Path: path, Contribution: c})
+	}
+	return c
+}
+
+// declared notes the declarations of a field of an imported package.
+func (t *tracer) declared(in *build.Instance, name string, chain []string) {
+	for _, f := range in.Files {
+		decls := f.Decls
+		for i, key := range chain {
+			var next []ast.Decl
+			for _, d := range decls {
+				field, ok := d.(*ast.Field)
+				if !ok {
+					continue
+				}
+				if is, known := labelled(field); !known || is != key {
+					continue
+				}
+				if i == len(chain)-1 && !cuediag.IsType(cuediag.Pos(t.root, f.Pos()).File) {
+					t.fix(strings.Trim(name+"."+strings.Join(chain, "."), "."), field.Value, fleet.ValuePin)
+				}
+				if lit, ok := field.Value.(*ast.StructLit); ok {
+					next = append(next, lit.Elts...)
+				}
+			}
+			decls = next
+		}
+	}
+}
+
+// condition notes a clause of a comprehension, and what it refers to.
+func (t *tracer) condition(clause ast.Clause) {
+	if t.seen[clause] {
+		return
+	}
+	t.seen[clause] = true
+	switch clause := clause.(type) {
+	case *ast.IfClause:
+		inner := t.inner()
+		if !isGuard(clause.Condition) {
+			uses(clause.Condition, func(id *ast.Ident, chain []string) {
+				if _, variable := id.Scope.(*ast.ForClause); !variable {
+					inner.refers(id, chain)
+				}
+			})
+		}
+		c := t.fix("", clause.Condition, fleet.Condition)
+		c.Expr = "if " + c.Expr
+		t.Explainer.follow(c, inner.found, []string{t.last().text(t.path)})
+		for _, s := range inner.fixed {
+			t.add(c, s)
+		}
+	case *ast.ForClause:
+		c := t.fix("", clause.Source, fleet.Condition)
+		names := clause.Value.Name
+		if clause.Key != nil {
+			names = clause.Key.Name + ", " + names
+		}
+		c.Expr = "for " + names + " in " + c.Expr
+	}
+}
+
+// inner returns a tracer of the same line that has found nothing yet.
+func (t *tracer) inner() *tracer {
+	in := *t
+	in.found, in.fixed = nil, nil
+	return &in
+}
+
+// isGuard reports whether a condition only asks whether something is there.
+func isGuard(x ast.Expr) bool {
+	b, ok := x.(*ast.BinaryExpr)
+	if !ok || b.Op != token.NEQ {
+		return false
+	}
+	_, bottom := b.Y.(*ast.BottomLit)
+	return bottom
+}
+
+// variable notes what a variable of a comprehension stands for: the fields, or
+// elements, of what it runs over that pass its conditions.
+func (t *tracer) variable(clause *ast.ForClause, id *ast.Ident, chain []string) {
+	isKey := clause.Key != nil && clause.Key.Name == id.Name
+	if isKey {
+		chain = nil
+	}
+	from, more := selected(clause.Source)
+	if from == nil {
+		uses(clause.Source, t.refers)
+		return
+	}
+	inner := t.inner()
+	inner.refers(from, more)
+	t.fixed = append(t.fixed, inner.fixed...)
+	for _, path := range inner.found {
+		keys := t.passing(clause, path)
+		if s, err := t.v.String(); err == nil && isKey && slices.Contains(keys, s) {
+			keys = []string{s}
+		}
+		for _, key := range keys {
+			t.find(slices.Concat(path, []string{key}, chain))
+		}
+	}
+}
+
+// passing returns the keys of the field at the path that pass all clauses of a
+// comprehension.
+func (t *tracer) passing(clause *ast.ForClause, path []string) []string {
+	if keys, ok := t.keys[clause]; ok {
+		return keys
+	}
+	l := t.last()
+	v, _ := l.at(path)
+	var keys []string
+	if v.IncompleteKind() == cue.ListKind {
+		for i := range min(maxSources, elements(v)) {
+			keys = append(keys, strconv.Itoa(i))
+		}
+	} else {
+		keys = regularFields(v)
+	}
+	if comp, ok := t.above[clause].(*ast.Comprehension); ok {
+		if passed := l.passed(comp, clause); passed != nil {
+			keys = passed
+		}
+	}
+	t.keys[clause] = keys
+	return keys
+}
+
+// find notes a path in the cluster, as far as there is something.
+func (t *tracer) find(path []string) {
+	_, sels := t.last().at(path)
+	if path = path[:len(sels)]; len(path) > 0 {
+		t.found = append(t.found, path)
+	}
+}
+
+// elements returns how many elements a list has.
+func elements(v cue.Value) int {
+	n, _ := v.Len().Int64()
+	return int(n)
+}
+
+// regularFields returns the names of the fields that a struct has, those that
+// are hidden too.
+func regularFields(v cue.Value) []string {
+	it, err := v.Fields(cue.Hidden(true))
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for it.Next() {
+		names = append(names, it.Selector().Unquoted())
+	}
+	return names
+}
+
+// passed returns what the key of a for clause is in turn, when all clauses of
+// the comprehension are evaluated at the top of the cluster; nil when that is
+// not possible.
+func (l *level) passed(comp *ast.Comprehension, of *ast.ForClause) []string {
+	const unnamed = "key_"
+	key := unnamed
+	some := &ast.Comprehension{}
+	for _, clause := range comp.Clauses {
+		if clause == ast.Clause(of) {
+			named := *of
+			if named.Key == nil || named.Key.Name == "_" {
+				named.Key = ast.NewIdent(unnamed)
+			}
+			key = named.Key.Name
+			clause = &named
+		}
+		some.Clauses = append(some.Clauses, clause)
+	}
+	some.Value = &ast.StructLit{Elts: []ast.Decl{&ast.EmbedDecl{Expr: ast.NewIdent(key)}}}
+	text, err := format.Node(&ast.ListLit{Elts: []ast.Expr{some}})
+	if err != nil {
+		return nil
+	}
+	expr, err := parser.ParseExpr("", text) // without what the identifiers referred to
+	if err != nil {
+		return nil
+	}
+	var keys []string
+	v := l.cctx.BuildExpr(expr, cue.Scope(l.bare), cue.InferBuiltins(true), cue.ImportPath(l.in.ID()))
+	if v.Decode(&keys) != nil {
+		return nil
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
