@@ -24,7 +24,7 @@ type ObjectExplanation struct {
 	Object  fleet.Object
 	Field   []string       // keys, and indexes of lists; empty for the whole object
 	Value   any            // of the field, as encoding/json decodes it; nil of the whole object
-	Secret  bool           // whether the value is one of a Secret, which is shown to nobody
+	Secret  bool           // whether the value is one of a Secret: it, and values that end in it, are shown to nobody
 	Lines   []TemplateLine // that printed the field: of the object's own template, then of those that it includes for it
 	At      diag.Pos       // of what is written in the fleet: where the field is, as far as that is known
 	Patches []*fleet.Patch // that changed the field, in their order
@@ -88,7 +88,12 @@ func (f *Fleet) ExplainObject(ctx context.Context, c *fleet.Cluster, name, field
 	if err != nil {
 		return nil, err
 	}
-	o, err := findObject(objs, c.ID, name)
+	return f.explainObject(ctx, all, objs, name, field)
+}
+
+// explainObject explains one of the objects of a cluster that is rendered.
+func (f *Fleet) explainObject(ctx context.Context, all *clusterRendering, objs []fleet.Object, name, field string) (*ObjectExplanation, error) {
+	o, err := FindObject(objs, all.cluster.ID, name)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +105,8 @@ func (f *Fleet) ExplainObject(ctx context.Context, c *fleet.Cluster, name, field
 	e := &ObjectExplanation{Object: o, Field: keys, At: o.Pos, Complete: true}
 	if len(keys) > 0 {
 		e.Value, _ = fleet.Lookup(o.Object, keys)
-		e.Secret = o.GetKind() == "Secret" && (keys[0] == "data" || keys[0] == "stringData")
 	}
+	e.Secret = o.GetKind() == "Secret" && (len(keys) == 0 || keys[0] == "data" || keys[0] == "stringData")
 	p, err := f.provenance(ctx, all, o, keys)
 	if err != nil {
 		return nil, err

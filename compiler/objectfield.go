@@ -88,6 +88,37 @@ func findField(o fleet.Object, text string) (fieldPath, error) {
 	return path, nil
 }
 
+// NextFields returns the fields of an object that begin like the given text and
+// have a key or an index more than it has whole.
+func NextFields(o fleet.Object, text string) []string {
+	begin := text[:strings.LastIndexAny(text, ".[")+1]
+	way, err := findField(o, strings.TrimRight(begin, ".["))
+	if err != nil {
+		return nil
+	}
+	v := any(o.Object)
+	if len(way) > 0 {
+		v = way.lookup(o.Object)
+	}
+	begin = strings.TrimRight(begin, ".[")
+	var out []string
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			next := fleet.FieldText([]string{key})
+			if begin != "" && next[0] != '[' {
+				next = "." + next
+			}
+			out = append(out, begin+next)
+		}
+	case []any:
+		for i := range v {
+			out = append(out, begin+"["+strconv.Itoa(i)+"]")
+		}
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return !strings.HasPrefix(s, text) })
+}
+
 // cutSelector cuts a field around its first [key=value].
 func cutSelector(text string) (before, key, value, after string) {
 	quoted := false

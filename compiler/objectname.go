@@ -84,6 +84,23 @@ func isKind(o fleet.Object, name string) bool {
 	return name == kind || name == plural || shortKind(name) == kind
 }
 
+// NextObjects returns the names of objects that begin like the given text, with
+// the kind as the text has it.
+func NextObjects(objs []fleet.Object, text string) []string {
+	kind, rest, named := strings.Cut(text, "/")
+	var out []string
+	for _, o := range objs {
+		name := ObjectName(o)
+		if _, of, _ := strings.Cut(name, "/"); named && isKind(o, kind) && strings.HasPrefix(of, rest) {
+			out = append(out, kind+"/"+of)
+		} else if !named && strings.HasPrefix(name, text) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // ObjectName returns the name by which commands take an object: kind/namespace/name,
 // or kind/name of one without a namespace.
 func ObjectName(o fleet.Object) string {
@@ -100,9 +117,10 @@ func fullName(o fleet.Object) string {
 	return kind + "/" + rest
 }
 
-// findObject returns the one object that has a name: kind/namespace/name, or
-// kind/name where that is one.
-func findObject(objs []fleet.Object, cluster, name string) (fleet.Object, error) {
+// FindObject returns the one object that has a name: kind/namespace/name, or
+// kind/name where that is one. What does not exist, or is more than one, is a
+// fault.
+func FindObject(objs []fleet.Object, cluster, name string) (fleet.Object, error) {
 	parts := strings.Split(name, "/")
 	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
 		return fleet.Object{}, &diag.Diag{Msg: strconv.Quote(name) + " names no object", Hint: "write it as kind/namespace/name, or kind/name"}

@@ -59,6 +59,9 @@ const (
 	Holds              // the field has the text of the value in it
 )
 
+// String names it as output in JSON does.
+func (h How) String() string { return [...]string{"no", "exists", "changes", "holds"}[h] }
+
 // A Dependency is a value that a field depends on.
 type Dependency struct {
 	Path []string // keys, and indexes of lists
