@@ -37,9 +37,12 @@ type chartTypes struct {
 // keep them from being explained, and those of others are not looked at; the
 // error holds what leaves nothing to explain. A pattern that selects several
 // clusters is a fault.
-func (c *Compiler) Explain(_ context.Context, pattern string) (*Explainer, error) {
+func (c *Compiler) Explain(ctx context.Context, pattern string) (*Explainer, error) {
 	chain, err := load.LoadChain(cmp.Or(c.Dir, "."), pattern, c.edits)
 	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	x, err := unify.Explain(chain.Root, chain.ID, chain.Layers, chain.Upto)
@@ -125,6 +128,9 @@ func explainChart(e *fleet.Explanation, t *values.Type, ref fleet.ChartRef, fiel
 		return
 	}
 	e.Type, e.Doc = strings.Join(at.Kinds.Names(), " or "), at.Doc
+	if at.Kinds == values.Any {
+		e.Type = "anything"
+	}
 	if e.State == fleet.Unset && len(at.Fields) > 0 {
 		e.Leaves = chartLeaves(nil, at, ref, e.Path)
 		return

@@ -15,7 +15,11 @@ import (
 // files of its lines go through name.
 func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name func(string) string) error {
 	p := &explanationWriter{indent: indent, name: name}
-	p.line("%s: %s", e.Path, fieldText(e.State, e.Value))
+	is := fieldText(e.State, e.Value)
+	if len(e.Leaves) > 0 && e.State == fleet.Set {
+		is = "a map, with " + plural(len(e.Leaves), "value", "values") + " in it"
+	}
+	p.line("%s: %s", e.Path, is)
 	p.line("    in %s", e.Cluster)
 	if e.Elsewhere {
 		p.line("    this cluster does not get the release")
@@ -53,10 +57,14 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 		p.table(func(add func(cells ...string)) {
 			for _, l := range e.Leaves {
 				cells := []string{strings.TrimPrefix(strings.TrimPrefix(l.Path, e.Path), "."), fieldText(l.State, l.Value)}
-				if l.Winner != nil {
-					cells = append(cells, p.kind(l.Winner), p.place(l.Winner))
+				if l.State == fleet.FromChart {
+					cells[1] = valueText(l.Value) // the kind of the line says it
 				}
-				add(cells...)
+				kind, place := "", ""
+				if l.Winner != nil {
+					kind, place = p.kind(l.Winner), p.place(l.Winner)
+				}
+				add(append(cells, kind, place)...)
 			}
 		})
 	}

@@ -39,6 +39,7 @@ type Explainer struct {
 type level struct {
 	*evaluation
 	in     *build.Instance
+	config cue.Value
 	bare   cue.Value // without policies
 	full   cue.Value // with them, when they were asked for
 	filled map[ast.Node]bool
@@ -91,7 +92,7 @@ func (x *Explainer) level(i int) *level {
 	}
 	e := &evaluation{root: x.root, layers: x.layers[:i+1], cctx: x.cctx}
 	e.releaseFields = fieldNames(x.config.LookupPath(cue.ParsePath("releases")).LookupPath(cue.MakePath(cue.AnyString)))
-	l := &level{evaluation: e, in: x.upto[i], filled: map[ast.Node]bool{}, values: map[string]*fleet.Tree{}}
+	l := &level{evaluation: e, in: x.upto[i], config: x.config, filled: map[ast.Node]bool{}, values: map[string]*fleet.Tree{}}
 	x.levels[i] = l
 	base := x.cctx.BuildInstance(withoutPolicies(l.in))
 	if base.Err() != nil && !base.Exists() {
@@ -118,6 +119,7 @@ func (l *level) at(path []string) (v cue.Value, sels []cue.Selector) {
 			if l.bound != nil {
 				l.full = l.full.Unify(l.cctx.BuildExpr(l.bound.expr()))
 			}
+			l.full = l.full.Unify(l.config)
 		}
 		v = l.full
 	}
@@ -138,22 +140,22 @@ func (l *level) selector(v cue.Value, key string) (cue.Selector, bool) {
 		sels = append(sels, cue.Index(i))
 	}
 	sels = append(sels, cue.Str(key))
-	if slices.Contains(fieldNames(v), key) {
-		sels = append(sels, cue.Str(key).Optional())
-	}
 	if strings.HasPrefix(key, "#") {
 		sels = append(sels, cue.Def(key))
 	}
 	if strings.HasPrefix(key, "_") {
 		for _, in := range append([]*build.Instance{l.in}, l.in.Dependencies()...) {
-			sels = append(sels, cue.Hid(key, in.ID()), cue.Hid(key, in.ImportPath))
+			sels = append(sels, cue.Hid(key, in.ID()))
 		}
 	}
 	i := slices.IndexFunc(sels, func(s cue.Selector) bool { return v.LookupPath(cue.MakePath(s)).Exists() })
-	if i < 0 {
-		return cue.Selector{}, false
+	switch {
+	case i >= 0:
+		return sels[i], true
+	case slices.Contains(fieldNames(v), key): // which has no value yet
+		return cue.Str(key).Optional(), true
 	}
-	return sels[i], true
+	return cue.Selector{}, false
 }
 
 // isValues reports whether the path is that of values of a release, or of all.
@@ -184,6 +186,11 @@ func (l *level) value(path []string) (fleet.State, any) {
 	switch {
 	case isValues(path):
 		t = follow(l.valuesOf(path[1]), path[3:])
+		for n := len(path) - 1; t == nil && n > 3; n-- {
+			if above := follow(l.valuesOf(path[1]), path[3:n]); above != nil && isNull(above) {
+				t = above
+			}
+		}
 	case whole && !unset:
 		t = l.reader().tree(v)
 	}
@@ -213,7 +220,7 @@ func follow(t *fleet.Tree, path []string) *fleet.Tree {
 }
 
 // isConflict reports whether what v is made of contradicts itself.
-func isConflict(v cue.Value) bool { return v.Err() != nil && !isIncomplete(v) }
+func isConflict(v cue.Value) bool { return v.Err() != nil && v.Validate() != nil }
 
 // isStruct reports whether v is a struct, also one with something wrong inside.
 func isStruct(v cue.Value) bool {

@@ -26,6 +26,9 @@ func (x *Explainer) Field(path []string, keys Keys) (*fleet.Explanation, error) 
 	e.State, e.Value = l.value(path)
 	if v, sels := l.at(path); len(sels) == len(path) && isStruct(v) && e.State == fleet.Set {
 		e.Leaves = x.leaves(path)
+		if slices.ContainsFunc(e.Leaves, func(l fleet.Leaf) bool { return l.State == fleet.Conflict }) {
+			e.State, e.Value = fleet.Conflict, nil
+		}
 	} else {
 		e.Contributions = x.contributions(path)
 		for i, layer := range x.layers {
@@ -180,9 +183,14 @@ func (x *Explainer) leaves(path []string) []fleet.Leaf {
 func (x *Explainer) wrong(path string) diag.List {
 	if !x.told {
 		l := x.last()
-		x.faults.Add(l.checkAllLayers(l.bare))
-		x.faults.Add(l.checkReleases(l.bare))
-		x.faults.Add(l.check(l.bare))
+		unbound := x.faults
+		for _, err := range []error{l.checkAllLayers(l.bare), l.checkReleases(l.bare), l.check(l.bare)} {
+			for _, d := range diag.All(err) {
+				if !slices.ContainsFunc(unbound, func(u *diag.Diag) bool { return u.Path == d.Path }) {
+					x.faults = append(x.faults, d)
+				}
+			}
+		}
 		x.told = true
 	}
 	var out diag.List

@@ -2,6 +2,7 @@ package unify
 
 import (
 	"cmp"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -85,13 +86,15 @@ func (x *Explainer) linesAt(path, of []string, layer string) []line {
 			continue // the default itself is listed
 		}
 		p := valuePos(c)
-		if !p.IsValid() {
-			continue
+		if !p.IsValid() || !filepath.IsAbs(p.Filename()) {
+			continue // the embedded schema, which the layers name as well
 		}
 		at := line{v: c, path: path[:n], Contribution: &fleet.Contribution{
 			At: cuediag.Pos(x.root, p), Expr: exprText(expression(c)), Kind: l.kind(c),
 		}}
 		switch {
+		case n < len(path) && at.Kind != fleet.ValuePin:
+			continue // leaves room for it
 		case n < len(path):
 			at.Path = l.text(path[:n])
 		case cuediag.IsType(at.At.File) && c.IncompleteKind() == cue.StructKind:
@@ -142,6 +145,9 @@ func (x *Explainer) layer(c cue.Value, path []string) string {
 
 // kind returns what a line by itself says.
 func (l *level) kind(c cue.Value) fleet.ContributionKind {
+	if f, ok := c.Source().(*ast.Field); ok && f.Constraint != 0 {
+		return fleet.Constraint // of the value that another one gives
+	}
 	if c.Err() != nil {
 		op, _ := c.Expr()
 		root, path := c.ReferencePath()

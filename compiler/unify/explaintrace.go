@@ -2,15 +2,10 @@ package unify
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
-	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/build"
-	"cuelang.org/go/cue/format"
-	"cuelang.org/go/cue/parser"
-	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -37,6 +32,7 @@ type tracer struct {
 	depth int               // of the line, in fields
 	found [][]string        // paths in the cluster
 	fixed []fleet.Source    // of other packages, and lets
+	only  string            // what the line is when it is one reference
 	seen  map[ast.Node]bool // lets and conditions
 	keys  map[*ast.ForClause][]string
 }
@@ -56,7 +52,7 @@ func (x *Explainer) trace(c line, trail []string) {
 		Explainer: x, source: src, line: c, above: x.around(src.file), seen: map[ast.Node]bool{}, keys: map[*ast.ForClause][]string{},
 	}
 	t.depth = t.fieldsAbove(node)
-	uses(node, t.refers)
+	t.read(node)
 	for n := node; n != nil; n = t.above[n] {
 		if comp, ok := n.(*ast.Comprehension); ok {
 			for _, clause := range comp.Clauses {
@@ -68,6 +64,40 @@ func (x *Explainer) trace(c line, trail []string) {
 	for _, s := range t.fixed {
 		x.add(c.Contribution, s)
 	}
+}
+
+// read finds what the line refers to: its value and, where that is computed, its
+// key.
+func (t *tracer) read(node ast.Node) {
+	expr := func(n ast.Node, is string) {
+		switch x := n.(type) {
+		case *ast.ParenExpr:
+			n = x.X
+		case *ast.StructLit: // of a list's comprehension
+			if len(x.Elts) == 1 {
+				if embed, ok := x.Elts[0].(*ast.EmbedDecl); ok {
+					n = embed.Expr
+				}
+			}
+		}
+		if x, ok := n.(ast.Expr); ok {
+			if id, _ := selected(x); id != nil {
+				t.only = is
+			}
+		}
+		uses(n, t.refers)
+		t.only = ""
+	}
+	text, _ := t.v.String()
+	f, ok := node.(*ast.Field)
+	if !ok {
+		expr(node, text)
+		return
+	}
+	if _, plain := labelled(f); !plain {
+		expr(f.Label, t.path[len(t.path)-1])
+	}
+	expr(f.Value, text)
 }
 
 // add adds a source to a line, or counts it when there are too many.
@@ -221,7 +251,10 @@ func (t *tracer) let(let *ast.LetClause) {
 // fix notes a line that is no field of the cluster.
 func (t *tracer) fix(path string, n ast.Node, kind fleet.ContributionKind) *fleet.Contribution {
 	pos := cuediag.Pos(t.root, n.Pos())
-	c := &fleet.Contribution{At: pos, Layer: t.last().layerOf(n.Pos()), Expr: exprText(n), Kind: kind, Role: fleet.Holds}
+	c := &fleet.Contribution{At: pos, Layer: t.last().layerOf(n.Pos()), Expr: exprText(n), Kind: kind, Role: fleet.Wins}
+	if kind == fleet.Condition {
+		c.Role = fleet.Holds
+	}
 	if !slices.ContainsFunc(t.fixed, func(s fleet.Source) bool { return s.At == pos }) {
 		t.fixed = append(t.fixed, fleet.Source{Path: path, Contribution: c})
 	}
@@ -242,8 +275,15 @@ func (t *tracer) declared(in *build.Instance, name string, chain []string) {
 				if is, known := labelled(field); !known || is != key {
 					continue
 				}
-				if i == len(chain)-1 && !cuediag.IsType(cuediag.Pos(t.root, f.Pos()).File) {
-					t.fix(strings.Trim(name+"."+strings.Join(chain, "."), "."), field.Value, fleet.ValuePin)
+				if i == len(chain)-1 && !t.seen[field] && !cuediag.IsType(cuediag.Pos(t.root, f.Pos()).File) {
+					t.seen[field] = true
+					c := t.fix(strings.Trim(name+"."+strings.Join(chain, "."), "."), field.Value, fleet.ValuePin)
+					inner := t.inner()
+					inner.source, inner.path, inner.depth = source{f, in}, nil, 0
+					uses(field.Value, inner.refers)
+					for _, s := range inner.fixed {
+						t.add(c, s)
+					}
 				}
 				if lit, ok := field.Value.(*ast.StructLit); ok {
 					next = append(next, lit.Elts...)
@@ -254,166 +294,10 @@ func (t *tracer) declared(in *build.Instance, name string, chain []string) {
 	}
 }
 
-// condition notes a clause of a comprehension, and what it refers to.
-func (t *tracer) condition(clause ast.Clause) {
-	if t.seen[clause] {
-		return
-	}
-	t.seen[clause] = true
-	switch clause := clause.(type) {
-	case *ast.IfClause:
-		inner := t.inner()
-		if !isGuard(clause.Condition) {
-			uses(clause.Condition, func(id *ast.Ident, chain []string) {
-				if _, variable := id.Scope.(*ast.ForClause); !variable {
-					inner.refers(id, chain)
-				}
-			})
-		}
-		c := t.fix("", clause.Condition, fleet.Condition)
-		c.Expr = "if " + c.Expr
-		t.Explainer.follow(c, inner.found, []string{t.last().text(t.path)})
-		for _, s := range inner.fixed {
-			t.add(c, s)
-		}
-	case *ast.ForClause:
-		c := t.fix("", clause.Source, fleet.Condition)
-		names := clause.Value.Name
-		if clause.Key != nil {
-			names = clause.Key.Name + ", " + names
-		}
-		c.Expr = "for " + names + " in " + c.Expr
-	}
-}
-
-// inner returns a tracer of the same line that has found nothing yet.
-func (t *tracer) inner() *tracer {
-	in := *t
-	in.found, in.fixed = nil, nil
-	return &in
-}
-
-// isGuard reports whether a condition only asks whether something is there.
-func isGuard(x ast.Expr) bool {
-	b, ok := x.(*ast.BinaryExpr)
-	if !ok || b.Op != token.NEQ {
-		return false
-	}
-	_, bottom := b.Y.(*ast.BottomLit)
-	return bottom
-}
-
-// variable notes what a variable of a comprehension stands for: the fields, or
-// elements, of what it runs over that pass its conditions.
-func (t *tracer) variable(clause *ast.ForClause, id *ast.Ident, chain []string) {
-	isKey := clause.Key != nil && clause.Key.Name == id.Name
-	if isKey {
-		chain = nil
-	}
-	from, more := selected(clause.Source)
-	if from == nil {
-		uses(clause.Source, t.refers)
-		return
-	}
-	inner := t.inner()
-	inner.refers(from, more)
-	t.fixed = append(t.fixed, inner.fixed...)
-	for _, path := range inner.found {
-		keys := t.passing(clause, path)
-		if s, err := t.v.String(); err == nil && isKey && slices.Contains(keys, s) {
-			keys = []string{s}
-		}
-		for _, key := range keys {
-			t.find(slices.Concat(path, []string{key}, chain))
-		}
-	}
-}
-
-// passing returns the keys of the field at the path that pass all clauses of a
-// comprehension.
-func (t *tracer) passing(clause *ast.ForClause, path []string) []string {
-	if keys, ok := t.keys[clause]; ok {
-		return keys
-	}
-	l := t.last()
-	v, _ := l.at(path)
-	var keys []string
-	if v.IncompleteKind() == cue.ListKind {
-		for i := range min(maxSources, elements(v)) {
-			keys = append(keys, strconv.Itoa(i))
-		}
-	} else {
-		keys = regularFields(v)
-	}
-	if comp, ok := t.above[clause].(*ast.Comprehension); ok {
-		if passed := l.passed(comp, clause); passed != nil {
-			keys = passed
-		}
-	}
-	t.keys[clause] = keys
-	return keys
-}
-
 // find notes a path in the cluster, as far as there is something.
 func (t *tracer) find(path []string) {
 	_, sels := t.last().at(path)
 	if path = path[:len(sels)]; len(path) > 0 {
 		t.found = append(t.found, path)
 	}
-}
-
-// elements returns how many elements a list has.
-func elements(v cue.Value) int {
-	n, _ := v.Len().Int64()
-	return int(n)
-}
-
-// regularFields returns the names of the fields that a struct has, those that
-// are hidden too.
-func regularFields(v cue.Value) []string {
-	it, err := v.Fields(cue.Hidden(true))
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for it.Next() {
-		names = append(names, it.Selector().Unquoted())
-	}
-	return names
-}
-
-// passed returns what the key of a for clause is in turn, when all clauses of
-// the comprehension are evaluated at the top of the cluster; nil when that is
-// not possible.
-func (l *level) passed(comp *ast.Comprehension, of *ast.ForClause) []string {
-	const unnamed = "key_"
-	key := unnamed
-	some := &ast.Comprehension{}
-	for _, clause := range comp.Clauses {
-		if clause == ast.Clause(of) {
-			named := *of
-			if named.Key == nil || named.Key.Name == "_" {
-				named.Key = ast.NewIdent(unnamed)
-			}
-			key = named.Key.Name
-			clause = &named
-		}
-		some.Clauses = append(some.Clauses, clause)
-	}
-	some.Value = &ast.StructLit{Elts: []ast.Decl{&ast.EmbedDecl{Expr: ast.NewIdent(key)}}}
-	text, err := format.Node(&ast.ListLit{Elts: []ast.Expr{some}})
-	if err != nil {
-		return nil
-	}
-	expr, err := parser.ParseExpr("", text) // without what the identifiers referred to
-	if err != nil {
-		return nil
-	}
-	var keys []string
-	v := l.cctx.BuildExpr(expr, cue.Scope(l.bare), cue.InferBuiltins(true), cue.ImportPath(l.in.ID()))
-	if v.Decode(&keys) != nil {
-		return nil
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
 }

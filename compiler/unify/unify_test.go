@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/load"
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -30,6 +31,18 @@ stages?:      schema.#Stages
 // cluster evaluates the fleet of a txtar archive, whose files are named by
 // layer: root.cue, prod.cue and eu.cue are the layers of prod/eu.
 func cluster(t *testing.T, archive string) (*fleet.Cluster, error) {
+	t.Helper()
+	root, layers, instances := loaded(t, archive)
+	in := instances[len(instances)-1]
+	if in.Err != nil {
+		t.Fatalf("load: %v", in.Err)
+	}
+	return Cluster(root, "prod/eu", layers, in)
+}
+
+// loaded returns the fleet of an archive and its layers, each with the instance
+// that ends at it.
+func loaded(t *testing.T, archive string) (string, []fleet.Layer, []*build.Instance) {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "fleet") // need not exist
 	overlay := map[string]load.Source{}
@@ -55,12 +68,13 @@ func cluster(t *testing.T, archive string) (*fleet.Cluster, error) {
 		layer := strings.TrimSuffix(f.Name, ".cue")
 		add(path.Join(dirs[layer], "fleet.cue"), "package fleet\n"+string(f.Data))
 	}
-	in := load.Instances([]string{"./environments/prod/eu"}, &load.Config{Dir: root, ModuleRoot: root, Package: "fleet", Overlay: overlay})[0]
-	if in.Err != nil {
-		t.Fatalf("load: %v", in.Err)
-	}
 	layers := []fleet.Layer{{Name: "root", Dir: "environments"}, {Name: "prod", Dir: "environments/prod"}, {Name: "eu", Dir: "environments/prod/eu"}}
-	return Cluster(root, "prod/eu", layers, in)
+	var args []string
+	for _, l := range layers {
+		args = append(args, "./"+l.Dir)
+	}
+	add("environments/prod/a.cue", "package fleet\n")
+	return root, layers, load.Instances(args, &load.Config{Dir: root, ModuleRoot: root, Package: "fleet", Overlay: overlay})
 }
 
 func TestClusterValues(t *testing.T) {
