@@ -154,9 +154,11 @@ const maxValueText = 200
 
 // valueText returns a value on one line, of bounded length.
 func valueText(value any) string {
-	data, err := json.Marshal(value)
-	if err != nil {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
 		return fmt.Sprint(value)
 	}
-	return diag.Visible(string(data), maxValueText)
+	return diag.Visible(strings.TrimSuffix(b.String(), "\n"), maxValueText)
 }

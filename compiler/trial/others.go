@@ -9,6 +9,9 @@ import (
 // names.
 const mark = "x7q"
 
+// rare is a number that is.
+const rare = 7301
+
 // maxTexts is how many of the texts that a value may be compared with are tried.
 const maxTexts = 6
 
@@ -42,11 +45,11 @@ func (s *Subject) others(c candidate) []any {
 	case bool:
 		return []any{!v, nil}
 	case float64:
-		return slices.DeleteFunc([]any{v + 1, 0.0, 7301.0, nil}, func(o any) bool { return o == v })
+		return slices.DeleteFunc([]any{v + 1, 0.0, float64(rare), nil}, func(o any) bool { return o == v })
 	case int64:
-		return slices.DeleteFunc([]any{v + 1, int64(0), int64(7301), nil}, func(o any) bool { return o == v })
+		return slices.DeleteFunc([]any{v + 1, int64(0), int64(rare), nil}, func(o any) bool { return o == v })
 	case nil:
-		return []any{mark, 7301.0, true, map[string]any{mark: mark}, []any{mark}}
+		return []any{mark, float64(rare), true, map[string]any{mark: mark}, []any{mark}}
 	case []any:
 		return []any{[]any{mark}, []any{map[string]any{"name": mark}}, nil}
 	case map[string]any:

@@ -288,13 +288,10 @@ func holds(was, is, value, other any) bool {
 		return false
 	}
 	swapped := func(a, b string) bool {
-		if from == "" {
-			return strings.Contains(b, to)
-		}
-		if strings.Contains(a, from) && (strings.ReplaceAll(a, from, to) == b || strings.Replace(a, from, to, 1) == b) {
+		if from != "" && strings.Contains(a, from) && (strings.ReplaceAll(a, from, to) == b || strings.Replace(a, from, to, 1) == b) {
 			return true
 		}
-		return strings.Contains(to, mark) && strings.Contains(b, mark)
+		return unheard(to) && strings.Contains(b, to) || strings.Contains(to, mark) && strings.Contains(b, mark)
 	}
 	if swapped(a, b) {
 		return true
@@ -303,6 +300,9 @@ func holds(was, is, value, other any) bool {
 	y, errB := base64.StdEncoding.DecodeString(b)
 	return errA == nil && errB == nil && len(y) > 0 && swapped(string(x), string(y))
 }
+
+// unheard reports whether a text is one that stands nowhere by chance.
+func unheard(text string) bool { return text == mark || text == strconv.Itoa(rare) }
 
 // text returns a scalar as text.
 func text(v any) (string, bool) {
