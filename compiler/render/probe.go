@@ -158,7 +158,11 @@ func (p *Probe) Values() map[string]any {
 // whether it decides about a dependency that the template is of. It may say so
 // of one that was not read, and never misses one that was.
 func (p *Probe) Reads(path ...string) bool {
-	read, copied := p.trace.has(append([]string{"Values"}, path...)) || p.structural(path), false
+	decides, imported := p.structural(path)
+	read, copied := decides || p.trace.has(append([]string{"Values"}, path...)), false
+	for _, to := range imported {
+		read = read || p.trace.has(append([]string{"Values"}, to...))
+	}
 	dependencies(p.in.chart, nil, func(_ *chart.Chart, at []string) {
 		switch global := append(at, chartutil.GlobalKey); {
 		case path[0] == chartutil.GlobalKey:
@@ -184,7 +188,7 @@ func (p *Probe) Beside(name string) []string { return p.trace.words[name] }
 // another name: it is then that which stands in its place.
 func (p *Probe) Render(ctx context.Context, path []string, v any) (o map[string]any, err error) {
 	return p.render(func() (*input, error) {
-		if p.structural(path) {
+		if decides, imported := p.structural(path); decides || imported != nil {
 			user, _ := p.job.release.Values.Value().(map[string]any)
 			assign(user, path, v, false)
 			return p.job.other(user)
@@ -276,27 +280,49 @@ func (j *job) other(user map[string]any) (*input, error) {
 	return &input{loaded, values}, err
 }
 
-// structural reports whether Helm itself goes by the value at a path: when it
-// decides whether there is the dependency that the template is of, and which
-// values are imported from dependencies.
-func (p *Probe) structural(path []string) bool {
-	found := false
+// structural reports whether Helm itself goes by the value at a path, when it
+// decides whether there is the dependency that the template is of; and where
+// the value is imported to, nil when it is not.
+func (p *Probe) structural(path []string) (decides bool, imported [][]string) {
 	look := func(c *chart.Chart, at []string) {
 		for _, d := range c.Metadata.Dependencies {
-			found = found || len(d.ImportValues) > 0
-			name := "/charts/" + cmp.Or(d.Alias, d.Name) + "/"
-			if !strings.Contains(p.name, name) {
+			name := cmp.Or(d.Alias, d.Name)
+			for _, v := range d.ImportValues {
+				from, to := importOf(v)
+				if from = slices.Concat(at, []string{name}, from); len(path) > len(from) && slices.Equal(path[:len(from)], from) {
+					imported = append(imported, slices.Concat(at, to, path[len(from):]))
+				}
+			}
+			if !strings.Contains(p.name, "/charts/"+name+"/") {
 				continue
 			}
-			found = found || path[0] == "tags" && len(d.Tags) > 0
+			decides = decides || path[0] == "tags" && len(d.Tags) > 0
 			for condition := range strings.SplitSeq(d.Condition, ",") {
-				found = found || condition != "" && slices.Equal(path, append(at[:len(at):len(at)], strings.Split(strings.TrimSpace(condition), ".")...))
+				decides = decides || condition != "" && slices.Equal(path, slices.Concat(at, strings.Split(strings.TrimSpace(condition), ".")))
 			}
 		}
 	}
 	look(p.in.chart, nil)
 	dependencies(p.in.chart, nil, look)
-	return found
+	return decides, imported
+}
+
+// importOf returns which of its values a dependency exports, and to where its
+// parent imports them, by one of the import-values of Chart.yaml.
+func importOf(v any) (from, to []string) {
+	keys := func(v any) []string {
+		s, _ := v.(string)
+		return slices.DeleteFunc(strings.Split(s, "."), func(key string) bool { return key == "" })
+	}
+	switch v := v.(type) {
+	case string:
+		return []string{"exports", v}, nil
+	case map[string]string:
+		return keys(v["child"]), keys(v["parent"])
+	case map[string]any:
+		return keys(v["child"]), keys(v["parent"])
+	}
+	return nil, nil
 }
 
 // dependencies calls f for all dependencies of a chart, with where their values

@@ -17,7 +17,7 @@ apiVersion: v2
 name: app
 version: 1.0.0
 dependencies:
-- {name: sub, version: 1.0.0, condition: sub.enabled}
+- {name: sub, version: 1.0.0, condition: sub.enabled, import-values: [here, {child: some, parent: imported}]}
 -- values.yaml --
 global: {team: a}
 size: 1
@@ -58,6 +58,7 @@ data:
   {{- end }}
   indexed: {{ index .Values "indexed" "a-b" "c" }}
   tpl: {{ tpl .Values.text $ }}
+  imports: {{ .Values.key }}{{ (.Values.imported | default dict).x }}
 -- templates/b.yaml --
 apiVersion: v1
 kind: ConfigMap
@@ -69,6 +70,8 @@ name: sub
 version: 1.0.0
 -- charts/sub/values.yaml --
 own: 1
+exports: {here: {key: v}}
+some: {x: 1, y: 2}
 -- charts/sub/templates/b.yaml --
 apiVersion: v1
 kind: ConfigMap
@@ -105,6 +108,7 @@ func TestProbeReads(t *testing.T) {
 	p := probe(t, chartOf(probedChart), releaseOf(t, "sub: {enabled: true}"), "second")
 	for path, want := range map[string]bool{
 		"size": true, "deep.er.value": true, "listed.k": true, "indexed.a-b.c": true, "text": true,
+		"sub.exports.here.key": true, "sub.some.x": true, "sub.some.y": false,
 		"deep.er.other": false, "unread": false, "sub.own": false, "global.team": false, "sub.enabled": false,
 	} {
 		if got := p.Reads(strings.Split(path, ".")...); got != want {
@@ -164,6 +168,8 @@ func TestProbeRenders(t *testing.T) {
 		{"second", "size", 7.0, "size: 7"},
 		{"second", "deep.er", nil, "deep: {er: null}"},
 		{"second", "listed.more", "x", "listed: {more: x}"},
+		{"second", "sub.exports.here.key", "w", "sub: {enabled: true, exports: {here: {key: w}}}"},
+		{"second", "sub.some.x", 3.0, "sub: {enabled: true, some: {x: 3}}"},
 		{"third", "late", "early", "late: early"}, // another template sets it
 		{"sub", "global.team", "b", "global: {team: b}"},
 		{"sub", "sub.own", 2.0, "sub: {enabled: true, own: 2}"},
