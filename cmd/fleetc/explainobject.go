@@ -114,7 +114,7 @@ func (e *objectExplanation) write(w io.Writer, name func(string) string) error {
 	case e.Secret:
 		p.line("%s: %s: %s", e.Object.ID(), fleet.FieldText(e.Field), hidden)
 	default:
-		p.line("%s: %s: %s", e.Object.ID(), fleet.FieldText(e.Field), valueText(e.Value))
+		p.line("%s: %s: %s", e.Object.ID(), fleet.FieldText(e.Field), valueText(e.Value, maxValueText))
 	}
 	p.line("    in %s, release %s, %s", e.cluster, e.Object.Release.Name, p.pos(e.Object.Release.Pos))
 	for i, l := range e.Lines {
@@ -204,7 +204,7 @@ func (e *objectExplanation) row(p *explanationWriter, v valueExplanation) []stri
 	if e.Secret && v.how >= trial.Changes {
 		text = hidden
 	} else if v.State == fleet.FromChart {
-		text = valueText(v.Value) // the kind of the line says it
+		text = valueText(v.Value, maxLeafText) // the kind of the line says it
 	}
 	cells := []string{v.Path, text}
 	for _, c := range v.Contributions {

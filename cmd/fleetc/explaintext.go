@@ -56,15 +56,14 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 		p.line("values inside, and the lines that win")
 		p.table(func(add func(cells ...string)) {
 			for _, l := range e.Leaves {
-				cells := []string{strings.TrimPrefix(strings.TrimPrefix(l.Path, e.Path), "."), fieldText(l.State, l.Value)}
-				if l.State == fleet.FromChart {
-					cells[1] = valueText(l.Value) // the kind of the line says it
+				is, kind, place := fieldText(l.State, l.Value), "", ""
+				if l.State == fleet.Set || l.State == fleet.FromChart {
+					is = valueText(l.Value, maxLeafText)
 				}
-				kind, place := "", ""
 				if l.Winner != nil {
 					kind, place = p.kind(l.Winner), p.place(l.Winner)
 				}
-				add(append(cells, kind, place)...)
+				add(strings.TrimPrefix(strings.TrimPrefix(l.Path, e.Path), "."), is, kind, place)
 			}
 		})
 	}
@@ -136,9 +135,9 @@ func (p *explanationWriter) pos(at diag.Pos) string {
 func fieldText(s fleet.State, value any) string {
 	switch s {
 	case fleet.Set:
-		return valueText(value)
+		return valueText(value, maxValueText)
 	case fleet.FromChart:
-		return valueText(value) + " (the chart's own)"
+		return valueText(value, maxValueText) + " (the chart's own)"
 	case fleet.Unset:
 		return "not set"
 	case fleet.Deleted:
@@ -149,16 +148,16 @@ func fieldText(s fleet.State, value any) string {
 	return string(s)
 }
 
-// maxValueText is how many bytes of a value are shown.
-const maxValueText = 200
+// How many bytes of a value are shown, alone and in a list of many.
+const maxValueText, maxLeafText = 200, 60
 
-// valueText returns a value on one line, of bounded length.
-func valueText(value any) string {
+// valueText returns a value on one line, of at most so many bytes.
+func valueText(value any, most int) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(value); err != nil {
 		return fmt.Sprint(value)
 	}
-	return diag.Visible(strings.TrimSuffix(b.String(), "\n"), maxValueText)
+	return diag.Visible(strings.TrimSuffix(b.String(), "\n"), most)
 }

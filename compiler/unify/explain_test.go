@@ -161,13 +161,55 @@ fleet.cue:7 root pin wins: "\(prefix)-\(z)"
 `,
 		},
 		{
-			"more than is shown", `
+			"an alias, and a condition on it", `
 -- root.cue --
-_all: {for i in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] {for j in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] {"k\(i)\(j)": 1}}}
-releases: a: {namespace: "n", objects: [#cm], values: sum: len([for k, v in _all {v}])}`,
+R=releases: a: {namespace: "n", objects: [#cm], values: x: R.b.values.y}
+releases: b: {namespace: "n", objects: [#cm], values: {y: *1 | int, if y > 1 {z: y}}}
+-- prod.cue --
+releases: b: defaults: prod: y: 2`,
+			"releases.a.values.x", `
+set 2
+fleet.cue:2 root pin wins: R.b.values.y
+  prod/fleet.cue:2 prod default wins releases.b.values.y: 2
+`,
+		},
+		{
+			"a value in a field that is not allowed", `
+-- root.cue --
+releases: a: {namespace: "n", objects: [#cm], vaules: x: 1}`,
+			"releases.a.vaules.x", `
+conflict null
+fleet.cue:2 root pin conflicts: 1
+`,
+		},
+		{
+			"a map with a map in it that is empty", `
+-- root.cue --
+releases: a: {namespace: "n", objects: [#cm], values: {m: {}, l: [1], n: o: 2}}`,
 			"releases.a.values", `
-set {"sum":100}
-releases.a.values.sum set
+set {"l":[1],"m":{},"n":{"o":2}}
+releases.a.values.l set
+releases.a.values.m set
+releases.a.values.n.o set
+`,
+		},
+		{
+			"conditions on conditions", `
+-- root.cue --
+_a: {x: *1 | int, if _b.x == 2 {x: 2}}
+_b: {x: *1 | int, if _c {x: 2}}
+_c: *false | bool
+releases: a: {namespace: "n", objects: [#cm], values: x: _a.x}
+-- prod.cue --
+_c: true`,
+			"releases.a.values.x", `
+set 2
+fleet.cue:5 root pin wins: _a.x
+  fleet.cue:2 root pin wins _a.x: 2
+    fleet.cue:2 root condition holds: if _b.x == 2
+      fleet.cue:3 root pin wins _b.x: 2
+        fleet.cue:3 root condition holds: if _c
+          prod/fleet.cue:2 prod pin wins _c: true
 `,
 		},
 		{

@@ -38,14 +38,20 @@ func (x *Explainer) Field(path []string, keys Keys) (*fleet.Explanation, error) 
 			}
 		}
 	}
-	for _, d := range x.wrong(e.Path) {
-		e.Faults = append(e.Faults, d.Msg)
+	for _, d := range x.wrong(path) {
+		if !slices.Contains(e.Faults, d.Msg) {
+			e.Faults = append(e.Faults, d.Msg)
+		}
 	}
 	return e, nil
 }
 
 // text returns the path as CUE writes it.
-func (l *level) text(path []string) string {
+func (l *level) text(path []string) string { return cue.MakePath(l.selectors(path)...).String() }
+
+// selectors returns how CUE selects the keys of a path, also where there is
+// nothing.
+func (l *level) selectors(path []string) []cue.Selector {
 	_, sels := l.at(path)
 	for _, key := range path[len(sels):] {
 		sels = append(sels, cue.Str(key))
@@ -55,7 +61,7 @@ func (l *level) text(path []string) string {
 			sels[i] = cue.Str(s.Unquoted())
 		}
 	}
-	return cue.MakePath(sels...).String()
+	return sels
 }
 
 // exists reports a path that leads nowhere.
@@ -68,7 +74,7 @@ func (x *Explainer) exists(path []string, keys Keys) error {
 	if v.IncompleteKind() == cue.ListKind {
 		return &diag.Diag{
 			Path: l.text(path[:len(sels)]), Clusters: []string{x.id},
-			Msg: fmt.Sprintf("no element %s: the list has %d", path[len(sels)], elements(v)), Hint: "write [0] for its first element",
+			Msg: fmt.Sprintf("no element %s: the list has %d, which count from 0", path[len(sels)], elements(v)),
 		}
 	}
 	for i := len(sels); i < len(path); i++ {
@@ -165,6 +171,9 @@ func (x *Explainer) leaves(path []string) []fleet.Leaf {
 			}
 			return
 		}
+		if len(at) == len(path) {
+			return // an empty map
+		}
 		leaf := fleet.Leaf{Path: l.text(at)}
 		leaf.State, leaf.Value = l.value(at)
 		for _, c := range x.lines(at) {
@@ -180,9 +189,9 @@ func (x *Explainer) leaves(path []string) []fleet.Leaf {
 }
 
 // wrong returns the faults of a field, and of what is below it.
-func (x *Explainer) wrong(path string) diag.List {
+func (x *Explainer) wrong(path []string) diag.List {
+	l := x.last()
 	if !x.told {
-		l := x.last()
 		unbound := x.faults
 		for _, err := range []error{l.checkAllLayers(l.bare), l.checkReleases(l.bare), l.check(l.bare)} {
 			for _, d := range diag.All(err) {
@@ -193,16 +202,23 @@ func (x *Explainer) wrong(path string) diag.List {
 		}
 		x.told = true
 	}
+	var keys []string
+	for _, s := range l.selectors(path) {
+		keys = append(keys, s.String())
+	}
+	field := strings.Join(keys, ".") // as faults have it
 	var out diag.List
 	for _, d := range x.faults {
-		at := cuediag.ValuesPath(listIndex.ReplaceAllString(d.Path, "[$1]"))
-		if at == path || strings.HasPrefix(at, path+".") || strings.HasPrefix(at, path+"[") {
-			of := *d
-			if at != path {
-				of.Msg = fmt.Sprintf("%s: %s", at, d.Msg)
-			}
-			out = append(out, &of)
+		value := cuediag.ValuesPath(d.Path) // that a default is for
+		of := *d
+		switch {
+		case d.Path == field, value == field:
+		case strings.HasPrefix(d.Path, field+"."), strings.HasPrefix(value, field+"."):
+			of.Msg = d.Path + ": " + d.Msg
+		default:
+			continue
 		}
+		out = append(out, &of)
 	}
 	return out
 }

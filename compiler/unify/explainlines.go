@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,9 +16,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
-
-// listIndex matches the index of a list's element as CUE's errors have it.
-var listIndex = regexp.MustCompile(`\.(\d+)`)
 
 // A line is a contribution, and what CUE knows of it.
 type line struct {
@@ -151,8 +147,9 @@ func (l *level) kind(c cue.Value) fleet.ContributionKind {
 	if c.Err() != nil {
 		op, _ := c.Expr()
 		root, path := c.ReferencePath()
+		_, literal := expression(c).(*ast.BasicLit)
 		switch {
-		case slices.Contains(computing, op):
+		case literal, slices.Contains(computing, op):
 			return fleet.ValuePin
 		case !root.Exists():
 			return fleet.Constraint
@@ -190,7 +187,7 @@ func (x *Explainer) judge(lines []line, path []string, state fleet.State, value 
 	}
 	blamed := map[diag.Pos]bool{}
 	if state == fleet.Conflict {
-		for _, d := range x.wrong(x.last().text(path)) {
+		for _, d := range x.wrong(path) {
 			for _, p := range d.At {
 				blamed[p] = true
 			}

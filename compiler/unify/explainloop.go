@@ -32,7 +32,7 @@ func (t *tracer) condition(clause ast.Clause) {
 		}
 		c := t.fix("", clause.Condition, fleet.Condition)
 		c.Expr = "if " + c.Expr
-		t.Explainer.follow(c, inner.found, []string{t.last().text(t.path)})
+		t.Explainer.follow(c, inner.found, t.trail)
 		for _, s := range inner.fixed {
 			t.add(c, s)
 		}

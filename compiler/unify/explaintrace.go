@@ -29,6 +29,7 @@ type tracer struct {
 	source
 	line
 	above map[ast.Node]ast.Node
+	trail []string          // paths that led to it, its own included
 	depth int               // of the line, in fields
 	found [][]string        // paths in the cluster
 	fixed []fleet.Source    // of other packages, and lets
@@ -49,7 +50,8 @@ func (x *Explainer) trace(c line, trail []string) {
 		return
 	}
 	t := &tracer{
-		Explainer: x, source: src, line: c, above: x.around(src.file), seen: map[ast.Node]bool{}, keys: map[*ast.ForClause][]string{},
+		Explainer: x, source: src, line: c, above: x.around(src.file), trail: append(slices.Clone(trail), x.last().text(c.path)),
+		seen: map[ast.Node]bool{}, keys: map[*ast.ForClause][]string{},
 	}
 	t.depth = t.fieldsAbove(node)
 	t.read(node)
@@ -60,7 +62,7 @@ func (x *Explainer) trace(c line, trail []string) {
 			}
 		}
 	}
-	x.follow(c.Contribution, t.found, append(trail, x.last().text(c.path)))
+	x.follow(c.Contribution, t.found, t.trail)
 	for _, s := range t.fixed {
 		x.add(c.Contribution, s)
 	}
@@ -186,17 +188,25 @@ func (t *tracer) fieldsAbove(n ast.Node) int {
 // refers notes what an identifier, and the names that are selected from it,
 // refer to.
 func (t *tracer) refers(id *ast.Ident, chain []string) {
+	name := id.Name
+	if f, ok := id.Node.(*ast.Field); ok { // which has another name here
+		if a, ok := f.Label.(*ast.Alias); ok {
+			if label, ok := a.Expr.(ast.Label); ok {
+				name, _, _ = ast.LabelName(label)
+			}
+		}
+	}
 	switch scope := id.Scope.(type) {
 	case *ast.ForClause:
 		t.variable(scope, id, chain)
 	case *ast.File, nil:
-		t.named(id, chain)
+		t.named(id, name, chain)
 	case *ast.StructLit:
 		if let, ok := id.Node.(*ast.LetClause); ok {
 			t.let(let)
 			return
 		}
-		t.below(scope, id.Name, chain)
+		t.below(scope, name, chain)
 	case *ast.LetClause:
 		t.let(scope)
 	}
@@ -215,8 +225,8 @@ func (t *tracer) below(scope ast.Node, name string, chain []string) {
 	}
 }
 
-// named notes a name of a package.
-func (t *tracer) named(id *ast.Ident, chain []string) {
+// named notes a name of a package, which the identifier refers to.
+func (t *tracer) named(id *ast.Ident, name string, chain []string) {
 	switch n := id.Node.(type) {
 	case *ast.ImportSpec:
 		if in := instance(t.in, n); in != nil && len(chain) > 0 {
@@ -228,10 +238,10 @@ func (t *tracer) named(id *ast.Ident, chain []string) {
 		return
 	}
 	if t.in == t.last().in {
-		t.find(append([]string{id.Name}, chain...))
+		t.find(append([]string{name}, chain...))
 		return
 	}
-	t.declared(t.in, "", append([]string{id.Name}, chain...))
+	t.declared(t.in, "", append([]string{name}, chain...))
 }
 
 // let notes what a let clause refers to, or the clause itself when that is
