@@ -30,15 +30,11 @@ type valueExplanation struct {
 
 // explainObject explains an object of a cluster; field is empty for all of it.
 func explainObject(cmd *cobra.Command, o *options, pattern, object, field, output string) error {
-	f, c, err := oneCluster(cmd.Context(), o, pattern)
+	x, f, c, err := oneCluster(cmd.Context(), o, pattern)
 	if err != nil {
 		return err
 	}
 	e, err := f.ExplainObject(cmd.Context(), c, object, field)
-	if err != nil {
-		return err
-	}
-	x, err := o.compiler().Explain(cmd.Context(), c.ID)
 	if err != nil {
 		return err
 	}
@@ -57,19 +53,16 @@ func explainObject(cmd *cobra.Command, o *options, pattern, object, field, outpu
 }
 
 // oneCluster loads the one cluster that a pattern selects.
-func oneCluster(ctx context.Context, o *options, pattern string) (*compiler.Fleet, *fleet.Cluster, error) {
+func oneCluster(ctx context.Context, o *options, pattern string) (*compiler.Explainer, *compiler.Fleet, *fleet.Cluster, error) {
+	x, err := o.compiler().Explain(ctx, pattern)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	f, err := o.compiler().Load(ctx, pattern)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if n := len(f.Clusters); n != 1 {
-		var ids []string
-		for _, c := range f.Clusters {
-			ids = append(ids, c.ID)
-		}
-		return nil, nil, &diag.Diag{Msg: fmt.Sprintf("%s selects %d clusters, and explain takes one", pattern, n), Hint: diag.OneOf(pattern, ids)}
-	}
-	return f, f.Clusters[0], nil
+	return x, f, f.Clusters[0], nil
 }
 
 // explainValue explains a value; of an element of a list that the chart has, the
@@ -84,7 +77,7 @@ func explainValue(ctx context.Context, x *compiler.Explainer, path string) (*fle
 
 // completeObject completes an object of a cluster, or the field of one.
 func completeObject(cmd *cobra.Command, o *options, args []string, begun string) []string {
-	f, c, err := oneCluster(cmd.Context(), o, args[0])
+	_, f, c, err := oneCluster(cmd.Context(), o, args[0])
 	if err != nil {
 		return nil
 	}
