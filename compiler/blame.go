@@ -9,10 +9,11 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/trial"
 )
 
-// maxTrials bounds how many releases of the whole fleet are rendered again to
-// find the values behind faults.
+// maxTrials bounds how many values of the whole fleet are tried to find those
+// behind faults.
 const maxTrials = 300
 
 // blame puts the line that set a field in front of the faults about it: of an
@@ -45,17 +46,39 @@ func (f *Fleet) setBy(ctx context.Context, all *clusterRendering, at *fleet.Fiel
 	if f.charts[r.Chart].Chart == nil {
 		return writtenAt(r, at)
 	}
-	var found diag.Pos
+	var p *provenance // made when it is needed
+	found := map[trial.How][]diag.Pos{}
 	for _, c := range candidates(r.Values, at) {
-		if !f.sets(ctx, all, i, c, at) {
-			continue
+		key := tried{r.Chart, c.tree.Pos, at.Error()}
+		how, known := f.trials.Load(key)
+		if !known {
+			if f.trialled.Add(1) > maxTrials {
+				continue
+			}
+			if p == nil {
+				var err error
+				if p, err = f.provenance(ctx, all, at.Object, at.Field); err != nil || p.subject == nil {
+					return diag.Pos{}
+				}
+			}
+			how = p.subject.Try(c.path...)
+			f.trials.Store(key, how)
 		}
-		if found.IsValid() {
-			return diag.Pos{}
-		}
-		found = c.tree.Pos
+		found[how.(trial.How)] = append(found[how.(trial.How)], c.tree.Pos)
 	}
-	return found
+	for _, how := range []trial.How{trial.Holds, trial.Changes} {
+		if len(found[how]) == 1 {
+			return found[how][0]
+		}
+	}
+	return diag.Pos{}
+}
+
+// A tried is a value of a chart and a field that may depend on it.
+type tried struct {
+	chart fleet.ChartRef
+	value diag.Pos
+	field string
 }
 
 // writtenAt returns where a field of an object in CUE is written, or that which
@@ -117,67 +140,4 @@ func scalarText(v any) string {
 		return fmt.Sprint(v)
 	}
 	return ""
-}
-
-// A trial is whether a value sets a field, of a chart.
-type trial struct {
-	chart fleet.ChartRef
-	value diag.Pos
-	field string
-}
-
-// sets reports whether the field is another when the value is: the release is
-// rendered once more with another value in its place.
-func (f *Fleet) sets(ctx context.Context, all *clusterRendering, i int, c candidate, at *fleet.FieldError) bool {
-	r := all.releases[i]
-	key := trial{r.Chart, c.tree.Pos, at.Error()}
-	if known, ok := f.trials.Load(key); ok {
-		return known.(bool)
-	}
-	if f.tried.Add(1) > maxTrials {
-		return false
-	}
-	changed := *r
-	changed.Values = replaced(r.Values, c.path)
-	result, err := f.templates.Release(ctx, all.cluster, &changed, f.charts[r.Chart].Chart, all.renderings[i].saw)
-	sets := false
-	if err == nil {
-		was, _ := fleet.Lookup(at.Object.Object, at.Field)
-		for _, o := range result.Objects {
-			if o.GetKind() == at.Object.GetKind() && o.GetName() == at.Object.GetName() {
-				is, there := fleet.Lookup(o.Object, at.Field)
-				sets = !there || scalarText(was) != scalarText(is)
-			}
-		}
-	}
-	f.trials.Store(key, sets)
-	return sets
-}
-
-// replaced returns the values with another one at the path: another text or
-// number, or none in the place of a map or list.
-func replaced(t *fleet.Tree, path []string) *fleet.Tree {
-	if len(path) > 0 {
-		out := *t
-		out.Fields = make(map[string]*fleet.Tree, len(t.Fields))
-		for k, f := range t.Fields {
-			switch {
-			case k != path[0]:
-				out.Fields[k] = f
-			case len(path) > 1 || f.Fields == nil && f.List == nil:
-				out.Fields[k] = replaced(f, path[1:])
-			}
-		}
-		return &out
-	}
-	out := *t
-	switch v := t.Scalar.(type) {
-	case string:
-		out.Scalar = v + "x"
-	case bool:
-		out.Scalar = !v
-	case json.Number:
-		out.Scalar = v + "1"
-	}
-	return &out
 }

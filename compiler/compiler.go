@@ -160,8 +160,8 @@ type Fleet struct {
 	crds      crd.Checker
 	policies  policy.Checker
 	date      string
-	trials    sync.Map // of trial to bool
-	tried     atomic.Int64
+	trials    sync.Map // of tried to trial.How
+	trialled  atomic.Int64
 	jobs      int
 }
 

@@ -19,7 +19,7 @@ const module = "github.com/fleetc/fleetc"
 var floors = [][]string{
 	{"schema", "lib", "compiler/diag"},
 	{"compiler/fleet", "compiler/cuediag", "compiler/kube", "compiler/links", "compiler/faults"},
-	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/jsonnet", "compiler/kustomize", "compiler/manifests", "compiler/patch", "compiler/validate", "compiler/crd", "compiler/policy", "compiler/bundle", "compiler/diff", "compiler/export", "compiler/cache", "compiler/format", "compiler/revision"},
+	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/jsonnet", "compiler/kustomize", "compiler/manifests", "compiler/patch", "compiler/validate", "compiler/crd", "compiler/policy", "compiler/bundle", "compiler/diff", "compiler/export", "compiler/cache", "compiler/format", "compiler/revision", "compiler/trial"},
 	{"compiler"},
 	{"cmd/fleetc"},
 }

@@ -72,12 +72,9 @@ func settle(r *fleet.Release, rendered render.Result, keep keeper) error {
 			continue
 		}
 		o := rendered.Objects[v.Object]
-		name := o.GetKind() + "/" + o.GetName()
-		i := slices.IndexFunc(r.Random, func(d fleet.Random) bool {
-			return d.Object == name && len(d.Field) <= len(v.Path) && slices.Equal(d.Field, v.Path[:len(d.Field)])
-		})
+		i := decision(r, o, v.Path)
 		if i < 0 {
-			field := name + " " + fleet.FieldText(v.Path)
+			field := o.GetKind() + "/" + o.GetName() + " " + fleet.FieldText(v.Path)
 			faults.Add(&diag.Diag{
 				At: []diag.Pos{r.Pos}, Path: r.Path(),
 				Msg:  "the chart makes up " + field + " anew at every render (" + o.Template + ")",
@@ -101,6 +98,15 @@ func settle(r *fleet.Release, rendered render.Result, keep keeper) error {
 		}
 	}
 	return faults.Err()
+}
+
+// decision returns the index of what a release says of a random field of an
+// object, -1 when it says nothing.
+func decision(r *fleet.Release, o fleet.Object, field []string) int {
+	name := o.GetKind() + "/" + o.GetName()
+	return slices.IndexFunc(r.Random, func(d fleet.Random) bool {
+		return d.Object == name && len(d.Field) <= len(field) && slices.Equal(d.Field, field[:len(d.Field)])
+	})
 }
 
 // decide changes one field of an object.

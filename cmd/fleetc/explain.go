@@ -21,23 +21,33 @@ Each line has a role: it wins, agrees with the one that wins, loses to it, holds
 (a constraint or a type), conflicts, or waits for what it refers to. Below it
 stand the lines that set what it refers to.
 
+Of an object (kind/namespace/name, as deploy/web/app, or kind/name), it says
+which release and which line of a template printed the FIELD (spec.replicas,
+spec.ports[0].port, spec.ports[name=http].port), which patches changed it, and
+which values it depends on: found by changing each value that the template reads
+and rendering the object again. Without FIELD, it explains the whole object.
+
 Faults elsewhere in the fleet do not matter, and a field whose lines contradict
 each other is explained too.`
 
 const explainExample = `  fleetc explain prod/us-1 releases.web.values.replicaCount
   fleetc explain prod/us-1 'releases.web.values.nodeSelector."example.com/pool"'
+  fleetc explain prod/us-1 deploy/web/app spec.replicas
   fleetc explain prod/us-1 releases.web.values -o json | jq -r '.leaves[] | [.path, .winner.at] | @tsv'`
 
 func newExplainCommand(o *options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:               "explain CLUSTER PATH",
+		Use:               "explain CLUSTER PATH | CLUSTER OBJECT [FIELD]",
 		Short:             "Say where the value of a field comes from",
 		Long:              explainLong,
 		Example:           explainExample,
 		Args:              explainArgs,
 		ValidArgsFunction: completeExplain(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if isObject(args) {
+				return explainObject(cmd, o, args[0], args[1], strings.Join(args[2:], ""), output)
+			}
 			x, err := o.compiler().Explain(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -56,13 +66,20 @@ func newExplainCommand(o *options) *cobra.Command {
 	return cmd
 }
 
+// isObject reports whether it is an object that is to be explained. Its name has
+// slashes, and the path of a field has them in quotes only.
+func isObject(args []string) bool {
+	before, _, slash := strings.Cut(args[1], "/")
+	return slash && !strings.Contains(before, `"`)
+}
+
 // explainArgs is the argument check of explain.
 func explainArgs(_ *cobra.Command, args []string) error {
-	if len(args) == 2 {
+	if len(args) == 2 || len(args) == 3 && isObject(args) {
 		return nil
 	}
 	return &diag.Diag{
-		Msg:  fmt.Sprintf("explain takes a cluster and the path of a field, and not %s", plural(len(args), "argument", "arguments")),
+		Msg:  fmt.Sprintf("explain takes a cluster with the path of a field, or with an object and a field of it, and not %s", plural(len(args), "argument", "arguments")),
 		Hint: "run fleetc explain --help",
 	}
 }
@@ -76,7 +93,10 @@ func completeExplain(o *options) cobra.CompletionFunc {
 		}
 		const more = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		x, err := o.compiler().Explain(cmd.Context(), args[0])
-		if err != nil || len(args) > 1 {
+		if len(args) > 1 || strings.Contains(begun, "/") {
+			return completeObject(cmd, o, args, begun), more
+		}
+		if err != nil {
 			return nil, more
 		}
 		var out []string
@@ -84,6 +104,9 @@ func completeExplain(o *options) cobra.CompletionFunc {
 			if strings.HasPrefix(path, begun) {
 				out = append(out, path)
 			}
+		}
+		if len(out) == 0 {
+			out = completeObject(cmd, o, args, begun)
 		}
 		return out, more
 	}

@@ -153,9 +153,11 @@ const maxValueText, maxLeafText = 200, 60
 
 // valueText returns a value on one line, of at most so many bytes.
 func valueText(value any, most int) string {
-	data, err := json.Marshal(value)
-	if err != nil {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
 		return fmt.Sprint(value)
 	}
-	return diag.Visible(string(data), most)
+	return diag.Visible(strings.TrimSuffix(b.String(), "\n"), most)
 }

@@ -53,6 +53,7 @@ type source struct {
 	chart *chart.Chart   // as loaded; never modified
 	err   error          // why it does not load
 	funcs map[string]any // all functions of templates, before they are bound to a rendering
+	trace *trace         // of the one rendering that uses the source, for a [Probe]; nil otherwise
 
 	mu      sync.Mutex
 	files   map[file]*text
@@ -90,7 +91,7 @@ func (s *source) template(f file) *text {
 	t := s.files[f]
 	s.mu.Unlock()
 	if t == nil {
-		t = parseText(f.name, string(f.Data), s.funcs)
+		t = parseText(f.name, string(f.Data), s.funcs, s.trace)
 		s.mu.Lock()
 		s.files[f] = t
 		s.mu.Unlock()
@@ -100,7 +101,7 @@ func (s *source) template(f file) *text {
 
 // snippet returns the parsed text of a call of tpl.
 func (s *source) snippet(content string) *text {
-	t, _ := s.snippets.get(content, func(content string) *text { return parseText(rootName, content, s.funcs) })
+	t, _ := s.snippets.get(content, func(content string) *text { return parseText(rootName, content, s.funcs, s.trace) })
 	return t
 }
 

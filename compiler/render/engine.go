@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"reflect"
 	"slices"
@@ -59,7 +60,7 @@ type renderable struct {
 // first, and of those of equal depth the last by name.
 func renderables(c *chart.Chart, values chartutil.Values) []renderable {
 	byName := map[string]renderable{}
-	collect(c, values, byName)
+	collect(c, values, func(r renderable) { byName[r.name] = r })
 	all := make([]renderable, 0, len(byName))
 	for _, r := range byName {
 		all = append(all, r)
@@ -73,9 +74,9 @@ func renderables(c *chart.Chart, values chartutil.Values) []renderable {
 	return all
 }
 
-// collect adds the templates of a chart and its dependencies, and returns what
-// the chart's templates see. above is what those of its parent do.
-func collect(c *chart.Chart, above chartutil.Values, into map[string]renderable) map[string]any {
+// collect calls add for the templates of a chart and its dependencies, and
+// returns what the chart's templates see. above is what those of its parent do.
+func collect(c *chart.Chart, above chartutil.Values, add func(renderable)) map[string]any {
 	subcharts := map[string]any{}
 	scope := map[string]any{
 		"Chart": struct {
@@ -94,7 +95,7 @@ func collect(c *chart.Chart, above chartutil.Values, into map[string]renderable)
 		scope["Values"] = own
 	}
 	for _, d := range c.Dependencies() {
-		subcharts[d.Name()] = collect(d, scope, into)
+		subcharts[d.Name()] = collect(d, scope, add)
 	}
 	full := c.ChartFullPath()
 	library := strings.EqualFold(c.Metadata.Type, "library")
@@ -103,7 +104,7 @@ func collect(c *chart.Chart, above chartutil.Values, into map[string]renderable)
 			continue
 		}
 		name := path.Join(full, t.Name)
-		into[name] = renderable{file: file{name, t}, scope: scope, base: path.Join(full, "templates")}
+		add(renderable{file: file{name, t}, scope: scope, base: path.Join(full, "templates")})
 	}
 	return scope
 }
@@ -113,34 +114,51 @@ func isPartial(name string) bool { return strings.HasPrefix(path.Base(name), "_"
 
 // render executes the templates and returns what each of them prints.
 func (e *engine) render(all []renderable) (map[string]string, error) {
-	e.set = template.New(rootName).Option("missingkey=zero").Funcs(e.bind())
-	for _, r := range all {
-		t := e.source.template(r.file)
-		if t.err != nil {
-			return nil, parseFault(r.name, t.err)
-		}
-		if err := e.define(e.set, t); err != nil {
-			return nil, err
-		}
+	if err := e.prepare(all); err != nil {
+		return nil, err
 	}
-	e.set.Funcs(e.included(e.set))
 	out := make(map[string]string, len(all))
 	for _, r := range all {
 		if isPartial(r.name) {
 			continue
 		}
-		r.scope["Template"] = chartutil.Values{"Name": r.name, "BasePath": r.base}
-		t := e.set.Lookup(r.name)
-		if t == nil {
-			return nil, fmt.Errorf("%s: not a template any more", r.name)
-		}
-		text, err := e.execute(t, r.scope, true)
+		text, err := e.one(r)
 		if err != nil {
-			return nil, e.fault(r.name, err)
+			return nil, err
 		}
-		out[r.name] = withoutMissing(text)
+		out[r.name] = text
 	}
 	return out, nil
+}
+
+// prepare defines the templates of a rendering.
+func (e *engine) prepare(all []renderable) error {
+	e.set = template.New(rootName).Option("missingkey=zero").Funcs(e.bind())
+	for _, r := range all {
+		t := e.source.template(r.file)
+		if t.err != nil {
+			return parseFault(r.name, t.err)
+		}
+		if err := e.define(e.set, t); err != nil {
+			return err
+		}
+	}
+	e.set.Funcs(e.included(e.set))
+	return nil
+}
+
+// one executes one of the templates that are defined.
+func (e *engine) one(r renderable) (string, error) {
+	r.scope["Template"] = chartutil.Values{"Name": r.name, "BasePath": r.base}
+	t := e.set.Lookup(r.name)
+	if t == nil {
+		return "", fmt.Errorf("%s: not a template any more", r.name)
+	}
+	text, err := e.execute(t, r.scope, true)
+	if err != nil {
+		return "", e.fault(r.name, err)
+	}
+	return withoutMissing(text), nil
 }
 
 // define adds a parsed text to a set of templates. Later ones replace those of
@@ -163,7 +181,12 @@ func (e *engine) execute(t *template.Template, data any, top bool) (string, erro
 	if err := e.tryEnter(c); err != nil {
 		return "", err
 	}
-	if err := t.Execute(counter{e.guard, &out, top}, data); err != nil {
+	var w io.Writer = counter{e.guard, &out, top}
+	if tr := e.source.trace; tr != nil {
+		w = tr.begin(w)
+		defer tr.end()
+	}
+	if err := t.Execute(w, data); err != nil {
 		if e.why != nil {
 			if e.at == "" {
 				e.at = place(err)

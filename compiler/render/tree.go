@@ -68,8 +68,9 @@ func blocks(content string) int {
 // maxBlocks bounds the blocks of one text, and so the depth of the parser.
 const maxBlocks = 20_000
 
-// parseText parses a template. The names of functions are those of names.
-func parseText(name, content string, names map[string]any) *text {
+// parseText parses a template. The names of functions are those of names. A
+// trace, which most have not, is told of what the template does.
+func parseText(name, content string, names map[string]any, tr *trace) *text {
 	t := &text{name: name, size: len(content), costs: map[string]cost{}}
 	if blocks(content) > maxBlocks {
 		t.err = fmt.Errorf("template: %s:1: more than %d blocks", name, maxBlocks)
@@ -80,6 +81,9 @@ func parseText(name, content string, names map[string]any) *text {
 		return t
 	}
 	for name, tree := range t.trees {
+		if tr != nil {
+			marking{tr, t.name, content}.list(tree.Root)
+		}
 		c := counting{names}.list(tree.Root)
 		t.costs[name] = cost{steps: callSteps + c.steps, depth: callDepth + c.depth}
 	}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/trial"
+)
+
+// An objectExplanation is what explain shows of an object, or of a field of it.
+type objectExplanation struct {
+	*compiler.ObjectExplanation
+	cluster string
+	values  []valueExplanation
+}
+
+// A valueExplanation is a value that a field depends on, and where it comes
+// from.
+type valueExplanation struct {
+	*fleet.Explanation
+	how trial.How
+}
+
+// explainObject explains an object of a cluster; field is empty for all of it.
+func explainObject(cmd *cobra.Command, o *options, pattern, object, field, output string) error {
+	x, f, c, err := oneCluster(cmd.Context(), o, pattern)
+	if err != nil {
+		return err
+	}
+	e, err := f.ExplainObject(cmd.Context(), c, object, field)
+	if err != nil {
+		return err
+	}
+	out := &objectExplanation{e, c.ID, nil}
+	for _, d := range e.Depends {
+		value, err := explainValue(cmd.Context(), x, d.Path)
+		if err != nil {
+			return err
+		}
+		out.values = append(out.values, valueExplanation{value, d.How})
+	}
+	if output == "json" {
+		return writeJSON(cmd.OutOrStdout(), out.json())
+	}
+	return out.write(cmd.OutOrStdout(), compiler.FileNames(o.dir))
+}
+
+// oneCluster loads the one cluster that a pattern selects.
+func oneCluster(ctx context.Context, o *options, pattern string) (*compiler.Explainer, *compiler.Fleet, *fleet.Cluster, error) {
+	x, err := o.compiler().Explain(ctx, pattern)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	f, err := o.compiler().Load(ctx, pattern)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return x, f, f.Clusters[0], nil
+}
+
+// explainValue explains a value; of an element of a list that the chart has, the
+// list.
+func explainValue(ctx context.Context, x *compiler.Explainer, path string) (*fleet.Explanation, error) {
+	e, err := x.Field(ctx, path)
+	if list, _, isElement := strings.Cut(path, "["); err != nil && isElement {
+		return x.Field(ctx, list)
+	}
+	return e, err
+}
+
+// completeObject completes an object of a cluster, or the field of one.
+func completeObject(cmd *cobra.Command, o *options, args []string, begun string) []string {
+	_, f, c, err := oneCluster(cmd.Context(), o, args[0])
+	if err != nil {
+		return nil
+	}
+	objs, err := f.Objects(cmd.Context(), c)
+	if err != nil {
+		return nil
+	}
+	if len(args) == 1 {
+		return compiler.NextObjects(objs, begun)
+	}
+	object, err := compiler.FindObject(objs, c.ID, args[1])
+	if err != nil {
+		return nil
+	}
+	return compiler.NextFields(object, begun)
+}
+
+// hidden is shown in the place of a value of a Secret.
+const hidden = "(a value of a Secret)"
+
+// write prints the explanation as text. Files go through name.
+func (e *objectExplanation) write(w io.Writer, name func(string) string) error {
+	p := &explanationWriter{name: name}
+	switch {
+	case len(e.Field) == 0:
+		p.line("%s", e.Object.ID())
+	case e.Secret:
+		p.line("%s: %s: %s", e.Object.ID(), fleet.FieldText(e.Field), hidden)
+	default:
+		p.line("%s: %s: %s", e.Object.ID(), fleet.FieldText(e.Field), valueText(e.Value, maxValueText))
+	}
+	p.line("    in %s, release %s, %s", e.cluster, e.Object.Release.Name, p.pos(e.Object.Release.Pos))
+	for i, l := range e.Lines {
+		what := "printed by"
+		if i > 0 {
+			what = "    which includes"
+		}
+		p.line("    %s %s", what, p.template(l))
+	}
+	if len(e.Lines) == 0 && e.Object.Template != "" {
+		p.line("    from %s", e.Object.Template)
+	}
+	if e.At.IsValid() && e.At != e.Object.Release.Pos {
+		p.line("    written at %s", p.pos(e.At))
+	}
+	if e.Placed {
+		p.line("    the namespace is the release's: the chart sets none")
+	}
+	for _, patch := range e.Patches {
+		p.line("    patched by %s, %s", patch.Name, p.pos(patch.Pos))
+	}
+	switch {
+	case e.Random != nil:
+		p.line("    the chart makes it up at every render; what becomes of it: %s", p.pos(e.Random.Pos))
+	case e.Chance:
+		p.line("    the chart makes it up anew at every render")
+	}
+	if !e.Complete {
+		p.line("    more values are read here than were tried")
+	}
+	e.writeValues(p)
+	_, err := io.WriteString(w, strings.TrimRight(p.String(), "\n")+"\n")
+	return err
+}
+
+// template names a line of a template: its file when that is in the repository.
+func (p *explanationWriter) template(l compiler.TemplateLine) string {
+	if l.File != "" {
+		return p.pos(diag.Pos{File: l.File, Line: l.Line})
+	}
+	return fmt.Sprintf("%s:%d", l.Template, l.Line)
+}
+
+// writeValues prints the values that the field depends on.
+func (e *objectExplanation) writeValues(p *explanationWriter) {
+	for _, part := range []struct {
+		how   trial.How
+		title string
+	}{
+		{trial.Holds, "values that are in it"},
+		{trial.Changes, "values that it changes with"},
+		{trial.Exists, "values that the object is there because of, or named by"},
+	} {
+		var of []valueExplanation
+		for _, v := range e.values {
+			if v.how == part.how {
+				of = append(of, v)
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		if !strings.HasSuffix(p.String(), "\n\n") {
+			p.line("")
+		}
+		p.line("%s", part.title)
+		var rows []valueExplanation
+		for _, v := range of {
+			if len(e.Field) == 0 || part.how != trial.Holds || v.State != fleet.Set || e.Secret {
+				rows = append(rows, v)
+				continue
+			}
+			_ = writeExplanation(&p.Builder, v.Explanation, "    ", p.name) // into memory
+			p.line("")
+		}
+		p.table(func(add func(cells ...string)) {
+			for _, v := range rows {
+				add(e.row(p, v)...)
+			}
+		})
+	}
+}
+
+// row returns a value on one line: its path, itself, and the line that won.
+func (e *objectExplanation) row(p *explanationWriter, v valueExplanation) []string {
+	text := fieldText(v.State, v.Value)
+	if e.Secret && v.how >= trial.Changes {
+		text = hidden
+	} else if v.State == fleet.FromChart {
+		text = valueText(v.Value, maxLeafText) // the kind of the line says it
+	}
+	cells := []string{v.Path, text}
+	for _, c := range v.Contributions {
+		if c.Role == fleet.Wins {
+			return append(cells, p.kind(c), p.place(c))
+		}
+	}
+	return cells
+}

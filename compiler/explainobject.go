@@ -1,0 +1,187 @@
+package compiler
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/render"
+	"github.com/fleetc/fleetc/compiler/trial"
+)
+
+// An ObjectExplanation says where an object, or a field of it, comes from.
+type ObjectExplanation struct {
+	Object  fleet.Object
+	Field   []string       // keys, and indexes of lists; empty for the whole object
+	Value   any            // of the field, as encoding/json decodes it; nil of the whole object
+	Secret  bool           // whether the value is one of a Secret: it, and values that end in it, are shown to nobody
+	Lines   []TemplateLine // that printed the field: of the object's own template, then of those that it includes for it
+	At      diag.Pos       // of what is written in the fleet: where the field is, as far as that is known
+	Patches []*fleet.Patch // that changed the field, in their order
+	Random  *fleet.Random  // what the release says of a field that the chart makes up anew at every render
+	Chance  bool           // whether the field is made up anew at every render, and nobody says what becomes of it
+
+	// Placed is whether the field is the namespace that the compiler gives an
+	// object whose source gives it none.
+	Placed bool
+
+	// Depends are the values that the field depends on, sorted by path.
+	// Complete is whether all were tried that may be.
+	Depends  []ValueDependency
+	Complete bool
+}
+
+// A TemplateLine is a line of a template of a chart.
+type TemplateLine struct {
+	render.Place
+	File string // relative to the fleet's root; empty when the chart is not in the repository
+}
+
+// A ValueDependency is a value that a field of an object depends on.
+type ValueDependency struct {
+	Path string // in the configuration, as CUE writes it
+	How  trial.How
+}
+
+// Objects returns the objects of a cluster as they are rendered and patched,
+// without a check, sorted by release and name.
+func (f *Fleet) Objects(ctx context.Context, c *fleet.Cluster) ([]fleet.Object, error) {
+	_, objs, err := f.unchecked(ctx, c)
+	return objs, err
+}
+
+// unchecked renders a cluster, and returns its objects as well.
+func (f *Fleet) unchecked(ctx context.Context, c *fleet.Cluster) (*clusterRendering, []fleet.Object, error) {
+	all, err := f.render(ctx, c)
+	if err != nil {
+		return nil, nil, diag.In(c.ID, err)
+	}
+	// Fields that nobody has decided about stay as they are.
+	decided := &clusterRendering{all.cluster, all.releases, slices.Clone(all.renderings)}
+	for i, r := range all.releases {
+		result := &decided.renderings[i].result
+		result.Volatile = slices.DeleteFunc(slices.Clone(result.Volatile), func(v render.Volatile) bool {
+			return v.Object < 0 || decision(r, result.Objects[v.Object], v.Path) < 0
+		})
+	}
+	objs, err := decided.objects(nil)
+	return all, objs, diag.In(c.ID, err)
+}
+
+// ExplainObject explains an object of a cluster, or a field of it. name is that
+// of [ObjectName], with kinds also in plural, short, or with their group; field
+// is one as [fleet.ParseField] reads it, with [key=value] for an element of a
+// list, or empty for the whole object. What does not exist is a fault, and so
+// is what does not render.
+func (f *Fleet) ExplainObject(ctx context.Context, c *fleet.Cluster, name, field string) (*ObjectExplanation, error) {
+	all, objs, err := f.unchecked(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return f.explainObject(ctx, all, objs, name, field)
+}
+
+// explainObject explains one of the objects of a cluster that is rendered.
+func (f *Fleet) explainObject(ctx context.Context, all *clusterRendering, objs []fleet.Object, name, field string) (*ObjectExplanation, error) {
+	o, err := FindObject(objs, all.cluster.ID, name)
+	if err != nil {
+		return nil, err
+	}
+	way, err := findField(o, field)
+	if err != nil {
+		return nil, err
+	}
+	keys := way.keys()
+	e := &ObjectExplanation{Object: o, Field: keys, At: o.Pos, Complete: true}
+	if len(keys) > 0 {
+		e.Value, _ = fleet.Lookup(o.Object, keys)
+	}
+	e.Secret = o.GetKind() == "Secret" && (len(keys) == 0 || keys[0] == "data" || keys[0] == "stringData")
+	p, err := f.provenance(ctx, all, o, keys)
+	if err != nil {
+		return nil, err
+	}
+	if p.subject != nil {
+		p.subject.Lookup = p.settled(way)
+	}
+	return e, p.explain(ctx, e)
+}
+
+// explain completes an explanation.
+func (p *provenance) explain(ctx context.Context, e *ObjectExplanation) error {
+	r := p.release
+	e.Patches = p.patches
+	if i := decision(r, e.Object, e.Field); i >= 0 {
+		e.Random = &r.Random[i]
+	}
+	e.Chance = e.Random == nil && slices.ContainsFunc(p.chance, func(f []string) bool {
+		return len(f) <= len(e.Field) && slices.Equal(f, e.Field[:len(f)])
+	})
+	switch {
+	case p.probe != nil:
+		e.Lines = p.lines(e.Field)
+		_, written := fleet.Lookup(p.probe.Object(), e.Field)
+		e.Placed = !written && slices.Equal(e.Field, []string{"metadata", "namespace"})
+		if len(e.Lines) == 0 && e.Placed {
+			e.Lines = p.lines(nil)
+		}
+	case r.Manifests != "":
+		e.At = p.fleet.manifestPos(e.Object.Pos, e.Field)
+	case len(r.Objects) > 0 && len(e.Field) > 0:
+		e.At = writtenAt(r, &fleet.FieldError{Object: e.Object, Field: e.Field})
+	}
+	if p.subject == nil || e.Random != nil || e.Chance {
+		return nil
+	}
+	found, complete, err := p.subject.Dependencies(ctx)
+	if err != nil {
+		return err
+	}
+	e.Complete = complete
+	if how := p.onNamespace(); how != trial.No {
+		e.Depends = append(e.Depends, ValueDependency{r.Path("namespace"), how})
+	}
+	for _, d := range found {
+		e.Depends = append(e.Depends, ValueDependency{valuesPath(r, p.subject.Values, d.Path), d.How})
+	}
+	slices.SortStableFunc(e.Depends, func(a, b ValueDependency) int { return strings.Compare(a.Path, b.Path) })
+	return nil
+}
+
+// lines returns the lines of templates that printed a field.
+func (p *provenance) lines(field []string) []TemplateLine {
+	ch := p.fleet.charts[p.release.Chart]
+	var out []TemplateLine
+	for _, place := range p.probe.Places(field) {
+		line := TemplateLine{Place: place}
+		_, name, _ := strings.Cut(place.Template, "/")
+		if ch.Ref.Path != "" && slices.ContainsFunc(ch.Files, func(f fleet.File) bool { return f.Name == name }) {
+			line.File = path.Join(ch.Ref.Path, name)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// valuesPath returns the path of a value of a release as CUE writes it.
+func valuesPath(r *fleet.Release, values map[string]any, path []string) string {
+	out := r.Path("values")
+	at := any(values)
+	for _, key := range path {
+		switch v := at.(type) {
+		case []any:
+			out += "[" + key + "]"
+			i, _ := strconv.Atoi(key)
+			at = v[i]
+			continue
+		case map[string]any:
+			at = v[key]
+		}
+		out += "." + (&fleet.Release{Name: key}).Path()[len("releases."):]
+	}
+	return out
+}

@@ -1,0 +1,35 @@
+package compiler
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// manifestPos returns where a field of an object in a manifest is written, or
+// where the object is when that cannot be told. at is where its document
+// begins.
+func (f *Fleet) manifestPos(at diag.Pos, field []string) diag.Pos {
+	root, err := os.OpenRoot(f.Dir)
+	if err != nil || len(field) == 0 || at.Line == 0 {
+		return at
+	}
+	defer root.Close()
+	data, err := root.ReadFile(filepath.FromSlash(at.File))
+	if err != nil {
+		return at
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	if at.Line > len(lines) || at.Col > 1 {
+		return at // an item of a list
+	}
+	text, _, _ := strings.Cut(strings.Join(lines[at.Line-1:], ""), "\n---")
+	line, col, ok := fleet.FieldPlace(text, field)
+	if !ok {
+		return at
+	}
+	return diag.Pos{File: at.File, Line: at.Line + line - 1, Col: col}
+}

@@ -1,0 +1,140 @@
+package render
+
+import (
+	"slices"
+	"strconv"
+	"text/template/parse"
+)
+
+// The functions that templates of a [Probe] call besides those of all others.
+const (
+	fnAt   = "fleetc_at"   // before a node that prints: its site
+	fnCall = "fleetc_call" // before a template action: its site
+	fnBack = "fleetc_back" // behind a template action
+	fnRead = "fleetc_read" // around what fields are taken of: their names
+)
+
+// marking puts calls into a tree that was just parsed, so that a trace is told
+// of each node that prints and of each field that is read. What the tree prints
+// stays the same.
+type marking struct {
+	*trace
+	file, content string
+}
+
+// list marks the nodes of a list.
+func (in marking) list(l *parse.ListNode) {
+	if l == nil {
+		return
+	}
+	nodes := make([]parse.Node, 0, 2*len(l.Nodes))
+	for _, n := range l.Nodes {
+		switch n := n.(type) {
+		case *parse.TextNode:
+			nodes = append(nodes, in.mark(n, fnAt), n)
+		case *parse.ActionNode:
+			nodes = append(nodes, in.mark(n, fnAt), n)
+			in.pipe(n.Pipe)
+		case *parse.TemplateNode:
+			nodes = append(nodes, in.mark(n, fnCall), n, in.mark(n, fnBack))
+			in.pipe(n.Pipe)
+		default:
+			nodes = append(nodes, n)
+			in.branch(n)
+		}
+	}
+	l.Nodes = nodes
+}
+
+func (in marking) branch(n parse.Node) {
+	var b *parse.BranchNode
+	switch n := n.(type) {
+	case *parse.IfNode:
+		b = &n.BranchNode
+	case *parse.WithNode:
+		b = &n.BranchNode
+	case *parse.RangeNode:
+		b = &n.BranchNode
+	default:
+		return
+	}
+	in.pipe(b.Pipe)
+	in.list(b.List)
+	in.list(b.ElseList)
+}
+
+// mark returns a node that tells the trace of the site of another one.
+func (in marking) mark(n parse.Node, fn string) parse.Node {
+	_, verbatim := n.(*parse.TextNode)
+	in.sites = append(in.sites, site{in.file, in.content, int(n.Position()), verbatim})
+	i := len(in.sites) - 1
+	return silently(n.Position(), fn, &parse.NumberNode{NodeType: parse.NodeNumber, Pos: n.Position(), IsInt: true, Int64: int64(i), Text: strconv.Itoa(i)})
+}
+
+func (in marking) pipe(p *parse.PipeNode) {
+	if p == nil {
+		return
+	}
+	for _, cmd := range p.Cmds {
+		in.compare(cmd)
+		for i, arg := range cmd.Args {
+			cmd.Args[i] = in.word(arg)
+		}
+		if name, ok := cmd.Args[0].(*parse.IdentifierNode); ok && name.Ident == "index" && len(cmd.Args) > 1 {
+			keys := append([]parse.Node{}, cmd.Args[2:]...)
+			cmd.Args[1] = call(cmd.Pos, fnRead, append(keys, cmd.Args[1])...)
+		}
+	}
+}
+
+// word returns a word of a command so that the trace is told of the fields that
+// it reads.
+func (in marking) word(n parse.Node) parse.Node {
+	switch n := n.(type) {
+	case *parse.FieldNode:
+		return read(&parse.DotNode{NodeType: parse.NodeDot, Pos: n.Pos}, n.Pos, n.Ident)
+	case *parse.VariableNode:
+		if len(n.Ident) > 1 {
+			return read(&parse.VariableNode{NodeType: parse.NodeVariable, Pos: n.Pos, Ident: n.Ident[:1]}, n.Pos, n.Ident[1:])
+		}
+	case *parse.ChainNode:
+		return read(in.word(n.Node), n.Pos, n.Field)
+	case *parse.PipeNode:
+		in.pipe(n)
+	}
+	return n
+}
+
+// read returns the fields of a value.
+func read(of parse.Node, pos parse.Pos, names []string) parse.Node {
+	args := make([]parse.Node, 0, len(names)+1)
+	for _, name := range names {
+		args = append(args, &parse.StringNode{NodeType: parse.NodeString, Pos: pos, Quoted: strconv.Quote(name), Text: name})
+	}
+	return &parse.ChainNode{NodeType: parse.NodeChain, Pos: pos, Node: call(pos, fnRead, append(args, of)...), Field: names}
+}
+
+// compare remembers the texts that a command has beside fields: what they are
+// compared with, mostly.
+func (in marking) compare(cmd *parse.CommandNode) {
+	var names, texts []string
+	for _, arg := range cmd.Args {
+		switch n := arg.(type) {
+		case *parse.FieldNode:
+			names = append(names, n.Ident[len(n.Ident)-1])
+		case *parse.VariableNode:
+			names = append(names, n.Ident[len(n.Ident)-1])
+		case *parse.ChainNode:
+			names = append(names, n.Field[len(n.Field)-1])
+		case *parse.StringNode:
+			texts = append(texts, n.Text)
+		}
+	}
+	for _, name := range names {
+		for _, text := range texts {
+			if !slices.Contains(in.words[name], text) {
+				in.words[name] = append(in.words[name], text)
+			}
+		}
+	}
+}

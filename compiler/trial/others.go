@@ -1,0 +1,64 @@
+package trial
+
+import (
+	"slices"
+	"strconv"
+)
+
+// mark is a text that stands nowhere by chance, and is legal as a part of most
+// names.
+const mark = "x7q"
+
+// rare is a number that is.
+const rare = 7301
+
+// maxTexts is how many of the texts that a value may be compared with are tried.
+const maxTexts = 6
+
+// others returns values to put in the place of one, those that show most in
+// front. A nil removes it.
+func (s *Subject) others(c candidate) []any {
+	switch v := c.value.(type) {
+	case string:
+		out := []any{v + mark}
+		if n, err := strconv.Atoi(v); err == nil {
+			out = []any{strconv.Itoa(n + 1), v + mark}
+		}
+		switch v {
+		case "true":
+			out = append(out, "false")
+		case "false", "":
+			out = append(out, "true")
+		}
+		if s.Texts != nil {
+			texts := s.Texts(c.path[len(c.path)-1])
+			for _, t := range texts[:min(len(texts), maxTexts)] {
+				if t != v {
+					out = append(out, t)
+				}
+			}
+		}
+		if v != "" {
+			out = append(out, "")
+		}
+		return append(out, nil)
+	case bool:
+		return []any{!v, nil}
+	case float64:
+		return slices.DeleteFunc([]any{v + 1, 0.0, float64(rare), nil}, func(o any) bool { return o == v })
+	case int64:
+		return slices.DeleteFunc([]any{v + 1, int64(0), int64(rare), nil}, func(o any) bool { return o == v })
+	case nil:
+		return []any{mark, float64(rare), true, map[string]any{mark: mark}, []any{mark}}
+	case []any:
+		return []any{[]any{mark}, []any{map[string]any{"name": mark}}, nil}
+	case map[string]any:
+		more := make(map[string]any, len(v)+1)
+		for k, e := range v {
+			more[k] = e
+		}
+		more[mark] = mark
+		return []any{more, nil}
+	}
+	return nil
+}

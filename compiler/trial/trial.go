@@ -1,0 +1,324 @@
+// Package trial finds the values that a field of an object depends on, by
+// trial: it changes one value after the other and has the object rendered
+// again. It does not know what renders it, nor where values are written.
+package trial
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// A Subject is an object and what renders it.
+type Subject struct {
+	Object map[string]any // as it is rendered; not modified
+	Field  []string       // keys, and indexes of lists; empty for the whole object
+	Values map[string]any // as encoding/json decodes them; not modified
+
+	// Lookup returns the field of an object, nil when it has none; nil for what
+	// is at Field.
+	Lookup func(o map[string]any) any
+
+	// Render renders the object with another value at a path of keys, none
+	// when v is nil. It returns nil when the object is not there any more, and
+	// that in its place when it has another name. An error says nothing about
+	// the value.
+	Render func(path []string, v any) (map[string]any, error)
+
+	// Same reports whether an object that Render returned is still the same one.
+	Same func(o map[string]any) bool
+
+	// Reads reports whether rendering the object reads the value at a path; nil
+	// when that is not known.
+	Reads func(path []string) bool
+
+	// First reports whether a value is one to start with; nil for any order.
+	First func(path []string) bool
+
+	// Texts returns texts that the value of a name is compared with; may be nil.
+	Texts func(name string) []string
+
+	Most int // how many times to render, 0 for 2000
+}
+
+// How says what a value has to do with a field.
+type How int
+
+// What a value can have to do with a field, the strongest last.
+const (
+	No      How = iota // nothing that was found
+	Exists             // the object is there, or has its name, because of the value
+	Changes            // the field is another one with another value
+	Holds              // the field has the text of the value in it
+)
+
+// String names it as output in JSON does.
+func (h How) String() string { return [...]string{"no", "exists", "changes", "holds"}[h] }
+
+// A Dependency is a value that a field depends on.
+type Dependency struct {
+	Path []string // keys, and indexes of lists
+	How  How
+}
+
+// Dependencies returns the values that the field depends on, sorted by path. It
+// reports whether all of them were tried. It ends early with the error of ctx.
+func (s *Subject) Dependencies(ctx context.Context) (found []Dependency, complete bool, err error) {
+	left := cmp.Or(s.Most, 2000)
+	candidates := s.candidates()
+	for _, c := range candidates {
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		if c.isMap && slices.ContainsFunc(found, func(d Dependency) bool {
+			return len(d.Path) > len(c.path) && slices.Equal(d.Path[:len(c.path)], c.path)
+		}) {
+			continue // what is in it says more
+		}
+		if left <= 0 {
+			break
+		}
+		how, tries := s.try(c, left)
+		left -= tries
+		if how != No {
+			found = append(found, Dependency{c.path, how})
+		}
+	}
+	slices.SortFunc(found, func(a, b Dependency) int { return slices.Compare(a.Path, b.Path) })
+	return found, left > 0, nil
+}
+
+// Try returns what the value at a path has to do with the field.
+func (s *Subject) Try(path ...string) How {
+	v, ok := fleet.Lookup(s.Values, path)
+	if !ok {
+		return No
+	}
+	_, isMap := v.(map[string]any)
+	how, _ := s.try(candidate{path, v, isMap}, cmp.Or(s.Most, 2000))
+	return how
+}
+
+// A candidate is a value that may have to do with the field.
+type candidate struct {
+	path  []string
+	value any
+	isMap bool
+}
+
+// candidates returns the scalars, empty lists and maps that are read; maps come
+// behind what is in them.
+func (s *Subject) candidates() []candidate {
+	var out []candidate
+	var walk func(v any, path []string, read bool)
+	walk = func(v any, path []string, read bool) {
+		read = read || len(path) > 0 && (s.Reads == nil || s.Reads(path))
+		switch v := v.(type) {
+		case map[string]any:
+			for k, e := range v {
+				walk(e, append(path[:len(path):len(path)], k), false)
+			}
+			if read {
+				out = append(out, candidate{path, v, true})
+			}
+			return
+		case []any:
+			if !read {
+				return
+			}
+			for i, e := range v {
+				inList(e, append(path[:len(path):len(path)], strconv.Itoa(i)), &out)
+			}
+			if len(v) > 0 {
+				return
+			}
+		}
+		if read {
+			out = append(out, candidate{path, v, false})
+		}
+	}
+	walk(s.Values, nil, false)
+	first := func(c candidate) int {
+		switch {
+		case c.isMap:
+			return 2
+		case s.First != nil && s.First(c.path):
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(out, func(a, b candidate) int {
+		if c := cmp.Compare(first(a), first(b)); c != 0 {
+			return c
+		}
+		if a.isMap && b.isMap && len(a.path) != len(b.path) {
+			return len(b.path) - len(a.path)
+		}
+		return slices.Compare(a.path, b.path)
+	})
+	return out
+}
+
+// inList adds the scalars of a list's element.
+func inList(v any, path []string, out *[]candidate) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			inList(e, append(path[:len(path):len(path)], k), out)
+		}
+		if len(v) > 0 {
+			return
+		}
+	case []any:
+		for i, e := range v {
+			inList(e, append(path[:len(path):len(path)], strconv.Itoa(i)), out)
+		}
+		if len(v) > 0 {
+			return
+		}
+	}
+	*out = append(*out, candidate{path, v, false})
+}
+
+// try tries several other values in the place of one, until one shows most.
+func (s *Subject) try(c candidate, most int) (how How, tries int) {
+	for _, other := range s.others(c) {
+		if tries == most {
+			break
+		}
+		tries++
+		path, v := s.edit(c.path, other)
+		o, err := s.Render(path, v)
+		if err != nil {
+			continue
+		}
+		if how = max(how, s.Compare(o, c.value, other)); how >= Changes {
+			break
+		}
+	}
+	return how, tries
+}
+
+// edit returns the change of a value as one of the nearest that is no part of a
+// list.
+func (s *Subject) edit(path []string, v any) ([]string, any) {
+	at := any(s.Values)
+	for i, key := range path {
+		if l, ok := at.([]any); ok {
+			return path[:i], replaced(l, path[i:], v)
+		}
+		at = at.(map[string]any)[key]
+	}
+	return path, v
+}
+
+// replaced returns a copy of a value with another one at the path in it; an
+// element of a list that is removed leaves the list.
+func replaced(in any, path []string, v any) any {
+	if len(path) == 0 {
+		return v
+	}
+	switch in := in.(type) {
+	case []any:
+		i, _ := strconv.Atoi(path[0])
+		out := slices.Clone(in)
+		if len(path) == 1 && v == nil {
+			return slices.Delete(out, i, i+1)
+		}
+		out[i] = replaced(in[i], path[1:], v)
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(in))
+		for k, e := range in {
+			out[k] = e
+		}
+		out[path[0]] = replaced(in[path[0]], path[1:], v)
+		if out[path[0]] == nil {
+			delete(out, path[0])
+		}
+		return out
+	}
+	return in
+}
+
+// Compare says what it means that o was rendered with another value in the
+// place of one. o is nil when the object was not there.
+func (s *Subject) Compare(o map[string]any, value, other any) How {
+	if o == nil {
+		return Exists
+	}
+	was, is := s.lookup(s.Object), s.lookup(o)
+	if !reflect.DeepEqual(was, is) {
+		if len(s.Field) > 0 && holds(was, is, value, other) {
+			return Holds
+		}
+		if s.Same(o) || len(s.Field) > 0 {
+			return Changes
+		}
+	}
+	if !s.Same(o) {
+		return Exists
+	}
+	return No
+}
+
+func (s *Subject) lookup(o map[string]any) any {
+	if s.Lookup != nil {
+		return s.Lookup(o)
+	}
+	v, _ := fleet.Lookup(o, s.Field)
+	return v
+}
+
+// holds reports whether a field has the text of a value in it: it is the same
+// but for that text.
+func holds(was, is, value, other any) bool {
+	a, okA := text(was)
+	b, okB := text(is)
+	from, okFrom := text(value)
+	to, okTo := text(other)
+	if !okA || !okB || !okFrom || !okTo || to == "" {
+		return false
+	}
+	swapped := func(a, b string) bool {
+		if from != "" && strings.Contains(a, from) && (strings.ReplaceAll(a, from, to) == b || strings.Replace(a, from, to, 1) == b) {
+			return true
+		}
+		return unheard(to) && strings.Contains(b, to) || strings.Contains(to, mark) && strings.Contains(b, mark)
+	}
+	if swapped(a, b) {
+		return true
+	}
+	x, errA := base64.StdEncoding.DecodeString(a)
+	y, errB := base64.StdEncoding.DecodeString(b)
+	return errA == nil && errB == nil && len(y) > 0 && swapped(string(x), string(y))
+}
+
+// unheard reports whether a text is one that stands nowhere by chance.
+func unheard(text string) bool { return text == mark || text == strconv.Itoa(rare) }
+
+// text returns a scalar as text.
+func text(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bool:
+		return strconv.FormatBool(v), true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	case json.Number:
+		return v.String(), true
+	case nil:
+		return "", true
+	}
+	return "", false
+}
