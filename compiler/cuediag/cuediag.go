@@ -82,7 +82,20 @@ func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 
 // isConsequence reports whether the fault only says that a text cannot be made
 // of what another fault is about.
-func isConsequence(d *diag.Diag) bool { return d.Msg == "invalid interpolation" }
+func isConsequence(d *diag.Diag) bool {
+	cause := causeOf(d)
+	return d.Msg == "invalid interpolation" || cause != d.Msg && strings.HasPrefix(cause, "cycle with field")
+}
+
+// causeOf returns what the message of a fault says beside that a text cannot be
+// made.
+func causeOf(d *diag.Diag) string {
+	cause := d.Msg
+	for strings.HasPrefix(cause, "invalid interpolation: ") {
+		cause = strings.TrimPrefix(cause, "invalid interpolation: ")
+	}
+	return cause
+}
 
 // message returns what e says without its position, and what the errors inside
 // of it add.
@@ -235,10 +248,7 @@ func echoes(d, e *diag.Diag) bool {
 	if len(d.At) > 0 && len(e.At) > 0 && d.At[0] == e.At[0] && d.Path != e.Path && ValuesPath(e.Path) == d.Path {
 		return true
 	}
-	cause := d.Msg
-	for strings.HasPrefix(cause, "invalid interpolation: ") {
-		cause = strings.TrimPrefix(cause, "invalid interpolation: ")
-	}
+	cause := causeOf(d)
 	if field, ok := strings.CutPrefix(cause, "required field missing: "); ok {
 		return strings.HasPrefix(e.Msg, "field is required but not present") && (e.Path == field || strings.HasSuffix(e.Path, "."+field))
 	}
