@@ -18,7 +18,7 @@ const module = "github.com/fleetc/fleetc"
 // stage goes on floor 2. Do not move a package to make a build pass.
 var floors = [][]string{
 	{"schema", "lib", "compiler/diag"},
-	{"compiler/fleet", "compiler/cuediag", "compiler/kube", "compiler/links", "compiler/faults"},
+	{"compiler/fleet", "compiler/cuediag", "compiler/kube", "compiler/links", "compiler/faults", "compiler/git"},
 	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/jsonnet", "compiler/kustomize", "compiler/manifests", "compiler/patch", "compiler/validate", "compiler/crd", "compiler/policy", "compiler/bundle", "compiler/diff", "compiler/export", "compiler/cache", "compiler/format", "compiler/revision", "compiler/trial"},
 	{"compiler"},
 	{"cmd/fleetc"},
@@ -36,7 +36,7 @@ var doors = map[string][]string{
 	"k8s.io/apiserver":                       {"compiler/crd"},
 	"github.com/spf13":                       {"cmd/fleetc"},
 	"net/http":                               {"compiler/chart"},
-	"os/exec":                                {"compiler/chart", "compiler/revision"},
+	"os/exec":                                {"compiler/git"},
 }
 
 // generators are programs that write parts of the house. They stand outside.

@@ -1,14 +1,10 @@
 package chart
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +13,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/git"
 )
 
 const (
@@ -28,7 +25,6 @@ const (
 var (
 	hexRef   = regexp.MustCompile(`^[0-9a-fA-F]{7,64}$`)
 	fullHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
-	userinfo = regexp.MustCompile(`://[^/@\s']*@`)
 )
 
 // fetchGit fetches the directory that ref names, and returns it as an archive
@@ -75,7 +71,7 @@ func (g gitRepo) fetch(ctx context.Context, ref string) (string, error) {
 	_, err := g.remote(ctx, "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--",
 		g.url, "+"+ref+":"+fetchedRef)
 	local := fetchedRef
-	if _, ok := errors.AsType[*gitError](err); ok && hexRef.MatchString(ref) {
+	if git.Failed(err) != nil && hexRef.MatchString(ref) {
 		// A server may not give a commit that no ref points to, and none gives
 		// one by a short name.
 		_, err = g.remote(ctx, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--",
@@ -83,7 +79,7 @@ func (g gitRepo) fetch(ctx context.Context, ref string) (string, error) {
 		local = ref
 	}
 	if err != nil {
-		if failed, ok := errors.AsType[*gitError](err); ok && strings.Contains(failed.text, "couldn't find remote ref") {
+		if failed := git.Failed(err); failed != nil && strings.Contains(failed.Text, "couldn't find remote ref") {
 			return "", g.noRef(ctx, ref)
 		}
 		return "", g.fault(err)
@@ -157,29 +153,9 @@ func size(dir string) (sum int64) {
 	return sum
 }
 
-// A gitError is git's own word on what went wrong.
-type gitError struct {
-	text  string // what it wrote to standard error
-	cause error
-}
-
-func (e *gitError) Error() string {
-	for line := range strings.Lines(e.text) {
-		if text, ok := strings.CutPrefix(line, "fatal: "); ok {
-			return oneLine(text)
-		}
-	}
-	if text := oneLine(e.text); text != "" {
-		return text
-	}
-	return e.cause.Error()
-}
-
-func (e *gitError) Unwrap() error { return e.cause }
-
 // fault turns git's error into one of the repository's; others stay.
 func (g gitRepo) fault(err error) error {
-	if failed, ok := errors.AsType[*gitError](err); ok {
+	if failed := git.Failed(err); failed != nil {
 		return &diag.Diag{
 			Msg: g.url + ": " + failed.Error(), Cause: err,
 			Hint: "run git ls-remote " + g.url + ": it has to work without a question",
@@ -188,77 +164,20 @@ func (g gitRepo) fault(err error) error {
 	return err
 }
 
-// run runs git and returns what it writes to standard output.
+// run runs git and returns what it prints.
 func (g gitRepo) run(ctx context.Context, args ...string) ([]byte, error) {
-	return g.runLimit(ctx, nil, maxListing, args...)
+	return g.git().Run(ctx, nil, maxListing, args...)
 }
 
-// runLimit runs git with in as its input and no more than limit bytes of
-// output.
-func (g gitRepo) runLimit(ctx context.Context, in io.Reader, limit int, args ...string) ([]byte, error) {
-	settings := []string{
-		"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "protocol.ext.allow=never",
-		"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "fetch.writeCommitGraph=false",
-	}
-	cmd := exec.CommandContext(ctx, "git", append(settings, args...)...)
-	cmd.Dir, cmd.Env, cmd.Stdin = g.dir, g.env(os.Environ()), in
-	out, errout := &head{limit: limit}, &head{limit: 64 << 10, rest: true}
-	cmd.Stdout, cmd.Stderr = out, errout
-	alone(cmd)
-	cmd.WaitDelay = 5 * time.Second
-	err := cmd.Run()
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return nil, &diag.Diag{Msg: "a chart in a git repository needs the git command", Hint: "install git", Cause: err}
-	case out.over:
-		return nil, fault("", "%s: more than %d MiB of output from git %s", g.url, limit>>20, args[0])
-	case err != nil && ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil:
-		return nil, &gitError{text: userinfo.ReplaceAllString(errout.String(), "://"), cause: fmt.Errorf("git %s: %w", args[0], err)}
-	}
-	return out.Bytes(), nil
-}
-
-// env is the environment for git: the user's, without what would point it at
-// another repository, with no way to ask a question, to run a program that the
-// URL names, or to see another history than the server's.
-func (g gitRepo) env(environ []string) []string {
-	local := []string{
-		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR",
-		"GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_TEMPLATE_DIR",
-		"GIT_CEILING_DIRECTORIES", "GIT_DEFAULT_HASH", "GIT_TRACE", "GIT_EXTERNAL_DIFF", "LC_ALL", "LANGUAGE",
-	}
-	env := slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(local, name)
-	})
+// git is the repository as git sees it: one that tells no other history than
+// the server's.
+func (g gitRepo) git() git.Repo {
 	protocols := "http:https:ssh:git"
 	if strings.HasPrefix(g.url, "file:") {
 		protocols += ":file"
 	}
-	return append(env, "GIT_DIR=.", "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL="+protocols, "GIT_NO_REPLACE_OBJECTS=1",
-		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")
-}
-
-// head is a buffer that keeps the first limit bytes of what is written to it.
-// Beyond them it lets the writer go on, or not.
-type head struct {
-	bytes.Buffer
-	limit int
-	rest  bool // swallow the rest
-	over  bool
-}
-
-// Write implements [io.Writer].
-func (h *head) Write(p []byte) (int, error) {
-	if keep := h.limit - h.Len(); len(p) > keep {
-		h.over = !h.rest
-		if h.over {
-			return 0, io.ErrShortWrite
-		}
-		h.Buffer.Write(p[:keep])
-		return len(p), nil
+	return git.Repo{
+		Dir: g.dir, Name: g.url, For: "a chart in a git repository", Protocols: protocols, Env: []string{"GIT_DIR=."},
+		Settings: []string{"gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=false"},
 	}
-	return h.Buffer.Write(p)
 }

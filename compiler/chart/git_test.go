@@ -20,7 +20,7 @@ import (
 )
 
 // git runs the user's git.
-func git(t *testing.T, dir string, args ...string) string {
+func runGit(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{
 		"-c", "user.name=me", "-c", "user.email=me@example.com", "-c", "init.defaultBranch=main",
@@ -46,10 +46,10 @@ type gitServer struct {
 func newGit(t *testing.T) *gitServer {
 	t.Helper()
 	g := &gitServer{dir: t.TempDir(), work: t.TempDir()}
-	git(t, g.dir, "init", "--quiet", "--bare", "repo.git")
-	git(t, g.work, "init", "--quiet")
+	runGit(t, g.dir, "init", "--quiet", "--bare", "repo.git")
+	runGit(t, g.work, "init", "--quiet")
 	backend := cgi.Handler{
-		Path:   filepath.Join(git(t, g.dir, "--exec-path"), "git-http-backend"),
+		Path:   filepath.Join(runGit(t, g.dir, "--exec-path"), "git-http-backend"),
 		Env:    []string{"GIT_PROJECT_ROOT=" + g.dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=" + os.DevNull},
 		Stderr: io.Discard,
 	}
@@ -71,10 +71,10 @@ func newGit(t *testing.T) *gitServer {
 func (g *gitServer) commit(t *testing.T, files map[string]string) string {
 	t.Helper()
 	write(t, g.work, files)
-	git(t, g.work, "add", "--all", "--force")
-	git(t, g.work, "commit", "--quiet", "--message=x")
-	git(t, g.work, "push", "--quiet", "--mirror", "file://"+g.dir+"/repo.git")
-	return git(t, g.work, "rev-parse", "HEAD")
+	runGit(t, g.work, "add", "--all", "--force")
+	runGit(t, g.work, "commit", "--quiet", "--message=x")
+	runGit(t, g.work, "push", "--quiet", "--mirror", "file://"+g.dir+"/repo.git")
+	return runGit(t, g.work, "rev-parse", "HEAD")
 }
 
 func (g *gitServer) urls() []string {
@@ -96,8 +96,8 @@ func TestGit(t *testing.T) {
 	s := source(t)
 	g := newGit(t)
 	first := g.commit(t, webFiles("1.0.0"))
-	git(t, g.work, "tag", "--annotate", "--message=x", "v1.0.0")
-	git(t, g.work, "branch", "release/1")
+	runGit(t, g.work, "tag", "--annotate", "--message=x", "v1.0.0")
+	runGit(t, g.work, "branch", "release/1")
 	second := g.commit(t, webFiles("2.0.0"))
 	digests := map[string]string{}
 	for _, url := range g.urls() {
@@ -189,7 +189,7 @@ func TestGitFaults(t *testing.T) {
 	link(t, "/etc/passwd", filepath.Join(g.work, "charts/link/passwd"))
 	sub := newGit(t)
 	sub.commit(t, map[string]string{"x": "x"})
-	git(t, g.work, "submodule", "--quiet", "add", sub.urls()[1], "charts/module/sub")
+	runGit(t, g.work, "submodule", "--quiet", "add", sub.urls()[1], "charts/module/sub")
 	g.commit(t, files)
 	url := g.urls()[0]
 	for name, c := range map[string]struct {
@@ -277,34 +277,4 @@ func TestGitIsMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := s.Resolve(t.Context(), Request{Ref: "git+https://example.com/x"})
 	wantFault(t, err, "needs the git command", "install git")
-}
-
-func TestGitError(t *testing.T) {
-	cause := errors.New("exit status 128")
-	for text, want := range map[string]string{
-		"warning: x\nfatal: no\x1b[31m such\nmore": "no[31m such", "error: a\nb": "error: a b", "": "exit status 128",
-	} {
-		if got := (&gitError{text, cause}).Error(); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}
-
-func TestHead(t *testing.T) {
-	stop := &head{limit: 4}
-	if _, err := stop.Write([]byte("abc")); err != nil {
-		t.Error(err)
-	}
-	if _, err := stop.Write([]byte("de")); err == nil || !stop.over {
-		t.Error("more than the limit")
-	}
-	swallow := &head{limit: 4, rest: true}
-	for range 3 {
-		if n, err := swallow.Write([]byte("abc")); n != 3 || err != nil {
-			t.Errorf("got %d, %v", n, err)
-		}
-	}
-	if swallow.String() != "abca" || swallow.over {
-		t.Errorf("got %q", swallow.String())
-	}
 }

@@ -96,7 +96,7 @@ func parseTree(listing string) ([]blob, error) {
 
 // cat returns the contents of blobs, in their order.
 func (g gitRepo) cat(ctx context.Context, ids string, blobs []blob) ([][]byte, error) {
-	out, err := g.runLimit(ctx, strings.NewReader(ids), maxStream, "cat-file", "--batch")
+	out, err := g.git().Run(ctx, strings.NewReader(ids), maxStream, "cat-file", "--batch")
 	if err != nil {
 		return nil, g.fault(err)
 	}

@@ -37,11 +37,11 @@ func TestVersions(t *testing.T) {
 	h := newRepo(t, archive(t, "web", "1.0.0"), archive(t, "web", "1.1.0"))
 	g := newGit(t)
 	first := g.commit(t, map[string]string{"charts/web/Chart.yaml": "name: web\nversion: 1.0.0\n"})
-	git(t, g.work, "tag", "v1.0.0")
-	git(t, g.work, "tag", "--annotate", "--message=x", "web-1.0.0")
+	runGit(t, g.work, "tag", "v1.0.0")
+	runGit(t, g.work, "tag", "--annotate", "--message=x", "web-1.0.0")
 	second := g.commit(t, map[string]string{"charts/web/Chart.yaml": "name: web\nversion: 1.1.0\n"})
-	git(t, g.work, "tag", "--annotate", "--message=x", "web-1.1.0")
-	git(t, g.work, "tag", "v3.0.0-rc.1")
+	runGit(t, g.work, "tag", "--annotate", "--message=x", "web-1.1.0")
+	runGit(t, g.work, "tag", "v3.0.0-rc.1")
 	third := g.commit(t, map[string]string{"x": "y"})
 	url := g.server.URL + "/repo.git"
 	for name, c := range map[string]struct {

@@ -1,20 +1,15 @@
 package revision
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/git"
 )
 
 const (
@@ -57,7 +52,7 @@ func open(ctx context.Context, dir, ref string) (*commit, error) {
 	if c.hash = strings.TrimSpace(string(out)); err == nil && objectID.MatchString(c.hash) {
 		return c, nil
 	}
-	if _, ok := errors.AsType[*gitError](err); err != nil && !ok {
+	if err != nil && git.Failed(err) == nil {
 		return nil, err
 	}
 	return nil, c.noCommit(ctx, ref)
@@ -66,11 +61,11 @@ func open(ctx context.Context, dir, ref string) (*commit, error) {
 // noRepository makes git's error about the repository a fault; nil stands for
 // one without a working tree.
 func (c *commit) noRepository(err error) error {
-	failed, ok := errors.AsType[*gitError](err)
-	if err != nil && !ok {
+	failed := git.Failed(err)
+	if err != nil && failed == nil {
 		return err
 	}
-	if err == nil || strings.Contains(failed.text, "not a git repository") {
+	if err == nil || strings.Contains(failed.Text, "not a git repository") {
 		return &diag.Diag{
 			Msg: "the fleet is in no git repository, so there is no " + c.ref + " to read", Cause: err,
 			Hint: "run git init and commit the fleet, or compare with an exported tree",
@@ -117,14 +112,14 @@ func (c *commit) noCommit(ctx context.Context, ref string) error {
 // left out.
 func (c *commit) files(ctx context.Context) (map[string]file, error) {
 	if _, err := c.run(ctx, "rev-parse", "--verify", "--quiet", c.hash+":"+c.prefix+moduleFile); err != nil {
-		if _, ok := errors.AsType[*gitError](err); ok {
+		if git.Failed(err) != nil {
 			return nil, c.noFleet()
 		}
 		return nil, err
 	}
 	tree := c.hash + ":" + strings.TrimSuffix(c.prefix, "/")
 	listing, err := c.run(ctx, "ls-tree", "-r", "-z", "-l", "--full-tree", tree)
-	if _, ok := errors.AsType[*gitError](err); ok {
+	if git.Failed(err) != nil {
 		return nil, c.incomplete(err)
 	}
 	if err != nil {
@@ -174,97 +169,12 @@ func (c *commit) incomplete(err error) error {
 	}
 }
 
-// A gitError is git's own word on what went wrong.
-type gitError struct {
-	text  string // what it wrote to standard error
-	cause error
+// git is the fleet's directory as git sees it.
+func (c *commit) git() git.Repo {
+	return git.Repo{Dir: c.dir, Name: c.ref, For: "comparing with a commit"}
 }
-
-func (e *gitError) Error() string {
-	text := e.text
-	if _, fatal, ok := strings.Cut(text, "fatal: "); ok {
-		text = fatal
-	}
-	first, _, _ := strings.Cut(text, "\n")
-	if first = diag.Visible(strings.TrimSpace(first), diag.MaxText); first != "" {
-		return first
-	}
-	return e.cause.Error()
-}
-
-func (e *gitError) Unwrap() error { return e.cause }
 
 // run runs git in the fleet's directory and returns what it prints.
 func (c *commit) run(ctx context.Context, args ...string) ([]byte, error) {
-	var out []byte
-	err := c.stream(ctx, nil, func(r io.Reader) (err error) {
-		out, err = io.ReadAll(io.LimitReader(r, maxListing+1))
-		if len(out) > maxListing {
-			return &diag.Diag{Msg: fmt.Sprintf("%s: git %s prints more than %d MiB", c.ref, args[0], maxListing>>20)}
-		}
-		return err
-	}, args...)
-	return out, err
-}
-
-// stream runs git with in as its input, and lets read have what it prints.
-func (c *commit) stream(ctx context.Context, in io.Reader, read func(io.Reader) error, args ...string) error {
-	settings := []string{"--no-replace-objects", "--no-optional-locks", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", append(settings, args...)...)
-	cmd.Dir, cmd.Env, cmd.Stdin = c.dir, environment(os.Environ()), in
-	cmd.WaitDelay = 5 * time.Second
-	var errout head
-	cmd.Stderr = &errout
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if errors.Is(err, exec.ErrNotFound) {
-		return &diag.Diag{Msg: "comparing with a commit needs the git command", Hint: "install git", Cause: err}
-	}
-	if err != nil {
-		return fmt.Errorf("git %s: %w", args[0], err)
-	}
-	rerr := read(out)
-	if rerr != nil {
-		cancel() // what is left is not read
-	}
-	err = cmd.Wait()
-	switch {
-	case rerr != nil && !errors.Is(rerr, io.ErrUnexpectedEOF):
-		return rerr
-	case err != nil && ctx.Err() != nil && rerr == nil:
-		return ctx.Err()
-	case err != nil:
-		return &gitError{text: errout.String(), cause: fmt.Errorf("git %s: %w", args[0], err)}
-	}
-	return rerr
-}
-
-// environment is the environment for git: the user's, without what would point
-// it at another repository, as hooks have it, with no question, no network and
-// one language.
-func environment(environ []string) []string {
-	local := []string{
-		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR",
-		"GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_TRACE", "LC_ALL", "LANGUAGE",
-	}
-	env := slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(local, name)
-	})
-	return append(env, "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_PAGER=cat", "LC_ALL=C")
-}
-
-// head keeps the beginning of what is written to it.
-type head struct{ bytes.Buffer }
-
-// Write implements [io.Writer].
-func (h *head) Write(p []byte) (int, error) {
-	if keep := 64<<10 - h.Len(); keep > 0 {
-		h.Buffer.Write(p[:min(keep, len(p))])
-	}
-	return len(p), nil
+	return c.git().Run(ctx, nil, maxListing, args...)
 }

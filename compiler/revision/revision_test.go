@@ -16,7 +16,7 @@ import (
 )
 
 // git runs the user's git.
-func git(t *testing.T, dir string, args ...string) string { return gitIn(t, dir, "", args...) }
+func runGit(t *testing.T, dir string, args ...string) string { return gitIn(t, dir, "", args...) }
 
 func gitIn(t *testing.T, dir, in string, args ...string) string {
 	t.Helper()
@@ -53,9 +53,9 @@ func link(t *testing.T, target, name string) {
 
 func commitAll(t *testing.T, dir string) string {
 	t.Helper()
-	git(t, dir, "add", "--all", "--force")
-	git(t, dir, "commit", "--quiet", "--allow-empty", "--message=x")
-	return git(t, dir, "rev-parse", "HEAD")
+	runGit(t, dir, "add", "--all", "--force")
+	runGit(t, dir, "commit", "--quiet", "--allow-empty", "--message=x")
+	return runGit(t, dir, "rev-parse", "HEAD")
 }
 
 // fleet makes a repository with a fleet in the given directory of it.
@@ -65,7 +65,7 @@ func fleet(t *testing.T, below string, initial ...string) (repo, dir string) {
 	t.Setenv("TMPDIR", t.TempDir())
 	repo = t.TempDir()
 	dir = filepath.Join(repo, below)
-	git(t, repo, append([]string{"init", "--quiet"}, initial...)...)
+	runGit(t, repo, append([]string{"init", "--quiet"}, initial...)...)
 	write(t, dir, map[string]string{
 		"cue.mod/module.cue": "module: \"x.com/x\"\n", "environments/fleet.cue": "package fleet\n",
 		"charts/web/values.yaml": "a: 1\n", "old.yaml": "old\n", "empty": "",
@@ -129,7 +129,7 @@ func TestCheckout(t *testing.T) {
 				link(t, "../../etc/passwd", filepath.Join(dir, "link"))
 				link(t, "environments", filepath.Join(dir, "envs"))
 				commitAll(t, repo)
-				git(t, repo, "tag", "--annotate", "--message=x", "v1")
+				runGit(t, repo, "tag", "--annotate", "--message=x", "v1")
 				want := tree(t, dir)
 				for name := range want {
 					if name == ".git" || strings.HasPrefix(name, ".git/") {
@@ -138,7 +138,7 @@ func TestCheckout(t *testing.T) {
 				}
 				write(t, dir, map[string]string{"environments/fleet.cue": "package new\n", "new": ""})
 				commitAll(t, repo)
-				for _, ref := range []string{"v1", "HEAD~1", "main^", git(t, repo, "rev-parse", "v1^{commit}")} {
+				for _, ref := range []string{"v1", "HEAD~1", "main^", runGit(t, repo, "rev-parse", "v1^{commit}")} {
 					root, done, err := Checkout(t.Context(), dir, ref)
 					if err != nil {
 						t.Fatal(err)
@@ -168,7 +168,7 @@ func TestNothingRuns(t *testing.T) {
 	commitAll(t, repo)
 	ran := filepath.Join(t.TempDir(), "ran")
 	for _, key := range []string{"filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "core.fsmonitor", "diff.evil.textconv", "core.pager", "core.sshCommand", "uploadpack.packObjectsHook"} {
-		git(t, repo, "config", key, "touch "+ran)
+		runGit(t, repo, "config", key, "touch "+ran)
 	}
 	root, done, err := Checkout(t.Context(), dir, "HEAD")
 	if err != nil {
@@ -212,9 +212,9 @@ func TestChanged(t *testing.T) {
 		}
 		write(t, dir, map[string]string{"size": "abcd", "bytes": "abd", "staged": "x", "untracked\xff": "x", "ignored/file": "x"})
 		write(t, repo, map[string]string{"README.md": "not the fleet's"})
-		git(t, dir, "add", "staged")
-		git(t, dir, "mv", "old.yaml", "renamed.yaml")
-		git(t, dir, "update-index", "--assume-unchanged", "bytes")
+		runGit(t, dir, "add", "staged")
+		runGit(t, dir, "mv", "old.yaml", "renamed.yaml")
+		runGit(t, dir, "update-index", "--assume-unchanged", "bytes")
 		for _, gone := range []string{"sub", "link", "was-link"} {
 			if err := os.RemoveAll(filepath.Join(dir, gone)); err != nil {
 				t.Fatal(err)
@@ -240,7 +240,7 @@ func TestChanged(t *testing.T) {
 func TestSubmodule(t *testing.T) {
 	sub, _ := fleet(t, "")
 	repo, dir := fleet(t, "")
-	git(t, repo, "submodule", "--quiet", "add", "file://"+sub, "sub")
+	runGit(t, repo, "submodule", "--quiet", "add", "file://"+sub, "sub")
 	commitAll(t, repo)
 	root, done, err := Checkout(t.Context(), dir, "HEAD")
 	if err != nil {
@@ -260,7 +260,7 @@ func TestSubmodule(t *testing.T) {
 func TestWorktree(t *testing.T) {
 	repo, _ := fleet(t, "infra")
 	tree := filepath.Join(t.TempDir(), "tree")
-	git(t, repo, "worktree", "add", "--quiet", "-b", "next", tree)
+	runGit(t, repo, "worktree", "add", "--quiet", "-b", "next", tree)
 	write(t, tree, map[string]string{"infra/old.yaml": "new\n"})
 	commitAll(t, tree)
 	got, err := Changed(t.Context(), filepath.Join(tree, "infra"), "main")
@@ -271,17 +271,17 @@ func TestWorktree(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	repo, dir := fleet(t, "infra")
-	git(t, repo, "branch", "release/eu")
-	git(t, repo, "tag", "v1.0.0")
+	runGit(t, repo, "branch", "release/eu")
+	runGit(t, repo, "tag", "v1.0.0")
 	alone := t.TempDir()
 	write(t, alone, map[string]string{"cue.mod/module.cue": ""})
 	later := filepath.Join(repo, "later")
 	write(t, later, map[string]string{"cue.mod/module.cue": ""})
-	git(t, repo, "init", "--quiet", "--bare", "bare.git")
+	runGit(t, repo, "init", "--quiet", "--bare", "bare.git")
 	shallow := filepath.Join(t.TempDir(), "shallow")
 	commitAll(t, repo)
-	git(t, repo, "clone", "--quiet", "--depth=1", "file://"+repo, shallow)
-	orphan := git(t, repo, "commit-tree", "-m", "x", git(t, repo, "hash-object", "-t", "tree", "-w", os.DevNull))
+	runGit(t, repo, "clone", "--quiet", "--depth=1", "file://"+repo, shallow)
+	orphan := runGit(t, repo, "commit-tree", "-m", "x", runGit(t, repo, "hash-object", "-t", "tree", "-w", os.DevNull))
 	for name, c := range map[string]struct {
 		dir, ref string
 		want     []string
@@ -332,9 +332,9 @@ func TestBrokenRepository(t *testing.T) {
 
 func TestPartialClone(t *testing.T) {
 	repo, _ := fleet(t, "")
-	git(t, repo, "config", "uploadpack.allowFilter", "true")
+	runGit(t, repo, "config", "uploadpack.allowFilter", "true")
 	partial := filepath.Join(t.TempDir(), "partial")
-	git(t, repo, "clone", "--quiet", "--no-checkout", "--filter=blob:none", "file://"+repo, partial)
+	runGit(t, repo, "clone", "--quiet", "--no-checkout", "--filter=blob:none", "file://"+repo, partial)
 	_, done, err := Checkout(t.Context(), partial, "HEAD")
 	done()
 	wantFault(t, err, "lacks files of HEAD", "run git fetch --refetch --no-filter")
@@ -344,7 +344,7 @@ func TestPartialClone(t *testing.T) {
 // A blob that is gone is noticed late.
 func TestDamaged(t *testing.T) {
 	_, dir := fleet(t, "")
-	id := git(t, dir, "rev-parse", "HEAD:old.yaml")
+	id := runGit(t, dir, "rev-parse", "HEAD:old.yaml")
 	if err := os.Remove(filepath.Join(dir, ".git/objects", id[:2], id[2:])); err != nil {
 		t.Fatal(err)
 	}
@@ -358,9 +358,9 @@ func TestDamaged(t *testing.T) {
 // of git mktree, in a repository whose checks are off.
 func commitTree(t *testing.T, dir string, lines []string) {
 	t.Helper()
-	module := git(t, dir, "rev-parse", "HEAD:cue.mod")
+	module := runGit(t, dir, "rev-parse", "HEAD:cue.mod")
 	id := gitIn(t, dir, strings.Join(append(lines, "040000 tree "+module+"\tcue.mod"), "\n")+"\n", "mktree")
-	git(t, dir, "update-ref", "refs/heads/hostile", git(t, dir, "commit-tree", "-m", "x", id))
+	runGit(t, dir, "update-ref", "refs/heads/hostile", runGit(t, dir, "commit-tree", "-m", "x", id))
 }
 
 func TestTooMuch(t *testing.T) {
@@ -421,7 +421,7 @@ func TestHostileNames(t *testing.T) {
 		}
 		return gitIn(t, dir, b.String(), "hash-object", "-t", "tree", "-w", "--literally", "--stdin")
 	}
-	module := git(t, dir, "rev-parse", "HEAD:cue.mod")
+	module := runGit(t, dir, "rev-parse", "HEAD:cue.mod")
 	for name, entries := range map[string][]string{
 		"parent":   {"40000 cue.mod@" + module, "40000 ..@" + raw("100644 evil@"+blob)},
 		"absolute": {"40000 @" + raw("100644 evil@"+blob), "40000 cue.mod@" + module},
@@ -431,7 +431,7 @@ func TestHostileNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := raw(entries...)
-			git(t, dir, "update-ref", "refs/heads/hostile", git(t, dir, "commit-tree", "-m", "x", id))
+			runGit(t, dir, "update-ref", "refs/heads/hostile", runGit(t, dir, "commit-tree", "-m", "x", id))
 			_, done, err := Checkout(t.Context(), dir, "hostile")
 			done()
 			if err == nil && name != "twice" {

@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/git"
 )
 
 // write writes files of the commit below a directory.
@@ -47,7 +48,7 @@ func (c *commit) write(ctx context.Context, dir string, files map[string]file) e
 		ids.WriteString(files[name].id + "\n")
 	}
 	made := map[string]bool{}
-	err = c.stream(ctx, strings.NewReader(ids.String()), func(r io.Reader) error {
+	err = c.git().Stream(ctx, strings.NewReader(ids.String()), func(r io.Reader) error {
 		in := bufio.NewReaderSize(r, 1<<16)
 		for _, name := range names {
 			if parent := path.Dir(name); !made[parent] {
@@ -62,7 +63,7 @@ func (c *commit) write(ctx context.Context, dir string, files map[string]file) e
 		}
 		return nil
 	}, "cat-file", "--batch")
-	if _, ok := errors.AsType[*gitError](err); ok {
+	if git.Failed(err) != nil {
 		return c.incomplete(err)
 	}
 	return err
