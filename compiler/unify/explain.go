@@ -140,10 +140,11 @@ func (l *level) selector(v cue.Value, key string) (cue.Selector, bool) {
 		sels = append(sels, cue.Index(i))
 	}
 	sels = append(sels, cue.Str(key))
-	if strings.HasPrefix(key, "#") {
+	identifier := ast.IsValidIdent(key) // CUE panics for others
+	if identifier && strings.HasPrefix(key, "#") {
 		sels = append(sels, cue.Def(key))
 	}
-	if strings.HasPrefix(key, "_") {
+	if identifier && strings.HasPrefix(key, "_") {
 		for _, in := range append([]*build.Instance{l.in}, l.in.Dependencies()...) {
 			sels = append(sels, cue.Hid(key, in.ID()))
 		}

@@ -148,7 +148,7 @@ func name(s cue.Selector) string {
 	if s.LabelType() == cue.StringLabel {
 		return s.Unquoted()
 	}
-	return s.String()
+	return strings.TrimRight(s.String(), "?!")
 }
 
 // leaves returns the values below a path, and the line that won of each.
