@@ -26,7 +26,11 @@ const (
 type AffectedCluster struct {
 	ID     string
 	Change ClusterChange
-	Files  []string // those of its inputs that differ, sorted; none when it is unknown
+
+	// Files are those of its inputs that differ, sorted: those of its layers
+	// alone when some of these do, since more is then not looked for. There are
+	// none when it is unknown.
+	Files []string
 }
 
 // Affected compares the inputs of clusters with those in an earlier state of
@@ -34,25 +38,107 @@ type AffectedCluster struct {
 // select in either and whose inputs are not the same, sorted by ID. The bundles
 // of all others are what they were, see [Inputs].
 //
+// A cluster of which files of the layers differ is affected, whatever these say:
+// it is not evaluated. One whose layers are the same is, once for both states,
+// since it has the same releases in both; what these are read from is compared.
+//
 // untold has the faults of the earlier state, nil when there are none: the
 // clusters that they concern, all when they concern none, are Unknown. The error
-// has those of this state.
+// has those of this state, as far as it was looked at.
 func (c *Compiler) Affected(ctx context.Context, before *Compiler, patterns ...string) (clusters []AffectedCluster, untold, err error) {
-	now, err := c.Inputs(ctx)
+	ids, err := c.clusterIDs()
 	if err != nil {
 		return nil, nil, err
 	}
-	old, untold := before.Inputs(ctx)
-	if err := ctx.Err(); err != nil {
+	oldIDs, untold := before.clusterIDs()
+	selected, err := load.Select(union(ids, oldIDs), patterns)
+	if err != nil {
 		return nil, nil, err
 	}
-	clusters, err = differing(now, old, diag.All(untold), patterns)
-	return clusters, untold, err
+	now, err := c.readLayersOf(selected, ids)
+	defer now.close()
+	if err != nil {
+		return nil, nil, err
+	}
+	old := &layered{}
+	if untold == nil {
+		old, untold = before.readLayersOf(selected, oldIDs)
+		defer old.close()
+	}
+	same := c.unify(ctx, now.sameLayers(old), nil)
+	if same.faults != nil {
+		return nil, nil, same.faults
+	}
+	err = now.addSources(ctx, same.Clusters)
+	var faults diag.List // of the earlier state
+	faults.Add(untold)
+	faults.Add(old.addSources(ctx, same.Clusters))
+	if err := cmp.Or(ctx.Err(), err); err != nil {
+		return nil, nil, err
+	}
+	return differing(selected, now.inputs, old.inputs, faults), faults.Err(), nil
+}
+
+// clusterIDs returns the IDs of all clusters, sorted.
+func (c *Compiler) clusterIDs() ([]string, error) {
+	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	return load.ClusterIDs(root)
+}
+
+// readLayersOf reads the layers of those of the selected clusters that are among
+// all.
+func (c *Compiler) readLayersOf(selected, all []string) (*layered, error) {
+	ids := common(selected, all)
+	if len(ids) == 0 && len(all) > 0 {
+		return &layered{fleet: &load.Fleet{}}, nil
+	}
+	return c.readLayers(patternsOf(ids, all))
+}
+
+// union returns the strings that are in either of two sorted lists, sorted.
+func union(a, b []string) []string {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// common returns the strings that are in both of two sorted lists.
+func common(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !has(b, s) })
+}
+
+// has reports whether a string is in a sorted list.
+func has(list []string, s string) bool {
+	_, ok := slices.BinarySearch(list, s)
+	return ok
+}
+
+// patternsOf returns the patterns that select clusters of a fleet with the
+// given ones: none, which is all, when they are all.
+func patternsOf(ids, all []string) []string {
+	if len(ids) == len(all) {
+		return nil
+	}
+	return ids
+}
+
+// sameLayers returns the fleet with those of its clusters whose layers are the same
+// in the other one.
+func (l *layered) sameLayers(other *layered) *load.Fleet {
+	f := *l.fleet
+	f.Clusters = slices.DeleteFunc(slices.Clone(f.Clusters), func(c load.Cluster) bool {
+		was := other.inputs[c.ID]
+		return was == nil || !maps.Equal(l.inputs[c.ID], was)
+	})
+	return &f
 }
 
 // differing returns those of the selected clusters whose inputs were others, or
 // are not known because of faults.
-func differing(now, old map[string]Inputs, untold diag.List, patterns []string) ([]AffectedCluster, error) {
+func differing(selected []string, now, old map[string]Inputs, untold diag.List) []AffectedCluster {
 	unknown := map[string]bool{}
 	all := false
 	for _, d := range untold {
@@ -60,17 +146,6 @@ func differing(now, old map[string]Inputs, untold diag.List, patterns []string) 
 		for _, id := range d.Clusters {
 			unknown[id] = true
 		}
-	}
-	ids := map[string]bool{}
-	for _, in := range []map[string]Inputs{now, old} {
-		for id := range in {
-			ids[id] = true
-		}
-	}
-	maps.Copy(ids, unknown)
-	selected, err := load.Select(slices.Sorted(maps.Keys(ids)), patterns)
-	if err != nil {
-		return nil, err
 	}
 	var clusters []AffectedCluster
 	for _, id := range selected {
@@ -87,7 +162,7 @@ func differing(now, old map[string]Inputs, untold diag.List, patterns []string) 
 		}
 		clusters = append(clusters, a)
 	}
-	return clusters, nil
+	return clusters
 }
 
 // differing returns the files that are not the same in both, sorted.
@@ -109,6 +184,17 @@ func (in Inputs) differing(other Inputs) []string {
 func (c *Compiler) AffectedSince(ctx context.Context, ref string, patterns ...string) (clusters []AffectedCluster, untold, err error) {
 	root, _, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {
+		return nil, nil, err
+	}
+	changed, err := revision.Changed(ctx, root, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(changed) == 0 {
+		ids, err := load.ClusterIDs(root)
+		if err == nil {
+			_, err = load.Select(ids, patterns) // for the fault of one that selects nothing
+		}
 		return nil, nil, err
 	}
 	dir, done, err := revision.Checkout(ctx, root, ref)

@@ -110,6 +110,7 @@ func exampleFiles(t *testing.T) []string {
 // An edited is a copy of the example fleet.
 type edited struct {
 	compiler Compiler
+	before   Compiler // of the files as they were
 	inputs   map[string]Inputs
 	digests  map[string]string // of the bundles
 	turn     int
@@ -123,7 +124,8 @@ func (e *edited) inTurn() []string {
 	return slices.Concat(ids[first:], ids[:first])
 }
 
-func newEdited(t *testing.T) *edited {
+// copyExample writes the example fleet and returns its root.
+func copyExample(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, part := range exampleParts {
@@ -131,7 +133,14 @@ func newEdited(t *testing.T) *edited {
 			t.Fatal(err)
 		}
 	}
-	e := &edited{compiler: Compiler{Dir: dir, Cache: t.TempDir(), Offline: true, Jobs: 1, Build: "test"}}
+	return dir
+}
+
+func newEdited(t *testing.T) *edited {
+	t.Helper()
+	e := &edited{compiler: Compiler{Dir: copyExample(t), Cache: t.TempDir(), Offline: true, Jobs: 1, Build: "test"}}
+	e.before = e.compiler
+	e.before.Dir = copyExample(t)
 	var err error
 	if e.inputs, err = e.compiler.Inputs(t.Context()); err != nil {
 		t.Fatal(err)
@@ -194,14 +203,12 @@ func (e *edited) try(t *testing.T, made edit) (got triedEdit) {
 	}
 	write(made.change(made.file, before))
 	defer write(before)
-	now, err := e.compiler.Inputs(t.Context())
+	found, untold, err := e.compiler.Affected(t.Context(), &e.before)
+	if untold != nil {
+		t.Error(untold)
+	}
 	if err != nil {
 		return got // reported, as vet does
-	}
-	found, err := differing(now, e.inputs, nil, nil)
-	if err != nil {
-		t.Error(err)
-		return got
 	}
 	affected := map[string]bool{}
 	for _, a := range found {
@@ -268,36 +275,160 @@ func meaningful(file string, text []byte) []byte {
 func TestDiffering(t *testing.T) {
 	now := map[string]Inputs{"same": {"f": "1"}, "content": {"f": "1"}, "more": {"f": "1", "g": "2"}, "fewer": {}, "new": {"f": "1"}, "broken": {"f": "1"}}
 	old := map[string]Inputs{"same": {"f": "1"}, "content": {"f": "2"}, "more": {"f": "1"}, "fewer": {"h": "1"}, "gone": {"f": "1"}}
+	all := []string{"broken", "content", "fewer", "gone", "long-gone", "more", "new", "same"}
 	one := diag.List{{Msg: "a fault", Clusters: []string{"broken", "long-gone"}}}
 	for name, test := range map[string]struct {
+		selected []string
 		untold   diag.List
-		patterns []string
 		want     string
 	}{
-		"all": {one, nil, "broken unknown [], content changed [f], fewer changed [h], gone removed [f], long-gone removed [], more changed [g], new added [f]"},
+		"all": {all, one, "broken unknown [], content changed [f], fewer changed [h], gone removed [f], long-gone removed [], more changed [g], new added [f]"},
 		"whole fleet": {
+			all,
 			diag.List{{Msg: "a fault"}},
-			nil,
-			"broken unknown [], content unknown [], fewer unknown [], gone removed [f], more unknown [], new unknown [], same unknown []",
+			"broken unknown [], content unknown [], fewer unknown [], gone removed [f], long-gone removed [], more unknown [], new unknown [], same unknown []",
 		},
-		"selected":      {one, []string{"gone", "same", "f*"}, "fewer changed [h], gone removed [f]"},
-		"none affected": {one, []string{"same"}, ""},
+		"selected":      {[]string{"fewer", "gone", "same"}, one, "fewer changed [h], gone removed [f]"},
+		"none affected": {[]string{"same"}, one, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := differing(now, old, test.untold, test.patterns)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var text []string
-			for _, a := range got {
-				text = append(text, fmt.Sprint(a.ID, " ", a.Change, " ", a.Files))
-			}
-			if s := strings.Join(text, ", "); s != test.want {
+			if s := affectedText(differing(test.selected, now, old, test.untold)); s != test.want {
 				t.Errorf("got %s\nwant %s", s, test.want)
 			}
 		})
 	}
-	if _, err := differing(now, old, nil, []string{"nwe"}); err == nil || diag.All(err)[0].Hint != "did you mean new?" {
-		t.Errorf("a pattern that selects nothing gives %v", err)
+}
+
+func affectedText(clusters []AffectedCluster) string {
+	var text []string
+	for _, a := range clusters {
+		text = append(text, fmt.Sprint(a.ID, " ", a.Change, " ", a.Files))
+	}
+	return strings.Join(text, ", ")
+}
+
+// small is a fleet whose clusters read files in every way, and in ways that look
+// like others: a layer as text, a layer behind a link.
+var small = map[string]string{
+	"cue.mod/module.cue":     "module: \"example.com/small\"\nlanguage: version: \"v0.17.0\"\n",
+	"environments/fleet.cue": "package fleet\n\nimport \"github.com/fleetc/fleetc/schema\"\n\ncluster?: schema.#Cluster\nreleases: schema.#Releases\n",
+	"environments/one/cluster.cue": "package fleet\n\ncluster: {name: \"one\", kubernetes: \"1.36\"}\n" +
+		"releases: text: {namespace: \"a\", jsonnet: \"text.jsonnet\"}\n",
+	"environments/two/cluster.cue": "package fleet\n\ncluster: {name: \"two\", kubernetes: \"1.36\"}\n" +
+		"releases: plain: {namespace: \"a\", manifests: \"plain\"}\n",
+	"environments/three/cluster.cue": "package fleet\n\ncluster: {name: \"three\", kubernetes: \"1.36\"}\n",
+	"environments/three/more.cue":    "-> ../../shared/more.cue",
+	"shared/more.cue":                "package fleet\n",
+	"text.jsonnet":                   "function(params, cluster) {apiVersion: 'v1', kind: 'ConfigMap', metadata: {name: 'a'}, data: {a: importstr 'environments/two/cluster.cue'}}\n",
+	"plain/a.yaml":                   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+	"notes.txt":                      "nobody reads this\n",
+}
+
+// writeSmall writes files; one whose text begins with an arrow is a link, and
+// one without text is removed.
+func writeSmall(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		err := os.MkdirAll(filepath.Dir(file), 0o755)
+		target, isLink := strings.CutPrefix(text, "-> ")
+		switch {
+		case err != nil:
+		case text == "":
+			err = os.Remove(file)
+		case isLink:
+			err = os.Symlink(target, file)
+		default:
+			err = os.WriteFile(file, []byte(text), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAffected has what a cluster is affected by, and what is found out for it.
+func TestAffected(t *testing.T) {
+	one, two := small["environments/one/cluster.cue"], small["environments/two/cluster.cue"]
+	const gone = ""
+	for name, test := range map[string]struct {
+		before, edit map[string]string
+		patterns     []string
+		want         string // clusters, or the fault after !
+		untold       string
+	}{
+		"nothing":                  {},
+		"a file that nobody reads": {edit: map[string]string{"notes.txt": "still nobody\n"}},
+		"the root layer": {
+			edit: map[string]string{"environments/fleet.cue": small["environments/fleet.cue"] + "// x\n"},
+			want: "one changed [environments/fleet.cue], three changed [environments/fleet.cue], two changed [environments/fleet.cue]",
+		},
+		"a layer that another cluster has as text": {
+			edit: map[string]string{"environments/two/cluster.cue": two + "// x\n"},
+			want: "one changed [environments/two/cluster.cue], two changed [environments/two/cluster.cue]",
+		},
+		"a layer behind a link": {
+			edit: map[string]string{"shared/more.cue": "package fleet\n\nenvironment: \"x\"\n"},
+			want: "three changed [environments/three/more.cue]",
+		},
+		"a manifest": {edit: map[string]string{"plain/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"}, want: "two changed [plain/a.yaml]"},
+		"a new manifest, and a layer": {
+			edit: map[string]string{"plain/b.yaml": small["plain/a.yaml"], "environments/two/cluster.cue": two + "// x\n"},
+			want: "one changed [environments/two/cluster.cue], two changed [environments/two/cluster.cue]",
+		},
+		"what layers say that differ is not looked at": {
+			edit: map[string]string{"environments/one/cluster.cue": strings.Replace(one, "text.jsonnet", "../../x.jsonnet", 1)},
+			want: "one changed [environments/one/cluster.cue]",
+		},
+		"what they said neither": {
+			before: map[string]string{"environments/one/cluster.cue": strings.Replace(one, `"1.36"`, "1.36", 1)},
+			edit:   map[string]string{"environments/one/cluster.cue": one},
+			want:   "one changed [environments/one/cluster.cue]",
+		},
+		"a fault of releases that are the same": {edit: map[string]string{"plain/a.yaml": gone}, want: "!no manifests in plain"},
+		"one that is not selected":              {edit: map[string]string{"plain/a.yaml": gone}, patterns: []string{"one", "three"}},
+		"a fault that they had": {
+			before: map[string]string{"plain/a.yaml": "a: [\n"}, edit: map[string]string{"plain/a.yaml": small["plain/a.yaml"]},
+			want: "two unknown []", untold: "plain/a.yaml",
+		},
+		"a layer that did not parse": {
+			before: map[string]string{"environments/two/cluster.cue": "package fleet\n{"}, edit: map[string]string{"environments/two/cluster.cue": two},
+			want: "one changed [environments/two/cluster.cue], two unknown []", untold: "environments/two/cluster.cue",
+		},
+		"a layer that does not parse": {edit: map[string]string{"environments/two/cluster.cue": "package fleet\n{"}, want: "!expected '}'"},
+		"new and gone": {
+			edit: map[string]string{"environments/three/cluster.cue": gone, "environments/three/more.cue": gone, "environments/four/cluster.cue": "package fleet\n\ncluster: {name: \"four\", kubernetes: \"1.36\"}\n"},
+			want: "four added [cue.mod/module.cue environments/fleet.cue environments/four/cluster.cue], " +
+				"three removed [cue.mod/module.cue environments/fleet.cue environments/three/cluster.cue environments/three/more.cue]",
+		},
+		"one that is gone": {
+			edit:     map[string]string{"environments/three/cluster.cue": gone, "environments/three/more.cue": gone},
+			patterns: []string{"three"},
+			want:     "three removed [cue.mod/module.cue environments/fleet.cue environments/three/cluster.cue environments/three/more.cue]",
+		},
+		"a pattern for none": {patterns: []string{"oen"}, want: "!no cluster matches oen"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			old, now := Compiler{Dir: t.TempDir(), Cache: t.TempDir(), Offline: true}, Compiler{Dir: t.TempDir(), Cache: t.TempDir(), Offline: true}
+			writeSmall(t, old.Dir, small)
+			writeSmall(t, now.Dir, small)
+			writeSmall(t, old.Dir, test.before)
+			writeSmall(t, now.Dir, test.edit)
+			found, untold, err := now.Affected(t.Context(), &old, test.patterns...)
+			got := affectedText(found)
+			if fault, ok := strings.CutPrefix(test.want, "!"); ok {
+				if err == nil || !strings.Contains(err.Error(), fault) {
+					t.Errorf("got %s, %v, want %s", got, err, fault)
+				}
+				return
+			}
+			if err != nil || got != test.want {
+				t.Errorf("got %s, %v\nwant %s", got, err, test.want)
+			}
+			if (untold == nil) != (test.untold == "") || untold != nil && !strings.Contains(diag.All(untold)[0].At[0].File, test.untold) {
+				t.Errorf("the faults before are %v, want one in %q", untold, test.untold)
+			}
+		})
 	}
 }

@@ -190,7 +190,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	var faults diag.List
 	faults.Add(f.readyJsonnet(e.all()))
 	var err error
-	f.charts, err = c.charts(ctx, e.Dir, f.chartUsers(e.all()))
+	f.charts, err = c.charts(ctx, e.Dir, f.chartUsers(ctx, e.all()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())
 	checked := f.checkValues(e.all())

@@ -32,6 +32,9 @@ type DiffRequest struct {
 // charts that these pin. Fields that a release keeps have the values that they
 // had in the tree; with a commit, they are the same on both sides.
 //
+// With a commit, clusters that are not affected, see [Compiler.Affected], have
+// no differences, and are compiled on neither side.
+//
 // When anything is wrong with the fleet as it is now, there is no result but its
 // faults. What is wrong with what it was does not keep the other clusters from
 // being compared: the error is then beside the result, which names those that
@@ -55,23 +58,46 @@ func (c *Compiler) Diff(ctx context.Context, req DiffRequest) (*diff.Result, err
 		return nil, err
 	}
 	defer was.close()
-	patterns, before := choose(req.Clusters, now, was.ids())
-	d := &differ{DiffRequest: req, was: was, now: &Fleet{Fleet: &fleet.Fleet{}, jobs: c.jobs(), templates: &render.Charts{}}}
-	if len(patterns) > 0 || len(req.Clusters) == 0 {
-		if d.now, err = c.Load(ctx, patterns...); err != nil {
-			return nil, err
-		}
-	}
-	if err := was.load(ctx, before, d.now); err != nil {
+	return c.diff(ctx, req, now, was)
+}
+
+// diff compares the clusters that there are now, of the given IDs, with what
+// they were.
+func (c *Compiler) diff(ctx context.Context, req DiffRequest, now []string, was earlier) (*diff.Result, error) {
+	selected, err := load.Select(union(now, was.ids()), req.Clusters)
+	if err != nil {
 		return nil, err
 	}
-	return d.compare(ctx, before)
+	affected, err := was.affected(ctx, c, selected)
+	if err != nil {
+		return nil, err
+	}
+	d := &differ{DiffRequest: req, compiler: c, was: was, selected: selected, affected: affected, before: common(affected, was.ids())}
+	if d.now, err = c.loadOf(ctx, common(affected, now), now); err != nil {
+		return nil, err
+	}
+	if err := was.load(ctx, d.before, d.now); err != nil {
+		return nil, err
+	}
+	return d.compare(ctx)
+}
+
+// loadOf loads those of all clusters that have the given IDs.
+func (c *Compiler) loadOf(ctx context.Context, ids, all []string) (*Fleet, error) {
+	if len(ids) == 0 && len(all) > 0 {
+		return &Fleet{Fleet: &fleet.Fleet{}, jobs: c.jobs(), templates: &render.Charts{}}, nil
+	}
+	return c.Load(ctx, patternsOf(ids, all)...)
 }
 
 // An earlier is what a fleet was.
 type earlier interface {
 	// ids returns the IDs of all clusters, sorted.
 	ids() []string
+	// affected returns those of the selected clusters of either side that can
+	// differ from those that the compiler compiles, sorted: at least all that are
+	// on one side only.
+	affected(ctx context.Context, now *Compiler, selected []string) ([]string, error)
 	// load readies some clusters for objects; now is the fleet as it is, which may
 	// be told what to keep.
 	load(ctx context.Context, ids []string, now *Fleet) error
@@ -81,37 +107,15 @@ type earlier interface {
 	close()
 }
 
-// A differ compares the clusters of a fleet.
+// A differ compares the clusters of a fleet. All lists of IDs are sorted.
 type differ struct {
 	DiffRequest
-	was earlier
-	now *Fleet
-}
-
-// choose returns those of the patterns that select clusters of the fleet as it
-// is, and the IDs of clusters that they select before. One that selects none of
-// either is among the former, for the fault that it is.
-func choose(all, now, before []string) (patterns, chosen []string) {
-	if len(all) == 0 {
-		return nil, before
-	}
-	matches := func(pattern string) func(id string) bool {
-		return func(id string) bool {
-			ok, err := fleet.MatchCluster(load.CleanPattern(pattern), id)
-			return ok || err != nil
-		}
-	}
-	for _, p := range all {
-		if slices.ContainsFunc(now, matches(p)) || !slices.ContainsFunc(before, matches(p)) {
-			patterns = append(patterns, p)
-		}
-	}
-	for _, id := range before {
-		if slices.ContainsFunc(all, func(p string) bool { return matches(p)(id) }) {
-			chosen = append(chosen, id)
-		}
-	}
-	return patterns, chosen
+	compiler *Compiler
+	was      earlier
+	now      *Fleet   // the affected clusters that are there now
+	selected []string // of either side
+	affected []string // those of them that are compared
+	before   []string // those of them that were there before
 }
 
 // A difference is what changes in one cluster.
@@ -157,26 +161,20 @@ func (d *differ) cluster(ctx context.Context, id string, was bool, now *fleet.Cl
 
 // compare compares cluster by cluster, so that one of each side is in memory for
 // each that is worked on at a time.
-func (d *differ) compare(ctx context.Context, before []string) (*diff.Result, error) {
+func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 	after := map[string]*fleet.Cluster{}
 	releases := map[string]bool{}
 	for _, cl := range d.now.Clusters {
 		after[cl.ID] = cl
-		for _, r := range cl.Releases {
-			releases[r.Name] = true
-		}
+		addReleases(releases, cl)
 	}
-	ids := slices.Sorted(maps.Keys(after))
-	for _, id := range before {
-		if after[id] == nil {
-			ids = append(ids, id)
+	compared := ordered(ctx, d.now.jobs, len(d.selected), func(ctx context.Context, i int) (difference, error) {
+		id := d.selected[i]
+		if !has(d.affected, id) {
+			return difference{}, nil
 		}
-	}
-	slices.Sort(ids)
-	compared := ordered(ctx, d.now.jobs, len(ids), func(ctx context.Context, i int) (difference, error) {
-		_, was := slices.BinarySearch(before, ids[i])
-		out, err := d.cluster(ctx, ids[i], was, after[ids[i]])
-		return out, diag.In(ids[i], err)
+		out, err := d.cluster(ctx, id, has(d.before, id), after[id])
+		return out, diag.In(id, err)
 	})
 	var groups diff.Grouper
 	var created, deleted []diff.Whole
@@ -184,17 +182,17 @@ func (d *differ) compare(ctx context.Context, before []string) (*diff.Result, er
 	var faults, unknown diag.List
 	i := 0
 	for one, err := range compared {
-		id := ids[i]
+		id := d.selected[i]
 		i++
 		faults.Add(err)
 		maps.Copy(releases, one.releases)
 		whole := diff.Whole{Cluster: id, Objects: one.objects}
-		_, was := slices.BinarySearch(before, id)
+		was, is := has(d.before, id), after[id] != nil
 		switch {
 		case one.unknown != nil:
 			missing = append(missing, id)
 			unknown.Add(diag.In(id, one.unknown))
-		case was && after[id] != nil:
+		case was == is: // neither, when it is not affected
 			groups.Add(id, one.changes)
 		case d.Release != "" && one.objects == 0:
 		case was:
@@ -203,16 +201,44 @@ func (d *differ) compare(ctx context.Context, before []string) (*diff.Result, er
 			created = append(created, whole)
 		}
 		if d.Each != nil {
-			d.Each(len(ids))
+			d.Each(len(d.selected))
 		}
 	}
 	if err := cmp.Or(ctx.Err(), faults.Err()); err != nil {
 		return nil, err
 	}
 	if d.Release != "" && !releases[d.Release] && len(missing) == 0 {
-		return nil, &diag.Diag{Msg: "no cluster has a release " + d.Release, Hint: diag.OneOf(d.Release, slices.Sorted(maps.Keys(releases)))}
+		if err := d.checkRelease(ctx, releases); err != nil {
+			return nil, err
+		}
 	}
 	result := groups.Result()
 	result.Created, result.Deleted, result.NotCompared = created, deleted, missing
 	return &result, unknown.Err()
+}
+
+// checkRelease returns a fault when no cluster has the release that is asked
+// for. Those that were compared have the given ones; the others are evaluated.
+func (d *differ) checkRelease(ctx context.Context, releases map[string]bool) error {
+	others := slices.DeleteFunc(slices.Clone(d.selected), func(id string) bool { return has(d.affected, id) })
+	if len(others) > 0 {
+		e := d.compiler.evaluate(ctx, others)
+		if e.Fleet == nil {
+			return e.faults
+		}
+		for _, cl := range e.all().Clusters {
+			addReleases(releases, cl)
+		}
+	}
+	if releases[d.Release] {
+		return nil
+	}
+	return &diag.Diag{Msg: "no cluster has a release " + d.Release, Hint: diag.OneOf(d.Release, slices.Sorted(maps.Keys(releases)))}
+}
+
+// addReleases adds the names of a cluster's releases.
+func addReleases(names map[string]bool, c *fleet.Cluster) {
+	for _, r := range c.Releases {
+		names[r.Name] = true
+	}
 }

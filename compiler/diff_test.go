@@ -191,3 +191,27 @@ func TestFaultsOfCommits(t *testing.T) {
 		wantEmpty(t, temp)
 	}
 }
+
+// Where the files are those of the commit, nothing is read, but patterns select.
+func TestNothingDiffers(t *testing.T) {
+	dir, temp := generateCommitted(t, 3)
+	appendTo(t, filepath.Join(dir, "environments/dev/broken.cue"), "package fleet\n\nreleases: {\n")
+	commit(t, dir)
+	c := &compiler.Compiler{Dir: dir, Offline: true, Cache: t.TempDir()}
+	got, err := c.Diff(t.Context(), compiler.DiffRequest{Commit: "HEAD"})
+	if err != nil || !got.Empty() || got.Summary.Of != 3 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	affected, untold, err := c.AffectedSince(t.Context(), "HEAD", "dev", "prod/*")
+	if err != nil || untold != nil || len(affected) > 0 {
+		t.Errorf("got %+v, %v, %v", affected, untold, err)
+	}
+	if _, _, err := c.AffectedSince(t.Context(), "HEAD", "prdo"); err == nil || diag.All(err)[0].Hint != "did you mean prod?" {
+		t.Errorf("a pattern that selects nothing gives %v", err)
+	}
+	affected, untold, err = c.AffectedSince(t.Context(), "HEAD~1")
+	if err == nil {
+		t.Errorf("got %+v, %v of a layer that does not parse", affected, untold)
+	}
+	wantEmpty(t, temp)
+}

@@ -37,6 +37,10 @@ func openTree(t *export.Tree) (*exported, error) {
 
 func (e *exported) ids() []string { return e.clusters }
 
+func (e *exported) affected(_ context.Context, _ *Compiler, selected []string) ([]string, error) {
+	return selected, nil
+}
+
 func (e *exported) load(_ context.Context, _ []string, now *Fleet) error {
 	now.Last = func(cluster string) ([]fleet.Object, error) {
 		objs, _ := e.tree.Objects(cluster) // what is wrong is told where they are compared
@@ -58,24 +62,33 @@ const commitFile = "git:"
 type committed struct {
 	compiler Compiler // of the files of the commit
 	ref      string
+	same     bool // whether all files are the same now
 	clusters []string
 	fleet    *Fleet
 	faults   error // of its evaluation
 	remove   func()
 }
 
+// openCommit checks a commit out, unless it has the very files that the fleet
+// has now.
 func (c *Compiler) openCommit(ctx context.Context, root, ref string) (*committed, error) {
-	dir, remove, err := revision.Checkout(ctx, root, ref)
+	f := &committed{compiler: *c, ref: ref, remove: func() {}}
+	changed, err := revision.Changed(ctx, root, ref)
 	if err != nil {
 		return nil, err
 	}
-	f := &committed{compiler: *c, ref: ref, remove: remove}
-	f.compiler.Dir = dir
+	if f.same = len(changed) == 0; f.same {
+		f.clusters, err = load.ClusterIDs(root)
+		return f, err
+	}
+	if f.compiler.Dir, f.remove, err = revision.Checkout(ctx, root, ref); err != nil {
+		return nil, err
+	}
 	if err = f.dropVendored(); err == nil {
-		f.clusters, err = load.ClusterIDs(dir)
+		f.clusters, err = load.ClusterIDs(f.compiler.Dir)
 	}
 	if err != nil {
-		remove()
+		f.remove()
 		return nil, f.told(err)
 	}
 	return f, nil
@@ -107,16 +120,25 @@ func (f *committed) dropVendored() error {
 
 func (f *committed) ids() []string { return f.clusters }
 
+// affected has those, too, of which the commit's faults leave it open.
+func (f *committed) affected(ctx context.Context, now *Compiler, selected []string) ([]string, error) {
+	if f.same {
+		return nil, nil
+	}
+	found, _, err := now.Affected(ctx, &f.compiler, selected...)
+	var ids []string
+	for _, a := range found {
+		ids = append(ids, a.ID)
+	}
+	return ids, err
+}
+
 func (f *committed) load(ctx context.Context, ids []string, now *Fleet) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	f.compiler.like = now
-	patterns := ids
-	if len(ids) == len(f.clusters) {
-		patterns = nil
-	}
-	e := f.compiler.evaluate(ctx, patterns)
+	e := f.compiler.evaluate(ctx, patternsOf(ids, f.clusters))
 	if e.Fleet == nil {
 		return f.told(e.faults)
 	}

@@ -40,37 +40,84 @@ type Inputs map[string]string
 // The error holds the faults of all clusters; beside it, the map has those that
 // are not concerned, and is nil when there is no fleet.
 func (c *Compiler) Inputs(ctx context.Context, patterns ...string) (map[string]Inputs, error) {
-	loaded, err := c.layers(patterns)
-	e := c.unify(ctx, loaded, err)
+	l, err := c.readLayers(patterns)
+	defer l.close()
+	e := c.unify(ctx, l.fleet, err)
 	if e.Fleet == nil {
 		return nil, e.faults
 	}
 	var faults diag.List
 	faults.Add(e.faults)
-	r, err := c.inputReader(e.Dir)
-	if err != nil {
-		return nil, err
-	}
-	defer r.jsonnet.Close()
-	clusters := map[string]load.Cluster{}
-	for _, in := range loaded.Clusters {
-		clusters[in.ID] = in
-	}
-	out := map[string]Inputs{}
-	for _, cluster := range e.Clusters {
-		files, err := loaded.Files(clusters[cluster.ID])
-		if err == nil {
-			out[cluster.ID], err = r.cluster(ctx, cluster, files)
-		}
-		if err != nil {
-			delete(out, cluster.ID)
-			faults.Add(diag.In(cluster.ID, err))
-		}
-	}
+	faults.Add(l.addSources(ctx, e.Clusters))
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	out := map[string]Inputs{}
+	for _, cluster := range e.Clusters {
+		if in := l.inputs[cluster.ID]; in != nil {
+			out[cluster.ID] = in
+		}
+	}
 	return out, faults.Err()
+}
+
+// A layered is a fleet of which the layers are read, and nothing is evaluated.
+type layered struct {
+	fleet  *load.Fleet       // nil when there is none
+	reader *inputReader      // nil when there is no fleet
+	inputs map[string]Inputs // by the cluster's ID, first those of its layers; none of clusters with faults
+}
+
+// readLayers reads the layers of the clusters that the patterns select. The
+// error has the faults, beside the clusters without any.
+func (c *Compiler) readLayers(patterns []string) (*layered, error) {
+	l := &layered{inputs: map[string]Inputs{}}
+	loaded, err := c.layers(patterns)
+	if loaded == nil {
+		return l, err
+	}
+	var faults diag.List
+	faults.Add(err)
+	r, err := c.inputReader(loaded.Root)
+	if err != nil {
+		return l, err
+	}
+	l.fleet, l.reader = loaded, r
+	for _, in := range loaded.Clusters {
+		inputs := Inputs{}
+		files, err := loaded.Files(in)
+		if err == nil {
+			err = r.add(inputs, files)
+		}
+		if err != nil {
+			faults.Add(diag.In(in.ID, err))
+			continue
+		}
+		l.inputs[in.ID] = inputs
+	}
+	return l, faults.Err()
+}
+
+func (l *layered) close() {
+	if l.reader != nil {
+		l.reader.jsonnet.Close()
+	}
+}
+
+// addSources adds what the releases of clusters, which are evaluated, are read
+// from. Clusters with faults lose their inputs.
+func (l *layered) addSources(ctx context.Context, clusters []*fleet.Cluster) error {
+	var faults diag.List
+	for _, cluster := range clusters {
+		if l.inputs[cluster.ID] == nil {
+			continue
+		}
+		if err := l.reader.sources(ctx, cluster, l.inputs[cluster.ID]); err != nil {
+			delete(l.inputs, cluster.ID)
+			faults.Add(diag.In(cluster.ID, err))
+		}
+	}
+	return faults.Err()
 }
 
 // An inputReader finds what releases are read from, everything once.
@@ -101,21 +148,13 @@ func (c *Compiler) inputReader(dir string) (*inputReader, error) {
 	}, err
 }
 
-// cluster returns the inputs of a cluster, whose layers are the given files.
-func (r *inputReader) cluster(ctx context.Context, c *fleet.Cluster, layers []string) (Inputs, error) {
+// sources adds the inputs that a cluster has by its releases and its CRDs.
+func (r *inputReader) sources(ctx context.Context, c *fleet.Cluster, inputs Inputs) error {
 	var faults diag.List
-	inputs := Inputs{}
 	add := func(files []string, err error) {
 		faults.Add(err)
-		for _, name := range files {
-			digest, err := r.digest(name)
-			faults.Add(err)
-			if digest != "" {
-				inputs[name] = digest
-			}
-		}
+		faults.Add(r.add(inputs, files))
 	}
-	add(layers, nil)
 	for _, name := range c.CRDs {
 		add(r.once("crds "+name, func() ([]string, error) {
 			_, reads, err := manifests.Read(r.dir, name, &fleet.Release{Name: "crds", Pos: c.Pos})
@@ -125,7 +164,20 @@ func (r *inputReader) cluster(ctx context.Context, c *fleet.Cluster, layers []st
 	for _, release := range c.Releases {
 		add(r.release(ctx, release))
 	}
-	return inputs, faults.Err()
+	return faults.Err()
+}
+
+// add adds the files that are there.
+func (r *inputReader) add(inputs Inputs, files []string) error {
+	var faults diag.List
+	for _, name := range files {
+		digest, err := r.digest(name)
+		faults.Add(err)
+		if digest != "" {
+			inputs[name] = digest
+		}
+	}
+	return faults.Err()
 }
 
 // release returns the files that the source of a release is read from.

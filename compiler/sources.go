@@ -66,16 +66,21 @@ func (f *Fleet) readyJsonnet(all *fleet.Fleet) error {
 	return nil
 }
 
-// chartUsers returns the charts of the fleet: those of releases, and, since
-// Jsonnet may ask for any of them, all that are pinned.
-func (f *Fleet) chartUsers(all *fleet.Fleet) map[fleet.ChartRef]*ChartUse {
+// chartUsers returns the charts of the fleet: those of releases, and all that
+// are pinned when there is Jsonnet that may ask for any of them.
+func (f *Fleet) chartUsers(ctx context.Context, all *fleet.Fleet) map[fleet.ChartRef]*ChartUse {
 	users := ChartUsers(all)
-	if len(f.packages) == 0 {
-		return users
-	}
+	asks := map[string]bool{} // by the file of Jsonnet
 	for _, c := range all.Clusters {
 		for _, r := range c.Releases {
-			if r.Jsonnet == "" {
+			if r.Jsonnet == "" || len(f.packages) == 0 {
+				continue
+			}
+			if _, ok := asks[r.Jsonnet]; !ok {
+				_, charts, err := f.jsonnet.Dependencies(ctx, r.Jsonnet)
+				asks[r.Jsonnet] = charts || err != nil
+			}
+			if !asks[r.Jsonnet] {
 				continue
 			}
 			for _, p := range f.packages {

@@ -24,8 +24,9 @@ It compares what is in the working tree, committed or not. Clusters that are
 gone are not listed, except with -o json. Where the commit has faults, what they
 concern is listed, since it cannot be told; a line on standard error says so.
 
-With --files it lists files: with --since those that differ, without it all
-that the bundles of the clusters are made of, from the fleet's root.
+With --files it lists files: with --since those that differ, of a cluster's
+layers alone when there are such; without it all that the bundles of the
+clusters are made of, from the fleet's root.
 
 It is a listing: exit status is 0 with and without clusters. Since no cluster
 pattern means all clusters, use vet --since rather than the list when there may

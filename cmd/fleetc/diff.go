@@ -20,7 +20,8 @@ const diffLong = `diff compiles clusters and compares their objects with what th
 tree that export has written (--against DIR), or in a commit of git (--against
 git:REF), which is compiled from its own files and the charts that it pins. What
 a commit has is read from the repository; nothing in it or in the working tree
-is touched.
+is touched. Clusters that are not affected, see fleetc affected, are as they
+were in the commit: they are not compiled.
 
 Objects are compared field by field, and lists by the keys of their elements.
 What changes alike in several clusters is shown once. For a cluster that is new
