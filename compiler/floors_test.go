@@ -18,8 +18,8 @@ const module = "github.com/fleetc/fleetc"
 // stage goes on floor 2. Do not move a package to make a build pass.
 var floors = [][]string{
 	{"schema", "lib", "compiler/diag"},
-	{"compiler/fleet", "compiler/cuediag", "compiler/kube", "compiler/links"},
-	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/jsonnet", "compiler/kustomize", "compiler/manifests", "compiler/patch", "compiler/validate", "compiler/crd", "compiler/policy", "compiler/bundle", "compiler/diff", "compiler/export", "compiler/cache"},
+	{"compiler/fleet", "compiler/cuediag", "compiler/kube", "compiler/links", "compiler/live"},
+	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/jsonnet", "compiler/kustomize", "compiler/manifests", "compiler/patch", "compiler/validate", "compiler/crd", "compiler/policy", "compiler/bundle", "compiler/diff", "compiler/export", "compiler/cache", "compiler/apply"},
 	{"compiler"},
 	{"cmd/fleetc"},
 }
@@ -35,7 +35,8 @@ var doors = map[string][]string{
 	"sigs.k8s.io/kustomize":                  {"compiler/kustomize"},
 	"k8s.io/apiserver":                       {"compiler/crd"},
 	"github.com/spf13":                       {"cmd/fleetc"},
-	"net/http":                               {"compiler/chart"},
+	"k8s.io/client-go":                       {"compiler/live"},
+	"net/http":                               {"compiler/chart", "compiler/live"},
 	"os/exec":                                {"compiler/chart"},
 }
 

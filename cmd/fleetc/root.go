@@ -94,7 +94,7 @@ func newRootCommand(o *options) *cobra.Command {
 	flags.StringVar(&o.date, "date", "", "today's `date` (2026-12-31), with which the ends of waivers are compared (default: they are not)")
 	cmd.SetFlagErrorFunc(usageError)
 	cmd.AddCommand(
-		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),
+		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o), newApplyCommand(o),
 		newChartCommand(o), newVersionCommand(),
 	)
 	cmd.InitDefaultCompletionCmd()
@@ -185,8 +185,9 @@ func newProgress(cmd *cobra.Command, total int) *progress {
 	return p
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

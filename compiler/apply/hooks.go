@@ -1,0 +1,98 @@
+package apply
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// A hook is what an object that Helm runs as a hook says of itself.
+type hook struct {
+	post      bool // after the other objects of the release, and not before
+	weight    int
+	wanted    bool // now
+	deletions []string
+}
+
+const (
+	hookAnnotation   = "helm.sh/hook"
+	weightAnnotation = "helm.sh/hook-weight"
+	deleteAnnotation = "helm.sh/hook-delete-policy"
+)
+
+// hookOf returns what the object says of itself as a hook, nil when it is none.
+// A hook runs when its release is not recorded as applied as it is in the
+// bundle: a release that did not change has its hooks behind it.
+func (p *planner) hookOf(o fleet.Object) *hook {
+	a := o.GetAnnotations()
+	names, ok := a[hookAnnotation]
+	if !ok {
+		return nil
+	}
+	events := words(names)
+	recorded, installed := p.inventory.Releases[o.Release.Name]
+	event := "install"
+	if installed {
+		event = "upgrade"
+	}
+	h := &hook{deletions: words(a[deleteAnnotation])}
+	h.weight, _ = strconv.Atoi(strings.TrimSpace(a[weightAnnotation])) // none is 0, as for Helm
+	h.post = slices.Contains(events, "post-"+event)
+	h.wanted = recorded != p.digests.releases[o.Release.Name] && (h.post || slices.Contains(events, "pre-"+event))
+	if slices.Contains(events, "pre-"+event) {
+		h.post = false
+	}
+	if len(h.deletions) == 0 {
+		h.deletions = []string{"before-hook-creation"}
+	}
+	return h
+}
+
+func words(list string) []string {
+	var out []string
+	for w := range strings.SplitSeq(list, ",") {
+		if w = strings.ToLower(strings.TrimSpace(w)); w != "" {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// hookDone returns whether a hook that runs is through: Jobs and pods are
+// waited for, as by Helm. What has failed is not.
+func hookDone(o *unstructured.Unstructured) (Health, string) {
+	if o == nil {
+		return Failed, "it is gone"
+	}
+	switch o.GetKind() {
+	case "Job":
+		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+		for _, c := range conditions {
+			m, _ := c.(map[string]any)
+			if m["status"] != "True" {
+				continue
+			}
+			text, _ := m["message"].(string)
+			switch m["type"] {
+			case "Complete":
+				return Ready, ""
+			case "Failed":
+				return Failed, text
+			}
+		}
+		return NotReady, "the Job runs"
+	case "Pod":
+		switch phase, _, _ := unstructured.NestedString(o.Object, "status", "phase"); phase {
+		case "Succeeded":
+			return Ready, ""
+		case "Failed":
+			return Failed, "the pod failed"
+		}
+		return NotReady, "the pod runs"
+	}
+	return Ready, ""
+}
