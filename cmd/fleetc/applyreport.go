@@ -183,6 +183,7 @@ func (r *applyReport) printPlan() error {
 // printNotes shows what a comparison of objects does not.
 func (c *applyCluster) printNotes(w io.Writer) error {
 	var lines []string
+	first := 0
 	if c.Plan.First {
 		lines = append(lines, fmt.Sprintf("is new to fleetc: it is %s, UID %s", c.Plan.Server, c.Plan.UID))
 	}
@@ -196,7 +197,10 @@ func (c *applyCluster) printNotes(w io.Writer) error {
 			if it.Adopts {
 				lines = append(lines, "takes over "+it.ID)
 			}
-			if it.Reason != "" {
+			switch {
+			case it.First:
+				first++
+			case it.Reason != "":
 				lines = append(lines, "has not tried out "+it.ID+": "+it.Reason)
 			}
 		case apply.Conflict:
@@ -204,6 +208,9 @@ func (c *applyCluster) printNotes(w io.Writer) error {
 				lines = append(lines, c.contested(it.ID, f.Path, f.Manager))
 			}
 		}
+	}
+	if first > 0 {
+		lines = append(lines, "has not tried out "+plural(first, "object", "objects")+" whose namespace or CRD is not there yet")
 	}
 	if c.err == nil && !c.Plan.Nothing() && len(c.Changes) == 0 {
 		lines = append(lines, "has no object to change; the record of stages is brought up to date")

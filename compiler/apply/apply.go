@@ -80,6 +80,7 @@ type Item struct {
 	Reason  string // why it is kept or refused, or why it could not be tried out; may be empty
 	Hint    string // what to do about that; may be empty
 	Adopts  bool   // whether it is taken over from other tools
+	First   bool   // whether it could not be tried out since its namespace or CRD comes first
 
 	// Before and After are the object as it is, and as it would be. Either may
 	// be nil. They must not be modified.

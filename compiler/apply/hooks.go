@@ -12,9 +12,8 @@ import (
 
 // A hook is what an object that Helm runs as a hook says of itself.
 type hook struct {
-	post      bool // after the other objects of the release, and not before
+	pre, post bool // whether it runs now: before the other objects of the stage, and after them
 	weight    int
-	wanted    bool // now
 	deletions []string
 }
 
@@ -41,10 +40,8 @@ func (p *planner) hookOf(o fleet.Object) *hook {
 	}
 	h := &hook{deletions: words(a[deleteAnnotation])}
 	h.weight, _ = strconv.Atoi(strings.TrimSpace(a[weightAnnotation])) // none is 0, as for Helm
-	h.post = slices.Contains(events, "post-"+event)
-	h.wanted = recorded != p.digests.releases[o.Release.Name] && (h.post || slices.Contains(events, "pre-"+event))
-	if slices.Contains(events, "pre-"+event) {
-		h.post = false
+	if recorded != p.digests.releases[o.Release.Name] {
+		h.pre, h.post = slices.Contains(events, "pre-"+event), slices.Contains(events, "post-"+event)
 	}
 	if len(h.deletions) == 0 {
 		h.deletions = []string{"before-hook-creation"}

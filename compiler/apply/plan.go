@@ -80,7 +80,7 @@ func (p *planner) collect() {
 	p.items = make([]Item, 0, len(p.Bundle.Objects))
 	for _, o := range p.Bundle.Objects {
 		h := p.hookOf(o)
-		if h != nil && !h.wanted || !p.inScope(o.Release.Stage, o.Release.Name) {
+		if h != nil && !h.pre && !h.post || !p.inScope(o.Release.Stage, o.Release.Name) {
 			continue
 		}
 		it := Item{

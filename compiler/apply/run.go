@@ -178,10 +178,13 @@ func (r *runner) stage(ctx context.Context, stage string) error {
 		it := &r.plan.Items[i]
 		switch {
 		case it.Stage != stage || it.object == nil:
-		case it.hook != nil && it.hook.post:
-			post = append(post, it)
 		case it.hook != nil:
-			pre = append(pre, it)
+			if it.hook.pre {
+				pre = append(pre, it)
+			}
+			if it.hook.post {
+				post = append(post, it)
+			}
 		case it.isBase():
 			base = append(base, it)
 		default:

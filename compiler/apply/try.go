@@ -64,7 +64,7 @@ func (p *planner) unserved(it *Item) {
 	case !p.before(crd, it):
 		it.refuse(fmt.Sprintf("its CRD comes with release %s of the later stage %s", crd.Release, crd.Stage), "move one of them to another stage")
 	default:
-		it.Action, it.After, it.Reason = Create, it.object, "its CRD comes first"
+		it.Action, it.After, it.First = Create, it.object, true
 		if it.hook != nil {
 			it.Action = Hook
 		}
@@ -131,6 +131,10 @@ func (p *planner) refused(it *Item, was *unstructured.Unstructured, err error) e
 	case live.NotFound:
 		p.withoutNamespace(it, err)
 	case live.Webhook:
+		if p.isApplied(it, was) {
+			it.Action, it.Before = Unchanged, nil
+			return nil
+		}
 		it.Action, it.After, it.Reason = action, it.object, "a webhook that is to be asked does not answer"
 	case live.Forbidden:
 		if strings.HasPrefix(err.Error(), "User ") {
@@ -151,6 +155,29 @@ func (p *planner) refused(it *Item, was *unstructured.Unstructured, err error) e
 	return nil
 }
 
+// isApplied reports, without a dry run, whether an object is as the bundle has
+// it: its release was applied as it is, and all of its fields are still there.
+func (p *planner) isApplied(it *Item, was *unstructured.Unstructured) bool {
+	digest := p.digests.releases[it.Release]
+	return was != nil && !it.Adopts && p.inventory.Releases[it.Release] == digest && within(it.object.Object, was.Object)
+}
+
+// within reports whether all of a value is in another.
+func within(part, whole any) bool {
+	switch part := part.(type) {
+	case map[string]any:
+		w, ok := whole.(map[string]any)
+		for k, v := range part {
+			ok = ok && within(v, w[k])
+		}
+		return ok
+	case []any:
+		w, ok := whole.([]any)
+		return ok && slices.EqualFunc(part, w, within)
+	}
+	return part == whole
+}
+
 // withoutNamespace decides about an object whose namespace is not there.
 func (p *planner) withoutNamespace(it *Item, err error) {
 	ns := p.spaces[it.ref.Namespace]
@@ -162,7 +189,7 @@ func (p *planner) withoutNamespace(it *Item, err error) {
 	case !p.before(ns, it):
 		it.refuse(fmt.Sprintf("its namespace comes with release %s of the later stage %s", ns.Release, ns.Stage), "move one of them to another stage")
 	default:
-		it.Action, it.After, it.Reason = Create, it.object, "its namespace comes first"
+		it.Action, it.After, it.First = Create, it.object, true
 	}
 }
 

@@ -140,11 +140,13 @@ func (r *runner) runHook(ctx context.Context, it *Item) error {
 	}
 	it.Before, it.uid = is, string(is.GetUID())
 	end := time.After(r.timeout())
-	for {
+	for waited := false; ; waited = true {
 		health, why := hookDone(is)
 		switch health {
 		case Ready:
-			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "ready"})
+			if waited {
+				r.tell(Event{Stage: it.Stage, ID: it.ID, What: "ready"})
+			}
 			return nil
 		case Failed:
 			if slices.Contains(it.hook.deletions, "hook-failed") {
@@ -180,5 +182,9 @@ func (r *runner) deleteHook(ctx context.Context, it *Item) error {
 	if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {
 		return it.failed(err)
 	}
-	return r.waitGone(ctx, it)
+	if err := r.waitGone(ctx, it); err != nil {
+		return err
+	}
+	it.Before, it.uid = nil, ""
+	return nil
 }
