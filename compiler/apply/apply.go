@@ -149,6 +149,9 @@ func (o Options) inScope(stage, release string) bool {
 	return (len(o.Stages) == 0 || slices.Contains(o.Stages, stage)) && (len(o.Releases) == 0 || slices.Contains(o.Releases, release))
 }
 
+// whole reports whether the options choose everything.
+func (o Options) whole() bool { return len(o.Stages) == 0 && len(o.Releases) == 0 }
+
 // CheckScope returns the faults of stages and releases that the cluster does
 // not have.
 func (t Target) CheckScope() error {

@@ -63,10 +63,11 @@ func (e Entry) ref() live.Ref {
 
 func (e Entry) id() string { return idOf(e.ref()) }
 
-// equal reports whether two inventories say the same.
+// equal reports whether two inventories say the same. The order of objects
+// does not count: it is that of the last apply.
 func (v *Inventory) equal(w *Inventory) bool {
 	return v.Format == w.Format && v.Fleet == w.Fleet && v.Cluster == w.Cluster && v.UID == w.UID && v.Bundle == w.Bundle &&
-		maps.Equal(v.Stages, w.Stages) && maps.Equal(v.Releases, w.Releases) && slices.Equal(v.Objects, w.Objects)
+		maps.Equal(v.Stages, w.Stages) && maps.Equal(v.Releases, w.Releases) && maps.Equal(v.entries(), w.entries())
 }
 
 // clone returns a copy that can be changed.

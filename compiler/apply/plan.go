@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -190,6 +191,9 @@ func (p *planner) settled(items []Item) *Inventory {
 	v.Objects = append(v.Objects, others...)
 	p.sortEntries(v.Objects)
 	v.Stages, v.Releases = map[string]string{}, map[string]string{}
+	if !p.whole() {
+		maps.Copy(v.Releases, p.inventory.Releases)
+	}
 	stages, releases := p.digests.stages, p.digests.releases
 	for stage, digest := range stages {
 		if len(p.Options.Releases) == 0 && p.inScope(stage, "") {
@@ -201,28 +205,12 @@ func (p *planner) settled(items []Item) *Inventory {
 	for _, r := range p.Bundle.Cluster.Releases {
 		if p.inScope(r.Stage, r.Name) {
 			v.Releases[r.Name] = releases[r.Name]
-		} else if old, ok := p.inventory.Releases[r.Name]; ok {
-			v.Releases[r.Name] = old
 		}
 	}
-	if len(p.Options.Stages) == 0 && len(p.Options.Releases) == 0 {
+	if p.whole() {
 		v.Bundle = p.Bundle.Digest
-	} else if !same(v.Stages, stages) || !same(v.Releases, releases) {
-		v.Bundle = ""
 	}
 	return v
-}
-
-func same(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range b {
-		if a[k] != v {
-			return false
-		}
-	}
-	return true
 }
 
 // sortEntries puts entries into the order in which they apply: that of the

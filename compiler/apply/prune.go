@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -66,7 +67,36 @@ func (p *planner) gone(ctx context.Context) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(items, func(it Item) bool { return it.uid == "" && it.Action != Refused }), nil
+	items = slices.DeleteFunc(items, func(it Item) bool { return it.uid == "" && it.Action != Refused })
+	keepHolders(items)
+	return items, nil
+}
+
+// keepHolders keeps the namespaces and CRDs of what is kept, which would go with
+// them.
+func keepHolders(items []Item) {
+	spaces, kinds := map[string]string{}, map[schema.GroupVersionKind]string{}
+	for _, it := range items {
+		if it.Action == Keep {
+			spaces[it.ref.Namespace], kinds[it.ref.GroupVersionKind] = it.ID, it.ID
+		}
+	}
+	for i := range items {
+		it := &items[i]
+		if it.Action != Prune || !it.isBase() {
+			continue
+		}
+		held := ""
+		if it.ref.Kind == "Namespace" {
+			held = spaces[it.ref.Name]
+		}
+		for _, gvk := range defines(it.Before) {
+			held = cmp.Or(held, kinds[gvk])
+		}
+		if held != "" {
+			it.Action, it.Reason = Keep, "it has "+held+", which is kept"
+		}
+	}
 }
 
 // isOurs reports whether the object is the one that the inventory means, and

@@ -136,6 +136,9 @@ func (r *runner) save(ctx context.Context) error {
 func (r *runner) end(ctx context.Context, failed error) error {
 	if failed == nil {
 		settled := r.plan.settled.clone()
+		if !r.whole() {
+			settled.Bundle = "" // some of one, and some of another
+		}
 		for i, e := range settled.Objects {
 			if known := r.record.entries()[e.id()]; known.UID != "" {
 				settled.Objects[i].UID = known.UID

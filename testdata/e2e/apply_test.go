@@ -2,6 +2,9 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -102,22 +105,82 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// many is a release with so many ConfigMaps, and what is not pruned.
+func many(n int) string {
+	var b strings.Builder
+	b.WriteString("package fleet\n\nreleases: many: {\n\tnamespace: \"web\"\n\tstage: \"apps\"\n\tobjects: {\n")
+	for i := range n {
+		fmt.Fprintf(&b, "\t\tc%02d: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"many-%02d\"}\n", i, i)
+	}
+	b.WriteString("\t}\n}\n")
+	return b.String()
+}
+
+const kept = `package fleet
+
+releases: kept: {
+	namespace: "other"
+	stage:     "apps"
+	objects: {
+		ns: {apiVersion: "v1", kind: "Namespace", metadata: name: "other"}
+		kept: {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "kept", annotations: "helm.sh/resource-policy": "keep"}}
+		never: {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "never", annotations: "fleetc.dev/prune": "never"}}
+		claim: {
+			apiVersion: "v1"
+			kind:       "PersistentVolumeClaim"
+			metadata: name: "claim"
+			spec: {accessModes: ["ReadWriteOnce"], storageClassName: "kwok-volume", resources: requests: storage: "1Gi"}
+		}
+	}
+}
+`
+
 // What leaves the fleet is pruned, unless it is protected or kept; not too much
-// at once; and nothing outside of the stage that is applied.
+// at once; nothing that the inventory does not have; and nothing outside of
+// what is applied.
 func TestPrune(t *testing.T) {
 	p := newWeb(t)
-	var many strings.Builder
-	many.WriteString("package fleet\n\nreleases: many: {\n\tnamespace: \"web\"\n\tstage: \"apps\"\n\tobjects: {\n")
-	for i := range 12 {
-		n := string(rune('a' + i))
-		many.WriteString("\t\t" + n + ": {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"many-" + n + "\"}\n")
+	p.write("environments/many.cue", many(14))
+	p.write("environments/kept.cue", kept)
+	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: applied: 22 created")
+	p.kubectl("one", "-n", "web", "create", "configmap", "foreign")
+
+	if err := os.Remove(filepath.Join(p.dir, "environments/kept.cue")); err != nil {
+		t.Fatal(err)
 	}
-	many.WriteString("\t\tkept: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: {name: \"kept\", annotations: \"helm.sh/resource-policy\": \"keep\"}}\n")
-	many.WriteString("\t\tclaim: {apiVersion: \"v1\", kind: \"PersistentVolumeClaim\", metadata: name: \"claim\", spec: {accessModes: [\"ReadWriteOnce\"], resources: requests: storage: \"1Gi\", storageClassName: \"standard\"}}\n\t}\n}\n")
-	p.write("environments/many.cue", many.String())
-	p.fleetc("apply", "--yes").exits(p, 2) // the claim waits for a class that is not there
-	p.edit("environments/many.cue", `"standard"`, `""`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "PersistentVolumeClaim web/claim")
+	p.write("environments/many.cue", many(12))
+	// Another object of the same name, that fleetc has not made.
+	p.kubectl("one", "-n", "web", "delete", "configmap", "many-12")
+	p.kubectl("one", "-n", "web", "create", "configmap", "many-12")
+	p.fleetc("apply", "--yes", "--stage", "default").ok(p).says(p, "nothing was written")
+	p.fleetc("apply", "--yes", "--release", "web").ok(p).says(p, "nothing was written")
+	p.fleetc("apply", "--yes").ok(p).says(p, "- ConfigMap web/many-13", "0 created, 0 changed, 1 pruned",
+		"keeps ConfigMap other/kept: helm.sh/resource-policy: keep", "keeps ConfigMap other/never: fleetc.dev/prune: never",
+		"keeps PersistentVolumeClaim other/claim", "keeps Namespace other")
+	maps := "{range .items[*]}{.metadata.name} {end}"
+	if got := p.kubectl("one", "-n", "web", "get", "configmaps", "-o", "jsonpath="+maps); !strings.Contains(got, "many-12 web") || strings.Contains(got, "many-13") || !strings.Contains(got, "foreign") {
+		t.Errorf("the ConfigMaps are %s", got)
+	}
+	_, mark := p.writes("one", 0)
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written", "keeps Namespace other")
+	if w, _ := p.writes("one", mark); len(w) > 0 {
+		t.Errorf("an apply that keeps objects writes %q", w)
+	}
+
+	// Everything goes: refused, and done when somebody says so.
+	for _, f := range []string{"many", "web"} {
+		if err := os.Remove(filepath.Join(p.dir, "environments", f+".cue")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.edit(fleetFile, "stages:       schema.#Stages", `stages:       schema.#Stages & [{name: "default"}]`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "15 objects would be pruned, and the limit is 10", "pass --prune-limit 15")
+	if w, _ := p.writes("one", mark); len(w) > 0 {
+		t.Errorf("a refused apply writes %q", w)
+	}
+	p.fleetc("apply", "--yes", "--prune-limit", "15").ok(p).says(p, "15 pruned", "keeps Namespace web")
+	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps Namespace other: it has ConfigMap other/(kept|never), which is kept", "2 pruned")
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
 // Somebody else's field is shown and left alone, until it is to be taken.
