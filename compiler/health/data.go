@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
@@ -107,26 +107,8 @@ func (c condition) says() string {
 	return fmt.Sprintf("condition %s is %s", clean(c.kind), clean(c.status)) + c.why()
 }
 
-// maxText bounds a text of the cluster's within a clause, in bytes.
-const maxText = 400
-
-// clean returns a text of the cluster's as one line that a terminal may show.
-func clean(s string) string {
-	s = strings.ToValidUTF8(s, "")
-	if len(s) > maxText {
-		s = strings.ToValidUTF8(s[:maxText], "") + "…"
-	}
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, s)
-	return strings.Join(strings.Fields(s), " ")
-}
+// clean returns a text of the cluster's as one line that a message may show.
+func clean(s string) string { return diag.Visible(strings.Join(strings.Fields(s), " "), diag.MaxText) }
 
 // count says a number of things: 1 pod, 2 pods.
 func count(n int64, thing string) string {

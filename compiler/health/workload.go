@@ -208,6 +208,7 @@ type container struct {
 	problem        string // reason and message; empty when it has none
 	reason         string
 	running, ready bool
+	ended          bool
 	restarts       int64
 }
 
@@ -229,6 +230,7 @@ func containers(u *unstructured.Unstructured) []container {
 			c := container{name: text(s, "name"), restarts: number(s, 0, "restartCount")}
 			c.ready, _ = at(s, "ready").(bool)
 			c.running = at(s, "state", "running") != nil
+			c.ended = at(s, "state", "terminated") != nil
 			waiting := text(s, "state", "waiting", "reason")
 			switch code := number(s, 0, "state", "terminated", "exitCode"); {
 			case !slices.Contains(beginning, waiting):
