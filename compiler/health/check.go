@@ -36,32 +36,37 @@ func Check(c *fleet.Cluster) error {
 func checkKinds(path string, h fleet.HealthRule) diag.List {
 	var faults diag.List
 	for _, name := range h.Match.Kinds {
-		gk := schema.ParseGroupKind(name)
-		if kube.HasKind(gk) || gk.Group != "" && !kube.HasGroup(gk.Group) {
-			continue
+		if hint, ok := unknownKind(name); ok {
+			faults.Add(&diag.Diag{At: []diag.Pos{h.Pos}, Path: path, Msg: "Kubernetes has no kind " + name, Hint: hint})
 		}
-		kind := func(gk schema.GroupKind) string { return gk.String() }
-		among := kube.GroupKinds()
-		msg, hint := "Kubernetes has no kind "+name, "write a kind of your own with its API group, as in Certificate.cert-manager.io"
-		if gk.Group == "" {
-			if slices.ContainsFunc(among, func(k schema.GroupKind) bool { return k.Kind == gk.Kind }) {
-				continue // of any group, as selectors take it
-			}
-			kind = func(gk schema.GroupKind) string { return gk.Kind }
-		} else {
-			among = slices.DeleteFunc(among, func(k schema.GroupKind) bool { return k.Group != gk.Group })
-			hint = ""
-		}
-		var names []string
-		for _, k := range among {
-			names = append(names, kind(k))
-		}
-		if near := diag.DidYouMean(name, names); near != "" {
-			hint = near
-		}
-		faults.Add(&diag.Diag{At: []diag.Pos{h.Pos}, Path: path, Msg: msg, Hint: hint})
 	}
 	return faults
+}
+
+// unknownKind reports whether a name is that of no kind, and what to write
+// instead. Kinds of one's own have a group with a dot, as CRDs must.
+func unknownKind(name string) (hint string, unknown bool) {
+	gk := schema.ParseGroupKind(name)
+	if kube.HasKind(gk) || strings.Contains(gk.Group, ".") && !kube.HasGroup(gk.Group) {
+		return "", false
+	}
+	var ofKind, near []string
+	for _, k := range kube.GroupKinds() {
+		if k.Kind == gk.Kind {
+			ofKind = append(ofKind, k.String())
+		}
+		switch gk.Group {
+		case "":
+			near = append(near, k.Kind)
+		case k.Group:
+			near = append(near, k.String())
+		}
+	}
+	if len(ofKind) > 0 {
+		// Without a group, a name is of any, as selectors take it.
+		return "did you mean " + slices.Min(ofKind) + "?", gk.Group != ""
+	}
+	return cmp.Or(diag.DidYouMean(name, near), "write a kind of your own with its API group, as in Certificate.cert-manager.io"), true
 }
 
 // checkTests looks at what the rule says of objects.

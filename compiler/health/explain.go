@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -199,40 +200,40 @@ func (s *search) list(kind schema.GroupVersionKind, namespace, selector string) 
 	return out
 }
 
-// hidden returns an object without what is to be hidden, before any text of it is
-// cut.
+// hidden returns an object whose status, or the message of an event, is without
+// what is to be hidden, before any text of it is cut.
 func (s *search) hidden(u *unstructured.Unstructured) *unstructured.Unstructured {
-	var walk func(v any) any
-	walk = func(v any) any {
-		switch v := v.(type) {
-		case string:
-			return s.hide(v)
-		case []any:
-			out := make([]any, len(v))
-			for i := range v {
-				out[i] = walk(v[i])
-			}
-			return out
-		case map[string]any:
-			out := make(map[string]any, len(v))
-			for k := range v {
-				out[k] = walk(v[k])
-			}
-			// Names lead from one object to the next.
-			if name, ok := v["name"]; ok {
-				out["name"] = name
-			}
-			return out
-		}
-		return v
-	}
-	out, _ := walk(u.Object).(map[string]any)
-	for _, field := range []string{"kind", "apiVersion"} {
-		if v, ok := u.Object[field]; ok {
-			out[field] = v
+	out := maps.Clone(u.Object)
+	for _, field := range []string{"status", "message"} {
+		if v, ok := out[field]; ok {
+			out[field] = s.without(v)
 		}
 	}
 	return &unstructured.Unstructured{Object: out}
+}
+
+// without returns a value without the texts that are to be hidden.
+func (s *search) without(v any) any {
+	switch v := v.(type) {
+	case string:
+		return s.hide(v)
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = s.without(v[i])
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k := range v {
+			out[k] = s.without(v[k])
+		}
+		if name, ok := v["name"]; ok {
+			out["name"] = name // of a container, by which its logs are asked for
+		}
+		return out
+	}
+	return v
 }
 
 // selectorOf returns the selector of a controller of pods.
@@ -307,7 +308,7 @@ func (s *search) last() []string {
 
 // minHidden is the length of the shortest text that is hidden, in bytes: what is
 // shorter is in many words.
-const minHidden = 4
+const minHidden = 6
 
 // hider returns a function that takes texts, and their lines, out of others.
 func hider(texts []string) func(string) string {

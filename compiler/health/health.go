@@ -111,6 +111,11 @@ func (r *Rules) Judge(o fleet.Object) Verdict {
 	if !waits {
 		return Verdict{Ready, "it exists, and is not waited for"}
 	}
+	// What is suspended (a Job, a Kustomization of Flux) is not looked at by its
+	// controller either, which then tells of an older generation.
+	if suspended, _ := at(o.Unstructured, "spec", "suspend").(bool); suspended {
+		return Verdict{Ready, "it is suspended, and not waited for"}
+	}
 	if v, ok := behind(o.Unstructured); ok {
 		return v
 	}

@@ -130,9 +130,6 @@ func job(u *unstructured.Unstructured) Verdict {
 			return Verdict{Failed, "it failed" + c.why()}
 		}
 	}
-	if suspended, _ := at(u, "spec", "suspend").(bool); suspended {
-		return Verdict{Ready, "it is suspended, and not waited for"}
-	}
 	succeeded, failed := number(u, 0, "status", "succeeded"), number(u, 0, "status", "failed")
 	wanted := number(u, number(u, 1, "spec", "parallelism"), "spec", "completions")
 	if text(u, "status", "startTime") == "" {
