@@ -19,6 +19,7 @@ const module = "github.com/fleetc/fleetc"
 var floors = [][]string{
 	{"schema", "lib", "compiler/diag"},
 	{"compiler/fleet", "compiler/cuediag", "compiler/kube", "compiler/links", "compiler/live"},
+	{"compiler/health"},
 	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/jsonnet", "compiler/kustomize", "compiler/manifests", "compiler/patch", "compiler/validate", "compiler/crd", "compiler/policy", "compiler/bundle", "compiler/diff", "compiler/export", "compiler/cache", "compiler/apply"},
 	{"compiler"},
 	{"cmd/fleetc"},
@@ -34,6 +35,7 @@ var doors = map[string][]string{
 	"github.com/google/go-jsonnet":           {"compiler/jsonnet"},
 	"sigs.k8s.io/kustomize":                  {"compiler/kustomize"},
 	"k8s.io/apiserver":                       {"compiler/crd"},
+	"github.com/google/cel-go":               {"compiler/health"},
 	"github.com/spf13":                       {"cmd/fleetc"},
 	"k8s.io/client-go":                       {"compiler/live"},
 	"net/http":                               {"compiler/chart", "compiler/live"},

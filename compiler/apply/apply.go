@@ -88,11 +88,12 @@ type Item struct {
 
 	Fields []live.Field // in conflict
 
-	at     []diag.Pos
-	ref    live.Ref
-	object *unstructured.Unstructured // as the bundle has it; nil when it has it no more
-	uid    string                     // of the live object; empty when there is none
-	hook   *hook
+	at      []diag.Pos
+	ref     live.Ref
+	release *fleet.Release
+	object  *unstructured.Unstructured // as the bundle has it; nil when it has it no more
+	uid     string                     // of the live object; empty when there is none
+	hook    *hook
 }
 
 // A Plan is what applying a bundle means for a cluster.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
@@ -59,37 +60,18 @@ func words(list string) []string {
 	return out
 }
 
-// hookDone returns whether a hook that runs is through: Jobs and pods are
-// waited for, as by Helm. What has failed is not.
-func hookDone(o *unstructured.Unstructured) (Health, string) {
-	if o == nil {
-		return Failed, "it is gone"
+// runs reports whether a hook is waited for, as by Helm: Jobs and pods are.
+func runs(o *unstructured.Unstructured) bool {
+	gk := o.GroupVersionKind().GroupKind()
+	return gk == schema.GroupKind{Group: "batch", Kind: "Job"} || gk == schema.GroupKind{Kind: "Pod"}
+}
+
+// ended reports whether a hook that is healthy is through: a pod is healthy
+// while it runs.
+func ended(o *unstructured.Unstructured) bool {
+	if o == nil || o.GetKind() != "Pod" {
+		return true
 	}
-	switch o.GetKind() {
-	case "Job":
-		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-		for _, c := range conditions {
-			m, _ := c.(map[string]any)
-			if m["status"] != "True" {
-				continue
-			}
-			text, _ := m["message"].(string)
-			switch m["type"] {
-			case "Complete":
-				return Ready, ""
-			case "Failed":
-				return Failed, text
-			}
-		}
-		return NotReady, "the Job runs"
-	case "Pod":
-		switch phase, _, _ := unstructured.NestedString(o.Object, "status", "phase"); phase {
-		case "Succeeded":
-			return Ready, ""
-		case "Failed":
-			return Failed, "the pod failed"
-		}
-		return NotReady, "the pod runs"
-	}
-	return Ready, ""
+	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+	return phase == "Succeeded"
 }

@@ -85,7 +85,7 @@ func (p *planner) collect() {
 			continue
 		}
 		it := Item{
-			ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: live.RefOf(o.Unstructured), object: o.Unstructured, hook: h,
+			ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: live.RefOf(o.Unstructured), release: o.Release, object: o.Unstructured, hook: h,
 		}
 		for _, pos := range []diag.Pos{o.Pos, o.Release.Pos} {
 			if pos.IsValid() {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/health"
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
@@ -20,6 +21,7 @@ const leaseName = "apply"
 type runner struct {
 	Target
 	plan   *Plan
+	rules  *health.Rules
 	lease  *live.Lease
 	record *Inventory // as it is stored, with what is known since
 	tell   func(Event)
@@ -38,6 +40,10 @@ func (t Target) Run(ctx context.Context, planned *Plan, tell func(Event)) (resul
 		e.Cluster = planned.Cluster
 		tell(e)
 	}}
+	if r.rules, err = health.Compile(t.Bundle.Cluster); err != nil {
+		return Result{}, err
+	}
+	r.rules.AddCRDs(t.Bundle.Objects...)
 	if planned.First {
 		if err := r.ownNamespace(ctx); err != nil {
 			return Result{}, err

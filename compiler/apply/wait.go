@@ -3,12 +3,18 @@ package apply
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/health"
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
@@ -22,65 +28,112 @@ func (o Options) timeout() time.Duration { return cmp.Or(o.Timeout, defaultTimeo
 // wait waits until all of the objects are healthy. One that has failed ends
 // the wait, as does the time.
 func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
-	end := time.After(r.timeout())
-	waiting := slices.Clone(items)
+	began := time.Now()
+	w := &health.Waiting{Rules: r.rules, Timeout: r.timeout()}
+	byID := make(map[string]*Item, len(items))
+	waiting := make([]health.Observed, len(items))
+	for i, it := range items {
+		byID[it.ID] = it
+		waiting[i].Declared = fleet.Object{Unstructured: it.object, Release: it.release}
+	}
 	reasons := make(map[string]string, len(items))
-	for first := true; ; first = false {
-		states := make([]Health, len(waiting))
-		why := make([]string, len(waiting))
-		err := each(ctx, len(waiting), func(ctx context.Context, i int) error {
-			o, err := r.Live.Object(ctx, waiting[i].ref)
-			if err == nil {
-				states[i], why[i] = healthOf(o)
-			}
+	for first := true; len(waiting) > 0; first = false {
+		err := each(ctx, len(waiting), func(ctx context.Context, i int) (err error) {
+			waiting[i].Live, err = r.Live.Object(ctx, byID[waiting[i].Declared.ID()].ref)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		var left []*Item
-		var faults diag.List
-		for i, it := range waiting {
-			switch states[i] {
-			case Failed:
-				faults.Add(&diag.Diag{At: it.at, Path: it.ID, Msg: diag.Visible(cmp.Or(why[i], "it failed"), diag.MaxText)})
-			case NotReady:
-				left = append(left, it)
-				if first || reasons[it.ID] != why[i] {
-					r.tell(Event{Stage: stage, ID: it.ID, What: "wait", Text: why[i]})
-				}
-				reasons[it.ID] = why[i]
-			default:
-				if !first {
-					r.tell(Event{Stage: stage, ID: it.ID, What: "ready"})
-				}
+		p := w.Step(time.Since(began), waiting)
+		for _, o := range p.Ready {
+			if !first {
+				r.tell(Event{Stage: stage, ID: o.Declared.ID(), What: "ready"})
 			}
 		}
-		if len(faults) > 0 || len(left) == 0 {
-			return faults.Err()
+		if len(p.Failed) > 0 {
+			return r.unhealthy(ctx, byID, p.Failed)
 		}
-		waiting = left
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-end:
-			return r.late(waiting, reasons)
-		case <-time.After(waitPoll):
+		waiting = waiting[:0]
+		for _, o := range p.Pending {
+			waiting = append(waiting, o.Observed)
+			if id := o.Declared.ID(); reasons[id] != o.Reason {
+				r.tell(Event{Stage: stage, ID: id, What: "wait", Text: o.Reason})
+				reasons[id] = o.Reason
+			}
 		}
+		if len(waiting) == 0 {
+			return nil
+		}
+		if err := pause(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errLate is what pause returns when there is no more time.
+var errLate = errors.New("late")
+
+// pause waits a little, unless there is no more time.
+func pause(ctx context.Context, end <-chan time.Time) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-end:
+		return errLate
+	case <-time.After(waitPoll):
+		return nil
 	}
 }
 
-// late returns the faults of the objects that were waited for in vain.
-func (r *runner) late(waiting []*Item, reasons map[string]string) error {
+// unhealthy returns the faults of objects that do not get healthy, with what
+// keeps them from it.
+func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []health.Result) error {
 	var faults diag.List
-	for _, it := range waiting {
-		faults.Add(&diag.Diag{
-			At: it.at, Path: it.ID,
-			Msg:  fmt.Sprintf("it is not ready after %s: %s", r.timeout(), diag.Visible(strings.TrimSuffix(reasons[it.ID], "."), diag.MaxText)),
-			Hint: "apply again to go on waiting; --timeout says for how long",
-		})
+	for _, o := range failed {
+		it := byID[o.Declared.ID()]
+		faults.Add(r.explain(ctx, it, o.Live, o.Verdict))
 	}
 	return faults.Err()
+}
+
+// explain returns the fault of an object that is not healthy.
+func (r *runner) explain(ctx context.Context, it *Item, is *unstructured.Unstructured, v health.Verdict) error {
+	d := &diag.Diag{At: it.at, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText)}
+	if is == nil {
+		return d
+	}
+	x := &health.Explainer{Reader: r.Live, Hide: secretsOf(r.Bundle)}
+	why := x.Explain(ctx, fleet.Object{Unstructured: is, Release: it.release}, v)
+	if len(why.Chain) > 1 {
+		d.Msg += "; " + diag.Visible(why.String(), diag.MaxText)
+	}
+	for _, line := range slices.Concat(why.Events, why.Logs) {
+		d.Msg += "\n        " + diag.Visible(line, diag.MaxText)
+	}
+	return d
+}
+
+// secretsOf returns the values of the Secrets of a bundle.
+func secretsOf(b *fleet.Bundle) []string {
+	var out []string
+	for _, o := range b.Objects {
+		if o.GroupVersionKind().GroupKind() != (schema.GroupKind{Kind: "Secret"}) {
+			continue
+		}
+		for _, field := range []string{"data", "stringData"} {
+			values, _, _ := unstructured.NestedStringMap(o.Object, field)
+			for _, v := range values {
+				out = append(out, v)
+				if decoded, err := base64.StdEncoding.DecodeString(v); err == nil {
+					out = append(out, string(decoded))
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // waitGone waits until an object is deleted.
@@ -91,15 +144,13 @@ func (r *runner) waitGone(ctx context.Context, it *Item) error {
 		if err != nil || o == nil || string(o.GetUID()) != it.uid {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-end:
+		if err := pause(ctx, end); errors.Is(err, errLate) {
 			return &diag.Diag{
 				At: it.at, Path: it.ID, Msg: fmt.Sprintf("it is not gone after %s", r.timeout()),
 				Hint: "see metadata.finalizers, which name who holds it",
 			}
-		case <-time.After(waitPoll):
+		} else if err != nil {
+			return err
 		}
 	}
 }
@@ -139,32 +190,49 @@ func (r *runner) runHook(ctx context.Context, it *Item) error {
 		return it.failed(err)
 	}
 	it.Before, it.uid = is, string(is.GetUID())
-	end := time.After(r.timeout())
-	for waited := false; ; waited = true {
-		health, why := hookDone(is)
-		switch health {
-		case Ready:
-			if waited {
-				r.tell(Event{Stage: it.Stage, ID: it.ID, What: "ready"})
-			}
-			return nil
-		case Failed:
-			if slices.Contains(it.hook.deletions, "hook-failed") {
-				if err := r.deleteHook(ctx, it); err != nil {
-					return err
-				}
-			}
-			return &diag.Diag{At: it.at, Path: it.ID, Msg: "the hook failed: " + diag.Visible(why, diag.MaxText)}
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-end:
-			return r.late([]*Item{it}, map[string]string{it.ID: why})
-		case <-time.After(waitPoll):
-		}
-		if is, err = r.Live.Object(ctx, it.ref); err != nil {
+	if !runs(is) {
+		return nil
+	}
+	o := &health.Observed{Declared: fleet.Object{Unstructured: it.object, Release: it.release}, Live: is}
+	verdict, err := r.waitHook(ctx, it, o)
+	if err != nil || verdict.State == health.Ready {
+		return err
+	}
+	fault := r.explain(ctx, it, o.Live, health.Verdict{State: verdict.State, Reason: "the hook did not succeed: " + verdict.Reason})
+	if verdict.State == health.Failed && slices.Contains(it.hook.deletions, "hook-failed") {
+		if err := r.deleteHook(ctx, it); err != nil {
 			return err
+		}
+	}
+	return fault
+}
+
+// waitHook waits until a hook is through, and returns how it ended.
+func (r *runner) waitHook(ctx context.Context, it *Item, o *health.Observed) (health.Verdict, error) {
+	began := time.Now()
+	w := &health.Waiting{Rules: r.rules, Timeout: r.timeout()}
+	for first := true; ; first = false {
+		elapsed := time.Since(began)
+		p := w.Step(elapsed, []health.Observed{*o})
+		switch {
+		case len(p.Failed) > 0:
+			return p.Failed[0].Verdict, nil
+		case len(p.Ready) > 0 && !ended(o.Live):
+			if elapsed > r.timeout() {
+				return health.Verdict{State: health.InProgress, Reason: fmt.Sprintf("the pod has not ended after %s", r.timeout())}, nil
+			}
+		case len(p.Ready) > 0:
+			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "ready"})
+			return p.Ready[0].Verdict, nil
+		case first:
+			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "wait", Text: p.Pending[0].Reason})
+		}
+		if err := pause(ctx, nil); err != nil {
+			return health.Verdict{}, err
+		}
+		var err error
+		if o.Live, err = r.Live.Object(ctx, it.ref); err != nil {
+			return health.Verdict{}, err
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -50,6 +51,7 @@ type Cluster struct {
 	discovery discovery.DiscoveryInterfaceWithContext
 	reviews   authorization.AuthorizationV1Interface
 	leases    coordination.CoordinationV1Interface
+	pods      core.PodsGetter
 
 	mu        sync.Mutex
 	resources map[schema.GroupVersionKind]Resource // nil until they are read
@@ -104,7 +106,10 @@ func (c *Cluster) clients(config *rest.Config, client *http.Client) error {
 	if c.reviews, err = authorization.NewForConfigAndClient(config, client); err != nil {
 		return err
 	}
-	c.leases, err = coordination.NewForConfigAndClient(config, client)
+	if c.leases, err = coordination.NewForConfigAndClient(config, client); err != nil {
+		return err
+	}
+	c.pods, err = core.NewForConfigAndClient(config, client)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -152,5 +153,20 @@ func (c *Cluster) Put(ctx context.Context, o *unstructured.Unstructured) (*unstr
 	if alreadyExists(err) {
 		return nil, &Error{Reason: Moved, Message: "it was created meanwhile"}
 	}
+	return out, c.answer(err)
+}
+
+// Logs returns the last lines that a container wrote, no more than 64 KiB;
+// previous is the one that ran before it, and ended.
+func (c *Cluster) Logs(ctx context.Context, namespace, pod, container string, previous bool, lines int) ([]byte, error) {
+	tail, limit := int64(lines), int64(64<<10)
+	var out []byte
+	err := within(ctx, connectTimeout, func(ctx context.Context) error {
+		var err error
+		out, err = c.pods.Pods(namespace).GetLogs(pod, &core.PodLogOptions{
+			Container: container, Previous: previous, TailLines: &tail, LimitBytes: &limit,
+		}).DoRaw(ctx)
+		return err
+	})
 	return out, c.answer(err)
 }
