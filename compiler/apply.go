@@ -31,6 +31,7 @@ type Planned struct {
 	Plan    *apply.Plan   // nil when there is Err
 	Changes []diff.Change // of the plan, for people; values of Secrets are not in them
 	Err     error         // why the cluster cannot be planned: it is down, or another one
+	Reached bool          // whether the cluster answers
 
 	target apply.Target
 }
@@ -51,6 +52,7 @@ func (f *Fleet) Plans(ctx context.Context, o ApplyOptions, key []byte) iter.Seq2
 		c := f.Clusters[i]
 		p := &Planned{Cluster: c}
 		server, err := connections.connect(ctx, c)
+		p.Reached = err == nil
 		if err == nil {
 			err = seen.add(c, server)
 		}

@@ -121,7 +121,7 @@ func (r *applyReport) end() error {
 // status says in a word how it went.
 func (c *applyCluster) status() string {
 	switch {
-	case c.Plan == nil:
+	case !c.Reached:
 		return "unreachable"
 	case c.ran && c.err != nil:
 		return "failed"

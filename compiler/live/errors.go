@@ -74,7 +74,7 @@ func (c *Cluster) answer(err error) error {
 	s := status.Status()
 	e := &Error{Reason: Refused, Message: visible(s.Message)}
 	switch {
-	case apierrors.IsUnauthorized(err), retriable(err) && !isWebhook(s.Message):
+	case apierrors.IsUnauthorized(err), retriable(err) && !isWebhook(s.Message) && !isUntyped(s.Message):
 		return c.fault(err)
 	case apierrors.IsNotFound(err):
 		e.Reason = NotFound
@@ -104,6 +104,8 @@ func (c *Cluster) answer(err error) error {
 		}
 	case isWebhook(s.Message):
 		e.Reason = Webhook
+	case isUntyped(s.Message):
+		e.Reason = Invalid
 	}
 	return e
 }
@@ -146,6 +148,12 @@ func isImmutable(message string) bool {
 
 func isWebhook(message string) bool {
 	return strings.Contains(message, "failed calling webhook") || strings.Contains(message, "does not support dry run")
+}
+
+// isUntyped reports whether an object has a field that its schema has not, which
+// API servers call an internal error.
+func isUntyped(message string) bool {
+	return strings.Contains(message, "failed to create typed patch object")
 }
 
 // fault returns what keeps the cluster from being reached, in the user's words.
@@ -192,6 +200,9 @@ func inner(err error) error {
 // later.
 func retriable(err error) bool {
 	var nerr net.Error
+	if isUntyped(err.Error()) {
+		return false
+	}
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
