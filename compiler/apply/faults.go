@@ -41,7 +41,7 @@ func listFields(fields []live.Field) string {
 	return strings.Join(parts, ", ")
 }
 
-// listRights names rights: patch deployments.apps in web, get and patch
+// listRights names rights: patch deployments.apps in web; get and patch
 // secrets.
 func listRights(rights []live.Right) string {
 	var parts []string
@@ -50,7 +50,10 @@ func listRights(rights []live.Right) string {
 		for ; i < len(rights) && sameObjects(rights[i], r); i++ {
 			verbs = append(verbs, rights[i].Verb)
 		}
-		text := strings.Join(verbs, " and ") + " " + r.Resource
+		text := verbs[len(verbs)-1] + " " + r.Resource
+		if rest := verbs[:len(verbs)-1]; len(rest) > 0 {
+			text = strings.Join(rest, ", ") + " and " + text
+		}
 		if r.Group != "" {
 			text += "." + r.Group
 		}
@@ -59,7 +62,7 @@ func listRights(rights []live.Right) string {
 		}
 		parts = append(parts, text)
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, "; ")
 }
 
 func sameObjects(a, b live.Right) bool {

@@ -137,7 +137,7 @@ func TestRights(t *testing.T) {
 	p.kubectl("one", "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=deployer")
 	_, mark := p.writes("one", 0)
 	as("apply", "--yes").exits(p, 2).says(p, "the user may not ", "create and patch configmaps in web", "create and patch deployments.apps in web",
-		"create and get and update leases.coordination.k8s.io in fleetc-system", "create and delete and update secrets in fleetc-system")
+		"create, get and update leases.coordination.k8s.io in fleetc-system", "create, delete and update secrets in fleetc-system")
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("without the rights, apply writes %q", w)
 	}
