@@ -295,10 +295,10 @@ func TestHealth(t *testing.T) {
 	// Why they are not ready. No container runs here, so there are no logs.
 	x := &health.Explainer{Reader: p}
 	for name, want := range map[string]string{
-		"Deployment stuck":      `^Deployment\.apps health/stuck: pod stuck-\S+ \(and 1 more\): container app: ImagePullBackOff`,
-		"Deployment over-quota": `^Deployment\.apps health/over-quota: its pod is not there: .*\nReplicaSet over-quota-\S+: FailedCreate: Error creating: pods .* exceeded quota`,
-		"Job fails":             `^Job\.batch health/fails: pod fails-\S+: it failed: container app: it ended with status 1`,
-		"Pod nowhere":           `^Pod health/nowhere: it is on no node: Unschedulable: .*\nPod nowhere: FailedScheduling: 0/2 nodes are available`,
+		"Deployment stuck":             `^Deployment\.apps health/stuck: pod stuck-\S+ \(and 1 more\): container app: ImagePullBackOff`,
+		"Deployment over-quota":        `^Deployment\.apps health/over-quota: its pod is not there: .*\nReplicaSet over-quota-\S+: FailedCreate: Error creating: pods .* exceeded quota`,
+		"Job fails":                    `^Job\.batch health/fails: pod fails-\S+: it failed: container app: it ended with status 1`,
+		"Pod nowhere":                  `^Pod health/nowhere: it is on no node: Unschedulable: .*\nPod nowhere: FailedScheduling: 0/2 nodes are available`,
 		"PersistentVolumeClaim unused": `^PersistentVolumeClaim health/unused: it waits for a volume`,
 	} {
 		r := results[name]
