@@ -6,6 +6,7 @@ import (
 
 	"cuelang.org/go/cue"
 
+	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
@@ -17,25 +18,29 @@ func (e *evaluation) health(owner cue.Value, path string, faults *diag.List) []f
 	if len(all) == 0 {
 		return nil
 	}
-	// Rules of a package are at the line that asks for them.
-	asked := e.written(e.fieldPos(owner), owner.LookupPath(cue.ParsePath("health")))
+	parts := cuediag.Conjuncts(owner.LookupPath(cue.ParsePath("health")))
 	var out []fleet.HealthRule
 	for _, f := range all {
-		r := fleet.HealthRule{Name: f.name, Match: selectorOf(f.v), Pos: e.written(asked, f.v)}
-		if !f.v.LookupPath(cue.ParsePath("match")).Exists() {
-			r.Match.Kinds = []string{f.name}
+		r := fleet.HealthRule{Name: f.name, Match: selectorOf(f.v)}
+		var own bool
+		if r.Pos, own = e.rulePos(parts, f.name); !r.Pos.IsValid() {
+			r.Pos = e.fieldPos(owner) // which is of a package itself
 		}
 		at := path + "." + cue.MakePath(cue.Str(f.name)).String()
-		e.checkMatch(f.v, at, func(v cue.Value, below, msg, hint string) {
-			faults.Add(&diag.Diag{At: []diag.Pos{e.written(r.Pos, v)}, Path: at + below, Msg: msg, Hint: hint})
-		})
+		if f.v.LookupPath(cue.ParsePath("match")).Exists() {
+			e.checkMatch(f.v, at, func(v cue.Value, below, msg, hint string) {
+				faults.Add(&diag.Diag{At: []diag.Pos{e.written(r.Pos, v)}, Path: at + below, Msg: msg, Hint: hint})
+			})
+		} else {
+			r.Match.Kinds = []string{f.name}
+		}
 		if wait, err := f.v.LookupPath(cue.ParsePath("wait")).Bool(); err == nil {
 			r.Wait = &wait
 		}
 		// What is no duration is at fault by the schema.
 		r.Timeout, _ = time.ParseDuration(textOf(f.v, "timeout"))
 		for field, into := range map[string]*[]fleet.HealthTest{"ready": &r.Ready, "progressing": &r.Progressing, "failed": &r.Failed} {
-			*into = e.healthTests(f.v.LookupPath(cue.ParsePath(field)), r.Pos, r.Pos != asked)
+			*into = e.healthTests(f.v.LookupPath(cue.ParsePath(field)), r.Pos, own)
 		}
 		out = append(out, r)
 	}
@@ -43,8 +48,8 @@ func (e *evaluation) health(owner cue.Value, path string, faults *diag.List) []f
 }
 
 // healthTests reads a list of tests of a rule, which is at pos; they may be in
-// places of their own when they are of the layers.
-func (e *evaluation) healthTests(list cue.Value, pos diag.Pos, layers bool) []fleet.HealthTest {
+// places of their own when layers write the rule.
+func (e *evaluation) healthTests(list cue.Value, pos diag.Pos, own bool) []fleet.HealthTest {
 	it, err := list.List()
 	if err != nil {
 		return nil // there are none, or they are at fault
@@ -64,12 +69,31 @@ func (e *evaluation) healthTests(list cue.Value, pos diag.Pos, layers bool) []fl
 			raw.Status = cmp.Or(raw.Status, "True")
 		}
 		at := pos
-		if layers {
+		if own {
 			at = e.written(pos, it.Value())
 		}
 		out = append(out, fleet.HealthTest{Type: raw.Type, Status: raw.Status, Reasons: raw.Reasons, Expression: raw.Expression, Pos: at})
 	}
 	return out
+}
+
+// rulePos returns where the layers write a rule, or ask for it when it is of a
+// package; own says which. parts are what the layers say of health.
+func (e *evaluation) rulePos(parts []cue.Value, name string) (pos diag.Pos, own bool) {
+	for _, p := range parts {
+		asks := labelPos(p)
+		v := p.LookupPath(cue.MakePath(cue.Str(name)))
+		if e.layerOf(asks) == "" || !v.Exists() {
+			continue
+		}
+		if at := labelPos(v); e.layerOf(at) != "" {
+			return cuediag.Pos(e.root, at), true
+		}
+		if !pos.IsValid() {
+			pos = cuediag.Pos(e.root, asks)
+		}
+	}
+	return pos, false
 }
 
 // written returns where the layers write a value, and otherwise when none does.

@@ -25,13 +25,18 @@ health: "Database.example.com": {
 }
 -- eu.cue --
 health: "Job.batch": wait: true
+if cluster.name == "eu" {
+	health: "CronJob.batch": wait: false
+}
+#quiet: {namespace: "n", objects: [#cm], health: "Pod": {match: {names: ["a"]}, wait: false}, ...}
+releases: c: #quiet
 releases: a: health: "Job.batch": wait: false
 `)
 	if err != nil {
 		t.Fatal(text(err))
 	}
 	var b strings.Builder
-	for _, rules := range [][]fleet.HealthRule{c.Health, c.Releases[0].Health, c.Releases[1].Health} {
+	for _, rules := range [][]fleet.HealthRule{c.Health, c.Releases[0].Health, c.Releases[1].Health, c.Releases[2].Health} {
 		for _, r := range rules {
 			fmt.Fprintf(&b, "%s: %s %s %v", r.Pos, r.Name, encode(t, r.Match), r.Timeout)
 			if r.Wait != nil {
@@ -48,6 +53,7 @@ releases: a: health: "Job.batch": wait: false
 	}
 	const want = `environments/fleet.cue:2:17: Certificate.cert-manager.io {"Kinds":["Certificate.cert-manager.io"],"Names":null,"Namespaces":null,"Releases":null,"Labels":null} 0s
   environments/fleet.cue:2:56: 0 Ready True [] 
+environments/prod/eu/fleet.cue:4:10: CronJob.batch {"Kinds":["CronJob.batch"],"Names":null,"Namespaces":null,"Releases":null,"Labels":null} 0s wait false
 environments/prod/fleet.cue:2:9: Database.example.com {"Kinds":["Database.example.com"],"Names":null,"Namespaces":null,"Releases":null,"Labels":null} 0s
   environments/prod/fleet.cue:3:10: 0   [] status.phase == 'Running'
   environments/prod/fleet.cue:4:16: 1   [] status.phase == 'Upgrading'
@@ -56,8 +62,10 @@ environments/prod/fleet.cue:2:9: Database.example.com {"Kinds":["Database.exampl
 environments/fleet.cue:4:9: Job.batch {"Kinds":["Job.batch"],"Names":null,"Namespaces":null,"Releases":null,"Labels":null} 1h30m0s wait true
 environments/fleet.cue:5:9: lb {"Kinds":["Service"],"Names":["a-*"],"Namespaces":null,"Releases":null,"Labels":null} 0s wait false
 --
-environments/prod/eu/fleet.cue:3:22: Job.batch {"Kinds":["Job.batch"],"Names":null,"Namespaces":null,"Releases":null,"Labels":null} 0s wait false
+environments/prod/eu/fleet.cue:8:22: Job.batch {"Kinds":["Job.batch"],"Names":null,"Namespaces":null,"Releases":null,"Labels":null} 0s wait false
 --
+--
+environments/prod/eu/fleet.cue:6:50: Pod {"Kinds":null,"Names":["a"],"Namespaces":null,"Releases":null,"Labels":null} 0s wait false
 --
 `
 	if got := b.String(); got != want {
