@@ -168,7 +168,8 @@ func within(part, whole any) bool {
 	case map[string]any:
 		w, ok := whole.(map[string]any)
 		for k, v := range part {
-			ok = ok && within(v, w[k])
+			is, has := w[k]
+			ok = ok && has && within(v, is)
 		}
 		return ok
 	case []any:

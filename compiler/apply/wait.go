@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -106,8 +107,8 @@ func (r *runner) explain(ctx context.Context, it *Item, is *unstructured.Unstruc
 	}
 	x := &health.Explainer{Reader: r.Live, Hide: secretsOf(r.Bundle)}
 	why := x.Explain(ctx, fleet.Object{Unstructured: is, Release: it.release}, v)
-	if len(why.Chain) > 1 {
-		d.Msg += "; " + diag.Visible(why.String(), diag.MaxText)
+	if text := why.String(); len(why.Chain) > 1 && !strings.HasSuffix(text, v.Reason) {
+		d.Msg += "; " + diag.Visible(text, diag.MaxText)
 	}
 	for _, line := range slices.Concat(why.Events, why.Logs) {
 		d.Msg += "\n        " + diag.Visible(line, diag.MaxText)

@@ -116,6 +116,11 @@ func TestOutage(t *testing.T) {
 		if n := strings.Count(string(text), "created"); n != 200 {
 			t.Errorf("round %d: %d objects were created", round, n)
 		}
+		for line := range strings.Lines(string(text)) {
+			if !strings.HasPrefix(line, "dev/one: ") {
+				t.Errorf("round %d: a library says %s", round, line)
+			}
+		}
 		p.checkNumbered(round*200, round*200+200, round)
 		p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 	}

@@ -46,7 +46,9 @@ func TestExample(t *testing.T) {
 	})
 	p := &place{T: t, dir: dir, clusters: map[string]*clusters.Cluster{"ci": c}}
 	p.write("environments/webhooks.cue", withoutWebhooks)
-	p.fleetc("apply", "--yes", "dev/ci").ok(p).says(p, "^dev/ci: applied: ", "hooks run")
+	// Nor is there an operator who would say how its resources are.
+	p.write("environments/health.cue", "package fleet\n\nhealth: operators: {match: kinds: [\"Prometheus.monitoring.coreos.com\", \"ClusterIssuer.cert-manager.io\"], wait: false}\n")
+	p.fleetc("apply", "--yes", "--timeout", "2m", "dev/ci").ok(p).says(p, "^dev/ci: applied: ", "hooks run")
 	_, mark := p.writes("ci", 0)
 	p.fleetc("apply", "--yes", "dev/ci").ok(p).says(p, "^dev/ci: runs its bundle, nothing was written")
 	if w, _ := p.writes("ci", mark); len(w) > 0 {

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -100,7 +102,9 @@ releases: web: objects: migrate: {
 }
 `
 	p.write("environments/hook.cue", hook)
-	uid := func() string { return p.kubectl("one", "-n", "web", "get", "job", "migrate", "-o", "jsonpath={.metadata.uid}") }
+	uid := func() string {
+		return p.kubectl("one", "-n", "web", "get", "job", "migrate", "-o", "jsonpath={.metadata.uid}")
+	}
 	p.fleetc("apply", "--yes").ok(p).says(p, "runs hook Job.batch web/migrate", "4 created, 0 changed, 0 pruned; 1 hook run")
 	first := uid()
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
@@ -146,6 +150,45 @@ func TestRights(t *testing.T) {
 	as("apply", "--yes").ok(p).says(p, "nothing was written")
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	as("apply", "--yes").ok(p).says(p, "1 changed")
+}
+
+// An inventory that is too large for one Secret is in several.
+func TestLargeInventory(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	head := p.kubectl("one", "-n", "fleetc-system", "get", "secret", "inventory", "-o", "json")
+	var o struct{ Data map[string][]byte }
+	if err := json.Unmarshal([]byte(head), &o); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	data := o.Data["data"]
+	for _, part := range [][]byte{data[:len(data)/2], data[len(data)/2:]} {
+		sum := sha256.Sum256(part)
+		name := "inventory-" + hex.EncodeToString(sum[:16])
+		names = append(names, name)
+		p.kubectlInput("one", secretOf(t, name, map[string][]byte{"data": part}), "apply", "--server-side", "-f", "-")
+	}
+	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", "inventory")
+	p.kubectlInput("one", secretOf(t, "inventory", map[string][]byte{"sha256": o.Data["sha256"], "chunks": []byte(strings.Join(names, "\n"))}), "create", "-f", "-")
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "1 changed")
+	if got := p.kubectl("one", "-n", "fleetc-system", "get", "secrets", "-o", "name"); got != "secret/inventory" {
+		t.Errorf("the parts of the old inventory are left: %s", got)
+	}
+}
+
+func secretOf(t *testing.T, name string, data map[string][]byte) string {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "fleetc.dev/inventory", "data": data,
+		"metadata": map[string]any{"name": name, "namespace": "fleetc-system"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // roles returns the objects of docs/apply.md that give rights.
