@@ -27,7 +27,7 @@ generate-check: generate ## The embedded files are what the source says.
 .PHONY: e2e sandbox
 e2e: ## Test against real control planes, which are built once.
 	go run ./testdata/clusters/sandbox -build
-	go test -count=1 ./testdata/clusters
+	go test -count=1 ./testdata/clusters ./testdata/e2e
 
 sandbox: ## Run the clusters of the example fleet here, until Ctrl-C.
 	go run ./testdata/clusters/sandbox
@@ -39,14 +39,14 @@ fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/clusters ./testdata/clusters/sandbox
+HARNESS := ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
 	$(TOOLS) staticcheck ./... $(HARNESS)
-	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/clusters)"
+	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/clusters testdata/e2e)"
 	$(TOOLS) cue vet ./schema ./lib/... ./environments/...
 
 fmt: ## Format Go and CUE.
-	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/clusters
+	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/clusters testdata/e2e
 	$(TOOLS) cue fmt ./schema ./lib/... ./environments/...

@@ -36,6 +36,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/crd"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/health"
 	"github.com/fleetc/fleetc/compiler/jsonnet"
 	"github.com/fleetc/fleetc/compiler/load"
 	"github.com/fleetc/fleetc/compiler/policy"
@@ -122,6 +123,9 @@ func (c *Compiler) unify(ctx context.Context, loaded *load.Fleet, err error) eva
 		}
 		if err == nil {
 			err = validate.Cluster(cluster)
+		}
+		if err == nil {
+			err = health.Check(cluster)
 		}
 		return cluster, err
 	})

@@ -18,8 +18,9 @@ const module = "github.com/fleetc/fleetc"
 // stage goes on floor 2. Do not move a package to make a build pass.
 var floors = [][]string{
 	{"schema", "lib", "compiler/diag"},
-	{"compiler/fleet", "compiler/cuediag", "compiler/kube", "compiler/links", "compiler/faults", "compiler/git"},
-	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/jsonnet", "compiler/kustomize", "compiler/manifests", "compiler/patch", "compiler/validate", "compiler/crd", "compiler/policy", "compiler/bundle", "compiler/diff", "compiler/export", "compiler/cache", "compiler/format", "compiler/revision", "compiler/trial"},
+	{"compiler/fleet", "compiler/cuediag", "compiler/kube", "compiler/links", "compiler/faults", "compiler/git", "compiler/live"},
+	{"compiler/health"},
+	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/jsonnet", "compiler/kustomize", "compiler/manifests", "compiler/patch", "compiler/validate", "compiler/crd", "compiler/policy", "compiler/bundle", "compiler/diff", "compiler/export", "compiler/cache", "compiler/format", "compiler/revision", "compiler/trial", "compiler/apply"},
 	{"compiler"},
 	{"cmd/fleetc"},
 }
@@ -34,8 +35,10 @@ var doors = map[string][]string{
 	"github.com/google/go-jsonnet":           {"compiler/jsonnet"},
 	"sigs.k8s.io/kustomize":                  {"compiler/kustomize"},
 	"k8s.io/apiserver":                       {"compiler/crd"},
+	"github.com/google/cel-go":               {"compiler/health"},
 	"github.com/spf13":                       {"cmd/fleetc"},
-	"net/http":                               {"compiler/chart"},
+	"k8s.io/client-go":                       {"compiler/live"},
+	"net/http":                               {"compiler/chart", "compiler/live"},
 	"os/exec":                                {"compiler/git"},
 }
 

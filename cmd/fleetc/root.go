@@ -103,7 +103,7 @@ func newRootCommand(o *options) *cobra.Command {
 	cmd.SetFlagErrorFunc(usageError)
 	cmd.AddCommand(
 		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),
-		newAffectedCommand(o), newCompareCommand(o), newDiffCommand(o), newExplainCommand(o), newFmtCommand(o),
+		newAffectedCommand(o), newApplyCommand(o), newCompareCommand(o), newDiffCommand(o), newExplainCommand(o), newFmtCommand(o),
 		newChartCommand(o), newVersionCommand(),
 	)
 	cmd.InitDefaultCompletionCmd()
@@ -194,8 +194,9 @@ func newProgress(cmd *cobra.Command, total int) *progress {
 	return p
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

@@ -35,6 +35,7 @@ type Cluster struct {
 	Stages      []string          // in the order in which they apply; at least one
 	Releases    []*Release        // sorted by name
 	Policies    []Policy          // sorted by name
+	Health      []HealthRule      // when objects are ready, sorted by name
 	Pos         diag.Pos          // where the cluster is set
 	KubePos     diag.Pos          // where its Kubernetes version is set
 }
@@ -55,20 +56,21 @@ type API struct {
 // A Release is one thing installed in a cluster.
 type Release struct {
 	Name      string
-	Namespace string   // of its objects that name none
-	Stage     string   // one of the cluster's stages
-	Chart     ChartRef // the zero value when the source is another
-	Jsonnet   string   // file, relative to the root, slash-separated; empty when the source is another
-	Kustomize string   // directory of a kustomization, in the same way
-	Manifests string   // file or directory of manifests, in the same way
-	Objects   []*Tree  // objects written in CUE, sorted by name or as listed
-	Values    *Tree    // merged and unified, a map; never nil
-	Open      []Waiver // where the types of Values are wrong, sorted by path
-	Patches   []Patch  // sorted by name
-	Random    []Random // fields that the chart makes up anew at every render, sorted by object and field
-	Tests     bool     // whether Helm's test hooks are rendered
-	Pos       diag.Pos // where the release is set
-	SourcePos diag.Pos // where its source is named: the pin of its chart, its file or its directory
+	Namespace string       // of its objects that name none
+	Stage     string       // one of the cluster's stages
+	Chart     ChartRef     // the zero value when the source is another
+	Jsonnet   string       // file, relative to the root, slash-separated; empty when the source is another
+	Kustomize string       // directory of a kustomization, in the same way
+	Manifests string       // file or directory of manifests, in the same way
+	Objects   []*Tree      // objects written in CUE, sorted by name or as listed
+	Values    *Tree        // merged and unified, a map; never nil
+	Open      []Waiver     // where the types of Values are wrong, sorted by path
+	Patches   []Patch      // sorted by name
+	Random    []Random     // fields that the chart makes up anew at every render, sorted by object and field
+	Health    []HealthRule // when its objects are ready, before what the cluster says; sorted by name
+	Tests     bool         // whether Helm's test hooks are rendered
+	Pos       diag.Pos     // where the release is set
+	SourcePos diag.Pos     // where its source is named: the pin of its chart, its file or its directory
 }
 
 // plain matches the names that CUE takes as labels without quotes.

@@ -65,6 +65,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 		c.Stages = []string{defaultStage}
 	}
 	faults.Add(e.distinctStages(v, c.Stages))
+	c.Health = e.health(v, "health", &faults)
 	releases(v, func(name string, release cue.Value) {
 		r, err := e.release(name, release, merged[name], c.Stages)
 		faults.Add(err)
@@ -142,6 +143,7 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 	r.Random = e.random(v.LookupPath(cue.ParsePath("random")), path, &faults)
 	r.Open = e.waivers(v.LookupPath(cue.ParsePath("open")))
 	r.Patches = e.patches(v, path, &faults)
+	r.Health = e.health(v, path+".health", &faults)
 	read := e.reader()
 	r.Values = withOrigins(read.structTree(v.LookupPath(cue.ParsePath("values"))), merged)
 	if objects := v.LookupPath(cue.ParsePath("objects")); objects.Exists() {

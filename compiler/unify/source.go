@@ -67,8 +67,9 @@ func (e *evaluation) fieldPos(v cue.Value) diag.Pos {
 
 // layerOf returns the name of the layer whose file the position is in; "" when
 // the file belongs to no layer: an imported package, a type.
-func (e *evaluation) layerOf(p token.Pos) string {
-	file := cuediag.Pos(e.root, p).File
+func (e *evaluation) layerOf(p token.Pos) string { return e.layerOfFile(cuediag.Pos(e.root, p).File) }
+
+func (e *evaluation) layerOfFile(file string) string {
 	dir := path.Dir(file)
 	for _, l := range e.layers {
 		if l.Dir == dir {

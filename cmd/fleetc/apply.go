@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/apply"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+const applyLong = `apply makes clusters run what the fleet says. It compiles them, connects to each
+by the context of a kubeconfig that cluster.context names, never the current
+one, plans, shows the plan, asks, and then applies stage by stage: namespaces
+and CRDs, hooks that Helm would run before, everything else in order by
+server-side apply, and hooks after, when all of the stage is healthy. What is
+gone from the fleet is pruned at the end. When a cluster runs its bundle
+already, nothing is written to it.
+
+The plan is made by dry runs in the cluster. Nothing is written as long as it
+has a conflict with somebody else's fields, a field that cannot change, an
+object that another tool made, a right that is missing, or too much to prune.
+Nothing is ever deleted to be made anew.
+
+fleetc knows a cluster by the UID of its namespace kube-system and keeps an
+inventory of what it applied in the namespace fleetc-system. Only what is in the
+inventory is pruned; namespaces, CRDs and volumes are not, nor are objects with
+the annotation helm.sh/resource-policy: keep or fleetc.dev/prune: never. A lease
+keeps a second apply away. An apply that was interrupted is finished by the next
+one.
+
+A cluster that is down, or whose plan has faults, does not keep the others from
+being applied to; the exit status is then 2.
+
+--dry-run shows the plan and exits with 1 when there is something to do. --plan
+also writes it to a file, without any content of objects; --from-plan does
+exactly that plan, and nothing in a cluster that is no longer as it was.`
+
+const applyExample = `  fleetc apply --dry-run
+  fleetc apply prod/us-east-1
+  fleetc apply --yes --stage network 'prod/*'
+
+  # Plan, have somebody look at it, do exactly that.
+  fleetc apply --plan plan.json prod
+  fleetc apply --from-plan plan.json --yes`
+
+type applyOptions struct {
+	compiler.ApplyOptions
+	yes, dryRun    bool
+	plan, fromPlan string
+	output         string
+}
+
+func newApplyCommand(o *options) *cobra.Command {
+	var a applyOptions
+	cmd := &cobra.Command{
+		Use:               "apply [CLUSTER...]",
+		Short:             "Make clusters run their bundles",
+		Long:              applyLong,
+		Example:           applyExample,
+		ValidArgsFunction: clusterArgs(o),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			return runApply(cmd, o, &a, patterns)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&a.Kubeconfig, "kubeconfig", "", "`file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
+	f.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&a.dryRun, "dry-run", false, "show the plan and write nothing; exit with 1 when there is something to do")
+	f.StringVar(&a.plan, "plan", "", "write the plan to this `file`, and nothing to clusters")
+	f.StringVar(&a.fromPlan, "from-plan", "", "do what the plan in this `file` says")
+	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a stage to be healthy")
+	f.StringSliceVar(&a.Stages, "stage", nil, "apply this `stage` alone, and prune nothing of others; may be repeated")
+	f.StringSliceVar(&a.Releases, "release", nil, "apply this `release` alone, and prune nothing of others; may be repeated")
+	f.BoolVar(&a.ForceConflicts, "force-conflicts", false, "take fields that others have")
+	f.BoolVar(&a.Adopt, "adopt", false, "take over objects that other tools made")
+	f.IntVar(&a.PruneLimit, "prune-limit", 0, "how many objects of a cluster may be pruned (default: a fifth, or ten if that is more)")
+	f.BoolVar(&a.PruneProtected, "prune-protected", false, "also prune namespaces, CRDs and volumes")
+	_ = cmd.MarkFlagFilename("kubeconfig")
+	_ = cmd.MarkFlagFilename("from-plan", "json")
+	outputFlag(cmd, &a.output, "text", "json")
+	return cmd
+}
+
+func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string) error {
+	frozen, err := a.check(cmd, o, patterns)
+	if err != nil {
+		return err
+	}
+	if frozen != nil {
+		patterns = frozen.clusters()
+	}
+	f, err := o.compiler().Load(cmd.Context(), patterns...)
+	if err != nil {
+		return err
+	}
+	a.Agent, a.Holder = "fleetc/"+toolVersion(), holder()
+	report := &applyReport{cmd: cmd, json: a.output == "json"}
+	if err := planAll(cmd, f, a, report); err != nil {
+		return err
+	}
+	report.checkFrozen(frozen)
+	if a.plan != "" {
+		if err := writePlan(o.path(a.plan), f.Module, a, report); err != nil {
+			return err
+		}
+	}
+	if err := report.printPlan(); err != nil {
+		return err
+	}
+	ready := report.ready()
+	switch {
+	case a.dryRun || a.plan != "":
+		return report.planned(a.plan == "")
+	case len(ready) > 0:
+		exact := frozen != nil
+		if !a.yes {
+			if err := confirm(cmd, len(ready), len(report.clusters)); err != nil {
+				return err
+			}
+			exact = true
+		}
+		report.run(o.jobs, exact, ready)
+	}
+	return report.end()
+}
+
+// check reads the plan that is to be done, if any, and finds flags that do not
+// go together.
+func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) (*planFile, error) {
+	if a.Timeout <= 0 || a.PruneLimit < 0 {
+		return nil, &diag.Diag{Msg: "--timeout and --prune-limit take what is more than nothing"}
+	}
+	preview := a.dryRun || a.plan != ""
+	if !preview && !a.yes && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
+		return nil, &diag.Diag{Msg: "apply asks before it writes, and nobody is there to answer", Hint: "pass --yes, or --dry-run to see the plan"}
+	}
+	if a.fromPlan == "" {
+		return nil, nil
+	}
+	if len(patterns) > 0 {
+		return nil, &diag.Diag{Msg: "--from-plan takes the clusters from the plan", Hint: "name no clusters"}
+	}
+	for _, name := range []string{"plan", "stage", "release", "force-conflicts", "adopt", "prune-limit", "prune-protected"} {
+		if cmd.Flags().Changed(name) {
+			return nil, &diag.Diag{Msg: "--from-plan does what the plan says, which --" + name + " would change", Hint: "plan again"}
+		}
+	}
+	return readPlan(o.path(a.fromPlan), a)
+}
+
+// planAll plans all clusters. What is wrong with the fleet is returned, what is
+// wrong with a cluster is in the report.
+func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions, report *applyReport) error {
+	key := make([]byte, 32)
+	rand.Read(key)
+	var faults diag.List
+	p := newProgress(cmd, len(f.Clusters))
+	defer p.clear()
+	for planned, err := range f.Plans(cmd.Context(), a.ApplyOptions, key) {
+		p.step()
+		faults.Add(err)
+		if err == nil {
+			report.add(planned)
+		}
+	}
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
+	return faults.Err()
+}
+
+// holder says who applies.
+func holder() string {
+	name, host := "somebody", "somewhere"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return fmt.Sprintf("%s@%s (pid %d)", name, host, os.Getpid())
+}
+
+// confirm asks on the terminal.
+func confirm(cmd *cobra.Command, n, of int) error {
+	question := fmt.Sprintf("apply to %s? [y/N] ", plural(n, "cluster", "clusters"))
+	if n < of {
+		question = fmt.Sprintf("apply to %d of %d clusters? [y/N] ", n, of)
+	}
+	if _, err := io.WriteString(cmd.ErrOrStderr(), question); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), 100)).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+		return nil
+	}
+	if err != nil && answer == "" {
+		return cmp.Or(cmd.Context().Err(), error(&diag.Diag{Msg: "nothing was applied: there was no answer"}))
+	}
+	return &diag.Diag{Msg: "nothing was applied"}
+}
+
+// tell prints what happens to a cluster, line by line.
+func tell(w io.Writer) func(apply.Event) {
+	words := map[string]string{
+		"start": "begins", "done": "is healthy", "failed": "stopped", "create": "created", "change": "changed", "prune": "pruned",
+		"hook": "runs hook", "wait": "waits for", "ready": "is ready:",
+	}
+	return func(e apply.Event) {
+		parts := []string{e.Cluster + ":"}
+		switch {
+		case e.ID == "" && e.Stage != "":
+			parts = append(parts, "stage "+e.Stage, words[e.What])
+		case e.ID == "":
+			parts = append(parts, "waits", e.Text)
+		default:
+			parts = append(parts, cmp.Or(words[e.What], e.What), e.ID)
+			if e.Text != "" {
+				parts = append(parts, "("+diag.Visible(e.Text, diag.MaxText)+")")
+			}
+		}
+		parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+		fmt.Fprintln(w, strings.Join(parts, " "))
+	}
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/fleetc/fleetc/compiler/apply"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+const (
+	planFormat  = 1
+	maxPlanFile = 256 << 20
+)
+
+// A planFile is what --plan writes: a plan for each cluster, and how it was
+// made.
+type planFile struct {
+	Format         int            `json:"format"`
+	Fleet          string         `json:"fleet"`
+	Stages         []string       `json:"stages,omitempty"`
+	Releases       []string       `json:"releases,omitempty"`
+	ForceConflicts bool           `json:"forceConflicts,omitempty"`
+	Adopt          bool           `json:"adopt,omitempty"`
+	PruneLimit     int            `json:"pruneLimit,omitempty"`
+	PruneProtected bool           `json:"pruneProtected,omitempty"`
+	Clusters       []apply.Frozen `json:"clusters"`
+}
+
+// clusters returns the IDs of the clusters of the plan.
+func (p *planFile) clusters() []string {
+	var ids []string
+	for _, f := range p.Clusters {
+		ids = append(ids, f.Cluster)
+	}
+	return ids
+}
+
+// of returns the plan of a cluster.
+func (p *planFile) of(id string) (apply.Frozen, bool) {
+	for _, f := range p.Clusters {
+		if f.Cluster == id {
+			return f, true
+		}
+	}
+	return apply.Frozen{}, false
+}
+
+// writePlan writes the plans of all clusters that have something to do. A
+// cluster that is at fault is a fault of the plan.
+func writePlan(file, fleet string, a *applyOptions, report *applyReport) error {
+	p := planFile{
+		Format: planFormat, Fleet: fleet, Stages: a.Stages, Releases: a.Releases, ForceConflicts: a.ForceConflicts,
+		Adopt: a.Adopt, PruneLimit: a.PruneLimit, PruneProtected: a.PruneProtected, Clusters: []apply.Frozen{},
+	}
+	for _, c := range report.clusters {
+		if c.err == nil && !c.Plan.Nothing() {
+			p.Clusters = append(p.Clusters, c.Plan.Frozen())
+		}
+	}
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the plan: %w", err)
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o600)
+}
+
+// readPlan reads a plan, and sets the options with which it was made.
+func readPlan(file string, a *applyOptions) (*planFile, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	var p planFile
+	if err := json.NewDecoder(io.LimitReader(in, maxPlanFile)).Decode(&p); err != nil {
+		return nil, &diag.Diag{Msg: file + " is no plan of fleetc apply", Hint: "write one with --plan", Cause: err}
+	}
+	if p.Format != planFormat {
+		return nil, &diag.Diag{Msg: fmt.Sprintf("%s has format %d, and this fleetc knows %d", file, p.Format, planFormat), Hint: "plan again"}
+	}
+	if len(p.Clusters) == 0 {
+		return nil, &diag.Diag{Msg: "the plan in " + file + " has nothing to do"}
+	}
+	a.Stages, a.Releases, a.ForceConflicts, a.Adopt = p.Stages, p.Releases, p.ForceConflicts, p.Adopt
+	a.PruneLimit, a.PruneProtected = p.PruneLimit, p.PruneProtected
+	return &p, nil
+}

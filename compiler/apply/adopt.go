@@ -1,0 +1,65 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+// fieldsOf returns the fields that an error of a cluster is about.
+func fieldsOf(err error) []live.Field {
+	var e *live.Error
+	if !errors.As(err, &e) {
+		return nil
+	}
+	return e.Fields
+}
+
+// isForeign reports whether an object that is there was made by others:
+// neither the inventory has it, nor was it ever applied by fleetc. What the
+// control plane makes by itself belongs to nobody, and namespaces are shared.
+func (p *planner) isForeign(it *Item, was *unstructured.Unstructured) bool {
+	if p.known[it.ID].UID == it.uid || ownFields(was) != nil || it.kind() == (schema.GroupKind{Kind: "Namespace"}) {
+		return false
+	}
+	return slices.ContainsFunc(was.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+		return m.Subresource == "" && !strings.HasPrefix(m.Manager, "kube-")
+	})
+}
+
+// ownerOf says who made an object.
+func ownerOf(o *unstructured.Unstructured) string {
+	a := o.GetAnnotations()
+	if name := a["meta.helm.sh/release-name"]; name != "" {
+		return fmt.Sprintf("Helm release %s/%s", diag.Visible(a["meta.helm.sh/release-namespace"], diag.MaxText), diag.Visible(name, diag.MaxText))
+	}
+	var names []string
+	for _, m := range o.GetManagedFields() {
+		if m.Subresource == "" && !strings.HasPrefix(m.Manager, "kube-") && !slices.Contains(names, m.Manager) {
+			names = append(names, diag.Visible(m.Manager, diag.MaxText))
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, " and ")
+}
+
+// formerManagers returns the names under which people's tools made an object:
+// kubectl's commands and Helm.
+func formerManagers(o *unstructured.Unstructured) []string {
+	var out []string
+	for _, m := range o.GetManagedFields() {
+		former := m.Manager == "kubectl" || strings.HasPrefix(m.Manager, "kubectl-") || m.Manager == "helm" || m.Manager == "Helm"
+		if former && m.Subresource == "" && !slices.Contains(out, m.Manager) {
+			out = append(out, m.Manager)
+		}
+	}
+	return out
+}

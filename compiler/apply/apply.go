@@ -1,0 +1,212 @@
+// Package apply makes a cluster run its bundle: it plans what has to happen,
+// and does it, stage by stage.
+//
+//   - [Target.Plan] reads the cluster and has it try out every object without
+//     storing it. It writes nothing.
+//   - [Target.Run] takes the cluster's lease, plans again, records what it is
+//     about to do, applies the stages, waits for each, prunes and records the
+//     end.
+//
+// What is recorded is the [Inventory], which lives in the cluster. It is
+// written before the first change with what was there and what is to come, so
+// that an apply that ends at any moment forgets nothing; the next one goes on.
+// Only what the inventory has is ever deleted.
+//
+// The package compiles nothing, compares no fields for people and prints
+// nothing.
+package apply
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+// A Target is a cluster that is to run a bundle.
+type Target struct {
+	Fleet  string // the fleet's name
+	Bundle *fleet.Bundle
+	Live   *live.Cluster
+	Options
+}
+
+// Options say how. The zero value is ready for use.
+type Options struct {
+	Stages   []string // those to apply; all when empty
+	Releases []string // those to apply; all when empty
+
+	ForceConflicts bool // take fields from others who have them
+	Adopt          bool // take objects over that other tools made
+	PruneLimit     int  // how many objects may be deleted; 0 for a fifth of them or ten, whichever is more
+	PruneProtected bool // also delete namespaces, CRDs and volumes
+
+	Timeout time.Duration // of the wait for a stage; 0 for five minutes
+	Holder  string        // who applies, for others to see
+	Exact   bool          // do what was planned, and nothing when something moved since
+}
+
+// An Action is what happens to an object.
+type Action string
+
+// What can happen to an object. Of the last three, nothing is applied as long
+// as a plan has any.
+const (
+	Unchanged Action = "unchanged"
+	Create    Action = "create"
+	Change    Action = "change"
+	Hook      Action = "hook" // it is made anew, and waited for, as Helm does
+	Prune     Action = "prune"
+	Keep      Action = "keep"      // it is no longer part of the bundle and stays all the same
+	Conflict  Action = "conflict"  // others have fields of it
+	Immutable Action = "immutable" // a field cannot be changed
+	Refused   Action = "refused"
+)
+
+// writes reports whether something has to be done about the object.
+func (a Action) writes() bool { return a == Create || a == Change || a == Hook || a == Prune }
+
+// An Item is what a plan has about one object.
+type Item struct {
+	ID      string // kind.group namespace/name
+	Release string
+	Stage   string
+	Action  Action
+	Reason  string // why it is kept or refused, or why it could not be tried out; may be empty
+	Hint    string // what to do about that; may be empty
+	Adopts  bool   // whether it is taken over from other tools
+	First   bool   // whether it could not be tried out since its namespace or CRD comes first
+
+	// Before and After are the object as it is, and as it would be. Either may
+	// be nil. They must not be modified.
+	Before, After *unstructured.Unstructured
+
+	Fields []live.Field // in conflict
+
+	at      []diag.Pos
+	ref     live.Ref
+	release *fleet.Release
+	object  *unstructured.Unstructured // as the bundle has it; nil when it has it no more
+	uid     string                     // of the live object; empty when there is none
+	hook    *hook
+}
+
+// A Plan is what applying a bundle means for a cluster.
+type Plan struct {
+	Cluster string // ID
+	Server  string
+	UID     string // of the cluster
+	First   bool   // whether fleetc has not applied to the cluster before
+	Bundle  string // digest
+	Items   []Item // in the order in which they are applied; then what is pruned or kept, in the order of that
+	Missing []live.Right
+	Limit   int // how many objects may be pruned
+
+	inventory *Inventory // as it is
+	settled   *Inventory // as it will be
+}
+
+// Count returns how many objects have the action.
+func (p *Plan) Count(a Action) int {
+	n := 0
+	for _, it := range p.Items {
+		if it.Action == a {
+			n++
+		}
+	}
+	return n
+}
+
+// Nothing reports whether the cluster runs the bundle already, and this is on
+// record.
+func (p *Plan) Nothing() bool {
+	return !slices.ContainsFunc(p.Items, func(it Item) bool { return it.Action != Unchanged && it.Action != Keep }) &&
+		len(p.Missing) == 0 && p.inventory.equal(p.settled)
+}
+
+// An Event is something that happened while a plan was run.
+type Event struct {
+	Cluster string
+	Stage   string // empty when it is of none
+	ID      string // of an object; empty when it is about the stage or the cluster
+	What    string // start, create, change, hook, wait, ready, done, prune, failed
+	Text    string // more about it; may be empty
+}
+
+// A Result is what a run did.
+type Result struct {
+	Created, Changed, Pruned, Hooks int
+	Done                            []string // stages that were applied and are healthy
+	NotReached                      []string // stages that were not begun
+}
+
+// inScope reports whether the options choose what is of a stage and a release.
+func (o Options) inScope(stage, release string) bool {
+	return (len(o.Stages) == 0 || slices.Contains(o.Stages, stage)) && (len(o.Releases) == 0 || slices.Contains(o.Releases, release))
+}
+
+// whole reports whether the options choose everything.
+func (o Options) whole() bool { return len(o.Stages) == 0 && len(o.Releases) == 0 }
+
+// CheckScope returns the faults of stages and releases that the cluster does
+// not have.
+func (t Target) CheckScope() error {
+	var faults diag.List
+	for _, s := range t.Options.Stages {
+		if !slices.Contains(t.Bundle.Cluster.Stages, s) {
+			faults.Add(&diag.Diag{Msg: "the cluster has no stage " + quote(s), Hint: diag.OneOf(s, t.Bundle.Cluster.Stages)})
+		}
+	}
+	var names []string
+	for _, r := range t.Bundle.Cluster.Releases {
+		names = append(names, r.Name)
+	}
+	for _, r := range t.Options.Releases {
+		if !slices.Contains(names, r) {
+			faults.Add(&diag.Diag{Msg: "the cluster has no release " + quote(r), Hint: diag.OneOf(r, names)})
+		}
+	}
+	return faults.Err()
+}
+
+func quote(s string) string { return `"` + diag.Visible(s, diag.MaxText) + `"` }
+
+// atATime is how many requests a plan has under way.
+const atATime = 8
+
+// each calls f for 0 to n-1, some at a time, and returns the errors of all.
+func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	next, errs := make(chan int), make(chan error)
+	for range min(n, atATime) {
+		go func() {
+			for i := range next {
+				errs <- f(ctx, i)
+			}
+		}()
+	}
+	go func() {
+		defer close(next)
+		for i := range n {
+			next <- i
+		}
+	}()
+	var faults diag.List
+	var cancelled error
+	for range n {
+		err := <-errs
+		if err != nil && ctx.Err() != nil {
+			cancelled = context.Cause(ctx)
+			continue
+		}
+		faults.Add(err)
+	}
+	if cancelled != nil {
+		return cancelled
+	}
+	return faults.Err()
+}

@@ -1,0 +1,70 @@
+package apply
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+// Faults returns what stands against applying: objects in conflict, that cannot
+// be changed or that were refused, rights that the user has not, and too many
+// objects to prune; nil when nothing does.
+func (p *Plan) Faults() error {
+	var faults diag.List
+	for _, it := range p.Items {
+		switch it.Action {
+		case Conflict:
+			faults.Add(&diag.Diag{At: it.at, Path: it.ID, Msg: "others have fields of it: " + listFields(it.Fields), Hint: it.Hint})
+		case Immutable, Refused:
+			faults.Add(&diag.Diag{At: it.at, Path: it.ID, Msg: it.Reason, Hint: it.Hint})
+		}
+	}
+	if len(p.Missing) > 0 {
+		faults.Add(&diag.Diag{Msg: "the user may not " + listRights(p.Missing), Hint: "see docs/apply.md for the rights that fleetc needs"})
+	}
+	if n := p.Count(Prune); n > p.Limit {
+		faults.Add(&diag.Diag{
+			Msg:  fmt.Sprintf("%d objects would be pruned, and the limit is %d", n, p.Limit),
+			Hint: fmt.Sprintf("look at them with --dry-run; if they are to go, pass --prune-limit %d", n),
+		})
+	}
+	return faults.Err()
+}
+
+func listFields(fields []live.Field) string {
+	parts := make([]string, len(fields))
+	for i, f := range fields {
+		parts[i] = strings.TrimPrefix(f.Path, ".") + " (" + f.Manager + ")"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// listRights names rights: patch deployments.apps in web; get and patch
+// secrets.
+func listRights(rights []live.Right) string {
+	var parts []string
+	for i := 0; i < len(rights); {
+		r, verbs := rights[i], []string(nil)
+		for ; i < len(rights) && sameObjects(rights[i], r); i++ {
+			verbs = append(verbs, rights[i].Verb)
+		}
+		text := verbs[len(verbs)-1] + " " + r.Resource
+		if rest := verbs[:len(verbs)-1]; len(rest) > 0 {
+			text = strings.Join(rest, ", ") + " and " + text
+		}
+		if r.Group != "" {
+			text += "." + r.Group
+		}
+		if r.Namespace != "" {
+			text += " in " + r.Namespace
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func sameObjects(a, b live.Right) bool {
+	return a.Group == b.Group && a.Resource == b.Resource && a.Namespace == b.Namespace
+}

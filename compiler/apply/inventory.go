@@ -1,0 +1,167 @@
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+// Namespace is where fleetc keeps what it needs in a cluster.
+const Namespace = "fleetc-system"
+
+// inventoryFormat is the version of what is stored.
+const inventoryFormat = 1
+
+// An Inventory is what fleetc knows of a cluster, stored in it.
+type Inventory struct {
+	Format  int    `json:"format"`
+	Fleet   string `json:"fleet"`
+	Cluster string `json:"cluster"` // ID
+	UID     string `json:"uid"`     // of the namespace kube-system
+
+	// Bundle is the digest of the bundle that was applied last and completely;
+	// empty from the first change of an apply until its end.
+	Bundle string `json:"bundle"`
+
+	Stages   map[string]string `json:"stages"`   // digests of what is applied and healthy, by stage
+	Releases map[string]string `json:"releases"` // digests of what is applied with all hooks, by release
+	Objects  []Entry           `json:"objects"`  // in the order in which they are applied
+
+	version string   // resource version of the head; empty when it is not stored
+	chunks  []string // names of the Secrets that have the rest
+}
+
+// An Entry is an object of an [Inventory].
+type Entry struct {
+	Group     string `json:"group,omitempty"`
+	Version   string `json:"version"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Release   string `json:"release"`
+	Stage     string `json:"stage"`
+	UID       string `json:"uid,omitempty"`  // empty as long as it is not known to be there
+	Kept      bool   `json:"kept,omitempty"` // no longer part of the bundle, and not to be deleted
+}
+
+func entryOf(it Item, uid string) Entry {
+	return Entry{
+		Group: it.ref.Group, Version: it.ref.Version, Kind: it.ref.Kind, Namespace: it.ref.Namespace, Name: it.ref.Name,
+		Release: it.Release, Stage: it.Stage, UID: uid,
+	}
+}
+
+func (e Entry) ref() live.Ref {
+	return live.Ref{GroupVersionKind: schema.GroupVersionKind{Group: e.Group, Version: e.Version, Kind: e.Kind}, Namespace: e.Namespace, Name: e.Name}
+}
+
+func (e Entry) id() string { return idOf(e.ref()) }
+
+// equal reports whether two inventories say the same. The order of objects
+// does not count: it is that of the last apply.
+func (v *Inventory) equal(w *Inventory) bool {
+	return v.Format == w.Format && v.Fleet == w.Fleet && v.Cluster == w.Cluster && v.UID == w.UID && v.Bundle == w.Bundle &&
+		maps.Equal(v.Stages, w.Stages) && maps.Equal(v.Releases, w.Releases) && maps.Equal(v.entries(), w.entries())
+}
+
+// clone returns a copy that can be changed.
+func (v *Inventory) clone() *Inventory {
+	c := *v
+	c.Stages, c.Releases, c.Objects = maps.Clone(v.Stages), maps.Clone(v.Releases), slices.Clone(v.Objects)
+	return &c
+}
+
+// entries returns the objects by their IDs.
+func (v *Inventory) entries() map[string]Entry {
+	out := make(map[string]Entry, len(v.Objects))
+	for _, e := range v.Objects {
+		out[e.id()] = e
+	}
+	return out
+}
+
+// setUID notes that an object is there.
+func (v *Inventory) setUID(id, uid string) {
+	for i := range v.Objects {
+		if v.Objects[i].id() == id {
+			v.Objects[i].UID = uid
+		}
+	}
+}
+
+// remove forgets an object.
+func (v *Inventory) remove(id string) {
+	v.Objects = slices.DeleteFunc(v.Objects, func(e Entry) bool { return e.id() == id })
+}
+
+// decodeInventory reads what encode wrote, and checks it.
+func decodeInventory(data []byte) (*Inventory, error) {
+	var v Inventory
+	if err := json.Unmarshal(data, &v); err != nil {
+		return nil, corrupt("it is not what fleetc writes")
+	}
+	if v.Format != inventoryFormat {
+		return nil, &diag.Diag{
+			Msg:  fmt.Sprintf("the inventory in %s has format %d, and this fleetc knows %d", Namespace, v.Format, inventoryFormat),
+			Hint: "use the fleetc that wrote it, or a newer one",
+		}
+	}
+	seen := map[string]bool{}
+	for _, e := range v.Objects {
+		if e.Version == "" || e.Kind == "" || e.Name == "" || e.Release == "" || e.Stage == "" {
+			return nil, corrupt("an object in it has no " + missingPart(e))
+		}
+		if id := e.id(); seen[id] {
+			return nil, corrupt("it has " + id + " twice")
+		} else {
+			seen[id] = true
+		}
+	}
+	return &v, nil
+}
+
+func missingPart(e Entry) string {
+	switch "" {
+	case e.Version:
+		return "version"
+	case e.Kind:
+		return "kind"
+	case e.Name:
+		return "name"
+	case e.Release:
+		return "release"
+	}
+	return "stage"
+}
+
+func corrupt(why string) error {
+	return &diag.Diag{
+		Msg:  fmt.Sprintf("the inventory in %s cannot be used: %s", Namespace, diag.Visible(why, diag.MaxText)),
+		Hint: "restore Secret " + Namespace + "/" + headName + " from a backup; or delete it, and apply, after which nothing that is gone from the fleet is pruned",
+	}
+}
+
+// check returns a fault when the inventory is that of another cluster.
+func (v *Inventory) check(t Target) error {
+	id := t.Bundle.Cluster.ID
+	switch {
+	case v.UID != t.Live.UID:
+		return &diag.Diag{
+			Msg: fmt.Sprintf("%s is not the cluster that fleetc knows as %s: the UID of its namespace kube-system is %s, and was %s",
+				t.Live.Server, quote(v.Cluster), diag.Visible(t.Live.UID, diag.MaxText), diag.Visible(v.UID, diag.MaxText)),
+			Hint: "see cluster.context; if the cluster was made anew from a backup, delete Secret " + Namespace + "/" + headName + " in it and apply",
+		}
+	case v.Fleet != t.Fleet || v.Cluster != id:
+		return &diag.Diag{
+			Msg:  fmt.Sprintf("%s is cluster %s of fleet %s, and not %s of %s", t.Live.Server, quote(v.Cluster), quote(v.Fleet), quote(id), quote(t.Fleet)),
+			Hint: "see cluster.context; if the cluster was renamed, delete Secret " + Namespace + "/" + headName + " in it and apply",
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package apply
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// What is stored is read back as it was, however large it is.
+func TestPack(t *testing.T) {
+	v := &Inventory{Format: inventoryFormat, Fleet: "f", Cluster: "c", UID: "u", Stages: map[string]string{"a": "b"}}
+	for i := range 5000 {
+		v.Objects = append(v.Objects, Entry{Version: "v1", Kind: "ConfigMap", Namespace: "n", Name: fmt.Sprint("c", i), Release: "r", Stage: "a", UID: fmt.Sprint(i)})
+	}
+	packed, err := pack(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packed) > maxChunk {
+		t.Errorf("5000 objects take %d bytes", len(packed))
+	}
+	text, err := unpack(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := decodeInventory(text)
+	if err != nil || !v.equal(w) {
+		t.Errorf("it is read as another, %v", err)
+	}
+	w.Objects[7].UID = "other"
+	if v.equal(w) {
+		t.Error("inventories with other UIDs are equal")
+	}
+}
+
+// What is no inventory of this fleetc's is a fault.
+func TestDecodeInventory(t *testing.T) {
+	object := `{"version":"v1","kind":"Secret","name":"a","release":"r","stage":"s"}`
+	for _, tt := range []struct{ text, want string }{
+		{`{"format":1,"objects":[` + object + `]}`, ""},
+		{`{"format":1,"objects":[` + object + `,` + object + `]}`, "twice"},
+		{`{"format":1,"objects":[{"version":"v1","kind":"Secret","release":"r","stage":"s"}]}`, "an object in it has no name"},
+		{`{"format":1,"objects":[{"version":"v1","kind":"Secret","name":"a","stage":"s"}]}`, "no release"},
+		{`{"format":2}`, "has format 2, and this fleetc knows 1"},
+		{`{}`, "has format 0"},
+		{`[]`, "not what fleetc writes"},
+		{``, "not what fleetc writes"},
+	} {
+		_, err := decodeInventory([]byte(tt.text))
+		if got := fmt.Sprint(err); (tt.want == "") != (err == nil) || !strings.Contains(got, tt.want) && err != nil {
+			t.Errorf("%s: %v, want %q", tt.text, err, tt.want)
+		}
+	}
+}
+
+// Neither a value of a Secret nor something that has it in it makes the state
+// of a Secret.
+func TestStateOf(t *testing.T) {
+	object := func(kind, value, version string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"kind": kind, "metadata": map[string]any{"uid": "u", "resourceVersion": version}, "data": map[string]any{"a": value},
+		}}
+	}
+	if stateOf(object("Secret", "x", "1")) != stateOf(object("Secret", "y", "1")) {
+		t.Error("the state of a Secret depends on its values")
+	}
+	if stateOf(object("Secret", "x", "1")) == stateOf(object("Secret", "x", "2")) {
+		t.Error("a Secret that was written has the same state")
+	}
+	if stateOf(object("ConfigMap", "x", "1")) != stateOf(object("ConfigMap", "x", "2")) {
+		t.Error("the state of an object depends on its resource version")
+	}
+	if stateOf(object("ConfigMap", "x", "1")) == stateOf(object("ConfigMap", "y", "1")) {
+		t.Error("a change of an object does not change its state")
+	}
+}
+
+func TestWithin(t *testing.T) {
+	whole := map[string]any{"a": int64(1), "b": map[string]any{"c": "d", "e": []any{map[string]any{"x": "y", "z": true}}}}
+	for _, tt := range []struct {
+		part any
+		want bool
+	}{
+		{map[string]any{}, true},
+		{map[string]any{"a": int64(1)}, true},
+		{map[string]any{"a": int64(2)}, false},
+		{map[string]any{"a": "1"}, false},
+		{map[string]any{"f": nil}, false},
+		{map[string]any{"b": map[string]any{"e": []any{map[string]any{"x": "y"}}}}, true},
+		{map[string]any{"b": map[string]any{"e": []any{}}}, false},
+		{map[string]any{"b": []any{}}, false},
+		{[]any{}, false},
+	} {
+		if got := within(tt.part, whole); got != tt.want {
+			t.Errorf("within(%v) = %v", tt.part, got)
+		}
+	}
+}
+
+// A fifth may go, and ten always.
+func TestPruneLimit(t *testing.T) {
+	for objects, want := range map[int]int{0: 10, 50: 10, 51: 11, 100: 20} {
+		if got := (Options{}).pruneLimit(objects); got != want {
+			t.Errorf("of %d objects, %d may be pruned, want %d", objects, got, want)
+		}
+	}
+	if got := (Options{PruneLimit: 3}).pruneLimit(1000); got != 3 {
+		t.Errorf("the limit is %d, want 3", got)
+	}
+}
+
+func FuzzDecodeInventory(f *testing.F) {
+	f.Add([]byte(`{"format":1,"objects":[{"version":"v1","kind":"Secret","name":"a","release":"r","stage":"s"}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		v, err := decodeInventory(data)
+		if err == nil && !v.equal(v.clone()) {
+			t.Error("it is not equal to itself")
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+// missing returns the rights that the user needs to do what the plan says, and
+// does not have, sorted.
+func (t Target) missing(ctx context.Context, plan *Plan) ([]live.Right, error) {
+	if !slices.ContainsFunc(plan.Items, func(it Item) bool { return it.Action != Unchanged && it.Action != Keep }) && plan.inventory.equal(plan.settled) {
+		return nil, nil
+	}
+	if all, err := t.Live.May(ctx, live.Right{}); err != nil || all {
+		return nil, err
+	}
+	needed, err := t.needed(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	// A right that is had in all namespaces is asked for once.
+	wide := map[live.Right]bool{}
+	for _, r := range needed {
+		r.Namespace = ""
+		wide[r] = false
+	}
+	kinds := sorted(wide)
+	allowed := make([]bool, len(kinds))
+	if err := each(ctx, len(kinds), func(ctx context.Context, i int) (err error) {
+		allowed[i], err = t.Live.May(ctx, kinds[i])
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	for i, r := range kinds {
+		wide[r] = allowed[i]
+	}
+	left := slices.DeleteFunc(needed, func(r live.Right) bool {
+		r.Namespace = ""
+		return wide[r]
+	})
+	has := make([]bool, len(left))
+	if err := each(ctx, len(left), func(ctx context.Context, i int) (err error) {
+		if left[i].Namespace != "" {
+			has[i], err = t.Live.May(ctx, left[i])
+		}
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	var missing []live.Right
+	for i, r := range left {
+		if !has[i] {
+			missing = append(missing, r)
+		}
+	}
+	return missing, nil
+}
+
+func sorted(set map[live.Right]bool) []live.Right {
+	var out []live.Right
+	for r := range set {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b live.Right) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Verb, b.Verb))
+	})
+	return out
+}
+
+// needed returns the rights that it takes to do what the plan says.
+func (t Target) needed(ctx context.Context, plan *Plan) ([]live.Right, error) {
+	set := map[live.Right]bool{}
+	add := func(group, resource, namespace string, verbs ...string) {
+		for _, v := range verbs {
+			set[live.Right{Verb: v, Group: group, Resource: resource, Namespace: namespace}] = true
+		}
+	}
+	add("", "secrets", Namespace, "get", "create", "update", "delete")
+	add("coordination.k8s.io", "leases", Namespace, "get", "create", "update")
+	if plan.First {
+		add("", "namespaces", "", "get", "create", "patch")
+	}
+	for _, it := range plan.Items {
+		r, served, err := t.Live.Resource(ctx, it.ref.GroupVersionKind)
+		if err != nil {
+			return nil, err
+		}
+		if !served { // its CRD comes first; the resource's name is in it
+			r.GroupVersionResource = t.resourceToCome(it.ref.GroupVersionKind)
+		}
+		add(r.Group, r.Resource, it.ref.Namespace, "get")
+		switch it.Action {
+		case Create:
+			add(r.Group, r.Resource, it.ref.Namespace, "create", "patch")
+		case Change, Conflict:
+			add(r.Group, r.Resource, it.ref.Namespace, "patch")
+		case Hook:
+			add(r.Group, r.Resource, it.ref.Namespace, "create", "patch", "delete")
+		case Prune:
+			add(r.Group, r.Resource, it.ref.Namespace, "delete")
+		}
+	}
+	return sorted(set), nil
+}
+
+// resourceToCome returns how the cluster will serve a kind that the bundle has
+// the CRD of.
+func (t Target) resourceToCome(gvk schema.GroupVersionKind) schema.GroupVersionResource {
+	for _, o := range t.Bundle.Objects {
+		if o.GetKind() != "CustomResourceDefinition" || !slices.Contains(defines(o.Unstructured), gvk) {
+			continue
+		}
+		if spec, ok := o.Object["spec"].(map[string]any); ok {
+			if names, ok := spec["names"].(map[string]any); ok {
+				plural, _ := names["plural"].(string)
+				return gvk.GroupVersion().WithResource(plural)
+			}
+		}
+	}
+	return gvk.GroupVersion().WithResource(gvk.Kind)
+}

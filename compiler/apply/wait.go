@@ -1,0 +1,259 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/health"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+const (
+	waitPoll       = 500 * time.Millisecond
+	defaultTimeout = 5 * time.Minute
+)
+
+func (o Options) timeout() time.Duration { return cmp.Or(o.Timeout, defaultTimeout) }
+
+// wait waits until all of the objects are healthy. One that has failed ends
+// the wait, as does the time.
+func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
+	began := time.Now()
+	w := &health.Waiting{Rules: r.rules, Timeout: r.timeout()}
+	byID := make(map[string]*Item, len(items))
+	waiting := make([]health.Observed, len(items))
+	for i, it := range items {
+		byID[it.ID] = it
+		waiting[i].Declared = fleet.Object{Unstructured: it.object, Release: it.release}
+	}
+	reasons := make(map[string]string, len(items))
+	for first := true; len(waiting) > 0; first = false {
+		err := each(ctx, len(waiting), func(ctx context.Context, i int) (err error) {
+			waiting[i].Live, err = r.Live.Object(ctx, byID[waiting[i].Declared.ID()].ref)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		p := w.Step(time.Since(began), waiting)
+		for _, o := range p.Ready {
+			if !first {
+				r.tell(Event{Stage: stage, ID: o.Declared.ID(), What: "ready"})
+			}
+		}
+		if len(p.Failed) > 0 {
+			return r.unhealthy(ctx, byID, p.Failed)
+		}
+		waiting = waiting[:0]
+		for _, o := range p.Pending {
+			waiting = append(waiting, o.Observed)
+			if id := o.Declared.ID(); reasons[id] != o.Reason {
+				r.tell(Event{Stage: stage, ID: id, What: "wait", Text: o.Reason})
+				reasons[id] = o.Reason
+			}
+		}
+		if len(waiting) == 0 {
+			return nil
+		}
+		if err := pause(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errLate is what pause returns when there is no more time.
+var errLate = errors.New("late")
+
+// pause waits a little, unless there is no more time.
+func pause(ctx context.Context, end <-chan time.Time) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-end:
+		return errLate
+	case <-time.After(waitPoll):
+		return nil
+	}
+}
+
+// unhealthy returns the faults of objects that do not get healthy, with what
+// keeps them from it.
+func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []health.Result) error {
+	var faults diag.List
+	for _, o := range failed {
+		it := byID[o.Declared.ID()]
+		faults.Add(r.explain(ctx, it, o.Live, o.Verdict))
+	}
+	return faults.Err()
+}
+
+// explain returns the fault of an object that is not healthy.
+func (r *runner) explain(ctx context.Context, it *Item, is *unstructured.Unstructured, v health.Verdict) error {
+	d := &diag.Diag{At: it.at, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText)}
+	if is == nil {
+		return d
+	}
+	x := &health.Explainer{Reader: r.Live, Hide: secretsOf(r.Bundle)}
+	why := x.Explain(ctx, fleet.Object{Unstructured: is, Release: it.release}, v)
+	if text := why.String(); len(why.Chain) > 1 && !strings.HasSuffix(text, v.Reason) {
+		d.Msg += "; " + diag.Visible(text, diag.MaxText)
+	}
+	for _, line := range slices.Concat(why.Events, why.Logs) {
+		d.Msg += "\n        " + diag.Visible(line, diag.MaxText)
+	}
+	return d
+}
+
+// secretsOf returns the values of the Secrets of a bundle.
+func secretsOf(b *fleet.Bundle) []string {
+	var out []string
+	for _, o := range b.Objects {
+		if o.GroupVersionKind().GroupKind() != (schema.GroupKind{Kind: "Secret"}) {
+			continue
+		}
+		for _, field := range []string{"data", "stringData"} {
+			values, _, _ := unstructured.NestedStringMap(o.Object, field)
+			for _, v := range values {
+				out = append(out, v)
+				if decoded, err := base64.StdEncoding.DecodeString(v); err == nil {
+					out = append(out, string(decoded))
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// waitGone waits until an object is deleted.
+func (r *runner) waitGone(ctx context.Context, it *Item) error {
+	end := time.After(r.timeout())
+	for {
+		o, err := r.Live.Object(ctx, it.ref)
+		if err != nil || o == nil || string(o.GetUID()) != it.uid {
+			return err
+		}
+		if err := pause(ctx, end); errors.Is(err, errLate) {
+			return &diag.Diag{
+				At: it.at, Path: it.ID, Msg: fmt.Sprintf("it is not gone after %s", r.timeout()),
+				Hint: "see metadata.finalizers, which name who holds it",
+			}
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// hooks runs hooks by weight and, as Helm does, by name.
+func (r *runner) hooks(ctx context.Context, items []*Item) error {
+	items = slices.Clone(items)
+	slices.SortStableFunc(items, func(a, b *Item) int {
+		return cmp.Or(cmp.Compare(a.Release, b.Release), cmp.Compare(a.hook.weight, b.hook.weight))
+	})
+	for _, it := range items {
+		if err := r.runHook(ctx, it); err != nil {
+			return err
+		}
+		r.result.Hooks++
+	}
+	// Helm keeps what succeeded until all hooks of the event have.
+	for _, it := range items {
+		if slices.Contains(it.hook.deletions, "hook-succeeded") {
+			if err := r.deleteHook(ctx, it); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *runner) runHook(ctx context.Context, it *Item) error {
+	if it.Before != nil && slices.Contains(it.hook.deletions, "before-hook-creation") {
+		if err := r.deleteHook(ctx, it); err != nil {
+			return err
+		}
+	}
+	r.tell(Event{Stage: it.Stage, ID: it.ID, What: "hook"})
+	is, err := r.apply(ctx, it)
+	if err != nil {
+		return it.failed(err)
+	}
+	it.Before, it.uid = is, string(is.GetUID())
+	if !runs(is) {
+		return nil
+	}
+	o := &health.Observed{Declared: fleet.Object{Unstructured: it.object, Release: it.release}, Live: is}
+	verdict, err := r.waitHook(ctx, it, o)
+	if err != nil || verdict.State == health.Ready {
+		return err
+	}
+	fault := r.explain(ctx, it, o.Live, health.Verdict{State: verdict.State, Reason: "the hook did not succeed: " + verdict.Reason})
+	if verdict.State == health.Failed && slices.Contains(it.hook.deletions, "hook-failed") {
+		if err := r.deleteHook(ctx, it); err != nil {
+			return err
+		}
+	}
+	return fault
+}
+
+// waitHook waits until a hook is through, and returns how it ended.
+func (r *runner) waitHook(ctx context.Context, it *Item, o *health.Observed) (health.Verdict, error) {
+	began := time.Now()
+	w := &health.Waiting{Rules: r.rules, Timeout: r.timeout()}
+	for first := true; ; first = false {
+		elapsed := time.Since(began)
+		p := w.Step(elapsed, []health.Observed{*o})
+		switch {
+		case len(p.Failed) > 0:
+			return p.Failed[0].Verdict, nil
+		case len(p.Ready) > 0 && !ended(o.Live):
+			if elapsed > r.timeout() {
+				return health.Verdict{State: health.InProgress, Reason: fmt.Sprintf("the pod has not ended after %s", r.timeout())}, nil
+			}
+		case len(p.Ready) > 0:
+			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "ready"})
+			return p.Ready[0].Verdict, nil
+		case first:
+			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "wait", Text: p.Pending[0].Reason})
+		}
+		if err := pause(ctx, nil); err != nil {
+			return health.Verdict{}, err
+		}
+		var err error
+		if o.Live, err = r.Live.Object(ctx, it.ref); err != nil {
+			return health.Verdict{}, err
+		}
+	}
+}
+
+// deleteHook deletes what a hook made, now or at an earlier apply, and nothing
+// that is no hook.
+func (r *runner) deleteHook(ctx context.Context, it *Item) error {
+	if _, ok := it.Before.GetAnnotations()[hookAnnotation]; !ok {
+		return &diag.Diag{At: it.at, Path: it.ID, Msg: "an object of this name is there, and is no hook", Hint: "rename one of them"}
+	}
+	if err := r.lease.Check(ctx); err != nil {
+		return err
+	}
+	it.uid = string(it.Before.GetUID())
+	if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {
+		return it.failed(err)
+	}
+	if err := r.waitGone(ctx, it); err != nil {
+		return err
+	}
+	it.Before, it.uid = nil, ""
+	return nil
+}

@@ -1,0 +1,92 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/ext"
+)
+
+// variables are what an expression may speak of: the fields of the object.
+var variables = []string{"apiVersion", "kind", "metadata", "spec", "status", "data"}
+
+// maxCost bounds what an expression may do, in the units of CEL: a million is a
+// fraction of a second, and more than any status needs.
+const maxCost = 1_000_000
+
+// maxExpression bounds the length of an expression, in bytes.
+const maxExpression = 10_000
+
+// environment is what expressions are compiled in. It has the functions of
+// Flux's, so that an expression means there what it means here.
+var environment = sync.OnceValues(func() (*cel.Env, error) {
+	options := []cel.EnvOption{
+		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
+		cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(), ext.Strings(), ext.Sets(), ext.Encoders(),
+		cel.ParserExpressionSizeLimit(maxExpression),
+	}
+	for _, v := range variables {
+		t := cel.DynType
+		if v == "apiVersion" || v == "kind" {
+			t = cel.StringType
+		}
+		options = append(options, cel.Variable(v, t))
+	}
+	return cel.NewEnv(options...)
+})
+
+// A program is a compiled expression. It is safe for concurrent use.
+type program struct{ cel.Program }
+
+// A compileError says what is wrong with an expression.
+type compileError struct {
+	msg       string
+	undefined string // the variable that does not exist; empty when it is something else
+}
+
+func (e *compileError) Error() string { return e.msg }
+
+// compile compiles an expression that is true or false.
+func compile(text string) (*program, error) {
+	env, err := environment()
+	if err != nil {
+		return nil, fmt.Errorf("set up CEL: %w", err)
+	}
+	ast, issues := env.Compile(text)
+	if errs := issues.Errors(); len(errs) > 0 {
+		first := errs[0]
+		e := &compileError{msg: clean(first.Message)}
+		if at := first.Location; at.Line() > 0 {
+			e.msg = fmt.Sprintf("%s (at %d:%d of the expression)", e.msg, at.Line(), at.Column()+1)
+		}
+		if name, ok := strings.CutPrefix(first.Message, "undeclared reference to '"); ok {
+			e.undefined, _, _ = strings.Cut(name, "'")
+		}
+		return nil, e
+	}
+	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
+		return nil, &compileError{msg: fmt.Sprintf("the expression is of type %s, and not true or false", t)}
+	}
+	p, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(maxCost))
+	if err != nil {
+		return nil, &compileError{msg: clean(err.Error())}
+	}
+	return &program{p}, nil
+}
+
+// holds asks the expression of an object. The error says why it has no answer.
+func (p *program) holds(object map[string]any) (bool, error) {
+	v, _, err := p.Eval(object)
+	if err != nil {
+		return false, err
+	}
+	b, ok := v.(types.Bool)
+	if !ok {
+		return false, errors.New("the expression is neither true nor false")
+	}
+	return bool(b), nil
+}

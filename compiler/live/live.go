@@ -1,0 +1,149 @@
+// Package live is the door to a cluster as it runs: it connects with a context
+// of a kubeconfig, reads and applies objects, deletes them, holds the lease
+// that keeps two applies apart, and asks what the user may do. It compares
+// nothing and decides nothing; that is compiler/apply.
+//
+// Requests that can be repeated without harm are repeated while the API server
+// is away. Answers are bounded. No error has a credential in it. Programs that
+// a kubeconfig names to get credentials are run, as kubectl does: they are the
+// user's own.
+package live
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	core "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+// Manager is the name under which fleetc owns fields of objects.
+const Manager = "fleetc"
+
+// An Address says how to reach a cluster.
+type Address struct {
+	Kubeconfig string        // a file; those of KUBECONFIG, or the user's own, when empty
+	Context    string        // in it
+	Agent      string        // the program that asks, as the audit log shows it
+	Patience   time.Duration // how long an API server that is away is waited for; 0 for two minutes
+}
+
+// A Cluster is one that runs. Its methods may be called at the same time.
+type Cluster struct {
+	Server string // URL of the API server
+	UID    string // of the namespace kube-system, which is that of the cluster
+
+	patience  time.Duration
+	dynamic   dynamic.Interface
+	discovery discovery.DiscoveryInterfaceWithContext
+	reviews   authorization.AuthorizationV1Interface
+	leases    coordination.CoordinationV1Interface
+	pods      core.PodsGetter
+
+	mu        sync.Mutex
+	resources map[schema.GroupVersionKind]Resource // nil until they are read
+	unread    map[schema.GroupVersion]error        // of groups that did not say what they serve
+}
+
+const (
+	requestTimeout = 30 * time.Second
+	connectTimeout = 10 * time.Second
+	maxAnswer      = 128 << 20
+	qps, burst     = 100, 200
+)
+
+// Connect connects to a cluster and learns who it is. It returns a fault when
+// there is no such context, or the API server is not reached, not trusted or
+// does not let the user in. It does not wait for one that is away.
+func Connect(ctx context.Context, a Address) (*Cluster, error) {
+	config, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Server: config.Host, patience: cmp.Or(a.Patience, 2*time.Minute)}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, c.fault(err)
+	}
+	if err := c.clients(config, client); err != nil {
+		return nil, c.fault(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	ns, err := c.dynamic.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return nil, c.fault(err)
+	}
+	c.UID = string(ns.GetUID())
+	return c, nil
+}
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+func (c *Cluster) clients(config *rest.Config, client *http.Client) error {
+	var err error
+	if c.dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+		return err
+	}
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	if err != nil {
+		return err
+	}
+	c.discovery = d
+	if c.reviews, err = authorization.NewForConfigAndClient(config, client); err != nil {
+		return err
+	}
+	if c.leases, err = coordination.NewForConfigAndClient(config, client); err != nil {
+		return err
+	}
+	c.pods, err = core.NewForConfigAndClient(config, client)
+	return err
+}
+
+// config reads the kubeconfig.
+func (a Address) config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.Kubeconfig
+	rules.Warner = func(error) {}
+	raw, err := rules.Load()
+	if err != nil {
+		return nil, &diag.Diag{Msg: "the kubeconfig cannot be read: " + visible(err.Error()), Cause: err}
+	}
+	if raw.Contexts[a.Context] == nil {
+		var names []string
+		for name := range raw.Contexts {
+			names = append(names, name)
+		}
+		d := &diag.Diag{Msg: "the kubeconfig has no context " + quote(a.Context), Hint: diag.OneOf(a.Context, names)}
+		if len(names) == 0 {
+			d.Msg, d.Hint = "there is no kubeconfig with a context "+quote(a.Context), "set KUBECONFIG, or name the file with --kubeconfig"
+		}
+		return nil, d
+	}
+	config, err := clientcmd.NewNonInteractiveClientConfig(*raw, a.Context, &clientcmd.ConfigOverrides{}, rules).ClientConfig()
+	if err != nil {
+		return nil, &diag.Diag{Msg: "context " + quote(a.Context) + " of the kubeconfig: " + visible(err.Error()), Cause: err}
+	}
+	if u, err := url.Parse(config.Host); err == nil && u.User != nil {
+		return nil, &diag.Diag{Msg: "context " + quote(a.Context) + " of the kubeconfig: the URL of the server has credentials in it", Hint: "move them to its user"}
+	}
+	config.UserAgent = a.Agent
+	config.QPS, config.Burst = qps, burst
+	config.Timeout = requestTimeout
+	config.WarningHandler = rest.NoWarnings{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
+	return config, nil
+}

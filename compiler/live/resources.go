@@ -1,0 +1,78 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// A Resource is how an API server serves a kind.
+type Resource struct {
+	schema.GroupVersionResource
+	Namespaced bool
+}
+
+// Resource returns how the cluster serves a kind, and whether it does. What it
+// serves is read once, see [Cluster.Renew].
+func (c *Cluster) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Resource, bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.resources == nil {
+		if err := c.discover(ctx); err != nil {
+			return Resource{}, false, err
+		}
+	}
+	if r, ok := c.resources[gvk]; ok {
+		return r, true, nil
+	}
+	if err := c.unread[gvk.GroupVersion()]; err != nil {
+		return Resource{}, false, fmt.Errorf("%s does not say what it serves: %s", gvk.GroupVersion(), visible(err.Error()))
+	}
+	return Resource{}, false, nil
+}
+
+// Renew forgets what the cluster serves, which is read again when it is asked
+// for: CRDs came.
+func (c *Cluster) Renew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.resources = nil
+}
+
+// discover reads what the cluster serves. An API service that is down is no
+// error as long as nobody asks for its kinds.
+func (c *Cluster) discover(ctx context.Context) error {
+	var lists []*metav1.APIResourceList
+	unread := map[schema.GroupVersion]error{}
+	err := c.do(ctx, func(ctx context.Context) error {
+		var err error
+		_, lists, err = c.discovery.ServerGroupsAndResourcesWithContext(ctx)
+		var partial *discovery.ErrGroupDiscoveryFailed
+		if errors.As(err, &partial) {
+			unread = partial.Groups
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.resources, c.unread = map[schema.GroupVersionKind]Resource{}, unread
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, r := range list.APIResources {
+			if !strings.Contains(r.Name, "/") {
+				c.resources[gv.WithKind(r.Kind)] = Resource{gv.WithResource(r.Name), r.Namespaced}
+			}
+		}
+	}
+	return nil
+}

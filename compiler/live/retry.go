@@ -1,0 +1,63 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+const (
+	firstPause = 200 * time.Millisecond
+	lastPause  = 5 * time.Second
+)
+
+// do sends a request that can be repeated without harm, until it is answered
+// or the cluster's patience ends. What it returns went through answer.
+func (c *Cluster) do(ctx context.Context, request func(ctx context.Context) error) error {
+	return c.patiently(ctx, request, retriable)
+}
+
+// ask is do for a request that only asks: a webhook that does not answer is an
+// answer.
+func (c *Cluster) ask(ctx context.Context, request func(ctx context.Context) error) error {
+	return c.patiently(ctx, request, func(err error) bool {
+		var status apierrors.APIStatus
+		return retriable(err) && !(errors.As(err, &status) && isWebhook(status.Status().Message))
+	})
+}
+
+func (c *Cluster) patiently(ctx context.Context, request func(ctx context.Context) error, again func(error) bool) error {
+	var end <-chan time.Time
+	pause := firstPause
+	for {
+		err := within(ctx, requestTimeout, request)
+		if err == nil || ctx.Err() != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return nil
+		}
+		if !again(err) {
+			return c.answer(err)
+		}
+		if end == nil {
+			end = time.After(c.patience)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-end:
+			return c.answer(err)
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+func within(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return f(ctx)
+}

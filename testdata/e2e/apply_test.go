@@ -1,0 +1,283 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fleetc/fleetc/testdata/clusters"
+)
+
+// web is a release of two stages' worth: a namespace, and what is in it.
+const web = `package fleet
+
+stages: [{name: "default"}, {name: "apps"}]
+
+releases: space: {
+	namespace: "web"
+	stage:     "default"
+	objects: ns: {apiVersion: "v1", kind: "Namespace", metadata: name: "web"}
+}
+releases: web: {
+	namespace: "web"
+	stage:     "apps"
+	objects: {
+		config: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "web", data: colour: "blue"}
+		secret: {apiVersion: "v1", kind: "Secret", metadata: name: "web", stringData: password: "hunter2"}
+		deployment: {
+			apiVersion: "apps/v1"
+			kind:       "Deployment"
+			metadata: name: "web"
+			spec: {
+				replicas: 2
+				selector: matchLabels: app: "web"
+				template: {
+					metadata: labels: app: "web"
+					spec: containers: [{name: "web", image: "example.com/web:1"}]
+				}
+			}
+		}
+	}
+}
+`
+
+const fleetFile = "environments/fleet.cue"
+
+// newWeb is a cluster with the fleet web, not applied.
+func newWeb(t *testing.T) *place {
+	t.Helper()
+	p := newPlace(t, clusters.Spec{Name: "one"})
+	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
+	p.write("environments/web.cue", web)
+	return p
+}
+
+// An apply creates what is missing and waits for it; the next one writes
+// nothing; a value that is changed is one patch, and one that was changed by
+// others is put back.
+func TestApply(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply").exits(p, 2).says(p, "nobody is there to answer")
+	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `^dev/one: is new to fleetc`, `\+ Deployment.apps web/web \(release web\)`)
+	if w, _ := p.writes("one", 0); len(w) > 0 {
+		t.Errorf("a dry run writes %q", w)
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, `^dev/one: applied: 4 created, 0 changed, 0 pruned`)
+	if got := p.kubectl("one", "-n", "web", "get", "deployment", "web", "-o", "jsonpath={.status.availableReplicas}"); got != "2" {
+		t.Errorf("%s replicas are available after apply", got)
+	}
+
+	_, mark := p.writes("one", 0)
+	p.fleetc("apply", "--yes").ok(p).says(p, `^dev/one: runs its bundle, nothing was written`)
+	p.fleetc("apply", "--dry-run").ok(p)
+	w, mark := p.writes("one", mark)
+	if len(w) > 0 {
+		t.Errorf("a second apply writes %q", w)
+	}
+
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--yes").ok(p).says(p, `~ data.colour: "?blue"? -> "?red"?`, `0 created, 1 changed`)
+	w, mark = p.writes("one", mark)
+	if w = withoutOwn(w); !slices.Equal(w, []string{"patch /api/v1/namespaces/web/configmaps/web 200"}) {
+		t.Errorf("one value changed, and apply writes %q", w)
+	}
+
+	p.edit("environments/web.cue", "hunter2", "hunter3")
+	if d := p.fleetc("apply", "--yes").ok(p); strings.Contains(d.stdout+d.stderr, "hunter") {
+		t.Errorf("a secret is shown:\n%s%s", d.stdout, d.stderr)
+	}
+	if got := p.kubectl("one", "-n", "web", "get", "secret", "web", "-o", "jsonpath={.data.password}"); got != "aHVudGVyMw==" {
+		t.Errorf("the secret is %s", got)
+	}
+
+	p.kubectl("one", "-n", "web", "delete", "configmap", "web")
+	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `\+ ConfigMap web/web`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "1 created")
+
+	_, mark = p.writes("one", mark)
+	p.fleetc("apply", "--yes").ok(p)
+	if w, _ = p.writes("one", mark); len(w) > 0 {
+		t.Errorf("the last apply writes %q", w)
+	}
+}
+
+// many is a release with so many ConfigMaps, and what is not pruned.
+func many(n int) string {
+	var b strings.Builder
+	b.WriteString("package fleet\n\nreleases: many: {\n\tnamespace: \"web\"\n\tstage: \"apps\"\n\tobjects: {\n")
+	for i := range n {
+		fmt.Fprintf(&b, "\t\tc%02d: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"many-%02d\"}\n", i, i)
+	}
+	b.WriteString("\t}\n}\n")
+	return b.String()
+}
+
+const kept = `package fleet
+
+releases: kept: {
+	namespace: "other"
+	stage:     "apps"
+	objects: {
+		ns: {apiVersion: "v1", kind: "Namespace", metadata: name: "other"}
+		kept: {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "kept", annotations: "helm.sh/resource-policy": "keep"}}
+		never: {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "never", annotations: "fleetc.dev/prune": "never"}}
+		claim: {
+			apiVersion: "v1"
+			kind:       "PersistentVolumeClaim"
+			metadata: name: "claim"
+			spec: {accessModes: ["ReadWriteOnce"], storageClassName: "kwok-volume", resources: requests: storage: "1Gi"}
+		}
+	}
+}
+`
+
+// What leaves the fleet is pruned, unless it is protected or kept; not too much
+// at once; nothing that the inventory does not have; and nothing outside of
+// what is applied.
+func TestPrune(t *testing.T) {
+	p := newWeb(t)
+	p.write("environments/many.cue", many(14))
+	p.write("environments/kept.cue", kept)
+	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: applied: 22 created")
+	p.kubectl("one", "-n", "web", "create", "configmap", "foreign")
+
+	if err := os.Remove(filepath.Join(p.dir, "environments/kept.cue")); err != nil {
+		t.Fatal(err)
+	}
+	p.write("environments/many.cue", many(12))
+	// Another object of the same name, that fleetc has not made.
+	p.kubectl("one", "-n", "web", "delete", "configmap", "many-12")
+	p.kubectl("one", "-n", "web", "create", "configmap", "many-12")
+	p.fleetc("apply", "--yes", "--stage", "default").ok(p).says(p, "nothing was written")
+	p.fleetc("apply", "--yes", "--release", "web").ok(p).says(p, "nothing was written")
+	p.fleetc("apply", "--yes").ok(p).says(p, "- ConfigMap web/many-13", "0 created, 0 changed, 1 pruned",
+		"keeps ConfigMap other/kept: helm.sh/resource-policy: keep", "keeps ConfigMap other/never: fleetc.dev/prune: never",
+		"keeps PersistentVolumeClaim other/claim", "keeps Namespace other")
+	maps := "{range .items[*]}{.metadata.name} {end}"
+	if got := p.kubectl("one", "-n", "web", "get", "configmaps", "-o", "jsonpath="+maps); !strings.Contains(got, "many-12 web") || strings.Contains(got, "many-13") || !strings.Contains(got, "foreign") {
+		t.Errorf("the ConfigMaps are %s", got)
+	}
+	_, mark := p.writes("one", 0)
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written", "keeps Namespace other")
+	if w, _ := p.writes("one", mark); len(w) > 0 {
+		t.Errorf("an apply that keeps objects writes %q", w)
+	}
+
+	// Everything goes: refused, and done when somebody says so.
+	for _, f := range []string{"many", "web"} {
+		if err := os.Remove(filepath.Join(p.dir, "environments", f+".cue")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.edit(fleetFile, "stages:       schema.#Stages", `stages:       schema.#Stages & [{name: "default"}]`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "15 objects would be pruned, and the limit is 10", "pass --prune-limit 15")
+	if w, _ := p.writes("one", mark); len(w) > 0 {
+		t.Errorf("a refused apply writes %q", w)
+	}
+	p.fleetc("apply", "--yes", "--prune-limit", "15").ok(p).says(p, "15 pruned", "keeps Namespace web")
+	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps Namespace other: it has ConfigMap other/(kept|never), which is kept", "2 pruned")
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+}
+
+// Somebody else's field is shown and left alone, until it is to be taken.
+func TestConflict(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.kubectl("one", "-n", "web", "scale", "deployment", "web", "--replicas=5")
+	_, mark := p.writes("one", 0)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p,
+		`Deployment.apps web/web: spec.replicas is kubectl's, who has 5; the bundle has 2`,
+		`others have fields of it: spec.replicas \(kubectl\)`, `--force-conflicts`, `^dev/one: refused, nothing was written`)
+	if w, _ := p.writes("one", mark); len(w) > 0 {
+		t.Errorf("a refused apply writes %q", w)
+	}
+	p.fleetc("apply", "--yes", "--force-conflicts").ok(p).says(p, "0 created, 1 changed")
+	if got := p.kubectl("one", "-n", "web", "get", "deployment", "web", "-o", "jsonpath={.spec.replicas}"); got != "2" {
+		t.Errorf("%s replicas", got)
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+}
+
+// A field that cannot change is named before anything is written.
+func TestImmutable(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.edit("environments/web.cue", `app: "web"`, `app: "other"`)
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	_, mark := p.writes("one", 0)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `Deployment.apps web/web: spec.selector: field is immutable`)
+	if w, _ := p.writes("one", mark); len(w) > 0 {
+		t.Errorf("a refused apply writes %q", w)
+	}
+}
+
+// Objects that kubectl made are refused, and taken over when asked to, with
+// what only kubectl had set going away.
+func TestAdopt(t *testing.T) {
+	p := newWeb(t)
+	p.kubectl("one", "create", "namespace", "web")
+	p.kubectlInput("one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"web"},"data":{"colour":"green","extra":"x"}}`, "apply", "-f", "-")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `ConfigMap web/web: it is there already, and kubectl-client-side-apply made it`, "--adopt")
+	p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, `takes over ConfigMap web/web`)
+	var o struct {
+		Data     map[string]string
+		Metadata struct{ Annotations map[string]string }
+	}
+	if err := json.Unmarshal([]byte(p.kubectl("one", "-n", "web", "get", "configmap", "web", "-o", "json")), &o); err != nil {
+		t.Fatal(err)
+	}
+	if len(o.Data) != 1 || o.Data["colour"] != "blue" || len(o.Metadata.Annotations) > 0 {
+		t.Errorf("the adopted object has %v, annotations %v", o.Data, o.Metadata.Annotations)
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+}
+
+// A context that leads to another cluster is refused, in whichever way.
+func TestIdentity(t *testing.T) {
+	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
+	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
+	p.write("environments/web.cue", web)
+	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: applied", "^dev/two: applied")
+	one, two := p.clusters["one"].Context, p.clusters["two"].Context
+	_, mark := p.writes("two", 0)
+	p.edit("environments/dev/one/cluster.cue", one, two)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "clusters dev/one and dev/two both have the context")
+	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, `is cluster "dev/two" of fleet`)
+	p.edit("environments/dev/one/cluster.cue", two, one+"x")
+	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "the kubeconfig has no context", "did you mean "+one)
+	p.edit("environments/dev/one/cluster.cue", `, context: "`+one+`x"`, "")
+	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "the cluster has no context of a kubeconfig")
+	// The inventory of another cluster, as a backup brings it.
+	p.edit("environments/dev/one/cluster.cue", `kubernetes: "1.37"`, `kubernetes: "1.37", context: "`+two+`"`)
+	secret := p.kubectl("one", "-n", "fleetc-system", "get", "secret", "inventory", "-o", "json")
+	p.kubectl("two", "-n", "fleetc-system", "delete", "secret", "inventory")
+	p.kubectlInput("two", withoutServerFields(t, secret), "create", "-f", "-")
+	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "is not the cluster that fleetc knows as")
+	// One that was changed by hand.
+	p.kubectl("two", "-n", "fleetc-system", "patch", "secret", "inventory", "-p", `{"data":{"data":"aGVsbG8="}}`)
+	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "the inventory in fleetc-system cannot be used: its checksum is wrong")
+	if w, _ := p.writes("two", mark); len(w) > 0 {
+		t.Errorf("refused applies write %q", w)
+	}
+}
+
+func withoutServerFields(t *testing.T, object string) string {
+	t.Helper()
+	var o map[string]any
+	if err := json.Unmarshal([]byte(object), &o); err != nil {
+		t.Fatal(err)
+	}
+	meta := o["metadata"].(map[string]any)
+	for _, k := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields"} {
+		delete(meta, k)
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

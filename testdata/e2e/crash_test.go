@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fleetc/fleetc/testdata/clusters"
+)
+
+// numbered is a release with ConfigMaps from one number to another, that say
+// which round it is.
+func numbered(from, to, round int) string {
+	var b strings.Builder
+	b.WriteString("package fleet\n\nreleases: numbered: {\n\tnamespace: \"web\"\n\tstage: \"apps\"\n\tobjects: {\n")
+	for i := from; i < to; i++ {
+		fmt.Fprintf(&b, "\t\tc%03d: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"n-%03d\", data: round: \"%d\"}\n", i, i, round)
+	}
+	b.WriteString("\t}\n}\n")
+	return b.String()
+}
+
+// An apply that is killed at any moment leaves nothing that a later one does
+// not know: the next converges, prunes what the killed one had made and is no
+// longer wanted, and has nothing to do afterwards.
+func TestKill(t *testing.T) {
+	p := newWeb(t)
+	p.write("environments/numbered.cue", numbered(0, 30, 0))
+	p.fleetc("apply", "--yes").ok(p)
+	random := rand.New(rand.NewPCG(7, 7))
+	const rounds = 20
+	interrupted := 0
+	for round := 1; round <= rounds; round++ {
+		// A third goes, a third changes, a third comes. What the killed apply
+		// was to make is not what the next one wants.
+		from := round * 10
+		p.write("environments/numbered.cue", numbered(from, from+30, round))
+		cmd := p.command("apply", "--yes", "--prune-limit", "100")
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(200+random.IntN(900)) * time.Millisecond)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if !cmd.ProcessState.Success() {
+			interrupted++
+		}
+		if round%4 != 0 {
+			continue // killed again and again, each for another bundle
+		}
+		p.fleetc("apply", "--yes", "--prune-limit", "100").ok(p)
+		p.checkNumbered(from, from+30, round)
+		p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	}
+	if interrupted < rounds/2 {
+		t.Errorf("%d of %d applies were interrupted: the others were too fast", interrupted, rounds)
+	}
+}
+
+// checkNumbered wants the ConfigMaps from one number to another, and no other.
+func (p *place) checkNumbered(from, to, round int) {
+	p.Helper()
+	got := strings.Fields(p.kubectl("one", "-n", "web", "get", "configmaps", "-o", "jsonpath={range .items[*]}{.metadata.name}={.data.round} {end}"))
+	got = slices.DeleteFunc(got, func(s string) bool { return !strings.HasPrefix(s, "n-") })
+	var want []string
+	for i := from; i < to; i++ {
+		want = append(want, fmt.Sprintf("n-%03d=%d", i, round))
+	}
+	if !slices.Equal(got, want) {
+		p.Errorf("there is %q, want %q", got, want)
+	}
+}
+
+// The API server is paused, and killed and started again, while an apply is
+// under way: the apply goes on.
+func TestOutage(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	c := p.clusters["one"]
+	for round, outage := range []func() error{c.Pause, c.Kill} {
+		p.write("environments/numbered.cue", numbered(round*200, round*200+200, round))
+		cmd := p.command("apply", "--yes", "--prune-limit", "500")
+		var stdout strings.Builder
+		log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stderr, cmd.Stdout = log, &stdout
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		p.until("the apply to be in the middle", func() bool {
+			text, _ := os.ReadFile(log.Name())
+			return strings.Count(string(text), "created") > 20
+		})
+		if err := outage(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if err := c.Resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		err = cmd.Wait()
+		text, _ := os.ReadFile(log.Name())
+		if err != nil {
+			t.Fatalf("round %d: %v\n%s", round, err, text)
+		}
+		if n := strings.Count(string(text), "created"); n != 200 {
+			t.Errorf("round %d: %d objects were created", round, n)
+		}
+		for line := range strings.Lines(string(text)) {
+			if !strings.HasPrefix(line, "dev/one: ") {
+				t.Errorf("round %d: a library says %s", round, line)
+			}
+		}
+		p.checkNumbered(round*200, round*200+200, round)
+		p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	}
+}
+
+// Two applies to one cluster do not interleave: the second says who is there,
+// or comes after the first. One that is interrupted gives the lease back.
+func TestTwoApplies(t *testing.T) {
+	p := newWeb(t)
+	// What never gets ready keeps the first one waiting.
+	p.edit("environments/web.cue", `metadata: labels: app: "web"`, `metadata: {labels: app: "web", annotations: "fleetc.test/stuck": "ImagePullBackOff"}`)
+	first := p.command("apply", "--yes")
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Stderr = log
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.until("the first to wait", func() bool {
+		text, _ := os.ReadFile(log.Name())
+		return strings.Contains(string(text), "waits for Deployment.apps web/web")
+	})
+	_, mark := p.writes("one", 0)
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, fmt.Sprintf(`@%s \(pid %d\) applies to this cluster`, host, first.Process.Pid))
+	w, _ := p.writes("one", mark)
+	for _, r := range w {
+		if !strings.HasPrefix(r, "update /apis/coordination.k8s.io/v1/namespaces/fleetc-system/leases/apply") {
+			t.Errorf("while another has the lease, apply writes %q", r)
+		}
+	}
+	if err := first.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait()
+	if text, _ := os.ReadFile(log.Name()); first.ProcessState.ExitCode() != 2 || !strings.Contains(string(text), "interrupted") {
+		t.Errorf("interrupted, the first ends with %d and says\n%s", first.ProcessState.ExitCode(), text)
+	}
+	p.edit("environments/web.cue", `, annotations: "fleetc.test/stuck": "ImagePullBackOff"`, "")
+	d := p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: applied")
+	if strings.Contains(d.stderr, "waits for the lease") {
+		t.Errorf("the lease was not given back:\n%s", d.stderr)
+	}
+}
+
+// Clusters of several versions, of which one is down: the others are applied
+// to, and the summary and the status say so.
+func TestOneDown(t *testing.T) {
+	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two", Version: "1.34"}, clusters.Spec{Name: "three", Version: "1.36"})
+	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
+	p.write("environments/web.cue", web)
+	if err := p.clusters["two"].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "^dev/one: applied: 4 created", "^dev/three: applied: 4 created", "^dev/two: unreachable, nothing was written", "refuses connections", "in dev/two")
+	if err := p.clusters["two"].Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.fleetc("apply", "--yes", "-o", "json").ok(p).says(p, `"status": "unchanged"`, `"status": "applied"`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/two: runs its bundle")
+}

@@ -1,0 +1,238 @@
+// Package e2e drives the real fleetc on real control planes.
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetc/fleetc/testdata/clusters"
+)
+
+var (
+	shared *clusters.Fleet // each test adds clusters of its own
+	binary string          // fleetc
+	top    string          // of the repository
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	err := func() error {
+		dir, err := os.MkdirTemp("", "fleetc-e2e-*")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		if top, err = filepath.Abs("../.."); err != nil {
+			return err
+		}
+		binary = filepath.Join(dir, "fleetc")
+		build := exec.Command("go", "build", "-o", binary, "./cmd/fleetc")
+		build.Dir, build.Stderr = top, os.Stderr
+		if err := build.Run(); err != nil {
+			return fmt.Errorf("build fleetc: %w", err)
+		}
+		if shared, err = clusters.Start(context.Background(), os.Stderr, clusters.Spec{Name: "first"}); err != nil {
+			return err
+		}
+		code := m.Run()
+		err = shared.Stop(code != 0)
+		if code != 0 {
+			err = errors.Join(fmt.Errorf("the logs of the clusters are in %s", shared.Dir), err)
+		}
+		return err
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// A place is a fleet of fleetc and the clusters that it is for.
+type place struct {
+	*testing.T
+	dir      string
+	clusters map[string]*clusters.Cluster // by ID
+}
+
+var names int
+
+// newPlace starts a cluster for each spec, whose name is the ID of a cluster
+// of a new fleet, and writes the files of a txtar-like text into the fleet.
+func newPlace(t *testing.T, specs ...clusters.Spec) *place {
+	t.Helper()
+	p := &place{T: t, dir: t.TempDir(), clusters: map[string]*clusters.Cluster{}}
+	names++
+	var started []clusters.Spec
+	for _, s := range specs {
+		s.Name = fmt.Sprintf("t%d-%s", names, s.Name)
+		s.Nodes = 1
+		started = append(started, s)
+	}
+	if err := shared.Add(t.Context(), started...); err != nil {
+		t.Fatal(err)
+	}
+	p.fleetc("init", "example.com/infra").ok(p)
+	for i, s := range specs {
+		c := shared.Cluster(started[i].Name)
+		p.clusters[s.Name] = c
+		version := "1.37"
+		if s.Version != "" {
+			version = s.Version
+		}
+		p.write("environments/dev/"+s.Name+"/cluster.cue", fmt.Sprintf("package fleet\n\ncluster: {name: %q, kubernetes: %q, context: %q}\n", s.Name, version, c.Context))
+		t.Cleanup(func() {
+			if err := c.Kill(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return p
+}
+
+func (p *place) write(name, text string) {
+	p.Helper()
+	file := filepath.Join(p.dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		p.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// edit replaces a text that a file has.
+func (p *place) edit(name, from, to string) {
+	p.Helper()
+	data, err := os.ReadFile(filepath.Join(p.dir, name))
+	if err != nil {
+		p.Fatal(err)
+	}
+	if !strings.Contains(string(data), from) {
+		p.Fatalf("%s has no %q", name, from)
+	}
+	p.write(name, strings.ReplaceAll(string(data), from, to))
+}
+
+// A done is what a command did.
+type done struct {
+	command        string
+	stdout, stderr string
+	status         int
+}
+
+func (p *place) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(p.Context(), binary, args...)
+	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+shared.Kubeconfig)
+	return cmd
+}
+
+// fleetc runs it.
+func (p *place) fleetc(args ...string) done {
+	p.Helper()
+	return p.end(p.command(args...))
+}
+
+func (p *place) end(cmd *exec.Cmd) done {
+	p.Helper()
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.Fatal(err)
+	}
+	return done{strings.Join(cmd.Args[1:], " "), stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+func (d done) ok(p *place) done {
+	p.Helper()
+	return d.exits(p, 0)
+}
+
+func (d done) exits(p *place, status int) done {
+	p.Helper()
+	if d.status != status {
+		p.Fatalf("fleetc %s: exit status %d, want %d\n%s%s", d.command, d.status, status, d.stdout, d.stderr)
+	}
+	return d
+}
+
+// says wants the output to match.
+func (d done) says(p *place, patterns ...string) done {
+	p.Helper()
+	for _, pattern := range patterns {
+		if !regexp.MustCompile("(?m)" + pattern).MatchString(d.stdout + d.stderr) {
+			p.Fatalf("fleetc %s does not say %q:\n%s%s", d.command, pattern, d.stdout, d.stderr)
+		}
+	}
+	return d
+}
+
+// kubectl runs it against the cluster of the ID.
+func (p *place) kubectl(id string, args ...string) string {
+	p.Helper()
+	out, err := shared.Kubectl(p.Context(), append([]string{"--context", p.clusters[id].Context}, args...)...)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+func (p *place) kubectlInput(id, input string, args ...string) string {
+	p.Helper()
+	out, err := shared.KubectlInput(p.Context(), input, append([]string{"--context", p.clusters[id].Context}, args...)...)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// writes returns the requests of fleetc that changed something since the
+// mark, and the next mark.
+func (p *place) writes(id string, since int) (requests []string, mark int) {
+	p.Helper()
+	all, err := p.clusters[id].Requests()
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, r := range all[min(since, len(all)):] {
+		if strings.HasPrefix(r.UserAgent, "fleetc/") && r.Writes() {
+			path, _, _ := strings.Cut(r.URI, "?")
+			requests = append(requests, r.Verb+" "+path+" "+strconv.Itoa(r.Status))
+		}
+	}
+	return requests, len(all)
+}
+
+// own leaves what is about the lease and the inventory out of requests.
+func withoutOwn(requests []string) []string {
+	var out []string
+	for _, r := range requests {
+		if !strings.Contains(r, "fleetc-system") {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// until waits for what becomes true.
+func (p *place) until(what string, ready func() bool) {
+	p.Helper()
+	for end := time.Now().Add(2 * time.Minute); !ready(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			p.Fatalf("waited for %s", what)
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/fleetc/fleetc/testdata/clusters"
+)
+
+const widgets = `package fleet
+
+releases: widgets: {
+	namespace: "widgets"
+	stage:     "apps"
+	objects: {
+		ns: {apiVersion: "v1", kind: "Namespace", metadata: name: "widgets"}
+		crd: {
+			apiVersion: "apiextensions.k8s.io/v1"
+			kind:       "CustomResourceDefinition"
+			metadata: name: "widgets.example.com"
+			spec: {
+				group: "example.com"
+				scope: "Namespaced"
+				names: {kind: "Widget", plural: "widgets"}
+				versions: [{
+					name: "v1", served: true, storage: true
+					schema: openAPIV3Schema: {type: "object", properties: spec: {type: "object", properties: size: type: "integer"}}
+				}]
+			}
+		}
+		widget: {apiVersion: "example.com/v1", kind: "Widget", metadata: name: "one", spec: size: 1}
+	}
+}
+`
+
+// A CRD and a resource of it are in one bundle, also when the next version of
+// the CRD has a field that the resource uses at once.
+func TestCRD(t *testing.T) {
+	p := newWeb(t)
+	p.write("environments/widgets.cue", widgets)
+	p.fleetc("apply", "--yes").ok(p).says(p, `\+ Widget.example.com widgets/one`, "^dev/one: applied: 7 created")
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	p.edit("environments/widgets.cue", `size: type: "integer"`, `{size: type: "integer", colour: type: "string"}`)
+	p.edit("environments/widgets.cue", `spec: size: 1`, `spec: {size: 2, colour: "red"}`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "0 created, 2 changed")
+	if got := p.kubectl("one", "-n", "widgets", "get", "widget", "one", "-o", "jsonpath={.spec}"); got != `{"colour":"red","size":2}` {
+		t.Errorf("the widget has %s", got)
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+}
+
+// A plan that was kept is done exactly, or not at all when something moved.
+func TestFrozenPlan(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.edit("environments/web.cue", "hunter2", "hunter3")
+	p.fleetc("apply", "--plan", "plan.json").ok(p).says(p, "~ data.colour")
+	text, err := os.ReadFile(filepath.Join(p.dir, "plan.json"))
+	if err != nil || strings.Contains(string(text), "hunter") || strings.Contains(string(text), "red") {
+		t.Errorf("the plan has content of objects, or is not there (%v):\n%s", err, text)
+	}
+	_, mark := p.writes("one", 0)
+	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--type=merge", "-p", `{"metadata":{"labels":{"x":"y"}}}`)
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "ConfigMap web/web: it was changed since the plan was made")
+	p.kubectl("one", "-n", "web", "delete", "deployment", "web")
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "Deployment.apps web/web: it is not as the plan has it: there was nothing to do, and now it is create")
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes", "--force-conflicts").exits(p, 2).says(p, "which --force-conflicts would change")
+	if w, _ := p.writes("one", mark); len(w) > 0 {
+		t.Errorf("a plan that no longer holds writes %q", w)
+	}
+	p.fleetc("apply", "--plan", "plan.json").ok(p)
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").ok(p).says(p, "1 created, 2 changed")
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "now there is nothing to do")
+	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "another bundle")
+}
+
+// A hook runs when its release changes, and not otherwise; when it fails, what
+// comes after it is not reached.
+func TestHooks(t *testing.T) {
+	p := newWeb(t)
+	hook := `package fleet
+
+releases: web: objects: migrate: {
+	apiVersion: "batch/v1"
+	kind:       "Job"
+	metadata: {name: "migrate", annotations: {"helm.sh/hook": "pre-install,pre-upgrade"}}
+	spec: {
+		backoffLimit: 0
+		template: {
+			metadata: annotations: {}
+			spec: {restartPolicy: "Never", containers: [{name: "migrate", image: "example.com/migrate:1"}]}
+		}
+	}
+}
+`
+	p.write("environments/hook.cue", hook)
+	uid := func() string {
+		return p.kubectl("one", "-n", "web", "get", "job", "migrate", "-o", "jsonpath={.metadata.uid}")
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, "runs hook Job.batch web/migrate", "4 created, 0 changed, 0 pruned; 1 hook run")
+	first := uid()
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "1 changed, 0 pruned; 1 hook run")
+	if uid() == first {
+		t.Error("the hook did not run for a change of its release")
+	}
+	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
+	p.edit("environments/hook.cue", "metadata: annotations: {}", `metadata: annotations: "fleetc.test/fail": "true"`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Job.batch web/migrate: the hook did not succeed", "^dev/one: failed: 0 created, 0 changed")
+	if got := p.kubectl("one", "-n", "web", "get", "configmap", "web", "-o", "jsonpath={.data.colour}"); got != "red" {
+		t.Errorf("after a hook that failed, the release is applied: %s", got)
+	}
+	p.edit("environments/hook.cue", `metadata: annotations: "fleetc.test/fail": "true"`, "metadata: annotations: {}")
+	p.fleetc("apply", "--yes").ok(p).says(p, "1 changed, 0 pruned; 1 hook run")
+}
+
+// Rights that the user has not are named all at once, before anything is
+// written; with those that docs/apply.md lists, all goes well.
+func TestRights(t *testing.T) {
+	p := newWeb(t)
+	c := p.clusters["one"]
+	kubeconfig, err := c.User("deployer", "deployers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := func(args ...string) done {
+		cmd := p.command(append(args, "--kubeconfig", kubeconfig)...)
+		return p.end(cmd)
+	}
+	as("apply", "--yes").exits(p, 2).says(p, `User "deployer" cannot get resource "namespaces"`)
+	p.kubectl("one", "create", "clusterrole", "reader", "--verb=get", "--resource=namespaces,secrets,configmaps,deployments.apps")
+	p.kubectl("one", "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=deployer")
+	_, mark := p.writes("one", 0)
+	as("apply", "--yes").exits(p, 2).says(p, "the user may not ", "create and patch configmaps in web", "create and patch deployments.apps in web",
+		"create, get and update leases.coordination.k8s.io in fleetc-system", "create, delete and update secrets in fleetc-system")
+	if w, _ := p.writes("one", mark); len(w) > 0 {
+		t.Errorf("without the rights, apply writes %q", w)
+	}
+	p.kubectlInput("one", roles(t), "apply", "-f", "-")
+	as("apply", "--yes").ok(p).says(p, "^dev/one: applied: 4 created")
+	as("apply", "--yes").ok(p).says(p, "nothing was written")
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	as("apply", "--yes").ok(p).says(p, "1 changed")
+}
+
+// An inventory that is too large for one Secret is in several.
+func TestLargeInventory(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	head := p.kubectl("one", "-n", "fleetc-system", "get", "secret", "inventory", "-o", "json")
+	var o struct{ Data map[string][]byte }
+	if err := json.Unmarshal([]byte(head), &o); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	data := o.Data["data"]
+	for _, part := range [][]byte{data[:len(data)/2], data[len(data)/2:]} {
+		sum := sha256.Sum256(part)
+		name := "inventory-" + hex.EncodeToString(sum[:16])
+		names = append(names, name)
+		p.kubectlInput("one", secretOf(t, name, map[string][]byte{"data": part}), "apply", "--server-side", "-f", "-")
+	}
+	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", "inventory")
+	p.kubectlInput("one", secretOf(t, "inventory", map[string][]byte{"sha256": o.Data["sha256"], "chunks": []byte(strings.Join(names, "\n"))}), "create", "-f", "-")
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "1 changed")
+	if got := p.kubectl("one", "-n", "fleetc-system", "get", "secrets", "-o", "name"); got != "secret/inventory" {
+		t.Errorf("the parts of the old inventory are left: %s", got)
+	}
+}
+
+func secretOf(t *testing.T, name string, data map[string][]byte) string {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "fleetc.dev/inventory", "data": data,
+		"metadata": map[string]any{"name": name, "namespace": "fleetc-system"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// roles returns the objects of docs/apply.md that give rights.
+func roles(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(top, "docs", "apply.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "```yaml\n")
+	text, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("docs/apply.md has no roles")
+	}
+	return text
+}
+
+// The same bundle applied by fleetc and, as it is exported, by kubectl gives
+// the same objects.
+func TestSameAsKubectl(t *testing.T) {
+	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
+	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
+	p.write("environments/web.cue", web)
+	p.write("environments/widgets.cue", widgets)
+	p.fleetc("apply", "--yes", "dev/one").ok(p)
+	p.fleetc("export", "--out", "out", "dev/two").ok(p)
+	dir := filepath.Join(p.dir, "out/dev/two")
+	p.kubectl("two", "apply", "--server-side", "-f", filepath.Join(dir, "space"))
+	crd, err := filepath.Glob(dir + "/widgets/*.yaml")
+	if err != nil || len(crd) != 3 {
+		t.Fatalf("%q, %v", crd, err)
+	}
+	p.kubectl("two", "apply", "--server-side", "-f", dir+"/widgets/"+base(t, crd, "customresourcedefinition"), "-f", dir+"/widgets/"+base(t, crd, "namespace"))
+	p.kubectl("two", "wait", "--for=condition=Established", "crd/widgets.example.com")
+	p.kubectl("two", "apply", "--server-side", "-R", "-f", filepath.Join(dir, "web"), "-f", filepath.Join(dir, "widgets"))
+	for _, object := range [][]string{
+		{"namespace", "web"},
+		{"-n", "web", "configmap", "web"},
+		{"-n", "web", "secret", "web"},
+		{"-n", "web", "deployment", "web"},
+		{"-n", "widgets", "widget", "one"},
+		{"crd", "widgets.example.com"},
+	} {
+		get := append([]string{"get", "-o", "json"}, object...)
+		one, two := declared(t, p.kubectl("one", get...)), declared(t, p.kubectl("two", get...))
+		if !reflect.DeepEqual(one, two) {
+			t.Errorf("%v: fleetc makes\n%v\nkubectl makes\n%v", object, one, two)
+		}
+	}
+}
+
+func base(t *testing.T, files []string, begins string) string {
+	t.Helper()
+	for _, f := range files {
+		if strings.HasPrefix(filepath.Base(f), begins) {
+			return filepath.Base(f)
+		}
+	}
+	t.Fatalf("no %s in %q", begins, files)
+	return ""
+}
+
+// declared returns an object without what is another in every cluster.
+func declared(t *testing.T, object string) map[string]any {
+	t.Helper()
+	var o map[string]any
+	if err := json.Unmarshal([]byte(object), &o); err != nil {
+		t.Fatal(err)
+	}
+	delete(o, "status")
+	meta := o["metadata"].(map[string]any)
+	for _, k := range []string{"uid", "resourceVersion", "creationTimestamp", "generation"} {
+		delete(meta, k)
+	}
+	if a, ok := meta["annotations"].(map[string]any); ok {
+		delete(a, "deployment.kubernetes.io/revision")
+	}
+	return o
+}
