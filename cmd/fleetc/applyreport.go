@@ -231,14 +231,14 @@ func (c *applyCluster) contested(id, path, manager string) string {
 				continue
 			}
 			if v, ok := c.Contested(id, f); ok {
-				return fmt.Sprintf("%s, who has %s; the bundle has %s", text, valueText(v.Was, v.HasWas), valueText(v.Is, v.HasIs))
+				return fmt.Sprintf("%s, who has %s; the bundle has %s", text, appliedText(v.Was, v.HasWas), appliedText(v.Is, v.HasIs))
 			}
 		}
 	}
 	return text
 }
 
-func valueText(v any, has bool) string {
+func appliedText(v any, has bool) string {
 	if !has {
 		return "none"
 	}
