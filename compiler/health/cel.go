@@ -59,7 +59,8 @@ func compile(text string) (*program, error) {
 	ast, issues := env.Compile(text)
 	if errs := issues.Errors(); len(errs) > 0 {
 		first := errs[0]
-		e := &compileError{msg: clean(first.Message)}
+		// Containers are a notion of CEL that is of no use here.
+		e := &compileError{msg: clean(strings.TrimSuffix(first.Message, " (in container '')"))}
 		if at := first.Location; at.Line() > 0 {
 			e.msg = fmt.Sprintf("%s (at %d:%d of the expression)", e.msg, at.Line(), at.Column()+1)
 		}

@@ -179,11 +179,11 @@ func TestCheck(t *testing.T) {
     hint: give it ready
     in c
 `},
-		{rule("Pod", ready("statu.phase == 'x'")), `f.cue:4:2: health.Pod.ready.0: undeclared reference to 'statu' (in container '') (at 1:1 of the expression)
+		{rule("Pod", ready("statu.phase == 'x'")), `f.cue:4:2: health.Pod.ready.0: undeclared reference to 'statu' (at 1:1 of the expression)
     hint: did you mean status?
     in c
 `},
-		{rule("Pod", ready("self.x")), `f.cue:4:2: health.Pod.ready.0: undeclared reference to 'self' (in container '') (at 1:1 of the expression)
+		{rule("Pod", ready("self.x")), `f.cue:4:2: health.Pod.ready.0: undeclared reference to 'self' (at 1:1 of the expression)
     hint: write fields of the object, which begin with apiVersion, kind, metadata, spec, status, data
     in c
 `},
