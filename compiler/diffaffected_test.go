@@ -22,6 +22,8 @@ func (entire) affected(_ context.Context, _ *Compiler, selected []string) ([]str
 
 // TestDiffOfAffected edits the example fleet and compares it with its commit,
 // with the clusters that are affected and with all: the results are the same.
+// Where races are looked for, which takes several times as long, it makes two of
+// the edits.
 func TestDiffOfAffected(t *testing.T) {
 	dir := copyExample(t)
 	git := func(args ...string) {
@@ -75,7 +77,7 @@ func TestDiffOfAffected(t *testing.T) {
 	}{
 		"root":      {DiffRequest{Clusters: some}, "environments/network.cue", `"16m"`, `"32m"`, 2, 2},
 		"prod":      {DiffRequest{Clusters: some}, "environments/prod/env.cue", `quota: "200"`, `quota: "300"`, 1, 1},
-		"cluster":   {DiffRequest{}, "environments/prod/us/east-1/cluster.cue", "replicaCount: 5", "replicaCount: 6", 1, 1},
+		"cluster":   {DiffRequest{Clusters: []string{"prod/*"}}, "environments/prod/us/east-1/cluster.cue", "replicaCount: 5", "replicaCount: 6", 1, 1},
 		"release":   {DiffRequest{Clusters: some, Release: "curator"}, "environments/prod/us/east-1/cluster.cue", "replicaCount: 5", "replicaCount: 6", 1, 0},
 		"template":  {DiffRequest{Clusters: some}, "testdata/charts/curator/templates/configmap.yaml", "  labels:\n", "  labels:\n    edited: x\n", 2, 2},
 		"library":   {DiffRequest{Clusters: some}, alerts + "names.libsonnet", "PodsNotReady", "PodsNotRunning", 2, 2},
@@ -83,6 +85,9 @@ func TestDiffOfAffected(t *testing.T) {
 		"kustomize": {DiffRequest{Clusters: some}, "testdata/components/priorities/prod/kustomization.yaml", "100000", "200000", 1, 1},
 		"notes":     {DiffRequest{Clusters: some}, alerts + "notes.txt", "notes", "more notes", 0, 0},
 	} {
+		if racing && name != "cluster" && name != "library" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			defer replace(t, filepath.Join(dir, filepath.FromSlash(test.file)), test.old, test.with)()
 			test.Key = []byte("0123456789abcdef")
