@@ -12,7 +12,7 @@ demo: ## Compile the example fleet into ./clusters.
 	go run ./cmd/fleetc export --out clusters
 
 test: ## Run the tests, all of them, against the real parts.
-	go test -race ./...
+	go test -race -timeout 40m ./...
 
 golden: ## Rewrite expected output; read the diff.
 	go test ./cmd/fleetc -update
@@ -27,7 +27,7 @@ generate-check: generate ## The embedded files are what the source says.
 .PHONY: e2e sandbox
 e2e: ## Test against real control planes, which are built once.
 	go run ./testdata/clusters/sandbox -build
-	go test -count=1 ./testdata/clusters ./testdata/e2e
+	go test -count=1 -timeout 40m ./testdata/clusters ./testdata/e2e
 
 sandbox: ## Run the clusters of the example fleet here, until Ctrl-C.
 	go run ./testdata/clusters/sandbox
