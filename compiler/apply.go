@@ -45,33 +45,38 @@ func (f *Fleet) Plans(ctx context.Context, o ApplyOptions, key []byte) iter.Seq2
 	if err := checkContexts(f.Clusters); err != nil {
 		return func(yield func(*Planned, error) bool) { yield(nil, err) }
 	}
-	var seen identities
-	connections := &connections{fleet: f, options: o, live: map[string]*live.Cluster{}}
-	f.Last = connections.last(ctx)
-	return ordered(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*Planned, error) {
-		c := f.Clusters[i]
-		p := &Planned{Cluster: c}
-		server, err := connections.connect(ctx, c)
-		p.Reached = err == nil
-		if err == nil {
-			err = seen.add(c, server)
+	return func(yield func(*Planned, error) bool) {
+		servers := f.connect(ctx, o)
+		f.Last = f.lastLive(ctx, servers)
+		planned := ordered(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*Planned, error) {
+			return f.plan(ctx, f.Clusters[i], servers[f.Clusters[i].ID], o, key)
+		})
+		for p, err := range planned {
+			if !yield(p, err) {
+				return
+			}
 		}
-		if err != nil {
-			p.Err = diag.In(c.ID, err)
-			return p, ctx.Err()
-		}
-		b, err := f.compile(ctx, c)
-		if err != nil {
-			return nil, diag.In(c.ID, err)
-		}
-		p.target = apply.Target{Fleet: f.Module, Bundle: b, Live: server, Options: o.Options}
-		if p.Plan, err = p.target.Plan(ctx); err != nil {
-			p.Err = diag.In(c.ID, err)
-			return p, ctx.Err()
-		}
-		p.Changes = changes(p.Plan, key)
-		return p, nil
-	})
+	}
+}
+
+// plan compiles a cluster and plans what that means.
+func (f *Fleet) plan(ctx context.Context, c *fleet.Cluster, s server, o ApplyOptions, key []byte) (*Planned, error) {
+	p := &Planned{Cluster: c, Reached: s.live != nil}
+	if s.err != nil {
+		p.Err = diag.In(c.ID, s.err)
+		return p, ctx.Err()
+	}
+	b, err := f.compile(ctx, c)
+	if err != nil {
+		return nil, diag.In(c.ID, err)
+	}
+	p.target = apply.Target{Fleet: f.Module, Bundle: b, Live: s.live, Options: o.Options}
+	if p.Plan, err = p.target.Plan(ctx); err != nil {
+		p.Err = diag.In(c.ID, err)
+		return p, ctx.Err()
+	}
+	p.Changes = changes(p.Plan, key)
+	return p, nil
 }
 
 // Faults returns what stands against applying to the cluster.
@@ -126,47 +131,48 @@ func checkContexts(clusters []*fleet.Cluster) error {
 	return faults.Err()
 }
 
-// identities are the clusters that were connected to, by what they say they
-// are.
-type identities struct {
-	mu   sync.Mutex
-	seen map[string]*fleet.Cluster
+// A server is the connection to a cluster, or why there is none.
+type server struct {
+	live *live.Cluster
+	err  error
 }
 
-// add returns a fault when two clusters of the fleet are one.
-func (s *identities) add(c *fleet.Cluster, l *live.Cluster) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.seen == nil {
-		s.seen = map[string]*fleet.Cluster{}
-	}
-	if other := s.seen[l.UID]; other != nil {
-		return &diag.Diag{
-			At: []diag.Pos{c.Pos, other.Pos}, Path: "cluster.context",
-			Msg: fmt.Sprintf("contexts %q and %q lead to the same cluster, which is %s", c.KubeContext, other.KubeContext, other.ID),
+// connect connects to all clusters. One that is not the one that its layers
+// say, and two that are the same, are at fault.
+func (f *Fleet) connect(ctx context.Context, o ApplyOptions) map[string]server {
+	const atATime = 16 // connecting is waiting
+	connected := ordered(ctx, atATime, len(f.Clusters), func(ctx context.Context, i int) (*live.Cluster, error) {
+		return live.Connect(ctx, live.Address{Kubeconfig: o.Kubeconfig, Context: f.Clusters[i].KubeContext, Agent: o.Agent})
+	})
+	servers, first, i := map[string]server{}, map[string]*fleet.Cluster{}, 0
+	for l, err := range connected {
+		c := f.Clusters[i]
+		i++
+		if err != nil {
+			servers[c.ID] = server{err: at(c, err)}
+			continue
 		}
+		s := server{live: l}
+		if c.UID != "" && c.UID != l.UID {
+			s.err = &diag.Diag{
+				At: []diag.Pos{c.Pos}, Path: "cluster.uid",
+				Msg:  fmt.Sprintf("%s is another cluster: the UID of its namespace kube-system is %s", l.Server, diag.Visible(l.UID, diag.MaxText)),
+				Hint: "see cluster.context",
+			}
+		}
+		if other := first[l.UID]; other != nil {
+			// Nobody knows which of the two it is.
+			s.err = &diag.Diag{
+				At: []diag.Pos{c.Pos, other.Pos}, Path: "cluster.context",
+				Msg: fmt.Sprintf("the contexts %q of %s and %q of %s lead to the same cluster", other.KubeContext, other.ID, c.KubeContext, c.ID),
+			}
+			servers[other.ID] = server{l, s.err}
+		} else {
+			first[l.UID] = c
+		}
+		servers[c.ID] = s
 	}
-	s.seen[l.UID] = c
-	return nil
-}
-
-// connections are those to the clusters of a fleet.
-type connections struct {
-	fleet   *Fleet
-	options ApplyOptions
-	mu      sync.Mutex
-	live    map[string]*live.Cluster // by ID of the cluster
-}
-
-func (s *connections) connect(ctx context.Context, c *fleet.Cluster) (*live.Cluster, error) {
-	l, err := live.Connect(ctx, live.Address{Kubeconfig: s.options.Kubeconfig, Context: c.KubeContext, Agent: s.options.Agent})
-	if err != nil {
-		return nil, at(c, err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.live[c.ID] = l
-	return l, nil
+	return servers
 }
 
 // at returns the faults of err at the place where the cluster is set.
@@ -180,24 +186,18 @@ func at(c *fleet.Cluster, err error) error {
 	return out.Err()
 }
 
-// last returns what gives the objects with fields that keep their values, as
-// the clusters have them.
-func (s *connections) last(ctx context.Context) func(id string) ([]fleet.Object, error) {
+// lastLive returns what gives the objects with fields that keep their values,
+// as the clusters have them.
+func (f *Fleet) lastLive(ctx context.Context, servers map[string]server) func(id string) ([]fleet.Object, error) {
 	return func(id string) ([]fleet.Object, error) {
-		s.mu.Lock()
-		l := s.live[id]
-		s.mu.Unlock()
-		i := slices.IndexFunc(s.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == id })
-		if l == nil || i < 0 {
-			return nil, nil
-		}
+		i := slices.IndexFunc(f.Clusters, func(c *fleet.Cluster) bool { return c.ID == id })
 		names := map[string]bool{} // Kind/name
-		for _, r := range s.fleet.Clusters[i].Releases {
+		for _, r := range f.Clusters[i].Releases {
 			for _, d := range r.Random {
 				names[d.Object] = names[d.Object] || d.Action == fleet.KeepRandom
 			}
 		}
-		return apply.LastObjects(ctx, l, func(kind, name string) bool { return names[kind+"/"+name] })
+		return apply.LastObjects(ctx, servers[id].live, func(kind, name string) bool { return names[kind+"/"+name] })
 	}
 }
 

@@ -104,6 +104,9 @@ func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string
 	if err != nil {
 		return err
 	}
+	if a.Kubeconfig != "" {
+		a.Kubeconfig = o.path(a.Kubeconfig)
+	}
 	a.Agent, a.Holder = "fleetc/"+toolVersion(), holder()
 	report := &applyReport{cmd: cmd, json: a.output == "json"}
 	if err := planAll(cmd, f, a, report); err != nil {

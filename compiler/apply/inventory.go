@@ -87,17 +87,17 @@ func (v *Inventory) entries() map[string]Entry {
 }
 
 // setUID notes that an object is there.
-func (v *Inventory) setUID(id, uid string) {
+func (v *Inventory) setUID(ref live.Ref, uid string) {
 	for i := range v.Objects {
-		if v.Objects[i].id() == id {
+		if v.Objects[i].ref() == ref {
 			v.Objects[i].UID = uid
 		}
 	}
 }
 
 // remove forgets an object.
-func (v *Inventory) remove(id string) {
-	v.Objects = slices.DeleteFunc(v.Objects, func(e Entry) bool { return e.id() == id })
+func (v *Inventory) remove(ref live.Ref) {
+	v.Objects = slices.DeleteFunc(v.Objects, func(e Entry) bool { return e.ref() == ref })
 }
 
 // decodeInventory reads what encode wrote, and checks it.

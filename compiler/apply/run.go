@@ -97,8 +97,9 @@ func (r *runner) begin(ctx context.Context) error {
 	r.record.Bundle = ""
 	has := r.record.entries()
 	next := r.plan.settled.clone()
+	stays := next.entries()
 	for _, e := range r.plan.inventory.Objects {
-		if !slices.ContainsFunc(next.Objects, func(n Entry) bool { return n.id() == e.id() }) {
+		if _, ok := stays[e.id()]; !ok {
 			next.Objects = append(next.Objects, e)
 		}
 	}
@@ -145,9 +146,10 @@ func (r *runner) end(ctx context.Context, failed error) error {
 		if !r.whole() {
 			settled.Bundle = "" // some of one, and some of another
 		}
+		known := r.record.entries()
 		for i, e := range settled.Objects {
-			if known := r.record.entries()[e.id()]; known.UID != "" {
-				settled.Objects[i].UID = known.UID
+			if uid := known[e.id()].UID; uid != "" {
+				settled.Objects[i].UID = uid
 			}
 		}
 		settled.version, settled.chunks = r.record.version, r.record.chunks
@@ -247,7 +249,7 @@ func (r *runner) applyAll(ctx context.Context, items []*Item) error {
 			return it.failed(err)
 		}
 		it.uid = string(is.GetUID())
-		r.record.setUID(it.ID, it.uid)
+		r.record.setUID(it.ref, it.uid)
 		if it.Action == Create {
 			r.result.Created++
 		} else {
@@ -326,7 +328,7 @@ func (r *runner) prune(ctx context.Context) error {
 			if err := r.waitGone(ctx, it); err != nil {
 				return err
 			}
-			r.record.remove(it.ID)
+			r.record.remove(it.ref)
 		}
 	}
 	return nil

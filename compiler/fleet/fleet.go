@@ -28,6 +28,7 @@ type Cluster struct {
 	Environment string            // the layer between root and cluster, as the fleet names it; may be empty
 	KubeVersion string            // 1.36 or 1.36.2
 	KubeContext string            // kubeconfig context; may be empty
+	UID         string            // of the namespace kube-system; may be empty
 	Labels      map[string]string // for selection
 	Facts       map[string]any    // as decoded from JSON
 	APIs        []API             // kinds that the cluster serves and no release brings, sorted

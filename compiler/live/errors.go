@@ -153,7 +153,7 @@ func isWebhook(message string) bool {
 // isUntyped reports whether an object has a field that its schema has not, which
 // API servers call an internal error.
 func isUntyped(message string) bool {
-	return strings.Contains(message, "failed to create typed patch object")
+	return strings.Contains(message, "create typed patch object")
 }
 
 // fault returns what keeps the cluster from being reached, in the user's words.

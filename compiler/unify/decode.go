@@ -26,6 +26,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 			Name       string            `json:"name"`
 			Kubernetes string            `json:"kubernetes"`
 			Context    string            `json:"context"`
+			UID        string            `json:"uid"`
 			Labels     map[string]string `json:"labels"`
 			Facts      map[string]any    `json:"facts"`
 			// Scope by group/version and kind.
@@ -47,7 +48,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	}
 	c := &fleet.Cluster{
 		Name: raw.Cluster.Name, Environment: raw.Environment,
-		KubeVersion: raw.Cluster.Kubernetes, KubeContext: raw.Cluster.Context,
+		KubeVersion: raw.Cluster.Kubernetes, KubeContext: raw.Cluster.Context, UID: raw.Cluster.UID,
 		Labels: raw.Cluster.Labels, Facts: raw.Cluster.Facts, CRDs: raw.Cluster.CRDs,
 		Pos:     cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.name")))),
 		KubePos: cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.kubernetes")))),

@@ -243,6 +243,12 @@ func TestIdentity(t *testing.T) {
 	p.write("environments/web.cue", web)
 	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: applied", "^dev/two: applied")
 	one, two := p.clusters["one"].Context, p.clusters["two"].Context
+	uid := p.kubectl("one", "get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}")
+	p.write("environments/dev/one/uid.cue", "package fleet\n\ncluster: uid: \""+uid+"\"\n")
+	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: runs its bundle")
+	p.write("environments/dev/one/uid.cue", "package fleet\n\ncluster: uid: \"1234\"\n")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "^dev/one: refused", "cluster.uid: .* is another cluster: the UID of its namespace kube-system is "+uid, "^dev/two: runs its bundle")
+	p.write("environments/dev/one/uid.cue", "package fleet\n")
 	_, mark := p.writes("two", 0)
 	p.edit("environments/dev/one/cluster.cue", one, two)
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, "clusters dev/one and dev/two both have the context")
@@ -251,6 +257,17 @@ func TestIdentity(t *testing.T) {
 	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "the kubeconfig has no context", "did you mean "+one)
 	p.edit("environments/dev/one/cluster.cue", `, context: "`+one+`x"`, "")
 	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "the cluster has no context of a kubeconfig")
+	// Another name of the same cluster, in a kubeconfig.
+	kubeconfig, err := os.ReadFile(shared.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write("kubeconfig", string(kubeconfig))
+	p.kubeconfig("config", "set-context", "alias", "--cluster="+p.kubeconfig("config", "view", "-o", `jsonpath={.contexts[?(@.name=="`+two+`")].context.cluster}`),
+		"--user="+p.kubeconfig("config", "view", "-o", `jsonpath={.contexts[?(@.name=="`+two+`")].context.user}`))
+	p.edit("environments/dev/one/cluster.cue", `kubernetes: "1.37"`, `kubernetes: "1.37", context: "alias"`)
+	p.fleetc("apply", "--yes", "--kubeconfig", "kubeconfig").exits(p, 2).says(p, `lead to the same cluster`, "^dev/one: refused", "^dev/two: refused")
+	p.edit("environments/dev/one/cluster.cue", `, context: "alias"`, "")
 	// The inventory of another cluster, as a backup brings it.
 	p.edit("environments/dev/one/cluster.cue", `kubernetes: "1.37"`, `kubernetes: "1.37", context: "`+two+`"`)
 	secret := p.kubectl("one", "-n", "fleetc-system", "get", "secret", "inventory", "-o", "json")

@@ -199,6 +199,16 @@ func (p *place) kubectlInput(id, input string, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
+// kubeconfig runs kubectl on the kubeconfig in the fleet's directory.
+func (p *place) kubeconfig(args ...string) string {
+	p.Helper()
+	out, err := shared.Kubectl(p.Context(), append([]string{"--kubeconfig", filepath.Join(p.dir, "kubeconfig")}, args...)...)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
 // writes returns the requests of fleetc that changed something since the
 // mark, and the next mark.
 func (p *place) writes(id string, since int) (requests []string, mark int) {
@@ -216,7 +226,7 @@ func (p *place) writes(id string, since int) (requests []string, mark int) {
 	return requests, len(all)
 }
 
-// own leaves what is about the lease and the inventory out of requests.
+// withoutOwn leaves what is about the lease and the inventory out of requests.
 func withoutOwn(requests []string) []string {
 	var out []string
 	for _, r := range requests {
