@@ -145,7 +145,11 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 	read := e.reader()
 	r.Values = withOrigins(read.structTree(v.LookupPath(cue.ParsePath("values"))), merged)
 	if objects := v.LookupPath(cue.ParsePath("objects")); objects.Exists() {
-		r.Objects = listed(read.tree(objects), e.fieldPos(objects))
+		t := read.tree(objects)
+		r.Objects = listed(t, e.fieldPos(objects))
+		if t != nil && t.IsMap() {
+			r.Keys = t.Keys()
+		}
 	}
 	return r, faults.Err()
 }
