@@ -134,7 +134,7 @@ func figures(t *testing.T, f *Fleet, seed uint64) {
 				refused++
 				t.Logf("%s: %s %s: with %v, %s", title, d.How, d.Path, d.Other, by)
 			default:
-				t.Errorf("%s: %s %s: not confirmed", title, d.How, d.Path)
+				t.Errorf("%s: %s %s: not confirmed, with %v: %s", title, d.How, d.Path, d.Other, by)
 			}
 		}
 		if slices.ContainsFunc(e.Depends, func(d ValueDependency) bool { return d.How >= trial.Changes }) {

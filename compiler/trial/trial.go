@@ -78,7 +78,6 @@ type Dependency struct {
 
 // Dependencies returns the values that the field depends on, sorted by path. It
 // reports whether all of them were tried. It ends early with the error of ctx.
-
 func (s *Subject) Dependencies(ctx context.Context) (found []Dependency, complete bool, err error) {
 	run := s.sifting(ctx)
 	candidates := s.candidates()
