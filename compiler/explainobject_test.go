@@ -298,8 +298,8 @@ func (x *full) changes(path []string, s sample) bool {
 	return false
 }
 
-// with renders the release with another value at a path; no objects when it does
-// not render.
+// with renders the release with another value at a path. Objects are nil when it
+// does not render, and empty when it renders none.
 func (x *full) with(path []string, other any) ([]fleet.Object, error) {
 	data, _ := json.Marshal(x.values)
 	var values map[string]any
@@ -308,7 +308,7 @@ func (x *full) with(path []string, other any) ([]fleet.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return objs, nil
+	return append([]fleet.Object{}, objs...), nil
 }
 
 // refuses reports whether another template than the object's refuses the value
