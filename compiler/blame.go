@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -61,7 +64,7 @@ func (f *Fleet) setBy(ctx context.Context, all *clusterRendering, at *fleet.Fiel
 					return diag.Pos{}
 				}
 			}
-			how = p.subject.Try(c.path...)
+			how = p.subject.Try(ctx, c.path...)
 			f.trials.Store(key, how)
 		}
 		found[how.(trial.How)] = append(found[how.(trial.How)], c.tree.Pos)
@@ -84,11 +87,11 @@ type tried struct {
 // writtenAt returns where a field of an object in CUE is written, or that which
 // it is missing in.
 func writtenAt(r *fleet.Release, at *fleet.FieldError) diag.Pos {
-	i := slices.IndexFunc(r.Objects, func(t *fleet.Tree) bool { return t.Pos == at.Object.Pos })
-	if i < 0 {
+	t, _ := written(r, at.Object)
+	if t == nil {
 		return diag.Pos{}
 	}
-	t, pos := r.Objects[i], diag.Pos{}
+	pos := diag.Pos{}
 	for _, key := range at.Field {
 		next := t.Fields[key]
 		if next == nil {
@@ -103,6 +106,32 @@ func writtenAt(r *fleet.Release, at *fleet.FieldError) diag.Pos {
 		}
 	}
 	return pos
+}
+
+// written returns an object in CUE as it is written, and its path among the
+// objects of its release; nil when there is none of its kind and name.
+func written(r *fleet.Release, o fleet.Object) (*fleet.Tree, []string) {
+	same := func(t *fleet.Tree) bool {
+		m, _ := t.Native().(map[string]any)
+		u := unstructured.Unstructured{Object: m}
+		return m != nil && u.GroupVersionKind().GroupKind() == o.GroupVersionKind().GroupKind() && u.GetName() == o.GetName() &&
+			(u.GetNamespace() == "" || u.GetNamespace() == o.GetNamespace())
+	}
+	for i, t := range r.Objects {
+		key := strconv.Itoa(i)
+		if r.Keys != nil {
+			key = r.Keys[i]
+		}
+		if same(t) {
+			return t, []string{key}
+		}
+		if items := t.Fields["items"]; items != nil {
+			if n := slices.IndexFunc(items.List, same); n >= 0 {
+				return items.List[n], []string{key, "items", strconv.Itoa(n)}
+			}
+		}
+	}
+	return nil, nil
 }
 
 // A candidate is a value that a user has set and that may end in a field.

@@ -25,6 +25,10 @@ type ObjectExplanation struct {
 	Random  *fleet.Random  // what the release says of a field that the chart makes up anew at every render
 	Chance  bool           // whether the field is made up anew at every render, and nobody says what becomes of it
 
+	// Written is the path in the configuration of what is written in CUE; empty
+	// when it is not.
+	Written string
+
 	// Placed is whether the field is the namespace that the compiler gives an
 	// object whose source gives it none.
 	Placed bool
@@ -43,8 +47,9 @@ type TemplateLine struct {
 
 // A ValueDependency is a value that a field of an object depends on.
 type ValueDependency struct {
-	Path string // in the configuration, as CUE writes it
-	How  trial.How
+	Path  string // in the configuration, as CUE writes it
+	How   trial.How
+	Other any // a value in its place that shows it, nil for none
 }
 
 // Objects returns the objects of a cluster as they are rendered and patched,
@@ -131,8 +136,8 @@ func (p *provenance) explain(ctx context.Context, e *ObjectExplanation) error {
 		}
 	case r.Manifests != "":
 		e.At = p.fleet.manifestPos(e.Object.Pos, e.Field)
-	case len(r.Objects) > 0 && len(e.Field) > 0:
-		e.At = writtenAt(r, &fleet.FieldError{Object: e.Object, Field: e.Field})
+	default:
+		p.inCUE(e)
 	}
 	if p.subject == nil || e.Random != nil || e.Chance {
 		return nil
@@ -143,13 +148,29 @@ func (p *provenance) explain(ctx context.Context, e *ObjectExplanation) error {
 	}
 	e.Complete = complete
 	if how := p.onNamespace(); how != trial.No {
-		e.Depends = append(e.Depends, ValueDependency{r.Path("namespace"), how})
+		e.Depends = append(e.Depends, ValueDependency{Path: r.Path("namespace"), How: how})
 	}
 	for _, d := range found {
-		e.Depends = append(e.Depends, ValueDependency{valuesPath(r, p.subject.Values, d.Path), d.How})
+		e.Depends = append(e.Depends, ValueDependency{valuesPath(r, p.subject.Values, d.Path), d.How, d.Other})
 	}
 	slices.SortStableFunc(e.Depends, func(a, b ValueDependency) int { return strings.Compare(a.Path, b.Path) })
 	return nil
+}
+
+// inCUE completes the explanation of an object that is written in CUE.
+func (p *provenance) inCUE(e *ObjectExplanation) {
+	t, path := written(p.release, p.raw)
+	if t == nil {
+		return
+	}
+	if len(e.Field) > 0 {
+		e.At = writtenAt(p.release, &fleet.FieldError{Object: p.raw, Field: e.Field})
+	}
+	if _, there := fleet.Lookup(t.Native(), e.Field); there {
+		e.Written = fleet.FieldText(slices.Concat([]string{"releases", p.release.Name, "objects"}, path, e.Field))
+	} else {
+		e.Placed = slices.Equal(e.Field, []string{"metadata", "namespace"})
+	}
 }
 
 // lines returns the lines of templates that printed a field.

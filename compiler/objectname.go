@@ -3,6 +3,7 @@ package compiler
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,39 +153,71 @@ func FindObject(objs []fleet.Object, cluster, name string) (fleet.Object, error)
 
 // objectHint returns a hint for who named an object that is not there.
 func objectHint(objs []fleet.Object, parts []string) string {
-	kind, last := strings.ToLower(parts[0]), parts[len(parts)-1]
+	kind, name := strings.ToLower(parts[0]), parts[len(parts)-1]
 	var ofKind, named, all, kinds []string
 	for _, o := range objs {
-		name := ObjectName(o)
-		all = append(all, name)
+		of := ObjectName(o)
+		all = append(all, of)
 		kinds = append(kinds, strings.ToLower(o.GetKind()))
 		if isKind(o, kind) {
-			ofKind = append(ofKind, name)
+			ofKind = append(ofKind, of)
 		}
-		if o.GetName() == last {
-			named = append(named, name)
+		if o.GetName() == name {
+			named = append(named, of)
 		}
 	}
-	whole := strings.Join(parts, "/")
 	if len(ofKind) > 0 {
-		short, names := map[string]string{}, []string{}
-		for _, name := range ofKind {
-			base := name[strings.LastIndexByte(name, '/')+1:]
-			short[base] = name
-			names = append(names, base)
-		}
-		slices.Sort(names)
-		if slices.Contains(names, last) {
-			return "did you mean " + short[last] + "?"
-		}
-		if hint := diag.DidYouMean(last, names); hint != "" {
-			near := strings.TrimSuffix(strings.TrimPrefix(hint, "did you mean "), "?")
-			return "did you mean " + short[near] + "?"
-		}
-		slices.Sort(ofKind)
-		return diag.OneOf(whole, ofKind)
+		return nearObject(ofKind, parts[1:])
 	}
 	slices.Sort(named)
 	slices.Sort(kinds)
-	return cmp.Or(diag.DidYouMean(whole, all), diag.DidYouMean(kind, slices.Compact(kinds)), diag.OneOf(whole, named))
+	whole := strings.Join(parts, "/")
+	return cmp.Or(diag.DidYouMean(whole, all), diag.DidYouMean(kind, slices.Compact(kinds)), diag.OneOf(whole, named), nearObject(all, parts[1:]))
+}
+
+// nearObject returns a hint that names the object whose name is nearest to the
+// one given, in whatever namespace, or a few that there are, best of its namespace
+// and with a part of its name; empty when there is none.
+func nearObject(among, parts []string) string {
+	const most = 5
+	name := parts[len(parts)-1]
+	var names []string
+	full := map[string]string{}
+	slices.Sort(among)
+	for _, of := range among {
+		base := path.Base(of)
+		names = append(names, base)
+		// One in the namespace that was named comes before one in another.
+		if full[base] == "" || len(parts) > 1 && strings.HasSuffix(of, "/"+parts[0]+"/"+base) {
+			full[base] = of
+		}
+	}
+	near := diag.Nearest(name, names)
+	if slices.Contains(names, name) {
+		near = name
+	}
+	if near != "" {
+		return "did you mean " + full[near] + "?"
+	}
+	begin := func(of string) (n int) {
+		_, of, _ = strings.Cut(of, "/")
+		if len(parts) == 1 {
+			of = path.Base(of)
+		}
+		for text := strings.Join(parts, "/"); n < min(len(text), len(of)) && text[n] == of[n]; {
+			n++
+		}
+		if strings.Contains(path.Base(of), name) {
+			n += len(name)
+		}
+		return n
+	}
+	if in := slices.DeleteFunc(slices.Clone(among), func(of string) bool { return len(parts) == 1 || path.Base(path.Dir(of)) != parts[0] }); len(in) > 0 {
+		among = in
+	}
+	slices.SortStableFunc(among, func(a, b string) int { return begin(b) - begin(a) })
+	if len(among) == 0 {
+		return ""
+	}
+	return "use one of " + strings.Join(among[:min(len(among), most)], ", ")
 }

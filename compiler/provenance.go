@@ -92,8 +92,12 @@ func (p *provenance) ofChart(ctx context.Context) *trial.Subject {
 	}
 	return &trial.Subject{
 		Object: object, Values: p.probe.Values(),
-		Render: func(path []string, v any) (map[string]any, error) {
-			o, err := p.probe.Render(ctx, path, v)
+		Render: func(changes ...trial.Change) (map[string]any, error) {
+			others := make([]render.Other, len(changes))
+			for i, c := range changes {
+				others[i] = render.Other(c)
+			}
+			o, err := p.probe.Render(ctx, others...)
 			if err != nil {
 				return nil, err
 			}
@@ -111,13 +115,17 @@ func (p *provenance) ofJsonnet(ctx context.Context) *trial.Subject {
 	values, _ := p.release.Values.Value().(map[string]any)
 	return &trial.Subject{
 		Object: p.object.Object, Values: values, Most: most,
-		Render: func(path []string, v any) (map[string]any, error) {
-			other, err := treeOf(with(values, path, v))
+		Render: func(changes ...trial.Change) (map[string]any, error) {
+			other := values
+			for _, c := range changes {
+				other = with(other, c.Path, c.Value)
+			}
+			tree, err := treeOf(other)
 			if err != nil {
 				return nil, err
 			}
 			changed := *p.release
-			changed.Values = other
+			changed.Values = tree
 			result, err := p.fleet.evaluateJsonnet(ctx, p.cluster, &changed, p.saw)
 			if err != nil {
 				return nil, err

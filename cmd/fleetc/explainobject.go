@@ -18,6 +18,7 @@ import (
 type objectExplanation struct {
 	*compiler.ObjectExplanation
 	cluster string
+	written *fleet.Explanation // of what is written in CUE; nil for other objects, and for Secrets
 	values  []valueExplanation
 }
 
@@ -38,7 +39,12 @@ func explainObject(cmd *cobra.Command, o *options, pattern, object, field, outpu
 	if err != nil {
 		return err
 	}
-	out := &objectExplanation{e, c.ID, nil}
+	out := &objectExplanation{ObjectExplanation: e, cluster: c.ID}
+	if e.Written != "" && !e.Secret {
+		if out.written, err = x.Field(cmd.Context(), e.Written); err != nil {
+			return err
+		}
+	}
 	for _, d := range e.Depends {
 		value, err := explainValue(cmd.Context(), x, d.Path)
 		if err != nil {
@@ -124,7 +130,7 @@ func (e *objectExplanation) write(w io.Writer, name func(string) string) error {
 		p.line("    written at %s", p.pos(e.At))
 	}
 	if e.Placed {
-		p.line("    the namespace is the release's: the chart sets none")
+		p.line("    the namespace is the release's: the object has none of its own")
 	}
 	for _, patch := range e.Patches {
 		p.line("    patched by %s, %s", patch.Name, p.pos(patch.Pos))
@@ -137,6 +143,10 @@ func (e *objectExplanation) write(w io.Writer, name func(string) string) error {
 	}
 	if !e.Complete {
 		p.line("    more values are read here than were tried")
+	}
+	if e.written != nil {
+		p.line("")
+		_ = writeExplanation(&p.Builder, e.written, "    ", p.name) // into memory
 	}
 	e.writeValues(p)
 	_, err := io.WriteString(w, strings.TrimRight(p.String(), "\n")+"\n")

@@ -22,6 +22,7 @@ type explainedObject struct {
 	Placed    bool                `json:"placed,omitempty"`
 	Random    bool                `json:"random,omitempty"`
 	RandomAt  string              `json:"randomAt,omitempty"`
+	Written   *explainedField     `json:"written,omitempty"`
 	Complete  bool                `json:"complete"`
 	Values    []explainedValue    `json:"values"`
 }
@@ -61,6 +62,10 @@ func (e *objectExplanation) json() explainedObject {
 	}
 	if e.Random != nil {
 		out.RandomAt = posText(e.Random.Pos)
+	}
+	if e.written != nil {
+		written := explanationJSON(e.written)
+		out.Written = &written
 	}
 	for _, l := range e.Lines {
 		out.Lines = append(out.Lines, explainedTemplate{l.Template, l.Line, l.File})

@@ -8,7 +8,7 @@ import (
 // DidYouMean returns a hint that names the word of among that is nearest to
 // the one given, or "" when none is near. Words tie in alphabetical order.
 func DidYouMean(word string, among []string) string {
-	if near := nearest(word, among); near != "" {
+	if near := Nearest(word, among); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return ""
@@ -29,7 +29,9 @@ func OneOf(word string, among []string) string {
 	return "use one of " + strings.Join(among, ", ")
 }
 
-func nearest(word string, among []string) string {
+// Nearest returns the word of among that is nearest to the one given, "" when
+// none is near. Words tie in alphabetical order.
+func Nearest(word string, among []string) string {
 	// A third of the word may be wrong: "prd" finds "prod", "x" finds nothing.
 	best, limit := "", min(max(1, len(word)/3), len(word)-1)+1
 	for _, w := range slices.Sorted(slices.Values(among)) {

@@ -63,7 +63,8 @@ type Release struct {
 	Jsonnet   string       // file, relative to the root, slash-separated; empty when the source is another
 	Kustomize string       // directory of a kustomization, in the same way
 	Manifests string       // file or directory of manifests, in the same way
-	Objects   []*Tree      // objects written in CUE, sorted by name or as listed
+	Objects   []*Tree      // objects written in CUE, sorted by key or as listed
+	Keys      []string     // of Objects, in their order; nil when they are listed
 	Values    *Tree        // merged and unified, a map; never nil
 	Open      []Waiver     // where the types of Values are wrong, sorted by path
 	Patches   []Patch      // sorted by name

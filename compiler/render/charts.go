@@ -61,6 +61,7 @@ type source struct {
 
 	snippets memo[*text]          // of texts that were given to tpl
 	yaml     memo[map[string]any] // of texts that were given to fromYaml
+	json     memo[string]         // as YAML, of values that were given to toYaml
 	docs     memo[document]       // of documents
 }
 

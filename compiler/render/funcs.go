@@ -52,9 +52,12 @@ func demand(msg string, v any) (any, error) {
 // What does not encode is empty text, and what does not decode says why in
 // place of the result: templates expect that of Helm.
 
-func toYAML(v any) string {
-	data, err := yaml.Marshal(v)
-	if err != nil {
+func toYAML(v any) string { return asYAML(toJSON(v)) }
+
+// asYAML returns JSON as YAML, and nothing of what does not encode.
+func asYAML(text string) string {
+	data, err := yaml.JSONToYAML([]byte(text))
+	if err != nil || text == "" {
 		return ""
 	}
 	return strings.TrimSuffix(string(data), "\n")

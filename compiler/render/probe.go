@@ -183,25 +183,38 @@ func (p *Probe) ReadsNamespace() bool { return p.trace.has([]string{"Release", "
 // of a template: those that its value is compared with, mostly.
 func (p *Probe) Beside(name string) []string { return p.trace.words[name] }
 
-// Render renders the object with another value at the path, or none when v is
-// nil, and returns it; nil when it is not there any more. The object may have
-// another name: it is then that which stands in its place.
-func (p *Probe) Render(ctx context.Context, path []string, v any) (o map[string]any, err error) {
+// An Other is another value at a path of keys, or none when it is nil.
+type Other struct {
+	Path  []string
+	Value any
+}
+
+// Render renders the object with other values, and returns it; nil when it is
+// not there any more. The object may have another name: it is then that which
+// stands in its place.
+func (p *Probe) Render(ctx context.Context, others ...Other) (o map[string]any, err error) {
 	return p.render(func() (*input, error) {
-		if decides, imported := p.structural(path); decides || imported != nil {
+		if slices.ContainsFunc(others, func(o Other) bool {
+			decides, imported := p.structural(o.Path)
+			return decides || imported != nil
+		}) {
 			user, _ := p.job.release.Values.Value().(map[string]any)
-			assign(user, path, v, false)
+			for _, o := range others {
+				assign(user, o.Path, o.Value, false)
+			}
 			return p.job.other(user)
 		}
 		in := p.in.copy()
 		values, _ := asMap(in.values["Values"])
-		assign(values, path, v, true)
-		if path[0] == chartutil.GlobalKey {
-			dependencies(in.chart, nil, func(_ *chart.Chart, at []string) {
-				if own := below(values, at); own != nil {
-					assign(own, path, v, true)
-				}
-			})
+		for _, o := range others {
+			assign(values, o.Path, o.Value, true)
+			if o.Path[0] == chartutil.GlobalKey {
+				dependencies(in.chart, nil, func(_ *chart.Chart, at []string) {
+					if own := below(values, at); own != nil {
+						assign(own, o.Path, o.Value, true)
+					}
+				})
+			}
 		}
 		return in, nil
 	})

@@ -49,8 +49,13 @@ func (e *engine) texts() template.FuncMap {
 // byte, and what is decoded is many times as large as its text.
 func (e *engine) codecs() template.FuncMap {
 	out := template.FuncMap{}
-	for _, name := range []string{"toYaml", "toYamlPretty", "toToml"} {
-		f := original[func(any) string](e, name)
+	toYAML := func(v any) string {
+		text, _ := e.source.json.get(toJSON(v), asYAML) // which takes long
+		return text
+	}
+	for name, f := range map[string]func(any) string{
+		"toYaml": toYAML, "toYamlPretty": original[func(any) string](e, "toYamlPretty"), "toToml": original[func(any) string](e, "toToml"),
+	} {
 		out[name] = func(v any) string {
 			e.weigh(v)
 			s := f(v)

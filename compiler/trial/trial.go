@@ -26,11 +26,10 @@ type Subject struct {
 	// is at Field.
 	Lookup func(o map[string]any) any
 
-	// Render renders the object with another value at a path of keys, none
-	// when v is nil. It returns nil when the object is not there any more, and
-	// that in its place when it has another name. An error says nothing about
-	// the value.
-	Render func(path []string, v any) (map[string]any, error)
+	// Render renders the object with other values. It returns nil when the
+	// object is not there any more, and that in its place when it has another
+	// name. An error says nothing about the values.
+	Render func(changes ...Change) (map[string]any, error)
 
 	// Same reports whether an object that Render returned is still the same one.
 	Same func(o map[string]any) bool
@@ -46,6 +45,12 @@ type Subject struct {
 	Texts func(name string) []string
 
 	Most int // how many times to render, 0 for 2000
+}
+
+// A Change puts another value at a path of keys, or none when it is nil.
+type Change struct {
+	Path  []string
+	Value any
 }
 
 // How says what a value has to do with a field.
@@ -66,44 +71,59 @@ func (h How) String() string { return [...]string{"no", "exists", "changes", "ho
 type Dependency struct {
 	Path []string // keys, and indexes of lists
 	How  How
+
+	// Other is a value in the place of this one that shows it, nil for none.
+	Other any
 }
 
 // Dependencies returns the values that the field depends on, sorted by path. It
 // reports whether all of them were tried. It ends early with the error of ctx.
 func (s *Subject) Dependencies(ctx context.Context) (found []Dependency, complete bool, err error) {
-	left := cmp.Or(s.Most, 2000)
+	run := s.sifting(ctx)
 	candidates := s.candidates()
-	for _, c := range candidates {
-		if err := ctx.Err(); err != nil {
-			return nil, false, err
+	for len(candidates) > 0 {
+		// Maps come behind what is in them, which says more.
+		n := slices.IndexFunc(candidates, func(c candidate) bool {
+			return c.isMap != candidates[0].isMap || c.isMap && len(c.path) != len(candidates[0].path)
+		})
+		if n < 0 {
+			n = len(candidates)
 		}
-		if c.isMap && slices.ContainsFunc(found, func(d Dependency) bool {
-			return len(d.Path) > len(c.path) && slices.Equal(d.Path[:len(c.path)], c.path)
-		}) {
-			continue // what is in it says more
+		var suspects []*suspect
+		for _, c := range candidates[:n] {
+			if !c.isMap || !slices.ContainsFunc(found, func(d Dependency) bool {
+				return len(d.Path) > len(c.path) && slices.Equal(d.Path[:len(c.path)], c.path)
+			}) {
+				suspects = append(suspects, &suspect{candidate: c, others: s.others(c)})
+			}
 		}
-		if left <= 0 {
-			break
+		run.sift(suspects)
+		for _, c := range suspects {
+			if c.how != No {
+				found = append(found, Dependency{c.path, c.how, c.shown})
+			}
 		}
-		how, tries := s.try(c, left)
-		left -= tries
-		if how != No {
-			found = append(found, Dependency{c.path, how})
-		}
+		candidates = candidates[n:]
 	}
 	slices.SortFunc(found, func(a, b Dependency) int { return slices.Compare(a.Path, b.Path) })
-	return found, left > 0, nil
+	return found, run.left > 0, ctx.Err()
 }
 
 // Try returns what the value at a path has to do with the field.
-func (s *Subject) Try(path ...string) How {
+func (s *Subject) Try(ctx context.Context, path ...string) How {
 	v, ok := fleet.Lookup(s.Values, path)
 	if !ok {
 		return No
 	}
 	_, isMap := v.(map[string]any)
-	how, _ := s.try(candidate{path, v, isMap}, cmp.Or(s.Most, 2000))
-	return how
+	one := &suspect{candidate: candidate{path, v, isMap}}
+	one.others = s.others(one.candidate)
+	s.sifting(ctx).sift([]*suspect{one})
+	return one.how
+}
+
+func (s *Subject) sifting(ctx context.Context) *sifting {
+	return &sifting{s, ctx, cmp.Or(s.Most, 2000)}
 }
 
 // A candidate is a value that may have to do with the field.
@@ -185,38 +205,6 @@ func inList(v any, path []string, out *[]candidate) {
 		}
 	}
 	*out = append(*out, candidate{path, v, false})
-}
-
-// try tries several other values in the place of one, until one shows most.
-func (s *Subject) try(c candidate, most int) (how How, tries int) {
-	for _, other := range s.others(c) {
-		if tries == most {
-			break
-		}
-		tries++
-		path, v := s.edit(c.path, other)
-		o, err := s.Render(path, v)
-		if err != nil {
-			continue
-		}
-		if how = max(how, s.Compare(o, c.value, other)); how >= Changes {
-			break
-		}
-	}
-	return how, tries
-}
-
-// edit returns the change of a value as one of the nearest that is no part of a
-// list.
-func (s *Subject) edit(path []string, v any) ([]string, any) {
-	at := any(s.Values)
-	for i, key := range path {
-		if l, ok := at.([]any); ok {
-			return path[:i], replaced(l, path[i:], v)
-		}
-		at = at.(map[string]any)[key]
-	}
-	return path, v
 }
 
 // replaced returns a copy of a value with another one at the path in it; an

@@ -38,15 +38,17 @@ func subject(values map[string]any, field ...string) *Subject {
 	}
 	return &Subject{
 		Object: object, Field: field, Values: values,
-		Render: func(path []string, v any) (map[string]any, error) {
+		Render: func(changes ...Change) (map[string]any, error) {
 			changed := maps.Clone(values)
-			m := changed
-			for _, key := range path[:len(path)-1] {
-				m[key] = maps.Clone(m[key].(map[string]any))
-				m = m[key].(map[string]any)
-			}
-			if m[path[len(path)-1]] = v; v == nil {
-				delete(m, path[len(path)-1])
+			for _, c := range changes {
+				m := changed
+				for _, key := range c.Path[:len(c.Path)-1] {
+					m[key] = maps.Clone(m[key].(map[string]any))
+					m = m[key].(map[string]any)
+				}
+				if m[c.Path[len(c.Path)-1]] = c.Value; c.Value == nil {
+					delete(m, c.Path[len(c.Path)-1])
+				}
 			}
 			return render(changed)
 		},
@@ -64,16 +66,19 @@ func values() map[string]any {
 }
 
 func TestDependencies(t *testing.T) {
-	always := []Dependency{{[]string{"enabled"}, Exists}, {[]string{"name"}, Exists}}
+	always := []Dependency{{Path: []string{"enabled"}, How: Exists}, {Path: []string{"name"}, How: Exists}}
 	for field, want := range map[string][]Dependency{
-		"size":   {always[0], always[1], {[]string{"size"}, Holds}},
-		"kind":   {always[0], {[]string{"mode"}, Changes}, always[1]},
-		"secret": {always[0], always[1], {[]string{"password"}, Holds}},
-		"first":  {always[0], {[]string{"hosts", "0", "host"}, Holds}, always[1]},
-		"name":   {always[0], {[]string{"name"}, Holds}},
-		"labels": {always[0], {[]string{"labels", "a"}, Changes}, always[1]},
+		"size":   {always[0], always[1], {Path: []string{"size"}, How: Holds}},
+		"kind":   {always[0], {Path: []string{"mode"}, How: Changes}, always[1]},
+		"secret": {always[0], always[1], {Path: []string{"password"}, How: Holds}},
+		"first":  {always[0], {Path: []string{"hosts", "0", "host"}, How: Holds}, always[1]},
+		"name":   {always[0], {Path: []string{"name"}, How: Holds}},
+		"labels": {always[0], {Path: []string{"labels", "a"}, How: Changes}, always[1]},
 	} {
 		got, complete, err := subject(values(), field).Dependencies(t.Context())
+		for i := range got {
+			got[i].Other = nil
+		}
 		if err != nil || !complete || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s depends on %v, %v, %v, want %v", field, got, complete, err, want)
 		}
@@ -84,13 +89,13 @@ func TestDependencies(t *testing.T) {
 func TestEmptyMap(t *testing.T) {
 	v := values()
 	v["labels"] = map[string]any{}
-	if how := subject(v, "labels").Try("labels"); how != Changes {
+	if how := subject(v, "labels").Try(t.Context(), "labels"); how != Changes {
 		t.Errorf("an empty map %s the field that it is printed into", how)
 	}
-	if how := subject(v, "size").Try("labels"); how != No {
+	if how := subject(v, "size").Try(t.Context(), "labels"); how != No {
 		t.Errorf("an empty map %s another field", how)
 	}
-	if how := subject(v, "size").Try("nowhere"); how != No {
+	if how := subject(v, "size").Try(t.Context(), "nowhere"); how != No {
 		t.Errorf("a value that is not there %s a field", how)
 	}
 }
@@ -100,7 +105,7 @@ func TestBound(t *testing.T) {
 	s := subject(values(), "size")
 	s.Most = 3
 	n, render := 0, s.Render
-	s.Render = func(path []string, v any) (map[string]any, error) { n++; return render(path, v) }
+	s.Render = func(changes ...Change) (map[string]any, error) { n++; return render(changes...) }
 	if _, complete, err := s.Dependencies(t.Context()); err != nil || complete || n != s.Most {
 		t.Errorf("%d renderings, complete %v, %v", n, complete, err)
 	}
@@ -111,11 +116,11 @@ func TestReads(t *testing.T) {
 	s := subject(values(), "size")
 	s.Reads = func(path []string) bool { return path[0] == "size" }
 	render := s.Render
-	s.Render = func(path []string, v any) (map[string]any, error) {
-		if path[0] != "size" {
-			t.Errorf("%s is changed", path)
+	s.Render = func(changes ...Change) (map[string]any, error) {
+		if len(changes) != 1 || changes[0].Path[0] != "size" {
+			t.Errorf("%v are changed", changes)
 		}
-		return render(path, v)
+		return render(changes...)
 	}
 	if got, _, err := s.Dependencies(t.Context()); err != nil || len(got) != 1 {
 		t.Errorf("depends on %v, %v", got, err)

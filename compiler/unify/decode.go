@@ -148,7 +148,7 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 	read := e.reader()
 	r.Values = withOrigins(read.structTree(v.LookupPath(cue.ParsePath("values"))), merged)
 	if objects := v.LookupPath(cue.ParsePath("objects")); objects.Exists() {
-		r.Objects = listed(read.tree(objects), e.fieldPos(objects))
+		r.Objects, r.Keys = listed(read.tree(objects), e.fieldPos(objects))
 	}
 	return r, faults.Err()
 }
@@ -195,14 +195,14 @@ func withOrigins(t, merged *fleet.Tree) *fleet.Tree {
 }
 
 // listed returns the objects of a release as a list: as listed, or in the
-// order of their names. Those that a library makes are written where the release
+// order of their keys, which are nil of a list. Those that a library makes are written where the release
 // asks for them, at pos.
-func listed(t *fleet.Tree, pos diag.Pos) []*fleet.Tree {
+func listed(t *fleet.Tree, pos diag.Pos) (out []*fleet.Tree, keys []string) {
 	if t == nil {
-		return nil
+		return nil, nil
 	}
-	out := slices.Clone(t.List)
-	for _, k := range t.Keys() {
+	out, keys = slices.Clone(t.List), t.Keys()
+	for _, k := range keys {
 		out = append(out, t.Fields[k])
 	}
 	for _, o := range out {
@@ -210,5 +210,5 @@ func listed(t *fleet.Tree, pos diag.Pos) []*fleet.Tree {
 			o.Pos = pos
 		}
 	}
-	return out
+	return out, keys
 }
