@@ -14,6 +14,9 @@
 //	crd       checks CRDs and custom resources              Objects    -> faults
 //	policy    checks the fleet's own rules                  Objects    -> faults
 //	bundle    orders, digests, encodes                      Objects    -> Bundle
+//	export    writes a tree                                 Bundle     -> files
+//	diff      compares objects                              Objects x2 -> changes
+//	apply     makes a cluster run a bundle                  Bundle     -> a cluster
 //
 // Each stage is a package that knows the data ([fleet]) and the faults
 // ([diag]) and no other stage. This package is the only one that knows their

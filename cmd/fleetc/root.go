@@ -44,8 +44,13 @@ const rootExample = `  # Start a fleet in this directory.
   fleetc vet
   fleetc vet --render
 
-  # Write all bundles into a GitOps repository.
-  fleetc export --out ../clusters`
+  # Where does this value come from, and what does my change do?
+  fleetc explain prod/us-east-1 releases.ingress-nginx.values.controller.replicaCount
+  fleetc diff --against git:main
+
+  # Write all bundles into a GitOps repository, or apply them.
+  fleetc export --out ../clusters
+  fleetc apply prod/us-east-1`
 
 // options are the flags that every command has.
 type options struct {
