@@ -203,5 +203,6 @@ func (c *Compiler) AffectedSince(ctx context.Context, ref string, patterns ...st
 		return nil, nil, err
 	}
 	before := &Compiler{Dir: dir, Jobs: c.Jobs, Cache: c.Cache, Offline: c.Offline, Date: c.Date}
-	return c.Affected(ctx, before, patterns...)
+	clusters, untold, err = c.Affected(ctx, before, patterns...)
+	return clusters, toldOf(dir, diag.Visible(ref, diag.MaxText), untold), err
 }

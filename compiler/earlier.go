@@ -178,20 +178,23 @@ func faultsOf(cluster string, err error) error {
 }
 
 // told returns the faults with their files as those of the commit.
-func (f *committed) told(err error) error {
-	dir := f.compiler.Dir
-	plain := strings.NewReplacer(dir+string(os.PathSeparator), f.ref+":", dir, f.ref)
+func (f *committed) told(err error) error { return toldOf(f.compiler.Dir, f.ref, err) }
+
+// toldOf returns the faults of a fleet that was checked out into a directory with
+// their files as those of the commit.
+func toldOf(dir, ref string, err error) error {
+	plain := strings.NewReplacer(dir+string(os.PathSeparator), ref+":", dir, ref)
 	var out diag.List
 	for _, d := range diag.All(err) {
 		of := *d
 		of.At = slices.Clone(d.At)
 		for i, p := range d.At {
 			if file := strings.TrimPrefix(p.File, dir+"/"); !strings.HasPrefix(file, "/") {
-				of.At[i].File = commitFile + f.ref + ":" + file
+				of.At[i].File = commitFile + ref + ":" + file
 			}
 		}
 		if len(of.At) == 0 {
-			of.At = []diag.Pos{{File: commitFile + f.ref}}
+			of.At = []diag.Pos{{File: commitFile + ref}}
 		}
 		of.Path, of.Msg, of.Hint = plain.Replace(d.Path), plain.Replace(d.Msg), plain.Replace(d.Hint)
 		out = append(out, &of)

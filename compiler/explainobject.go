@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/diff"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/render"
 	"github.com/fleetc/fleetc/compiler/trial"
@@ -50,6 +51,10 @@ type ValueDependency struct {
 	Path  string // in the configuration, as CUE writes it
 	How   trial.How
 	Other any // a value in its place that shows it, nil for none
+
+	// Secret is whether it is shown to nobody: the field is one of a Secret, or a
+	// Secret of the cluster holds the value.
+	Secret bool
 }
 
 // Objects returns the objects of a cluster as they are rendered and patched,
@@ -113,11 +118,16 @@ func (f *Fleet) explainObject(ctx context.Context, all *clusterRendering, objs [
 	if p.subject != nil {
 		p.subject.Lookup = p.settled(way)
 	}
-	return e, p.explain(ctx, e)
+	texts := diff.SecretTexts{}
+	for _, o := range objs {
+		texts.Note(o)
+	}
+	return e, p.explain(ctx, e, texts)
 }
 
-// explain completes an explanation.
-func (p *provenance) explain(ctx context.Context, e *ObjectExplanation) error {
+// explain completes an explanation. texts are those that no value of which is
+// shown.
+func (p *provenance) explain(ctx context.Context, e *ObjectExplanation, texts diff.SecretTexts) error {
 	r := p.release
 	e.Patches = p.patches
 	if i := decision(r, e.Object, e.Field); i >= 0 {
@@ -148,10 +158,13 @@ func (p *provenance) explain(ctx context.Context, e *ObjectExplanation) error {
 	}
 	e.Complete = complete
 	if how := p.onNamespace(); how != trial.No {
-		e.Depends = append(e.Depends, ValueDependency{Path: r.Path("namespace"), How: how})
+		e.Depends = append(e.Depends, ValueDependency{Path: r.Path("namespace"), How: how, Secret: e.Secret})
 	}
 	for _, d := range found {
-		e.Depends = append(e.Depends, ValueDependency{valuesPath(r, p.subject.Values, d.Path), d.How, d.Other})
+		value, _ := fleet.Lookup(p.subject.Values, d.Path)
+		e.Depends = append(e.Depends, ValueDependency{
+			Path: valuesPath(r, p.subject.Values, d.Path), How: d.How, Other: d.Other, Secret: e.Secret || texts.Hold(value),
+		})
 	}
 	slices.SortStableFunc(e.Depends, func(a, b ValueDependency) int { return strings.Compare(a.Path, b.Path) })
 	return nil

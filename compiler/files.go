@@ -3,6 +3,7 @@ package compiler
 import (
 	"cmp"
 	"errors"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -105,18 +106,24 @@ func readLines(file string) []string {
 }
 
 // write writes a file of the fleet at once: a kill leaves the old or the new. A
-// file that was there keeps its mode.
+// file that was there keeps its mode. One beside it with .new at the end of its
+// name, which a kill may have left, goes away; what it links to does not.
 func write(tree *os.Root, name string, data []byte) error {
 	file := filepath.FromSlash(name)
 	if err := tree.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
 	next := file + ".new"
-	if err := tree.WriteFile(next, data, 0o644); err != nil {
+	if err := tree.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	var err error
-	if old, none := tree.Stat(file); none == nil {
+	out, err := tree.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(data)
+	err = errors.Join(err, out.Close())
+	if old, none := tree.Stat(file); none == nil && err == nil {
 		err = tree.Chmod(next, old.Mode().Perm())
 	}
 	if err == nil {

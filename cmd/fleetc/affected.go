@@ -99,8 +99,10 @@ func affectedSince(cmd *cobra.Command, o *options, since string, patterns []stri
 			unknown++
 		}
 	}
-	if unknown > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s, since %s has faults: %v\n", plural(unknown, "cluster counts as affected", "clusters count as affected"), ref, diag.All(untold)[0])
+	if unknown > 0 && !o.started.IsDocument() {
+		first := diag.Visible(diag.All(untold)[0].Error(), 4*diag.MaxText)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s, since the commit has faults: %s\n",
+			plural(unknown, "cluster counts as affected", "clusters count as affected"), strings.TrimPrefix(first, "git:"))
 	}
 	return out, nil
 }

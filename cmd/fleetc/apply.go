@@ -192,7 +192,10 @@ func holder() string {
 	if h, err := os.Hostname(); err == nil {
 		host = h
 	}
-	return fmt.Sprintf("%s@%s (pid %d)", name, host, os.Getpid())
+	// Containers have the same names and numbers.
+	var unique [3]byte
+	_, _ = rand.Read(unique[:]) // it never fails
+	return fmt.Sprintf("%s@%s (pid %d, %x)", name, host, os.Getpid(), unique)
 }
 
 // confirm asks on the terminal.

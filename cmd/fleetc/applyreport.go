@@ -200,6 +200,8 @@ func (c *applyCluster) printNotes(w io.Writer) error {
 			switch {
 			case it.First:
 				first++
+			case it.Forced:
+				lines = append(lines, it.ID+" "+it.Reason)
 			case it.Reason != "":
 				lines = append(lines, "has not tried out "+it.ID+": "+it.Reason)
 			}

@@ -22,7 +22,8 @@ compare A B compares two clusters, and their objects field by field. compare
 not the same everywhere, which clusters have what, the value of the most
 clusters first.
 
-What Secrets hold is shown as <secret>. Values that releases keep from one
+What Secrets hold is shown as <secret>, and so are values that a Secret of these
+clusters holds as a whole; not those inside of a longer text of one. Values that releases keep from one
 bundle to the next (random: keep: true) count as equal.
 
 With --only, it checks instead that clusters differ only where a file of CUE

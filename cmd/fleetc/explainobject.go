@@ -26,7 +26,8 @@ type objectExplanation struct {
 // from.
 type valueExplanation struct {
 	*fleet.Explanation
-	how trial.How
+	how    trial.How
+	secret bool
 }
 
 // explainObject explains an object of a cluster; field is empty for all of it.
@@ -50,7 +51,7 @@ func explainObject(cmd *cobra.Command, o *options, pattern, object, field, outpu
 		if err != nil {
 			return err
 		}
-		out.values = append(out.values, valueExplanation{value, d.How})
+		out.values = append(out.values, valueExplanation{value, d.How, d.Secret})
 	}
 	if output == "json" {
 		return writeJSON(cmd.OutOrStdout(), out.json())
@@ -186,7 +187,7 @@ func (e *objectExplanation) writeValues(p *explanationWriter) {
 		p.line("%s", part.title)
 		var rows []valueExplanation
 		for _, v := range of {
-			if len(e.Field) == 0 || part.how != trial.Holds || v.State != fleet.Set || e.Secret {
+			if len(e.Field) == 0 || part.how != trial.Holds || v.State != fleet.Set || v.secret {
 				rows = append(rows, v)
 				continue
 			}
@@ -204,7 +205,7 @@ func (e *objectExplanation) writeValues(p *explanationWriter) {
 // row returns a value on one line: its path, itself, and the line that won.
 func (e *objectExplanation) row(p *explanationWriter, v valueExplanation) []string {
 	text := fieldText(v.State, v.Value)
-	if e.Secret && v.how >= trial.Changes {
+	if v.secret {
 		text = hidden
 	} else if v.State == fleet.FromChart {
 		text = valueText(v.Value, maxLeafText) // the kind of the line says it

@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/trial"
 )
 
 // An explainedObject is the explanation of an object as explain -o json prints
@@ -75,7 +74,7 @@ func (e *objectExplanation) json() explainedObject {
 	}
 	for _, v := range e.values {
 		value := explainedValue{v.how.String(), explanationJSON(v.Explanation)}
-		if e.Secret && v.how >= trial.Changes {
+		if v.secret {
 			value.Value, value.Layers, value.Contributions, value.Leaves = nil, []explainedStep{}, []explainedLine{}, []explainedLeaf{}
 		}
 		out.Values = append(out.Values, value)

@@ -80,7 +80,9 @@ type Item struct {
 	Reason  string // why it is kept or refused, or why it could not be tried out; may be empty
 	Hint    string // what to do about that; may be empty
 	Adopts  bool   // whether it is taken over from other tools
+	Found   bool   // whether it was there before fleetc applied it, so that it is not fleetc's to prune
 	First   bool   // whether it could not be tried out since its namespace or CRD comes first
+	Forced  bool   // whether it takes fields that others have, by --force-conflicts
 
 	// Before and After are the object as it is, and as it would be. Either may
 	// be nil. They must not be modified.
@@ -179,8 +181,12 @@ func quote(s string) string { return `"` + diag.Visible(s, diag.MaxText) + `"` }
 // atATime is how many requests a plan has under way.
 const atATime = 8
 
-// each calls f for 0 to n-1, some at a time, and returns the errors of all.
+// each calls f for 0 to n-1, some at a time. The first error ends it: what is
+// wrong with one call of an API server is wrong with all.
 func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	outer := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	next, errs := make(chan int), make(chan error)
 	for range min(n, atATime) {
 		go func() {
@@ -195,18 +201,15 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) 
 			next <- i
 		}
 	}()
-	var faults diag.List
-	var cancelled error
+	var first error
 	for range n {
-		err := <-errs
-		if err != nil && ctx.Err() != nil {
-			cancelled = context.Cause(ctx)
-			continue
+		if err := <-errs; err != nil && first == nil {
+			first = err
+			cancel()
 		}
-		faults.Add(err)
 	}
-	if cancelled != nil {
-		return cancelled
+	if first != nil && outer.Err() != nil {
+		return context.Cause(outer)
 	}
-	return faults.Err()
+	return first
 }

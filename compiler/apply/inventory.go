@@ -46,14 +46,15 @@ type Entry struct {
 	Name      string `json:"name"`
 	Release   string `json:"release"`
 	Stage     string `json:"stage"`
-	UID       string `json:"uid,omitempty"`  // empty as long as it is not known to be there
-	Kept      bool   `json:"kept,omitempty"` // no longer part of the bundle, and not to be deleted
+	UID       string `json:"uid,omitempty"`   // empty as long as it is not known to be there
+	Found     bool   `json:"found,omitempty"` // was there before fleetc applied it, and is not to be deleted
+	Kept      bool   `json:"kept,omitempty"`  // no longer part of the bundle, and not to be deleted
 }
 
 func entryOf(it Item, uid string) Entry {
 	return Entry{
 		Group: it.ref.Group, Version: it.ref.Version, Kind: it.ref.Kind, Namespace: it.ref.Namespace, Name: it.ref.Name,
-		Release: it.Release, Stage: it.Stage, UID: uid,
+		Release: it.Release, Stage: it.Stage, UID: uid, Found: it.Found,
 	}
 }
 

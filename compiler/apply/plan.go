@@ -176,8 +176,12 @@ func (p *planner) settled(items []Item) *Inventory {
 		}
 	}
 	var others []Entry
+	bundle := map[string]bool{} // which has some of other releases
+	for _, o := range p.Bundle.Objects {
+		bundle[o.ID()] = true
+	}
 	for _, e := range p.inventory.Objects {
-		if !in[e.id()] && !p.inScope(e.Stage, e.Release) {
+		if !in[e.id()] && (!p.inScope(e.Stage, e.Release) || bundle[e.id()]) {
 			others = append(others, e)
 		}
 	}

@@ -58,6 +58,9 @@ func (p *planner) gone(ctx context.Context) ([]Item, error) {
 			return err
 		}
 		it.Action, it.Reason = p.pruneOrKeep(it.kind(), is)
+		if p.known[it.ID].Found {
+			it.Action, it.Reason = Keep, "it was there before fleetc applied it"
+		}
 		// One object may have two names, in an old group and in a new one.
 		if uid := string(is.GetUID()); !uids[uid] && p.isOurs(it.ID, is) {
 			it.Before, it.uid = is, uid
@@ -68,18 +71,26 @@ func (p *planner) gone(ctx context.Context) ([]Item, error) {
 		return nil, err
 	}
 	items = slices.DeleteFunc(items, func(it Item) bool { return it.uid == "" && it.Action != Refused })
-	keepHolders(items)
+	p.keepHolders(items)
 	return items, nil
 }
 
-// keepHolders keeps the namespaces and CRDs of what is kept, which would go with
-// them.
-func keepHolders(items []Item) {
-	spaces, kinds := map[string]string{}, map[schema.GroupVersionKind]string{}
+// keepHolders keeps the namespaces and CRDs of what stays, which would go with
+// them: of what the bundle has, and of all that is not pruned.
+func (p *planner) keepHolders(items []Item) {
+	spaces, kinds := map[string]string{}, map[schema.GroupKind]string{}
+	stays := func(namespace string, gk schema.GroupKind, id string) { spaces[namespace], kinds[gk] = id, id }
+	pruned := map[string]bool{}
 	for _, it := range items {
-		if it.Action == Keep {
-			spaces[it.ref.Namespace], kinds[it.ref.GroupVersionKind] = it.ID, it.ID
+		pruned[it.ID] = it.Action == Prune
+	}
+	for _, e := range p.inventory.Objects {
+		if !pruned[e.id()] {
+			stays(e.Namespace, schema.GroupKind{Group: e.Group, Kind: e.Kind}, e.id())
 		}
+	}
+	for _, o := range p.Bundle.Objects {
+		stays(o.GetNamespace(), o.GroupVersionKind().GroupKind(), o.ID())
 	}
 	for i := range items {
 		it := &items[i]
@@ -91,10 +102,10 @@ func keepHolders(items []Item) {
 			held = spaces[it.ref.Name]
 		}
 		for _, gvk := range defines(it.Before) {
-			held = cmp.Or(held, kinds[gvk])
+			held = cmp.Or(held, kinds[gvk.GroupKind()])
 		}
 		if held != "" {
-			it.Action, it.Reason = Keep, "it has "+held+", which is kept"
+			it.Action, it.Reason = Keep, "it has "+held+", which stays"
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/health"
 	"github.com/fleetc/fleetc/compiler/live"
 )
@@ -103,9 +104,15 @@ func (r *runner) begin(ctx context.Context) error {
 			next.Objects = append(next.Objects, e)
 		}
 	}
+	// What fleetc has no part in yet is not its own, even if this run goes no
+	// further.
+	foreign := map[string]bool{}
+	for _, it := range r.plan.Items {
+		foreign[it.ID] = it.Before != nil && ownFields(it.Before) == nil
+	}
 	for i, e := range next.Objects {
-		if old, ok := has[e.id()]; ok && e.UID == "" {
-			next.Objects[i].UID = old.UID // an object that is gone and comes again
+		if foreign[e.id()] && has[e.id()].UID != e.UID {
+			next.Objects[i].UID = ""
 		}
 	}
 	r.record.Objects = next.Objects
@@ -114,6 +121,12 @@ func (r *runner) begin(ctx context.Context) error {
 	}
 	for _, s := range r.todo() {
 		delete(r.record.Stages, s)
+	}
+	for _, it := range r.plan.Items {
+		// It is neither what it was nor what it is to be; that it is installed stays.
+		if _, ok := r.record.Releases[it.Release]; ok && it.Action.writes() {
+			r.record.Releases[it.Release] = ""
+		}
 	}
 	return r.save(ctx)
 }
@@ -125,11 +138,18 @@ func (r *runner) todo() []string {
 	for _, s := range r.Bundle.Cluster.Stages {
 		writes := slices.ContainsFunc(r.plan.Items, func(it Item) bool { return it.Stage == s && it.object != nil && it.Action.writes() })
 		stale := r.plan.settled.Stages[s] != r.plan.inventory.Stages[s]
-		if writes || stale && r.inScope(s, "") && len(r.Options.Releases) == 0 {
+		if writes || stale && r.inScope(s, "") && len(r.Options.Releases) == 0 || r.unfinished(s) {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// unfinished reports whether a release that is chosen was not applied to its end.
+func (r *runner) unfinished(stage string) bool {
+	return len(r.Options.Releases) > 0 && slices.ContainsFunc(r.Bundle.Cluster.Releases, func(rel *fleet.Release) bool {
+		return rel.Stage == stage && r.inScope(stage, rel.Name) && r.plan.settled.Releases[rel.Name] != r.plan.inventory.Releases[rel.Name]
+	})
 }
 
 func (r *runner) save(ctx context.Context) error {
@@ -287,7 +307,7 @@ func (r *runner) apply(ctx context.Context, it *Item) (*unstructured.Unstructure
 	if err := r.lease.Check(ctx); err != nil {
 		return nil, err
 	}
-	return r.Live.Apply(ctx, o, live.Application{Force: r.ForceConflicts})
+	return r.Live.Apply(ctx, o, live.Application{Force: it.Forced || it.hook != nil && r.ForceConflicts})
 }
 
 // failed returns err as a fault of the object.

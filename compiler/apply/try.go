@@ -36,7 +36,7 @@ func (p *planner) try(ctx context.Context, it *Item) error {
 		return err
 	}
 	if it.hook != nil {
-		it.Action, it.Before, it.After = Hook, was, it.object
+		p.tryHook(it, was)
 		return nil
 	}
 	it.Before = was
@@ -50,7 +50,36 @@ func (p *planner) try(ctx context.Context, it *Item) error {
 			it.Adopts = true
 		}
 	}
+	it.Found = was != nil && !it.Adopts && (p.known[it.ID].Found || ownFields(was) == nil)
+	if was != nil && was.GetDeletionTimestamp() != nil {
+		it.Action, it.After, it.Reason = Create, it.object, "the one that is there is being deleted"
+		return nil
+	}
 	return p.dryRun(ctx, it, was)
+}
+
+// tryHook decides about a hook, which is as was now. Helm deletes what is there
+// of an earlier run and makes it anew. Here this is done with what runs, Jobs and
+// pods; other objects may have what nobody has elsewhere, a password or a volume,
+// and are applied over.
+func (p *planner) tryHook(it *Item, was *unstructured.Unstructured) {
+	it.Action, it.Before, it.After = Hook, was, it.object
+	if !runs(it.object) {
+		it.hook.deletions = slices.DeleteFunc(it.hook.deletions, func(d string) bool { return d == "before-hook-creation" })
+	}
+	if was == nil {
+		return
+	}
+	if action, _ := p.pruneOrKeep(it.kind(), was); action == Keep {
+		it.hook.deletions = nil
+	}
+	switch _, isHook := was.GetAnnotations()[hookAnnotation]; {
+	case !it.hook.pre && !it.hook.post:
+	case !isHook:
+		it.refuse("an object of this name is there, and is no hook", "rename one of them")
+	case runs(was) && !slices.Contains(it.hook.deletions, "before-hook-creation"):
+		it.refuse("it is there from an earlier run, and its hook does not say before-hook-creation", "delete it, or have the chart say so")
+	}
 }
 
 func (it *Item) refuse(reason, hint string) { it.Action, it.Reason, it.Hint = Refused, reason, hint }
@@ -73,9 +102,13 @@ func (p *planner) unserved(it *Item) {
 
 // dryRun has the cluster try out an object, which is as was now.
 func (p *planner) dryRun(ctx context.Context, it *Item, was *unstructured.Unstructured) error {
-	is, err := p.Live.Apply(ctx, it.object, live.Application{DryRun: true, Force: p.ForceConflicts})
+	is, err := p.Live.Apply(ctx, it.object, live.Application{DryRun: true})
 	if live.ReasonOf(err) == live.Conflict {
 		it.conflict(err, was)
+		if p.ForceConflicts && it.Action == Conflict {
+			it.Action, it.Hint, it.Forced = "", "", true
+			it.Reason = "takes what others have: " + listFields(it.Fields)
+		}
 		if is, err = p.Live.Apply(ctx, it.object, live.Application{DryRun: true, Force: true}); err == nil && it.Action == Conflict {
 			it.After = is
 			return nil

@@ -59,7 +59,7 @@ func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 		for _, o := range p.Pending {
 			waiting = append(waiting, o.Observed)
 			if id := o.Declared.ID(); reasons[id] != o.Reason {
-				r.tell(Event{Stage: stage, ID: id, What: "wait", Text: o.Reason})
+				r.tell(Event{Stage: stage, ID: id, What: "wait", Text: r.hidden(o.Reason)})
 				reasons[id] = o.Reason
 			}
 		}
@@ -101,6 +101,7 @@ func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []
 
 // explain returns the fault of an object that is not healthy.
 func (r *runner) explain(ctx context.Context, it *Item, is *unstructured.Unstructured, v health.Verdict) error {
+	v.Reason = r.hidden(v.Reason)
 	d := &diag.Diag{At: it.at, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText)}
 	if is == nil {
 		return d
@@ -116,6 +117,17 @@ func (r *runner) explain(ctx context.Context, it *Item, is *unstructured.Unstruc
 	return d
 }
 
+// hidden returns a text of the cluster's without what the bundle's Secrets hold.
+func (r *runner) hidden(text string) string {
+	const least = 4 // less hides what is no secret
+	for _, s := range secretsOf(r.Bundle) {
+		if len(s) >= least {
+			text = strings.ReplaceAll(text, s, "(secret)")
+		}
+	}
+	return text
+}
+
 // secretsOf returns the values of the Secrets of a bundle.
 func secretsOf(b *fleet.Bundle) []string {
 	var out []string
@@ -124,8 +136,9 @@ func secretsOf(b *fleet.Bundle) []string {
 			continue
 		}
 		for _, field := range []string{"data", "stringData"} {
-			values, _, _ := unstructured.NestedStringMap(o.Object, field)
-			for _, v := range values {
+			values, _, _ := unstructured.NestedMap(o.Object, field)
+			for _, value := range values {
+				v := fmt.Sprint(value)
 				out = append(out, v)
 				if decoded, err := base64.StdEncoding.DecodeString(v); err == nil {
 					out = append(out, string(decoded))
@@ -226,7 +239,7 @@ func (r *runner) waitHook(ctx context.Context, it *Item, o *health.Observed) (he
 			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "ready"})
 			return p.Ready[0].Verdict, nil
 		case first:
-			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "wait", Text: p.Pending[0].Reason})
+			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "wait", Text: r.hidden(p.Pending[0].Reason)})
 		}
 		if err := pause(ctx, nil); err != nil {
 			return health.Verdict{}, err
@@ -234,6 +247,9 @@ func (r *runner) waitHook(ctx context.Context, it *Item, o *health.Observed) (he
 		var err error
 		if o.Live, err = r.Live.Object(ctx, it.ref); err != nil {
 			return health.Verdict{}, err
+		}
+		if o.Live == nil {
+			return health.Verdict{State: health.Failed, Reason: "it went away before it was seen to end"}, nil
 		}
 	}
 }

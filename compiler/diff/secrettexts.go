@@ -2,6 +2,7 @@ package diff
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -36,6 +37,25 @@ func (s SecretTexts) Note(o fleet.Object) {
 	}
 }
 
+// Hold reports whether the value is one of the texts, or has one in it.
+func (s SecretTexts) Hold(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			if s.Hold(e) {
+				return true
+			}
+		}
+		return false
+	case []any:
+		return slices.ContainsFunc(v, s.Hold)
+	case string:
+		return s[sumOf(v)] || s[sumOf(strings.TrimRight(v, "\n"))]
+	}
+	text, ok := number(v)
+	return ok && s[sumOf(text)]
+}
+
 // Mask returns the value for a [Cell]: one that stands for a secret in place of
 // each text in it that a Secret holds as a whole, so that it is seen to differ,
 // and no more.
@@ -56,14 +76,9 @@ func (s SecretTexts) Mask(v any) any {
 			out[i] = s.Mask(e)
 		}
 		return out
-	case string:
-		if s[sumOf(v)] || s[sumOf(strings.TrimRight(v, "\n"))] {
-			return masker{}.secret(v, false)
-		}
-	default:
-		if text, ok := number(v); ok && s[sumOf(text)] {
-			return masker{}.secret(v, false)
-		}
+	}
+	if s.Hold(v) {
+		return masker{}.secret(v, false)
 	}
 	return v
 }

@@ -34,7 +34,7 @@ func (b *build) unmatched() {
 		matched := b.marked(f, patches)
 		for i, p := range patches {
 			// What a patch marks, it or one after it may remove.
-			if p.Target == nil || matched[i] || b.marked(f, patches[:i], p)[i] {
+			if p.Target == nil || matched[i] || b.tree.ctx.Err() != nil || b.marked(f, patches[:i], p)[i] {
 				continue
 			}
 			field, i := "patches", i-len(merges)

@@ -136,7 +136,7 @@ func (l *Lease) write(ctx context.Context, current *coordination.Lease) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lease, l.until = stored, began.Add(leaseDuration)
+	l.lease, l.until = stored, began.Round(0).Add(leaseDuration) // the clock on the wall, which goes on while a machine sleeps
 	l.tell()
 	return nil
 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -94,9 +95,9 @@ func moduleFiles(root string) []string {
 	return out
 }
 
-// checkEmbeds reports the files that an instance embeds by links that lead out of
-// the fleet, which CUE follows.
-func checkEmbeds(root string, in *build.Instance) error {
+// checkLinks reports the files of an instance, and those that it embeds, that are
+// links which lead out of the fleet: CUE follows them.
+func checkLinks(root string, in *build.Instance) error {
 	tree, err := os.OpenRoot(root)
 	if err != nil {
 		return err
@@ -108,6 +109,11 @@ func checkEmbeds(root string, in *build.Instance) error {
 			name, err := filepath.Rel(root, file.Filename)
 			if err != nil || !filepath.IsLocal(name) {
 				continue // of a module
+			}
+			// What is not there is a copy that fleetc carries.
+			if _, err := tree.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				faults.Add(&diag.Diag{At: []diag.Pos{{File: filepath.ToSlash(name)}}, Msg: "this leads out of the fleet", Hint: "copy what it leads to into the fleet"})
+				continue
 			}
 			embeds, err := embedded(root, os.DirFS(root), filepath.ToSlash(name), file)
 			if err != nil {

@@ -139,7 +139,7 @@ func newCluster(root string, t *tree, dir string, in *build.Instance) (Cluster, 
 		}
 		return Cluster{}, faults.Err()
 	}
-	if err := checkEmbeds(root, in); err != nil {
+	if err := checkLinks(root, in); err != nil {
 		return Cluster{}, err
 	}
 	c := Cluster{ID: idOf(dir), Layers: t.layers(dir), Instance: in}

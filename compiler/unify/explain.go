@@ -180,7 +180,7 @@ func (l *level) value(path []string) (fleet.State, any) {
 	v, sels := l.at(path)
 	whole := len(sels) == len(path)
 	unset := slices.ContainsFunc(sels, func(s cue.Selector) bool { return s.ConstraintType() != 0 })
-	if whole && isConflict(v) && !isStruct(v) {
+	if whole && !unset && isConflict(v) && !isStruct(v) {
 		return fleet.Conflict, nil
 	}
 	var t *fleet.Tree
