@@ -179,8 +179,32 @@ func TestPrune(t *testing.T) {
 		t.Errorf("a refused apply writes %q", w)
 	}
 	p.fleetc("apply", "--yes", "--prune-limit", "15").ok(p).says(p, "15 pruned", "keeps Namespace web")
-	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps Namespace other: it has ConfigMap other/(kept|never), which is kept", "2 pruned")
+	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps Namespace other: it has ConfigMap other/(kept|never), which stays", "2 pruned")
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+}
+
+// What was there before fleetc, and namespaces of what stays, are not pruned,
+// whatever is asked for.
+func TestNotPruned(t *testing.T) {
+	p := newWeb(t)
+	p.kubectl("one", "create", "namespace", "old")
+	p.write("environments/old.cue", `package fleet
+
+releases: space: objects: old: {apiVersion: "v1", kind: "Namespace", metadata: name: "old"}
+`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	if err := os.Remove(filepath.Join(p.dir, "environments/old.cue")); err != nil {
+		t.Fatal(err)
+	}
+	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps Namespace old: it was there before")
+	p.edit("environments/web.cue", `metadata: name: "web"}
+}`, `metadata: name: "other"}
+}`)
+	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps Namespace web: it has .*, which stays")
+	if got := p.kubectl("one", "get", "namespaces", "old", "web", "-o", "jsonpath={.items[*].status.phase}"); got != "Active Active" {
+		t.Errorf("the namespaces are %s", got)
+	}
 }
 
 // Somebody else's field is shown and left alone, until it is to be taken.

@@ -123,6 +123,36 @@ releases: web: objects: migrate: {
 	p.fleetc("apply", "--yes").ok(p).says(p, "1 changed, 0 pruned; 1 hook run")
 }
 
+// A hook that holds something is not deleted to be made anew, and what is no hook
+// is not taken for one.
+func TestHookHolds(t *testing.T) {
+	p := newWeb(t)
+	p.write("environments/hook.cue", `package fleet
+
+releases: web: objects: hook: {
+	apiVersion: "v1"
+	kind:       "Secret"
+	metadata: {name: "hook", annotations: {"helm.sh/hook": "pre-install,pre-upgrade"}}
+	stringData: password: "first"
+}
+`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "runs hook Secret web/hook")
+	uid := func() string {
+		return p.kubectl("one", "-n", "web", "get", "secret", "hook", "-o", "jsonpath={.metadata.uid} {.data.more}")
+	}
+	p.kubectl("one", "-n", "web", "patch", "secret", "hook", "--type=merge", "-p", `{"data": {"more": "eA=="}}`)
+	before := uid()
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "1 hook run")
+	if got := uid(); got != before {
+		t.Errorf("the Secret was %s and is %s", before, got)
+	}
+	p.kubectl("one", "-n", "web", "delete", "secret", "hook")
+	p.kubectl("one", "-n", "web", "create", "secret", "generic", "hook", "--from-literal=mine=1")
+	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Secret web/hook: an object of this name is there, and is no hook")
+}
+
 // Rights that the user has not are named all at once, before anything is
 // written; with those that docs/apply.md lists, all goes well.
 func TestRights(t *testing.T) {
