@@ -96,6 +96,7 @@ type Item struct {
 	object  *unstructured.Unstructured // as the bundle has it; nil when it has it no more
 	uid     string                     // of the live object; empty when there is none
 	hook    *hook
+	foreign bool // whether it is there, and fleetc has no part in it yet
 }
 
 // A Plan is what applying a bundle means for a cluster.

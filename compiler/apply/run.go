@@ -26,6 +26,7 @@ type runner struct {
 	lease  *live.Lease
 	record *Inventory // as it is stored, with what is known since
 	tell   func(Event)
+	hide   func(string) string // takes what the bundle's Secrets hold out of a text of the cluster's
 	result Result
 }
 
@@ -37,7 +38,7 @@ func (t Target) Run(ctx context.Context, planned *Plan, tell func(Event)) (resul
 	if err := planned.Faults(); err != nil || planned.Nothing() {
 		return Result{}, err
 	}
-	r := &runner{Target: t, tell: func(e Event) {
+	r := &runner{Target: t, hide: health.Hider(secretsOf(t.Bundle)), tell: func(e Event) {
 		e.Cluster = planned.Cluster
 		tell(e)
 	}}
@@ -96,7 +97,6 @@ func (r *runner) ownNamespace(ctx context.Context) error {
 func (r *runner) begin(ctx context.Context) error {
 	r.record = r.plan.inventory.clone()
 	r.record.Bundle = ""
-	has := r.record.entries()
 	next := r.plan.settled.clone()
 	stays := next.entries()
 	for _, e := range r.plan.inventory.Objects {
@@ -108,10 +108,10 @@ func (r *runner) begin(ctx context.Context) error {
 	// further.
 	foreign := map[string]bool{}
 	for _, it := range r.plan.Items {
-		foreign[it.ID] = it.Before != nil && ownFields(it.Before) == nil
+		foreign[it.ID] = it.foreign
 	}
 	for i, e := range next.Objects {
-		if foreign[e.id()] && has[e.id()].UID != e.UID {
+		if foreign[e.id()] {
 			next.Objects[i].UID = ""
 		}
 	}

@@ -50,7 +50,8 @@ func (p *planner) try(ctx context.Context, it *Item) error {
 			it.Adopts = true
 		}
 	}
-	it.Found = was != nil && !it.Adopts && (p.known[it.ID].Found || p.known[it.ID].UID != it.uid && ownFields(was) == nil)
+	it.foreign = was != nil && p.known[it.ID].UID != it.uid && ownFields(was) == nil
+	it.Found = was != nil && !it.Adopts && (it.foreign || p.known[it.ID].Found)
 	if was != nil && was.GetDeletionTimestamp() != nil {
 		it.Action, it.After, it.Reason = Create, it.object, "the one that is there is being deleted"
 		return nil

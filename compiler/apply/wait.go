@@ -59,7 +59,7 @@ func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 		for _, o := range p.Pending {
 			waiting = append(waiting, o.Observed)
 			if id := o.Declared.ID(); reasons[id] != o.Reason {
-				r.tell(Event{Stage: stage, ID: id, What: "wait", Text: r.hidden(o.Reason)})
+				r.tell(Event{Stage: stage, ID: id, What: "wait", Text: r.hide(o.Reason)})
 				reasons[id] = o.Reason
 			}
 		}
@@ -101,12 +101,12 @@ func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []
 
 // explain returns the fault of an object that is not healthy.
 func (r *runner) explain(ctx context.Context, it *Item, is *unstructured.Unstructured, v health.Verdict) error {
-	v.Reason = r.hidden(v.Reason)
+	v.Reason = r.hide(v.Reason)
 	d := &diag.Diag{At: it.at, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText)}
 	if is == nil {
 		return d
 	}
-	x := &health.Explainer{Reader: r.Live, Hide: secretsOf(r.Bundle)}
+	x := &health.Explainer{Reader: r.Live, Hide: r.hide}
 	why := x.Explain(ctx, fleet.Object{Unstructured: is, Release: it.release}, v)
 	if text := why.String(); len(why.Chain) > 1 && !strings.HasSuffix(text, v.Reason) {
 		d.Msg += "; " + diag.Visible(text, diag.MaxText)
@@ -115,17 +115,6 @@ func (r *runner) explain(ctx context.Context, it *Item, is *unstructured.Unstruc
 		d.Msg += "\n        " + diag.Visible(line, diag.MaxText)
 	}
 	return d
-}
-
-// hidden returns a text of the cluster's without what the bundle's Secrets hold.
-func (r *runner) hidden(text string) string {
-	const least = 4 // less hides what is no secret
-	for _, s := range secretsOf(r.Bundle) {
-		if len(s) >= least {
-			text = strings.ReplaceAll(text, s, "(secret)")
-		}
-	}
-	return text
 }
 
 // secretsOf returns the values of the Secrets of a bundle.
@@ -239,7 +228,7 @@ func (r *runner) waitHook(ctx context.Context, it *Item, o *health.Observed) (he
 			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "ready"})
 			return p.Ready[0].Verdict, nil
 		case first:
-			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "wait", Text: r.hidden(p.Pending[0].Reason)})
+			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "wait", Text: r.hide(p.Pending[0].Reason)})
 		}
 		if err := pause(ctx, nil); err != nil {
 			return health.Verdict{}, err

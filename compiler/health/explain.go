@@ -30,7 +30,7 @@ type Reader interface {
 // An Explainer says why objects are not ready.
 type Explainer struct {
 	Reader Reader
-	Hide   []string // texts that are not shown, such as the values of Secrets; short ones are left
+	Hide   func(string) string // takes out of texts what is not shown, see [Hider]; nil for all as it is
 }
 
 // An Explanation says why an object is not ready.
@@ -60,7 +60,10 @@ var (
 // getting ready; v is the verdict on it. For the same answers of the Reader, the
 // explanation is the same.
 func (x *Explainer) Explain(ctx context.Context, o fleet.Object, v Verdict) Explanation {
-	s := &search{Reader: x.Reader, ctx: ctx, hide: hider(x.Hide), inNamespace: map[string][]*unstructured.Unstructured{}}
+	s := &search{Reader: x.Reader, ctx: ctx, hide: x.Hide, inNamespace: map[string][]*unstructured.Unstructured{}}
+	if s.hide == nil {
+		s.hide = Hider(nil)
+	}
 	s.found.Chain = []string{o.Title(), v.Reason}
 	if o.Unstructured != nil && o.Object != nil {
 		s.object(s.hidden(o.Unstructured))
@@ -308,10 +311,11 @@ func (s *search) last() []string {
 
 // minHidden is the length of the shortest text that is hidden, in bytes: what is
 // shorter is in many words.
-const minHidden = 6
+const minHidden = 4
 
-// hider returns a function that takes texts, and their lines, out of others.
-func hider(texts []string) func(string) string {
+// Hider returns a function that takes texts, such as the values of Secrets, and
+// their lines out of others. Those of less than four bytes are left.
+func Hider(texts []string) func(string) string {
 	var hidden []string
 	for _, t := range texts {
 		for _, part := range append(strings.Split(t, "\n"), t) {

@@ -68,7 +68,7 @@ func (d *dump) Logs(_ context.Context, _, pod, container string, previous bool, 
 // explained explains the first object of a dump, as lines.
 func explained(t *testing.T, d *dump, hide ...string) string {
 	t.Helper()
-	x := &Explainer{Reader: d, Hide: hide}
+	x := &Explainer{Reader: d, Hide: Hider(hide)}
 	o := fleet.Object{Unstructured: d.objects[0]}
 	e := x.Explain(t.Context(), o, (*Rules)(nil).Judge(o))
 	var b strings.Builder
