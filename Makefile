@@ -1,7 +1,7 @@
 TOOLS := go tool -modfile=testdata/tools/go.mod
 
 .PHONY: check build demo test golden generate generate-check bench fuzz lint fmt
-check: lint test e2e ## Everything that CI runs.
+check: lint test e2e e2e-gitops ## Everything that CI runs.
 
 # Kustomize can load plugins of Go, which fleetc does not let it do; without the
 # tag, they would keep the linker from leaving out what nobody calls.
@@ -24,10 +24,14 @@ generate: ## Read what Kubernetes serves from its source again.
 generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/kube
 
-.PHONY: e2e sandbox
+.PHONY: e2e e2e-gitops sandbox
 e2e: ## Test against real control planes, which are built once.
 	go run ./testdata/clusters/sandbox -build
 	go test -count=1 -timeout 40m ./testdata/clusters ./testdata/e2e
+
+e2e-gitops: ## Test with real Flux, which is built once.
+	go run ./testdata/clusters/sandbox -build -flux
+	go test -count=1 -timeout 40m ./testdata/gitops
 
 sandbox: ## Run the clusters of the example fleet here, until Ctrl-C.
 	go run ./testdata/clusters/sandbox
@@ -39,14 +43,14 @@ fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e
+HARNESS := ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/gitops
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
 	$(TOOLS) staticcheck ./... $(HARNESS)
-	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/clusters testdata/e2e)"
+	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/clusters testdata/e2e testdata/gitops)"
 	$(TOOLS) cue vet ./schema ./lib/... ./environments/...
 
 fmt: ## Format Go and CUE.
-	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/clusters testdata/e2e
+	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/clusters testdata/e2e testdata/gitops
 	$(TOOLS) cue fmt ./schema ./lib/... ./environments/...

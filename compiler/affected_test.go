@@ -30,14 +30,14 @@ const everyEdit = "FLEETC_EVERY_EDIT"
 // they were. It takes every file of the fleet's own and some of those of the
 // charts, one of the clusters in turn, and for some files all of them, listed or
 // not; with FLEETC_EVERY_EDIT=1 all files and all clusters. Where races are
-// looked for, which takes several times as long, it takes every third file.
+// looked for, which takes several times as long, it takes every sixth file.
 func TestAffectedExample(t *testing.T) {
 	const some = 24
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	every := os.Getenv(everyEdit) != ""
 	var edits []edit
 	for i, file := range exampleFiles(t) {
-		if racing && i%3 != 0 {
+		if racing && i%6 != 0 {
 			continue
 		}
 		inCharts := strings.HasPrefix(file, "testdata/charts/")
@@ -76,7 +76,7 @@ func TestAffectedExample(t *testing.T) {
 	close(queue)
 	wg.Wait()
 	t.Logf("%d edits, of which %d are known to change a bundle; of %d clusters that were listed and compiled, %d had the same bundle", tried, changed, listed, needless)
-	if tried < 20 || changed < 1 {
+	if tried < 10 || changed < 1 {
 		t.Errorf("%d edits, %d of which change something", tried, changed)
 	}
 }

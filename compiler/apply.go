@@ -3,6 +3,7 @@ package compiler
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"regexp"
@@ -42,14 +43,22 @@ type Planned struct {
 // with a cluster that runs is in [Planned.Err]. Secrets are compared by hashes
 // with the key, see [diff.Objects].
 func (f *Fleet) Plans(ctx context.Context, o ApplyOptions, key []byte) iter.Seq2[*Planned, error] {
-	if err := checkContexts(f.Clusters); err != nil {
+	if err := cmp.Or(checkContexts(f.Clusters), checkApproved(f.Clusters, o.Actions.Approved)); err != nil {
 		return func(yield func(*Planned, error) bool) { yield(nil, err) }
 	}
 	return func(yield func(*Planned, error) bool) {
+		var origin apply.Origin
+		var err error
+		if origin.Commit, origin.Dirty, err = commitOf(ctx, f.Dir); err != nil {
+			yield(nil, err)
+			return
+		}
 		servers := f.connect(ctx, o)
-		f.Last = f.lastLive(ctx, servers)
+		f.servers = servers
+		o.Actions.Dir = f.Dir
 		planned := ordered(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*Planned, error) {
-			return f.plan(ctx, f.Clusters[i], servers[f.Clusters[i].ID], o, key)
+			t := apply.Target{Fleet: f.Module, Live: servers[f.Clusters[i].ID].live, Origin: origin, Options: o.Options}
+			return f.plan(ctx, f.Clusters[i], servers[f.Clusters[i].ID], t, key)
 		})
 		for p, err := range planned {
 			if !yield(p, err) {
@@ -59,24 +68,47 @@ func (f *Fleet) Plans(ctx context.Context, o ApplyOptions, key []byte) iter.Seq2
 	}
 }
 
-// plan compiles a cluster and plans what that means.
-func (f *Fleet) plan(ctx context.Context, c *fleet.Cluster, s server, o ApplyOptions, key []byte) (*Planned, error) {
+// plan compiles a cluster and plans what that means for the target.
+func (f *Fleet) plan(ctx context.Context, c *fleet.Cluster, s server, t apply.Target, key []byte) (*Planned, error) {
 	p := &Planned{Cluster: c, Reached: s.live != nil}
 	if s.err != nil {
 		p.Err = diag.In(c.ID, s.err)
 		return p, ctx.Err()
 	}
-	b, err := f.compile(ctx, c)
-	if err != nil {
-		return nil, diag.In(c.ID, err)
-	}
-	p.target = apply.Target{Fleet: f.Module, Bundle: b, Live: s.live, Options: o.Options}
-	if p.Plan, err = p.target.Plan(ctx); err != nil {
+	var err error
+	t.Bundle, err = f.compile(ctx, c)
+	if _, ok := errors.AsType[*unread](err); ok {
 		p.Err = diag.In(c.ID, err)
 		return p, ctx.Err()
 	}
+	if err != nil {
+		return nil, diag.In(c.ID, err)
+	}
+	t.Charts = f.chartsByHelm(c)
+	p.plan(ctx, t, key)
+	return p, ctx.Err()
+}
+
+// plan plans what the bundle of the target means.
+func (p *Planned) plan(ctx context.Context, t apply.Target, key []byte) {
+	p.target = t
+	var err error
+	if p.Plan, err = t.Plan(ctx); err != nil {
+		p.Err = diag.In(p.Cluster.ID, err)
+		return
+	}
 	p.Changes = changes(p.Plan, key)
-	return p, nil
+}
+
+// chartsByHelm returns the charts of the releases that Helm delivers.
+func (f *Fleet) chartsByHelm(c *fleet.Cluster) map[string]*fleet.Chart {
+	charts := map[string]*fleet.Chart{}
+	for _, r := range c.Releases {
+		if r.Delivery == fleet.ByHelm {
+			charts[r.Name] = f.charts[r.Chart].Chart
+		}
+	}
+	return charts
 }
 
 // Faults returns what stands against applying to the cluster.
@@ -87,10 +119,17 @@ func (p *Planned) Faults() error {
 	return diag.In(p.Cluster.ID, p.Plan.Faults())
 }
 
+// CheckActions returns the faults of actions of the plan that cannot be done
+// here: commands that are not allowed, environment variables that are not set,
+// questions that nobody answers. A plan can be made all the same.
+func (p *Planned) CheckActions() error {
+	return diag.In(p.Cluster.ID, p.target.CheckActions(p.Plan))
+}
+
 // Run does what plans say, for some clusters at a time, and yields the results
-// in their order. What happens meanwhile is told, by one call at a time. When
-// exact, a cluster that is no longer as it was planned is a fault. A fault of a
-// cluster does not stop the others.
+// in their order. What happens meanwhile is told, by one call at a time; the last
+// event of a cluster is its end. When exact, a cluster that is no longer as it
+// was planned is a fault. A fault of a cluster does not stop the others.
 func Run(ctx context.Context, plans []*Planned, jobs int, exact bool, tell func(apply.Event)) iter.Seq2[apply.Result, error] {
 	const atATime = 8 // applying is waiting
 	var mu sync.Mutex
@@ -99,11 +138,20 @@ func Run(ctx context.Context, plans []*Planned, jobs int, exact bool, tell func(
 		defer mu.Unlock()
 		tell(e)
 	}
-	return ordered(ctx, cmp.Or(jobs, atATime), len(plans), func(ctx context.Context, i int) (apply.Result, error) {
-		t := plans[i].target
+	// One that takes long keeps nobody but itself.
+	turns := make(chan struct{}, cmp.Or(jobs, atATime))
+	return ordered(ctx, len(plans), len(plans), func(ctx context.Context, i int) (apply.Result, error) {
+		select {
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
+		case <-ctx.Done():
+			return apply.Result{}, context.Cause(ctx)
+		}
+		t, id := plans[i].target, plans[i].Cluster.ID
 		t.Exact = exact
+		defer inTurn(apply.Event{Cluster: id, What: "end"})
 		r, err := t.Run(ctx, plans[i].Plan, inTurn)
-		return r, diag.In(plans[i].Cluster.ID, err)
+		return r, diag.In(id, err)
 	})
 }
 
@@ -131,10 +179,38 @@ func checkContexts(clusters []*fleet.Cluster) error {
 	return faults.Err()
 }
 
+// ManualActions returns what the actions of clusters are called that a person
+// must approve, sorted.
+func ManualActions(clusters []*fleet.Cluster) []string {
+	var ids []string
+	for _, c := range clusters {
+		for _, a := range c.AllActions() {
+			if a.Manual != "" {
+				ids = append(ids, a.ID())
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// checkApproved returns the faults of names of actions that no cluster has.
+func checkApproved(clusters []*fleet.Cluster, names []string) error {
+	manual := ManualActions(clusters)
+	var faults diag.List
+	for _, name := range names {
+		if !slices.Contains(manual, name) {
+			faults.Add(&diag.Diag{Msg: fmt.Sprintf("no manual action is called %q", diag.Visible(name, diag.MaxText)), Hint: diag.OneOf(name, manual)})
+		}
+	}
+	return faults.Err()
+}
+
 // A server is the connection to a cluster, or why there is none.
 type server struct {
-	live *live.Cluster
-	err  error
+	live  *live.Cluster
+	err   error
+	looks bool // whether nothing is applied, and what may not be read is let be
 }
 
 // connect connects to all clusters. One that is not the one that its layers
@@ -166,7 +242,7 @@ func (f *Fleet) connect(ctx context.Context, o ApplyOptions) map[string]server {
 				At: []diag.Pos{c.Pos, other.Pos}, Path: "cluster.context",
 				Msg: fmt.Sprintf("the contexts %q of %s and %q of %s lead to the same cluster", other.KubeContext, other.ID, c.KubeContext, c.ID),
 			}
-			servers[other.ID] = server{l, s.err}
+			servers[other.ID] = server{live: l, err: s.err}
 		} else {
 			first[l.UID] = c
 		}
@@ -186,21 +262,6 @@ func at(c *fleet.Cluster, err error) error {
 	return out.Err()
 }
 
-// lastLive returns what gives the objects with fields that keep their values,
-// as the clusters have them.
-func (f *Fleet) lastLive(ctx context.Context, servers map[string]server) func(id string) ([]fleet.Object, error) {
-	return func(id string) ([]fleet.Object, error) {
-		i := slices.IndexFunc(f.Clusters, func(c *fleet.Cluster) bool { return c.ID == id })
-		names := map[string]bool{} // Kind/name
-		for _, r := range f.Clusters[i].Releases {
-			for _, d := range r.Random {
-				names[d.Object] = names[d.Object] || d.Action == fleet.KeepRandom
-			}
-		}
-		return apply.LastObjects(ctx, servers[id].live, func(kind, name string) bool { return names[kind+"/"+name] })
-	}
-}
-
 // changes returns what a plan changes, as people read it.
 func changes(p *apply.Plan, key []byte) []diff.Change {
 	var before, after []fleet.Object
@@ -209,12 +270,22 @@ func changes(p *apply.Plan, key []byte) []diff.Change {
 			*to = append(*to, o)
 		}
 	}
+	items := slices.Clone(p.Items)
 	for _, it := range p.Items {
+		if it.Action != apply.Unchanged { // one that is not upgraded leaves them as they are
+			items = append(items, it.Parts...)
+		}
+	}
+	for _, it := range items {
 		r := &fleet.Release{Name: it.Release}
+		if it.IsHelm() {
+			continue // its parts are what changes
+		}
 		switch it.Action {
-		case apply.Create, apply.Change, apply.Conflict, apply.Prune:
-			add(&before, fleet.Object{Unstructured: apply.Content(it.Before), Release: r})
-			add(&after, fleet.Object{Unstructured: apply.Content(it.After), Release: r})
+		case apply.Create, apply.Change, apply.Replace, apply.Conflict, apply.Prune:
+			was, is := it.Shown()
+			add(&before, fleet.Object{Unstructured: was, Release: r})
+			add(&after, fleet.Object{Unstructured: is, Release: r})
 		}
 	}
 	return diff.Objects(before, after, key)

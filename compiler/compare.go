@@ -176,11 +176,8 @@ func matches(pattern, text string) bool {
 // their objects and the names of their images; of two, the objects too.
 func (c *comparing) render(ctx context.Context, done func()) error {
 	rendered := ordered(ctx, c.f.jobs, len(c.clusters), func(ctx context.Context, i int) ([]fleet.Object, error) {
-		b, err := c.f.compile(ctx, c.clusters[i])
-		if err != nil {
-			return nil, diag.In(c.clusters[i].ID, err)
-		}
-		return b.Objects, nil
+		objs, _, err := c.f.objects(ctx, c.clusters[i])
+		return objs, diag.In(c.clusters[i].ID, err)
 	})
 	var faults diag.List
 	i := 0

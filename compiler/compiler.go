@@ -14,14 +14,17 @@
 //	crd       checks CRDs and custom resources              Objects    -> faults
 //	policy    checks the fleet's own rules                  Objects    -> faults
 //	bundle    orders, digests, encodes                      Objects    -> Bundle
+//	gitops    lays bundles out for Flux and Argo CD         Bundle     -> Bundle
 //	export    writes a tree                                 Bundle     -> files
+//	branch    commits a tree, pushes it                     files      -> git
+//	oci       packs files, pushes them                      files      -> registry
 //	diff      compares objects                              Objects x2 -> changes
 //	apply     makes a cluster run a bundle                  Bundle     -> a cluster
 //
 // Each stage is a package that knows the data ([fleet]) and the faults
 // ([diag]) and no other stage. This package is the only one that knows their
 // order. Its first half, [Compiler.Load], takes the whole fleet up to its
-// charts, and is all that uses the network; the second, [Fleet.Bundles],
+// charts, and is all of compiling that uses the network; the second, [Fleet.Bundles],
 // renders cluster after cluster and lets go of each.
 package compiler
 
@@ -60,6 +63,8 @@ type Compiler struct {
 	// Date is the day, as in 2026-12-31, with which the ends of waivers are
 	// compared; they are not when it is empty.
 	Date string
+
+	Shard fleet.Shard // the part of the clusters that are selected; all when zero
 
 	// Kubernetes is the version that all clusters are taken to run, whatever
 	// they say themselves; empty for that.
@@ -107,7 +112,34 @@ func (c *Compiler) layers(patterns []string) (*load.Fleet, error) {
 	if err := cmp.Or(checkKubernetes(c.Kubernetes), checkDate(c.Date)); err != nil {
 		return nil, err
 	}
-	return load.Load(cmp.Or(c.Dir, "."), patterns, c.edits)
+	dir := cmp.Or(c.Dir, ".")
+	if c.Shard != (fleet.Shard{}) {
+		// What is wrong with the fleet or the patterns, the load below tells.
+		if ids, err := c.ClusterIDs(patterns...); err == nil {
+			patterns = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !c.Shard.Has(id) })
+			if len(patterns) == 0 && len(ids) > 0 {
+				root, module, err := load.Root(dir)
+				return &load.Fleet{Root: root, Module: module}, err
+			}
+		}
+	}
+	return load.Load(dir, patterns, c.edits)
+}
+
+// ClusterIDs returns the IDs of the clusters that the patterns select, all when
+// there are none, sorted: those of all shards. Of the layers it reads no more
+// than that takes. The error is that of directories that are no fleet, or of a
+// pattern that selects nothing.
+func (c *Compiler) ClusterIDs(patterns ...string) ([]string, error) {
+	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	ids, err := load.ClusterIDs(root)
+	if err != nil {
+		return nil, err
+	}
+	return load.Select(ids, patterns)
 }
 
 // unify evaluates what is read, of which err has the faults.
@@ -157,6 +189,8 @@ type Fleet struct {
 	// are rendered.
 	Last func(cluster string) ([]fleet.Object, error)
 	keep keeper // in place of Last
+
+	servers map[string]server // which keep the values in place of Last, by the cluster's ID
 
 	charts    map[fleet.ChartRef]loadedChart
 	known     map[string][]fleet.Object // CRDs that clusters have without a release, by the cluster's ID
@@ -305,11 +339,15 @@ func (f *Fleet) Bundles(ctx context.Context) iter.Seq2[*fleet.Bundle, error] {
 	})
 }
 
-// compile renders one cluster.
+// compile renders one cluster. The objects say whose they are, for whoever finds
+// them in a cluster.
 func (f *Fleet) compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
-	objs, err := f.objects(ctx, c)
+	objs, hooks, err := f.objects(ctx, c)
 	if err != nil {
 		return nil, err
+	}
+	for i, o := range objs {
+		objs[i] = fleet.Mark(f.Module, c, o)
 	}
 	var pins []fleet.Pin
 	for _, r := range c.Releases {
@@ -319,5 +357,9 @@ func (f *Fleet) compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, e
 			pins = append(pins, pin)
 		}
 	}
-	return bundle.Assemble(c, objs, pins)
+	b, err := bundle.Assemble(c, objs, pins)
+	if b != nil {
+		b.Hooks = hooks
+	}
+	return b, err
 }

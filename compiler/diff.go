@@ -131,11 +131,10 @@ func (d *differ) cluster(ctx context.Context, id string, was bool, now *fleet.Cl
 	var out difference
 	var before, after []fleet.Object
 	if now != nil {
-		b, err := d.now.compile(ctx, now)
-		if err != nil {
+		var err error
+		if after, _, err = d.now.objects(ctx, now); err != nil {
 			return out, err
 		}
-		after = b.Objects
 	}
 	if was {
 		var err error

@@ -71,7 +71,7 @@ func (f *Fleet) unchecked(ctx context.Context, c *fleet.Cluster) (*clusterRender
 		return nil, nil, diag.In(c.ID, err)
 	}
 	// Fields that nobody has decided about stay as they are.
-	decided := &clusterRendering{all.cluster, all.releases, slices.Clone(all.renderings)}
+	decided := &clusterRendering{cluster: all.cluster, releases: all.releases, renderings: slices.Clone(all.renderings)}
 	for i, r := range all.releases {
 		result := &decided.renderings[i].result
 		result.Volatile = slices.DeleteFunc(slices.Clone(result.Volatile), func(v render.Volatile) bool {

@@ -27,6 +27,9 @@ func sampled() int {
 	if n, err := strconv.Atoi(os.Getenv("FLEETC_SAMPLES")); err == nil {
 		return n
 	}
+	if racing {
+		return 6 // it takes several times as long
+	}
 	return 15
 }
 

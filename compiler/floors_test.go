@@ -18,9 +18,9 @@ const module = "github.com/fleetc/fleetc"
 // stage goes on floor 2. Do not move a package to make a build pass.
 var floors = [][]string{
 	{"schema", "lib", "compiler/diag"},
-	{"compiler/fleet", "compiler/cuediag", "compiler/kube", "compiler/links", "compiler/faults", "compiler/git", "compiler/live"},
-	{"compiler/health"},
-	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/jsonnet", "compiler/kustomize", "compiler/manifests", "compiler/patch", "compiler/validate", "compiler/crd", "compiler/policy", "compiler/bundle", "compiler/diff", "compiler/export", "compiler/cache", "compiler/format", "compiler/revision", "compiler/trial", "compiler/apply"},
+	{"compiler/fleet", "compiler/cuediag", "compiler/kube", "compiler/links", "compiler/faults", "compiler/git", "compiler/registry", "compiler/live"},
+	{"compiler/health", "compiler/helm", "compiler/actions", "compiler/predict"},
+	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/jsonnet", "compiler/kustomize", "compiler/manifests", "compiler/patch", "compiler/validate", "compiler/crd", "compiler/policy", "compiler/bundle", "compiler/diff", "compiler/export", "compiler/gitops", "compiler/cache", "compiler/format", "compiler/revision", "compiler/branch", "compiler/oci", "compiler/trial", "compiler/apply"},
 	{"compiler"},
 	{"cmd/fleetc"},
 }
@@ -29,8 +29,8 @@ var floors = [][]string{
 // and through no other.
 var doors = map[string][]string{
 	"cuelang.org/go":                         {"compiler/cuediag", "compiler/load", "compiler/unify", "compiler/values", "compiler/policy", "compiler/format"},
-	"helm.sh/helm":                           {"compiler/chart", "compiler/values", "compiler/render"},
-	"github.com/google/go-containerregistry": {"compiler/chart"},
+	"helm.sh/helm":                           {"compiler/chart", "compiler/values", "compiler/render", "compiler/helm"},
+	"github.com/google/go-containerregistry": {"compiler/registry", "compiler/chart", "compiler/oci"},
 	"k8s.io/apiextensions-apiserver":         {"compiler/crd"},
 	"github.com/google/go-jsonnet":           {"compiler/jsonnet"},
 	"sigs.k8s.io/kustomize":                  {"compiler/kustomize"},
@@ -38,8 +38,8 @@ var doors = map[string][]string{
 	"github.com/google/cel-go":               {"compiler/health"},
 	"github.com/spf13":                       {"cmd/fleetc"},
 	"k8s.io/client-go":                       {"compiler/live"},
-	"net/http":                               {"compiler/chart", "compiler/live"},
-	"os/exec":                                {"compiler/git"},
+	"net/http":                               {"compiler/registry", "compiler/chart", "compiler/oci", "compiler/live", "compiler/actions"},
+	"os/exec":                                {"compiler/git", "compiler/actions"},
 }
 
 // generators are programs that write parts of the house. They stand outside.

@@ -130,8 +130,8 @@ func rendered(ctx context.Context, moved []movedCluster, old, next *Fleet) (diff
 		if !old.has(m.was) || !next.has(m.is) {
 			return comparison{}, nil
 		}
-		before, errBefore := old.objects(ctx, m.was)
-		after, errAfter := next.objects(ctx, m.is)
+		before, _, errBefore := old.objects(ctx, m.was)
+		after, _, errAfter := next.objects(ctx, m.is)
 		out := comparison{faults: newFaults(errBefore, diag.In(m.is.ID, errAfter))}
 		if before != nil && after != nil {
 			out.changes = diff.Objects(before, after, nil)

@@ -10,25 +10,28 @@ import (
 	"github.com/fleetc/fleetc/compiler/validate"
 )
 
-// objects renders the objects of a cluster and checks them. Beside the faults of
-// a check stand the objects; there are none when something does not render.
-func (f *Fleet) objects(ctx context.Context, c *fleet.Cluster) ([]fleet.Object, error) {
+// objects renders the objects of a cluster and checks them, and the hooks beside
+// them. Beside the faults of a check stand the objects; there are none when
+// something does not render.
+func (f *Fleet) objects(ctx context.Context, c *fleet.Cluster) (objs, hooks []fleet.Object, err error) {
 	rendered, err := f.render(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	keep := f.keep
-	if f.Last != nil {
+	switch {
+	case f.servers[c.ID].live != nil:
+		keep = keepLive(ctx, f.servers[c.ID])
+	case f.Last != nil:
 		keep = keepLast(func() ([]fleet.Object, error) { return f.Last(c.ID) })
 	}
-	objs, err := rendered.objects(keep)
-	if err != nil {
-		return nil, err
+	if objs, err = rendered.objects(keep); err != nil {
+		return nil, nil, err
 	}
 	if err := f.check(c, objs); err != nil {
-		return objs, f.blame(ctx, rendered, err)
+		return objs, nil, f.blame(ctx, rendered, err)
 	}
-	return objs, nil
+	return objs, rendered.hooks, nil
 }
 
 // check checks the objects of a cluster.

@@ -72,6 +72,11 @@ func settle(r *fleet.Release, rendered render.Result, keep keeper) error {
 			continue
 		}
 		o := rendered.Objects[v.Object]
+		if r.Delivery == fleet.ByHelm {
+			// Helm renders again, and makes up another.
+			faults.Add(decide(o, fleet.Random{Object: o.GetKind() + "/" + o.GetName(), Field: v.Path, Action: fleet.DropRandom, Pos: r.Pos}, nil))
+			continue
+		}
 		i := decision(r, o, v.Path)
 		if i < 0 {
 			field := o.GetKind() + "/" + o.GetName() + " " + fleet.FieldText(v.Path)

@@ -30,6 +30,7 @@ type clusterRendering struct {
 	cluster    *fleet.Cluster
 	releases   []*fleet.Release // in the order of their stages
 	renderings []rendering      // of the releases
+	hooks      []fleet.Object   // that stand beside the objects, once these are asked for
 }
 
 // render renders the releases of a cluster. Charts see the API versions of
@@ -39,7 +40,7 @@ type clusterRendering struct {
 func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering, error) {
 	stage := func(r *fleet.Release) int { return slices.Index(c.Stages, r.Stage) }
 	releases := slices.SortedStableFunc(slices.Values(c.Releases), func(a, b *fleet.Release) int { return cmp.Compare(stage(a), stage(b)) })
-	all := &clusterRendering{c, releases, make([]rendering, len(releases))}
+	all := &clusterRendering{cluster: c, releases: releases, renderings: make([]rendering, len(releases))}
 	served := f.served(c)
 	for range maxRounds {
 		again := false
@@ -78,23 +79,35 @@ func (all *clusterRendering) objects(keep keeper) ([]fleet.Object, error) {
 	var faults diag.List
 	var objs []fleet.Object
 	for _, r := range all.renderings {
-		objs = append(objs, r.result.Objects...)
+		objs = append(append(objs, r.result.Objects...), r.result.Hooks...)
 	}
 	validate.Namespaces(all.cluster, objs)
-	objs = objs[:0]
+	objs, all.hooks = objs[:0], nil
 	for i, r := range all.releases {
 		one, err := all.renderings[i].result, all.renderings[i].err
 		if err == nil {
 			err = settle(r, one, keep)
 		}
 		if err == nil {
-			one.Objects, err = patch.Release(all.cluster, r, one.Objects)
+			one.Objects, err = patch.Release(all.cluster, r, slices.Concat(one.Objects, one.Hooks))
+		}
+		for _, o := range one.Objects {
+			if o.Aside {
+				all.hooks = append(all.hooks, o)
+			}
+		}
+		one.Objects = slices.DeleteFunc(one.Objects, func(o fleet.Object) bool { return o.Aside })
+		if err == nil {
+			err = patch.CheckOwnership(all.cluster, r, one.Objects)
 		}
 		faults.Add(err)
 		objs = append(objs, one.Objects...)
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err
+	}
+	for _, o := range objs {
+		fleet.Unmark(o.Unstructured) // what an exported one is without its marks
 	}
 	return objs, nil
 }

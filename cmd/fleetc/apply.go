@@ -8,14 +8,13 @@ import (
 	"io"
 	"os"
 	"os/user"
-	"slices"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/apply"
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
@@ -27,10 +26,15 @@ server-side apply, and hooks after, when all of the stage is healthy. What is
 gone from the fleet is pruned at the end. When a cluster runs its bundle
 already, nothing is written to it.
 
+Every bundle that was applied as a whole becomes a revision, which is kept in the
+cluster: see history and rollback.
+
 The plan is made by dry runs in the cluster. Nothing is written as long as it
 has a conflict with somebody else's fields, a field that cannot change, an
 object that another tool made, a right that is missing, or too much to prune.
-Nothing is ever deleted to be made anew.
+A release says with ownership which fields it has and which it leaves to others,
+and with replace of which kinds objects may be deleted to be made anew; no other
+object ever is.
 
 fleetc knows a cluster by the UID of its namespace kube-system and keeps an
 inventory of what it applied in the namespace fleetc-system. Only what is in the
@@ -38,6 +42,12 @@ inventory is pruned; namespaces, CRDs and volumes are not, nor are objects with
 the annotation helm.sh/resource-policy: keep or fleetc.dev/prune: never. A lease
 keeps a second apply away. An apply that was interrupted is finished by the next
 one.
+
+What the fleet wants done before and after stages and releases, its actions, is
+in the plan, and is done when the stage or the release has something to be
+applied. Commands among them run with --allow-exec only. What a person must
+approve is asked on a terminal, or approved with --approve NAME. When a stage
+fails, its actions are undone.
 
 A cluster that is down, or whose plan has faults, does not keep the others from
 being applied to; the exit status is then 2.
@@ -49,6 +59,7 @@ exactly that plan, and nothing in a cluster that is no longer as it was.`
 const applyExample = `  fleetc apply --dry-run
   fleetc apply prod/us-east-1
   fleetc apply --yes --stage network 'prod/*'
+  fleetc apply --yes --allow-exec --approve dashboards prod
 
   # Plan, have somebody look at it, do exactly that.
   fleetc apply --plan plan.json prod
@@ -73,23 +84,37 @@ func newApplyCommand(o *options) *cobra.Command {
 			return runApply(cmd, o, &a, patterns)
 		},
 	}
+	a.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&a.Kubeconfig, "kubeconfig", "", "`file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
-	f.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
-	f.BoolVar(&a.dryRun, "dry-run", false, "show the plan and write nothing; exit with 1 when there is something to do")
 	f.StringVar(&a.plan, "plan", "", "write the plan to this `file`, and nothing to clusters")
 	f.StringVar(&a.fromPlan, "from-plan", "", "do what the plan in this `file` says")
-	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a stage to be healthy")
 	f.StringSliceVar(&a.Stages, "stage", nil, "apply this `stage` alone, and prune nothing of others; may be repeated")
 	f.StringSliceVar(&a.Releases, "release", nil, "apply this `release` alone, and prune nothing of others; may be repeated")
-	f.BoolVar(&a.ForceConflicts, "force-conflicts", false, "take fields that others have")
 	f.BoolVar(&a.Adopt, "adopt", false, "take over objects that other tools made")
-	f.IntVar(&a.PruneLimit, "prune-limit", 0, "how many objects of a cluster may be pruned (default: a fifth, or ten if that is more)")
-	f.BoolVar(&a.PruneProtected, "prune-protected", false, "also prune namespaces, CRDs and volumes")
-	_ = cmd.MarkFlagFilename("kubeconfig")
+	f.BoolVar(&a.Actions.AllowExec, "allow-exec", false, "let actions of the fleet run commands on this machine")
+	f.StringSliceVar(&a.Actions.Approved, "approve", nil, "approve the manual action of this `name`; may be repeated")
 	_ = cmd.MarkFlagFilename("from-plan", "json")
+	_ = cmd.RegisterFlagCompletionFunc("approve", manualActions(o))
 	outputFlag(cmd, &a.output, "text", "json")
 	return cmd
+}
+
+// flags adds the flags of all that writes to clusters.
+func (a *applyOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	kubeconfigFlag(cmd, &a.Kubeconfig)
+	f.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&a.dryRun, "dry-run", false, "show the plan and write nothing; exit with 1 when there is something to do")
+	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a stage to be healthy")
+	f.BoolVar(&a.ForceConflicts, "force-conflicts", false, "take fields that others have")
+	f.IntVar(&a.PruneLimit, "prune-limit", 0, "how many objects of a cluster may be pruned (default: a fifth, or ten if that is more)")
+	f.BoolVar(&a.PruneProtected, "prune-protected", false, "also prune namespaces, CRDs and volumes")
+}
+
+// kubeconfigFlag adds --kubeconfig.
+func kubeconfigFlag(cmd *cobra.Command, into *string) {
+	cmd.Flags().StringVar(into, "kubeconfig", "", "`file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
+	_ = cmd.MarkFlagFilename("kubeconfig")
 }
 
 func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string) error {
@@ -104,11 +129,10 @@ func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string
 	if err != nil {
 		return err
 	}
-	if a.Kubeconfig != "" {
-		a.Kubeconfig = o.path(a.Kubeconfig)
+	if err := a.identify(o); err != nil {
+		return err
 	}
-	a.Agent, a.Holder = "fleetc/"+toolVersion(), holder()
-	report := &applyReport{cmd: cmd, json: a.output == "json"}
+	report := a.report(cmd)
 	if err := planAll(cmd, f, a, report); err != nil {
 		return err
 	}
@@ -121,14 +145,39 @@ func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string
 	if err := report.printPlan(); err != nil {
 		return err
 	}
-	ready := report.ready()
-	switch {
-	case a.dryRun || a.plan != "":
+	return a.finish(cmd, o, report, frozen != nil)
+}
+
+// identify completes the options with who asks, and where the kubeconfig is.
+func (a *applyOptions) identify(o *options) (err error) {
+	if a.Kubeconfig != "" { // commands of actions run elsewhere
+		a.Kubeconfig, err = filepath.Abs(o.path(a.Kubeconfig))
+	}
+	a.Tool, a.By = toolVersion(), userAtHost()
+	a.Agent, a.Holder = "fleetc/"+a.Tool, holder(a.By)
+	return err
+}
+
+// report returns what is to say how it went, and asks.
+func (a *applyOptions) report(cmd *cobra.Command) *applyReport {
+	r := &applyReport{cmd: cmd, json: a.output == "json", console: newApplyConsole(cmd.InOrStdin(), cmd.ErrOrStderr())}
+	a.Actions.Getenv = a.getenv
+	if isTerminal(cmd.InOrStdin()) {
+		a.Actions.Ask = r.console.ask
+	}
+	return r
+}
+
+// finish asks, does what the plans say and tells how it went, unless the plans
+// are all that is wanted.
+func (a *applyOptions) finish(cmd *cobra.Command, o *options, report *applyReport, exact bool) error {
+	if a.preview() {
 		return report.planned(a.plan == "")
-	case len(ready) > 0:
-		exact := frozen != nil
+	}
+	report.checkActions()
+	if ready := report.ready(); len(ready) > 0 {
 		if !a.yes {
-			if err := confirm(cmd, len(ready), len(report.clusters)); err != nil {
+			if err := confirm(cmd, report.question(ready)); err != nil {
 				return err
 			}
 			exact = true
@@ -138,15 +187,25 @@ func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string
 	return report.end()
 }
 
+// preview reports whether nothing is to be written.
+func (a *applyOptions) preview() bool { return a.dryRun || a.plan != "" }
+
+// getenv returns an environment variable as commands of actions see it.
+func (a *applyOptions) getenv(name string) string {
+	if name == "KUBECONFIG" && a.Kubeconfig != "" {
+		return a.Kubeconfig
+	}
+	return os.Getenv(name)
+}
+
 // check reads the plan that is to be done, if any, and finds flags that do not
 // go together.
 func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) (*planFile, error) {
 	if a.Timeout <= 0 || a.PruneLimit < 0 {
 		return nil, &diag.Diag{Msg: "--timeout and --prune-limit take what is more than nothing"}
 	}
-	preview := a.dryRun || a.plan != ""
-	if !preview && !a.yes && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
-		return nil, &diag.Diag{Msg: "apply asks before it writes, and nobody is there to answer", Hint: "pass --yes, or --dry-run to see the plan"}
+	if !a.preview() && !a.yes && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
+		return nil, &diag.Diag{Msg: cmd.Name() + " asks before it writes, and nobody is there to answer", Hint: "pass --yes, or --dry-run to see the plan"}
 	}
 	if a.fromPlan == "" {
 		return nil, nil
@@ -183,8 +242,8 @@ func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions, report *app
 	return faults.Err()
 }
 
-// holder says who applies.
-func holder() string {
+// userAtHost says who applies.
+func userAtHost() string {
 	name, host := "somebody", "somewhere"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
@@ -192,19 +251,20 @@ func holder() string {
 	if h, err := os.Hostname(); err == nil {
 		host = h
 	}
+	return name + "@" + host
+}
+
+// holder says which process of somebody's applies.
+func holder(who string) string {
 	// Containers have the same names and numbers.
 	var unique [3]byte
 	_, _ = rand.Read(unique[:]) // it never fails
-	return fmt.Sprintf("%s@%s (pid %d, %x)", name, host, os.Getpid(), unique)
+	return fmt.Sprintf("%s (pid %d, %x)", who, os.Getpid(), unique)
 }
 
 // confirm asks on the terminal.
-func confirm(cmd *cobra.Command, n, of int) error {
-	question := fmt.Sprintf("apply to %s? [y/N] ", plural(n, "cluster", "clusters"))
-	if n < of {
-		question = fmt.Sprintf("apply to %d of %d clusters? [y/N] ", n, of)
-	}
-	if _, err := io.WriteString(cmd.ErrOrStderr(), question); err != nil {
+func confirm(cmd *cobra.Command, question string) error {
+	if _, err := io.WriteString(cmd.ErrOrStderr(), question+"? [y/N] "); err != nil {
 		return err
 	}
 	answer, err := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), 100)).ReadString('\n')
@@ -217,26 +277,13 @@ func confirm(cmd *cobra.Command, n, of int) error {
 	return &diag.Diag{Msg: "nothing was applied"}
 }
 
-// tell prints what happens to a cluster, line by line.
-func tell(w io.Writer) func(apply.Event) {
-	words := map[string]string{
-		"start": "begins", "done": "is healthy", "failed": "stopped", "create": "created", "change": "changed", "prune": "pruned",
-		"hook": "runs hook", "wait": "waits for", "ready": "is ready:",
-	}
-	return func(e apply.Event) {
-		parts := []string{e.Cluster + ":"}
-		switch {
-		case e.ID == "" && e.Stage != "":
-			parts = append(parts, "stage "+e.Stage, words[e.What])
-		case e.ID == "":
-			parts = append(parts, "waits", e.Text)
-		default:
-			parts = append(parts, cmp.Or(words[e.What], e.What), e.ID)
-			if e.Text != "" {
-				parts = append(parts, "("+diag.Visible(e.Text, diag.MaxText)+")")
-			}
+// manualActions completes the names of actions that a person approves.
+func manualActions(o *options) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		f, _ := o.compiler().Clusters(cmd.Context())
+		if f == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
-		fmt.Fprintln(w, strings.Join(parts, " "))
+		return compiler.ManualActions(f.Clusters), cobra.ShellCompDirectiveNoFileComp
 	}
 }

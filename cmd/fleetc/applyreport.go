@@ -3,30 +3,34 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/actions"
 	"github.com/fleetc/fleetc/compiler/apply"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/diff"
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 // An applyReport is what apply says about clusters.
 type applyReport struct {
 	cmd      *cobra.Command
 	json     bool
+	console  *applyConsole
 	clusters []*applyCluster
 }
 
 // An applyCluster is one cluster of a report.
 type applyCluster struct {
 	*compiler.Planned
-	err    error // what is wrong with the plan, or went wrong
-	ran    bool
-	result apply.Result
+	err      error // what is wrong with the plan, or went wrong
+	ran      bool
+	result   apply.Result
+	rollback *compiler.Rollback // nil when the bundle was compiled
 }
 
 func (r *applyReport) add(p *compiler.Planned) {
@@ -53,6 +57,15 @@ func (r *applyReport) checkFrozen(frozen *planFile) {
 	}
 }
 
+// checkActions adds the faults of clusters with actions that cannot be done.
+func (r *applyReport) checkActions() {
+	for _, c := range r.clusters {
+		if c.err == nil {
+			c.err = c.CheckActions()
+		}
+	}
+}
+
 // ready returns the clusters that have something to do, and nothing against it.
 func (r *applyReport) ready() []*applyCluster {
 	var out []*applyCluster
@@ -64,14 +77,35 @@ func (r *applyReport) ready() []*applyCluster {
 	return out
 }
 
+// question asks whether to go on.
+func (r *applyReport) question(ready []*applyCluster) string {
+	n, of := len(ready), len(r.clusters)
+	switch back := ready[0].rollback; {
+	case back != nil:
+		return fmt.Sprintf("roll %s back to revision %d", back.Cluster.ID, back.To.Number)
+	case n < of:
+		return fmt.Sprintf("apply to %d of %d clusters", n, of)
+	}
+	return "apply to " + plural(n, "cluster", "clusters")
+}
+
+// asks reports whether a plan has an action that a person must approve.
+func asks(c *applyCluster) bool {
+	return slices.ContainsFunc(c.Plan.Actions, func(a apply.PlannedAction) bool { return a.Manual != "" })
+}
+
 // run applies, and notes how it went.
 func (r *applyReport) run(jobs int, exact bool, ready []*applyCluster) {
 	plans := make([]*compiler.Planned, len(ready))
 	for i, c := range ready {
 		plans[i] = c.Planned
 	}
+	r.console.show, r.console.clear = newApplyProgress(r.cmd.ErrOrStderr(), ready)
+	if slices.ContainsFunc(ready, asks) {
+		r.console.listen()
+	}
 	i := 0
-	for result, err := range compiler.Run(r.cmd.Context(), plans, jobs, exact, tell(r.cmd.ErrOrStderr())) {
+	for result, err := range compiler.Run(r.cmd.Context(), plans, jobs, exact, r.console.tell) {
 		ready[i].ran, ready[i].result, ready[i].err = true, result, err
 		i++
 	}
@@ -111,11 +145,33 @@ func (r *applyReport) end() error {
 		return r.faults()
 	}
 	for _, c := range r.clusters {
-		if _, err := fmt.Fprintf(r.cmd.OutOrStdout(), "%s: %s\n", c.Cluster.ID, c.summary()); err != nil {
+		lines := []string{c.summary()}
+		if c.rollback != nil && c.ran && c.err == nil {
+			lines = append(lines, "the fleet's files say what they said: the next apply goes forward again, unless they are changed")
+		}
+		if err := r.printLines(c, lines); err != nil {
 			return err
 		}
 	}
 	return r.faults()
+}
+
+// printLines prints lines about a cluster.
+func (r *applyReport) printLines(c *applyCluster, lines []string) error {
+	for _, line := range lines {
+		if _, err := fmt.Fprintf(r.cmd.OutOrStdout(), "%s: %s\n", c.Cluster.ID, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// revision returns the revision that the cluster runs, as far as it is known.
+func (c *applyCluster) revision() int {
+	if c.Plan != nil && c.status() == "unchanged" {
+		return c.Plan.Current
+	}
+	return c.result.Revision
 }
 
 // status says in a word how it went.
@@ -143,14 +199,39 @@ func (c *applyCluster) summary() string {
 	case "unchanged":
 		return "runs its bundle, nothing was written"
 	}
-	parts := []string{fmt.Sprintf("%d created, %d changed, %d pruned", c.result.Created, c.result.Changed, c.result.Pruned)}
+	parts := []string{counts(c.result.Created, c.result.Changed, c.result.Pruned, c.result.Replaced)}
 	if c.result.Hooks > 0 {
 		parts = append(parts, plural(c.result.Hooks, "hook", "hooks")+" run")
+	}
+	outcomes := map[actions.Outcome]int{}
+	for _, outcome := range c.result.Actions {
+		outcomes[outcome]++
+	}
+	var counts []string
+	for _, o := range []actions.Outcome{actions.Done, actions.Skipped, actions.Undone, actions.Standing} {
+		if n := outcomes[o]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, o))
+		}
+	}
+	if len(counts) > 0 {
+		parts = append(parts, "actions: "+strings.Join(counts, ", "))
 	}
 	if len(c.result.NotReached) > 0 {
 		parts = append(parts, "not reached: "+strings.Join(c.result.NotReached, ", "))
 	}
+	if c.result.Revision > 0 {
+		parts = append(parts, fmt.Sprintf("this is revision %d", c.result.Revision))
+	}
 	return status + ": " + strings.Join(parts, "; ")
+}
+
+// counts says how many objects an apply has written.
+func counts(created, changed, pruned, replaced int) string {
+	s := fmt.Sprintf("%d created, %d changed, %d pruned", created, changed, pruned)
+	if replaced > 0 {
+		s += fmt.Sprintf("; %d replaced", replaced)
+	}
+	return s
 }
 
 // printPlan shows what is to be done.
@@ -172,7 +253,7 @@ func (r *applyReport) printPlan() error {
 	}
 	for _, c := range r.clusters {
 		if c.Plan != nil {
-			if err := c.printNotes(w); err != nil {
+			if err := r.printLines(c, c.notes()); err != nil {
 				return err
 			}
 		}
@@ -180,19 +261,27 @@ func (r *applyReport) printPlan() error {
 	return nil
 }
 
-// printNotes shows what a comparison of objects does not.
-func (c *applyCluster) printNotes(w io.Writer) error {
-	var lines []string
-	first := 0
+// notes are what a comparison of objects does not show.
+func (c *applyCluster) notes() []string {
+	lines, first := c.backNotes(), 0
 	if c.Plan.First {
 		lines = append(lines, fmt.Sprintf("is new to fleetc: it is %s, UID %s", c.Plan.Server, c.Plan.UID))
 	}
+	for _, a := range c.Plan.Actions {
+		lines = append(lines, "runs action "+a.ID()+" "+actionMoment(&a.Action)+": "+actions.Describe(a.Task))
+	}
 	for _, it := range c.Plan.Items {
+		if it.IsHelm() {
+			lines = append(lines, helmNotes(it)...)
+			continue
+		}
 		switch it.Action {
 		case apply.Hook:
 			lines = append(lines, "runs hook "+it.ID+" (release "+it.Release+")")
 		case apply.Keep:
 			lines = append(lines, "keeps "+it.ID+": "+it.Reason)
+		case apply.Replace:
+			lines = append(lines, "replaces "+it.ID+", which is deleted and made anew: "+it.Reason)
 		case apply.Create, apply.Change:
 			if it.Adopts {
 				lines = append(lines, "takes over "+it.ID)
@@ -217,12 +306,41 @@ func (c *applyCluster) printNotes(w io.Writer) error {
 	if c.err == nil && !c.Plan.Nothing() && len(c.Changes) == 0 {
 		lines = append(lines, "has no object to change; the record of stages is brought up to date")
 	}
-	for _, line := range lines {
-		if _, err := fmt.Fprintf(w, "%s: %s\n", c.Cluster.ID, line); err != nil {
-			return err
+	return lines
+}
+
+// helmNotes says what Helm is to do.
+func helmNotes(it apply.Item) []string {
+	does, ok := map[apply.Action]string{apply.Create: "installs ", apply.Change: "upgrades ", apply.Prune: "uninstalls "}[it.Action]
+	if !ok {
+		return nil
+	}
+	line := does + it.ID
+	if it.Adopts {
+		line += ", which somebody else made"
+	}
+	if it.Reason != "" {
+		line += ": " + it.Reason
+	}
+	lines := []string{line}
+	for _, part := range it.Parts {
+		if part.Action == apply.Keep {
+			lines = append(lines, "keeps "+part.ID+": "+part.Reason)
 		}
 	}
-	return nil
+	return lines
+}
+
+// actionMoment says when an action is done: before stage apps.
+func actionMoment(a *fleet.Action) string {
+	at, what := "before ", "stage "+a.Stage
+	if a.After {
+		at = "after "
+	}
+	if a.Release != "" {
+		what = "release " + a.Release
+	}
+	return at + what
 }
 
 func (c *applyCluster) contested(id, path, manager string) string {
@@ -249,55 +367,4 @@ func appliedText(v any, has bool) string {
 		return "?"
 	}
 	return diag.Visible(string(text), diag.MaxText)
-}
-
-// printJSON prints the report as one JSON object.
-func (r *applyReport) printJSON() error {
-	type object struct {
-		ID      string `json:"id"`
-		Release string `json:"release"`
-		Stage   string `json:"stage"`
-		Action  string `json:"action"`
-		Reason  string `json:"reason,omitempty"`
-	}
-	type cluster struct {
-		ID         string   `json:"id"`
-		Status     string   `json:"status"`
-		Server     string   `json:"server,omitempty"`
-		UID        string   `json:"uid,omitempty"`
-		Bundle     string   `json:"bundle,omitempty"`
-		First      bool     `json:"first"`
-		Unchanged  int      `json:"unchanged"`
-		Created    int      `json:"created"`
-		Changed    int      `json:"changed"`
-		Pruned     int      `json:"pruned"`
-		Hooks      int      `json:"hooks"`
-		Stages     []string `json:"stages"`
-		NotReached []string `json:"notReached"`
-		Objects    []object `json:"objects"` // those that are not unchanged
-		Faults     []string `json:"faults"`
-	}
-	out := struct {
-		Clusters []cluster `json:"clusters"`
-	}{[]cluster{}}
-	for _, c := range r.clusters {
-		l := cluster{ID: c.Cluster.ID, Status: c.status(), Stages: []string{}, NotReached: []string{}, Objects: []object{}, Faults: []string{}}
-		if p := c.Plan; p != nil {
-			l.Server, l.UID, l.Bundle, l.First, l.Unchanged = p.Server, p.UID, p.Bundle, p.First, p.Count(apply.Unchanged)
-			for _, it := range p.Items {
-				if it.Action != apply.Unchanged {
-					l.Objects = append(l.Objects, object{it.ID, it.Release, it.Stage, string(it.Action), it.Reason})
-				}
-			}
-		}
-		l.Created, l.Changed, l.Pruned, l.Hooks = c.result.Created, c.result.Changed, c.result.Pruned, c.result.Hooks
-		l.Stages, l.NotReached = append(l.Stages, c.result.Done...), append(l.NotReached, c.result.NotReached...)
-		for _, d := range diag.All(c.err) {
-			l.Faults = append(l.Faults, d.Error())
-		}
-		out.Clusters = append(out.Clusters, l)
-	}
-	enc := json.NewEncoder(r.cmd.OutOrStdout())
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
 }

@@ -32,6 +32,7 @@ const buildExample = `  fleetc build dev/local
 
 func newBuildCommand(o *options) *cobra.Command {
 	var output, last string
+	var shard func() (fleet.Shard, error)
 	cmd := &cobra.Command{
 		Use:               "build [CLUSTER...]",
 		Short:             "Print the objects of clusters",
@@ -39,7 +40,12 @@ func newBuildCommand(o *options) *cobra.Command {
 		Example:           buildExample,
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
-			f, err := o.compiler().Load(cmd.Context(), patterns...)
+			c := o.compiler()
+			var err error
+			if c.Shard, err = shard(); err != nil {
+				return err
+			}
+			f, err := c.Load(cmd.Context(), patterns...)
 			if err != nil {
 				return err
 			}
@@ -55,6 +61,7 @@ func newBuildCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&last, "last", "", "exported `directory` with the values that releases keep")
 	_ = cmd.MarkFlagDirname("last")
+	shard = shardFlag(cmd)
 	outputFlag(cmd, &output, "yaml", "json")
 	return cmd
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -23,6 +24,15 @@ a commit has is read from the repository; nothing in it or in the working tree
 is touched. Clusters that are not affected, see fleetc affected, are as they
 were in the commit: they are not compiled.
 
+With --live it compares what clusters run with what the fleet says: before is
+what is there, after is what fleetc apply would make of it. Objects can be
+missing, changed, orphaned (applied, and no longer in the fleet), or in conflict:
+made by others, or with fields that others have. Hooks are left out. Clusters are
+reached as by fleetc apply. Each object that the user may patch is tried out by a
+dry run; for the others, and where a dry run is refused, as by a webhook that does
+not answer, it is predicted from the cluster's schemas what would become of them,
+and said so. Nothing is written, and rights to read suffice.
+
 Objects are compared field by field, and lists by the keys of their elements.
 What changes alike in several clusters is shown once. For a cluster that is new
 or gone there is one line. Patterns select clusters of either side.
@@ -38,12 +48,17 @@ Formats (-o):
   github     for the log of a GitHub Actions step, with a notice
 
 Exit status is 0 when there is no difference, 1 when there are some, 2 when
-something failed. A cluster that cannot be compiled as it was in the commit does
-not keep the others from being compared; the status is then 2.`
+something failed. A cluster that cannot be compiled as it was in the commit, or
+is down, and an object that the user may not read do not keep the others from
+being compared; the status is then 2.`
 
 const diffExample = `  fleetc diff --against ../clusters
   fleetc diff --against git:HEAD 'prod/*'
-  fleetc diff --against git:$(git merge-base origin/main HEAD) -o markdown`
+  fleetc diff --against git:$(git merge-base origin/main HEAD) -o markdown
+
+  # Is somebody at work on the clusters by hand?
+  fleetc diff --live
+  fleetc diff --live --release web -o json 'prod/*'`
 
 // diffKeyVariable names the variable with the key of the hashes of secrets.
 const diffKeyVariable = "FLEETC_DIFF_KEY"
@@ -51,7 +66,8 @@ const diffKeyVariable = "FLEETC_DIFF_KEY"
 type diffOptions struct {
 	compiler.DiffRequest
 	against, output, color string
-	stat                   bool
+	kubeconfig             string
+	live, stat             bool
 	style                  diff.Style
 }
 
@@ -59,7 +75,7 @@ func newDiffCommand(o *options) *cobra.Command {
 	var d diffOptions
 	cmd := &cobra.Command{
 		Use:               "diff [CLUSTER...]",
-		Short:             "Compare clusters with what they were",
+		Short:             "Compare clusters with what they were, or with what runs",
 		Long:              diffLong,
 		Example:           diffExample,
 		ValidArgsFunction: clusterArgs(o),
@@ -73,12 +89,15 @@ func newDiffCommand(o *options) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&d.against, "against", "", "compare with an exported `directory`, or with a commit, as in git:main")
+	flags.BoolVar(&d.live, "live", false, "compare what clusters run with what the fleet says")
+	flags.StringVar(&d.kubeconfig, "kubeconfig", "", "with --live, `file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
 	flags.StringVar(&d.Release, "release", "", "compare the objects of this `release` alone")
 	flags.BoolVar(&d.stat, "stat", false, "print how many objects change in each cluster, and no more")
 	flags.BoolVar(&d.style.Content, "content", false, "also print what is in objects that are created or deleted")
 	flags.StringVar(&d.color, "color", "auto", "`when` to print text in colour: auto, always or never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colorModes(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("against")
+	_ = cmd.MarkFlagFilename("kubeconfig")
 	outputFlag(cmd, &d.output, "text", "markdown", "json", "github")
 	return cmd
 }
@@ -88,10 +107,18 @@ func colorModes() []string { return []string{"auto", "always", "never"} }
 // check makes sense of the flags.
 func (d *diffOptions) check(o *options, w io.Writer) error {
 	switch ref, isCommit := strings.CutPrefix(d.against, "git:"); {
+	case d.live && d.against != "":
+		return &diag.Diag{Msg: "--live compares with what runs, and --against with something else", Hint: "leave out one of them"}
+	case d.kubeconfig != "" && !d.live:
+		return &diag.Diag{Msg: "--kubeconfig says where clusters run, which only --live compares with", Hint: "pass --live"}
+	case d.live:
+		if d.kubeconfig != "" {
+			d.kubeconfig = o.path(d.kubeconfig)
+		}
 	case d.against == "" || isCommit && ref == "":
 		return &diag.Diag{
 			Msg:  "diff needs something to compare with",
-			Hint: "name it with --against: the directory of an exported tree, or a commit as in git:main",
+			Hint: "name it with --against: the directory of an exported tree, or a commit as in git:main; or pass --live for what runs",
 		}
 	case isCommit:
 		d.Commit = ref
@@ -125,7 +152,7 @@ func runDiff(cmd *cobra.Command, o *options, d *diffOptions) error {
 		p.total = of
 		p.step()
 	}
-	result, err := o.compiler().Diff(cmd.Context(), d.DiffRequest)
+	result, err := d.compare(cmd.Context(), o)
 	p.clear()
 	if result == nil {
 		return err
@@ -137,6 +164,13 @@ func runDiff(cmd *cobra.Command, o *options, d *diffOptions) error {
 		return errDifferences
 	}
 	return err
+}
+
+func (d *diffOptions) compare(ctx context.Context, o *options) (*diff.Result, error) {
+	if d.live {
+		return o.compiler().DiffLive(ctx, compiler.LiveRequest{DiffRequest: d.DiffRequest, Kubeconfig: d.kubeconfig, Agent: "fleetc/" + toolVersion()})
+	}
+	return o.compiler().Diff(ctx, d.DiffRequest)
 }
 
 func (d *diffOptions) write(w io.Writer, r diff.Result) error {

@@ -1,20 +1,27 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/export"
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-const exportLong = `export compiles clusters and writes their objects below a directory, which is
-usually the checkout of a GitOps repository:
+const exportLong = `export compiles clusters and writes their objects to one of three places: below
+a directory, to a branch of a git repository, or to a registry.
+
+With --out DIR, or into the repository that --git names:
 
   DIR/<cluster ID>/<release>/<kind>-[namespace-]name.yaml
   DIR/<cluster ID>/bundle.json
@@ -30,63 +37,148 @@ Nothing is written when anything is wrong with any of the clusters. Each
 cluster's tree changes at once: an interrupted export leaves the old or the new
 one.
 
+--layout flux and --layout argocd write what Flux and Argo CD apply: the objects,
+and those that say in which order, what to wait for and what to prune. The layer
+field gitops tells them what they must know.
+
+A Secret whose values could be read in the export is a fault, unless its release
+allows it.
+
+--git makes one commit of what changed, and pushes it; when nothing changed, it
+does neither. A branch that moved meanwhile is taken up again, so that several
+may export to it at once. --pr-branch pushes to branches for pull requests
+instead, one for each value of {environment}, {cluster} or {labels.KEY} in the
+name. git has the credentials, the name and the key to sign with.
+
+--oci makes one artifact for each cluster, REGISTRY/PATH/<cluster ID>:TAG, which
+Flux reads as an OCIRepository. The same bundle has the same digest, and one that
+the registry has already is not pushed. Credentials are those of docker login.
+
+--shard 1/4 takes the first of four parts of the clusters, for as many machines.
+
 With --check nothing is written; exit status 1 says that an export would change
 something.`
 
 const exportExample = `  fleetc export --out ../clusters
   fleetc export --out ../clusters 'prod/*'
-  fleetc export --out ../clusters --check`
+  fleetc export --out ../clusters --check
+  fleetc export --out ../clusters --layout flux
+
+  fleetc export --git https://github.com/example/clusters --path clusters
+  fleetc export --git git@github.com:example/clusters --pr-branch 'fleetc/{environment}'
+
+  fleetc export --oci oci://ghcr.io/example/clusters:main --shard 1/4`
 
 type exportOptions struct {
-	out, output string
-	check       bool
+	out, layout, output string
+	check               bool
+	git                 gitOptions
+	oci                 ociOptions
+
+	shard func() (fleet.Shard, error)
 }
 
 func newExportCommand(o *options) *cobra.Command {
 	var e exportOptions
 	cmd := &cobra.Command{
 		Use:               "export [CLUSTER...]",
-		Short:             "Write the objects of clusters as files",
+		Short:             "Write the objects of clusters as files, to git or to a registry",
 		Long:              exportLong,
 		Example:           exportExample,
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
-			if e.out == "" {
-				return &diag.Diag{Msg: "export needs a directory to write to", Hint: "name it with --out"}
+			if err := e.checkFlags(cmd, o); err != nil {
+				return err
 			}
 			return runExport(cmd, o, &e, patterns)
 		},
 	}
 	cmd.Flags().StringVar(&e.out, "out", "", "`directory` to write to")
+	layoutFlag(cmd, &e.layout)
 	cmd.Flags().BoolVar(&e.check, "check", false, "write nothing; exit with 1 when something would change")
 	_ = cmd.MarkFlagDirname("out")
+	e.git.flags(cmd)
+	e.oci.flags(cmd)
+	e.shard = shardFlag(cmd)
 	outputFlag(cmd, &e.output, "text", "json")
 	return cmd
 }
 
+// checkFlags returns a fault unless there is one place to export to, and nothing
+// that concerns another.
+func (e *exportOptions) checkFlags(cmd *cobra.Command, o *options) error {
+	places := []string{"out", "git", "oci"}
+	var to []string
+	for _, name := range places {
+		if cmd.Flags().Changed(name) {
+			to = append(to, "--"+name)
+		}
+	}
+	switch {
+	case len(to) == 0:
+		return &diag.Diag{Msg: "export needs a place to write to", Hint: "name a directory with --out, a git repository with --git, or a registry with --oci"}
+	case len(to) > 1:
+		return &diag.Diag{Msg: "export writes to one place, and here are " + strings.Join(to, " and "), Hint: "run it once for each"}
+	case to[0] == "--out" && e.out == "":
+		return &diag.Diag{Msg: "--out names no directory", Hint: "name one, which may be ."}
+	}
+	for name, of := range map[string]string{"branch": "--git", "path": "--git", "pr-branch": "--git", "source": "--oci", "revision": "--oci"} {
+		if cmd.Flags().Changed(name) && of != to[0] {
+			return &diag.Diag{Msg: "--" + name + " belongs to " + of, Hint: "leave it out"}
+		}
+	}
+	if o.offline && to[0] != "--out" {
+		return &diag.Diag{Msg: to[0] + " uses the network, and it is off", Hint: "leave --offline out, or export with --out"}
+	}
+	return nil
+}
+
+// An exporting is an export on its way.
+type exporting struct {
+	*exportOptions
+	cmd    *cobra.Command
+	o      *options
+	layout fleet.Layout
+	fleet  *compiler.Fleet
+	gone   func(id string) bool // which clusters' trees are to be removed; nil when none is
+}
+
 func runExport(cmd *cobra.Command, o *options, e *exportOptions, patterns []string) error {
-	f, err := o.compiler().Load(cmd.Context(), patterns...)
-	if err != nil {
+	x := &exporting{exportOptions: e, cmd: cmd, o: o}
+	var err error
+	if x.layout, err = layoutOf(e.layout); err != nil {
 		return err
+	}
+	c := o.compiler()
+	if c.Shard, err = e.shard(); err != nil {
+		return err
+	}
+	if x.fleet, err = c.Load(cmd.Context(), patterns...); err != nil {
+		return err
+	}
+	if len(patterns) == 0 {
+		ids, err := c.ClusterIDs()
+		if err != nil {
+			return err
+		}
+		x.gone = func(id string) bool { return c.Shard.Has(id) && !slices.Contains(ids, id) }
+	}
+	switch {
+	case cmd.Flags().Changed("git"):
+		return x.toGit(cmd.Context())
+	case cmd.Flags().Changed("oci"):
+		return x.toRegistry(cmd.Context())
 	}
 	dir, err := filepath.Abs(o.path(e.out))
 	if err != nil {
 		return err
 	}
-	tree := &export.Tree{Dir: dir, Fleet: f.Module, Version: toolVersion()}
-	f.Last = tree.Objects
-	begin := func() (*export.Session, error) { return tree.Begin(cmd.Context()) }
+	tree := &export.Tree{Dir: dir}
+	begin := tree.Begin
 	if e.check {
-		begin = tree.Check
+		begin = func(context.Context) (*export.Session, error) { return tree.Check() }
 	}
-	session, err := begin()
-	if err != nil {
-		return err
-	}
-	summary, err := exportAll(cmd, f, session, len(patterns) == 0)
-	if cerr := session.Close(); err == nil {
-		err = cerr
-	}
+	summary, err := x.write(tree, begin, part{clusters: x.fleet.Clusters, gone: x.gone}, nil)
 	if err != nil {
 		return err
 	}
@@ -99,30 +191,49 @@ func runExport(cmd *cobra.Command, o *options, e *exportOptions, patterns []stri
 	return nil
 }
 
-// exportAll stages every cluster, and commits when nothing is wrong with any.
-func exportAll(cmd *cobra.Command, f *compiler.Fleet, session *export.Session, whole bool) (export.Summary, error) {
+// A part is clusters that are exported together.
+type part struct {
+	clusters []*fleet.Cluster
+	gone     func(id string) bool // as in exporting
+}
+
+// write compiles the clusters into a tree, in the session that begins, when
+// nothing is wrong with any. It tells each, which may be nil, of their bundles.
+func (x *exporting) write(tree *export.Tree, begin func(context.Context) (*export.Session, error), p part, each func(*fleet.Bundle)) (export.Summary, error) {
+	tree.Fleet, tree.Version = x.fleet.Module, toolVersion()
+	x.fleet.Last = tree.Objects
+	session, err := begin(x.cmd.Context())
+	if err != nil {
+		return export.Summary{}, err
+	}
+	summary, err := x.stage(session, p, each)
+	if cerr := session.Close(); err == nil {
+		err = cerr
+	}
+	return summary, err
+}
+
+// stage stages every cluster, and commits when nothing is wrong with any.
+func (x *exporting) stage(session *export.Session, part part, each func(*fleet.Bundle)) (export.Summary, error) {
+	ctx := x.cmd.Context()
 	var faults diag.List
-	p := newProgress(cmd, len(f.Clusters))
+	p := newProgress(x.cmd, len(part.clusters))
 	defer p.clear()
-	for b, err := range f.Bundles(cmd.Context()) {
+	for b, err := range x.fleet.ExportsOf(ctx, x.layout, part.clusters) {
 		if err == nil {
 			_, err = session.Stage(b)
 		}
 		faults.Add(err)
+		if b != nil && each != nil {
+			each(b)
+		}
 		p.step()
 	}
-	if whole {
-		var ids []string
-		for _, c := range f.Clusters {
-			ids = append(ids, c.ID)
-		}
-		_, err := session.Retire(ids)
+	if part.gone != nil {
+		_, err := session.Retire(part.gone)
 		faults.Add(err)
 	}
-	if err := faults.Err(); err != nil {
-		return export.Summary{}, err
-	}
-	if err := cmd.Context().Err(); err != nil {
+	if err := cmp.Or(faults.Err(), ctx.Err()); err != nil {
 		return export.Summary{}, err
 	}
 	return session.Commit()
@@ -130,7 +241,7 @@ func exportAll(cmd *cobra.Command, f *compiler.Fleet, session *export.Session, w
 
 func printSummary(w io.Writer, s export.Summary, e *exportOptions) error {
 	if e.output == "json" {
-		return exportJSON(w, s)
+		return exportJSON(w, s, nil)
 	}
 	for _, c := range s.Clusters {
 		for _, f := range c.Files {
@@ -155,8 +266,8 @@ func printSummary(w io.Writer, s export.Summary, e *exportOptions) error {
 }
 
 // exportJSON prints what an export did, or would do: counts, and the files of
-// each cluster that are not as they were.
-func exportJSON(w io.Writer, s export.Summary) error {
+// each cluster that are not as they were; and what became of git's branches.
+func exportJSON(w io.Writer, s export.Summary, git *gitResult) error {
 	type file struct {
 		Name   string `json:"name"`
 		Action string `json:"action"`
@@ -168,12 +279,13 @@ func exportJSON(w io.Writer, s export.Summary) error {
 		Files     []file `json:"files"`
 	}
 	out := struct {
-		Added     int       `json:"added"`
-		Changed   int       `json:"changed"`
-		Removed   int       `json:"removed"`
-		Unchanged int       `json:"unchanged"`
-		Clusters  []cluster `json:"clusters"`
-	}{s.Added, s.Changed, s.Removed, s.Unchanged, []cluster{}}
+		Added     int        `json:"added"`
+		Changed   int        `json:"changed"`
+		Removed   int        `json:"removed"`
+		Unchanged int        `json:"unchanged"`
+		Clusters  []cluster  `json:"clusters"`
+		Git       *gitResult `json:"git,omitempty"`
+	}{s.Added, s.Changed, s.Removed, s.Unchanged, []cluster{}, git}
 	for _, c := range s.Clusters {
 		l := cluster{ID: c.Cluster, Retired: c.Retired, Unchanged: c.Unchanged, Files: []file{}}
 		for _, f := range c.Files {

@@ -310,7 +310,7 @@ func checkUsage(t *testing.T, at, line string) {
 // schema and of bundle.json.
 func TestReadmeIsComplete(t *testing.T) {
 	describes(t, readPage(t, "docs/export.md"), jsonFields(reflect.TypeFor[export.Index]()))
-	for _, file := range []string{"cluster.cue", "release.cue"} {
+	for file, page := range map[string]string{"cluster.cue": "docs/releases.md", "release.cue": "docs/releases.md", "action.cue": "docs/actions.md"} {
 		data, err := schema.Files.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -331,7 +331,7 @@ func TestReadmeIsComplete(t *testing.T) {
 			}
 			return !strings.HasPrefix(name, "_") // alternatives repeat the names
 		}, nil)
-		describes(t, readPage(t, "docs/releases.md"), fields)
+		describes(t, readPage(t, page), fields)
 	}
 }
 

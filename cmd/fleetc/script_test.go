@@ -46,10 +46,13 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"serve": cmdServe,
 			"shut":  cmdShut,
-			"files": cmdFiles,
-			"times": cmdTimes,
-			"sub":   cmdSub,
-			"sarif": cmdSARIF,
+			"pull":  cmdPull,
+
+			"annotations": cmdAnnotations,
+			"files":       cmdFiles,
+			"times":       cmdTimes,
+			"sub":         cmdSub,
+			"sarif":       cmdSARIF,
 		},
 	})
 }

@@ -38,7 +38,10 @@ type servers map[string]*httptest.Server
 //
 //	serve http REPO DIR [USER PASSWORD]   a Helm repository of the charts in DIR
 //	serve oci REGISTRY DIR [USER PASSWORD] a registry with the charts in DIR below /charts
-//	serve git GIT DIR                      a git server with the files of DIR in fleet.git, tagged v1.0.0
+//	serve git GIT DIR [USER PASSWORD]      a git server with the files of DIR in fleet.git, tagged v1.0.0
+//
+// Where DIR is -, the registry or fleet.git is empty. The repository itself is
+// $WORK/gitroot/fleet.git, and who knows the password may push.
 //
 // Packaged charts of http are also in $WORK/packaged, where a script can
 // replace them.
@@ -60,7 +63,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	case "oci":
 		handler = registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	case "git":
-		handler = gitHandler(ts, dir)
+		handler = gitHandler(ts, dir, args[2] == "-")
 	default:
 		ts.Fatalf("no server %q", kind)
 	}
@@ -74,7 +77,9 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	if kind == "oci" {
 		host := strings.TrimPrefix(server.URL, "http://")
 		ts.Setenv(variable, host)
-		ts.Check(pushCharts(dir, host, user, password))
+		if args[2] != "-" {
+			ts.Check(pushCharts(dir, host, user, password))
+		}
 	}
 }
 
@@ -183,7 +188,7 @@ func chartImage(archive []byte) (v1.Image, error) {
 
 // gitHandler makes a repository of the directory and serves it as git itself
 // does.
-func gitHandler(ts *testscript.TestScript, dir string) http.Handler {
+func gitHandler(ts *testscript.TestScript, dir string, empty bool) http.Handler {
 	root := ts.MkAbs("gitroot")
 	bare := filepath.Join(root, "fleet.git")
 	git := func(args ...string) string {
@@ -199,10 +204,13 @@ func gitHandler(ts *testscript.TestScript, dir string) http.Handler {
 	}
 	ts.Check(os.MkdirAll(root, 0o755))
 	git("init", "-q", "--bare", "-b", "main", bare)
-	git("--git-dir", bare, "--work-tree", dir, "add", "-A", ".")
-	git("--git-dir", bare, "--work-tree", dir, "commit", "-q", "-m", "charts")
-	git("--git-dir", bare, "tag", "v1.0.0")
-	ts.Setenv("COMMIT", git("--git-dir", bare, "rev-parse", "HEAD"))
+	git("--git-dir", bare, "config", "http.receivepack", "true")
+	if !empty {
+		git("--git-dir", bare, "--work-tree", dir, "add", "-A", ".")
+		git("--git-dir", bare, "--work-tree", dir, "commit", "-q", "-m", "charts")
+		git("--git-dir", bare, "tag", "v1.0.0")
+		ts.Setenv("COMMIT", git("--git-dir", bare, "rev-parse", "HEAD"))
+	}
 	return &cgi.Handler{
 		Path:   filepath.Join(git("--exec-path"), "git-http-backend"),
 		Env:    []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"},

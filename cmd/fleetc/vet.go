@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 const vetLong = `vet checks the fleet: layers, defaults, references, that every chart is there
@@ -33,6 +34,7 @@ const vetExample = `  fleetc vet
 func newVetCommand(o *options) *cobra.Command {
 	var render bool
 	var kubernetes, since string
+	var shard func() (fleet.Shard, error)
 	cmd := &cobra.Command{
 		Use:               "vet [CLUSTER...]",
 		Short:             "Check the fleet",
@@ -56,6 +58,10 @@ func newVetCommand(o *options) *cobra.Command {
 			}
 			c := o.compiler()
 			c.Kubernetes = kubernetes
+			var err error
+			if c.Shard, err = shard(); err != nil {
+				return err
+			}
 			f, err := c.Load(cmd.Context(), patterns...)
 			if err != nil {
 				return err
@@ -71,6 +77,7 @@ func newVetCommand(o *options) *cobra.Command {
 	cmd.Flags().BoolVar(&render, "render", false, "also render every release and check its objects")
 	cmd.Flags().StringVar(&kubernetes, "kubernetes", "", "check as if all clusters ran this `version`")
 	sinceFlag(cmd, &since)
+	shard = shardFlag(cmd)
 	return cmd
 }
 

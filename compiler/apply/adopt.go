@@ -14,6 +14,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
+// helmRelease is the annotation by which Helm knows its objects.
+const helmRelease = "meta.helm.sh/release-name"
+
 // fieldsOf returns the fields that an error of a cluster is about.
 func fieldsOf(err error) []live.Field {
 	var e *live.Error
@@ -24,10 +27,12 @@ func fieldsOf(err error) []live.Field {
 }
 
 // isForeign reports whether an object that is there was made by others:
-// neither the inventory has it, nor was it ever applied by fleetc. What the
-// control plane makes by itself belongs to nobody, and namespaces are shared.
+// neither the inventory has it, other than as what Helm has kept, nor was it ever
+// applied by fleetc. What the control plane makes by itself belongs to nobody, and
+// namespaces are shared.
 func (p *planner) isForeign(it *Item, was *unstructured.Unstructured) bool {
-	if p.known[it.ID].UID == it.uid || ownFields(was) != nil || it.kind() == (schema.GroupKind{Kind: "Namespace"}) {
+	known := p.known[it.ID]
+	if known.UID == it.uid && !known.Kept || ownFields(was) != nil || it.kind() == (schema.GroupKind{Kind: "Namespace"}) {
 		return false
 	}
 	return slices.ContainsFunc(was.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
@@ -38,17 +43,23 @@ func (p *planner) isForeign(it *Item, was *unstructured.Unstructured) bool {
 // ownerOf says who made an object.
 func ownerOf(o *unstructured.Unstructured) string {
 	a := o.GetAnnotations()
-	if name := a["meta.helm.sh/release-name"]; name != "" {
+	if name := a[helmRelease]; name != "" {
 		return fmt.Sprintf("Helm release %s/%s", diag.Visible(a["meta.helm.sh/release-namespace"], diag.MaxText), diag.Visible(name, diag.MaxText))
 	}
+	return strings.Join(othersOf(o), " and ")
+}
+
+// othersOf returns who else than fleetc and the control plane wrote to an
+// object, its status aside.
+func othersOf(o *unstructured.Unstructured) []string {
 	var names []string
 	for _, m := range o.GetManagedFields() {
-		if m.Subresource == "" && !strings.HasPrefix(m.Manager, "kube-") && !slices.Contains(names, m.Manager) {
+		if m.Subresource == "" && m.Manager != live.Manager && !strings.HasPrefix(m.Manager, "kube-") {
 			names = append(names, diag.Visible(m.Manager, diag.MaxText))
 		}
 	}
 	slices.Sort(names)
-	return strings.Join(names, " and ")
+	return slices.Compact(names)
 }
 
 // formerManagers returns the names under which people's tools made an object:

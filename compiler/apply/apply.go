@@ -5,12 +5,13 @@
 //     storing it. It writes nothing.
 //   - [Target.Run] takes the cluster's lease, plans again, records what it is
 //     about to do, applies the stages, waits for each, prunes and records the
-//     end.
+//     end. The actions of a stage are done with it, and undone when it fails.
 //
 // What is recorded is the [Inventory], which lives in the cluster. It is
 // written before the first change with what was there and what is to come, so
 // that an apply that ends at any moment forgets nothing; the next one goes on.
-// Only what the inventory has is ever deleted.
+// Only what the inventory has is ever deleted. With its end, a run that was of the
+// whole bundle makes that a [Revision], which [ReadBundle] reads again.
 //
 // The package compiles nothing, compares no fields for people and prints
 // nothing.
@@ -23,8 +24,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetc/fleetc/compiler/actions"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/helm"
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
@@ -32,8 +35,17 @@ import (
 type Target struct {
 	Fleet  string // the fleet's name
 	Bundle *fleet.Bundle
+	Charts map[string]*fleet.Chart // of the releases that Helm delivers
 	Live   *live.Cluster
+	Origin Origin
 	Options
+}
+
+// An Origin says where a bundle comes from.
+type Origin struct {
+	Commit   string // of the fleet's files; empty when it is not known
+	Dirty    bool   // whether the files were not all as they are in the commit
+	Rollback int    // the revision of the cluster that has the bundle; 0 for one that was compiled
 }
 
 // Options say how. The zero value is ready for use.
@@ -48,7 +60,11 @@ type Options struct {
 
 	Timeout time.Duration // of the wait for a stage; 0 for five minutes
 	Holder  string        // who applies, for others to see
+	By      string        // who applies, for the history
+	Tool    string        // the version of fleetc, for the history
 	Exact   bool          // do what was planned, and nothing when something moved since
+
+	Actions actions.Options // what may be done besides
 }
 
 // An Action is what happens to an object.
@@ -60,7 +76,8 @@ const (
 	Unchanged Action = "unchanged"
 	Create    Action = "create"
 	Change    Action = "change"
-	Hook      Action = "hook" // it is made anew, and waited for, as Helm does
+	Replace   Action = "replace" // it is deleted and made anew, since a field cannot be changed
+	Hook      Action = "hook"    // it is made anew, and waited for, as Helm does
 	Prune     Action = "prune"
 	Keep      Action = "keep"      // it is no longer part of the bundle and stays all the same
 	Conflict  Action = "conflict"  // others have fields of it
@@ -69,7 +86,9 @@ const (
 )
 
 // writes reports whether something has to be done about the object.
-func (a Action) writes() bool { return a == Create || a == Change || a == Hook || a == Prune }
+func (a Action) writes() bool {
+	return a == Create || a == Change || a == Replace || a == Hook || a == Prune
+}
 
 // An Item is what a plan has about one object.
 type Item struct {
@@ -82,7 +101,7 @@ type Item struct {
 	Adopts  bool   // whether it is taken over from other tools
 	Found   bool   // whether it was there before fleetc applied it, so that it is not fleetc's to prune
 	First   bool   // whether it could not be tried out since its namespace or CRD comes first
-	Forced  bool   // whether it takes fields that others have, by --force-conflicts
+	Forced  bool   // whether it takes fields that others have, by --force-conflicts or as its release says
 
 	// Before and After are the object as it is, and as it would be. Either may
 	// be nil. They must not be modified.
@@ -90,28 +109,43 @@ type Item struct {
 
 	Fields []live.Field // in conflict
 
+	// Parts are what becomes of the objects of a release that Helm delivers, of
+	// which the item is one, see [Item.IsHelm].
+	Parts []Item
+
 	at      []diag.Pos
 	ref     live.Ref
 	release *fleet.Release
 	object  *unstructured.Unstructured // as the bundle has it; nil when it has it no more
 	uid     string                     // of the live object; empty when there is none
 	hook    *hook
-	foreign bool // whether it is there, and fleetc has no part in it yet
+	helm    *helm.State // of a release that Helm delivers
+	digest  string      // says what such a release is to be
+	handed  bool        // whether its objects are applied now
+	foreign bool        // whether it is there, and fleetc has no part in it yet
+	untried bool        // whether a dry run was refused
+
+	unserved bool // whether the cluster does not serve its kind any more
 }
 
 // A Plan is what applying a bundle means for a cluster.
 type Plan struct {
 	Cluster string // ID
 	Server  string
-	UID     string // of the cluster
-	First   bool   // whether fleetc has not applied to the cluster before
-	Bundle  string // digest
-	Items   []Item // in the order in which they are applied; then what is pruned or kept, in the order of that
+	UID     string          // of the cluster
+	First   bool            // whether fleetc has not applied to the cluster before
+	Bundle  string          // digest
+	Current int             // revision that the cluster runs; 0 when it runs none of the history
+	Items   []Item          // in the order in which they are applied; then what is pruned or kept, in the order of that
+	Actions []PlannedAction // in the order in which they are done
 	Missing []live.Right
 	Limit   int // how many objects may be pruned
 
-	inventory *Inventory // as it is
-	settled   *Inventory // as it will be
+	due       []string          // stages that are applied
+	inventory *Inventory        // as it is
+	settled   *Inventory        // as it will be
+	installed map[string]bool   // releases that are there, whoever installed them
+	hooks     map[string][]byte // that run on deletion and are to be written, packed, by release
 }
 
 // Count returns how many objects have the action.
@@ -136,16 +170,19 @@ func (p *Plan) Nothing() bool {
 type Event struct {
 	Cluster string
 	Stage   string // empty when it is of none
-	ID      string // of an object; empty when it is about the stage or the cluster
-	What    string // start, create, change, hook, wait, ready, done, prune, failed
+	ID      string // of an object or an action; empty when it is about the stage or the cluster
+	What    string // start, create, change, replace, hook, wait, ready, done, prune, failed, end; of an action run, skip, undo, stand
 	Text    string // more about it; may be empty
 }
 
 // A Result is what a run did.
 type Result struct {
-	Created, Changed, Pruned, Hooks int
-	Done                            []string // stages that were applied and are healthy
-	NotReached                      []string // stages that were not begun
+	Created, Changed, Replaced, Pruned, Hooks int
+
+	Done       []string                   // stages that were applied and are healthy
+	NotReached []string                   // stages that were not begun
+	Revision   int                        // by which the history has it; 0 when it has not
+	Actions    map[string]actions.Outcome // by the IDs of those that were reached
 }
 
 // inScope reports whether the options choose what is of a stage and a release.

@@ -9,7 +9,7 @@ import (
 )
 
 // Faults returns what stands against applying: objects in conflict, that cannot
-// be changed or that were refused, rights that the user has not, and too many
+// be changed or that were refused, Jobs of actions that were, rights that the user has not, and too many
 // objects to prune; nil when nothing does.
 func (p *Plan) Faults() error {
 	var faults diag.List
@@ -21,16 +21,43 @@ func (p *Plan) Faults() error {
 			faults.Add(&diag.Diag{At: it.at, Path: it.ID, Msg: it.Reason, Hint: it.Hint})
 		}
 	}
+	for _, a := range p.Actions {
+		if a.Reason != "" {
+			faults.Add(&diag.Diag{At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: a.Reason, Hint: a.Hint})
+		}
+	}
 	if len(p.Missing) > 0 {
 		faults.Add(&diag.Diag{Msg: "the user may not " + listRights(p.Missing), Hint: "see docs/apply.md for the rights that fleetc needs"})
 	}
-	if n := p.Count(Prune); n > p.Limit {
+	if n := p.pruned(); n > p.Limit {
 		faults.Add(&diag.Diag{
 			Msg:  fmt.Sprintf("%d objects would be pruned, and the limit is %d", n, p.Limit),
 			Hint: fmt.Sprintf("look at them with --dry-run; if they are to go, pass --prune-limit %d", n),
 		})
 	}
 	return faults.Err()
+}
+
+// pruned returns how many objects the plan deletes.
+func (p *Plan) pruned() int {
+	n := 0
+	for i := range p.Items {
+		n += p.Items[i].prunes()
+	}
+	return n
+}
+
+// prunes returns how many objects are deleted with the item: of a release that
+// Helm delivers those, since it is none itself.
+func (it *Item) prunes() int {
+	n := 0
+	if it.Action == Prune && !it.IsHelm() {
+		n++
+	}
+	for i := range it.Parts {
+		n += it.Parts[i].prunes()
+	}
+	return n
 }
 
 func listFields(fields []live.Field) string {

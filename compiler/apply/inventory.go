@@ -1,10 +1,12 @@
 package apply
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -29,9 +31,15 @@ type Inventory struct {
 	// empty from the first change of an apply until its end.
 	Bundle string `json:"bundle"`
 
-	Stages   map[string]string `json:"stages"`   // digests of what is applied and healthy, by stage
-	Releases map[string]string `json:"releases"` // digests of what is applied with all hooks, by release
-	Objects  []Entry           `json:"objects"`  // in the order in which they are applied
+	Stages   map[string]string `json:"stages"`          // digests of what is applied and healthy, by stage
+	Releases map[string]string `json:"releases"`        // digests of what is applied with all hooks, by release
+	Hooks    map[string]string `json:"hooks,omitempty"` // names of the Secrets that hold what runs on deletion, by release
+	Objects  []Entry           `json:"objects"`         // in the order in which they are applied
+
+	// History has the bundles that were applied completely, as far back as they
+	// are kept; the last one is the newest. It grows with the write that sets
+	// Bundle.
+	History []Revision `json:"history,omitempty"`
 
 	version string   // resource version of the head; empty when it is not stored
 	chunks  []string // names of the Secrets that have the rest
@@ -64,17 +72,18 @@ func (e Entry) ref() live.Ref {
 
 func (e Entry) id() string { return idOf(e.ref()) }
 
-// equal reports whether two inventories say the same. The order of objects
-// does not count: it is that of the last apply.
+// equal reports whether two inventories say the same of the cluster. The order of
+// objects does not count: it is that of the last apply.
 func (v *Inventory) equal(w *Inventory) bool {
 	return v.Format == w.Format && v.Fleet == w.Fleet && v.Cluster == w.Cluster && v.UID == w.UID && v.Bundle == w.Bundle &&
-		maps.Equal(v.Stages, w.Stages) && maps.Equal(v.Releases, w.Releases) && maps.Equal(v.entries(), w.entries())
+		maps.Equal(v.Stages, w.Stages) && maps.Equal(v.Releases, w.Releases) && maps.Equal(v.Hooks, w.Hooks) && maps.Equal(v.entries(), w.entries())
 }
 
 // clone returns a copy that can be changed.
 func (v *Inventory) clone() *Inventory {
 	c := *v
 	c.Stages, c.Releases, c.Objects = maps.Clone(v.Stages), maps.Clone(v.Releases), slices.Clone(v.Objects)
+	c.History = slices.Clone(v.History)
 	return &c
 }
 
@@ -97,8 +106,8 @@ func (v *Inventory) setUID(ref live.Ref, uid string) {
 }
 
 // remove forgets an object.
-func (v *Inventory) remove(ref live.Ref) {
-	v.Objects = slices.DeleteFunc(v.Objects, func(e Entry) bool { return e.ref() == ref })
+func (v *Inventory) remove(id string) {
+	v.Objects = slices.DeleteFunc(v.Objects, func(e Entry) bool { return e.id() == id })
 }
 
 // decodeInventory reads what encode wrote, and checks it.
@@ -124,6 +133,16 @@ func decodeInventory(data []byte) (*Inventory, error) {
 			seen[id] = true
 		}
 	}
+	for release, names := range v.Hooks {
+		for _, name := range strings.Fields(names) {
+			if !chunkNames.MatchString(name) {
+				return nil, corrupt(fmt.Sprintf("the hooks of release %s are in Secret %s, which is not one of fleetc's", release, name))
+			}
+		}
+	}
+	if err := checkHistory(v.History); err != nil {
+		return nil, err
+	}
 	return &v, nil
 }
 
@@ -148,19 +167,29 @@ func corrupt(why string) error {
 	}
 }
 
-// check returns a fault when the inventory is that of another cluster.
-func (v *Inventory) check(t Target) error {
-	id := t.Bundle.Cluster.ID
+// ReadInventoryOf returns what fleetc knows of a cluster, nil when it knows
+// nothing. One of another cluster than that of the ID in the fleet is a fault.
+func ReadInventoryOf(ctx context.Context, c *live.Cluster, fleet, id string) (*Inventory, error) {
+	v, err := ReadInventory(ctx, c)
+	if v == nil || err != nil {
+		return nil, err
+	}
+	return v, v.check(c, fleet, id)
+}
+
+// check returns a fault when the inventory is that of another cluster than the
+// one of the ID in the fleet.
+func (v *Inventory) check(c *live.Cluster, fleet, id string) error {
 	switch {
-	case v.UID != t.Live.UID:
+	case v.UID != c.UID:
 		return &diag.Diag{
 			Msg: fmt.Sprintf("%s is not the cluster that fleetc knows as %s: the UID of its namespace kube-system is %s, and was %s",
-				t.Live.Server, quote(v.Cluster), diag.Visible(t.Live.UID, diag.MaxText), diag.Visible(v.UID, diag.MaxText)),
+				c.Server, quote(v.Cluster), diag.Visible(c.UID, diag.MaxText), diag.Visible(v.UID, diag.MaxText)),
 			Hint: "see cluster.context; if the cluster was made anew from a backup, delete Secret " + Namespace + "/" + headName + " in it and apply",
 		}
-	case v.Fleet != t.Fleet || v.Cluster != id:
+	case v.Fleet != fleet || v.Cluster != id:
 		return &diag.Diag{
-			Msg:  fmt.Sprintf("%s is cluster %s of fleet %s, and not %s of %s", t.Live.Server, quote(v.Cluster), quote(v.Fleet), quote(id), quote(t.Fleet)),
+			Msg:  fmt.Sprintf("%s is cluster %s of fleet %s, and not %s of %s", c.Server, quote(v.Cluster), quote(v.Fleet), quote(id), quote(fleet)),
 			Hint: "see cluster.context; if the cluster was renamed, delete Secret " + Namespace + "/" + headName + " in it and apply",
 		}
 	}

@@ -43,6 +43,8 @@ func TestDecodeInventory(t *testing.T) {
 		{`{"format":1,"objects":[` + object + `,` + object + `]}`, "twice"},
 		{`{"format":1,"objects":[{"version":"v1","kind":"Secret","release":"r","stage":"s"}]}`, "an object in it has no name"},
 		{`{"format":1,"objects":[{"version":"v1","kind":"Secret","name":"a","stage":"s"}]}`, "no release"},
+		{`{"format":1,"hooks":{"a":"bundle-00000000000000000000000000000000"}}`, ""},
+		{`{"format":1,"hooks":{"a":"kube-root"}}`, "the hooks of release a are in Secret kube-root, which is not one of fleetc's"},
 		{`{"format":2}`, "has format 2, and this fleetc knows 1"},
 		{`{}`, "has format 0"},
 		{`[]`, "not what fleetc writes"},
@@ -63,16 +65,16 @@ func TestStateOf(t *testing.T) {
 			"kind": kind, "metadata": map[string]any{"uid": "u", "resourceVersion": version}, "data": map[string]any{"a": value},
 		}}
 	}
-	if stateOf(object("Secret", "x", "1")) != stateOf(object("Secret", "y", "1")) {
+	if (&Item{Before: object("Secret", "x", "1")}).state() != (&Item{Before: object("Secret", "y", "1")}).state() {
 		t.Error("the state of a Secret depends on its values")
 	}
-	if stateOf(object("Secret", "x", "1")) == stateOf(object("Secret", "x", "2")) {
+	if (&Item{Before: object("Secret", "x", "1")}).state() == (&Item{Before: object("Secret", "x", "2")}).state() {
 		t.Error("a Secret that was written has the same state")
 	}
-	if stateOf(object("ConfigMap", "x", "1")) != stateOf(object("ConfigMap", "x", "2")) {
+	if (&Item{Before: object("ConfigMap", "x", "1")}).state() != (&Item{Before: object("ConfigMap", "x", "2")}).state() {
 		t.Error("the state of an object depends on its resource version")
 	}
-	if stateOf(object("ConfigMap", "x", "1")) == stateOf(object("ConfigMap", "y", "1")) {
+	if (&Item{Before: object("ConfigMap", "x", "1")}).state() == (&Item{Before: object("ConfigMap", "y", "1")}).state() {
 		t.Error("a change of an object does not change its state")
 	}
 }

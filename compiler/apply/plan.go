@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/health"
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
@@ -20,10 +21,13 @@ type planner struct {
 	Target
 	inventory *Inventory
 	known     map[string]Entry // of the inventory
+	installed map[string]bool  // releases that are there, whoever installed them
 	items     []Item           // of the bundle, in its order
 	digests   digests
 	brought   map[schema.GroupVersionKind]*Item // CRDs of the bundle, by what they define
 	spaces    map[string]*Item                  // namespaces of the bundle
+	handed    map[string]bool                   // releases of Helm's whose objects are applied now, and these
+	hooks     map[string][]byte                 // that run on deletion and are to be written, packed, by release
 }
 
 func idOf(ref live.Ref) string {
@@ -44,20 +48,19 @@ func (t Target) Plan(ctx context.Context) (*Plan, error) {
 	if err := t.CheckScope(); err != nil {
 		return nil, err
 	}
-	inventory, err := ReadInventory(ctx, t.Live)
+	inventory, err := ReadInventoryOf(ctx, t.Live, t.Fleet, t.Bundle.Cluster.ID)
 	if err != nil {
 		return nil, err
 	}
 	first := inventory == nil
-	if first {
-		inventory = &Inventory{Format: inventoryFormat, Fleet: t.Fleet, Cluster: t.Bundle.Cluster.ID, UID: t.Live.UID}
-	} else if err := inventory.check(t); err != nil {
+	p := t.planner(inventory)
+	inventory = p.inventory
+	t.Live.Renew()
+	if err := p.handBack(ctx); err != nil {
 		return nil, err
 	}
-	t.Live.Renew()
-	p := &planner{
-		Target: t, inventory: inventory, known: inventory.entries(), digests: digestsOf(t.Bundle),
-		brought: map[schema.GroupVersionKind]*Item{}, spaces: map[string]*Item{},
+	if err := p.findInstalled(ctx, first); err != nil {
+		return nil, err
 	}
 	p.collect()
 	if err := p.tryAll(ctx); err != nil {
@@ -67,25 +70,57 @@ func (t Target) Plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	hooks, err := p.deleteHooks(ctx)
+	if err != nil {
+		return nil, err
+	}
 	plan := &Plan{
 		Cluster: t.Bundle.Cluster.ID, Server: t.Live.Server, UID: t.Live.UID, First: first, Bundle: t.Bundle.Digest,
-		Items: slices.Concat(p.items, gone), Limit: t.pruneLimit(len(inventory.Objects)), inventory: inventory,
+		Items: slices.Concat(p.items, hooks, gone), Limit: t.pruneLimit(len(inventory.Objects)), inventory: p.inventory,
+		installed: p.installed,
+	}
+	if current := inventory.Current(); current != nil {
+		plan.Current = current.Number
 	}
 	plan.settled = p.settled(plan.Items)
+	plan.hooks = p.hooks
+	plan.due = p.due(plan)
+	if plan.Actions, err = p.actions(ctx, plan); err != nil {
+		return nil, err
+	}
 	plan.Missing, err = t.missing(ctx, plan)
 	return plan, err
+}
+
+// planner returns a planner for a cluster with the inventory, nil when it has
+// none.
+func (t Target) planner(inventory *Inventory) *planner {
+	if inventory == nil {
+		inventory = &Inventory{Format: inventoryFormat, Fleet: t.Fleet, Cluster: t.Bundle.Cluster.ID, UID: t.Live.UID}
+	}
+	t.Live.Hide(health.Hider(t.secrets()))
+	return &planner{
+		Target: t, inventory: inventory, known: inventory.entries(), digests: digestsOf(t.Bundle),
+		brought: map[schema.GroupVersionKind]*Item{}, spaces: map[string]*Item{}, handed: map[string]bool{},
+	}
 }
 
 // collect lists the objects of the bundle that are in scope.
 func (p *planner) collect() {
 	p.items = make([]Item, 0, len(p.Bundle.Objects))
+	has := map[string]bool{}
 	for _, o := range p.Bundle.Objects {
+		has[o.ID()] = true
+	}
+	// Beside the objects are hooks for rollbacks; what both have is one.
+	beside := slices.DeleteFunc(slices.Clone(p.Bundle.Hooks), func(o fleet.Object) bool { return has[o.ID()] })
+	for _, o := range slices.Concat(p.Bundle.Objects, beside) {
 		h := p.hookOf(o)
-		if h != nil && !h.pre && !h.post || !p.inScope(o.Release.Stage, o.Release.Name) {
+		if byHelm(o) || h != nil && !h.pre && !h.post || !p.inScope(o.Release.Stage, o.Release.Name) {
 			continue
 		}
 		it := Item{
-			ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: live.RefOf(o.Unstructured), release: o.Release, object: o.Unstructured, hook: h,
+			ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: live.RefOf(o.Unstructured), release: o.Release, object: asStored(o.Unstructured), hook: h,
 		}
 		for _, pos := range []diag.Pos{o.Pos, o.Release.Pos} {
 			if pos.IsValid() {
@@ -95,6 +130,7 @@ func (p *planner) collect() {
 		}
 		p.items = append(p.items, it)
 	}
+	p.collectHelm()
 	for i := range p.items {
 		it := &p.items[i]
 		switch it.kind() {
@@ -111,10 +147,7 @@ func (p *planner) collect() {
 func (it *Item) kind() schema.GroupKind { return it.ref.GroupKind() }
 
 // isBase reports whether other objects cannot be before this one is.
-func (it *Item) isBase() bool {
-	k := it.kind()
-	return k == schema.GroupKind{Kind: "Namespace"} || k == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
-}
+func (it *Item) isBase() bool { return fleet.IsBase(it.kind()) }
 
 // defines returns the kinds that a CRD defines.
 func defines(crd *unstructured.Unstructured) []schema.GroupVersionKind {
@@ -178,22 +211,17 @@ func (p *planner) settled(items []Item) *Inventory {
 	var others []Entry
 	bundle := map[string]bool{} // which has some of other releases
 	for _, o := range p.Bundle.Objects {
-		bundle[o.ID()] = true
+		bundle[o.ID()] = !byHelm(o)
 	}
 	for _, e := range p.inventory.Objects {
 		if !in[e.id()] && (!p.inScope(e.Stage, e.Release) || bundle[e.id()]) {
+			in[e.id()] = true
 			others = append(others, e)
 		}
 	}
-	for _, it := range items {
-		if it.Action == Keep {
-			e := p.known[it.ID]
-			e.Kept = true
-			others = append(others, e)
-		}
-	}
-	v.Objects = append(v.Objects, others...)
+	v.Objects = slices.Concat(v.Objects, others, p.kept(items, in))
 	p.sortEntries(v.Objects)
+	v.Hooks = p.settledHooks(v.Objects)
 	v.Stages, v.Releases = map[string]string{}, map[string]string{}
 	if !p.whole() {
 		maps.Copy(v.Releases, p.inventory.Releases)
@@ -215,6 +243,27 @@ func (p *planner) settled(items []Item) *Inventory {
 		v.Bundle = p.Bundle.Digest
 	}
 	return v
+}
+
+// kept returns the entries of what is kept, also by Helm, of which nobody else
+// would know; in has the IDs of all else.
+func (p *planner) kept(items []Item, in map[string]bool) []Entry {
+	var out []Entry
+	for _, it := range items {
+		if it.Action == Keep {
+			out = append(out, p.known[it.ID])
+		}
+		for _, part := range it.Parts {
+			if part.Action == Keep && !in[part.ID] {
+				in[part.ID] = true
+				out = append(out, entryOf(part, part.uid))
+			}
+		}
+	}
+	for i := range out {
+		out[i].Kept = true
+	}
+	return out
 }
 
 // sortEntries puts entries into the order in which they apply: that of the

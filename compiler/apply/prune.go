@@ -8,27 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/kube"
 	"github.com/fleetc/fleetc/compiler/live"
 )
-
-// Annotations that keep an object that is no longer part of the bundle.
-const (
-	helmPolicy = "helm.sh/resource-policy"
-	ownPolicy  = "fleetc.dev/prune"
-	helmKeep   = "keep"
-	ownKeep    = "never"
-)
-
-// isProtected reports whether what hangs on objects of the kind is lost with
-// them.
-func isProtected(gk schema.GroupKind) bool {
-	switch gk {
-	case schema.GroupKind{Kind: "Namespace"}, schema.GroupKind{Kind: "PersistentVolume"}, schema.GroupKind{Kind: "PersistentVolumeClaim"},
-		schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
-		return true
-	}
-	return false
-}
 
 // gone returns what happens to the objects in the inventory, and in scope, that
 // the bundle has no more: in the order of pruning, which is the reverse of that
@@ -37,6 +20,9 @@ func (p *planner) gone(ctx context.Context) ([]Item, error) {
 	has, uids := map[string]bool{}, map[string]bool{}
 	for _, o := range p.Bundle.Objects {
 		has[o.ID()] = true
+	}
+	for _, r := range p.Bundle.Cluster.Releases {
+		has[idOf(helmRefOf(r))] = r.Delivery == fleet.ByHelm
 	}
 	for _, it := range p.items {
 		uids[it.uid] = true
@@ -49,6 +35,12 @@ func (p *planner) gone(ctx context.Context) ([]Item, error) {
 	}
 	err := each(ctx, len(items), func(ctx context.Context, i int) error {
 		it := &items[i]
+		if it.IsHelm() {
+			return p.goneHelm(ctx, it)
+		}
+		if served, err := p.servedAs(ctx, it); err != nil || !served {
+			return err
+		}
 		is, err := p.Live.Object(ctx, it.ref)
 		if live.ReasonOf(err) == live.Forbidden {
 			it.refuse("it cannot be read, and is to be pruned: "+err.Error(), "see docs/apply.md for the rights that fleetc needs")
@@ -70,10 +62,46 @@ func (p *planner) gone(ctx context.Context) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	items = slices.DeleteFunc(items, func(it Item) bool { return it.uid == "" && it.Action != Refused })
+	items = slices.DeleteFunc(items, func(it Item) bool { return it.uid == "" && it.Action != Refused && it.Before == nil && !it.unserved })
 	p.keepHolders(items)
+	p.sortGone(items)
 	return items, nil
 }
+
+// servedAs finds a version in which the cluster serves the object of the
+// inventory, which may be another than when it was applied. What it does not
+// serve any more cannot be seen, and is not forgotten.
+func (p *planner) servedAs(ctx context.Context, it *Item) (bool, error) {
+	ref, served, err := servedRef(ctx, p.Live, it.ref)
+	if err != nil || served || ref != it.ref {
+		it.ref = ref
+		return err == nil, err
+	}
+	it.Action, it.Reason, it.unserved = Keep, "the cluster does not serve its kind", true
+	return false, nil
+}
+
+// sortGone puts what is pruned, which is in the reverse of the order in which it
+// was applied, into the reverse of the order of stages. Custom resources come
+// first of all: their operators are needed to undo what they stand for.
+func (p *planner) sortGone(items []Item) {
+	rank := func(it Item) int {
+		stages := p.Bundle.Cluster.Stages
+		i := slices.Index(stages, it.Stage)
+		if i < 0 {
+			i = len(stages) // a stage that is gone is taken for one that came last
+		}
+		if it.isCustom() {
+			i += len(stages) + 1
+		}
+		return i
+	}
+	slices.SortStableFunc(items, func(a, b Item) int { return rank(b) - rank(a) })
+}
+
+// isCustom reports whether the object is of a kind that is not Kubernetes' own. A
+// release of Helm's is none: it may be the operator of others.
+func (it *Item) isCustom() bool { return !it.isBase() && !it.IsHelm() && !kube.HasKind(it.kind()) }
 
 // keepHolders keeps the namespaces and CRDs of what stays, which would go with
 // them: of what the bundle has, and of all that is not pruned.
@@ -91,6 +119,13 @@ func (p *planner) keepHolders(items []Item) {
 	}
 	for _, o := range p.Bundle.Objects {
 		stays(o.GetNamespace(), o.GroupVersionKind().GroupKind(), o.ID())
+	}
+	for _, it := range slices.Concat(p.items, items) {
+		for _, part := range it.Parts {
+			if part.Action == Keep {
+				stays(part.ref.Namespace, part.kind(), part.ID)
+			}
+		}
 	}
 	for i := range items {
 		it := &items[i]
@@ -120,15 +155,73 @@ func (p *planner) isOurs(id string, is *unstructured.Unstructured) bool {
 	return ownFields(is) != nil
 }
 
-func (p *planner) pruneOrKeep(gk schema.GroupKind, is *unstructured.Unstructured) (Action, string) {
-	a := is.GetAnnotations()
+// pruneOrKeep returns what happens to an object that the bundle has no more, and
+// why it is kept.
+func (o Options) pruneOrKeep(gk schema.GroupKind, is *unstructured.Unstructured) (Action, string) {
+	kept := fleet.KeptBy(is)
 	switch {
-	case a[helmPolicy] == helmKeep:
-		return Keep, helmPolicy + ": " + helmKeep
-	case a[ownPolicy] == ownKeep:
-		return Keep, ownPolicy + ": " + ownKeep
-	case isProtected(gk) && !p.PruneProtected:
+	case gk == schema.GroupKind{Kind: "Namespace"} && is.GetName() == Namespace:
+		return Keep, "it has the inventory"
+	case kept != "":
+		return Keep, kept
+	case fleet.IsProtected(gk) && !o.PruneProtected:
 		return Keep, "a " + gk.Kind + " is pruned only with --prune-protected"
 	}
 	return Prune, ""
+}
+
+// prune deletes what the bundle has no more. Custom resources are gone before
+// anything else is deleted: who undoes what they stand for may go as well.
+func (r *runner) prune(ctx context.Context) error {
+	if err := r.runDeleteHooks(ctx, func(h *hook) bool { return h.pre }); err != nil {
+		return err
+	}
+	var custom, rest []*Item
+	for i := range r.plan.Items {
+		it := &r.plan.Items[i]
+		switch {
+		case it.Action != Prune:
+		case it.isCustom():
+			custom = append(custom, it)
+		default:
+			rest = append(rest, it)
+		}
+	}
+	for _, items := range [][]*Item{custom, rest} {
+		if err := r.pruneAll(ctx, items); err != nil {
+			return err
+		}
+	}
+	return r.runDeleteHooks(ctx, func(h *hook) bool { return h.post })
+}
+
+func (r *runner) pruneAll(ctx context.Context, items []*Item) error {
+	for _, it := range items {
+		if it.IsHelm() {
+			if err := r.pruneHelm(ctx, it); err != nil {
+				return err
+			}
+			continue
+		}
+		// This run may have changed the CRD.
+		var err error
+		if it.ref, _, err = servedRef(ctx, r.Live, it.ref); err != nil {
+			return err
+		}
+		if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {
+			return it.failed(err)
+		}
+		r.tell(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
+		r.result.Pruned++
+	}
+	for _, it := range items {
+		if it.IsHelm() {
+			continue
+		}
+		if err := r.waitGone(ctx, it); err != nil {
+			return err
+		}
+		r.record.remove(it.ID)
+	}
+	return nil
 }

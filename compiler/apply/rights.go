@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
@@ -81,12 +82,21 @@ func (t Target) needed(ctx context.Context, plan *Plan) ([]live.Right, error) {
 			set[live.Right{Verb: v, Group: group, Resource: resource, Namespace: namespace}] = true
 		}
 	}
-	add("", "secrets", Namespace, "get", "create", "update", "delete")
+	add("", "secrets", Namespace, "get", "list", "create", "update", "delete")
 	add("coordination.k8s.io", "leases", Namespace, "get", "create", "update")
 	if plan.First {
 		add("", "namespaces", "", "get", "create", "patch")
 	}
+	var items []Item
 	for _, it := range plan.Items {
+		if it.IsHelm() {
+			add("", "secrets", it.ref.Namespace, "get", "list", "create", "update", "delete")
+			items = append(items, it.Parts...)
+		} else if !it.unserved {
+			items = append(items, it)
+		}
+	}
+	for _, it := range items {
 		r, served, err := t.Live.Resource(ctx, it.ref.GroupVersionKind)
 		if err != nil {
 			return nil, err
@@ -100,10 +110,17 @@ func (t Target) needed(ctx context.Context, plan *Plan) ([]live.Right, error) {
 			add(r.Group, r.Resource, it.ref.Namespace, "create", "patch")
 		case Change, Conflict:
 			add(r.Group, r.Resource, it.ref.Namespace, "patch")
-		case Hook:
+		case Hook, Replace:
 			add(r.Group, r.Resource, it.ref.Namespace, "create", "patch", "delete")
 		case Prune:
 			add(r.Group, r.Resource, it.ref.Namespace, "delete")
+		}
+	}
+	for _, a := range plan.Actions {
+		for undo, task := range map[bool]fleet.Task{false: a.Task, true: a.Undo} {
+			if task.Job != nil {
+				add("batch", "jobs", jobOf(&a.Action, undo).GetNamespace(), "get", "create", "patch", "delete")
+			}
 		}
 	}
 	return sorted(set), nil

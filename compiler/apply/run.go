@@ -3,13 +3,14 @@ package apply
 import (
 	"context"
 	"errors"
-	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetc/fleetc/compiler/actions"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/health"
@@ -21,13 +22,15 @@ const leaseName = "apply"
 // A runner does what a plan says.
 type runner struct {
 	Target
-	plan   *Plan
-	rules  *health.Rules
-	lease  *live.Lease
-	record *Inventory // as it is stored, with what is known since
-	tell   func(Event)
-	hide   func(string) string // takes what the bundle's Secrets hold out of a text of the cluster's
-	result Result
+	plan    *Plan
+	rules   *health.Rules
+	lease   *live.Lease
+	record  *Inventory                // as it is stored, with what is known since
+	fresh   map[schema.GroupKind]bool // kinds whose CRDs this run has written
+	tell    func(Event)
+	actions actions.Runner
+	begun   []*fleet.Action // of the stage, which are to be undone when it fails
+	result  Result
 }
 
 // Run does what the plan says, and tells each step. It takes the lease of the
@@ -38,22 +41,19 @@ func (t Target) Run(ctx context.Context, planned *Plan, tell func(Event)) (resul
 	if err := planned.Faults(); err != nil || planned.Nothing() {
 		return Result{}, err
 	}
-	r := &runner{Target: t, hide: health.Hider(secretsOf(t.Bundle)), tell: func(e Event) {
-		e.Cluster = planned.Cluster
-		tell(e)
-	}}
-	if r.rules, err = health.Compile(t.Bundle.Cluster); err != nil {
+	if err := t.CheckActions(planned); err != nil {
 		return Result{}, err
 	}
-	r.rules.AddCRDs(t.Bundle.Objects...)
+	r, err := t.newRunner(planned, tell)
+	if err != nil {
+		return Result{}, err
+	}
 	if planned.First {
-		if err := r.ownNamespace(ctx); err != nil {
+		if err := r.firstContact(ctx, planned); err != nil {
 			return Result{}, err
 		}
 	}
-	r.lease, err = t.Live.Hold(ctx, Namespace, leaseName, t.Holder, func(holder string) {
-		r.tell(Event{What: "wait", Text: "for the lease of " + diag.Visible(holder, diag.MaxText)})
-	})
+	r.lease, err = r.hold(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -73,6 +73,9 @@ func (t Target) Run(ctx context.Context, planned *Plan, tell func(Event)) (resul
 	if err := r.plan.Faults(); err != nil || r.plan.Nothing() {
 		return Result{}, err
 	}
+	if err := t.CheckActions(r.plan); err != nil {
+		return Result{}, err
+	}
 	if err := r.begin(ctx); err != nil {
 		return Result{}, err
 	}
@@ -80,11 +83,50 @@ func (t Target) Run(ctx context.Context, planned *Plan, tell func(Event)) (resul
 	if err == nil {
 		err = r.prune(ctx)
 	}
-	return r.result, r.end(ctx, err)
+	err = r.end(ctx, err)
+	return r.result, err
 }
 
-// ownNamespace makes the namespace that fleetc keeps its things in.
-func (r *runner) ownNamespace(ctx context.Context) error {
+// newRunner returns what does something about a cluster that is as planned.
+func (t Target) newRunner(planned *Plan, tell func(Event)) (*runner, error) {
+	r := &runner{Target: t, plan: planned, fresh: map[schema.GroupKind]bool{}, tell: func(e Event) {
+		e.Cluster = planned.Cluster
+		tell(e)
+	}}
+	r.result.Actions = map[string]actions.Outcome{}
+	r.actions = actions.Runner{Options: t.Actions, Cluster: t.Bundle.Cluster, Bundle: t.Bundle.Digest, Hide: r.hide, Job: r.job}
+	r.actions.Begin = func(a *fleet.Action) { r.tellOf(a, "run", actions.Describe(a.Task)) }
+	var err error
+	if r.rules, err = health.Compile(t.Bundle.Cluster); err != nil {
+		return nil, err
+	}
+	r.rules.AddCRDs(t.Bundle.Objects...)
+	return r, nil
+}
+
+// hold takes the lease of the cluster.
+func (r *runner) hold(ctx context.Context) (*live.Lease, error) {
+	return r.Live.Hold(ctx, Namespace, leaseName, r.Holder, func(holder string) {
+		r.tell(Event{What: "wait", Text: "for the lease of " + diag.Visible(holder, diag.MaxText)})
+	})
+}
+
+// hide takes what the bundle's Secrets hold, and the variables of actions, out of
+// a text of the cluster's.
+func (r *runner) hide(text string) string { return r.Live.Hidden(text) }
+
+// firstContact makes the namespace that fleetc keeps its things in, unless the
+// plan does not hold any more.
+func (r *runner) firstContact(ctx context.Context, planned *Plan) error {
+	if r.Exact {
+		now, err := r.Plan(ctx)
+		if err != nil {
+			return err
+		}
+		if err := planned.Frozen().Check(now); err != nil {
+			return err
+		}
+	}
 	ns := &unstructured.Unstructured{Object: map[string]any{}}
 	ns.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 	ns.SetName(Namespace)
@@ -115,12 +157,19 @@ func (r *runner) begin(ctx context.Context) error {
 			next.Objects[i].UID = ""
 		}
 	}
-	r.record.Objects = next.Objects
+	r.record.Objects, r.record.Hooks = next.Objects, map[string]string{}
+	maps.Copy(r.record.Hooks, r.plan.inventory.Hooks)
+	maps.Copy(r.record.Hooks, next.Hooks)
 	if r.record.Stages == nil {
 		r.record.Stages, r.record.Releases = map[string]string{}, map[string]string{}
 	}
-	for _, s := range r.todo() {
+	for _, s := range r.plan.due {
 		delete(r.record.Stages, s)
+	}
+	for name, is := range r.plan.installed {
+		if _, ok := r.record.Releases[name]; is && !ok {
+			r.record.Releases[name] = "" // for its hooks, if this run goes no further
+		}
 	}
 	for _, it := range r.plan.Items {
 		// It is neither what it was nor what it is to be; that it is installed stays.
@@ -128,34 +177,13 @@ func (r *runner) begin(ctx context.Context) error {
 			r.record.Releases[it.Release] = ""
 		}
 	}
+	if err := r.writeHooks(ctx); err != nil {
+		return err
+	}
 	return r.save(ctx)
 }
 
-// todo returns the stages that have something to be done or are not known to be
-// healthy.
-func (r *runner) todo() []string {
-	var out []string
-	for _, s := range r.Bundle.Cluster.Stages {
-		writes := slices.ContainsFunc(r.plan.Items, func(it Item) bool { return it.Stage == s && it.object != nil && it.Action.writes() })
-		stale := r.plan.settled.Stages[s] != r.plan.inventory.Stages[s]
-		if writes || stale && r.inScope(s, "") && len(r.Options.Releases) == 0 || r.unfinished(s) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// unfinished reports whether a release that is chosen was not applied to its end.
-func (r *runner) unfinished(stage string) bool {
-	return len(r.Options.Releases) > 0 && slices.ContainsFunc(r.Bundle.Cluster.Releases, func(rel *fleet.Release) bool {
-		return rel.Stage == stage && r.inScope(stage, rel.Name) && r.plan.settled.Releases[rel.Name] != r.plan.inventory.Releases[rel.Name]
-	})
-}
-
 func (r *runner) save(ctx context.Context) error {
-	if err := r.lease.Check(ctx); err != nil {
-		return err
-	}
 	return r.record.write(ctx, r.Live)
 }
 
@@ -174,7 +202,7 @@ func (r *runner) end(ctx context.Context, failed error) error {
 		}
 		settled.version, settled.chunks = r.record.version, r.record.chunks
 		r.record = settled
-		return r.save(ctx)
+		return r.settle(ctx)
 	}
 	const limit = 10 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
@@ -187,11 +215,18 @@ func (r *runner) end(ctx context.Context, failed error) error {
 
 // stages applies the stages in order.
 func (r *runner) stages(ctx context.Context) error {
-	todo := r.todo()
-	for i, s := range todo {
+	for i, s := range r.plan.due {
 		r.tell(Event{Stage: s, What: "start"})
-		if err := r.stage(ctx, s); err != nil {
-			r.result.NotReached = todo[i+1:]
+		r.begun = nil
+		err := r.stage(ctx, s)
+		if err != nil {
+			err = r.undo(ctx, err)
+		} else {
+			r.note(s)
+			err = r.save(ctx)
+		}
+		if err != nil {
+			r.result.NotReached = r.plan.due[i+1:]
 			r.tell(Event{Stage: s, What: "failed"})
 			return err
 		}
@@ -202,9 +237,11 @@ func (r *runner) stages(ctx context.Context) error {
 }
 
 // stage applies one stage: namespaces and CRDs, hooks before, all else in the
-// order of the bundle, and hooks after, when the rest is healthy.
+// order of the bundle, and hooks after, when the rest is healthy. What is to be
+// done before and after the stage is outermost; what is to be done before a
+// release finds its namespace.
 func (r *runner) stage(ctx context.Context, stage string) error {
-	var base, pre, rest, post []*Item
+	var base, pre, rest, helms, post []*Item
 	for i := range r.plan.Items {
 		it := &r.plan.Items[i]
 		switch {
@@ -218,9 +255,14 @@ func (r *runner) stage(ctx context.Context, stage string) error {
 			}
 		case it.isBase():
 			base = append(base, it)
+		case it.IsHelm():
+			helms = append(helms, it)
 		default:
 			rest = append(rest, it)
 		}
+	}
+	if err := r.act(ctx, stage, false, false); err != nil {
+		return err
 	}
 	if err := r.applyAll(ctx, base); err != nil {
 		return err
@@ -231,11 +273,20 @@ func (r *runner) stage(ctx context.Context, stage string) error {
 	if slices.ContainsFunc(base, func(it *Item) bool { return it.Action.writes() }) {
 		r.Live.Renew()
 	}
+	if err := r.act(ctx, stage, true, false); err != nil {
+		return err
+	}
 	if err := r.hooks(ctx, pre); err != nil {
 		return err
 	}
 	if err := r.applyAll(ctx, rest); err != nil {
 		return err
+	}
+	for _, it := range helms {
+		if err := r.applyHelm(ctx, it); err != nil {
+			return err
+		}
+		rest = append(rest, it.present()...)
 	}
 	if err := r.wait(ctx, stage, rest); err != nil {
 		return err
@@ -243,8 +294,10 @@ func (r *runner) stage(ctx context.Context, stage string) error {
 	if err := r.hooks(ctx, post); err != nil {
 		return err
 	}
-	r.note(stage)
-	return r.save(ctx)
+	if err := r.act(ctx, stage, true, true); err != nil {
+		return err
+	}
+	return r.act(ctx, stage, false, true)
 }
 
 // note notes that a stage is applied and healthy, and which releases are.
@@ -268,11 +321,17 @@ func (r *runner) applyAll(ctx context.Context, items []*Item) error {
 		if err != nil {
 			return it.failed(err)
 		}
+		for _, gvk := range defines(it.object) {
+			r.fresh[gvk.GroupKind()] = it.isBase()
+		}
 		it.uid = string(is.GetUID())
 		r.record.setUID(it.ref, it.uid)
-		if it.Action == Create {
+		switch it.Action {
+		case Create:
 			r.result.Created++
-		} else {
+		case Replace:
+			r.result.Replaced++
+		default:
 			r.result.Changed++
 		}
 		r.tell(Event{Stage: it.Stage, ID: it.ID, What: string(it.Action)})
@@ -288,26 +347,29 @@ func (r *runner) apply(ctx context.Context, it *Item) (*unstructured.Unstructure
 		}
 		it.uid = ""
 	}
-	if it.Adopts {
-		if err := r.lease.Check(ctx); err != nil {
+	switch {
+	case it.Action == Replace:
+		if err := r.remove(ctx, it); err != nil {
 			return nil, err
 		}
-		if err := r.Live.Adopt(ctx, it.ref, formerManagers(it.Before)); err != nil {
+	case it.Adopts:
+		if err := r.Live.Adopt(ctx, it.ref, it.uid, formerManagers(it.Before)); err != nil {
 			return nil, err
 		}
 	}
-	o := it.object
-	if it.uid != "" && it.hook == nil {
-		o = o.DeepCopy()
-		unstructured.RemoveNestedField(o.Object, "metadata", "uid")
-		if err := unstructured.SetNestedField(o.Object, it.uid, "metadata", "uid"); err != nil {
-			return nil, fmt.Errorf("set the UID of %s: %w", it.ID, err)
-		}
+	return r.send(ctx, it)
+}
+
+// remove deletes an object to make it anew, and waits until it is gone.
+func (r *runner) remove(ctx context.Context, it *Item) error {
+	if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil {
+		return err
 	}
-	if err := r.lease.Check(ctx); err != nil {
-		return nil, err
+	if err := r.waitGone(ctx, it); err != nil {
+		return err
 	}
-	return r.Live.Apply(ctx, o, live.Application{Force: it.Forced || it.hook != nil && r.ForceConflicts})
+	it.uid = ""
+	return nil
 }
 
 // failed returns err as a fault of the object.
@@ -316,7 +378,7 @@ func (it *Item) failed(err error) error {
 	if !errors.As(err, &answer) {
 		return err
 	}
-	d := &diag.Diag{At: it.at, Path: it.ID, Msg: answer.Message, Cause: err}
+	d := &diag.Diag{At: it.at, Path: it.ID, Msg: withoutOld(it.Before, answer), Cause: err}
 	switch answer.Reason {
 	case live.Conflict:
 		d.Msg, d.Hint = "others have fields of it now: "+listFields(answer.Fields), "apply again to see them"
@@ -324,32 +386,4 @@ func (it *Item) failed(err error) error {
 		d.Msg, d.Hint = "it was changed while it was applied", "apply again"
 	}
 	return d
-}
-
-// prune deletes what the bundle has no more.
-func (r *runner) prune(ctx context.Context) error {
-	for i := range r.plan.Items {
-		it := &r.plan.Items[i]
-		if it.Action != Prune {
-			continue
-		}
-		if err := r.lease.Check(ctx); err != nil {
-			return err
-		}
-		if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {
-			return it.failed(err)
-		}
-		r.tell(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
-		r.result.Pruned++
-	}
-	for i := range r.plan.Items {
-		it := &r.plan.Items[i]
-		if it.Action == Prune {
-			if err := r.waitGone(ctx, it); err != nil {
-				return err
-			}
-			r.record.remove(it.ref)
-		}
-	}
-	return nil
 }

@@ -2,26 +2,30 @@ package apply
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
 const (
 	headName     = "inventory"
+	bundleName   = "bundle"
 	secretType   = "fleetc.dev/inventory"
 	chunkLabel   = "fleetc.dev/inventory"
 	maxChunk     = 700 << 10 // of a Secret, which may have 1 MiB, in base64
@@ -31,7 +35,10 @@ const (
 
 // The inventory is JSON, packed with gzip. It is in the Secret inventory as a
 // whole or, when that is too small, the Secret names others, each by its
-// content, which are written before it. So one write makes it valid.
+// content, which are written before it. So one write makes it valid, and with it
+// the history, whose bundles are in such Secrets as well, and hooks that run on
+// deletion: who may read the inventory alone sees no content of bundles. What a kill leaves
+// behind is named by nobody, and deleted at the end of the next apply.
 
 func secretRef(name string) live.Ref {
 	return live.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Namespace: Namespace, Name: name}
@@ -40,31 +47,34 @@ func secretRef(name string) live.Ref {
 // ReadInventory returns what fleetc knows of a cluster, nil when it knows
 // nothing. What is there and is not an inventory is a fault.
 func ReadInventory(ctx context.Context, c *live.Cluster) (*Inventory, error) {
-	head, err := c.Object(ctx, secretRef(headName))
-	if err != nil || head == nil {
-		return nil, err
+	const tries = 3 // another apply may write it meanwhile
+	for try := 1; ; try++ {
+		head, err := c.Object(ctx, secretRef(headName))
+		if err != nil || head == nil {
+			return nil, err
+		}
+		v, err := readParts(ctx, c, head)
+		if err == nil || try == tries {
+			return v, err
+		}
+		now, rerr := c.Object(ctx, secretRef(headName))
+		if rerr != nil || now != nil && now.GetResourceVersion() == head.GetResourceVersion() {
+			return nil, cmp.Or(rerr, err)
+		}
 	}
+}
+
+// readParts reads the inventory that a Secret is, or names the parts of.
+func readParts(ctx context.Context, c *live.Cluster, head *unstructured.Unstructured) (*Inventory, error) {
 	if typ, _, _ := unstructured.NestedString(head.Object, "type"); typ != secretType {
 		return nil, corrupt("Secret " + headName + " is not of type " + secretType)
 	}
-	var packed []byte
 	names := strings.Fields(string(dataOf(head, "chunks")))
-	if len(names) > maxChunks {
-		return nil, corrupt("it has too many parts")
-	}
-	for _, name := range names {
-		part, err := c.Object(ctx, secretRef(name))
-		if err != nil {
-			return nil, err
-		}
-		if part == nil {
-			return nil, corrupt("Secret " + name + " is gone")
-		}
-		data := dataOf(part, "data")
-		if chunkName(data) != name {
-			return nil, corrupt("Secret " + name + " was changed")
-		}
-		packed = append(packed, data...)
+	packed, err := readChunks(ctx, c, names)
+	if broken := (*brokenError)(nil); errors.As(err, &broken) {
+		return nil, corrupt(broken.why)
+	} else if err != nil {
+		return nil, err
 	}
 	if len(names) == 0 {
 		packed = dataOf(head, "data")
@@ -93,23 +103,104 @@ func dataOf(secret *unstructured.Unstructured, key string) []byte {
 	return data
 }
 
-func chunkName(data []byte) string {
+// A brokenError says what is wrong with chunks.
+type brokenError struct{ why string }
+
+// Error implements error.
+func (e *brokenError) Error() string { return e.why }
+
+// chunkName names a chunk by its content; of says what it is a part of.
+func chunkName(of string, data []byte) string {
 	sum := sha256.Sum256(data)
-	return headName + "-" + hex.EncodeToString(sum[:16])
+	return of + "-" + hex.EncodeToString(sum[:16])
 }
 
-func pack(v *Inventory) ([]byte, error) {
+// chunkNamesOf returns the names of the chunks that data is written as.
+func chunkNamesOf(of string, packed []byte) []string {
+	names := []string{}
+	for part := range slices.Chunk(packed, maxChunk) {
+		names = append(names, chunkName(of, part))
+	}
+	return names
+}
+
+// chunkNames matches the names of chunks.
+var chunkNames = regexp.MustCompile(`^(` + headName + `|` + bundleName + `)-[0-9a-f]{32}$`)
+
+// readChunks returns what the Secrets of the names hold together. A
+// brokenError says that they are not what was written.
+func readChunks(ctx context.Context, c *live.Cluster, names []string) ([]byte, error) {
+	if len(names) > maxChunks {
+		return nil, &brokenError{"it has too many parts"}
+	}
+	var packed []byte
+	for _, name := range names {
+		part, err := c.Object(ctx, secretRef(name))
+		if err != nil {
+			return nil, err
+		}
+		if part == nil {
+			return nil, &brokenError{"Secret " + name + " is gone"}
+		}
+		data, of := dataOf(part, "data"), name[:max(0, strings.LastIndex(name, "-"))]
+		if chunkName(of, data) != name {
+			return nil, &brokenError{"Secret " + name + " was changed"}
+		}
+		packed = append(packed, data...)
+	}
+	return packed, nil
+}
+
+// writeChunks writes data as Secrets that are never changed, except those that
+// are there, and returns their names.
+func writeChunks(ctx context.Context, c *live.Cluster, of string, packed []byte, there map[string]bool) ([]string, error) {
+	if len(packed) > maxChunk*maxChunks {
+		return nil, fmt.Errorf("write the %s: it has %d bytes, which is too much", of, len(packed))
+	}
+	names := chunkNamesOf(of, packed)
+	for part := range slices.Chunk(packed, maxChunk) {
+		name := chunkName(of, part)
+		if there[name] {
+			continue
+		}
+		o := secret(name, map[string][]byte{"data": part})
+		o.Object["immutable"] = true
+		if err := create(ctx, c, o); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// create creates an object, unless it is there. When an answer is lost, it
+// waits for the API server and tries once more.
+func create(ctx context.Context, c *live.Cluster, o *unstructured.Unstructured) error {
+	_, err := c.Put(ctx, o)
+	if err != nil && live.ReasonOf(err) == "" {
+		is, rerr := c.Object(ctx, live.RefOf(o))
+		if rerr != nil || is != nil {
+			return rerr
+		}
+		_, err = c.Put(ctx, o)
+	}
+	if live.ReasonOf(err) == live.Moved {
+		return nil
+	}
+	return err
+}
+
+func pack(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("encode the inventory: %w", err)
+		return nil, fmt.Errorf("encode what is stored: %w", err)
 	}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	if _, err := w.Write(text); err != nil {
-		return nil, fmt.Errorf("pack the inventory: %w", err)
+		return nil, fmt.Errorf("pack what is stored: %w", err)
 	}
 	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("pack the inventory: %w", err)
+		return nil, fmt.Errorf("pack what is stored: %w", err)
 	}
 	return packed.Bytes(), nil
 }
@@ -140,8 +231,7 @@ func secret(name string, data map[string][]byte) *unstructured.Unstructured {
 	return o
 }
 
-// write stores the inventory, if it was not changed since it was read. What it
-// no longer needs is deleted.
+// write stores the inventory, if it was not changed since it was read.
 func (v *Inventory) write(ctx context.Context, c *live.Cluster) error {
 	packed, err := pack(v)
 	if err != nil {
@@ -153,36 +243,66 @@ func (v *Inventory) write(ctx context.Context, c *live.Cluster) error {
 	if len(packed) <= maxChunk {
 		data["data"] = packed
 	} else {
-		for part := range slices.Chunk(packed, maxChunk) {
-			name := chunkName(part)
-			if _, err := c.Put(ctx, secret(name, map[string][]byte{"data": part})); err != nil && live.ReasonOf(err) != live.Moved {
-				return err
-			}
-			names = append(names, name)
-		}
-		if len(names) > maxChunks {
-			return fmt.Errorf("write the inventory: it has %d bytes, which is too much", len(packed))
+		if names, err = writeChunks(ctx, c, headName, packed, nil); err != nil {
+			return err
 		}
 		data["chunks"] = []byte(strings.Join(names, "\n"))
 	}
 	if err := v.writeHead(ctx, c, secret(headName, data)); err != nil {
 		return err
 	}
-	stale := v.chunks
 	v.chunks = names
-	for _, name := range stale {
-		if slices.Contains(names, name) {
+	return nil
+}
+
+// sweep deletes the chunks that nothing needs any more, also those of applies
+// that were killed. The check is made before each.
+func (v *Inventory) sweep(ctx context.Context, c *live.Cluster, check func(context.Context) error) error {
+	needed := map[string]bool{}
+	for _, name := range v.chunks {
+		needed[name] = true
+	}
+	for _, r := range v.History {
+		for _, name := range slices.Concat(r.Parts...) {
+			needed[name] = true
+		}
+	}
+	for _, names := range v.Hooks {
+		for _, name := range strings.Fields(names) {
+			needed[name] = true
+		}
+	}
+	there, err := chunksOf(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(there)) {
+		if needed[name] {
 			continue
 		}
-		if old, err := c.Object(ctx, secretRef(name)); err != nil {
+		if err := check(ctx); err != nil {
 			return err
-		} else if old != nil {
-			if err := c.Delete(ctx, secretRef(name), string(old.GetUID())); err != nil {
-				return err
-			}
+		}
+		if err := c.Delete(ctx, secretRef(name), there[name]); err != nil && live.ReasonOf(err) != live.Moved {
+			return err
 		}
 	}
 	return nil
+}
+
+// chunksOf returns the UIDs of the chunks that a cluster has, by their names.
+func chunksOf(ctx context.Context, c *live.Cluster) (map[string]string, error) {
+	list, err := c.Metadata(ctx, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespace, chunkLabel)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, o := range list {
+		if chunkNames.MatchString(o.Name) {
+			out[o.Name] = string(o.UID)
+		}
+	}
+	return out, nil
 }
 
 // writeHead writes the Secret that makes the inventory valid. When an answer is
@@ -211,27 +331,4 @@ func (v *Inventory) writeHead(ctx context.Context, c *live.Cluster, head *unstru
 		return &live.Error{Reason: live.Moved, Message: "the inventory was changed by somebody else"}
 	}
 	return err
-}
-
-// LastObjects returns those objects of the inventory, as they are in the
-// cluster, that are wanted.
-func LastObjects(ctx context.Context, c *live.Cluster, wanted func(kind, name string) bool) ([]fleet.Object, error) {
-	v, err := ReadInventory(ctx, c)
-	if err != nil || v == nil {
-		return nil, err
-	}
-	var out []fleet.Object
-	for _, e := range v.Objects {
-		if !wanted(e.Kind, e.Name) {
-			continue
-		}
-		o, err := c.Object(ctx, e.ref())
-		if err != nil {
-			return nil, err
-		}
-		if o != nil {
-			out = append(out, fleet.Object{Unstructured: o, Release: &fleet.Release{Name: e.Release}})
-		}
-	}
-	return out, nil
 }

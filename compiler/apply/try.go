@@ -10,24 +10,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
 // try decides what happens to an object of the bundle.
 func (p *planner) try(ctx context.Context, it *Item) error {
-	r, served, err := p.Live.Resource(ctx, it.ref.GroupVersionKind)
+	if it.IsHelm() {
+		return p.tryHelm(ctx, it)
+	}
+	if fleet.HasReferences(it.object) {
+		it.refuse("it has references to values that are elsewhere, which fleetc apply does not look up", "export it for whoever does, or keep the values with External Secrets")
+		return nil
+	}
+	if holder := p.holder(it); holder != nil && isGoing(holder.Before) && p.before(holder, it) {
+		// What is there goes with its namespace or CRD, which is made anew first.
+		it.toCome()
+		return nil
+	}
+	ref, served, err := servedRef(ctx, p.Live, it.ref)
 	if err != nil {
 		return err
 	}
-	if !served {
-		p.unserved(it)
-		return nil
+	r, readable, err := p.Live.Resource(ctx, ref.GroupVersionKind)
+	if err != nil {
+		return err
 	}
-	if !r.Namespaced && it.ref.Namespace != "" {
+	if readable && !r.Namespaced && it.ref.Namespace != "" {
 		it.refuse("the kind has no namespaces", "remove metadata.namespace")
 		return nil
 	}
-	was, err := p.Live.Object(ctx, it.ref)
+	was, err := p.Live.Object(ctx, ref)
 	if live.ReasonOf(err) == live.Forbidden {
 		it.Action, it.Reason = Create, "it cannot be read" // a missing right, which is named with the others
 		return nil
@@ -35,28 +48,81 @@ func (p *planner) try(ctx context.Context, it *Item) error {
 	if err != nil {
 		return err
 	}
-	if it.hook != nil {
+	if it.hook != nil && served {
 		p.tryHook(it, was)
 		return nil
 	}
-	it.Before = was
-	if was != nil {
-		it.uid = string(was.GetUID())
-		if p.isForeign(it, was) {
-			if !p.Adopt {
-				it.refuse("it is there already, and "+ownerOf(was)+" made it", "pass --adopt to take it over")
-				return nil
-			}
-			it.Adopts = true
-		}
+	if it.hook == nil && !p.meets(it, was) {
+		return nil
 	}
-	it.foreign = was != nil && p.known[it.ID].UID != it.uid && ownFields(was) == nil
-	it.Found = was != nil && !it.Adopts && (it.foreign || p.known[it.ID].Found)
-	if was != nil && was.GetDeletionTimestamp() != nil {
-		it.Action, it.After, it.Reason = Create, it.object, "the one that is there is being deleted"
+	if !served {
+		p.unserved(it, was)
 		return nil
 	}
 	return p.dryRun(ctx, it, was)
+}
+
+// meets notes the object that is there, and reports whether what happens to it is
+// still to be found out.
+func (p *planner) meets(it *Item, was *unstructured.Unstructured) bool {
+	it.Before = was
+	if was == nil {
+		return true
+	}
+	it.uid = string(was.GetUID())
+	it.foreign = p.known[it.ID].UID != it.uid && ownFields(was) == nil
+	if isGoing(was) {
+		it.Action, it.After, it.Reason = Create, it.object, "the one that is there is being deleted"
+		return false
+	}
+	if p.isForeign(it, was) {
+		if !p.Adopt {
+			it.refuse("it is there already, and "+ownerOf(was)+" made it", "pass --adopt to take it over")
+			return false
+		}
+		it.Adopts = true
+	}
+	it.Adopts = it.Adopts || p.handed[it.ID]
+	it.Found = !it.Adopts && (it.foreign || p.known[it.ID].Found)
+	return true
+}
+
+// isGoing reports whether an object is being deleted.
+func isGoing(o *unstructured.Unstructured) bool {
+	return o != nil && o.GetDeletionTimestamp() != nil
+}
+
+// holder returns the namespace or the CRD of the bundle that the object cannot be
+// without, the one that is being deleted first; nil when the bundle has neither.
+func (p *planner) holder(it *Item) *Item {
+	ns, crd := p.spaces[it.ref.Namespace], p.brought[it.ref.GroupVersionKind]
+	if ns == nil || crd != nil && isGoing(crd.Before) {
+		return crd
+	}
+	return ns
+}
+
+// toCome notes that an object comes after its namespace or CRD, which are not
+// there yet.
+func (it *Item) toCome() {
+	it.Action, it.After, it.First = Create, it.object, true
+	if it.hook != nil {
+		it.Action = Hook
+	}
+}
+
+// servedRef returns how to read an object, and whether the cluster serves it in
+// the version of the bundle: an older version may be served until its CRD changes.
+func servedRef(ctx context.Context, c *live.Cluster, ref live.Ref) (live.Ref, bool, error) {
+	_, served, err := c.Resource(ctx, ref.GroupVersionKind)
+	if err != nil || served {
+		return ref, served, err
+	}
+	versions, err := c.Versions(ctx, ref.GroupKind())
+	if len(versions) > 0 {
+		ref.Version = versions[0]
+	}
+	return ref, false, err
 }
 
 // tryHook decides about a hook, which is as was now. Helm deletes what is there
@@ -65,7 +131,10 @@ func (p *planner) try(ctx context.Context, it *Item) error {
 // and are applied over.
 func (p *planner) tryHook(it *Item, was *unstructured.Unstructured) {
 	it.Action, it.Before, it.After = Hook, was, it.object
-	if !runs(it.object) {
+	if was != nil {
+		it.uid = string(was.GetUID())
+	}
+	if !fleet.HookRuns(it.object) {
 		it.hook.deletions = slices.DeleteFunc(it.hook.deletions, func(d string) bool { return d == "before-hook-creation" })
 	}
 	if was == nil {
@@ -74,19 +143,20 @@ func (p *planner) tryHook(it *Item, was *unstructured.Unstructured) {
 	if action, _ := p.pruneOrKeep(it.kind(), was); action == Keep {
 		it.hook.deletions = nil
 	}
-	switch _, isHook := was.GetAnnotations()[hookAnnotation]; {
+	switch {
 	case !it.hook.pre && !it.hook.post:
-	case !isHook:
+	case !fleet.IsHook(was):
 		it.refuse("an object of this name is there, and is no hook", "rename one of them")
-	case runs(was) && !slices.Contains(it.hook.deletions, "before-hook-creation"):
+	case fleet.HookRuns(was) && !slices.Contains(it.hook.deletions, "before-hook-creation"):
 		it.refuse("it is there from an earlier run, and its hook does not say before-hook-creation", "delete it, or have the chart say so")
 	}
 }
 
 func (it *Item) refuse(reason, hint string) { it.Action, it.Reason, it.Hint = Refused, reason, hint }
 
-// unserved decides about an object of a kind that the cluster does not serve.
-func (p *planner) unserved(it *Item) {
+// unserved decides about an object of a kind that the cluster does not serve in
+// the version of the bundle; was is how it is in another version.
+func (p *planner) unserved(it *Item, was *unstructured.Unstructured) {
 	crd := p.brought[it.ref.GroupVersionKind]
 	switch {
 	case crd == nil:
@@ -94,25 +164,26 @@ func (p *planner) unserved(it *Item) {
 	case !p.before(crd, it):
 		it.refuse(fmt.Sprintf("its CRD comes with release %s of the later stage %s", crd.Release, crd.Stage), "move one of them to another stage")
 	default:
-		it.Action, it.After, it.First = Create, it.object, true
-		if it.hook != nil {
-			it.Action = Hook
+		it.toCome()
+		if was != nil && it.hook == nil {
+			it.Action = Change
 		}
 	}
 }
 
 // dryRun has the cluster try out an object, which is as was now.
 func (p *planner) dryRun(ctx context.Context, it *Item, was *unstructured.Unstructured) error {
-	is, err := p.Live.Apply(ctx, it.object, live.Application{DryRun: true})
+	o := it.leaving(was)
+	is, err := p.Live.Apply(ctx, o, live.Application{DryRun: true})
 	if live.ReasonOf(err) == live.Conflict {
-		it.conflict(err, was)
-		if p.ForceConflicts && it.Action == Conflict {
-			it.Action, it.Hint, it.Forced = "", "", true
-			it.Reason = "takes what others have: " + listFields(it.Fields)
-		}
-		if is, err = p.Live.Apply(ctx, it.object, live.Application{DryRun: true, Force: true}); err == nil && it.Action == Conflict {
-			it.After = is
-			return nil
+		it.conflict(err, was, p.ForceConflicts)
+		is, err = p.Live.Apply(ctx, o, live.Application{DryRun: true, Force: true})
+		if it.Action == Conflict {
+			// What stands against taking the fields is of no interest yet.
+			if it.After = is; live.ReasonOf(err) != "" {
+				it.After, err = nil, nil
+			}
+			return err
 		}
 	}
 	if err == nil && was != nil && differs(was, is) {
@@ -127,7 +198,9 @@ func (p *planner) dryRun(ctx context.Context, it *Item, was *unstructured.Unstru
 		return p.refused(it, was, err)
 	case was == nil:
 		it.Action, it.After = Create, it.object
-	case it.Adopts || differs(was, is):
+	case it.Adopts:
+		return p.adopt(ctx, it, was, is)
+	case differs(was, is):
 		it.Action, it.After = Change, is
 	default:
 		it.Action, it.Before = Unchanged, nil
@@ -136,55 +209,67 @@ func (p *planner) dryRun(ctx context.Context, it *Item, was *unstructured.Unstru
 }
 
 // conflict notes the fields that others have, except those from whom the
-// object is taken over.
-func (it *Item) conflict(err error, was *unstructured.Unstructured) {
+// object is taken over. Those that the release takes, or all when they are to be
+// taken, stand against nothing.
+func (it *Item) conflict(err error, was *unstructured.Unstructured, force bool) {
 	var former []string
 	if it.Adopts {
 		former = formerManagers(was)
 	}
+	var taken []live.Field
 	for _, f := range fieldsOf(err) {
-		if !slices.Contains(former, f.Manager) {
+		switch {
+		case slices.Contains(former, f.Manager):
+		case force || it.takes([]live.Field{f}):
+			taken = append(taken, f)
+		default:
 			it.Fields = append(it.Fields, f)
 		}
 	}
-	if len(it.Fields) > 0 {
-		it.Action, it.Reason = Conflict, ""
-		it.Hint = "pass --force-conflicts to take these fields, or leave them out of the release"
+	switch {
+	case len(it.Fields) > 0:
+		it.Action = Conflict
+		it.Hint = "pass --force-conflicts to take these fields, or say who has them with ownership of the release"
+	case len(taken) > 0:
+		it.Fields, it.Forced, it.Reason = taken, true, "takes what others have: "+listFields(taken)
 	}
 }
 
+const silentWebhook = "a webhook that is to be asked does not answer"
+
 // refused decides about an object whose dry run was refused.
 func (p *planner) refused(it *Item, was *unstructured.Unstructured, err error) error {
+	it.untried = true
 	action := Create
 	if was != nil {
 		action = Change
 	}
+	why := withoutOld(was, err)
 	switch live.ReasonOf(err) {
 	case "":
 		return err
 	case live.NotFound:
-		p.withoutNamespace(it, err)
+		p.withoutNamespace(it, why)
 	case live.Webhook:
 		if p.isApplied(it, was) {
 			it.Action, it.Before = Unchanged, nil
 			return nil
 		}
-		it.Action, it.After, it.Reason = action, it.object, "a webhook that is to be asked does not answer"
+		it.Action, it.After, it.Reason = action, it.object, silentWebhook
 	case live.Forbidden:
 		if strings.HasPrefix(err.Error(), "User ") {
 			it.Action, it.After = action, it.object // a missing right, which is named with the others
 			return nil
 		}
-		it.refuse(err.Error(), "")
+		it.refuse(why, "")
 	case live.Immutable:
-		it.Action, it.Reason = Immutable, err.Error()
-		it.Hint = "change it back, or delete the object yourself: fleetc deletes nothing to make it anew"
+		p.immutable(it, was, why)
 	default:
 		if crd := p.brought[it.ref.GroupVersionKind]; crd != nil && crd.Action == Change && p.before(crd, it) {
 			it.Action, it.After, it.Reason = action, it.object, "its CRD changes first"
 			return nil
 		}
-		it.refuse(err.Error(), "")
+		it.refuse(why, "")
 	}
 	return nil
 }
@@ -193,7 +278,7 @@ func (p *planner) refused(it *Item, was *unstructured.Unstructured, err error) e
 // it: its release was applied as it is, and all of its fields are still there.
 func (p *planner) isApplied(it *Item, was *unstructured.Unstructured) bool {
 	digest := p.digests.releases[it.Release]
-	return was != nil && !it.Adopts && p.inventory.Releases[it.Release] == digest && within(it.object.Object, was.Object)
+	return was != nil && !it.Adopts && p.inventory.Releases[it.Release] == digest && within(it.leaving(was).Object, was.Object)
 }
 
 // within reports whether all of a value is in another.
@@ -214,17 +299,17 @@ func within(part, whole any) bool {
 }
 
 // withoutNamespace decides about an object whose namespace is not there.
-func (p *planner) withoutNamespace(it *Item, err error) {
+func (p *planner) withoutNamespace(it *Item, why string) {
 	ns := p.spaces[it.ref.Namespace]
 	switch {
 	case ns == nil && it.ref.Namespace == "":
-		it.refuse(err.Error(), "")
+		it.refuse(why, "")
 	case ns == nil:
 		it.refuse("there is no namespace "+it.ref.Namespace, "add the Namespace to a release")
 	case !p.before(ns, it):
 		it.refuse(fmt.Sprintf("its namespace comes with release %s of the later stage %s", ns.Release, ns.Stage), "move one of them to another stage")
 	default:
-		it.Action, it.After, it.First = Create, it.object, true
+		it.toCome()
 	}
 }
 

@@ -3,7 +3,6 @@ package apply
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -117,28 +115,6 @@ func (r *runner) explain(ctx context.Context, it *Item, is *unstructured.Unstruc
 	return d
 }
 
-// secretsOf returns the values of the Secrets of a bundle.
-func secretsOf(b *fleet.Bundle) []string {
-	var out []string
-	for _, o := range b.Objects {
-		if o.GroupVersionKind().GroupKind() != (schema.GroupKind{Kind: "Secret"}) {
-			continue
-		}
-		for _, field := range []string{"data", "stringData"} {
-			values, _, _ := unstructured.NestedMap(o.Object, field)
-			for _, value := range values {
-				v := fmt.Sprint(value)
-				out = append(out, v)
-				if decoded, err := base64.StdEncoding.DecodeString(v); err == nil {
-					out = append(out, string(decoded))
-				}
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // waitGone waits until an object is deleted.
 func (r *runner) waitGone(ctx context.Context, it *Item) error {
 	end := time.After(r.timeout())
@@ -149,13 +125,34 @@ func (r *runner) waitGone(ctx context.Context, it *Item) error {
 		}
 		if err := pause(ctx, end); errors.Is(err, errLate) {
 			return &diag.Diag{
-				At: it.at, Path: it.ID, Msg: fmt.Sprintf("it is not gone after %s", r.timeout()),
-				Hint: "see metadata.finalizers, which name who holds it",
+				At: it.at, Path: it.ID, Msg: fmt.Sprintf("it is not gone after %s: %s", r.timeout(), r.hide(holds(o))),
+				Hint: "see that who holds it runs, and apply again",
 			}
 		} else if err != nil {
 			return err
 		}
 	}
+}
+
+// holds says what keeps an object that is being deleted.
+func holds(o *unstructured.Unstructured) string {
+	var why []string
+	if names := o.GetFinalizers(); len(names) > 0 {
+		why = append(why, "it is held by "+strings.Join(names, ", "))
+	}
+	// Namespaces say what is left in them.
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		c, ok := c.(map[string]any)
+		message, isText := c["message"].(string)
+		if ok && isText && o.GetKind() == "Namespace" && c["status"] == "True" {
+			why = append(why, message)
+		}
+	}
+	if len(why) == 0 {
+		return "it is still being deleted"
+	}
+	return diag.Visible(strings.Join(why, "; "), diag.MaxText)
 }
 
 // hooks runs hooks by weight and, as Helm does, by name.
@@ -164,13 +161,21 @@ func (r *runner) hooks(ctx context.Context, items []*Item) error {
 	slices.SortStableFunc(items, func(a, b *Item) int {
 		return cmp.Or(cmp.Compare(a.Release, b.Release), cmp.Compare(a.hook.weight, b.hook.weight))
 	})
-	for _, it := range items {
+	for i, it := range items {
 		if err := r.runHook(ctx, it); err != nil {
+			if derr := r.deleteSucceeded(ctx, items[:i]); derr != nil {
+				return append(diag.All(err), diag.All(derr)...).Err()
+			}
 			return err
 		}
 		r.result.Hooks++
 	}
-	// Helm keeps what succeeded until all hooks of the event have.
+	return r.deleteSucceeded(ctx, items)
+}
+
+// deleteSucceeded deletes the hooks that are to go when they have succeeded: as by
+// Helm, not before all of the event have, or one has not.
+func (r *runner) deleteSucceeded(ctx context.Context, items []*Item) error {
 	for _, it := range items {
 		if slices.Contains(it.hook.deletions, "hook-succeeded") {
 			if err := r.deleteHook(ctx, it); err != nil {
@@ -193,16 +198,14 @@ func (r *runner) runHook(ctx context.Context, it *Item) error {
 		return it.failed(err)
 	}
 	it.Before, it.uid = is, string(is.GetUID())
-	if !runs(is) {
+	if !fleet.HookRuns(is) {
 		return nil
 	}
-	o := &health.Observed{Declared: fleet.Object{Unstructured: it.object, Release: it.release}, Live: is}
-	verdict, err := r.waitHook(ctx, it, o)
-	if err != nil || verdict.State == health.Ready {
+	state, fault, err := r.hookEnds(ctx, it, is)
+	if err != nil || fault == nil {
 		return err
 	}
-	fault := r.explain(ctx, it, o.Live, health.Verdict{State: verdict.State, Reason: "the hook did not succeed: " + verdict.Reason})
-	if verdict.State == health.Failed && slices.Contains(it.hook.deletions, "hook-failed") {
+	if state == health.Failed && slices.Contains(it.hook.deletions, "hook-failed") {
 		if err := r.deleteHook(ctx, it); err != nil {
 			return err
 		}
@@ -210,10 +213,21 @@ func (r *runner) runHook(ctx context.Context, it *Item) error {
 	return fault
 }
 
-// waitHook waits until a hook is through, and returns how it ended.
-func (r *runner) waitHook(ctx context.Context, it *Item, o *health.Observed) (health.Verdict, error) {
+// hookEnds waits until a hook, which is now as it is, is through. It returns how
+// it ended, and the fault of one that did not succeed.
+func (r *runner) hookEnds(ctx context.Context, it *Item, is *unstructured.Unstructured) (state health.State, fault, err error) {
+	o := &health.Observed{Declared: fleet.Object{Unstructured: it.object, Release: it.release}, Live: is}
+	verdict, err := r.waitEnd(ctx, it, o, &health.Waiting{Rules: r.rules, Timeout: r.timeout()}, ended)
+	if err != nil || verdict.State == health.Ready {
+		return verdict.State, nil, err
+	}
+	return verdict.State, r.explain(ctx, it, o.Live, health.Verdict{State: verdict.State, Reason: "the hook did not succeed: " + verdict.Reason}), nil
+}
+
+// waitEnd waits until a Job or pod that is healthy has ended, and returns how it
+// did.
+func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.Observed, w *health.Waiting, ended func(*unstructured.Unstructured) bool) (health.Verdict, error) {
 	began := time.Now()
-	w := &health.Waiting{Rules: r.rules, Timeout: r.timeout()}
 	for first := true; ; first = false {
 		elapsed := time.Since(began)
 		p := w.Step(elapsed, []health.Observed{*o})
@@ -221,8 +235,8 @@ func (r *runner) waitHook(ctx context.Context, it *Item, o *health.Observed) (he
 		case len(p.Failed) > 0:
 			return p.Failed[0].Verdict, nil
 		case len(p.Ready) > 0 && !ended(o.Live):
-			if elapsed > r.timeout() {
-				return health.Verdict{State: health.InProgress, Reason: fmt.Sprintf("the pod has not ended after %s", r.timeout())}, nil
+			if elapsed > w.Timeout {
+				return health.Verdict{State: health.InProgress, Reason: fmt.Sprintf("it has not ended after %s", w.Timeout)}, nil
 			}
 		case len(p.Ready) > 0:
 			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "ready"})
@@ -246,11 +260,8 @@ func (r *runner) waitHook(ctx context.Context, it *Item, o *health.Observed) (he
 // deleteHook deletes what a hook made, now or at an earlier apply, and nothing
 // that is no hook.
 func (r *runner) deleteHook(ctx context.Context, it *Item) error {
-	if _, ok := it.Before.GetAnnotations()[hookAnnotation]; !ok {
+	if !fleet.IsHook(it.Before) {
 		return &diag.Diag{At: it.at, Path: it.ID, Msg: "an object of this name is there, and is no hook", Hint: "rename one of them"}
-	}
-	if err := r.lease.Check(ctx); err != nil {
-		return err
 	}
 	it.uid = string(it.Before.GetUID())
 	if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {

@@ -3,13 +3,10 @@ package chart
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -115,42 +112,7 @@ func (g gitRepo) noRef(ctx context.Context, ref string) error {
 // remote runs git where it uses the network and stops it when what it fetches
 // has no end.
 func (g gitRepo) remote(ctx context.Context, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	done := make(chan struct{})
-	defer func() { cancel(nil); <-done }()
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				if size(g.dir) > maxRepo {
-					cancel(fault("use a smaller repository for charts", "%s: more than %d MiB to fetch", g.url, maxRepo>>20))
-				}
-			}
-		}
-	}()
-	out, err := g.run(ctx, args...)
-	if d, ok := errors.AsType[*diag.Diag](context.Cause(ctx)); ok && err != nil {
-		return nil, d
-	}
-	return out, err
-}
-
-// size is the size of all files below a directory that is being written to.
-func size(dir string) (sum int64) {
-	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			if info, err := e.Info(); err == nil {
-				sum += info.Size()
-			}
-		}
-		return nil
-	})
-	return sum
+	return g.git().RunWithin(ctx, maxRepo, maxListing, args...)
 }
 
 // fault turns git's error into one of the repository's; others stay.

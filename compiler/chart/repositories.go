@@ -7,15 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"helm.sh/helm/v3/pkg/helmpath"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/registry"
 )
 
 // A repository is one that `helm repo add` has written to Helm's
@@ -139,15 +139,7 @@ func (r repository) tls() (*tls.Config, error) {
 // plain returns the transport for hosts that nothing is known about.
 func (s *Source) plain() *http.Transport {
 	s.transportOnce.Do(func() {
-		s.transport = &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
-			ForceAttemptHTTP2:      true,
-			TLSHandshakeTimeout:    20 * time.Second,
-			ResponseHeaderTimeout:  2 * time.Minute,
-			IdleConnTimeout:        30 * time.Second,
-			MaxResponseHeaderBytes: 1 << 20,
-		}
+		s.transport = registry.Transport()
 	})
 	return s.transport
 }

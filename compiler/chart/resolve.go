@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/registry"
 )
 
 // A Resolved is a chart that was found for a [Request], with what its
@@ -123,7 +124,7 @@ func (s *Source) newestOCI(ctx context.Context, ref *fleet.ChartRef) ([]byte, er
 	if _, err := semver.StrictNewVersion(ref.Version); err == nil {
 		// No need to list a registry that may have thousands of tags.
 		data, err := s.fetchOCI(ctx, at, tagOf(ref.Version))
-		if err == nil || !errors.Is(err, errNoTag) {
+		if err == nil || !errors.Is(err, registry.ErrNotFound) {
 			return data, err
 		}
 	}

@@ -30,6 +30,9 @@ const (
 	Create Action = "create"
 	Update Action = "update"
 	Delete Action = "delete"
+
+	// Unknown is that of an object that could not be read, see [Live].
+	Unknown Action = "unknown"
 )
 
 // A Change is what happens to one object of a cluster.
@@ -38,12 +41,13 @@ type Change struct {
 	Action      Action
 	Release     string // that has the object; that had it, when it is deleted; may be empty
 	FromRelease string // that had it before, when another has it now
+	Live        Live   // what the cluster that has it tells
 
 	// Fields are sorted by path. Those of an object that is created or
 	// deleted are one, the whole object at the empty path; in a [Group] there
 	// are none when the clusters of the group create or delete it with
 	// different content, which other groups have. An update without any fields
-	// moves the object from one release to another.
+	// moves the object from one release to another, or takes it over, see [Live].
 	Fields []FieldChange
 
 	// Partial says, in a [Group], that there is more to the change of this
@@ -76,6 +80,9 @@ type FieldChange struct {
 	// Secret says that a value of a Secret is in Was or Is, or is one of
 	// them, and that a text such as <secret 12 bytes #a1b2c3d4> stands for it.
 	Secret bool
+
+	// Manager is who has the field in a cluster, when it is in conflict.
+	Manager string
 }
 
 // Objects compares the objects of a cluster before and after, and returns
@@ -129,16 +136,19 @@ func Objects(before, after []fleet.Object, key []byte) []Change {
 	for name, o := range old {
 		changes = append(changes, whole(name.id, Delete, o, key))
 	}
-	slices.SortFunc(changes, Change.compare)
+	Sort(changes)
 	return changes
 }
+
+// Sort puts changes into the order in which [Objects] returns them.
+func Sort(changes []Change) { slices.SortFunc(changes, Change.compare) }
 
 // compare orders changes by release, ID and action. The rest tells apart
 // objects with one ID.
 func (c Change) compare(d Change) int {
 	return cmp.Or(
 		strings.Compare(c.Release, d.Release), strings.Compare(c.ID, d.ID), strings.Compare(string(c.Action), string(d.Action)),
-		strings.Compare(c.FromRelease, d.FromRelease),
+		strings.Compare(c.FromRelease, d.FromRelease), c.Live.compare(d.Live),
 		slices.CompareFunc(c.Fields, d.Fields, func(f, g FieldChange) int {
 			return cmp.Or(f.compare(g), compareDigests(f, g))
 		}),

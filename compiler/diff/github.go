@@ -16,6 +16,9 @@ import (
 func WriteGitHub(w io.Writer, r Result, s Style) error {
 	out := bufio.NewWriter(w)
 	paint := s.painter()
+	for _, l := range r.predictions() {
+		fmt.Fprintln(out, l)
+	}
 	if r.Empty() && len(r.NotCompared) == 0 {
 		fmt.Fprintln(out, r)
 		return out.Flush()

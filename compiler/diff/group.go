@@ -15,6 +15,7 @@ type Result struct {
 	Created     []Whole  // clusters that are there after only, sorted
 	Deleted     []Whole  // clusters that were there before only, sorted
 	NotCompared []string // IDs of clusters of which one side is not known, sorted
+	Predicted   []Prediction
 	Summary     Summary
 }
 
@@ -41,6 +42,7 @@ type Group struct {
 // A Summary counts changes in clusters that are there before and after.
 type Summary struct {
 	Created, Updated, Deleted int // objects; one of the same ID in many clusters counts once
+	Unknown                   int // objects that could not be read
 	Changes                   int // objects that change, counted in each cluster
 	Clusters                  int // with changes
 	Of                        int // clusters that were compared
@@ -72,11 +74,12 @@ type head struct {
 	release, id string
 	action      Action
 	from        string
+	live        Live
 }
 
 func (h head) compare(g head) int {
 	return cmp.Or(strings.Compare(h.release, g.release), strings.Compare(h.id, g.id),
-		strings.Compare(string(h.action), string(g.action)), strings.Compare(h.from, g.from))
+		strings.Compare(string(h.action), string(g.action)), strings.Compare(h.from, g.from), h.live.compare(g.live))
 }
 
 // Add adds the changes of a cluster, also when there are none: it counts as
@@ -94,8 +97,8 @@ func (g *Grouper) Add(cluster string, changes []Change) {
 	for _, c := range changes {
 		g.changes++
 		g.touched[place] = true
-		h := head{c.Release, c.ID, c.Action, c.FromRelease}
-		if c.Action != Update || c.FromRelease != "" {
+		h := head{c.Release, c.ID, c.Action, c.FromRelease, c.Live}
+		if c.Action != Update || c.FromRelease != "" || len(c.Fields) == 0 {
 			g.add(place, h, nil)
 		}
 		for i := range c.Fields {
@@ -126,7 +129,7 @@ func (g *Grouper) add(place int, h head, f *FieldChange) {
 // in it: a variable that is added to the end of every cluster's list is the
 // same change, however long the lists are.
 func unitSum(h head, f *FieldChange) sum {
-	parts := []any{h.release, h.id, string(h.action), h.from}
+	parts := []any{h.release, h.id, string(h.action), h.from, h.live.Reason, h.live.Why, h.live.Predicted}
 	if f != nil {
 		parts = append(parts, f.parts())
 	}
@@ -134,7 +137,7 @@ func unitSum(h head, f *FieldChange) sum {
 }
 
 func (f FieldChange) parts() []any {
-	return []any{f.Path, f.HasWas, f.HasIs, f.Reordered, f.Secret, f.Was, f.Is}
+	return []any{f.Path, f.HasWas, f.HasIs, f.Reordered, f.Secret, f.Manager, f.Was, f.Is}
 }
 
 // compareDigests orders field changes that differ in their values alone.
@@ -203,6 +206,8 @@ func (g *Grouper) summary() Summary {
 			out.Updated++
 		case Delete:
 			out.Deleted++
+		case Unknown:
+			out.Unknown++
 		}
 	}
 	return out
@@ -252,7 +257,7 @@ func partsOf(sets []*set) map[part]bool {
 func (s *set) assemble(parts map[part]bool) []Change {
 	var out []Change
 	for _, h := range slices.SortedFunc(maps.Keys(s.units), head.compare) {
-		c := Change{ID: h.id, Action: h.action, Release: h.release, FromRelease: h.from}
+		c := Change{ID: h.id, Action: h.action, Release: h.release, FromRelease: h.from, Live: h.live}
 		for _, u := range s.units[h] {
 			if u.field != nil {
 				c.Fields = append(c.Fields, *u.field)

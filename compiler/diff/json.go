@@ -16,19 +16,27 @@ import (
 //
 //	summary
 //	  created, updated, deleted   objects; one ID counts once
+//	  unknown                     objects of running clusters that could not be read; absent when there are none
 //	  changes                     objects, counted in each cluster
 //	  clusters, of                with changes, and compared
 //	created[], deleted[]          clusters that are there after, or before, only
 //	  cluster                     ID
 //	  objects                     how many it has
 //	notCompared[]                 IDs of clusters of which one side is not known
+//	predicted[]                   of running clusters: what was compared without a dry run; absent when nothing was
+//	  why                         the reason
+//	  clusters[]                  their IDs
+//	  objects                     how many, counted in each cluster
 //	groups[]                      what is the same in some clusters, most of them first
 //	  clusters[]                  their IDs
 //	  changes[]
 //	    id                        kind.group namespace/name
-//	    action                    create, update or delete
+//	    action                    create, update or delete; unknown when it could not be read
 //	    release                   absent when it is not known
 //	    fromRelease               absent unless the object comes from another release
+//	    reason                    of running clusters: missing, changed, orphaned, conflict or unknown
+//	    why                       more about that; absent when there is nothing more
+//	    compared                  dry-run or predicted; absent when nothing had to be compared
 //	    partial                   true when other groups have more of the change of this object
 //	    fields[]                  of an object that is created or deleted, one with an empty path; none
 //	                              when its content is not the same in all clusters, and in other groups
@@ -36,6 +44,7 @@ import (
 //	      was, is                 the value; absent when the field is
 //	      reordered               true when was and is are the keys of a list, in their order
 //	      secret                  true when a text stands for a value of a Secret
+//	      manager                 who else has the field in the cluster, when it is in conflict
 //
 // Unlike the other writers this one cuts nothing. Characters that would act
 // on a terminal are escaped.
@@ -44,13 +53,16 @@ func WriteJSON(w io.Writer, r Result) error {
 		Summary: jsonSummary(r.Summary), Created: jsonWholes(r.Created), Deleted: jsonWholes(r.Deleted),
 		NotCompared: append([]string{}, r.NotCompared...), Groups: []jsonGroup{},
 	}
+	for _, p := range r.Predicted {
+		out.Predicted = append(out.Predicted, jsonWhy(p))
+	}
 	for _, g := range r.Groups {
 		group := jsonGroup{Clusters: g.Clusters}
 		for _, c := range g.Changes {
-			change := jsonChange{c.ID, c.Action, c.Release, c.FromRelease, c.Partial, []jsonField{}}
+			change := jsonChange{c.ID, c.Action, c.Release, c.FromRelease, c.Live.Reason, c.Live.Why, c.Live.how(), c.Partial, []jsonField{}}
 			for i := range c.Fields {
 				f := &c.Fields[i]
-				field := jsonField{Path: f.Path, Reordered: f.Reordered, Secret: f.Secret}
+				field := jsonField{Path: f.Path, Reordered: f.Reordered, Secret: f.Secret, Manager: f.Manager}
 				if f.HasWas {
 					field.Was = &f.Was
 				}
@@ -78,6 +90,7 @@ type jsonResult struct {
 	Created     []jsonWhole `json:"created"`
 	Deleted     []jsonWhole `json:"deleted"`
 	NotCompared []string    `json:"notCompared"`
+	Predicted   []jsonWhy   `json:"predicted,omitempty"`
 	Groups      []jsonGroup `json:"groups"`
 }
 
@@ -98,9 +111,16 @@ type jsonSummary struct {
 	Created  int `json:"created"`
 	Updated  int `json:"updated"`
 	Deleted  int `json:"deleted"`
+	Unknown  int `json:"unknown,omitempty"`
 	Changes  int `json:"changes"`
 	Clusters int `json:"clusters"`
 	Of       int `json:"of"`
+}
+
+type jsonWhy struct {
+	Why      string   `json:"why"`
+	Clusters []string `json:"clusters"`
+	Objects  int      `json:"objects"`
 }
 
 type jsonGroup struct {
@@ -113,6 +133,9 @@ type jsonChange struct {
 	Action      Action      `json:"action"`
 	Release     string      `json:"release,omitempty"`
 	FromRelease string      `json:"fromRelease,omitempty"`
+	Reason      string      `json:"reason,omitempty"`
+	Why         string      `json:"why,omitempty"`
+	Compared    string      `json:"compared,omitempty"`
 	Partial     bool        `json:"partial,omitempty"`
 	Fields      []jsonField `json:"fields"`
 }
@@ -123,6 +146,7 @@ type jsonField struct {
 	Is        *any   `json:"is,omitempty"`
 	Reordered bool   `json:"reordered,omitempty"`
 	Secret    bool   `json:"secret,omitempty"`
+	Manager   string `json:"manager,omitempty"`
 }
 
 // escapeJSON escapes those characters that encoding/json leaves as they are,

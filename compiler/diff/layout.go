@@ -60,12 +60,22 @@ func (s Style) shown(groups []Group) []Group {
 
 // title returns the line that names the object of a change.
 func title(c Change) string {
+	var about []string
+	if c.Release != "" {
+		about = append(about, "release "+clippedLine(c.Release, 0))
+	}
+	if c.FromRelease != "" {
+		about = append(about, "before in "+clippedLine(c.FromRelease, 0))
+	}
+	if c.Live.Why != "" {
+		about = append(about, clippedLine(c.Live.Why, 0))
+	}
+	if c.Live.Predicted {
+		about = append(about, "predicted")
+	}
 	s := clippedLine(c.ID, 0)
-	switch {
-	case c.FromRelease != "":
-		s += " (release " + clippedLine(c.Release, 0) + ", before in " + clippedLine(c.FromRelease, 0) + ")"
-	case c.Release != "":
-		s += " (release " + clippedLine(c.Release, 0) + ")"
+	if len(about) > 0 {
+		s += " (" + strings.Join(about, ", ") + ")"
 	}
 	return s
 }
@@ -76,6 +86,8 @@ func mark(a Action) byte {
 		return '+'
 	case Delete:
 		return '-'
+	case Unknown:
+		return '!'
 	}
 	return '~'
 }
@@ -95,6 +107,9 @@ func (s Style) body(c Change, apart bool) []line {
 
 func (s Style) field(f FieldChange, apart bool) []line {
 	path := clippedPath(f.Path)
+	if f.Manager != "" {
+		path += " (" + clippedLine(f.Manager, 0) + " has it)"
+	}
 	switch {
 	case f.Reordered:
 		return reordered(path, f, apart)

@@ -17,6 +17,9 @@ import (
 func WriteMarkdown(w io.Writer, r Result, s Style) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n", r)
+	for _, l := range r.predictions() {
+		b.WriteString("\n<code>" + html.EscapeString(l) + "</code>\n")
+	}
 	b.WriteString(fencedWholes(r.wholes()))
 	left := s.limit() - b.Len() - len(leftOut(1<<30, 1<<30))
 	var objects, groups int // that are left out

@@ -41,6 +41,9 @@ func WriteText(w io.Writer, r Result, s Style) error {
 		s.changes(out, g.Changes)
 		fmt.Fprintln(out)
 	}
+	for _, l := range r.predictions() {
+		fmt.Fprintln(out, l)
+	}
 	fmt.Fprintln(out, r.String())
 	return out.Flush()
 }
@@ -180,7 +183,7 @@ func (s Summary) String() string {
 
 // count says how many objects are created, updated and deleted.
 func count(s Summary) string {
-	return phrase("object", []counted{{s.Created, "created"}, {s.Updated, "updated"}, {s.Deleted, "deleted"}})
+	return phrase("object", []counted{{s.Created, "created"}, {s.Updated, "updated"}, {s.Deleted, "deleted"}, {s.Unknown, "unknown"}})
 }
 
 // A counted is how many of something there are.

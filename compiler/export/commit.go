@@ -20,6 +20,20 @@ type Summary struct {
 // Changes returns how many files have an action.
 func (s Summary) Changes() int { return s.Added + s.Changed + s.Removed }
 
+// Join returns what several exports of different clusters did.
+func Join(parts ...Summary) Summary {
+	var all []Result
+	for _, p := range parts {
+		all = append(all, p.Clusters...)
+	}
+	slices.SortFunc(all, func(a, b Result) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	var sum Summary
+	for _, r := range all {
+		sum.add(r)
+	}
+	return sum
+}
+
 func (s *Summary) add(r Result) {
 	s.Clusters = append(s.Clusters, r)
 	s.Added += r.Added

@@ -33,8 +33,10 @@ type Index struct {
 	FleetcVersion     string        `json:"fleetcVersion"`     // of the tool that wrote it
 	KubernetesVersion string        `json:"kubernetesVersion"` // that the bundle was rendered for
 	Digest            string        `json:"digest"`            // of the bundle: the version of the whole cluster
+	Layout            string        `json:"layout,omitempty"`  // for whom the files are; empty for the plain one
 	Charts            []IndexChart  `json:"charts"`            // what was rendered, sorted by release
 	Objects           []IndexObject `json:"objects"`           // in the order in which they apply
+	Files             []IndexFile   `json:"files,omitempty"`   // of the layout, which hold no objects of the bundle
 }
 
 // An IndexChart says which chart a release was rendered from: by path, by
@@ -68,12 +70,24 @@ type IndexObject struct {
 	Digest     string `json:"digest"` // sha256:hex of the file
 }
 
+// An IndexFile is a file that belongs to the layout.
+type IndexFile struct {
+	File   string `json:"file"`   // below the directory of the cluster
+	Digest string `json:"digest"` // sha256:hex of the file
+}
+
 // newIndex returns the index of the bundle with the given file of each object.
 func (t *Tree) newIndex(b *fleet.Bundle, files []string) *Index {
 	idx := &Index{
 		Format: indexFormat, Fleet: t.Fleet, Cluster: b.Cluster.ID,
 		FleetcVersion: t.Version, KubernetesVersion: b.Cluster.KubeVersion, Digest: b.Digest,
 		Charts: make([]IndexChart, len(b.Charts)), Objects: make([]IndexObject, len(b.Objects)),
+	}
+	if b.Layout != fleet.PlainLayout {
+		idx.Layout = string(b.Layout)
+	}
+	for _, f := range b.Files {
+		idx.Files = append(idx.Files, IndexFile{File: f.Name, Digest: digestOf(f.Data)})
 	}
 	for i, pin := range b.Charts {
 		ref := pin.Chart
@@ -112,9 +126,12 @@ func (x *Index) owned() map[string]string {
 	if x == nil {
 		return nil
 	}
-	files := make(map[string]string, len(x.Objects)+1)
+	files := make(map[string]string, len(x.Objects)+len(x.Files)+1)
 	for _, o := range x.Objects {
 		files[o.File] = o.Digest
+	}
+	for _, f := range x.Files {
+		files[f.File] = f.Digest
 	}
 	files[indexFile] = ""
 	return files
@@ -143,19 +160,20 @@ func parseIndex(data []byte) (*Index, error) {
 			Hint: "run the version of fleetc that wrote it",
 		}
 	}
-	for _, o := range x.Objects {
-		if !ownable(o.File) {
-			return nil, &diag.Diag{Msg: fmt.Sprintf("the file is damaged: %q is no file of a bundle", o.File)}
+	for name := range x.owned() {
+		if name != indexFile && !ownable(name) {
+			return nil, &diag.Diag{Msg: fmt.Sprintf("the file is damaged: %q is no file of a bundle", name)}
 		}
 	}
 	return &x, nil
 }
 
-// ownable reports whether FileNames could have returned the name.
+// ownable reports whether an export could have written a file of that name.
 func ownable(name string) bool {
-	dir, file, ok := strings.Cut(name, "/")
-	for _, part := range []string{dir, file} {
-		if !ok || part == "" || part[0] == '.' || strings.Contains(part, "..") || len(part) > maxName {
+	const depth = 4 // stages/apps/web/service-web.yaml
+	parts := strings.Split(name, "/")
+	for _, part := range parts {
+		if part == "" || part[0] == '.' || strings.Contains(part, "..") || len(part) > maxName {
 			return false
 		}
 		for i := range len(part) {
@@ -164,7 +182,7 @@ func ownable(name string) bool {
 			}
 		}
 	}
-	return strings.HasSuffix(file, extension)
+	return 2 <= len(parts) && len(parts) <= depth && strings.HasSuffix(name, extension)
 }
 
 // readIndex returns the index in the directory and its bytes, both nil when

@@ -116,7 +116,7 @@ func TestParseIndex(t *testing.T) {
 		{head + `"../b.yaml"}]}`, `the file is damaged: "../b.yaml" is no file of a bundle`},
 		{head + `"a/../../b.yaml"}]}`, `the file is damaged: "a/../../b.yaml" is no file of a bundle`},
 		{head + `"/etc/b.yaml"}]}`, `the file is damaged: "/etc/b.yaml" is no file of a bundle`},
-		{head + `"a/b/c.yaml"}]}`, `the file is damaged: "a/b/c.yaml" is no file of a bundle`},
+		{head + `"a/b/c/d/e.yaml"}]}`, `the file is damaged: "a/b/c/d/e.yaml" is no file of a bundle`},
 		{head + `"b.yaml"}]}`, `the file is damaged: "b.yaml" is no file of a bundle`},
 		{head + `"a/b.txt"}]}`, `the file is damaged: "a/b.txt" is no file of a bundle`},
 		{head + `"a\\b/c.yaml"}]}`, `the file is damaged: "a\\b/c.yaml" is no file of a bundle`},

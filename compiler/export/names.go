@@ -3,6 +3,7 @@ package export
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"path"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -49,6 +50,29 @@ func FileNames(objs []fleet.Object) []string {
 	out := files.names()
 	for i, o := range objs {
 		out[i] = releases[o.Release.Name] + "/" + out[i]
+	}
+	return out
+}
+
+// namesOf returns the file of each object of a bundle below the cluster's
+// directory.
+func namesOf(b *fleet.Bundle) []string {
+	if b.Dirs == nil {
+		return FileNames(b.Objects)
+	}
+	in := map[string][]int{} // directories, and their objects
+	for i, dir := range b.Dirs {
+		in[dir] = append(in[dir], i)
+	}
+	out := make([]string, len(b.Objects))
+	for dir, which := range in {
+		objs := make([]fleet.Object, len(which))
+		for n, i := range which {
+			objs[n] = b.Objects[i]
+		}
+		for n, name := range FileNames(objs) {
+			out[which[n]] = path.Join(dir, name)
+		}
 	}
 	return out
 }

@@ -42,8 +42,8 @@ func (t *Tree) Clusters() (ids []string, err error) {
 	return ids, err
 }
 
-// Objects returns the objects of a cluster that the tree has, as they are there,
-// with the names of their releases and nothing else of them; none when the tree
+// Objects returns the objects of a cluster that the tree has, without their marks
+// (see [fleet.Mark]) and with the names of their releases and nothing else of them; none when the tree
 // does not have the cluster. It takes no lock: while an export writes, they are
 // the old or the new ones of a cluster, or an error says that they changed.
 func (t *Tree) Objects(cluster string) ([]fleet.Object, error) {
@@ -108,5 +108,6 @@ func (s *Session) object(name string) (*unstructured.Unstructured, error) {
 	if err != nil || u.Object == nil {
 		return nil, wrong(fmt.Sprintf("the file has no object: %v", err), err)
 	}
+	fleet.Unmark(u)
 	return u, nil
 }

@@ -77,19 +77,10 @@ func (s *Session) stage(b *fleet.Bundle) (*plan, error) {
 	if err := s.claim(id); err != nil {
 		return nil, err
 	}
-	names := FileNames(b.Objects)
-	idx, err := s.tree.newIndex(b, names).encode()
+	files, err := s.tree.Files(b)
 	if err != nil {
 		return nil, err
 	}
-	files := make(map[string][]byte, len(names)+1)
-	for i, name := range names {
-		files[name] = b.YAML[i]
-	}
-	if len(files) < len(names) {
-		return nil, fmt.Errorf("name the files of %s: two of its objects have one ID", id)
-	}
-	files[indexFile] = idx
 
 	p := &plan{Result: Result{Cluster: id}, number: len(s.plans)}
 	old, err := s.ownIndex(id)
@@ -101,6 +92,28 @@ func (s *Session) stage(b *fleet.Bundle) (*plan, error) {
 		return p, err
 	}
 	return p, s.write(p, files)
+}
+
+// Files returns the files that an export of the bundle puts into the directory
+// of its cluster: their content by their names below it.
+func (t *Tree) Files(b *fleet.Bundle) (map[string][]byte, error) {
+	names := namesOf(b)
+	idx, err := t.newIndex(b, names).encode()
+	if err != nil {
+		return nil, err
+	}
+	files := make(map[string][]byte, len(names)+len(b.Files)+1)
+	for i, name := range names {
+		files[name] = b.YAML[i]
+	}
+	for _, f := range b.Files {
+		files[f.Name] = f.Data
+	}
+	if len(files) < len(names)+len(b.Files) {
+		return nil, fmt.Errorf("name the files of %s: two of its objects have one ID", b.Cluster.ID)
+	}
+	files[indexFile] = idx
+	return files, nil
 }
 
 // claim checks that a cluster may have a directory by its ID, and has it once.
@@ -287,21 +300,17 @@ func (s *Session) write(p *plan, files map[string][]byte) error {
 }
 
 // Retire has the directories of clusters that the fleet does not have any more
-// removed: those of this fleet whose ID is not in keep. Foreign files in them
-// stay. It returns what Commit will do, sorted by ID. Call it once, and only
-// when the whole fleet is exported.
-func (s *Session) Retire(keep []string) ([]Result, error) {
+// removed: those of this fleet whose ID is gone. Foreign files in them stay. It
+// returns what Commit will do, sorted by ID. Call it once, and only when the
+// whole fleet is exported.
+func (s *Session) Retire(gone func(id string) bool) ([]Result, error) {
 	if s.root == nil {
 		return nil, nil
-	}
-	kept := make(map[string]bool, len(keep))
-	for _, id := range keep {
-		kept[id] = true
 	}
 	var out []Result
 	var faults diag.List
 	err := s.eachDirectory(func(name string) {
-		if kept[name] {
+		if !gone(name) {
 			return
 		}
 		p, err := s.retire(name)

@@ -4,6 +4,9 @@
 //	<Dir>/<cluster ID>/<release>/<kind>-[<namespace>-]<name>.yaml
 //	<Dir>/<cluster ID>/bundle.json
 //
+// A bundle that is laid out for somebody says itself where its objects go, and
+// brings files of its own.
+//
 // A cluster's directory changes in one step, so that a process that is killed
 // leaves the old or the new one, and the next export cleans up after it. Files
 // that an export wrote, which bundle.json lists, are replaced and removed;
@@ -24,6 +27,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -36,6 +40,7 @@ const area = ".fleetc-export"
 // A Tree is a directory with the bundles of one fleet, or of several.
 type Tree struct {
 	Dir     string        // absolute path; an export makes it when it is missing
+	Name    string        // what faults write before the names of files in Dir; Dir itself when empty
 	Fleet   string        // the fleet's module path: whose clusters are ours
 	Version string        // of fleetc, for bundle.json
 	Wait    time.Duration // how long to wait for another export to Dir, 0 for ten seconds
@@ -206,6 +211,12 @@ func (s *Session) Close() error {
 
 // at returns the place of a file below Dir.
 func (s *Session) at(name string) []diag.Pos {
+	if s.tree.Name != "" && name == "." {
+		return []diag.Pos{{File: strings.TrimSuffix(s.tree.Name, "/")}}
+	}
+	if s.tree.Name != "" {
+		return []diag.Pos{{File: s.tree.Name + name}}
+	}
 	return []diag.Pos{{File: filepath.ToSlash(filepath.Join(s.tree.Dir, filepath.FromSlash(name)))}}
 }
 

@@ -29,6 +29,7 @@ type Cluster struct {
 	KubeVersion string            // 1.36 or 1.36.2
 	KubeContext string            // kubeconfig context; may be empty
 	UID         string            // of the namespace kube-system; may be empty
+	History     int               // how many bundles that were applied are kept in the cluster; 0 when it is not known
 	Labels      map[string]string // for selection
 	Facts       map[string]any    // as decoded from JSON
 	APIs        []API             // kinds that the cluster serves and no release brings, sorted
@@ -37,6 +38,8 @@ type Cluster struct {
 	Releases    []*Release        // sorted by name
 	Policies    []Policy          // sorted by name
 	Health      []HealthRule      // when objects are ready, sorted by name
+	Actions     []Action          // before and after stages, sorted by name
+	GitOps      GitOps            // what Flux and Argo CD are told
 	Pos         diag.Pos          // where the cluster is set
 	KubePos     diag.Pos          // where its Kubernetes version is set
 }
@@ -59,6 +62,7 @@ type Release struct {
 	Name      string
 	Namespace string       // of its objects that name none
 	Stage     string       // one of the cluster's stages
+	Delivery  Delivery     // how it gets into the cluster
 	Chart     ChartRef     // the zero value when the source is another
 	Jsonnet   string       // file, relative to the root, slash-separated; empty when the source is another
 	Kustomize string       // directory of a kustomization, in the same way
@@ -68,12 +72,26 @@ type Release struct {
 	Values    *Tree        // merged and unified, a map; never nil
 	Open      []Waiver     // where the types of Values are wrong, sorted by path
 	Patches   []Patch      // sorted by name
+	Ownership []Ownership  // who has fields of its objects, sorted by name
+	Replace   []Replace    // kinds whose objects may be deleted and made anew, as listed
 	Random    []Random     // fields that the chart makes up anew at every render, sorted by object and field
+	Actions   []Action     // before and after it applies, sorted by name
 	Health    []HealthRule // when its objects are ready, before what the cluster says; sorted by name
+	Plaintext []Waiver     // Secrets that may be exported as they are, by Secret/name; sorted by that
 	Tests     bool         // whether Helm's test hooks are rendered
 	Pos       diag.Pos     // where the release is set
 	SourcePos diag.Pos     // where its source is named: the pin of its chart, its file or its directory
 }
+
+// A Delivery says how a release gets into its cluster.
+type Delivery string
+
+// The ways into a cluster. Of a release that Helm delivers, the bundle has the
+// objects all the same: for checks, comparisons and people.
+const (
+	ByManifests Delivery = "manifests" // its objects are applied
+	ByHelm      Delivery = "helm"      // it is a release of Helm's own
+)
 
 // plain matches the names that CUE takes as labels without quotes.
 var plain = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
@@ -91,9 +109,10 @@ func label(name string) string {
 	return strconv.Quote(name)
 }
 
-// A Waiver says that the types of a chart's values are wrong about a value.
+// A Waiver says what a check does not hold for: the types of a chart's values
+// for a value, or the check of what is exported for a Secret.
 type Waiver struct {
-	Path   string // a.b, or a."b.c" for a key with a dot in it; * for the whole chart
+	Path   string // a.b, or a."b.c" for a key with a dot in it; * for the whole chart; Secret/name
 	Reason string
 	Pos    diag.Pos // where the waiver is written
 }
@@ -158,6 +177,8 @@ type File struct {
 type Object struct {
 	*unstructured.Unstructured
 	Release  *Release
+	CRD      bool     // whether it is of the crds directory of a chart, which Helm does not upgrade
+	Aside    bool     // whether it is a hook that stands beside what is applied, see [Bundle]
 	Template string   // the chart's template that it comes from; empty when it is written in CUE
 	Pos      diag.Pos // where it is written in CUE; the release when a chart renders it
 }
@@ -214,6 +235,14 @@ type Bundle struct {
 	YAML    [][]byte // the canonical text of each object, in the same order
 	Digest  string   // sha256:hex over stages, releases and texts: the version of the whole cluster
 	Charts  []Pin    // what was rendered, sorted by release
+
+	// Hooks are those of charts that run when a release is deleted, rolled back
+	// or tested. They are no part of what is applied, which would run them, and
+	// not in the digest.
+	Hooks  []Object
+	Layout Layout   // for whom the bundle is written as files
+	Dirs   []string // of each object, below the cluster's directory, slash-separated; nil when all are in that
+	Files  []File   // that are no objects of the bundle, with their names below the cluster's directory
 }
 
 // A Pin says which chart a release of a bundle was rendered from.

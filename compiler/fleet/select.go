@@ -22,11 +22,11 @@ func MatchCluster(pattern, id string) (bool, error) {
 // A Selector chooses among the objects of a cluster. A field that is empty
 // chooses all.
 type Selector struct {
-	Kinds      []string          // Deployment, or Deployment.apps of one API group alone
-	Names      []string          // patterns, as path.Match has them
-	Namespaces []string          // patterns
-	Releases   []string          // patterns
-	Labels     map[string]string // that objects have; * for any value
+	Kinds      []string          `json:"kinds,omitempty"`      // Deployment, or Deployment.apps of one API group alone
+	Names      []string          `json:"names,omitempty"`      // patterns, as path.Match has them
+	Namespaces []string          `json:"namespaces,omitempty"` // patterns
+	Releases   []string          `json:"releases,omitempty"`   // patterns
+	Labels     map[string]string `json:"labels,omitempty"`     // that objects have; * for any value
 }
 
 // Matches reports whether the selector chooses the object.

@@ -4,5 +4,5 @@ package git
 
 import "os/exec"
 
-// alone leaves the command as it is: there are no sessions on this system.
-func alone(*exec.Cmd) {}
+// Alone leaves the command as it is: there are no sessions on this system.
+func Alone(*exec.Cmd) {}

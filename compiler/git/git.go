@@ -93,7 +93,7 @@ func (r Repo) Stream(ctx context.Context, in io.Reader, read func(printed io.Rea
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append(settings, args...)...)
 	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, r.environment(os.Environ()), in
-	alone(cmd)
+	Alone(cmd)
 	cmd.WaitDelay = 5 * time.Second
 	var complaint head
 	cmd.Stderr = &complaint
@@ -124,7 +124,7 @@ func (r Repo) Stream(ctx context.Context, in io.Reader, read func(printed io.Rea
 }
 
 // userinfo matches the name and password in an address.
-var userinfo = regexp.MustCompile(`://[^/@\s']*@`)
+var userinfo = regexp.MustCompile(`://[^/\s]*@`)
 
 // environment is the environment for git: the user's, without what would point
 // it at another repository, as hooks have it, with no way to ask a question, and

@@ -156,6 +156,10 @@ func TestPasswords(t *testing.T) {
 	if Failed(err) == nil || strings.Contains(Failed(err).Text, "secret") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}
+	_, err = r.Run(t.Context(), nil, limit, "fetch", "--quiet", "http://name:one@secret'@127.0.0.1:1/x")
+	if Failed(err) == nil || strings.Contains(Failed(err).Text, "secret") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestHead(t *testing.T) {

@@ -32,6 +32,16 @@ func RuleExpressions(h fleet.HealthRule) Expressions {
 	}
 }
 
+// Says returns what the rules say of an object: the expressions of the one that
+// judges it, whose Current is empty when none does, and whether it is waited for.
+func (r *Rules) Says(o fleet.Object) (e Expressions, waits bool) {
+	rl, waits := r.find(o)
+	if rl == nil {
+		return Expressions{}, waits
+	}
+	return RuleExpressions(rl.HealthRule), waits
+}
+
 // expression returns tests in CEL.
 func expression(tests []fleet.HealthTest, join string) string {
 	var parts []string

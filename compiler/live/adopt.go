@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
@@ -15,12 +16,26 @@ import (
 // Adopt gives [Manager] the fields of an object that some others have, so that
 // applying it removes what they have set and the application has not. The
 // content of the object stays. It is no error when the object is not there, or
-// nobody of them has any.
-func (c *Cluster) Adopt(ctx context.Context, ref Ref, others []string) error {
-	o, err := c.Object(ctx, ref)
-	if err != nil || o == nil {
-		return err
+// nobody of them has any; another object of that name than the one with the UID is
+// an [Error] with Moved.
+func (c *Cluster) Adopt(ctx context.Context, ref Ref, uid string, others []string) error {
+	const tries = 10 // controllers write a status meanwhile
+	for try := 1; ; try++ {
+		o, err := c.Object(ctx, ref)
+		if err != nil || o == nil {
+			return err
+		}
+		if string(o.GetUID()) != uid {
+			return &Error{Reason: Moved, Message: "it was made anew meanwhile"}
+		}
+		if err = c.adopt(ctx, ref, o, others); ReasonOf(err) != Moved || try == tries {
+			return err
+		}
 	}
+}
+
+// adopt is Adopt for an object as it was read, which must still be that.
+func (c *Cluster) adopt(ctx context.Context, ref Ref, o *unstructured.Unstructured, others []string) error {
 	fields, found := o.GetManagedFields(), false
 	for i, m := range fields {
 		if slices.Contains(others, m.Manager) && m.Subresource == "" {
@@ -47,9 +62,8 @@ func (c *Cluster) Adopt(ctx context.Context, ref Ref, others []string) error {
 	if err != nil {
 		return err
 	}
-	err = within(ctx, requestTimeout, func(ctx context.Context) error {
+	return c.write(ctx, func(ctx context.Context) error {
 		_, err := client.Patch(ctx, ref.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: Manager})
 		return err
 	})
-	return c.answer(err)
 }

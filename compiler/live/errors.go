@@ -58,6 +58,9 @@ func ReasonOf(err error) Reason {
 	return ""
 }
 
+// said returns a text of the cluster's as a message may have it.
+func (c *Cluster) said(s string) string { return visible(c.Hidden(s)) }
+
 func visible(s string) string { return diag.Visible(s, diag.MaxText) }
 func quote(s string) string   { return `"` + visible(s) + `"` }
 
@@ -72,7 +75,7 @@ func (c *Cluster) answer(err error) error {
 		return c.fault(err)
 	}
 	s := status.Status()
-	e := &Error{Reason: Refused, Message: visible(s.Message)}
+	e := &Error{Reason: Refused, Message: c.said(s.Message)}
 	switch {
 	case apierrors.IsUnauthorized(err), retriable(err) && !isWebhook(s.Message) && !isUntyped(s.Message):
 		return c.fault(err)
@@ -80,34 +83,55 @@ func (c *Cluster) answer(err error) error {
 		e.Reason = NotFound
 	case apierrors.IsConflict(err):
 		e.Reason = Moved
-		for _, cause := range causes(s) {
-			if cause.Type == metav1.CauseTypeFieldManagerConflict {
-				e.Reason = Conflict
-				e.Fields = append(e.Fields, Field{Path: visible(cause.Field), Manager: managerOf(cause.Message), Message: visible(cause.Message)})
-			}
+		if e.Fields = ConflictsOf(s, c.said); len(e.Fields) > 0 {
+			e.Reason = Conflict
 		}
 	case apierrors.IsForbidden(err):
 		e.Reason = Forbidden
 		if _, why, ok := strings.Cut(s.Message, "is forbidden: "); ok {
-			e.Message = visible(why)
+			e.Message = c.said(why)
 		}
 	case apierrors.IsInvalid(err):
-		e.Reason = Invalid
-		for _, cause := range causes(s) {
-			e.Fields = append(e.Fields, Field{Path: visible(cause.Field), Message: withoutValue(cause.Message)})
-			if isImmutable(cause.Message) {
-				e.Reason = Immutable
-			}
-		}
-		if len(e.Fields) > 0 {
-			e.Message = e.Fields[0].Path + ": " + e.Fields[0].Message
-		}
+		e.invalid(causes(s), c.said)
 	case isWebhook(s.Message):
 		e.Reason = Webhook
 	case isUntyped(s.Message):
 		e.Reason = Invalid
 	}
 	return e
+}
+
+// ConflictsOf returns the fields that others have, if this is why a request has
+// the status; said returns a text of the cluster's as a message may have it.
+func ConflictsOf(s metav1.Status, said func(string) string) []Field {
+	var fields []Field
+	for _, cause := range causes(s) {
+		if cause.Type == metav1.CauseTypeFieldManagerConflict {
+			fields = append(fields, Field{Path: visible(cause.Field), Manager: managerOf(cause.Message), Message: said(cause.Message)})
+		}
+	}
+	return fields
+}
+
+// invalid notes what is wrong with fields. It is Immutable when nothing else is
+// than that some cannot change.
+func (e *Error) invalid(causes []metav1.StatusCause, said func(string) string) {
+	e.Reason = Invalid
+	other := -1 // the first that is not one that cannot change
+	for i, cause := range causes {
+		e.Fields = append(e.Fields, Field{Path: visible(cause.Field), Message: said(withoutValue(cause.Message))})
+		if other < 0 && !isImmutable(cause.Message) {
+			other = i
+		}
+	}
+	if len(e.Fields) == 0 {
+		return
+	}
+	if other < 0 {
+		e.Reason = Immutable
+	}
+	first := e.Fields[max(other, 0)]
+	e.Message = first.Path + ": " + first.Message
 }
 
 func causes(s metav1.Status) []metav1.StatusCause {
@@ -132,7 +156,7 @@ func withoutValue(message string) string {
 	if i := strings.LastIndex(message, ": "); i >= 0 && strings.HasPrefix(message, "Invalid value") {
 		message = message[i+2:]
 	}
-	return visible(message)
+	return message
 }
 
 // isImmutable reports whether the message of a field says that it cannot
@@ -156,6 +180,12 @@ func isUntyped(message string) bool {
 	return strings.Contains(message, "create typed patch object")
 }
 
+// isTooLarge reports whether an object is larger than what API servers store,
+// which they call an internal error.
+func isTooLarge(message string) bool {
+	return strings.Contains(message, "request is too large") || strings.Contains(message, "trying to send message larger than max")
+}
+
 // fault returns what keeps the cluster from being reached, in the user's words.
 func (c *Cluster) fault(err error) error {
 	d := &diag.Diag{Cause: err}
@@ -171,18 +201,18 @@ func (c *Cluster) fault(err error) error {
 	case utilnet.IsConnectionRefused(err):
 		d.Msg, d.Hint = fmt.Sprintf("%s refuses connections", c.Server), "see that the API server runs, and that the kubeconfig has its address"
 	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &expired), errors.As(err, &verification):
-		d.Msg, d.Hint = fmt.Sprintf("the certificate of %s is not trusted: %s", c.Server, visible(inner(err).Error())), "see certificate-authority-data in the kubeconfig"
+		d.Msg, d.Hint = fmt.Sprintf("the certificate of %s is not trusted: %s", c.Server, c.said(inner(err).Error())), "see certificate-authority-data in the kubeconfig"
 	case apierrors.IsUnauthorized(err):
 		d.Msg, d.Hint = fmt.Sprintf("%s does not know the user of the kubeconfig", c.Server), "log in again"
 	case apierrors.IsForbidden(err):
 		_, why, _ := strings.Cut(err.Error(), "is forbidden: ")
-		d.Msg, d.Hint = visible(why), "see docs/apply.md for the rights that fleetc needs"
+		d.Msg, d.Hint = c.said(why), "see docs/apply.md for the rights that fleetc needs"
 	case errors.As(err, &nerr) && nerr.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		d.Msg, d.Hint = fmt.Sprintf("%s does not answer", c.Server), "see that it is reachable from here"
 	case errors.As(err, &status):
-		d.Msg = fmt.Sprintf("%s: %s", c.Server, visible(status.Status().Message))
+		d.Msg = fmt.Sprintf("%s: %s", c.Server, c.said(status.Status().Message))
 	default:
-		d.Msg = fmt.Sprintf("%s is not reached: %s", c.Server, visible(inner(err).Error()))
+		d.Msg = fmt.Sprintf("%s is not reached: %s", c.Server, c.said(inner(err).Error()))
 	}
 	return d
 }
@@ -200,7 +230,7 @@ func inner(err error) error {
 // later.
 func retriable(err error) bool {
 	var nerr net.Error
-	if isUntyped(err.Error()) {
+	if isUntyped(err.Error()) || isTooLarge(err.Error()) {
 		return false
 	}
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||

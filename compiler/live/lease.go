@@ -34,6 +34,7 @@ type Lease struct {
 	mu    sync.Mutex
 	lease *coordination.Lease // as it was written last
 	until time.Time           // when others may take it
+	wall  time.Time           // the same by the clock on the wall, which goes on while a machine sleeps
 	lost  error
 	held  chan struct{} // closed, and made anew, at each renewal or loss
 }
@@ -43,7 +44,8 @@ func alreadyExists(err error) bool { return err != nil && apierrors.IsAlreadyExi
 // Hold takes the lease of the name for a holder, such as user@host (pid 1).
 // One whose holder renews it is a fault that says who that is; the lease of
 // one who died is taken when it was not renewed for as long as it says, which
-// waiting is told.
+// waiting is told. Until it is released, nothing is written to the cluster,
+// however often a write is tried, without it.
 func (c *Cluster) Hold(ctx context.Context, namespace, name, holder string, waiting func(holder string)) (*Lease, error) {
 	l := &Lease{cluster: c, namespace: namespace, name: name, holder: holder, stopped: make(chan struct{}), held: make(chan struct{})}
 	var seen *coordination.Lease // that of another, as it was when it was seen first
@@ -59,7 +61,7 @@ func (c *Cluster) Hold(ctx context.Context, namespace, name, holder string, wait
 			err := l.write(ctx, current)
 			if err == nil {
 				background, stop := context.WithCancel(context.WithoutCancel(ctx))
-				l.stop = stop
+				l.stop, c.guard = stop, l.Check
 				go l.renew(background)
 				return l, nil
 			}
@@ -104,6 +106,19 @@ func sameLease(a, b *coordination.Lease) bool {
 	return a != nil && b != nil && a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
 }
 
+// Holder returns who holds the lease of the name now; empty when nobody does,
+// or whoever did has not renewed it in time.
+func (c *Cluster) Holder(ctx context.Context, namespace, name string) (string, error) {
+	current, err := (&Lease{cluster: c, namespace: namespace, name: name}).read(ctx)
+	if err != nil || holderOf(current) == "" || current.Spec.RenewTime == nil {
+		return "", err
+	}
+	if time.Now().After(current.Spec.RenewTime.Add(durationOf(current))) {
+		return "", nil
+	}
+	return visible(holderOf(current)), nil
+}
+
 // read returns the lease, nil when there is none.
 func (l *Lease) read(ctx context.Context) (*coordination.Lease, error) {
 	var current *coordination.Lease
@@ -136,7 +151,7 @@ func (l *Lease) write(ctx context.Context, current *coordination.Lease) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lease, l.until = stored, began.Round(0).Add(leaseDuration) // the clock on the wall, which goes on while a machine sleeps
+	l.lease, l.until, l.wall = stored, began.Add(leaseDuration), began.Round(0).Add(leaseDuration)
 	l.tell()
 	return nil
 }
@@ -212,7 +227,8 @@ func (l *Lease) Check(ctx context.Context) error {
 	patience := time.After(l.cluster.patience)
 	for {
 		l.mu.Lock()
-		lost, valid, held := l.lost, time.Now().Before(l.until), l.held
+		now := time.Now()
+		lost, valid, held := l.lost, now.Before(l.until) && now.Round(0).Before(l.wall), l.held // neither clock is to be trusted alone
 		l.mu.Unlock()
 		if lost != nil {
 			return lost
@@ -233,6 +249,7 @@ func (l *Lease) Check(ctx context.Context) error {
 // Release gives the lease back, unless it was lost, and stops renewing it. It
 // does so although ctx may have ended.
 func (l *Lease) Release(ctx context.Context) error {
+	l.cluster.guard = nil
 	l.stop()
 	<-l.stopped
 	if l.lost != nil {

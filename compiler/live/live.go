@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,7 @@ import (
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -46,16 +48,23 @@ type Cluster struct {
 	Server string // URL of the API server
 	UID    string // of the namespace kube-system, which is that of the cluster
 
+	hide atomic.Pointer[func(string) string]
+
+	config    *rest.Config
 	patience  time.Duration
 	dynamic   dynamic.Interface
+	metadata  metadata.Interface
 	discovery discovery.DiscoveryInterfaceWithContext
 	reviews   authorization.AuthorizationV1Interface
 	leases    coordination.CoordinationV1Interface
 	pods      core.PodsGetter
 
+	guard func(ctx context.Context) error // asked before each try of a write; nil when no lease is held
+
 	mu        sync.Mutex
 	resources map[schema.GroupVersionKind]Resource // nil until they are read
 	unread    map[schema.GroupVersion]error        // of groups that did not say what they serve
+	documents map[string]string                    // URLs of OpenAPI documents; nil until they are read
 }
 
 const (
@@ -73,7 +82,7 @@ func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Server: config.Host, patience: cmp.Or(a.Patience, 2*time.Minute)}
+	c := &Cluster{Server: config.Host, config: config, patience: cmp.Or(a.Patience, 2*time.Minute)}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, c.fault(err)
@@ -91,11 +100,26 @@ func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	return c, nil
 }
 
+// Hide has f take what nobody is to see, such as what Secrets hold, out of all that
+// the cluster says from now on.
+func (c *Cluster) Hide(f func(string) string) { c.hide.Store(&f) }
+
+// Hidden returns a text of the cluster's without what is to be hidden.
+func (c *Cluster) Hidden(text string) string {
+	if hide := c.hide.Load(); hide != nil {
+		return (*hide)(text)
+	}
+	return text
+}
+
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 func (c *Cluster) clients(config *rest.Config, client *http.Client) error {
 	var err error
 	if c.dynamic, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+		return err
+	}
+	if c.metadata, err = metadata.NewForConfigAndClient(config, client); err != nil {
 		return err
 	}
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	core "k8s.io/api/core/v1"
@@ -99,7 +100,7 @@ func (c *Cluster) Apply(ctx context.Context, o *unstructured.Unstructured, a App
 		return nil, err
 	}
 	options := metav1.ApplyOptions{FieldManager: Manager, Force: a.Force}
-	send := c.do
+	send := c.write
 	if a.DryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 		send = c.ask
@@ -114,15 +115,45 @@ func (c *Cluster) Apply(ctx context.Context, o *unstructured.Unstructured, a App
 	return out, err
 }
 
+// Merge returns what an object would be after a JSON merge patch (RFC 7386). It
+// stores nothing.
+func (c *Cluster) Merge(ctx context.Context, ref Ref, patch map[string]any) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encode the patch of %s %s: %w", ref.Kind, ref.Name, err)
+	}
+	client, err := c.client(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	var out *unstructured.Unstructured
+	err = c.ask(ctx, func(ctx context.Context) error {
+		var err error
+		out, err = client.Patch(ctx, ref.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: Manager, DryRun: []string{metav1.DryRunAll}})
+		return err
+	})
+	return out, err
+}
+
 // Delete deletes an object, and what it owns in the background, if it still
 // has the UID. It is no error when the object is not there.
 func (c *Cluster) Delete(ctx context.Context, ref Ref, uid string) error {
+	return c.delete(ctx, ref, uid, metav1.DeletePropagationBackground)
+}
+
+// DeleteWhole is [Cluster.Delete] of an object that is there until what it owns
+// is gone.
+func (c *Cluster) DeleteWhole(ctx context.Context, ref Ref, uid string) error {
+	return c.delete(ctx, ref, uid, metav1.DeletePropagationForeground)
+}
+
+func (c *Cluster) delete(ctx context.Context, ref Ref, uid string, propagation metav1.DeletionPropagation) error {
 	client, err := c.client(ctx, ref)
 	if err == nil {
-		background, id := metav1.DeletePropagationBackground, types.UID(uid)
-		err = c.do(ctx, func(ctx context.Context) error {
+		id := types.UID(uid)
+		err = c.write(ctx, func(ctx context.Context) error {
 			return client.Delete(ctx, ref.Name, metav1.DeleteOptions{
-				PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &id},
+				PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &id},
 			})
 		})
 	}
@@ -138,6 +169,9 @@ func (c *Cluster) Delete(ctx context.Context, ref Ref, uid string) error {
 func (c *Cluster) Put(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	client, err := c.client(ctx, RefOf(o))
 	if err != nil {
+		return nil, err
+	}
+	if err := c.guarded(ctx); err != nil {
 		return nil, err
 	}
 	var out *unstructured.Unstructured

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 )
 
@@ -31,9 +33,37 @@ func (c *Cluster) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Re
 		return r, true, nil
 	}
 	if err := c.unread[gvk.GroupVersion()]; err != nil {
-		return Resource{}, false, fmt.Errorf("%s does not say what it serves: %s", gvk.GroupVersion(), visible(err.Error()))
+		return Resource{}, false, unreadFault(gvk.GroupVersion(), err)
 	}
 	return Resource{}, false, nil
+}
+
+// Versions returns the versions in which the cluster serves a kind, the most
+// stable and newest first; none when it does not serve it.
+func (c *Cluster) Versions(ctx context.Context, gk schema.GroupKind) ([]string, error) {
+	// This reads what is served, and finds API services that are down.
+	if _, _, err := c.Resource(ctx, gk.WithVersion("")); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for gv, err := range c.unread {
+		if gv.Group == gk.Group {
+			return nil, unreadFault(gv, err)
+		}
+	}
+	var out []string
+	for gvk := range c.resources {
+		if gvk.GroupKind() == gk {
+			out = append(out, gvk.Version)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
+	return out, nil
+}
+
+func unreadFault(gv schema.GroupVersion, err error) error {
+	return &Error{Reason: Refused, Message: fmt.Sprintf("%s does not say what it serves: %s", gv, visible(err.Error()))}
 }
 
 // Renew forgets what the cluster serves, which is read again when it is asked
@@ -41,7 +71,7 @@ func (c *Cluster) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Re
 func (c *Cluster) Renew() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.resources = nil
+	c.resources, c.documents = nil, nil
 }
 
 // discover reads what the cluster serves. An API service that is down is no

@@ -16,22 +16,44 @@ const (
 // do sends a request that can be repeated without harm, until it is answered
 // or the cluster's patience ends. What it returns went through answer.
 func (c *Cluster) do(ctx context.Context, request func(ctx context.Context) error) error {
-	return c.patiently(ctx, request, retriable)
+	return c.patiently(ctx, unguarded, request, retriable)
 }
+
+// write is do for a request that changes something: before each try, the lease
+// that is held must still be.
+func (c *Cluster) write(ctx context.Context, request func(ctx context.Context) error) error {
+	return c.patiently(ctx, c.guarded, request, retriable)
+}
+
+// guarded returns a fault when the lease that was taken is no longer held.
+func (c *Cluster) guarded(ctx context.Context) error {
+	if c.guard == nil {
+		return nil
+	}
+	return c.guard(ctx)
+}
+
+// unguarded is for requests that change nothing.
+func unguarded(context.Context) error { return nil }
 
 // ask is do for a request that only asks: a webhook that does not answer is an
 // answer.
 func (c *Cluster) ask(ctx context.Context, request func(ctx context.Context) error) error {
-	return c.patiently(ctx, request, func(err error) bool {
+	return c.patiently(ctx, unguarded, request, func(err error) bool {
 		var status apierrors.APIStatus
 		return retriable(err) && !(errors.As(err, &status) && isWebhook(status.Status().Message))
 	})
 }
 
-func (c *Cluster) patiently(ctx context.Context, request func(ctx context.Context) error, again func(error) bool) error {
+// patiently sends a request again and again, as long as before returns nil and an
+// error says that another try may help.
+func (c *Cluster) patiently(ctx context.Context, before, request func(ctx context.Context) error, again func(error) bool) error {
 	var end <-chan time.Time
 	pause := firstPause
 	for {
+		if err := before(ctx); err != nil {
+			return err
+		}
 		err := within(ctx, requestTimeout, request)
 		if err == nil || ctx.Err() != nil {
 			if ctx.Err() != nil {

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"slices"
 
 	authorization "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,30 @@ type Right struct {
 	Group     string
 	Resource  string
 	Namespace string // empty for all
+}
+
+// Verb returns what tells of kinds whether the user has a right to the verb to
+// objects of theirs in a namespace, and whether that is all that there is to be
+// known. Of kinds without namespaces it tells nothing but in their favour.
+func (c *Cluster) Verb(ctx context.Context, verb, namespace string) (may func(group, resource string) bool, whole bool, err error) {
+	review := &authorization.SelfSubjectRulesReview{Spec: authorization.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+	var rules authorization.SubjectRulesReviewStatus
+	err = c.do(ctx, func(ctx context.Context) error {
+		answer, err := c.reviews.SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err == nil {
+			rules = answer.Status
+		}
+		return err
+	})
+	return func(group, resource string) bool {
+		return slices.ContainsFunc(rules.ResourceRules, func(r authorization.ResourceRule) bool {
+			return len(r.ResourceNames) == 0 && names(r.Verbs, verb) && names(r.APIGroups, group) && names(r.Resources, resource)
+		})
+	}, !rules.Incomplete, err
+}
+
+func names(rule []string, one string) bool {
+	return slices.Contains(rule, one) || slices.Contains(rule, "*")
 }
 
 // May reports whether the user has a right. The zero Right is to do everything.

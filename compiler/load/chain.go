@@ -24,18 +24,11 @@ type Chain struct {
 // error holds the faults of its layers; those of other directories do not
 // count. A pattern that selects none or several is a fault.
 func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
-	root, module, err := Root(dir)
+	s, err := open(dir, edits)
 	if err != nil {
 		return nil, err
 	}
-	overlay, err := overlay(root, module, edits)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := scan(root)
-	if err != nil {
-		return nil, err
-	}
+	root, tree := s.root, s.tree
 	leaves, err := selectLeaves(tree.leaves(), []string{pattern})
 	if err != nil {
 		return nil, err
@@ -54,7 +47,7 @@ func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
 	for _, l := range tree.layers(leaves[0]) {
 		dirs = append(dirs, l.Dir)
 	}
-	instances := loadInstances(root, overlay, dirs)
+	instances := loadInstances(root, s.overlay, dirs)
 	last := len(instances) - 1
 	c, err := newCluster(root, tree, leaves[0], instances[last])
 	if err != nil {

@@ -10,9 +10,7 @@ import (
 	"slices"
 
 	"cuelang.org/go/cue"
-	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/build"
-	"cuelang.org/go/cue/inject/embed"
 	"cuelang.org/go/mod/modfile"
 
 	"github.com/fleetc/fleetc/compiler/cuediag"
@@ -41,7 +39,6 @@ func (f *Fleet) Files(c Cluster) ([]string, error) {
 		files[name] = true
 	}
 	var faults diag.List
-	tree := os.DirFS(f.Root)
 	for _, in := range append(c.Instance.Dependencies(), c.Instance) {
 		if in.Err != nil {
 			faults.Add(cuediag.Faults(f.Root, in.Err, cue.Value{}).Err())
@@ -57,10 +54,10 @@ func (f *Fleet) Files(c Cluster) ([]string, error) {
 				continue
 			}
 			files[name] = true
-			embeds, err := embedded(f.Root, tree, name, in.Files[i])
+			embeds, err := cuediag.Embeds(f.Root, in.Files[i])
 			faults.Add(err)
 			for _, e := range embeds {
-				files[e.name] = true
+				files[e.Name] = true
 			}
 		}
 	}
@@ -115,44 +112,16 @@ func checkLinks(root string, in *build.Instance) error {
 				faults.Add(&diag.Diag{At: []diag.Pos{{File: filepath.ToSlash(name)}}, Msg: "this leads out of the fleet", Hint: "copy what it leads to into the fleet"})
 				continue
 			}
-			embeds, err := embedded(root, os.DirFS(root), filepath.ToSlash(name), file)
+			embeds, err := cuediag.Embeds(root, file)
 			if err != nil {
 				continue // CUE reports what is wrong, if the field is needed
 			}
 			for _, e := range embeds {
-				if _, err := tree.Stat(filepath.FromSlash(e.name)); err != nil {
-					faults.Add(&diag.Diag{At: []diag.Pos{e.pos}, Msg: e.name + " leads out of the fleet", Hint: "copy what it leads to into the fleet"})
+				if _, err := tree.Stat(filepath.FromSlash(e.Name)); err != nil {
+					faults.Add(&diag.Diag{At: []diag.Pos{e.Pos}, Msg: e.Name + " leads out of the fleet", Hint: "copy what it leads to into the fleet"})
 				}
 			}
 		}
 	}
 	return faults.Err()
-}
-
-// An embeddedFile is a file that one of CUE embeds.
-type embeddedFile struct {
-	name string   // relative to the root, slash-separated
-	pos  diag.Pos // of the attribute
-}
-
-// embedded returns the files that a file of CUE embeds.
-func embedded(root string, tree fs.FS, name string, file *ast.File) ([]embeddedFile, error) {
-	embeds, err := embed.EmbeddedPaths(name, file)
-	if err != nil {
-		return nil, cuediag.Faults(root, err, cue.Value{}).Err()
-	}
-	var out []embeddedFile
-	for _, e := range embeds {
-		found, err := e.FindAll(tree)
-		if err != nil {
-			return nil, cuediag.Faults(root, err, cue.Value{}).Err()
-		}
-		for _, name := range found {
-			// A glob may name directories, which CUE passes over.
-			if info, err := fs.Stat(tree, name); err == nil && !info.IsDir() {
-				out = append(out, embeddedFile{name, cuediag.Pos(root, e.Attribute.Pos)})
-			}
-		}
-	}
-	return out, nil
 }

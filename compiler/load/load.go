@@ -51,25 +51,18 @@ type Cluster struct {
 // beside it has the clusters that are not concerned; it is nil only when no
 // fleet was found.
 func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
-	root, module, err := Root(dir)
+	s, err := open(dir, edits)
 	if err != nil {
 		return nil, err
 	}
-	overlay, err := overlay(root, module, edits)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := scan(root)
-	if err != nil {
-		return nil, err
-	}
-	tree.checkNames(module)
+	root, tree := s.root, s.tree
+	tree.checkNames(s.module)
 	faults := tree.faults
 	leaves, err := selectLeaves(tree.leaves(), patterns)
 	faults.Add(err)
 
-	f := &Fleet{Root: root, Module: module}
-	instances := loadInstances(root, overlay, leaves)
+	f := &Fleet{Root: root, Module: s.module}
+	instances := loadInstances(root, s.overlay, leaves)
 	for i, dir := range leaves {
 		c, err := newCluster(root, tree, dir, instances[i])
 		if err != nil {
@@ -81,6 +74,27 @@ func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
 	all := len(patterns) == 0 || err != nil
 	faults.Add(tree.strays(root, leaves, all, instances))
 	return f, faults.Err()
+}
+
+// A source is where a fleet is read from.
+type source struct {
+	root, module string
+	overlay      map[string]load.Source // files that CUE reads otherwise than they are on disk
+	tree         *tree
+}
+
+// open finds the fleet around a directory.
+func open(dir string, edits Edits) (*source, error) {
+	root, module, err := Root(dir)
+	if err != nil {
+		return nil, err
+	}
+	overlay, err := overlay(root, module, edits)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := scan(root)
+	return &source{root, module, overlay, tree}, err
 }
 
 // overlay returns the files that CUE reads otherwise than they are on disk:

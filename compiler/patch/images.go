@@ -196,7 +196,8 @@ func (a *application) hasImages(s *kube.Schema) bool {
 
 // noImage returns the fault of an images patch that renames nothing.
 func (a *application) noImage(p *fleet.Patch, matched []*item) *diag.Diag {
-	d := &diag.Diag{At: a.at(p), Path: a.path(p) + ".images", Hint: "leave the patch out, or set optional: true"}
+	r := a.rule("patches", p.Name, p.Pos)
+	d := &diag.Diag{At: r.at, Path: r.path + ".images", Hint: "leave the patch out, or set optional: true"}
 	var there []string
 	for _, it := range matched {
 		a.eachImage(it.Unstructured.Object, a.schema(it.Object), func(in map[string]any, field string) {

@@ -61,29 +61,47 @@ func (a *application) namespaced(o fleet.Object) bool {
 	return true
 }
 
-// unmatched returns the fault of a patch that matches no object. It says which
-// part of the target is the first that leaves nothing.
-func (a *application) unmatched(p *fleet.Patch) *diag.Diag {
+// A rule is what has a target, as messages name it.
+type rule struct {
+	at   []diag.Pos
+	path string
+	is   string // a patch
+}
+
+// rule returns the rule of the name in a field of the release.
+func (a *application) rule(field, name string, pos diag.Pos) rule {
+	r := rule{path: a.release.Path(field, label(name)), is: map[string]string{"patches": "a patch", "ownership": "ownership"}[field]}
+	for _, pos := range []diag.Pos{pos, a.release.Pos} {
+		if pos.IsValid() {
+			r.at = []diag.Pos{pos}
+			break
+		}
+	}
+	return r
+}
+
+// unmatched returns the fault of a rule whose target t matches no object. It says
+// which part of the target is the first that leaves nothing.
+func (a *application) unmatched(r rule, t fleet.Selector) *diag.Diag {
 	var left []fleet.Object
 	for _, it := range a.items {
 		if !it.gone {
 			left = append(left, it.Object)
 		}
 	}
-	d := &diag.Diag{At: a.at(p), Path: a.path(p) + ".target"}
+	d := &diag.Diag{At: r.at, Path: r.path + ".target"}
 	if len(left) == 0 {
-		d.Path = a.path(p)
-		d.Msg, d.Hint = "matches nothing: the release has no objects", "leave the patch out, or set optional: true"
+		d.Path = r.path
+		d.Msg, d.Hint = "matches nothing: the release has no objects", "leave it out, or set optional: true"
 		return d
 	}
-	t := p.Target
 	for _, part := range []struct {
 		is   fleet.Selector
 		want []string
 		of   func(o fleet.Object) string
 		msg  string
 	}{
-		{fleet.Selector{Releases: t.Releases}, t.Releases, func(fleet.Object) string { return a.release.Name }, "a patch is for its own release alone, and that is not %s"},
+		{fleet.Selector{Releases: t.Releases}, t.Releases, func(fleet.Object) string { return a.release.Name }, r.is + " is for its own release alone, and that is not %s"},
 		{fleet.Selector{Kinds: t.Kinds}, t.Kinds, kindFor(t.Kinds), "the release has no %s"},
 		{fleet.Selector{Namespaces: t.Namespaces}, t.Namespaces, a.namespaceOf, "nothing of it is in namespace %s"},
 		{fleet.Selector{Names: t.Names}, t.Names, fleet.Object.GetName, "nothing of it is called %s"},

@@ -44,7 +44,7 @@ fleet.cue:11:2: releases."my-web".patches.p1.target: matches nothing: the releas
 func TestNoObjects(t *testing.T) {
 	_, err := Release(eu, release(t, `{target: {kinds: [Deployment]}, merge: {a: 1}}`), nil)
 	want := `fleet.cue:10:2: releases."my-web".patches.p0: matches nothing: the release has no objects
-    hint: leave the patch out, or set optional: true
+    hint: leave it out, or set optional: true
 `
 	if got := faultText(t, err); got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -95,7 +95,7 @@ func (a *application) apply(p *fleet.Patch) diag.List {
 		if p.Optional || broken {
 			return nil
 		}
-		return diag.List{a.unmatched(p)}
+		return diag.List{a.unmatched(a.rule("patches", p.Name, p.Pos), p.Target)}
 	}
 	var problems []problemOf
 	changes := p.Images == nil || p.Optional

@@ -51,8 +51,9 @@ func (a *application) faults(p *fleet.Patch, problems []problemOf) diag.List {
 	type key struct{ path, msg, hint string }
 	ids := map[key][]string{}
 	var keys []key
+	r := a.rule("patches", p.Name, p.Pos)
 	for _, f := range problems {
-		path := a.path(p)
+		path := r.path
 		for _, step := range slices.Backward(f.at) {
 			path += "." + label(step)
 		}
@@ -64,22 +65,9 @@ func (a *application) faults(p *fleet.Patch, problems []problemOf) diag.List {
 	}
 	var out diag.List
 	for _, k := range keys {
-		out = append(out, &diag.Diag{At: a.at(p), Path: k.path, Msg: some(ids[k]) + ": " + k.msg, Hint: k.hint})
+		out = append(out, &diag.Diag{At: r.at, Path: k.path, Msg: some(ids[k]) + ": " + k.msg, Hint: k.hint})
 	}
 	return out
-}
-
-// path returns the path of a patch, as CUE writes it.
-func (a *application) path(p *fleet.Patch) string { return a.release.Path("patches", label(p.Name)) }
-
-// at returns where a patch is written; the release when that is not known.
-func (a *application) at(p *fleet.Patch) []diag.Pos {
-	for _, pos := range []diag.Pos{p.Pos, a.release.Pos} {
-		if pos.IsValid() {
-			return []diag.Pos{pos}
-		}
-	}
-	return nil
 }
 
 // plain matches what CUE takes as a label, or as an index, without quotes.

@@ -101,6 +101,7 @@ func (j *job) documents(ctx context.Context, in *input, l *luck) (docs []documen
 		} else {
 			d.objs = copied(d.objs)
 		}
+		d.crd = true
 		docs = append(docs, d)
 	}
 	return append(docs, manifests...), e.chance, nil

@@ -27,6 +27,7 @@ const maxDocument = 8 << 20
 type document struct {
 	source  string              // the template, with the chart's name in front
 	text    string              // as printed; of a file of the crds directory, all of it
+	crd     bool                // whether it is of the crds directory
 	kind    string              // empty when there is none
 	hook    bool                // whether Helm would run it as a hook
 	events  []release.HookEvent // on which
@@ -254,6 +255,18 @@ func (d document) wanted(r *fleet.Release) bool {
 			return true
 		case release.HookTest:
 			return r.Tests
+		}
+		return false
+	})
+}
+
+// aside reports whether the document is a hook that runs on delete or rollback,
+// or as a test.
+func (d document) aside() bool {
+	return slices.ContainsFunc(d.events, func(e release.HookEvent) bool {
+		switch e {
+		case release.HookPreDelete, release.HookPostDelete, release.HookPreRollback, release.HookPostRollback, release.HookTest:
+			return len(d.errs) == 0
 		}
 		return false
 	})

@@ -18,6 +18,7 @@ import (
 // A Result is what a release rendered to.
 type Result struct {
 	Objects  []fleet.Object // in the order in which the source has them
+	Hooks    []fleet.Object // that are to run on delete, rollback or as tests, in that order
 	Volatile []Volatile     // what is another each time, in the order of the objects
 }
 
@@ -57,6 +58,7 @@ func (cs *Charts) Release(ctx context.Context, c *fleet.Cluster, r *fleet.Releas
 	if err != nil {
 		return Result{}, err
 	}
+	res.Hooks = j.hooks(docs)
 	if res.Objects, err = j.objects(docs); err == nil && chance {
 		res.Volatile, err = j.volatile(ctx, docs, res.Objects, again, first.another())
 	}
@@ -92,10 +94,23 @@ func (j *job) objects(docs []document) (out []fleet.Object, err error) {
 			})
 		}
 		for _, o := range d.objs {
-			out = append(out, fleet.Object{Unstructured: &unstructured.Unstructured{Object: o}, Release: j.release, Template: d.source, Pos: j.release.Pos})
+			out = append(out, fleet.Object{Unstructured: &unstructured.Unstructured{Object: o}, Release: j.release, CRD: d.crd, Template: d.source, Pos: j.release.Pos})
 		}
 	}
 	return out, faults.Err()
+}
+
+// hooks returns the objects of documents that stand beside the others.
+func (j *job) hooks(docs []document) (out []fleet.Object) {
+	for _, d := range docs {
+		if !d.aside() {
+			continue
+		}
+		for _, o := range copied(d.objs) {
+			out = append(out, fleet.Object{Unstructured: &unstructured.Unstructured{Object: o}, Release: j.release, Aside: true, Template: d.source, Pos: j.release.Pos})
+		}
+	}
+	return out
 }
 
 // APIs returns the API versions that the CRDs among the objects add to a

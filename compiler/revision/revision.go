@@ -2,7 +2,9 @@
 // that it is in.
 //
 //   - [Checkout] writes the fleet's files of a commit into a temporary directory.
+//   - [Head] names the commit that is checked out.
 //   - [Changed] names the files that are not as they are in a commit.
+//   - [Head] names the commit that is checked out.
 //
 // Contents are those that git stores: no filter, line-end conversion or hook of
 // anybody's configuration is run, and a file that git-lfs keeps elsewhere is
@@ -15,7 +17,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
+
+// layers is where the layers of a fleet are.
+const layers = "environments/"
 
 // Checkout writes the files below dir, the root of a fleet, as they are in a
 // commit, into a temporary directory, and returns its path with all links
@@ -80,4 +87,29 @@ func Changed(ctx context.Context, dir, ref string) ([]string, error) {
 		err = fmt.Errorf("compare the files with %s: %w", ref, err)
 	}
 	return changed, err
+}
+
+// Head returns the hash of the commit that is checked out around dir, the root of
+// a fleet, and whether the fleet's files are others: those that it has are
+// changed or gone, or there are new ones among the layers. What else git does not
+// know does not count.
+//
+// The errors are those of [Checkout].
+func Head(ctx context.Context, dir string) (commit string, modified bool, err error) {
+	c, err := open(ctx, dir, "HEAD")
+	if err != nil {
+		return "", false, err
+	}
+	files, err := c.files(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	changed, err := compare(ctx, dir, files)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("compare the files with HEAD: %w", err)
+	}
+	return c.hash, slices.ContainsFunc(changed, func(name string) bool {
+		_, known := files[name]
+		return known || strings.HasPrefix(name, layers)
+	}), err
 }

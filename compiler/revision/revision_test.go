@@ -237,6 +237,30 @@ func TestChanged(t *testing.T) {
 }
 
 // A submodule is empty in a checkout, and all of it is changed.
+func TestHead(t *testing.T) {
+	repo, dir := fleet(t, "infra")
+	hash := commitAll(t, repo)
+	want := func(modified bool) {
+		t.Helper()
+		commit, got, err := Head(t.Context(), dir)
+		if commit != strings.TrimSpace(runGit(t, repo, "rev-parse", "HEAD")) || got != modified || err != nil {
+			t.Errorf("%s, %v, %v; want %s and %v", commit, got, err, hash, modified)
+		}
+	}
+	want(false)
+	write(t, dir, map[string]string{"out/of/it": "x"})
+	write(t, repo, map[string]string{"beside": "x"})
+	want(false)
+	write(t, dir, map[string]string{"environments/new/cluster.cue": "x"})
+	want(true)
+	commitAll(t, repo)
+	want(false)
+	write(t, dir, map[string]string{"old.yaml": "another"})
+	want(true)
+	_, _, err := Head(t.Context(), t.TempDir())
+	wantFault(t, err, "the fleet is in no git repository")
+}
+
 func TestSubmodule(t *testing.T) {
 	sub, _ := fleet(t, "")
 	repo, dir := fleet(t, "")

@@ -17,49 +17,44 @@ import (
 // defaultStage is the stage of a fleet that declares none.
 const defaultStage = "default"
 
+// defaultHistory is how many bundles are kept in a cluster that does not say.
+const defaultHistory = 10
+
 // decode reads the final value into plain data. merged are the defaults by
 // release. Beside an error, which a complete value without faults gives only
 // where it breaks the rules of this package, stands what could be read.
 func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.Cluster, error) {
-	var raw struct {
-		Cluster struct {
-			Name       string            `json:"name"`
-			Kubernetes string            `json:"kubernetes"`
-			Context    string            `json:"context"`
-			UID        string            `json:"uid"`
-			Labels     map[string]string `json:"labels"`
-			Facts      map[string]any    `json:"facts"`
-			// Scope by group/version and kind.
-			APIs map[string]map[string]string `json:"apis"`
-			CRDs []string                     `json:"crds"`
-		} `json:"cluster"`
-		Environment string `json:"environment"`
-		Stages      []struct {
-			Name string `json:"name"`
-		} `json:"stages"`
+	c := &fleet.Cluster{
+		Pos:     cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.name")))),
+		KubePos: cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.kubernetes")))),
+	}
+	var apis map[string]map[string]string // scope by group/version and kind
+	var stages []struct {
+		Name string `json:"name"`
 	}
 	var faults diag.List
-	for field, into := range map[string]any{"cluster": &raw.Cluster, "environment": &raw.Environment, "stages": &raw.Stages} {
+	// Field by field: what is wrong with one does not hide the others.
+	for field, into := range map[string]any{
+		"cluster.name": &c.Name, "cluster.kubernetes": &c.KubeVersion, "cluster.context": &c.KubeContext, "cluster.uid": &c.UID,
+		"cluster.history": &c.History, "cluster.labels": &c.Labels, "cluster.facts": &c.Facts, "cluster.crds": &c.CRDs,
+		"cluster.apis": &apis, "environment": &c.Environment, "stages": &stages,
+	} {
 		if f := v.LookupPath(cue.ParsePath(field)); f.Exists() {
 			if err := f.Decode(into); err != nil {
 				faults.Add(cuediag.Faults(e.root, err, v).Err())
 			}
 		}
 	}
-	c := &fleet.Cluster{
-		Name: raw.Cluster.Name, Environment: raw.Environment,
-		KubeVersion: raw.Cluster.Kubernetes, KubeContext: raw.Cluster.Context, UID: raw.Cluster.UID,
-		Labels: raw.Cluster.Labels, Facts: raw.Cluster.Facts, CRDs: raw.Cluster.CRDs,
-		Pos:     cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.name")))),
-		KubePos: cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.kubernetes")))),
+	if len(faults) == 0 {
+		c.History = cmp.Or(c.History, defaultHistory)
 	}
-	for _, version := range slices.Sorted(maps.Keys(raw.Cluster.APIs)) {
-		kinds := raw.Cluster.APIs[version]
+	for _, version := range slices.Sorted(maps.Keys(apis)) {
+		kinds := apis[version]
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			c.APIs = append(c.APIs, fleet.API{APIVersion: version, Kind: kind, Namespaced: kinds[kind] == "Namespaced"})
 		}
 	}
-	for _, s := range raw.Stages {
+	for _, s := range stages {
 		c.Stages = append(c.Stages, s.Name)
 	}
 	if len(c.Stages) == 0 {
@@ -67,9 +62,12 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	}
 	faults.Add(e.distinctStages(v, c.Stages))
 	c.Health = e.health(v, "health", &faults)
+	c.Actions = e.actions(v, "actions", nil, c.Stages, &faults)
+	c.GitOps = e.gitops(v, &faults)
 	releases(v, func(name string, release cue.Value) {
 		r, err := e.release(name, release, merged[name], c.Stages)
 		faults.Add(err)
+		r.Actions = e.actions(release, r.Path("actions"), r, nil, &faults)
 		c.Releases = append(c.Releases, r)
 	})
 	return c, faults.Err()
@@ -106,6 +104,7 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 	var raw struct {
 		Namespace string   `json:"namespace"`
 		Stage     string   `json:"stage"`
+		Delivery  string   `json:"delivery"`
 		Tests     bool     `json:"tests"`
 		Jsonnet   string   `json:"jsonnet"`
 		Kustomize string   `json:"kustomize"`
@@ -113,7 +112,7 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 		Chart     rawChart `json:"chart"`
 	}
 	for field, into := range map[string]any{
-		"namespace": &raw.Namespace, "stage": &raw.Stage, "tests": &raw.Tests, "chart": &raw.Chart,
+		"namespace": &raw.Namespace, "stage": &raw.Stage, "delivery": &raw.Delivery, "tests": &raw.Tests, "chart": &raw.Chart,
 		"jsonnet": &raw.Jsonnet, "kustomize": &raw.Kustomize, "manifests": &raw.Manifests,
 	} {
 		if f := v.LookupPath(cue.ParsePath(field)); f.Exists() {
@@ -122,7 +121,7 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 			}
 		}
 	}
-	r.Namespace, r.Tests = raw.Namespace, raw.Tests
+	r.Namespace, r.Delivery, r.Tests = raw.Namespace, fleet.Delivery(raw.Delivery), raw.Tests
 	r.Jsonnet, r.Kustomize, r.Manifests = raw.Jsonnet, raw.Kustomize, raw.Manifests
 	r.Stage = cmp.Or(raw.Stage, stages[len(stages)-1])
 	// What is no whole pin is at fault already, and nothing to look for.
@@ -142,9 +141,9 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 		})
 	}
 	r.Random = e.random(v.LookupPath(cue.ParsePath("random")), path, &faults)
-	r.Open = e.waivers(v.LookupPath(cue.ParsePath("open")))
-	r.Patches = e.patches(v, path, &faults)
-	r.Health = e.health(v, path+".health", &faults)
+	r.Open, r.Plaintext = e.waivers(v, "open"), e.waivers(v, "plaintext")
+	r.Patches, r.Health = e.patches(v, path, &faults), e.health(v, path+".health", &faults)
+	r.Ownership, r.Replace = e.ownership(v, path, &faults), e.replace(v, path, &faults)
 	read := e.reader()
 	r.Values = withOrigins(read.structTree(v.LookupPath(cue.ParsePath("values"))), merged)
 	if objects := v.LookupPath(cue.ParsePath("objects")); objects.Exists() {
@@ -153,9 +152,9 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 	return r, faults.Err()
 }
 
-// waivers reads the open field of a release.
-func (e *evaluation) waivers(open cue.Value) []fleet.Waiver {
-	it, err := open.Fields()
+// waivers reads the field open or plaintext of a release.
+func (e *evaluation) waivers(release cue.Value, field string) []fleet.Waiver {
+	it, err := release.LookupPath(cue.ParsePath(field)).Fields()
 	if err != nil {
 		return nil // there are none
 	}

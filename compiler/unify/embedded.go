@@ -1,14 +1,9 @@
 package unify
 
 import (
-	"os"
-	"path"
-	"path/filepath"
-	"strings"
-
 	"cuelang.org/go/cue/build"
-	"cuelang.org/go/cue/inject/embed"
 
+	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
@@ -20,26 +15,11 @@ type relocation map[string]string
 
 func relocate(root string, in *build.Instance) relocation {
 	r := relocation{}
-	tree := os.DirFS(root)
 	for _, i := range append(in.Dependencies(), in) {
 		for _, file := range i.Files {
-			name, err := filepath.Rel(root, file.Filename)
-			if err != nil || !filepath.IsLocal(name) {
-				continue
-			}
-			name = filepath.ToSlash(name)
-			embeds, err := embed.EmbeddedPaths(name, file)
-			if err != nil {
-				continue // CUE reports what is wrong
-			}
+			embeds, _ := cuediag.Embeds(root, file) // CUE reports what is wrong
 			for _, e := range embeds {
-				found, err := e.FindAll(tree)
-				if err != nil {
-					continue
-				}
-				for _, f := range found {
-					r.add(strings.TrimPrefix(f, path.Dir(name)+"/"), f)
-				}
+				r.add(e.As, e.Name)
 			}
 		}
 	}

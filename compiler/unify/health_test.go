@@ -51,21 +51,21 @@ releases: a: health: "Job.batch": wait: false
 		}
 		b.WriteString("--\n")
 	}
-	const want = `environments/fleet.cue:2:17: Certificate.cert-manager.io {"Kinds":["Certificate.cert-manager.io"],"Names":null,"Namespaces":null,"Releases":null,"Labels":null} 0s
+	const want = `environments/fleet.cue:2:17: Certificate.cert-manager.io {"kinds":["Certificate.cert-manager.io"]} 0s
   environments/fleet.cue:2:56: 0 Ready True [] 
-environments/prod/eu/fleet.cue:4:10: CronJob.batch {"Kinds":["CronJob.batch"],"Names":null,"Namespaces":null,"Releases":null,"Labels":null} 0s wait false
-environments/prod/fleet.cue:2:9: Database.example.com {"Kinds":["Database.example.com"],"Names":null,"Namespaces":null,"Releases":null,"Labels":null} 0s
+environments/prod/eu/fleet.cue:4:10: CronJob.batch {"kinds":["CronJob.batch"]} 0s wait false
+environments/prod/fleet.cue:2:9: Database.example.com {"kinds":["Database.example.com"]} 0s
   environments/prod/fleet.cue:3:10: 0   [] status.phase == 'Running'
   environments/prod/fleet.cue:4:16: 1   [] status.phase == 'Upgrading'
   environments/prod/fleet.cue:5:11: 2 Broken True [] 
   environments/prod/fleet.cue:5:29: 2 Ready False [Lost Gone] 
-environments/fleet.cue:4:9: Job.batch {"Kinds":["Job.batch"],"Names":null,"Namespaces":null,"Releases":null,"Labels":null} 1h30m0s wait true
-environments/fleet.cue:5:9: lb {"Kinds":["Service"],"Names":["a-*"],"Namespaces":null,"Releases":null,"Labels":null} 0s wait false
+environments/fleet.cue:4:9: Job.batch {"kinds":["Job.batch"]} 1h30m0s wait true
+environments/fleet.cue:5:9: lb {"kinds":["Service"],"names":["a-*"]} 0s wait false
 --
-environments/prod/eu/fleet.cue:8:22: Job.batch {"Kinds":["Job.batch"],"Names":null,"Namespaces":null,"Releases":null,"Labels":null} 0s wait false
+environments/prod/eu/fleet.cue:8:22: Job.batch {"kinds":["Job.batch"]} 0s wait false
 --
 --
-environments/prod/eu/fleet.cue:6:50: Pod {"Kinds":null,"Names":["a"],"Namespaces":null,"Releases":null,"Labels":null} 0s wait false
+environments/prod/eu/fleet.cue:6:50: Pod {"names":["a"]} 0s wait false
 --
 `
 	if got := b.String(); got != want {

@@ -18,7 +18,7 @@ import (
 func (e *evaluation) patches(release cue.Value, at string, faults *diag.List) []fleet.Patch {
 	var out []fleet.Patch
 	for _, f := range fieldsOf(release, "patches") {
-		p := &patchReader{evaluation: e, release: release, v: f.v, path: at + ".patches." + cue.Str(f.name).String()}
+		p := e.reads(release, f, at, "patches")
 		patch := p.read(f.name)
 		out = append(out, patch)
 		*faults = append(*faults, p.faults...)
@@ -26,12 +26,18 @@ func (e *evaluation) patches(release cue.Value, at string, faults *diag.List) []
 	return out
 }
 
-// A patchReader reads one patch.
+// A patchReader reads one patch, or what has a target as patches have.
 type patchReader struct {
 	*evaluation
 	release, v cue.Value
+	field      string // of the release: patches
 	path       string
 	faults     diag.List
+}
+
+// reads returns the reader of one of a field of a release, which is at a path.
+func (e *evaluation) reads(release cue.Value, f namedValue, at, in string) *patchReader {
+	return &patchReader{evaluation: e, release: release, v: f.v, field: in, path: at + "." + in + "." + cue.Str(f.name).String()}
 }
 
 // wrong adds a fault of a part of the patch, which is at a path below it.
@@ -42,7 +48,7 @@ func (p *patchReader) wrong(part cue.Value, below, msg, hint string) {
 // place returns where a layer writes a part of the patch: that part, or what
 // holds it when it comes from elsewhere, such as a package of patches.
 func (p *patchReader) place(part cue.Value) diag.Pos {
-	for _, v := range []cue.Value{part, p.v, p.release.LookupPath(cue.ParsePath("patches")), p.release} {
+	for _, v := range []cue.Value{part, p.v, p.release.LookupPath(cue.ParsePath(p.field)), p.release} {
 		for _, c := range cuediag.Conjuncts(v) {
 			if p.layerOf(labelPos(c)) != "" {
 				return p.fieldPos(v)

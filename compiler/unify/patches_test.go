@@ -46,10 +46,10 @@ releases: a: patches: none: {optional: true, merge: {}}
 			got[r.Name+" "+p.Name] = map[string]any{"at": pos, "is": []any{p.Target, p.Optional, p.Strategic, p.Merge, p.JSON, p.Images}}
 		}
 	}
-	const all = `{"Kinds":null,"Names":null,"Namespaces":null,"Releases":null,"Labels":null}`
+	const all = `{}`
 	want := map[string]string{
 		"a labels": `{"at":"environments/fleet.cue:4:2","is":[` + all + `,false,{"metadata":{"labels":{"team":"m"}}},null,null,null]}`,
-		"a z": `{"at":"environments/fleet.cue:5:2","is":[{"Kinds":["Deployment.apps"],"Names":["web-*","[ab]"],"Namespaces":["n"],"Releases":["a"],"Labels":{"app":"*"}},true,` +
+		"a z": `{"at":"environments/fleet.cue:5:2","is":[{"kinds":["Deployment.apps"],"names":["web-*","[ab]"],"namespaces":["n"],"releases":["a"],"labels":{"app":"*"}},true,` +
 			`{"spec":{"$retainKeys":["replicas"],"paused":null,"replicas":3,"template":{"spec":{"containers":[{"$patch":"delete","name":"web"}]}}}},null,null,null]}`,
 		"a j-son": `{"at":"environments/fleet.cue:15:2","is":[` + all + `,false,null,null,[` +
 			`{"Op":"add","Path":"/a~1b/-","From":"","Value":12345678901234567},{"Op":"test","Path":"","From":"","Value":null},` +

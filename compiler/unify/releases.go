@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 // checkReleases reports what CUE does not say of releases: those that do not
@@ -42,6 +43,7 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 		if has := present(release, sources...); len(has) != 1 {
 			wrong(release, path, "a release has exactly one source", "give it one of "+strings.Join(sources, ", "))
 		}
+		e.checkDelivery(release, path, wrong)
 		if values := release.LookupPath(cue.ParsePath("values")); len(present(release, "kustomize", "manifests")) > 0 && len(fieldNames(values)) > 0 {
 			wrong(firstField(values), path+".values", "kustomizations and manifests take no values", "remove them, and say with patches what is to change")
 		}
@@ -55,6 +57,34 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 		}
 	})
 	return faults.Err()
+}
+
+// checkDelivery reports what Helm knows nothing of, and a release that it is to
+// deliver has.
+func (e *evaluation) checkDelivery(release cue.Value, path string, wrong func(v cue.Value, path, msg, hint string)) {
+	const byHelm = ` with delivery: "helm"`
+	if delivery, _ := release.LookupPath(cue.ParsePath("delivery")).String(); delivery != string(fleet.ByHelm) {
+		return
+	}
+	if len(present(release, "chart")) == 0 {
+		wrong(release.LookupPath(cue.ParsePath("delivery")), path+".delivery", "Helm delivers charts, and the source of this release is none", `remove delivery: "helm"`)
+	}
+	if v := release.LookupPath(cue.ParsePath("patches")); len(fieldNames(v)) > 0 {
+		wrong(firstField(v), path+".patches", "a release"+byHelm+" has no patches", "say it with the chart's values, or deliver manifests")
+	}
+	if v := release.LookupPath(cue.ParsePath("ownership")); len(fieldNames(v)) > 0 {
+		wrong(firstField(v), path+".ownership", "a release"+byHelm+" has no ownership: Helm takes every field that its chart sets", "remove it")
+	}
+	if v := release.LookupPath(cue.ParsePath("replace")); v.Exists() {
+		wrong(v, path+".replace", "a release"+byHelm+" has no replace: Helm never makes an object anew", "remove it")
+	}
+	if v := release.LookupPath(cue.ParsePath("random")); len(fieldNames(v)) > 0 {
+		wrong(firstField(v), path+".random", "a release"+byHelm+" has no random fields: what the chart makes up is not in the bundle, and Helm makes it up at every upgrade", "remove it")
+	}
+	tests := release.LookupPath(cue.ParsePath("tests"))
+	if in, err := tests.Bool(); err == nil && in {
+		wrong(tests, path+".tests", "a release"+byHelm+" has its test hooks in Helm, not in the bundle", "run fleetc test")
+	}
 }
 
 var (

@@ -4,7 +4,8 @@
 // that none is there twice, and that the fields of Kubernetes' own kinds are
 // what the API server of the cluster's version takes.
 //
-// The package does not check the fields of custom resources, changes no value,
+// The package does not check the fields of custom resources and of what SOPS has
+// encrypted, changes no value,
 // parses no YAML, and asks no cluster and no network. Of what the API server
 // knows beyond its schemas, it checks what people get wrong, not everything:
 // what it refuses is wrong, what it lets through is not proven right.
@@ -62,7 +63,8 @@ func Objects(c *fleet.Cluster, objs []fleet.Object) error {
 		if sound {
 			k.object(o, ok)
 		}
-		if ok && o.Unstructured != nil {
+		// What SOPS has encrypted is none of Kubernetes' own until it is decrypted.
+		if ok && o.Unstructured != nil && !fleet.IsEncrypted(o.Unstructured) {
 			k.faults = append(k.faults, fields(o, v, &k.legal, sound)...)
 		}
 	}

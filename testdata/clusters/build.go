@@ -11,63 +11,51 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// recipe is part of the key of the cache: another way to build is another
-// build.
-const recipe = "1"
+// way is part of the key of the cache: another way to build is another build.
+const way = "1"
 
-// programs are what a build must have made.
-var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"}
+// Recipe says how the tools of a module below testdata are built.
+type Recipe struct {
+	Name     string   // of the module's directory
+	Parts    []string // files and directories that a build must have made
+	Versions []string // modules that it requires, and whose versions are to be known
 
-// Tools are the programs of a control plane, built.
-type Tools struct {
-	Dir        string // has the programs, by their usual names, and kwok's stages
-	Kubernetes string // version, such as "v1.37.1"
-	Kwok       string
+	// Flags are further ones for the linker, by the versions; nil for none.
+	Flags func(versions map[string]string) []string
+	// Finish brings the directory with the tools, under the names that Go
+	// gives them, into order. It can ask for the directories of modules.
+	Finish func(dir string, module func(path string) (string, error)) error
 }
 
-func (t *Tools) file(name string) string { return filepath.Join(t.Dir, name) }
-
-// emulate returns the minor version to emulate, "" for the one that was built.
-// A server can behave as one of the three versions before it.
-func (t *Tools) emulate(version string) (string, error) {
-	var built, minor int
-	if _, err := fmt.Sscanf(t.Kubernetes, "v1.%d.", &built); err != nil {
-		return "", fmt.Errorf("version %s of Kubernetes: %w", t.Kubernetes, err)
-	}
-	if version == "" || version == "1."+strconv.Itoa(built) {
-		return "", nil
-	}
-	minor, err := strconv.Atoi(strings.TrimPrefix(version, "1."))
-	if err != nil || minor < built-3 || minor > built || !strings.HasPrefix(version, "1.") {
-		return "", fmt.Errorf("a control plane of 1.%d behaves as 1.%d to 1.%d, not as %q", built, built-3, built, version)
-	}
-	return version, nil
+// Built is what a recipe made.
+type Built struct {
+	Dir      string // has the parts
+	Versions map[string]string
 }
 
-// Build returns the programs. They lie in the user's cache, under a key of
-// all that decides what they are; the first process that misses them builds
-// them, and others wait for it. That takes minutes, so it is told to log.
-func Build(ctx context.Context, log io.Writer) (*Tools, error) {
+// Build returns what the recipe makes. It lies in the user's cache, under a
+// key of all that decides what it is; the first process that misses it builds
+// it, and others wait for it. That takes minutes, so it is told to log.
+func (r Recipe) Build(ctx context.Context, log io.Writer) (*Built, error) {
 	if err := supported(); err != nil {
 		return nil, err
 	}
-	module, err := findModule()
+	module, err := findModule(r.Name)
 	if err != nil {
 		return nil, err
 	}
-	b := &build{module: module, log: log}
+	b := &build{Recipe: r, module: module, log: log}
 	if err := b.read(); err != nil {
 		return nil, err
 	}
 	if b.done() {
-		return &b.tools, nil
+		return &b.built, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(b.tools.Dir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(b.built.Dir), 0o755); err != nil {
 		return nil, err
 	}
 	unlock, err := b.lock(ctx)
@@ -78,39 +66,40 @@ func Build(ctx context.Context, log io.Writer) (*Tools, error) {
 		err = b.run(ctx)
 	}
 	if err := errors.Join(err, unlock()); err != nil {
-		return nil, fmt.Errorf("build the control planes: %w", err)
+		return nil, fmt.Errorf("build the tools of testdata/%s: %w", r.Name, err)
 	}
-	return &b.tools, nil
+	return &b.built, nil
 }
 
 // findModule returns the directory of the module that has the programs. It is
 // part of the checkout that the working directory is in.
-func findModule() (string, error) {
+func findModule(name string) (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for dir := wd; ; dir = filepath.Dir(dir) {
-		module := filepath.Join(dir, "testdata", "controlplane")
+		module := filepath.Join(dir, "testdata", name)
 		if exists(filepath.Join(module, "go.mod")) {
 			return module, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no testdata/controlplane/go.mod above %s: run in a checkout of fleetc", wd)
+			return "", fmt.Errorf("no testdata/%s/go.mod above %s: run in a checkout of fleetc", name, wd)
 		}
 	}
 }
 
 type build struct {
-	module string
+	Recipe
+	module string // directory
 	log    io.Writer
-	tools  Tools // complete but for what is in Dir
+	built  Built // complete but for what is in Dir
 }
 
 // read finds out what is to be built, and where.
 func (b *build) read() error {
 	sum := sha256.New()
-	fmt.Fprintln(sum, recipe, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintln(sum, way, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	var mod []byte
 	for _, name := range []string{"go.sum", "go.mod"} {
 		text, err := os.ReadFile(filepath.Join(b.module, name))
@@ -121,46 +110,47 @@ func (b *build) read() error {
 		sum.Write(text)
 		mod = text
 	}
-	for path, version := range map[string]*string{"k8s.io/kubernetes": &b.tools.Kubernetes, "sigs.k8s.io/kwok": &b.tools.Kwok} {
+	b.built.Versions = map[string]string{}
+	for _, path := range b.Versions {
 		m := regexp.MustCompile(`(?m)^\s+` + regexp.QuoteMeta(path) + ` (v\S+)`).FindSubmatch(mod)
 		if m == nil {
 			return fmt.Errorf("%s/go.mod does not require %s", b.module, path)
 		}
-		*version = string(m[1])
+		b.built.Versions[path] = string(m[1])
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return err
 	}
-	b.tools.Dir = filepath.Join(cache, "fleetc-controlplane", fmt.Sprintf("%x", sum.Sum(nil)[:12]))
+	b.built.Dir = filepath.Join(cache, "fleetc-"+b.Name, fmt.Sprintf("%x", sum.Sum(nil)[:12]))
 	return nil
 }
 
 // done reports whether the build is there. It comes there in one piece; that
-// each program is there is asked for those who tidy up caches.
+// each part is there is asked for those who tidy up caches.
 func (b *build) done() bool {
-	for _, name := range programs {
-		if !exists(b.tools.file(name)) {
+	for _, name := range b.Parts {
+		if !exists(filepath.Join(b.built.Dir, name)) {
 			return false
 		}
 	}
-	return exists(b.tools.file("stages"))
+	return true
 }
 
 // lock waits until no other process builds the same.
 func (b *build) lock(ctx context.Context) (unlock func() error, err error) {
 	for told := false; ; {
-		unlock, ok, err := tryLock(b.tools.Dir + ".lock")
+		unlock, ok, err := tryLock(b.built.Dir + ".lock")
 		if err != nil || ok {
 			return unlock, err
 		}
 		if !told {
 			told = true
-			fmt.Fprintln(b.log, "waiting for another process that builds the control planes")
+			fmt.Fprintf(b.log, "waiting for another process that builds the tools of testdata/%s\n", b.Name)
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for another process that builds the control planes: %w", ctx.Err())
+			return nil, fmt.Errorf("wait for another process that builds the same: %w", ctx.Err())
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
@@ -168,9 +158,9 @@ func (b *build) lock(ctx context.Context) (unlock func() error, err error) {
 
 // run builds into a directory of its own, which then gets its name.
 func (b *build) run(ctx context.Context) error {
-	fmt.Fprintf(b.log, "building Kubernetes %s into %s: once, for about ten minutes\n", b.tools.Kubernetes, b.tools.Dir)
+	fmt.Fprintf(b.log, "building the tools of testdata/%s into %s: once, for about ten minutes\n", b.Name, b.built.Dir)
 	// The lock is ours, so what is there was left by one who was killed.
-	tmp := b.tools.Dir + ".new"
+	tmp := b.built.Dir + ".new"
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
 	}
@@ -178,42 +168,27 @@ func (b *build) run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	if _, err := b.goCommand(ctx, "build", "-trimpath", "-buildvcs=false", "-ldflags", b.ldflags(), "-o", tmp+string(filepath.Separator), "tool"); err != nil {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("%w: what is built is kept: run make e2e, which has no deadline for it", ctx.Err())
-		}
-		return err
-	}
-	if err := os.Rename(filepath.Join(tmp, "server"), filepath.Join(tmp, "etcd")); err != nil {
-		return err
-	}
-	dir, err := b.goCommand(ctx, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok")
-	if err != nil {
-		return err
-	}
-	if err := copyStages(filepath.Join(strings.TrimSpace(dir), "kustomize", "stage"), filepath.Join(tmp, "stages")); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(b.tools.Dir); err != nil { // incomplete, or done would be true
-		return err
-	}
-	return os.Rename(tmp, b.tools.Dir)
-}
-
-// ldflags make the programs say which version they are, as a release does:
-// clients decide by it.
-func (b *build) ldflags() string {
-	minor, _, _ := strings.Cut(strings.TrimPrefix(b.tools.Kubernetes, "v1."), ".")
 	flags := []string{"-s", "-w"}
-	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		for _, v := range []string{
-			"gitVersion=" + b.tools.Kubernetes, "gitMajor=1", "gitMinor=" + minor,
-			"gitTreeState=clean", "gitCommit=goproxy", "buildDate=2026-01-01T00:00:00Z",
-		} {
-			flags = append(flags, "-X", pkg+"."+v)
-		}
+	if b.Flags != nil {
+		flags = append(flags, b.Flags(b.built.Versions)...)
 	}
-	return strings.Join(append(flags, "-X", "sigs.k8s.io/kwok/pkg/consts.Version="+b.tools.Kwok), " ")
+	if _, err := b.goCommand(ctx, "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(flags, " "), "-o", tmp+string(filepath.Separator), "tool"); err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w: what is built is kept: run make, which has no deadline for it", ctx.Err())
+		}
+		return err
+	}
+	module := func(path string) (string, error) {
+		dir, err := b.goCommand(ctx, "list", "-m", "-f", "{{.Dir}}", path)
+		return strings.TrimSpace(dir), err
+	}
+	if err := b.Finish(tmp, module); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(b.built.Dir); err != nil { // incomplete, or done would be true
+		return err
+	}
+	return os.Rename(tmp, b.built.Dir)
 }
 
 // goCommand runs the go command in the module, and ends with ctx or with this

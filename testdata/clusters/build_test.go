@@ -6,25 +6,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 )
-
-// The version of a cluster is one that the server can behave as.
-func TestEmulate(t *testing.T) {
-	tools := &Tools{Kubernetes: "v1.37.1"}
-	for version, want := range map[string]string{"": "", "1.37": "", "1.36": "1.36", "1.34": "1.34"} {
-		if got, err := tools.emulate(version); got != want || err != nil {
-			t.Errorf("%q: %q, %v", version, got, err)
-		}
-	}
-	for _, version := range []string{"1.33", "1.38", "2.36", "36", "1.", "1.36.1", "x"} {
-		if got, err := tools.emulate(version); err == nil {
-			t.Errorf("%q is emulated as %q", version, got)
-		}
-	}
-}
 
 // The key of a build changes with what is built, and only one process builds.
 func TestBuildKey(t *testing.T) {
@@ -37,7 +23,7 @@ func TestBuildKey(t *testing.T) {
 		}
 	}
 	read := func() *build {
-		b := &build{module: module, log: io.Discard}
+		b := &build{Recipe: controlPlane, module: module, log: io.Discard}
 		if err := b.read(); err != nil {
 			t.Fatal(err)
 		}
@@ -46,25 +32,25 @@ func TestBuildKey(t *testing.T) {
 	write("go.mod", "require (\n\tk8s.io/kubernetes v1.37.1 // indirect\n\tsigs.k8s.io/kwok v0.8.0\n)\n")
 	write("go.sum", "a")
 	first := read()
-	if first.tools.Kubernetes != "v1.37.1" || first.tools.Kwok != "v0.8.0" || !strings.HasPrefix(first.tools.Dir, cache) {
-		t.Errorf("%+v", first.tools)
+	if v := first.built.Versions; v[kubernetesModule] != "v1.37.1" || v[kwokModule] != "v0.8.0" || !strings.HasPrefix(first.built.Dir, cache) {
+		t.Errorf("%+v", first.built)
 	}
-	if again := read(); again.tools != first.tools {
-		t.Errorf("%+v and %+v", first.tools, again.tools)
+	if again := read(); !reflect.DeepEqual(again.built, first.built) {
+		t.Errorf("%+v and %+v", first.built, again.built)
 	}
 	write("go.sum", "b")
-	if other := read(); other.tools.Dir == first.tools.Dir {
+	if other := read(); other.built.Dir == first.built.Dir {
 		t.Error("another go.sum is the same build")
 	}
 	write("go.mod", "require sigs.k8s.io/kwok v0.8.0\n")
-	if err := (&build{module: module}).read(); err == nil || !strings.Contains(err.Error(), "does not require") {
+	if err := (&build{Recipe: controlPlane, module: module}).read(); err == nil || !strings.Contains(err.Error(), "does not require") {
 		t.Errorf("a module without Kubernetes: %v", err)
 	}
 }
 
 // A second process waits for the first.
 func TestBuildLock(t *testing.T) {
-	b := &build{tools: Tools{Dir: filepath.Join(t.TempDir(), "key")}, log: io.Discard}
+	b := &build{built: Built{Dir: filepath.Join(t.TempDir(), "key")}, log: io.Discard}
 	unlock, err := b.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -88,12 +74,12 @@ func TestBuildLock(t *testing.T) {
 
 // A build that lacks a part is none.
 func TestBuildIncomplete(t *testing.T) {
-	b := &build{tools: Tools{Dir: t.TempDir()}}
-	for _, name := range append([]string{"stages"}, programs...) {
+	b := &build{Recipe: controlPlane, built: Built{Dir: t.TempDir()}}
+	for _, name := range b.Parts {
 		if b.done() {
 			t.Errorf("done without %s", name)
 		}
-		if err := os.WriteFile(b.tools.file(name), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(b.built.Dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,7 +95,7 @@ func TestBuildFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	cache := t.TempDir()
-	b := &build{module: module, log: io.Discard, tools: Tools{Dir: filepath.Join(cache, "key"), Kubernetes: "v1.37.1"}}
+	b := &build{Recipe: controlPlane, module: module, log: io.Discard, built: Built{Dir: filepath.Join(cache, "key")}}
 	if err := b.run(t.Context()); err == nil || !strings.Contains(err.Error(), "example.invalid/none") {
 		t.Errorf("got %v", err)
 	}

@@ -30,13 +30,18 @@ func newClient(ca []byte, user pair) (*http.Client, error) {
 // Do sends a request to the API server as an administrator and returns the
 // status and the answer. The path begins with a slash and may have a query.
 func (c *Cluster) Do(ctx context.Context, method, path, contentType string, body []byte) (status int, answer []byte, err error) {
+	return c.send(ctx, c.http, method, path, contentType, body)
+}
+
+// send sends a request as the user of a client.
+func (c *Cluster) send(ctx context.Context, client *http.Client, method, path, contentType string, body []byte) (status int, answer []byte, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.Server+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}
 	r.Header.Set("Content-Type", contentType)
 	r.Header.Set("User-Agent", userAgent)
-	resp, err := c.http.Do(r)
+	resp, err := client.Do(r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -67,9 +72,9 @@ func fetch(ctx context.Context, client *http.Client, url string) error {
 	return err
 }
 
-// poll waits until ready returns nil. It gives up when ended does not return
+// Poll waits until ready returns nil. It gives up when ended does not return
 // nil any more, and with ctx; what is the sentence that did not become true.
-func poll(ctx context.Context, what string, ended func() error, ready func(context.Context) error) error {
+func Poll(ctx context.Context, what string, ended func() error, ready func(context.Context) error) error {
 	for {
 		err := ready(ctx)
 		if err == nil {
@@ -88,15 +93,15 @@ func poll(ctx context.Context, what string, ended func() error, ready func(conte
 
 // waitServer waits until the API server says that it is ready.
 func (c *Cluster) waitServer(ctx context.Context, server string) error {
-	return poll(ctx, c.Name+" is ready", c.ended, func(ctx context.Context) error {
+	return Poll(ctx, c.Name+" is ready", c.ended, func(ctx context.Context) error {
 		return fetch(ctx, c.http, server+"/readyz")
 	})
 }
 
-// storageClass is what kwok's stages for volumes provide.
+// storageClass is a class that kwok's stages for volumes provide.
 const storageClass = `{
   "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
-  "metadata": {"name": "kwok-volume", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+  "metadata": {"name": %q, "annotations": {"storageclass.kubernetes.io/is-default-class": "%t"}},
   "provisioner": "kwok.x-k8s.io/volume", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"
 }`
 
@@ -115,9 +120,13 @@ const node = `{
 
 // furnish creates the nodes and what else a cluster usually has.
 func (c *Cluster) furnish(ctx context.Context) error {
-	objects := []struct{ path, text string }{{"/apis/storage.k8s.io/v1/storageclasses", storageClass}}
+	type object struct{ path, text string }
+	var objects []object
+	for i, name := range classes {
+		objects = append(objects, object{"/apis/storage.k8s.io/v1/storageclasses", fmt.Sprintf(storageClass, name, i == 0)})
+	}
 	for i := range c.nodes {
-		objects = append(objects, struct{ path, text string }{"/api/v1/nodes", fmt.Sprintf(node, fmt.Sprintf("node-%d", i+1))})
+		objects = append(objects, object{"/api/v1/nodes", fmt.Sprintf(node, fmt.Sprintf("node-%d", i+1))})
 	}
 	for _, o := range objects {
 		status, answer, err := c.Do(ctx, http.MethodPost, o.path, "application/json", []byte(o.text))
@@ -133,7 +142,7 @@ func (c *Cluster) furnish(ctx context.Context) error {
 
 // settle waits until pods can be created, scheduled and run.
 func (c *Cluster) settle(ctx context.Context) error {
-	return poll(ctx, c.Name+" has its nodes and accounts", c.ended, func(ctx context.Context) error {
+	return Poll(ctx, c.Name+" has its nodes and accounts", c.ended, func(ctx context.Context) error {
 		if err := fetch(ctx, c.http, c.Server+"/api/v1/namespaces/default/serviceaccounts/default"); err != nil {
 			return err
 		}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -29,6 +31,10 @@ type Cluster struct {
 	ca      *authority
 	admin   pair
 	http    *http.Client
+	played  bool // whether operators and Services are
+
+	services *services
+	operator *operator
 
 	mu    sync.Mutex
 	parts map[string]*process // by program
@@ -66,6 +72,11 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	if err := c.furnish(ctx); err != nil {
 		return err
+	}
+	if c.played {
+		if err := c.operate(); err != nil {
+			return err
+		}
 	}
 	return c.settle(ctx)
 }
@@ -113,7 +124,7 @@ func (c *Cluster) startServer(ctx context.Context) error {
 			return err
 		}
 		c.port = port
-		p, err := c.startPart("kube-apiserver", c.serverFlags())
+		p, err := c.startAPIServer()
 		if err != nil {
 			return err
 		}
@@ -128,6 +139,19 @@ func (c *Cluster) startServer(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("%s: every port was taken", c.Name)
+}
+
+// startAPIServer starts the API server at the cluster's port.
+func (c *Cluster) startAPIServer() (*process, error) {
+	flags := c.serverFlags()
+	if !c.played {
+		return c.startPart("kube-apiserver", flags)
+	}
+	more, env, err := c.startServices()
+	if err != nil {
+		return nil, err
+	}
+	return c.startPart("kube-apiserver", append(flags, more...), env...)
 }
 
 // setServer tells where the cluster is, to those who look at all clusters.
@@ -158,8 +182,8 @@ func (c *Cluster) startClients() error {
 	return nil
 }
 
-func (c *Cluster) startPart(program string, flags []string) (*process, error) {
-	p, err := c.fleet.startProgram(program+" of "+c.Name, c.file(program+".log"), program, flags)
+func (c *Cluster) startPart(program string, flags []string, env ...string) (*process, error) {
+	p, err := c.fleet.startProgram(program+" of "+c.Name, c.file(program+".log"), program, flags, env...)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +246,7 @@ func (c *Cluster) Resume(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if !c.parts["kube-apiserver"].running() {
-		if _, err := c.startPart("kube-apiserver", c.serverFlags()); err != nil {
+		if _, err := c.startAPIServer(); err != nil {
 			return err
 		}
 	}
@@ -244,7 +268,7 @@ func (c *Cluster) Err() error {
 
 func (c *Cluster) ended() error {
 	var errs []error
-	for _, program := range programs {
+	for _, program := range slices.Sorted(maps.Keys(c.parts)) {
 		errs = append(errs, c.parts[program].err())
 	}
 	return errors.Join(errs...)

@@ -44,6 +44,10 @@ type Spec struct {
 	Version string
 	// Nodes is how many nodes kwok plays; 0 for two.
 	Nodes int
+	// Played says that what would run in pods is played too, as far as others
+	// wait for it: webhooks admit everything, aggregated APIs are there, and
+	// cert-manager and the Prometheus operator find their resources ready.
+	Played bool
 }
 
 // Fleet is a number of running clusters.
@@ -154,7 +158,7 @@ func (f *Fleet) cluster(s Spec) (*Cluster, error) {
 			return nil, fmt.Errorf("two clusters are %s (context %s)", s.Name, s.Context)
 		}
 	}
-	c := &Cluster{Name: s.Name, Context: s.Context, Dir: f.file(flat(s.Name)), fleet: f, nodes: s.Nodes, emulate: emulate}
+	c := &Cluster{Name: s.Name, Context: s.Context, Dir: f.file(flat(s.Name)), fleet: f, nodes: s.Nodes, emulate: emulate, played: s.Played}
 	c.Kubeconfig = c.file("kubeconfig")
 	f.clusters = append(f.clusters, c)
 	return c, nil
@@ -181,6 +185,9 @@ func (f *Fleet) Clusters() []*Cluster {
 	defer f.mu.Unlock()
 	return append([]*Cluster(nil), f.clusters...)
 }
+
+// Port returns a port of 127.0.0.1 that is free.
+func (f *Fleet) Port() (int, error) { return f.ports.next() }
 
 // Cluster returns that of the name, nil when there is none.
 func (f *Fleet) Cluster(name string) *Cluster {
@@ -225,7 +232,8 @@ func (f *Fleet) Err() error {
 func (f *Fleet) Stop(keepLogs bool) error {
 	var errs []error
 	for _, c := range f.Clusters() {
-		errs = append(errs, c.kill())
+		c.operator.close()
+		errs = append(errs, c.kill(), c.services.close())
 	}
 	if f.etcd != nil {
 		errs = append(errs, f.etcd.kill())

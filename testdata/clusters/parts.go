@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -30,11 +31,28 @@ const auditPolicy = `{
 }
 `
 
-// startProgram starts one of the tools.
-func (f *Fleet) startProgram(name, log, program string, flags []string) (*process, error) {
+// startProgram starts one of the tools, with more of an environment.
+func (f *Fleet) startProgram(name, log, program string, flags []string, env ...string) (*process, error) {
 	cmd := exec.Command(f.Tools.file(program), flags...)
-	cmd.Dir, cmd.Env = f.Dir, environ(f.Dir)
+	cmd.Dir, cmd.Env = f.Dir, append(environ(f.Dir), env...)
 	return f.starter.start(name, log, cmd)
+}
+
+// Run starts another program as a part of the cluster: Kill, Pause and Stop
+// concern it too, and Err tells when it ended by itself. Resume does not start
+// it again. Its log is in the cluster's directory, under its name.
+func (c *Cluster) Run(file string, flags, env []string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	program := filepath.Base(file)
+	cmd := exec.Command(file, flags...)
+	cmd.Dir, cmd.Env = c.Dir, append(environ(c.Dir), env...)
+	p, err := c.fleet.starter.start(program+" of "+c.Name, c.file(program+".log"), cmd)
+	if err != nil {
+		return err
+	}
+	c.parts[program] = p
+	return nil
 }
 
 // startEtcd starts the store of all clusters. What is in it need not survive
@@ -60,7 +78,7 @@ func (f *Fleet) startEtcd(ctx context.Context) error {
 			return err
 		}
 		f.etcd, f.etcdURL = p, urls[0]
-		err = poll(ctx, "etcd is healthy", p.err, func(ctx context.Context) error {
+		err = Poll(ctx, "etcd is healthy", p.err, func(ctx context.Context) error {
 			return fetch(ctx, http.DefaultClient, urls[0]+"/health")
 		})
 		if err == nil || !p.portTaken() {

@@ -21,6 +21,13 @@ var theirs = []string{"node/fast", "node/heartbeat-with-lease", "pod/fast", "vol
 // Two of kwok's stages must leave alone the pods that are to go wrong.
 var guards = map[string]string{"pod-ready": "fleetc.test/stuck", "pod-complete": "fleetc.test/fail"}
 
+// classes are the storage classes of a cluster: kwok's, which is the default,
+// and those that clouds have and fleets name.
+var classes = []string{"kwok-volume", "gp3", "premium-rwo"}
+
+// ofKwok is how kwok's stages for volumes find theirs.
+const ofKwok = "self.spec.storageClassName == 'kwok-volume'"
+
 const (
 	guard = `    - key: '.metadata.annotations["%s"]'
       operator: 'DoesNotExist'
@@ -66,7 +73,7 @@ func stages(dir string) ([]byte, error) {
 		return nil, err
 	}
 	var all []string
-	guarding := 0
+	guarding, volumes := 0, 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -80,10 +87,14 @@ func stages(dir string) ([]byte, error) {
 			stage = strings.Replace(stage, guarded, guarded+fmt.Sprintf(guard, annotation), 1)
 			guarding++
 		}
-		all = append(all, stage)
+		all = append(all, strings.ReplaceAll(stage, ofKwok, "self.spec.storageClassName in ['"+strings.Join(classes, "', '")+"']"))
+		volumes += strings.Count(stage, ofKwok)
 	}
 	if guarding != len(guards) {
 		return nil, fmt.Errorf("%d of %d stages to guard are in %s", guarding, len(guards), dir)
+	}
+	if volumes == 0 {
+		return nil, fmt.Errorf("no stage in %s is for volumes of kwok", dir)
 	}
 	own, err := fs.Glob(ours, "stages/*.yaml")
 	if err != nil {

@@ -54,8 +54,12 @@ func TestStagesUnguarded(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	write("pod-complete.yaml", guarded)
-	if _, err := stages(dir); err != nil {
-		t.Error(err)
+	if _, err := stages(dir); err == nil || !strings.Contains(err.Error(), "is for volumes of kwok") {
+		t.Errorf("got %v", err)
+	}
+	write("pvc-provision.yaml", ofKwok)
+	if text, err := stages(dir); err != nil || !strings.Contains(string(text), "'gp3'") {
+		t.Errorf("got %s, %v", text, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -254,6 +255,7 @@ func TestAdopt(t *testing.T) {
 	if err := json.Unmarshal([]byte(p.kubectl("one", "-n", "web", "get", "configmap", "web", "-o", "json")), &o); err != nil {
 		t.Fatal(err)
 	}
+	maps.DeleteFunc(o.Metadata.Annotations, func(name, _ string) bool { return strings.HasPrefix(name, "fleetc.dev/") })
 	if len(o.Data) != 1 || o.Data["colour"] != "blue" || len(o.Metadata.Annotations) > 0 {
 		t.Errorf("the adopted object has %v, annotations %v", o.Data, o.Metadata.Annotations)
 	}

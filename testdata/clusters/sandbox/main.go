@@ -1,7 +1,8 @@
 // Command sandbox starts control planes for the clusters of the example fleet
-// and keeps them until it is interrupted. With -build it only builds them.
+// and keeps them until it is interrupted. With -build it only builds them. With
+// -flux, Flux runs for each, too.
 //
-//	go run ./testdata/clusters/sandbox [-build] [CLUSTER...]
+//	go run ./testdata/clusters/sandbox [-build] [-flux] [CLUSTER...]
 //
 // The arguments are those of fleetc list; all clusters when there are none.
 package main
@@ -21,25 +22,30 @@ import (
 	"time"
 
 	"github.com/fleetc/fleetc/testdata/clusters"
+	"github.com/fleetc/fleetc/testdata/gitops"
 )
 
 func main() {
 	build := flag.Bool("build", false, "build the control planes and start none")
+	flux := flag.Bool("flux", false, "build and run Flux, too")
 	flag.Parse()
 	// This also ends what is being built or started.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if err := run(ctx, os.Stdout, *build, flag.Args()); err != nil {
+	if err := run(ctx, os.Stdout, *build, *flux, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "sandbox:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, build bool, patterns []string) error {
+func run(ctx context.Context, out io.Writer, build, flux bool, patterns []string) error {
 	if build {
 		tools, err := clusters.Build(ctx, os.Stderr)
 		if err == nil {
 			fmt.Fprintln(out, tools.Dir)
+		}
+		if err == nil && flux {
+			_, err = gitops.Build(ctx, os.Stderr)
 		}
 		return err
 	}
@@ -52,10 +58,25 @@ func run(ctx context.Context, out io.Writer, build bool, patterns []string) erro
 	if err != nil {
 		return err
 	}
-	explain(out, f)
-	err = wait(ctx, f)
+	if flux {
+		err = startFlux(ctx, f)
+	}
+	if err == nil {
+		explain(out, f)
+		err = wait(ctx, f)
+	}
 	fmt.Fprintln(out, "\nstopping the clusters")
 	return errors.Join(err, f.Stop(err != nil))
+}
+
+// startFlux starts Flux for every cluster.
+func startFlux(ctx context.Context, f *clusters.Fleet) error {
+	for _, c := range f.Clusters() {
+		if _, err := gitops.Start(ctx, os.Stderr, f, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // example asks fleetc for the clusters of the example fleet.
@@ -76,7 +97,7 @@ func example(ctx context.Context, patterns []string) ([]clusters.Spec, error) {
 		// The minor version alone: 1.36.2 is emulated as 1.36.
 		version := strings.SplitN(c.Kubernetes, ".", 3)
 		specs = append(specs, clusters.Spec{
-			Name: c.ID, Context: c.Context, Version: strings.Join(version[:min(2, len(version))], "."), Nodes: 3,
+			Name: c.ID, Context: c.Context, Version: strings.Join(version[:min(2, len(version))], "."), Nodes: 3, Played: true,
 		})
 	}
 	return specs, nil
@@ -94,16 +115,18 @@ In another terminal:
 
   export KUBECONFIG=%s
   alias kubectl=%s/kubectl
-  kubectl --context %s get nodes
-  kubectl --context %s create deployment web --image=web --replicas=3
-  kubectl --context %s get pods -w
+  go run ./cmd/fleetc apply --dry-run %s
+  go run ./cmd/fleetc apply %s
+  kubectl --context %s get pods --all-namespaces
+  go run ./cmd/fleetc apply
 
-Nodes and pods are played by kwok: nothing really runs in them. A pod with the
-annotation fleetc.test/stuck: ImagePullBackOff does not get ready, one with
-fleetc.test/fail: "true" fails. Logs are in %s.
+Nodes and pods are played by kwok: nothing really runs in them. Webhooks admit
+everything, and the operators of cert-manager and Prometheus are played. A pod
+with the annotation fleetc.test/stuck: ImagePullBackOff does not get ready, one
+with fleetc.test/fail: "true" fails. Logs are in %s.
 
 Ctrl-C ends all of it and leaves nothing.
-`, f.Kubeconfig, f.Tools.Dir, all[0].Context, all[0].Context, all[0].Context, f.Dir)
+`, f.Kubeconfig, f.Tools.Dir, all[0].Name, all[0].Name, all[0].Context, f.Dir)
 }
 
 // wait returns when the person has enough, when what started this program is

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/fleetc/fleetc/compiler/apply"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+// newApplyProgress returns what shows on a terminal what is under way, and elsewhere, line by
+// line, what happened; and what takes away lines that would be drawn over.
+func newApplyProgress(w io.Writer, clusters []*applyCluster) (show func(apply.Event), clear func()) {
+	if f, ok := w.(*os.File); ok && isTerminal(w) {
+		s := newApplyScreen(w, func() (int, int) {
+			width, height, err := term.GetSize(int(f.Fd()))
+			if err != nil || width <= 0 || height <= 0 {
+				return 80, 24
+			}
+			return width, height
+		}, clusters)
+		return s.tell, s.clear
+	}
+	return func(e apply.Event) {
+		if text := eventText(e); text != "" {
+			fmt.Fprintln(w, text)
+		}
+	}, func() {}
+}
+
+// eventText says what happened; nothing of the end of a cluster, which the
+// summary tells of.
+func eventText(e apply.Event) string {
+	words := map[string]string{
+		"start": "begins", "done": "is healthy", "failed": "stopped", "create": "created", "change": "changed", "replace": "replaced", "prune": "pruned",
+		"hook": "runs hook", "wait": "waits for", "ready": "is ready:",
+		"run": "runs", "skip": "skips", "undo": "undoes", "stand": "cannot undo", // of actions
+	}
+	parts := []string{e.Cluster + ":"}
+	switch {
+	case e.What == "end":
+		return ""
+	case e.ID == "" && e.Stage != "":
+		parts = append(parts, "stage "+e.Stage, words[e.What])
+	case e.ID == "":
+		parts = append(parts, "waits", e.Text)
+	default:
+		parts = append(parts, cmp.Or(words[e.What], e.What), e.ID)
+		if e.Text != "" {
+			parts = append(parts, "("+diag.Visible(e.Text, diag.MaxText)+")")
+		}
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
+}

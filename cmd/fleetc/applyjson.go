@@ -1,0 +1,88 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/actions"
+	"github.com/fleetc/fleetc/compiler/apply"
+)
+
+// An appliedCluster is a cluster in the report as JSON. The names of fields stay
+// as they are.
+type appliedCluster struct {
+	ID         string          `json:"id"`
+	Status     string          `json:"status"`
+	Server     string          `json:"server,omitempty"`
+	UID        string          `json:"uid,omitempty"`
+	Bundle     string          `json:"bundle,omitempty"`
+	First      bool            `json:"first"`
+	Unchanged  int             `json:"unchanged"`
+	Created    int             `json:"created"`
+	Changed    int             `json:"changed"`
+	Replaced   int             `json:"replaced"`
+	Pruned     int             `json:"pruned"`
+	Hooks      int             `json:"hooks"`
+	Revision   int             `json:"revision,omitempty"`   // that the cluster runs, when it is known
+	RollbackTo int             `json:"rollbackTo,omitempty"` // revision
+	Lasting    []apply.Lasting `json:"lasting,omitempty"`    // what a rollback does not undo
+	NotDone    []string        `json:"notDone,omitempty"`    // actions that a rollback leaves out, for they are not on record
+	Stages     []string        `json:"stages"`
+	NotReached []string        `json:"notReached"`
+	Objects    []appliedObject `json:"objects"` // those that are not unchanged
+	Actions    []appliedAction `json:"actions"`
+	Faults     []string        `json:"faults"`
+}
+
+type appliedObject struct {
+	ID      string `json:"id"`
+	Release string `json:"release"`
+	Stage   string `json:"stage"`
+	Action  string `json:"action"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+type appliedAction struct {
+	ID      string `json:"id"`
+	Stage   string `json:"stage"`
+	Release string `json:"release,omitempty"`
+	At      string `json:"at"` // before or after
+	Does    string `json:"does"`
+	Outcome string `json:"outcome,omitempty"` // empty when it was not reached
+}
+
+// printJSON prints the report as one JSON object.
+func (r *applyReport) printJSON() error {
+	out := struct {
+		Clusters []appliedCluster `json:"clusters"`
+	}{[]appliedCluster{}}
+	for _, c := range r.clusters {
+		out.Clusters = append(out.Clusters, c.json())
+	}
+	return writeJSON(r.cmd.OutOrStdout(), out)
+}
+
+func (c *applyCluster) json() appliedCluster {
+	l := appliedCluster{
+		ID: c.Cluster.ID, Status: c.status(), Stages: []string{}, NotReached: []string{},
+		Objects: []appliedObject{}, Actions: []appliedAction{}, Revision: c.revision(),
+	}
+	if p := c.Plan; p != nil {
+		l.Server, l.UID, l.Bundle, l.First, l.Unchanged = p.Server, p.UID, p.Bundle, p.First, p.Count(apply.Unchanged)
+		for _, it := range p.Items {
+			if it.Action != apply.Unchanged {
+				l.Objects = append(l.Objects, appliedObject{it.ID, it.Release, it.Stage, string(it.Action), it.Reason})
+			}
+		}
+		for _, a := range p.Actions {
+			at, _, _ := strings.Cut(actionMoment(&a.Action), " ")
+			l.Actions = append(l.Actions, appliedAction{a.ID(), a.Stage, a.Release, at, actions.Describe(a.Task), string(c.result.Actions[a.ID()])})
+		}
+	}
+	l.Created, l.Changed, l.Replaced, l.Pruned, l.Hooks = c.result.Created, c.result.Changed, c.result.Replaced, c.result.Pruned, c.result.Hooks
+	l.Stages, l.NotReached = append(l.Stages, c.result.Done...), append(l.NotReached, c.result.NotReached...)
+	if back := c.rollback; back != nil {
+		l.RollbackTo, l.Lasting, l.NotDone = back.To.Number, back.Lasting, back.Actions
+	}
+	l.Faults = faultTexts(c.err)
+	return l
+}

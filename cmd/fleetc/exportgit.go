@@ -1,0 +1,258 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/branch"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/export"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// gitOptions are the flags of an export to git.
+type gitOptions struct {
+	address, branch, path, pattern string
+}
+
+func (g *gitOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&g.address, "git", "", "`URL` or path of a git repository to commit to")
+	cmd.Flags().StringVar(&g.branch, "branch", "", "`branch` of --git (default: the repository's own)")
+	cmd.Flags().StringVar(&g.path, "path", "", "`directory` in the repository of --git (default: its top)")
+	cmd.Flags().StringVar(&g.pattern, "pr-branch", "", "push to branches of this `name` for pull requests into --branch, as in 'fleetc/{environment}'")
+	for _, name := range []string{"git", "branch", "path", "pr-branch"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+}
+
+// A gitResult is what became of a repository, as -o json prints it.
+type gitResult struct {
+	Repository string      `json:"repository"`
+	Branches   []gitBranch `json:"branches"`
+}
+
+type gitBranch struct {
+	Branch string `json:"branch"`
+	State  string `json:"state"`
+	Commit string `json:"commit,omitempty"`
+	Base   string `json:"base,omitempty"`
+}
+
+// toGit exports to branches of a git repository.
+func (x *exporting) toGit(ctx context.Context) (err error) {
+	path := strings.Trim(x.git.path, "/")
+	if err := checkPlace(x.layout, x.fleet.Clusters, false, path); err != nil {
+		return err
+	}
+	remote, err := branch.Open(ctx, x.git.address, x.o.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, remote.Close()) }()
+	base := x.git.branch
+	if base == "" {
+		if base, err = remote.Default(ctx); err != nil {
+			return err
+		}
+	}
+	parts, err := x.parts(base)
+	if err != nil {
+		return err
+	}
+	source, err := x.sourceCommit(ctx)
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(parts))
+	summaries := make([]export.Summary, len(names))
+	updates := make([]branch.Update, len(names))
+	for i, name := range names {
+		u := branch.Update{Branch: name, Path: path}
+		if name != base || x.git.pattern != "" {
+			u.Onto = base
+		}
+		u.Write = func(_ context.Context, dir string) (branch.Change, error) {
+			digests := map[string]string{}
+			tree := &export.Tree{Dir: dir, Name: inBranch(base, u.Path)}
+			sum, err := x.write(tree, tree.Begin, parts[name], func(b *fleet.Bundle) { digests[b.Cluster.ID] = b.Digest })
+			summaries[i] = sum
+			return change(sum, digests, source), err
+		}
+		updates[i] = u
+	}
+	results, err := remote.Push(ctx, x.check, updates...)
+	if err != nil && len(results) == 0 {
+		return err
+	}
+	return cmp.Or(err, x.report(remote.Name, base, results, summaries))
+}
+
+// inBranch is what faults write before the names of files in a branch.
+func inBranch(branch, path string) string {
+	if path != "" {
+		path += "/"
+	}
+	return "git:" + branch + ":" + path
+}
+
+// placeholder matches what a pattern for branches takes from a cluster.
+var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
+
+// retired stands for the value of a cluster that the fleet does not have any
+// more, of which nothing else is known.
+const retired = "retired"
+
+// parts divides the clusters by the branch that they go to. Those that are gone
+// go with all others when these go to one, and to one of their own when not.
+func (x *exporting) parts(base string) (map[string]part, error) {
+	if x.git.pattern == "" {
+		if x.cmd.Flags().Changed("pr-branch") {
+			return nil, &diag.Diag{Msg: "--pr-branch names no branch", Hint: "write a name, as in fleetc/{environment}"}
+		}
+		return map[string]part{base: {x.fleet.Clusters, x.gone}}, nil
+	}
+	parts := map[string]part{}
+	var faults diag.List
+	for _, c := range x.fleet.Clusters {
+		name, err := x.git.branchOf(c)
+		faults.Add(err)
+		p := parts[name]
+		p.clusters = append(p.clusters, c)
+		parts[name] = p
+	}
+	if x.gone != nil {
+		name := placeholder.ReplaceAllLiteralString(x.git.pattern, retired)
+		p := parts[name]
+		p.gone = x.gone
+		parts[name] = p
+	}
+	return parts, faults.Err()
+}
+
+// branchOf returns the name of the branch that a cluster goes to.
+func (g *gitOptions) branchOf(c *fleet.Cluster) (string, error) {
+	var fault error
+	name := placeholder.ReplaceAllStringFunc(g.pattern, func(text string) string {
+		key := strings.Trim(text, "{}")
+		label, isLabel := strings.CutPrefix(key, "labels.")
+		var value string
+		switch {
+		case key == "environment":
+			value = c.Environment
+		case key == "cluster":
+			value = c.ID
+		case isLabel:
+			value = c.Labels[label]
+		default:
+			fault = &diag.Diag{Msg: "a cluster has no " + diag.Visible(text, diag.MaxText) + " for --pr-branch", Hint: diag.OneOf(text, []string{"{cluster}", "{environment}", "{labels.KEY}"})}
+			return ""
+		}
+		if value == "" {
+			fault = &diag.Diag{At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Msg: "the cluster has no " + text + ", which --pr-branch asks for", Hint: "set it, or name another branch"}
+		}
+		return value
+	})
+	return name, fault
+}
+
+// sourceCommit says which commit the fleet is; empty when it is in none.
+func (x *exporting) sourceCommit(ctx context.Context) (string, error) {
+	commit, modified, err := x.o.compiler().Revision(ctx, x.fleet.Dir)
+	if commit != "" && modified {
+		commit += " with changes"
+	}
+	return commit, err
+}
+
+// maxTrailers is how many clusters a commit names.
+const maxTrailers = 20
+
+// change returns what an export wrote, and what the commit says of it.
+func change(sum export.Summary, digests map[string]string, source string) branch.Change {
+	var c branch.Change
+	var trailers, ids []string
+	all := sha256.New()
+	for _, r := range sum.Clusters {
+		for _, f := range r.Files {
+			c.Files = append(c.Files, f.Name)
+		}
+		if r.Changes() == 0 {
+			continue
+		}
+		ids = append(ids, r.Cluster)
+		line := "Bundle-Digest: " + r.Cluster + " " + cmp.Or(digests[r.Cluster], "none")
+		trailers = append(trailers, line)
+		fmt.Fprintln(all, line)
+	}
+	if len(trailers) > maxTrailers {
+		trailers = []string{fmt.Sprintf("Bundle-Digest: %d clusters sha256:%x", len(ids), all.Sum(nil))}
+	}
+	if source != "" {
+		trailers = append(trailers, "Source-Commit: "+source)
+	}
+	trailers = append(trailers, "Fleetc-Version: "+toolVersion())
+	subject := plural(len(ids), "cluster", "clusters") + " changed"
+	if len(ids) == 1 {
+		subject = ids[0] + " changed"
+	}
+	c.Message = fmt.Sprintf("fleetc: %s\n\nFiles: %d added, %d changed, %d removed\n\n%s\n",
+		subject, sum.Added, sum.Changed, sum.Removed, strings.Join(trailers, "\n"))
+	return c
+}
+
+// report prints what became of the branches. The error is errDifferences when
+// there was something to push and nothing is to be.
+func (x *exporting) report(repository, base string, results []branch.Result, summaries []export.Summary) error {
+	out := &gitResult{Repository: repository, Branches: []gitBranch{}}
+	differences := false
+	for i, r := range results {
+		if r.State == branch.Unchanged && len(summaries[i].Clusters) == 0 && len(results) > 1 {
+			continue // nothing is gone
+		}
+		b := gitBranch{Branch: r.Branch, State: string(r.State), Commit: r.Commit}
+		if x.git.pattern != "" {
+			b.Base = base
+		}
+		out.Branches = append(out.Branches, b)
+		differences = differences || r.State == branch.Committed || r.State == branch.Created
+	}
+	sum := export.Join(summaries...)
+	w := x.cmd.OutOrStdout()
+	var err error
+	if x.output == "json" {
+		err = exportJSON(w, sum, out)
+	} else if err = printSummary(w, sum, x.exportOptions); err == nil {
+		err = printBranches(w, out, base, x.check)
+	}
+	if err == nil && x.check && differences {
+		return errDifferences
+	}
+	return err
+}
+
+func printBranches(w io.Writer, result *gitResult, base string, check bool) error {
+	for _, b := range result.Branches {
+		said := map[branch.State]string{
+			branch.Unchanged: "nothing to push",
+			branch.Committed: "commit " + b.Commit + " pushed to " + result.Repository,
+			branch.Created:   "made of commit " + b.Commit + " in " + result.Repository,
+			branch.Stale:     "left as it is: " + base + " has all of it",
+		}
+		if check {
+			said[branch.Committed], said[branch.Created] = "would get a commit", "would be made of commit "+b.Commit
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s\n", b.Branch, said[branch.State(b.State)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

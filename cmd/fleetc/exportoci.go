@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/export"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/oci"
+)
+
+// ociOptions are the flags of an export to a registry.
+type ociOptions struct {
+	target, source, revision string
+}
+
+func (r *ociOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.target, "oci", "", "push one artifact for each cluster to `oci://REGISTRY/PATH:TAG`")
+	cmd.Flags().StringVar(&r.source, "source", "", "`URL` of the fleet, for the artifacts that change")
+	cmd.Flags().StringVar(&r.revision, "revision", "", "`revision` of the fleet, for the artifacts that change, as in main@sha1:COMMIT")
+	for _, name := range []string{"oci", "source", "revision"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+}
+
+// toRegistry exports to a registry. Nothing is pushed when anything is wrong with
+// any of the clusters.
+func (x *exporting) toRegistry(ctx context.Context) (err error) {
+	target, err := oci.Parse(x.oci.target)
+	if err != nil {
+		return err
+	}
+	client := oci.NewClient(target)
+	var faults diag.List
+	faults.Add(checkPlace(x.layout, x.fleet.Clusters, true, ""))
+	for _, c := range x.fleet.Clusters {
+		faults.Add(diag.In(c.ID, client.Check(c.ID)))
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	x.fleet.Last = func(cluster string) ([]fleet.Object, error) { return x.fleet.LastArtifact(ctx, client, cluster) }
+	dir, err := os.MkdirTemp("", "fleetc-oci-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	artifacts, err := x.artifacts(ctx, dir)
+	if err != nil {
+		return err
+	}
+	var pushed []oci.Pushed
+	p := newProgress(x.cmd, len(artifacts))
+	for one, err := range compiler.PushArtifacts(ctx, client, artifacts, x.check) {
+		faults.Add(err)
+		if err == nil {
+			pushed = append(pushed, one)
+		}
+		p.step()
+	}
+	p.clear()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errors.Join(faults.Err(), x.printPushed(pushed, faults.Err() == nil))
+}
+
+// artifacts compiles the clusters. The content of their artifacts is below dir.
+func (x *exporting) artifacts(ctx context.Context, dir string) ([]*oci.Artifact, error) {
+	var faults diag.List
+	var artifacts []*oci.Artifact
+	p := newProgress(x.cmd, len(x.fleet.Clusters))
+	defer p.clear()
+	tree := &export.Tree{Fleet: x.fleet.Module, Version: toolVersion()}
+	from := oci.Provenance{Source: x.oci.source, Revision: x.oci.revision}
+	for a, err := range x.fleet.Artifacts(ctx, x.layout, tree, dir, from) {
+		faults.Add(err)
+		artifacts = append(artifacts, a)
+		p.step()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return artifacts, faults.Err()
+}
+
+// printPushed prints what became of the artifacts. The error is errDifferences
+// when something was to be pushed and nothing is to be; complete says that there
+// is no other error.
+func (x *exporting) printPushed(pushed []oci.Pushed, complete bool) error {
+	type artifact struct {
+		Cluster   string `json:"cluster"`
+		Tag       string `json:"tag"`
+		Digest    string `json:"digest"`
+		Reference string `json:"reference"`
+		State     string `json:"state"`
+	}
+	out := struct {
+		Artifacts []artifact `json:"artifacts"`
+	}{[]artifact{}}
+	changed := 0
+	for _, p := range pushed {
+		state := "unchanged"
+		if p.Changed {
+			state = "changed"
+			changed++
+		}
+		out.Artifacts = append(out.Artifacts, artifact{p.Cluster, p.Address + ":" + p.Tag, p.Digest, p.Address + "@" + p.Digest, state})
+	}
+	w := x.cmd.OutOrStdout()
+	if x.output == "json" {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(out); err != nil {
+			return err
+		}
+	} else {
+		verb := "pushed"
+		if x.check {
+			verb = "would be pushed"
+		}
+		for _, a := range out.Artifacts {
+			if a.State == "unchanged" {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "%s %s@%s\n", a.State, a.Tag, a.Digest); err != nil {
+				return err
+			}
+		}
+		if _, err := fmt.Fprintf(w, "%s: %d %s\n", plural(len(pushed), "artifact", "artifacts"), changed, verb); err != nil {
+			return err
+		}
+	}
+	if x.check && changed > 0 && complete {
+		return errDifferences
+	}
+	return nil
+}

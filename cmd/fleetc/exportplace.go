@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// checkPlace returns a fault for each cluster whose layers tell Flux or Argo CD to
+// look elsewhere than where the export goes: below path in a git repository, or
+// to a registry. They would find nothing there.
+func checkPlace(layout fleet.Layout, clusters []*fleet.Cluster, registry bool, path string) error {
+	var faults diag.List
+	for _, c := range clusters {
+		prefix, kind := c.GitOps.Flux.Prefix, c.GitOps.Flux.Source.Kind
+		if layout == fleet.ArgoLayout {
+			prefix, kind = c.GitOps.ArgoCD.Prefix, "GitRepository"
+		}
+		var d *diag.Diag
+		switch {
+		case layout == fleet.PlainLayout:
+		case registry && layout == fleet.ArgoLayout:
+			d = &diag.Diag{Msg: "the layout argocd is for a git repository", Hint: "export with --git, or with the layout flux"}
+		case registry && kind != "OCIRepository":
+			d = &diag.Diag{Path: "gitops.flux.source.kind", Msg: "it is " + kind + ", and the export goes to a registry", Hint: `set it to "OCIRepository"`}
+		case registry:
+		case kind != "GitRepository":
+			d = &diag.Diag{Path: "gitops.flux.source.kind", Msg: "it is " + kind + ", and the export goes to git", Hint: `set it to "GitRepository", or export with --oci`}
+		case prefix != path:
+			d = &diag.Diag{
+				Path: fmt.Sprintf("gitops.%s.prefix", layout), Msg: fmt.Sprintf("this is %q, and the export goes to %q in the repository", prefix, path),
+				Hint: "make them the same: the prefix, or --path",
+			}
+		}
+		if d != nil {
+			d.Clusters = []string{c.ID}
+			faults.Add(d)
+		}
+	}
+	return faults.Err()
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/apply"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+const historyLong = `history shows the bundles that were applied to clusters as a whole, the newest
+first: when and by whom, from which commit of the fleet, with which fleetc, and
+how many objects that created, changed and pruned. A commit with + had changes
+beside it. The current one is marked with *.
+
+It asks the clusters and compiles nothing. How many revisions a cluster keeps,
+cluster.history says.`
+
+const historyExample = `  fleetc history prod/us-east-1
+  fleetc history -o json | jq '.clusters[] | {id, revision: .revisions[0]}'`
+
+func newHistoryCommand(o *options) *cobra.Command {
+	var a applyOptions
+	cmd := &cobra.Command{
+		Use:               "history [CLUSTER...]",
+		Short:             "Show what was applied to clusters",
+		Long:              historyLong,
+		Example:           historyExample,
+		ValidArgsFunction: clusterArgs(o),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			if err := a.identify(o); err != nil {
+				return err
+			}
+			records, err := o.compiler().Records(cmd.Context(), a.ApplyOptions, patterns...)
+			var faults diag.List
+			faults.Add(err)
+			for _, r := range records {
+				faults.Add(r.Err)
+			}
+			if len(records) > 0 {
+				show := historyTable
+				if a.output == "json" {
+					show = historyJSON
+				}
+				if err := show(cmd.OutOrStdout(), records); err != nil {
+					return err
+				}
+			}
+			return faults.Err()
+		},
+	}
+	kubeconfigFlag(cmd, &a.Kubeconfig)
+	outputFlag(cmd, &a.output, "table", "json")
+	return cmd
+}
+
+func historyTable(w io.Writer, records []*compiler.Record) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "CLUSTER\tREVISION\tWHEN\tWHO\tCOMMIT\tBUNDLE\tFLEETC\tWHAT\tOBJECTS")
+	for _, r := range records {
+		if r.Inventory == nil || len(r.Inventory.History) == 0 {
+			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\t-\t-\n", r.Cluster.ID)
+			continue
+		}
+		current := r.Inventory.Current()
+		for i, v := range slices.Backward(r.Inventory.History) {
+			mark := ""
+			if current != nil && i == len(r.Inventory.History)-1 {
+				mark = "*"
+			}
+			fmt.Fprintf(t, "%s\t%d%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Cluster.ID, v.Number, mark, v.Time.Format(time.RFC3339), cell(v.By),
+				shortCommit(v), shortDigest(v.Bundle), cell(v.Tool), whatOf(v), counts(v.Created, v.Changed, v.Pruned, v.Replaced))
+		}
+	}
+	return t.Flush()
+}
+
+// cell is somebody's text in a table.
+func cell(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return diag.Visible(s, diag.MaxText)
+}
+
+// shortLength is how many digits of a hash tables show.
+const shortLength = 12
+
+func shortCommit(v apply.Revision) string {
+	s := cell(v.Commit[:min(len(v.Commit), shortLength)])
+	if v.Dirty {
+		s += "+"
+	}
+	return s
+}
+
+func shortDigest(digest string) string {
+	_, hash, ok := strings.Cut(digest, ":")
+	if !ok {
+		hash = digest
+	}
+	return cell(hash[:min(len(hash), shortLength)])
+}
+
+// whatOf says how a cluster came to a revision.
+func whatOf(v apply.Revision) string {
+	if v.Rollback > 0 {
+		return fmt.Sprintf("rollback to %d", v.Rollback)
+	}
+	return "apply"
+}
+
+// origin says in words where a revision comes from.
+func origin(v apply.Revision) string {
+	s := fmt.Sprintf("%s by %s at %s", whatOf(v), cell(v.By), v.Time.Format(time.RFC3339))
+	if v.Commit != "" {
+		s += ", commit " + shortCommit(v)
+	}
+	return s
+}
+
+// A revisionJSON is a revision as -o json prints it.
+type revisionJSON struct {
+	Revision int    `json:"revision"`
+	Current  bool   `json:"current"`
+	Time     string `json:"time"`
+	By       string `json:"by"`
+	Commit   string `json:"commit,omitempty"`
+	Dirty    bool   `json:"dirty"`
+	Bundle   string `json:"bundle"`
+	Tool     string `json:"tool"`
+	What     string `json:"what"` // apply or rollback
+	Rollback int    `json:"rollbackTo,omitempty"`
+	Created  int    `json:"created"`
+	Changed  int    `json:"changed"`
+	Pruned   int    `json:"pruned"`
+	Replaced int    `json:"replaced"`
+}
+
+func revisionOf(v apply.Revision, current bool) revisionJSON {
+	what, _, _ := strings.Cut(whatOf(v), " ")
+	return revisionJSON{
+		Revision: v.Number, Current: current, Time: v.Time.Format(time.RFC3339), By: v.By, Commit: v.Commit, Dirty: v.Dirty, Bundle: v.Bundle,
+		Tool: v.Tool, What: what, Rollback: v.Rollback, Created: v.Created, Changed: v.Changed, Pruned: v.Pruned, Replaced: v.Replaced,
+	}
+}
+
+func historyJSON(w io.Writer, records []*compiler.Record) error {
+	type cluster struct {
+		ID        string         `json:"id"`
+		Revisions []revisionJSON `json:"revisions"` // the newest first
+		Faults    []string       `json:"faults"`
+	}
+	out := struct {
+		Clusters []cluster `json:"clusters"`
+	}{[]cluster{}}
+	for _, r := range records {
+		l := cluster{ID: r.Cluster.ID, Revisions: []revisionJSON{}, Faults: faultTexts(r.Err)}
+		if r.Inventory != nil {
+			current := r.Inventory.Current()
+			for i, v := range slices.Backward(r.Inventory.History) {
+				l.Revisions = append(l.Revisions, revisionOf(v, current != nil && i == len(r.Inventory.History)-1))
+			}
+		}
+		out.Clusters = append(out.Clusters, l)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}
+
+// faultTexts returns the first lines of faults.
+func faultTexts(err error) []string {
+	out := []string{}
+	for _, d := range diag.All(err) {
+		out = append(out, d.Error())
+	}
+	return out
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// layouts returns the names of all layouts.
+func layouts() []string {
+	var names []string
+	for _, l := range fleet.Layouts() {
+		names = append(names, string(l))
+	}
+	return names
+}
+
+// layoutFlag adds the flag that says for whom an export is.
+func layoutFlag(cmd *cobra.Command, into *string) {
+	cmd.Flags().StringVar(into, "layout", string(fleet.PlainLayout), "for whom the files are: plain, flux or argocd")
+	_ = cmd.RegisterFlagCompletionFunc("layout", cobra.FixedCompletions(layouts(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// layoutOf returns the layout of a name.
+func layoutOf(name string) (fleet.Layout, error) {
+	if !slices.Contains(layouts(), name) {
+		return "", &diag.Diag{Msg: fmt.Sprintf("no layout is called %q", name), Hint: diag.OneOf(name, layouts())}
+	}
+	return fleet.Layout(name), nil
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+const rollbackLong = `rollback makes a cluster run an earlier bundle again: that of revision --to, or
+the newest one that is not what the cluster runs. After an apply that did not end
+well, that is the last one that did.
+
+The bundle is read from the cluster, where apply has kept it. Nothing is
+compiled: of the fleet's files, rollback needs how the cluster is reached, and
+they stay as they are. The next apply goes forward again. Actions are not done, for
+they are not on record; those that there are are named.
+
+It plans, shows the plan, asks and writes as apply does: with the same lease,
+inventory, stages, waits, pruning and limits. Hooks of charts for rollbacks run
+in place of those for upgrades. With the plan it says what is not undone:
+versions of CRDs that go away, data in volumes, what hooks did, and what is lost
+with objects that are pruned.
+
+The rollback is a revision of its own.`
+
+const rollbackExample = `  fleetc history prod/us-east-1
+  fleetc rollback prod/us-east-1 --dry-run
+  fleetc rollback prod/us-east-1 --to 7`
+
+func newRollbackCommand(o *options) *cobra.Command {
+	var a applyOptions
+	var to int
+	cmd := &cobra.Command{
+		Use:               "rollback CLUSTER",
+		Short:             "Make a cluster run an earlier bundle",
+		Long:              rollbackLong,
+		Example:           rollbackExample,
+		ValidArgsFunction: clusterArgs(o),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &diag.Diag{Msg: "rollback takes one cluster", Hint: "name one, see fleetc list"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runRollback(cmd, o, &a, args[0], to)
+		},
+	}
+	a.flags(cmd)
+	cmd.Flags().IntVar(&to, "to", 0, "the `revision` to go back to (default: the newest that is not what the cluster runs)")
+	outputFlag(cmd, &a.output, "text", "json")
+	return cmd
+}
+
+func runRollback(cmd *cobra.Command, o *options, a *applyOptions, cluster string, to int) error {
+	if _, err := a.check(cmd, o, nil); err != nil {
+		return err
+	}
+	if to < 0 || to == 0 && cmd.Flags().Changed("to") {
+		return &diag.Diag{Msg: "--to takes the number of a revision", Hint: "run fleetc history"}
+	}
+	if err := a.identify(o); err != nil {
+		return err
+	}
+	key := make([]byte, 32)
+	rand.Read(key)
+	back, err := o.compiler().Rollback(cmd.Context(), cluster, to, a.ApplyOptions, key)
+	if err != nil {
+		return err
+	}
+	report := a.report(cmd)
+	report.add(back.Planned)
+	report.clusters[0].rollback = back
+	if err := report.printPlan(); err != nil {
+		return err
+	}
+	return a.finish(cmd, o, report, false)
+}
+
+// backNotes say where a rollback goes, and what it does not undo.
+func (c *applyCluster) backNotes() []string {
+	if c.rollback == nil {
+		return nil
+	}
+	lines := []string{fmt.Sprintf("goes back to revision %d: %s", c.rollback.To.Number, origin(c.rollback.To))}
+	if ids := c.rollback.Actions; len(ids) > 0 {
+		lines = append(lines, "does none of the actions, which are not on record: "+strings.Join(ids, ", "))
+	}
+	for _, x := range c.rollback.Lasting {
+		line := x.Why
+		if x.ID != "" {
+			line = x.ID + ": " + x.Why
+		}
+		lines = append(lines, "cannot undo "+line)
+	}
+	return lines
+}

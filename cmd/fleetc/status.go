@@ -1,0 +1,172 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+const statusLong = `status shows which bundle and commit each cluster runs, since when and by whom,
+and whether that is the bundle that the fleet compiles to now:
+
+  up to date      it is
+  behind          the cluster runs another one
+  applied         the cluster runs a whole bundle, and it is not known whether it
+                  is that of the fleet: see below
+  unfinished      an apply did not end well, or was of a part
+  never applied   by fleetc
+  unreachable     the cluster does not answer
+  refused         it is not the cluster that fleetc knows, or what it has on
+                  record cannot be used
+
+It reads the clusters' records and writes nothing. The objects themselves are not
+compared: what others have changed, apply --dry-run shows. --health reads them
+all, and tells those that are not ready. --no-compile does not compile the fleet;
+the state is then applied at best, and so it is for clusters that do not compile.
+
+The exit status is 0 when all clusters are up to date (applied, with
+--no-compile) and ready, 1 when one is not, and 2 when one could not be asked or
+does not compile.`
+
+const statusExample = `  fleetc status
+  fleetc status --health prod
+  fleetc status --no-compile -o json | jq -r '.clusters[] | [.id, .commit] | @tsv'`
+
+func newStatusCommand(o *options) *cobra.Command {
+	var a applyOptions
+	var s compiler.StatusOptions
+	cmd := &cobra.Command{
+		Use:               "status [CLUSTER...]",
+		Short:             "Show what clusters run, and whether it is what the fleet says",
+		Long:              statusLong,
+		Example:           statusExample,
+		ValidArgsFunction: clusterArgs(o),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			if err := a.identify(o); err != nil {
+				return err
+			}
+			s.ApplyOptions = a.ApplyOptions
+			return runStatus(cmd, o, s, a.output, patterns)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&s.NoCompile, "no-compile", false, "do not compile the fleet, and compare with nothing")
+	f.BoolVar(&s.Health, "health", false, "read all objects, and tell those that are not ready")
+	kubeconfigFlag(cmd, &a.Kubeconfig)
+	outputFlag(cmd, &a.output, "table", "json")
+	return cmd
+}
+
+func runStatus(cmd *cobra.Command, o *options, s compiler.StatusOptions, output string, patterns []string) error {
+	clusters, err := o.compiler().Status(cmd.Context(), s, patterns...)
+	var faults diag.List
+	faults.Add(err)
+	differ := false
+	for _, c := range clusters {
+		faults.Add(c.Err)
+		good := c.State == compiler.UpToDate || s.NoCompile && c.State == compiler.Applied
+		differ = differ || !good || len(c.Unhealthy) > 0
+	}
+	if len(clusters) > 0 {
+		show := statusTable
+		if output == "json" {
+			show = statusJSON
+		}
+		if err := show(cmd.OutOrStdout(), clusters, s.Health); err != nil {
+			return err
+		}
+	}
+	if len(faults) == 0 && differ {
+		return errDifferences
+	}
+	return faults.Err()
+}
+
+func statusTable(w io.Writer, clusters []*compiler.Status, health bool) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "CLUSTER\tSTATE\tREVISION\tSINCE\tWHO\tCOMMIT\tBUNDLE")
+	for _, c := range clusters {
+		revision, since, who, commit, digest := "-", "-", "-", "-", "-"
+		if v := c.Revision; v != nil {
+			revision, since, who, commit, digest = fmt.Sprint(v.Number), v.Time.Format(time.RFC3339), cell(v.By), shortCommit(*v), shortDigest(v.Bundle)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Cluster.ID, c.State, revision, since, who, commit, digest)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, c := range clusters {
+		for _, line := range statusNotes(c, health) {
+			if _, err := fmt.Fprintf(w, "%s: %s\n", c.Cluster.ID, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// statusNotes are what is said of a cluster below the table.
+func statusNotes(c *compiler.Status, health bool) []string {
+	var lines []string
+	if c.Holder != "" {
+		lines = append(lines, c.Holder+" applies to it")
+	}
+	if c.Compile != nil {
+		lines = append(lines, "does not compile: it is not known what it is to run")
+	}
+	if c.State == compiler.Unfinished && c.Revision != nil {
+		lines = append(lines, fmt.Sprintf("ran revision %d last", c.Revision.Number))
+	}
+	for _, u := range c.Unhealthy {
+		lines = append(lines, fmt.Sprintf("%s is %s: %s", u.ID, u.State, diag.Visible(u.Reason, diag.MaxText)))
+	}
+	if health && c.Err == nil && c.Inventory != nil && len(c.Unhealthy) == 0 {
+		lines = append(lines, "all objects are ready")
+	}
+	return lines
+}
+
+func statusJSON(w io.Writer, clusters []*compiler.Status, health bool) error {
+	type object struct {
+		ID     string `json:"id"`
+		State  string `json:"state"`
+		Reason string `json:"reason"`
+	}
+	type cluster struct {
+		ID        string        `json:"id"`
+		State     string        `json:"state"`
+		Running   *revisionJSON `json:"running"`            // the revision; null when there is none
+		Compiled  string        `json:"compiled,omitempty"` // the bundle that the fleet compiles to
+		Applying  string        `json:"applying,omitempty"` // who does at this moment
+		Unhealthy []object      `json:"unhealthy"`          // null without --health
+		Faults    []string      `json:"faults"`
+	}
+	out := struct {
+		Clusters []cluster `json:"clusters"`
+	}{[]cluster{}}
+	for _, c := range clusters {
+		l := cluster{ID: c.Cluster.ID, State: string(c.State), Compiled: c.Compiled, Applying: c.Holder}
+		l.Faults = append(faultTexts(c.Err), faultTexts(c.Compile)...)
+		if c.Revision != nil {
+			v := revisionOf(*c.Revision, c.Inventory.Current() != nil)
+			l.Running = &v
+		}
+		if health {
+			l.Unhealthy = []object{}
+		}
+		for _, u := range c.Unhealthy {
+			l.Unhealthy = append(l.Unhealthy, object{u.ID, string(u.State), diag.Visible(u.Reason, diag.MaxText)})
+		}
+		out.Clusters = append(out.Clusters, l)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}

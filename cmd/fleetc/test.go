@@ -1,0 +1,120 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/apply"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+const testLong = `test runs the test hooks of charts (helm.sh/hook: test) in the clusters that run
+them, as helm test does: by weight and with their delete policies, one after the
+other, and waits for each. The first that fails ends the tests of its release.
+For that, why is shown, with the last lines that its containers wrote.
+
+A release that does not run as the fleet has it is a fault: apply it first. The
+lease of the cluster keeps an apply away meanwhile.
+
+The exit status is 0 when all tests passed, and 2 when one did not or there were
+none.`
+
+const testExample = `  fleetc test prod/us-east-1
+  fleetc test --release web 'prod/*'
+  fleetc test -o json dev`
+
+func newTestCommand(o *options) *cobra.Command {
+	var a applyOptions
+	cmd := &cobra.Command{
+		Use:               "test [CLUSTER...]",
+		Short:             "Run the test hooks of releases",
+		Long:              testLong,
+		Example:           testExample,
+		ValidArgsFunction: clusterArgs(o),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			return runTest(cmd, o, &a, patterns)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&a.Kubeconfig, "kubeconfig", "", "`file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
+	f.StringSliceVar(&a.Releases, "release", nil, "test this `release` alone; may be repeated")
+	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a test")
+	_ = cmd.MarkFlagFilename("kubeconfig")
+	outputFlag(cmd, &a.output, "text", "json")
+	return cmd
+}
+
+func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string) error {
+	if a.Timeout <= 0 {
+		return &diag.Diag{Msg: "--timeout takes what is more than nothing"}
+	}
+	f, err := o.compiler().Load(cmd.Context(), patterns...)
+	if err != nil {
+		return err
+	}
+	a.identify(o)
+	key := make([]byte, 32)
+	rand.Read(key)
+	var plans []*compiler.Planned
+	var faults diag.List
+	for p, err := range f.Plans(cmd.Context(), a.ApplyOptions, key) {
+		faults.Add(err)
+		if err == nil {
+			plans = append(plans, p)
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	return test(cmd, plans, o.jobs, a.output == "json")
+}
+
+// test runs the tests of clusters and prints how they went.
+func test(cmd *cobra.Command, plans []*compiler.Planned, jobs int, asJSON bool) error {
+	type result struct {
+		Cluster string   `json:"cluster"`
+		Release string   `json:"release"`
+		ID      string   `json:"id"`
+		Passed  bool     `json:"passed"`
+		Faults  []string `json:"faults"`
+	}
+	results := []result{}
+	var faults diag.List
+	i := 0
+	tell := func(e apply.Event) { fmt.Fprintln(cmd.ErrOrStderr(), eventText(e)) }
+	for tests, err := range compiler.Test(cmd.Context(), plans, jobs, tell) {
+		for _, t := range tests {
+			r := result{plans[i].Cluster.ID, t.Release, t.ID, t.Err == nil, []string{}}
+			for _, d := range diag.All(t.Err) {
+				r.Faults = append(r.Faults, d.Error())
+			}
+			results = append(results, r)
+			faults.Add(t.Err)
+		}
+		faults.Add(err)
+		i++
+	}
+	if len(results) == 0 && len(faults) == 0 {
+		return &diag.Diag{Msg: "no release that is chosen has test hooks", Hint: "see the templates of its chart for helm.sh/hook: test"}
+	}
+	if asJSON {
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(map[string]any{"tests": results}); err != nil {
+			return err
+		}
+		return faults.Err()
+	}
+	words := map[bool]string{true: "passed", false: "failed"}
+	for _, r := range results {
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s: %s: %s\n", r.Cluster, r.Release, r.ID, words[r.Passed]); err != nil {
+			return err
+		}
+	}
+	return faults.Err()
+}

@@ -1,0 +1,311 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/helm"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+// This file plans releases that Helm delivers. In a plan and in the inventory
+// such a release is one object, of a kind that no cluster serves; what becomes
+// of its objects is in the parts of its item.
+
+// helmKind is the kind that stands for a release of Helm's.
+var helmKind = schema.GroupVersionKind{Group: "helm.sh", Version: "v1", Kind: "HelmRelease"}
+
+func helmRef(namespace, name string) live.Ref {
+	return live.Ref{GroupVersionKind: helmKind, Namespace: namespace, Name: name}
+}
+
+func helmRefOf(r *fleet.Release) live.Ref { return helmRef(r.Namespace, r.Name) }
+
+// IsHelm reports whether the item is a release that Helm delivers, and not an
+// object of the cluster.
+func (it *Item) IsHelm() bool { return it.ref.GroupVersionKind == helmKind }
+
+// byHelm reports whether an object is Helm's to apply. What is in the crds
+// directory of a chart is not: Helm would install it, and never upgrade it.
+func byHelm(o fleet.Object) bool { return o.Release.Delivery == fleet.ByHelm && !o.CRD }
+
+// helmNamespace is the annotation by which Helm knows where the release of an
+// object is.
+const helmNamespace = "meta.helm.sh/release-namespace"
+
+// isPartOf reports whether an object says that it is of the release.
+func isPartOf(o *unstructured.Unstructured, release live.Ref) bool {
+	a := o.GetAnnotations()
+	return a[helmRelease] == release.Name && a[helmNamespace] == release.Namespace
+}
+
+// collectHelm lists the releases of the bundle that are in scope and Helm's.
+func (p *planner) collectHelm() {
+	parts := map[*fleet.Release][]Item{}
+	for _, o := range p.Bundle.Objects {
+		if byHelm(o) && !fleet.IsHook(o.Unstructured) {
+			object := o.DeepCopy()
+			fleet.Unmark(object) // Helm applies what the chart has
+			parts[o.Release] = append(parts[o.Release], Item{
+				ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: live.RefOf(object), release: o.Release, object: object,
+				at: []diag.Pos{o.Release.Pos},
+			})
+		}
+	}
+	for _, r := range p.Bundle.Cluster.Releases {
+		if r.Delivery != fleet.ByHelm || !p.inScope(r.Stage, r.Name) {
+			continue
+		}
+		ref := helmRefOf(r)
+		p.items = append(p.items, Item{
+			ID: idOf(ref), Release: r.Name, Stage: r.Stage, Parts: parts[r], ref: ref, release: r, object: placeholder(ref, ""), at: []diag.Pos{r.Pos},
+		})
+	}
+}
+
+// placeholder returns an object that stands for a release of Helm's.
+func placeholder(ref live.Ref, uid string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetGroupVersionKind(ref.GroupVersionKind)
+	o.SetNamespace(ref.Namespace)
+	o.SetName(ref.Name)
+	if uid != "" {
+		o.SetUID(types.UID(uid))
+	}
+	return o
+}
+
+// tryHelm decides what happens to a release that Helm delivers.
+func (p *planner) tryHelm(ctx context.Context, it *Item) error {
+	state, err := helm.Read(ctx, p.Live, it.ref.Namespace, it.ref.Name)
+	if live.ReasonOf(err) == live.Forbidden {
+		it.Action, it.Reason, it.helm = Create, "what Helm has stored cannot be read", &helm.State{} // a missing right, which is named with the others
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	it.helm, it.uid = state, state.UID
+	if it.digest, err = p.helmDigest(it.release); err != nil {
+		return err
+	}
+	if state.Revision > 0 {
+		it.Before = placeholder(it.ref, state.UID)
+	}
+	it.foreign = state.Revision > 0 && !state.Known && p.known[it.ID].UID != state.UID
+	switch {
+	case it.foreign && !p.Adopt:
+		it.refuse("there is a Helm release of this name, and fleetc did not make it", "pass --adopt to take it over")
+		return nil
+	case state.IsPending() && state.Digest == "":
+		it.refuse(fmt.Sprintf("somebody else's helm is at work on it, or died: revision %d is %s", state.Revision, state.Status),
+			fmt.Sprintf("wait; if it died, run helm rollback %s -n %s", it.ref.Name, it.ref.Namespace))
+		return nil
+	}
+	it.Adopts = it.foreign
+	missing, err := p.tryParts(ctx, it)
+	if err != nil || it.Action == Refused {
+		return err
+	}
+	switch {
+	case !state.Deployed:
+		it.Action, it.After = Create, it.object
+	case state.Status == "deployed" && state.Digest == it.digest && missing == "":
+		it.Action, it.Before = Unchanged, nil
+	default:
+		it.Action, it.After = Change, it.object
+		it.Reason = whyUpgrade(state, missing)
+	}
+	return nil
+}
+
+// whyUpgrade says why a release is upgraded that may be as the fleet has it.
+func whyUpgrade(s *helm.State, missing string) string {
+	switch {
+	case s.Status != "deployed":
+		return fmt.Sprintf("its revision %d is %s", s.Revision, s.Status)
+	case s.Digest == "":
+		return fmt.Sprintf("somebody else made its revision %d", s.Revision)
+	case missing != "":
+		return missing + " is gone"
+	}
+	return ""
+}
+
+// helmDigest says what a release is to be: its chart, values and objects.
+func (p *planner) helmDigest(r *fleet.Release) (string, error) {
+	text, err := json.Marshal([]any{p.Charts[r.Name].Digest, r.Values.Value(), p.digests.releases[r.Name]})
+	if err != nil {
+		return "", fmt.Errorf("encode the values of release %s: %w", r.Name, err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// tryParts says what becomes of the objects of a release. It returns the ID of
+// one that is gone from the cluster although Helm installed it, if there is one.
+func (p *planner) tryParts(ctx context.Context, it *Item) (missing string, err error) {
+	stored := map[string]*unstructured.Unstructured{}
+	for _, o := range it.helm.Objects {
+		stored[idOf(live.RefOf(o))] = o
+	}
+	err = each(ctx, len(it.Parts), func(ctx context.Context, i int) error {
+		part := &it.Parts[i]
+		part.Before = stored[part.ID]
+		is, err := p.Live.Object(ctx, part.ref)
+		if live.ReasonOf(err) == live.Forbidden {
+			err = nil // a missing right, which is named with the others
+		}
+		if is != nil {
+			part.uid = string(is.GetUID())
+			if !isPartOf(is, it.ref) && p.isForeign(part, is) {
+				part.foreign = true
+				part.Reason = part.ID + " is there already, and " + ownerOf(is) + " made it"
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	in := map[string]bool{}
+	for i := range it.Parts {
+		part := &it.Parts[i]
+		in[part.ID] = true
+		switch {
+		case part.foreign && !p.Adopt:
+			it.refuse(part.Reason, "pass --adopt to take it over")
+			return "", nil
+		case part.uid == "" && part.Before != nil:
+			missing, part.Before, part.Action = part.ID, nil, Create
+		case part.uid == "":
+			part.Action = Create
+		case part.Before == nil: // it becomes Helm's as it is
+			part.Action, part.Before = Change, part.object
+		case reflect.DeepEqual(part.Before.Object, part.object.Object):
+			part.Action = Unchanged
+		default:
+			part.Action = Change
+		}
+		part.Reason, part.After = "", part.object
+	}
+	var gone []*unstructured.Unstructured
+	for _, o := range append(it.helm.Objects, it.helm.Left...) {
+		if !in[idOf(live.RefOf(o))] {
+			gone = append(gone, o)
+		}
+	}
+	out, err := p.partsGone(ctx, it, gone)
+	it.Parts = append(it.Parts, out...)
+	return missing, err
+}
+
+// partsGone returns what happens to objects that Helm made for a release which
+// has them no more. Those that are not there any more, or have become another's,
+// also that of another release of the bundle, are left out.
+func (p *planner) partsGone(ctx context.Context, it *Item, objects []*unstructured.Unstructured) ([]Item, error) {
+	has := map[string]bool{}
+	for _, o := range p.Bundle.Objects {
+		has[o.ID()] = true
+	}
+	var out []Item
+	for _, o := range objects {
+		if has[idOf(live.RefOf(o))] {
+			continue
+		}
+		part := Item{ID: idOf(live.RefOf(o)), Release: it.Release, Stage: it.Stage, ref: live.RefOf(o), Before: o}
+		is, err := p.Live.Object(ctx, part.ref)
+		if err != nil && live.ReasonOf(err) != live.Forbidden {
+			return nil, err
+		}
+		if is != nil && isPartOf(is, it.ref) {
+			part.uid = string(is.GetUID())
+			part.Action, part.Reason = p.pruneOrKeep(part.kind(), is)
+			out = append(out, part)
+		}
+	}
+	return out, nil
+}
+
+// goneHelm decides about a release of Helm's that the inventory has and the
+// bundle delivers no more. One that is not there, or has become another's, gets
+// no UID.
+func (p *planner) goneHelm(ctx context.Context, it *Item) error {
+	state, err := helm.Read(ctx, p.Live, it.ref.Namespace, it.ref.Name)
+	if live.ReasonOf(err) == live.Forbidden {
+		it.refuse("what Helm has stored cannot be read, and it is to be uninstalled: "+err.Error(), "see docs/apply.md for the rights that fleetc needs")
+		return nil
+	}
+	if err != nil || !isOurRelease(p.known[it.ID], state) {
+		return err
+	}
+	it.helm, it.uid, it.Action, it.Before = state, state.UID, Prune, placeholder(it.ref, state.UID)
+	switch {
+	case p.handed[it.ID]:
+		it.handed, it.Reason = true, "its objects are applied now"
+		return nil
+	case state.IsPending() && state.Digest == "":
+		it.refuse(fmt.Sprintf("somebody else's helm is at work on it, or died: revision %d is %s", state.Revision, state.Status), "wait, or run helm uninstall")
+		return nil
+	}
+	it.Parts, err = p.partsGone(ctx, it, append(state.Objects, state.Left...))
+	return err
+}
+
+// isOurRelease reports whether what Helm has stored is the release that the entry
+// of the inventory means, and not another of its name that came later.
+func isOurRelease(e Entry, s *helm.State) bool {
+	return s.Revision > 0 && (s.Known || e.UID == s.UID)
+}
+
+// handBack adds to the inventory the objects of releases that Helm delivered,
+// and that are applied now: from here on they are objects like others.
+func (p *planner) handBack(ctx context.Context) error {
+	now := map[live.Ref]bool{}
+	for _, r := range p.Bundle.Cluster.Releases {
+		if r.Delivery != fleet.ByHelm && p.inScope(r.Stage, r.Name) {
+			now[helmRefOf(r)] = true
+		}
+	}
+	v := p.inventory.clone()
+	for _, e := range p.inventory.Objects {
+		if !now[e.ref()] {
+			continue
+		}
+		state, err := helm.Read(ctx, p.Live, e.Namespace, e.Name)
+		if err != nil {
+			return err
+		}
+		if !isOurRelease(e, state) {
+			continue
+		}
+		p.handed[e.id()] = true
+		for _, o := range append(state.Objects, state.Left...) {
+			it := Item{ID: idOf(live.RefOf(o)), Release: e.Release, Stage: e.Stage, ref: live.RefOf(o)}
+			is, err := p.Live.Object(ctx, it.ref)
+			if err != nil {
+				return err
+			}
+			if is == nil || !isPartOf(is, e.ref()) {
+				continue
+			}
+			p.handed[it.ID] = true
+			if _, known := p.known[it.ID]; !known {
+				p.known[it.ID] = entryOf(it, string(is.GetUID()))
+				v.Objects = append(v.Objects, p.known[it.ID])
+			}
+		}
+	}
+	p.inventory = v
+	return nil
+}

@@ -1,0 +1,172 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+// This file reads recorded bundles.
+
+// ReadBundle returns the bundle of a revision, as one of the cluster: all that
+// the fleet may say otherwise by now, its stages, releases and rules of health,
+// is as it was; and the charts of the releases that Helm delivers, by name. What
+// is gone, or not what fleetc wrote, is a fault.
+func ReadBundle(ctx context.Context, c *live.Cluster, r Revision, of *fleet.Cluster) (*fleet.Bundle, map[string]*fleet.Chart, error) {
+	b, charts, err := readBundle(ctx, c, r, of)
+	if broken := (*brokenError)(nil); errors.As(err, &broken) {
+		return nil, nil, &diag.Diag{
+			Msg:  fmt.Sprintf("revision %d cannot be read: %s", r.Number, diag.Visible(broken.why, diag.MaxText)),
+			Hint: "go back to another one, see fleetc history",
+		}
+	}
+	return b, charts, err
+}
+
+func readBundle(ctx context.Context, c *live.Cluster, r Revision, of *fleet.Cluster) (*fleet.Bundle, map[string]*fleet.Chart, error) {
+	var parts [][]byte
+	for _, names := range r.Parts {
+		packed, err := readChunks(ctx, c, names)
+		if err != nil {
+			return nil, nil, err
+		}
+		text, err := unpack(packed)
+		if err != nil {
+			return nil, nil, &brokenError{err.Error()}
+		}
+		parts = append(parts, text)
+	}
+	return decodeBundle(r, parts, of)
+}
+
+// decodeBundle is the inverse of dissect.
+func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*fleet.Bundle, map[string]*fleet.Chart, error) {
+	var version struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(parts[0], &version); err == nil && version.Format != recordFormat {
+		return nil, nil, &diag.Diag{
+			Msg:  fmt.Sprintf("revision %d is recorded in format %d, and this fleetc knows %d", r.Number, version.Format, recordFormat),
+			Hint: "use the fleetc that recorded it, or a newer one",
+		}
+	}
+	var head bundleHead
+	if err := utiljson.Unmarshal(parts[0], &head); err != nil {
+		return nil, nil, &brokenError{"it is not what fleetc writes"}
+	}
+	if len(head.Releases) > len(parts)-1 {
+		return nil, nil, &brokenError{"it has other releases than parts"}
+	}
+	cluster := *of
+	cluster.Stages, cluster.Health, cluster.Releases, cluster.Actions = head.Stages, head.Health, nil, nil
+	texts := make([][]string, len(head.Releases))
+	for i, part := range parts[1 : 1+len(head.Releases)] {
+		if err := json.Unmarshal(part, &texts[i]); err != nil {
+			return nil, nil, &brokenError{"it is not what fleetc writes"}
+		}
+		cluster.Releases = append(cluster.Releases, head.Releases[i].release())
+	}
+	charts, err := decodeCharts(head.Releases, cluster.Releases, parts[1+len(head.Releases):])
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &fleet.Bundle{Cluster: &cluster, Digest: r.Bundle}
+	for _, h := range head.Hooks {
+		o := &unstructured.Unstructured{Object: h.Object}
+		if h.Release < 0 || h.Release >= len(texts) || isNoObject(o) {
+			return nil, nil, &brokenError{"its hooks are not those of its releases"}
+		}
+		b.Hooks = append(b.Hooks, fleet.Object{Unstructured: o, Release: cluster.Releases[h.Release], Aside: true})
+	}
+	for n, i := range head.Objects {
+		if i < 0 || i >= len(texts) || len(texts[i]) == 0 {
+			return nil, nil, &brokenError{"its objects are not those of its releases"}
+		}
+		text := texts[i][0]
+		texts[i] = texts[i][1:]
+		o, err := decodeObject(text)
+		if err != nil {
+			return nil, nil, err
+		}
+		b.Objects = append(b.Objects, fleet.Object{Unstructured: o, Release: cluster.Releases[i], CRD: slices.Contains(head.CRDs, n)})
+		b.YAML = append(b.YAML, []byte(text))
+	}
+	return b, charts, nil
+}
+
+func decodeObject(text string) (*unstructured.Unstructured, error) {
+	o := &unstructured.Unstructured{}
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = utiljson.Unmarshal(data, &o.Object)
+	}
+	if err != nil || isNoObject(o) {
+		return nil, &brokenError{"it has what is no object"}
+	}
+	return o, nil
+}
+
+func isNoObject(o *unstructured.Unstructured) bool { return o.GetKind() == "" || o.GetName() == "" }
+
+// A recordedChart is the chart of a release that Helm delivers.
+type recordedChart struct {
+	Digest string       `json:"digest"`
+	Files  []fleet.File `json:"files"`
+}
+
+// decodeCharts returns the charts of the releases that Helm delivers, and sets
+// their values.
+func decodeCharts(records []recordedRelease, releases []*fleet.Release, parts [][]byte) (map[string]*fleet.Chart, error) {
+	charts := map[string]*fleet.Chart{}
+	for i, r := range releases {
+		if r.Delivery != fleet.ByHelm {
+			continue
+		}
+		if r.Values = treeOf(records[i].Values); len(parts) == 0 || !r.Values.IsMap() {
+			return nil, &brokenError{"release " + r.Name + " has no chart, or no values for it"}
+		}
+		var c recordedChart
+		if err := json.Unmarshal(parts[0], &c); err != nil || c.Digest == "" {
+			return nil, &brokenError{"it is not what fleetc writes"}
+		}
+		charts[r.Name], parts = &fleet.Chart{Digest: c.Digest, Files: c.Files}, parts[1:]
+	}
+	if len(parts) > 0 {
+		return nil, &brokenError{"it has other releases than parts"}
+	}
+	return charts, nil
+}
+
+// treeOf is the inverse of [fleet.Tree.Value].
+func treeOf(v any) *fleet.Tree {
+	switch v := v.(type) {
+	case map[string]any:
+		t := fleet.Map(nil)
+		for k, f := range v {
+			t.Fields[k] = treeOf(f)
+		}
+		return t
+	case []any:
+		t := &fleet.Tree{List: []*fleet.Tree{}}
+		for _, e := range v {
+			t.List = append(t.List, treeOf(e))
+		}
+		return t
+	case int64, float64:
+		text, err := json.Marshal(v)
+		if err == nil {
+			return &fleet.Tree{Scalar: json.Number(text)}
+		}
+	}
+	return &fleet.Tree{Scalar: v}
+}

@@ -1,0 +1,171 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+// This file keeps the hooks that run when a release is deleted: the fleet has
+// them no more by then. They may be Secrets, so that they are in chunks of their
+// own, which the inventory names.
+
+// hooksOn returns the hooks of the bundle that are to run on one of the events,
+// by release. A chart's hook may stand both among the objects and beside them.
+func hooksOn(b *fleet.Bundle, events ...string) map[string][]fleet.Object {
+	out, seen := map[string][]fleet.Object{}, map[string]bool{}
+	for _, o := range slices.Concat(b.Hooks, b.Objects) {
+		on := fleet.HookEvents(o.Unstructured)
+		wanted := slices.ContainsFunc(events, func(e string) bool { return slices.Contains(on, e) })
+		if wanted && !seen[o.ID()] {
+			seen[o.ID()] = true
+			out[o.Release.Name] = append(out[o.Release.Name], o)
+		}
+	}
+	return out
+}
+
+// settledHooks returns the names of the chunks of the hooks to be kept, by
+// release, when objects are those in the inventory, and notes what is to be
+// written as such. Of a release that stays as it is they stay too: some charts
+// make them up anew at every render.
+func (p *planner) settledHooks(objects []Entry) map[string]string {
+	out := map[string]string{}
+	p.hooks = map[string][]byte{}
+	for _, e := range objects {
+		if names, ok := p.inventory.Hooks[e.Release]; ok && !e.Kept {
+			out[e.Release] = names
+		}
+	}
+	now := hooksOn(p.Bundle, "pre-delete", "post-delete")
+	for _, r := range p.Bundle.Cluster.Releases {
+		if !p.inScope(r.Stage, r.Name) || out[r.Name] != "" && p.inventory.Releases[r.Name] == p.digests.releases[r.Name] {
+			continue
+		}
+		delete(out, r.Name)
+		if r.Delivery == fleet.ByHelm {
+			continue // Helm has them
+		}
+		var hooks []map[string]any
+		for _, o := range now[r.Name] {
+			hooks = append(hooks, o.Object)
+		}
+		if packed, err := pack(hooks); err == nil && len(hooks) > 0 {
+			out[r.Name] = strings.Join(chunkNamesOf(bundleName, packed), " ")
+			p.hooks[r.Name] = packed
+		}
+	}
+	return out
+}
+
+// writeHooks writes the hooks that the inventory is about to name.
+func (r *runner) writeHooks(ctx context.Context) error {
+	for _, release := range slices.Sorted(maps.Keys(r.plan.hooks)) {
+		if err := r.lease.Check(ctx); err != nil {
+			return err
+		}
+		if _, err := writeChunks(ctx, r.Live, bundleName, r.plan.hooks[release], nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readHooks returns the hooks of a release that the inventory names.
+func (p *planner) readHooks(ctx context.Context, release string) ([]*unstructured.Unstructured, error) {
+	names := strings.Fields(p.inventory.Hooks[release])
+	if len(names) == 0 {
+		return nil, nil
+	}
+	packed, err := readChunks(ctx, p.Live, names)
+	if broken := (*brokenError)(nil); errors.As(err, &broken) {
+		return nil, corrupt("the hooks of release " + release + " cannot be read: " + broken.why)
+	} else if err != nil {
+		return nil, err
+	}
+	var hooks []map[string]any
+	text, err := unpack(packed)
+	if err == nil {
+		err = utiljson.Unmarshal(text, &hooks)
+	}
+	var out []*unstructured.Unstructured
+	for _, h := range hooks {
+		out = append(out, &unstructured.Unstructured{Object: h})
+	}
+	if err != nil || slices.ContainsFunc(out, isNoObject) {
+		return nil, corrupt("the hooks of release " + release + " are not what fleetc writes")
+	}
+	return out, nil
+}
+
+// deleteHooks returns the hooks of the releases that go as a whole. They are kept
+// until that is through, and run again when it was interrupted.
+func (p *planner) deleteHooks(ctx context.Context) ([]Item, error) {
+	stages := map[string]string{} // of the releases that go
+	for _, e := range p.inventory.Objects {
+		if p.inScope(e.Stage, e.Release) {
+			stages[e.Release] = e.Stage
+		}
+	}
+	for _, r := range p.Bundle.Cluster.Releases {
+		delete(stages, r.Name)
+	}
+	var out []Item
+	for _, release := range slices.Sorted(maps.Keys(stages)) {
+		hooks, err := p.readHooks(ctx, release)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hooks {
+			it := newHook(fleet.Object{Unstructured: h, Release: &fleet.Release{Name: release, Stage: stages[release]}}, "delete")
+			if err := p.findHook(ctx, &it); err != nil {
+				return nil, err
+			}
+			it.hook.object, it.object = it.object, nil
+			out = append(out, it)
+		}
+	}
+	return out, nil
+}
+
+// newHook returns the item of a hook that runs on pre-event, post-event or the
+// event itself.
+func newHook(o fleet.Object, event string) Item {
+	it := Item{ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: live.RefOf(o.Unstructured), release: o.Release, object: o.Unstructured, hook: hookOn(o, event)}
+	if o.Release.Pos.IsValid() {
+		it.at = []diag.Pos{o.Release.Pos}
+	}
+	return it
+}
+
+// findHook decides about a hook by what there is of it.
+func (p *planner) findHook(ctx context.Context, it *Item) error {
+	was, err := p.Live.Object(ctx, it.ref)
+	if err != nil && live.ReasonOf(err) != live.Forbidden {
+		return err
+	}
+	p.tryHook(it, was)
+	return nil
+}
+
+// runDeleteHooks runs the hooks of releases that are pruned: before that, or
+// after.
+func (r *runner) runDeleteHooks(ctx context.Context, wanted func(*hook) bool) error {
+	var items []*Item
+	for i := range r.plan.Items {
+		if it := &r.plan.Items[i]; it.Action == Hook && it.hook.object != nil && wanted(it.hook) {
+			it.object = it.hook.object
+			items = append(items, it)
+		}
+	}
+	return r.hooks(ctx, items)
+}

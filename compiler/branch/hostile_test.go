@@ -1,0 +1,375 @@
+package branch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAddress(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "a b%41", "c.git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]address{
+		"https://example.com/a.git":           {"https://example.com/a.git", "https://example.com/a.git", overNetwork},
+		"https://secret:secret@example.com/a": {"https://secret:secret@example.com/a", "https://example.com/a", overNetwork},
+		"http://secret@example.com:8080/a":    {"http://secret@example.com:8080/a", "http://example.com:8080/a", overNetwork},
+		"ssh://git:secret@example.com/a":      {"ssh://git:secret@example.com/a", "ssh://git@example.com/a", overNetwork},
+		"git@example.com:org/a.git":           {"git@example.com:org/a.git", "git@example.com:org/a.git", overNetwork},
+		"example.com:a":                       {"example.com:a", "example.com:a", overNetwork},
+		"file:///srv/a.git":                   {"file:///srv/a.git", "file:///srv/a.git", onMachine},
+		"a b%41/c.git":                        {"file://" + dir + "/a%20b%2541/c.git", "a b%41/c.git", onMachine},
+		filepath.Join(dir, "a b%41", "c.git"): {"file://" + dir + "/a%20b%2541/c.git", dir + "/a b%41/c.git", onMachine},
+	} {
+		if got, err := parse(text, dir); got != want || err != nil {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                                     "is not the address",
+		"nothing":                              "is not the address",
+		"github.com/example/a":                 "is not the address",
+		"--upload-pack=touch x":                "is not the address",
+		"-oProxyCommand=x:y":                   "is not the address",
+		"a@-oProxyCommand=x:y":                 "is not the address",
+		"ext::sh -c x":                         "is not the address",
+		"ext::sh":                              "is not the address",
+		"ext://sh":                             `the scheme "ext" is not one to push to`,
+		"git://example.com/a":                  `the scheme "git" is not one to push to`,
+		"ssh://-oProxyCommand=x/y":             "is not one that git can use",
+		"https:///a":                           "is not one that git can use",
+		"file://host/a":                        "is not one that git can use",
+		"https://example.com/a b":              "is not one that git can use",
+		"https://example.com/a?token=secret":   "has a query",
+		"https://example.com/a#main":           "--branch",
+		"https://u:secret/secret@example.com/": "cannot be read",
+		"https://u:%secret@example.com/":       "cannot be read",
+		"https://exa\x1bmple.com/":             "cannot be read",
+	} {
+		_, err := parse(text, dir)
+		if err == nil {
+			t.Errorf("%q is an address", text)
+			continue
+		}
+		wantFault(t, err, want)
+		if strings.ContainsRune(err.Error(), 0x1b) {
+			t.Errorf("%q", err.Error())
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0"})
+	for _, u := range []Update{
+		{Branch: ""},
+		{Branch: "-f"},
+		{Branch: "a b"},
+		{Branch: "a..b"},
+		{Branch: "a:b"},
+		{Branch: "+a"},
+		{Branch: "a.lock"},
+		{Branch: "*"},
+		{Branch: "a", Onto: "x y"},
+		{Branch: "a", Path: "/etc"},
+		{Branch: "a", Path: ".."},
+		{Branch: "a", Path: "a/../../b"},
+		{Branch: "a", Path: "a/"},
+		{Branch: "a", Path: ".git/hooks"},
+		{Branch: "a", Path: "x/.GIT"},
+		{Branch: "a", Path: "*"},
+		{Branch: "a", Path: "!a"},
+		{Branch: "a", Path: "a\nb"},
+		{Branch: "a", Path: "-a"},
+		{Branch: "a", Path: "."},
+	} {
+		u.Write = writes(nil)
+		_, err := s.push(t, u)
+		if u.Branch == "+a" { // which git takes
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		wantFault(t, err, "hint: ")
+	}
+}
+
+// The server refuses, and says why.
+func TestRefused(t *testing.T) {
+	for _, hook := range []string{"pre-receive", "update"} {
+		s := serve(t, map[string]string{"README": "0"})
+		script := "#!/bin/sh\necho 'GH006: protected \x1b[31mbranch'\necho 'ask a reviewer' >&2\nexit 1\n"
+		if err := os.WriteFile(filepath.Join(s.bare, "hooks", hook), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.push(t, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})})
+		wantFault(t, err, "refuses the push to main: GH006: protected", "ask a reviewer", "hint: ask for the right to push there")
+		if strings.ContainsRune(err.Error(), 0x1b) {
+			t.Errorf("%q", err.Error())
+		}
+		wantFiles(t, s.files(t, "main"), map[string]string{"README": "0"})
+		if s.pushes != 1 {
+			t.Errorf("%d pushes", s.pushes)
+		}
+	}
+}
+
+// A branch that never stays where it is ends the attempts.
+func TestNeverStill(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0"})
+	r := s.open(t)
+	a := &attempt{Remote: r, Update: Update{Branch: "main"}, count: maxAttempts}
+	if a.again(t.Context(), a.moved(nil)) {
+		t.Error("there is no end")
+	}
+	wantFault(t, a.moved(nil), "main moves all the time")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a.count = 0
+	if a.again(ctx, errMoved) || a.again(t.Context(), errors.New("another")) {
+		t.Error("it is tried again")
+	}
+}
+
+func withPassword(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if u, p, ok := r.BasicAuth(); !ok || u != "ann" || p != "secret" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Credentials come from git's helpers, or from the address, and are shown nowhere.
+func TestCredentials(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0"})
+	s.handler = withPassword(s.handlerOfGit())
+	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
+	_, err := s.push(t, u)
+	wantFault(t, err, s.url, "hint: run git ls-remote "+s.url)
+	helper := filepath.Join(s.home, "helper")
+	if err := os.WriteFile(helper, []byte("#!/bin/sh\n[ \"$1\" = get ] && echo username=ann && echo password=secret\nexit 0\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.configure(t, "credential.helper", helper)
+	s.mustPush(t, u, Committed)
+	s.git(t, "config", "--global", "--unset", "credential.helper")
+
+	plain := s.url
+	s.url = strings.Replace(plain, "http://", "http://ann:secret@", 1)
+	u.Write = writes(map[string]string{"x": "2"})
+	if _, err := s.push(t, u); err != nil {
+		t.Fatal(err)
+	}
+	s.url = strings.Replace(plain, "http://", "http://ann:secretwrong@", 1)
+	_, err = s.push(t, u)
+	wantFault(t, err, plain)
+}
+
+// Commits are signed with the key that git is configured with.
+func TestSigned(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0"})
+	key := filepath.Join(s.home, "key")
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	public, err := os.ReadFile(key + ".pub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := filepath.Join(s.home, "allowed")
+	if err := os.WriteFile(allowed, []byte("ann@example.com "+string(public)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range map[string]string{"gpg.format": "ssh", "user.signingKey": key, "commit.gpgSign": "true", "gpg.ssh.allowedSignersFile": allowed} {
+		s.configure(t, k, v)
+	}
+	result := s.mustPush(t, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}, Committed)
+	if out := s.git(t, "-C", s.bare, "verify-commit", result.Commit); !strings.Contains(out, `Good "git" signature for ann@example.com`) {
+		t.Errorf("got %s", out)
+	}
+	s.configure(t, "user.signingKey", filepath.Join(s.home, "gone"))
+	_, err = s.push(t, Update{Branch: "main", Write: writes(map[string]string{"x": "2"})})
+	wantFault(t, err, "git cannot make the commit: ", "gone")
+}
+
+func TestNobody(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0"})
+	s.git(t, "config", "--global", "--unset", "user.email")
+	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
+	_, err := s.push(t, u)
+	wantFault(t, err, "git does not know who makes the commit", "hint: run git config --global user.name NAME")
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+who+"_NAME", who)
+		t.Setenv("GIT_"+who+"_EMAIL", who+"@example.com")
+	}
+	s.mustPush(t, u, Committed)
+	if log := s.git(t, "-C", s.bare, "log", "-1", "--format=%an %ce", "main"); log != "AUTHOR COMMITTER@example.com\n" {
+		t.Errorf("got %s", log)
+	}
+}
+
+// Nothing that the repository has runs, leads out of the copy, or changes what
+// is committed.
+func TestHostileRepository(t *testing.T) {
+	outside := t.TempDir()
+	s := serve(t, map[string]string{
+		"clusters/.gitattributes": "y filter=evil ident text eol=crlf working-tree-encoding=UTF-16\nx ident\n", "clusters/x": "$Id$\n",
+		".gitattributes": "* filter=evil export-subst\n", ".gitmodules": "[submodule \"a\"]\n\tpath = a\n\turl = ext::touch x\n",
+	})
+	ran := filepath.Join(outside, "ran")
+	for _, what := range []string{"filter.evil.smudge", "filter.evil.clean", "core.fsmonitor"} {
+		s.configure(t, what, "touch "+ran)
+	}
+	templates := filepath.Join(outside, "templates", "hooks")
+	if err := os.MkdirAll(templates, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, hook := range []string{"pre-push", "post-checkout", "post-index-change", "reference-transaction"} {
+		if err := os.WriteFile(filepath.Join(templates, hook), []byte("#!/bin/sh\ntouch "+ran+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.configure(t, "init.templateDir", filepath.Dir(templates))
+	text := "a\r\n$Id$\n"
+	s.mustPush(t, Update{Branch: "main", Path: "clusters", Write: writes(map[string]string{"y": text, "x": "$Id$\n"})}, Committed)
+	if got := s.files(t, "main"); got["clusters/y"] != text || got["clusters/x"] != "$Id$\n" {
+		t.Errorf("got %q", got)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("something ran")
+	}
+	s.link(t, "out", outside)
+	s.link(t, "clusters/deep", outside)
+	_, err := s.push(t, Update{Branch: "main", Path: "out", Write: writes(map[string]string{"z": "1"})})
+	wantFault(t, err, "has no directory out, but something else")
+	_, err = s.push(t, Update{Branch: "main", Path: "out/more", Write: writes(map[string]string{"z": "1"})})
+	wantFault(t, err, "cannot have these files")
+	if _, err := os.Stat(filepath.Join(outside, "z")); err == nil {
+		t.Error("a file was written outside")
+	}
+	s.git(t, "-C", s.bare, "update-ref", "refs/heads/sub", s.gitlink(t, "a"))
+	_, err = s.push(t, Update{Branch: "sub", Path: "a", Write: writes(map[string]string{"z": "1"})})
+	wantFault(t, err, "cannot have these files")
+}
+
+// link commits a symbolic link to main.
+func (s *server) link(t *testing.T, name, to string) {
+	t.Helper()
+	dir := t.TempDir()
+	s.git(t, "clone", "--quiet", "--template=", "-c", "core.fsmonitor=false", "-c", "filter.evil.smudge=cat", "-c", "filter.evil.clean=cat", s.bare, dir)
+	if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+	s.git(t, "-C", dir, "add", name)
+	s.git(t, "-C", dir, "commit", "--quiet", "-m", "link")
+	s.git(t, "-C", dir, "push", "--quiet", "origin", "HEAD:main")
+}
+
+// gitlink makes a commit with a submodule.
+func (s *server) gitlink(t *testing.T, name string) string {
+	t.Helper()
+	cmd := exec.Command("git", "-C", s.bare, "mktree", "--missing")
+	cmd.Stdin = strings.NewReader("160000 commit 1111111111111111111111111111111111111111\t" + name + "\n")
+	tree, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(s.git(t, "-C", s.bare, "commit-tree", "-m", "sub", strings.TrimSpace(string(tree))))
+}
+
+// A server that does not answer, answers nonsense, or talks without an end.
+func TestHostileServer(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0"})
+	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
+	for name, handler := range map[string]http.HandlerFunc{
+		"gone":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", http.StatusInternalServerError) },
+		"nonsense": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") },
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.handler = handler
+			_, err := s.push(t, u)
+			wantFault(t, err, s.url)
+		})
+	}
+	s.handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := s.open(t).Push(ctx, false, u); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A server without the abilities that make a copy small has them not used.
+func TestPlainServer(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0", "a/b/x": "1", "a/b/link": "2", "a/z": "0"})
+	s.git(t, "-C", s.bare, "config", "uploadpack.allowFilter", "false")
+	s.mustPush(t, Update{Branch: "main", Path: "a/b", Write: writes(map[string]string{"x": "2", "link": ""})}, Committed)
+	wantFiles(t, s.files(t, "main"), map[string]string{"README": "0", "a/b/x": "2", "a/z": "0"})
+}
+
+func TestMachine(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0"})
+	s.url = s.bare
+	r := s.open(t)
+	results, err := r.Push(t.Context(), false, Update{Branch: "main", Path: "a", Write: writes(map[string]string{"x": "2"})})
+	if err != nil || len(results) != 1 || s.files(t, "main")["a/x"] != "2" {
+		t.Errorf("%v, %v", results, err)
+	}
+}
+
+// A push that is interrupted leaves the branch as it was, and the next one does
+// what is to be done.
+func TestInterrupted(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0"})
+	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
+	git := s.handlerOfGit()
+	ctx, cancel := context.WithCancel(t.Context())
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/git-receive-pack") && r.Method == http.MethodPost {
+			cancel()
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done() // the client is gone
+			return
+		}
+		git.ServeHTTP(w, r)
+	})
+	if _, err := s.open(t).Push(ctx, false, u); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	wantFiles(t, s.files(t, "main"), map[string]string{"README": "0"})
+	s.handler = nil
+	s.mustPush(t, u, Committed)
+}
+
+// An answer that is lost is no reason to push twice.
+func TestLostAnswer(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0"})
+	git := s.handlerOfGit()
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/git-receive-pack") && r.Method == http.MethodPost {
+			git.ServeHTTP(httptest.NewRecorder(), r)
+			http.Error(w, "gone", http.StatusBadGateway)
+			return
+		}
+		git.ServeHTTP(w, r)
+	})
+	result := s.mustPush(t, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}, Committed)
+	if result.Commit != s.tip(t, "main") {
+		t.Errorf("%+v, and the tip is %s", result, s.tip(t, "main"))
+	}
+}

@@ -1,0 +1,236 @@
+package compiler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/apply"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/diff"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+// A LiveRequest says which running clusters are compared, and how they are
+// reached.
+type LiveRequest struct {
+	DiffRequest        // without Tree and Commit
+	Kubeconfig  string // a file; those of KUBECONFIG, or the user's own, when empty
+	Agent       string // what the audit logs of the clusters call the program
+}
+
+// DiffLive compares what clusters run with what the fleet says: before is what is
+// there, after is what an apply would make of it. Nothing is written, and rights
+// to read suffice, see [apply.Target.Compare].
+//
+// When anything is wrong with the fleet, there is no result but its faults. A
+// cluster that is down, or is not the one that the fleet means, and objects that
+// the user may not read, do not keep the rest from being compared: the error is
+// then beside the result.
+func (c *Compiler) DiffLive(ctx context.Context, req LiveRequest) (*diff.Result, error) {
+	f, err := c.Load(ctx, req.Clusters...)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkContexts(f.Clusters); err != nil {
+		return nil, err
+	}
+	f.servers = f.connect(ctx, ApplyOptions{Kubeconfig: req.Kubeconfig, Agent: req.Agent})
+	for id, s := range f.servers {
+		s.looks = true
+		f.servers[id] = s
+	}
+	d := &liveDiffer{LiveRequest: req, Fleet: f, releases: map[string]bool{}, predicted: map[string]*diff.Prediction{}}
+	compared := ordered(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (liveDifference, error) {
+		return d.cluster(ctx, f.Clusters[i])
+	})
+	var faults diag.List
+	i := 0
+	for one, err := range compared {
+		faults.Add(err)
+		d.add(f.Clusters[i], one)
+		i++
+		if req.Each != nil {
+			req.Each(len(f.Clusters))
+		}
+	}
+	if err := cmp.Or(ctx.Err(), faults.Err()); err != nil {
+		return nil, err
+	}
+	if req.Release != "" && !d.releases[req.Release] && len(d.missing) == 0 {
+		return nil, &diag.Diag{Msg: "no cluster has a release " + req.Release, Hint: diag.OneOf(req.Release, slices.Sorted(maps.Keys(d.releases)))}
+	}
+	return d.result(), d.faults.Err()
+}
+
+// A liveDiffer compares running clusters with the fleet.
+type liveDiffer struct {
+	LiveRequest
+	*Fleet
+
+	groups    diff.Grouper
+	missing   []string // IDs of clusters that are not compared
+	releases  map[string]bool
+	predicted map[string]*diff.Prediction // by why
+	faults    diag.List                   // of clusters
+}
+
+// A liveDifference is what is another in one cluster than in the fleet.
+type liveDifference struct {
+	changes  []diff.Change
+	compared *apply.Comparison
+	err      error // why the cluster cannot be compared
+}
+
+// cluster compares one cluster. The error is about the fleet.
+func (d *liveDiffer) cluster(ctx context.Context, c *fleet.Cluster) (liveDifference, error) {
+	var out liveDifference
+	s := d.servers[c.ID]
+	if out.err = s.err; out.err != nil {
+		return out, ctx.Err()
+	}
+	b, err := d.compile(ctx, c)
+	if _, ok := errors.AsType[*unread](err); ok {
+		out.err = err
+		return out, ctx.Err()
+	}
+	if err != nil {
+		return out, diag.In(c.ID, err)
+	}
+	t := apply.Target{Fleet: d.Module, Bundle: b, Live: s.live}
+	if d.Release != "" {
+		t.Releases = []string{d.Release}
+	}
+	if out.compared, out.err = t.Compare(ctx); out.err != nil {
+		return out, ctx.Err()
+	}
+	out.changes = liveChanges(out.compared.Objects, d.Key)
+	for i := range out.compared.Objects {
+		o := &out.compared.Objects[i]
+		o.Before, o.After = nil, nil
+	}
+	return out, nil
+}
+
+// add adds what was found out about a cluster.
+func (d *liveDiffer) add(c *fleet.Cluster, one liveDifference) {
+	if one.err != nil {
+		d.missing = append(d.missing, c.ID)
+		d.faults.Add(diag.In(c.ID, one.err))
+		return
+	}
+	if one.compared == nil {
+		return // the fleet is at fault
+	}
+	d.groups.Add(c.ID, one.changes)
+	addReleases(d.releases, c)
+	for _, r := range one.compared.Releases {
+		d.releases[r] = true
+	}
+	unknown := map[string]int{}
+	for _, o := range one.compared.Objects {
+		if o.Finding == apply.Unknown {
+			unknown[o.Why]++
+		}
+		if !o.Predicted {
+			continue
+		}
+		p := d.predicted[o.How]
+		if p == nil {
+			p = &diff.Prediction{Why: o.How}
+			d.predicted[o.How] = p
+		}
+		if p.Objects++; !slices.Contains(p.Clusters, c.ID) {
+			p.Clusters = append(p.Clusters, c.ID)
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(unknown)) {
+		what := "1 object is unknown"
+		if n := unknown[why]; n > 1 {
+			what = fmt.Sprintf("%d objects are unknown", n)
+		}
+		d.faults.Add(diag.In(c.ID, &diag.Diag{Msg: what + ": " + why, Hint: "see docs/diff.md for the rights that fleetc needs"}))
+	}
+}
+
+func (d *liveDiffer) result() *diff.Result {
+	r := d.groups.Result()
+	r.NotCompared = d.missing
+	for _, why := range slices.Sorted(maps.Keys(d.predicted)) {
+		r.Predicted = append(r.Predicted, *d.predicted[why])
+	}
+	return &r
+}
+
+// liveChanges returns the changes of what was found, sorted as [diff.Objects]
+// does.
+func liveChanges(objects []apply.Compared, key []byte) []diff.Change {
+	var out []diff.Change
+	for _, o := range objects {
+		r := &fleet.Release{Name: o.Release}
+		about := diff.Live{Reason: string(o.Finding), Why: o.Why, Predicted: o.Predicted}
+		switch o.Finding {
+		case apply.Same:
+			continue
+		case apply.Unknown:
+			out = append(out, diff.Change{ID: o.ID, Action: diff.Unknown, Release: o.Release, Live: about})
+			continue
+		}
+		changes := diff.Objects(contentOf(o.Before, r), contentOf(o.After, r), key)
+		if len(changes) == 0 && o.Finding == apply.Contest {
+			changes = []diff.Change{{ID: o.ID, Action: diff.Update, Release: o.Release}}
+		}
+		for _, c := range changes {
+			c.ID, c.Live = o.ID, about
+			contest(&c, o.Fields)
+			out = append(out, c)
+		}
+	}
+	diff.Sort(out)
+	return out
+}
+
+// contentOf returns an object as one side of a comparison; nothing for nil.
+func contentOf(o *unstructured.Unstructured, r *fleet.Release) []fleet.Object {
+	if o == nil {
+		return nil
+	}
+	return []fleet.Object{{Unstructured: apply.Content(o), Release: r}}
+}
+
+// contest notes who has the fields of a change that are in conflict. Those that
+// are not seen to change are told of the object.
+func contest(c *diff.Change, fields []live.Field) {
+	var others []string
+	for _, f := range fields {
+		path, seen := plainPath(strings.TrimPrefix(f.Path, ".")), false
+		for i := range c.Fields {
+			if at := plainPath(c.Fields[i].Path); isWithin(at, path) || isWithin(path, at) {
+				c.Fields[i].Manager, seen = f.Manager, true
+			}
+		}
+		if !seen {
+			others = append(others, f.Manager+" has "+strings.TrimPrefix(f.Path, "."))
+		}
+	}
+	if len(others) > 0 && c.Live.Why == "" {
+		c.Live.Why = strings.Join(others, ", ")
+	}
+}
+
+// plainPath returns the path of a field without the quotes, which an API server
+// and fleetc set in different places.
+func plainPath(path string) string { return strings.ReplaceAll(path, `"`, "") }
+
+// isWithin reports whether a path is another, or leads on from it.
+func isWithin(path, of string) bool {
+	rest, ok := strings.CutPrefix(path, of)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}

@@ -1,0 +1,45 @@
+package compiler
+
+import (
+	"context"
+	"iter"
+
+	"github.com/fleetc/fleetc/compiler/bundle"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/export"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/gitops"
+)
+
+// Exports compiles the clusters as Bundles does, and yields what is to be written
+// of each for a layout. A Secret whose values could be read there is a fault,
+// unless its release allows it.
+func (f *Fleet) Exports(ctx context.Context, layout fleet.Layout) iter.Seq2[*fleet.Bundle, error] {
+	return f.ExportsOf(ctx, layout, f.Clusters)
+}
+
+// ExportsOf is [Fleet.Exports] for some of the fleet's clusters, in their order.
+func (f *Fleet) ExportsOf(ctx context.Context, layout fleet.Layout, clusters []*fleet.Cluster) iter.Seq2[*fleet.Bundle, error] {
+	return ordered(ctx, f.jobs, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
+		return f.export(ctx, clusters[i], layout)
+	})
+}
+
+// export compiles one cluster and lays it out.
+func (f *Fleet) export(ctx context.Context, c *fleet.Cluster, layout fleet.Layout) (*fleet.Bundle, error) {
+	b, err := f.compile(ctx, c)
+	if err == nil {
+		b, err = f.lay(b, layout)
+	}
+	return b, diag.In(c.ID, err)
+}
+
+// lay lays a bundle out, when nothing in it is secret.
+func (f *Fleet) lay(b *fleet.Bundle, layout fleet.Layout) (*fleet.Bundle, error) {
+	l := gitops.Layouter{Fleet: f.Module, Names: export.FileNames, Encode: bundle.Encode}
+	laid, err := l.Lay(b, layout)
+	var faults diag.List
+	faults.Add(gitops.Secrets(b, layout))
+	faults.Add(err)
+	return laid, faults.Err()
+}

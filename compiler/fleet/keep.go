@@ -1,0 +1,34 @@
+package fleet
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	namespaceKind = schema.GroupKind{Kind: "Namespace"}
+	crdKind       = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+)
+
+// IsBase reports whether objects of other kinds cannot be before those of the
+// kind are: namespaces and CRDs.
+func IsBase(gk schema.GroupKind) bool { return gk == namespaceKind || gk == crdKind }
+
+// IsProtected reports whether what hangs on objects of the kind is lost with
+// them: namespaces, CRDs and volumes.
+func IsProtected(gk schema.GroupKind) bool {
+	return IsBase(gk) || gk == schema.GroupKind{Kind: "PersistentVolume"} || gk == schema.GroupKind{Kind: "PersistentVolumeClaim"}
+}
+
+// KeptBy returns the annotation by which an object says that it stays when it is
+// no longer part of its bundle, such as helm.sh/resource-policy: keep; empty when
+// it does not.
+func KeptBy(u *unstructured.Unstructured) string {
+	a := u.GetAnnotations()
+	for _, keep := range [][2]string{{"helm.sh/resource-policy", "keep"}, {"fleetc.dev/prune", "never"}} {
+		if a[keep[0]] == keep[1] {
+			return keep[0] + ": " + keep[1]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,44 @@
+package fleet
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestPlaintext(t *testing.T) {
+	const sealed = "ENC[AES256_GCM,data:aaaa,iv:bbbb,tag:cccc,type:str]"
+	for name, c := range map[string]struct {
+		kind   string
+		fields map[string]any
+		want   []string
+	}{
+		"nothing":           {"Secret", nil, nil},
+		"empty":             {"Secret", map[string]any{"data": map[string]any{"a": "", "b": nil}, "stringData": map[string]any{"c": " \n"}}, nil},
+		"values":            {"Secret", map[string]any{"data": map[string]any{"b": "eA==", "a": "eA=="}, "stringData": map[string]any{"x.y": "z"}}, []string{"data.a", "data.b", `stringData."x.y"`}},
+		"no text":           {"Secret", map[string]any{"stringData": map[string]any{"a": int64(1)}}, []string{"stringData.a"}},
+		"no base64":         {"Secret", map[string]any{"data": map[string]any{"a": "%"}}, []string{"data.a"}},
+		"encrypted":         {"Secret", map[string]any{"data": map[string]any{"a": sealed}, "stringData": map[string]any{"a": sealed + "\n"}}, nil},
+		"half encrypted":    {"Secret", map[string]any{"stringData": map[string]any{"a": sealed + " x", "b": "x " + sealed}}, []string{"stringData.a", "stringData.b"}},
+		"reference":         {"Secret", map[string]any{"data": map[string]any{"a": "KChmbGVldGM6dmF1bHQvYSkp"}, "stringData": map[string]any{"b": "((fleetc:b))"}}, nil},
+		"between two":       {"Secret", map[string]any{"stringData": map[string]any{"a": "((fleetc:a)) and ((fleetc:b))"}}, []string{"stringData.a"}},
+		"another reference": {"Secret", map[string]any{"stringData": map[string]any{"a": "((vault:a))"}}, []string{"stringData.a"}},
+		"another kind":      {"ConfigMap", map[string]any{"data": map[string]any{"a": "x"}}, nil},
+		"no map":            {"Secret", map[string]any{"data": "x"}, nil},
+	} {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": c.kind}}
+		for k, v := range c.fields {
+			u.Object[k] = v
+		}
+		if got := Plaintext(u); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	if Plaintext(nil) != nil || IsEncrypted(nil) {
+		t.Error("nothing has values")
+	}
+	if u := (&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "sops": map[string]any{}}}); !IsEncrypted(u) {
+		t.Error("a Secret of SOPS is not known")
+	}
+}

@@ -1,0 +1,205 @@
+package gitops
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/health"
+)
+
+// Where the files of the layout are, below the directory of a cluster. The first
+// has the Applications, which go into the cluster of Argo CD.
+const (
+	argoDir      = "argocd"
+	manifestsDir = "manifests"
+)
+
+const (
+	argoAPI       = "argoproj.io/v1alpha1"
+	waveOption    = "argocd.argoproj.io/sync-wave"
+	hookOption    = "argocd.argoproj.io/hook"
+	deleteOption  = "argocd.argoproj.io/hook-delete-policy"
+	syncOption    = "argocd.argoproj.io/sync-options"
+	compareOption = "argocd.argoproj.io/compare-options"
+	healthOption  = "argocd.argoproj.io/ignore-healthcheck"
+)
+
+// argo lays a bundle out for Argo CD: one Application for the cluster, in which
+// waves are the steps. Hooks run in the phase Sync, each in its wave: those of
+// PreSync would run before the first stage, whatever stage they are of.
+func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
+	c := b.Cluster
+	if c.GitOps.ArgoCD.RepoURL == "" {
+		return nil, &diag.Diag{
+			At: []diag.Pos{c.Pos}, Path: "gitops.argocd.repoURL", Msg: "Argo CD is to read a repository that is not known",
+			Hint: `say which: gitops: argocd: repoURL: "https://..."`,
+		}
+	}
+	rules, err := health.Compile(c)
+	if err != nil {
+		return nil, err
+	}
+	out := empty(b, fleet.ArgoLayout)
+	var faults diag.List
+	for _, s := range steps(b, applied(b), argoHook) {
+		for _, o := range s.objects {
+			if fleet.IsEncrypted(o.Unstructured) {
+				faults.Add(&diag.Diag{
+					At: placesOf(o), Path: o.Title(), Msg: "Argo CD does not decrypt what SOPS has encrypted",
+					Hint: "keep the values with External Secrets or Sealed Secrets",
+				})
+			}
+			o = annotate(o, waveOption, strconv.Itoa(s.wave))
+			if isKept(o) {
+				o = annotate(o, syncOption, options(o.GetAnnotations()[syncOption], "Prune=false", "Delete=false"))
+			}
+			if o.Release.MayReplace(o) && !isKept(o) {
+				o = annotate(o, syncOption, options(o.GetAnnotations()[syncOption], "Force=true", "Replace=true"))
+			}
+			if _, waits := rules.Says(o); !waits {
+				o = annotate(o, healthOption, "true")
+			}
+			if err := l.add(out, manifestsDir, o); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(out.Objects) > 0 {
+		if err := l.application(out, argoName(c.ID), map[string]any{
+			"path": placeOf(c.GitOps.ArgoCD.Prefix, c, manifestsDir), "directory": map[string]any{"recurse": true},
+		}, leftToOthers(applied(b), argoIgnore), nil); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range c.Releases {
+		if r.Delivery != fleet.ByHelm {
+			continue
+		}
+		source, err := argoChart(r, pinOf(b, r.Name))
+		if err == nil {
+			err = l.application(out, argoName(c.ID)+"--"+r.Name, source, nil, r)
+		}
+		faults.Add(err)
+	}
+	return out, faults.Err()
+}
+
+// application adds an Application that reads the given source, with what of its
+// objects is left to others. r is the release that Helm delivers; nil when it is
+// that of the cluster.
+func (l Layouter) application(to *fleet.Bundle, name string, source map[string]any, left []any, r *fleet.Release) error {
+	c := to.Cluster
+	a := c.GitOps.ArgoCD
+	if source["repoURL"] == nil {
+		source["repoURL"], source["targetRevision"] = a.RepoURL, a.TargetRevision
+	}
+	destination := map[string]any{"name": c.Name}
+	if a.Server != "" {
+		destination = map[string]any{"server": a.Server}
+	}
+	sync := []any{"ServerSideApply=true"}
+	if len(left) > 0 {
+		sync = append(sync, "RespectIgnoreDifferences=true")
+	}
+	if r != nil {
+		destination["namespace"] = r.Namespace
+		sync = append(sync, "CreateNamespace=true")
+	}
+	policy := map[string]any{
+		"syncOptions": sync,
+		"retry":       map[string]any{"limit": int64(5), "backoff": map[string]any{"duration": "30s", "factor": int64(2), "maxDuration": "5m"}},
+	}
+	if a.Automated {
+		policy["automated"] = map[string]any{"prune": true, "selfHeal": true}
+	}
+	spec := map[string]any{"project": a.Project, "source": source, "destination": destination, "syncPolicy": policy}
+	if len(left) > 0 {
+		spec["ignoreDifferences"] = left
+	}
+	o := object(argoAPI, "Application", a.Namespace, name, spec)
+	// The API server says what differs, with what it sets by itself.
+	annotations := map[string]string{compareOption: "ServerSideDiff=true"}
+	if r != nil {
+		annotations[waveOption] = strconv.Itoa(slices.Index(c.Stages, r.Stage) * wavesOfStage)
+		if digest := pinOf(to, r.Name).Digest; digest != "" {
+			annotations[digestAnnotation] = digest
+		}
+	}
+	(&unstructured.Unstructured{Object: o}).SetAnnotations(annotations)
+	return l.own(to, path.Join(argoDir, name+".yaml"), o)
+}
+
+// argoChart returns the source of an Application that Helm delivers.
+func argoChart(r *fleet.Release, chart fleet.ChartRef) (map[string]any, error) {
+	helm := map[string]any{"releaseName": r.Name}
+	if values, _ := r.Values.Native().(map[string]any); len(values) > 0 {
+		helm["valuesObject"] = values
+	}
+	switch {
+	case chart.Repo != "":
+		return map[string]any{
+			// Argo CD knows a registry by the absence of a scheme.
+			"repoURL": strings.TrimPrefix(chart.Repo, "oci://"), "chart": chart.Name, "targetRevision": chart.Version, "helm": helm,
+		}, nil
+	case chart.Git.URL != "" && commit.MatchString(chart.Git.Ref):
+		return map[string]any{
+			"repoURL": chart.Git.URL, "path": path.Clean(chart.Git.Path), "targetRevision": chart.Git.Ref, "helm": helm,
+		}, nil
+	}
+	return nil, notDelivered(r, chart, "Argo CD")
+}
+
+// argoHook returns a hook in Argo CD's own form, which runs it at every sync.
+// What does not run is an object like others.
+func argoHook(o fleet.Object, p part) fleet.Object {
+	policies := map[string]string{"hook-succeeded": "HookSucceeded", "hook-failed": "HookFailed"}
+	deletions := []string{"BeforeHookCreation"} // or what is there would stand in its way
+	for _, w := range fleet.HookDeletions(o.Unstructured) {
+		if policy := policies[w]; policy != "" {
+			deletions = append(deletions, policy)
+		}
+	}
+	o = hook(o, p)
+	if !fleet.HookRuns(o.Unstructured) {
+		return o
+	}
+	return annotate(annotate(o, hookOption, "Sync"), deleteOption, strings.Join(deletions, ","))
+}
+
+// options adds options to a list of some.
+func options(list string, more ...string) string {
+	var all []string
+	for o := range strings.SplitSeq(list, ",") {
+		if o = strings.TrimSpace(o); o != "" {
+			all = append(all, o)
+		}
+	}
+	for _, o := range more {
+		if !slices.Contains(all, o) {
+			all = append(all, o)
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// argoName returns the name of the Application of a cluster.
+func argoName(id string) string {
+	name := strings.ReplaceAll(id, "/", ".")
+	if len(validation.IsDNS1123Subdomain(name)) == 0 {
+		return name
+	}
+	legal := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '.' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	return strings.Trim(strings.ReplaceAll(legal, "..", "."), "-.") + "-" + short(id)
+}

@@ -1,0 +1,131 @@
+package gitops
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+const (
+	sourceAPI = "source.toolkit.fluxcd.io/v1"
+	helmAPI   = "helm.toolkit.fluxcd.io/v2"
+
+	// chartLayer is how a registry calls the archive of a chart.
+	chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+
+	// digestAnnotation tells the digest of a chart's archive where there is no
+	// field for it.
+	digestAnnotation = "fleetc.dev/chart-digest"
+
+	// retries are how often Helm tries again after a failure.
+	retries = int64(3)
+)
+
+// helmReleases returns the releases of a bundle that Helm delivers as objects of
+// Flux: each with the source of its chart.
+func (l Layouter) helmReleases(b *fleet.Bundle) ([]fleet.Object, error) {
+	var out []fleet.Object
+	var faults diag.List
+	for _, r := range b.Cluster.Releases {
+		if r.Delivery != fleet.ByHelm {
+			continue
+		}
+		chart := pinOf(b, r.Name)
+		source, spec, err := fluxSource(r, chart, b.Cluster.GitOps.Flux)
+		if err != nil {
+			faults.Add(err)
+			continue
+		}
+		for _, o := range []map[string]any{source, helmRelease(b, r, spec)} {
+			out = append(out, fleet.Mark(l.Fleet, b.Cluster, fleet.Object{Unstructured: &unstructured.Unstructured{Object: o}, Release: r, Pos: r.Pos}))
+		}
+	}
+	return out, faults.Err()
+}
+
+// helmRelease returns the HelmRelease of a release. What Helm does when things
+// go wrong, with CRDs and with drift is said, not left to Flux.
+func helmRelease(b *fleet.Bundle, r *fleet.Release, from map[string]any) map[string]any {
+	f := b.Cluster.GitOps.Flux
+	spec := map[string]any{
+		"interval": f.Interval.String(), "timeout": f.Timeout.String(),
+		"releaseName": r.Name, "targetNamespace": r.Namespace, "storageNamespace": r.Namespace,
+		"install": map[string]any{
+			"crds": "Create", "createNamespace": !hasNamespace(b, r.Namespace), "remediation": map[string]any{"retries": retries},
+		},
+		"upgrade": map[string]any{
+			"crds": "CreateReplace", "cleanupOnFail": true,
+			"remediation": map[string]any{"retries": retries, "strategy": "rollback", "remediateLastFailure": true},
+		},
+		"driftDetection": map[string]any{"mode": "enabled"},
+	}
+	for k, v := range from {
+		spec[k] = v
+	}
+	if values, _ := r.Values.Native().(map[string]any); len(values) > 0 {
+		spec["values"] = values
+	}
+	if f.ServiceAccountName != "" {
+		spec["serviceAccountName"] = f.ServiceAccountName
+	}
+	o := object(helmAPI, "HelmRelease", f.Namespace, fluxPrefix+r.Name, spec)
+	if digest := pinOf(b, r.Name).Digest; digest != "" {
+		(&unstructured.Unstructured{Object: o}).SetAnnotations(map[string]string{digestAnnotation: digest})
+	}
+	return o
+}
+
+// hasNamespace reports whether a bundle brings a namespace by itself: one that
+// Helm makes gets a label of Helm's, also when it is there.
+func hasNamespace(b *fleet.Bundle, name string) bool {
+	return slices.ContainsFunc(applied(b), func(o fleet.Object) bool {
+		return o.GetKind() == "Namespace" && o.GroupVersionKind().Group == "" && o.GetName() == name
+	})
+}
+
+// commit matches the name of a commit.
+var commit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// fluxSource returns the source of a chart, and what a HelmRelease says of it.
+func fluxSource(r *fleet.Release, chart fleet.ChartRef, f fleet.Flux) (source, spec map[string]any, err error) {
+	name, interval := fluxPrefix+r.Name, f.Interval.String()
+	byChart := func(kind string, fields map[string]any) map[string]any {
+		fields["interval"], fields["sourceRef"] = interval, map[string]any{"kind": kind, "name": name}
+		return map[string]any{"chart": map[string]any{"spec": fields}}
+	}
+	switch {
+	case strings.HasPrefix(chart.Repo, "oci://"):
+		return object(sourceAPI, "OCIRepository", f.Namespace, name, map[string]any{
+			"interval": interval, "url": strings.TrimSuffix(chart.Repo, "/") + "/" + chart.Name,
+			"ref":           map[string]any{"tag": strings.ReplaceAll(chart.Version, "+", "_")}, // as Helm tags it
+			"layerSelector": map[string]any{"mediaType": chartLayer, "operation": "copy"},
+		}), map[string]any{"chartRef": map[string]any{"kind": "OCIRepository", "name": name}}, nil
+	case chart.Repo != "":
+		return object(sourceAPI, "HelmRepository", f.Namespace, name, map[string]any{"interval": interval, "url": chart.Repo}),
+			byChart("HelmRepository", map[string]any{"chart": chart.Name, "version": chart.Version, "reconcileStrategy": "ChartVersion"}), nil
+	case chart.Git.URL != "" && commit.MatchString(chart.Git.Ref):
+		return object(sourceAPI, "GitRepository", f.Namespace, name, map[string]any{
+			"interval": interval, "url": chart.Git.URL, "ref": map[string]any{"commit": chart.Git.Ref},
+		}), byChart("GitRepository", map[string]any{"chart": "./" + path.Clean(chart.Git.Path), "reconcileStrategy": "Revision"}), nil
+	}
+	return nil, nil, notDelivered(r, chart, "Flux")
+}
+
+// notDelivered is the fault of a chart that somebody else than fleetc cannot
+// get, or could get otherwise than it is.
+func notDelivered(r *fleet.Release, chart fleet.ChartRef, who string) error {
+	d := &diag.Diag{
+		At: []diag.Pos{r.SourcePos}, Path: r.Path("chart"), Msg: who + " does not get a chart of this repository",
+		Hint: `publish the chart, or remove delivery: "helm"`,
+	}
+	if chart.Git.URL != "" {
+		d.Msg, d.Hint = chart.Git.Ref+" is no commit, and "+who+" would take whatever it is then", "pin a commit"
+	}
+	return d
+}

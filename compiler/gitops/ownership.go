@@ -1,0 +1,133 @@
+package gitops
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// leftToOthers returns a rule for each object with fields that its release
+// leaves to others.
+func leftToOthers(objs []fleet.Object, rule func(o fleet.Object, fields [][]fleet.Step) map[string]any) []any {
+	var rules []any
+	for _, o := range objs {
+		var fields [][]fleet.Step
+		for _, own := range o.Release.Ownership {
+			if !own.Leave || !own.Target.Matches(o) {
+				continue
+			}
+			for _, f := range own.Fields {
+				fields = append(fields, f.Path)
+			}
+		}
+		if len(fields) == 0 {
+			continue
+		}
+		if r := rule(o, fields); r != nil {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+// fluxIgnore returns what a Kustomization or a HelmRelease has of fields that it
+// leaves alone; nil when the object has none of them.
+func fluxIgnore(o fleet.Object, fields [][]fleet.Step) map[string]any {
+	var paths []any
+	for _, f := range fields {
+		for _, p := range pointers(o.Object, "", f) {
+			paths = append(paths, p)
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	target := map[string]any{"kind": o.GetKind(), "name": regexp.QuoteMeta(o.GetName())}
+	if group := o.GroupVersionKind().Group; group != "" {
+		target["group"] = group
+	}
+	if o.GetNamespace() != "" {
+		target["namespace"] = o.GetNamespace()
+	}
+	return map[string]any{"paths": paths, "target": target}
+}
+
+// pointers returns JSON pointers to what a path leads to in a value, which is at
+// the given one.
+func pointers(v any, at string, path []fleet.Step) []string {
+	if len(path) == 0 {
+		return []string{at}
+	}
+	s := path[0]
+	if s.Key != "" {
+		m, _ := v.(map[string]any)
+		next, ok := m[s.Key]
+		if !ok {
+			return nil
+		}
+		return pointers(next, at+"/"+escaped(s.Key), path[1:])
+	}
+	var out []string
+	list, _ := v.([]any)
+	for i, element := range list {
+		if s.Matches(element) {
+			out = append(out, pointers(element, at+"/"+strconv.Itoa(i), path[1:])...)
+		}
+	}
+	return out
+}
+
+// escaped writes a key as JSON pointers have it.
+func escaped(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+
+// argoIgnore returns what an Application has of fields that it leaves alone.
+func argoIgnore(o fleet.Object, fields [][]fleet.Step) map[string]any {
+	rule := map[string]any{"kind": o.GetKind(), "name": o.GetName()}
+	if group := o.GroupVersionKind().Group; group != "" {
+		rule["group"] = group
+	}
+	if o.GetNamespace() != "" {
+		rule["namespace"] = o.GetNamespace()
+	}
+	var expressions []any
+	for _, f := range fields {
+		expressions = append(expressions, jqPath(f))
+	}
+	rule["jqPathExpressions"] = expressions
+	return rule
+}
+
+// jqPath writes a path in the language of jq.
+func jqPath(path []fleet.Step) string {
+	var b strings.Builder
+	for i, s := range path {
+		if s.Key != "" {
+			b.WriteString("." + jqKey(s.Key))
+			continue
+		}
+		var tests []string
+		for _, key := range slices.Sorted(maps.Keys(s.Fields)) {
+			tests = append(tests, fmt.Sprintf("(.%s | tostring) == %s", jqKey(key), strconv.Quote(s.Fields[key])))
+		}
+		fmt.Fprintf(&b, "[] | select(%s)", strings.Join(tests, " and "))
+		if i+1 < len(path) {
+			b.WriteString(" | ")
+		}
+	}
+	return b.String()
+}
+
+// jqName matches the keys that jq takes without quotes.
+var jqName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func jqKey(key string) string {
+	if jqName.MatchString(key) {
+		return key
+	}
+	return strconv.Quote(key)
+}

@@ -1,0 +1,59 @@
+package helm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// stored is a Secret as Helm writes it, with a text in place of a revision.
+func stored(t *testing.T, text string, packed bool) *unstructured.Unstructured {
+	t.Helper()
+	data := []byte(text)
+	if packed {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		if _, err := w.Write(data); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		data = b.Bytes()
+	}
+	twice := base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(data)))
+	return &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"release": twice}}}
+}
+
+func TestDecode(t *testing.T) {
+	const text = `{"name": "app", "version": 3, "manifest": "kind: ConfigMap", "info": {"status": "deployed"}}`
+	for _, packed := range []bool{true, false} {
+		r, err := decode(stored(t, text, packed))
+		if err != nil || r.Name != "app" || r.Version != 3 || r.Manifest != "kind: ConfigMap" {
+			t.Errorf("packed %v: %+v, %v", packed, r, err)
+		}
+	}
+	for name, text := range map[string]string{"no JSON": "app", "too large": `{"name": "` + strings.Repeat("a", maxRelease) + `"}`} {
+		if _, err := decode(stored(t, text, true)); err == nil {
+			t.Errorf("%s: decodes", name)
+		}
+	}
+	if _, err := decode(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"release": "%"}}}); err == nil {
+		t.Error("what is no base64 decodes")
+	}
+}
+
+func TestIsPending(t *testing.T) {
+	for status, want := range map[string]bool{
+		"deployed": false, "failed": false, "superseded": false, "uninstalled": false, "": false,
+		"pending-install": true, "pending-upgrade": true, "pending-rollback": true, "uninstalling": true,
+	} {
+		if s := (&State{Status: status}); s.IsPending() != want {
+			t.Errorf("%q: %v", status, !want)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package compiler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/apply"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// A Record is a cluster with what it knows of what was applied to it.
+type Record struct {
+	Cluster   *fleet.Cluster
+	Inventory *apply.Inventory // nil when nothing was, or there is Err
+	Err       error            // why it is not known
+	Reached   bool             // whether the cluster answers
+
+	server server
+}
+
+// Records asks the clusters that the patterns select what was applied to them,
+// and returns that in the order of their IDs. It compiles nothing: of the fleet,
+// it needs how clusters are reached. The error has the faults of clusters of
+// which even this is not known.
+func (c *Compiler) Records(ctx context.Context, o ApplyOptions, patterns ...string) ([]*Record, error) {
+	e := c.evaluate(ctx, patterns)
+	if e.Fleet == nil {
+		return nil, e.faults
+	}
+	records, err := e.records(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return records, e.unread()
+}
+
+// records asks all clusters that can be read, sorted by ID.
+func (e evaluation) records(ctx context.Context, o ApplyOptions) ([]*Record, error) {
+	const atATime = 16 // asking is waiting
+	f := &Fleet{Fleet: e.all()}
+	slices.SortFunc(f.Clusters, func(a, b *fleet.Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	all := f.Clusters
+	wrong := checkContexts(all)
+	f.Clusters = slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return faultsOf(c.ID, wrong) != nil })
+	servers := f.connect(ctx, o)
+	var out []*Record
+	asked := ordered(ctx, atATime, len(all), func(ctx context.Context, i int) (*Record, error) {
+		r := &Record{Cluster: all[i], Err: faultsOf(all[i].ID, wrong), server: servers[all[i].ID]}
+		r.Reached = r.server.live != nil
+		if r.Err = cmp.Or(r.Err, r.server.err); r.Err == nil {
+			r.Inventory, r.Err = apply.ReadInventoryOf(ctx, r.server.live, f.Module, r.Cluster.ID)
+		}
+		r.Err = diag.In(r.Cluster.ID, r.Err)
+		return r, ctx.Err()
+	})
+	for r, err := range asked {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// unread returns the faults of clusters that cannot be read at all, and those of
+// the whole fleet.
+func (e evaluation) unread() error {
+	known := map[string]bool{}
+	for _, c := range e.all().Clusters {
+		known[c.ID] = true
+	}
+	return diag.List(slices.DeleteFunc(slices.Clone(diag.All(e.faults)), func(d *diag.Diag) bool {
+		return len(d.Clusters) > 0 && !slices.ContainsFunc(d.Clusters, func(id string) bool { return !known[id] })
+	})).Err()
+}
+
+// A Rollback is what going back to an earlier bundle means for a cluster.
+type Rollback struct {
+	*Planned
+	To      apply.Revision  // zero when there is Err
+	Lasting []apply.Lasting // what it does not undo
+	Actions []string        // IDs of those that the revision or the fleet has, sorted; none is done
+}
+
+// Rollback reads the bundle of a revision, or for 0 of the one before the
+// current, from the one cluster that the pattern selects, and plans what going
+// back to it means. It compiles nothing. The error is about the fleet; what is
+// wrong with the cluster is in [Planned.Err].
+func (c *Compiler) Rollback(ctx context.Context, pattern string, revision int, o ApplyOptions, key []byte) (*Rollback, error) {
+	e := c.evaluate(ctx, []string{pattern})
+	if e.Fleet == nil {
+		return nil, e.faults
+	}
+	switch n := len(e.all().Clusters); {
+	case n == 0:
+		return nil, e.faults
+	case n > 1:
+		return nil, &diag.Diag{Msg: fmt.Sprintf("rollback takes one cluster, and %s selects %d", diag.Visible(pattern, diag.MaxText), n), Hint: "name one, see fleetc list"}
+	}
+	records, err := e.records(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	record := records[0]
+	r := &Rollback{Planned: &Planned{Cluster: record.Cluster, Reached: record.Reached, Err: record.Err}}
+	if r.Err == nil {
+		r.Err = diag.In(r.Cluster.ID, r.read(ctx, record, revision, apply.Target{Fleet: e.Module, Live: record.server.live, Options: o.Options}, key))
+	}
+	return r, ctx.Err()
+}
+
+// read reads the revision, and plans it.
+func (r *Rollback) read(ctx context.Context, record *Record, revision int, t apply.Target, key []byte) error {
+	inventory := cmp.Or(record.Inventory, &apply.Inventory{})
+	to, err := inventory.Revision(revision)
+	if err != nil {
+		return err
+	}
+	if t.Bundle, t.Charts, err = apply.ReadBundle(ctx, t.Live, to, r.Cluster); err != nil {
+		return err
+	}
+	t.Origin = apply.Origin{Commit: to.Commit, Dirty: to.Dirty, Rollback: to.Number}
+	r.To, r.Actions = to, slices.Clone(to.Actions)
+	for _, a := range r.Cluster.AllActions() {
+		r.Actions = append(r.Actions, a.ID())
+	}
+	slices.Sort(r.Actions)
+	r.Actions = slices.Compact(r.Actions)
+	if r.plan(ctx, t, key); r.Err != nil {
+		return r.Err
+	}
+	var since []*fleet.Bundle
+	for _, later := range inventory.History {
+		if later.Number <= to.Number {
+			continue
+		}
+		b, _, err := apply.ReadBundle(ctx, t.Live, later, r.Cluster)
+		if err != nil {
+			// It does not keep anybody from going back to one that is whole.
+			for _, d := range diag.All(err) {
+				r.Lasting = append(r.Lasting, apply.Lasting{Why: "what hooks did is not known: " + d.Msg})
+			}
+			continue
+		}
+		since = append(since, b)
+	}
+	r.Lasting = append(r.Plan.Lasting(t.Bundle, since), r.Lasting...)
+	return nil
+}

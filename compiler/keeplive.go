@@ -1,0 +1,75 @@
+package compiler
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+// An unread is behind the fault of a value that is to be kept and cannot be read
+// of its cluster. It is about that cluster, and not about the fleet.
+type unread struct{ error }
+
+// Unwrap returns what keeps it from being read.
+func (u *unread) Unwrap() error { return u.error }
+
+// keepLive returns a keeper of the values that objects have in a cluster, which
+// are read by name: whoever made an object, and whether or not anything is known
+// of it, a password that is in use is never made up anew.
+func keepLive(ctx context.Context, s server) keeper {
+	return func(o fleet.Object, field []string) (any, bool, error) {
+		is, err := s.live.Object(ctx, live.RefOf(o.Unstructured))
+		if s.looks && live.ReasonOf(err) == live.Forbidden {
+			return nil, false, nil // comparing tells that it may not be read
+		}
+		if err != nil {
+			return nil, false, &diag.Diag{
+				At: []diag.Pos{o.Release.Pos}, Path: o.Release.Path("random"),
+				Msg: fmt.Sprintf("%s cannot be read to keep its %s: %s", o.Title(), fleet.FieldText(field), err), Cause: &unread{err},
+			}
+		}
+		if is == nil {
+			return nil, false, nil
+		}
+		v, ok := fleet.Lookup(is.Object, field)
+		if !ok {
+			v, ok = stored(o, is.Object, field)
+		}
+		return v, ok, nil
+	}
+}
+
+// stored returns what an object in a cluster has of a Secret's stringData, which
+// is stored as data.
+func stored(o fleet.Object, is map[string]any, field []string) (any, bool) {
+	if o.GroupVersionKind().GroupKind().String() != "Secret" || field[0] != "stringData" {
+		return nil, false
+	}
+	data, _ := is["data"].(map[string]any)
+	decode := func(v any) (any, bool) {
+		text, _ := v.(string)
+		plain, err := base64.StdEncoding.DecodeString(text)
+		return string(plain), err == nil
+	}
+	if len(field) == 2 {
+		v, ok := data[field[1]]
+		if !ok {
+			return nil, false
+		}
+		return decode(v)
+	}
+	// All of stringData: of what is rendered, not of what others have added.
+	rendered, _ := o.Object["stringData"].(map[string]any)
+	out := map[string]any{}
+	for k, v := range rendered {
+		out[k] = v
+		if kept, ok := decode(data[k]); ok && data[k] != nil {
+			out[k] = kept
+		}
+	}
+	return out, len(rendered) > 0 && len(field) == 1
+}

@@ -1,0 +1,92 @@
+package patch
+
+import (
+	"fmt"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// CheckOwnership returns the faults of what a release of the cluster says of who
+// has fields of its objects, and of what may be made anew: a target or a kind
+// that matches none of the objects, a field that no such object has, and one that
+// is both taken and left. The objects are those after all patches.
+func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) error {
+	if len(r.Ownership) == 0 && len(r.Replace) == 0 {
+		return nil
+	}
+	a := newApplication(c)
+	a.release = r
+	for _, o := range objs {
+		a.items = append(a.items, &item{Object: o})
+	}
+	var faults diag.List
+	said := map[string][]saidOwnership{} // by IDs of objects
+	for i := range r.Ownership {
+		o := &r.Ownership[i]
+		matched, _ := a.matched(o.Target)
+		if len(matched) == 0 {
+			if !o.Optional {
+				faults.Add(a.unmatched(a.rule("ownership", o.Name, o.Pos), o.Target))
+			}
+			continue
+		}
+		for j, f := range o.Fields {
+			at := rule{at: []diag.Pos{f.Pos}, path: fmt.Sprintf("%s.fields.%d", r.Path("ownership", label(o.Name)), j)}
+			found := o.Optional
+			for _, it := range matched {
+				if len(fleet.Elements(it.Object.Object, f.Path)) == 0 {
+					continue
+				}
+				found = true
+				faults.Add(contradiction(at, it.Object, f, o, said[it.ID()]))
+				said[it.ID()] = append(said[it.ID()], saidOwnership{o, f})
+			}
+			if !found {
+				faults.Add(a.noField(at, f, matched))
+			}
+		}
+	}
+	for i, k := range r.Replace {
+		if matched, _ := a.matched(fleet.Selector{Kinds: []string{k.Kind}}); len(matched) == 0 {
+			d := a.unmatched(rule{[]diag.Pos{k.Pos}, r.Path("replace", fmt.Sprint(i)), "a kind"}, fleet.Selector{Kinds: []string{k.Kind}})
+			d.Path = r.Path("replace", fmt.Sprint(i))
+			faults.Add(d)
+		}
+	}
+	return faults.Err()
+}
+
+// noField returns the fault of a path that none of the objects has, with what is
+// there in its place.
+func (a *application) noField(at rule, f fleet.OwnedField, matched []*item) *diag.Diag {
+	d := &diag.Diag{At: at.at, Path: at.path}
+	objs := make([]fleet.Object, len(matched))
+	for i, it := range matched {
+		objs[i] = it.Object
+	}
+	d.Msg = fmt.Sprintf("no field %s is in %s", visible(fleet.StepsText(f.Path)), list(objs))
+	d.Hint = "name a field that the release sets, or remove this line"
+	return d
+}
+
+// A saidOwnership is what was said of a field of an object.
+type saidOwnership struct {
+	by    *fleet.Ownership
+	field fleet.OwnedField
+}
+
+// contradiction returns the fault of a field that is taken and left, nil when it
+// is not.
+func contradiction(at rule, o fleet.Object, f fleet.OwnedField, by *fleet.Ownership, said []saidOwnership) error {
+	for _, s := range said {
+		if s.by.Leave != by.Leave && (fleet.HasPrefix(s.field.Path, f.Path) || fleet.HasPrefix(f.Path, s.field.Path)) {
+			return &diag.Diag{
+				At: append(at.at, s.field.Pos), Path: at.path,
+				Msg:  fmt.Sprintf("%s of %s is both taken and left", visible(fleet.StepsText(f.Path)), visible(o.ID())),
+				Hint: "choose one of them",
+			}
+		}
+	}
+	return nil
+}

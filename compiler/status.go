@@ -1,0 +1,136 @@
+package compiler
+
+import (
+	"context"
+
+	"github.com/fleetc/fleetc/compiler/apply"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+// A State is what a cluster runs, beside what it is to run.
+type State string
+
+// The states of clusters.
+const (
+	UpToDate     State = "up to date"
+	Behind       State = "behind"        // it runs another bundle than the fleet compiles to
+	Applied      State = "applied"       // it runs a whole bundle, which is compared with nothing
+	Unfinished   State = "unfinished"    // an apply did not end well, or was of a part
+	NeverApplied State = "never applied" // by fleetc
+	Unreachable  State = "unreachable"
+	Refused      State = "refused" // it is another cluster, or what it has on record cannot be used
+)
+
+// A Status is what a cluster runs.
+type Status struct {
+	*Record
+	State     State
+	Revision  *apply.Revision   // that it runs or, when an apply is unfinished, ran last; nil when there is none
+	Compiled  string            // digest of the bundle that the fleet compiles to; empty when it is not known
+	Compile   error             // why it does not compile
+	Holder    string            // who applies to it at this moment; empty when nobody does
+	Unhealthy []apply.Unhealthy // objects that are not ready, when they were asked for
+}
+
+// StatusOptions say what is to be known of clusters.
+type StatusOptions struct {
+	ApplyOptions
+	NoCompile bool // compare with nothing
+	Health    bool // read every object
+}
+
+// Status asks the clusters that the patterns select what they run, compiles them,
+// and returns how the two compare, in the order of their IDs. The error has the
+// faults of the fleet; the clusters that are beside it are those that can be
+// asked all the same.
+func (c *Compiler) Status(ctx context.Context, o StatusOptions, patterns ...string) ([]*Status, error) {
+	e := c.evaluate(ctx, patterns)
+	if e.Fleet == nil {
+		return nil, e.faults
+	}
+	records, err := e.records(ctx, o.ApplyOptions)
+	if err != nil {
+		return nil, err
+	}
+	var f *Fleet
+	faults := e.unread()
+	if !o.NoCompile {
+		f, faults = c.load(ctx, e)
+		f.servers = map[string]server{}
+		for _, r := range records {
+			f.servers[r.Cluster.ID] = r.server
+		}
+	}
+	var out []*Status
+	var all diag.List
+	all.Add(faults)
+	asked := ordered(ctx, c.jobs(), len(records), func(ctx context.Context, i int) (*Status, error) {
+		s := &Status{Record: records[i]}
+		if f != nil && s.Err == nil {
+			s.compile(ctx, f, faults)
+		}
+		s.conclude()
+		s.ask(ctx, o.Health)
+		return s, ctx.Err()
+	})
+	for s, err := range asked {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+		if faultsOf(s.Cluster.ID, faults) == nil {
+			all.Add(s.Compile)
+		}
+	}
+	return out, all.Err()
+}
+
+// compile compiles the cluster, if the fleet's faults let it.
+func (s *Status) compile(ctx context.Context, f *Fleet, faults error) {
+	if s.Compile = faultsOf(s.Cluster.ID, faults); s.Compile != nil {
+		return
+	}
+	b, err := f.compile(ctx, s.Cluster)
+	if err != nil {
+		s.Compile = diag.In(s.Cluster.ID, err)
+		return
+	}
+	s.Compiled = b.Digest
+}
+
+// ask asks the cluster what its record does not tell.
+func (s *Status) ask(ctx context.Context, health bool) {
+	if s.Err != nil {
+		return
+	}
+	var err error
+	if s.Holder, err = apply.Holder(ctx, s.server.live); err == nil && health && s.Inventory != nil {
+		s.Unhealthy, err = s.Inventory.Unhealthy(ctx, s.server.live, s.Cluster)
+	}
+	s.Err = diag.In(s.Cluster.ID, err)
+}
+
+// conclude sets the state by the record.
+func (s *Status) conclude() {
+	if v := s.Inventory; v != nil {
+		if s.Revision = v.Current(); s.Revision == nil && len(v.History) > 0 {
+			s.Revision = &v.History[len(v.History)-1]
+		}
+	}
+	switch {
+	case !s.Reached:
+		s.State = Unreachable
+	case s.Err != nil:
+		s.State = Refused
+	case s.Inventory == nil:
+		s.State = NeverApplied
+	case s.Inventory.Bundle == "":
+		s.State = Unfinished
+	case s.Compiled == "":
+		s.State = Applied
+	case s.Compiled == s.Inventory.Bundle:
+		s.State = UpToDate
+	default:
+		s.State = Behind
+	}
+}

@@ -1,0 +1,195 @@
+package clusters
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+)
+
+// services answers for what would run behind Services, to the API server, which
+// reaches them through it: webhooks admit everything and change nothing, and
+// aggregated APIs are there and have no resources. The API server trusts it as
+// it trusts public authorities, so webhooks must not name one of their own.
+type services struct {
+	listener net.Listener
+	proxy    *http.Server
+	inner    *http.Server
+	conns    conns
+}
+
+// egressConfig tells the API server to reach Services through a socket.
+const egressConfig = `{
+  "apiVersion": "apiserver.k8s.io/v1beta1",
+  "kind": "EgressSelectorConfiguration",
+  "egressSelections": [{"name": "cluster", "connection": {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": %q}}}}]
+}
+`
+
+// serveServices begins to answer at a socket.
+func serveServices(socket string, ca *authority) (*services, error) {
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	s := &services{listener: l, conns: conns{accepted: make(chan net.Conn), closed: make(chan struct{})}}
+	certs := &minted{ca: ca, byName: map[string]*tls.Certificate{}}
+	s.proxy = &http.Server{Handler: http.HandlerFunc(s.connect)}
+	s.inner = &http.Server{Handler: http.HandlerFunc(answer)}
+	go s.proxy.Serve(l) // until it is closed
+	go s.inner.Serve(tls.NewListener(&s.conns, &tls.Config{GetCertificate: certs.get}))
+	return s, nil
+}
+
+func (s *services) close() error {
+	if s == nil {
+		return nil
+	}
+	return errors.Join(s.proxy.Close(), s.inner.Close())
+}
+
+// connect opens a connection to a Service, whichever it is.
+func (s *services) connect(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodConnect {
+		http.Error(w, "this is a proxy", http.StatusMethodNotAllowed)
+		return
+	}
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	if _, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		conn.Close()
+		return
+	}
+	select {
+	case s.conns.accepted <- conn:
+	case <-s.conns.closed:
+		conn.Close()
+	}
+}
+
+// conns is a listener of connections that others accepted.
+type conns struct {
+	accepted chan net.Conn
+	closed   chan struct{}
+	once     sync.Once
+}
+
+// Accept implements net.Listener.
+func (c *conns) Accept() (net.Conn, error) {
+	select {
+	case conn := <-c.accepted:
+		return conn, nil
+	case <-c.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (c *conns) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (c *conns) Addr() net.Addr { return &net.UnixAddr{Net: "unix"} }
+
+// minted are certificates for whatever name is asked for.
+type minted struct {
+	ca     *authority
+	mu     sync.Mutex
+	byName map[string]*tls.Certificate
+}
+
+func (m *minted) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name := hello.ServerName
+	if cert := m.byName[name]; cert != nil {
+		return cert, nil
+	}
+	template := certificate(pkix.Name{CommonName: "service"})
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	if name != "" {
+		template.DNSNames = []string{name}
+	}
+	p, err := m.ca.sign(template)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := tls.X509KeyPair(p.cert, p.key)
+	if err != nil {
+		return nil, err
+	}
+	m.byName[name] = &cert
+	return &cert, nil
+}
+
+// answer answers as a webhook, or as an aggregated API.
+func answer(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		version, ok := strings.CutPrefix(r.URL.Path, "/apis/")
+		if !ok || strings.Count(version, "/") != 1 {
+			http.NotFound(w, r)
+			return
+		}
+		reply(w, map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": []any{}})
+		return
+	}
+	var review struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Request    struct {
+			UID               string           `json:"uid"`
+			DesiredAPIVersion string           `json:"desiredAPIVersion"`
+			Objects           []map[string]any `json:"objects"`
+		} `json:"request"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxAnswer)).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	response := map[string]any{"uid": review.Request.UID}
+	switch review.Kind {
+	case "AdmissionReview":
+		response["allowed"] = true
+	case "ConversionReview":
+		for _, o := range review.Request.Objects {
+			o["apiVersion"] = review.Request.DesiredAPIVersion
+		}
+		response["convertedObjects"], response["result"] = review.Request.Objects, map[string]any{"status": "Success"}
+	default:
+		http.Error(w, fmt.Sprintf("nobody answers a %q here", review.Kind), http.StatusBadRequest)
+		return
+	}
+	reply(w, map[string]any{"apiVersion": review.APIVersion, "kind": review.Kind, "response": response})
+}
+
+func reply(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // the caller went away
+}
+
+// startServices answers for the Services of the cluster, and returns the flags
+// and the environment with which its API server asks.
+func (c *Cluster) startServices() (flags, env []string, err error) {
+	socket, config := c.fleet.file(flat(c.Name)+".sock"), c.file("egress.json")
+	if c.services == nil {
+		if c.services, err = serveServices(socket, c.ca); err != nil {
+			return nil, nil, err
+		}
+		if err := os.WriteFile(config, fmt.Appendf(nil, egressConfig, socket), 0o600); err != nil {
+			return nil, nil, err
+		}
+	}
+	return []string{"--egress-selector-config-file=" + config}, []string{"SSL_CERT_FILE=" + c.file("ca.crt")}, nil
+}

@@ -1,0 +1,325 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/fleetc/fleetc/testdata/clusters"
+)
+
+// A balancer is a load balancer with an API: it has a weight for a cluster, and
+// knows whether fleetc had written anything to its web release when it was asked
+// to change that.
+type balancer struct {
+	*httptest.Server
+	mu       sync.Mutex
+	weight   string
+	requests []string // that change something
+	looks    int      // requests that do not
+	written  func() int
+}
+
+const token = "Bearer lb-s3cret"
+
+func newBalancer(t *testing.T) *balancer {
+	b := &balancer{weight: "100", written: func() int { return 0 }}
+	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if r.URL.Path != "/clusters/one" || r.Header.Get("Authorization") != token {
+			http.Error(w, "not you with "+r.Header.Get("Authorization"), http.StatusForbidden)
+			return
+		}
+		if r.Method == http.MethodPut {
+			body, _ := io.ReadAll(r.Body)
+			b.requests = append(b.requests, fmt.Sprintf("%s, %d written", body, b.written()))
+			b.weight = strings.TrimSuffix(strings.TrimPrefix(string(body), `{"weight":`), "}")
+			return
+		}
+		b.looks++
+		fmt.Fprintf(w, `{"name":"one","weight":%s}`, b.weight)
+	}))
+	t.Cleanup(b.Close)
+	return b
+}
+
+// asked returns how often the balancer was asked for anything.
+func (b *balancer) asked() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.looks + len(b.requests)
+}
+
+// took returns what the balancer was asked to change since the last call.
+func (b *balancer) took() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	took := b.requests
+	b.requests = nil
+	return took
+}
+
+func (b *balancer) is(weight string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.weight == weight
+}
+
+// switching are the actions that take a cluster out of the balancer while the
+// stage apps is applied.
+func (b *balancer) switching() string {
+	return strings.ReplaceAll(`package fleet
+
+import "github.com/fleetc/fleetc/schema"
+
+#Balancer: schema.#HTTPRequest & {
+	url: "URL/clusters/\(cluster.name)"
+	secretHeaders: Authorization: "LB_TOKEN"
+}
+actions: drain: {
+	at:    "before"
+	stage: "apps"
+	http: #Balancer & {method: "PUT", json: weight: 0}
+	verify: http: #Balancer & {contains: "\"weight\":0}"}
+	undo: http: #Balancer & {method: "PUT", json: weight: 100}
+}
+actions: fill: {
+	at:    "after"
+	stage: "apps"
+	http: #Balancer & {method: "PUT", json: weight: 100}
+	verify: http: #Balancer & {contains: "\"weight\":100}"}
+}
+`, "URL", b.URL)
+}
+
+// newSwitched is a cluster behind a balancer, with the fleet web, not applied.
+func newSwitched(t *testing.T) (*place, *balancer) {
+	t.Helper()
+	p, b := newWeb(t), newBalancer(t)
+	p.write("environments/balancer.cue", b.switching())
+	b.written = func() int {
+		all, err := p.clusters["one"].Requests()
+		if err != nil {
+			t.Error(err)
+		}
+		n := 0
+		for _, r := range all {
+			if r.Writes() && strings.HasPrefix(r.UserAgent, "fleetc/") && strings.Contains(r.URI, "/namespaces/web/") {
+				n++
+			}
+		}
+		return n
+	}
+	return p, b
+}
+
+func (p *place) wants(what string, got, want []string) {
+	p.Helper()
+	if !slices.Equal(got, want) {
+		p.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+const (
+	runs  = `metadata: labels: app: "web"`
+	stuck = `metadata: {labels: app: "web", annotations: "fleetc.test/stuck": "ImagePullBackOff"}`
+)
+
+// A load balancer sends nobody to a cluster while it is upgraded; and sends them
+// again when that does not work out.
+func TestBalancer(t *testing.T) {
+	p, b := newSwitched(t)
+	p.fleetc("apply", "--dry-run").exits(p, 1).says(p,
+		"^dev/one: runs action drain before stage apps: PUT "+b.URL+"/clusters/one$", "^dev/one: runs action fill after stage apps: PUT ")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "balancer.cue:[0-9:]+: action drain: the environment variable LB_TOKEN is not set", "^dev/one: refused, nothing was written")
+	if w, _ := p.writes("one", 0); len(w) > 0 || b.asked() > 0 {
+		t.Errorf("an apply that is refused writes %q", w)
+	}
+	t.Setenv("LB_TOKEN", "Bearer wrong")
+	d := p.fleetc("apply", "--yes").exits(p, 2).says(p, "action drain: PUT "+b.URL+"/clusters/one is answered with 403 Forbidden$", "action drain: it is not undone: PUT", "actions: 1 not undone")
+	if strings.Contains(d.stdout+d.stderr, "wrong") {
+		t.Errorf("a secret is shown:\n%s%s", d.stdout, d.stderr)
+	}
+
+	t.Setenv("LB_TOKEN", token)
+	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: runs action drain \\(PUT ", "^dev/one: applied: 3 created, 0 changed, 0 pruned; actions: 2 done")
+	p.wants("at the first apply", b.took(), []string{`{"weight":0}, 0 written`, `{"weight":100}, 3 written`})
+
+	// Nothing to do is no request at all.
+	_, mark := p.writes("one", 0)
+	before := b.asked()
+	if d := p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written"); strings.Contains(d.stdout, "action") {
+		t.Errorf("there is nothing to do, and it says\n%s", d.stdout)
+	}
+	p.fleetc("apply", "--dry-run").ok(p)
+	if w, _ := p.writes("one", mark); len(w) > 0 || b.asked() != before {
+		t.Errorf("a second apply writes %q", w)
+	}
+
+	// A rollout that is stuck.
+	p.edit("environments/web.cue", runs, stuck)
+	d = p.fleetc("apply", "--yes", "--timeout", "5s").exits(p, 2).says(p, "Deployment.apps web/web: .*ImagePullBackOff", "^dev/one: undoes action drain \\(PUT ", "actions: 1 undone")
+	p.wants("at a stuck rollout", b.took(), []string{`{"weight":0}, 3 written`, `{"weight":100}, 4 written`})
+	if strings.Contains(d.stdout+d.stderr, "s3cret") {
+		t.Errorf("a secret is shown:\n%s%s", d.stdout, d.stderr)
+	}
+	// What somebody else has done is not done again.
+	b.weight = "0"
+	p.edit("environments/web.cue", stuck, runs)
+	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: skips action drain \\(it is done already\\)$", "actions: 1 done, 1 skipped")
+	p.wants("when it is drained already", b.took(), []string{`{"weight":100}, 5 written`})
+}
+
+// An apply that is interrupted undoes what it has done; one that is killed does
+// not, and the next goes on.
+func TestActionInterrupted(t *testing.T) {
+	p, b := newSwitched(t)
+	t.Setenv("LB_TOKEN", token)
+	p.edit("environments/web.cue", runs, stuck)
+	for _, test := range []struct {
+		signal syscall.Signal
+		weight string
+	}{{syscall.SIGINT, "100"}, {syscall.SIGKILL, "0"}} {
+		cmd := p.command("apply", "--yes")
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		p.until("the cluster to be drained", func() bool { return b.is("0") })
+		if err := cmd.Process.Signal(test.signal); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if cmd.ProcessState.Success() || !b.is(test.weight) {
+			t.Errorf("%s: the weight is %s\n%s", test.signal, b.weight, stderr.String())
+		}
+		if test.signal == syscall.SIGINT && (!strings.Contains(stderr.String(), "undoes action drain") || !strings.Contains(stderr.String(), "interrupted")) {
+			t.Errorf("it says\n%s", stderr.String())
+		}
+	}
+	b.took()
+	p.edit("environments/web.cue", stuck, runs)
+	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: skips action drain \\(it is done already\\)$")
+	if took := b.took(); len(took) != 1 || !b.is("100") {
+		t.Errorf("after a kill: %q", took)
+	}
+}
+
+// commands write what they do into a log, and fail when a file says so.
+const commands = `package fleet
+
+releases: web: actions: {
+	a: {at: "before", exec: ["./log", "a"], undo: exec: ["./log", "undo-a"]}
+	b: {at: "before", exec: ["./log", "b"], undo: exec: ["./log", "undo-b"]}
+	c: {at: "after", exec: ["./log", "c"], environment: ["GREETING"], undo: exec: ["./log", "undo-c"]}
+}
+`
+
+const logScript = `#!/bin/sh
+echo "$1 $FLEETC_CLUSTER $FLEETC_STAGE $FLEETC_RELEASE $GREETING$SECRET" >>log.txt
+if test -e "fail-$1"; then echo "cannot $1"; exit 1; fi
+`
+
+// Commands run when that is allowed; what was done is undone in reverse, also
+// when undoing one of them fails; and what failed is done again.
+func TestActionExec(t *testing.T) {
+	p := newWeb(t)
+	p.write("environments/commands.cue", commands)
+	p.write("log", logScript)
+	if err := os.Chmod(filepath.Join(p.dir, "log"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ran := func() []string {
+		data, _ := os.ReadFile(filepath.Join(p.dir, "log.txt"))
+		_ = os.Remove(filepath.Join(p.dir, "log.txt"))
+		var lines []string
+		for line := range strings.Lines(string(data)) {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+		return lines
+	}
+	t.Setenv("GREETING", "hello")
+	t.Setenv("SECRET", "hunter2")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "commands.cue:[0-9:]+: action web/a: it runs a command, which is not allowed", "hint: look at the command, and pass --allow-exec")
+	if w, _ := p.writes("one", 0); len(w) > 0 || len(ran()) > 0 {
+		t.Errorf("an apply that is refused writes %q", w)
+	}
+
+	// The action after the release fails, and so does undoing one.
+	p.write("fail-c", "")
+	p.write("fail-undo-b", "")
+	p.fleetc("apply", "--yes", "--allow-exec").exits(p, 2).says(p,
+		"action web/c: ./log c: exit status 1: cannot c", "action web/b: it is not undone: ./log undo-b: exit status 1: cannot undo-b",
+		"^dev/one: cannot undo action web/b \\(./log undo-b: exit status 1: cannot undo-b\\)", "4 created, 0 changed, 0 pruned; actions: 2 undone, 1 not undone")
+	line := func(name string) string { return name + " dev/one apps web" }
+	p.wants("at the first apply", ran(), []string{line("a"), line("b"), line("c") + " hello", line("undo-c") + " hello", line("undo-b"), line("undo-a")})
+
+	// The objects are as they should be, and the release is not done.
+	for _, name := range []string{"fail-c", "fail-undo-b"} {
+		if err := os.Remove(filepath.Join(p.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.fleetc("apply", "--yes", "--allow-exec").ok(p).says(p, "^dev/one: applied: 0 created, 0 changed, 0 pruned; actions: 3 done")
+	p.wants("at the second apply", ran(), []string{line("a"), line("b"), line("c") + " hello"})
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+
+	// What is not about the release does not run them; what is does, without the
+	// rest of the stage.
+	p.write("environments/other.cue", "package fleet\n\nreleases: other: {namespace: \"web\", stage: \"apps\", objects: c: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"other\"}}\n")
+	p.fleetc("apply", "--yes").ok(p).says(p, "1 created")
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--yes", "--release", "other").ok(p).says(p, "nothing was written")
+	p.fleetc("apply", "--yes", "--allow-exec", "--release", "web").ok(p).says(p, "1 changed, 0 pruned; actions: 3 done")
+	p.wants("of one release", ran(), []string{line("a"), line("b"), line("c") + " hello"})
+}
+
+// When the lease of the cluster goes to somebody else, nothing more is done, nor
+// undone: they may rely on what they found.
+func TestActionWithoutLease(t *testing.T) {
+	p := newWeb(t)
+	p.write("environments/wait.cue", `package fleet
+
+actions: wait: {
+	at:    "before"
+	stage: "apps"
+	exec: ["sh", "-c", "touch waits; until test -e goes-on; do sleep 0.2; done"]
+	undo: exec: ["touch", "undone"]
+}
+actions: write: {at: "before", stage: "apps", exec: ["touch", "written"]}
+`)
+	there := func(name string) bool {
+		_, err := os.Stat(filepath.Join(p.dir, name))
+		return err == nil
+	}
+	ended := make(chan done)
+	go func() { ended <- p.end(p.command("apply", "--yes", "--allow-exec")) }()
+	p.until("the action to run", func() bool { return there("waits") })
+	p.kubectl("one", "-n", "fleetc-system", "patch", "lease", "apply", "--type=merge", "-p", `{"spec":{"holderIdentity":"somebody else"}}`)
+	p.until("the lease to be lost", func() bool {
+		all, err := p.clusters["one"].Requests()
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused := slices.IndexFunc(all, func(r clusters.Request) bool {
+			return r.Verb == "update" && r.Status == http.StatusConflict && strings.Contains(r.URI, "/leases/apply")
+		})
+		return refused >= 0 && slices.ContainsFunc(all[refused:], func(r clusters.Request) bool { return r.Verb == "get" && strings.Contains(r.URI, "/leases/apply") })
+	})
+	p.write("goes-on", "")
+	d := <-ended
+	d.exits(p, 2).says(p, "the lease of this cluster went to somebody else", "action wait: it is not undone: the lease of this cluster went to somebody else", "actions: 1 not undone")
+	if there("written") || there("undone") {
+		t.Errorf("without the lease, it goes on:\n%s", d.stderr)
+	}
+}

@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// moreObject is a ConfigMap that the chart has too, as a release of its own.
+const moreObject = `releases: more: {
+	namespace: "app"
+	stage:     "default"
+	objects: more: {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "more", namespace: "app"}}
+}
+`
+
+// What Helm made for a release, and another release of the fleet has now, is not
+// deleted with the first, whoever delivers the other.
+func TestHelmMoves(t *testing.T) {
+	p := newHelm(t)
+	p.edit("environments/app.cue", `colour: "blue"`, `{colour: "blue", more: true}`)
+	p.fleetc("apply", "--yes").ok(p)
+	uids := func() string {
+		return p.kubectl("one", "-n", "app", "get", "deployment/app", "configmap/app", "secret/app", "configmap/more", "configmap/kept", "-o", "jsonpath={.items[*].metadata.uid}")
+	}
+	first := uids()
+
+	app := readFile(p, "environments/app.cue")
+	p.write("environments/app.cue", strings.Replace(app, `more: true`, `more: false`, 1)+moreObject)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap app/more: it is there already, and Helm release app/app made it")
+	p.fleetc("apply", "--yes", "--adopt").ok(p)
+	if got := uids(); got != first {
+		t.Errorf("after an object moved to another release, the objects are %s, before %s", got, first)
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+
+	p.edit("environments/app.cue", "releases: app:", "releases: app2:")
+	p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, "installs HelmRelease.helm.sh app/app2", "uninstalls HelmRelease.helm.sh app/app$")
+	if got := p.helm("one", "ls", "-a", "-q"); got != "app2" || uids() != first {
+		t.Errorf("after the release was renamed, helm has %q, and the objects are %s, before %s", got, uids(), first)
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+}
+
+// What says in the cluster that it is kept is kept, and with it the namespace.
+func TestHelmKeeps(t *testing.T) {
+	p := newHelm(t)
+	p.edit("environments/app.cue", `colour: "blue"`, `{colour: "blue", more: true}`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.kubectl("one", "-n", "app", "annotate", "configmap", "app", "helm.sh/resource-policy=keep")
+	p.kubectl("one", "-n", "app", "annotate", "secret/app", "configmap/more", "fleetc.dev/prune=never")
+
+	p.edit("environments/app.cue", `more: true`, `more: false`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "keeps ConfigMap app/more: fleetc.dev/prune: never")
+	p.kubectl("one", "-n", "app", "get", "configmap", "more")
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+
+	p.write("environments/app.cue", "package fleet\n\nstages: [{name: \"default\"}, {name: \"apps\"}]\n")
+	d := p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p,
+		"keeps ConfigMap app/app: helm.sh/resource-policy: keep", "keeps Secret app/app: fleetc.dev/prune: never", "keeps Namespace app: it has .*, which stays")
+	if got := p.kubectl("one", "-n", "app", "get", "deployments,secrets,configmaps", "-o", "name"); got != "secret/app\nconfigmap/app\nconfigmap/kept\nconfigmap/kube-root-ca.crt\nconfigmap/more" {
+		t.Errorf("after the release is gone, there is:\n%s\n%s%s", got, d.stdout, d.stderr)
+	}
+	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "nothing was written")
+	p.kubectl("one", "get", "namespace", "app")
+
+	p.write("environments/app.cue", readFile(p, "environments/app.cue")+moreObject)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap app/more: it is there already, and Helm release app/app made it")
+	p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, "takes over ConfigMap app/more")
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+}
+
+// A Helm release that somebody made in the place of fleetc's is not taken over,
+// and its objects not pruned, since the fleet applies the objects itself now.
+func TestHelmAnother(t *testing.T) {
+	p := newHelm(t)
+	p.edit("environments/app.cue", `colour: "blue"`, `{colour: "blue", more: true}`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.helm("one", "uninstall", "app")
+	p.helm("one", "install", "app", p.dir+"/charts/app", "--set", "more=true")
+	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
+	p.edit("environments/app.cue", `more: true`, `more: false`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap app/app: it is there already, and Helm release app/app made it", "pass --adopt")
+	p.kubectl("one", "-n", "app", "get", "configmap", "more")
+	if got := p.helmHistory("one"); got != "deployed" {
+		t.Errorf("helm history: %s", got)
+	}
+}
+
+// A plan that is kept does not hold for other objects than those that it was made
+// for.
+func TestHelmFrozen(t *testing.T) {
+	p := newHelm(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.edit("environments/app.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--plan", "plan.json").ok(p)
+	p.kubectl("one", "-n", "app", "delete", "secret", "app")
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "HelmRelease.helm.sh app/app: it was changed since the plan was made")
+	p.fleetc("apply", "--plan", "plan.json").ok(p)
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").ok(p).says(p, "changed HelmRelease.helm.sh app/app")
+}
+
+// What Helm delivers may be the operator of custom resources, and is there until
+// they are gone.
+func TestHelmOperator(t *testing.T) {
+	p := newHelm(t)
+	app := readFile(p, "environments/app.cue")
+	p.write("environments/gadget.cue", `package fleet
+
+releases: gadget: {
+	namespace: "app"
+	stage:     "apps"
+	objects: one: {
+		apiVersion: "example.com/v1"
+		kind:       "Gadget"
+		metadata: {name: "one", namespace: "app", finalizers: ["example.com/undo"]}
+		spec: size: 1
+	}
+}
+`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.write("environments/gadget.cue", "package fleet\n")
+	p.write("environments/app.cue", strings.Split(app, "releases: app:")[0])
+	p.fleetc("apply", "--yes", "--timeout", "3s").exits(p, 2).says(p, "pruned Gadget.example.com app/one")
+	if got := p.helmHistory("one"); got != "deployed" {
+		t.Errorf("while a custom resource is there, its operator is %s", got)
+	}
+	p.kubectl("one", "-n", "app", "patch", "gadgets.example.com", "one", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "pruned HelmRelease.helm.sh app/app")
+	if got := p.helm("one", "ls", "-a", "-q"); got != "" {
+		t.Errorf("after the release is gone, helm has %q", got)
+	}
+}

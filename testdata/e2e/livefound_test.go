@@ -1,0 +1,192 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fleetc/fleetc/testdata/clusters"
+)
+
+const otherRelease = `package fleet
+
+releases: other: {
+	namespace: "web"
+	stage:     "apps"
+	objects: other: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "other", data: colour: "grey"}
+}
+`
+
+// What differs is told with its reason, whoever asks; what is in nobody's way is
+// no difference.
+func TestLiveReasons(t *testing.T) {
+	p := newWeb(t)
+	reader := p.reader("one")
+	if d := p.live("one", reader, 1); len(d) != 4 || d["Secret web/web"].Reason != "missing" {
+		t.Errorf("of a cluster that was never applied to: %v", d)
+	}
+	p.kubectl("one", "create", "namespace", "web")
+	p.kubectl("one", "-n", "web", "create", "configmap", "web", "--from-literal=colour=blue")
+	d := p.live("one", reader, 1)
+	if c := d["ConfigMap web/web"]; len(d) != 4 || c.Reason != "conflict" || c.Why != "kubectl-create made it" {
+		t.Errorf("of an object that another made: %v", d)
+	}
+	p.kubectl("one", "-n", "web", "delete", "configmap", "web")
+	p.write("environments/other.cue", otherRelease)
+	p.write("environments/hook.cue", hookJob)
+	p.fleetc("apply", "--yes").ok(p)
+	p.kubectl("one", "-n", "web", "delete", "job", "migrate")
+	if d := p.live("one", reader, 0); len(d) > 0 {
+		t.Errorf("after an apply: %v", d)
+	}
+	p.kubectl("one", "-n", "web", "label", "configmap", "web", "mine=yes")
+	p.kubectl("one", "-n", "web", "annotate", "deployment", "web", "mine=yes")
+	if d := p.live("one", reader, 0); len(d) > 0 {
+		t.Errorf("after others added fields: %v", d)
+	}
+	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--type=merge", "-p", `{"data": {"colour": "red"}}`)
+	p.kubectl("one", "-n", "web", "delete", "secret", "web")
+	p.kubectlInput("one", `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "web"}, "spec": {"replicas": 5}}`,
+		"apply", "--server-side", "--force-conflicts", "--field-manager=scaler", "-f", "-")
+	p.write("environments/other.cue", "package fleet\n")
+	d = p.live("one", reader, 1)
+	for id, want := range map[string]string{
+		"ConfigMap web/web":       "update conflict data.colour kubectl-patch",
+		"Secret web/web":          "create missing  ",
+		"Deployment.apps web/web": "update conflict spec.replicas scaler",
+		"ConfigMap web/other":     "delete orphaned  ",
+	} {
+		c := d[id]
+		if len(c.Fields) != 1 {
+			t.Errorf("%s: %v", id, c)
+			continue
+		}
+		if got := strings.Join([]string{c.Action, c.Reason, c.Fields[0].Path, c.Fields[0].Manager}, " "); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+	if len(d) != 4 {
+		t.Errorf("found %v", d)
+	}
+	p.fleetc("diff", "--live", "--release", "other").exits(p, 1).says(p, `^  - ConfigMap web/other \(release other\)$`, "^1 object deleted in 1 cluster$")
+	p.fleetc("diff", "--live", "--release", "othre").exits(p, 2).says(p, "no cluster has a release othre", "did you mean other")
+	p.fleetc("diff", "--live").says(p, `~ data.colour \(kubectl-patch has it\): red -> blue`)
+	p.write("environments/ownership.cue", `package fleet
+
+releases: web: ownership: {
+	scaled: {target: kinds: ["Deployment"], fields: ["spec.replicas"], leave: true}
+	ours: {target: kinds: ["ConfigMap"], fields: ["data.colour"], take: true}
+}
+`)
+	d = p.live("one", reader, 1)
+	if _, differs := d["Deployment.apps web/web"]; differs || d["ConfigMap web/web"].Reason != "changed" {
+		t.Errorf("as the release says who has which field: %v", d)
+	}
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	if c := p.live("one", reader, 1)["ConfigMap web/web"]; c.ID != "" {
+		t.Errorf("as others have it: %v", c)
+	}
+}
+
+const hookJob = `package fleet
+
+releases: web: objects: migrate: {
+	apiVersion: "batch/v1"
+	kind:       "Job"
+	metadata: {name: "migrate", annotations: "helm.sh/hook": "pre-install,pre-upgrade"}
+	spec: template: spec: {restartPolicy: "Never", containers: [{name: "migrate", image: "example.com/migrate:1"}]}
+}
+`
+
+// Without its CRD an object is missing, and where a webhook does not answer, or a
+// field cannot change, it is predicted what would become of it.
+func TestLiveWithoutDryRun(t *testing.T) {
+	p := newWeb(t)
+	reader := p.reader("one")
+	p.write("environments/widgets.cue", widgets)
+	p.fleetc("apply", "--yes").ok(p)
+	p.kubectlInput("one", `{
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "nobody"},
+		"webhooks": [{
+			"name": "nobody.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail", "timeoutSeconds": 1,
+			"clientConfig": {"service": {"name": "nobody", "namespace": "web"}},
+			"rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["configmaps"]}],
+			"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "web"}}
+		}]
+	}`, "create", "-f", "-")
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.edit("environments/web.cue", `selector: matchLabels: app: "web"`, `selector: matchLabels: app: "webs"`)
+	p.edit("environments/web.cue", `metadata: labels: app: "web"`, `metadata: labels: app: "webs"`)
+	p.until("the webhook is called", func() bool {
+		return strings.Contains(p.fleetc("diff", "--live").stdout, "compared without a dry run: 1 object in dev/one: a webhook that is to be asked does not answer")
+	})
+	p.fleetc("diff", "--live").exits(p, 1).says(p,
+		`~ ConfigMap web/web \(release web, predicted\)`, `~ data.colour: blue -> red`,
+		`~ Deployment.apps web/web \(release web, spec.selector: field is immutable, predicted\)`, `~ spec.selector.matchLabels.app: web -> webs`,
+		"^compared without a dry run: 1 object in dev/one: the API server refuses to apply them$")
+	p.kubectl("one", "delete", "crd", "widgets.example.com")
+	for _, d := range []done{p.fleetc("diff", "--live"), p.fleetc("diff", "--live", "--kubeconfig", reader)} {
+		d.exits(p, 1).says(p, `\+ Widget.example.com widgets/one \(release widgets, the cluster does not serve example.com/v1 Widget\)`,
+			`\+ CustomResourceDefinition.apiextensions.k8s.io widgets.example.com \(release widgets\)`)
+	}
+}
+
+// What a user may not read is unknown, and hides nothing else.
+func TestLiveRights(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	kubeconfig, err := p.clusters["one"].User("intern")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--type=merge", "-p", `{"data": {"colour": "red"}}`)
+	p.fleetc("diff", "--live", "--kubeconfig", kubeconfig).exits(p, 2).says(p, `User "intern" cannot get resource "namespaces"`, "^! cluster dev/one: not compared$")
+	p.kubectl("one", "create", "clusterrole", "intern", "--verb=get", "--resource=namespaces,configmaps,deployments.apps")
+	p.kubectl("one", "create", "clusterrolebinding", "intern", "--clusterrole=intern", "--user=intern")
+	p.fleetc("diff", "--live", "--kubeconfig", kubeconfig).exits(p, 2).says(p,
+		`^  ~ ConfigMap web/web \(release web, predicted\)$`,
+		`^  ! Secret web/web \(release web, the user may not get secrets in web\)$`,
+		`^  ! Secret fleetc-system/inventory \(the user may not get secrets in fleetc-system\)$`,
+		`^1 object updated, 2 unknown in 1 cluster$`, `1 object is unknown: the user may not get secrets in web$`)
+	p.kubectl("one", "-n", "web", "create", "role", "intern", "--verb=patch", "--resource=configmaps")
+	p.kubectl("one", "-n", "web", "create", "rolebinding", "intern", "--role=intern", "--user=intern")
+	p.until("the right is had", func() bool {
+		return strings.Contains(p.fleetc("diff", "--live", "--kubeconfig", kubeconfig).stdout, "~ ConfigMap web/web (release web)\n")
+	})
+}
+
+// Passwords that are kept are those of the cluster; who may not read them learns
+// about everything else.
+func TestLiveKept(t *testing.T) {
+	p := newPlace(t, clusters.Spec{Name: "one"})
+	p.grafana()
+	p.kubectl("one", "create", "namespace", "g")
+	p.fleetc("apply", "--yes").ok(p)
+	if d := p.live("one", p.reader("one"), 0); len(d) > 0 {
+		t.Errorf("right after an apply: %v", d)
+	}
+	kubeconfig, err := p.clusters["one"].User("intern")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.kubectl("one", "create", "clusterrole", "intern", "--verb=get", "--resource=namespaces,configmaps")
+	p.kubectl("one", "create", "clusterrolebinding", "intern", "--clusterrole=intern", "--user=intern")
+	p.edit("environments/g.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("diff", "--live", "--kubeconfig", kubeconfig).exits(p, 2).says(p, `^  ~ ConfigMap g/colour \(release g, predicted\)$`, `^  ! Secret g/stored `, "^1 object updated, 3 unknown in 1 cluster$")
+}
+
+// A cluster that is down, or is another one, does not keep the others from being
+// compared.
+func TestLiveDown(t *testing.T) {
+	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
+	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
+	p.write("environments/web.cue", web)
+	p.fleetc("apply", "--yes").ok(p)
+	p.fleetc("diff", "--live").ok(p).says(p, "^no differences in 2 clusters$")
+	if err := p.clusters["two"].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.fleetc("diff", "--live").exits(p, 2).says(p, "^! cluster dev/two: not compared$", "refuses connections", "^no differences in 1 cluster; 1 cluster not compared$")
+	p.edit("environments/dev/one/cluster.cue", p.clusters["one"].Context, p.clusters["two"].Context)
+	p.edit("environments/dev/two/cluster.cue", p.clusters["two"].Context, p.clusters["one"].Context)
+	p.fleetc("diff", "--live").exits(p, 2).says(p, `^! cluster dev/two: not compared$`, `is cluster "dev/one" of fleet`)
+}

@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// hooksRun returns the names of the Jobs in the namespace app that ran as hooks.
+func hooksRun(d done) string {
+	var out []string
+	for line := range strings.Lines(d.stderr) {
+		if _, name, ok := strings.Cut(strings.TrimSpace(line), "runs hook Job.batch app/"); ok {
+			out = append(out, name)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// A chart's hooks for rollbacks run when a release goes back, and then only.
+func TestRollbackChartHooks(t *testing.T) {
+	p := newHelm(t)
+	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
+	p.write("charts/app/templates/back.yaml", hookOf("pre-rollback", "before", "")+hookOf("post-rollback", "after", ""))
+	want := func(d done, hooks string) {
+		t.Helper()
+		if got := hooksRun(d.ok(p)); got != hooks {
+			t.Errorf("the hooks that ran are %q, want %q\n%s", got, hooks, d.stderr)
+		}
+	}
+	want(p.fleetc("apply", "--yes"), "migrate announce")
+	// Those of the revision run, and not those that the fleet has by now.
+	p.edit("environments/app.cue", `colour: "blue"`, `colour: "red"`)
+	p.write("charts/app/templates/back.yaml", hookOf("pre-rollback", "other", ""))
+	want(p.fleetc("apply", "--yes"), "migrate announce")
+	want(p.fleetc("rollback", "dev/one", "--yes"), "before after")
+	if got := p.colour("one"); got != "blue" {
+		t.Errorf("gone back, the colour is %s", got)
+	}
+	p.fleetc("rollback", "dev/one", "--yes", "--to", "1").ok(p).says(p, "nothing was written")
+}
+
+// A release that Helm delivers goes back to the chart and the values of a
+// revision, also when the fleet has neither any more.
+func TestRollbackHelm(t *testing.T) {
+	p := newHelm(t)
+	p.fleetc("apply", "--yes").ok(p)
+	app, template := readFile(p, "environments/app.cue"), readFile(p, "charts/app/templates/app.yaml")
+	p.edit("environments/app.cue", `colour: "blue"`, `{colour: "red", replicas: 2}`)
+	p.write("charts/app/templates/app.yaml", strings.Replace(template, "data: {colour: {{", `data: {shade: "dark", colour: {{`, 1))
+	p.fleetc("apply", "--yes").ok(p)
+	shade := func() string {
+		return p.kubectl("one", "-n", "app", "get", "configmap", "app", "-o", "jsonpath={.data.shade}")
+	}
+	if p.colour("one") != "red" || shade() != "dark" {
+		t.Fatalf("the colour is %s, %s", p.colour("one"), shade())
+	}
+	p.fleetc("rollback", "dev/one", "--dry-run").exits(p, 1).says(p, "upgrades HelmRelease.helm.sh app/app", "data.colour: red -> blue")
+	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "this is revision 3$")
+	if p.colour("one") != "blue" || shade() != "" || p.helmHistory("one") != "superseded superseded deployed" {
+		t.Errorf("gone back, the colour is %s, %s, and the release is %s", p.colour("one"), shade(), p.helmHistory("one"))
+	}
+	p.fleetc("rollback", "dev/one", "--yes", "--to", "1").ok(p).says(p, "nothing was written")
+	// What was rolled back to is what was applied: the fleet as it was then has
+	// nothing to do.
+	p.write("environments/app.cue", app)
+	p.write("charts/app/templates/app.yaml", template)
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+
+	// A release that is gone comes back, and one goes that came.
+	p.write("environments/app.cue", strings.Split(app, "releases: app:")[0])
+	p.fleetc("apply", "--yes").ok(p).says(p, "this is revision 4$")
+	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "installs HelmRelease.helm.sh app/app")
+	if p.colour("one") != "blue" || p.helmHistory("one") != "deployed" {
+		t.Errorf("come back, the colour is %s, and the release is %s", p.colour("one"), p.helmHistory("one"))
+	}
+	p.fleetc("rollback", "dev/one", "--yes", "--to", "4").ok(p)
+	if got := p.helm("one", "ls", "-a", "-q"); got != "" {
+		t.Errorf("gone again, helm has %q", got)
+	}
+}
+
+// What runs on deletion may be a Secret, and is in none that those may read who
+// may read the inventory.
+func TestDeleteHooksAside(t *testing.T) {
+	p := newHelm(t)
+	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
+	p.write("charts/app/templates/more.yaml", hookOf("pre-delete", "last", "")+`---
+apiVersion: v1
+kind: Secret
+metadata: {name: last, annotations: {helm.sh/hook: pre-delete, helm.sh/hook-weight: "-1"}}
+stringData: {password: {{ .Values.password | quote }}}
+`)
+	p.fleetc("apply", "--yes").ok(p)
+	inventory := p.inventory()
+	text, err := json.Marshal(inventory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"hunter2", base64.StdEncoding.EncodeToString([]byte("hunter2")), "helm.sh/hook"} {
+		if strings.Contains(string(text), secret) {
+			t.Errorf("the inventory has %q: %s", secret, text)
+		}
+	}
+	chunk := inventory["hooks"].(map[string]any)["app"].(string)
+	there := func() []string {
+		return strings.Fields(p.kubectl("one", "-n", "fleetc-system", "get", "secret", "-o", "jsonpath={.items[*].metadata.name}"))
+	}
+	// A sweep keeps it, with every revision but one gone.
+	p.write("environments/history.cue", "package fleet\n\ncluster: history: 1\n")
+	for _, colour := range []string{"a", "b"} {
+		p.write("environments/more.cue", `package fleet
+
+releases: space: objects: more: {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "more", namespace: "app"}, data: colour: "`+colour+`"}
+`)
+		p.fleetc("apply", "--yes").ok(p)
+	}
+	if !slices.Contains(there(), chunk) {
+		t.Fatalf("Secret %s is gone", chunk)
+	}
+	p.write("environments/app.cue", strings.Split(readFile(p, "environments/app.cue"), "releases: app:")[0])
+	saved := p.kubectl("one", "-n", "fleetc-system", "get", "secret", chunk, "-o", "json")
+	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", chunk)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "the hooks of release app cannot be read: Secret "+chunk+" is gone")
+	p.kubectlInput("one", saved, "create", "-f", "-")
+	d := p.fleetc("apply", "--yes").ok(p)
+	if got := hooksRun(d); got != "last" {
+		t.Errorf("the hooks that ran are %q", got)
+	}
+	if slices.Contains(there(), chunk) {
+		t.Errorf("Secret %s stays", chunk)
+	}
+}
+
+// A rollback does no actions, and says which there are.
+func TestRollbackActions(t *testing.T) {
+	p := newWeb(t)
+	action := func(name string) {
+		p.write("environments/actions.cue", `package fleet
+
+actions: `+name+`: {at: "before", stage: "apps", manual: "is it time?"}
+`)
+	}
+	action("first")
+	p.fleetc("apply", "--yes", "--approve", "first").ok(p)
+	action("second")
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--yes", "--approve", "second").ok(p)
+	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "^dev/one: does none of the actions, which are not on record: first, second$", "this is revision 3$")
+	p.fleetc("rollback", "dev/one", "--dry-run", "--to", "2", "-o", "json").exits(p, 1).says(p, `"notDone": \[`, `"second"`)
+}

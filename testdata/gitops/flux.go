@@ -1,0 +1,144 @@
+// Package gitops runs real Flux for clusters of package clusters, and serves
+// on loopback what Flux reads: git repositories, a registry, Helm charts.
+// Flux's controllers are processes beside the control plane, which end with
+// it; no container runs.
+//
+// The controllers are built once from the module in testdata/flux (see
+// Build). Tests never wait for an interval: they call Poke.
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/fleetc/fleetc/testdata/clusters"
+)
+
+// controllers are the programs of Flux that run, which are also the modules
+// of github.com/fluxcd that have them.
+var controllers = []string{"source-controller", "kustomize-controller", "helm-controller"}
+
+// crds is the directory of Flux's CRDs in a build.
+const crds = "crds"
+
+// startTimeout is for the CRDs and the controllers of one cluster, on a
+// machine with much else to do.
+const startTimeout = 3 * time.Minute
+
+var recipe = clusters.Recipe{Name: "flux", Parts: append([]string{crds}, controllers...), Finish: copyCRDs}
+
+// Build returns the directory with Flux's controllers and CRDs, built if need
+// be; see [clusters.Recipe.Build].
+func Build(ctx context.Context, log io.Writer) (dir string, err error) {
+	built, err := recipe.Build(ctx, log)
+	if err != nil {
+		return "", err
+	}
+	return built.Dir, nil
+}
+
+// copyCRDs copies the CRDs of the controllers from their modules.
+func copyCRDs(dir string, module func(string) (string, error)) error {
+	if err := os.Mkdir(filepath.Join(dir, crds), 0o755); err != nil {
+		return err
+	}
+	for _, c := range controllers {
+		from, err := module("github.com/fluxcd/" + c)
+		if err != nil {
+			return err
+		}
+		files, err := filepath.Glob(filepath.Join(from, "config", "crd", "bases", "*.yaml"))
+		if err != nil {
+			return err
+		}
+		if len(files) == 0 {
+			return fmt.Errorf("no CRDs in %s", from)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(dir, crds, filepath.Base(file)), text, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Namespace is the one that Flux's own objects are in, by custom.
+const Namespace = "flux-system"
+
+// Flux is Flux as it runs for one cluster.
+type Flux struct {
+	Cluster *clusters.Cluster
+}
+
+// Start builds Flux if that was not done yet, installs its CRDs in a cluster
+// of the fleet, and starts its controllers. They end with the cluster.
+func Start(ctx context.Context, log io.Writer, fleet *clusters.Fleet, c *clusters.Cluster) (*Flux, error) {
+	dir, err := Build(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	kubectl := func(args ...string) error {
+		_, err := fleet.Kubectl(ctx, append([]string{"--context", c.Context}, args...)...)
+		return err
+	}
+	if err := errors.Join(
+		kubectl("create", "namespace", Namespace),
+		kubectl("apply", "--server-side", "-f", filepath.Join(dir, crds)),
+		kubectl("wait", "--for=condition=Established", "--timeout=2m", "-f", filepath.Join(dir, crds)),
+	); err != nil {
+		return nil, err
+	}
+	if err := startControllers(ctx, dir, fleet, c); err != nil {
+		return nil, err
+	}
+	return &Flux{Cluster: c}, nil
+}
+
+// startControllers starts the controllers as an administrator of the cluster
+// with a name of its own, which the audit log has.
+func startControllers(ctx context.Context, dir string, fleet *clusters.Fleet, c *clusters.Cluster) error {
+	kubeconfig, err := c.User("flux", "system:masters")
+	if err != nil {
+		return err
+	}
+	port, err := fleet.Port()
+	if err != nil {
+		return err
+	}
+	storage := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	for _, program := range controllers {
+		// "0" is for no server.
+		flags := []string{"--metrics-addr=0", "--health-addr=0", "--log-level=info", "--requeue-dependency=1s"}
+		if program == "source-controller" {
+			data := filepath.Join(c.Dir, "sources")
+			if err := os.Mkdir(data, 0o700); err != nil {
+				return err
+			}
+			flags = append(flags, "--storage-addr="+storage, "--storage-adv-addr="+storage, "--storage-path="+data)
+		}
+		if err := c.Run(filepath.Join(dir, program), flags, []string{"KUBECONFIG=" + kubeconfig, "RUNTIME_NAMESPACE=" + Namespace}); err != nil {
+			return err
+		}
+	}
+	return clusters.Poll(ctx, "Flux of "+c.Name+" serves what it has fetched", c.Err, func(ctx context.Context) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp4", storage)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}

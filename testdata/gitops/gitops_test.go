@@ -1,0 +1,225 @@
+package gitops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fleetc/fleetc/testdata/clusters"
+)
+
+var (
+	shared *clusters.Fleet // each test adds clusters of its own
+	binary string          // fleetc
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	err := func() error {
+		dir, err := os.MkdirTemp("", "fleetc-gitops-*")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		binary = filepath.Join(dir, "fleetc")
+		build := exec.Command("go", "build", "-o", binary, "../../cmd/fleetc")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return fmt.Errorf("build fleetc: %w", err)
+		}
+		if shared, err = clusters.Start(context.Background(), os.Stderr); err != nil {
+			return err
+		}
+		code := m.Run()
+		err = shared.Stop(code != 0)
+		if code != 0 {
+			err = errors.Join(fmt.Errorf("the logs of the clusters are in %s", shared.Dir), err)
+		}
+		return err
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// A place is a fleet of fleetc, the clusters that it is for, which run Flux,
+// and what they read from.
+type place struct {
+	*testing.T
+	dir     string            // of the fleet
+	flux    map[string]*Flux  // by name of the cluster
+	alone   map[string]string // kubeconfigs of clusters without Flux, see same
+	servers *Servers
+}
+
+// newPlace makes a copy of the fleet in testdata, as prod/NAME a cluster of
+// each name, and starts these clusters, with Flux.
+func newPlace(t *testing.T, names ...string) *place {
+	t.Helper()
+	p := &place{T: t, dir: t.TempDir(), flux: map[string]*Flux{}, alone: map[string]string{}}
+	if err := os.CopyFS(p.dir, os.DirFS("testdata/fleet")); err != nil {
+		t.Fatal(err)
+	}
+	p.fleetc("init", "example.com/infra").ok(p)
+	for _, name := range names {
+		c := p.cluster(name)
+		p.flux[name] = &Flux{Cluster: c}
+		p.write("environments/prod/"+name+"/cluster.cue", fmt.Sprintf("package fleet\n\ncluster: {name: %q, kubernetes: \"1.37\", context: %q}\n", name, c.Context))
+	}
+	p.each(func(name string, f *Flux) error {
+		started, err := Start(t.Context(), os.Stderr, shared, f.Cluster)
+		if err == nil {
+			*f = *started
+		}
+		return err
+	})
+	var err error
+	if p.servers, err = Serve(t.Context(), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.servers.Close() })
+	return p
+}
+
+var started int
+
+// cluster starts a cluster, which ends with the test.
+func (p *place) cluster(name string) *clusters.Cluster {
+	p.Helper()
+	started++
+	name = fmt.Sprintf("t%d-%s", started, name)
+	if err := shared.Add(p.Context(), clusters.Spec{Name: name, Nodes: 1}); err != nil {
+		p.Fatal(err)
+	}
+	c := shared.Cluster(name)
+	p.Cleanup(func() {
+		if err := errors.Join(c.Err(), c.Kill()); err != nil {
+			p.Error(err)
+		}
+	})
+	return c
+}
+
+// each does the same with all clusters that run Flux, at once.
+func (p *place) each(do func(name string, f *Flux) error) {
+	p.Helper()
+	var wg sync.WaitGroup
+	for name, f := range p.flux {
+		wg.Go(func() {
+			if err := do(name, f); err != nil {
+				p.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	wg.Wait()
+	if p.Failed() {
+		p.FailNow()
+	}
+}
+
+func (p *place) write(name, text string) {
+	p.Helper()
+	file := filepath.Join(p.dir, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		p.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		p.Fatal(err)
+	}
+}
+
+func (p *place) remove(name string) {
+	p.Helper()
+	if err := os.Remove(filepath.Join(p.dir, name)); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// edit replaces a text that a file has.
+func (p *place) edit(name, from, to string) {
+	p.Helper()
+	data, err := os.ReadFile(filepath.Join(p.dir, name))
+	if err != nil {
+		p.Fatal(err)
+	}
+	if !strings.Contains(string(data), from) {
+		p.Fatalf("%s has no %q", name, from)
+	}
+	p.write(name, strings.ReplaceAll(string(data), from, to))
+}
+
+// A done is what a command did.
+type done struct {
+	command, said string
+	status        int
+}
+
+// fleetc runs it in the fleet, with the kubeconfig of all clusters.
+func (p *place) fleetc(args ...string) done {
+	p.Helper()
+	cmd := exec.CommandContext(p.Context(), binary, args...)
+	cmd.Dir = p.dir
+	cmd.Env = append(append(os.Environ(), Git...), "KUBECONFIG="+shared.Kubeconfig)
+	said, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.Fatal(err)
+	}
+	return done{strings.Join(args, " "), string(said), cmd.ProcessState.ExitCode()}
+}
+
+func (d done) ok(p *place) done {
+	p.Helper()
+	return d.exits(p, 0)
+}
+
+func (d done) exits(p *place, status int) done {
+	p.Helper()
+	if d.status != status {
+		p.Fatalf("fleetc %s: exit status %d, want %d\n%s", d.command, d.status, status, d.said)
+	}
+	return d
+}
+
+// says wants the output to match.
+func (d done) says(p *place, patterns ...string) done {
+	p.Helper()
+	for _, pattern := range patterns {
+		if !regexp.MustCompile("(?m)" + pattern).MatchString(d.said) {
+			p.Fatalf("fleetc %s does not say %q:\n%s", d.command, pattern, d.said)
+		}
+	}
+	return d
+}
+
+// kubectl runs it for a cluster with Flux.
+func (p *place) kubectl(name string, args ...string) string {
+	p.Helper()
+	return p.kubectlInput(name, "", args...)
+}
+
+func (p *place) kubectlInput(name, input string, args ...string) string {
+	p.Helper()
+	out, err := shared.KubectlInput(p.Context(), input, append([]string{"--context", p.flux[name].Cluster.Context}, args...)...)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// field returns a field of an object in the cluster, "" when there is no
+// such object.
+func (p *place) field(name, namespace, object, path string) string {
+	p.Helper()
+	return p.kubectl(name, "-n", namespace, "get", object, "--ignore-not-found", "-o", "jsonpath={"+path+"}")
+}
