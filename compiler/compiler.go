@@ -198,8 +198,12 @@ type Fleet struct {
 	templates *render.Charts
 	jsonnet   *jsonnet.Renderer
 	read      sync.Map // of kustomizations and manifests by their kind and path, each a sync.OnceValues
+	sharing   sharing
+	rendering chan struct{} // has one for each chart that is being rendered
+	kinds     validate.Checker
 	crds      crd.Checker
 	policies  policy.Checker
+	bundles   *bundle.Assembler
 	date      string
 	trials    sync.Map // of tried to trial.How
 	trialled  atomic.Int64
@@ -224,7 +228,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	if e.Fleet == nil {
 		return nil, e.faults
 	}
-	f := &Fleet{Fleet: e.Fleet, jobs: c.jobs(), date: c.Date, templates: &render.Charts{}}
+	f := &Fleet{Fleet: e.Fleet, jobs: c.jobs(), rendering: make(chan struct{}, c.jobs()), date: c.Date, templates: &render.Charts{}, bundles: &bundle.Assembler{Fleet: e.Module}}
 	if c.like != nil {
 		f.templates = c.like.templates
 	}
@@ -339,15 +343,11 @@ func (f *Fleet) Bundles(ctx context.Context) iter.Seq2[*fleet.Bundle, error] {
 	})
 }
 
-// compile renders one cluster. The objects say whose they are, for whoever finds
-// them in a cluster.
+// compile renders one cluster.
 func (f *Fleet) compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
 	objs, hooks, err := f.objects(ctx, c)
 	if err != nil {
 		return nil, err
-	}
-	for i, o := range objs {
-		objs[i] = fleet.Mark(f.Module, c, o)
 	}
 	var pins []fleet.Pin
 	for _, r := range c.Releases {
@@ -357,7 +357,7 @@ func (f *Fleet) compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, e
 			pins = append(pins, pin)
 		}
 	}
-	b, err := bundle.Assemble(c, objs, pins)
+	b, err := f.bundles.Assemble(c, objs, pins)
 	if b != nil {
 		b.Hooks = hooks
 	}
