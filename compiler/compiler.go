@@ -246,6 +246,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	faults.Add(f.readyJsonnet(e.all()))
 	var err error
 	f.results = c.results()
+	f.crds.Earlier = f.results
 	f.charts, err = c.charts(ctx, f.results, e.Dir, f.chartUsers(ctx, e.all()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())

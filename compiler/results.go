@@ -54,6 +54,19 @@ func (r *results) types(ch *fleet.Chart) (*values.Type, error) {
 	return t, nil
 }
 
+// IsSound reports whether an earlier run found nothing wrong with a CRD.
+func (r *results) IsSound(key string) bool {
+	_, ok := r.cache.Get(r.keyOf("sound CRD", key))
+	return ok
+}
+
+// NoteSound keeps that nothing is wrong with a CRD.
+func (r *results) NoteSound(key string) {
+	if !r.readOnly {
+		r.cache.Put(r.keyOf("sound CRD", key), nil)
+	}
+}
+
 // CleanCache removes the results of earlier runs, of all builds.
 func (c *Compiler) CleanCache() error {
 	dir := c.resultsDir()
