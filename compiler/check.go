@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"context"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/cuediag"
@@ -10,9 +11,10 @@ import (
 
 // checkValues checks the values of every release of the clusters against the
 // types of its chart.
-func (f *Fleet) checkValues(clusters *fleet.Fleet) diag.List {
-	var faults diag.List
-	for _, c := range clusters.Clusters {
+func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.List {
+	checked := ordered(ctx, f.jobs, len(clusters.Clusters), func(_ context.Context, i int) (diag.List, error) {
+		var faults diag.List
+		c := clusters.Clusters[i]
 		for _, r := range c.Releases {
 			ch, ok := f.charts[r.Chart]
 			if !ok {
@@ -22,6 +24,12 @@ func (f *Fleet) checkValues(clusters *fleet.Fleet) diag.List {
 				faults.Add(diag.In(c.ID, ofRelease(r, d)))
 			}
 		}
+		return faults, nil
+	})
+	var faults diag.List
+	for found, err := range checked {
+		faults = append(faults, found...)
+		faults.Add(err)
 	}
 	return faults
 }

@@ -234,7 +234,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	f.charts, err = c.charts(ctx, e.Dir, f.chartUsers(ctx, e.all()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())
-	checked := f.checkValues(e.all())
+	checked := f.checkValues(ctx, e.all())
 	faults.Add(checked.Err())
 	faults.Add(withoutCovered(e.faults, checked))
 	return f, faults.Err()
