@@ -223,6 +223,7 @@ type loadedChart struct {
 	*fleet.Chart
 	asksForAPIs bool
 	types       *values.Type
+	accepted    *accepted // by the chart's schemas
 }
 
 // Load evaluates the clusters that the patterns select and finds their charts.
@@ -274,7 +275,7 @@ func (c *Compiler) charts(ctx context.Context, results *results, root string, us
 		if err != nil {
 			return loadedChart{}, users[refs[i]].Blame(err)
 		}
-		return loadedChart{ch, render.AsksForAPIs(ch), types}, nil
+		return loadedChart{ch, render.AsksForAPIs(ch), types, results.accepted(ch.Digest)}, nil
 	})
 	charts := map[fleet.ChartRef]loadedChart{}
 	var faults diag.List

@@ -158,7 +158,7 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 // checkMatch reports patterns that no name can match.
 func (e *evaluation) checkMatch(v cue.Value, at string, wrong func(v cue.Value, field, msg, hint string)) {
 	for _, field := range []string{"names", "namespaces", "releases"} {
-		list := lookup(v, "match." + field)
+		list := lookup(v, "match."+field)
 		it, err := list.List()
 		if err != nil {
 			continue // absent, or wrong in a way that CUE reports
