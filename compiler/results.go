@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/values"
@@ -11,12 +13,13 @@ import (
 
 // results are what earlier runs of the same build have left on disk.
 type results struct {
-	cache cache.Cache
-	build string
+	cache    cache.Cache
+	build    string
+	contents contents
 }
 
 // results returns those of the compiler's cache; of a build that is not known,
-// there are none.
+// there are none, and none when they are not wanted.
 func (c *Compiler) results() *results {
 	dir := c.Cache
 	if dir == "" {
@@ -25,16 +28,21 @@ func (c *Compiler) results() *results {
 		}
 	}
 	r := &results{build: c.Build}
-	if dir != "" && c.Build != "" {
+	r.contents.met, r.contents.known = map[fleet.Sum]bool{}, map[fleet.Sum]*unstructured.Unstructured{}
+	r.contents.digests = map[*unstructured.Unstructured]fleet.Sum{}
+	if dir != "" && c.Build != "" && !c.NoCache {
 		r.cache.Dir = filepath.Join(dir, "results")
 	}
 	return r
 }
 
+// keyOf returns the key of a result of this build.
+func (r *results) keyOf(kind, of string) string { return kind + "\x00" + r.build + "\x00" + of }
+
 // types returns the types of the values of a chart, which follow from its files
 // alone.
 func (r *results) types(ch *fleet.Chart) (*values.Type, error) {
-	key := "types of values\x00" + r.build + "\x00" + ch.Digest
+	key := r.keyOf("types of values", ch.Digest)
 	if data, ok := r.cache.Get(key); ok {
 		if t, err := values.Decode(data); err == nil {
 			return t, nil

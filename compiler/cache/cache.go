@@ -60,11 +60,46 @@ func (c *Cache) Get(key string) (data []byte, ok bool) {
 	if want := sha256.Sum256(data); !bytes.Equal(sum, want[:]) {
 		return nil, false
 	}
-	if info, err := f.Stat(); err == nil && time.Since(info.ModTime()) > fresh {
-		now := time.Now()
-		_ = os.Chtimes(f.Name(), now, now) // keeps it from being swept
+	if info, err := f.Stat(); err == nil {
+		touch(f.Name(), info)
 	}
 	return data, true
+}
+
+// Has reports whether there is a result of a key, which may be damaged. It counts
+// as used.
+func (c *Cache) Has(key string) bool {
+	if c.Dir == "" {
+		return false
+	}
+	info, err := os.Stat(c.file(key))
+	if err == nil {
+		touch(c.file(key), info)
+	}
+	return err == nil
+}
+
+// touch keeps a result from being swept.
+func touch(file string, info fs.FileInfo) {
+	if time.Since(info.ModTime()) > fresh {
+		now := time.Now()
+		_ = os.Chtimes(file, now, now)
+	}
+}
+
+// Since returns a function that reports whether a file, or the directory that it
+// is in, may have been changed since now, or is not there any more.
+func Since() (changed func(file string) bool) {
+	const coarse = 100 * time.Millisecond // how far the times of files may be behind
+	start := time.Now().Add(-coarse)
+	return func(file string) bool {
+		for _, name := range []string{file, filepath.Dir(file)} {
+			if info, err := os.Stat(name); err != nil || info.ModTime().After(start) {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // Put keeps the result of a key. A folder that cannot be written to keeps
