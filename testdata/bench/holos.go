@@ -14,6 +14,10 @@ package holos
 import "encoding/json"
 
 _BuildContext: string | *"{}" @tag(holos_build_context, type=string)
+_name:         string @tag(holos_component_name)
+_path:         string @tag(holos_component_path)
+_labels:       string @tag(holos_component_labels)
+_annotations:  string @tag(holos_component_annotations)
 _cluster:      string @tag(cluster)
 _environment:  string @tag(environment)
 _values:       string @tag(values)
@@ -22,9 +26,7 @@ _environments: ENVIRONMENTS
 
 holos: _ @embed(file=typemeta.yaml)
 holos: {
-	metadata: name: "RELEASE"
-	metadata: labels: "holos.run/component.name": "RELEASE"
-	metadata: annotations: "app.holos.run/description": "RELEASE"
+	metadata: {name: _name, labels: json.Unmarshal(_labels), annotations: json.Unmarshal(_annotations)}
 	buildContext: json.Unmarshal(_BuildContext)
 	spec: artifacts: [{
 		artifact: "\(_cluster)/RELEASE.yaml"
