@@ -206,6 +206,8 @@ type Fleet struct {
 	jsonnet   *jsonnet.Renderer
 	read      sync.Map // of kustomizations and manifests by their kind and path, each a sync.OnceValues
 	results   *results
+	asked     func(r *fleet.Release, kept bool) // is told whether what releases of charts render to is kept; may be nil
+	anew      sync.Map                          // has the IDs of clusters with a release that was rendered
 	sharing   sharing
 	rendering chan struct{} // has one for each chart that is being rendered
 	kinds     validate.Checker
@@ -244,6 +246,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	faults.Add(f.readyJsonnet(e.all()))
 	var err error
 	f.results = c.results()
+	f.crds.Earlier = f.results
 	f.charts, err = c.charts(ctx, f.results, e.Dir, f.chartUsers(ctx, e.all()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())
@@ -366,6 +369,7 @@ func (f *Fleet) compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, e
 			pins = append(pins, pin)
 		}
 	}
+	f.noteRendered(c)
 	b, err := f.bundles.Assemble(c, objs, pins)
 	if b != nil {
 		b.Hooks = hooks

@@ -98,7 +98,7 @@ func (r *results) content(digest []byte) (content *unstructured.Unstructured, sh
 
 // keepRendered keeps what a release rendered to.
 func (r *results) keepRendered(key string, release *fleet.Release, result render.Result) {
-	if r.cache.Dir == "" || !keepable(release, result) {
+	if r.cache.Dir == "" || r.readOnly || !keepable(release, result) {
 		return
 	}
 	var kept []keptObject

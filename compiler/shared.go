@@ -67,9 +67,14 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch loadedChart, apis []string) (render.Result, error) {
 	defer f.busy()()
 	key := f.cacheKey(c, r, apis)
-	if kept, ok := f.results.rendered(key); ok {
+	kept, ok := f.results.rendered(key)
+	if f.asked != nil {
+		f.asked(r, ok)
+	}
+	if ok {
 		return render.Result{Objects: asOf(kept.Objects, r), Hooks: asOf(kept.Hooks, r)}, nil
 	}
+	f.anew.Store(c.ID, true)
 	result, err := f.templates.Release(ctx, c, r, ch.Chart, apis)
 	if err == nil {
 		f.results.keepRendered(key, r, result)
