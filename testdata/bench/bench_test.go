@@ -217,6 +217,11 @@ func TestReport(t *testing.T) {
 	if want := []growth{{cold, 10, 200, 1, 1, 1}, {"tk export", 10, 200, 1, 1, 20}}; !slices.Equal(r.Growth, want) {
 		t.Errorf("growth %v, want %v", r.Growth, want)
 	}
+	few := &report{Results: r.Results}
+	few.grow([]int{1, 10})
+	if want := (growth{"tk export", 1, 10, 1, 1, 10}); len(few.Growth) != 2 || few.Growth[1] != want {
+		t.Errorf("growth %v, want %v", few.Growth, want)
+	}
 	var text, data bytes.Buffer
 	if err := r.write(&text, "text"); err != nil {
 		t.Fatal(err)

@@ -37,11 +37,11 @@ func (r *report) of(what string, n int) (result, bool) {
 }
 
 // grow fills in the growth of everything that ran at both ends: at the largest
-// fleet, and at that of ten clusters, or the smallest one where ten were not
-// asked for.
+// fleet, and at that of ten clusters, or the smallest one where that is none
+// of them.
 func (r *report) grow(sizes []int) {
 	to, from := slices.Max(sizes), slices.Min(sizes)
-	if slices.Contains(sizes, 10) {
+	if to > 10 && slices.Contains(sizes, 10) {
 		from = 10
 	}
 	if from == to {
