@@ -157,7 +157,7 @@ func (f *committed) objects(ctx context.Context, cluster string, now []fleet.Obj
 	if err != nil {
 		return nil, f.told(err)
 	}
-	objs, err := rendered.objects(keepLast(func() ([]fleet.Object, error) { return now, nil }))
+	objs, err := rendered.objects(&f.fleet.kinds, keepLast(func() ([]fleet.Object, error) { return now, nil }))
 	return objs, f.told(err)
 }
 

@@ -78,7 +78,7 @@ func (f *Fleet) unchecked(ctx context.Context, c *fleet.Cluster) (*clusterRender
 			return v.Object < 0 || decision(r, result.Objects[v.Object], v.Path) < 0
 		})
 	}
-	objs, err := decided.objects(nil)
+	objs, err := decided.objects(&f.kinds, nil)
 	return all, objs, diag.In(c.ID, err)
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/validate"
 )
 
 // objects renders the objects of a cluster and checks them, and the hooks beside
@@ -25,7 +24,7 @@ func (f *Fleet) objects(ctx context.Context, c *fleet.Cluster) (objs, hooks []fl
 	case f.Last != nil:
 		keep = keepLast(func() ([]fleet.Object, error) { return f.Last(c.ID) })
 	}
-	if objs, err = rendered.objects(keep); err != nil {
+	if objs, err = rendered.objects(&f.kinds, keep); err != nil {
 		return nil, nil, err
 	}
 	if err := f.check(c, objs); err != nil {
@@ -37,7 +36,7 @@ func (f *Fleet) objects(ctx context.Context, c *fleet.Cluster) (objs, hooks []fl
 // check checks the objects of a cluster.
 func (f *Fleet) check(c *fleet.Cluster, objs []fleet.Object) error {
 	var faults diag.List
-	byKind := validate.Objects(c, objs)
+	byKind := f.kinds.Objects(c, objs)
 	byCRD := f.crds.Objects(c, objs, f.known[c.ID])
 	faults.Add(withoutCRDs(byKind, byCRD))
 	faults.Add(byCRD)

@@ -74,7 +74,8 @@ func settle(r *fleet.Release, rendered render.Result, keep keeper) error {
 		o := rendered.Objects[v.Object]
 		if r.Delivery == fleet.ByHelm {
 			// Helm renders again, and makes up another.
-			faults.Add(decide(o, fleet.Random{Object: o.GetKind() + "/" + o.GetName(), Field: v.Path, Action: fleet.DropRandom, Pos: r.Pos}, nil))
+			drop := fleet.Random{Object: o.GetKind() + "/" + o.GetName(), Field: v.Path, Action: fleet.DropRandom, Pos: r.Pos}
+			faults.Add(decide(own(rendered.Objects, v.Object), drop, nil))
 			continue
 		}
 		i := decision(r, o, v.Path)
@@ -91,7 +92,7 @@ func settle(r *fleet.Release, rendered render.Result, keep keeper) error {
 			continue // decided, with all that is below it
 		}
 		used[i] = true
-		faults.Add(decide(o, r.Random[i], keep))
+		faults.Add(decide(own(rendered.Objects, v.Object), r.Random[i], keep))
 	}
 	for i, d := range r.Random {
 		if !used[i] {
@@ -103,6 +104,14 @@ func settle(r *fleet.Release, rendered render.Result, keep keeper) error {
 		}
 	}
 	return faults.Err()
+}
+
+// own returns an object with a content of its own, which may be modified.
+func own(objs []fleet.Object, i int) fleet.Object {
+	if o := &objs[i]; o.Shared {
+		o.Unstructured, o.Shared = o.DeepCopy(), false
+	}
+	return objs[i]
 }
 
 // decision returns the index of what a release says of a random field of an

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -41,12 +42,14 @@ func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering
 	stage := func(r *fleet.Release) int { return slices.Index(c.Stages, r.Stage) }
 	releases := slices.SortedStableFunc(slices.Values(c.Releases), func(a, b *fleet.Release) int { return cmp.Compare(stage(a), stage(b)) })
 	all := &clusterRendering{cluster: c, releases: releases, renderings: make([]rendering, len(releases))}
+	defer f.sharing.done(c)
 	served := f.served(c)
+	f.renderOthers(ctx, all, served)
 	for range maxRounds {
 		again := false
 		for i, r := range releases {
-			ch, last := f.charts[r.Chart], &all.renderings[i]
-			if last.done && !ch.asksForAPIs && r.Jsonnet == "" {
+			last := &all.renderings[i]
+			if !f.asksForAPIs(r) {
 				continue
 			}
 			saw := slices.Clone(served)
@@ -59,8 +62,7 @@ func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering
 			if saw = slices.Compact(saw); last.done && slices.Equal(last.saw, saw) {
 				continue
 			}
-			result, err := f.source(ctx, c, r, saw)
-			*last = rendering{done: true, saw: saw, brings: render.APIs(result.Objects), result: result, err: err}
+			*last = f.renderOne(ctx, c, r, saw)
 			again = true
 		}
 		if !again {
@@ -73,41 +75,70 @@ func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering
 	}
 }
 
+// asksForAPIs reports whether what a release renders to may depend on the API
+// versions that it sees.
+func (f *Fleet) asksForAPIs(r *fleet.Release) bool {
+	return f.charts[r.Chart].asksForAPIs || r.Jsonnet != ""
+}
+
+// renderOthers renders the releases that do not ask for API versions, at the same
+// time.
+func (f *Fleet) renderOthers(ctx context.Context, all *clusterRendering, served []string) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for i, r := range all.releases {
+		if !f.asksForAPIs(r) {
+			running.Go(func() { all.renderings[i] = f.renderOne(ctx, all.cluster, r, served) })
+		}
+	}
+}
+
+// renderOne renders a release that sees the given API versions.
+func (f *Fleet) renderOne(ctx context.Context, c *fleet.Cluster, r *fleet.Release, saw []string) rendering {
+	result, err := sound(func() (render.Result, error) { return f.source(ctx, c, r, saw) })
+	return rendering{done: true, saw: saw, brings: render.APIs(result.Objects), result: result, err: err}
+}
+
 // objects returns the objects of all releases, with what is random in them
 // decided and with their patches; or all that is wrong with them.
-func (all *clusterRendering) objects(keep keeper) ([]fleet.Object, error) {
+func (all *clusterRendering) objects(kinds *validate.Checker, keep keeper) ([]fleet.Object, error) {
 	var faults diag.List
-	var objs []fleet.Object
+	var together []fleet.Object
 	for _, r := range all.renderings {
-		objs = append(append(objs, r.result.Objects...), r.result.Hooks...)
+		together = append(append(together, r.result.Objects...), r.result.Hooks...)
 	}
-	validate.Namespaces(all.cluster, objs)
-	objs, all.hooks = objs[:0], nil
+	kinds.Namespaces(all.cluster, together)
+	objs := make([]fleet.Object, 0, len(together))
+	all.hooks = nil
 	for i, r := range all.releases {
 		one, err := all.renderings[i].result, all.renderings[i].err
+		n := len(one.Objects) + len(one.Hooks)
+		parts := together[:n:n]
+		together = together[n:]
 		if err == nil {
-			err = settle(r, one, keep)
+			err = settle(r, render.Result{Objects: parts, Volatile: one.Volatile}, keep)
 		}
 		if err == nil {
-			one.Objects, err = patch.Release(all.cluster, r, slices.Concat(one.Objects, one.Hooks))
+			parts, err = patch.Release(all.cluster, r, parts)
 		}
-		for _, o := range one.Objects {
+		from := len(objs)
+		for _, o := range parts {
 			if o.Aside {
 				all.hooks = append(all.hooks, o)
+			} else {
+				objs = append(objs, o)
 			}
 		}
-		one.Objects = slices.DeleteFunc(one.Objects, func(o fleet.Object) bool { return o.Aside })
 		if err == nil {
-			err = patch.CheckOwnership(all.cluster, r, one.Objects)
+			err = patch.CheckOwnership(all.cluster, r, objs[from:])
 		}
 		faults.Add(err)
-		objs = append(objs, one.Objects...)
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	for _, o := range objs {
-		fleet.Unmark(o.Unstructured) // what an exported one is without its marks
+	for i, o := range objs {
+		objs[i] = kinds.Unmarked(o) // what an exported one is without its marks
 	}
 	return objs, nil
 }

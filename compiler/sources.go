@@ -35,17 +35,17 @@ func (f *Fleet) source(ctx context.Context, c *fleet.Cluster, r *fleet.Release, 
 			return objs, err
 		})
 	}
-	return f.templates.Release(ctx, c, r, f.charts[r.Chart].Chart, apis)
+	return f.chart(ctx, c, r, apis)
 }
 
-// once reads what is the same for all clusters once, and returns a copy of it as
-// objects of the release.
+// once reads what is the same for all clusters once, and returns it as objects of
+// the release.
 func (f *Fleet) once(key string, r *fleet.Release, read func() ([]fleet.Object, error)) (render.Result, error) {
 	first, _ := f.read.LoadOrStore(key, sync.OnceValues(read))
 	objs, err := first.(func() ([]fleet.Object, error))()
 	out := make([]fleet.Object, len(objs))
 	for i, o := range objs {
-		out[i] = fleet.Object{Unstructured: o.DeepCopy(), Release: r, Template: o.Template, Pos: o.Pos}
+		out[i] = fleet.Object{Unstructured: o.Unstructured, Release: r, Shared: true, Template: o.Template, Pos: o.Pos}
 	}
 	return render.Result{Objects: out}, err
 }

@@ -54,8 +54,7 @@ func (p *planner) collectHelm() {
 	parts := map[*fleet.Release][]Item{}
 	for _, o := range p.Bundle.Objects {
 		if byHelm(o) && !fleet.IsHook(o.Unstructured) {
-			object := o.DeepCopy()
-			fleet.Unmark(object) // Helm applies what the chart has
+			object := fleet.Unmark(o.DeepCopy()) // Helm applies what the chart has
 			parts[o.Release] = append(parts[o.Release], Item{
 				ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: live.RefOf(object), release: o.Release, object: object,
 				at: []diag.Pos{o.Release.Pos},

@@ -294,7 +294,7 @@ func digestsOf(b *fleet.Bundle) digests {
 		releases[r.Name] = nil
 	}
 	for i, o := range b.Objects {
-		sum := sha256.Sum256(b.YAML[i])
+		sum := b.Sum(i)
 		stages[o.Release.Stage] = append(stages[o.Release.Stage], sum[:]...)
 		releases[o.Release.Name] = append(releases[o.Release.Name], sum[:]...)
 	}

@@ -5,27 +5,53 @@
 package bundle
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/memo"
 )
 
-// Assemble returns the bundle of the cluster with the given objects: ordered
-// by stage, then by kind as Helm installs them, then by name, namespace and
-// ID. The pins say what was rendered and end up sorted by release. Neither
-// slice is modified, but the bundle shares the objects' content.
+// An Assembler makes the bundles of a fleet. It remembers the texts of contents
+// that clusters share. It may be used by several goroutines at once.
+type Assembler struct {
+	Fleet string // the module path, which objects say that they are of
+
+	texts memo.Map[textKey, text]
+}
+
+// A textKey names the text of a content that clusters share.
+type textKey struct {
+	content *unstructured.Unstructured
+	release string
+}
+
+// A text is what is written of an object, without the ID of the cluster, which
+// goes in between.
+type text struct {
+	before, after []byte
+	err           error
+}
+
+// Assemble returns the bundle of the cluster with the given objects, which say
+// in it whose they are, see [fleet.Mark]: ordered by stage, then by kind as Helm
+// installs them, then by name, namespace and ID. The pins say what was rendered
+// and end up sorted by release. Neither slice is modified, but the bundle shares
+// the objects' content.
 //
 // An object whose release is of a stage that the cluster does not have, an ID
 // that occurs twice and content that JSON cannot carry are faults, all of them
 // in one [diag.List].
-func Assemble(c *fleet.Cluster, objs []fleet.Object, pins []fleet.Pin) (*fleet.Bundle, error) {
+func (a *Assembler) Assemble(c *fleet.Cluster, objs []fleet.Object, pins []fleet.Pin) (*fleet.Bundle, error) {
 	entries, err := order(c, objs)
 	if err != nil {
 		return nil, err
@@ -34,32 +60,65 @@ func Assemble(c *fleet.Cluster, objs []fleet.Object, pins []fleet.Pin) (*fleet.B
 		Cluster: c,
 		Objects: make([]fleet.Object, len(entries)),
 		YAML:    make([][]byte, len(entries)),
+		Sums:    make([]fleet.Sum, len(entries)),
 		Charts:  slices.Clone(pins),
 	}
 	slices.SortStableFunc(b.Charts, func(p, q fleet.Pin) int { return cmp.Compare(p.Release, q.Release) })
+	id := encoder{}
+	if err := id.text(c.ID, markColumn); err != nil {
+		return nil, fmt.Errorf("encode the ID of %s: %w", c.ID, err)
+	}
 	var faults diag.List
 	sum := sha256.New()
 	for i, e := range entries {
-		text, err := Encode(e.Object.Object)
-		if err != nil {
-			faults.Add(e.fault(err))
+		marked := fleet.Mark(a.Fleet, c, e.Object)
+		t := a.text(e.Object, marked)
+		if t.err != nil {
+			faults.Add(e.fault(t.err))
 			continue
 		}
-		b.Objects[i], b.YAML[i] = e.Object, text
-		head, err := json.Marshal([]any{e.Release.Stage, e.Release.Name, e.id, len(text)})
+		b.Objects[i], b.YAML[i] = marked, slices.Concat(t.before, id.buf, t.after)
+		b.Sums[i] = sha256.Sum256(b.YAML[i])
+		head, err := json.Marshal([]any{e.Release.Stage, e.Release.Name, e.id})
 		if err != nil {
 			return nil, fmt.Errorf("encode the header of %s: %w", e.id, err)
 		}
-		// A header is one line of JSON and ends with the length of the text
-		// that follows, so no two bundles are hashed over the same bytes.
+		// A header is one line of JSON, and a sum has always the same length: no two
+		// bundles are hashed over the same bytes.
 		sum.Write(append(head, '\n'))
-		sum.Write(text)
+		sum.Write(b.Sums[i][:])
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	b.Digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	b.Digest = fleet.Sum(sum.Sum(nil)).String()
 	return b, nil
+}
+
+// markColumn is where the lines of the ID of the cluster would start, if it had
+// several.
+const markColumn = 6
+
+// text returns the text of an object, of which marked is the marked one.
+func (a *Assembler) text(o, marked fleet.Object) text {
+	if !o.Shared {
+		return encodeText(marked)
+	}
+	return a.texts.Get(textKey{o.Unstructured, o.Release.Name}, func() text { return encodeText(marked) })
+}
+
+// encodeText encodes an object with marks.
+func encodeText(marked fleet.Object) text {
+	object := maps.Clone(marked.Object)
+	meta := maps.Clone(object["metadata"].(map[string]any))
+	annotations := maps.Clone(meta["annotations"].(map[string]any))
+	object["metadata"], meta["annotations"], annotations[fleet.ClusterAnnotation] = meta, annotations, hole{}
+	e := encoder{buf: make([]byte, 0, 1024)}
+	if err := e.fields(object, 0, false); err != nil {
+		return text{err: err}
+	}
+	all := bytes.Clone(e.buf)
+	return text{before: all[:e.hole:e.hole], after: all[e.hole:]}
 }
 
 // An entry is an object with what it is ordered by.

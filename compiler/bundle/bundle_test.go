@@ -2,10 +2,12 @@ package bundle
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -51,6 +53,48 @@ func ordered() []fleet.Object {
 	}
 }
 
+func assemble(c *fleet.Cluster, objs []fleet.Object, pins []fleet.Pin) (*fleet.Bundle, error) {
+	return (&Assembler{Fleet: "example.com/fleet"}).Assemble(c, objs, pins)
+}
+
+// Contents that clusters share have the text that they have alone, with the
+// cluster's ID in it, whatever that is.
+func TestAssembleShared(t *testing.T) {
+	alone, together := ordered(), ordered()
+	alone[4].SetAnnotations(map[string]string{"a": "b", "z": "y"})
+	together[4].SetAnnotations(map[string]string{"a": "b", "z": "y"})
+	for i := range together {
+		together[i].Shared = true
+	}
+	a := &Assembler{Fleet: "example.com/fleet"}
+	for _, id := range []string{"prod/eu-1", "prod/eu-2", "0", "true", "dev/a: b", "dev/é # x", "dev/a'b"} {
+		c := &fleet.Cluster{ID: id, Stages: cluster.Stages}
+		want, err := assemble(c, alone, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := a.Assemble(c, together, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Digest != want.Digest {
+			t.Errorf("of %s, the digests differ", id)
+		}
+		for i := range want.YAML {
+			text, err := Encode(want.Objects[i].Object)
+			if err != nil || !bytes.Equal(got.YAML[i], text) || !bytes.Equal(want.YAML[i], text) || got.Sums[i] != sha256.Sum256(text) {
+				t.Errorf("of %s, there is\n%s\nand\n%s\nwant\n%s", id, got.YAML[i], want.YAML[i], text)
+			}
+			if got.Objects[i].Shared {
+				t.Errorf("%s says that clusters share it, with the ID of one in it", got.Objects[i].ID())
+			}
+		}
+	}
+	if reflect.DeepEqual(together, alone) {
+		t.Error("nothing is shared")
+	}
+}
+
 func TestAssembleOrder(t *testing.T) {
 	want := ordered()
 	pins := []fleet.Pin{{Release: "web"}, {Release: "db"}}
@@ -59,7 +103,7 @@ func TestAssembleOrder(t *testing.T) {
 		objs := slices.Clone(want)
 		rand.New(rand.NewPCG(seed, 1)).Shuffle(len(objs), func(i, j int) { objs[i], objs[j] = objs[j], objs[i] })
 		given := slices.Clone(objs)
-		b, err := Assemble(cluster, objs, pins)
+		b, err := assemble(cluster, objs, pins)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,13 +133,13 @@ func TestAssembleOrder(t *testing.T) {
 	}
 	// The digest is written into exports and clusters: a change of it is a
 	// change of every fleet, and must be on purpose.
-	if want := "sha256:3ae91ca2d7052eb378a3bebbd2ab73ac0ccedf86e1634299c534be959c730c53"; digest != want {
+	if want := "sha256:295b3f9821f8c096ca5db0266c92da2146e5dea0958a881943a796f633505e33"; digest != want {
 		t.Errorf("digest %s, want %s", digest, want)
 	}
 }
 
 func TestAssembleEmpty(t *testing.T) {
-	b, err := Assemble(cluster, nil, nil)
+	b, err := assemble(cluster, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +154,7 @@ func TestDigest(t *testing.T) {
 	seen := map[string]string{}
 	digest := func(what string, c *fleet.Cluster, objs []fleet.Object) {
 		t.Helper()
-		b, err := Assemble(c, objs, nil)
+		b, err := assemble(c, objs, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +196,7 @@ func TestAssembleFaults(t *testing.T) {
 		},
 		{[]fleet.Object{nan, object(web, "v1", "Pod", "", "a")}, []string{"web.cue:9: ConfigMap a/nan: data.x: NaN is no number of JSON"}},
 	} {
-		b, err := Assemble(cluster, c.objs, nil)
+		b, err := assemble(cluster, c.objs, nil)
 		var got []string
 		for _, d := range diag.All(err) {
 			got = append(got, d.Error())
@@ -161,7 +205,7 @@ func TestAssembleFaults(t *testing.T) {
 			t.Errorf("got %v and %q, want %q", b, got, c.want)
 		}
 	}
-	_, err := Assemble(cluster, []fleet.Object{object(lost, "v1", "Pod", "a", "a")}, nil)
+	_, err := assemble(cluster, []fleet.Object{object(lost, "v1", "Pod", "a", "a")}, nil)
 	if d, ok := errors.AsType[*diag.Diag](err); !ok || d.Hint != "did you mean apps?" {
 		t.Errorf("got %#v", err)
 	}
@@ -172,12 +216,12 @@ func TestAssembleFaults(t *testing.T) {
 func TestDigestFraming(t *testing.T) {
 	one := object(web, "v1", "ConfigMap", "a", "a")
 	two := object(web, "v1", "ConfigMap", "a", "b")
-	both, err := Assemble(cluster, []fleet.Object{one, two}, nil)
+	both, err := assemble(cluster, []fleet.Object{one, two}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	one.Object["z"] = "\n" + `["apps","web","ConfigMap a/b",` + fmt.Sprint(len(both.YAML[1])) + "]\n" + string(both.YAML[1])
-	joined, err := Assemble(cluster, []fleet.Object{one}, nil)
+	joined, err := assemble(cluster, []fleet.Object{one}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +237,7 @@ func BenchmarkAssemble(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		out, err := Assemble(cluster, objs, nil)
+		out, err := assemble(cluster, objs, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -36,8 +36,12 @@ func Encode(obj map[string]any) ([]byte, error) {
 	return bytes.Clone(e.buf), nil
 }
 
+// A hole is a value that is written later.
+type hole struct{}
+
 type encoder struct {
 	buf  []byte
+	hole int      // where it is in buf; 0 when there is none
 	keys []string // of the maps that are being written, one after the other
 }
 
@@ -155,6 +159,8 @@ func (e *encoder) scalar(v any, col int) error {
 		return e.text(v, col)
 	case nil:
 		e.buf = append(e.buf, "null"...)
+	case hole:
+		e.hole = len(e.buf)
 	case bool:
 		e.buf = strconv.AppendBool(e.buf, v)
 	case int64:

@@ -11,14 +11,17 @@ package crd
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/memo"
 )
 
 // A Checker checks the clusters of a fleet and remembers by content what it
@@ -27,9 +30,20 @@ import (
 // value is ready for use, by several goroutines at once. Use one for a run and
 // let it go then: it forgets nothing.
 type Checker struct {
-	verdicts  memo[verdictKey, []problem]
-	schemas   memo[schemaKey, *compiled]
-	resources sync.Map // of resourceKey to []problem
+	Earlier Earlier // what earlier runs found; may be nil
+
+	verdicts    memo.Map[verdictKey, []problem]
+	schemas     memo.Map[schemaKey, *compiled]
+	definitions memo.Map[*unstructured.Unstructured, definition] // of contents that clusters share
+	resources   sync.Map                                         // of resourceKey to []problem
+	shared      memo.Map[sharedKey, []problem]
+}
+
+// Earlier is what earlier runs of the same build found: of CRDs in which nothing is
+// wrong, a key. It may be asked by several goroutines at once.
+type Earlier interface {
+	IsSound(key string) bool
+	NoteSound(key string)
 }
 
 // Objects checks the CRDs among the objects of a cluster, and those objects
@@ -42,13 +56,13 @@ type Checker struct {
 func (k *Checker) Objects(c *fleet.Cluster, objs, known []fleet.Object) error {
 	run := run{k: k, compat: compatibility(c.KubeVersion), kinds: map[schema.GroupKind]*definition{}}
 	for _, o := range objs {
-		if d, ok := read(o); ok {
+		if d, ok := k.read(o); ok {
 			run.define(d)
 			run.judge(d)
 		}
 	}
 	for _, o := range known {
-		if d, ok := read(o); ok {
+		if d, ok := k.read(o); ok {
 			run.define(d)
 		}
 	}
@@ -80,12 +94,28 @@ func (r *run) define(d *definition) {
 func (r *run) judge(d *definition) {
 	found := d.limits
 	if len(found) == 0 {
-		found = r.k.verdicts.get(verdictKey{d.digest, r.compat}, func() []problem { return verdict(d, r.compat) })
+		found = r.k.verdicts.Get(verdictKey{d.digest, r.compat}, func() []problem { return r.k.verdict(d, r.compat) })
 	}
 	d.broken = slices.ContainsFunc(found, func(p problem) bool {
 		return !strings.HasPrefix(p.field, "spec.names") && !strings.HasPrefix(p.field, "spec.conversion") && p.field != "spec.group"
 	})
 	r.add(d.object, found)
+}
+
+// verdict returns what is wrong with a CRD, see [verdict].
+func (k *Checker) verdict(d *definition, compat minor) []problem {
+	if k.Earlier == nil {
+		return verdict(d, compat)
+	}
+	key := fmt.Sprintf("%x 1.%d", d.digest, compat)
+	if k.Earlier.IsSound(key) {
+		return nil
+	}
+	found := verdict(d, compat)
+	if len(found) == 0 {
+		k.Earlier.NoteSound(key)
+	}
+	return found
 }
 
 // resource adds the faults of an object when a CRD describes its kind.
@@ -110,7 +140,35 @@ func (r *run) resource(o fleet.Object) {
 		r.add(d.object, found)
 		return
 	}
-	r.add(o, r.k.check(s, o.Object))
+	if !o.Shared {
+		r.add(o, r.k.check(s, o.Object))
+		return
+	}
+	r.add(o, r.k.shared.Get(sharedKey{s, o.Unstructured}, func() []problem { return r.k.check(s, o.Object) }))
+}
+
+// read reads an object when it is a CRD, see [read].
+func (k *Checker) read(o fleet.Object) (*definition, bool) {
+	if !o.Shared || o.GetKind() != crdKind {
+		return read(o)
+	}
+	d := k.definitions.Get(o.Unstructured, func() definition {
+		d, ok := read(o)
+		if !ok {
+			return definition{}
+		}
+		return *d
+	})
+	readable := d.kind.Kind != ""
+	d.object = o
+	return &d, readable
+}
+
+// A sharedKey names a custom resource that clusters share, by where its content
+// is.
+type sharedKey struct {
+	schema  *compiled
+	content *unstructured.Unstructured
 }
 
 // A resourceKey names the content of a custom resource.

@@ -43,7 +43,7 @@ type compiled struct {
 // schema returns the compiled schema of a version that the CRD has.
 func (k *Checker) schema(d *definition, name string, compat minor) *compiled {
 	at := func(compat minor) *compiled {
-		return k.schemas.get(schemaKey{d.digest, name, compat}, func() (c *compiled) {
+		return k.schemas.Get(schemaKey{d.digest, name, compat}, func() (c *compiled) {
 			c = &compiled{}
 			c.problems = guarded(func() []problem { return c.compile(d, name, compat) })
 			return c

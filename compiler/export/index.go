@@ -102,7 +102,7 @@ func (t *Tree) newIndex(b *fleet.Bundle, files []string) *Index {
 	for i, o := range b.Objects {
 		idx.Objects[i] = IndexObject{
 			APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(),
-			Release: o.Release.Name, Stage: o.Release.Stage, File: files[i], Digest: digestOf(b.YAML[i]),
+			Release: o.Release.Name, Stage: o.Release.Stage, File: files[i], Digest: b.Sum(i).String(),
 		}
 	}
 	return idx

@@ -108,6 +108,5 @@ func (s *Session) object(name string) (*unstructured.Unstructured, error) {
 	if err != nil || u.Object == nil {
 		return nil, wrong(fmt.Sprintf("the file has no object: %v", err), err)
 	}
-	fleet.Unmark(u)
-	return u, nil
+	return fleet.Unmark(u), nil
 }

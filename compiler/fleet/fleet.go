@@ -4,6 +4,8 @@
 package fleet
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"regexp"
 	"strconv"
 	"strings"
@@ -173,10 +175,12 @@ type File struct {
 	Data []byte
 }
 
-// An Object is one Kubernetes object that a release renders.
+// An Object is one Kubernetes object that a release renders. Clusters share its
+// content: nobody modifies that, and who changes an object gives it another.
 type Object struct {
 	*unstructured.Unstructured
 	Release  *Release
+	Shared   bool     // whether the same content, at the same address, is met again: what is found out about it is worth keeping for the run
 	CRD      bool     // whether it is of the crds directory of a chart, which Helm does not upgrade
 	Aside    bool     // whether it is a hook that stands beside what is applied, see [Bundle]
 	Template string   // the chart's template that it comes from; empty when it is written in CUE
@@ -233,6 +237,7 @@ type Bundle struct {
 	Cluster *Cluster
 	Objects []Object
 	YAML    [][]byte // the canonical text of each object, in the same order
+	Sums    []Sum    // of the texts; nil when nobody has computed them, see [Bundle.Sum]
 	Digest  string   // sha256:hex over stages, releases and texts: the version of the whole cluster
 	Charts  []Pin    // what was rendered, sorted by release
 
@@ -243,6 +248,20 @@ type Bundle struct {
 	Layout Layout   // for whom the bundle is written as files
 	Dirs   []string // of each object, below the cluster's directory, slash-separated; nil when all are in that
 	Files  []File   // that are no objects of the bundle, with their names below the cluster's directory
+}
+
+// A Sum is the sha256 of a text.
+type Sum [sha256.Size]byte
+
+// String returns the sum as sha256:hex.
+func (s Sum) String() string { return "sha256:" + hex.EncodeToString(s[:]) }
+
+// Sum returns the sum of the text of an object.
+func (b *Bundle) Sum(i int) Sum {
+	if b.Sums != nil {
+		return b.Sums[i]
+	}
+	return sha256.Sum256(b.YAML[i])
 }
 
 // A Pin says which chart a release of a bundle was rendered from.

@@ -26,7 +26,15 @@ func TestMark(t *testing.T) {
 		if again := Mark("example.com/infra", c, marked); !reflect.DeepEqual(again.Object, marked.Object) {
 			t.Errorf("marked again, %v is %v", marked.Object, again.Object)
 		}
-		Unmark(marked.Unstructured)
+		with := marked.DeepCopy()
+		given := marked.Unstructured
+		marked.Unstructured = Unmark(given)
+		if !reflect.DeepEqual(given, with) {
+			t.Errorf("%v has become %v", with.Object, given.Object)
+		}
+		if Unmark(marked.Unstructured) != marked.Unstructured {
+			t.Errorf("%v has no marks, and is another without them", marked.Object)
+		}
 		labels, annotations := marked.GetLabels(), marked.GetAnnotations()
 		if len(labels) != len(o.GetLabels()) || len(annotations) > 0 || marked.Object["metadata"].(map[string]any)["annotations"] != nil || !reflect.DeepEqual(marked.Object["spec"], before["spec"]) {
 			t.Errorf("without its marks, %v is %v", before, marked.Object)

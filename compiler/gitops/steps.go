@@ -183,7 +183,7 @@ func annotate(o fleet.Object, name, value string) fleet.Object {
 func contents(b *fleet.Bundle) map[string]string {
 	sums := map[string][]byte{}
 	for i, o := range b.Objects {
-		sum := sha256.Sum256(b.YAML[i])
+		sum := b.Sum(i)
 		sums[o.Release.Name] = append(sums[o.Release.Name], sum[:]...)
 	}
 	out := make(map[string]string, len(sums))

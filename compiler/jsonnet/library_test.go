@@ -68,7 +68,7 @@ func TestLibrary(t *testing.T) {
 // version of Kubernetes that is known.
 func TestLibraryIsValid(t *testing.T) {
 	for _, v := range kube.Versions() {
-		if err := validate.Objects(&fleet.Cluster{ID: "c", KubeVersion: v.String(), Stages: []string{"apps"}}, stack(t)); err != nil {
+		if err := (&validate.Checker{}).Objects(&fleet.Cluster{ID: "c", KubeVersion: v.String(), Stages: []string{"apps"}}, stack(t)); err != nil {
 			t.Errorf("Kubernetes %s: %s", v, textOfFaults(t, err))
 		}
 	}

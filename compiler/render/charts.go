@@ -148,15 +148,16 @@ func (m *memo[V]) get(text string, f func(string) V) (v V, kept bool) {
 	return v, kept
 }
 
-// crds returns a file of a crds directory. It is decoded once; its objects must
-// not be modified.
+// crds returns a file of a crds directory. It is decoded once.
 func (s *source) crds(name string, f *chart.File) document {
 	s.mu.Lock()
 	d, ok := s.decoded[f]
 	s.mu.Unlock()
 	if !ok {
 		d.text = string(f.Data)
-		d.objs, d.errs = fileObjects(d.text)
+		var objs []map[string]any
+		objs, d.errs = fileObjects(d.text)
+		d.objs, d.shared = contents(objs), true
 		s.mu.Lock()
 		s.decoded[f] = d
 		s.mu.Unlock()

@@ -11,7 +11,6 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -96,11 +95,6 @@ func (j *job) documents(ctx context.Context, in *input, l *luck) (docs []documen
 	}
 	for _, crd := range in.chart.CRDObjects() {
 		d := j.source.crds(crd.Filename, crd.File)
-		if before, ok := j.known[d.text]; ok {
-			d.objs = before.objs
-		} else {
-			d.objs = copied(d.objs)
-		}
 		d.crd = true
 		docs = append(docs, d)
 	}
@@ -116,19 +110,8 @@ func (j *job) read(ctx context.Context, text string) document {
 		return document{refused: ctx.Err()}
 	}
 	d, kept := j.source.docs.get(text, readDocument)
-	if kept {
-		d.objs = copied(d.objs)
-	}
+	d.shared = kept
 	return d
-}
-
-// copied returns objects that the caller may modify.
-func copied(objs []map[string]any) []map[string]any {
-	out := make([]map[string]any, len(objs))
-	for i, o := range objs {
-		out[i] = runtime.DeepCopyJSON(o)
-	}
-	return out
 }
 
 // DefaultAPIs returns the API versions that charts see of a cluster as long as

@@ -10,6 +10,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -31,7 +32,8 @@ type document struct {
 	kind    string              // empty when there is none
 	hook    bool                // whether Helm would run it as a hook
 	events  []release.HookEvent // on which
-	objs    []map[string]any
+	objs    []*unstructured.Unstructured
+	shared  bool    // whether others have the same objects
 	errs    []error // what is wrong with it
 	broken  error   // why Helm cannot tell what it is
 	refused error   // why we do not take it
@@ -124,7 +126,9 @@ func readDocument(text string) document {
 	}
 	v, err := decode(lineEnd(text))
 	if err == nil {
-		d.objs, err = objectsOf(v, text)
+		var objs []map[string]any
+		objs, err = objectsOf(v, text)
+		d.objs = contents(objs)
 	} else {
 		err = errors.New("YAML that does not parse: " + yamlMessage(err))
 	}

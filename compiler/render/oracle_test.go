@@ -157,7 +157,7 @@ func sameObjects(t *testing.T, docs []document, printed string) {
 			}
 		}
 		for _, o := range d.objs {
-			got = append(got, o)
+			got = append(got, o.Object)
 		}
 	}
 	for _, text := range regexp.MustCompile(`(?m)^---`).Split(printed, -1) {

@@ -113,11 +113,10 @@ func (p *Probe) execute(e *engine, all []renderable) (string, error) {
 func (p *Probe) find(o fleet.Object) bool {
 	p.texts = split(p.text)
 	for i, text := range p.texts {
-		for k, raw := range readDocument(text).objs {
-			u := unstructured.Unstructured{Object: raw}
+		for k, u := range readDocument(text).objs {
 			if u.GroupVersionKind().GroupKind() == o.GroupVersionKind().GroupKind() && u.GetName() == o.GetName() &&
 				(u.GetNamespace() == o.GetNamespace() || u.GetNamespace() == "") {
-				p.object, p.index, p.item = raw, i, k
+				p.object, p.index, p.item = u.Object, i, k
 				return true
 			}
 		}
@@ -264,11 +263,11 @@ func (p *Probe) among(texts []string) (map[string]any, error) {
 			return nil, p.job.fault("chart %s renders what is no object", p.job.chart.Ref)
 		}
 		for k, o := range d.objs {
-			if d.wanted(p.job.release) && SameObject(o, p.object) {
-				return o, nil
+			if d.wanted(p.job.release) && SameObject(o.Object, p.object) {
+				return o.Object, nil
 			}
-			if i == p.index && k == p.item && len(texts) == len(p.texts) && o["kind"] == p.object["kind"] {
-				inPlace = o
+			if i == p.index && k == p.item && len(texts) == len(p.texts) && o.Object["kind"] == p.object["kind"] {
+				inPlace = o.Object
 			}
 		}
 	}

@@ -94,7 +94,7 @@ func (j *job) objects(docs []document) (out []fleet.Object, err error) {
 			})
 		}
 		for _, o := range d.objs {
-			out = append(out, fleet.Object{Unstructured: &unstructured.Unstructured{Object: o}, Release: j.release, CRD: d.crd, Template: d.source, Pos: j.release.Pos})
+			out = append(out, fleet.Object{Unstructured: o, Release: j.release, Shared: d.shared, CRD: d.crd, Template: d.source, Pos: j.release.Pos})
 		}
 	}
 	return out, faults.Err()
@@ -106,8 +106,8 @@ func (j *job) hooks(docs []document) (out []fleet.Object) {
 		if !d.aside() {
 			continue
 		}
-		for _, o := range copied(d.objs) {
-			out = append(out, fleet.Object{Unstructured: &unstructured.Unstructured{Object: o}, Release: j.release, Aside: true, Template: d.source, Pos: j.release.Pos})
+		for _, o := range d.objs {
+			out = append(out, fleet.Object{Unstructured: o, Release: j.release, Shared: d.shared, Aside: true, Template: d.source, Pos: j.release.Pos})
 		}
 	}
 	return out
@@ -119,12 +119,13 @@ func (j *job) hooks(docs []document) (out []fleet.Object) {
 func APIs(objs []fleet.Object) []string {
 	var out []string
 	for _, o := range objs {
-		if gvk := o.GroupVersionKind(); gvk.Group != "apiextensions.k8s.io" || gvk.Kind != "CustomResourceDefinition" {
+		if o.GetKind() != "CustomResourceDefinition" || o.GroupVersionKind().Group != "apiextensions.k8s.io" {
 			continue
 		}
 		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
 		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
-		versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+		field, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "versions")
+		versions, _ := field.([]any)
 		for _, v := range versions {
 			version, ok := v.(map[string]any)
 			if served, _ := version["served"].(bool); !ok || !served {

@@ -121,6 +121,15 @@ func objectsOf(v any, text string) ([]map[string]any, error) {
 	return nil, fmt.Errorf("a document that is no object: %s", excerpt(text))
 }
 
+// contents returns decoded objects as what they become the content of.
+func contents(objs []map[string]any) []*unstructured.Unstructured {
+	out := make([]*unstructured.Unstructured, len(objs))
+	for i, o := range objs {
+		out[i] = &unstructured.Unstructured{Object: o}
+	}
+	return out
+}
+
 // decodeObjects returns the objects of a YAML document.
 func decodeObjects(text string) ([]map[string]any, error) {
 	v, err := decode(text)

@@ -86,7 +86,7 @@ func TestUnknownKinds(t *testing.T) {
 			c := cluster(tt.version)
 			c.APIs = []fleet.API{{APIVersion: "example.org/v2", Kind: "Declared", Namespaced: true}}
 			want := "web.cue:3:1: " + title + ": " + tt.want + "\n    in prod/eu\n"
-			if got := faults(t, Objects(c, objs)); got != want {
+			if got := faults(t, checked(c, objs)); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
@@ -102,7 +102,7 @@ func TestUnknownKindOnce(t *testing.T) {
     hint: set cluster: apis: "example.com/v1": Thing: "Namespaced", or "Cluster", in the cluster's layer, or add the release that brings its CRD
     in prod/eu
 `
-	if got := faults(t, Objects(cluster("1.36"), objs)); got != want {
+	if got := faults(t, checked(cluster("1.36"), objs)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -123,7 +123,7 @@ func TestCRDFaults(t *testing.T) {
 		{"no spec", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.example.com}, spec: x}", `spec is a string ("x"), not a map`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := faults(t, Objects(cluster("1.36"), objects(t, web, tt.object)))
+			got := faults(t, checked(cluster("1.36"), objects(t, web, tt.object)))
 			if want := "CustomResourceDefinition.apiextensions.k8s.io things.example.com: " + tt.want + " ("; !strings.Contains(got, want) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
@@ -139,7 +139,7 @@ func TestOutdatedCRD(t *testing.T) {
     hint: use apiextensions.k8s.io/v1
     in prod/eu
 `
-	if got := faults(t, Objects(cluster("1.36"), objs)); got != want {
+	if got := faults(t, checked(cluster("1.36"), objs)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -152,7 +152,7 @@ func TestNothingServed(t *testing.T) {
     hint: set served in one of its versions
     in prod/eu
 `
-	if got := faults(t, Objects(cluster("1.36"), objs)); got != want {
+	if got := faults(t, checked(cluster("1.36"), objs)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

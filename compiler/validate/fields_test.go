@@ -87,7 +87,7 @@ func TestBad(t *testing.T) {
 					want += line
 				}
 			}
-			err := Objects(cluster(version), []fleet.Object{o})
+			err := checked(cluster(version), []fleet.Object{o})
 			if got := comment(err); got != want || want == "" {
 				t.Errorf("got\n%swant\n%s", got, want)
 			}
@@ -105,7 +105,7 @@ func TestGood(t *testing.T) {
 		for _, doc := range documents(t, "testdata/good.yaml") {
 			objs = append(objs, object(decoded(t, doc)))
 		}
-		if err := Objects(cluster(v.String()), objs); err != nil {
+		if err := checked(cluster(v.String()), objs); err != nil {
 			t.Errorf("%s: %v", v, err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestManyFaults(t *testing.T) {
 		many[fmt.Sprintf("key-%03d", i)] = int64(i)
 	}
 	run := func() diag.List {
-		return diag.All(Objects(cluster("1.36"), []fleet.Object{object(map[string]any{
+		return diag.All(checked(cluster("1.36"), []fleet.Object{object(map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": many,
 		})}))
 	}
@@ -192,7 +192,7 @@ web.cue:3:1: Service: spec.typ is no field of ServiceSpec in Kubernetes 1.36 (re
     hint: did you mean type?
     in prod/eu
 `
-	if got := faults(t, Objects(cluster("1.36"), objs)); got != want {
+	if got := faults(t, checked(cluster("1.36"), objs)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -201,7 +201,7 @@ web.cue:3:1: Service: spec.typ is no field of ServiceSpec in Kubernetes 1.36 (re
 func TestFieldsAreKept(t *testing.T) {
 	for _, doc := range documents(t, "testdata/good.yaml") {
 		o, before := object(decoded(t, doc)), object(decoded(t, doc))
-		if err := Objects(cluster("1.36"), []fleet.Object{o}); err != nil {
+		if err := checked(cluster("1.36"), []fleet.Object{o}); err != nil {
 			t.Fatal(err)
 		}
 		before.SetNamespace(o.GetNamespace())

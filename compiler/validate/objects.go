@@ -18,12 +18,14 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/kube"
+	"github.com/fleetc/fleetc/compiler/memo"
 )
 
 // Cluster returns a fault when the cluster's Kubernetes version is none that
@@ -41,14 +43,38 @@ func Cluster(c *fleet.Cluster) error {
 	})
 }
 
-// Objects checks all objects of a cluster together. It modifies them: an
-// object of a namespaced kind that names no namespace gets the one of its
-// release, and one of a cluster-scoped kind loses a namespace that it names,
-// as the API server drops it too. Lists must be flattened before.
+// A Checker checks the clusters of a fleet, and remembers what it finds out
+// about contents that they share. The zero value is ready for use, by several
+// goroutines at once.
+type Checker struct {
+	placed   memo.Map[placement, *unstructured.Unstructured]
+	unmarked memo.Map[*unstructured.Unstructured, *unstructured.Unstructured]
+	sound    memo.Map[soundness, bool]
+}
+
+// A placement is a content that is put into a namespace; into none when that is
+// empty.
+type placement struct {
+	content   *unstructured.Unstructured
+	namespace string
+}
+
+// A soundness is the question whether anything is wrong with a content on its
+// own, in a version of Kubernetes.
+type soundness struct {
+	content *unstructured.Unstructured
+	version *kube.Version
+}
+
+// Objects checks all objects of a cluster together. It puts them into their
+// places in the slice: an object of a namespaced kind that names no namespace
+// gets the one of its release, and one of a cluster-scoped kind loses a
+// namespace that it names, as the API server drops it too. Lists must be
+// flattened before.
 //
 // The error is a diag.List with every fault found, marked as the cluster's.
-func Objects(c *fleet.Cluster, objs []fleet.Object) error {
-	k := &check{unknown: map[schema.GroupVersionKind][]fleet.Object{}, seen: map[identity][]fleet.Object{}, namespaces: map[string]bool{}}
+func (kc *Checker) Objects(c *fleet.Cluster, objs []fleet.Object) error {
+	k := &check{Checker: kc, unknown: map[schema.GroupVersionKind][]fleet.Object{}, seen: map[identity][]fleet.Object{}, namespaces: map[string]bool{}}
 	v, ok := kube.Minor(c.KubeVersion)
 	if !ok {
 		k.faults.Add(Cluster(c))
@@ -58,14 +84,11 @@ func Objects(c *fleet.Cluster, objs []fleet.Object) error {
 		v = all[len(all)-1]
 	}
 	k.kinds = newCatalog(v, c, objs)
-	for _, o := range objs {
-		sound := k.form(o)
-		if sound {
-			k.object(o, ok)
-		}
-		// What SOPS has encrypted is none of Kubernetes' own until it is decrypted.
-		if ok && o.Unstructured != nil && !fleet.IsEncrypted(o.Unstructured) {
-			k.faults = append(k.faults, fields(o, v, &k.legal, sound)...)
+	for i := range objs {
+		if o := &objs[i]; !k.isSound(*o, v, ok) {
+			k.alone(o, v, ok)
+		} else {
+			k.together(o, ok)
 		}
 	}
 	k.reportUnknown()
@@ -73,36 +96,101 @@ func Objects(c *fleet.Cluster, objs []fleet.Object) error {
 	return diag.In(c.ID, k.faults.Err())
 }
 
+// isSound reports whether it is known that nothing is wrong with an object on its
+// own.
+func (k *check) isSound(o fleet.Object, v *kube.Version, versionKnown bool) bool {
+	if !o.Shared || !versionKnown {
+		return false
+	}
+	return k.sound.Get(soundness{o.Unstructured, v}, func() bool {
+		try := &check{}
+		return try.content(o, v, true) && len(try.faults) == 0
+	})
+}
+
+// alone checks an object, on its own and among the others.
+func (k *check) alone(o *fleet.Object, v *kube.Version, versionKnown bool) {
+	if k.content(*o, v, versionKnown) {
+		k.together(o, versionKnown)
+	}
+}
+
+// content checks an object on its own. It reports whether its form is sound.
+func (k *check) content(o fleet.Object, v *kube.Version, versionKnown bool) bool {
+	sound := k.form(o)
+	if sound {
+		gvk := o.GroupVersionKind()
+		if want := illegalName(o, gvk.GroupKind(), v.Number()); want != "" {
+			k.add(o, fmt.Sprintf("metadata.name %q is no legal name of a %s: it must be %s", visible(o.GetName()), gvk.Kind, want), "")
+		}
+	}
+	// What SOPS has encrypted is none of Kubernetes' own until it is decrypted.
+	if versionKnown && o.Unstructured != nil && !fleet.IsEncrypted(o.Unstructured) {
+		k.faults = append(k.faults, fields(o, v, &k.legal, sound)...)
+	}
+	return sound
+}
+
 // Namespaces puts the objects of a cluster into their namespaces, as Objects
 // does, and says nothing of what is wrong with them.
-func Namespaces(c *fleet.Cluster, objs []fleet.Object) {
+func (kc *Checker) Namespaces(c *fleet.Cluster, objs []fleet.Object) {
 	v, ok := kube.Minor(c.KubeVersion)
 	if !ok {
 		return
 	}
 	kinds := newCatalog(v, c, objs)
-	for _, o := range objs {
+	for i := range objs {
+		o := &objs[i]
 		if o.Unstructured == nil || o.Object == nil {
 			continue
 		}
 		if namespaced, known := kinds.scope(o.GroupVersionKind()); known {
-			place(o, namespaced)
+			kc.place(o, namespaced)
 		}
 	}
 }
 
 // place puts an object into the namespace where it belongs.
-func place(o fleet.Object, namespaced bool) {
-	switch {
-	case !namespaced && o.GetNamespace() != "":
-		o.SetNamespace("")
-	case namespaced && o.GetNamespace() == "":
-		o.SetNamespace(o.Release.Namespace)
+func (kc *Checker) place(o *fleet.Object, namespaced bool) {
+	if namespaced == (o.GetNamespace() != "") {
+		return
 	}
+	to := ""
+	if namespaced {
+		to = o.Release.Namespace
+	}
+	content := o.Unstructured
+	if !o.Shared {
+		o.Unstructured = inNamespace(content, to)
+		return
+	}
+	o.Unstructured = kc.placed.Get(placement{content, to}, func() *unstructured.Unstructured { return inNamespace(content, to) })
+}
+
+// Unmarked returns an object without its marks, see [fleet.Unmark].
+func (kc *Checker) Unmarked(o fleet.Object) fleet.Object {
+	if content := o.Unstructured; o.Shared {
+		o.Unstructured = kc.unmarked.Get(content, func() *unstructured.Unstructured { return fleet.Unmark(content) })
+	} else {
+		o.Unstructured = fleet.Unmark(content)
+	}
+	return o
+}
+
+// inNamespace returns a content with another namespace, or with none. It shares
+// with the given one what is not metadata.
+func inNamespace(content *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: maps.Clone(content.Object)}
+	if meta, ok := out.Object["metadata"].(map[string]any); ok {
+		out.Object["metadata"] = maps.Clone(meta)
+	}
+	out.SetNamespace(namespace)
+	return out
 }
 
 // A check is one run over the objects of a cluster.
 type check struct {
+	*Checker
 	faults     diag.List
 	kinds      *catalog
 	unknown    map[schema.GroupVersionKind][]fleet.Object // of kinds that the cluster does not serve
@@ -121,9 +209,9 @@ func (k *check) add(o fleet.Object, msg, hint string) {
 	k.faults = append(k.faults, fault(o, msg, hint))
 }
 
-// object checks one object of sound form. Without a known version of
-// Kubernetes, it takes every kind as it is.
-func (k *check) object(o fleet.Object, versionKnown bool) {
+// together checks one object of sound form among the others. Without a known
+// version of Kubernetes, it takes every kind as it is.
+func (k *check) together(o *fleet.Object, versionKnown bool) {
 	gvk := o.GroupVersionKind()
 	id := identity{gvk.GroupKind(), o.GetNamespace(), o.GetName()}
 	if namespaced, known := k.kinds.scope(gvk); known {
@@ -131,21 +219,18 @@ func (k *check) object(o fleet.Object, versionKnown bool) {
 		id.namespace = o.GetNamespace()
 	} else {
 		if versionKnown {
-			k.unknown[gvk] = append(k.unknown[gvk], o)
+			k.unknown[gvk] = append(k.unknown[gvk], *o)
 		}
 		if id.namespace == "" {
 			id.namespace = o.Release.Namespace
 		}
 	}
-	k.seen[id] = append(k.seen[id], o)
-	if want := illegalName(o, gvk.GroupKind(), k.kinds.kube.Number()); want != "" {
-		k.add(o, fmt.Sprintf("metadata.name %q is no legal name of a %s: it must be %s", visible(o.GetName()), gvk.Kind, want), "")
-	}
+	k.seen[id] = append(k.seen[id], *o)
 }
 
 // namespace puts an object into the namespace where it belongs, and checks it.
-func (k *check) namespace(o fleet.Object, namespaced bool) {
-	place(o, namespaced)
+func (k *check) namespace(o *fleet.Object, namespaced bool) {
+	k.place(o, namespaced)
 	if !namespaced {
 		return
 	}
@@ -165,7 +250,7 @@ func (k *check) namespace(o fleet.Object, namespaced bool) {
 		}
 		return
 	}
-	k.add(o, fmt.Sprintf("metadata.namespace %q is no legal namespace: it must be %s", visible(ns), label), "")
+	k.add(*o, fmt.Sprintf("metadata.namespace %q is no legal namespace: it must be %s", visible(ns), label), "")
 }
 
 // legalKind is what the API server takes as the kind of a CRD.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,7 +146,7 @@ func TestFormFaults(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := faults(t, Objects(cluster("1.36"), objects(t, web, tt.object)))
+			got := faults(t, checked(cluster("1.36"), objects(t, web, tt.object)))
 			got = strings.ReplaceAll(got, "    in prod/eu\n", "")
 			if want := "web.cue:3:1: " + tt.want; got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -158,7 +160,7 @@ func TestFormPasses(t *testing.T) {
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, namespace: null, labels: null, annotations: {a: null, b: c}}}",
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: a, generateName: a-, namespace: ''}}",
 	} {
-		if err := Objects(cluster("1.36"), objects(t, web, text)); err != nil {
+		if err := checked(cluster("1.36"), objects(t, web, text)); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -188,7 +190,7 @@ func TestNamespace(t *testing.T) {
 	objs = append(objs, objects(t, api, crd("things", "Thing", "Namespaced")+"\n---\n"+crd("globals", "Global", "Cluster"))...)
 	c := cluster("1.36.2")
 	c.APIs = []fleet.API{{APIVersion: "example.com/v1", Kind: "Declared"}}
-	if err := Objects(c, objs); err != nil {
+	if err := checked(c, objs); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
@@ -216,7 +218,7 @@ func TestNamespaceFaults(t *testing.T) {
 web.cue:3:1: ServiceAccount ../up/a: metadata.namespace "../up" is no legal namespace: it must be ` + label + ` (release web, web/templates/all.yaml)
     in prod/eu
 `
-	if got := faults(t, Objects(cluster("1.36"), objs)); got != want {
+	if got := faults(t, checked(cluster("1.36"), objs)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -233,7 +235,7 @@ web.cue:3:1: ServiceAccount: metadata.name is missing (release web, web/template
     hint: set it
     in prod/eu
 `
-			if got := faults(t, Objects(cluster(version), objs)); got != want {
+			if got := faults(t, checked(cluster(version), objs)); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
@@ -241,17 +243,40 @@ web.cue:3:1: ServiceAccount: metadata.name is missing (release web, web/template
 }
 
 func TestNothing(t *testing.T) {
-	if err := Objects(cluster("1.29"), nil); err != nil {
+	if err := checked(cluster("1.29"), nil); err != nil {
 		t.Error(err)
 	}
 	o := fleet.Object{Release: web}
-	if err := Objects(cluster("1.29"), []fleet.Object{o}); err == nil || !strings.Contains(err.Error(), "the object is empty") {
+	if err := checked(cluster("1.29"), []fleet.Object{o}); err == nil || !strings.Contains(err.Error(), "the object is empty") {
 		t.Errorf("an object without content: %v", err)
 	}
 }
 
 // Whatever the objects are, the check ends without a panic, and what passes
 // has a name and a namespace that cannot leave a directory.
+// checked checks objects as those of one cluster, and as such that clusters share,
+// and wants the same of both.
+func checked(c *fleet.Cluster, objs []fleet.Object) error {
+	shared := slices.Clone(objs)
+	for i := range shared {
+		shared[i].Shared = true
+	}
+	alone := (&Checker{}).Objects(c, objs)
+	var k Checker
+	for range 2 {
+		again := slices.Clone(shared)
+		if err := k.Objects(c, again); fmt.Sprint(err) != fmt.Sprint(alone) {
+			return fmt.Errorf("shared, it says\n%w\nand otherwise\n%w", err, alone)
+		}
+		for i := range again {
+			if !reflect.DeepEqual(again[i].Unstructured, objs[i].Unstructured) {
+				return fmt.Errorf("%s: shared, it becomes\n%v\nand otherwise\n%v", objs[i].ID(), again[i].Unstructured, objs[i].Unstructured)
+			}
+		}
+	}
+	return alone
+}
+
 func FuzzObjects(f *testing.F) {
 	for _, text := range []string{
 		`[{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}]`,
@@ -278,7 +303,7 @@ func FuzzObjects(f *testing.F) {
 			m, _ := v.(map[string]any)
 			objs = append(objs, fleet.Object{Unstructured: &unstructured.Unstructured{Object: m}, Release: web})
 		}
-		err := Objects(cluster("1.36"), objs)
+		err := checked(cluster("1.36"), objs)
 		if err != nil {
 			if _, ok := errors.AsType[diag.List](err); !ok {
 				t.Fatalf("not a list of faults: %v", err)
@@ -313,7 +338,7 @@ func BenchmarkObjects(b *testing.B) {
 		objs = append(objs, o)
 	}
 	for b.Loop() {
-		if err := Objects(cluster("1.36"), objs); err != nil {
+		if err := checked(cluster("1.36"), objs); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -31,7 +31,7 @@ func TestTwice(t *testing.T) {
 		"    api.cue:7:2: and here\n    hint: leave it out or rename it in all but one\n    in prod/eu\n"
 	want := "web.cue:3:1: ClusterRole.rbac.authorization.k8s.io a" + both +
 		"web.cue:3:1: HorizontalPodAutoscaler.autoscaling front/a" + both
-	if got := faults(t, Objects(cluster("1.36"), objs)); got != want {
+	if got := faults(t, checked(cluster("1.36"), objs)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -43,7 +43,7 @@ func TestManyTimes(t *testing.T) {
 		r := &fleet.Release{Name: fmt.Sprintf("r%d", i), Namespace: "x", Pos: diag.Pos{File: "f.cue", Line: i/2 + 1}}
 		objs = append(objs, objects(t, r, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")...)
 	}
-	list := diag.All(Objects(cluster("1.36"), objs))
+	list := diag.All(checked(cluster("1.36"), objs))
 	if len(list) != 1 {
 		t.Fatalf("%d faults", len(list))
 	}
@@ -65,7 +65,7 @@ func TestOrder(t *testing.T) {
 			docs = append(docs, fmt.Sprintf("{apiVersion: example.com/v1, kind: Thing%d, metadata: {name: a}}", i),
 				fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}}", i/2))
 		}
-		return faults(t, Objects(cluster("1.36"), objects(t, r, strings.Join(docs, "\n---\n"))))
+		return faults(t, checked(cluster("1.36"), objects(t, r, strings.Join(docs, "\n---\n"))))
 	}
 	first := run()
 	if n := strings.Count(first, "hint: "); n != 30 {

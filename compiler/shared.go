@@ -1,0 +1,238 @@
+package compiler
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/render"
+)
+
+// A renderKey names what a chart renders to: equal keys render equally. It
+// stands for the chart, the values, and what the chart sees of the release and
+// of the cluster.
+type renderKey [sha256.Size]byte
+
+// A sharing renders releases that clusters have alike once, and lets go of what
+// came out when the last of them has it.
+type sharing struct {
+	count sync.Once
+	keys  map[*fleet.Release]renderKey // of all releases of charts, without API versions
+	mu    sync.Mutex
+	alike map[renderKey]*alike
+}
+
+// An alike is releases that only the API versions of their clusters can tell
+// apart.
+type alike struct {
+	total, left int // how many clusters have such a release, and how many of these are still to come
+	rendered    map[renderKey]func() (render.Result, error)
+}
+
+// chart renders a release of a chart, unless that was done for another cluster.
+// Releases with a fault are rendered for each, since they have different places,
+// and so are those with something random in them.
+func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error) {
+	ch := f.charts[r.Chart]
+	if ch.Chart == nil {
+		return f.templates.Release(ctx, c, r, nil, apis)
+	}
+	f.sharing.count.Do(func() { f.sharing.countAlike(f) })
+	if !ch.asksForAPIs {
+		apis = nil
+	}
+	alone := func() (render.Result, error) { return f.renderChart(ctx, c, r, ch, apis) }
+	once, first := f.sharing.once(r, apis, alone)
+	if once == nil {
+		return alone()
+	}
+	result, err := once()
+	switch {
+	case err == nil && len(result.Volatile) == 0:
+		return render.Result{Objects: asOf(result.Objects, r), Hooks: asOf(result.Hooks, r)}, nil
+	case first:
+		return result, err
+	}
+	return alone()
+}
+
+// renderChart renders a release of a chart, unless an earlier run did.
+func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch loadedChart, apis []string) (render.Result, error) {
+	defer f.busy()()
+	key := f.cacheKey(c, r, apis)
+	kept, ok := f.results.rendered(key)
+	if f.asked != nil {
+		f.asked(r, ok)
+	}
+	if ok {
+		return render.Result{Objects: asOf(kept.Objects, r), Hooks: asOf(kept.Hooks, r)}, nil
+	}
+	f.anew.Store(c.ID, true)
+	result, err := f.templates.Release(ctx, c, r, ch.Chart, apis)
+	if err == nil {
+		f.results.keepRendered(key, r, result)
+	}
+	return result, err
+}
+
+// cacheKey returns the key of what a release renders to.
+func (f *Fleet) cacheKey(c *fleet.Cluster, r *fleet.Release, apis []string) string {
+	key, ok := f.sharing.keys[r]
+	if !ok {
+		key = f.keyOf(c, r) // it is none of the fleet's, as in a trial
+	}
+	of := keyOfAPIs(apis)
+	return hex.EncodeToString(key[:]) + hex.EncodeToString(of[:])
+}
+
+// busy waits until fewer than as many releases as clusters are rendered, and
+// returns what ends that.
+func (f *Fleet) busy() (done func()) {
+	f.rendering <- struct{}{}
+	return func() { <-f.rendering }
+}
+
+// once returns the one rendering of the releases that are like r, nil when there
+// are none, and whether it is that of r.
+func (s *sharing) once(r *fleet.Release, apis []string, f func() (render.Result, error)) (once func() (render.Result, error), first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	group := s.alike[s.keys[r]]
+	if group == nil {
+		return nil, false
+	}
+	key := keyOfAPIs(apis)
+	once, ok := group.rendered[key]
+	if !ok {
+		once = sync.OnceValues(func() (render.Result, error) {
+			result, err := f()
+			share(result.Objects)
+			share(result.Hooks)
+			return result, err
+		})
+		group.rendered[key] = once
+	}
+	return once, !ok
+}
+
+// countAlike finds the releases that are alike in several clusters.
+func (s *sharing) countAlike(f *Fleet) {
+	s.keys, s.alike = map[*fleet.Release]renderKey{}, map[renderKey]*alike{}
+	for _, c := range f.Clusters {
+		for _, r := range c.Releases {
+			if f.charts[r.Chart].Chart == nil {
+				continue
+			}
+			key := f.keyOf(c, r)
+			s.keys[r] = key
+			if s.alike[key] == nil {
+				s.alike[key] = &alike{rendered: map[renderKey]func() (render.Result, error){}}
+			}
+			s.alike[key].total++
+		}
+	}
+	for key, group := range s.alike {
+		if group.left = group.total; group.total == 1 {
+			delete(s.alike, key)
+		}
+	}
+}
+
+// done lets go of what no cluster after this one has. The next time that all
+// clusters are compiled, it is rendered again.
+func (s *sharing) done(c *fleet.Cluster) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range c.Releases {
+		if group := s.alike[s.keys[r]]; group != nil {
+			if group.left--; group.left == 0 {
+				group.left = group.total
+				clear(group.rendered)
+			}
+		}
+	}
+}
+
+// share says of objects that others have the same contents.
+func share(objs []fleet.Object) {
+	for i := range objs {
+		objs[i].Shared = true
+	}
+}
+
+// asOf returns objects as those of a release that is alike.
+func asOf(objs []fleet.Object, r *fleet.Release) []fleet.Object {
+	out := slices.Clone(objs)
+	for i := range out {
+		out[i].Release, out[i].Pos = r, r.Pos
+	}
+	return out
+}
+
+// keyOf returns the key of a release of a chart.
+func (f *Fleet) keyOf(c *fleet.Cluster, r *fleet.Release) renderKey {
+	w := newKeyWriter()
+	w.text(f.charts[r.Chart].Digest)
+	w.text(r.Name)
+	w.text(r.Namespace)
+	w.text(c.KubeVersion)
+	w.text(strconv.FormatBool(r.Tests))
+	w.tree(r.Values)
+	return renderKey(w.Sum(nil))
+}
+
+// keyOfAPIs returns a key of API versions.
+func keyOfAPIs(apis []string) renderKey {
+	w := newKeyWriter()
+	for _, a := range apis {
+		w.text(a)
+	}
+	return renderKey(w.Sum(nil))
+}
+
+// A keyWriter writes what a key stands for, so that no two things are written
+// alike.
+type keyWriter struct{ hash.Hash }
+
+func newKeyWriter() keyWriter { return keyWriter{sha256.New()} }
+
+func (w keyWriter) size(n int) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(n))
+	w.Write(b[:])
+}
+
+func (w keyWriter) text(s string) {
+	w.size(len(s))
+	w.Write([]byte(s))
+}
+
+// tree writes a value, without its places.
+func (w keyWriter) tree(t *fleet.Tree) {
+	switch {
+	case t == nil:
+		w.text("none")
+	case t.Fields != nil:
+		w.text("map")
+		w.size(len(t.Fields))
+		for _, k := range t.Keys() {
+			w.text(k)
+			w.tree(t.Fields[k])
+		}
+	case t.List != nil:
+		w.text("list")
+		w.size(len(t.List))
+		for _, e := range t.List {
+			w.tree(e)
+		}
+	default:
+		w.text(fmt.Sprintf("%T %v", t.Scalar, t.Scalar))
+	}
+}
