@@ -74,6 +74,7 @@ type Compiler struct {
 	Build string // says which build of fleetc this is; results are kept from one run to the next only when it is set
 
 	edits load.Edits // of the fleet's files, to compile what would be
+	plain bool       // whether nothing is shared between clusters, for tests to compare with
 	like  *Fleet     // whose charts are those of this one, as far as they are the same; nil for none
 }
 
@@ -218,6 +219,7 @@ type Fleet struct {
 	trials    sync.Map // of tried to trial.How
 	trialled  atomic.Int64
 	jobs      int
+	plain     bool
 }
 
 // A loadedChart is a chart, and what is to be known of it before it renders.
@@ -238,7 +240,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	if e.Fleet == nil {
 		return nil, e.faults
 	}
-	f := &Fleet{Fleet: e.Fleet, jobs: c.jobs(), rendering: make(chan struct{}, c.jobs()), date: c.Date, templates: &render.Charts{}, bundles: &bundle.Assembler{Fleet: e.Module}}
+	f := &Fleet{Fleet: e.Fleet, plain: c.plain, jobs: c.jobs(), rendering: make(chan struct{}, c.jobs()), date: c.Date, templates: &render.Charts{}, bundles: &bundle.Assembler{Fleet: e.Module}}
 	if c.like != nil {
 		f.templates = c.like.templates
 	}

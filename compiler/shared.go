@@ -48,10 +48,10 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 	if !ch.asksForAPIs {
 		apis = nil
 	}
-	alone := func() (render.Result, error) { return f.renderChart(ctx, c, r, ch, apis) }
-	once, first := f.sharing.once(r, apis, alone)
-	if once == nil {
-		return alone()
+	own := func() (render.Result, error) { return f.renderChart(ctx, c, r, ch, apis) }
+	once, first := f.sharing.once(r, apis, own)
+	if once == nil || f.plain {
+		return own()
 	}
 	result, err := once()
 	switch {
@@ -60,7 +60,7 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 	case first:
 		return result, err
 	}
-	return alone()
+	return own()
 }
 
 // renderChart renders a release of a chart, unless an earlier run did.
@@ -164,6 +164,13 @@ func (s *sharing) done(c *fleet.Cluster) {
 func share(objs []fleet.Object) {
 	for i := range objs {
 		objs[i].Shared = true
+	}
+}
+
+// alone gives objects contents that nobody else has.
+func alone(objs []fleet.Object) {
+	for i := range objs {
+		objs[i].Unstructured, objs[i].Shared = objs[i].DeepCopy(), false
 	}
 }
 
