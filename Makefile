@@ -25,14 +25,19 @@ generate: ## Read what Kubernetes serves from its source again.
 generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/kube
 
-.PHONY: e2e e2e-gitops sandbox
+.PHONY: tools e2e e2e-gitops sandbox
+tools: ## Build control planes and Flux, once.
+	go run ./testdata/clusters/sandbox -build -flux
+
+# Tests that wait for control planes more than they compute run beside each
+# other; a control plane takes half a gigabyte.
 e2e: ## Test against real control planes, which are built once.
 	go run ./testdata/clusters/sandbox -build
-	go test -count=1 -timeout 40m ./testdata/clusters ./testdata/e2e
+	go test -count=1 -timeout 40m -parallel 6 ./testdata/clusters ./testdata/e2e
 
 e2e-gitops: ## Test with real Flux, which is built once.
 	go run ./testdata/clusters/sandbox -build -flux
-	go test -count=1 -timeout 40m ./testdata/gitops
+	go test -count=1 -timeout 40m -parallel 3 ./testdata/gitops
 
 sandbox: ## Run the clusters of the example fleet here, until Ctrl-C.
 	go run ./testdata/clusters/sandbox
