@@ -45,6 +45,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/health"
 	"github.com/fleetc/fleetc/compiler/jsonnet"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/memo"
 	"github.com/fleetc/fleetc/compiler/policy"
 	"github.com/fleetc/fleetc/compiler/render"
 	"github.com/fleetc/fleetc/compiler/unify"
@@ -210,7 +211,8 @@ type Fleet struct {
 	asked     func(r *fleet.Release, kept bool) // is told whether what releases of charts render to is kept; may be nil
 	anew      sync.Map                          // has the IDs of clusters with a release that was rendered
 	sharing   sharing
-	rendering chan struct{} // has one for each chart that is being rendered
+	crdDirs   memo.Map[*fleet.Chart, []string] // the API versions that the crds directories of charts bring
+	rendering chan struct{}                    // has one for each chart that is being rendered
 	kinds     validate.Checker
 	crds      crd.Checker
 	policies  policy.Checker

@@ -44,6 +44,13 @@ func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering
 	all := &clusterRendering{cluster: c, releases: releases, renderings: make([]rendering, len(releases))}
 	defer f.sharing.done(c)
 	served := f.served(c)
+	for i, r := range releases {
+		// What releases bring is known when they are rendered. Until then, it is taken
+		// for what is in the crds directories of their charts, which is mostly right.
+		if ch := f.charts[r.Chart]; ch.Chart != nil {
+			all.renderings[i].brings = f.crdsOf(ch.Chart)
+		}
+	}
 	f.renderOthers(ctx, all, served)
 	for range maxRounds {
 		again := false
@@ -80,6 +87,13 @@ func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering
 // versions that it sees.
 func (f *Fleet) asksForAPIs(r *fleet.Release) bool {
 	return f.charts[r.Chart].asksForAPIs || r.Jsonnet != ""
+}
+
+// crdsOf returns the API versions that are in the crds directories of a chart.
+func (f *Fleet) crdsOf(ch *fleet.Chart) []string {
+	return f.crdDirs.Get(ch, func() []string {
+		return f.results.apis(ch.Digest, func() []string { return f.templates.CRDs(ch) })
+	})
 }
 
 // renderOthers renders the releases that do not ask for API versions, at the same

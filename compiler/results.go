@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,6 +53,21 @@ func (r *results) types(ch *fleet.Chart) (*values.Type, error) {
 		r.cache.Put(key, data)
 	}
 	return t, nil
+}
+
+// apis returns the API versions that the crds directories of a chart bring, from f
+// when no earlier run has found them.
+func (r *results) apis(chart string, f func() []string) []string {
+	key := r.keyOf("APIs of crds directories", chart)
+	var out []string
+	if data, ok := r.cache.Get(key); ok && json.Unmarshal(data, &out) == nil {
+		return out
+	}
+	out = f()
+	if data, err := json.Marshal(out); err == nil {
+		r.cache.Put(key, data)
+	}
+	return out
 }
 
 // IsSound reports whether an earlier run found nothing wrong with a CRD.

@@ -166,6 +166,23 @@ func (s *source) crds(name string, f *chart.File) document {
 	return d
 }
 
+// CRDs returns the API versions that the CRDs in the crds directories of a chart
+// and of all its dependencies add to a cluster, as [APIs] does; none of a chart
+// that does not load.
+func (cs *Charts) CRDs(ch *fleet.Chart) []string {
+	s := cs.source(ch)
+	if s.err != nil {
+		return nil
+	}
+	var objs []fleet.Object
+	for _, crd := range s.chart.CRDObjects() {
+		for _, o := range s.crds(crd.Filename, crd.File).objs {
+			objs = append(objs, fleet.Object{Unstructured: o})
+		}
+	}
+	return APIs(objs)
+}
+
 // fileObjects returns the objects of a file with any number of documents, and
 // what is wrong with some of them.
 func fileObjects(content string) (all []map[string]any, errs []error) {
