@@ -15,6 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/faults"
+	"github.com/fleetc/fleetc/compiler/oci"
 )
 
 const rootLong = `fleetc compiles a fleet of Kubernetes clusters: a directory of CUE goes in,
@@ -60,12 +61,16 @@ type options struct {
 	offline bool
 	date    string
 	format  string
+	shared  *oci.Cache // what --cache-registry names; nil for none
 
 	started faults.Format // in which the faults of a command that has started are written; empty before
 }
 
 func (o *options) compiler() *compiler.Compiler {
-	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Build: buildID(), Date: o.date}
+	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Shared: o.shared, Build: buildID(), Date: o.date}
+	if o.shared != nil {
+		c.Build = sharedBuildID()
+	}
 	if o.cache != "" {
 		c.Cache = o.path(o.cache)
 	}
