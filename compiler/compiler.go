@@ -80,6 +80,7 @@ type Compiler struct {
 	Build string // says which build of fleetc this is; results are kept from one run to the next only when it is set
 
 	edits load.Edits // of the fleet's files, to compile what would be
+	plain bool       // whether nothing is shared between clusters, for tests to compare with
 	like  *Fleet     // whose charts are those of this one, as far as they are the same; nil for none
 }
 
@@ -212,6 +213,8 @@ type Fleet struct {
 	jsonnet   *jsonnet.Renderer
 	read      sync.Map // of kustomizations and manifests by their kind and path, each a sync.OnceValues
 	results   *results
+	asked     func(r *fleet.Release, kept bool) // is told whether what releases of charts render to is kept; may be nil
+	anew      sync.Map                          // has the IDs of clusters with a release that was rendered, or fetched
 	sharing   sharing
 	rendering chan struct{} // has one for each chart that is being rendered
 	kinds     validate.Checker
@@ -222,6 +225,7 @@ type Fleet struct {
 	trials    sync.Map // of tried to trial.How
 	trialled  atomic.Int64
 	jobs      int
+	plain     bool
 }
 
 // A loadedChart is a chart, and what is to be known of it before it renders.
@@ -229,6 +233,7 @@ type loadedChart struct {
 	*fleet.Chart
 	asksForAPIs bool
 	types       *values.Type
+	accepted    *accepted // by the chart's schemas
 }
 
 // Load evaluates the clusters that the patterns select and finds their charts.
@@ -242,7 +247,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	if e.Fleet == nil {
 		return nil, e.faults
 	}
-	f := &Fleet{Fleet: e.Fleet, jobs: c.jobs(), rendering: make(chan struct{}, c.jobs()), date: c.Date, templates: &render.Charts{}, bundles: &bundle.Assembler{Fleet: e.Module}}
+	f := &Fleet{Fleet: e.Fleet, plain: c.plain, jobs: c.jobs(), rendering: make(chan struct{}, c.jobs()), date: c.Date, templates: &render.Charts{}, bundles: &bundle.Assembler{Fleet: e.Module}}
 	if c.like != nil {
 		f.templates = c.like.templates
 	}
@@ -250,10 +255,11 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	faults.Add(f.readyJsonnet(e.all()))
 	var err error
 	f.results = c.results()
+	f.crds.Earlier = f.results
 	f.charts, err = c.charts(ctx, f.results, e.Dir, f.chartUsers(ctx, e.all()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())
-	checked := f.checkValues(e.all())
+	checked := f.checkValues(ctx, e.all())
 	faults.Add(checked.Err())
 	faults.Add(withoutCovered(e.faults, checked))
 	return f, faults.Err()
@@ -280,7 +286,7 @@ func (c *Compiler) charts(ctx context.Context, results *results, root string, us
 		if err != nil {
 			return loadedChart{}, users[refs[i]].Blame(err)
 		}
-		return loadedChart{ch, render.AsksForAPIs(ch), types}, nil
+		return loadedChart{ch, render.AsksForAPIs(ch), types, results.accepted(ch.Digest)}, nil
 	})
 	charts := map[fleet.ChartRef]loadedChart{}
 	var faults diag.List
@@ -372,6 +378,7 @@ func (f *Fleet) compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, e
 			pins = append(pins, pin)
 		}
 	}
+	f.noteRendered(c)
 	b, err := f.bundles.Assemble(c, objs, pins)
 	if b != nil {
 		b.Hooks = hooks

@@ -114,7 +114,7 @@ type kept struct {
 
 // keepRendered keeps what a release rendered to, and returns what it has kept.
 func (r *results) keepRendered(key string, release *fleet.Release, result render.Result) (k kept, ok bool) {
-	if r.cache.Dir == "" || !keepable(release, result) {
+	if r.cache.Dir == "" || r.readOnly || !keepable(release, result) {
 		return kept{}, false
 	}
 	var objs []keptObject
@@ -142,11 +142,11 @@ func (r *results) sendRendered(key string, k kept) {
 }
 
 // fetchRendered brings what a release rendered to from the registry onto the disk,
-// unless it is there.
-func (r *results) fetchRendered(ctx context.Context, key string) {
+// unless it is there, and reports whether it did.
+func (r *results) fetchRendered(ctx context.Context, key string) bool {
 	name := r.keyOf("release", key)
-	if r.shared == nil || r.cache.Has(name) {
-		return
+	if r.shared == nil || r.cache.Dir == "" || r.readOnly || r.cache.Has(name) {
+		return false
 	}
 	has := func(sum fleet.Sum) bool { return r.cache.Has(r.keyOf("content", sum.String())) }
 	take := func(sum fleet.Sum, data []byte) bool {
@@ -159,14 +159,15 @@ func (r *results) fetchRendered(ctx context.Context, key string) {
 	record, ok := r.shared.Get(ctx, name, has, take)
 	var objs []keptObject
 	if !ok || direct.Unmarshal(record, &objs) != nil {
-		return
+		return false
 	}
 	for _, o := range objs {
 		if len(o.Content) != sha256.Size || !has(fleet.Sum(o.Content)) {
-			return
+			return false
 		}
 	}
 	r.cache.Put(name, record)
+	return true
 }
 
 // isContent reports whether data is an object, as what is rendered is one.

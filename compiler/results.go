@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -18,23 +19,18 @@ type results struct {
 	cache    cache.Cache
 	shared   *oci.Cache // nil for none
 	build    string
+	readOnly bool // nothing more is kept
 	contents contents
 }
 
 // results returns those of the compiler's cache; of a build that is not known,
 // there are none, and none when they are not wanted.
 func (c *Compiler) results() *results {
-	dir := c.Cache
-	if dir == "" {
-		if user, err := os.UserCacheDir(); err == nil {
-			dir = filepath.Join(user, "fleetc")
-		}
-	}
 	r := &results{build: c.Build}
 	r.contents.met, r.contents.known = map[fleet.Sum]bool{}, map[fleet.Sum]*unstructured.Unstructured{}
 	r.contents.parts = map[*unstructured.Unstructured]oci.Part{}
-	if dir != "" && c.Build != "" && !c.NoCache {
-		r.cache.Dir, r.shared = filepath.Join(dir, "results"), c.Shared
+	if c.Build != "" && !c.NoCache {
+		r.cache.Dir, r.shared = c.resultsDir(), c.Shared
 	}
 	return r
 }
@@ -59,4 +55,42 @@ func (r *results) types(ch *fleet.Chart) (*values.Type, error) {
 		r.cache.Put(key, data)
 	}
 	return t, nil
+}
+
+// IsSound reports whether an earlier run found nothing wrong with a CRD.
+func (r *results) IsSound(key string) bool {
+	_, ok := r.cache.Get(r.keyOf("sound CRD", key))
+	return ok
+}
+
+// NoteSound keeps that nothing is wrong with a CRD.
+func (r *results) NoteSound(key string) {
+	if !r.readOnly {
+		r.cache.Put(r.keyOf("sound CRD", key), nil)
+	}
+}
+
+// CleanCache removes the results of earlier runs, of all builds.
+func (c *Compiler) CleanCache() error {
+	dir := c.resultsDir()
+	if dir == "" {
+		return nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("clean the cache: %w", err)
+	}
+	return nil
+}
+
+// resultsDir returns where results are; empty when the user has no cache folder.
+func (c *Compiler) resultsDir() string {
+	dir := c.Cache
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return ""
+		}
+		dir = filepath.Join(user, "fleetc")
+	}
+	return filepath.Join(dir, "results")
 }

@@ -40,7 +40,7 @@ type Settled struct {
 	results  *results
 	layered  *layered
 	changed  func(file string) bool // since before anything was read
-	layers   map[string]string // the keys of the layers, by the cluster's ID
+	layers   map[string]string      // the keys of the layers, by the cluster's ID
 }
 
 // A sources is what the releases of a cluster are read from, as it is kept.

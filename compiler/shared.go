@@ -48,10 +48,10 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 	if !ch.asksForAPIs {
 		apis = nil
 	}
-	alone := func() (render.Result, error) { return f.renderChart(ctx, c, r, ch, apis) }
-	once, first := f.sharing.once(r, apis, alone)
-	if once == nil {
-		return alone()
+	own := func() (render.Result, error) { return f.renderChart(ctx, c, r, ch, apis) }
+	once, first := f.sharing.once(r, apis, own)
+	if once == nil || f.plain {
+		return own()
 	}
 	result, err := once()
 	switch {
@@ -60,20 +60,25 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 	case first:
 		return result, err
 	}
-	return alone()
+	return own()
 }
 
 // renderChart renders a release of a chart, unless an earlier run did, or another
 // machine.
 func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch loadedChart, apis []string) (render.Result, error) {
 	key, ours := f.cacheKey(c, r, apis)
-	if ours {
-		f.results.fetchRendered(ctx, key)
+	if ours && f.results.fetchRendered(ctx, key) {
+		f.anew.Store(c.ID, true)
 	}
 	defer f.busy()()
-	if kept, ok := f.results.rendered(key); ok {
+	kept, ok := f.results.rendered(key)
+	if f.asked != nil {
+		f.asked(r, ok)
+	}
+	if ok {
 		return render.Result{Objects: asOf(kept.Objects, r), Hooks: asOf(kept.Hooks, r)}, nil
 	}
+	f.anew.Store(c.ID, true)
 	result, err := f.templates.Release(ctx, c, r, ch.Chart, apis)
 	if err != nil {
 		return result, err
@@ -167,6 +172,13 @@ func (s *sharing) done(c *fleet.Cluster) {
 func share(objs []fleet.Object) {
 	for i := range objs {
 		objs[i].Shared = true
+	}
+}
+
+// alone gives objects contents that nobody else has.
+func alone(objs []fleet.Object) {
+	for i := range objs {
+		objs[i].Unstructured, objs[i].Shared = objs[i].DeepCopy(), false
 	}
 }
 

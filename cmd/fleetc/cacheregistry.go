@@ -21,8 +21,11 @@ func cacheRegistryFlag(cmd *cobra.Command, o *options) {
 		if !cmd.Flags().Changed(name) {
 			return run(cmd, args)
 		}
-		if o.offline {
+		switch {
+		case o.offline:
 			return &diag.Diag{Msg: "--" + name + " uses the network, and it is off", Hint: "leave --offline or --" + name + " out"}
+		case o.noCache:
+			return &diag.Diag{Msg: "--" + name + " names a cache, and --no-cache uses none", Hint: "leave out one of them"}
 		}
 		at, err := oci.ParseRepository(text)
 		if err != nil {

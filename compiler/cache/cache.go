@@ -42,7 +42,7 @@ func (c *Cache) file(key string) string {
 	return filepath.Join(c.Dir, name[:2], name)
 }
 
-// Get returns the result of a key. A damaged one is a miss.
+// Get returns the result of a key. A damaged one is a miss, and removed.
 func (c *Cache) Get(key string) (data []byte, ok bool) {
 	if c.Dir == "" {
 		return nil, false
@@ -53,17 +53,28 @@ func (c *Cache) Get(key string) (data []byte, ok bool) {
 	}
 	defer f.Close()
 	stored, err := io.ReadAll(io.LimitReader(f, maxEntry+sha256.Size+1))
-	if err != nil || len(stored) < sha256.Size {
+	if err != nil {
 		return nil, false
 	}
-	sum, data := stored[:sha256.Size], stored[sha256.Size:]
-	if want := sha256.Sum256(data); !bytes.Equal(sum, want[:]) {
+	if data, ok = whole(stored); !ok {
+		_ = os.Remove(f.Name())
 		return nil, false
 	}
 	if info, err := f.Stat(); err == nil {
 		touch(f.Name(), info)
 	}
 	return data, true
+}
+
+// whole returns the result in a file, which has its sha256 in front; ok is false
+// when that is not its.
+func whole(stored []byte) (data []byte, ok bool) {
+	if len(stored) < sha256.Size {
+		return nil, false
+	}
+	sum, data := stored[:sha256.Size], stored[sha256.Size:]
+	want := sha256.Sum256(data)
+	return data, bytes.Equal(sum, want[:])
 }
 
 // Has reports whether there is a result of a key, which may be damaged. It counts

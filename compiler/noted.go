@@ -1,5 +1,0 @@
-package compiler
-
-import "github.com/fleetc/fleetc/compiler/fleet"
-
-func (s *Settled) note(*fleet.Cluster, Inputs) {}
