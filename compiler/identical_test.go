@@ -52,7 +52,7 @@ func TestIdentical(t *testing.T) {
 func alikeFleet(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, c := range []string{"ingress-controller", "cert-manager", "monitoring"} {
+	for _, c := range []string{"ingress-controller", "cert-manager", "elasticsearch"} {
 		if err := os.CopyFS(filepath.Join(dir, "charts", c), os.DirFS(filepath.Join("../testdata/charts", c))); err != nil {
 			t.Fatal(err)
 		}
@@ -67,17 +67,17 @@ cluster?: schema.#Cluster
 releases: schema.#Releases
 stages:   schema.#Stages & [{name: "base"}, {name: "apps"}]
 releases: {
-	spaces: {namespace: "base", stage: "base", objects: {for n in ["ingress", "certs", "monitoring"] {(n): {apiVersion: "v1", kind: "Namespace", metadata: name: n}}}}
+	spaces: {namespace: "base", stage: "base", objects: {for n in ["ingress", "certs", "logging"] {(n): {apiVersion: "v1", kind: "Namespace", metadata: name: n}}}}
 	certs: {namespace: "certs", chart: path: "charts/cert-manager", defaults: root: crds: enabled: true}
 	ingress: {namespace: "ingress", chart: path: "charts/ingress-controller", defaults: root: controller: replicaCount: 2
 		patches: scaled: {target: kinds: ["Deployment"], strategic: spec: replicas: 7}}
-	other: {namespace: "ingress", chart: path: "charts/ingress-controller", defaults: root: {nameOverride: "other", controller: ingressClassResource: name: "other"}}
+	search: {namespace: "logging", chart: path: "charts/elasticsearch", defaults: root: replicas: 1}
 }
 `,
 	}
 	for i := range 9 {
 		files[fmt.Sprintf("environments/c%d/cluster.cue", i)] = fmt.Sprintf("package fleet\n\ncluster: {name: \"c%d\", kubernetes: \"1.3%d\"}\n"+
-			"releases: other: defaults: c%[1]d: controller: replicaCount: %[3]d\n", i, 5+i%2, 1+i%4)
+			"releases: search: defaults: c%[1]d: httpPort: %[3]d\n", i, 5+i%2, 9200+i%4)
 	}
 	for name, text := range files {
 		file := filepath.Join(dir, name)
