@@ -56,13 +56,13 @@ type Cache struct {
 	asked  chan struct{} // has one for each result that is being asked for
 
 	fetching singleflight.Group // of parts, by their digests
-	running sync.WaitGroup // what pushes
-	mu      sync.Mutex
-	pending []pushing
-	workers int
-	failed  string // why there are no more requests
-	closed  string // why nothing is pushed any more
-	hidden  string // why nothing is read until something could be pushed
+	running  sync.WaitGroup     // what pushes
+	mu       sync.Mutex
+	pending  []pushing
+	workers  int
+	failed   string // why there are no more requests
+	closed   string // why nothing is pushed any more
+	hidden   string // why nothing is read until something could be pushed
 }
 
 // cacheLimits say how long an operation may take.

@@ -347,15 +347,15 @@ func TestLayersOf(t *testing.T) {
 		t.Errorf("%v, %v", parts, err)
 	}
 	for name, spoil := range map[string]func(*v1.Manifest){
-		"another config":      func(m *v1.Manifest) { m.Config.MediaType = configType },
-		"no layer":            func(m *v1.Manifest) { m.Layers = nil },
-		"no record":           func(m *v1.Manifest) { m.Layers = m.Layers[1:] },
-		"two records":         func(m *v1.Manifest) { m.Layers[1].MediaType = recordType },
-		"another digest":      func(m *v1.Manifest) { m.Layers[1].Digest.Algorithm = "sha512" },
-		"a short digest":      func(m *v1.Manifest) { m.Layers[1].Digest.Hex = "aa" },
-		"a negative size":     func(m *v1.Manifest) { m.Layers[1].Size = -1 },
-		"a part too large":    func(m *v1.Manifest) { m.Layers[1].Size = maxPart + 1 },
-		"too many parts":      func(m *v1.Manifest) { m.Layers = append(m.Layers, make([]v1.Descriptor, maxParts)...) },
+		"another config":   func(m *v1.Manifest) { m.Config.MediaType = configType },
+		"no layer":         func(m *v1.Manifest) { m.Layers = nil },
+		"no record":        func(m *v1.Manifest) { m.Layers = m.Layers[1:] },
+		"two records":      func(m *v1.Manifest) { m.Layers[1].MediaType = recordType },
+		"another digest":   func(m *v1.Manifest) { m.Layers[1].Digest.Algorithm = "sha512" },
+		"a short digest":   func(m *v1.Manifest) { m.Layers[1].Digest.Hex = "aa" },
+		"a negative size":  func(m *v1.Manifest) { m.Layers[1].Size = -1 },
+		"a part too large": func(m *v1.Manifest) { m.Layers[1].Size = maxPart + 1 },
+		"too many parts":   func(m *v1.Manifest) { m.Layers = append(m.Layers, make([]v1.Descriptor, maxParts)...) },
 		"too much altogether": func(m *v1.Manifest) {
 			for range maxAnswer / maxPart {
 				m.Layers = append(m.Layers, v1.Descriptor{MediaType: partType, Digest: sum, Size: maxPart})
