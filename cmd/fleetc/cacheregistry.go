@@ -34,10 +34,11 @@ func cacheRegistryFlag(cmd *cobra.Command, o *options) {
 		if o.shared, err = oci.NewCache(cmd.Context(), at); err != nil {
 			return err
 		}
+		o.build = sharedBuildID()
 		defer func() {
 			// A document of faults has nothing else in it.
 			if why := o.shared.Close(); why != "" && !o.started.IsDocument() {
-				fmt.Fprintf(cmd.ErrOrStderr(), "--%s: %s; the command does without\n", name, why)
+				fmt.Fprintf(cmd.ErrOrStderr(), "--%s: %s\n", name, why)
 			}
 		}()
 		return run(cmd, args)

@@ -63,6 +63,7 @@ type options struct {
 	date    string
 	format  string
 	shared  *oci.Cache // what --cache-registry names; nil for none
+	build   string     // which build that is shared by
 
 	started faults.Format // in which the faults of a command that has started are written; empty before
 }
@@ -70,7 +71,7 @@ type options struct {
 func (o *options) compiler() *compiler.Compiler {
 	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Shared: o.shared, Build: buildID(), NoCache: o.noCache, Date: o.date}
 	if o.shared != nil {
-		c.Build = sharedBuildID()
+		c.Build = o.build
 	}
 	if o.cache != "" {
 		c.Cache = o.path(o.cache)

@@ -134,7 +134,7 @@ func (c *Cache) Get(ctx context.Context, key string, has func(fleet.Sum) bool, t
 		return record, true
 	case ctx.Err() != nil, c.ctx.Err() != nil, isMiss(err):
 	case refused(err):
-		c.stop(&c.hidden, c.why("read", err))
+		c.stop(&c.hidden, c.why("read", err)+"; nothing was fetched")
 	default:
 		c.fail("read", limited, c.limits.get, err)
 	}
@@ -183,7 +183,7 @@ func (c *Cache) work() {
 			c.stop(&c.hidden, "")
 		case c.ctx.Err() != nil, errors.Is(err, errGone):
 		case refused(err):
-			c.stop(&c.closed, c.why("write", err))
+			c.stop(&c.closed, c.why("write", err)+"; nothing more was pushed")
 		default:
 			c.fail("write", limited, c.limits.put, err)
 		}
@@ -203,7 +203,7 @@ func (c *Cache) Close() string {
 	select {
 	case <-done:
 	case <-time.After(c.limits.rest):
-		c.stop(&c.failed, fmt.Sprintf("%s: the registry takes longer than %s for what is left", c.at, c.limits.rest))
+		c.stop(&c.failed, fmt.Sprintf("%s: the registry takes longer than %s for what was left to push", c.at, c.limits.rest))
 		c.end()
 		<-done
 	}
@@ -218,6 +218,7 @@ func (c *Cache) fail(verb string, limited context.Context, limit time.Duration, 
 	if limited.Err() != nil {
 		why = fmt.Sprintf("%s: the registry takes longer than %s", c.at, limit)
 	}
+	why += "; the rest was rendered here"
 	c.mu.Lock()
 	c.failed = cmp.Or(c.failed, why)
 	c.mu.Unlock()

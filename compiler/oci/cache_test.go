@@ -139,8 +139,9 @@ func TestCache(t *testing.T) {
 		t.Error(why)
 	}
 	s.misses(t, "gone")
-	if _, ok := s.cache(t).Get(t.Context(), "kept", newFolder().has, newFolder().take); !ok {
-		t.Error("the other one is not kept")
+	c = s.cache(t)
+	if _, ok := c.Get(t.Context(), "kept", newFolder().has, newFolder().take); !ok {
+		t.Errorf("the other one is not kept: %s", c.Close())
 	}
 }
 
@@ -207,7 +208,7 @@ func TestCacheRefused(t *testing.T) {
 	for i := range 50 {
 		c.Put(fmt.Sprint(i), []byte("record"), nil, newFolder().get)
 	}
-	if why := c.Close(); !strings.HasSuffix(why, "/example/cache: the registry does not let these credentials write it, or it does not exist") {
+	if why := c.Close(); !strings.HasSuffix(why, "/example/cache: the registry does not let these credentials write it, or it does not exist; nothing more was pushed") {
 		t.Errorf("got %q", why)
 	}
 	// Some registries say so of what is not there yet, until something is pushed.
@@ -285,7 +286,7 @@ func TestCacheHostile(t *testing.T) {
 	c := s.cache(t)
 	c.limits.rest = 50 * time.Millisecond
 	c.Put("k", []byte("record"), nil, newFolder().get)
-	if why := c.Close(); !strings.Contains(why, "takes longer than 50ms for what is left") {
+	if why := c.Close(); !strings.Contains(why, "takes longer than 50ms for what was left to push") {
 		t.Errorf("got %q", why)
 	}
 }

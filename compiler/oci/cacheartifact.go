@@ -60,7 +60,7 @@ func (c *Cache) push(ctx context.Context, p pushing) error {
 		}
 		layers = append(layers, layer)
 	}
-	uploads, limited := errgroup.WithContext(ctx)
+	uploads, others := errgroup.WithContext(ctx)
 	uploads.SetLimit(atATime)
 	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1}
 	for i, layer := range layers {
@@ -73,7 +73,14 @@ func (c *Cache) push(ctx context.Context, p pushing) error {
 		} else {
 			m.Layers = append(m.Layers, *described)
 		}
-		uploads.Go(func() error { return c.pusher.Upload(limited, c.repo, layer) })
+		// What is under way goes on when another part fails: it is done for all
+		// results that have it.
+		uploads.Go(func() error {
+			if others.Err() != nil {
+				return others.Err()
+			}
+			return c.pusher.Upload(ctx, c.repo, layer)
+		})
 	}
 	if err := uploads.Wait(); err != nil {
 		return err
@@ -99,7 +106,7 @@ func (c *Cache) pull(ctx context.Context, tag name.Tag, has func(fleet.Sum) bool
 	downloads.SetLimit(atATime)
 	for _, p := range sizes[1:] {
 		downloads.Go(func() error {
-			if others.Err() != nil {
+			if others.Err() != nil { // as in push
 				return others.Err()
 			}
 			_, err, _ := c.fetching.Do(p.Digest.String(), func() (any, error) {
