@@ -24,8 +24,9 @@
 // Each stage is a package that knows the data ([fleet]) and the faults
 // ([diag]) and no other stage. This package is the only one that knows their
 // order. Its first half, [Compiler.Load], takes the whole fleet up to its
-// charts, and is all of compiling that uses the network; the second, [Fleet.Bundles],
-// renders cluster after cluster and lets go of each.
+// charts, and is all of compiling that needs the network; the second, [Fleet.Bundles],
+// renders cluster after cluster and lets go of each. What it renders to is kept,
+// see rendered.go.
 package compiler
 
 import (
@@ -46,6 +47,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/jsonnet"
 	"github.com/fleetc/fleetc/compiler/load"
 	"github.com/fleetc/fleetc/compiler/memo"
+	"github.com/fleetc/fleetc/compiler/oci"
 	"github.com/fleetc/fleetc/compiler/policy"
 	"github.com/fleetc/fleetc/compiler/render"
 	"github.com/fleetc/fleetc/compiler/unify"
@@ -71,6 +73,10 @@ type Compiler struct {
 	// Kubernetes is the version that all clusters are taken to run, whatever
 	// they say themselves; empty for that.
 	Kubernetes string
+
+	// Shared has what releases render to on other machines of the same build; it is
+	// looked at when the directory does not have it. Nil for none.
+	Shared *oci.Cache
 
 	Build string // says which build of fleetc this is; results are kept from one run to the next only when it is set
 
@@ -209,7 +215,7 @@ type Fleet struct {
 	read      sync.Map // of kustomizations and manifests by their kind and path, each a sync.OnceValues
 	results   *results
 	asked     func(r *fleet.Release, kept bool) // is told whether what releases of charts render to is kept; may be nil
-	anew      sync.Map                          // has the IDs of clusters with a release that was rendered
+	anew      sync.Map                          // has the IDs of clusters with a release that was rendered, or fetched
 	sharing   sharing
 	crdDirs   memo.Map[*fleet.Chart, []string] // the API versions that the crds directories of charts bring
 	rendering chan struct{}                    // has one for each chart that is being rendered

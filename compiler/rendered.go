@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"context"
 	"crypto/sha256"
 	"slices"
 	"sync"
@@ -9,12 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/oci"
 	"github.com/fleetc/fleetc/compiler/render"
 )
 
 // This file keeps on disk what charts render to: of a release, a list of its
 // objects, and each content once, by its digest. Contents are in CBOR, as
-// Kubernetes encodes objects in it, which gives back the same values.
+// Kubernetes encodes objects in it, which gives back the same values. With a
+// registry beside it, what is not on disk is fetched from there, and what is
+// rendered is sent there: on its way, all is on disk.
 //
 // A release with something random in it is not kept, nor is one with a Secret
 // that can be read, unless the release says that others may read it.
@@ -29,10 +33,10 @@ type keptObject struct {
 
 // contents are what objects have in them, as this run has read or kept it.
 type contents struct {
-	mu      sync.Mutex
-	met     map[fleet.Sum]bool                       // read before
-	known   map[fleet.Sum]*unstructured.Unstructured // read twice: it will be again
-	digests map[*unstructured.Unstructured]fleet.Sum // of those that clusters share, which are kept already
+	mu    sync.Mutex
+	met   map[fleet.Sum]bool                       // read before
+	known map[fleet.Sum]*unstructured.Unstructured // read twice: it will be again
+	parts map[*unstructured.Unstructured]oci.Part  // those that clusters share, which are kept already
 }
 
 // rendered returns what a release rendered to in an earlier run.
@@ -41,12 +45,12 @@ func (r *results) rendered(key string) (render.Result, bool) {
 	if !ok {
 		return render.Result{}, false
 	}
-	var kept []keptObject
-	if err := direct.Unmarshal(data, &kept); err != nil {
+	var objs []keptObject
+	if err := direct.Unmarshal(data, &objs); err != nil {
 		return render.Result{}, false
 	}
 	var out render.Result
-	for _, k := range kept {
+	for _, k := range objs {
 		content, shared := r.content(k.Content)
 		if content == nil {
 			return render.Result{}, false
@@ -76,8 +80,8 @@ func (r *results) content(digest []byte) (content *unstructured.Unstructured, sh
 	if content != nil {
 		return content, true
 	}
-	data, ok := r.cache.Get(r.keyOf("content", sum.String()))
-	if !ok || sha256.Sum256(data) != sum {
+	data, ok := r.keptContent(sum)
+	if !ok {
 		return nil, false
 	}
 	content = &unstructured.Unstructured{}
@@ -96,22 +100,84 @@ func (r *results) content(digest []byte) (content *unstructured.Unstructured, sh
 	return content, true
 }
 
-// keepRendered keeps what a release rendered to.
-func (r *results) keepRendered(key string, release *fleet.Release, result render.Result) {
+// keptContent returns the content of a digest as it is kept.
+func (r *results) keptContent(sum fleet.Sum) ([]byte, bool) {
+	data, ok := r.cache.Get(r.keyOf("content", sum.String()))
+	return data, ok && sha256.Sum256(data) == sum
+}
+
+// A kept is what a release rendered to, as it is kept.
+type kept struct {
+	record []byte     // the list of its objects
+	parts  []oci.Part // their contents
+}
+
+// keepRendered keeps what a release rendered to, and returns what it has kept.
+func (r *results) keepRendered(key string, release *fleet.Release, result render.Result) (k kept, ok bool) {
 	if r.cache.Dir == "" || r.readOnly || !keepable(release, result) {
-		return
+		return kept{}, false
 	}
-	var kept []keptObject
+	var objs []keptObject
 	for _, o := range slices.Concat(result.Objects, result.Hooks) {
-		sum, ok := r.keepContent(o)
+		part, ok := r.keepContent(o)
 		if !ok {
-			return
+			return kept{}, false
 		}
-		kept = append(kept, keptObject{Content: sum[:], Template: o.Template, CRD: o.CRD, Aside: o.Aside})
+		k.parts = append(k.parts, part)
+		objs = append(objs, keptObject{Content: part.Digest[:], Template: o.Template, CRD: o.CRD, Aside: o.Aside})
 	}
-	if data, err := direct.Marshal(kept); err == nil {
-		r.cache.Put(r.keyOf("release", key), data)
+	var err error
+	if k.record, err = direct.Marshal(objs); err != nil {
+		return kept{}, false
 	}
+	r.cache.Put(r.keyOf("release", key), k.record)
+	return k, true
+}
+
+// sendRendered sends what a release rendered to into the registry, if there is one.
+func (r *results) sendRendered(key string, k kept) {
+	if r.shared != nil {
+		r.shared.Put(r.keyOf("release", key), k.record, k.parts, r.keptContent)
+	}
+}
+
+// fetchRendered brings what a release rendered to from the registry onto the disk,
+// unless it is there, and reports whether it did.
+func (r *results) fetchRendered(ctx context.Context, key string) bool {
+	name := r.keyOf("release", key)
+	if r.shared == nil || r.cache.Dir == "" || r.readOnly || r.cache.Has(name) {
+		return false
+	}
+	has := func(sum fleet.Sum) bool { return r.cache.Has(r.keyOf("content", sum.String())) }
+	take := func(sum fleet.Sum, data []byte) bool {
+		if !isContent(data) {
+			return false
+		}
+		r.cache.Put(r.keyOf("content", sum.String()), data)
+		return true
+	}
+	record, ok := r.shared.Get(ctx, name, has, take)
+	var objs []keptObject
+	if !ok || direct.Unmarshal(record, &objs) != nil {
+		return false
+	}
+	for _, o := range objs {
+		if len(o.Content) != sha256.Size || !has(fleet.Sum(o.Content)) {
+			return false
+		}
+	}
+	r.cache.Put(name, record)
+	return true
+}
+
+// isContent reports whether data is an object, as what is rendered is one.
+func isContent(data []byte) bool {
+	var o unstructured.Unstructured
+	if direct.Unmarshal(data, &o.Object) != nil {
+		return false
+	}
+	_, named := o.Object["metadata"].(map[string]any)
+	return named && o.GetAPIVersion() != "" && o.GetKind() != ""
 }
 
 // keepable reports whether what a release rendered to may be kept.
@@ -125,29 +191,29 @@ func keepable(release *fleet.Release, result render.Result) bool {
 	})
 }
 
-// keepContent keeps the content of an object, and returns its digest.
-func (r *results) keepContent(o fleet.Object) (sum fleet.Sum, ok bool) {
+// keepContent keeps the content of an object.
+func (r *results) keepContent(o fleet.Object) (part oci.Part, ok bool) {
 	c := &r.contents
 	if o.Shared {
 		c.mu.Lock()
-		sum, ok = c.digests[o.Unstructured]
+		part, ok = c.parts[o.Unstructured]
 		c.mu.Unlock()
 		if ok {
-			return sum, true
+			return part, true
 		}
 	}
 	data, err := direct.Marshal(o.Object)
 	if err != nil {
-		return sum, false
+		return part, false
 	}
-	sum = sha256.Sum256(data)
-	if key := r.keyOf("content", sum.String()); !r.cache.Has(key) {
+	part = oci.Part{Digest: sha256.Sum256(data), Size: int64(len(data))}
+	if key := r.keyOf("content", part.Digest.String()); !r.cache.Has(key) {
 		r.cache.Put(key, data)
 	}
 	if o.Shared {
 		c.mu.Lock()
-		c.digests[o.Unstructured] = sum
+		c.parts[o.Unstructured] = part
 		c.mu.Unlock()
 	}
-	return sum, true
+	return part, true
 }

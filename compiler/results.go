@@ -10,12 +10,15 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/oci"
 	"github.com/fleetc/fleetc/compiler/values"
 )
 
-// results are what earlier runs of the same build have left on disk.
+// results are what earlier runs of the same build have left on disk, and what
+// other machines have left in a registry.
 type results struct {
 	cache    cache.Cache
+	shared   *oci.Cache // nil for none
 	build    string
 	readOnly bool // nothing more is kept
 	contents contents
@@ -26,9 +29,9 @@ type results struct {
 func (c *Compiler) results() *results {
 	r := &results{build: c.Build}
 	r.contents.met, r.contents.known = map[fleet.Sum]bool{}, map[fleet.Sum]*unstructured.Unstructured{}
-	r.contents.digests = map[*unstructured.Unstructured]fleet.Sum{}
+	r.contents.parts = map[*unstructured.Unstructured]oci.Part{}
 	if c.Build != "" && !c.NoCache {
-		r.cache.Dir = c.resultsDir()
+		r.cache.Dir, r.shared = c.resultsDir(), c.Shared
 	}
 	return r
 }

@@ -63,10 +63,14 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 	return own()
 }
 
-// renderChart renders a release of a chart, unless an earlier run did.
+// renderChart renders a release of a chart, unless an earlier run did, or another
+// machine.
 func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch loadedChart, apis []string) (render.Result, error) {
+	key, ours := f.cacheKey(c, r, apis)
+	if ours && f.results.fetchRendered(ctx, key) {
+		f.anew.Store(c.ID, true)
+	}
 	defer f.busy()()
-	key := f.cacheKey(c, r, apis)
 	kept, ok := f.results.rendered(key)
 	if f.asked != nil {
 		f.asked(r, ok)
@@ -76,20 +80,24 @@ func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Rele
 	}
 	f.anew.Store(c.ID, true)
 	result, err := f.templates.Release(ctx, c, r, ch.Chart, apis)
-	if err == nil {
-		f.results.keepRendered(key, r, result)
+	if err != nil {
+		return result, err
 	}
-	return result, err
+	if kept, ok := f.results.keepRendered(key, r, result); ok && ours {
+		f.results.sendRendered(key, kept)
+	}
+	return result, nil
 }
 
-// cacheKey returns the key of what a release renders to.
-func (f *Fleet) cacheKey(c *fleet.Cluster, r *fleet.Release, apis []string) string {
-	key, ok := f.sharing.keys[r]
-	if !ok {
-		key = f.keyOf(c, r) // it is none of the fleet's, as in a trial
+// cacheKey returns the key of what a release renders to, and whether the release
+// is the fleet's own, not one of a trial.
+func (f *Fleet) cacheKey(c *fleet.Cluster, r *fleet.Release, apis []string) (key string, ours bool) {
+	of, ours := f.sharing.keys[r]
+	if !ours {
+		of = f.keyOf(c, r)
 	}
-	of := keyOfAPIs(apis)
-	return hex.EncodeToString(key[:]) + hex.EncodeToString(of[:])
+	seen := keyOfAPIs(apis)
+	return hex.EncodeToString(of[:]) + hex.EncodeToString(seen[:]), ours
 }
 
 // busy waits until fewer than as many releases as clusters are rendered, and

@@ -63,6 +63,7 @@ func newBuildCommand(o *options) *cobra.Command {
 	_ = cmd.MarkFlagDirname("last")
 	shard = shardFlag(cmd)
 	outputFlag(cmd, &output, "yaml", "json")
+	cacheRegistryFlag(cmd, o)
 	return cmd
 }
 

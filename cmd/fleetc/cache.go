@@ -20,7 +20,8 @@ unless its release allows others to read it.
 
 It is in fleetc/results of the user's cache folder, or of --cache-dir, and at most
 1 GiB: what was not used for longest goes first. Several processes may use it at
-once. --no-cache, of any command, neither uses nor keeps it.`
+once. --no-cache, of any command, neither uses nor keeps it. --cache-registry, of
+export and others, shares what releases render to with other machines.`
 
 func newCacheCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{

@@ -99,6 +99,7 @@ func newDiffCommand(o *options) *cobra.Command {
 	_ = cmd.MarkFlagDirname("against")
 	_ = cmd.MarkFlagFilename("kubeconfig")
 	outputFlag(cmd, &d.output, "text", "markdown", "json", "github")
+	cacheRegistryFlag(cmd, o)
 	return cmd
 }
 

@@ -57,6 +57,9 @@ Flux reads as an OCIRepository. The same bundle has the same digest, and one tha
 the registry has already is not pushed. Credentials are those of docker login.
 
 --shard 1/4 takes the first of four parts of the clusters, for as many machines.
+With --cache-registry they share what charts render to: what one has rendered, the
+others fetch. Who may write to that repository decides what they export. A registry
+that fails costs no more than time: the rest is rendered here.
 
 With --check nothing is written; exit status 1 says that an export would change
 something.`
@@ -69,7 +72,8 @@ const exportExample = `  fleetc export --out ../clusters
   fleetc export --git https://github.com/example/clusters --path clusters
   fleetc export --git git@github.com:example/clusters --pr-branch 'fleetc/{environment}'
 
-  fleetc export --oci oci://ghcr.io/example/clusters:main --shard 1/4`
+  fleetc export --oci oci://ghcr.io/example/clusters:main --shard 1/4 \
+    --cache-registry oci://ghcr.io/example/cache`
 
 type exportOptions struct {
 	out, layout, output string
@@ -103,6 +107,7 @@ func newExportCommand(o *options) *cobra.Command {
 	e.oci.flags(cmd)
 	e.shard = shardFlag(cmd)
 	outputFlag(cmd, &e.output, "text", "json")
+	cacheRegistryFlag(cmd, o)
 	return cmd
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/faults"
+	"github.com/fleetc/fleetc/compiler/oci"
 )
 
 const rootLong = `fleetc compiles a fleet of Kubernetes clusters: a directory of CUE goes in,
@@ -61,12 +62,17 @@ type options struct {
 	noCache bool
 	date    string
 	format  string
+	shared  *oci.Cache // what --cache-registry names; nil for none
+	build   string     // which build that is shared by
 
 	started faults.Format // in which the faults of a command that has started are written; empty before
 }
 
 func (o *options) compiler() *compiler.Compiler {
-	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Build: buildID(), NoCache: o.noCache, Date: o.date}
+	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Shared: o.shared, Build: buildID(), NoCache: o.noCache, Date: o.date}
+	if o.shared != nil {
+		c.Build = o.build
+	}
 	if o.cache != "" {
 		c.Cache = o.path(o.cache)
 	}

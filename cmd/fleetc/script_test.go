@@ -44,9 +44,11 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(filepath.Join(env.WorkDir, "home"), 0o755)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"serve": cmdServe,
-			"shut":  cmdShut,
-			"pull":  cmdPull,
+			"serve":    cmdServe,
+			"shut":     cmdShut,
+			"readonly": cmdReadOnly,
+			"asked":    cmdAsked,
+			"pull":     cmdPull,
 
 			"annotations": cmdAnnotations,
 			"files":       cmdFiles,

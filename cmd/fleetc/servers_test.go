@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -32,7 +34,15 @@ import (
 type serversKey struct{}
 
 // servers are the servers of one script, by the variable that has their URL.
-type servers map[string]*httptest.Server
+type servers map[string]*server
+
+// A server notes what it is asked, and may take nothing.
+type server struct {
+	*httptest.Server
+	readOnly atomic.Bool
+	mu       sync.Mutex
+	asked    map[string]int // how often what of a registry was had, by method and kind
+}
 
 // cmdServe starts a real server on loopback and puts its URL into a variable:
 //
@@ -40,7 +50,7 @@ type servers map[string]*httptest.Server
 //	serve oci REGISTRY DIR [USER PASSWORD] a registry with the charts in DIR below /charts
 //	serve git GIT DIR [USER PASSWORD]      a git server with the files of DIR in fleet.git, tagged v1.0.0
 //
-// Where DIR is -, the registry or fleet.git is empty. The repository itself is
+// The blobs of a registry are in $WORK/blobs/REGISTRY. Where DIR is -, the registry or fleet.git is empty. The repository itself is
 // $WORK/gitroot/fleet.git, and who knows the password may push.
 //
 // Packaged charts of http are also in $WORK/packaged, where a script can
@@ -61,7 +71,9 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(packageCharts(dir, packaged))
 		handler = http.FileServer(http.Dir(packaged))
 	case "oci":
-		handler = registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+		blobs := ts.MkAbs(filepath.Join("blobs", variable))
+		ts.Check(os.MkdirAll(blobs, 0o755))
+		handler = registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithBlobHandler(registry.NewDiskBlobHandler(blobs)))
 	case "git":
 		handler = gitHandler(ts, dir, args[2] == "-")
 	default:
@@ -70,7 +82,8 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	if user != "" {
 		handler = withPassword(handler, user, password)
 	}
-	server := httptest.NewServer(handler)
+	server := &server{asked: map[string]int{}}
+	server.Server = httptest.NewServer(server.note(handler))
 	ts.Defer(server.Close)
 	(*ts.Value(serversKey{}).(*servers))[variable] = server
 	ts.Setenv(variable, server.URL)
@@ -83,16 +96,76 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// note notes what is had of a registry, and refuses to write when that is not
+// wanted.
+func (s *server) note(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.readOnly.Load() && r.Method != http.MethodGet && r.Method != http.MethodHead {
+			http.Error(w, "only for reading", http.StatusForbidden)
+			return
+		}
+		answer := &statusWriter{w, http.StatusOK}
+		next.ServeHTTP(answer, r)
+		for _, kind := range []string{"manifests", "blobs"} {
+			if strings.Contains(r.URL.Path, "/"+kind+"/") && answer.status < 300 {
+				s.mu.Lock()
+				s.asked[r.Method+" "+kind]++
+				s.mu.Unlock()
+			}
+		}
+	})
+}
+
+// A statusWriter notes the status.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// serverOf returns the server of a variable.
+func serverOf(ts *testscript.TestScript, variable string) *server {
+	server := (*ts.Value(serversKey{}).(*servers))[variable]
+	if server == nil {
+		ts.Fatalf("no server is called %s", variable)
+	}
+	return server
+}
+
 // cmdShut ends a server: shut VARIABLE. (stop is a command of testscript, which ends the script.).
 func cmdShut(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: shut VARIABLE")
 	}
-	server := (*ts.Value(serversKey{}).(*servers))[args[0]]
-	if server == nil {
-		ts.Fatalf("no server is called %s", args[0])
+	serverOf(ts, args[0]).Close()
+}
+
+// cmdReadOnly makes a server refuse to write: readonly VARIABLE.
+func cmdReadOnly(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: readonly VARIABLE")
 	}
-	server.Close()
+	serverOf(ts, args[0]).readOnly.Store(true)
+}
+
+// cmdAsked prints how many manifests and blobs of a registry were had and written
+// since it was asked for the last time: asked VARIABLE.
+func cmdAsked(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: asked VARIABLE")
+	}
+	s := serverOf(ts, args[0])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, what := range []string{"GET manifests", "PUT manifests", "GET blobs", "PUT blobs"} {
+		_, err := fmt.Fprintf(ts.Stdout(), "%s: %d\n", what, s.asked[what])
+		ts.Check(err)
+	}
+	clear(s.asked)
 }
 
 func withPassword(next http.Handler, user, password string) http.Handler {

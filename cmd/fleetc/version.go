@@ -1,8 +1,11 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"runtime"
@@ -82,4 +85,27 @@ func buildID() string {
 		return ""
 	}
 	return fmt.Sprintf("%s %d %d", file, info.Size(), info.ModTime().UnixNano())
+}
+
+// sharedBuildID is buildID for machines that share what they rendered: the released
+// version and what built it, or for a program from a checkout the digest of its
+// file. It is empty when the file cannot be read.
+func sharedBuildID() string {
+	if v := toolVersion(); v != "devel" {
+		return v + " " + runtime.Version()
+	}
+	name, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }

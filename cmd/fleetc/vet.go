@@ -78,6 +78,7 @@ func newVetCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&kubernetes, "kubernetes", "", "check as if all clusters ran this `version`")
 	sinceFlag(cmd, &since)
 	shard = shardFlag(cmd)
+	cacheRegistryFlag(cmd, o)
 	return cmd
 }
 

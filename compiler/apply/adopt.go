@@ -49,6 +49,17 @@ func ownerOf(o *unstructured.Unstructured) string {
 	return strings.Join(othersOf(o), " and ")
 }
 
+// takeOver says what to do about an object that somebody else made. Flux would put
+// back what was taken over from it.
+func takeOver(o *unstructured.Unstructured) string {
+	for _, controller := range []string{"kustomize", "helm"} {
+		if o.GetLabels()[controller+".toolkit.fluxcd.io/name"] != "" {
+			return "change it where Flux reads it, or remove it from Flux first"
+		}
+	}
+	return "pass --adopt to take it over"
+}
+
 // othersOf returns who else than fleetc and the control plane wrote to an
 // object, its status aside.
 func othersOf(o *unstructured.Unstructured) []string {

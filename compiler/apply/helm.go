@@ -158,6 +158,7 @@ func (p *planner) tryParts(ctx context.Context, it *Item) (missing string, err e
 	for _, o := range it.helm.Objects {
 		stored[idOf(live.RefOf(o))] = o
 	}
+	hints := make([]string, len(it.Parts)) // what to do about those that others made
 	err = each(ctx, len(it.Parts), func(ctx context.Context, i int) error {
 		part := &it.Parts[i]
 		part.Before = stored[part.ID]
@@ -169,7 +170,7 @@ func (p *planner) tryParts(ctx context.Context, it *Item) (missing string, err e
 			part.uid = string(is.GetUID())
 			if !isPartOf(is, it.ref) && p.isForeign(part, is) {
 				part.foreign = true
-				part.Reason = part.ID + " is there already, and " + ownerOf(is) + " made it"
+				part.Reason, hints[i] = part.ID+" is there already, and "+ownerOf(is)+" made it", takeOver(is)
 			}
 		}
 		return err
@@ -183,7 +184,7 @@ func (p *planner) tryParts(ctx context.Context, it *Item) (missing string, err e
 		in[part.ID] = true
 		switch {
 		case part.foreign && !p.Adopt:
-			it.refuse(part.Reason, "pass --adopt to take it over")
+			it.refuse(part.Reason, hints[i])
 			return "", nil
 		case part.uid == "" && part.Before != nil:
 			missing, part.Before, part.Action = part.ID, nil, Create

@@ -131,3 +131,18 @@ func TestAsStored(t *testing.T) {
 		t.Errorf("an object that is no Secret is %v", got.Object)
 	}
 }
+
+// What Flux has applied is not there for the taking.
+func TestTakeOver(t *testing.T) {
+	for label, want := range map[string]string{
+		"kustomize.toolkit.fluxcd.io/name": "change it where Flux reads it, or remove it from Flux first",
+		"helm.toolkit.fluxcd.io/name":      "change it where Flux reads it, or remove it from Flux first",
+		"app.kubernetes.io/name":           "pass --adopt to take it over",
+	} {
+		o := &unstructured.Unstructured{}
+		o.SetLabels(map[string]string{label: "web"})
+		if got := takeOver(o); got != want {
+			t.Errorf("%s: %q", label, got)
+		}
+	}
+}

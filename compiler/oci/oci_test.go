@@ -190,7 +190,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "does not begin with oci://", "https://example.com/a:1": "does not begin with oci://", "oci://": "has no tag", "oci://example.com/a": "has no tag",
+		"": "does not begin with oci://", "https://example.com/a:1": "does not begin with oci://", "oci://": "has no path", "oci://example.com/a": "has no tag",
 		"oci://example.com:5000/a": "has no tag", "oci://example.com/A:1": "its path is not", "oci://example.com/a//b:1": "its path is not", "oci://example.com/../a:1": "its path is not",
 		"oci://example.com/a:1/b": "its tag is not", "oci://example.com/a:": "its tag is not", "oci://example.com/a:-x": "its tag is not", "oci://example.com/a@sha256:1": "a digest is no tag",
 		"oci://u:secret@example.com/a:1": "has credentials", "oci:///a:1": "its registry has no host", "oci://a b/a:1": "its registry has no host",

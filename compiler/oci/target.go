@@ -6,6 +6,9 @@
 // The same files make the same artifact with the same digest, wherever and
 // whenever: there are no times, users and machines in it. The package talks to
 // registries and does not know what is in the files.
+//
+// Beside that it keeps results for other machines, see [Cache]: one artifact for
+// each, in one repository, of media types of their own.
 package oci
 
 import (
@@ -40,30 +43,54 @@ type Target struct {
 
 // Parse reads a target as users write it. The error is a fault.
 func Parse(text string) (Target, error) {
-	fault := func(why string) (Target, error) {
-		return Target{}, &diag.Diag{Msg: fmt.Sprintf("%q is no place for artifacts: %s", diag.Visible(text, diag.MaxText), why), Hint: form}
+	p := place{text, form}
+	host, path, tag, err := p.split()
+	if err == nil && tag == "" {
+		err = p.fault("it has no tag")
 	}
-	rest, ok := strings.CutPrefix(text, registry.Scheme)
-	host, rest, _ := strings.Cut(rest, "/")
+	if err != nil {
+		return Target{}, err
+	}
+	return Target{host, path, tag}, nil
+}
+
+// A place is an address that a user wrote, and how to write one.
+type place struct{ text, form string }
+
+// fault says why it is none.
+func (p place) fault(why string) error {
+	return &diag.Diag{Msg: fmt.Sprintf("%q is no place for artifacts: %s", diag.Visible(p.text, diag.MaxText), why), Hint: p.form}
+}
+
+// split returns what the address is made of; the tag is empty when there is none.
+// The error is a fault.
+func (p place) split() (host, path, tag string, err error) {
+	rest, ok := strings.CutPrefix(p.text, registry.Scheme)
+	host, rest, _ = strings.Cut(rest, "/")
 	path, tag, tagged := strings.Cut(rest, ":")
 	switch {
 	case !ok:
-		return fault("it does not begin with " + registry.Scheme)
+		err = p.fault("it does not begin with " + registry.Scheme)
 	case strings.Contains(host, "@"):
-		return Target{}, &diag.Diag{Msg: "the address of the registry has credentials in it", Hint: "leave them out, and run docker login"}
+		err = &diag.Diag{Msg: "the address of the registry has credentials in it", Hint: "leave them out, and run docker login"}
 	case strings.Contains(rest, "@"):
-		return fault("a digest is no tag")
-	case !tagged:
-		return fault("it has no tag")
-	case !tagForm.MatchString(tag):
-		return fault("its tag is not one of letters, digits, dashes, underscores and dots")
+		err = p.fault("a digest is no tag")
+	case tagged && !tagForm.MatchString(tag):
+		err = p.fault("its tag is not one of letters, digits, dashes, underscores and dots")
+	case path == "":
+		err = p.fault("it has no path")
 	case !repositoryForm.MatchString(path):
-		return fault("its path is not one of lower-case letters, digits, dashes, underscores and dots")
+		err = p.fault("its path is not one of lower-case letters, digits, dashes, underscores and dots")
+	case len(path) > maxRepository:
+		err = p.fault(fmt.Sprintf("its path is longer than %d characters", maxRepository))
+	}
+	if err != nil {
+		return "", "", "", err
 	}
 	if _, err := name.NewRegistry(host, name.StrictValidation); err != nil {
-		return fault("its registry has no host")
+		return "", "", "", p.fault("its registry has no host")
 	}
-	return Target{host, path, tag}, nil
+	return host, path, tag, nil
 }
 
 // repository returns that of a cluster, oci://host/path. The error is a fault.

@@ -48,11 +48,21 @@ func Transport() *http.Transport {
 // it over the transport: with at most 200 requests, to which it answers with at
 // most so many bytes. The error is what is wrong with the address.
 func Open(ctx context.Context, at string, over http.RoundTripper, most int64) (name.Repository, []remote.Option, error) {
+	repo, options, err := open(at, newLimited(over, most))
+	return repo, append(options, remote.WithContext(ctx)), err
+}
+
+// OpenMany is [Open] for any number of operations, which have contexts of their
+// own. Each answer has at most so many bytes.
+func OpenMany(at string, over http.RoundTripper, most int64) (name.Repository, []remote.Option, error) {
+	return open(at, eachLimited{over, most})
+}
+
+func open(at string, over http.RoundTripper) (name.Repository, []remote.Option, error) {
 	repo, err := name.NewRepository(strings.TrimPrefix(at, Scheme), name.StrictValidation)
 	return repo, []remote.Option{
-		remote.WithContext(ctx),
 		remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithTransport(newLimited(over, most)),
+		remote.WithTransport(over),
 		remote.WithUserAgent("fleetc"),
 		remote.WithRetryBackoff(remote.Backoff{Duration: 200 * time.Millisecond, Factor: 3, Jitter: 0.1, Steps: 3}),
 	}, err
@@ -115,6 +125,17 @@ func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = &limitedBody{resp.Body, l}
 	}
 	return resp, err
+}
+
+// eachLimited is a transport that bounds each answer on its own.
+type eachLimited struct {
+	base http.RoundTripper
+	most int64
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (e eachLimited) RoundTrip(req *http.Request) (*http.Response, error) {
+	return newLimited(e.base, e.most).RoundTrip(req)
 }
 
 type limitedBody struct {

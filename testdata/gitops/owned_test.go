@@ -15,6 +15,7 @@ func TestOwned(t *testing.T) {
 		for _, o := range []string{"ConfigMap shop/web", "Deployment.apps shop/web", "Service shop/web", "Widget.example.com shop/one"} {
 			d.says(p, o+": it is there already, and kustomize-controller made it")
 		}
+		d.says(p, "change it where Flux reads it, or remove it from Flux first")
 	}
 	p.edit("environments/fleet.cue", `"blue"`, `"red"`)
 	p.fleetc("apply", "prod/a", "--dry-run", "--adopt").exits(p, 2).says(p,

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/oci"
+)
+
+// cacheRegistryFlag adds --cache-registry to a command that is otherwise complete.
+// What the command renders is shared while it runs.
+func cacheRegistryFlag(cmd *cobra.Command, o *options) {
+	const name = "cache-registry"
+	var text string
+	cmd.Flags().StringVar(&text, name, "", "share what charts render to with other machines, at `oci://REGISTRY/PATH`")
+	_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !cmd.Flags().Changed(name) {
+			return run(cmd, args)
+		}
+		switch {
+		case o.offline:
+			return &diag.Diag{Msg: "--" + name + " uses the network, and it is off", Hint: "leave --offline or --" + name + " out"}
+		case o.noCache:
+			return &diag.Diag{Msg: "--" + name + " names a cache, and --no-cache uses none", Hint: "leave out one of them"}
+		}
+		at, err := oci.ParseRepository(text)
+		if err != nil {
+			return err
+		}
+		if o.shared, err = oci.NewCache(cmd.Context(), at); err != nil {
+			return err
+		}
+		o.build = sharedBuildID()
+		defer func() {
+			// A document of faults has nothing else in it.
+			if why := o.shared.Close(); why != "" && !o.started.IsDocument() {
+				fmt.Fprintf(cmd.ErrOrStderr(), "--%s: %s\n", name, why)
+			}
+		}()
+		return run(cmd, args)
+	}
+}

@@ -1,0 +1,97 @@
+package compiler
+
+import (
+	"crypto/sha256"
+	"io"
+	"log"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/oci"
+	"github.com/fleetc/fleetc/compiler/render"
+)
+
+// What a registry has in place of what was rendered is a miss, though it be whole:
+// nothing of it comes onto the disk as a release.
+func TestForeignRendered(t *testing.T) {
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	machine := func() *results {
+		shared, err := oci.NewCache(t.Context(), strings.Replace(server.URL, "http://", "oci://", 1)+"/cache")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return (&Compiler{Build: "test", Cache: t.TempDir(), Shared: shared}).results()
+	}
+	encode := func(v any) []byte {
+		data, err := direct.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}
+	one := fleet.Object{Unstructured: &unstructured.Unstructured{Object: object}, Template: "t.yaml"}
+	content := encode(object)
+	sum := sha256.Sum256(content)
+	record := encode([]keptObject{{Content: sum[:]}})
+	send := func(key string, record []byte, content []byte) {
+		r := machine()
+		sum := sha256.Sum256(content)
+		r.shared.Put(r.keyOf("release", key), record, []oci.Part{{Digest: sum, Size: int64(len(content))}}, func(fleet.Sum) ([]byte, bool) { return content, true })
+		if why := r.shared.Close(); why != "" {
+			t.Fatal(why)
+		}
+	}
+	from := machine()
+	kept, ok := from.keepRendered("good", &fleet.Release{}, render.Result{Objects: []fleet.Object{one}})
+	if !ok {
+		t.Fatal("it is not kept")
+	}
+	from.sendRendered("good", kept)
+	if why := from.shared.Close(); why != "" {
+		t.Fatal(why)
+	}
+	send("no record", []byte("hello"), content)
+	send("a record of another kind", encode("hello"), content)
+	send("a record of what is not there", encode([]keptObject{{Content: make([]byte, sha256.Size)}}), content)
+	send("a record without digests", encode([]keptObject{{Content: []byte("short")}}), content)
+	for name, bad := range map[string]any{
+		"a text": "hello", "a list": []any{object}, "no metadata": map[string]any{"apiVersion": "v1", "kind": "ConfigMap"},
+		"no kind": map[string]any{"apiVersion": "v1", "metadata": map[string]any{}}, "nothing": nil,
+	} {
+		data := encode(bad)
+		sum := sha256.Sum256(data)
+		send(name, encode([]keptObject{{Content: sum[:]}}), data)
+	}
+	send("no encoding", record, []byte("\xff\xff"))
+	for _, key := range []string{
+		"no record", "a record of another kind", "a record of what is not there", "a record without digests",
+		"a text", "a list", "no metadata", "no kind", "nothing", "no encoding", "nobody's",
+	} {
+		r := machine()
+		r.fetchRendered(t.Context(), key)
+		if result, ok := r.rendered(key); ok {
+			t.Errorf("%s: got %v", key, result)
+		}
+		if r.cache.Has(r.keyOf("release", key)) {
+			t.Errorf("%s: it is on the disk", key)
+		}
+		if why := r.shared.Close(); why != "" {
+			t.Errorf("%s: %s", key, why)
+		}
+	}
+	r := machine()
+	r.fetchRendered(t.Context(), "good")
+	result, ok := r.rendered("good")
+	if !ok || len(result.Objects) != 1 || result.Objects[0].GetName() != "a" || result.Objects[0].Template != "t.yaml" {
+		t.Errorf("got %v, %v", result, ok)
+	}
+}
