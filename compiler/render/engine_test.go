@@ -30,7 +30,7 @@ func engines(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	itsValues, _, err := coalesce(its, r, user, caps)
+	itsValues, _, err := helmValues(its, r, user, caps)
 	if err != nil {
 		t.Fatal(err)
 	}

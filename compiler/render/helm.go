@@ -181,23 +181,12 @@ func installable(ch *chart.Chart, caps *chartutil.Capabilities) error {
 // values returns what the templates see: the user's values over those of the
 // chart and its dependencies, the release and the capabilities.
 func (j *job) values(loaded *chart.Chart, user map[string]any, caps *chartutil.Capabilities) (chartutil.Values, error) {
-	values, lines, err := coalesce(loaded, j.release, user, caps)
+	values, lost, err := coalesce(loaded, j.release, user, caps)
 	if err != nil {
 		r := j.release
 		return nil, &diag.Diag{At: []diag.Pos{r.Pos}, Path: r.Path("values"), Msg: fmt.Sprintf("chart %s does not take the values: %v", j.chart.Ref, err), Cause: err}
 	}
 	var faults diag.List
-	faults.Add(j.lostValues(lines, caps))
+	faults.Add(j.lostValues(lost, caps))
 	return values, faults.Err()
-}
-
-// coalesce merges the values and returns what Helm logs meanwhile.
-func coalesce(loaded *chart.Chart, r *fleet.Release, user map[string]any, caps *chartutil.Capabilities) (values chartutil.Values, lines []string, err error) {
-	options := chartutil.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
-	lines = captureLog(func() {
-		if err = chartutil.ProcessDependenciesWithMerge(loaded, user); err == nil {
-			values, err = chartutil.ToRenderValuesWithSchemaValidation(loaded, user, options, caps, true)
-		}
-	})
-	return values, lines, err
 }
