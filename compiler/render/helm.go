@@ -84,11 +84,17 @@ func (in *input) copy() *input {
 func (j *job) documents(ctx context.Context, in *input, l *luck) (docs []document, chance bool, err error) {
 	limited, cancel := context.WithTimeoutCause(ctx, maxWall, errTooLong)
 	defer cancel()
-	e := newEngine(limited, j.most, j.source, l)
-	rendered, err := e.render(renderables(in.chart, in.values))
+	all := renderables(in.chart, in.values)
+	e, err := j.source.engine(limited, j.most, l, all)
+	var rendered map[string]string
+	if err == nil {
+		rendered, err = e.render(all)
+	}
 	if err != nil {
 		return nil, false, j.fault("chart %s does not render: %v", j.chart.Ref, err)
 	}
+	chance = e.chance
+	j.source.giveBack(e)
 	manifests, err := documents(rendered, func(text string) document { return j.read(ctx, text) })
 	if err != nil {
 		return nil, false, j.fault("chart %s %v", j.chart.Ref, err)
@@ -98,7 +104,7 @@ func (j *job) documents(ctx context.Context, in *input, l *luck) (docs []documen
 		d.crd = true
 		docs = append(docs, d)
 	}
-	return append(docs, manifests...), e.chance, nil
+	return append(docs, manifests...), chance, nil
 }
 
 // read reads a document, unless that was done before.
