@@ -34,6 +34,7 @@ const maxIncludes = 1000
 type engine struct {
 	*guard
 	*luck
+	*state
 	source *source
 	set    *template.Template   // all templates of the rendering
 	files  []file               // that they are of
@@ -46,7 +47,7 @@ type engine struct {
 
 func newEngine(ctx context.Context, most limits, s *source, l *luck) *engine {
 	return &engine{
-		guard: newGuard(ctx, most), luck: l, source: s,
+		guard: newGuard(ctx, most), luck: l, state: &state{}, source: s,
 		costs: map[*parse.Tree]cost{}, open: map[string]int{}, regexs: map[string]int{},
 	}
 }
@@ -55,7 +56,8 @@ func newEngine(ctx context.Context, most limits, s *source, l *luck) *engine {
 type renderable struct {
 	file
 	scope map[string]any
-	base  string // the path of the chart's templates
+	meta  *chart.Metadata // of its chart
+	base  string          // the path of the chart's templates
 }
 
 // renderables returns the templates of a chart and its dependencies, in the
@@ -107,7 +109,7 @@ func collect(c *chart.Chart, above chartutil.Values, add func(renderable)) map[s
 			continue
 		}
 		name := path.Join(full, t.Name)
-		add(renderable{file: file{name, t}, scope: scope, base: path.Join(full, "templates")})
+		add(renderable{file: file{name, t}, scope: scope, meta: c.Metadata, base: path.Join(full, "templates")})
 	}
 	return scope
 }
@@ -126,23 +128,31 @@ func filesIn(all []renderable) []file {
 
 // reset makes the engine as good as new for another rendering.
 func (e *engine) reset(ctx context.Context, most limits, l *luck) {
-	*e.guard, e.luck = *newGuard(ctx, most), l
+	*e.guard, e.luck, *e.state = *newGuard(ctx, most), l, state{}
 	e.out = e.out[:0]
 	clear(e.open)
 	clear(e.regexs)
 }
 
 // render executes the templates, which are prepared, and returns what each of
-// them prints.
-func (e *engine) render(all []renderable) (map[string]string, error) {
+// them prints. Those of which that is known are not executed.
+func (e *engine) render(all []renderable, known map[string]string) (map[string]string, error) {
+	*e.state = state{all: all, random: map[string]bool{}}
 	out := make(map[string]string, len(all))
 	for _, r := range all {
 		if isPartial(r.name) {
 			continue
 		}
-		text, err := e.one(r)
-		if err != nil {
-			return nil, err
+		text, ok := known[r.name]
+		if !ok {
+			e.chance = false
+			var err error
+			if text, err = e.one(r); err != nil {
+				return nil, err
+			}
+			if e.chance {
+				e.random[r.name] = true
+			}
 		}
 		out[r.name] = text
 	}

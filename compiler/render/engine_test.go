@@ -37,7 +37,7 @@ func engines(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart) 
 	all := renderables(mine, myValues)
 	e, ourErr := s.engine(t.Context(), new(Charts).most(), newLuck(clock(s)), all)
 	if ourErr == nil {
-		ours, ourErr = e.render(all)
+		ours, ourErr = e.render(all, nil)
 	}
 	helms, helmErr = helmengine.Engine{}.Render(its, itsValues)
 	return ours, helms, ourErr, helmErr

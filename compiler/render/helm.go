@@ -79,43 +79,46 @@ func (in *input) copy() *input {
 }
 
 // documents renders the chart. Documents are in the order in which helm
-// template --include-crds prints them. It reports whether the chart called
-// something that is random or reads the clock.
-func (j *job) documents(ctx context.Context, in *input, l *luck) (docs []document, chance bool, err error) {
+// template --include-crds prints them. known is what templates are known to print.
+// It also returns what another rendering prints as well, and whether there is
+// more: the chart called something that is random or reads the clock.
+func (j *job) documents(ctx context.Context, in *input, l *luck, known map[string]string) (docs []document, again map[string]string, chance bool, err error) {
 	limited, cancel := context.WithTimeoutCause(ctx, maxWall, errTooLong)
 	defer cancel()
 	all := renderables(in.chart, in.values)
 	e, err := j.source.engine(limited, j.most, l, all)
 	var rendered map[string]string
 	if err == nil {
-		rendered, err = e.render(all)
+		rendered, err = e.render(all, known)
 	}
 	if err != nil {
-		return nil, false, j.fault("chart %s does not render: %v", j.chart.Ref, err)
+		return nil, nil, false, j.fault("chart %s does not render: %v", j.chart.Ref, err)
 	}
-	chance = e.chance
+	again, chance = e.again(rendered)
 	j.source.giveBack(e)
-	manifests, err := documents(rendered, func(text string) document { return j.read(ctx, text) })
+	isNew := j.source.isNew()
+	manifests, err := documents(rendered, func(text string) document { return j.read(ctx, text, isNew) })
 	if err != nil {
-		return nil, false, j.fault("chart %s %v", j.chart.Ref, err)
+		return nil, nil, false, j.fault("chart %s %v", j.chart.Ref, err)
 	}
 	for _, crd := range in.chart.CRDObjects() {
 		d := j.source.crds(crd.Filename, crd.File)
 		d.crd = true
 		docs = append(docs, d)
 	}
-	return append(docs, manifests...), chance, nil
+	return append(docs, manifests...), again, chance, nil
 }
 
-// read reads a document, unless that was done before.
-func (j *job) read(ctx context.Context, text string) document {
+// read reads a document, unless that was done before. One that is expected again
+// is kept.
+func (j *job) read(ctx context.Context, text string, expected bool) document {
 	if d, ok := j.known[text]; ok {
 		return d
 	}
 	if ctx.Err() != nil {
 		return document{refused: ctx.Err()}
 	}
-	d, kept := j.source.docs.get(text, readDocument)
+	d, kept := j.source.docs.get(text, expected, readDocument)
 	d.shared = kept
 	return d
 }
