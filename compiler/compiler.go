@@ -59,6 +59,7 @@ type Compiler struct {
 	Jobs    int    // how many clusters at a time; 0 for GOMAXPROCS
 	Cache   string // directory of charts and results; fleetc in the user's cache folder when empty
 	Offline bool   // refuse the network
+	NoCache bool   // neither use nor keep results; charts are kept all the same
 
 	// Date is the day, as in 2026-12-31, with which the ends of waivers are
 	// compared; they are not when it is empty.
@@ -73,6 +74,7 @@ type Compiler struct {
 	Build string // says which build of fleetc this is; results are kept from one run to the next only when it is set
 
 	edits load.Edits // of the fleet's files, to compile what would be
+	plain bool       // whether nothing is shared between clusters, for tests to compare with
 	like  *Fleet     // whose charts are those of this one, as far as they are the same; nil for none
 }
 
@@ -124,6 +126,12 @@ func (c *Compiler) layers(patterns []string) (*load.Fleet, error) {
 		}
 	}
 	return load.Load(dir, patterns, c.edits)
+}
+
+// Module returns the path of the fleet's module, which is its name.
+func (c *Compiler) Module() (string, error) {
+	_, module, err := load.Root(cmp.Or(c.Dir, "."))
+	return module, err
 }
 
 // ClusterIDs returns the IDs of the clusters that the patterns select, all when
@@ -198,6 +206,9 @@ type Fleet struct {
 	templates *render.Charts
 	jsonnet   *jsonnet.Renderer
 	read      sync.Map // of kustomizations and manifests by their kind and path, each a sync.OnceValues
+	results   *results
+	asked     func(r *fleet.Release, kept bool) // is told whether what releases of charts render to is kept; may be nil
+	anew      sync.Map                          // has the IDs of clusters with a release that was rendered
 	sharing   sharing
 	rendering chan struct{} // has one for each chart that is being rendered
 	kinds     validate.Checker
@@ -208,6 +219,7 @@ type Fleet struct {
 	trials    sync.Map // of tried to trial.How
 	trialled  atomic.Int64
 	jobs      int
+	plain     bool
 }
 
 // A loadedChart is a chart, and what is to be known of it before it renders.
@@ -228,14 +240,16 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	if e.Fleet == nil {
 		return nil, e.faults
 	}
-	f := &Fleet{Fleet: e.Fleet, jobs: c.jobs(), rendering: make(chan struct{}, c.jobs()), date: c.Date, templates: &render.Charts{}, bundles: &bundle.Assembler{Fleet: e.Module}}
+	f := &Fleet{Fleet: e.Fleet, plain: c.plain, jobs: c.jobs(), rendering: make(chan struct{}, c.jobs()), date: c.Date, templates: &render.Charts{}, bundles: &bundle.Assembler{Fleet: e.Module}}
 	if c.like != nil {
 		f.templates = c.like.templates
 	}
 	var faults diag.List
 	faults.Add(f.readyJsonnet(e.all()))
 	var err error
-	f.charts, err = c.charts(ctx, e.Dir, f.chartUsers(ctx, e.all()))
+	f.results = c.results()
+	f.crds.Earlier = f.results
+	f.charts, err = c.charts(ctx, f.results, e.Dir, f.chartUsers(ctx, e.all()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())
 	checked := f.checkValues(e.all())
@@ -245,9 +259,9 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 }
 
 // charts finds every chart of the fleet once.
-func (c *Compiler) charts(ctx context.Context, root string, users map[fleet.ChartRef]*ChartUse) (map[fleet.ChartRef]loadedChart, error) {
+func (c *Compiler) charts(ctx context.Context, results *results, root string, users map[fleet.ChartRef]*ChartUse) (map[fleet.ChartRef]loadedChart, error) {
 	const atATime = 8 // a courtesy to repositories; finding charts is waiting
-	source, results := c.Source(root), c.results()
+	source := c.Source(root)
 	refs := sortedRefs(users)
 	found := ordered(ctx, atATime, len(refs), func(ctx context.Context, i int) (loadedChart, error) {
 		known, ok := c.known(refs[i])
@@ -357,6 +371,7 @@ func (f *Fleet) compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, e
 			pins = append(pins, pin)
 		}
 	}
+	f.noteRendered(c)
 	b, err := f.bundles.Assemble(c, objs, pins)
 	if b != nil {
 		b.Hooks = hooks

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/fleetc/fleetc/compiler/chart"
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -33,6 +35,9 @@ import (
 // build of fleetc and the compiler's own fields are no inputs, nor is the last
 // bundle, where fields keep their values.
 type Inputs map[string]string
+
+// names returns the names of the files, sorted.
+func (in Inputs) names() []string { return slices.Sorted(maps.Keys(in)) }
 
 // Inputs returns the inputs of the clusters that the patterns select, by their
 // IDs. It renders nothing and fetches no charts.
@@ -235,12 +240,15 @@ func (r *inputReader) once(key string, find func() ([]string, error)) ([]string,
 	return found.files, found.err
 }
 
+// path returns where a file is.
+func (r *inputReader) path(name string) string { return filepath.Join(r.dir, filepath.FromSlash(name)) }
+
 // digest returns the sha256:hex of a file, or "" when there is none.
 func (r *inputReader) digest(name string) (string, error) {
 	if d, ok := r.digests[name]; ok {
 		return d, nil
 	}
-	f, err := os.Open(filepath.Join(r.dir, filepath.FromSlash(name)))
+	f, err := os.Open(r.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		r.digests[name] = ""
 		return "", nil

@@ -96,6 +96,10 @@ func (f *Fleet) renderOthers(ctx context.Context, all *clusterRendering, served 
 // renderOne renders a release that sees the given API versions.
 func (f *Fleet) renderOne(ctx context.Context, c *fleet.Cluster, r *fleet.Release, saw []string) rendering {
 	result, err := sound(func() (render.Result, error) { return f.source(ctx, c, r, saw) })
+	if f.plain {
+		alone(result.Objects)
+		alone(result.Hooks)
+	}
 	return rendering{done: true, saw: saw, brings: render.APIs(result.Objects), result: result, err: err}
 }
 

@@ -1,8 +1,11 @@
 package compiler
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -11,30 +14,31 @@ import (
 
 // results are what earlier runs of the same build have left on disk.
 type results struct {
-	cache cache.Cache
-	build string
+	cache    cache.Cache
+	build    string
+	readOnly bool // nothing more is kept
+	contents contents
 }
 
 // results returns those of the compiler's cache; of a build that is not known,
-// there are none.
+// there are none, and none when they are not wanted.
 func (c *Compiler) results() *results {
-	dir := c.Cache
-	if dir == "" {
-		if user, err := os.UserCacheDir(); err == nil {
-			dir = filepath.Join(user, "fleetc")
-		}
-	}
 	r := &results{build: c.Build}
-	if dir != "" && c.Build != "" {
-		r.cache.Dir = filepath.Join(dir, "results")
+	r.contents.met, r.contents.known = map[fleet.Sum]bool{}, map[fleet.Sum]*unstructured.Unstructured{}
+	r.contents.digests = map[*unstructured.Unstructured]fleet.Sum{}
+	if c.Build != "" && !c.NoCache {
+		r.cache.Dir = c.resultsDir()
 	}
 	return r
 }
 
+// keyOf returns the key of a result of this build.
+func (r *results) keyOf(kind, of string) string { return kind + "\x00" + r.build + "\x00" + of }
+
 // types returns the types of the values of a chart, which follow from its files
 // alone.
 func (r *results) types(ch *fleet.Chart) (*values.Type, error) {
-	key := "types of values\x00" + r.build + "\x00" + ch.Digest
+	key := r.keyOf("types of values", ch.Digest)
 	if data, ok := r.cache.Get(key); ok {
 		if t, err := values.Decode(data); err == nil {
 			return t, nil
@@ -48,4 +52,42 @@ func (r *results) types(ch *fleet.Chart) (*values.Type, error) {
 		r.cache.Put(key, data)
 	}
 	return t, nil
+}
+
+// IsSound reports whether an earlier run found nothing wrong with a CRD.
+func (r *results) IsSound(key string) bool {
+	_, ok := r.cache.Get(r.keyOf("sound CRD", key))
+	return ok
+}
+
+// NoteSound keeps that nothing is wrong with a CRD.
+func (r *results) NoteSound(key string) {
+	if !r.readOnly {
+		r.cache.Put(r.keyOf("sound CRD", key), nil)
+	}
+}
+
+// CleanCache removes the results of earlier runs, of all builds.
+func (c *Compiler) CleanCache() error {
+	dir := c.resultsDir()
+	if dir == "" {
+		return nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("clean the cache: %w", err)
+	}
+	return nil
+}
+
+// resultsDir returns where results are; empty when the user has no cache folder.
+func (c *Compiler) resultsDir() string {
+	dir := c.Cache
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return ""
+		}
+		dir = filepath.Join(user, "fleetc")
+	}
+	return filepath.Join(dir, "results")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash"
 	"slices"
@@ -40,13 +41,17 @@ type alike struct {
 // and so are those with something random in them.
 func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error) {
 	ch := f.charts[r.Chart]
-	alone := func() (render.Result, error) {
-		defer f.busy()()
-		return f.templates.Release(ctx, c, r, ch.Chart, apis)
+	if ch.Chart == nil {
+		return f.templates.Release(ctx, c, r, nil, apis)
 	}
-	once, first := f.sharing.once(f, r, ch, apis, alone)
-	if once == nil {
-		return alone()
+	f.sharing.count.Do(func() { f.sharing.countAlike(f) })
+	if !ch.asksForAPIs {
+		apis = nil
+	}
+	own := func() (render.Result, error) { return f.renderChart(ctx, c, r, ch, apis) }
+	once, first := f.sharing.once(r, apis, own)
+	if once == nil || f.plain {
+		return own()
 	}
 	result, err := once()
 	switch {
@@ -55,7 +60,36 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 	case first:
 		return result, err
 	}
-	return alone()
+	return own()
+}
+
+// renderChart renders a release of a chart, unless an earlier run did.
+func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch loadedChart, apis []string) (render.Result, error) {
+	defer f.busy()()
+	key := f.cacheKey(c, r, apis)
+	kept, ok := f.results.rendered(key)
+	if f.asked != nil {
+		f.asked(r, ok)
+	}
+	if ok {
+		return render.Result{Objects: asOf(kept.Objects, r), Hooks: asOf(kept.Hooks, r)}, nil
+	}
+	f.anew.Store(c.ID, true)
+	result, err := f.templates.Release(ctx, c, r, ch.Chart, apis)
+	if err == nil {
+		f.results.keepRendered(key, r, result)
+	}
+	return result, err
+}
+
+// cacheKey returns the key of what a release renders to.
+func (f *Fleet) cacheKey(c *fleet.Cluster, r *fleet.Release, apis []string) string {
+	key, ok := f.sharing.keys[r]
+	if !ok {
+		key = f.keyOf(c, r) // it is none of the fleet's, as in a trial
+	}
+	of := keyOfAPIs(apis)
+	return hex.EncodeToString(key[:]) + hex.EncodeToString(of[:])
 }
 
 // busy waits until fewer than as many releases as clusters are rendered, and
@@ -67,21 +101,22 @@ func (f *Fleet) busy() (done func()) {
 
 // once returns the one rendering of the releases that are like r, nil when there
 // are none, and whether it is that of r.
-func (s *sharing) once(f *Fleet, r *fleet.Release, ch loadedChart, apis []string, render func() (render.Result, error)) (once func() (render.Result, error), first bool) {
-	s.count.Do(func() { s.countAlike(f) })
+func (s *sharing) once(r *fleet.Release, apis []string, f func() (render.Result, error)) (once func() (render.Result, error), first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	group := s.alike[s.keys[r]]
 	if group == nil {
 		return nil, false
 	}
-	var key renderKey
-	if ch.asksForAPIs {
-		key = keyOfAPIs(apis)
-	}
+	key := keyOfAPIs(apis)
 	once, ok := group.rendered[key]
 	if !ok {
-		once = sync.OnceValues(render)
+		once = sync.OnceValues(func() (render.Result, error) {
+			result, err := f()
+			share(result.Objects)
+			share(result.Hooks)
+			return result, err
+		})
 		group.rendered[key] = once
 	}
 	return once, !ok
@@ -125,18 +160,32 @@ func (s *sharing) done(c *fleet.Cluster) {
 	}
 }
 
-// asOf returns objects as those of another release that is alike.
+// share says of objects that others have the same contents.
+func share(objs []fleet.Object) {
+	for i := range objs {
+		objs[i].Shared = true
+	}
+}
+
+// alone gives objects contents that nobody else has.
+func alone(objs []fleet.Object) {
+	for i := range objs {
+		objs[i].Unstructured, objs[i].Shared = objs[i].DeepCopy(), false
+	}
+}
+
+// asOf returns objects as those of a release that is alike.
 func asOf(objs []fleet.Object, r *fleet.Release) []fleet.Object {
 	out := slices.Clone(objs)
 	for i := range out {
-		out[i].Release, out[i].Pos, out[i].Shared = r, r.Pos, true
+		out[i].Release, out[i].Pos = r, r.Pos
 	}
 	return out
 }
 
 // keyOf returns the key of a release of a chart.
 func (f *Fleet) keyOf(c *fleet.Cluster, r *fleet.Release) renderKey {
-	w := keyWriter{sha256.New()}
+	w := newKeyWriter()
 	w.text(f.charts[r.Chart].Digest)
 	w.text(r.Name)
 	w.text(r.Namespace)
@@ -148,7 +197,7 @@ func (f *Fleet) keyOf(c *fleet.Cluster, r *fleet.Release) renderKey {
 
 // keyOfAPIs returns a key of API versions.
 func keyOfAPIs(apis []string) renderKey {
-	w := keyWriter{sha256.New()}
+	w := newKeyWriter()
 	for _, a := range apis {
 		w.text(a)
 	}
@@ -158,6 +207,8 @@ func keyOfAPIs(apis []string) renderKey {
 // A keyWriter writes what a key stands for, so that no two things are written
 // alike.
 type keyWriter struct{ hash.Hash }
+
+func newKeyWriter() keyWriter { return keyWriter{sha256.New()} }
 
 func (w keyWriter) size(n int) {
 	var b [8]byte

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -153,42 +155,88 @@ func runExport(cmd *cobra.Command, o *options, e *exportOptions, patterns []stri
 	if c.Shard, err = e.shard(); err != nil {
 		return err
 	}
+	if len(patterns) == 0 {
+		// What is wrong with the fleet, loading it says.
+		if ids, err := c.ClusterIDs(); err == nil {
+			x.gone = func(id string) bool { return c.Shard.Has(id) && !slices.Contains(ids, id) }
+		}
+	}
+	if cmd.Flags().Changed("out") {
+		return x.toDirectory(cmd.Context(), c, patterns)
+	}
 	if x.fleet, err = c.Load(cmd.Context(), patterns...); err != nil {
 		return err
 	}
-	if len(patterns) == 0 {
-		ids, err := c.ClusterIDs()
-		if err != nil {
-			return err
-		}
-		x.gone = func(id string) bool { return c.Shard.Has(id) && !slices.Contains(ids, id) }
-	}
-	switch {
-	case cmd.Flags().Changed("git"):
+	if cmd.Flags().Changed("git") {
 		return x.toGit(cmd.Context())
-	case cmd.Flags().Changed("oci"):
-		return x.toRegistry(cmd.Context())
 	}
-	dir, err := filepath.Abs(o.path(e.out))
+	return x.toRegistry(cmd.Context())
+}
+
+// toDirectory exports to a directory. Clusters that are there as they would be
+// written, and of which nothing has changed since, are not compiled.
+func (x *exporting) toDirectory(ctx context.Context, c *compiler.Compiler, patterns []string) error {
+	dir, err := filepath.Abs(x.o.path(x.out))
 	if err != nil {
 		return err
 	}
-	tree := &export.Tree{Dir: dir}
+	tree := &export.Tree{Dir: dir, Version: toolVersion()}
+	if tree.Fleet, err = c.Module(); err != nil {
+		return err
+	}
 	begin := tree.Begin
-	if e.check {
+	if x.check {
 		begin = func(context.Context) (*export.Session, error) { return tree.Check() }
 	}
-	summary, err := x.write(tree, begin, part{clusters: x.fleet.Clusters, gone: x.gone}, nil)
+	session, err := begin(ctx)
 	if err != nil {
 		return err
 	}
-	if err := printSummary(cmd.OutOrStdout(), summary, e); err != nil {
+	summary, err := x.unsettled(ctx, c, tree, session, patterns)
+	if err = errors.Join(err, session.Close()); err != nil {
 		return err
 	}
-	if e.check && summary.Changes() > 0 {
+	if err := printSummary(x.cmd.OutOrStdout(), summary, x.exportOptions); err != nil {
+		return err
+	}
+	if x.check && summary.Changes() > 0 {
 		return errDifferences
 	}
 	return nil
+}
+
+// unsettled exports in a session, and notes what is settled by that.
+func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *export.Tree, session *export.Session, patterns []string) (export.Summary, error) {
+	var holdings sync.Map // of export.Holding, by the cluster's ID
+	loaded, settled, err := c.LoadUnsettled(ctx, compiler.Export{
+		Layout: x.layout, Tool: tree.Version,
+		Holds: func(id string) string {
+			h := session.Holds(id)
+			holdings.Store(id, h)
+			return h.Digest
+		},
+	}, patterns...)
+	defer settled.Close()
+	if err != nil {
+		return export.Summary{}, err
+	}
+	for _, id := range settled.Clusters {
+		h, _ := holdings.Load(id)
+		if err := session.Keep(id, h.(export.Holding)); err != nil {
+			return export.Summary{}, err
+		}
+	}
+	x.fleet, loaded.Last = loaded, tree.Objects
+	summary, err := x.stage(session, part{clusters: loaded.Clusters, gone: x.gone}, nil)
+	if err != nil {
+		return summary, err
+	}
+	for _, r := range summary.Clusters {
+		if i := slices.IndexFunc(loaded.Clusters, func(c *fleet.Cluster) bool { return c.ID == r.Cluster }); i >= 0 {
+			settled.Settle(ctx, loaded.Clusters[i], r.Index)
+		}
+	}
+	return summary, nil
 }
 
 // A part is clusters that are exported together.

@@ -58,6 +58,7 @@ type options struct {
 	jobs    int
 	cache   string
 	offline bool
+	noCache bool
 	date    string
 	format  string
 
@@ -65,7 +66,7 @@ type options struct {
 }
 
 func (o *options) compiler() *compiler.Compiler {
-	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Build: buildID(), Date: o.date}
+	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Build: buildID(), NoCache: o.noCache, Date: o.date}
 	if o.cache != "" {
 		c.Cache = o.path(o.cache)
 	}
@@ -102,6 +103,7 @@ func newRootCommand(o *options) *cobra.Command {
 	flags.StringVarP(&o.dir, "directory", "C", ".", "run as if started in this `directory`")
 	flags.IntVarP(&o.jobs, "jobs", "j", 0, "how many clusters to compile at a time (0: one for each processor)")
 	flags.StringVar(&o.cache, "cache-dir", "", "`directory` of downloaded charts and kept results (default: fleetc in the user's cache folder)")
+	flags.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep results of earlier runs; see fleetc cache")
 	flags.BoolVar(&o.offline, "offline", false, "use no network; charts must be in the cache")
 	flags.StringVar(&o.date, "date", "", "today's `date` (2026-12-31), with which the ends of waivers are compared (default: they are not)")
 	formatFlag(cmd, o)
@@ -110,7 +112,7 @@ func newRootCommand(o *options) *cobra.Command {
 		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),
 		newAffectedCommand(o), newApplyCommand(o), newHistoryCommand(o), newRollbackCommand(o), newStatusCommand(o), newTestCommand(o),
 		newCompareCommand(o), newDiffCommand(o), newExplainCommand(o), newFmtCommand(o),
-		newChartCommand(o), newVersionCommand(),
+		newChartCommand(o), newCacheCommand(o), newVersionCommand(),
 	)
 	cmd.InitDefaultCompletionCmd()
 	cmd.InitDefaultHelpCmd()

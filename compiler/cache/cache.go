@@ -42,7 +42,7 @@ func (c *Cache) file(key string) string {
 	return filepath.Join(c.Dir, name[:2], name)
 }
 
-// Get returns the result of a key. A damaged one is a miss.
+// Get returns the result of a key. A damaged one is a miss, and removed.
 func (c *Cache) Get(key string) (data []byte, ok bool) {
 	if c.Dir == "" {
 		return nil, false
@@ -53,18 +53,64 @@ func (c *Cache) Get(key string) (data []byte, ok bool) {
 	}
 	defer f.Close()
 	stored, err := io.ReadAll(io.LimitReader(f, maxEntry+sha256.Size+1))
-	if err != nil || len(stored) < sha256.Size {
+	if err != nil {
+		return nil, false
+	}
+	if data, ok = whole(stored); !ok {
+		_ = os.Remove(f.Name())
+		return nil, false
+	}
+	if info, err := f.Stat(); err == nil {
+		touch(f.Name(), info)
+	}
+	return data, true
+}
+
+// whole returns the result in a file, which has its sha256 in front; ok is false
+// when that is not its.
+func whole(stored []byte) (data []byte, ok bool) {
+	if len(stored) < sha256.Size {
 		return nil, false
 	}
 	sum, data := stored[:sha256.Size], stored[sha256.Size:]
-	if want := sha256.Sum256(data); !bytes.Equal(sum, want[:]) {
-		return nil, false
+	want := sha256.Sum256(data)
+	return data, bytes.Equal(sum, want[:])
+}
+
+// Has reports whether there is a result of a key, which may be damaged. It counts
+// as used.
+func (c *Cache) Has(key string) bool {
+	if c.Dir == "" {
+		return false
 	}
-	if info, err := f.Stat(); err == nil && time.Since(info.ModTime()) > fresh {
+	info, err := os.Stat(c.file(key))
+	if err == nil {
+		touch(c.file(key), info)
+	}
+	return err == nil
+}
+
+// touch keeps a result from being swept.
+func touch(file string, info fs.FileInfo) {
+	if time.Since(info.ModTime()) > fresh {
 		now := time.Now()
-		_ = os.Chtimes(f.Name(), now, now) // keeps it from being swept
+		_ = os.Chtimes(file, now, now)
 	}
-	return data, true
+}
+
+// Since returns a function that reports whether a file, or the directory that it
+// is in, may have been changed since now, or is not there any more.
+func Since() (changed func(file string) bool) {
+	const coarse = 100 * time.Millisecond // how far the times of files may be behind
+	start := time.Now().Add(-coarse)
+	return func(file string) bool {
+		for _, name := range []string{file, filepath.Dir(file)} {
+			if info, err := os.Stat(name); err != nil || info.ModTime().After(start) {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // Put keeps the result of a key. A folder that cannot be written to keeps

@@ -11,6 +11,7 @@ package crd
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -29,11 +30,20 @@ import (
 // value is ready for use, by several goroutines at once. Use one for a run and
 // let it go then: it forgets nothing.
 type Checker struct {
+	Earlier Earlier // what earlier runs found; may be nil
+
 	verdicts    memo.Map[verdictKey, []problem]
 	schemas     memo.Map[schemaKey, *compiled]
 	definitions memo.Map[*unstructured.Unstructured, definition] // of contents that clusters share
 	resources   sync.Map                                         // of resourceKey to []problem
 	shared      memo.Map[sharedKey, []problem]
+}
+
+// Earlier is what earlier runs of the same build found: of CRDs in which nothing is
+// wrong, a key. It may be asked by several goroutines at once.
+type Earlier interface {
+	IsSound(key string) bool
+	NoteSound(key string)
 }
 
 // Objects checks the CRDs among the objects of a cluster, and those objects
@@ -84,12 +94,28 @@ func (r *run) define(d *definition) {
 func (r *run) judge(d *definition) {
 	found := d.limits
 	if len(found) == 0 {
-		found = r.k.verdicts.Get(verdictKey{d.digest, r.compat}, func() []problem { return verdict(d, r.compat) })
+		found = r.k.verdicts.Get(verdictKey{d.digest, r.compat}, func() []problem { return r.k.verdict(d, r.compat) })
 	}
 	d.broken = slices.ContainsFunc(found, func(p problem) bool {
 		return !strings.HasPrefix(p.field, "spec.names") && !strings.HasPrefix(p.field, "spec.conversion") && p.field != "spec.group"
 	})
 	r.add(d.object, found)
+}
+
+// verdict returns what is wrong with a CRD, see [verdict].
+func (k *Checker) verdict(d *definition, compat minor) []problem {
+	if k.Earlier == nil {
+		return verdict(d, compat)
+	}
+	key := fmt.Sprintf("%x 1.%d", d.digest, compat)
+	if k.Earlier.IsSound(key) {
+		return nil
+	}
+	found := verdict(d, compat)
+	if len(found) == 0 {
+		k.Earlier.NoteSound(key)
+	}
+	return found
 }
 
 // resource adds the faults of an object when a CRD describes its kind.

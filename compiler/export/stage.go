@@ -42,6 +42,7 @@ type Result struct {
 	Retired                            bool   // the fleet does not have the cluster any more
 	Added, Changed, Removed, Unchanged int    // files
 	Files                              []File // with an action, sorted by name
+	Index                              string // digest of the bundle.json that an export writes; of staged clusters
 }
 
 // Changes returns how many files have an action.
@@ -82,7 +83,7 @@ func (s *Session) stage(b *fleet.Bundle) (*plan, error) {
 		return nil, err
 	}
 
-	p := &plan{Result: Result{Cluster: id}, number: len(s.plans)}
+	p := &plan{Result: Result{Cluster: id, Index: digestOf(files[indexFile])}, number: len(s.plans)}
 	old, err := s.ownIndex(id)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+)
+
+const cacheLong = `fleetc keeps on disk what follows from its input alone: the types of charts'
+values, what releases render to, and of which files clusters were exported. It
+looks for it before it does the work again. What it finds is verified, and can be
+gone at any time. Nothing that is random is kept, and no Secret that can be read,
+unless its release allows others to read it.
+
+It is in fleetc/results of the user's cache folder, or of --cache-dir, and at most
+1 GiB: what was not used for longest goes first. Several processes may use it at
+once. --no-cache, of any command, neither uses nor keeps it.`
+
+func newCacheCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cache",
+		Short: "Tell what is kept from earlier runs, and why the rest is not",
+		Long:  cacheLong,
+		Args:  noSubcommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCacheWhyCommand(o), newCacheCleanCommand(o))
+	return cmd
+}
+
+const cacheWhyLong = `why says of one cluster what an export to a directory, and any other command that
+renders, finds kept, and what it does again, with what has changed since it was
+done last:
+
+  kept      it is not compiled or rendered again
+  changed   the files, or the parts of a release, that follow have changed
+  new       it was not seen before
+  gone      nothing of it has changed, and yet it is not there: it was swept, or
+            other releases bring other CRDs
+  always    it cannot be kept, for the reason that follows
+  no chart  it is no Helm release: it is made each time
+
+It renders what is not kept, and keeps nothing itself.`
+
+const cacheWhyExample = `  fleetc cache why prod/us-east-1
+  fleetc cache why prod/us-east-1 -o json | jq -r '.releases[] | select(.state != "kept") | .release'`
+
+func newCacheWhyCommand(o *options) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:               "why CLUSTER",
+		Short:             "Say what of a cluster is kept, and what has changed of the rest",
+		Long:              cacheWhyLong,
+		Example:           cacheWhyExample,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: clusterArgs(o),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			report, err := o.compiler().WhyCached(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return whyJSON(cmd.OutOrStdout(), report)
+			}
+			return whyText(cmd.OutOrStdout(), report)
+		},
+	}
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+func whyText(w io.Writer, r *compiler.CacheReport) error {
+	fmt.Fprintf(w, "%s: %s\n", r.Cluster, r.State)
+	if r.Build {
+		fmt.Fprintln(w, "  another build of fleetc exported it last")
+	}
+	for _, f := range r.Files {
+		fmt.Fprintf(w, "  %-7s %s\n", f.Change, f.Name)
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, one := range r.Releases {
+		why := one.Why
+		if len(one.Parts) > 0 {
+			why = strings.Join(one.Parts, ", ")
+		}
+		fmt.Fprintln(table, strings.TrimRight(fmt.Sprintf("release %s\t%s\t%s", one.Release, one.State, why), "\t"))
+	}
+	return table.Flush()
+}
+
+func whyJSON(w io.Writer, r *compiler.CacheReport) error {
+	type file struct {
+		Name   string `json:"name"`
+		Change string `json:"change"`
+	}
+	type release struct {
+		Release string   `json:"release"`
+		State   string   `json:"state"`
+		Changed []string `json:"changed"`
+		Why     string   `json:"why,omitempty"`
+	}
+	out := struct {
+		Cluster  string    `json:"cluster"`
+		State    string    `json:"state"`
+		Build    bool      `json:"otherBuild"`
+		Files    []file    `json:"files"`
+		Releases []release `json:"releases"`
+	}{r.Cluster, string(r.State), r.Build, []file{}, []release{}}
+	for _, f := range r.Files {
+		out.Files = append(out.Files, file{f.Name, string(f.Change)})
+	}
+	for _, one := range r.Releases {
+		out.Releases = append(out.Releases, release{one.Release, string(one.State), append([]string{}, one.Parts...), one.Why})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}
+
+func newCacheCleanCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "clean",
+		Short:   "Remove what is kept from earlier runs; downloaded charts stay",
+		Example: "  fleetc cache clean",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return o.compiler().CleanCache() },
+	}
+}

@@ -1,0 +1,243 @@
+package compiler
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// This file tells what of a cluster is kept on disk, and why the rest is not. For
+// that, there are notes of what clusters were made of last.
+
+// A CacheState says what becomes of a cluster, or of a release, when it is
+// compiled next.
+type CacheState string
+
+// The states.
+const (
+	Kept     CacheState = "kept"     // it is not compiled or rendered again
+	Stale    CacheState = "changed"  // it is, since what it is made of has changed
+	NeverWas CacheState = "new"      // it is, since it is not known
+	Always   CacheState = "always"   // it is each time
+	Gone     CacheState = "gone"     // it is, since what was kept is not there any more
+	NoChart  CacheState = "no chart" // it is no chart's, and made each time
+)
+
+// A CacheReport says what of a cluster is kept.
+type CacheReport struct {
+	Cluster  string
+	State    CacheState    // of the cluster as a whole, in an export to a directory
+	Build    bool          // another build of fleetc exported it last
+	Files    []FileChange  // that differ from those that it was exported from last, sorted by name
+	Releases []CacheReason // sorted by name
+}
+
+// A FileChange is a file that is not what it was.
+type FileChange struct {
+	Name   string // relative to the fleet's root
+	Change ClusterChange
+}
+
+// A CacheReason says whether what a release renders to is kept.
+type CacheReason struct {
+	Release string
+	State   CacheState
+	Parts   []string // what has changed: chart, namespace, values.image.tag
+	Why     string   // why it is rendered each time
+}
+
+// A clusterNote is what a cluster was exported from last.
+type clusterNote struct {
+	Build  string `json:"build"`
+	Inputs Inputs `json:"inputs"`
+}
+
+// A releaseNote is what the releases of a cluster were rendered from last: a short
+// digest of each part, by the name of the release.
+type releaseNote map[string]map[string]string
+
+// noteKey returns the key of a note about a cluster of the fleet in a directory. It
+// is the same for every build.
+func noteKey(kind, dir, cluster string) string {
+	return "note\x00" + kind + "\x00" + filepath.Clean(dir) + "\x00" + cluster
+}
+
+// note notes what a cluster was exported from.
+func (s *Settled) note(c *fleet.Cluster, from Inputs) {
+	if data, err := json.Marshal(clusterNote{s.results.build, from}); err == nil {
+		s.results.cache.Put(noteKey("export", s.layered.fleet.Root, c.ID), data)
+	}
+}
+
+// noteRendered notes what the releases of a cluster are rendered from, when one of
+// them was.
+func (f *Fleet) noteRendered(c *fleet.Cluster) {
+	if _, anew := f.anew.LoadAndDelete(c.ID); !anew || f.results.cache.Dir == "" || f.results.readOnly {
+		return
+	}
+	note := releaseNote{}
+	for _, r := range c.Releases {
+		if f.charts[r.Chart].Chart != nil {
+			note[r.Name] = f.parts(c, r)
+		}
+	}
+	if data, err := json.Marshal(note); err == nil {
+		f.results.cache.Put(noteKey("releases", f.Dir, c.ID), data)
+	}
+}
+
+// parts returns a short digest of each part of what a release is rendered from.
+func (f *Fleet) parts(c *fleet.Cluster, r *fleet.Release) map[string]string {
+	out := map[string]string{}
+	add := func(name, text string) {
+		sum := sha256.Sum256([]byte(text))
+		out[name] = hex.EncodeToString(sum[:8])
+	}
+	add("chart", f.charts[r.Chart].Digest)
+	add("namespace", r.Namespace)
+	add("kubernetes", c.KubeVersion)
+	if r.Tests {
+		add("tests", "true")
+	}
+	valueParts(out, []string{"values"}, r.Values)
+	return out
+}
+
+// valueParts adds the digests of values: of those at most a few levels deep, and
+// of what is below.
+func valueParts(out map[string]string, path []string, t *fleet.Tree) {
+	const deepest = 4 // values.image.tag, and one more
+	if t.IsMap() && len(path) < deepest && len(t.Fields) > 0 {
+		for _, key := range t.Keys() {
+			valueParts(out, append(slices.Clip(path), key), t.Fields[key])
+		}
+		return
+	}
+	w := newKeyWriter()
+	w.tree(t)
+	out[fleet.FieldText(path)] = hex.EncodeToString(w.Sum(nil)[:8])
+}
+
+// WhyCached says what of the one cluster that the pattern selects is kept, and what
+// has changed of the rest. It renders what is not kept, and keeps nothing.
+func (c *Compiler) WhyCached(ctx context.Context, pattern string) (*CacheReport, error) {
+	l, err := c.readLayers([]string{pattern})
+	defer l.close()
+	if err != nil {
+		return nil, err
+	}
+	if n := len(l.fleet.Clusters); n != 1 {
+		return nil, &diag.Diag{Msg: pattern + " selects several clusters", Hint: "name one"}
+	}
+	f, err := c.load(ctx, c.unify(ctx, l.fleet, nil))
+	if err != nil {
+		return nil, err
+	}
+	if f.results.cache.Dir == "" {
+		return nil, &diag.Diag{Msg: "nothing is kept: there is no cache", Hint: "leave --no-cache out"}
+	}
+	f.results.readOnly = true
+	cluster := f.Clusters[0]
+	report := &CacheReport{Cluster: cluster.ID}
+	if err := l.addSources(ctx, f.Clusters); err != nil {
+		return nil, err
+	}
+	f.whole(report, l.inputs[cluster.ID])
+	report.Releases, err = f.reasons(ctx, cluster)
+	return report, err
+}
+
+// whole says what becomes of the cluster as a whole.
+func (f *Fleet) whole(report *CacheReport, now Inputs) {
+	report.State = NeverWas
+	data, ok := f.results.cache.Get(noteKey("export", f.Dir, report.Cluster))
+	var last clusterNote
+	if !ok || json.Unmarshal(data, &last) != nil {
+		return
+	}
+	report.Build = last.Build != f.results.build
+	for _, name := range union(now.names(), last.Inputs.names()) {
+		before, was := last.Inputs[name]
+		after, is := now[name]
+		switch {
+		case !was:
+			report.Files = append(report.Files, FileChange{name, Added})
+		case !is:
+			report.Files = append(report.Files, FileChange{name, Removed})
+		case before != after:
+			report.Files = append(report.Files, FileChange{name, Changed})
+		}
+	}
+	if report.State = Kept; report.Build || len(report.Files) > 0 {
+		report.State = Stale
+	}
+}
+
+// reasons says of each release of a cluster what becomes of it.
+func (f *Fleet) reasons(ctx context.Context, c *fleet.Cluster) ([]CacheReason, error) {
+	var mu sync.Mutex
+	kept := map[string]bool{}
+	f.asked = func(r *fleet.Release, hit bool) {
+		mu.Lock()
+		kept[r.Name] = hit
+		mu.Unlock()
+	}
+	all, err := f.render(ctx, c)
+	if err != nil {
+		return nil, diag.In(c.ID, err)
+	}
+	var note releaseNote
+	if data, ok := f.results.cache.Get(noteKey("releases", f.Dir, c.ID)); ok && json.Unmarshal(data, &note) != nil {
+		note = nil
+	}
+	var out []CacheReason
+	var faults diag.List
+	for i, r := range all.releases {
+		faults.Add(diag.In(c.ID, all.renderings[i].err))
+		out = append(out, f.reason(c, r, all.renderings[i], kept[r.Name], note[r.Name]))
+	}
+	slices.SortFunc(out, func(a, b CacheReason) int { return strings.Compare(a.Release, b.Release) })
+	return out, faults.Err()
+}
+
+// reason says what becomes of a release, of which last is what it was rendered
+// from.
+func (f *Fleet) reason(c *fleet.Cluster, r *fleet.Release, made rendering, kept bool, last map[string]string) CacheReason {
+	out := CacheReason{Release: r.Name}
+	switch {
+	case f.charts[r.Chart].Chart == nil:
+		out.State = NoChart
+		return out
+	case kept:
+		out.State = Kept
+		return out
+	case len(made.result.Volatile) > 0:
+		out.State, out.Why = Always, "the chart makes up "+made.result.Volatile[0].ID+" anew at every render"
+		return out
+	case !keepable(r, made.result):
+		out.State, out.Why = Always, "it has a Secret that can be read"
+		return out
+	case last == nil:
+		out.State = NeverWas
+		return out
+	}
+	now := f.parts(c, r)
+	for _, part := range union(slices.Sorted(maps.Keys(now)), slices.Sorted(maps.Keys(last))) {
+		if now[part] != last[part] {
+			out.Parts = append(out.Parts, part)
+		}
+	}
+	if out.State = Stale; len(out.Parts) == 0 {
+		out.State = Gone
+	}
+	return out
+}
