@@ -125,7 +125,7 @@ func (s *source) engine(ctx context.Context, most limits, l *luck, all []rendera
 // giveBack keeps an engine for the next rendering. Only a few are kept, and none
 // that a rendering made larger.
 func (s *source) giveBack(e *engine) {
-	const few, large = 8, 4 << 20
+	const few, large = 2, 256 << 10
 	if e.luck.first != nil || len(e.costs) != e.own || cap(e.out) > large {
 		return
 	}
