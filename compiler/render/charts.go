@@ -122,8 +122,8 @@ func (s *source) engine(ctx context.Context, most limits, l *luck, all []rendera
 	return e, e.prepare(all)
 }
 
-// giveBack keeps an engine for the next rendering. Only a few are kept, and none
-// that a rendering made larger.
+// giveBack keeps an engine for the next rendering. Only a few are kept, since they
+// are large, and none that a rendering made larger.
 func (s *source) giveBack(e *engine) {
 	const few, large = 2, 256 << 10
 	if e.luck.first != nil || len(e.costs) != e.own || cap(e.out) > large {

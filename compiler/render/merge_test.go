@@ -136,7 +136,6 @@ func TestSameMerge(t *testing.T) {
 			t.Fatalf("values %v of\n%s", user, chartsOf(c))
 		}
 	}
-	t.Logf("%d merged, %d lossy", merged, lossy)
 	if merged < 500 || lossy < 50 {
 		t.Errorf("%d merged, %d lost something", merged, lossy)
 	}
@@ -221,8 +220,10 @@ func (r *maker) chart(name string, depth int) *chart.Chart {
 			}
 			for range r.IntN(3) {
 				d.ImportValues = append(d.ImportValues, []any{
-					"data", "a", map[string]any{"child": r.pick("a", "global", "exports.data", "data.a"), "parent": r.pick(".", "a", "global.b", "sub.a", "b.data")},
-					map[string]any{"child": "a"}, 1.0,
+					"data", "a",
+					map[string]any{"child": r.pick("a", "global", "exports.data", "data.a"), "parent": r.pick(".", "a", "global.b", "sub.a", "b.data")},
+					map[string]any{"child": "a"},
+					1.0,
 				}[r.IntN(5)])
 			}
 			c.Metadata.Dependencies = append(c.Metadata.Dependencies, d)
