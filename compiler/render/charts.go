@@ -60,7 +60,6 @@ type source struct {
 	files   map[file]*text
 	decoded map[*chart.File]document // files of crds directories
 	idle    []*engine                // that have rendered the chart
-	known   bool                     // whether the chart was rendered
 
 	snippets memo[*text]          // of texts that were given to tpl
 	yaml     memo[map[string]any] // of texts that were given to fromYaml
@@ -140,14 +139,13 @@ func (s *source) giveBack(e *engine) {
 
 // snippet returns the parsed text of a call of tpl.
 func (s *source) snippet(content string) *text {
-	t, _ := s.snippets.get(content, false, func(content string) *text { return parseText(rootName, content, s.funcs, s.trace) })
+	t, _ := s.snippets.get(content, func(content string) *text { return parseText(rootName, content, s.funcs, s.trace) })
 	return t
 }
 
 // A memo keeps what was made of texts: charts use the same ones in every
-// cluster. One that is met for the first time is not kept yet, unless it is
-// expected again, and none is when they are too many: some come from the values
-// of a cluster.
+// cluster. One that is met for the first time is not kept yet, and none is when
+// they are too many: some come from the values of a cluster.
 type memo[V any] struct {
 	mu    sync.Mutex
 	known map[string]V
@@ -158,7 +156,7 @@ type memo[V any] struct {
 
 // get returns what f makes of the text, or made of it before, and whether it is
 // kept: others have it then, and it must not be modified.
-func (m *memo[V]) get(text string, expected bool, f func(string) V) (v V, kept bool) {
+func (m *memo[V]) get(text string, f func(string) V) (v V, kept bool) {
 	const keep = 4 << 20
 	m.mu.Lock()
 	if m.met == nil {
@@ -166,7 +164,7 @@ func (m *memo[V]) get(text string, expected bool, f func(string) V) (v V, kept b
 	}
 	v, kept = m.known[text]
 	key := maphash.String(m.seed, text)
-	again := expected || m.met[key]
+	again := m.met[key]
 	if len(m.met) < keep/16 {
 		m.met[key] = true
 	}
@@ -185,16 +183,6 @@ func (m *memo[V]) get(text string, expected bool, f func(string) V) (v V, kept b
 		m.known[text], kept = v, true
 	}
 	return v, kept
-}
-
-// isNew reports whether the chart was not rendered so far, and notes that it is
-// now. Most documents of the first rendering are those of the next.
-func (s *source) isNew() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	isNew := !s.known
-	s.known = true
-	return isNew
 }
 
 // crds returns a file of a crds directory. It is decoded once.

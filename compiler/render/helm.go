@@ -96,8 +96,7 @@ func (j *job) documents(ctx context.Context, in *input, l *luck, known map[strin
 	}
 	again, chance = e.again(rendered)
 	j.source.giveBack(e)
-	isNew := j.source.isNew()
-	manifests, err := documents(rendered, func(text string) document { return j.read(ctx, text, isNew) })
+	manifests, err := documents(rendered, func(text string) document { return j.read(ctx, text) })
 	if err != nil {
 		return nil, nil, false, j.fault("chart %s %v", j.chart.Ref, err)
 	}
@@ -109,16 +108,15 @@ func (j *job) documents(ctx context.Context, in *input, l *luck, known map[strin
 	return append(docs, manifests...), again, chance, nil
 }
 
-// read reads a document, unless that was done before. One that is expected again
-// is kept.
-func (j *job) read(ctx context.Context, text string, expected bool) document {
+// read reads a document, unless that was done before.
+func (j *job) read(ctx context.Context, text string) document {
 	if d, ok := j.known[text]; ok {
 		return d
 	}
 	if ctx.Err() != nil {
 		return document{refused: ctx.Err()}
 	}
-	d, kept := j.source.docs.get(text, expected, readDocument)
+	d, kept := j.source.docs.get(text, readDocument)
 	d.shared = kept
 	return d
 }

@@ -50,7 +50,7 @@ func (e *engine) texts() template.FuncMap {
 func (e *engine) codecs() template.FuncMap {
 	out := template.FuncMap{}
 	toYAML := func(v any) string {
-		text, _ := e.source.json.get(toJSON(v), false, asYAML) // which takes long
+		text, _ := e.source.json.get(toJSON(v), asYAML) // which takes long
 		return text
 	}
 	for name, f := range map[string]func(any) string{
@@ -79,7 +79,7 @@ func (e *engine) codecs() template.FuncMap {
 	}
 	out["fromYaml"] = func(s string) map[string]any {
 		decoded(s)
-		m, kept := e.source.yaml.get(s, false, fromYAML)
+		m, kept := e.source.yaml.get(s, fromYAML)
 		if kept {
 			m = deepCopy(m).(map[string]any)
 		}
