@@ -13,6 +13,7 @@ demo: ## Compile the example fleet into ./clusters.
 
 test: ## Run the tests, all of them, against the real parts.
 	go test -race -timeout 40m ./...
+	go test ./testdata/bench
 
 golden: ## Rewrite expected output; read the diff.
 	go test ./cmd/fleetc -update
@@ -24,33 +25,47 @@ generate: ## Read what Kubernetes serves from its source again.
 generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/kube
 
-.PHONY: e2e e2e-gitops sandbox
+.PHONY: tools e2e e2e-gitops sandbox
+tools: ## Build control planes and Flux, once.
+	go run ./testdata/clusters/sandbox -build -flux
+
+# Tests that wait for control planes more than they compute run beside each
+# other; a control plane takes half a gigabyte.
 e2e: ## Test against real control planes, which are built once.
 	go run ./testdata/clusters/sandbox -build
-	go test -count=1 -timeout 40m ./testdata/clusters ./testdata/e2e
+	go test -count=1 -timeout 40m -parallel 6 ./testdata/clusters ./testdata/e2e
 
 e2e-gitops: ## Test with real Flux, which is built once.
 	go run ./testdata/clusters/sandbox -build -flux
-	go test -count=1 -timeout 40m ./testdata/gitops
+	go test -count=1 -timeout 40m -parallel 3 ./testdata/gitops
 
 sandbox: ## Run the clusters of the example fleet here, until Ctrl-C.
 	go run ./testdata/clusters/sandbox
 
-bench: ## Time fleets of 1, 10 and 200 clusters.
-	go test -run '^$$' -bench . -benchmem ./compiler ./compiler/bundle
+# benchstat compares files of ten counts or more: make bench-stages COUNT=10.
+COUNT ?= 1
+
+.PHONY: bench-fleet bench-stages
+bench: bench-fleet bench-stages ## Time whole fleets, and every stage.
+
+bench-fleet: ## Time fleets of 1, 10 and 50 clusters, and other tools on them.
+	go run ./testdata/bench
+
+bench-stages: ## Time every stage alone.
+	go test -run '^$$' -bench . -benchmem -count=$(COUNT) ./compiler/...
 
 fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/gitops
+HARNESS := ./testdata/bench ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/gitops
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
 	$(TOOLS) staticcheck ./... $(HARNESS)
-	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/clusters testdata/e2e testdata/gitops)"
+	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/gitops)"
 	$(TOOLS) cue vet ./schema ./lib/... ./environments/...
 
 fmt: ## Format Go and CUE.
-	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/clusters testdata/e2e testdata/gitops
+	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/gitops
 	$(TOOLS) cue fmt ./schema ./lib/... ./environments/...

@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"context"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/cuediag"
@@ -10,18 +11,34 @@ import (
 
 // checkValues checks the values of every release of the clusters against the
 // types of its chart.
-func (f *Fleet) checkValues(clusters *fleet.Fleet) diag.List {
-	var faults diag.List
+func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.List {
+	type use struct {
+		cluster string
+		release *fleet.Release
+		chart   loadedChart
+	}
+	var uses []use
 	for _, c := range clusters.Clusters {
 		for _, r := range c.Releases {
-			ch, ok := f.charts[r.Chart]
-			if !ok {
-				continue // another source, or a chart that is not there
-			}
-			for _, d := range ch.types.Check(r.Values, r.Open) {
-				faults.Add(diag.In(c.ID, ofRelease(r, d)))
+			// Of another source there is none, nor of a chart that is not there.
+			if ch, ok := f.charts[r.Chart]; ok {
+				uses = append(uses, use{c.ID, r, ch})
 			}
 		}
+	}
+	checked := ordered(ctx, f.jobs, len(uses), func(_ context.Context, i int) (diag.List, error) {
+		var faults diag.List
+		u := uses[i]
+		for _, d := range u.chart.types.Check(u.release.Values, u.release.Open, u.chart.accepted.remember) {
+			faults.Add(diag.In(u.cluster, ofRelease(u.release, d)))
+		}
+		return faults, nil
+	})
+	defer f.keepAccepted()
+	var faults diag.List
+	for found, err := range checked {
+		faults = append(faults, found...)
+		faults.Add(err)
 	}
 	return faults
 }

@@ -227,6 +227,7 @@ type loadedChart struct {
 	*fleet.Chart
 	asksForAPIs bool
 	types       *values.Type
+	accepted    *accepted // by the chart's schemas
 }
 
 // Load evaluates the clusters that the patterns select and finds their charts.
@@ -252,7 +253,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	f.charts, err = c.charts(ctx, f.results, e.Dir, f.chartUsers(ctx, e.all()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())
-	checked := f.checkValues(e.all())
+	checked := f.checkValues(ctx, e.all())
 	faults.Add(checked.Err())
 	faults.Add(withoutCovered(e.faults, checked))
 	return f, faults.Err()
@@ -279,7 +280,7 @@ func (c *Compiler) charts(ctx context.Context, results *results, root string, us
 		if err != nil {
 			return loadedChart{}, users[refs[i]].Blame(err)
 		}
-		return loadedChart{ch, render.AsksForAPIs(ch), types}, nil
+		return loadedChart{ch, render.AsksForAPIs(ch), types, results.accepted(ch.Digest)}, nil
 	})
 	charts := map[fleet.ChartRef]loadedChart{}
 	var faults diag.List

@@ -66,6 +66,7 @@ func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering
 			again = true
 		}
 		if !again {
+			all.place(&f.kinds)
 			return all, nil
 		}
 	}
@@ -103,22 +104,30 @@ func (f *Fleet) renderOne(ctx context.Context, c *fleet.Cluster, r *fleet.Releas
 	return rendering{done: true, saw: saw, brings: render.APIs(result.Objects), result: result, err: err}
 }
 
+// place puts the objects into their namespaces, which takes the CRDs of all
+// releases.
+func (all *clusterRendering) place(kinds *validate.Checker) {
+	var objs []fleet.Object
+	for _, r := range all.renderings {
+		objs = append(append(objs, r.result.Objects...), r.result.Hooks...)
+	}
+	kinds.Namespaces(all.cluster, objs)
+	for i := range all.renderings {
+		r := &all.renderings[i].result
+		n, m := len(r.Objects), len(r.Objects)+len(r.Hooks)
+		r.Objects, r.Hooks, objs = objs[:n:n], objs[n:m:m], objs[m:]
+	}
+}
+
 // objects returns the objects of all releases, with what is random in them
 // decided and with their patches; or all that is wrong with them.
 func (all *clusterRendering) objects(kinds *validate.Checker, keep keeper) ([]fleet.Object, error) {
 	var faults diag.List
-	var together []fleet.Object
-	for _, r := range all.renderings {
-		together = append(append(together, r.result.Objects...), r.result.Hooks...)
-	}
-	kinds.Namespaces(all.cluster, together)
-	objs := make([]fleet.Object, 0, len(together))
+	var objs []fleet.Object
 	all.hooks = nil
 	for i, r := range all.releases {
 		one, err := all.renderings[i].result, all.renderings[i].err
-		n := len(one.Objects) + len(one.Hooks)
-		parts := together[:n:n]
-		together = together[n:]
+		parts := slices.Concat(one.Objects, one.Hooks)
 		if err == nil {
 			err = settle(r, render.Result{Objects: parts, Volatile: one.Volatile}, keep)
 		}

@@ -22,14 +22,30 @@ import (
 // Pos returns p with its file relative to root, or absolute when the file is
 // outside of root; the zero Pos when p is not known.
 func Pos(root string, p token.Pos) diag.Pos {
-	if !p.IsValid() || p.Filename() == "" {
+	file := File(root, p)
+	if file == "" {
 		return diag.Pos{}
 	}
+	at := p.Position()
+	return diag.Pos{File: file, Line: at.Line, Col: at.Column}
+}
+
+// File returns the file of p as [Pos] has it; "" when p is not known.
+func File(root string, p token.Pos) string {
 	file := p.Filename()
+	if !p.IsValid() || file == "" {
+		return ""
+	}
+	// Most files are below the root and have clean names, as the root has.
+	if n := len(root); len(file) > n && file[n] == filepath.Separator && file[:n] == root {
+		if rel := file[n+1:]; filepath.IsLocal(rel) && filepath.Clean(rel) == rel {
+			return filepath.ToSlash(rel)
+		}
+	}
 	if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
 		file = rel
 	}
-	return diag.Pos{File: filepath.ToSlash(file), Line: p.Line(), Col: p.Column()}
+	return filepath.ToSlash(file)
 }
 
 // Faults returns the faults that err holds, sorted; at least one when err is

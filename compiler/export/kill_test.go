@@ -134,10 +134,15 @@ func TestKill(t *testing.T) {
 			setUp(t, dir)
 			tree := &Tree{Dir: dir, Fleet: "example.com/fleet"}
 			before := identity(t, filepath.Join(dir, "a/README"))
+			began := time.Now()
+			for v := range 3 {
+				mustExport(t, tree, true, version(v%2)...)
+			}
+			takes := time.Since(began) // both ways
 			left := 0
 			for range 12 {
 				cmd := start(t, dir, name, 0)
-				time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond)
+				time.Sleep(rand.N(takes))
 				if err := cmd.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}

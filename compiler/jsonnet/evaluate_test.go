@@ -36,9 +36,10 @@ func TestLimits(t *testing.T) {
 		{"a long time", "local f(x) = if x == 0 then 0 else f(x - 1) + f(x - 1);\nfunction(params) f(100)", `a.jsonnet:: releases.app: the evaluation takes longer than 100ms
     environments/fleet.cue:7:2: and here
 `, func(r *Renderer) { r.MaxTime = 100 * time.Millisecond; r.MaxSteps = 1 << 62 }},
-		{"much memory", "local f(x, n) = if n == 0 then x else f(x + x, n - 1);\nfunction(params) std.length(f([1], 40))", `a.jsonnet:: releases.app: the evaluation takes more than 64 MiB of memory
+		// In small steps, or it cannot be stopped in the middle of one.
+		{"much memory", "local grow(a, n) = std.foldl(function(a, i) [a, i], std.range(1, n), a);\nfunction(params) std.length(std.foldl(function(a, i) grow(a, 1000), std.range(1, 1000000), []))", `a.jsonnet:: releases.app: the evaluation takes more than 64 MiB of memory
     environments/fleet.cue:7:2: and here
-`, func(r *Renderer) { r.MaxMemory = 64 << 20 }},
+`, func(r *Renderer) { r.MaxMemory = 64 << 20; r.MaxSteps = 1 << 62 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := rendererOf(t, "-- a.jsonnet --\n"+test.file+"\n")

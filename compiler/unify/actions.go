@@ -24,7 +24,7 @@ func (e *evaluation) actions(owner cue.Value, path string, release *fleet.Releas
 		r := &actionReader{evaluation: e, v: f.v, release: release, path: path + "." + cue.Str(f.name).String(), faults: faults}
 		r.pos = e.written(e.fieldPos(owner), f.v)
 		a := fleet.Action{Name: f.name, Stage: textOf(f.v, "stage"), After: textOf(f.v, "at") == "after", Pos: r.pos}
-		a.ApplyOnly = f.v.LookupPath(cue.ParsePath("applyOnly")).Exists()
+		a.ApplyOnly = lookup(f.v, "applyOnly").Exists()
 		a.Task = r.step("", "POST", "http", "exec", "job", "manual")
 		if len(present(f.v, "verify")) > 0 {
 			a.Verify = r.step("verify", "GET", "http", "exec")
@@ -32,7 +32,7 @@ func (e *evaluation) actions(owner cue.Value, path string, release *fleet.Releas
 		if len(present(f.v, "undo")) > 0 {
 			a.Undo = r.step("undo", "POST", "http", "exec", "job")
 		}
-		if v := f.v.LookupPath(cue.ParsePath("environment")); v.Exists() {
+		if v := lookup(f.v, "environment"); v.Exists() {
 			_ = v.Decode(&a.Environment) // what cannot be decoded is at fault by the schema
 		}
 		if text := textOf(f.v, "timeout"); text != "" {
@@ -66,7 +66,7 @@ type actionReader struct {
 func (r *actionReader) wrong(field, msg, hint string) {
 	v, path := r.v, r.path
 	if field != "" {
-		v, path = v.LookupPath(cue.ParsePath(field)), path+"."+field
+		v, path = lookup(v, field), path+"."+field
 	}
 	r.faults.Add(&diag.Diag{At: []diag.Pos{r.written(r.pos, v)}, Path: path, Msg: msg, Hint: hint})
 }
@@ -76,19 +76,19 @@ func (r *actionReader) wrong(field, msg, hint string) {
 func (r *actionReader) step(field, method string, kinds ...string) fleet.Task {
 	v, in := r.v, ""
 	if field != "" {
-		v, in = v.LookupPath(cue.ParsePath(field)), field+"."
+		v, in = lookup(v, field), field+"."
 	}
 	if has := present(v, kinds...); len(has) != 1 {
 		r.wrong(field, "it is exactly one of "+strings.Join(kinds, ", ")+", and this is "+orNone(has), "")
 	}
 	s := fleet.Task{Manual: textOf(v, "manual")}
-	if job := v.LookupPath(cue.ParsePath("job")); job.Exists() {
+	if job := lookup(v, "job"); job.Exists() {
 		s.Job = r.job(job, in+"job")
 	}
-	if exec := v.LookupPath(cue.ParsePath("exec")); exec.Exists() {
+	if exec := lookup(v, "exec"); exec.Exists() {
 		_ = exec.Decode(&s.Exec) // what cannot be decoded is at fault by the schema
 	}
-	if http := v.LookupPath(cue.ParsePath("http")); http.Exists() {
+	if http := lookup(v, "http"); http.Exists() {
 		s.HTTP = r.request(http, in+"http", method)
 	}
 	return s
@@ -114,7 +114,7 @@ func (r *actionReader) job(v cue.Value, field string) map[string]any {
 func (r *actionReader) request(v cue.Value, field, method string) *fleet.HTTPRequest {
 	q := &fleet.HTTPRequest{URL: textOf(v, "url"), Method: cmp.Or(textOf(v, "method"), method), Body: textOf(v, "body"), Contains: textOf(v, "contains")}
 	for name, into := range map[string]any{"headers": &q.Headers, "secretHeaders": &q.SecretHeaders, "status": &q.Status} {
-		if f := v.LookupPath(cue.ParsePath(name)); f.Exists() {
+		if f := lookup(v, name); f.Exists() {
 			_ = f.Decode(into) // what cannot be decoded is at fault by the schema
 		}
 	}
@@ -124,7 +124,7 @@ func (r *actionReader) request(v cue.Value, field, method string) *fleet.HTTPReq
 	case u.User != nil:
 		r.wrong(field+".url", "it has credentials in it", "use secretHeaders")
 	}
-	body := v.LookupPath(cue.ParsePath("json"))
+	body := lookup(v, "json")
 	if !body.Exists() {
 		return q
 	}

@@ -35,14 +35,21 @@ type binding struct {
 // filled in on the way to the end remains. Beside an error stands the last of
 // them.
 func (e *evaluation) bind(base, config cue.Value) (cue.Value, map[string]*fleet.Tree, error) {
-	v := base.Unify(config)
+	// The first pass is over the layers alone: CUE has evaluated those, and what
+	// the schema adds is in what the next pass is over.
+	v, whole := base, false
 	prev := &binding{reader: e.reader()}
 	var before map[string]any // what the pass before prev merged
 	for range maxPasses {
 		next := e.pass(v, prev)
 		values := plain(next.merged)
-		if reflect.DeepEqual(values, plain(prev.merged)) {
-			e.bound = prev
+		if !whole && len(values) == 0 {
+			v, whole = base.Unify(config), true
+			continue
+		}
+		if whole && reflect.DeepEqual(values, plain(prev.merged)) {
+			e.bound, e.last = prev, next
+			next.placeShadows()
 			return v, next.merged, next.cycle(v)
 		}
 		if before != nil && reflect.DeepEqual(values, before) {
@@ -50,43 +57,58 @@ func (e *evaluation) bind(base, config cue.Value) (cue.Value, map[string]*fleet.
 		}
 		before = plain(prev.merged)
 		next.filled = next.expr()
-		v = base.Unify(e.cctx.BuildExpr(next.filled)).Unify(config)
+		v, whole = base.Unify(e.cctx.BuildExpr(next.filled).Unify(config)), true
 		prev = next
 	}
-	e.bound = prev
+	e.bound, e.last = prev, prev
 	// What is wrong with the values may be why they do not settle.
 	if err := e.check(v); err != nil {
 		return v, prev.merged, err
 	}
-	return v, prev.merged, prev.unsettled(e.pass(v, prev))
+	next := e.pass(v, prev)
+	next.place()
+	return v, prev.merged, prev.unsettled(next)
 }
 
 func (e *evaluation) reader() *reader {
 	return &reader{evaluation: e, at: map[*fleet.Tree]token.Pos{}}
 }
 
-// releases calls f for each release of v, in the order of their names.
-func releases(v cue.Value, f func(name string, release cue.Value)) {
-	it, err := v.LookupPath(cue.ParsePath("releases")).Fields()
-	if err != nil {
-		return // absent, or wrong in a way that CUE reports
+// place finds the places of all maps among the merged defaults.
+func (b *binding) place() {
+	for t, v := range b.unplaced {
+		t.Pos = b.mapPos(v)
 	}
-	byName := map[string]cue.Value{}
-	var names []string
-	for it.Next() {
-		name := it.Selector().Unquoted()
-		byName[name] = it.Value()
-		names = append(names, name)
+	clear(b.unplaced)
+}
+
+// placeShadows is place for those maps that another layer has shadowed: those
+// of the others are also the places of what they are filled into.
+func (b *binding) placeShadows() {
+	var walk func(t *fleet.Tree, shadow bool)
+	walk = func(t *fleet.Tree, shadow bool) {
+		if v, ok := b.unplaced[t]; ok && shadow {
+			t.Pos = b.mapPos(v)
+			delete(b.unplaced, t)
+		}
+		for _, f := range t.Fields {
+			walk(f, shadow)
+		}
+		for _, e := range t.List {
+			walk(e, shadow)
+		}
+		if t.Shadows != nil {
+			walk(t.Shadows, true)
+		}
 	}
-	slices.Sort(names)
-	for _, n := range names {
-		f(n, byName[n])
+	for _, t := range b.merged {
+		walk(t, false)
 	}
 }
 
 func (e *evaluation) checkAllLayers(v cue.Value) error {
 	var faults diag.List
-	releases(v, func(name string, release cue.Value) {
+	e.releases(v, func(name string, release cue.Value) {
 		faults.Add(e.checkLayers("releases."+cue.Str(name).String(), release))
 	})
 	return faults.Err()
@@ -95,9 +117,10 @@ func (e *evaluation) checkAllLayers(v cue.Value) error {
 // pass merges the defaults of all releases in v, into which prev was filled.
 func (e *evaluation) pass(v cue.Value, prev *binding) *binding {
 	next := &binding{reader: e.reader(), merged: map[string]*fleet.Tree{}}
-	releases(v, func(name string, release cue.Value) {
+	next.unplaced = map[*fleet.Tree]cue.Value{}
+	e.releases(v, func(name string, release cue.Value) {
 		next.merged[name] = next.defaults(release)
-		dropPinned(next.merged[name], release.LookupPath(cue.ParsePath("values")), prev.merged[name])
+		dropPinned(next.merged[name], lookup(release, "values"), prev.merged[name])
 	})
 	return next
 }

@@ -40,7 +40,7 @@ func isChart(chart cue.Value) bool {
 // pinPos returns where the first field of a chart that is pinned stands.
 func (e *evaluation) pinPos(chart cue.Value) diag.Pos {
 	for _, field := range []string{"digest", "path"} {
-		for _, c := range cuediag.Conjuncts(chart.LookupPath(cue.ParsePath(field))) {
+		for _, c := range cuediag.Conjuncts(lookup(chart, field)) {
 			if p := cuediag.Pos(e.root, labelPos(c)); c.IsConcrete() && p.IsValid() {
 				return p
 			}

@@ -20,8 +20,12 @@ func (b *binding) cycle(v cue.Value) error {
 	for _, p := range b.pending {
 		waiting[valuesPath(p.Path())] = p
 	}
-	releases(v, func(_ string, release cue.Value) {
-		release.LookupPath(cue.ParsePath("values")).Walk(func(x cue.Value) bool {
+	b.releases(v, func(name string, release cue.Value) {
+		values := b.known.values(b.reader, name, release)
+		if len(values.pending) == 0 && values.v.Err() == nil {
+			return // all of them are concrete
+		}
+		values.v.Walk(func(x cue.Value) bool {
 			// Two references to each other are no error in CUE: anything holds.
 			if x.IncompleteKind() == cue.TopKind {
 				waiting[x.Path().String()] = x

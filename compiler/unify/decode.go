@@ -25,8 +25,8 @@ const defaultHistory = 10
 // where it breaks the rules of this package, stands what could be read.
 func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.Cluster, error) {
 	c := &fleet.Cluster{
-		Pos:     cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.name")))),
-		KubePos: cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("cluster.kubernetes")))),
+		Pos:     cuediag.Pos(e.root, e.sourcePos(lookup(v, "cluster.name"))),
+		KubePos: cuediag.Pos(e.root, e.sourcePos(lookup(v, "cluster.kubernetes"))),
 	}
 	var apis map[string]map[string]string // scope by group/version and kind
 	var stages []struct {
@@ -39,7 +39,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 		"cluster.history": &c.History, "cluster.labels": &c.Labels, "cluster.facts": &c.Facts, "cluster.crds": &c.CRDs,
 		"cluster.apis": &apis, "environment": &c.Environment, "stages": &stages,
 	} {
-		if f := v.LookupPath(cue.ParsePath(field)); f.Exists() {
+		if f := lookup(v, field); f.Exists() {
 			if err := f.Decode(into); err != nil {
 				faults.Add(cuediag.Faults(e.root, err, v).Err())
 			}
@@ -64,8 +64,8 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	c.Health = e.health(v, "health", &faults)
 	c.Actions = e.actions(v, "actions", nil, c.Stages, &faults)
 	c.GitOps = e.gitops(v, &faults)
-	releases(v, func(name string, release cue.Value) {
-		r, err := e.release(name, release, merged[name], c.Stages)
+	e.releases(v, func(name string, release cue.Value) {
+		r, err := e.release(v, name, release, merged[name], c.Stages)
 		faults.Add(err)
 		r.Actions = e.actions(release, r.Path("actions"), r, nil, &faults)
 		c.Releases = append(c.Releases, r)
@@ -91,9 +91,9 @@ var releaseName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 // maxReleaseName is Helm's own limit, in bytes.
 const maxReleaseName = 53
 
-func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stages []string) (*fleet.Release, error) {
+func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *fleet.Tree, stages []string) (*fleet.Release, error) {
 	path := "releases." + cue.Str(name).String()
-	r := &fleet.Release{Name: name, Pos: e.fieldPos(v)}
+	r := &fleet.Release{Name: name, Pos: e.firstPos(v, e.releaseParts(final, name, v))}
 	var faults diag.List
 	if !releaseName.MatchString(name) || len(name) > maxReleaseName {
 		faults.Add(&diag.Diag{
@@ -115,7 +115,7 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 		"namespace": &raw.Namespace, "stage": &raw.Stage, "delivery": &raw.Delivery, "tests": &raw.Tests, "chart": &raw.Chart,
 		"jsonnet": &raw.Jsonnet, "kustomize": &raw.Kustomize, "manifests": &raw.Manifests,
 	} {
-		if f := v.LookupPath(cue.ParsePath(field)); f.Exists() {
+		if f := lookup(v, field); f.Exists() {
 			if err := f.Decode(into); err != nil {
 				faults.Add(cuediag.Faults(e.root, err, v).Err())
 			}
@@ -125,28 +125,28 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 	r.Jsonnet, r.Kustomize, r.Manifests = raw.Jsonnet, raw.Kustomize, raw.Manifests
 	r.Stage = cmp.Or(raw.Stage, stages[len(stages)-1])
 	// What is no whole pin is at fault already, and nothing to look for.
-	if chart := v.LookupPath(cue.ParsePath("chart")); chart.Exists() && isChart(chart) {
+	if chart := lookup(v, "chart"); chart.Exists() && isChart(chart) {
 		r.Chart = raw.Chart.ref()
 		r.SourcePos = e.pinPos(chart)
 	}
 	for _, source := range []string{"jsonnet", "kustomize", "manifests"} {
-		if s := v.LookupPath(cue.ParsePath(source)); s.Exists() {
+		if s := lookup(v, source); s.Exists() {
 			r.SourcePos = cuediag.Pos(e.root, e.sourcePos(s))
 		}
 	}
 	if !slices.Contains(stages, r.Stage) {
 		faults.Add(&diag.Diag{
-			At:   []diag.Pos{cuediag.Pos(e.root, e.sourcePos(v.LookupPath(cue.ParsePath("stage"))))},
+			At:   []diag.Pos{cuediag.Pos(e.root, e.sourcePos(lookup(v, "stage")))},
 			Path: path + ".stage", Msg: "no stage is called " + r.Stage, Hint: diag.OneOf(r.Stage, stages),
 		})
 	}
-	r.Random = e.random(v.LookupPath(cue.ParsePath("random")), path, &faults)
+	r.Random = e.random(lookup(v, "random"), path, &faults)
 	r.Open, r.Plaintext = e.waivers(v, "open"), e.waivers(v, "plaintext")
 	r.Patches, r.Health = e.patches(v, path, &faults), e.health(v, path+".health", &faults)
 	r.Ownership, r.Replace = e.ownership(v, path, &faults), e.replace(v, path, &faults)
 	read := e.reader()
-	r.Values = withOrigins(read.structTree(v.LookupPath(cue.ParsePath("values"))), merged)
-	if objects := v.LookupPath(cue.ParsePath("objects")); objects.Exists() {
+	r.Values = withOrigins(e.known.in(final).values(read, name, v).tree, merged)
+	if objects := lookup(v, "objects"); objects.Exists() {
 		r.Objects, r.Keys = listed(read.tree(objects), e.fieldPos(objects))
 	}
 	return r, faults.Err()
@@ -154,7 +154,7 @@ func (e *evaluation) release(name string, v cue.Value, merged *fleet.Tree, stage
 
 // waivers reads the field open or plaintext of a release.
 func (e *evaluation) waivers(release cue.Value, field string) []fleet.Waiver {
-	it, err := release.LookupPath(cue.ParsePath(field)).Fields()
+	it, err := lookup(release, field).Fields()
 	if err != nil {
 		return nil // there are none
 	}

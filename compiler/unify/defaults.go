@@ -20,6 +20,10 @@ type reader struct {
 	*evaluation
 	at      map[*fleet.Tree]token.Pos
 	pending []cue.Value // the leaves that are not concrete, or not yet
+
+	// unplaced are the maps whose places were not looked for; all have theirs
+	// when it is nil. That is what costs most, and is rarely asked of defaults.
+	unplaced map[*fleet.Tree]cue.Value
 }
 
 // tree reads v; nil when it is not concrete. The fields of a map that are not
@@ -40,7 +44,7 @@ func (r *reader) tree(v cue.Value) *fleet.Tree {
 		return nil
 	}
 	pos := r.sourcePos(v)
-	if cuediag.IsType(cuediag.Pos(r.root, pos).File) {
+	if cuediag.IsType(cuediag.File(r.root, pos)) {
 		pos = r.sourcePos(given) // what refers to it
 	}
 	t := &fleet.Tree{Pos: cuediag.Pos(r.root, pos), Layer: r.layerOf(pos)}
@@ -90,8 +94,10 @@ func (r *reader) written(v cue.Value) *fleet.Tree {
 
 func (r *reader) structTree(v cue.Value) *fleet.Tree {
 	t := fleet.Map(nil)
-	if pos := r.fieldPos(v); !cuediag.IsType(pos.File) {
-		t.Pos = pos
+	if r.unplaced != nil {
+		r.unplaced[t] = v
+	} else {
+		t.Pos = r.mapPos(v)
 	}
 	r.at[t] = labelPos(v)
 	it, err := v.Fields()
@@ -104,6 +110,14 @@ func (r *reader) structTree(v cue.Value) *fleet.Tree {
 		}
 	}
 	return t
+}
+
+// mapPos returns where a map is written; nowhere when that is in a type.
+func (r *reader) mapPos(v cue.Value) diag.Pos {
+	if pos := r.fieldPos(v); !cuediag.IsType(pos.File) {
+		return pos
+	}
+	return diag.Pos{}
 }
 
 // scalar returns a concrete scalar as a tree holds it.
@@ -149,7 +163,7 @@ func (r *reader) defaults(release cue.Value) *fleet.Tree {
 // checkLayers reports the defaults of a release that name a layer the cluster
 // does not have, or that are written in another layer's file.
 func (e *evaluation) checkLayers(path string, release cue.Value) error {
-	it, err := release.LookupPath(cue.ParsePath("defaults")).Fields()
+	it, err := lookup(release, "defaults").Fields()
 	if err != nil {
 		return nil // absent, or wrong in a way that CUE reports
 	}

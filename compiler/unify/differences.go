@@ -37,7 +37,7 @@ func Differences(root string, in *build.Instance) ([]fleet.DifferenceRule, error
 	for _, f := range fieldsOf(v, "differences") {
 		at := "differences." + cue.Str(f.name).String()
 		r := differenceReader{root: root, at: at, faults: &faults}
-		allow := f.v.LookupPath(cue.ParsePath("allow"))
+		allow := lookup(f.v, "allow")
 		rule := fleet.DifferenceRule{
 			Name: f.name, Reason: textOf(f.v, "reason"), Pos: writtenPos(root, f.v),
 			Between:  r.texts(f.v, ".", "between", clusterPattern),
@@ -50,7 +50,7 @@ func Differences(root string, in *build.Instance) ([]fleet.DifferenceRule, error
 		out = append(out, rule)
 	}
 	if len(out) == 0 {
-		faults.Add(&diag.Diag{At: []diag.Pos{writtenPos(root, v.LookupPath(cue.ParsePath("differences")))}, Path: "differences", Msg: "there is no rule", Hint: `write one: "prod": {between: ["prod"], allow: {}}`})
+		faults.Add(&diag.Diag{At: []diag.Pos{writtenPos(root, lookup(v, "differences"))}, Path: "differences", Msg: "there is no rule", Hint: `write one: "prod": {between: ["prod"], allow: {}}`})
 	}
 	return out, faults.Err()
 }
@@ -82,7 +82,7 @@ func clusterPattern(text string) (msg, hint string) {
 // texts reads a list of texts, each of which must be right.
 func (r differenceReader) texts(v cue.Value, below, field string, wrong func(text string) (msg, hint string)) []string {
 	var out []string
-	it, err := v.LookupPath(cue.ParsePath(field)).List()
+	it, err := lookup(v, field).List()
 	for i := 0; err == nil && it.Next(); i++ {
 		text, _ := it.Value().String()
 		if msg, hint := wrong(text); msg != "" {
@@ -111,7 +111,7 @@ func (r differenceReader) paths(allow cue.Value, field string) []fleet.PathPatte
 // objects reads the objects that may differ; checks says whether there is a word
 // about them.
 func (r differenceReader) objects(allow cue.Value) (out []fleet.Selector, checks bool) {
-	list := allow.LookupPath(cue.ParsePath("objects"))
+	list := lookup(allow, "objects")
 	it, err := list.List()
 	for i := 0; err == nil && it.Next(); i++ {
 		for _, field := range []string{"names", "namespaces", "releases"} {

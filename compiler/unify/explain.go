@@ -91,7 +91,7 @@ func (x *Explainer) level(i int) *level {
 		return l
 	}
 	e := &evaluation{root: x.root, layers: x.layers[:i+1], cctx: x.cctx}
-	e.releaseFields = fieldNames(x.config.LookupPath(cue.ParsePath("releases")).LookupPath(cue.MakePath(cue.AnyString)))
+	e.releaseFields = fieldNames(lookup(x.config, "releases").LookupPath(cue.MakePath(cue.AnyString)))
 	l := &level{evaluation: e, in: x.upto[i], config: x.config, filled: map[ast.Node]bool{}, values: map[string]*fleet.Tree{}}
 	x.levels[i] = l
 	base := x.cctx.BuildInstance(withoutPolicies(l.in))
@@ -103,6 +103,9 @@ func (x *Explainer) level(i int) *level {
 	l.bare, l.merged, err = e.bind(base, x.config)
 	if i == len(x.layers)-1 {
 		x.faults = diag.All(err)
+	}
+	if e.last != nil {
+		e.last.place()
 	}
 	if e.bound != nil && e.bound.filled != nil {
 		ast.Walk(e.bound.filled, func(n ast.Node) bool { l.filled[n] = true; return true }, nil)

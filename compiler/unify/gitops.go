@@ -40,7 +40,7 @@ func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 			Automated      *bool  `json:"automated"`
 		} `json:"argocd"`
 	}
-	if field := v.LookupPath(cue.ParsePath("gitops")); field.Exists() {
+	if field := lookup(v, "gitops"); field.Exists() {
 		if err := field.Decode(&raw); err != nil {
 			faults.Add(cuediag.Faults(e.root, err, v).Err())
 			return fleet.GitOps{}

@@ -18,7 +18,7 @@ func (e *evaluation) health(owner cue.Value, path string, faults *diag.List) []f
 	if len(all) == 0 {
 		return nil
 	}
-	parts := cuediag.Conjuncts(owner.LookupPath(cue.ParsePath("health")))
+	parts := cuediag.Conjuncts(lookup(owner, "health"))
 	var out []fleet.HealthRule
 	for _, f := range all {
 		r := fleet.HealthRule{Name: f.name, Match: selectorOf(f.v)}
@@ -27,20 +27,20 @@ func (e *evaluation) health(owner cue.Value, path string, faults *diag.List) []f
 			r.Pos = e.fieldPos(owner) // which is of a package itself
 		}
 		at := path + "." + cue.MakePath(cue.Str(f.name)).String()
-		if f.v.LookupPath(cue.ParsePath("match")).Exists() {
+		if lookup(f.v, "match").Exists() {
 			e.checkMatch(f.v, at, func(v cue.Value, below, msg, hint string) {
 				faults.Add(&diag.Diag{At: []diag.Pos{e.written(r.Pos, v)}, Path: at + below, Msg: msg, Hint: hint})
 			})
 		} else {
 			r.Match.Kinds = []string{f.name}
 		}
-		if wait, err := f.v.LookupPath(cue.ParsePath("wait")).Bool(); err == nil {
+		if wait, err := lookup(f.v, "wait").Bool(); err == nil {
 			r.Wait = &wait
 		}
 		// What is no duration is at fault by the schema.
 		r.Timeout, _ = time.ParseDuration(textOf(f.v, "timeout"))
 		for field, into := range map[string]*[]fleet.HealthTest{"ready": &r.Ready, "progressing": &r.Progressing, "failed": &r.Failed} {
-			*into = e.healthTests(f.v.LookupPath(cue.ParsePath(field)), r.Pos, own)
+			*into = e.healthTests(lookup(f.v, field), r.Pos, own)
 		}
 		out = append(out, r)
 	}

@@ -18,7 +18,7 @@ func (e *evaluation) ownership(release cue.Value, at string, faults *diag.List) 
 	for _, f := range fieldsOf(release, "ownership") {
 		p := e.reads(release, f, at, "ownership")
 		o := fleet.Ownership{Name: f.name, Pos: p.place(p.v), Target: p.target(), Fields: p.ownedFields()}
-		o.Optional, _ = p.v.LookupPath(cue.ParsePath("optional")).Bool()
+		o.Optional, _ = lookup(p.v, "optional").Bool()
 		switch has := present(p.v, "take", "leave"); {
 		case len(has) != 1:
 			p.wrong(p.v, "", "exactly one of take and leave says who has the fields", "write take: true when the release has them, and leave: true when others may")
@@ -33,7 +33,7 @@ func (e *evaluation) ownership(release cue.Value, at string, faults *diag.List) 
 
 // ownedFields reads the fields of an ownership.
 func (p *patchReader) ownedFields() []fleet.OwnedField {
-	list := p.v.LookupPath(cue.ParsePath("fields"))
+	list := lookup(p.v, "fields")
 	it, err := list.List()
 	if err != nil {
 		return nil // which is at fault
@@ -60,7 +60,7 @@ func (p *patchReader) ownedFields() []fleet.OwnedField {
 
 // replace reads which kinds of a release, whose path is at, may be made anew.
 func (e *evaluation) replace(release cue.Value, at string, faults *diag.List) []fleet.Replace {
-	it, err := release.LookupPath(cue.ParsePath("replace")).List()
+	it, err := lookup(release, "replace").List()
 	if err != nil {
 		return nil // there are none, or they are at fault
 	}

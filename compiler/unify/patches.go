@@ -48,7 +48,7 @@ func (p *patchReader) wrong(part cue.Value, below, msg, hint string) {
 // place returns where a layer writes a part of the patch: that part, or what
 // holds it when it comes from elsewhere, such as a package of patches.
 func (p *patchReader) place(part cue.Value) diag.Pos {
-	for _, v := range []cue.Value{part, p.v, p.release.LookupPath(cue.ParsePath(p.field)), p.release} {
+	for _, v := range []cue.Value{part, p.v, lookup(p.release, p.field), p.release} {
 		for _, c := range cuediag.Conjuncts(v) {
 			if p.layerOf(labelPos(c)) != "" {
 				return p.fieldPos(v)
@@ -60,7 +60,7 @@ func (p *patchReader) place(part cue.Value) diag.Pos {
 
 func (p *patchReader) read(name string) fleet.Patch {
 	out := fleet.Patch{Name: name, Pos: p.place(p.v), Target: p.target()}
-	out.Optional, _ = p.v.LookupPath(cue.ParsePath("optional")).Bool()
+	out.Optional, _ = lookup(p.v, "optional").Bool()
 	has := present(p.v, "strategic", "merge", "json", "images")
 	switch len(has) {
 	case 0:
@@ -69,11 +69,11 @@ func (p *patchReader) read(name string) fleet.Patch {
 		return out
 	case 1:
 	default:
-		p.wrong(p.v.LookupPath(cue.ParsePath(has[1])), "."+has[1], "a patch is exactly one of strategic, merge, json and images, and this is "+strings.Join(has, " and "),
+		p.wrong(lookup(p.v, has[1]), "."+has[1], "a patch is exactly one of strategic, merge, json and images, and this is "+strings.Join(has, " and "),
 			"make a patch of each")
 		return out
 	}
-	change := p.v.LookupPath(cue.ParsePath(has[0]))
+	change := lookup(p.v, has[0])
 	switch has[0] {
 	case "strategic":
 		out.Strategic = p.structure(change)
@@ -108,7 +108,7 @@ func (p *patchReader) target() fleet.Selector {
 		Releases   []string          `json:"releases"`
 		Labels     map[string]string `json:"labels"`
 	}
-	target := p.v.LookupPath(cue.ParsePath("target"))
+	target := lookup(p.v, "target")
 	if target.Exists() && target.Decode(&raw) != nil {
 		return fleet.Selector{} // which is at fault
 	}
@@ -146,16 +146,16 @@ func (p *patchReader) operations(list cue.Value) []fleet.Operation {
 		for _, f := range []struct{ name, text string }{{"path", op.Path}, {"from", op.From}} {
 			// What does not begin with / is no path by the schema.
 			if strings.HasPrefix(f.text, "/") && !pointer.MatchString(f.text) {
-				p.wrong(v.LookupPath(cue.ParsePath(f.name)), at+"."+f.name, f.text+" is no JSON pointer: ~ is written as ~0, and / in a name as ~1", "write ~0 for ~")
+				p.wrong(lookup(v, f.name), at+"."+f.name, f.text+" is no JSON pointer: ~ is written as ~0, and / in a name as ~1", "write ~0 for ~")
 			}
 		}
 		switch op.Op {
 		case "move", "copy":
-			if !v.LookupPath(cue.ParsePath("from")).Exists() {
+			if !lookup(v, "from").Exists() {
 				p.wrong(v, at, op.Op+" needs from", "say which value it is, as in from: \"/metadata/labels/app\"")
 			}
 		case "add", "replace", "test":
-			value := v.LookupPath(cue.ParsePath("value"))
+			value := lookup(v, "value")
 			if !value.Exists() {
 				p.wrong(v, at, op.Op+" needs a value", "give it value: null when it is that")
 				break

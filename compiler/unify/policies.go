@@ -1,9 +1,7 @@
 package unify
 
 import (
-	"cmp"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -85,26 +83,6 @@ func withoutPolicies(in *build.Instance) *build.Instance {
 	return &bare
 }
 
-// A namedValue is a field with its name.
-type namedValue struct {
-	name string
-	v    cue.Value
-}
-
-// fieldsOf returns the regular fields of a field of v, sorted by name.
-func fieldsOf(v cue.Value, field string) []namedValue {
-	it, err := v.LookupPath(cue.ParsePath(field)).Fields()
-	if err != nil {
-		return nil
-	}
-	var out []namedValue
-	for it.Next() {
-		out = append(out, namedValue{it.Selector().Unquoted(), it.Value()})
-	}
-	slices.SortFunc(out, func(a, b namedValue) int { return cmp.Compare(a.name, b.name) })
-	return out
-}
-
 // labelText returns the name of a field as identifiers refer to it.
 func labelText(s cue.Selector) string {
 	if s.LabelType() == cue.StringLabel {
@@ -115,13 +93,13 @@ func labelText(s cue.Selector) string {
 
 // textOf returns the text of a field of v; "" when it has none.
 func textOf(v cue.Value, field string) string {
-	s, _ := v.LookupPath(cue.ParsePath(field)).String()
+	s, _ := lookup(v, field).String()
 	return s
 }
 
 // selectorOf reads the match of a policy or of a waiver.
 func selectorOf(v cue.Value) fleet.Selector {
-	return selectorFrom(v.LookupPath(cue.ParsePath("match")))
+	return selectorFrom(lookup(v, "match"))
 }
 
 // selectorFrom reads an #ObjectSelector, which may be absent.
@@ -155,13 +133,13 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 			faults.Add(&diag.Diag{At: []diag.Pos{e.fieldPos(v)}, Path: at + field, Msg: msg, Hint: hint})
 		}
 		switch has := present(p.v, "object", "violations"); {
-		case len(has) == 0 && !p.v.LookupPath(cue.ParsePath("message")).Exists():
+		case len(has) == 0 && !lookup(p.v, "message").Exists():
 			wrong(p.v, "", "no rule is called "+p.name, diag.OneOf(p.name, ruled))
 			continue
 		case len(has) != 1:
 			wrong(p.v, "", "a policy has exactly one rule", "give it either object, or objects and violations")
 		}
-		if message := p.v.LookupPath(cue.ParsePath("message")); !message.Exists() {
+		if message := lookup(p.v, "message"); !message.Exists() {
 			wrong(p.v, ".message", "field is required but not present", "say what is wrong with an object that breaks the rule, and what to do")
 		}
 		e.checkMatch(p.v, at, wrong)
@@ -169,7 +147,7 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 			field := ".waivers." + cue.MakePath(cue.Str(w.name)).String()
 			until := textOf(w.v, "until")
 			if _, err := time.Parse(time.DateOnly, until); until != "" && err != nil {
-				wrong(w.v.LookupPath(cue.ParsePath("until")), field+".until", until+" is no date", "write it as in 2026-12-31")
+				wrong(lookup(w.v, "until"), field+".until", until+" is no date", "write it as in 2026-12-31")
 			}
 			e.checkMatch(w.v, at+field, func(v cue.Value, at, msg, hint string) { wrong(v, field+at, msg, hint) })
 		}
@@ -180,7 +158,7 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 // checkMatch reports patterns that no name can match.
 func (e *evaluation) checkMatch(v cue.Value, at string, wrong func(v cue.Value, field, msg, hint string)) {
 	for _, field := range []string{"names", "namespaces", "releases"} {
-		list := v.LookupPath(cue.ParsePath("match." + field))
+		list := lookup(v, "match."+field)
 		it, err := list.List()
 		if err != nil {
 			continue // absent, or wrong in a way that CUE reports
@@ -199,7 +177,7 @@ func (e *evaluation) checkMatch(v cue.Value, at string, wrong func(v cue.Value, 
 func (e *evaluation) checkRequired(final cue.Value) error {
 	var faults diag.List
 	it, err := final.Fields(cue.Optional(true))
-	if err != nil || !final.LookupPath(cue.ParsePath("policies")).Exists() {
+	if err != nil || !lookup(final, "policies").Exists() {
 		return nil
 	}
 	for it.Next() {
@@ -214,7 +192,7 @@ func (e *evaluation) checkRequired(final cue.Value) error {
 // allowed, or is not concrete. Rules of policies need not be concrete.
 func validate(final cue.Value) []errors.Error {
 	it, err := final.Fields(cue.Optional(true)) // or one that is required and missing is an error
-	if err != nil || !final.LookupPath(cue.ParsePath("policies")).Exists() {
+	if err != nil || !lookup(final, "policies").Exists() {
 		return errors.Errors(final.Validate(cue.Concrete(true)))
 	}
 	all := errors.Errors(final.Validate())
@@ -225,7 +203,7 @@ func validate(final cue.Value) []errors.Error {
 	}
 	for _, p := range fieldsOf(final, "policies") {
 		for _, field := range aside {
-			if f := p.v.LookupPath(cue.ParsePath(field)); f.Exists() {
+			if f := lookup(p.v, field); f.Exists() {
 				all = append(all, errors.Errors(f.Validate(cue.Concrete(true)))...)
 			}
 		}
@@ -254,7 +232,7 @@ func (e *evaluation) ruleLines(policy cue.Value) string {
 			walk(it.Value(), path+"."+cue.Str(it.Selector().Unquoted()).String(), depth+1)
 		}
 	}
-	if v := policy.LookupPath(cue.ParsePath("object")); v.Exists() {
+	if v := lookup(policy, "object"); v.Exists() {
 		walk(v, "object", 0)
 	}
 	return b.String()

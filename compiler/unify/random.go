@@ -37,7 +37,7 @@ func (e *evaluation) random(v cue.Value, release string, faults *diag.List) []fl
 			continue
 		case has[0] == "value":
 			r.Action = fleet.SetRandom
-			if t := e.reader().tree(at.LookupPath(cue.ParsePath("value"))); t != nil {
+			if t := e.reader().tree(lookup(at, "value")); t != nil {
 				r.Value = t.Value()
 			}
 		case has[0] == "drop":

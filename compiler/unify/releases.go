@@ -20,12 +20,12 @@ import (
 // missing or not allowed, which CUE reports only where nothing else is wrong.
 func (e *evaluation) checkReleases(v cue.Value) error {
 	var faults diag.List
-	releases(v, func(name string, release cue.Value) {
+	e.releases(v, func(name string, release cue.Value) {
 		path := "releases." + cue.Str(name).String()
 		wrong := func(v cue.Value, path, msg, hint string) {
 			faults.Add(&diag.Diag{At: []diag.Pos{e.fieldPos(v)}, Path: path, Msg: msg, Hint: hint})
 		}
-		for _, c := range cuediag.Conjuncts(release) {
+		for _, c := range e.releaseParts(v, name, release) {
 			for _, f := range literalFields(c) {
 				name, _, err := ast.LabelName(f.Label)
 				if err == nil && f.Constraint == 0 && !slices.Contains(e.releaseFields, name) && !internal(name) {
@@ -36,7 +36,7 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 				}
 			}
 		}
-		if !release.LookupPath(cue.ParsePath("namespace")).Exists() {
+		if !lookup(release, "namespace").Exists() {
 			wrong(release, path+".namespace", "field is required but not present", "")
 		}
 		sources := []string{"chart", "jsonnet", "kustomize", "manifests", "objects"}
@@ -44,14 +44,14 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 			wrong(release, path, "a release has exactly one source", "give it one of "+strings.Join(sources, ", "))
 		}
 		e.checkDelivery(release, path, wrong)
-		if values := release.LookupPath(cue.ParsePath("values")); len(present(release, "kustomize", "manifests")) > 0 && len(fieldNames(values)) > 0 {
+		if values := lookup(release, "values"); len(present(release, "kustomize", "manifests")) > 0 && len(fieldNames(values)) > 0 {
 			wrong(firstField(values), path+".values", "kustomizations and manifests take no values", "remove them, and say with patches what is to change")
 		}
-		if chart := release.LookupPath(cue.ParsePath("chart")); chart.Exists() && chart.Err() == nil && !isChart(chart) {
+		if chart := lookup(release, "chart"); chart.Exists() && chart.Err() == nil && !isChart(chart) {
 			wrong(chart, path+".chart", "a chart is exactly one of path; repo, name, version and digest; git and digest",
 				"run fleetc chart add, which writes all of a chart's fields")
 		}
-		if objects := release.LookupPath(cue.ParsePath("objects")); objects.Exists() && !areObjects(objects) {
+		if objects := lookup(release, "objects"); objects.Exists() && !areObjects(objects) {
 			wrong(objects, path+".objects", "objects are structs under any names, or a list of structs",
 				"write objects: app: {apiVersion: ..., kind: ...}")
 		}
@@ -63,25 +63,25 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 // deliver has.
 func (e *evaluation) checkDelivery(release cue.Value, path string, wrong func(v cue.Value, path, msg, hint string)) {
 	const byHelm = ` with delivery: "helm"`
-	if delivery, _ := release.LookupPath(cue.ParsePath("delivery")).String(); delivery != string(fleet.ByHelm) {
+	if delivery, _ := lookup(release, "delivery").String(); delivery != string(fleet.ByHelm) {
 		return
 	}
 	if len(present(release, "chart")) == 0 {
-		wrong(release.LookupPath(cue.ParsePath("delivery")), path+".delivery", "Helm delivers charts, and the source of this release is none", `remove delivery: "helm"`)
+		wrong(lookup(release, "delivery"), path+".delivery", "Helm delivers charts, and the source of this release is none", `remove delivery: "helm"`)
 	}
-	if v := release.LookupPath(cue.ParsePath("patches")); len(fieldNames(v)) > 0 {
+	if v := lookup(release, "patches"); len(fieldNames(v)) > 0 {
 		wrong(firstField(v), path+".patches", "a release"+byHelm+" has no patches", "say it with the chart's values, or deliver manifests")
 	}
-	if v := release.LookupPath(cue.ParsePath("ownership")); len(fieldNames(v)) > 0 {
+	if v := lookup(release, "ownership"); len(fieldNames(v)) > 0 {
 		wrong(firstField(v), path+".ownership", "a release"+byHelm+" has no ownership: Helm takes every field that its chart sets", "remove it")
 	}
-	if v := release.LookupPath(cue.ParsePath("replace")); v.Exists() {
+	if v := lookup(release, "replace"); v.Exists() {
 		wrong(v, path+".replace", "a release"+byHelm+" has no replace: Helm never makes an object anew", "remove it")
 	}
-	if v := release.LookupPath(cue.ParsePath("random")); len(fieldNames(v)) > 0 {
+	if v := lookup(release, "random"); len(fieldNames(v)) > 0 {
 		wrong(firstField(v), path+".random", "a release"+byHelm+" has no random fields: what the chart makes up is not in the bundle, and Helm makes it up at every upgrade", "remove it")
 	}
-	tests := release.LookupPath(cue.ParsePath("tests"))
+	tests := lookup(release, "tests")
 	if in, err := tests.Bool(); err == nil && in {
 		wrong(tests, path+".tests", "a release"+byHelm+" has its test hooks in Helm, not in the bundle", "run fleetc test")
 	}
@@ -138,7 +138,7 @@ func areObjects(v cue.Value) bool {
 func present(v cue.Value, names ...string) []string {
 	var has []string
 	for _, n := range names {
-		if v.LookupPath(cue.ParsePath(n)).Exists() {
+		if lookup(v, n).Exists() {
 			has = append(has, n)
 		}
 	}

@@ -36,9 +36,9 @@ func (s clusterSelector) selects(c *fleet.Cluster) bool {
 // what is wrong with the choice.
 func (e *evaluation) elsewhere(v cue.Value, c *fleet.Cluster) (names []string, err error) {
 	var faults diag.List
-	releases(v, func(name string, release cue.Value) {
+	e.releases(v, func(name string, release cue.Value) {
 		var s clusterSelector
-		field := release.LookupPath(cue.ParsePath("clusters"))
+		field := lookup(release, "clusters")
 		if !field.Exists() || field.Decode(&s) != nil {
 			return // all, or a fault already
 		}

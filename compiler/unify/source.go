@@ -45,7 +45,7 @@ func (e *evaluation) sourcePos(v cue.Value) token.Pos {
 		}
 	}
 	for _, a := range slices.Backward(parts) {
-		if p := valuePos(a); p.IsValid() && !cuediag.IsType(cuediag.Pos(e.root, p).File) {
+		if p := valuePos(a); p.IsValid() && !cuediag.IsType(cuediag.File(e.root, p)) {
 			return p
 		}
 	}
@@ -54,20 +54,24 @@ func (e *evaluation) sourcePos(v cue.Value) token.Pos {
 
 // fieldPos returns where the field of v is first written in the layers,
 // counted from the root; elsewhere when no layer writes it.
-func (e *evaluation) fieldPos(v cue.Value) diag.Pos {
-	best, rank := cuediag.Pos(e.root, labelPos(v)), len(e.layers)
-	for _, a := range cuediag.Conjuncts(v) {
+func (e *evaluation) fieldPos(v cue.Value) diag.Pos { return e.firstPos(v, cuediag.Conjuncts(v)) }
+
+// firstPos is fieldPos of a value whose conjuncts are known.
+func (e *evaluation) firstPos(v cue.Value, parts []cue.Value) diag.Pos {
+	best, rank := labelPos(v), len(e.layers)
+	for _, a := range parts {
 		p := labelPos(a)
-		if i := slices.IndexFunc(e.layers, func(l fleet.Layer) bool { return l.Name == e.layerOf(p) }); i >= 0 && i < rank {
-			best, rank = cuediag.Pos(e.root, p), i
+		layer := e.layerOf(p)
+		if i := slices.IndexFunc(e.layers, func(l fleet.Layer) bool { return l.Name == layer }); i >= 0 && i < rank {
+			best, rank = p, i
 		}
 	}
-	return best
+	return cuediag.Pos(e.root, best)
 }
 
 // layerOf returns the name of the layer whose file the position is in; "" when
 // the file belongs to no layer: an imported package, a type.
-func (e *evaluation) layerOf(p token.Pos) string { return e.layerOfFile(cuediag.Pos(e.root, p).File) }
+func (e *evaluation) layerOf(p token.Pos) string { return e.layerOfFile(cuediag.File(e.root, p)) }
 
 func (e *evaluation) layerOfFile(file string) string {
 	dir := path.Dir(file)

@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"sync"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/build"
@@ -53,7 +54,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet
 	if err != nil {
 		return nil, err
 	}
-	e.releaseFields = fieldNames(config.LookupPath(cue.ParsePath("releases")).LookupPath(cue.MakePath(cue.AnyString)))
+	e.releaseFields = fieldNames(lookup(config, "releases").LookupPath(cue.MakePath(cue.AnyString)))
 	final, merged, err := e.bind(base, config)
 	if err != nil {
 		return nil, diag.In(id, err)
@@ -71,6 +72,9 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet
 	faults.Add(e.checkReleases(final))
 	faults.Add(e.checkPolicies(final))
 	faults.Add(e.check(final))
+	if len(faults) > 0 {
+		e.last.place()
+	}
 	c, err := e.decode(final, merged)
 	if c != nil {
 		c.ID = id
@@ -82,6 +86,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet
 	if len(faults) > 0 {
 		// What cannot be decoded is at fault already.
 		if c != nil {
+			e.last.place()
 			restoreDefaults(c, merged)
 		}
 		return c, diag.In(id, faults.Err())
@@ -111,30 +116,42 @@ type evaluation struct {
 	cctx          *cue.Context
 	releaseFields []string // names of the schema's fields of a release
 	bound         *binding // what was filled in at last
+	last          *binding // what was merged at last
+	known         memo
 }
 
-// definition returns a definition of the schema in the evaluation's context.
-func (e *evaluation) definition(name string) (cue.Value, error) {
+// parsedSchema is the embedded schema, which all evaluations share: CUE reads
+// instances and does not change them once they are complete.
+var parsedSchema = sync.OnceValues(func() (*build.Instance, error) {
 	in := build.NewContext().NewInstance(schema.ImportPath, nil)
 	names, err := fs.Glob(schema.Files, "*.cue")
 	if err != nil {
-		return cue.Value{}, err
+		return nil, err
 	}
 	for _, name := range names {
 		data, err := schema.Files.ReadFile(name)
 		if err != nil {
-			return cue.Value{}, err
+			return nil, err
 		}
 		file, err := parser.ParseFile(path.Join("schema", name), data)
 		if err != nil {
-			return cue.Value{}, fmt.Errorf("parse the embedded schema: %w", err)
+			return nil, fmt.Errorf("parse the embedded schema: %w", err)
 		}
 		if err := in.AddSyntax(file); err != nil {
-			return cue.Value{}, fmt.Errorf("add the embedded schema: %w", err)
+			return nil, fmt.Errorf("add the embedded schema: %w", err)
 		}
 	}
 	if err := in.Complete(); err != nil {
-		return cue.Value{}, fmt.Errorf("complete the embedded schema: %w", err)
+		return nil, fmt.Errorf("complete the embedded schema: %w", err)
+	}
+	return in, nil
+})
+
+// definition returns a definition of the schema in the evaluation's context.
+func (e *evaluation) definition(name string) (cue.Value, error) {
+	in, err := parsedSchema()
+	if err != nil {
+		return cue.Value{}, err
 	}
 	v := e.cctx.BuildInstance(in).LookupPath(cue.ParsePath(name))
 	if err := v.Err(); err != nil {
@@ -152,7 +169,7 @@ func (e *evaluation) check(final cue.Value) error {
 	if len(all) == 0 {
 		return required
 	}
-	releases(final, func(_ string, release cue.Value) {
+	e.releases(final, func(_ string, release cue.Value) {
 		for _, name := range e.releaseFields {
 			if part := release.LookupPath(cue.MakePath(cue.Str(name))); part.Exists() {
 				all = append(all, errors.Errors(part.Validate(cue.Concrete(true)))...)

@@ -42,7 +42,7 @@ func cluster(t *testing.T, archive string) (*fleet.Cluster, error) {
 
 // loaded returns the fleet of an archive and its layers, each with the instance
 // that ends at it.
-func loaded(t *testing.T, archive string) (string, []fleet.Layer, []*build.Instance) {
+func loaded(t testing.TB, archive string) (string, []fleet.Layer, []*build.Instance) {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "fleet") // need not exist
 	overlay := map[string]load.Source{}

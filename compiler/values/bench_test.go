@@ -47,9 +47,9 @@ func BenchmarkCheck(b *testing.B) {
 		b.Run(filepath.Base(dir), func(b *testing.B) {
 			ch := chartAt(b, dir)
 			typ, v := derive(b, ch), tree(b, "v.yaml", string(valuesOf(ch)))
-			typ.Check(v, nil) // what is done once
+			typ.Check(v, nil, nil) // what is done once
 			for b.Loop() {
-				typ.Check(v, nil)
+				typ.Check(v, nil, nil)
 			}
 		})
 	}
@@ -77,11 +77,11 @@ func BenchmarkCheckCluster(b *testing.B) {
 	}
 	b.Run("again", func(b *testing.B) {
 		for _, s := range all {
-			s.typ.Check(s.values, nil)
+			s.typ.Check(s.values, nil, nil)
 		}
 		for b.Loop() {
 			for _, s := range all {
-				s.typ.Check(s.values, nil)
+				s.typ.Check(s.values, nil, nil)
 			}
 		}
 	})
@@ -92,7 +92,7 @@ func BenchmarkCheckCluster(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				typ.Check(s.values, nil)
+				typ.Check(s.values, nil, nil)
 			}
 		}
 	})

@@ -14,13 +14,18 @@ import (
 // chart does not know or does not read, values of a wrong kind or that the
 // chart's schema refuses, values of a dependency that is switched off, and
 // waivers that are not needed. Each fault is at the line of the value; its
-// path begins with "values".
-func (t *Type) Check(v *fleet.Tree, open []fleet.Waiver) diag.List {
-	c := &checker{root: t, values: v, text: textReads(v)}
+// path begins with "values". accepted may be nil.
+func (t *Type) Check(v *fleet.Tree, open []fleet.Waiver, accepted Accepted) diag.List {
+	c := &checker{root: t, values: v, text: textReads(v), accepted: accepted}
 	c.check(v, t, nil)
 	c.release()
 	return c.waive(open)
 }
+
+// An Accepted remembers of values whether the schemas of a chart find no fault
+// in them, and calls accepts when it does not know. Calls may be at the same
+// time. The values are those of the release, and stand for the chart's as well.
+type Accepted func(values []byte, accepts func() bool)
 
 // A checker checks the values of one release.
 type checker struct {
@@ -28,6 +33,8 @@ type checker struct {
 	values *fleet.Tree
 	text   []string // paths that the user's own strings read, as templates
 	found  []found
+
+	accepted Accepted // nil for none
 }
 
 // A found fault, with the path that it is about.

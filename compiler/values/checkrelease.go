@@ -2,6 +2,7 @@ package values
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -27,8 +28,20 @@ func (c *checker) release() {
 		return // a dependency's values are no map, which is a fault already
 	}
 	c.switchedOff(r.root, on, values, nil)
-	c.schemas(on, values, nil)
+	data, err := json.Marshal(user)
+	if c.accepted == nil || err != nil || !on.typed() {
+		c.schemas(on, values, nil)
+		return
+	}
+	c.accepted(data, func() bool {
+		before := len(c.found)
+		c.schemas(on, values, nil)
+		return len(c.found) == before
+	})
 }
+
+// typed reports whether the chart or one of its dependencies has a schema.
+func (n *node) typed() bool { return n.schema != nil || slices.ContainsFunc(n.deps, (*node).typed) }
 
 // switchedOff reports the values of dependencies that are off.
 func (c *checker) switchedOff(all, on *node, values map[string]any, at []string) {

@@ -55,7 +55,7 @@ func TestSlips(t *testing.T) {
 		if want != "" {
 			wanted = msg[:len("v.yaml:1:10: values.config.")] + want + msg[len("v.yaml:1:10: values.config.%"):]
 		}
-		if got := faults(typ.Check(tree(t, "v.yaml", text), nil)); got != wanted {
+		if got := faults(typ.Check(tree(t, "v.yaml", text), nil, nil)); got != wanted {
 			t.Errorf("%s: got\n%s\nwant\n%s", text, got, wanted)
 		}
 	}

@@ -93,7 +93,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		typ.Check(values, nil)
+		typ.Check(values, nil, nil)
 		if _, err := typ.CUE("#Values"); err != nil && !strings.Contains(err.Error(), "format") {
 			t.Error(err)
 		}

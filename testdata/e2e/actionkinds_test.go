@@ -71,7 +71,7 @@ func TestActionJob(t *testing.T) {
 
 	p.edit("environments/migration.cue", `annotations: "fleetc.test/fail": "true"`, "annotations: {}")
 	p.edit("environments/web.cue", runs, stuck)
-	p.fleetc("apply", "--yes", "--timeout", "5s").exits(p, 2).says(p, "Deployment.apps web/web: .*ImagePullBackOff", "actions: 1 undone")
+	p.fleetc("apply", "--yes", "--timeout", stuckFor).exits(p, 2).says(p, "Deployment.apps web/web: .*ImagePullBackOff", "actions: 1 undone")
 	requests, _ = p.jobRequests(mark)
 	if len(requests) != 6 || !strings.HasPrefix(requests[0], "delete jobs/") || requests[3] != "patch deployments/web 200" || !strings.HasPrefix(requests[4], "patch jobs/") {
 		t.Errorf("an apply whose Deployment is stuck does %q", requests)

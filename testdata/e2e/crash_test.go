@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -34,35 +33,47 @@ func TestKill(t *testing.T) {
 	p.write("environments/numbered.cue", numbered(0, 30, 0))
 	p.fleetc("apply", "--yes").ok(p)
 	random := rand.New(rand.NewPCG(7, 7))
-	const rounds = 20
-	interrupted := 0
-	for round := 1; round <= rounds; round++ {
+	takes := time.Second // an apply from beginning to end; known after the first
+	for round := 1; round <= 20; round++ {
 		// A third goes, a third changes, a third comes. What the killed apply
 		// was to make is not what the next one wants.
 		from := round * 10
 		p.write("environments/numbered.cue", numbered(from, from+30, round))
-		cmd := p.command("apply", "--yes", "--prune-limit", "100")
-		var stderr strings.Builder
-		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(200+random.IntN(900)) * time.Millisecond)
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if !cmd.ProcessState.Success() {
-			interrupted++
+		apply := []string{"apply", "--yes", "--prune-limit", "100"}
+		if round%4 == 1 {
+			// For sure in the middle: much is written, and it waits for what never
+			// gets ready.
+			p.edit("environments/web.cue", runs, stuck)
+			r := p.begin(apply...)
+			r.until("waits for Deployment.apps web/web", 1)
+			r.kill(0)
+			p.edit("environments/web.cue", stuck, runs)
+		} else {
+			p.begin(apply...).kill(time.Duration(random.Int64N(int64(takes))))
 		}
 		if round%4 != 0 {
 			continue // killed again and again, each for another bundle
 		}
-		p.fleetc("apply", "--yes", "--prune-limit", "100").ok(p)
+		began := time.Now()
+		p.fleetc(apply...).ok(p)
+		takes = time.Since(began)
 		p.checkNumbered(from, from+30, round)
 		p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 	}
-	if interrupted < rounds/2 {
-		t.Errorf("%d of %d applies were interrupted: the others were too fast", interrupted, rounds)
+}
+
+// The lease of an apply that was killed keeps nobody away for longer than it says.
+func TestKilledLease(t *testing.T) {
+	p := newWeb(t)
+	p.edit("environments/web.cue", runs, stuck)
+	r := p.begin("apply", "--yes")
+	r.until("waits for Deployment.apps web/web", 1)
+	if err := r.Process.Kill(); err != nil {
+		t.Fatal(err)
 	}
+	r.end()
+	p.edit("environments/web.cue", stuck, runs)
+	p.fleetc("apply", "--yes").ok(p).says(p, fmt.Sprintf(`^dev/one: waits for the lease of .*\(pid %d, `, r.Process.Pid), "^dev/one: applied: ")
 }
 
 // checkNumbered wants the ConfigMaps from one number to another, and no other.
@@ -87,36 +98,21 @@ func TestOutage(t *testing.T) {
 	c := p.clusters["one"]
 	for round, outage := range []func() error{c.Pause, c.Kill} {
 		p.write("environments/numbered.cue", numbered(round*200, round*200+200, round))
-		cmd := p.command("apply", "--yes", "--prune-limit", "500")
-		var stdout strings.Builder
-		log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd.Stderr, cmd.Stdout = log, &stdout
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		p.until("the apply to be in the middle", func() bool {
-			text, _ := os.ReadFile(log.Name())
-			return strings.Count(string(text), "created") > 20
-		})
+		r := p.begin("apply", "--yes", "--prune-limit", "500")
+		r.until("created", 20)
 		if err := outage(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		r.goOn()
+		time.Sleep(time.Second) // of outage
 		if err := c.Resume(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		err = cmd.Wait()
-		text, _ := os.ReadFile(log.Name())
-		if err != nil {
-			t.Fatalf("round %d: %v\n%s", round, err, text)
-		}
-		if n := strings.Count(string(text), "created"); n != 200 {
+		d := r.end().ok(p)
+		if n := strings.Count(d.stderr, "created"); n != 200 {
 			t.Errorf("round %d: %d objects were created", round, n)
 		}
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(d.stderr) {
 			if !strings.HasPrefix(line, "dev/one: ") {
 				t.Errorf("round %d: a library says %s", round, line)
 			}
@@ -131,20 +127,9 @@ func TestOutage(t *testing.T) {
 func TestTwoApplies(t *testing.T) {
 	p := newWeb(t)
 	// What never gets ready keeps the first one waiting.
-	p.edit("environments/web.cue", `metadata: labels: app: "web"`, `metadata: {labels: app: "web", annotations: "fleetc.test/stuck": "ImagePullBackOff"}`)
-	first := p.command("apply", "--yes")
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	first.Stderr = log
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p.until("the first to wait", func() bool {
-		text, _ := os.ReadFile(log.Name())
-		return strings.Contains(string(text), "waits for Deployment.apps web/web")
-	})
+	p.edit("environments/web.cue", runs, stuck)
+	first := p.begin("apply", "--yes")
+	first.until("waits for Deployment.apps web/web", 1)
 	_, mark := p.writes("one", 0)
 	host, err := os.Hostname()
 	if err != nil {
@@ -160,11 +145,8 @@ func TestTwoApplies(t *testing.T) {
 	if err := first.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	_ = first.Wait()
-	if text, _ := os.ReadFile(log.Name()); first.ProcessState.ExitCode() != 2 || !strings.Contains(string(text), "interrupted") {
-		t.Errorf("interrupted, the first ends with %d and says\n%s", first.ProcessState.ExitCode(), text)
-	}
-	p.edit("environments/web.cue", `, annotations: "fleetc.test/stuck": "ImagePullBackOff"`, "")
+	first.end().exits(p, 2).says(p, "interrupted")
+	p.edit("environments/web.cue", stuck, runs)
 	d := p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: applied")
 	if strings.Contains(d.stderr, "waits for the lease") {
 		t.Errorf("the lease was not given back:\n%s", d.stderr)

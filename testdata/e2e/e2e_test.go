@@ -2,6 +2,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,7 +44,7 @@ func run(m *testing.M) int {
 		if err := build.Run(); err != nil {
 			return fmt.Errorf("build fleetc: %w", err)
 		}
-		if shared, err = clusters.Start(context.Background(), os.Stderr, clusters.Spec{Name: "first"}); err != nil {
+		if shared, err = clusters.Start(context.Background(), os.Stderr); err != nil {
 			return err
 		}
 		code := m.Run()
@@ -62,42 +65,51 @@ func run(m *testing.M) int {
 type place struct {
 	*testing.T
 	dir      string
+	env      []string                     // of fleetc, beside that of the test
 	clusters map[string]*clusters.Cluster // by ID
 }
 
-var names int
-
 // newPlace starts a cluster for each spec, whose name is the ID of a cluster
-// of a new fleet, and writes the files of a txtar-like text into the fleet.
+// of a new fleet. The test runs beside others.
 func newPlace(t *testing.T, specs ...clusters.Spec) *place {
 	t.Helper()
 	p := &place{T: t, dir: t.TempDir(), clusters: map[string]*clusters.Cluster{}}
-	names++
-	var started []clusters.Spec
-	for _, s := range specs {
-		s.Name = fmt.Sprintf("t%d-%s", names, s.Name)
-		s.Nodes = 1
-		started = append(started, s)
+	for i := range specs {
+		specs[i].Nodes = 1
 	}
-	if err := shared.Add(t.Context(), started...); err != nil {
-		t.Fatal(err)
-	}
+	p.boot(specs...)
 	p.fleetc("init", "example.com/infra").ok(p)
+	for _, s := range specs {
+		version := cmp.Or(s.Version, "1.37")
+		p.write("environments/dev/"+s.Name+"/cluster.cue", fmt.Sprintf("package fleet\n\ncluster: {name: %q, kubernetes: %q, context: %q}\n", s.Name, version, p.clusters[s.Name].Context))
+	}
+	return p
+}
+
+var places atomic.Int32
+
+// boot waits for its turn among the tests, and starts a cluster for each spec,
+// by the ID that is its name; they end with the test.
+func (p *place) boot(specs ...clusters.Spec) {
+	p.Helper()
+	p.Parallel()
+	prefix := fmt.Sprintf("t%d-", places.Add(1))
+	started := slices.Clone(specs)
+	for i := range started {
+		started[i].Name = prefix + started[i].Name
+	}
+	if err := shared.Add(p.Context(), started...); err != nil {
+		p.Fatal(err)
+	}
 	for i, s := range specs {
 		c := shared.Cluster(started[i].Name)
 		p.clusters[s.Name] = c
-		version := "1.37"
-		if s.Version != "" {
-			version = s.Version
-		}
-		p.write("environments/dev/"+s.Name+"/cluster.cue", fmt.Sprintf("package fleet\n\ncluster: {name: %q, kubernetes: %q, context: %q}\n", s.Name, version, c.Context))
-		t.Cleanup(func() {
+		p.Cleanup(func() {
 			if err := c.Kill(); err != nil {
-				t.Error(err)
+				p.Error(err)
 			}
 		})
 	}
-	return p
 }
 
 func (p *place) write(name, text string) {
@@ -134,7 +146,7 @@ type done struct {
 func (p *place) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(p.Context(), binary, args...)
 	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+shared.Kubeconfig)
+	cmd.Env = slices.Concat(os.Environ(), p.env, []string{"KUBECONFIG=" + shared.Kubeconfig})
 	return cmd
 }
 
@@ -207,6 +219,16 @@ func (p *place) kubeconfig(args ...string) string {
 		p.Fatal(err)
 	}
 	return strings.TrimSpace(out)
+}
+
+// may waits until a user may do something, as kubectl auth can-i asks it: the API
+// server learns of roles a little later than they are there.
+func (p *place) may(id, user string, what ...string) {
+	p.Helper()
+	p.until(user+" to have rights", func() bool {
+		out, _ := shared.Kubectl(p.Context(), slices.Concat([]string{"--context", p.clusters[id].Context, "auth", "can-i", "--as", user}, what)...)
+		return strings.TrimSpace(out) == "yes"
+	})
 }
 
 // writes returns the requests of fleetc that changed something since the

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,20 +17,9 @@ func newExample(t *testing.T) *place {
 			t.Fatal(err)
 		}
 	}
-	names++
-	name := fmt.Sprintf("t%d-example", names)
-	spec := clusters.Spec{Name: name, Context: name, Nodes: 3, Played: true}
-	if err := shared.Add(t.Context(), spec); err != nil {
-		t.Fatal(err)
-	}
-	c := shared.Cluster(spec.Name)
-	t.Cleanup(func() {
-		if err := c.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
-	p := &place{T: t, dir: dir, clusters: map[string]*clusters.Cluster{"ci": c}}
-	p.edit("environments/dev/ci/cluster.cue", "kind-ci", name)
+	p := &place{T: t, dir: dir, clusters: map[string]*clusters.Cluster{}}
+	p.boot(clusters.Spec{Name: "ci", Nodes: 3, Played: true})
+	p.edit("environments/dev/ci/cluster.cue", "kind-ci", p.clusters["ci"].Context)
 	return p
 }
 

@@ -139,7 +139,6 @@ func pods(name, annotations, more string) string {
 type healthPlace struct {
 	*testing.T
 	cluster *clusters.Cluster
-	fleet   *clusters.Fleet
 }
 
 func (p *healthPlace) List(ctx context.Context, kind schema.GroupVersionKind, namespace, selector string) ([]unstructured.Unstructured, error) {
@@ -170,7 +169,7 @@ func (p *healthPlace) Logs(ctx context.Context, namespace, pod, container string
 
 func (p *healthPlace) kubectl(input string, args ...string) string {
 	p.Helper()
-	out, err := p.fleet.KubectlInput(p.Context(), input, append([]string{"--context", p.cluster.Context}, args...)...)
+	out, err := shared.KubectlInput(p.Context(), input, append([]string{"--context", p.cluster.Context}, args...)...)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -244,8 +243,9 @@ func healthDeclared(t *testing.T) (crds, declared []*unstructured.Unstructured) 
 // from the moment that they are created until all have come to where they stay.
 func TestHealth(t *testing.T) {
 	crds, declared := healthDeclared(t)
-	f := clusters.Test(t, clusters.Spec{Name: "health"})
-	p := &healthPlace{T: t, cluster: f.Cluster("health"), fleet: f}
+	booted := &place{T: t, clusters: map[string]*clusters.Cluster{}}
+	booted.boot(clusters.Spec{Name: "health"})
+	p := &healthPlace{T: t, cluster: booted.clusters["health"]}
 	no := false
 	widgets := fleet.Selector{Kinds: []string{"Widget.example.com"}}
 	rules, err := health.Compile(&fleet.Cluster{Health: []fleet.HealthRule{

@@ -239,17 +239,11 @@ func TestHelmRecovers(t *testing.T) {
 
 	p.edit("environments/app.cue", `fail: false`, `{slow: true, more: true}`)
 	p.edit("charts/app/crds/widget.yaml", "size: {type: integer}", "size: {type: integer}, colour: {type: string}")
-	cmd := p.command("apply", "--yes")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	r := p.begin("apply", "--yes")
 	p.until("the upgrade to wait", func() bool {
 		return strings.Contains(p.helmHistory("one"), "pending-upgrade") && p.kubectl("one", "-n", "app", "get", "configmap", "more", "--ignore-not-found", "-o", "name") != ""
 	})
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
+	r.kill(0)
 	if got := p.helmHistory("one"); got != "failed deployed pending-upgrade" {
 		t.Errorf("after a kill: %s", got)
 	}
@@ -267,7 +261,7 @@ func TestHelmRecovers(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 
 	p.edit("environments/app.cue", `slow: false`, `slow: true`)
-	p.fleetc("apply", "--yes", "--timeout", "3s").exits(p, 2).says(p, "Deployment.apps app/app: .*ImagePullBackOff")
+	p.fleetc("apply", "--yes", "--timeout", stuckFor).exits(p, 2).says(p, "Deployment.apps app/app: .*ImagePullBackOff")
 	if got := p.helmHistory("one"); !strings.HasSuffix(got, "deployed failed") {
 		t.Errorf("after a rollout that got stuck: %s", got)
 	}

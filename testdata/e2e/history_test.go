@@ -250,54 +250,45 @@ func TestHistoryKilled(t *testing.T) {
 	p.write("environments/numbered.cue", numbered(0, 3, 0))
 	p.fleetc("apply", "--yes").ok(p)
 	random := rand.New(rand.NewPCG(9, 9))
-	killed, before, after := 0, 0, 0
+	// The record comes after the last stage is healthy, some time before the end.
+	const last = "stage apps is healthy"
+	takes := 50 * time.Millisecond // from there to the end; known after the first
 	for round := 1; round <= 20; round++ {
 		p.write("environments/numbered.cue", numbered(0, 3, round))
-		cmd := p.command("apply", "--yes")
-		stderr, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		// The record comes when the last stage is healthy.
-		var seen strings.Builder
-		buffer := make([]byte, 1024)
-		for !strings.Contains(seen.String(), "stage apps is healthy") {
-			n, err := stderr.Read(buffer)
-			seen.Write(buffer[:n])
-			if err != nil {
-				t.Fatalf("%v\n%s", err, seen.String())
-			}
-		}
-		time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
-		_ = cmd.Process.Kill()
-		if _ = cmd.Wait(); !cmd.ProcessState.Success() {
-			killed++
+		switch round % 4 {
+		case 1: // before the record: it waits for what never gets ready
+			p.edit("environments/web.cue", runs, stuck)
+			r := p.begin("apply", "--yes")
+			r.until("waits for Deployment.apps web/web", 1)
+			r.kill(0)
+			p.edit("environments/web.cue", stuck, runs)
+		case 0: // after it
+			r := p.begin("apply", "--yes")
+			r.until(last, 1)
+			began := time.Now()
+			r.end().ok(p)
+			takes = time.Since(began)
+		default:
+			r := p.begin("apply", "--yes")
+			r.until(last, 1)
+			r.kill(time.Duration(random.Int64N(int64(takes))))
 		}
 		h := p.history()
-		if h[0].Current {
-			after++
-		} else {
-			before++
+		recorded := h[0].Current
+		t.Logf("round %d: what was applied is recorded: %t", round, recorded)
+		if recorded && round%4 == 1 || !recorded && round%4 == 0 {
+			t.Errorf("round %d: it is recorded: %t", round, recorded)
 		}
-		p.kubectl("one", "-n", "fleetc-system", "delete", "lease", "apply") // which would be waited for
 		for i, r := range h {
 			if r.Revision != h[0].Revision-i {
 				t.Errorf("the history is %+v", h)
 			}
 		}
 		if round%4 == 0 {
-			p.fleetc("apply", "--yes").ok(p)
 			p.fleetc("status").ok(p)
 			p.checkNumbered(0, 3, round)
 			p.everyRevision()
 		}
-	}
-	t.Logf("%d applies were killed; %d were before the record, %d after it", killed, before, after)
-	if killed < 5 || before == 0 || after == 0 {
-		t.Error("that is not at random moments")
 	}
 }
 

@@ -18,7 +18,7 @@ func (p *place) reader(id string) (kubeconfig string) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	p.kubectlInput(id, roles(p.T, "diff"), "apply", "-f", "-")
+	p.grant(id, "diff", "reader", "readers")
 	return kubeconfig
 }
 
@@ -54,7 +54,7 @@ func newSpellings(t *testing.T) *place {
 // say of the objects, by ID.
 func (p *place) live(id, reader string, status int) map[string]liveChange {
 	p.Helper()
-	p.Setenv("FLEETC_DIFF_KEY", "the same at each run")
+	p.env = []string{"FLEETC_DIFF_KEY=the same at each run"}
 	all, err := p.clusters[id].Requests()
 	if err != nil {
 		p.Fatal(err)

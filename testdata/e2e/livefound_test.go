@@ -142,6 +142,7 @@ func TestLiveRights(t *testing.T) {
 	p.fleetc("diff", "--live", "--kubeconfig", kubeconfig).exits(p, 2).says(p, `User "intern" cannot get resource "namespaces"`, "^! cluster dev/one: not compared$")
 	p.kubectl("one", "create", "clusterrole", "intern", "--verb=get", "--resource=namespaces,configmaps,deployments.apps")
 	p.kubectl("one", "create", "clusterrolebinding", "intern", "--clusterrole=intern", "--user=intern")
+	p.may("one", "intern", "get", "namespaces")
 	p.fleetc("diff", "--live", "--kubeconfig", kubeconfig).exits(p, 2).says(p,
 		`^  ~ ConfigMap web/web \(release web, predicted\)$`,
 		`^  ! Secret web/web \(release web, the user may not get secrets in web\)$`,
@@ -170,6 +171,7 @@ func TestLiveKept(t *testing.T) {
 	}
 	p.kubectl("one", "create", "clusterrole", "intern", "--verb=get", "--resource=namespaces,configmaps")
 	p.kubectl("one", "create", "clusterrolebinding", "intern", "--clusterrole=intern", "--user=intern")
+	p.may("one", "intern", "get", "namespaces")
 	p.edit("environments/g.cue", `colour: "blue"`, `colour: "red"`)
 	p.fleetc("diff", "--live", "--kubeconfig", kubeconfig).exits(p, 2).says(p, `^  ~ ConfigMap g/colour \(release g, predicted\)$`, `^  ! Secret g/stored `, "^1 object updated, 3 unknown in 1 cluster$")
 }

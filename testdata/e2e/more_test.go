@@ -169,13 +169,14 @@ func TestRights(t *testing.T) {
 	as("apply", "--yes").exits(p, 2).says(p, `User "deployer" cannot get resource "namespaces"`)
 	p.kubectl("one", "create", "clusterrole", "reader", "--verb=get", "--resource=namespaces,secrets,configmaps,deployments.apps")
 	p.kubectl("one", "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=deployer")
+	p.may("one", "deployer", "get", "namespaces")
 	_, mark := p.writes("one", 0)
 	as("apply", "--yes").exits(p, 2).says(p, "the user may not ", "create and patch configmaps in web", "create and patch deployments.apps in web",
 		"create, get and update leases.coordination.k8s.io in fleetc-system", "create, delete, list and update secrets in fleetc-system")
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("without the rights, apply writes %q", w)
 	}
-	p.kubectlInput("one", roles(t, "apply"), "apply", "-f", "-")
+	p.grant("one", "apply", "deployer", "deployers")
 	as("apply", "--yes").ok(p).says(p, "^dev/one: applied: 4 created")
 	as("apply", "--yes").ok(p).says(p, "nothing was written")
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
@@ -224,19 +225,22 @@ func secretOf(t *testing.T, name string, data map[string][]byte) string {
 	return string(text)
 }
 
-// roles returns the objects of a page of docs that give rights.
-func roles(t *testing.T, page string) string {
-	t.Helper()
+// grant gives the user, who is of the group, the rights of a page of docs, and
+// waits until they are had.
+func (p *place) grant(id, page, user, group string) {
+	p.Helper()
 	data, err := os.ReadFile(filepath.Join(top, "docs", page+".md"))
 	if err != nil {
-		t.Fatal(err)
+		p.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(string(data), "```yaml\n")
-	text, _, ok := strings.Cut(rest, "```")
+	roles, _, ok := strings.Cut(rest, "```")
 	if !ok {
-		t.Fatalf("docs/%s.md has no roles", page)
+		p.Fatalf("docs/%s.md has no roles", page)
 	}
-	return text
+	p.kubectlInput(id, roles, "apply", "-f", "-")
+	p.may(id, user, "get", "namespaces/kube-system", "--as-group="+group)
+	p.may(id, user, "get", "leases.coordination.k8s.io", "--namespace=fleetc-system", "--as-group="+group)
 }
 
 // The same bundle applied by fleetc and, as it is exported, by kubectl gives

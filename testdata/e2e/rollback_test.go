@@ -171,7 +171,7 @@ func TestRollbackHooks(t *testing.T) {
 // docs/history.md lists, see what runs, and no bundle.
 func TestHistoryRights(t *testing.T) {
 	p := newWeb(t)
-	p.kubectlInput("one", roles(t, "apply"), "apply", "-f", "-")
+	p.grant("one", "apply", "deployer", "deployers")
 	user := func(name, group string) func(args ...string) done {
 		kubeconfig, err := p.clusters["one"].User(name, group)
 		if err != nil {
@@ -191,7 +191,7 @@ func TestHistoryRights(t *testing.T) {
 	deployer("status", "--health").exits(p, 1).says(p, "^dev/one +behind", "all objects are ready")
 
 	viewer("status").exits(p, 2).says(p, `User "viewer" cannot get resource "namespaces"`, "^dev/one +unreachable")
-	p.kubectlInput("one", roles(t, "history"), "apply", "-f", "-")
+	p.grant("one", "history", "viewer", "viewers")
 	viewer("history").ok(p).says(p, `^dev/one +3\* .*rollback to 1`)
 	viewer("status").exits(p, 1).says(p, "^dev/one +behind +3 ")
 	viewer("status", "--health").exits(p, 2).says(p, "^dev/one +behind +3 ", `User "viewer" cannot get resource`)

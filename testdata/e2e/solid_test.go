@@ -91,6 +91,7 @@ func TestKept(t *testing.T) {
 	}
 	p.kubectl("one", "create", "clusterrole", "blind", "--verb=get", "--resource=namespaces")
 	p.kubectl("one", "create", "clusterrolebinding", "blind", "--clusterrole=blind", "--user=blind")
+	p.may("one", "blind", "get", "namespaces")
 	p.end(p.command("apply", "--yes", "--kubeconfig", kubeconfig)).exits(p, 2).says(p, `cannot be read to keep its data.password: User "blind" cannot get`, "^dev/one: refused, nothing was written")
 }
 
@@ -174,26 +175,15 @@ func TestLeaseInRetry(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
 	p.write("environments/numbered.cue", numbered(0, 200, 0))
-	cmd := p.command("apply", "--yes")
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	said := func() string {
-		text, _ := os.ReadFile(log.Name())
-		return string(text)
-	}
-	p.until("the apply to be in the middle", func() bool { return strings.Count(said(), "created") > 20 })
+	r := p.begin("apply", "--yes")
+	r.until("created", 20)
 	c := p.clusters["one"]
 	if err := c.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second) // in which it has begun to try again
-	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	r.goOn()
+	time.Sleep(time.Second) // in which it begins to try again
+	if err := r.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Resume(t.Context()); err != nil {
@@ -203,13 +193,10 @@ func TestLeaseInRetry(t *testing.T) {
 	time.Sleep(16 * time.Second) // until the lease is nobody's
 	now := time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")
 	p.kubectl("one", "-n", "fleetc-system", "patch", "lease", "apply", "--type=merge", "-p", `{"spec":{"holderIdentity":"another","renewTime":"`+now+`"}}`)
-	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := r.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait()
-	if !strings.Contains(said(), "the lease of this cluster went to another") {
-		t.Errorf("the apply says\n%s", said())
-	}
+	r.end().exits(p, 2).says(p, "the lease of this cluster went to another")
 	w, _ := p.writes("one", mark)
 	if w = withoutOwn(w); len(w) > 0 {
 		t.Errorf("without the lease, apply writes %q", w)
@@ -445,16 +432,9 @@ func TestTerminating(t *testing.T) {
 	})
 	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `\+ Namespace web`, "4 objects created")
 	p.fleetc("apply", "--yes", "--timeout", "2s").exits(p, 2).says(p, `Namespace web: it is not gone after 2s: .*example.com/holds`)
-	cmd := p.command("apply", "--yes")
-	var out strings.Builder
-	cmd.Stdout = &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	r := p.begin("apply", "--yes")
 	p.kubectl("one", "-n", "web", "patch", "configmap", "holds", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
-	}
+	r.end().ok(p)
 	if got := strings.Fields(p.kubectl("one", "-n", "web", "get", "configmap,secret,deployment", "-o", "name")); !slices.Contains(got, "configmap/web") || !slices.Contains(got, "secret/web") || !slices.Contains(got, "deployment.apps/web") {
 		t.Errorf("there is %q", got)
 	}

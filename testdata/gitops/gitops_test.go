@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/fleetc/fleetc/testdata/clusters"
@@ -63,16 +64,17 @@ type place struct {
 }
 
 // newPlace makes a copy of the fleet in testdata, as prod/NAME a cluster of
-// each name, and starts these clusters, with Flux.
+// each name, and starts these clusters, with Flux. The test runs beside others.
 func newPlace(t *testing.T, names ...string) *place {
 	t.Helper()
+	t.Parallel()
 	p := &place{T: t, dir: t.TempDir(), flux: map[string]*Flux{}, alone: map[string]string{}}
 	if err := os.CopyFS(p.dir, os.DirFS("testdata/fleet")); err != nil {
 		t.Fatal(err)
 	}
 	p.fleetc("init", "example.com/infra").ok(p)
-	for _, name := range names {
-		c := p.cluster(name)
+	for i, c := range p.boot(names...) {
+		name := names[i]
 		p.flux[name] = &Flux{Cluster: c}
 		p.write("environments/prod/"+name+"/cluster.cue", fmt.Sprintf("package fleet\n\ncluster: {name: %q, kubernetes: \"1.37\", context: %q}\n", name, c.Context))
 	}
@@ -91,23 +93,30 @@ func newPlace(t *testing.T, names ...string) *place {
 	return p
 }
 
-var started int
+var boots atomic.Int32
 
-// cluster starts a cluster, which ends with the test.
-func (p *place) cluster(name string) *clusters.Cluster {
+// boot starts a cluster for each name, which ends with the test.
+func (p *place) boot(names ...string) []*clusters.Cluster {
 	p.Helper()
-	started++
-	name = fmt.Sprintf("t%d-%s", started, name)
-	if err := shared.Add(p.Context(), clusters.Spec{Name: name, Nodes: 1}); err != nil {
+	var specs []clusters.Spec
+	prefix := fmt.Sprintf("t%d-", boots.Add(1))
+	for _, name := range names {
+		specs = append(specs, clusters.Spec{Name: prefix + name, Nodes: 1})
+	}
+	if err := shared.Add(p.Context(), specs...); err != nil {
 		p.Fatal(err)
 	}
-	c := shared.Cluster(name)
-	p.Cleanup(func() {
-		if err := errors.Join(c.Err(), c.Kill()); err != nil {
-			p.Error(err)
-		}
-	})
-	return c
+	var booted []*clusters.Cluster
+	for _, s := range specs {
+		c := shared.Cluster(s.Name)
+		booted = append(booted, c)
+		p.Cleanup(func() {
+			if err := errors.Join(c.Err(), c.Kill()); err != nil {
+				p.Error(err)
+			}
+		})
+	}
+	return booted
 }
 
 // each does the same with all clusters that run Flux, at once.

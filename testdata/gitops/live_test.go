@@ -79,7 +79,7 @@ func without(o live, paths ...string) {
 // runs Flux, leads to another cluster, with no Flux.
 func (p *place) another(name string) (kubeconfig string) {
 	p.Helper()
-	c := p.cluster(name + "-alone")
+	c := p.boot(name + "-alone")[0]
 	if _, err := shared.Kubectl(p.Context(), "config", "--kubeconfig", c.Kubeconfig, "rename-context", c.Context, p.flux[name].Cluster.Context); err != nil {
 		p.Fatal(err)
 	}

@@ -1,0 +1,133 @@
+package compiler
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/fleetc/fleetc/compiler/bundle"
+)
+
+// The bundles are the same to the byte, whatever is shared between clusters, kept
+// from an earlier run or done at the same time: those of the example, which has
+// all charts of ours, and of a fleet whose clusters have most releases alike.
+func TestIdentical(t *testing.T) {
+	for name, dir := range map[string]string{"example": "..", "alike": alikeFleet(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cached := t.TempDir()
+			want := texts(t, &Compiler{Dir: dir, Jobs: 1, Cache: t.TempDir(), Offline: true, plain: true})
+			for _, c := range []*Compiler{
+				{Jobs: 1},
+				{Jobs: 8},
+				{Jobs: 8, Cache: cached, Build: "one"},
+				{Jobs: 1, Cache: cached, Build: "one"},
+				{Jobs: 8, Cache: cached, Build: "one", NoCache: true},
+				{Jobs: 8, Cache: cached, Build: "two"},
+				{Jobs: 8, Cache: cached, Build: "two"},
+			} {
+				c.Dir, c.Offline = dir, true
+				if c.Cache == "" {
+					c.Cache = t.TempDir()
+				}
+				got := texts(t, c)
+				if len(got) != len(want) || len(got) == 0 {
+					t.Errorf("with %d jobs and build %q, %d texts: want %d", c.Jobs, c.Build, len(got), len(want))
+				}
+				for name, text := range want {
+					if got[name] != text {
+						t.Errorf("with %d jobs and build %q, %s is\n%s\nwant\n%s", c.Jobs, c.Build, name, got[name], text)
+						break
+					}
+				}
+			}
+		})
+	}
+}
+
+// alikeFleet writes a fleet whose clusters have some releases alike, and others
+// with values of their own.
+func alikeFleet(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, c := range []string{"ingress-controller", "cert-manager", "elasticsearch"} {
+		if err := os.CopyFS(filepath.Join(dir, "charts", c), os.DirFS(filepath.Join("../testdata/charts", c))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := map[string]string{
+		"cue.mod/module.cue": "module: \"example.com/alike\"\nlanguage: version: \"v0.17.0\"\n",
+		"environments/fleet.cue": `package fleet
+
+import "github.com/fleetc/fleetc/schema"
+
+cluster?: schema.#Cluster
+releases: schema.#Releases
+stages:   schema.#Stages & [{name: "base"}, {name: "apps"}]
+releases: {
+	spaces: {namespace: "base", stage: "base", objects: {for n in ["ingress", "certs", "logging"] {(n): {apiVersion: "v1", kind: "Namespace", metadata: name: n}}}}
+	certs: {namespace: "certs", chart: path: "charts/cert-manager", defaults: root: crds: enabled: true}
+	ingress: {namespace: "ingress", chart: path: "charts/ingress-controller", defaults: root: controller: replicaCount: 2
+		patches: scaled: {target: kinds: ["Deployment"], strategic: spec: replicas: 7}}
+	search: {namespace: "logging", chart: path: "charts/elasticsearch", defaults: root: replicas: 1}
+}
+`,
+	}
+	for i := range 9 {
+		files[fmt.Sprintf("environments/c%d/cluster.cue", i)] = fmt.Sprintf("package fleet\n\ncluster: {name: \"c%d\", kubernetes: \"1.3%d\"}\n"+
+			"releases: search: defaults: c%[1]d: httpPort: %[3]d\n", i, 5+i%2, 9200+i%4)
+	}
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// texts compiles a fleet twice over, and returns what comes out, by name.
+func texts(t *testing.T, c *Compiler) map[string]string {
+	t.Helper()
+	f, err := c.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for round := range 2 {
+		for b, err := range f.Bundles(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := b.Cluster.ID
+			if round == 1 && out[id] != b.Digest {
+				t.Errorf("%s is another bundle the second time", id)
+			}
+			out[id] = b.Digest
+			for i, o := range b.Objects {
+				name := fmt.Sprintf("%s %d %s %s %s", id, i, o.Release.Name, o.ID(), o.Template)
+				out[name] = string(b.YAML[i])
+				text, err := bundle.Encode(o.Object)
+				if err != nil || string(text) != out[name] {
+					t.Errorf("%s is\n%s\nand its text\n%s", name, text, out[name])
+				}
+				if o.Release.Name == "" || reflect.DeepEqual(o.Pos, o.Release.SourcePos) && o.Template != "" && !o.Pos.IsValid() {
+					t.Errorf("%s has no place", name)
+				}
+			}
+			for i, o := range b.Hooks {
+				text, err := bundle.Encode(o.Object)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out[fmt.Sprintf("%s hook %d %s %s", id, i, o.Release.Name, o.ID())] = string(text)
+			}
+		}
+	}
+	return out
+}

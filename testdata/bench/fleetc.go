@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+)
+
+// build builds the fleetc of the checkout in the current directory as releases
+// are built.
+func build(ctx context.Context, dir string) (string, error) {
+	file := filepath.Join(dir, "fleetc")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "kustomize_disable_go_plugin_support", "-o", file, "./cmd/fleetc")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build fleetc, at the top of a checkout: %w\n%s", err, out)
+	}
+	return file, nil
+}
+
+// step is one run of fleetc. They run in order, on what those before left.
+type step struct {
+	name string
+	file string // written before it runs
+	text string
+	args []string
+}
+
+// cold is the step with which all others are compared.
+const cold = "fleetc export, cold"
+
+// steps are the runs of fleetc on a workload.
+func steps(w *work) []step {
+	export := []string{"export", "--out", "out", "--cache-dir", "cache", "--offline"}
+	c := w.clusters[0]
+	return []step{
+		{name: cold, args: export},
+		{name: "fleetc export, unchanged", args: export},
+		{
+			name: "fleetc export, one value of one cluster", args: export,
+			file: "environments/" + c.env + "/" + c.name + "/changed.cue",
+			text: fmt.Sprintf("package fleet\n\nreleases: backup: defaults: %s: server: podAnnotations: changed: \"yes\"\n", c.name),
+		},
+		{
+			name: "fleetc export, one default of all", args: export,
+			file: "environments/changed.cue",
+			text: "package fleet\n\nreleases: dns: defaults: root: controller: podAnnotations: changed: \"yes\"\n",
+		},
+		{name: "fleetc vet", args: []string{"vet", "--cache-dir", "cache", "--offline"}},
+	}
+}
+
+// fleetc measures the program on a workload, and stops at the first fault.
+func (w *work) fleetc(ctx context.Context, program string, each func(result)) error {
+	for _, s := range steps(w) {
+		if s.file != "" {
+			if err := put(w.dir, s.file, s.text); err != nil {
+				return err
+			}
+		}
+		r := measure(ctx, w.dir, append([]string{program}, s.args...)...)
+		r.What, r.Clusters = s.name, len(w.clusters)
+		each(r)
+		if r.Fault != "" {
+			return fmt.Errorf("%s of %d clusters: %s", s.name, len(w.clusters), r.Fault)
+		}
+	}
+	return nil
+}
