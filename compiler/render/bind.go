@@ -47,7 +47,7 @@ func isFree(name string) bool {
 		"osBase", "osExt", "osIsAbs", "contains", "hasPrefix", "hasSuffix", "plural", "atoi",
 		"typeOf", "typeIs", "typeIsLike", "kindOf", "kindIs",
 		"default", "empty", "coalesce", "all", "any", "ternary", "required", "fail", "lookup", "getHostByName",
-		"get", "hasKey", "unset", "dig", "first", "mustFirst", "last", "mustLast", "slice", "mustSlice":
+		"get", "hasKey", "dig", "first", "mustFirst", "last", "mustLast", "slice", "mustSlice":
 		return true
 	}
 	return false
@@ -231,6 +231,7 @@ func (e *engine) lists() template.FuncMap {
 func (e *engine) maps() template.FuncMap {
 	type dict = map[string]any
 	newDict, set := original[func(...any) dict](e, "dict"), original[func(dict, string, any) dict](e, "set")
+	unset, sorted := original[func(dict, string) dict](e, "unset"), original[func(any) []string](e, "sortAlpha")
 	out := template.FuncMap{
 		"dict": func(v ...any) dict {
 			for i := 0; i < len(v); i += 2 {
@@ -239,7 +240,15 @@ func (e *engine) maps() template.FuncMap {
 			e.make(48 + 32*len(v))
 			return newDict(v...)
 		},
-		"set": func(d dict, key string, v any) dict { e.make(64); return set(d, key, v) },
+		"sortAlpha": func(list any) []string {
+			e.weigh(list)
+			e.sorts(list)
+			out := sorted(list)
+			e.make(48 * len(out))
+			return out
+		},
+		"set":   func(d dict, key string, v any) dict { e.make(64); e.modifies(d); return set(d, key, v) },
+		"unset": func(d dict, key string) dict { e.modifies(d); return unset(d, key) },
 		"keys": func(dicts ...dict) []string {
 			all := []string{}
 			for _, d := range dicts {
@@ -286,4 +295,5 @@ func (e *engine) overlaps(to map[string]any, from []map[string]any) {
 	for _, f := range from {
 		overlap(to, f, 0)
 	}
+	e.merges(to, from)
 }

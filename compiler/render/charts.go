@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"context"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -58,6 +59,7 @@ type source struct {
 	mu      sync.Mutex
 	files   map[file]*text
 	decoded map[*chart.File]document // files of crds directories
+	idle    []*engine                // that have rendered the chart
 
 	snippets memo[*text]          // of texts that were given to tpl
 	yaml     memo[map[string]any] // of texts that were given to fromYaml
@@ -98,6 +100,41 @@ func (s *source) template(f file) *text {
 		s.mu.Unlock()
 	}
 	return t
+}
+
+// engine returns an engine that is prepared to render the templates.
+func (s *source) engine(ctx context.Context, most limits, l *luck, all []renderable) (*engine, error) {
+	if l.first == nil { // else it has other functions
+		files := filesIn(all)
+		s.mu.Lock()
+		i := slices.IndexFunc(s.idle, func(e *engine) bool { return slices.Equal(e.files, files) })
+		if i >= 0 {
+			e := s.idle[i]
+			s.idle = slices.Delete(s.idle, i, i+1)
+			s.mu.Unlock()
+			e.reset(ctx, most, l)
+			return e, nil
+		}
+		s.mu.Unlock()
+	}
+	e := newEngine(ctx, most, s, l)
+	return e, e.prepare(all)
+}
+
+// giveBack keeps an engine for the next rendering. Only a few are kept, since they
+// are large, and none that a rendering made larger.
+func (s *source) giveBack(e *engine) {
+	const few, large = 2, 256 << 10
+	if e.luck.first != nil || len(e.costs) != e.own || cap(e.out) > large {
+		return
+	}
+	e.reset(context.Background(), limits{}, nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.idle) == few {
+		s.idle = slices.Delete(s.idle, 0, 1)
+	}
+	s.idle = append(s.idle, e)
 }
 
 // snippet returns the parsed text of a call of tpl.

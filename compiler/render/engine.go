@@ -30,20 +30,24 @@ const rootName = "gotpl"
 // included: Helm's limit.
 const maxIncludes = 1000
 
-// An engine is one rendering of a chart.
+// An engine renders a chart, again and again with the same templates.
 type engine struct {
 	*guard
 	*luck
+	*state
 	source *source
 	set    *template.Template   // all templates of the rendering
-	costs  map[*parse.Tree]cost // of all trees in it
+	files  []file               // that they are of
+	costs  map[*parse.Tree]cost // of all trees in it, and of those that tpl has put in since
+	own    int                  // how many of these are of the templates
 	open   map[string]int       // how often include is executing a template right now
 	regexs map[string]int       // how many instructions a regular expression has
+	out    []byte               // what the templates that are executed right now have printed, one behind the other
 }
 
 func newEngine(ctx context.Context, most limits, s *source, l *luck) *engine {
 	return &engine{
-		guard: newGuard(ctx, most), luck: l, source: s,
+		guard: newGuard(ctx, most), luck: l, state: &state{}, source: s,
 		costs: map[*parse.Tree]cost{}, open: map[string]int{}, regexs: map[string]int{},
 	}
 }
@@ -52,7 +56,8 @@ func newEngine(ctx context.Context, most limits, s *source, l *luck) *engine {
 type renderable struct {
 	file
 	scope map[string]any
-	base  string // the path of the chart's templates
+	meta  *chart.Metadata // of its chart
+	base  string          // the path of the chart's templates
 }
 
 // renderables returns the templates of a chart and its dependencies, in the
@@ -104,7 +109,7 @@ func collect(c *chart.Chart, above chartutil.Values, add func(renderable)) map[s
 			continue
 		}
 		name := path.Join(full, t.Name)
-		add(renderable{file: file{name, t}, scope: scope, base: path.Join(full, "templates")})
+		add(renderable{file: file{name, t}, scope: scope, meta: c.Metadata, base: path.Join(full, "templates")})
 	}
 	return scope
 }
@@ -112,19 +117,42 @@ func collect(c *chart.Chart, above chartutil.Values, add func(renderable)) map[s
 // isPartial reports whether a template renders nothing by itself.
 func isPartial(name string) bool { return strings.HasPrefix(path.Base(name), "_") }
 
-// render executes the templates and returns what each of them prints.
-func (e *engine) render(all []renderable) (map[string]string, error) {
-	if err := e.prepare(all); err != nil {
-		return nil, err
+// filesIn returns the files that templates are of.
+func filesIn(all []renderable) []file {
+	out := make([]file, len(all))
+	for i, r := range all {
+		out[i] = r.file
 	}
+	return out
+}
+
+// reset makes the engine as good as new for another rendering.
+func (e *engine) reset(ctx context.Context, most limits, l *luck) {
+	*e.guard, e.luck, *e.state = *newGuard(ctx, most), l, state{}
+	e.out = e.out[:0]
+	clear(e.open)
+	clear(e.regexs)
+}
+
+// render executes the templates, which are prepared, and returns what each of
+// them prints. Those of which that is known are not executed.
+func (e *engine) render(all []renderable, known map[string]string) (map[string]string, error) {
+	*e.state = state{all: all, random: map[string]bool{}}
 	out := make(map[string]string, len(all))
 	for _, r := range all {
 		if isPartial(r.name) {
 			continue
 		}
-		text, err := e.one(r)
-		if err != nil {
-			return nil, err
+		text, ok := known[r.name]
+		if !ok {
+			e.chance = false
+			var err error
+			if text, err = e.one(r); err != nil {
+				return nil, err
+			}
+			if e.chance {
+				e.random[r.name] = true
+			}
 		}
 		out[r.name] = text
 	}
@@ -133,6 +161,7 @@ func (e *engine) render(all []renderable) (map[string]string, error) {
 
 // prepare defines the templates of a rendering.
 func (e *engine) prepare(all []renderable) error {
+	e.files = filesIn(all)
 	e.set = template.New(rootName).Option("missingkey=zero").Funcs(e.bind())
 	for _, r := range all {
 		t := e.source.template(r.file)
@@ -144,6 +173,7 @@ func (e *engine) prepare(all []renderable) error {
 		}
 	}
 	e.set.Funcs(e.included(e.set))
+	e.own = len(e.costs)
 	return nil
 }
 
@@ -154,7 +184,7 @@ func (e *engine) one(r renderable) (string, error) {
 	if t == nil {
 		return "", fmt.Errorf("%s: not a template any more", r.name)
 	}
-	text, err := e.execute(t, r.scope, true)
+	text, err := e.execute(t, e.costs[t.Tree], r.scope, true)
 	if err != nil {
 		return "", e.fault(r.name, err)
 	}
@@ -173,15 +203,15 @@ func (e *engine) define(set *template.Template, t *text) error {
 	return nil
 }
 
-// execute executes a template. Where it prints a value that is missing, which
+// execute executes a template of a known cost. Where it prints a value that is missing, which
 // text/template does with these words, there is nothing in the end.
-func (e *engine) execute(t *template.Template, data any, top bool) (string, error) {
-	var out strings.Builder
-	c := e.costs[t.Tree]
+func (e *engine) execute(t *template.Template, c cost, data any, top bool) (string, error) {
+	start := len(e.out)
+	defer func() { e.out = e.out[:start] }()
 	if err := e.tryEnter(c); err != nil {
 		return "", err
 	}
-	var w io.Writer = counter{e.guard, &out, top}
+	var w io.Writer = counter{e, start, top}
 	if tr := e.source.trace; tr != nil {
 		w = tr.begin(w)
 		defer tr.end()
@@ -196,7 +226,7 @@ func (e *engine) execute(t *template.Template, data any, top bool) (string, erro
 		return "", err
 	}
 	e.leave(c)
-	return out.String(), nil
+	return string(e.out[start:]), nil
 }
 
 // withoutMissing removes what is printed for a missing value.
@@ -228,7 +258,7 @@ func (e *engine) include(set *template.Template, name string, data any) (string,
 		e.stop("template %q includes itself without end", name)
 	}
 	e.open[name]++
-	out, err := e.execute(t, data, false)
+	out, err := e.execute(t, e.costs[t.Tree], data, false)
 	e.open[name]--
 	if err != nil {
 		return "", err
@@ -255,11 +285,10 @@ func (e *engine) tpl(set *template.Template, content string, data any) (string, 
 			return "", err
 		}
 	}
-	e.costs[tree] = c
 	// This one is not added to the set: it has no name that others know it by.
 	own := set.New(rootName)
 	own.Tree = tree
-	out, err := e.execute(own, data, false)
+	out, err := e.execute(own, c, data, false)
 	if err != nil {
 		if e.why != nil {
 			return "", err

@@ -30,11 +30,15 @@ func engines(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	itsValues, _, err := coalesce(its, r, user, caps)
+	itsValues, _, err := helmValues(its, r, user, caps)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, ourErr = newEngine(t.Context(), new(Charts).most(), s, newLuck(clock(s))).render(renderables(mine, myValues))
+	all := renderables(mine, myValues)
+	e, ourErr := s.engine(t.Context(), new(Charts).most(), newLuck(clock(s)), all)
+	if ourErr == nil {
+		ours, ourErr = e.render(all, nil)
+	}
 	helms, helmErr = helmengine.Engine{}.Render(its, itsValues)
 	return ours, helms, ourErr, helmErr
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strings"
 	"time"
 )
 
@@ -248,14 +247,14 @@ func (g *guard) count(start, stop, step int) int {
 	return n
 }
 
-// A counter is what a template writes to.
+// A counter is what a template writes to: the end of what its engine has.
 type counter struct {
-	*guard
-	out *strings.Builder
-	top bool // the file itself, not the result of a function
+	*engine
+	start int  // where the template begins there
+	top   bool // the file itself, not the result of a function
 }
 
-// Write writes to the builder unless it is too much.
+// Write adds what is printed unless it is too much.
 func (w counter) Write(p []byte) (int, error) {
 	if err := w.trySpend(1 + len(p)/64); err != nil {
 		return 0, err
@@ -264,8 +263,9 @@ func (w counter) Write(p []byte) (int, error) {
 		if w.left.output -= len(p); w.left.output < 0 {
 			return 0, w.halt(fmt.Errorf("templates that render more than %d MiB", w.most.output>>20))
 		}
-	} else if w.out.Len()+len(p) > maxValue {
+	} else if len(w.out)-w.start+len(p) > maxValue {
 		return 0, w.halt(fmt.Errorf("templates that make a value of more than %d MiB", maxValue>>20))
 	}
-	return w.out.Write(p)
+	w.out = append(w.out, p...)
+	return len(p), nil
 }

@@ -133,7 +133,11 @@ func TestTooLong(t *testing.T) {
 	cancel(errTooLong)
 	ch := chartOf("-- templates/a.yaml --\n{{ range 100000000000 }}{{ end }}")
 	s := new(Charts).source(ch)
-	_, err := newEngine(ctx, new(Charts).most(), s, newLuck(clock(s))).render(renderables(instance(s.chart), nil))
+	all := renderables(instance(s.chart), nil)
+	e, err := s.engine(ctx, new(Charts).most(), newLuck(clock(s)), all)
+	if err == nil {
+		_, err = e.render(all, nil)
+	}
 	if err == nil || err.Error() != "app/templates/a.yaml: templates that take too long" {
 		t.Error(err)
 	}

@@ -79,26 +79,33 @@ func (in *input) copy() *input {
 }
 
 // documents renders the chart. Documents are in the order in which helm
-// template --include-crds prints them. It reports whether the chart called
-// something that is random or reads the clock.
-func (j *job) documents(ctx context.Context, in *input, l *luck) (docs []document, chance bool, err error) {
+// template --include-crds prints them. known is what templates are known to print.
+// It also returns what another rendering prints as well, and whether there is
+// more: the chart called something that is random or reads the clock.
+func (j *job) documents(ctx context.Context, in *input, l *luck, known map[string]string) (docs []document, again map[string]string, chance bool, err error) {
 	limited, cancel := context.WithTimeoutCause(ctx, maxWall, errTooLong)
 	defer cancel()
-	e := newEngine(limited, j.most, j.source, l)
-	rendered, err := e.render(renderables(in.chart, in.values))
-	if err != nil {
-		return nil, false, j.fault("chart %s does not render: %v", j.chart.Ref, err)
+	all := renderables(in.chart, in.values)
+	e, err := j.source.engine(limited, j.most, l, all)
+	var rendered map[string]string
+	if err == nil {
+		rendered, err = e.render(all, known)
 	}
+	if err != nil {
+		return nil, nil, false, j.fault("chart %s does not render: %v", j.chart.Ref, err)
+	}
+	again, chance = e.again(rendered)
+	j.source.giveBack(e)
 	manifests, err := documents(rendered, func(text string) document { return j.read(ctx, text) })
 	if err != nil {
-		return nil, false, j.fault("chart %s %v", j.chart.Ref, err)
+		return nil, nil, false, j.fault("chart %s %v", j.chart.Ref, err)
 	}
 	for _, crd := range in.chart.CRDObjects() {
 		d := j.source.crds(crd.Filename, crd.File)
 		d.crd = true
 		docs = append(docs, d)
 	}
-	return append(docs, manifests...), e.chance, nil
+	return append(docs, manifests...), again, chance, nil
 }
 
 // read reads a document, unless that was done before.
@@ -181,23 +188,12 @@ func installable(ch *chart.Chart, caps *chartutil.Capabilities) error {
 // values returns what the templates see: the user's values over those of the
 // chart and its dependencies, the release and the capabilities.
 func (j *job) values(loaded *chart.Chart, user map[string]any, caps *chartutil.Capabilities) (chartutil.Values, error) {
-	values, lines, err := coalesce(loaded, j.release, user, caps)
+	values, lost, err := coalesce(loaded, j.release, user, caps)
 	if err != nil {
 		r := j.release
 		return nil, &diag.Diag{At: []diag.Pos{r.Pos}, Path: r.Path("values"), Msg: fmt.Sprintf("chart %s does not take the values: %v", j.chart.Ref, err), Cause: err}
 	}
 	var faults diag.List
-	faults.Add(j.lostValues(lines, caps))
+	faults.Add(j.lostValues(lost, caps))
 	return values, faults.Err()
-}
-
-// coalesce merges the values and returns what Helm logs meanwhile.
-func coalesce(loaded *chart.Chart, r *fleet.Release, user map[string]any, caps *chartutil.Capabilities) (values chartutil.Values, lines []string, err error) {
-	options := chartutil.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
-	lines = captureLog(func() {
-		if err = chartutil.ProcessDependenciesWithMerge(loaded, user); err == nil {
-			values, err = chartutil.ToRenderValuesWithSchemaValidation(loaded, user, options, caps, true)
-		}
-	})
-	return values, lines, err
 }

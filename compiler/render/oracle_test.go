@@ -196,7 +196,7 @@ func documentsOf(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Cha
 	if err != nil {
 		return nil, err
 	}
-	docs, _, err := j.documents(t.Context(), in, newLuck(clock(j.source)))
+	docs, _, _, err := j.documents(t.Context(), in, newLuck(clock(j.source)), nil)
 	return docs, err
 }
 

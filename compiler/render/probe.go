@@ -94,8 +94,7 @@ func (p *Probe) renderables(in *input) (all []renderable) {
 
 // execute executes the template among others and returns what it prints.
 func (p *Probe) execute(e *engine, all []renderable) (string, error) {
-	*e.guard = *newGuard(e.ctx, p.job.most)
-	clear(e.open)
+	e.reset(e.ctx, p.job.most, e.luck)
 	for _, r := range all {
 		if r.name == p.name {
 			return e.one(r)

@@ -52,27 +52,31 @@ func (cs *Charts) Release(ctx context.Context, c *fleet.Cluster, r *fleet.Releas
 	if err != nil {
 		return Result{}, err
 	}
-	again := in.copy()
 	first := newLuck(clock(j.source))
-	docs, chance, err := j.documents(ctx, in, first)
+	docs, known, chance, err := j.documents(ctx, in, first, nil)
 	if err != nil {
 		return Result{}, err
 	}
 	res.Hooks = j.hooks(docs)
 	if res.Objects, err = j.objects(docs); err == nil && chance {
-		res.Volatile, err = j.volatile(ctx, docs, res.Objects, again, first.another())
+		res.Volatile, err = j.volatile(ctx, docs, known, res.Objects, first.another())
 	}
 	return res, err
 }
 
-// volatile renders the chart a second time and returns what differs.
-func (j *job) volatile(ctx context.Context, docs []document, objs []fleet.Object, in *input, l *luck) ([]Volatile, error) {
+// volatile renders the chart a second time and returns what differs. known is
+// what templates are known to print again.
+func (j *job) volatile(ctx context.Context, docs []document, known map[string]string, objs []fleet.Object, l *luck) ([]Volatile, error) {
+	in, err := j.input() // the templates may have modified the first one
+	if err != nil {
+		return nil, err
+	}
 	again := *j
 	again.known = make(map[string]document, len(docs))
 	for _, d := range docs {
 		again.known[d.text] = d
 	}
-	docs, _, err := again.documents(ctx, in, l)
+	docs, _, _, err = again.documents(ctx, in, l, known)
 	if err != nil {
 		return nil, j.fault("chart %s renders at one time and not at another: %v", j.chart.Ref, err)
 	}

@@ -3,7 +3,6 @@ package render
 import (
 	"bytes"
 	"log"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 )
 
 // logging serialises what is done while the standard logger is captured.
-// Helm's SDK reports lost values there and nowhere else.
 var logging sync.Mutex
 
 // captureLog calls f and returns the lines that the standard logger was given
@@ -37,52 +35,42 @@ func captureLog(f func()) []string {
 	return strings.FieldsFunc(buf.String(), func(r rune) bool { return r == '\n' })
 }
 
-// lost are the messages with which Helm says that it does not use a value that
-// was given to it. Its other messages about tables are of values of the chart
-// that make way for the user's.
-var lost = []struct {
-	line *regexp.Regexp
-	msg  string
-	keys func(match []string) []string // the keys at the end of the value's path
-}{
-	{
-		regexp.MustCompile(`^Conflict: cannot merge map onto non-map for "(.*)"\. Skipping\.$`),
-		"this global value is a map, and a dependency has another kind of value in its place",
-		func(m []string) []string { return []string{chartutil.GlobalKey, m[1]} },
-	},
-	{
-		regexp.MustCompile(`^key (.*) is table\. Skipping$`),
-		"this global value does not reach a dependency, which has a map in its place",
-		func(m []string) []string { return []string{chartutil.GlobalKey, m[1]} },
-	},
-	{
-		regexp.MustCompile(`^warning: skipping globals because (destination|source) global is not a table\.$`),
-		"global is not a map, and reaches no dependency",
-		func([]string) []string { return []string{chartutil.GlobalKey} },
-	},
+// A loss is a value that Helm does not use as it was given.
+type loss struct {
+	why   string
+	key   string // of the global value; empty for all of them
+	below bool   // whether it is a dependency's own global that is no map
 }
 
-// lostValues reports the user's values that Helm does not use as they were
-// given, by what it logged when it merged them. What it logs of the chart
-// alone is not the user's concern.
-func (j *job) lostValues(lines []string, caps *chartutil.Capabilities) error {
-	if len(lines) == 0 {
+// keys returns the keys at the end of the path of the value.
+func (l loss) keys() []string {
+	if l.key == "" {
+		return []string{chartutil.GlobalKey}
+	}
+	return []string{chartutil.GlobalKey, l.key}
+}
+
+// Why values are lost.
+const (
+	noMap     = "this global value is a map, and a dependency has another kind of value in its place"
+	isAMap    = "this global value does not reach a dependency, which has a map in its place"
+	noGlobals = "global is not a map, and reaches no dependency"
+)
+
+// lostValues reports the user's values that are lost. What the chart alone loses
+// is not the user's concern.
+func (j *job) lostValues(lost []loss, caps *chartutil.Capabilities) error {
+	if len(lost) == 0 {
 		return nil
 	}
-	_, own, err := coalesce(instance(j.source.chart), j.release, map[string]any{}, caps)
+	_, own, err := coalesce(instance(j.source.chart), j.release, nil, caps)
 	if err != nil {
 		own = nil // the chart does not even merge without the user's values
 	}
 	var faults diag.List
-	for _, line := range lines {
-		if slices.Contains(own, line) {
-			continue
-		}
-		for _, l := range lost {
-			if m := l.line.FindStringSubmatch(line); m != nil {
-				faults.Add(lostValue(j.release, l.keys(m), l.msg))
-				break
-			}
+	for _, l := range lost {
+		if !slices.Contains(own, l) {
+			faults.Add(lostValue(j.release, l.keys(), l.why))
 		}
 	}
 	return faults.Err()

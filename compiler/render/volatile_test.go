@@ -110,6 +110,19 @@ l: {{ if mod now.Year 2 }}[1]{{ else }}[1, 2]{{ end }}, m: {{ if mod now.Year 2 
 		{"what the first rendering changed", `
 {{ $t := now }}{{ $_ := set .Values "n" (add1 (default 0 .Values.n)) }}{{ $_ := set .Release "y" (cat .Release.y "y") }}
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {n: {{ .Values.n }}, y: {{ .Release.y | quote }}}}`, ""},
+		{"what one template leaves for another", `
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {word: {{ .Values.word }}, time: {{ .left }}}}
+-- templates/b.yaml --
+{{ $_ := set .Values "word" (randAlphaNum 8) }}{{ $_ := set . "left" now.Year }}`, `
+0 ConfigMap a data.time
+0 ConfigMap a data.word`},
+		{"templates beside those with something random", `
+{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {word: {{ .Values.missing | default "same" }}}}
+-- templates/b.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {word: {{ uuidv4 }}}}
+-- templates/c.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {word: {{ add 1 2 }}}}`, `
+1 ConfigMap b data.word`},
 		{"hooks that are not rendered", `
 {apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {helm.sh/hook: pre-delete}}, spec: {x: {{ uuidv4 }}}}`, ""},
 	} {
