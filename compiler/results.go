@@ -52,6 +52,9 @@ func (r *results) types(ch *fleet.Chart) (*values.Type, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.cache.Dir == "" {
+		return t, nil
+	}
 	if data, err := t.Encode(); err == nil {
 		r.cache.Put(key, data)
 	}

@@ -12,6 +12,7 @@ package crd
 import (
 	"crypto/sha256"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -55,11 +56,16 @@ type Earlier interface {
 // The error is a diag.List with every fault found, marked as the cluster's.
 func (k *Checker) Objects(c *fleet.Cluster, objs, known []fleet.Object) error {
 	run := run{k: k, compat: compatibility(c.KubeVersion), kinds: map[schema.GroupKind]*definition{}}
+	var defined []*definition
 	for _, o := range objs {
 		if d, ok := k.read(o); ok {
 			run.define(d)
-			run.judge(d)
+			defined = append(defined, d)
 		}
+	}
+	run.findVerdicts(defined)
+	for _, d := range defined {
+		run.judge(d)
 	}
 	for _, o := range known {
 		if d, ok := k.read(o); ok {
@@ -90,12 +96,36 @@ func (r *run) define(d *definition) {
 	}
 }
 
+// findVerdicts finds what is wrong with CRDs, with several at the same time: it
+// takes longest, and a cluster can have hundreds.
+func (r *run) findVerdicts(all []*definition) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	next := make(chan *definition)
+	defer close(next)
+	for range min(runtime.GOMAXPROCS(0), len(all)) {
+		running.Go(func() {
+			for d := range next {
+				r.verdict(d)
+			}
+		})
+	}
+	for _, d := range all {
+		next <- d
+	}
+}
+
+// verdict returns what is wrong with a CRD.
+func (r *run) verdict(d *definition) []problem {
+	if len(d.limits) > 0 {
+		return d.limits
+	}
+	return r.k.verdicts.Get(verdictKey{d.digest, r.compat}, func() []problem { return r.k.verdict(d, r.compat) })
+}
+
 // judge adds the faults of a CRD.
 func (r *run) judge(d *definition) {
-	found := d.limits
-	if len(found) == 0 {
-		found = r.k.verdicts.Get(verdictKey{d.digest, r.compat}, func() []problem { return r.k.verdict(d, r.compat) })
-	}
+	found := r.verdict(d)
 	d.broken = slices.ContainsFunc(found, func(p problem) bool {
 		return !strings.HasPrefix(p.field, "spec.names") && !strings.HasPrefix(p.field, "spec.conversion") && p.field != "spec.group"
 	})
