@@ -132,6 +132,8 @@ func (s *sharing) once(r *fleet.Release, apis []string, f func() (render.Result,
 
 // countAlike finds the releases that are alike in several clusters.
 func (s *sharing) countAlike(f *Fleet) {
+	s.mu.Lock() // a cluster without charts may be done already
+	defer s.mu.Unlock()
 	s.keys, s.alike = map[*fleet.Release]renderKey{}, map[renderKey]*alike{}
 	for _, c := range f.Clusters {
 		for _, r := range c.Releases {
