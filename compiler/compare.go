@@ -207,7 +207,7 @@ func (c *comparing) inUsual(o fleet.Object) fleet.Object {
 	if o.GetNamespace() != o.Release.Namespace || o.Release.Namespace == usual {
 		return o
 	}
-	o.Unstructured = o.DeepCopy()
+	o.Unstructured, o.Shared = o.DeepCopy(), false
 	o.SetNamespace(usual)
 	return o
 }

@@ -80,9 +80,10 @@ type Compiler struct {
 
 	Build string // says which build of fleetc this is; results are kept from one run to the next only when it is set
 
-	edits load.Edits // of the fleet's files, to compile what would be
-	plain bool       // whether nothing is shared between clusters, for tests to compare with
-	like  *Fleet     // whose charts are those of this one, as far as they are the same; nil for none
+	edits       load.Edits // of the fleet's files, to compile what would be
+	keepNothing bool       // whether results are used and not kept
+	plain       bool       // whether nothing is shared between clusters, for tests to compare with
+	like        *Fleet     // whose charts are those of this one, as far as they are the same; nil for none
 }
 
 func (c *Compiler) jobs() int { return cmp.Or(c.Jobs, runtime.GOMAXPROCS(0)) }
@@ -216,6 +217,9 @@ type Fleet struct {
 	results   *results
 	asked     func(r *fleet.Release, kept bool) // is told whether what releases of charts render to is kept; may be nil
 	anew      sync.Map                          // has the IDs of clusters with a release that was rendered, or fetched
+	unkept    sync.Map                          // has the *fleet.Release of which what they render to is not kept
+	timed     sync.Map                          // has the IDs of clusters with a chart that has asked for the time
+	noted     bool                              // whether it is noted what is rendered: it is of the fleet as it is
 	sharing   sharing
 	crdDirs   memo.Map[*fleet.Chart, []string] // the API versions that the crds directories of charts bring
 	rendering chan struct{}                    // has one for each chart that is being rendered
@@ -256,7 +260,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	var faults diag.List
 	faults.Add(f.readyJsonnet(e.all()))
 	var err error
-	f.results = c.results()
+	f.results, f.noted = c.results(), c.Kubernetes == "" && len(c.edits) == 0
 	f.crds.Earlier = f.results
 	f.charts, err = c.charts(ctx, f.results, e.Dir, f.chartUsers(ctx, e.all()))
 	faults.Add(err)

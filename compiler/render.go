@@ -86,7 +86,23 @@ func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering
 // asksForAPIs reports whether what a release renders to may depend on the API
 // versions that it sees.
 func (f *Fleet) asksForAPIs(r *fleet.Release) bool {
-	return f.charts[r.Chart].asksForAPIs || r.Jsonnet != ""
+	return f.charts[r.Chart].asksForAPIs || r.Jsonnet != "" || valuesAskForAPIs(r.Values)
+}
+
+// valuesAskForAPIs reports whether a value may be a template that does.
+func valuesAskForAPIs(t *fleet.Tree) bool {
+	if t == nil {
+		return false
+	}
+	for _, f := range t.Fields {
+		if valuesAskForAPIs(f) {
+			return true
+		}
+	}
+	if text, ok := t.Scalar.(string); ok && render.TextAsksForAPIs(text) {
+		return true
+	}
+	return slices.ContainsFunc(t.List, valuesAskForAPIs)
 }
 
 // crdsOf returns the API versions that are in the crds directories of a chart.

@@ -20,8 +20,8 @@ import (
 // registry beside it, what is not on disk is fetched from there, and what is
 // rendered is sent there: on its way, all is on disk.
 //
-// A release with something random in it is not kept, nor is one with a Secret
-// that can be read, unless the release says that others may read it.
+// A release with something random in it is not kept, nor one of a chart that asks
+// for the time, nor one with a Secret that can be read, unless the release says that others may read it.
 
 // A keptObject is an object of a release as it is kept.
 type keptObject struct {
@@ -114,7 +114,7 @@ type kept struct {
 
 // keepRendered keeps what a release rendered to, and returns what it has kept.
 func (r *results) keepRendered(key string, release *fleet.Release, result render.Result) (k kept, ok bool) {
-	if r.cache.Dir == "" || r.readOnly || !keepable(release, result) {
+	if r.cache.Dir == "" || r.cache.ReadOnly || !keepable(release, result) {
 		return kept{}, false
 	}
 	var objs []keptObject
@@ -145,7 +145,7 @@ func (r *results) sendRendered(key string, k kept) {
 // unless it is there, and reports whether it did.
 func (r *results) fetchRendered(ctx context.Context, key string) bool {
 	name := r.keyOf("release", key)
-	if r.shared == nil || r.cache.Dir == "" || r.readOnly || r.cache.Has(name) {
+	if r.shared == nil || r.cache.Dir == "" || r.cache.ReadOnly || r.cache.Has(name) {
 		return false
 	}
 	has := func(sum fleet.Sum) bool { return r.cache.Has(r.keyOf("content", sum.String())) }
@@ -182,7 +182,7 @@ func isContent(data []byte) bool {
 
 // keepable reports whether what a release rendered to may be kept.
 func keepable(release *fleet.Release, result render.Result) bool {
-	if len(result.Volatile) > 0 {
+	if len(result.Volatile) > 0 || result.Timed {
 		return false
 	}
 	return !slices.ContainsFunc(slices.Concat(result.Objects, result.Hooks), func(o fleet.Object) bool {

@@ -20,7 +20,6 @@ type results struct {
 	cache    cache.Cache
 	shared   *oci.Cache // nil for none
 	build    string
-	readOnly bool // nothing more is kept
 	contents contents
 }
 
@@ -31,7 +30,7 @@ func (c *Compiler) results() *results {
 	r.contents.met, r.contents.known = map[fleet.Sum]bool{}, map[fleet.Sum]*unstructured.Unstructured{}
 	r.contents.parts = map[*unstructured.Unstructured]oci.Part{}
 	if c.Build != "" && !c.NoCache {
-		r.cache.Dir, r.shared = c.resultsDir(), c.Shared
+		r.cache.Dir, r.cache.ReadOnly, r.shared = c.resultsDir(), c.keepNothing, c.Shared
 	}
 	return r
 }
@@ -84,9 +83,7 @@ func (r *results) IsSound(key string) bool {
 
 // NoteSound keeps that nothing is wrong with a CRD.
 func (r *results) NoteSound(key string) {
-	if !r.readOnly {
-		r.cache.Put(r.keyOf("sound CRD", key), nil)
-	}
+	r.cache.Put(r.keyOf("sound CRD", key), nil)
 }
 
 // CleanCache removes the results of earlier runs, of all builds.

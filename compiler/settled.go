@@ -41,6 +41,7 @@ type Settled struct {
 	layered  *layered
 	changed  func(file string) bool // since before anything was read
 	layers   map[string]string      // the keys of the layers, by the cluster's ID
+	fleet    *Fleet                 // of what is not settled
 }
 
 // A sources is what the releases of a cluster are read from, as it is kept.
@@ -79,8 +80,8 @@ func (c *Compiler) LoadUnsettled(ctx context.Context, x Export, patterns ...stri
 	}
 	s.find(ctx)
 	l.fleet.Clusters = slices.DeleteFunc(l.fleet.Clusters, func(in load.Cluster) bool { return slices.Contains(s.Clusters, in.ID) })
-	f, err := c.load(ctx, c.unify(ctx, l.fleet, err))
-	return f, s, err
+	s.fleet, err = c.load(ctx, c.unify(ctx, l.fleet, err))
+	return s.fleet, s, err
 }
 
 // Close lets go of what finding out took. Nothing is noted as settled after it.
@@ -142,6 +143,9 @@ func (s *Settled) Settle(ctx context.Context, c *fleet.Cluster, digest string) {
 	key := s.layers[c.ID]
 	if key == "" {
 		return
+	}
+	if _, timed := s.fleet.timed.Load(c.ID); timed {
+		return // tomorrow it may be another
 	}
 	all, err := s.allInputs(ctx, c)
 	if err != nil {

@@ -45,7 +45,7 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 		return f.templates.Release(ctx, c, r, nil, apis)
 	}
 	f.sharing.count.Do(func() { f.sharing.countAlike(f) })
-	if !ch.asksForAPIs {
+	if !f.asksForAPIs(r) {
 		apis = nil
 	}
 	own := func() (render.Result, error) { return f.renderChart(ctx, c, r, ch, apis) }
@@ -56,7 +56,10 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 	result, err := once()
 	switch {
 	case err == nil && len(result.Volatile) == 0:
-		return render.Result{Objects: asOf(result.Objects, r), Hooks: asOf(result.Hooks, r)}, nil
+		if result.Timed {
+			f.timed.Store(c.ID, true)
+		}
+		return render.Result{Objects: asOf(result.Objects, r), Hooks: asOf(result.Hooks, r), Timed: result.Timed}, nil
 	case first:
 		return result, err
 	}
@@ -71,19 +74,26 @@ func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Rele
 		f.anew.Store(c.ID, true)
 	}
 	defer f.busy()()
-	kept, ok := f.results.rendered(key)
+	earlier, ok := f.results.rendered(key)
 	if f.asked != nil {
 		f.asked(r, ok)
 	}
 	if ok {
-		return render.Result{Objects: asOf(kept.Objects, r), Hooks: asOf(kept.Hooks, r)}, nil
+		return render.Result{Objects: asOf(earlier.Objects, r), Hooks: asOf(earlier.Hooks, r)}, nil
 	}
 	f.anew.Store(c.ID, true)
 	result, err := f.templates.Release(ctx, c, r, ch.Chart, apis)
 	if err != nil {
 		return result, err
 	}
-	if kept, ok := f.results.keepRendered(key, r, result); ok && ours {
+	if result.Timed {
+		f.timed.Store(c.ID, true)
+	}
+	kept, ok := f.results.keepRendered(key, r, result)
+	switch {
+	case !ok:
+		f.unkept.Store(r, true)
+	case ours:
 		f.results.sendRendered(key, kept)
 	}
 	return result, nil

@@ -142,6 +142,9 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 		return nil, err
 	}
 	result, err := f.templates.Release(ctx, c, inner, ch.Chart, apis)
+	if result.Timed {
+		f.timed.Store(c.ID, true)
+	}
 	if err == nil && len(result.Volatile) > 0 {
 		err = &diag.Diag{Msg: fmt.Sprintf("the chart %s makes up %s anew at every render", call.Chart, result.Volatile[0].ID), Hint: "set a value of the chart that fixes it"}
 	}

@@ -81,12 +81,13 @@ func (s *Settled) note(c *fleet.Cluster, from Inputs) {
 // noteRendered notes what the releases of a cluster are rendered from, when one of
 // them was.
 func (f *Fleet) noteRendered(c *fleet.Cluster) {
-	if _, anew := f.anew.LoadAndDelete(c.ID); !anew || f.results.cache.Dir == "" || f.results.readOnly {
+	if _, anew := f.anew.LoadAndDelete(c.ID); !anew || !f.noted {
 		return
 	}
 	note := releaseNote{}
 	for _, r := range c.Releases {
-		if f.charts[r.Chart].Chart != nil {
+		// Of what may not be kept, there is no digest either: it could be guessed.
+		if _, secret := f.unkept.Load(r); f.charts[r.Chart].Chart != nil && !secret {
 			note[r.Name] = f.parts(c, r)
 		}
 	}
@@ -130,6 +131,9 @@ func valueParts(out map[string]string, path []string, t *fleet.Tree) {
 // WhyCached says what of the one cluster that the pattern selects is kept, and what
 // has changed of the rest. It renders what is not kept, and keeps nothing.
 func (c *Compiler) WhyCached(ctx context.Context, pattern string) (*CacheReport, error) {
+	reader := *c
+	reader.keepNothing = true
+	c = &reader
 	l, err := c.readLayers([]string{pattern})
 	defer l.close()
 	if err != nil {
@@ -145,7 +149,6 @@ func (c *Compiler) WhyCached(ctx context.Context, pattern string) (*CacheReport,
 	if f.results.cache.Dir == "" {
 		return nil, &diag.Diag{Msg: "nothing is kept: there is no cache", Hint: "leave --no-cache out"}
 	}
-	f.results.readOnly = true
 	cluster := f.Clusters[0]
 	report := &CacheReport{Cluster: cluster.ID}
 	if err := l.addSources(ctx, f.Clusters); err != nil {
@@ -222,6 +225,9 @@ func (f *Fleet) reason(c *fleet.Cluster, r *fleet.Release, made rendering, kept 
 		return out
 	case len(made.result.Volatile) > 0:
 		out.State, out.Why = Always, "the chart makes up "+made.result.Volatile[0].ID+" anew at every render"
+		return out
+	case made.result.Timed:
+		out.State, out.Why = Always, "the chart asks for the time"
 		return out
 	case !keepable(r, made.result):
 		out.State, out.Why = Always, "it has a Secret that can be read"

@@ -30,7 +30,8 @@ const (
 // A Cache is a folder of results. Several processes may use it at once. The
 // zero value has nothing and keeps nothing.
 type Cache struct {
-	Dir string
+	Dir      string
+	ReadOnly bool // whether nothing is kept
 
 	swept sync.Once
 }
@@ -116,7 +117,7 @@ func Since() (changed func(file string) bool) {
 // Put keeps the result of a key. A folder that cannot be written to keeps
 // nothing.
 func (c *Cache) Put(key string, data []byte) {
-	if c.Dir == "" || len(data) > maxEntry {
+	if c.Dir == "" || c.ReadOnly || len(data) > maxEntry {
 		return
 	}
 	file := c.file(key)

@@ -65,7 +65,7 @@ func (r *reader) has(name, digest string) bool {
 		}
 	}
 	info, err := r.root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxObject {
 		return false
 	}
 	file, err := r.root.Open(name)

@@ -42,7 +42,7 @@ func (a *application) placed(o fleet.Object, target fleet.Selector) fleet.Object
 	meta["namespace"] = a.release.Namespace
 	top := maps.Clone(o.Object)
 	top["metadata"] = meta
-	o.Unstructured = &unstructured.Unstructured{Object: top}
+	o.Unstructured, o.Shared = &unstructured.Unstructured{Object: top}, false
 	return o
 }
 

@@ -103,7 +103,7 @@ func (a *application) apply(p *fleet.Patch) diag.List {
 	for _, it := range matched {
 		if !it.own {
 			it.Unstructured = &unstructured.Unstructured{Object: cloneMap(it.Unstructured.Object)}
-			it.own = true
+			it.own, it.Shared = true, false
 		}
 		before, id := identityOf(it.Unstructured.Object), it.ID()
 		found, fits := change(it)

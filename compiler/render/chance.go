@@ -13,6 +13,7 @@ type luck struct {
 	now   time.Time
 	first map[string][]any // what the random functions returned the first time, by their names; nil then
 	drawn map[string][]any // what they return now
+	timed bool             // whether anybody has asked for the time
 }
 
 // newLuck returns the luck of a first rendering. The time is the real one.
@@ -137,7 +138,10 @@ func (e *engine) costly(name string, steps int, random bool) any {
 
 // times are the functions that read the clock or know a time zone.
 func (e *engine) times() template.FuncMap {
-	now := func() time.Time { e.chance = true; return e.now }
+	now := func() time.Time {
+		e.chance, e.timed = true, true
+		return e.now
+	}
 	in := func(format string, v any, zone string) string {
 		switch v.(type) {
 		case time.Time, *time.Time, int64, int, int32:

@@ -159,6 +159,12 @@ func AsksForAPIs(ch *fleet.Chart) bool {
 	})
 }
 
+// TextAsksForAPIs reports the same of a text that a chart may use as a template,
+// such as a value that it gives to tpl.
+func TextAsksForAPIs(text string) bool {
+	return strings.Contains(text, "Capabilities") && asksForAPIs.MatchString(text)
+}
+
 // asksForAPIs matches the capabilities, unless it is only their Kubernetes or
 // Helm version that is taken.
 var asksForAPIs = regexp.MustCompile(`\bCapabilities(\.APIVersions|[^.]|$)`)

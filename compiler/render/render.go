@@ -20,6 +20,7 @@ type Result struct {
 	Objects  []fleet.Object // in the order in which the source has them
 	Hooks    []fleet.Object // that are to run on delete, rollback or as tests, in that order
 	Volatile []Volatile     // what is another each time, in the order of the objects
+	Timed    bool           // whether the chart has asked for the time, and so may render to something else later
 }
 
 // Release renders a release of the cluster. ch is the release's chart, nil
@@ -57,7 +58,7 @@ func (cs *Charts) Release(ctx context.Context, c *fleet.Cluster, r *fleet.Releas
 	if err != nil {
 		return Result{}, err
 	}
-	res.Hooks = j.hooks(docs)
+	res.Hooks, res.Timed = j.hooks(docs), first.timed
 	if res.Objects, err = j.objects(docs); err == nil && chance {
 		res.Volatile, err = j.volatile(ctx, docs, known, res.Objects, first.another())
 	}
@@ -66,17 +67,23 @@ func (cs *Charts) Release(ctx context.Context, c *fleet.Cluster, r *fleet.Releas
 
 // volatile renders the chart a second time and returns what differs. known is
 // what templates are known to print again.
-func (j *job) volatile(ctx context.Context, docs []document, known map[string]string, objs []fleet.Object, l *luck) ([]Volatile, error) {
+func (j *job) volatile(ctx context.Context, first []document, known map[string]string, objs []fleet.Object, l *luck) ([]Volatile, error) {
 	in, err := j.input() // the templates may have modified the first one
 	if err != nil {
 		return nil, err
 	}
 	again := *j
-	again.known = make(map[string]document, len(docs))
-	for _, d := range docs {
+	again.known = make(map[string]document, len(first))
+	for _, d := range first {
 		again.known[d.text] = d
 	}
-	docs, _, _, err = again.documents(ctx, in, l, known)
+	docs, next, _, err := again.documents(ctx, in, l, known)
+	if err == nil && known != nil && next == nil {
+		// This time, a template modified what others see: all are executed.
+		if in, err = j.input(); err == nil {
+			docs, _, _, err = again.documents(ctx, in, &luck{now: l.now, first: l.first, drawn: map[string][]any{}}, nil)
+		}
+	}
 	if err != nil {
 		return nil, j.fault("chart %s renders at one time and not at another: %v", j.chart.Ref, err)
 	}

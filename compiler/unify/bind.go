@@ -55,7 +55,9 @@ func (e *evaluation) bind(base, config cue.Value) (cue.Value, map[string]*fleet.
 		if before != nil && reflect.DeepEqual(values, before) {
 			break // back and forth
 		}
-		before = plain(prev.merged)
+		if whole { // the layers alone may say something else
+			before = plain(prev.merged)
+		}
 		next.filled = next.expr()
 		v, whole = base.Unify(e.cctx.BuildExpr(next.filled).Unify(config)), true
 		prev = next

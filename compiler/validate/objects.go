@@ -104,7 +104,11 @@ func (k *check) isSound(o fleet.Object, v *kube.Version, versionKnown bool) bool
 	}
 	return k.sound.Get(soundness{o.Unstructured, v}, func() bool {
 		try := &check{}
-		return try.content(o, v, true) && len(try.faults) == 0
+		sound := try.content(o, v, true)
+		if sound {
+			try.name(o, v)
+		}
+		return sound && len(try.faults) == 0
 	})
 }
 
@@ -112,18 +116,21 @@ func (k *check) isSound(o fleet.Object, v *kube.Version, versionKnown bool) bool
 func (k *check) alone(o *fleet.Object, v *kube.Version, versionKnown bool) {
 	if k.content(*o, v, versionKnown) {
 		k.together(o, versionKnown)
+		k.name(*o, v)
+	}
+}
+
+// name checks the name of an object of sound form.
+func (k *check) name(o fleet.Object, v *kube.Version) {
+	gvk := o.GroupVersionKind()
+	if want := illegalName(o, gvk.GroupKind(), v.Number()); want != "" {
+		k.add(o, fmt.Sprintf("metadata.name %q is no legal name of a %s: it must be %s", visible(o.GetName()), gvk.Kind, want), "")
 	}
 }
 
 // content checks an object on its own. It reports whether its form is sound.
 func (k *check) content(o fleet.Object, v *kube.Version, versionKnown bool) bool {
 	sound := k.form(o)
-	if sound {
-		gvk := o.GroupVersionKind()
-		if want := illegalName(o, gvk.GroupKind(), v.Number()); want != "" {
-			k.add(o, fmt.Sprintf("metadata.name %q is no legal name of a %s: it must be %s", visible(o.GetName()), gvk.Kind, want), "")
-		}
-	}
 	// What SOPS has encrypted is none of Kubernetes' own until it is decrypted.
 	if versionKnown && o.Unstructured != nil && !fleet.IsEncrypted(o.Unstructured) {
 		k.faults = append(k.faults, fields(o, v, &k.legal, sound)...)
