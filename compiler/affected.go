@@ -46,11 +46,11 @@ type AffectedCluster struct {
 // clusters that they concern, all when they concern none, are Unknown. The error
 // has those of this state, as far as it was looked at.
 func (c *Compiler) Affected(ctx context.Context, before *Compiler, patterns ...string) (clusters []AffectedCluster, untold, err error) {
-	ids, err := c.clusterIDs()
+	ids, err := c.ClusterIDs()
 	if err != nil {
 		return nil, nil, err
 	}
-	oldIDs, untold := before.clusterIDs()
+	oldIDs, untold := before.ClusterIDs()
 	selected, err := load.Select(union(ids, oldIDs), patterns)
 	if err != nil {
 		return nil, nil, err
@@ -77,15 +77,6 @@ func (c *Compiler) Affected(ctx context.Context, before *Compiler, patterns ...s
 		return nil, nil, err
 	}
 	return differing(selected, now.inputs, old.inputs, faults), faults.Err(), nil
-}
-
-// clusterIDs returns the IDs of all clusters, sorted.
-func (c *Compiler) clusterIDs() ([]string, error) {
-	root, _, err := load.Root(cmp.Or(c.Dir, "."))
-	if err != nil {
-		return nil, err
-	}
-	return load.ClusterIDs(root)
 }
 
 // readLayersOf reads the layers of those of the selected clusters that are among

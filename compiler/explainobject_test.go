@@ -260,7 +260,7 @@ func newFull(t *testing.T, f *Fleet, all *clusterRendering, o fleet.Object) *ful
 	x.render = func(values map[string]any) ([]fleet.Object, error) {
 		changed := *r
 		var err error
-		if changed.Values, err = treeOf(values); err != nil {
+		if changed.Values, err = fleet.TreeOf(values); err != nil {
 			t.Fatal(err)
 		}
 		result, err := f.source(t.Context(), c, &changed, saw)

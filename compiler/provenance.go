@@ -120,7 +120,7 @@ func (p *provenance) ofJsonnet(ctx context.Context) *trial.Subject {
 			for _, c := range changes {
 				other = with(other, c.Path, c.Value)
 			}
-			tree, err := treeOf(other)
+			tree, err := fleet.TreeOf(other)
 			if err != nil {
 				return nil, err
 			}

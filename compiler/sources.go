@@ -2,7 +2,6 @@ package compiler
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -127,7 +126,7 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 	if !ok {
 		return nil, &diag.Diag{Msg: "the chart of the package " + call.Chart + " cannot be had"}
 	}
-	values, err := treeOf(call.Values)
+	values, err := fleet.TreeOf(call.Values)
 	if err != nil {
 		return nil, err
 	}
@@ -149,34 +148,4 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 		err = &diag.Diag{Msg: fmt.Sprintf("the chart %s makes up %s anew at every render", call.Chart, result.Volatile[0].ID), Hint: "set a value of the chart that fixes it"}
 	}
 	return result.Objects, err
-}
-
-// treeOf returns a value as encoding/json decodes it as a tree without places.
-func treeOf(v any) (*fleet.Tree, error) {
-	switch v := v.(type) {
-	case map[string]any:
-		t := fleet.Map(nil)
-		for k, e := range v {
-			below, err := treeOf(e)
-			if err != nil {
-				return nil, err
-			}
-			t.Fields[k] = below
-		}
-		return t, nil
-	case []any:
-		t := &fleet.Tree{List: []*fleet.Tree{}}
-		for _, e := range v {
-			below, err := treeOf(e)
-			if err != nil {
-				return nil, err
-			}
-			t.List = append(t.List, below)
-		}
-		return t, nil
-	case float64, int64, int:
-		text, err := json.Marshal(v)
-		return &fleet.Tree{Scalar: json.Number(text)}, err
-	}
-	return &fleet.Tree{Scalar: v}, nil
 }

@@ -132,7 +132,8 @@ func decodeCharts(records []recordedRelease, releases []*fleet.Release, parts []
 		if r.Delivery != fleet.ByHelm {
 			continue
 		}
-		if r.Values = treeOf(records[i].Values); len(parts) == 0 || !r.Values.IsMap() {
+		values, err := fleet.TreeOf(records[i].Values)
+		if r.Values = values; err != nil || len(parts) == 0 || !values.IsMap() {
 			return nil, &brokenError{"release " + r.Name + " has no chart, or no values for it"}
 		}
 		var c recordedChart
@@ -145,28 +146,4 @@ func decodeCharts(records []recordedRelease, releases []*fleet.Release, parts []
 		return nil, &brokenError{"it has other releases than parts"}
 	}
 	return charts, nil
-}
-
-// treeOf is the inverse of [fleet.Tree.Value].
-func treeOf(v any) *fleet.Tree {
-	switch v := v.(type) {
-	case map[string]any:
-		t := fleet.Map(nil)
-		for k, f := range v {
-			t.Fields[k] = treeOf(f)
-		}
-		return t
-	case []any:
-		t := &fleet.Tree{List: []*fleet.Tree{}}
-		for _, e := range v {
-			t.List = append(t.List, treeOf(e))
-		}
-		return t
-	case int64, float64:
-		text, err := json.Marshal(v)
-		if err == nil {
-			return &fleet.Tree{Scalar: json.Number(text)}
-		}
-	}
-	return &fleet.Tree{Scalar: v}
 }

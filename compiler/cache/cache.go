@@ -84,9 +84,10 @@ func (c *Cache) Has(key string) bool {
 	if c.Dir == "" {
 		return false
 	}
-	info, err := os.Stat(c.file(key))
+	file := c.file(key)
+	info, err := os.Stat(file)
 	if err == nil {
-		touch(c.file(key), info)
+		touch(file, info)
 	}
 	return err == nil
 }

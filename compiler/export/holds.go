@@ -1,8 +1,6 @@
 package export
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"os"
 	"path"
@@ -81,8 +79,7 @@ func (r *reader) has(name, digest string) bool {
 	if err != io.ErrUnexpectedEOF && err != io.EOF || int64(n) != info.Size() {
 		return false
 	}
-	sum := sha256.Sum256(r.data[:n])
-	return digest == "sha256:"+hex.EncodeToString(sum[:])
+	return digest == digestOf(r.data[:n])
 }
 
 // Keep is in place of Stage for a cluster whose directory has already what an

@@ -3,7 +3,6 @@ package export
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -389,8 +388,7 @@ func (s *Session) retire(dir string) (*plan, error) {
 
 // digestOf returns the digest of a file's content.
 func digestOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return fleet.Sum(sha256.Sum256(data)).String()
 }
 
 // freshDir is where in the staging area the new directory of a cluster is made.

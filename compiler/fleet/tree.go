@@ -27,6 +27,37 @@ func Map(fields map[string]*Tree) *Tree {
 	return &Tree{Fields: fields}
 }
 
+// TreeOf returns a decoded value, as [Tree.Value] or [Tree.Native] returns one, as
+// a tree without places. The error is that of a number that JSON does not have.
+func TreeOf(v any) (*Tree, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		t := Map(nil)
+		for k, e := range v {
+			below, err := TreeOf(e)
+			if err != nil {
+				return nil, err
+			}
+			t.Fields[k] = below
+		}
+		return t, nil
+	case []any:
+		t := &Tree{List: []*Tree{}}
+		for _, e := range v {
+			below, err := TreeOf(e)
+			if err != nil {
+				return nil, err
+			}
+			t.List = append(t.List, below)
+		}
+		return t, nil
+	case float64, int64, int:
+		text, err := json.Marshal(v)
+		return &Tree{Scalar: json.Number(text)}, err
+	}
+	return &Tree{Scalar: v}, nil
+}
+
 // IsMap reports whether the tree is a map.
 func (t *Tree) IsMap() bool { return t.Fields != nil }
 

@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -131,7 +130,11 @@ func sameAsHelm(t *testing.T, binary, dir, valuesFile, kubeVersion string, apis 
 		if err != nil {
 			t.Fatalf("helm %v: %v\n%s", args, err, &stderr)
 		}
-		r := &fleet.Release{Name: "my-release", Namespace: "my-namespace", Values: treeOf(values)}
+		tree, err := fleet.TreeOf(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &fleet.Release{Name: "my-release", Namespace: "my-namespace", Values: tree}
 		c := &fleet.Cluster{KubeVersion: kubeVersion}
 		docs, err := documentsOf(t, c, r, loaded(t, dir), apis)
 		if err != nil {
@@ -221,26 +224,4 @@ func firstDifference(got, want string) string {
 		}
 	}
 	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
-}
-
-// treeOf returns a value as decoded from JSON as a tree.
-func treeOf(v any) *fleet.Tree {
-	switch v := v.(type) {
-	case map[string]any:
-		t := fleet.Map(nil)
-		for k, e := range v {
-			t.Fields[k] = treeOf(e)
-		}
-		return t
-	case []any:
-		t := &fleet.Tree{List: []*fleet.Tree{}}
-		for _, e := range v {
-			t.List = append(t.List, treeOf(e))
-		}
-		return t
-	case float64:
-		text, _ := json.Marshal(v)
-		return &fleet.Tree{Scalar: json.Number(text)}
-	}
-	return &fleet.Tree{Scalar: v}
 }

@@ -35,7 +35,10 @@ func releaseOf(t *testing.T, values string) *fleet.Release {
 	if err := yaml.Unmarshal([]byte(values), &v); err != nil {
 		t.Fatal(err)
 	}
-	tree := treeOf(map[string]any(v))
+	tree, err := fleet.TreeOf(v)
+	if err != nil {
+		t.Fatal(err)
+	}
 	line := 0
 	var number func(t *fleet.Tree)
 	number = func(t *fleet.Tree) {
