@@ -59,41 +59,61 @@ func (d *drain) move() error {
 }
 
 func (d *drain) dir(name string, held map[string]bool) error {
-	entries, err := d.readDir(path.Join(d.from, name))
+	dirs, err := d.files(name, held)
 	if err != nil {
 		return err
 	}
-	if len(entries) == 0 && name != "." && !held[name] {
-		have, err := d.lstat(path.Join(d.to, name))
-		if err != nil {
-			return err
-		}
-		if have == nil {
-			d.dirs = append(d.dirs, name)
-		}
-	}
-	for _, e := range entries {
-		sub := path.Join(name, e.Name())
-		if e.IsDir() {
-			err = d.dir(sub, held)
-		} else {
-			err = d.file(sub)
-		}
-		if err != nil {
+	for _, dir := range dirs {
+		if err := d.dir(path.Join(name, dir), held); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// file decides whether a file of the old directory moves.
-func (d *drain) file(name string) error {
-	if err := d.directories(path.Join(d.to, path.Dir(name))); err != nil {
-		return d.raced(path.Join(d.to, name))
+// files decides which files of a directory move, and whether it does itself. It
+// returns what directories are in it.
+func (d *drain) files(name string, held map[string]bool) (dirs []string, err error) {
+	from, err := d.folder(path.Join(d.from, name))
+	if err != nil {
+		return nil, err
 	}
-	info, err1 := d.lstat(path.Join(d.from, name))
-	have, err2 := d.lstat(path.Join(d.to, name))
-	if err := errors.Join(err1, err2); err != nil || info == nil {
+	defer from.close()
+	entries, err := from.entries()
+	if err != nil {
+		return nil, d.failed("read", path.Join(d.from, name), err)
+	}
+	to, blocked := d.folder(path.Join(d.to, name))
+	defer to.close()
+	if len(entries) == 0 && name != "." && !held[name] {
+		have, err := d.lstat(path.Join(d.to, name))
+		if err != nil {
+			return nil, err
+		}
+		if have == nil {
+			d.dirs = append(d.dirs, name)
+		}
+	}
+	for _, e := range entries {
+		switch {
+		case e.IsDir():
+			dirs = append(dirs, e.Name())
+			continue
+		case blocked != nil:
+			return nil, d.raced(path.Join(d.to, name, e.Name()))
+		}
+		if err := d.decide(from, to, path.Join(name, e.Name())); err != nil {
+			return nil, err
+		}
+	}
+	return dirs, nil
+}
+
+// decide decides whether a file of the old directory moves.
+func (d *drain) decide(from, to *folder, name string) error {
+	info, err1 := from.lstat(path.Base(name))
+	have, err2 := to.lstat(path.Base(name))
+	if err := errors.Join(d.failed("look at", path.Join(d.from, name), err1), d.failed("look at", path.Join(d.to, name), err2)); err != nil || info == nil {
 		return err
 	}
 	if have != nil && os.SameFile(info, have) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -220,18 +219,8 @@ func (s *Session) readIndex(dir string) (*Index, []byte, error) {
 // readFile reads a regular file of the given size, or one byte more of a
 // larger one.
 func (s *Session) readFile(name string, size int64) ([]byte, error) {
-	file, err := s.root.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", s.at(name)[0].File, err)
-	}
-	defer file.Close()
-	// One byte more shows that the file has grown.
-	data := make([]byte, size+1)
-	n, err := io.ReadFull(file, data)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read %s: %w", s.at(name)[0].File, err)
-	}
-	return data[:n], nil
+	data, err := readInto(make([]byte, size+1), s.root, name)
+	return data, s.failed("read", name, err)
 }
 
 // kindOf names what is in the place of a file or directory.

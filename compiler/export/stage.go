@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -199,19 +198,12 @@ func (s *Session) compare(r *Result, owned map[string]string, files map[string][
 	var faults diag.List
 	names := slices.AppendSeq(slices.Collect(maps.Keys(files)), maps.Keys(owned))
 	slices.Sort(names)
-	dirs := map[string]error{}
+	w := walker{open: s.folder}
+	defer func() { w.close() }()
 	for _, name := range slices.Compact(names) {
-		dir := path.Dir(name)
-		if _, ok := dirs[dir]; !ok && dir != "." {
-			dirs[dir] = s.directories(path.Join(r.Cluster, dir))
-			faults.Add(dirs[dir])
-		}
-		if dirs[dir] != nil {
-			continue
-		}
 		_, mine := owned[name]
 		text, wanted := files[name]
-		action, err := s.action(path.Join(r.Cluster, name), mine, wanted, text)
+		action, err := s.action(&w, path.Join(r.Cluster, name), mine, wanted, text)
 		if err != nil {
 			faults.Add(err)
 			continue
@@ -238,13 +230,16 @@ func (r *Result) count(name string, action Action, wanted bool) {
 	r.Files = append(r.Files, File{Name: name, Action: action})
 }
 
-// action returns what must be done with one file. The directory that it is in
-// exists or can be made.
-func (s *Session) action(name string, mine, wanted bool, text []byte) (Action, error) {
-	info, err := s.lstat(name)
+// action returns what must be done with one file.
+func (s *Session) action(w *walker, name string, mine, wanted bool, text []byte) (Action, error) {
+	in, err := w.to(name)
+	if err != nil {
+		return "", err
+	}
+	info, err := in.lstat(path.Base(name))
 	switch {
 	case err != nil:
-		return "", err
+		return "", s.failed("look at", name, err)
 	case !wanted && (info == nil || !info.Mode().IsRegular()):
 		return "", nil // ours is gone, and what came in its place is not ours
 	case !wanted:
@@ -258,9 +253,9 @@ func (s *Session) action(name string, mine, wanted bool, text []byte) (Action, e
 	}
 	same := info.Size() == int64(len(text))
 	if same {
-		data, err := s.readFile(name, info.Size())
+		data, err := w.read(path.Base(name), info.Size())
 		if err != nil {
-			return "", err
+			return "", s.failed("read", name, err)
 		}
 		same = bytes.Equal(data, text)
 	}
@@ -277,14 +272,8 @@ func (s *Session) action(name string, mine, wanted bool, text []byte) (Action, e
 
 // write puts the files that are added or changed into the staging area.
 func (s *Session) write(p *plan, files map[string][]byte) error {
-	var in string // the directory of the last file
-	var at *os.Root
-	leave := func() {
-		if at != nil {
-			_ = at.Close() // of a directory, which nothing was written to
-		}
-	}
-	defer func() { leave() }()
+	w := walker{open: s.staging}
+	defer func() { w.close() }()
 	for _, f := range p.Files {
 		if f.Action == Removed {
 			continue
@@ -294,33 +283,15 @@ func (s *Session) write(p *plan, files map[string][]byte) error {
 		}
 		name := below(p.Cluster, f.Name)
 		to := path.Join(freshDir(p.number), name)
-		// Each path is looked up part by part, which takes longer than writing: the
-		// directory is opened once for its files, which follow each other.
-		if dir := path.Dir(to); dir != in {
-			leave()
-			var err error
-			if at, err = s.staging(dir); err != nil {
-				return err
-			}
-			in = dir
+		in, err := w.to(to)
+		if err != nil {
+			return err
 		}
-		if err := at.WriteFile(path.Base(to), files[name], 0o644); err != nil {
-			return fmt.Errorf("write %s: %w", s.at(to)[0].File, err)
+		if err := in.WriteFile(path.Base(to), files[name], 0o644); err != nil {
+			return s.failed("write", to, err)
 		}
 	}
 	return nil
-}
-
-// staging makes and opens a directory of the staging area.
-func (s *Session) staging(dir string) (*os.Root, error) {
-	if err := s.root.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make the staging area: %w", err)
-	}
-	root, err := s.root.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open the staging area: %w", err)
-	}
-	return root, nil
 }
 
 // Retire has the directories of clusters that the fleet does not have any more

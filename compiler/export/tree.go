@@ -51,7 +51,7 @@ type Tree struct {
 // A system is what the file system does for us. The zero value asks it; tests
 // take abilities away.
 type system struct {
-	link     func(root *os.Root, from, to string) error
+	link     func(root *os.Root, from, to *folder, name string) error
 	exchange func(root *os.Root, a, b string) error
 }
 
@@ -209,6 +209,14 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
+// failed returns the error of what was done to a file below Dir; nil for a nil err.
+func (s *Session) failed(what, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", what, s.at(name)[0].File, err)
+}
+
 // at returns the place of a file below Dir.
 func (s *Session) at(name string) []diag.Pos {
 	if s.tree.Name != "" && name == "." {
@@ -225,12 +233,6 @@ func (s *Session) lstat(name string) (fs.FileInfo, error) {
 	if s.root == nil {
 		return nil, nil
 	}
-	info, err := s.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", s.at(name)[0].File, err)
-	}
-	return info, nil
+	info, err := lstat(s.root, name)
+	return info, s.failed("look at", name, err)
 }
