@@ -9,6 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/export"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/gitops"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // Exports compiles the clusters as Bundles does, and yields what is to be written
@@ -20,7 +21,7 @@ func (f *Fleet) Exports(ctx context.Context, layout fleet.Layout) iter.Seq2[*fle
 
 // ExportsOf is [Fleet.Exports] for some of the fleet's clusters, in their order.
 func (f *Fleet) ExportsOf(ctx context.Context, layout fleet.Layout, clusters []*fleet.Cluster) iter.Seq2[*fleet.Bundle, error] {
-	return ordered(ctx, f.jobs, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
+	return ordered.Map(ctx, f.jobs, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		return f.export(ctx, clusters[i], layout)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // This file keeps on disk, of the clusters that were exported, what they were
@@ -98,7 +99,7 @@ func (s *Settled) find(ctx context.Context) {
 			}
 		}
 	}
-	held := ordered(ctx, s.compiler.jobs(), len(ids), func(_ context.Context, i int) (bool, error) { return s.export.Holds(ids[i]) == digests[i], nil })
+	held := ordered.Map(ctx, s.compiler.jobs(), len(ids), func(_ context.Context, i int) (bool, error) { return s.export.Holds(ids[i]) == digests[i], nil })
 	i := 0
 	for is, err := range held {
 		if is && err == nil {

@@ -185,7 +185,7 @@ func (x *exporting) toDirectory(ctx context.Context, c *compiler.Compiler, patte
 	if err != nil {
 		return err
 	}
-	tree := &export.Tree{Dir: dir, Version: toolVersion()}
+	tree := &export.Tree{Dir: dir, Version: toolVersion(), Jobs: x.o.jobs}
 	if tree.Fleet, err = c.Module(); err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ type drain struct {
 
 // drain finds what must move. It looks at everything before anything moves,
 // so that after a fault the old directory is still whole.
-func (s *Session) drain(from, to string) (*drain, error) {
-	old, _, err := s.readIndex(from)
+func (s *Session) drain(from, to string, was ownedIndex) (*drain, error) {
+	old, _, err := s.readIndexAfter(from, was)
 	if err != nil {
 		return nil, err
 	}
@@ -102,19 +102,25 @@ func (d *drain) files(name string, held map[string]bool) (dirs []string, err err
 		case blocked != nil:
 			return nil, d.raced(path.Join(d.to, name, e.Name()))
 		}
-		if err := d.decide(from, to, path.Join(name, e.Name())); err != nil {
+		if err := d.file(e, to, path.Join(name, e.Name())); err != nil {
 			return nil, err
 		}
 	}
 	return dirs, nil
 }
 
-// decide decides whether a file of the old directory moves.
-func (d *drain) decide(from, to *folder, name string) error {
-	info, err1 := from.lstat(path.Base(name))
-	have, err2 := to.lstat(path.Base(name))
-	if err := errors.Join(d.failed("look at", path.Join(d.from, name), err1), d.failed("look at", path.Join(d.to, name), err2)); err != nil || info == nil {
-		return err
+// file decides whether a file of the old directory moves.
+func (d *drain) file(e fs.DirEntry, to *folder, name string) error {
+	info, err := e.Info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return d.failed("look at", path.Join(d.from, name), err)
+	}
+	have, err := to.lstat(e.Name())
+	if err != nil {
+		return d.failed("look at", path.Join(d.to, name), err)
 	}
 	if have != nil && os.SameFile(info, have) {
 		return nil

@@ -187,6 +187,12 @@ func ownable(name string) bool {
 // readIndex returns the index in the directory and its bytes, both nil when
 // it has none. The errors are those of parseIndex, with the place.
 func (s *Session) readIndex(dir string) (*Index, []byte, error) {
+	return s.readIndexAfter(dir, ownedIndex{})
+}
+
+// readIndexAfter is readIndex of a directory of which the index is known, unless
+// it has changed.
+func (s *Session) readIndexAfter(dir string, known ownedIndex) (*Index, []byte, error) {
 	name := path.Join(dir, indexFile)
 	info, err := s.lstat(name)
 	if info == nil || err != nil {
@@ -201,6 +207,9 @@ func (s *Session) readIndex(dir string) (*Index, []byte, error) {
 	data, err := s.readFile(name, info.Size())
 	if err != nil {
 		return nil, nil, err
+	}
+	if known.Index != nil && digestOf(data) == known.digest {
+		return known.Index, data, nil
 	}
 	idx, err := parseIndex(data)
 	if errors.Is(err, errForeign) {

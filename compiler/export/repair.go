@@ -70,7 +70,7 @@ func (s *Session) clean() error {
 		return err
 	}
 	if j != nil {
-		if err := s.finish(*j); err != nil {
+		if err := s.finish(*j, ownedIndex{}); err != nil {
 			return err
 		}
 	}
@@ -111,8 +111,9 @@ func (s *Session) readJournal() (*journal, error) {
 }
 
 // finish does what remains of a change after its first step, and then forgets
-// the journal. It does the right thing after any step.
-func (s *Session) finish(j journal) error {
+// the journal. It does the right thing after any step. The index of the old
+// directory is was, as far as that is known.
+func (s *Session) finish(j journal, was ownedIndex) error {
 	fresh, err1 := s.lstat(j.fresh())
 	old, err2 := s.lstat(j.old())
 	place, err3 := s.lstat(j.Cluster)
@@ -134,7 +135,7 @@ func (s *Session) finish(j journal) error {
 		}
 	}
 	if from != "" {
-		d, err := s.drain(from, j.Cluster)
+		d, err := s.drain(from, j.Cluster, was)
 		if err != nil && !j.Retired {
 			return errors.Join(err, s.revert(j))
 		}

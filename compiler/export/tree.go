@@ -20,12 +20,14 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +46,7 @@ type Tree struct {
 	Fleet   string        // the fleet's module path: whose clusters are ours
 	Version string        // of fleetc, for bundle.json
 	Wait    time.Duration // how long to wait for another export to Dir, 0 for ten seconds
+	Jobs    int           // how many clusters at a time; 0 for GOMAXPROCS
 
 	sys system
 }
@@ -67,6 +70,8 @@ type Session struct {
 	plans  []*plan
 	faults diag.List
 }
+
+func (t *Tree) jobs() int { return cmp.Or(t.Jobs, runtime.GOMAXPROCS(0)) }
 
 // Begin starts an export. It makes Dir, takes its lock, so that no two exports
 // write there at once, and completes what a killed export left. It returns a
