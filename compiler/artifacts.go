@@ -28,9 +28,13 @@ func (f *Fleet) Artifacts(ctx context.Context, layout fleet.Layout, tree *export
 		if err != nil {
 			return nil, err
 		}
-		files, err := tree.Files(b)
+		texts, err := tree.Files(b)
 		if err != nil {
 			return nil, err
+		}
+		files := make(map[string][]byte, len(texts))
+		for name, text := range texts {
+			files[name] = text.Bytes()
 		}
 		of := from
 		of.Fleet, of.Cluster, of.Digest = f.Module, b.Cluster.ID, b.Digest

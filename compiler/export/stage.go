@@ -1,7 +1,6 @@
 package export
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -82,7 +81,7 @@ func (s *Session) stage(b *fleet.Bundle) (*plan, error) {
 		return nil, err
 	}
 
-	p := &plan{Result: Result{Cluster: id, Index: digestOf(files[indexFile])}, number: len(s.plans)}
+	p := &plan{Result: Result{Cluster: id, Index: files[indexFile].Sum().String()}, number: len(s.plans)}
 	old, err := s.ownIndex(id)
 	if err != nil {
 		return nil, err
@@ -96,23 +95,23 @@ func (s *Session) stage(b *fleet.Bundle) (*plan, error) {
 
 // Files returns the files that an export of the bundle puts into the directory
 // of its cluster: their content by their names below it.
-func (t *Tree) Files(b *fleet.Bundle) (map[string][]byte, error) {
+func (t *Tree) Files(b *fleet.Bundle) (map[string]fleet.Text, error) {
 	names := namesOf(b)
 	idx, err := t.newIndex(b, names).encode()
 	if err != nil {
 		return nil, err
 	}
-	files := make(map[string][]byte, len(names)+len(b.Files)+1)
+	files := make(map[string]fleet.Text, len(names)+len(b.Files)+1)
 	for i, name := range names {
 		files[name] = b.YAML[i]
 	}
 	for _, f := range b.Files {
-		files[f.Name] = f.Data
+		files[f.Name] = fleet.Text{f.Data}
 	}
 	if len(files) < len(names)+len(b.Files) {
 		return nil, fmt.Errorf("name the files of %s: two of its objects have one ID", b.Cluster.ID)
 	}
-	files[indexFile] = idx
+	files[indexFile] = fleet.Text{idx}
 	return files, nil
 }
 
@@ -194,7 +193,7 @@ func (s *Session) directories(dir string) error {
 
 // compare finds what must be done for the directory of a cluster to have the
 // given files, when the owned ones are there for an export to replace.
-func (s *Session) compare(r *Result, owned map[string]string, files map[string][]byte) error {
+func (s *Session) compare(r *Result, owned map[string]string, files map[string]fleet.Text) error {
 	var faults diag.List
 	names := slices.AppendSeq(slices.Collect(maps.Keys(files)), maps.Keys(owned))
 	slices.Sort(names)
@@ -231,7 +230,7 @@ func (r *Result) count(name string, action Action, wanted bool) {
 }
 
 // action returns what must be done with one file.
-func (s *Session) action(w *walker, name string, mine, wanted bool, text []byte) (Action, error) {
+func (s *Session) action(w *walker, name string, mine, wanted bool, text fleet.Text) (Action, error) {
 	in, err := w.to(name)
 	if err != nil {
 		return "", err
@@ -251,13 +250,13 @@ func (s *Session) action(w *walker, name string, mine, wanted bool, text []byte)
 			At: s.at(name), Msg: "this is " + kindOf(info) + " in the place of a file of the bundle", Hint: hintMove,
 		}
 	}
-	same := info.Size() == int64(len(text))
+	same := info.Size() == int64(text.Len())
 	if same {
 		data, err := w.read(path.Base(name), info.Size())
 		if err != nil {
 			return "", s.failed("read", name, err)
 		}
-		same = bytes.Equal(data, text)
+		same = text.Equal(data)
 	}
 	switch {
 	case same:
@@ -271,7 +270,7 @@ func (s *Session) action(w *walker, name string, mine, wanted bool, text []byte)
 }
 
 // write puts the files that are added or changed into the staging area.
-func (s *Session) write(p *plan, files map[string][]byte) error {
+func (s *Session) write(p *plan, files map[string]fleet.Text) error {
 	w := walker{open: s.staging}
 	defer func() { w.close() }()
 	for _, f := range p.Files {
@@ -287,7 +286,8 @@ func (s *Session) write(p *plan, files map[string][]byte) error {
 		if err != nil {
 			return err
 		}
-		if err := in.WriteFile(path.Base(to), files[name], 0o644); err != nil {
+		w.data = files[name].AppendTo(w.data[:0])
+		if err := in.WriteFile(path.Base(to), w.data, 0o644); err != nil {
 			return s.failed("write", to, err)
 		}
 	}
