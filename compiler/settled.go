@@ -9,6 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/memo"
 	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
@@ -41,6 +42,7 @@ type Settled struct {
 	results  *results
 	layered  *layered
 	changed  func(file string) bool // since before anything was read
+	settling memo.Map[string, bool] // which files have, as of when the first cluster was settled that has them
 	layers   map[string]string      // the keys of the layers, by the cluster's ID
 	fleet    *Fleet                 // of what is not settled
 }
@@ -139,7 +141,8 @@ func (w lastExport) holdsOn(date string) bool {
 
 // Settle notes what an export has written of a cluster, so that the next one finds
 // it settled. A file that was changed while the export went on is in the way of
-// that: it is not known which of its contents was read.
+// that: it is not known which of its contents was read. It is called when the
+// whole fleet is compiled, and nothing more is read.
 func (s *Settled) Settle(ctx context.Context, c *fleet.Cluster, digest string) {
 	key := s.layers[c.ID]
 	if key == "" {
@@ -153,7 +156,7 @@ func (s *Settled) Settle(ctx context.Context, c *fleet.Cluster, digest string) {
 		return
 	}
 	for name := range all {
-		if s.changed(s.layered.reader.path(name)) {
+		if s.settling.Get(name, func() bool { return s.changed(s.layered.reader.path(name)) }) {
 			return
 		}
 	}

@@ -67,20 +67,20 @@ func (s *Session) Commit() (Summary, error) {
 		}
 	}
 	// Links take time, and nobody sees them before a directory changes places.
-	ready := ordered.Map(context.Background(), s.tree.jobs(), len(plans), func(_ context.Context, i int) (former, error) {
+	ready := ordered.Map(context.Background(), s.tree.jobs(), len(plans), func(_ context.Context, i int) (turn, error) {
 		if p := plans[i]; work[p.Cluster] && !within(p.Cluster, work) {
 			return s.prepare(p)
 		}
-		return former{}, nil
+		return turn{}, nil
 	})
 	var sum Summary
-	for was, err := range ready {
+	for t, err := range ready {
 		p := plans[len(sum.Clusters)]
-		if err == nil && within(p.Cluster, work) && work[p.Cluster] {
-			was, err = s.prepare(p) // what is there now, when the other one has changed
+		if err == nil && work[p.Cluster] && within(p.Cluster, work) {
+			t, err = s.prepare(p) // what is there now, when the other one has changed
 		}
 		if err == nil && work[p.Cluster] {
-			err = s.publish(p.journal(), was)
+			err = s.publish(p.journal(), t)
 		}
 		if err != nil {
 			return sum, diag.In(p.Cluster, err)
@@ -122,24 +122,30 @@ func (p *plan) journal() journal {
 	return journal{Format: journalFormat, Cluster: p.Cluster, Number: p.number, Retired: p.Retired}
 }
 
-// A former is the directory of a cluster that a new one replaces.
-type former struct {
-	ownedIndex
-	there bool
+// A turn is what is known when the directory of a cluster is to change: whether
+// it is there, and the indexes of the old one and of the new one, as far as there
+// are any.
+type turn struct {
+	there    bool
+	was, now ownedIndex
 }
 
 // prepare completes the new directory of the plan's cluster in the staging area.
 // Several goroutines call it at once, for different plans.
-func (s *Session) prepare(p *plan) (former, error) {
-	index, err := s.current(p)
-	if err != nil {
-		return former{}, err
+func (s *Session) prepare(p *plan) (t turn, err error) {
+	if t.was, err = s.current(p); err != nil {
+		return t, err
 	}
 	there, err := s.lstat(p.Cluster)
-	if err == nil && there != nil {
-		err = s.carry(p, index.Index)
+	if there == nil || err != nil {
+		return t, err
 	}
-	return former{index, there != nil}, err
+	t.there = true
+	if err := s.carry(p, t.was.Index); err != nil {
+		return t, err
+	}
+	t.now, err = s.readIndex(freshDir(p.number), ownedIndex{})
+	return t, err
 }
 
 // current returns the index in a cluster's directory, after a check that the
@@ -163,13 +169,13 @@ func (s *Session) raced(name string) error {
 
 // publish puts the new directory of a cluster, if there is one, into the place
 // of the old one, if there is one.
-func (s *Session) publish(j journal, was former) error {
+func (s *Session) publish(j journal, t turn) error {
 	fresh, err := s.lstat(j.fresh())
 	if err != nil {
 		return err
 	}
-	if was.there && fresh != nil {
-		done, err := s.trade(&j, inode(fresh), was.ownedIndex)
+	if t.there && fresh != nil {
+		done, err := s.trade(&j, inode(fresh), t)
 		if done || err != nil {
 			return err
 		}
@@ -177,7 +183,7 @@ func (s *Session) publish(j journal, was former) error {
 	if err := s.log(j); err != nil {
 		return err
 	}
-	if was.there {
+	if t.there {
 		if err := s.root.Rename(j.Cluster, j.old()); err != nil {
 			return fmt.Errorf("move %s to the staging area: %w", s.at(j.Cluster)[0].File, err)
 		}
@@ -187,11 +193,11 @@ func (s *Session) publish(j journal, was former) error {
 			return err
 		}
 	}
-	return s.finish(j, was.ownedIndex)
+	return s.finish(j, t)
 }
 
 // trade exchanges the old directory and the new one, if the system can.
-func (s *Session) trade(j *journal, ino string, was ownedIndex) (done bool, err error) {
+func (s *Session) trade(j *journal, ino string, t turn) (done bool, err error) {
 	if ino == "" {
 		return false, nil
 	}
@@ -207,7 +213,7 @@ func (s *Session) trade(j *journal, ino string, was ownedIndex) (done bool, err 
 	if err != nil {
 		return false, fmt.Errorf("exchange %s with its successor: %w", s.at(j.Cluster)[0].File, err)
 	}
-	return true, s.finish(*j, was)
+	return true, s.finish(*j, t)
 }
 
 func (s *Session) exchange(j journal) error {

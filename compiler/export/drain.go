@@ -21,12 +21,12 @@ type drain struct {
 
 // drain finds what must move. It looks at everything before anything moves,
 // so that after a fault the old directory is still whole.
-func (s *Session) drain(from, to string, was ownedIndex) (*drain, error) {
-	old, _, err := s.readIndexAfter(from, was)
+func (s *Session) drain(from, to string, t turn) (*drain, error) {
+	old, err := s.readIndex(from, t.was)
 	if err != nil {
 		return nil, err
 	}
-	idx, _, err := s.readIndex(to)
+	idx, err := s.readIndex(to, t.now)
 	if err != nil {
 		return nil, err
 	}

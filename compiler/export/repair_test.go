@@ -136,7 +136,7 @@ func TestRepairMoves(t *testing.T) {
 		write(t, filepath.Join(tree.Dir, "p/a/late/file"), "late")
 		return errors.Join(exchange(root, a, b), errKilled)
 	}
-	if err := s.publish(j, former{there: true}); !errors.Is(err, errKilled) {
+	if err := s.publish(j, turn{there: true}); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
 	abandon(t, s)
@@ -151,7 +151,7 @@ func TestRepairBringsNothingBack(t *testing.T) {
 	tree := newTree(t)
 	s, j := prepare(t, tree, false)
 	s.tree.sys.exchange = func(*os.Root, string, string) error { return errKilled }
-	if err := s.publish(j, former{there: true}); !errors.Is(err, errKilled) && inodes() {
+	if err := s.publish(j, turn{there: true}); !errors.Is(err, errKilled) && inodes() {
 		t.Fatal(err)
 	}
 	abandon(t, s)

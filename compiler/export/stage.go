@@ -139,20 +139,14 @@ func legalID(id string) bool {
 	return legal
 }
 
-// An ownedIndex is the index of a directory of ours, with its digest.
-type ownedIndex struct {
-	*Index
-	digest string
-}
-
 // ownIndex returns the index in the directory of a cluster, which must be
 // ours; its Index is nil when there is none.
 func (s *Session) ownIndex(id string) (ownedIndex, error) {
 	if err := s.directories(id); err != nil {
 		return ownedIndex{}, err
 	}
-	idx, data, err := s.readIndex(id)
-	if idx == nil || err != nil {
+	idx, err := s.readIndex(id, ownedIndex{})
+	if idx.Index == nil || err != nil {
 		return ownedIndex{}, err
 	}
 	at := s.at(path.Join(id, indexFile))
@@ -168,7 +162,7 @@ func (s *Session) ownIndex(id string) (ownedIndex, error) {
 			Hint: "move the directory away, then run fleetc export again",
 		}
 	}
-	return ownedIndex{idx, digestOf(data)}, nil
+	return idx, nil
 }
 
 // directories checks that every part of the path that exists is a directory.
@@ -344,16 +338,16 @@ func (s *Session) eachDirectory(visit func(name string)) error {
 // retire returns the plan that removes the directory, nil when it is not one
 // of a cluster of ours.
 func (s *Session) retire(dir string) (*plan, error) {
-	idx, data, err := s.readIndex(dir)
+	idx, err := s.readIndex(dir, ownedIndex{})
 	switch {
 	case errors.Is(err, errForeign):
 		return nil, nil // other tools have a bundle.json as well
 	case err != nil:
 		return nil, err
-	case idx == nil || idx.Fleet != s.tree.Fleet || idx.Cluster != dir:
+	case idx.Index == nil || idx.Fleet != s.tree.Fleet || idx.Cluster != dir:
 		return nil, nil
 	}
-	p := &plan{Result: Result{Cluster: dir, Retired: true}, number: len(s.plans), index: digestOf(data)}
+	p := &plan{Result: Result{Cluster: dir, Retired: true}, number: len(s.plans), index: idx.digest}
 	return p, s.compare(&p.Result, idx.owned(), nil)
 }
 
