@@ -272,10 +272,11 @@ func (x *exporting) stage(session *export.Session, part part, each func(*fleet.B
 	var faults diag.List
 	p := newProgress(x.cmd, len(part.clusters))
 	defer p.clear()
-	for b, err := range x.fleet.ExportsOf(ctx, x.layout, part.clusters) {
-		if err == nil {
-			_, err = session.Stage(b)
-		}
+	take := func(b *fleet.Bundle) error {
+		_, err := session.Stage(b)
+		return err
+	}
+	for b, err := range x.fleet.ExportsOf(ctx, x.layout, part.clusters, take) {
 		faults.Add(err)
 		if b != nil && each != nil {
 			each(b)

@@ -102,6 +102,8 @@ func within(dir string, others map[string]bool) bool {
 
 // open makes the staging area.
 func (s *Session) open() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.opened {
 		return nil
 	}

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-
-	"github.com/fleetc/fleetc/compiler/diag"
 )
 
 // A Holding is what the directory of a cluster has, when that is whole.
@@ -54,11 +52,10 @@ func (w *walker) has(name, digest string) bool {
 // Keep is in place of Stage for a cluster whose directory has already what an
 // export would write.
 func (s *Session) Keep(id string, h Holding) error {
-	if err := s.claim(id); err != nil {
-		err = diag.In(id, err)
-		s.faults.Add(err)
-		return err
+	p, err := s.claim(id)
+	if err == nil {
+		p.Unchanged = h.files
 	}
-	s.plans = append(s.plans, &plan{Result: Result{Cluster: id, Unchanged: h.files}, number: len(s.plans)})
-	return nil
+	_, err = s.add(p, err)
+	return err
 }

@@ -58,12 +58,18 @@ type plan struct {
 // that differ into the staging area; nothing is visible yet, and the session
 // keeps nothing of the bundle. It returns what Commit will do. Whatever is in
 // the way is a fault: it is returned, all of the cluster's in one
-// [diag.List], and remembered, so that Commit refuses.
+// [diag.List], and remembered, so that Commit refuses. Several goroutines may call
+// it at once.
 func (s *Session) Stage(b *fleet.Bundle) (Result, error) {
-	id := b.Cluster.ID
 	p, err := s.stage(b)
+	return s.add(p, err)
+}
+
+// add adds a plan, or remembers why there is none.
+func (s *Session) add(p *plan, err error) (Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err != nil {
-		err = diag.In(id, err)
 		s.faults.Add(err)
 		return Result{}, err
 	}
@@ -73,24 +79,31 @@ func (s *Session) Stage(b *fleet.Bundle) (Result, error) {
 
 func (s *Session) stage(b *fleet.Bundle) (*plan, error) {
 	id := b.Cluster.ID
-	if err := s.claim(id); err != nil {
+	p, err := s.claim(id)
+	if err != nil {
 		return nil, err
 	}
 	files, err := s.tree.Files(b)
 	if err != nil {
-		return nil, err
+		return nil, diag.In(id, err)
 	}
-
-	p := &plan{Result: Result{Cluster: id, Index: files[indexFile].Sum().String()}, number: len(s.plans)}
 	old, err := s.ownIndex(id)
 	if err != nil {
-		return nil, err
+		return nil, diag.In(id, err)
 	}
-	p.index = old.digest
-	if err := s.compare(&p.Result, old.owned(), files); err != nil || s.check || len(s.faults) > 0 {
-		return p, err
+	p.Index, p.index = files[indexFile].Sum().String(), old.digest
+	err = s.compare(&p.Result, old.owned(), files)
+	if err == nil && !s.check && !s.faulty() {
+		err = s.write(p, files)
 	}
-	return p, s.write(p, files)
+	return p, diag.In(id, err)
+}
+
+// faulty reports whether nothing will be committed.
+func (s *Session) faulty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.faults) > 0
 }
 
 // Files returns the files that an export of the bundle puts into the directory
@@ -115,18 +128,27 @@ func (t *Tree) Files(b *fleet.Bundle) (map[string]fleet.Text, error) {
 	return files, nil
 }
 
-// claim checks that a cluster may have a directory by its ID, and has it once.
-func (s *Session) claim(id string) error {
+// claim returns an empty plan of a cluster, which may have a directory by its ID and
+// has it once. Of two that want the same one, the fault is that of the second by
+// name, whoever comes first.
+func (s *Session) claim(id string) (*plan, error) {
 	if !legalID(id) {
-		return &diag.Diag{Msg: fmt.Sprintf("%q is no path for a directory of a cluster", id)}
+		return nil, &diag.Diag{Clusters: []string{id}, Msg: fmt.Sprintf("%q is no path for a directory of a cluster", id)}
 	}
-	if slices.ContainsFunc(s.plans, func(p *plan) bool { return strings.EqualFold(p.Cluster, id) }) {
-		return &diag.Diag{
-			Msg:  fmt.Sprintf("two clusters go into the directory %q, where case does not count", id),
-			Hint: "rename one of them",
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, other := range s.claimed {
+		if strings.EqualFold(other, id) {
+			s.claimed[i] = min(other, id)
+			return nil, &diag.Diag{
+				Clusters: []string{max(other, id)},
+				Msg:      fmt.Sprintf("two clusters go into the directory %q, where case does not count", max(other, id)),
+				Hint:     "rename one of them",
+			}
 		}
 	}
-	return nil
+	s.claimed = append(s.claimed, id)
+	return &plan{Result: Result{Cluster: id}, number: len(s.claimed) - 1}, nil
 }
 
 // legalID reports whether a path may be the directory of a cluster.
@@ -347,7 +369,8 @@ func (s *Session) retire(dir string) (*plan, error) {
 	case idx.Index == nil || idx.Fleet != s.tree.Fleet || idx.Cluster != dir:
 		return nil, nil
 	}
-	p := &plan{Result: Result{Cluster: dir, Retired: true}, number: len(s.plans), index: idx.digest}
+	s.claimed = append(s.claimed, dir)
+	p := &plan{Result: Result{Cluster: dir, Retired: true}, number: len(s.claimed) - 1, index: idx.digest}
 	return p, s.compare(&p.Result, idx.owned(), nil)
 }
 

@@ -30,6 +30,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -59,16 +60,19 @@ type system struct {
 }
 
 // A Session is one export, or one comparison, of some clusters of a fleet. It
-// is for one goroutine.
+// is for one goroutine, but for what says that several may call it at once.
 type Session struct {
 	tree   *Tree
 	root   *os.Root     // nil in a comparison with a directory that is not there
 	check  bool         // a comparison, which writes nothing
 	unlock func() error // nil in a comparison
 	made   []string     // Dir and the directories above it that Begin made, outermost first
-	opened bool         // the staging area is there
-	plans  []*plan
-	faults diag.List
+
+	mu      sync.Mutex
+	opened  bool     // the staging area is there
+	claimed []string // IDs of the clusters that have a directory, by the numbers of their plans
+	plans   []*plan
+	faults  diag.List
 }
 
 func (t *Tree) jobs() int { return cmp.Or(t.Jobs, runtime.GOMAXPROCS(0)) }
