@@ -8,8 +8,11 @@ import (
 func TestText(t *testing.T) {
 	const want = "one\ntwo\nthree\n"
 	for _, text := range []Text{
-		{[]byte(want)}, {nil, []byte(want)}, {nil, nil, []byte(want)},
-		{[]byte("one\n"), []byte("two\n"), []byte("three\n")}, {[]byte("o"), nil, []byte(want[1:])},
+		{[]byte(want)},
+		{nil, []byte(want)},
+		{nil, nil, []byte(want)},
+		{[]byte("one\n"), []byte("two\n"), []byte("three\n")},
+		{[]byte("o"), nil, []byte(want[1:])},
 	} {
 		if text.String() != want || text.Len() != len(want) || text.Sum() != sha256.Sum256([]byte(want)) {
 			t.Errorf("%q is %q of %d bytes, %s", text, text.String(), text.Len(), text.Sum())
