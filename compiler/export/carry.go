@@ -24,7 +24,7 @@ type carrier struct {
 
 // carry fills the new directory of the plan's cluster. It does not make one
 // when nothing stays.
-func (s *Session) carry(p *plan, old *Index) error {
+func (s *Session) carry(p *plan, old *contents) error {
 	c := &carrier{
 		Session: s, from: p.Cluster, to: freshDir(p.number),
 		replaced: map[string]bool{}, held: map[string]bool{},

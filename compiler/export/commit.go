@@ -143,7 +143,7 @@ func (s *Session) prepare(p *plan) (t turn, err error) {
 		return t, err
 	}
 	t.there = true
-	if err := s.carry(p, t.was.Index); err != nil {
+	if err := s.carry(p, t.was.contents); err != nil {
 		return t, err
 	}
 	t.now, err = s.readIndex(freshDir(p.number), ownedIndex{})

@@ -109,7 +109,7 @@ func readInto(data []byte, root *os.Root, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	n, err := io.ReadFull(file, data)
+	n, err := io.ReadAtLeast(file, data, max(1, len(data)-1)) // mostly a single read
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return nil, err
 	}

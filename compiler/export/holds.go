@@ -21,7 +21,7 @@ func (s *Session) Holds(id string) Holding {
 		return Holding{}
 	}
 	old, err := s.ownIndex(id)
-	if err != nil || old.Index == nil {
+	if err != nil || old.contents == nil {
 		return Holding{}
 	}
 	w := walker{open: s.folder}

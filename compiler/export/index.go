@@ -119,31 +119,42 @@ func (x *Index) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// contents are what is read of an index whenever its directory is looked at:
+// decoding all of it would take twice as long.
+type contents struct {
+	Format  string         `json:"format"`
+	Fleet   string         `json:"fleet"`
+	Cluster string         `json:"cluster"`
+	Objects []listedObject `json:"objects"`
+	Files   []IndexFile    `json:"files"`
+
+	files map[string]string // of Objects and Files, with their digests; and the index itself
+}
+
+type listedObject struct {
+	Release string `json:"release"`
+	Stage   string `json:"stage"`
+	IndexFile
+}
+
 // owned returns the files of the directory that an export wrote, with their
-// digests; the index itself, whose digest it does not know, with an empty one.
-func (x *Index) owned() map[string]string {
+// digests; the index itself, whose digest it does not know, with an empty one. The
+// map is not the caller's.
+func (x *contents) owned() map[string]string {
 	if x == nil {
 		return nil
 	}
-	files := make(map[string]string, len(x.Objects)+len(x.Files)+1)
-	for _, o := range x.Objects {
-		files[o.File] = o.Digest
-	}
-	for _, f := range x.Files {
-		files[f.File] = f.Digest
-	}
-	files[indexFile] = ""
-	return files
+	return x.files
 }
 
 // errForeign is that of a bundle.json that no fleetc wrote.
 var errForeign = errors.New("fleetc did not write this file")
 
-// parseIndex returns the index in data. It trusts nothing: whatever wrote the
+// parseIndex returns what the index in data lists. It trusts nothing: whatever wrote the
 // file, the files that it lists are below its directory. The error is
 // errForeign, or a fault without a place.
-func parseIndex(data []byte) (*Index, error) {
-	var x Index
+func parseIndex(data []byte) (*contents, error) {
+	var x contents
 	if err := json.Unmarshal(data, &x); err != nil {
 		if !bytes.Contains(data, []byte(formatPrefix)) {
 			return nil, errForeign
@@ -159,11 +170,19 @@ func parseIndex(data []byte) (*Index, error) {
 			Hint: "run the version of fleetc that wrote it",
 		}
 	}
-	for name := range x.owned() {
+	x.files = make(map[string]string, len(x.Objects)+len(x.Files)+1)
+	for _, o := range x.Objects {
+		x.files[o.File] = o.Digest
+	}
+	for _, f := range x.Files {
+		x.files[f.File] = f.Digest
+	}
+	for name := range x.files {
 		if name != indexFile && !ownable(name) {
 			return nil, &diag.Diag{Msg: fmt.Sprintf("the file is damaged: %q is no file of a bundle", name)}
 		}
 	}
+	x.files[indexFile] = ""
 	return &x, nil
 }
 
@@ -187,7 +206,7 @@ func ownable(name string) bool {
 // An ownedIndex is the index of a directory, with its digest; the zero value is
 // that of a directory without one.
 type ownedIndex struct {
-	*Index
+	*contents
 	digest string
 }
 

@@ -31,7 +31,7 @@ func (t *Tree) Clusters() (ids []string, err error) {
 		switch {
 		case errors.Is(err, errForeign):
 			// Other tools have a bundle.json as well.
-		case err != nil, index.Index != nil && index.Fleet == t.Fleet && index.Cluster == name:
+		case err != nil, index.contents != nil && index.Fleet == t.Fleet && index.Cluster == name:
 			ids = append(ids, name)
 		}
 	})
@@ -60,7 +60,7 @@ func (t *Tree) Objects(cluster string) ([]fleet.Object, error) {
 
 func (s *Session) objects(cluster string) ([]fleet.Object, error) {
 	index, err := s.readIndex(cluster, ownedIndex{})
-	if index.Index == nil || err != nil {
+	if index.contents == nil || err != nil {
 		return nil, err
 	}
 	releases := map[string]*fleet.Release{}

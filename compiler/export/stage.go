@@ -168,7 +168,7 @@ func (s *Session) ownIndex(id string) (ownedIndex, error) {
 		return ownedIndex{}, err
 	}
 	idx, err := s.readIndex(id, ownedIndex{})
-	if idx.Index == nil || err != nil {
+	if idx.contents == nil || err != nil {
 		return ownedIndex{}, err
 	}
 	at := s.at(path.Join(id, indexFile))
@@ -366,7 +366,7 @@ func (s *Session) retire(dir string) (*plan, error) {
 		return nil, nil // other tools have a bundle.json as well
 	case err != nil:
 		return nil, err
-	case idx.Index == nil || idx.Fleet != s.tree.Fleet || idx.Cluster != dir:
+	case idx.contents == nil || idx.Fleet != s.tree.Fleet || idx.Cluster != dir:
 		return nil, nil
 	}
 	s.claimed = append(s.claimed, dir)
