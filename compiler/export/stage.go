@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -341,7 +342,9 @@ func (s *Session) Retire(gone func(id string) bool) ([]Result, error) {
 // eachDirectory calls visit with the directories below Dir that may be those of
 // clusters, in the order of their names.
 func (s *Session) eachDirectory(visit func(name string)) error {
-	return fs.WalkDir(s.root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	// To list a directory, an os.Root looks at every file in it. Names are found
+	// without one, and nothing is read or done by them but through one.
+	return fs.WalkDir(os.DirFS(s.tree.Dir), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrPermission) && name != ".":
 			return fs.SkipDir // no export of ours could have written there
