@@ -165,7 +165,7 @@ func texts(t *testing.T, c *Compiler) map[string]string {
 			out[id] = b.Digest
 			for i, o := range b.Objects {
 				name := fmt.Sprintf("%s %d %s %s %s", id, i, o.Release.Name, o.ID(), o.Template)
-				out[name] = string(b.YAML[i])
+				out[name] = b.YAML[i].String()
 				text, err := bundle.Encode(o.Object)
 				if err != nil || string(text) != out[name] {
 					t.Errorf("%s is\n%s\nand its text\n%s", name, text, out[name])
