@@ -189,12 +189,12 @@ func (l *layout) line(text []byte, start int) textLine {
 }
 
 // before returns the line that the offset is in and the text in front of it.
-func (l *layout) before(offset int) (line int, text string) {
+func (l *layout) before(offset int) (line int, text []byte) {
 	line = sort.SearchInts(l.starts, offset+1) - 1
 	if line < 0 {
-		return 0, ""
+		return 0, nil
 	}
-	return line, string(l.text[l.starts[line]:offset])
+	return line, l.text[l.starts[line]:offset]
 }
 
 // A spot is where an action prints to.
@@ -210,12 +210,12 @@ type spot struct {
 func (l *layout) place(offset int, own bool, indent int) (s spot, ok bool) {
 	line, text := l.before(offset)
 	c := climber{layout: l, here: l.blockAt(offset - 1), target: indent}
-	cut := l.line([]byte(text), l.starts[line])
+	cut := l.line(text, l.starts[line])
 	switch {
 	case own && !cut.blank:
 		return c.up(line-1, &cut)
 	case own:
-	case cut.blank && strings.ContainsRune(text, blot):
+	case cut.blank && bytes.IndexByte(text, blot) >= 0:
 		return spot{}, false
 	case cut.blank:
 		c.target = indent + len(text)
