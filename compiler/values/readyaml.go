@@ -2,7 +2,6 @@ package values
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -160,12 +159,13 @@ func (l *layout) blockAt(offset int) *block {
 	return l.blocks[sort.SearchInts(l.from, max(offset, 0)+1)-1]
 }
 
-var keyLine = regexp.MustCompile(`^(- +)?["']?([\w./$-]+)["']?:(?:[ \x00]+(.*))?$`)
-
 func (l *layout) line(text []byte, start int) textLine {
 	trimmed := bytes.TrimLeft(text, " ")
 	out := textLine{indent: len(text) - len(trimmed)}
-	visible := bytes.TrimLeft(trimmed, "\x00 \t")
+	visible := trimmed
+	for len(visible) > 0 && (visible[0] == blot || visible[0] == ' ' || visible[0] == '\t') {
+		visible = visible[1:]
+	}
 	out.block = l.blockAt(start + len(text) - len(visible))
 	if len(visible) == 0 || visible[0] == '#' {
 		out.blank = true
@@ -177,13 +177,12 @@ func (l *layout) line(text []byte, start int) textLine {
 	}
 	out.column = out.indent
 	out.item = bytes.HasPrefix(visible, []byte("- ")) || bytes.Equal(visible, []byte("-"))
-	m := keyLine.FindSubmatch(visible)
-	if m == nil {
+	dash, key, value, ok := keyLine(visible)
+	if !ok {
 		return out
 	}
-	out.column += len(m[1])
-	out.key = string(m[2])
-	out.value = strings.Trim(string(m[3]), " \x00")
+	out.column += dash
+	out.key, out.value = string(key), string(value)
 	out.filled = bytes.IndexByte(visible, blot) >= 0
 	return out
 }
