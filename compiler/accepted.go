@@ -80,9 +80,12 @@ func (a *accepted) keep() {
 	a.cache.Put(a.key, bytes.Join(sums, nil))
 }
 
-// keepAccepted keeps what was found out of the charts' values.
-func (f *Fleet) keepAccepted() {
+// keepFound keeps what was found out of the charts' values.
+func (f *Fleet) keepFound() {
 	for ch := range maps.Values(f.charts) {
 		ch.accepted.keep()
+		if ch.types.Grown() {
+			f.results.keepTypes(ch.Chart, ch.types)
+		}
 	}
 }

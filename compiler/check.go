@@ -35,7 +35,7 @@ func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.Lis
 		}
 		return faults, nil
 	})
-	defer f.keepAccepted()
+	defer f.keepFound()
 	var faults diag.List
 	for found, err := range checked {
 		faults = append(faults, found...)

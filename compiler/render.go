@@ -44,24 +44,31 @@ func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering
 	releases := slices.SortedStableFunc(slices.Values(c.Releases), func(a, b *fleet.Release) int { return cmp.Compare(stage(a), stage(b)) })
 	all := &clusterRendering{cluster: c, releases: releases, renderings: make([]rendering, len(releases))}
 	defer f.sharing.done(c)
-	served := f.served(c)
-	for i, r := range releases {
-		// What releases bring is known when they are rendered. Until then, it is taken
-		// for what is in the crds directories of their charts, which is mostly right.
-		if ch := f.charts[r.Chart]; ch.Chart != nil {
-			all.renderings[i].brings = f.crdsOf(ch.Chart)
-		}
+	if err := f.renderAll(ctx, all, stage); err != nil {
+		return nil, err
 	}
-	f.renderOthers(ctx, all, served)
+	all.place(&f.kinds)
+	return all, nil
+}
+
+// renderAll renders the releases of a cluster, which are in the order of their
+// stages.
+func (f *Fleet) renderAll(ctx context.Context, all *clusterRendering, stage func(r *fleet.Release) int) error {
+	c, served := all.cluster, f.served(all.cluster)
+	ahead := f.judgeAhead(ctx, c, len(all.releases))
+	defer ahead.end()
+	if err := f.renderOthers(ctx, all, served, ahead); err != nil {
+		return err
+	}
 	for range maxRounds {
 		again := false
-		for i, r := range releases {
+		for i, r := range all.releases {
 			last := &all.renderings[i]
 			if !f.asksForAPIs(r) {
 				continue
 			}
 			saw := slices.Clone(served)
-			for j, other := range releases {
+			for j, other := range all.releases {
 				if stage(other) <= stage(r) {
 					saw = append(saw, all.renderings[j].brings...)
 				}
@@ -70,15 +77,17 @@ func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering
 			if saw = slices.Compact(saw); last.done && slices.Equal(last.saw, saw) {
 				continue
 			}
-			*last = f.renderOne(ctx, c, r, saw)
+			first := !last.done
+			if *last = f.renderOne(ctx, c, r, saw); first {
+				ahead.add(last.result.Objects)
+			}
 			again = true
 		}
 		if !again {
-			all.place(&f.kinds)
-			return all, nil
+			return nil
 		}
 	}
-	return nil, &diag.Diag{
+	return &diag.Diag{
 		At: []diag.Pos{c.Pos}, Msg: "the charts never settle: they bring CRDs or not by what others bring",
 		Hint: "list the API versions that charts look for in cluster.apis",
 	}
@@ -114,15 +123,27 @@ func (f *Fleet) crdsOf(ch *fleet.Chart) []string {
 }
 
 // renderOthers renders the releases that do not ask for API versions, at the same
-// time.
-func (f *Fleet) renderOthers(ctx context.Context, all *clusterRendering, served []string) {
+// time. What the others bring is known when they are rendered: until then, it is
+// taken for what is in the crds directories of their charts, which is mostly right.
+func (f *Fleet) renderOthers(ctx context.Context, all *clusterRendering, served []string, ahead *ahead) error {
 	var running sync.WaitGroup
-	defer running.Wait()
+	faults := make([]error, len(all.releases))
 	for i, r := range all.releases {
-		if !f.asksForAPIs(r) {
-			running.Go(func() { all.renderings[i] = f.renderOne(ctx, all.cluster, r, served) })
+		one, ch := &all.renderings[i], f.charts[r.Chart]
+		switch {
+		case !f.asksForAPIs(r):
+			running.Go(func() {
+				*one = f.renderOne(ctx, all.cluster, r, served)
+				ahead.add(one.result.Objects)
+			})
+		case ch.Chart != nil:
+			running.Go(func() {
+				one.brings, faults[i] = ordered.Sound(func() ([]string, error) { return f.crdsOf(ch.Chart), nil })
+			})
 		}
 	}
+	running.Wait()
+	return cmp.Or(faults...)
 }
 
 // renderOne renders a release that sees the given API versions.

@@ -41,9 +41,8 @@ func (r *results) keyOf(kind, of string) string { return kind + "\x00" + r.build
 // types returns the types of the values of a chart, which follow from its files
 // alone.
 func (r *results) types(ch *fleet.Chart) (*values.Type, error) {
-	key := r.keyOf("types of values", ch.Digest)
-	if data, ok := r.cache.Get(key); ok {
-		if t, err := values.Decode(data); err == nil {
+	if data, ok := r.cache.Get(r.keyOfTypes(ch)); ok {
+		if t, err := values.Decode(data, ch); err == nil {
 			return t, nil
 		}
 	}
@@ -51,13 +50,20 @@ func (r *results) types(ch *fleet.Chart) (*values.Type, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.keepTypes(ch, t)
+	return t, nil
+}
+
+func (r *results) keyOfTypes(ch *fleet.Chart) string { return r.keyOf("types of values", ch.Digest) }
+
+// keepTypes keeps the types of the values of a chart for other runs.
+func (r *results) keepTypes(ch *fleet.Chart, t *values.Type) {
 	if r.cache.Dir == "" {
-		return t, nil
+		return
 	}
 	if data, err := t.Encode(); err == nil {
-		r.cache.Put(key, data)
+		r.cache.Put(r.keyOfTypes(ch), data)
 	}
-	return t, nil
 }
 
 // apis returns the API versions that the crds directories of a chart bring, from f

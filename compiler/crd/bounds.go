@@ -100,6 +100,7 @@ func (m *meter) normal(v any, depth int) any {
 // weights are what the schemas of a CRD cost to compile.
 type weights struct {
 	patterns, rules int
+	expressions     []string // of the rules
 	problem         string
 }
 
@@ -113,6 +114,7 @@ func (w *weights) add(v any, above int) {
 		}
 		if rules, ok := v["x-kubernetes-validations"].([]any); ok {
 			w.rules += len(rules) * (2 + above)
+			w.express(rules)
 		}
 		if text, ok := v["pattern"].(string); ok {
 			w.pattern(text)
@@ -129,6 +131,18 @@ func (w *weights) add(v any, above int) {
 	case []any:
 		for _, e := range v {
 			w.add(e, above)
+		}
+	}
+}
+
+// express adds the expressions of rules.
+func (w *weights) express(rules []any) {
+	for _, r := range rules {
+		r, _ := r.(map[string]any)
+		for _, key := range []string{"rule", "messageExpression"} {
+			if text, ok := r[key].(string); ok {
+				w.expressions = append(w.expressions, text)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@
 package crd
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"runtime"
@@ -38,6 +39,7 @@ type Checker struct {
 	definitions memo.Map[*unstructured.Unstructured, definition] // of contents that clusters share
 	resources   sync.Map                                         // of resourceKey to []problem
 	shared      memo.Map[sharedKey, []problem]
+	newer       memo.Map[minor, newer]
 }
 
 // Earlier is what earlier runs of the same build found: of CRDs in which nothing is
@@ -78,6 +80,21 @@ func (k *Checker) Objects(c *fleet.Cluster, objs, known []fleet.Object) error {
 		}
 	}
 	return diag.In(c.ID, run.faults.Err())
+}
+
+// Judge finds out what is wrong with the CRDs among the objects of a cluster, so
+// that [Checker.Objects] knows when it comes to them. It leaves the rest to that
+// when ctx ends.
+func (k *Checker) Judge(ctx context.Context, c *fleet.Cluster, objs []fleet.Object) {
+	run := run{k: k, compat: compatibility(c.KubeVersion)}
+	for _, o := range objs {
+		if ctx.Err() != nil {
+			return
+		}
+		if d, ok := k.read(o); ok {
+			run.verdict(d)
+		}
+	}
 }
 
 // A run is the check of one cluster.
@@ -132,16 +149,17 @@ func (r *run) judge(d *definition) {
 	r.add(d.object, found)
 }
 
-// verdict returns what is wrong with a CRD, see [verdict].
+// verdict returns what is wrong with a CRD, from an earlier run if that found
+// nothing.
 func (k *Checker) verdict(d *definition, compat minor) []problem {
 	if k.Earlier == nil {
-		return verdict(d, compat)
+		return k.find(d, compat)
 	}
 	key := fmt.Sprintf("%x 1.%d", d.digest, compat)
 	if k.Earlier.IsSound(key) {
 		return nil
 	}
-	found := verdict(d, compat)
+	found := k.find(d, compat)
 	if len(found) == 0 {
 		k.Earlier.NoteSound(key)
 	}

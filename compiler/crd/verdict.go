@@ -23,9 +23,9 @@ type verdictKey struct {
 	compat minor
 }
 
-// verdict returns what is wrong with a CRD, as an API server of a version
-// finds when it is created.
-func verdict(d *definition, compat minor) []problem {
+// find finds what is wrong with a CRD, as an API server of a version does when it
+// is created.
+func (k *Checker) find(d *definition, compat minor) []problem {
 	return guarded(func() []problem {
 		w := weights{}
 		w.add(d.object.Object["spec"], 0)
@@ -42,7 +42,7 @@ func verdict(d *definition, compat minor) []problem {
 				found = append(found, p)
 			}
 		}
-		if len(found) == 0 && compat < newest() {
+		if len(found) == 0 && compat < newest() && k.newerThan(compat).in(w.expressions) {
 			found = tooNew(crd, compat)
 		}
 		return found

@@ -12,6 +12,8 @@ import (
 	"github.com/Masterminds/sprig/v3"
 	"sigs.k8s.io/yaml"
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
+
+	"github.com/fleetc/fleetc/compiler/blockyaml"
 )
 
 // functions returns the functions that templates can call: Sprig's but for
@@ -89,7 +91,14 @@ func toTOML(v any) string {
 	return out.String()
 }
 
-func fromYAML(s string) map[string]any { return decodeMap(s, yamlUnmarshal) }
+func fromYAML(s string) map[string]any {
+	v, _ := blockyaml.Decode(s)
+	if m, ok := v.(map[string]any); ok {
+		return asJSON(m).(map[string]any)
+	}
+	return decodeMap(s, yamlUnmarshal)
+}
+
 func fromJSON(s string) map[string]any { return decodeMap(s, json.Unmarshal) }
 func fromTOML(s string) map[string]any { return decodeMap(s, toml.Unmarshal) }
 
@@ -97,6 +106,24 @@ func fromYAMLArray(s string) []any { return decodeList(s, yamlUnmarshal) }
 func fromJSONArray(s string) []any { return decodeList(s, json.Unmarshal) }
 
 func yamlUnmarshal(data []byte, v any) error { return yaml.Unmarshal(data, v) }
+
+// asJSON returns a decoded value, which it modifies, with its numbers as
+// encoding/json has them.
+func asJSON(v any) any {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case map[string]any:
+		for k, e := range v {
+			v[k] = asJSON(e)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = asJSON(e)
+		}
+	}
+	return v
+}
 
 func decodeMap(s string, unmarshal func([]byte, any) error) map[string]any {
 	m := map[string]any{}

@@ -12,6 +12,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 	goyaml "sigs.k8s.io/yaml/goyaml.v2"
+
+	"github.com/fleetc/fleetc/compiler/blockyaml"
 )
 
 // decode returns the value of a YAML document as Kubernetes' own libraries
@@ -19,6 +21,9 @@ import (
 // float64. A key that stands twice in a map is an error, since readers
 // disagree on which of them holds.
 func decode(text string) (any, error) {
+	if v, ok := blockyaml.Decode(text); ok {
+		return v, nil
+	}
 	var v any
 	if err := goyaml.UnmarshalStrict([]byte(text), &v); err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func BenchmarkCheckCluster(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		all = append(all, specimenOfCluster{filepath.Base(dir), typ, data, someValues(tree(b, "v.yaml", string(valuesOf(ch))))})
+		all = append(all, specimenOfCluster{filepath.Base(dir), typ, ch, data, someValues(tree(b, "v.yaml", string(valuesOf(ch))))})
 	}
 	slices.SortFunc(all, func(x, y specimenOfCluster) int { return cmp.Compare(leafCount(y.values), leafCount(x.values)) })
 	all = all[:4]
@@ -88,7 +88,7 @@ func BenchmarkCheckCluster(b *testing.B) {
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
 			for _, s := range all {
-				typ, err := Decode(s.stored)
+				typ, err := Decode(s.stored, s.chart)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -102,6 +102,7 @@ func BenchmarkCheckCluster(b *testing.B) {
 type specimenOfCluster struct {
 	name   string
 	typ    *Type
+	chart  *fleet.Chart
 	stored []byte
 	values *fleet.Tree
 }
@@ -157,13 +158,14 @@ func BenchmarkEncode(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	for _, dir := range charts(b) {
 		b.Run(filepath.Base(dir), func(b *testing.B) {
-			data, err := derive(b, chartAt(b, dir)).Encode()
+			ch := chartAt(b, dir)
+			data, err := derive(b, ch).Encode()
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
-				if _, err := Decode(data); err != nil {
+				if _, err := Decode(data, ch); err != nil {
 					b.Fatal(err)
 				}
 			}

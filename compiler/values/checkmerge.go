@@ -17,7 +17,7 @@ import (
 // A release is a chart with its dependencies, ready for any values.
 type release struct {
 	root *node
-	own  func() *uses // what the chart itself uses of its dependencies' values
+	own  ownUses // what the chart itself uses of its dependencies' values
 }
 
 // A node is a chart among the dependencies of another. It is not modified.

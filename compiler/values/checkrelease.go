@@ -97,7 +97,7 @@ func (c *checker) firstUnused(d *node, v, key *fleet.Tree, at []string) (*fleet.
 	for cond := range strings.SplitSeq(d.meta.Condition, ",") {
 		switches[strings.TrimSpace(cond)] = true
 	}
-	own := c.root.chart.own()
+	own := c.root.chart.own.get()
 	for _, k := range at {
 		own = own.at(k)
 	}

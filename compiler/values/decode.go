@@ -10,12 +10,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// Decode returns the type that Encode stored. It errs when the bytes are not
-// such a stored form, are damaged, or are of another version than this one
-// reads.
-func Decode(data []byte) (*Type, error) {
+// Decode returns the type of the values of the chart, as Encode stored it. It errs
+// when the bytes are not such a stored form, are damaged, or are of another
+// version than this one reads.
+func Decode(data []byte, ch *fleet.Chart) (*Type, error) {
 	rest, ok := bytes.CutPrefix(data, []byte(encodingName))
 	if !ok || len(rest) < 1+sha256.Size {
 		return nil, errors.New("decode types: these are no stored types")
@@ -34,6 +36,7 @@ func Decode(data []byte) (*Type, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode types: %w", err)
 	}
+	t.chart.own.find = func() *uses { return usesOf(ch) }
 	return t, nil
 }
 
@@ -268,8 +271,10 @@ func (d *decoder) release() *release {
 		}
 	}
 	r := &release{root: d.node(0)}
-	own := d.uses(0)
-	r.own = func() *uses { return own }
+	if sort := d.number(); sort != usesUnknown {
+		r.own.uses, r.own.stored = d.usesOf(sort, 0), true
+		r.own.known.Store(true)
+	}
 	return r
 }
 
@@ -329,13 +334,16 @@ func (d *decoder) dependency() *chart.Dependency {
 	return m
 }
 
-func (d *decoder) uses(depth int) *uses {
-	switch d.number() {
-	case 0:
+func (d *decoder) uses(depth int) *uses { return d.usesOf(d.number(), depth) }
+
+// usesOf reads what stands behind the sort of uses.
+func (d *decoder) usesOf(sort uint64, depth int) *uses {
+	switch sort {
+	case usesNone:
 		return nil
-	case 1:
+	case usesAll:
 		return &uses{all: true}
-	case 2:
+	case usesKeys:
 	default:
 		d.fail("a use is of an unknown sort")
 	}

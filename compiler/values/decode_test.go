@@ -13,7 +13,7 @@ import (
 )
 
 func TestDecodeRefuses(t *testing.T) {
-	_, data := stored(t, derive(t, fleetChart(app)))
+	_, data := stored(t, fleetChart(app))
 	head := len(encodingName) + 1 + sha256.Size
 	sealed := func(body []byte) []byte {
 		sum := sha256.Sum256(body)
@@ -38,7 +38,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a long number": {sealed(bytes.Repeat([]byte{0x80}, 11)), "number is too large"},
 		"large":         {sealed(make([]byte, maxEncoded+1)), "more than"},
 	} {
-		typ, err := Decode(c.data)
+		typ, err := Decode(c.data, fleetChart(app))
 		if err == nil || typ != nil || !strings.HasPrefix(err.Error(), "decode types: ") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
@@ -46,7 +46,7 @@ func TestDecodeRefuses(t *testing.T) {
 	for i := range data {
 		wrong := bytes.Clone(data)
 		wrong[i] ^= 0x20
-		if _, err := Decode(wrong); err == nil {
+		if _, err := Decode(wrong, fleetChart(app)); err == nil {
 			t.Fatalf("byte %d of %d can be another", i, len(data))
 		}
 	}
@@ -77,7 +77,7 @@ func TestDecodeBounds(t *testing.T) {
 // CUE can go through, and it is stored as the same again.
 func FuzzDecode(f *testing.F) {
 	for _, ch := range []*fleet.Chart{fleetChart(app), umbrella(), circle()} {
-		_, data := stored(f, derive(f, ch))
+		_, data := stored(f, ch)
 		f.Add(data[len(encodingName)+1+sha256.Size:])
 		f.Add(data)
 	}
@@ -86,7 +86,7 @@ func FuzzDecode(f *testing.F) {
 		"tags": map[string]any{"fast": true}, "hosts": []any{map[string]any{"name": 1.0}},
 	})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if _, err := Decode(data); err == nil && !bytes.HasPrefix(data, []byte(encodingName)) {
+		if _, err := Decode(data, fleetChart(app)); err == nil && !bytes.HasPrefix(data, []byte(encodingName)) {
 			t.Error("no head is needed")
 		}
 		typ, err := decodeBody(data)
@@ -101,7 +101,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatalf("it is not stored again: %v", err)
 		}
-		again, err := Decode(once)
+		again, err := Decode(once, fleetChart(app))
 		if err != nil {
 			t.Fatalf("it is not read again: %v", err)
 		}

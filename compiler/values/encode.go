@@ -19,7 +19,7 @@ import (
 
 const (
 	encodingName    = "fleetc values\n"
-	encodingVersion = 1
+	encodingVersion = 2
 
 	maxEncoded = 16 << 20 // bytes
 	maxStored  = 4 * maxTypes
@@ -31,6 +31,14 @@ const (
 	tagNone   = iota
 	tagType   // it follows
 	tagGlobal // the global of the whole: dependencies have the same
+)
+
+// What stands at the place of uses.
+const (
+	usesNone = iota
+	usesAll
+	usesKeys
+	usesUnknown // of the whole alone
 )
 
 // ownFlags is how many flags of a type are fields of its own.
@@ -58,9 +66,9 @@ func (t *Type) flags() []*bool {
 	}
 }
 
-// Encode returns the type in a stored form, the same bytes for the same type.
-// Decode gives it back, with all that Check, CUE and Package need of the
-// chart. What is derived from a chart changes with the program, so that a stored
+// Encode returns the type in a stored form, the same bytes for the same type of
+// which the same is known, see [Type.Grown]. Decode gives it back, with all that
+// Check, CUE and Package need of the chart. What is derived from a chart changes with the program, so that a stored
 // form is good for the program that wrote it. It errs when the type is not one
 // that Derive or Decode returned, and when it is too large to be stored.
 func (t *Type) Encode() ([]byte, error) {
@@ -240,7 +248,7 @@ func (e *encoder) allShapes() {
 func (s *shape) flags() []*bool { return []*bool{&s.list, &s.free, &s.names} }
 
 // release writes the chart: its schemas, the charts with their dependencies,
-// and what the chart itself reads of the values of those.
+// and what the chart itself reads of the values of those, if that is known.
 func (e *encoder) release(r *release) {
 	e.schemas = map[*schema]uint64{}
 	var all []*schema
@@ -262,7 +270,11 @@ func (e *encoder) release(r *release) {
 		e.text(string(s.data))
 	}
 	e.node(r.root, 0)
-	e.uses(r.own(), 0)
+	if !r.own.known.Load() {
+		e.number(usesUnknown)
+		return
+	}
+	e.uses(r.own.get(), 0)
 }
 
 func (e *encoder) node(n *node, depth int) {
@@ -303,13 +315,13 @@ func (e *encoder) node(n *node, depth int) {
 func (e *encoder) uses(u *uses, depth int) {
 	switch {
 	case u == nil:
-		e.number(0)
+		e.number(usesNone)
 		return
 	case u.all || depth > maxNested:
-		e.number(1)
+		e.number(usesAll)
 		return
 	}
-	e.number(2)
+	e.number(usesKeys)
 	e.uses(u.any, depth+1)
 	e.count(len(u.keys))
 	for _, k := range slices.Sorted(maps.Keys(u.keys)) {

@@ -13,14 +13,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// stored returns the type as it comes back from its stored form.
-func stored(t testing.TB, typ *Type) (*Type, []byte) {
+// stored returns the type of a chart as it comes back from its stored form.
+func stored(t testing.TB, ch *fleet.Chart) (*Type, []byte) {
 	t.Helper()
-	data, err := typ.Encode()
+	data, err := derive(t, ch).Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Decode(data)
+	again, err := Decode(data, ch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestStoredTypesAreTheSame(t *testing.T) {
 	compared, wrong := 0, 0
 	for name, ch := range charts {
 		typ := derive(t, ch)
-		again, data := stored(t, typ)
+		again, data := stored(t, ch)
 		sameTypes(t, name, typ, again, data)
 		loaded, err := load(ch)
 		if err != nil {
@@ -86,8 +86,23 @@ func sameTypes(t *testing.T, name string, typ, again *Type, data []byte) {
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("%s: the types differ", name)
 	}
-	if !reflect.DeepEqual(typ.chart.own(), again.chart.own()) {
+	if !reflect.DeepEqual(typ.chart.own.get(), again.chart.own.get()) {
 		t.Errorf("%s: what the chart itself uses differs", name)
+	}
+	// Now that it is known, it is stored.
+	if !again.Grown() {
+		t.Errorf("%s: nothing more is known when it has been asked for", name)
+	}
+	more, err := again.Encode()
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	grown, err := Decode(more, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if !reflect.DeepEqual(grown.chart.own.get(), typ.chart.own.get()) || grown.Grown() {
+		t.Errorf("%s: what the chart itself uses differs when it is stored", name)
 	}
 	want, err := typ.CUE("#Values")
 	if err != nil {
@@ -112,7 +127,7 @@ func circle() *fleet.Chart {
 // TestStoredGlobalIsOne holds that the global of dependencies stays the one of
 // the whole, also where that makes a circle.
 func TestStoredGlobalIsOne(t *testing.T) {
-	again, _ := stored(t, derive(t, umbrella()))
+	again, _ := stored(t, umbrella())
 	global, ok := again.At("global")
 	if !ok {
 		t.Fatal("no global")
@@ -122,7 +137,7 @@ func TestStoredGlobalIsOne(t *testing.T) {
 			t.Errorf("%s is another than global", path)
 		}
 	}
-	again, _ = stored(t, derive(t, circle()))
+	again, _ = stored(t, circle())
 	if at, ok := again.At("global", "global", "global"); !ok || at != again.Fields["global"] {
 		t.Error("the circle is broken")
 	}
@@ -131,7 +146,7 @@ func TestStoredGlobalIsOne(t *testing.T) {
 // TestStoredSchema holds that a schema is compiled once, when it is needed
 // first, and that one that does not compile is a fault.
 func TestStoredSchema(t *testing.T) {
-	again, _ := stored(t, derive(t, fleetChart(app)))
+	again, _ := stored(t, fleetChart(app))
 	first, err := again.chart.root.schema.validator()
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +168,6 @@ func TestFlagsAreApart(t *testing.T) {
 }
 
 func TestNotStored(t *testing.T) {
-	typ := derive(t, fleetChart(app))
 	deep := any("x")
 	for range maxNested + 2 {
 		deep = []any{deep}
@@ -167,7 +181,7 @@ func TestNotStored(t *testing.T) {
 		"a deep chart":     func(t *Type) { t.chart.root.deps = []*node{t.chart.root} },
 		"a deep list type": func(t *Type) { t.Elem = t },
 	} {
-		again, _ := stored(t, typ)
+		again, _ := stored(t, fleetChart(app))
 		change(again)
 		if data, err := again.Encode(); err == nil {
 			t.Errorf("%s: %d bytes", name, len(data))
@@ -180,7 +194,7 @@ func TestNotStored(t *testing.T) {
 // TestStoredWaivers holds that faults of stored types stand at the user's
 // lines, and that waivers accept them.
 func TestStoredWaivers(t *testing.T) {
-	again, _ := stored(t, derive(t, fleetChart(app)))
+	again, _ := stored(t, fleetChart(app))
 	v := tree(t, "prod/v.yaml", "image:\n  tga: x\n")
 	if got := again.Check(v, []fleet.Waiver{{Path: "image", Reason: "r"}}, nil); len(got) > 0 {
 		t.Errorf("waived: %v", got)

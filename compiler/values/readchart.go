@@ -49,6 +49,7 @@ func newInterpreter() *interpreter {
 		functions: functions(),
 		shapes:    newShapes(),
 		landings:  map[parse.Node]*shape{},
+		written:   map[*parse.TextNode]*value{},
 	}
 	r.values = r.newPlace(nil, "")
 	return r

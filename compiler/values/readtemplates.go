@@ -41,6 +41,7 @@ type interpreter struct {
 	shapes     *shapes
 	landing    *shape // of what is printed now; nil where that is not known
 	landings   map[parse.Node]*shape
+	written    map[*parse.TextNode]*value
 	looked     int // at lines, for that
 	gaveUp     string
 
@@ -192,10 +193,7 @@ func (r *interpreter) node(n parse.Node, dot *value, s *scope) *value {
 	r.pos = n.Position()
 	switch n := n.(type) {
 	case *parse.TextNode:
-		if len(n.Text) > maxText {
-			return textOf(wild)
-		}
-		return textOf(string(n.Text))
+		return r.text(n)
 	case *parse.ActionNode:
 		v := r.pipe(n.Pipe, dot, s)
 		if len(n.Pipe.Decl) > 0 {
@@ -219,6 +217,18 @@ func (r *interpreter) node(n parse.Node, dot *value, s *scope) *value {
 		return textOf(wild)
 	}
 	return textOf("")
+}
+
+// text returns what a text prints.
+func (r *interpreter) text(n *parse.TextNode) *value {
+	v := r.written[n]
+	if v == nil {
+		if v = textOf(wild); len(n.Text) <= maxText {
+			v = textOf(string(n.Text))
+		}
+		r.written[n] = v
+	}
+	return v
 }
 
 // output returns what printing the value gives. Values count as printed, save

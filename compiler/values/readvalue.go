@@ -66,7 +66,7 @@ func byNumber[T numbered](x, y T) int { return cmp.Compare(x.ordinal(), y.ordina
 
 // textOf returns the value that is one of the texts.
 func textOf(texts ...string) *value {
-	v := &value{}
+	v := &value{texts: make([]string, 0, len(texts))}
 	for _, t := range texts {
 		if len(t) > maxText || strings.Count(t, wild) > maxWild {
 			t = wild
@@ -210,7 +210,15 @@ func concat(a, b []string) []string {
 	if len(a)*len(b) > maxTexts {
 		return []string{wild}
 	}
-	var all []string
+	if len(a) == 1 && len(b) == 1 {
+		switch x, y := a[0], b[0]; {
+		case x == wild && y == wild:
+			return a
+		case len(x)+len(y) > maxText+len(wild):
+			return []string{wild}
+		}
+	}
+	all := make([]string, 0, len(a)*len(b))
 	for _, x := range a {
 		for _, y := range b {
 			if strings.HasSuffix(x, wild) && strings.HasPrefix(y, wild) {

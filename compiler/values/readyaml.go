@@ -2,7 +2,6 @@ package values
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -160,12 +159,13 @@ func (l *layout) blockAt(offset int) *block {
 	return l.blocks[sort.SearchInts(l.from, max(offset, 0)+1)-1]
 }
 
-var keyLine = regexp.MustCompile(`^(- +)?["']?([\w./$-]+)["']?:(?:[ \x00]+(.*))?$`)
-
 func (l *layout) line(text []byte, start int) textLine {
 	trimmed := bytes.TrimLeft(text, " ")
 	out := textLine{indent: len(text) - len(trimmed)}
-	visible := bytes.TrimLeft(trimmed, "\x00 \t")
+	visible := trimmed
+	for len(visible) > 0 && (visible[0] == blot || visible[0] == ' ' || visible[0] == '\t') {
+		visible = visible[1:]
+	}
 	out.block = l.blockAt(start + len(text) - len(visible))
 	if len(visible) == 0 || visible[0] == '#' {
 		out.blank = true
@@ -177,24 +177,23 @@ func (l *layout) line(text []byte, start int) textLine {
 	}
 	out.column = out.indent
 	out.item = bytes.HasPrefix(visible, []byte("- ")) || bytes.Equal(visible, []byte("-"))
-	m := keyLine.FindSubmatch(visible)
-	if m == nil {
+	dash, key, value, ok := keyLine(visible)
+	if !ok {
 		return out
 	}
-	out.column += len(m[1])
-	out.key = string(m[2])
-	out.value = strings.Trim(string(m[3]), " \x00")
+	out.column += dash
+	out.key, out.value = string(key), string(value)
 	out.filled = bytes.IndexByte(visible, blot) >= 0
 	return out
 }
 
 // before returns the line that the offset is in and the text in front of it.
-func (l *layout) before(offset int) (line int, text string) {
+func (l *layout) before(offset int) (line int, text []byte) {
 	line = sort.SearchInts(l.starts, offset+1) - 1
 	if line < 0 {
-		return 0, ""
+		return 0, nil
 	}
-	return line, string(l.text[l.starts[line]:offset])
+	return line, l.text[l.starts[line]:offset]
 }
 
 // A spot is where an action prints to.
@@ -210,12 +209,12 @@ type spot struct {
 func (l *layout) place(offset int, own bool, indent int) (s spot, ok bool) {
 	line, text := l.before(offset)
 	c := climber{layout: l, here: l.blockAt(offset - 1), target: indent}
-	cut := l.line([]byte(text), l.starts[line])
+	cut := l.line(text, l.starts[line])
 	switch {
 	case own && !cut.blank:
 		return c.up(line-1, &cut)
 	case own:
-	case cut.blank && strings.ContainsRune(text, blot):
+	case cut.blank && bytes.IndexByte(text, blot) >= 0:
 		return spot{}, false
 	case cut.blank:
 		c.target = indent + len(text)

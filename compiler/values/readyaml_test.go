@@ -1,7 +1,9 @@
 package values
 
 import (
+	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -114,4 +116,32 @@ func FuzzPlaces(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestKeyLine holds that lines are taken apart as a regular expression does it, of
+// all short ones.
+func TestKeyLine(t *testing.T) {
+	pattern := regexp.MustCompile(`^(- +)?["']?([\w./$-]+)["']?:(?:[ \x00]+(.*))?$`)
+	const letters, longest = "- a\":\x00.#", 6
+	keys := 0
+	var all func(line []byte)
+	all = func(line []byte) {
+		dash, key, value, ok := keyLine(line)
+		m := pattern.FindSubmatch(line)
+		switch {
+		case ok != (m != nil):
+			t.Fatalf("%q: %v", line, ok)
+		case ok && (dash != len(m[1]) || !bytes.Equal(key, m[2]) || !bytes.Equal(value, bytes.Trim(m[3], " \x00"))):
+			t.Fatalf("%q: %d, %q, %q", line, dash, key, value)
+		case ok:
+			keys++
+		}
+		for i := 0; i < len(letters) && len(line) < longest; i++ {
+			all(append(line[:len(line):len(line)], letters[i]))
+		}
+	}
+	all(nil)
+	if keys < 1000 {
+		t.Errorf("only %d lines with keys", keys)
+	}
 }

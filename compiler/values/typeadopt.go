@@ -55,7 +55,7 @@ func (b *builder) conventional(t *Type, key string) *shape {
 		return nil
 	}
 	low := strings.ToLower(key)
-	for _, c := range conventions() {
+	for _, c := range b.conventions {
 		if !slices.ContainsFunc(strings.Fields(c.names), func(name string) bool { return strings.HasSuffix(low, name) }) {
 			continue
 		}

@@ -60,6 +60,7 @@ type shapes struct {
 	made     map[[maxSchemas]*kube.Schema]*shape
 	joined   map[[2]*shape]*shape
 	kinds    map[string][]servedKind // by the name of the kind; made when first asked for
+	parts    map[string][]string     // partNames
 }
 
 // A servedKind is a kind in one version of its API and one of Kubernetes.
@@ -71,7 +72,7 @@ type servedKind struct {
 func newShapes() *shapes {
 	all := kube.Versions()
 	versions := []*kube.Version{all[len(all)-1], all[0]}
-	return &shapes{versions: versions, made: map[[maxSchemas]*kube.Schema]*shape{}, joined: map[[2]*shape]*shape{}}
+	return &shapes{versions: versions, made: map[[maxSchemas]*kube.Schema]*shape{}, joined: map[[2]*shape]*shape{}, parts: partNames()}
 }
 
 // named returns the shape of what one of the definitions has.
@@ -235,7 +236,7 @@ func (k *shapes) place(kinds []apiKind, path []string) *shape {
 		return k.of(all).key(path[last])
 	}
 	for i, step := range slices.Backward(path) {
-		switch names := partNames()[step]; {
+		switch names := k.parts[step]; {
 		case names != nil && i == last:
 			return k.named(names...)
 		case names != nil:

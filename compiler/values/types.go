@@ -14,9 +14,10 @@
 package values
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"sync"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -109,13 +110,13 @@ func Derive(ch *fleet.Chart) (*Type, error) {
 	if err != nil {
 		return nil, &diag.Diag{Path: ch.Ref.String(), Msg: fmt.Sprintf("the chart does not load: %v", err), Cause: err}
 	}
-	b := &builder{shapes: newShapes(), schemas: map[*chart.Chart]*schema{}}
+	b := &builder{shapes: newShapes(), schemas: map[*chart.Chart]*schema{}, conventions: conventions()}
 	root, err := b.chart(loaded, "", 0)
 	if err != nil {
 		return nil, err
 	}
 	root.chart = newRelease(loaded, b.schemas)
-	root.chart.own = sync.OnceValue(func() *uses { return ownUses(loaded) })
+	root.chart.own.find = func() *uses { return usesOf(ch) }
 	// Only the reads of the whole say what templates make of a value: a library
 	// chart's helpers read what their callers pass.
 	b.complete(root, []*Read{Reads(loaded)}, reach{})
@@ -133,7 +134,20 @@ func load(ch *fleet.Chart) (*chart.Chart, error) {
 	if err != nil {
 		return nil, err
 	}
+	sortDependencies(loaded)
 	return loaded, loaded.Validate()
+}
+
+// sortDependencies puts the dependencies of a chart into an order: Helm's loader
+// leaves them in the random one of a map.
+func sortDependencies(c *chart.Chart) {
+	deps := slices.SortedFunc(slices.Values(c.Dependencies()), func(a, b *chart.Chart) int {
+		return cmp.Or(strings.Compare(a.Name(), b.Name()), strings.Compare(a.Metadata.Version, b.Metadata.Version))
+	})
+	c.SetDependencies(deps...)
+	for _, d := range deps {
+		sortDependencies(d)
+	}
 }
 
 // A builder makes the types of one chart.
@@ -141,6 +155,8 @@ type builder struct {
 	types   int
 	shapes  *shapes
 	schemas map[*chart.Chart]*schema // that have been read
+
+	conventions []convention
 }
 
 // full reports whether the chart has as many types as are made, and counts one

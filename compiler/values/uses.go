@@ -3,8 +3,12 @@ package values
 import (
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"helm.sh/helm/v3/pkg/chart"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 // uses says what a chart itself uses of its dependencies' values, which counts
@@ -29,9 +33,40 @@ func (u *uses) at(key string) *uses {
 // maxUses bounds how much is told apart.
 const maxUses = 100_000
 
-// ownUses returns what the chart uses of the values of its dependencies; nil
-// when none of them can be switched off.
-func ownUses(c *chart.Chart) *uses {
+// ownUses are what a chart itself uses of the values of its dependencies. They
+// are found out when they are first asked for: of most charts, nobody asks.
+type ownUses struct {
+	find   func() *uses // nil for none
+	once   sync.Once
+	uses   *uses
+	known  atomic.Bool
+	stored bool // in the form that the type was decoded from
+}
+
+// get returns the uses; several goroutines may ask at once.
+func (o *ownUses) get() *uses {
+	o.once.Do(func() {
+		if !o.known.Load() && o.find != nil {
+			o.uses = o.find()
+		}
+		o.known.Store(true)
+	})
+	return o.uses
+}
+
+// Grown reports whether more is known of the chart than when its type was
+// derived or decoded, so that Encode returns more than it did then.
+func (t *Type) Grown() bool {
+	return t.chart != nil && t.chart.own.known.Load() && !t.chart.own.stored
+}
+
+// usesOf returns what the chart uses of the values of its dependencies; nil when
+// none of them can be switched off.
+func usesOf(ch *fleet.Chart) *uses {
+	c, err := load(ch)
+	if err != nil {
+		return &uses{all: true} // it was loaded before
+	}
 	if !switchable(c, 0) {
 		return nil
 	}

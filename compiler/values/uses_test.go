@@ -27,7 +27,7 @@ func TestUsesOfDependencies(t *testing.T) {
 		"{{ range .Values.a }}{{ .x }}{{ end }}": {"x: 2": false, "n: {z: 2}": false},
 	} {
 		typ := derive(t, fleetChart(files(template)))
-		again, _ := stored(t, typ)
+		again, _ := stored(t, fleetChart(files(template)))
 		for text, want := range faulty {
 			v := tree(t, "v.yaml", "a: {b: {"+text+"}}")
 			if got := typ.Check(v, nil, nil); len(got) > 0 != want {

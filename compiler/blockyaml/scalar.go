@@ -1,0 +1,336 @@
+package blockyaml
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	goyaml "sigs.k8s.io/yaml/goyaml.v2"
+)
+
+// cutQuoted cuts a quoted scalar that ends on the line off its front.
+func cutQuoted(line string) (v, rest string, ok bool) {
+	inner, rest, ok := cutQuote(line[1:], line[0])
+	if !ok {
+		return "", "", false
+	}
+	v, ok = unescaped(inner, line[0])
+	return v, rest, ok
+}
+
+// cutQuote cuts the text off the front up to the quote that ends it.
+func cutQuote(text string, quote byte) (inner, rest string, ok bool) {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && quote == '"':
+			i++
+		case text[i] != quote:
+		case quote == '\'' && i+1 < len(text) && text[i+1] == quote:
+			i++
+		default:
+			return text[:i], text[i+1:], true
+		}
+	}
+	return "", "", false
+}
+
+// unescaped returns what a quoted text stands for. Of escapes it knows the most
+// common ones.
+func unescaped(text string, quote byte) (string, bool) {
+	if quote == '\'' {
+		return strings.ReplaceAll(text, "''", "'"), true
+	}
+	if strings.IndexByte(text, '\\') < 0 {
+		return text, true
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == '\\' {
+			i++
+			if i == len(text) {
+				return "", false
+			}
+			n := strings.IndexByte(`"\nt`, text[i])
+			if n < 0 {
+				return "", false
+			}
+			c = "\"\\\n\t"[n]
+		}
+		b.WriteByte(c)
+	}
+	return b.String(), true
+}
+
+// quoted decodes a quoted scalar, which may go on on the lines that are indented
+// more.
+func (d *decoder) quoted(line string, indent int) (any, bool) {
+	quote := line[0]
+	inner, rest, ok := cutQuote(line[1:], quote)
+	if ok {
+		v, ok := unescaped(inner, quote)
+		return v, ok && d.end(rest)
+	}
+	var b strings.Builder
+	b.WriteString(line[1:])
+	breaks := 0
+	for d.next < len(d.text) {
+		l := d.raw(d.next)
+		content := withoutBlanks(l.text)
+		if d.next = l.end; content == "" {
+			breaks++
+			continue
+		}
+		if l.indent <= indent || strings.IndexByte(content, '\t') >= 0 || strings.HasSuffix(b.String(), "\\") {
+			return nil, false
+		}
+		fold(&b, &breaks)
+		if inner, rest, ok = cutQuote(content, quote); ok {
+			b.WriteString(inner)
+			v, ok := unescaped(b.String(), quote)
+			return v, ok && d.end(rest)
+		}
+		b.WriteString(content)
+	}
+	return nil, false
+}
+
+// fold writes what stands for a line break and the blank lines behind it.
+func fold(b *strings.Builder, blanks *int) {
+	if *blanks == 0 {
+		b.WriteByte(' ')
+	}
+	for ; *blanks > 0; *blanks-- {
+		b.WriteByte('\n')
+	}
+}
+
+// cutFlow cuts an empty map, or a list of simple scalars, off the front of a line.
+func cutFlow(line string) (v any, rest string, ok bool) {
+	if rest, ok := strings.CutPrefix(line, "{}"); ok {
+		return map[string]any{}, rest, true
+	}
+	if rest, ok := strings.CutPrefix(line, "[]"); ok {
+		return []any{}, rest, true
+	}
+	out := []any{}
+	for rest = line; len(rest) > 1 && (rest[0] == ',' || rest[0] == '[' && len(out) == 0); {
+		rest = skipBlanks(rest[1:])
+		var v any
+		if v, rest, ok = cutFlowScalar(rest); !ok {
+			return nil, "", false
+		}
+		out = append(out, v)
+		if rest = skipBlanks(rest); strings.HasPrefix(rest, "]") {
+			return out, rest[1:], true
+		}
+	}
+	return nil, "", false
+}
+
+func cutFlowScalar(line string) (v any, rest string, ok bool) {
+	if line == "" {
+		return nil, "", false
+	}
+	if line[0] == '"' || line[0] == '\'' {
+		return cutQuoted(line)
+	}
+	n := 0
+	for n < len(line) && isKeyByte(line[n]) {
+		n++
+	}
+	if n == 0 || line[0] == '-' || isMarker(line) {
+		return nil, "", false
+	}
+	v, ok = resolve(line[:n])
+	return v, line[n:], ok
+}
+
+// literal decodes the lines behind a bar.
+func (d *decoder) literal(header string, indent int) (any, bool) {
+	if header != "|" && header != "|-" && header != "|+" {
+		return nil, false
+	}
+	begin, ok := d.begin(indent)
+	if !ok {
+		return nil, false
+	}
+	var b strings.Builder
+	breaks := 0 // that were met and not written
+	for d.next < len(d.text) {
+		l := d.raw(d.next)
+		if l.text != "" && l.indent < begin {
+			break
+		}
+		if !l.broken {
+			return nil, false
+		}
+		if l.text != "" || l.indent > begin {
+			for ; breaks > 0; breaks-- {
+				b.WriteByte('\n')
+			}
+			b.WriteString(d.text[d.next+begin : l.end-1])
+		}
+		breaks++
+		d.next = l.end
+	}
+	switch header {
+	case "|":
+		breaks = 1
+	case "|-":
+		breaks = 0
+	}
+	for ; breaks > 0; breaks-- {
+		b.WriteByte('\n')
+	}
+	d.advance()
+	return b.String(), true
+}
+
+// begin returns the indentation of the lines behind a bar, which is that of the
+// first that is not blank.
+func (d *decoder) begin(indent int) (int, bool) {
+	blanks := 0
+	for at := d.next; at < len(d.text); {
+		l := d.raw(at)
+		if l.text != "" {
+			return l.indent, l.indent > indent && l.indent >= blanks && l.text[0] != '\t'
+		}
+		blanks = max(blanks, l.indent)
+		at = l.end
+	}
+	return 0, false
+}
+
+// plain decodes a scalar without quotes, which goes on on the lines that are
+// indented more.
+func (d *decoder) plain(rest string, indent int) (any, bool) {
+	if !mayBegin(rest) {
+		return nil, false
+	}
+	first, more, ok := cutComment(rest)
+	if !ok {
+		return nil, false
+	}
+	var b strings.Builder
+	breaks := 0
+	for more && d.next < len(d.text) {
+		l := d.raw(d.next)
+		content := withoutBlanks(l.text)
+		if content == "" {
+			if breaks++; !l.broken {
+				break
+			}
+			d.next = l.end
+			continue
+		}
+		if l.indent <= indent || content[0] == '#' {
+			break
+		}
+		if strings.IndexByte(content, '\t') >= 0 {
+			return nil, false
+		}
+		if content, more, ok = cutComment(content); !ok {
+			return nil, false
+		}
+		if b.Len() == 0 {
+			b.WriteString(first)
+		}
+		fold(&b, &breaks)
+		b.WriteString(content)
+		d.next = l.end
+	}
+	d.advance()
+	if b.Len() > 0 {
+		// What is not on one line is text, if it does not begin as a number.
+		return b.String(), !mayBeNumber(first)
+	}
+	return resolve(first)
+}
+
+// mayBegin reports whether a plain scalar may begin so, and means nothing else.
+func mayBegin(s string) bool {
+	c := s[0]
+	if c == '-' {
+		return len(s) > 1 && s[1] != ' ' && !isMarker(s)
+	}
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c >= 0x80 || strings.IndexByte("_/$(.+<~^;=\\", c) >= 0 && !isMarker(s)
+}
+
+// cutComment cuts the comment off the end of a line of a plain scalar, and reports
+// whether the scalar may go on on the next one. ok is false for a line that has a
+// key on it.
+func cutComment(line string) (content string, more, ok bool) {
+	more = true
+	if n := strings.Index(line, " #"); n >= 0 {
+		line, more = withoutBlanks(line[:n]), false
+	}
+	return line, more, !strings.HasSuffix(line, ":") && !strings.Contains(line, ": ")
+}
+
+func mayBeNumber(s string) bool {
+	return s != "" && ('0' <= s[0] && s[0] <= '9' || s[0] == '-' || s[0] == '+' || s[0] == '.')
+}
+
+// resolve returns what a plain scalar stands for.
+func resolve(s string) (v any, ok bool) {
+	switch {
+	case s == "true":
+		return true, true
+	case s == "false":
+		return false, true
+	case s == "null" || s == "~":
+		return nil, true
+	case isWord(s):
+		return nil, false
+	case !mayBeNumber(s):
+		return s, true
+	case isInteger(s):
+		n, err := strconv.ParseInt(s, 10, 64)
+		return n, err == nil
+	case strings.ContainsAny(s, "gGhHjJkKlLmMqQrRsSuUvVwWyY"):
+		return s, true // no number or date has one of these
+	}
+	return resolveNumber(s)
+}
+
+// isWord reports whether a text may be one of the other words for a value.
+func isWord(s string) bool {
+	if s == "" || len(s) > len("false") || strings.IndexByte("yYnNtTfFoO~", s[0]) < 0 {
+		return false
+	}
+	switch strings.ToLower(s) {
+	case "y", "yes", "n", "no", "on", "off", "true", "false", "null", "~":
+		return true
+	}
+	return false
+}
+
+// isInteger reports whether a text is an integer as people write it.
+func isInteger(s string) bool {
+	if len(s) > 18 || s[0] == '0' && len(s) > 1 {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// resolveNumber lets the full parser say what a text that may be a number is.
+func resolveNumber(s string) (v any, ok bool) {
+	if err := goyaml.Unmarshal([]byte(s), &v); err != nil {
+		return nil, false
+	}
+	switch n := v.(type) {
+	case string:
+		return n, n == s
+	case int:
+		return int64(n), true
+	case float64:
+		return n, n != math.Trunc(n) && !math.IsNaN(n)
+	}
+	return nil, false
+}

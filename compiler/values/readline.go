@@ -1,0 +1,50 @@
+package values
+
+import "bytes"
+
+// keyLine takes a line that begins with a key apart: how long the dash in front is,
+// with the blanks behind it; the key; and what stands behind it, without blanks
+// and actions around it.
+func keyLine(line []byte) (dash int, key, value []byte, ok bool) {
+	rest := line
+	if bytes.HasPrefix(rest, []byte("- ")) {
+		rest = bytes.TrimLeft(rest[1:], " ")
+		dash = len(line) - len(rest)
+	}
+	rest = withoutQuote(rest)
+	n := 0
+	for n < len(rest) && isKeyByte(rest[n]) {
+		n++
+	}
+	key, rest = rest[:n], withoutQuote(rest[n:])
+	if n == 0 || len(rest) == 0 || rest[0] != ':' {
+		return 0, nil, nil, false
+	}
+	rest = rest[1:]
+	if len(rest) > 0 && rest[0] != ' ' && rest[0] != blot {
+		return 0, nil, nil, false
+	}
+	return dash, key, trimBlots(rest), true
+}
+
+// trimBlots returns the text without blanks and actions around it.
+func trimBlots(text []byte) []byte {
+	for len(text) > 0 && (text[0] == ' ' || text[0] == blot) {
+		text = text[1:]
+	}
+	for n := len(text); n > 0 && (text[n-1] == ' ' || text[n-1] == blot); n-- {
+		text = text[:n-1]
+	}
+	return text
+}
+
+func withoutQuote(text []byte) []byte {
+	if len(text) > 0 && (text[0] == '"' || text[0] == '\'') {
+		return text[1:]
+	}
+	return text
+}
+
+func isKeyByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '-' <= c && c <= '9' || c == '_' || c == '$'
+}
