@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/ordered"
@@ -55,20 +56,22 @@ func (s *Session) Commit() (Summary, error) {
 	slices.SortFunc(s.plans, func(p, q *plan) int { return cmp.Compare(p.Cluster, q.Cluster) })
 	plans := s.plans
 	s.plans = nil
-	work := map[string]bool{} // directories that change
+	changes := func(p *plan) bool { return p.Changes() > 0 && !s.check }
+	changing := map[string]bool{} // directories, in lower case
 	for _, p := range plans {
-		if p.Changes() > 0 && !s.check {
-			work[p.Cluster] = true
+		if changes(p) {
+			changing[strings.ToLower(p.Cluster)] = true
 		}
 	}
-	if len(work) > 0 {
+	if len(changing) > 0 {
 		if err := s.open(); err != nil {
 			return Summary{}, err
 		}
 	}
-	// Links take time, and nobody sees them before a directory changes places.
+	// Links take time, and nobody sees them before a directory changes places. What
+	// is in another that changes is linked when that has.
 	ready := ordered.Map(context.Background(), s.tree.jobs(), len(plans), func(_ context.Context, i int) (turn, error) {
-		if p := plans[i]; work[p.Cluster] && !within(p.Cluster, work) {
+		if p := plans[i]; changes(p) && !within(p.Cluster, changing) {
 			return s.prepare(p)
 		}
 		return turn{}, nil
@@ -76,10 +79,10 @@ func (s *Session) Commit() (Summary, error) {
 	var sum Summary
 	for t, err := range ready {
 		p := plans[len(sum.Clusters)]
-		if err == nil && work[p.Cluster] && within(p.Cluster, work) {
-			t, err = s.prepare(p) // what is there now, when the other one has changed
+		if err == nil && changes(p) && within(p.Cluster, changing) {
+			t, err = s.prepare(p)
 		}
-		if err == nil && work[p.Cluster] {
+		if err == nil && changes(p) {
 			err = s.publish(p.journal(), t)
 		}
 		if err != nil {
@@ -90,9 +93,10 @@ func (s *Session) Commit() (Summary, error) {
 	return sum, nil
 }
 
-// within reports whether a directory is in one of the others.
+// within reports whether a directory is in one of the others, which are in lower
+// case.
 func within(dir string, others map[string]bool) bool {
-	for dir = path.Dir(dir); dir != "."; dir = path.Dir(dir) {
+	for dir = path.Dir(strings.ToLower(dir)); dir != "."; dir = path.Dir(dir) {
 		if others[dir] {
 			return true
 		}

@@ -43,7 +43,11 @@ func (s *Session) staging(name string) (*folder, error) {
 	if err := s.root.MkdirAll(name, 0o755); err != nil {
 		return nil, fmt.Errorf("make the staging area: %w", err)
 	}
-	return s.folder(name)
+	f, err := s.folder(name)
+	if f == nil && err == nil {
+		err = fmt.Errorf("open the staging area: %w", fs.ErrNotExist)
+	}
+	return f, err
 }
 
 // close closes the folder, which nothing can be lost by: it was only read.
