@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // An ahead judges the CRDs of a cluster while releases of it still render: charts
@@ -26,7 +27,7 @@ func (f *Fleet) judgeAhead(ctx context.Context, c *fleet.Cluster, releases int) 
 		a.running.Go(func() {
 			for objs := range a.found {
 				// A bug shows again when the CRDs are checked.
-				_, _ = sound(func() (struct{}, error) {
+				_, _ = ordered.Sound(func() (struct{}, error) {
 					f.crds.Judge(ctx, c, objs)
 					return struct{}{}, nil
 				})

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/diff"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/live"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // ApplyOptions say how clusters are applied to. The zero value is ready for
@@ -56,7 +57,7 @@ func (f *Fleet) Plans(ctx context.Context, o ApplyOptions, key []byte) iter.Seq2
 		servers := f.connect(ctx, o)
 		f.servers = servers
 		o.Actions.Dir = f.Dir
-		planned := ordered(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*Planned, error) {
+		planned := ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*Planned, error) {
 			t := apply.Target{Fleet: f.Module, Live: servers[f.Clusters[i].ID].live, Origin: origin, Options: o.Options}
 			return f.plan(ctx, f.Clusters[i], servers[f.Clusters[i].ID], t, key)
 		})
@@ -140,7 +141,7 @@ func Run(ctx context.Context, plans []*Planned, jobs int, exact bool, tell func(
 	}
 	// One that takes long keeps nobody but itself.
 	turns := make(chan struct{}, cmp.Or(jobs, atATime))
-	return ordered(ctx, len(plans), len(plans), func(ctx context.Context, i int) (apply.Result, error) {
+	return ordered.Map(ctx, len(plans), len(plans), func(ctx context.Context, i int) (apply.Result, error) {
 		select {
 		case turns <- struct{}{}:
 			defer func() { <-turns }()
@@ -217,7 +218,7 @@ type server struct {
 // say, and two that are the same, are at fault.
 func (f *Fleet) connect(ctx context.Context, o ApplyOptions) map[string]server {
 	const atATime = 16 // connecting is waiting
-	connected := ordered(ctx, atATime, len(f.Clusters), func(ctx context.Context, i int) (*live.Cluster, error) {
+	connected := ordered.Map(ctx, atATime, len(f.Clusters), func(ctx context.Context, i int) (*live.Cluster, error) {
 		return live.Connect(ctx, live.Address{Kubeconfig: o.Kubeconfig, Context: f.Clusters[i].KubeContext, Agent: o.Agent})
 	})
 	servers, first, i := map[string]server{}, map[string]*fleet.Cluster{}, 0

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/export"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/oci"
+	"github.com/fleetc/fleetc/compiler/ordered"
 	"github.com/fleetc/fleetc/compiler/revision"
 )
 
@@ -22,14 +23,18 @@ import (
 // directory. Their content is written below dir, which has to stay as long as
 // they are used. The provenance has what is the same for all.
 func (f *Fleet) Artifacts(ctx context.Context, layout fleet.Layout, tree *export.Tree, dir string, from oci.Provenance) iter.Seq2[*oci.Artifact, error] {
-	return ordered(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*oci.Artifact, error) {
+	return ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*oci.Artifact, error) {
 		b, err := f.export(ctx, f.Clusters[i], layout)
 		if err != nil {
 			return nil, err
 		}
-		files, err := tree.Files(b)
+		texts, err := tree.Files(b)
 		if err != nil {
 			return nil, err
+		}
+		files := make(map[string][]byte, len(texts))
+		for name, text := range texts {
+			files[name] = text.Bytes()
 		}
 		of := from
 		of.Fleet, of.Cluster, of.Digest = f.Module, b.Cluster.ID, b.Digest
@@ -41,7 +46,7 @@ func (f *Fleet) Artifacts(ctx context.Context, layout fleet.Layout, tree *export
 // in their order. An error concerns one of them, and does not keep the others.
 func PushArtifacts(ctx context.Context, client *oci.Client, artifacts []*oci.Artifact, check bool) iter.Seq2[oci.Pushed, error] {
 	const atATime = 8 // a courtesy to registries; pushing is waiting
-	return ordered(ctx, atATime, len(artifacts), func(ctx context.Context, i int) (oci.Pushed, error) {
+	return ordered.Map(ctx, atATime, len(artifacts), func(ctx context.Context, i int) (oci.Pushed, error) {
 		p, err := client.Push(ctx, artifacts[i], check)
 		return p, diag.In(artifacts[i].Cluster, err)
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // checkValues checks the values of every release of the clusters against the
@@ -26,7 +27,7 @@ func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.Lis
 			}
 		}
 	}
-	checked := ordered(ctx, f.jobs, len(uses), func(_ context.Context, i int) (diag.List, error) {
+	checked := ordered.Map(ctx, f.jobs, len(uses), func(_ context.Context, i int) (diag.List, error) {
 		var faults diag.List
 		u := uses[i]
 		for _, d := range u.chart.types.Check(u.release.Values, u.release.Open, u.chart.accepted.remember) {

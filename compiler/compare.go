@@ -14,6 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/diff"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/ordered"
 	"github.com/fleetc/fleetc/compiler/patch"
 )
 
@@ -175,7 +176,7 @@ func matches(pattern, text string) bool {
 // render renders all clusters, one after the other, and keeps the digests of
 // their objects and the names of their images; of two, the objects too.
 func (c *comparing) render(ctx context.Context, done func()) error {
-	rendered := ordered(ctx, c.f.jobs, len(c.clusters), func(ctx context.Context, i int) ([]fleet.Object, error) {
+	rendered := ordered.Map(ctx, c.f.jobs, len(c.clusters), func(ctx context.Context, i int) ([]fleet.Object, error) {
 		objs, _, err := c.f.objects(ctx, c.clusters[i])
 		return objs, diag.In(c.clusters[i].ID, err)
 	})

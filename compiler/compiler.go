@@ -48,6 +48,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/load"
 	"github.com/fleetc/fleetc/compiler/memo"
 	"github.com/fleetc/fleetc/compiler/oci"
+	"github.com/fleetc/fleetc/compiler/ordered"
 	"github.com/fleetc/fleetc/compiler/policy"
 	"github.com/fleetc/fleetc/compiler/render"
 	"github.com/fleetc/fleetc/compiler/unify"
@@ -166,7 +167,7 @@ func (c *Compiler) unify(ctx context.Context, loaded *load.Fleet, err error) eva
 	var faults diag.List
 	faults.Add(err)
 	e := evaluation{Fleet: &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}}
-	evaluated := ordered(ctx, c.jobs(), len(loaded.Clusters), func(_ context.Context, i int) (*fleet.Cluster, error) {
+	evaluated := ordered.Map(ctx, c.jobs(), len(loaded.Clusters), func(_ context.Context, i int) (*fleet.Cluster, error) {
 		in := loaded.Clusters[i]
 		cluster, err := unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
 		if c.Kubernetes != "" && cluster != nil {
@@ -276,7 +277,7 @@ func (c *Compiler) charts(ctx context.Context, results *results, root string, us
 	const atATime = 8 // a courtesy to repositories; finding charts is waiting
 	source := c.Source(root)
 	refs := sortedRefs(users)
-	found := ordered(ctx, atATime, len(refs), func(ctx context.Context, i int) (loadedChart, error) {
+	found := ordered.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (loadedChart, error) {
 		known, ok := c.known(refs[i])
 		if ok && refs[i].Digest != "" {
 			return known, nil
@@ -364,7 +365,7 @@ func (u *ChartUse) Blame(err error) error {
 // IDs. At most as many as are compiled at a time are held in memory. A
 // cluster's faults are yielded in its place.
 func (f *Fleet) Bundles(ctx context.Context) iter.Seq2[*fleet.Bundle, error] {
-	return ordered(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
+	return ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		b, err := f.compile(ctx, f.Clusters[i])
 		return b, diag.In(f.Clusters[i].ID, err)
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/export"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/ordered"
 	"github.com/fleetc/fleetc/compiler/render"
 )
 
@@ -167,7 +168,7 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 		after[cl.ID] = cl
 		addReleases(releases, cl)
 	}
-	compared := ordered(ctx, d.now.jobs, len(d.selected), func(ctx context.Context, i int) (difference, error) {
+	compared := ordered.Map(ctx, d.now.jobs, len(d.selected), func(ctx context.Context, i int) (difference, error) {
 		id := d.selected[i]
 		if !has(d.affected, id) {
 			return difference{}, nil

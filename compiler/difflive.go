@@ -16,6 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/diff"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/live"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // A LiveRequest says which running clusters are compared, and how they are
@@ -48,7 +49,7 @@ func (c *Compiler) DiffLive(ctx context.Context, req LiveRequest) (*diff.Result,
 		f.servers[id] = s
 	}
 	d := &liveDiffer{LiveRequest: req, Fleet: f, releases: map[string]bool{}, predicted: map[string]*diff.Prediction{}}
-	compared := ordered(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (liveDifference, error) {
+	compared := ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (liveDifference, error) {
 		return d.cluster(ctx, f.Clusters[i])
 	})
 	var faults diag.List

@@ -9,19 +9,26 @@ import (
 	"github.com/fleetc/fleetc/compiler/export"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/gitops"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // Exports compiles the clusters as Bundles does, and yields what is to be written
 // of each for a layout. A Secret whose values could be read there is a fault,
 // unless its release allows it.
 func (f *Fleet) Exports(ctx context.Context, layout fleet.Layout) iter.Seq2[*fleet.Bundle, error] {
-	return f.ExportsOf(ctx, layout, f.Clusters)
+	return f.ExportsOf(ctx, layout, f.Clusters, nil)
 }
 
 // ExportsOf is [Fleet.Exports] for some of the fleet's clusters, in their order.
-func (f *Fleet) ExportsOf(ctx context.Context, layout fleet.Layout, clusters []*fleet.Cluster) iter.Seq2[*fleet.Bundle, error] {
-	return ordered(ctx, f.jobs, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
-		return f.export(ctx, clusters[i], layout)
+// Before a bundle is yielded, take gets it, unless that is nil: for several bundles
+// at once, and in any order. Its error is yielded beside the bundle.
+func (f *Fleet) ExportsOf(ctx context.Context, layout fleet.Layout, clusters []*fleet.Cluster, take func(*fleet.Bundle) error) iter.Seq2[*fleet.Bundle, error] {
+	return ordered.Map(ctx, f.jobs, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
+		b, err := f.export(ctx, clusters[i], layout)
+		if err == nil && take != nil {
+			err = diag.In(b.Cluster.ID, take(b))
+		}
+		return b, err
 	})
 }
 

@@ -282,7 +282,7 @@ func TestExportsOfHelm(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.Release = r
-		b.Objects, b.YAML = append(b.Objects, o), append(b.YAML, nil)
+		b.Objects, b.YAML = append(b.Objects, o), append(b.YAML, fleet.Text{})
 	}
 	l := gitops.Layouter{Fleet: "example.com/fleet", Names: export.FileNames, Encode: bundle.Encode}
 	var checker crd.Checker

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/apply"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // A Record is a cluster with what it knows of what was applied to it.
@@ -47,7 +48,7 @@ func (e evaluation) records(ctx context.Context, o ApplyOptions) ([]*Record, err
 	f.Clusters = slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return faultsOf(c.ID, wrong) != nil })
 	servers := f.connect(ctx, o)
 	var out []*Record
-	asked := ordered(ctx, atATime, len(all), func(ctx context.Context, i int) (*Record, error) {
+	asked := ordered.Map(ctx, atATime, len(all), func(ctx context.Context, i int) (*Record, error) {
 		r := &Record{Cluster: all[i], Err: faultsOf(all[i].ID, wrong), server: servers[all[i].ID]}
 		r.Reached = r.server.live != nil
 		if r.Err = cmp.Or(r.Err, r.server.err); r.Err == nil {

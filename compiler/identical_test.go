@@ -3,18 +3,22 @@ package compiler
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/bundle"
 )
 
 // The bundles are the same to the byte, whatever is shared between clusters, kept
 // from an earlier run or done at the same time: those of the example, which has
-// all charts of ours, and of a fleet whose clusters have most releases alike.
+// all charts of ours, of a fleet whose clusters have most releases alike, and of one
+// with Istio's charts.
 func TestIdentical(t *testing.T) {
-	for name, dir := range map[string]string{"example": "..", "alike": alikeFleet(t)} {
+	for name, dir := range map[string]string{"example": "..", "alike": alikeFleet(t), "real": realFleet(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cached := t.TempDir()
@@ -75,10 +79,61 @@ releases: {
 }
 `,
 	}
-	for i := range 9 {
+	for i := range 16 { // so many that what templates have printed is recalled
 		files[fmt.Sprintf("environments/c%d/cluster.cue", i)] = fmt.Sprintf("package fleet\n\ncluster: {name: \"c%d\", kubernetes: \"1.3%d\"}\n"+
-			"releases: search: defaults: c%[1]d: httpPort: %[3]d\n", i, 5+i%2, 9200+i%4)
+			"releases: search: defaults: c%[1]d: httpPort: %[3]d\n", i, 5+i%2, 9200+i%13)
 	}
+	writeFiles(t, dir, files)
+	return dir
+}
+
+// realFleet writes a fleet with charts that the world uses, and values of every kind.
+func realFleet(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command("go", "run", ".", filepath.Join(dir, "charts"))
+	cmd.Dir = "../testdata/realcharts"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("write the charts: %v\n%s", err, out)
+	}
+	// With how many sets of values a chart renders no key twice and needs no CRDs of others.
+	charts := map[string]int{"base": 3, "istiod": 3, "istio-cni": 1, "gateway": 1, "ztunnel": 2}
+	root := `package fleet
+
+import "github.com/fleetc/fleetc/schema"
+
+cluster?: schema.#Cluster
+releases: schema.#Releases
+stages:   schema.#Stages & [{name: "mesh"}]
+releases: space: {namespace: "istio-system", stage: "mesh", objects: [{apiVersion: "v1", kind: "Namespace", metadata: name: "istio-system"}]}
+`
+	for c := range charts {
+		root += fmt.Sprintf("releases: %q: {namespace: \"istio-system\", stage: \"mesh\", chart: path: \"charts/%[1]s\"}\n", c)
+	}
+	files := map[string]string{
+		"cue.mod/module.cue":     "module: \"example.com/real\"\nlanguage: version: \"v0.17.0\"\n",
+		"environments/fleet.cue": root,
+	}
+	for i := range 6 {
+		text := fmt.Sprintf("package fleet\n\ncluster: {name: \"c%d\", kubernetes: \"1.36\"}\n", i)
+		for c, sets := range charts {
+			data, err := os.ReadFile(fmt.Sprintf("../testdata/realcharts/values/%s-%d.yaml", c, 1+i%sets))
+			if err == nil {
+				data, err = yaml.YAMLToJSON(data)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += fmt.Sprintf("releases: %q: defaults: c%d: %s\n", c, i, data)
+		}
+		files[fmt.Sprintf("environments/c%d/cluster.cue", i)] = text
+	}
+	writeFiles(t, dir, files)
+	return dir
+}
+
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
 	for name, text := range files {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -88,7 +143,6 @@ releases: {
 			t.Fatal(err)
 		}
 	}
-	return dir
 }
 
 // texts compiles a fleet twice over, and returns what comes out, by name.
@@ -111,7 +165,7 @@ func texts(t *testing.T, c *Compiler) map[string]string {
 			out[id] = b.Digest
 			for i, o := range b.Objects {
 				name := fmt.Sprintf("%s %d %s %s %s", id, i, o.Release.Name, o.ID(), o.Template)
-				out[name] = string(b.YAML[i])
+				out[name] = b.YAML[i].String()
 				text, err := bundle.Encode(o.Object)
 				if err != nil || string(text) != out[name] {
 					t.Errorf("%s is\n%s\nand its text\n%s", name, text, out[name])

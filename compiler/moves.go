@@ -8,6 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/diff"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/ordered"
 	"github.com/fleetc/fleetc/compiler/values"
 )
 
@@ -125,7 +126,7 @@ func rendered(ctx context.Context, moved []movedCluster, old, next *Fleet) (diff
 	}
 	var groups diff.Grouper
 	var faults diag.List
-	compared := ordered(ctx, next.jobs, len(moved), func(ctx context.Context, i int) (comparison, error) {
+	compared := ordered.Map(ctx, next.jobs, len(moved), func(ctx context.Context, i int) (comparison, error) {
 		m := moved[i]
 		if !old.has(m.was) || !next.has(m.is) {
 			return comparison{}, nil

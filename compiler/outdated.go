@@ -10,6 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // A ChartVersions says which versions there are of a chart that the fleet pins.
@@ -36,7 +37,7 @@ func (c *Compiler) Outdated(ctx context.Context, patterns ...string) ([]ChartVer
 	users, source := ChartUsers(e.all()), c.Source(e.Dir)
 	maps.DeleteFunc(users, func(ref fleet.ChartRef, _ *ChartUse) bool { return ref.Path != "" })
 	refs := sortedRefs(users)
-	asked := ordered(ctx, atATime, len(refs), func(ctx context.Context, i int) (ChartVersions, error) {
+	asked := ordered.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (ChartVersions, error) {
 		v, err := source.Versions(ctx, refs[i])
 		if err != nil {
 			return ChartVersions{}, users[refs[i]].Blame(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/ordered"
 	"github.com/fleetc/fleetc/compiler/patch"
 	"github.com/fleetc/fleetc/compiler/render"
 	"github.com/fleetc/fleetc/compiler/validate"
@@ -137,7 +138,7 @@ func (f *Fleet) renderOthers(ctx context.Context, all *clusterRendering, served 
 			})
 		case ch.Chart != nil:
 			running.Go(func() {
-				one.brings, faults[i] = sound(func() ([]string, error) { return f.crdsOf(ch.Chart), nil })
+				one.brings, faults[i] = ordered.Sound(func() ([]string, error) { return f.crdsOf(ch.Chart), nil })
 			})
 		}
 	}
@@ -147,7 +148,7 @@ func (f *Fleet) renderOthers(ctx context.Context, all *clusterRendering, served 
 
 // renderOne renders a release that sees the given API versions.
 func (f *Fleet) renderOne(ctx context.Context, c *fleet.Cluster, r *fleet.Release, saw []string) rendering {
-	result, err := sound(func() (render.Result, error) { return f.source(ctx, c, r, saw) })
+	result, err := ordered.Sound(func() (render.Result, error) { return f.source(ctx, c, r, saw) })
 	if f.plain {
 		alone(result.Objects)
 		alone(result.Hooks)

@@ -9,6 +9,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/cache"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/memo"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // This file keeps on disk, of the clusters that were exported, what they were
@@ -40,6 +42,7 @@ type Settled struct {
 	results  *results
 	layered  *layered
 	changed  func(file string) bool // since before anything was read
+	settling memo.Map[string, bool] // which files have, as of when the first cluster was settled that has them
 	layers   map[string]string      // the keys of the layers, by the cluster's ID
 	fleet    *Fleet                 // of what is not settled
 }
@@ -98,7 +101,7 @@ func (s *Settled) find(ctx context.Context) {
 			}
 		}
 	}
-	held := ordered(ctx, s.compiler.jobs(), len(ids), func(_ context.Context, i int) (bool, error) { return s.export.Holds(ids[i]) == digests[i], nil })
+	held := ordered.Map(ctx, s.compiler.jobs(), len(ids), func(_ context.Context, i int) (bool, error) { return s.export.Holds(ids[i]) == digests[i], nil })
 	i := 0
 	for is, err := range held {
 		if is && err == nil {
@@ -138,7 +141,8 @@ func (w lastExport) holdsOn(date string) bool {
 
 // Settle notes what an export has written of a cluster, so that the next one finds
 // it settled. A file that was changed while the export went on is in the way of
-// that: it is not known which of its contents was read.
+// that: it is not known which of its contents was read. It is called when the
+// whole fleet is compiled, and nothing more is read.
 func (s *Settled) Settle(ctx context.Context, c *fleet.Cluster, digest string) {
 	key := s.layers[c.ID]
 	if key == "" {
@@ -152,7 +156,7 @@ func (s *Settled) Settle(ctx context.Context, c *fleet.Cluster, digest string) {
 		return
 	}
 	for name := range all {
-		if s.changed(s.layered.reader.path(name)) {
+		if s.settling.Get(name, func() bool { return s.changed(s.layered.reader.path(name)) }) {
 			return
 		}
 	}

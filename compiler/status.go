@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/apply"
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // A State is what a cluster runs, beside what it is to run.
@@ -64,7 +65,7 @@ func (c *Compiler) Status(ctx context.Context, o StatusOptions, patterns ...stri
 	var out []*Status
 	var all diag.List
 	all.Add(faults)
-	asked := ordered(ctx, c.jobs(), len(records), func(ctx context.Context, i int) (*Status, error) {
+	asked := ordered.Map(ctx, c.jobs(), len(records), func(ctx context.Context, i int) (*Status, error) {
 		s := &Status{Record: records[i]}
 		if f != nil && s.Err == nil {
 			s.compile(ctx, f, faults)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/apply"
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // Test runs the test hooks of the releases of planned clusters, for some
@@ -22,7 +23,7 @@ func Test(ctx context.Context, plans []*Planned, jobs int, tell func(apply.Event
 		defer mu.Unlock()
 		tell(e)
 	}
-	return ordered(ctx, cmp.Or(jobs, atATime), len(plans), func(ctx context.Context, i int) ([]apply.Test, error) {
+	return ordered.Map(ctx, cmp.Or(jobs, atATime), len(plans), func(ctx context.Context, i int) ([]apply.Test, error) {
 		p := plans[i]
 		if p.Err != nil {
 			return nil, p.Err

@@ -185,7 +185,7 @@ func (x *exporting) toDirectory(ctx context.Context, c *compiler.Compiler, patte
 	if err != nil {
 		return err
 	}
-	tree := &export.Tree{Dir: dir, Version: toolVersion()}
+	tree := &export.Tree{Dir: dir, Version: toolVersion(), Jobs: x.o.jobs}
 	if tree.Fleet, err = c.Module(); err != nil {
 		return err
 	}
@@ -272,10 +272,11 @@ func (x *exporting) stage(session *export.Session, part part, each func(*fleet.B
 	var faults diag.List
 	p := newProgress(x.cmd, len(part.clusters))
 	defer p.clear()
-	for b, err := range x.fleet.ExportsOf(ctx, x.layout, part.clusters) {
-		if err == nil {
-			_, err = session.Stage(b)
-		}
+	take := func(b *fleet.Bundle) error {
+		_, err := session.Stage(b)
+		return err
+	}
+	for b, err := range x.fleet.ExportsOf(ctx, x.layout, part.clusters, take) {
 		faults.Add(err)
 		if b != nil && each != nil {
 			each(b)

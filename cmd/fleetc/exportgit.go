@@ -82,7 +82,7 @@ func (x *exporting) toGit(ctx context.Context) (err error) {
 		}
 		u.Write = func(_ context.Context, dir string) (branch.Change, error) {
 			digests := map[string]string{}
-			tree := &export.Tree{Dir: dir, Name: inBranch(base, u.Path)}
+			tree := &export.Tree{Dir: dir, Name: inBranch(base, u.Path), Jobs: x.o.jobs}
 			sum, err := x.write(tree, tree.Begin, parts[name], func(b *fleet.Bundle) { digests[b.Cluster.ID] = b.Digest })
 			summaries[i] = sum
 			return change(sum, digests, source), err

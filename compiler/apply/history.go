@@ -207,7 +207,7 @@ func dissect(b *fleet.Bundle, charts map[string]*fleet.Chart) (head bundleHead, 
 	for i, o := range b.Objects {
 		at := index[o.Release.Name]
 		head.Objects = append(head.Objects, at)
-		of[at] = append(of[at], string(b.YAML[i]))
+		of[at] = append(of[at], b.YAML[i].String())
 		if o.CRD && o.Release.Delivery == fleet.ByHelm {
 			head.CRDs = append(head.CRDs, i)
 		}

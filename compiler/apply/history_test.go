@@ -50,7 +50,7 @@ func recorded(t testing.TB) *fleet.Bundle {
 		if err != nil {
 			t.Fatal(i, err)
 		}
-		b.Objects, b.YAML = append(b.Objects, fleet.Object{Unstructured: u, Release: o.release}), append(b.YAML, []byte(o.text))
+		b.Objects, b.YAML = append(b.Objects, fleet.Object{Unstructured: u, Release: o.release}), append(b.YAML, fleet.Text{[]byte(o.text)})
 	}
 	hook, err := decodeObject("apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: back\n  annotations: {helm.sh/hook: pre-rollback}\nspec: {backoffLimit: 1}\n")
 	if err != nil {
@@ -248,7 +248,7 @@ func TestLasting(t *testing.T) {
 	test.SetName("test")
 	test.SetAnnotations(map[string]string{fleet.HookAnnotation: "test, pre-delete"})
 	for _, o := range []*unstructured.Unstructured{job, test} {
-		after.Objects, after.YAML = append(after.Objects, fleet.Object{Unstructured: o, Release: after.Cluster.Releases[3]}), append(after.YAML, []byte(o.GetName()))
+		after.Objects, after.YAML = append(after.Objects, fleet.Object{Unstructured: o, Release: after.Cluster.Releases[3]}), append(after.YAML, fleet.Text{[]byte(o.GetName())})
 	}
 	var got []string
 	for _, l := range p.Lasting(target, []*fleet.Bundle{after, after}) {

@@ -99,7 +99,7 @@ func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*fleet.Bundle,
 			return nil, nil, err
 		}
 		b.Objects = append(b.Objects, fleet.Object{Unstructured: o, Release: cluster.Releases[i], CRD: slices.Contains(head.CRDs, n)})
-		b.YAML = append(b.YAML, []byte(text))
+		b.YAML = append(b.YAML, fleet.Text{[]byte(text)})
 	}
 	return b, charts, nil
 }

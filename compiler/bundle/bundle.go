@@ -59,7 +59,7 @@ func (a *Assembler) Assemble(c *fleet.Cluster, objs []fleet.Object, pins []fleet
 	b := &fleet.Bundle{
 		Cluster: c,
 		Objects: make([]fleet.Object, len(entries)),
-		YAML:    make([][]byte, len(entries)),
+		YAML:    make([]fleet.Text, len(entries)),
 		Sums:    make([]fleet.Sum, len(entries)),
 		Charts:  slices.Clone(pins),
 	}
@@ -77,8 +77,8 @@ func (a *Assembler) Assemble(c *fleet.Cluster, objs []fleet.Object, pins []fleet
 			faults.Add(e.fault(t.err))
 			continue
 		}
-		b.Objects[i], b.YAML[i] = marked, slices.Concat(t.before, id.buf, t.after)
-		b.Sums[i] = sha256.Sum256(b.YAML[i])
+		b.Objects[i], b.YAML[i] = marked, fleet.Text{t.before, id.buf, t.after}
+		b.Sums[i] = b.YAML[i].Sum()
 		head, err := json.Marshal([]any{e.Release.Stage, e.Release.Name, e.id})
 		if err != nil {
 			return nil, fmt.Errorf("encode the header of %s: %w", e.id, err)

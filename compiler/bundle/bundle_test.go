@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -82,7 +81,7 @@ func TestAssembleShared(t *testing.T) {
 		}
 		for i := range want.YAML {
 			text, err := Encode(want.Objects[i].Object)
-			if err != nil || !bytes.Equal(got.YAML[i], text) || !bytes.Equal(want.YAML[i], text) || got.Sums[i] != sha256.Sum256(text) {
+			if err != nil || !got.YAML[i].Equal(text) || !want.YAML[i].Equal(text) || got.Sums[i] != sha256.Sum256(text) {
 				t.Errorf("of %s, there is\n%s\nand\n%s\nwant\n%s", id, got.YAML[i], want.YAML[i], text)
 			}
 			if got.Objects[i].Shared {
@@ -112,7 +111,7 @@ func TestAssembleOrder(t *testing.T) {
 				t.Fatalf("seed %d: object %d is %s, want %s", seed, i, o.ID(), want[i].ID())
 			}
 			text, err := Encode(o.Object)
-			if err != nil || !bytes.Equal(text, b.YAML[i]) {
+			if err != nil || !b.YAML[i].Equal(text) {
 				t.Fatalf("the text of %s is\n%s (%v)", o.ID(), b.YAML[i], err)
 			}
 		}
@@ -220,7 +219,7 @@ func TestDigestFraming(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one.Object["z"] = "\n" + `["apps","web","ConfigMap a/b",` + fmt.Sprint(len(both.YAML[1])) + "]\n" + string(both.YAML[1])
+	one.Object["z"] = "\n" + `["apps","web","ConfigMap a/b",` + fmt.Sprint(both.YAML[1].Len()) + "]\n" + both.YAML[1].String()
 	joined, err := assemble(cluster, []fleet.Object{one}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +242,7 @@ func BenchmarkAssemble(b *testing.B) {
 		}
 		size := 0
 		for _, text := range out.YAML {
-			size += len(text)
+			size += text.Len()
 		}
 		b.SetBytes(int64(size))
 	}

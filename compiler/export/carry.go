@@ -20,7 +20,6 @@ type carrier struct {
 	from, to string
 	replaced map[string]bool // files of ours that go, or that the new directory has already
 	held     map[string]bool // directories that held files of ours
-	made     map[string]bool // directories of the new tree
 }
 
 // carry fills the new directory of the plan's cluster. It does not make one
@@ -28,7 +27,7 @@ type carrier struct {
 func (s *Session) carry(p *plan, old *Index) error {
 	c := &carrier{
 		Session: s, from: p.Cluster, to: freshDir(p.number),
-		replaced: map[string]bool{}, held: map[string]bool{}, made: map[string]bool{},
+		replaced: map[string]bool{}, held: map[string]bool{},
 	}
 	for _, f := range p.Files {
 		if f.Action != Added {
@@ -43,42 +42,53 @@ func (s *Session) carry(p *plan, old *Index) error {
 
 // dir carries a directory over, if something in it stays.
 func (c *carrier) dir(name string) error {
-	entries, err := c.readDir(path.Join(c.from, name))
+	dirs, err := c.files(name)
 	if err != nil {
 		return err
 	}
-	if len(entries) == 0 && !c.held[name] {
-		if err := c.mkdir(name); err != nil {
-			return err
-		}
-	}
-	for _, e := range entries {
-		sub := path.Join(name, e.Name())
-		switch {
-		case e.IsDir():
-			err = c.dir(sub)
-		case !c.replaced[sub]:
-			err = c.file(name, sub)
-		}
-		if err != nil {
+	for _, dir := range dirs {
+		if err := c.dir(path.Join(name, dir)); err != nil {
 			return err
 		}
 	}
 	return c.attributes(name)
 }
 
-// mkdir makes a directory of the new tree, and those above it.
-func (c *carrier) mkdir(name string) error {
-	if c.made[name] {
-		return nil
+// files carries the files of a directory over, and returns what directories are in
+// it.
+func (c *carrier) files(name string) (dirs []string, err error) {
+	from, err := c.folder(path.Join(c.from, name))
+	if err != nil {
+		return nil, err
 	}
-	if err := c.root.MkdirAll(path.Join(c.to, name), 0o755); err != nil {
-		return fmt.Errorf("make the staging area: %w", err)
+	defer from.close()
+	entries, err := from.entries()
+	if err != nil {
+		return nil, c.failed("read", path.Join(c.from, name), err)
 	}
-	for dir := name; !c.made[dir]; dir = path.Dir(dir) {
-		c.made[dir] = true
+	var stay []string
+	for _, e := range entries {
+		switch {
+		case e.IsDir():
+			dirs = append(dirs, e.Name())
+		case !c.replaced[path.Join(name, e.Name())]:
+			stay = append(stay, e.Name())
+		}
 	}
-	return nil
+	if len(stay) == 0 && (len(entries) > 0 || c.held[name]) {
+		return dirs, nil
+	}
+	to, err := c.staging(path.Join(c.to, name))
+	if err != nil {
+		return nil, err
+	}
+	defer to.close()
+	for _, file := range stay {
+		if err := c.file(from, to, file); err != nil {
+			return nil, err
+		}
+	}
+	return dirs, nil
 }
 
 // attributes gives a directory of the new tree the mode of the old one, and its
@@ -108,19 +118,16 @@ func (c *carrier) attributes(name string) error {
 }
 
 // file carries a file over, or a symbolic link as such.
-func (c *carrier) file(dir, name string) error {
-	if err := c.mkdir(dir); err != nil {
-		return err
+func (c *carrier) file(from, to *folder, name string) error {
+	link := c.tree.sys.link
+	if link == nil {
+		link = hardLink
 	}
-	from, to := path.Join(c.from, name), path.Join(c.to, name)
-	link := c.root.Link
-	if c.tree.sys.link != nil {
-		link = func(from, to string) error { return c.tree.sys.link(c.root, from, to) }
-	}
-	if link(from, to) == nil {
+	if link(c.root, from, to, name) == nil {
 		return nil
 	}
-	return c.copy(from, to) // which says what is wrong when it is not the link
+	// It says what is wrong when it is not the link.
+	return c.copy(path.Join(from.name, name), path.Join(to.name, name))
 }
 
 func (c *carrier) copy(from, to string) error {
@@ -168,13 +175,4 @@ func (c *carrier) copyData(from, to string, info fs.FileInfo) (err error) {
 		return err
 	}
 	return c.root.Chtimes(to, time.Time{}, info.ModTime())
-}
-
-// readDir returns the entries of a directory, sorted by name.
-func (s *Session) readDir(name string) ([]fs.DirEntry, error) {
-	entries, err := fs.ReadDir(s.root.FS(), name)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", s.at(name)[0].File, err)
-	}
-	return entries, nil
 }

@@ -2,6 +2,7 @@ package export
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // A Summary says what an export did, or what one would do.
@@ -51,23 +53,57 @@ func (s *Session) Commit() (Summary, error) {
 		return Summary{}, err
 	}
 	slices.SortFunc(s.plans, func(p, q *plan) int { return cmp.Compare(p.Cluster, q.Cluster) })
-	var sum Summary
-	var failed error
-	for _, p := range s.plans {
+	plans := s.plans
+	s.plans = nil
+	work := map[string]bool{} // directories that change
+	for _, p := range plans {
 		if p.Changes() > 0 && !s.check {
-			if failed = s.apply(p); failed != nil {
-				failed = diag.In(p.Cluster, failed)
-				break
-			}
+			work[p.Cluster] = true
+		}
+	}
+	if len(work) > 0 {
+		if err := s.open(); err != nil {
+			return Summary{}, err
+		}
+	}
+	// Links take time, and nobody sees them before a directory changes places.
+	ready := ordered.Map(context.Background(), s.tree.jobs(), len(plans), func(_ context.Context, i int) (turn, error) {
+		if p := plans[i]; work[p.Cluster] && !within(p.Cluster, work) {
+			return s.prepare(p)
+		}
+		return turn{}, nil
+	})
+	var sum Summary
+	for t, err := range ready {
+		p := plans[len(sum.Clusters)]
+		if err == nil && work[p.Cluster] && within(p.Cluster, work) {
+			t, err = s.prepare(p) // what is there now, when the other one has changed
+		}
+		if err == nil && work[p.Cluster] {
+			err = s.publish(p.journal(), t)
+		}
+		if err != nil {
+			return sum, diag.In(p.Cluster, err)
 		}
 		sum.add(p.Result)
 	}
-	s.plans = nil
-	return sum, failed
+	return sum, nil
+}
+
+// within reports whether a directory is in one of the others.
+func within(dir string, others map[string]bool) bool {
+	for dir = path.Dir(dir); dir != "."; dir = path.Dir(dir) {
+		if others[dir] {
+			return true
+		}
+	}
+	return false
 }
 
 // open makes the staging area.
 func (s *Session) open() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.opened {
 		return nil
 	}
@@ -84,40 +120,45 @@ func (s *Session) open() error {
 	return nil
 }
 
-// apply changes the directory of one cluster.
-func (s *Session) apply(p *plan) error {
-	if err := s.open(); err != nil {
-		return err
+func (p *plan) journal() journal {
+	return journal{Format: journalFormat, Cluster: p.Cluster, Number: p.number, Retired: p.Retired}
+}
+
+// A turn is what is known when the directory of a cluster is to change: whether
+// it is there, and the indexes of the old one and of the new one, as far as there
+// are any.
+type turn struct {
+	there    bool
+	was, now ownedIndex
+}
+
+// prepare completes the new directory of the plan's cluster in the staging area.
+// Several goroutines call it at once, for different plans.
+func (s *Session) prepare(p *plan) (t turn, err error) {
+	if t.was, err = s.current(p); err != nil {
+		return t, err
 	}
-	old, err := s.current(p)
-	if err != nil {
-		return err
-	}
-	j := journal{Format: journalFormat, Cluster: p.Cluster, Number: p.number, Retired: p.Retired}
 	there, err := s.lstat(p.Cluster)
-	if err != nil {
-		return err
+	if there == nil || err != nil {
+		return t, err
 	}
-	if there != nil {
-		if err := s.carry(p, old); err != nil {
-			return err
-		}
+	t.there = true
+	if err := s.carry(p, t.was.Index); err != nil {
+		return t, err
 	}
-	return s.publish(j, there != nil)
+	t.now, err = s.readIndex(freshDir(p.number), ownedIndex{})
+	return t, err
 }
 
 // current returns the index in a cluster's directory, after a check that the
 // plan was made for it: between Stage and Commit, somebody else may have
 // changed it.
-func (s *Session) current(p *plan) (*Index, error) {
+func (s *Session) current(p *plan) (ownedIndex, error) {
 	old, err := s.ownIndex(p.Cluster)
-	if err != nil {
-		return nil, err
+	if err == nil && old.digest != p.index {
+		err = s.raced(path.Join(p.Cluster, indexFile))
 	}
-	if old.digest != p.index {
-		return nil, s.raced(path.Join(p.Cluster, indexFile))
-	}
-	return old.Index, nil
+	return old, err
 }
 
 // raced is the fault of a file that changed while the export was running.
@@ -130,13 +171,13 @@ func (s *Session) raced(name string) error {
 
 // publish puts the new directory of a cluster, if there is one, into the place
 // of the old one, if there is one.
-func (s *Session) publish(j journal, there bool) error {
+func (s *Session) publish(j journal, t turn) error {
 	fresh, err := s.lstat(j.fresh())
 	if err != nil {
 		return err
 	}
-	if there && fresh != nil {
-		done, err := s.trade(&j, inode(fresh))
+	if t.there && fresh != nil {
+		done, err := s.trade(&j, inode(fresh), t)
 		if done || err != nil {
 			return err
 		}
@@ -144,7 +185,7 @@ func (s *Session) publish(j journal, there bool) error {
 	if err := s.log(j); err != nil {
 		return err
 	}
-	if there {
+	if t.there {
 		if err := s.root.Rename(j.Cluster, j.old()); err != nil {
 			return fmt.Errorf("move %s to the staging area: %w", s.at(j.Cluster)[0].File, err)
 		}
@@ -154,11 +195,11 @@ func (s *Session) publish(j journal, there bool) error {
 			return err
 		}
 	}
-	return s.finish(j)
+	return s.finish(j, t)
 }
 
 // trade exchanges the old directory and the new one, if the system can.
-func (s *Session) trade(j *journal, ino string) (done bool, err error) {
+func (s *Session) trade(j *journal, ino string, t turn) (done bool, err error) {
 	if ino == "" {
 		return false, nil
 	}
@@ -174,7 +215,7 @@ func (s *Session) trade(j *journal, ino string) (done bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("exchange %s with its successor: %w", s.at(j.Cluster)[0].File, err)
 	}
-	return true, s.finish(*j)
+	return true, s.finish(*j, t)
 }
 
 func (s *Session) exchange(j journal) error {

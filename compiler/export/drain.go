@@ -21,12 +21,12 @@ type drain struct {
 
 // drain finds what must move. It looks at everything before anything moves,
 // so that after a fault the old directory is still whole.
-func (s *Session) drain(from, to string) (*drain, error) {
-	old, _, err := s.readIndex(from)
+func (s *Session) drain(from, to string, t turn) (*drain, error) {
+	old, err := s.readIndex(from, t.was)
 	if err != nil {
 		return nil, err
 	}
-	idx, _, err := s.readIndex(to)
+	idx, err := s.readIndex(to, t.now)
 	if err != nil {
 		return nil, err
 	}
@@ -59,42 +59,68 @@ func (d *drain) move() error {
 }
 
 func (d *drain) dir(name string, held map[string]bool) error {
-	entries, err := d.readDir(path.Join(d.from, name))
+	dirs, err := d.files(name, held)
 	if err != nil {
 		return err
 	}
-	if len(entries) == 0 && name != "." && !held[name] {
-		have, err := d.lstat(path.Join(d.to, name))
-		if err != nil {
-			return err
-		}
-		if have == nil {
-			d.dirs = append(d.dirs, name)
-		}
-	}
-	for _, e := range entries {
-		sub := path.Join(name, e.Name())
-		if e.IsDir() {
-			err = d.dir(sub, held)
-		} else {
-			err = d.file(sub)
-		}
-		if err != nil {
+	for _, dir := range dirs {
+		if err := d.dir(path.Join(name, dir), held); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// file decides whether a file of the old directory moves.
-func (d *drain) file(name string) error {
-	if err := d.directories(path.Join(d.to, path.Dir(name))); err != nil {
-		return d.raced(path.Join(d.to, name))
+// files decides which files of a directory move, and whether it does itself. It
+// returns what directories are in it.
+func (d *drain) files(name string, held map[string]bool) (dirs []string, err error) {
+	from, err := d.folder(path.Join(d.from, name))
+	if err != nil {
+		return nil, err
 	}
-	info, err1 := d.lstat(path.Join(d.from, name))
-	have, err2 := d.lstat(path.Join(d.to, name))
-	if err := errors.Join(err1, err2); err != nil || info == nil {
-		return err
+	defer from.close()
+	entries, err := from.entries()
+	if err != nil {
+		return nil, d.failed("read", path.Join(d.from, name), err)
+	}
+	to, blocked := d.folder(path.Join(d.to, name))
+	defer to.close()
+	if len(entries) == 0 && name != "." && !held[name] {
+		have, err := d.lstat(path.Join(d.to, name))
+		if err != nil {
+			return nil, err
+		}
+		if have == nil {
+			d.dirs = append(d.dirs, name)
+		}
+	}
+	for _, e := range entries {
+		switch {
+		case e.IsDir():
+			dirs = append(dirs, e.Name())
+			continue
+		case blocked != nil:
+			return nil, d.raced(path.Join(d.to, name, e.Name()))
+		}
+		if err := d.file(e, to, path.Join(name, e.Name())); err != nil {
+			return nil, err
+		}
+	}
+	return dirs, nil
+}
+
+// file decides whether a file of the old directory moves.
+func (d *drain) file(e fs.DirEntry, to *folder, name string) error {
+	info, err := e.Info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return d.failed("look at", path.Join(d.from, name), err)
+	}
+	have, err := to.lstat(e.Name())
+	if err != nil {
+		return d.failed("look at", path.Join(d.to, name), err)
 	}
 	if have != nil && os.SameFile(info, have) {
 		return nil

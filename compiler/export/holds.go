@@ -1,11 +1,9 @@
 package export
 
 import (
-	"io"
-	"os"
+	"maps"
 	"path"
-
-	"github.com/fleetc/fleetc/compiler/diag"
+	"slices"
 )
 
 // A Holding is what the directory of a cluster has, when that is whole.
@@ -26,70 +24,38 @@ func (s *Session) Holds(id string) Holding {
 	if err != nil || old.Index == nil {
 		return Holding{}
 	}
-	root, err := s.root.OpenRoot(id)
-	if err != nil {
-		return Holding{}
-	}
-	defer root.Close()
-	r := reader{root: root, dirs: map[string]bool{".": true}}
+	w := walker{open: s.folder}
+	defer func() { w.close() }()
 	owned := old.owned()
-	for name, digest := range owned {
-		if name != indexFile && !r.has(name, digest) {
+	for _, name := range slices.Sorted(maps.Keys(owned)) {
+		if name != indexFile && !w.has(path.Join(id, name), owned[name]) {
 			return Holding{}
 		}
 	}
 	return Holding{Digest: old.digest, files: len(owned)}
 }
 
-// A reader compares files with digests.
-type reader struct {
-	root *os.Root
-	dirs map[string]bool // whether they are directories
-	data []byte
-}
-
 // has reports whether a file is there with the given digest.
-func (r *reader) has(name, digest string) bool {
-	dir := path.Dir(name)
-	for ; dir != "."; dir = path.Dir(dir) {
-		is, known := r.dirs[dir]
-		if !known {
-			info, err := r.root.Lstat(dir)
-			is = err == nil && info.IsDir()
-			r.dirs[dir] = is
-		}
-		if !is {
-			return false
-		}
-	}
-	info, err := r.root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxObject {
-		return false
-	}
-	file, err := r.root.Open(name)
+func (w *walker) has(name, digest string) bool {
+	in, err := w.to(name)
 	if err != nil {
 		return false
 	}
-	defer file.Close()
-	// One byte more shows that the file has grown.
-	if size := info.Size() + 1; int64(cap(r.data)) < size {
-		r.data = make([]byte, size)
-	}
-	n, err := io.ReadFull(file, r.data[:info.Size()+1])
-	if err != io.ErrUnexpectedEOF && err != io.EOF || int64(n) != info.Size() {
+	info, err := in.lstat(path.Base(name))
+	if err != nil || info == nil || !info.Mode().IsRegular() || info.Size() > maxObject {
 		return false
 	}
-	return digest == digestOf(r.data[:n])
+	data, err := w.read(path.Base(name), info.Size())
+	return err == nil && int64(len(data)) == info.Size() && digest == digestOf(data)
 }
 
 // Keep is in place of Stage for a cluster whose directory has already what an
 // export would write.
 func (s *Session) Keep(id string, h Holding) error {
-	if err := s.claim(id); err != nil {
-		err = diag.In(id, err)
-		s.faults.Add(err)
-		return err
+	p, err := s.claim(id)
+	if err == nil {
+		p.Unchanged = h.files
 	}
-	s.plans = append(s.plans, &plan{Result: Result{Cluster: id, Unchanged: h.files}, number: len(s.plans)})
-	return nil
+	_, err = s.add(p, err)
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -185,53 +184,55 @@ func ownable(name string) bool {
 	return 2 <= len(parts) && len(parts) <= depth && strings.HasSuffix(name, extension)
 }
 
-// readIndex returns the index in the directory and its bytes, both nil when
-// it has none. The errors are those of parseIndex, with the place.
-func (s *Session) readIndex(dir string) (*Index, []byte, error) {
+// An ownedIndex is the index of a directory, with its digest; the zero value is
+// that of a directory without one.
+type ownedIndex struct {
+	*Index
+	digest string
+}
+
+// readIndex returns the index in the directory. When that is the known one, it is not
+// parsed again. The errors are those of parseIndex, with the place.
+func (s *Session) readIndex(dir string, known ownedIndex) (ownedIndex, error) {
+	none := ownedIndex{}
 	name := path.Join(dir, indexFile)
 	info, err := s.lstat(name)
 	if info == nil || err != nil {
-		return nil, nil, err
+		return none, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, nil, &diag.Diag{At: s.at(name), Msg: "this is " + kindOf(info) + " in the place of a file of the bundle", Hint: hintMove, Cause: errForeign}
+		return none, &diag.Diag{At: s.at(name), Msg: "this is " + kindOf(info) + " in the place of a file of the bundle", Hint: hintMove, Cause: errForeign}
 	}
 	if info.Size() > maxIndex {
-		return nil, nil, &diag.Diag{At: s.at(name), Msg: "this file is too large for the index of a bundle", Hint: hintMove, Cause: errForeign}
+		return none, &diag.Diag{At: s.at(name), Msg: "this file is too large for the index of a bundle", Hint: hintMove, Cause: errForeign}
 	}
 	data, err := s.readFile(name, info.Size())
 	if err != nil {
-		return nil, nil, err
+		return none, err
+	}
+	digest := digestOf(data)
+	if digest == known.digest {
+		return known, nil
 	}
 	idx, err := parseIndex(data)
 	if errors.Is(err, errForeign) {
-		return nil, nil, &diag.Diag{At: s.at(name), Msg: "fleetc did not write this file, and the bundle needs its place", Hint: hintMove, Cause: err}
+		return none, &diag.Diag{At: s.at(name), Msg: "fleetc did not write this file, and the bundle needs its place", Hint: hintMove, Cause: err}
 	}
 	if d, ok := errors.AsType[*diag.Diag](err); ok {
 		d.At = s.at(name)
 		if d.Hint == "" {
 			d.Hint = "restore it from version control, or remove the directory, then run fleetc export again"
 		}
-		return nil, nil, d
+		return none, d
 	}
-	return idx, data, nil
+	return ownedIndex{idx, digest}, nil
 }
 
 // readFile reads a regular file of the given size, or one byte more of a
 // larger one.
 func (s *Session) readFile(name string, size int64) ([]byte, error) {
-	file, err := s.root.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", s.at(name)[0].File, err)
-	}
-	defer file.Close()
-	// One byte more shows that the file has grown.
-	data := make([]byte, size+1)
-	n, err := io.ReadFull(file, data)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read %s: %w", s.at(name)[0].File, err)
-	}
-	return data[:n], nil
+	data, err := readInto(make([]byte, size+1), s.root, name)
+	return data, s.failed("read", name, err)
 }
 
 // kindOf names what is in the place of a file or directory.

@@ -27,11 +27,11 @@ func (t *Tree) Clusters() (ids []string, err error) {
 		return nil, err
 	}
 	err = s.eachDirectory(func(name string) {
-		index, _, err := s.readIndex(name)
+		index, err := s.readIndex(name, ownedIndex{})
 		switch {
 		case errors.Is(err, errForeign):
 			// Other tools have a bundle.json as well.
-		case err != nil, index != nil && index.Fleet == t.Fleet && index.Cluster == name:
+		case err != nil, index.Index != nil && index.Fleet == t.Fleet && index.Cluster == name:
 			ids = append(ids, name)
 		}
 	})
@@ -59,8 +59,8 @@ func (t *Tree) Objects(cluster string) ([]fleet.Object, error) {
 }
 
 func (s *Session) objects(cluster string) ([]fleet.Object, error) {
-	index, _, err := s.readIndex(cluster)
-	if index == nil || err != nil {
+	index, err := s.readIndex(cluster, ownedIndex{})
+	if index.Index == nil || err != nil {
 		return nil, err
 	}
 	releases := map[string]*fleet.Release{}

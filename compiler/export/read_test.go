@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 func TestClusters(t *testing.T) {
@@ -44,8 +46,8 @@ func TestObjects(t *testing.T) {
 		t.Fatalf("no tree gives %v, %v", objs, err)
 	}
 	b := bundle("dev", "web/Deployment/shop/web=1", "db/Secret/shop/db=3")
-	b.YAML[0] = []byte("apiVersion: v1\nkind: Deployment\nmetadata:\n  name: web\n  namespace: shop\nspec:\n  replicas: 2\n  share: 1.5\n")
-	b.YAML[1] = []byte("apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\n  namespace: shop\n")
+	b.YAML[0] = fleet.Text{[]byte("apiVersion: v1\nkind: Deployment\nmetadata:\n  name: web\n  namespace: shop\nspec:\n  replicas: 2\n  share: 1.5\n")}
+	b.YAML[1] = fleet.Text{[]byte("apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\n  namespace: shop\n")}
 	mustExport(t, tree, true, b)
 	objs, err := tree.Objects("dev")
 	if err != nil || len(objs) != 2 {

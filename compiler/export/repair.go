@@ -1,6 +1,7 @@
 package export
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 const (
@@ -70,15 +72,34 @@ func (s *Session) clean() error {
 		return err
 	}
 	if j != nil {
-		if err := s.finish(*j); err != nil {
+		if err := s.finish(*j, turn{}); err != nil {
 			return err
 		}
 	}
-	if err := s.removeAll(area); err != nil {
+	if err := s.removeArea(); err != nil {
 		return fmt.Errorf("remove the staging area: %w", err)
 	}
 	s.opened = false
 	return nil
+}
+
+// removeArea removes the staging area, several of the directories in it at a time.
+func (s *Session) removeArea() error {
+	var dirs []string
+	for _, in := range []string{path.Join(area, "new"), path.Join(area, "old")} {
+		// What cannot be read shows when it cannot be removed.
+		entries, _ := fs.ReadDir(s.root.FS(), in)
+		for _, e := range entries {
+			dirs = append(dirs, path.Join(in, e.Name()))
+		}
+	}
+	remove := func(_ context.Context, i int) (struct{}, error) { return struct{}{}, s.removeAll(dirs[i]) }
+	for _, err := range ordered.Map(context.Background(), s.tree.jobs(), len(dirs), remove) {
+		if err != nil {
+			return err
+		}
+	}
+	return s.removeAll(area)
 }
 
 // readJournal returns the journal, nil when there is none.
@@ -111,8 +132,9 @@ func (s *Session) readJournal() (*journal, error) {
 }
 
 // finish does what remains of a change after its first step, and then forgets
-// the journal. It does the right thing after any step.
-func (s *Session) finish(j journal) error {
+// the journal. It does the right thing after any step. What is known of the
+// directories may be nothing.
+func (s *Session) finish(j journal, t turn) error {
 	fresh, err1 := s.lstat(j.fresh())
 	old, err2 := s.lstat(j.old())
 	place, err3 := s.lstat(j.Cluster)
@@ -134,7 +156,7 @@ func (s *Session) finish(j journal) error {
 		}
 	}
 	if from != "" {
-		d, err := s.drain(from, j.Cluster)
+		d, err := s.drain(from, j.Cluster, t)
 		if err != nil && !j.Retired {
 			return errors.Join(err, s.revert(j))
 		}

@@ -44,11 +44,7 @@ func prepare(t *testing.T, tree *Tree, retired bool) (*Session, journal) {
 	if err := s.open(); err != nil {
 		t.Fatal(err)
 	}
-	old, err := s.current(s.plans[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.carry(s.plans[0], old); err != nil {
+	if _, err := s.prepare(s.plans[0]); err != nil {
 		t.Fatal(err)
 	}
 	return s, journal{Format: journalFormat, Cluster: "p/a", Retired: retired}
@@ -140,7 +136,7 @@ func TestRepairMoves(t *testing.T) {
 		write(t, filepath.Join(tree.Dir, "p/a/late/file"), "late")
 		return errors.Join(exchange(root, a, b), errKilled)
 	}
-	if err := s.publish(j, true); !errors.Is(err, errKilled) {
+	if err := s.publish(j, turn{there: true}); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
 	abandon(t, s)
@@ -155,7 +151,7 @@ func TestRepairBringsNothingBack(t *testing.T) {
 	tree := newTree(t)
 	s, j := prepare(t, tree, false)
 	s.tree.sys.exchange = func(*os.Root, string, string) error { return errKilled }
-	if err := s.publish(j, true); !errors.Is(err, errKilled) && inodes() {
+	if err := s.publish(j, turn{there: true}); !errors.Is(err, errKilled) && inodes() {
 		t.Fatal(err)
 	}
 	abandon(t, s)

@@ -1,13 +1,11 @@
 package export
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -60,12 +58,18 @@ type plan struct {
 // that differ into the staging area; nothing is visible yet, and the session
 // keeps nothing of the bundle. It returns what Commit will do. Whatever is in
 // the way is a fault: it is returned, all of the cluster's in one
-// [diag.List], and remembered, so that Commit refuses.
+// [diag.List], and remembered, so that Commit refuses. Several goroutines may call
+// it at once.
 func (s *Session) Stage(b *fleet.Bundle) (Result, error) {
-	id := b.Cluster.ID
 	p, err := s.stage(b)
+	return s.add(p, err)
+}
+
+// add adds a plan, or remembers why there is none.
+func (s *Session) add(p *plan, err error) (Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err != nil {
-		err = diag.In(id, err)
 		s.faults.Add(err)
 		return Result{}, err
 	}
@@ -75,60 +79,76 @@ func (s *Session) Stage(b *fleet.Bundle) (Result, error) {
 
 func (s *Session) stage(b *fleet.Bundle) (*plan, error) {
 	id := b.Cluster.ID
-	if err := s.claim(id); err != nil {
+	p, err := s.claim(id)
+	if err != nil {
 		return nil, err
 	}
 	files, err := s.tree.Files(b)
 	if err != nil {
-		return nil, err
+		return nil, diag.In(id, err)
 	}
-
-	p := &plan{Result: Result{Cluster: id, Index: digestOf(files[indexFile])}, number: len(s.plans)}
 	old, err := s.ownIndex(id)
 	if err != nil {
-		return nil, err
+		return nil, diag.In(id, err)
 	}
-	p.index = old.digest
-	if err := s.compare(&p.Result, old.owned(), files); err != nil || s.check || len(s.faults) > 0 {
-		return p, err
+	p.Index, p.index = files[indexFile].Sum().String(), old.digest
+	err = s.compare(&p.Result, old.owned(), files)
+	if err == nil && !s.check && !s.faulty() {
+		err = s.write(p, files)
 	}
-	return p, s.write(p, files)
+	return p, diag.In(id, err)
+}
+
+// faulty reports whether nothing will be committed.
+func (s *Session) faulty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.faults) > 0
 }
 
 // Files returns the files that an export of the bundle puts into the directory
 // of its cluster: their content by their names below it.
-func (t *Tree) Files(b *fleet.Bundle) (map[string][]byte, error) {
+func (t *Tree) Files(b *fleet.Bundle) (map[string]fleet.Text, error) {
 	names := namesOf(b)
 	idx, err := t.newIndex(b, names).encode()
 	if err != nil {
 		return nil, err
 	}
-	files := make(map[string][]byte, len(names)+len(b.Files)+1)
+	files := make(map[string]fleet.Text, len(names)+len(b.Files)+1)
 	for i, name := range names {
 		files[name] = b.YAML[i]
 	}
 	for _, f := range b.Files {
-		files[f.Name] = f.Data
+		files[f.Name] = fleet.Text{f.Data}
 	}
 	if len(files) < len(names)+len(b.Files) {
 		return nil, fmt.Errorf("name the files of %s: two of its objects have one ID", b.Cluster.ID)
 	}
-	files[indexFile] = idx
+	files[indexFile] = fleet.Text{idx}
 	return files, nil
 }
 
-// claim checks that a cluster may have a directory by its ID, and has it once.
-func (s *Session) claim(id string) error {
+// claim returns an empty plan of a cluster, which may have a directory by its ID and
+// has it once. Of two that want the same one, the fault is that of the second by
+// name, whoever comes first.
+func (s *Session) claim(id string) (*plan, error) {
 	if !legalID(id) {
-		return &diag.Diag{Msg: fmt.Sprintf("%q is no path for a directory of a cluster", id)}
+		return nil, &diag.Diag{Clusters: []string{id}, Msg: fmt.Sprintf("%q is no path for a directory of a cluster", id)}
 	}
-	if slices.ContainsFunc(s.plans, func(p *plan) bool { return strings.EqualFold(p.Cluster, id) }) {
-		return &diag.Diag{
-			Msg:  fmt.Sprintf("two clusters go into the directory %q, where case does not count", id),
-			Hint: "rename one of them",
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, other := range s.claimed {
+		if strings.EqualFold(other, id) {
+			s.claimed[i] = min(other, id)
+			return nil, &diag.Diag{
+				Clusters: []string{max(other, id)},
+				Msg:      fmt.Sprintf("two clusters go into the directory %q, where case does not count", max(other, id)),
+				Hint:     "rename one of them",
+			}
 		}
 	}
-	return nil
+	s.claimed = append(s.claimed, id)
+	return &plan{Result: Result{Cluster: id}, number: len(s.claimed) - 1}, nil
 }
 
 // legalID reports whether a path may be the directory of a cluster.
@@ -141,20 +161,14 @@ func legalID(id string) bool {
 	return legal
 }
 
-// An ownedIndex is the index of a directory of ours, with its digest.
-type ownedIndex struct {
-	*Index
-	digest string
-}
-
 // ownIndex returns the index in the directory of a cluster, which must be
 // ours; its Index is nil when there is none.
 func (s *Session) ownIndex(id string) (ownedIndex, error) {
 	if err := s.directories(id); err != nil {
 		return ownedIndex{}, err
 	}
-	idx, data, err := s.readIndex(id)
-	if idx == nil || err != nil {
+	idx, err := s.readIndex(id, ownedIndex{})
+	if idx.Index == nil || err != nil {
 		return ownedIndex{}, err
 	}
 	at := s.at(path.Join(id, indexFile))
@@ -170,7 +184,7 @@ func (s *Session) ownIndex(id string) (ownedIndex, error) {
 			Hint: "move the directory away, then run fleetc export again",
 		}
 	}
-	return ownedIndex{idx, digestOf(data)}, nil
+	return idx, nil
 }
 
 // directories checks that every part of the path that exists is a directory.
@@ -195,23 +209,16 @@ func (s *Session) directories(dir string) error {
 
 // compare finds what must be done for the directory of a cluster to have the
 // given files, when the owned ones are there for an export to replace.
-func (s *Session) compare(r *Result, owned map[string]string, files map[string][]byte) error {
+func (s *Session) compare(r *Result, owned map[string]string, files map[string]fleet.Text) error {
 	var faults diag.List
 	names := slices.AppendSeq(slices.Collect(maps.Keys(files)), maps.Keys(owned))
 	slices.Sort(names)
-	dirs := map[string]error{}
+	w := walker{open: s.folder}
+	defer func() { w.close() }()
 	for _, name := range slices.Compact(names) {
-		dir := path.Dir(name)
-		if _, ok := dirs[dir]; !ok && dir != "." {
-			dirs[dir] = s.directories(path.Join(r.Cluster, dir))
-			faults.Add(dirs[dir])
-		}
-		if dirs[dir] != nil {
-			continue
-		}
 		_, mine := owned[name]
 		text, wanted := files[name]
-		action, err := s.action(path.Join(r.Cluster, name), mine, wanted, text)
+		action, err := s.action(&w, path.Join(r.Cluster, name), mine, wanted, text)
 		if err != nil {
 			faults.Add(err)
 			continue
@@ -238,13 +245,16 @@ func (r *Result) count(name string, action Action, wanted bool) {
 	r.Files = append(r.Files, File{Name: name, Action: action})
 }
 
-// action returns what must be done with one file. The directory that it is in
-// exists or can be made.
-func (s *Session) action(name string, mine, wanted bool, text []byte) (Action, error) {
-	info, err := s.lstat(name)
+// action returns what must be done with one file.
+func (s *Session) action(w *walker, name string, mine, wanted bool, text fleet.Text) (Action, error) {
+	in, err := w.to(name)
+	if err != nil {
+		return "", err
+	}
+	info, err := in.lstat(path.Base(name))
 	switch {
 	case err != nil:
-		return "", err
+		return "", s.failed("look at", name, err)
 	case !wanted && (info == nil || !info.Mode().IsRegular()):
 		return "", nil // ours is gone, and what came in its place is not ours
 	case !wanted:
@@ -256,13 +266,13 @@ func (s *Session) action(name string, mine, wanted bool, text []byte) (Action, e
 			At: s.at(name), Msg: "this is " + kindOf(info) + " in the place of a file of the bundle", Hint: hintMove,
 		}
 	}
-	same := info.Size() == int64(len(text))
+	same := info.Size() == int64(text.Len())
 	if same {
-		data, err := s.readFile(name, info.Size())
+		data, err := w.read(path.Base(name), info.Size())
 		if err != nil {
-			return "", err
+			return "", s.failed("read", name, err)
 		}
-		same = bytes.Equal(data, text)
+		same = text.Equal(data)
 	}
 	switch {
 	case same:
@@ -276,15 +286,9 @@ func (s *Session) action(name string, mine, wanted bool, text []byte) (Action, e
 }
 
 // write puts the files that are added or changed into the staging area.
-func (s *Session) write(p *plan, files map[string][]byte) error {
-	var in string // the directory of the last file
-	var at *os.Root
-	leave := func() {
-		if at != nil {
-			_ = at.Close() // of a directory, which nothing was written to
-		}
-	}
-	defer func() { leave() }()
+func (s *Session) write(p *plan, files map[string]fleet.Text) error {
+	w := walker{open: s.staging}
+	defer func() { w.close() }()
 	for _, f := range p.Files {
 		if f.Action == Removed {
 			continue
@@ -294,33 +298,16 @@ func (s *Session) write(p *plan, files map[string][]byte) error {
 		}
 		name := below(p.Cluster, f.Name)
 		to := path.Join(freshDir(p.number), name)
-		// Each path is looked up part by part, which takes longer than writing: the
-		// directory is opened once for its files, which follow each other.
-		if dir := path.Dir(to); dir != in {
-			leave()
-			var err error
-			if at, err = s.staging(dir); err != nil {
-				return err
-			}
-			in = dir
+		in, err := w.to(to)
+		if err != nil {
+			return err
 		}
-		if err := at.WriteFile(path.Base(to), files[name], 0o644); err != nil {
-			return fmt.Errorf("write %s: %w", s.at(to)[0].File, err)
+		w.data = files[name].AppendTo(w.data[:0])
+		if err := in.WriteFile(path.Base(to), w.data, 0o644); err != nil {
+			return s.failed("write", to, err)
 		}
 	}
 	return nil
-}
-
-// staging makes and opens a directory of the staging area.
-func (s *Session) staging(dir string) (*os.Root, error) {
-	if err := s.root.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make the staging area: %w", err)
-	}
-	root, err := s.root.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open the staging area: %w", err)
-	}
-	return root, nil
 }
 
 // Retire has the directories of clusters that the fleet does not have any more
@@ -373,16 +360,17 @@ func (s *Session) eachDirectory(visit func(name string)) error {
 // retire returns the plan that removes the directory, nil when it is not one
 // of a cluster of ours.
 func (s *Session) retire(dir string) (*plan, error) {
-	idx, data, err := s.readIndex(dir)
+	idx, err := s.readIndex(dir, ownedIndex{})
 	switch {
 	case errors.Is(err, errForeign):
 		return nil, nil // other tools have a bundle.json as well
 	case err != nil:
 		return nil, err
-	case idx == nil || idx.Fleet != s.tree.Fleet || idx.Cluster != dir:
+	case idx.Index == nil || idx.Fleet != s.tree.Fleet || idx.Cluster != dir:
 		return nil, nil
 	}
-	p := &plan{Result: Result{Cluster: dir, Retired: true}, number: len(s.plans), index: digestOf(data)}
+	s.claimed = append(s.claimed, dir)
+	p := &plan{Result: Result{Cluster: dir, Retired: true}, number: len(s.claimed) - 1, index: idx.digest}
 	return p, s.compare(&p.Result, idx.owned(), nil)
 }
 

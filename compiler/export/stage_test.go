@@ -2,11 +2,14 @@ package export
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -261,8 +264,54 @@ func TestClusterIDs(t *testing.T) {
 		}
 		wantFiles(t, filepath.Dir(tree.Dir), "./")
 	}
-	_, err := export(newTree(t), false, bundle("prod/a"), bundle("Prod/A"))
-	wantFaults(t, "", err, `two clusters go into the directory "Prod/A", where case does not count`)
+	for _, ids := range [][]string{{"prod/a", "Prod/A", "PROD/a"}, {"PROD/a", "Prod/A", "prod/a"}, {"Prod/A", "prod/a", "PROD/a"}} {
+		s, err := newTree(t).Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			_, _ = s.Stage(bundle(id)) // Commit says what is wrong
+		}
+		_, err = s.Commit()
+		wantFaults(t, "", errors.Join(err, s.Close()),
+			`two clusters go into the directory "Prod/A", where case does not count`,
+			`two clusters go into the directory "prod/a", where case does not count`)
+	}
+}
+
+// Clusters are staged by several goroutines, with the result of one.
+func TestStageAtOnce(t *testing.T) {
+	one, several := newTree(t), newTree(t)
+	for round := range 3 {
+		var bundles []*fleet.Bundle
+		for i := range 20 {
+			bundles = append(bundles, bundle(fmt.Sprintf("c%02d", i), fmt.Sprintf("web/Pod/x/y=%d", i*round), "db/Pod/x/y=1"))
+		}
+		want := mustExport(t, one, true, bundles...)
+		s, err := several.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var running sync.WaitGroup
+		for _, b := range slices.Backward(bundles) {
+			running.Go(func() {
+				if _, err := s.Stage(b); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		got, err := s.Commit()
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v\nwant %+v", got, want)
+		}
+		if got, want := files(t, several.Dir), files(t, one.Dir); !maps.Equal(got, want) || len(got) != 60 {
+			t.Errorf("got %q\nwant %q", got, want)
+		}
+	}
 }
 
 func TestStageTwins(t *testing.T) {

@@ -20,14 +20,17 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -44,6 +47,7 @@ type Tree struct {
 	Fleet   string        // the fleet's module path: whose clusters are ours
 	Version string        // of fleetc, for bundle.json
 	Wait    time.Duration // how long to wait for another export to Dir, 0 for ten seconds
+	Jobs    int           // how many clusters at a time; 0 for GOMAXPROCS
 
 	sys system
 }
@@ -51,22 +55,27 @@ type Tree struct {
 // A system is what the file system does for us. The zero value asks it; tests
 // take abilities away.
 type system struct {
-	link     func(root *os.Root, from, to string) error
+	link     func(root *os.Root, from, to *folder, name string) error
 	exchange func(root *os.Root, a, b string) error
 }
 
 // A Session is one export, or one comparison, of some clusters of a fleet. It
-// is for one goroutine.
+// is for one goroutine, but for what says that several may call it at once.
 type Session struct {
 	tree   *Tree
 	root   *os.Root     // nil in a comparison with a directory that is not there
 	check  bool         // a comparison, which writes nothing
 	unlock func() error // nil in a comparison
 	made   []string     // Dir and the directories above it that Begin made, outermost first
-	opened bool         // the staging area is there
-	plans  []*plan
-	faults diag.List
+
+	mu      sync.Mutex
+	opened  bool     // the staging area is there
+	claimed []string // IDs of the clusters that have a directory, by the numbers of their plans
+	plans   []*plan
+	faults  diag.List
 }
+
+func (t *Tree) jobs() int { return cmp.Or(t.Jobs, runtime.GOMAXPROCS(0)) }
 
 // Begin starts an export. It makes Dir, takes its lock, so that no two exports
 // write there at once, and completes what a killed export left. It returns a
@@ -209,6 +218,14 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
+// failed returns the error of what was done to a file below Dir; nil for a nil err.
+func (s *Session) failed(what, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", what, s.at(name)[0].File, err)
+}
+
 // at returns the place of a file below Dir.
 func (s *Session) at(name string) []diag.Pos {
 	if s.tree.Name != "" && name == "." {
@@ -225,12 +242,6 @@ func (s *Session) lstat(name string) (fs.FileInfo, error) {
 	if s.root == nil {
 		return nil, nil
 	}
-	info, err := s.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", s.at(name)[0].File, err)
-	}
-	return info, nil
+	info, err := lstat(s.root, name)
+	return info, s.failed("look at", name, err)
 }

@@ -42,7 +42,7 @@ func bundle(id string, objects ...string) *fleet.Bundle {
 		u.SetNamespace(part[2])
 		u.SetName(part[3])
 		b.Objects = append(b.Objects, fleet.Object{Unstructured: u, Release: rel})
-		b.YAML = append(b.YAML, []byte("text: "+text+"\n"))
+		b.YAML = append(b.YAML, fleet.Text{[]byte("text: " + text + "\n")})
 		fmt.Fprintf(sum, "%q\n", spec)
 	}
 	b.Digest = fmt.Sprintf("sha256:%x", sum.Sum(nil))
@@ -352,9 +352,9 @@ func TestStageKeepsNoText(t *testing.T) {
 	}
 	defer s.Close()
 	b := bundle("a", "web/Pod/x/y=1")
-	b.YAML[0] = bytes.Repeat([]byte("x"), 64<<20)
+	b.YAML[0] = fleet.Text{bytes.Repeat([]byte("x"), 64<<20)}
 	gone := make(chan bool)
-	runtime.SetFinalizer(&b.YAML[0][0], func(*byte) { close(gone) })
+	runtime.SetFinalizer(&b.YAML[0][0][0], func(*byte) { close(gone) })
 	if _, err := s.Stage(b); err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,6 @@
 package fleet
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"regexp"
 	"strconv"
 	"strings"
@@ -236,10 +234,10 @@ func (o Object) Origin() string {
 type Bundle struct {
 	Cluster *Cluster
 	Objects []Object
-	YAML    [][]byte // the canonical text of each object, in the same order
-	Sums    []Sum    // of the texts; nil when nobody has computed them, see [Bundle.Sum]
-	Digest  string   // sha256:hex over stages, releases and texts: the version of the whole cluster
-	Charts  []Pin    // what was rendered, sorted by release
+	YAML    []Text // the canonical text of each object, in the same order
+	Sums    []Sum  // of the texts; nil when nobody has computed them, see [Bundle.Sum]
+	Digest  string // sha256:hex over stages, releases and texts: the version of the whole cluster
+	Charts  []Pin  // what was rendered, sorted by release
 
 	// Hooks are those of charts that run when a release is deleted, rolled back
 	// or tested. They are no part of what is applied, which would run them, and
@@ -250,18 +248,12 @@ type Bundle struct {
 	Files  []File   // that are no objects of the bundle, with their names below the cluster's directory
 }
 
-// A Sum is the sha256 of a text.
-type Sum [sha256.Size]byte
-
-// String returns the sum as sha256:hex.
-func (s Sum) String() string { return "sha256:" + hex.EncodeToString(s[:]) }
-
 // Sum returns the sum of the text of an object.
 func (b *Bundle) Sum(i int) Sum {
 	if b.Sums != nil {
 		return b.Sums[i]
 	}
-	return sha256.Sum256(b.YAML[i])
+	return b.YAML[i].Sum()
 }
 
 // A Pin says which chart a release of a bundle was rendered from.

@@ -61,7 +61,7 @@ func (l Layouter) add(to *fleet.Bundle, dir string, o fleet.Object) error {
 	if err != nil {
 		return err
 	}
-	to.Objects, to.YAML, to.Dirs = append(to.Objects, o), append(to.YAML, text), append(to.Dirs, dir)
+	to.Objects, to.YAML, to.Dirs = append(to.Objects, o), append(to.YAML, fleet.Text{text}), append(to.Dirs, dir)
 	return nil
 }
 

@@ -33,6 +33,9 @@ func (e *engine) bind() template.FuncMap {
 	for _, some := range []template.FuncMap{e.tracing(), e.included(e.set), e.texts(), e.codecs(), e.numbers(), e.lists(), e.maps(), e.expressions(), e.chances()} {
 		maps.Copy(out, some)
 	}
+	if e.source.reads != nil {
+		e.source.reads.observe(out)
+	}
 	if e.source.trace != nil {
 		e.source.trace.observe(out)
 	}

@@ -3,11 +3,13 @@ package render
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -24,6 +26,7 @@ type Charts struct {
 	known map[*fleet.Chart]*source
 
 	fewer limits // those of tests; when zero, what everybody has
+	plain bool   // for tests: whether every template is executed, and nothing recalled
 }
 
 func (cs *Charts) most() limits {
@@ -39,7 +42,7 @@ func (cs *Charts) source(ch *fleet.Chart) *source {
 		if cs.known == nil {
 			cs.known = map[*fleet.Chart]*source{}
 		}
-		s = &source{}
+		s = &source{plain: cs.plain}
 		cs.known[ch] = s
 	}
 	cs.mu.Unlock()
@@ -55,12 +58,16 @@ type source struct {
 	err   error          // why it does not load
 	funcs map[string]any // all functions of templates, before they are bound to a rendering
 	trace *trace         // of the one rendering that uses the source, for a [Probe]; nil otherwise
+	reads *reads         // what renderings read that are followed; nil when none is
+	of    *source        // that is followed; nil likewise
 
 	mu      sync.Mutex
 	files   map[file]*text
 	decoded map[*chart.File]document // files of crds directories
 	idle    []*engine                // that have rendered the chart
 
+	plain    bool // whether nothing is recalled
+	recall   recall
 	snippets memo[*text]          // of texts that were given to tpl
 	yaml     memo[map[string]any] // of texts that were given to fromYaml
 	json     memo[string]         // as YAML, of values that were given to toYaml
@@ -88,13 +95,26 @@ func (s *source) load(ch *fleet.Chart) {
 	s.files, s.decoded = map[file]*text{}, map[*chart.File]document{}
 }
 
+// followed returns the same source for renderings that are followed, one at a time.
+func (s *source) followed(by *reads) *source {
+	return &source{chart: s.chart, funcs: s.funcs, of: s, reads: by, files: map[file]*text{}}
+}
+
 // template returns a parsed template.
 func (s *source) template(f file) *text {
 	s.mu.Lock()
 	t := s.files[f]
 	s.mu.Unlock()
 	if t == nil {
-		t = parseText(f.name, string(f.Data), s.funcs, s.trace)
+		if s.of != nil && s.trace == nil {
+			t = s.of.template(f)
+		} else {
+			content := unsafe.String(unsafe.SliceData(f.Data), len(f.Data)) // which nobody modifies
+			t = parseText(f.name, content, s.funcs, s.trace)
+		}
+		if s.reads != nil {
+			t = t.followed()
+		}
 		s.mu.Lock()
 		s.files[f] = t
 		s.mu.Unlock()
@@ -139,7 +159,13 @@ func (s *source) giveBack(e *engine) {
 
 // snippet returns the parsed text of a call of tpl.
 func (s *source) snippet(content string) *text {
-	t, _ := s.snippets.get(content, func(content string) *text { return parseText(rootName, content, s.funcs, s.trace) })
+	t, _ := s.snippets.get(content, func(content string) *text {
+		t := parseText(rootName, content, s.funcs, s.trace)
+		if s.reads != nil {
+			t = t.followed()
+		}
+		return t
+	})
 	return t
 }
 
@@ -148,39 +174,45 @@ func (s *source) snippet(content string) *text {
 // they are too many: some come from the values of a cluster.
 type memo[V any] struct {
 	mu    sync.Mutex
-	known map[string]V
+	known map[digest]V    // by the digest of the text, which is not kept
 	met   map[uint64]bool // hashes of texts
 	seed  maphash.Seed
-	kept  int // bytes of known texts
+	kept  int // bytes of texts
 }
 
 // get returns what f makes of the text, or made of it before, and whether it is
 // kept: others have it then, and it must not be modified.
 func (m *memo[V]) get(text string, f func(string) V) (v V, kept bool) {
-	const keep = 4 << 20
+	const keep = 6 << 20
 	m.mu.Lock()
 	if m.met == nil {
-		m.known, m.met, m.seed = map[string]V{}, map[uint64]bool{}, maphash.MakeSeed()
+		m.known, m.met, m.seed = map[digest]V{}, map[uint64]bool{}, maphash.MakeSeed()
 	}
-	v, kept = m.known[text]
-	key := maphash.String(m.seed, text)
-	again := m.met[key]
+	hash := maphash.String(m.seed, text)
+	again := m.met[hash]
 	if len(m.met) < keep/16 {
-		m.met[key] = true
+		m.met[hash] = true
 	}
+	m.mu.Unlock()
+	if !again {
+		return f(text), false
+	}
+	key := digest(sha256.Sum256([]byte(text)))
+	m.mu.Lock()
+	v, kept = m.known[key]
 	m.mu.Unlock()
 	if kept {
 		return v, true
 	}
-	if again {
-		text = strings.Clone(text) // it may be a small part of a large one
-	}
-	v = f(text)
+	v = f(strings.Clone(text)) // it may be a small part of a large one
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, kept = m.known[text]; again && !kept && m.kept+len(text) <= keep {
+	if known, is := m.known[key]; is {
+		return known, true
+	}
+	if m.kept+len(text) <= keep {
 		m.kept += len(text)
-		m.known[text], kept = v, true
+		m.known[key], kept = v, true
 	}
 	return v, kept
 }

@@ -135,28 +135,50 @@ func (e *engine) reset(ctx context.Context, most limits, l *luck) {
 }
 
 // render executes the templates, which are prepared, and returns what each of
-// them prints. Those of which that is known are not executed.
-func (e *engine) render(all []renderable, known map[string]string) (map[string]string, error) {
+// them prints. Those of which that is known, or which r recalls, are not executed.
+func (e *engine) render(all []renderable, known map[string]page, r *recalling) (map[string]page, error) {
 	*e.state = state{all: all, random: map[string]bool{}}
-	out := make(map[string]string, len(all))
-	for _, r := range all {
-		if isPartial(r.name) {
+	out := make(map[string]page, len(all))
+	for _, t := range all {
+		if isPartial(t.name) {
 			continue
 		}
-		text, ok := known[r.name]
+		p, ok := known[t.name]
 		if !ok {
-			e.chance = false
 			var err error
-			if text, err = e.one(r); err != nil {
+			if p, err = e.page(t, r); err != nil {
 				return nil, err
 			}
-			if e.chance {
-				e.random[r.name] = true
-			}
 		}
-		out[r.name] = text
+		out[t.name] = p
 	}
 	return out, nil
+}
+
+// page returns what a template prints. Recalling it takes as much of the limits as
+// executing it does.
+func (e *engine) page(t renderable, r *recalling) (page, error) {
+	if r != nil && !e.modified {
+		if p, took, ok := r.page(t.name); ok {
+			return p, e.take(took)
+		}
+		if e.source.reads != nil {
+			e.source.reads.forget()
+		}
+	}
+	before := e.left
+	e.chance = false
+	text, err := e.one(t)
+	if err != nil {
+		return page{}, err
+	}
+	if e.chance {
+		e.random[t.name] = true
+	}
+	if r != nil {
+		r.keep(t.name, text, limits{before.steps - e.left.steps, before.made - e.left.made, before.output - e.left.output}, !e.chance && !e.modified)
+	}
+	return page{text: text}, nil
 }
 
 // prepare defines the templates of a rendering.

@@ -37,10 +37,21 @@ func engines(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart) 
 	all := renderables(mine, myValues)
 	e, ourErr := s.engine(t.Context(), new(Charts).most(), newLuck(clock(s)), all)
 	if ourErr == nil {
-		ours, ourErr = e.render(all, nil)
+		var pages map[string]page
+		pages, ourErr = e.render(all, nil, nil)
+		ours = textsOf(pages)
 	}
 	helms, helmErr = helmengine.Engine{}.Render(its, itsValues)
 	return ours, helms, ourErr, helmErr
+}
+
+// textsOf returns what pages were executed to.
+func textsOf(pages map[string]page) map[string]string {
+	out := map[string]string{}
+	for name, p := range pages {
+		out[name] = p.text
+	}
+	return out
 }
 
 // sameEngines reports where the two engines differ.

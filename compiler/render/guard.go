@@ -101,6 +101,20 @@ func (g *guard) trySpend(n int) error {
 	return nil
 }
 
+// take counts what executing a template takes.
+func (g *guard) take(l limits) error {
+	if g.left.made -= l.made; g.left.made < 0 {
+		return errRecall
+	}
+	if g.left.output -= l.output; g.left.output < 0 {
+		return errRecall
+	}
+	return g.trySpend(l.steps)
+}
+
+// errRecall ends a rendering that recalls. Without, the error is at its place.
+var errRecall = errors.New("too much")
+
 // make counts the bytes of something that a function is about to return.
 func (g *guard) make(n int) {
 	if n < 0 || n > g.left.made {

@@ -136,7 +136,7 @@ func TestTooLong(t *testing.T) {
 	all := renderables(instance(s.chart), nil)
 	e, err := s.engine(ctx, new(Charts).most(), newLuck(clock(s)), all)
 	if err == nil {
-		_, err = e.render(all, nil)
+		_, err = e.render(all, nil, nil)
 	}
 	if err == nil || err.Error() != "app/templates/a.yaml: templates that take too long" {
 		t.Error(err)

@@ -82,21 +82,14 @@ func (in *input) copy() *input {
 // template --include-crds prints them. known is what templates are known to print.
 // It also returns what another rendering prints as well, and whether there is
 // more: the chart called something that is random or reads the clock.
-func (j *job) documents(ctx context.Context, in *input, l *luck, known map[string]string) (docs []document, again map[string]string, chance bool, err error) {
+func (j *job) documents(ctx context.Context, in *input, l *luck, known map[string]page) (docs []document, again map[string]page, chance bool, err error) {
 	limited, cancel := context.WithTimeoutCause(ctx, maxWall, errTooLong)
 	defer cancel()
-	all := renderables(in.chart, in.values)
-	e, err := j.source.engine(limited, j.most, l, all)
-	var rendered map[string]string
-	if err == nil {
-		rendered, err = e.render(all, known)
-	}
+	rendered, again, chance, err := j.pages(limited, in, l, known)
 	if err != nil {
 		return nil, nil, false, j.fault("chart %s does not render: %v", j.chart.Ref, err)
 	}
-	again, chance = e.again(rendered)
-	j.source.giveBack(e)
-	manifests, err := documents(rendered, func(text string) document { return j.read(ctx, text) })
+	manifests, err := documents(rendered, func(p page) []document { return j.readPage(ctx, p) })
 	if err != nil {
 		return nil, nil, false, j.fault("chart %s %v", j.chart.Ref, err)
 	}
@@ -108,6 +101,63 @@ func (j *job) documents(ctx context.Context, in *input, l *luck, known map[strin
 	return append(docs, manifests...), again, chance, nil
 }
 
+// pages executes the templates, or recalls what they print where others have printed
+// it. Where that leads to an error, all are executed: that says what is wrong, and
+// where.
+func (j *job) pages(ctx context.Context, in *input, l *luck, known map[string]page) (rendered, again map[string]page, chance bool, err error) {
+	all := renderables(in.chart, in.values)
+	if r := j.recalling(ctx, l, in, all, known); r != nil {
+		defer r.end()
+		rendered, again, chance, err = j.execute(ctx, l, all, nil, r)
+		if err == nil || ctx.Err() != nil {
+			return rendered, again, chance, err
+		}
+		if in, err = j.input(); err != nil { // the templates may have modified that
+			return nil, nil, false, err
+		}
+		all = renderables(in.chart, in.values)
+		*l = *newLuck(l.now)
+	}
+	return j.execute(ctx, l, all, known, nil)
+}
+
+// recalling is [source.recalling] of a first rendering. A second one is there to be
+// another.
+func (j *job) recalling(ctx context.Context, l *luck, in *input, all []renderable, known map[string]page) *recalling {
+	if known != nil || l.first != nil || j.source.plain {
+		return nil
+	}
+	return j.source.recalling(ctx, j.most, l, in, all)
+}
+
+func (j *job) execute(ctx context.Context, l *luck, all []renderable, known map[string]page, r *recalling) (rendered, again map[string]page, chance bool, err error) {
+	var e *engine
+	if r != nil && r.engine != nil {
+		e = r.engine
+	} else if e, err = j.source.engine(ctx, j.most, l, all); err != nil {
+		return nil, nil, false, err
+	}
+	if rendered, err = e.render(all, known, r); err != nil {
+		return nil, nil, false, err
+	}
+	again, chance = e.again(rendered)
+	e.source.giveBack(e)
+	return rendered, again, chance, nil
+}
+
+// readPage reads the documents of a page, unless that was done before.
+func (j *job) readPage(ctx context.Context, p page) []document {
+	if p.docs != nil {
+		return p.docs
+	}
+	var docs []document
+	for _, text := range split(p.text) {
+		docs = append(docs, j.read(ctx, text))
+	}
+	p.share(docs)
+	return docs
+}
+
 // read reads a document, unless that was done before.
 func (j *job) read(ctx context.Context, text string) document {
 	if d, ok := j.known[text]; ok {
@@ -117,7 +167,7 @@ func (j *job) read(ctx context.Context, text string) document {
 		return document{refused: ctx.Err()}
 	}
 	d, kept := j.source.docs.get(text, readDocument)
-	d.shared = kept
+	d.text, d.shared = text, kept
 	return d
 }
 

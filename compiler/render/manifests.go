@@ -27,7 +27,7 @@ const maxDocument = 8 << 20
 // A document is one YAML document of a rendered chart.
 type document struct {
 	source  string              // the template, with the chart's name in front
-	text    string              // as printed; of a file of the crds directory, all of it
+	text    string              // as printed, unless it was recalled; of a file of the crds directory, all of it
 	crd     bool                // whether it is of the crds directory
 	kind    string              // empty when there is none
 	hook    bool                // whether Helm would run it as a hook
@@ -41,16 +41,15 @@ type document struct {
 }
 
 // documents returns the documents of rendered templates in the order in which
-// helm template prints them: manifests, then hooks. Each is read by the given
+// helm template prints them: manifests, then hooks. Each page is read by the given
 // function.
-func documents(rendered map[string]string, read func(text string) document) ([]document, error) {
+func documents(rendered map[string]page, read func(page) []document) ([]document, error) {
 	var all []document
 	for _, source := range slices.Sorted(maps.Keys(rendered)) {
 		if strings.HasSuffix(source, "NOTES.txt") {
 			continue
 		}
-		for _, text := range split(rendered[source]) {
-			d := read(text)
+		for _, d := range read(rendered[source]) {
 			switch {
 			case d.broken != nil:
 				return nil, fmt.Errorf("renders YAML that does not parse: %s: %w", source, d.broken)
@@ -117,9 +116,9 @@ func split(content string) []string {
 // one behind the document.
 func lineEnd(text string) string { return text + "\n" }
 
-// readDocument decodes a document and tells what it is.
+// readDocument decodes a document and tells what it is. It does not keep the text.
 func readDocument(text string) document {
-	d := document{text: text}
+	var d document
 	if len(text) > maxDocument {
 		d.refused = fmt.Errorf("renders a document of more than %d MiB", maxDocument>>20)
 		return d

@@ -81,7 +81,18 @@ func FuzzDocuments(f *testing.F) {
 	f.Add("a: 1\na: 2", "kind: a\nkind: b")
 	f.Fuzz(func(t *testing.T, a, b string) {
 		files := map[string]string{"x/templates/a.yaml": a, "x/templates/b.yaml": b}
-		docs, err := documents(files, readDocument)
+		pages := map[string]page{}
+		for name, text := range files {
+			pages[name] = page{text: text}
+		}
+		docs, err := documents(pages, func(p page) (docs []document) {
+			for _, text := range split(p.text) {
+				d := readDocument(text)
+				d.text = text
+				docs = append(docs, d)
+			}
+			return docs
+		})
 		var hooks, manifests, want []string
 		captureLog(func() {
 			h, m, wantErr := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)

@@ -130,7 +130,8 @@ func (p *Probe) Object() map[string]any { return p.object }
 func (p *Probe) follow(ctx context.Context) error {
 	s := p.job.source
 	p.trace = newTrace()
-	traced := &source{chart: s.chart, funcs: s.funcs, trace: p.trace, files: map[file]*text{}}
+	traced := s.followed(p.trace.reads)
+	traced.trace = p.trace
 	in := p.in.copy()
 	p.trace.register(in.values["Values"], []string{"Values"})
 	p.trace.register(in.values["Release"], []string{"Release"})

@@ -67,7 +67,7 @@ func (cs *Charts) Release(ctx context.Context, c *fleet.Cluster, r *fleet.Releas
 
 // volatile renders the chart a second time and returns what differs. known is
 // what templates are known to print again.
-func (j *job) volatile(ctx context.Context, first []document, known map[string]string, objs []fleet.Object, l *luck) ([]Volatile, error) {
+func (j *job) volatile(ctx context.Context, first []document, known map[string]page, objs []fleet.Object, l *luck) ([]Volatile, error) {
 	in, err := j.input() // the templates may have modified the first one
 	if err != nil {
 		return nil, err
@@ -75,7 +75,9 @@ func (j *job) volatile(ctx context.Context, first []document, known map[string]s
 	again := *j
 	again.known = make(map[string]document, len(first))
 	for _, d := range first {
-		again.known[d.text] = d
+		if !d.shared {
+			again.known[d.text] = d
+		}
 	}
 	docs, next, _, err := again.documents(ctx, in, l, known)
 	if err == nil && known != nil && next == nil {

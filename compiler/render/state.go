@@ -57,10 +57,10 @@ func (s *state) merges(to map[string]any, from []map[string]any) {
 
 // again returns what another rendering prints as well, and whether anything may
 // be another.
-func (s *state) again(printed map[string]string) (known map[string]string, chance bool) {
+func (s *state) again(printed map[string]page) (known map[string]page, chance bool) {
 	if len(s.random) > 0 && !s.modified {
 		known = maps.Clone(printed)
-		maps.DeleteFunc(known, func(name, _ string) bool { return s.random[name] })
+		maps.DeleteFunc(known, func(name string, _ page) bool { return s.random[name] })
 	}
 	return known, len(s.random) > 0
 }

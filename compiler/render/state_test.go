@@ -59,7 +59,7 @@ own: {x: 1}
 		all := renderables(c, values)
 		e, err := s.engine(t.Context(), new(Charts).most(), newLuck(clock(s)), all)
 		if err == nil {
-			_, err = e.render(all, nil)
+			_, err = e.render(all, nil, nil)
 		}
 		if err != nil || e.modified != want {
 			t.Errorf("%s: %v, %v, want %v", template, e.modified, err, want)
@@ -81,7 +81,7 @@ func TestEngineIsReused(t *testing.T) {
 {{ define "name.of" }}{{ include (default "none" .Values.name) . }}{{ end }}{{ define "none" }}{{ regexReplaceAll "x+" "axxb" "-" }}{{ end }}
 -- templates/a.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: {{ tpl (default "{{ include \"name.of\" . }}" .Values.tpl) . }}}}`)
-	charts := new(Charts)
+	charts := &Charts{plain: true}
 	for _, test := range []struct {
 		values, want string
 		idle         int

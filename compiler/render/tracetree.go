@@ -11,12 +11,10 @@ const (
 	fnAt   = "fleetc_at"   // before a node that prints: its site
 	fnCall = "fleetc_call" // before a template action: its site
 	fnBack = "fleetc_back" // behind a template action
-	fnRead = "fleetc_read" // around what fields are taken of: their names
 )
 
 // marking puts calls into a tree that was just parsed, so that a trace is told
-// of each node that prints and of each field that is read. What the tree prints
-// stays the same.
+// of each node that prints. What the tree prints stays the same.
 type marking struct {
 	*trace
 	file, content string
@@ -77,41 +75,17 @@ func (in marking) pipe(p *parse.PipeNode) {
 	}
 	for _, cmd := range p.Cmds {
 		in.compare(cmd)
-		for i, arg := range cmd.Args {
-			cmd.Args[i] = in.word(arg)
-		}
-		if name, ok := cmd.Args[0].(*parse.IdentifierNode); ok && name.Ident == "index" && len(cmd.Args) > 1 {
-			keys := append([]parse.Node{}, cmd.Args[2:]...)
-			cmd.Args[1] = call(cmd.Pos, fnRead, append(keys, cmd.Args[1])...)
+		for _, arg := range cmd.Args {
+			switch n := arg.(type) {
+			case *parse.PipeNode:
+				in.pipe(n)
+			case *parse.ChainNode:
+				if inner, ok := n.Node.(*parse.PipeNode); ok {
+					in.pipe(inner)
+				}
+			}
 		}
 	}
-}
-
-// word returns a word of a command so that the trace is told of the fields that
-// it reads.
-func (in marking) word(n parse.Node) parse.Node {
-	switch n := n.(type) {
-	case *parse.FieldNode:
-		return read(&parse.DotNode{NodeType: parse.NodeDot, Pos: n.Pos}, n.Pos, n.Ident)
-	case *parse.VariableNode:
-		if len(n.Ident) > 1 {
-			return read(&parse.VariableNode{NodeType: parse.NodeVariable, Pos: n.Pos, Ident: n.Ident[:1]}, n.Pos, n.Ident[1:])
-		}
-	case *parse.ChainNode:
-		return read(in.word(n.Node), n.Pos, n.Field)
-	case *parse.PipeNode:
-		in.pipe(n)
-	}
-	return n
-}
-
-// read returns the fields of a value.
-func read(of parse.Node, pos parse.Pos, names []string) parse.Node {
-	args := make([]parse.Node, 0, len(names)+1)
-	for _, name := range names {
-		args = append(args, &parse.StringNode{NodeType: parse.NodeString, Pos: pos, Quoted: strconv.Quote(name), Text: name})
-	}
-	return &parse.ChainNode{NodeType: parse.NodeChain, Pos: pos, Node: call(pos, fnRead, append(args, of)...), Field: names}
 }
 
 // compare remembers the texts that a command has beside fields: what they are

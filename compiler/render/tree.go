@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/template"
 	"text/template/parse"
+	"unsafe"
 )
 
 // The functions that parsed templates call besides those that are written in
@@ -69,7 +70,8 @@ func blocks(content string) int {
 const maxBlocks = 20_000
 
 // parseText parses a template. The names of functions are those of names. A
-// trace, which most have not, is told of what the template does.
+// trace, which most have not, is told of what the template prints. What it prints as
+// it stands there is not copied from the content.
 func parseText(name, content string, names map[string]any, tr *trace) *text {
 	t := &text{name: name, size: len(content), costs: map[string]cost{}}
 	if blocks(content) > maxBlocks {
@@ -81,6 +83,7 @@ func parseText(name, content string, names map[string]any, tr *trace) *text {
 		return t
 	}
 	for name, tree := range t.trees {
+		shareText(tree.Root, content)
 		if tr != nil {
 			marking{tr, t.name, content}.list(tree.Root)
 		}
@@ -88,6 +91,31 @@ func parseText(name, content string, names map[string]any, tr *trace) *text {
 		t.costs[name] = cost{steps: callSteps + c.steps, depth: callDepth + c.depth}
 	}
 	return t
+}
+
+// shareText makes the text nodes of a list parts of the content that they are of, which
+// is kept anyway.
+func shareText(l *parse.ListNode, content string) {
+	if l == nil {
+		return
+	}
+	for _, n := range l.Nodes {
+		switch n := n.(type) {
+		case *parse.TextNode:
+			if rest := content[n.Pos:]; strings.HasPrefix(rest, string(n.Text)) {
+				n.Text = unsafe.Slice(unsafe.StringData(rest), len(n.Text)) // which nobody writes to
+			}
+		case *parse.IfNode:
+			shareText(n.List, content)
+			shareText(n.ElseList, content)
+		case *parse.WithNode:
+			shareText(n.List, content)
+			shareText(n.ElseList, content)
+		case *parse.RangeNode:
+			shareText(n.List, content)
+			shareText(n.ElseList, content)
+		}
+	}
 }
 
 // counting puts calls into a tree that was just parsed, so that whoever

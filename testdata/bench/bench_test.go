@@ -106,7 +106,7 @@ func TestFleetIsThatOfHelm(t *testing.T) {
 				count[o.Release.Name]++
 			}
 			if i < len(b.YAML) {
-				size += len(b.YAML[i])
+				size += b.YAML[i].Len()
 			}
 		}
 		for _, r := range releases {

@@ -1,4 +1,6 @@
-package compiler
+// Package ordered does the same to many things at a time, and yields what comes out
+// in their order.
+package ordered
 
 import (
 	"context"
@@ -9,12 +11,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// ordered calls f for 0 to n-1 and yields the results in that order. At most
+// Map calls f for 0 to n-1 and yields the results in that order. At most
 // limit of them are running or wait to be yielded, so that memory is bounded
 // by limit and not by n. An error is yielded like any result; it does not end
 // the iteration. When the loop over the results ends, or ctx does, no call of
 // f is left running; the context that f gets is then cancelled.
-func ordered[T any](ctx context.Context, limit, n int, f func(ctx context.Context, i int) (T, error)) iter.Seq2[T, error] {
+func Map[T any](ctx context.Context, limit, n int, f func(ctx context.Context, i int) (T, error)) iter.Seq2[T, error] {
 	type result struct {
 		value T
 		err   error
@@ -32,7 +34,7 @@ func ordered[T any](ctx context.Context, limit, n int, f func(ctx context.Contex
 					results[i] <- result{err: err}
 					return
 				}
-				v, err := sound(func() (T, error) { return f(ctx, i) })
+				v, err := Sound(func() (T, error) { return f(ctx, i) })
 				results[i] <- result{v, err}
 			})
 		}
@@ -52,9 +54,9 @@ func ordered[T any](ctx context.Context, limit, n int, f func(ctx context.Contex
 	}
 }
 
-// sound calls f, and makes a panic in it a fault: whatever the input is, the
+// Sound calls f, and makes a panic in it a fault: whatever the input is, the
 // others are still worked on, and the user sees no stack.
-func sound[T any](f func() (T, error)) (v T, err error) {
+func Sound[T any](f func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &diag.Diag{Msg: fmt.Sprintf("fleetc has a bug: %v", p), Hint: "report it, with the files that show it"}

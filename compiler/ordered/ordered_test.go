@@ -1,4 +1,4 @@
-package compiler
+package ordered
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestOrdered(t *testing.T) {
+func TestMap(t *testing.T) {
 	odd := errors.New("odd")
 	for _, limit := range []int{1, 2, 7, 100} {
 		for _, n := range []int{0, 1, 7, 50} {
@@ -17,7 +17,7 @@ func TestOrdered(t *testing.T) {
 				var inFlight, most atomic.Int32
 				var got []int
 				var failed int
-				seq := ordered(t.Context(), limit, n, func(_ context.Context, i int) (int, error) {
+				seq := Map(t.Context(), limit, n, func(_ context.Context, i int) (int, error) {
 					now := inFlight.Add(1)
 					for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
 					}
@@ -49,9 +49,9 @@ func TestOrdered(t *testing.T) {
 	}
 }
 
-func TestOrderedEndsWhatItStarted(t *testing.T) {
+func TestMapEndsWhatItStarted(t *testing.T) {
 	var running atomic.Int32
-	seq := ordered(t.Context(), 7, 50, func(ctx context.Context, i int) (int, error) {
+	seq := Map(t.Context(), 7, 50, func(ctx context.Context, i int) (int, error) {
 		running.Add(1)
 		defer running.Add(-1)
 		if i > 3 {
@@ -70,12 +70,12 @@ func TestOrderedEndsWhatItStarted(t *testing.T) {
 	}
 }
 
-func TestOrderedCancelled(t *testing.T) {
+func TestMapCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var calls atomic.Int32
 	var errs int
-	for i, err := range ordered(ctx, 2, 20, func(_ context.Context, i int) (int, error) { calls.Add(1); return i, nil }) {
+	for i, err := range Map(ctx, 2, 20, func(_ context.Context, i int) (int, error) { calls.Add(1); return i, nil }) {
 		if i == 3 && err == nil {
 			cancel()
 		}
@@ -88,11 +88,11 @@ func TestOrderedCancelled(t *testing.T) {
 	}
 }
 
-// TestOrderedPanic makes a panic the fault of its own element alone.
-func TestOrderedPanic(t *testing.T) {
+// TestMapPanic makes a panic the fault of its own element alone.
+func TestMapPanic(t *testing.T) {
 	var got []int
 	var faults []string
-	for v, err := range ordered(t.Context(), 2, 3, func(_ context.Context, i int) (int, error) {
+	for v, err := range Map(t.Context(), 2, 3, func(_ context.Context, i int) (int, error) {
 		if i == 1 {
 			panic("odd")
 		}
