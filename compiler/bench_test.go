@@ -32,8 +32,8 @@ if cluster.name != _|_ {
 }
 `
 
-// generate writes a fleet of n clusters in three environments.
-func generate(tb testing.TB, n int) string {
+// generate writes a fleet of n clusters in three environments, with more for each.
+func generate(tb testing.TB, n int, more ...func(j int) string) string {
 	tb.Helper()
 	dir := tb.TempDir()
 	for _, c := range []string{"ingress-controller", "cert-manager", "elasticsearch", "fluentd"} {
@@ -48,8 +48,12 @@ func generate(tb testing.TB, n int) string {
 	for i, env := range []string{"dev", "staging", "prod"} {
 		files["environments/"+env+"/env.cue"] = fmt.Sprintf("package fleet\n\nenvironment: %q\nreleases: ingress: defaults: %s: controller: replicaCount: %d\n", env, env, i+1)
 		for j := i; j < n; j += 3 {
-			files[fmt.Sprintf("environments/%s/c%03d/cluster.cue", env, j)] = fmt.Sprintf(
+			name := fmt.Sprintf("environments/%s/c%03d/cluster.cue", env, j)
+			files[name] = fmt.Sprintf(
 				"package fleet\n\ncluster: {name: \"c%03d\", kubernetes: \"1.3%d\"}\nreleases: elasticsearch: defaults: c%03d: httpPort: %d\n", j, 4+i, j, 10000+j)
+			for _, f := range more {
+				files[name] += f(j)
+			}
 		}
 		if n <= i {
 			delete(files, "environments/"+env+"/env.cue")
