@@ -18,7 +18,8 @@ import (
 // all charts of ours, of a fleet whose clusters have most releases alike, and of one
 // with Istio's charts.
 func TestIdentical(t *testing.T) {
-	for name, dir := range map[string]string{"example": "..", "alike": alikeFleet(t), "real": realFleet(t)} {
+	// In sixteen clusters, what templates have printed is recalled.
+	for name, dir := range map[string]string{"example": "..", "alike": alikeFleet(t, 16, 13), "real": realFleet(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cached := t.TempDir()
@@ -51,9 +52,9 @@ func TestIdentical(t *testing.T) {
 	}
 }
 
-// alikeFleet writes a fleet whose clusters have some releases alike, and others
-// with values of their own.
-func alikeFleet(t *testing.T) string {
+// alikeFleet writes a fleet of n clusters that have some releases alike, and one with
+// values of its own in so many ways.
+func alikeFleet(t *testing.T, n, ways int) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, c := range []string{"ingress-controller", "cert-manager", "elasticsearch"} {
@@ -79,9 +80,9 @@ releases: {
 }
 `,
 	}
-	for i := range 16 { // so many that what templates have printed is recalled
+	for i := range n {
 		files[fmt.Sprintf("environments/c%d/cluster.cue", i)] = fmt.Sprintf("package fleet\n\ncluster: {name: \"c%d\", kubernetes: \"1.3%d\"}\n"+
-			"releases: search: defaults: c%[1]d: httpPort: %[3]d\n", i, 5+i%2, 9200+i%13)
+			"releases: search: defaults: c%[1]d: httpPort: %[3]d\n", i, 5+i%2, 9200+i%ways)
 	}
 	writeFiles(t, dir, files)
 	return dir

@@ -71,7 +71,7 @@ func exportSettled(t *testing.T, c *Compiler, out string) (compiled, rendered []
 // An export compiles the clusters that have changed, or whose place has, and
 // renders the releases that have.
 func TestSettled(t *testing.T) {
-	dir, out := alikeFleet(t), filepath.Join(t.TempDir(), "out")
+	dir, out := alikeFleet(t, 9, 4), filepath.Join(t.TempDir(), "out")
 	c := &Compiler{Dir: dir, Cache: t.TempDir(), Build: "test", Offline: true}
 	// set sets when all files were changed: an hour ago, or after the export began.
 	const old, young = -time.Hour, time.Hour

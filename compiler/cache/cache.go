@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -122,10 +123,13 @@ func (c *Cache) Put(key string, data []byte) {
 		return
 	}
 	file := c.file(key)
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return
-	}
 	f, err := os.CreateTemp(filepath.Dir(file), tempFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return
+		}
+		f, err = os.CreateTemp(filepath.Dir(file), tempFile)
+	}
 	if err != nil {
 		return
 	}

@@ -160,8 +160,8 @@ type walker struct {
 	files []fleet.File
 }
 
-// dir reads the directory with the given name below the chart. The
-// directories that it is in are above.
+// dir reads the directory with the given name below the chart, which it opens once
+// for all that is in it. The directories that it is in are above.
 func (w *walker) dir(name string, above []fs.FileInfo) error {
 	full := path.Join(w.top, name)
 	info, err := w.root.Stat(full)
@@ -171,23 +171,33 @@ func (w *walker) dir(name string, above []fs.FileInfo) error {
 	if slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, info) }) {
 		return fmt.Errorf("%s is a symbolic link to a directory that it is in", name)
 	}
-	entries, err := fs.ReadDir(w.root.FS(), full) // sorted
+	dir, err := w.root.OpenRoot(full)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	entries, err := fs.ReadDir(dir.FS(), ".") // sorted
 	if err != nil {
 		return err
 	}
 	above = append(slices.Clip(above), info)
 	for _, e := range entries {
-		if err := w.one(path.Join(name, e.Name()), above); err != nil {
+		from, at := dir, e.Name()
+		if e.Type()&fs.ModeSymlink != 0 {
+			from, at = w.root, path.Join(full, at) // it may lead anywhere in there
+		}
+		if err := w.one(path.Join(name, e.Name()), from, at, above); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// one reads the file or directory with the given name below the chart.
-func (w *walker) one(name string, above []fs.FileInfo) error {
+// one reads the file or directory with the given name below the chart, which is
+// at a path from somewhere.
+func (w *walker) one(name string, from *os.Root, at string, above []fs.FileInfo) error {
 	full := path.Join(w.top, name)
-	info, err := w.root.Stat(full)
+	info, err := from.Stat(at)
 	if err != nil {
 		if link, lerr := w.root.Lstat(full); lerr == nil && w.rules.Ignore(name, link) {
 			return nil
@@ -209,9 +219,9 @@ func (w *walker) one(name string, above []fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is neither a file nor a directory", name)
 	}
-	f, err := w.root.Open(full)
+	f, err := from.Open(at)
 	if err != nil {
-		return err
+		return fmt.Errorf("read %s: %w", full, err)
 	}
 	defer f.Close()
 	content, err := w.file(f, name, info.Size())

@@ -1,9 +1,7 @@
 package render
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -360,52 +358,4 @@ func (e *engine) tracing() template.FuncMap {
 			return v
 		},
 	}
-}
-
-// A complaint is what a chart says with required or fail.
-type complaint struct{ msg string }
-
-func (c *complaint) Error() string { return c.msg }
-
-// fault returns the error of a template as it is reported.
-func (e *engine) fault(name string, err error) error {
-	if e.why != nil {
-		return fmt.Errorf("%s: %w", cmp.Or(e.at, name), e.why)
-	}
-	if c := (*complaint)(nil); errors.As(err, &c) {
-		return fmt.Errorf("%s: %w", cmp.Or(place(err), name), c)
-	}
-	msg := strings.TrimPrefix(err.Error(), "template: ")
-	return errors.New(shorten(strings.ReplaceAll(msg, " | "+fnMade, "")))
-}
-
-// shorten leaves out the middle of a long message: one of templates that
-// include each other names them all.
-func shorten(msg string) string {
-	const limit = 1000
-	if len(msg) <= limit {
-		return msg
-	}
-	return strings.ToValidUTF8(msg[:limit/2], "") + " ... " + strings.ToValidUTF8(msg[len(msg)-limit/2:], "")
-}
-
-// parseFault is what text/template says of a template that does not parse: the
-// place, and the last of its words.
-func parseFault(name string, err error) error {
-	parts := strings.Split(err.Error(), ": ")
-	if len(parts) == 1 {
-		return fmt.Errorf("parse error in (%s): %w", name, err)
-	}
-	return fmt.Errorf("parse error at (%s): %s", parts[1], parts[len(parts)-1])
-}
-
-// place returns where in a template an error of text/template is: its file,
-// line and column; nothing when it does not say.
-func place(err error) string {
-	rest, ok := strings.CutPrefix(err.Error(), "template: ")
-	at, _, found := strings.Cut(rest, ": ")
-	if !ok || !found {
-		return ""
-	}
-	return at
 }

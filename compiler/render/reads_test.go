@@ -247,7 +247,9 @@ func TestSums(t *testing.T) {
 		return v
 	}
 	all := []any{
-		nil, true, false, "", "a", "ab", 1, int64(1), 1.0, []any(nil), map[string]any(nil), map[string]any{}, chartutil.Values{},
+		nil, true, false, "", "a", "ab", 1, int64(1), 1.0, []any(nil), map[string]any(nil),
+		map[string]any{},
+		chartutil.Values{},
 		values("[]"), values("[null]"), values("[[]]"), values("[a, b]"), values("[ab]"), values("[[a], b]"), values("[a, [b]]"),
 		values("{a: b}"), values("{a: null}"), values("{a: {}}"), values("{a: {b: c}}"), values("{a: {}, b: c}"), values("{ab: c}"), values("{a: bc}"),
 	}

@@ -132,11 +132,11 @@ func (e *engine) expressions() template.FuncMap {
 // instructions returns how long the program of a regular expression is; 0 when
 // it is none.
 func (e *engine) instructions(re string) int {
+	e.make(len(re)) // each time: what a template takes does not depend on those before it
 	n, known := e.regexs[re]
 	if known {
 		return n
 	}
-	e.make(len(re))
 	if parsed, err := syntax.Parse(re, syntax.Perl); err == nil {
 		if prog, err := syntax.Compile(parsed.Simplify()); err == nil {
 			n = len(prog.Inst)

@@ -1,6 +1,7 @@
 package values
 
 import (
+	"iter"
 	"regexp"
 	"strings"
 
@@ -14,7 +15,27 @@ var (
 )
 
 // bare matches an action that prints a value as it is.
-var bare = regexp.MustCompile(`\{\{-?\s*\$?\.Values\.([A-Za-z_][\w.]*)\s*(?:\|\s*(?:quote|squote|int|int64|toString)\s*)*-?\}\}`)
+var bare = regexp.MustCompile(`^\{\{-?\s*\$?\.Values\.([A-Za-z_][\w.]*)\s*(?:\|\s*(?:quote|squote|int|int64|toString)\s*)*-?\}\}`)
+
+// printedBare returns the values that actions of the text print as they are.
+func printedBare(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for {
+			open := strings.Index(text, "{{")
+			if open < 0 {
+				return
+			}
+			text = text[open:]
+			inner := strings.TrimPrefix(strings.TrimLeft(strings.TrimPrefix(text[2:], "-"), " \t\n\f\r"), "$")
+			if strings.HasPrefix(inner, ".Values.") {
+				if m := bare.FindStringSubmatch(text); m != nil && !yield(m[1]) {
+					return
+				}
+			}
+			text = text[1:]
+		}
+	}
+}
 
 // textual marks the values of which a template asks whether they are strings:
 // they may be, whatever the default is. It also marks those that a template
@@ -22,8 +43,8 @@ var bare = regexp.MustCompile(`\{\{-?\s*\$?\.Values\.([A-Za-z_][\w.]*)\s*(?:\|\s
 func textual(t *Type, c *chart.Chart) {
 	for _, f := range c.Templates {
 		src := string(f.Data)
-		for _, m := range bare.FindAllStringSubmatch(src, -1) {
-			if at, ok := t.At(strings.Split(m[1], ".")...); ok {
+		for value := range printedBare(src) {
+			if at, ok := t.At(strings.Split(value, ".")...); ok {
 				at.asScalar = true
 			}
 		}
