@@ -12,7 +12,7 @@ import (
 
 const (
 	maxDepth = 100  // of maps and lists within each other
-	maxKey   = 1000 // bytes of a key
+	maxKey   = 1000 // bytes of a key as it is written
 )
 
 // Decode returns the value of a YAML document as Kubernetes' own libraries decode
@@ -268,7 +268,7 @@ func cutKey(line string) (key, rest string, ok bool) {
 			return "", "", false
 		}
 	}
-	if len(key) > maxKey || key == "<<" || rest == "" || rest[0] != ':' || len(rest) > 1 && rest[1] != ' ' {
+	if len(line)-len(rest) > maxKey || key == "<<" || rest == "" || rest[0] != ':' || len(rest) > 1 && rest[1] != ' ' {
 		return "", "", false
 	}
 	return key, skipBlanks(rest[1:]), true

@@ -58,6 +58,7 @@ var other = []string{
 	"a:\tb\n", "a: yes\n", "yes: a\n", "1: a\n", "a: 1.0\n", "a: .inf\n", "a: .nan\n", "a: -.Inf\n", "a: 08\n", "a: 18446744073709551615\n", "a: @b\n", "a: `b`\n", "a: - b\n", "a: \"\\u0041\"\n",
 	"a: x\r\n", "a: \u0085x\n", "a: \ufeffx\n", "a: \xff\n", "a: 12\n  13\n", "- a\nb: c\n", "a: - \n", "a: |\n", "a: |\n    \n  x\n", "a: |\n  x", "a:b\n", "a: x # c\n  y\n", "a: x:\n", "a : b\n",
 	"a: 2001-12-14\n  21:59:43\n", "a: [b: c]\n", "a: 'b' c\n", strings.Repeat("- ", maxDepth+2) + "a\n", strings.Repeat("k", maxKey+1) + ": a\n",
+	`"` + strings.Repeat(`\n`, 600) + `": a`, "'" + strings.Repeat("''", 600) + "': a",
 }
 
 func TestDecode(t *testing.T) {

@@ -87,6 +87,9 @@ func (s *Session) clean() error {
 func (s *Session) removeArea() error {
 	var dirs []string
 	for _, in := range []string{path.Join(area, "new"), path.Join(area, "old")} {
+		if !s.isDir(area) || !s.isDir(in) {
+			continue // a link is removed, and not what it leads to
+		}
 		// What cannot be read shows when it cannot be removed.
 		entries, _ := fs.ReadDir(s.root.FS(), in)
 		for _, e := range entries {
@@ -100,6 +103,12 @@ func (s *Session) removeArea() error {
 		}
 	}
 	return s.removeAll(area)
+}
+
+// isDir reports whether there is a directory of the name, and no link to one.
+func (s *Session) isDir(name string) bool {
+	info, err := s.lstat(name)
+	return err == nil && info != nil && info.IsDir()
 }
 
 // readJournal returns the journal, nil when there is none.

@@ -207,3 +207,32 @@ func TestDamagedJournal(t *testing.T) {
 		wantFiles(t, tree.Dir, journalFile, area+"/old/0/file")
 	}
 }
+
+// TestLinksInTheStagingArea checks that what a link leads to stays, when somebody has
+// put one into the staging area.
+func TestLinksInTheStagingArea(t *testing.T) {
+	for _, link := range []string{area + "/new", area + "/old", area} {
+		dir := t.TempDir()
+		notes := filepath.Join(dir, "docs", "mine", "notes.txt")
+		write(t, notes, "theirs")
+		at := filepath.Join(dir, link)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		to, err := filepath.Rel(filepath.Dir(at), filepath.Join(dir, "docs"))
+		if err == nil {
+			err = os.Symlink(to, at)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := (&Tree{Dir: dir, Fleet: "f"}).Begin(t.Context()); err == nil {
+			if err := s.Close(); err != nil {
+				t.Errorf("%s: %v", link, err)
+			}
+		}
+		if _, err := os.Stat(notes); err != nil {
+			t.Errorf("%s is a link, and what it leads to is gone: %v", link, err)
+		}
+	}
+}

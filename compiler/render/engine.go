@@ -58,6 +58,12 @@ type renderable struct {
 	base  string          // the path of the chart's templates
 }
 
+// enter makes the template the one that is executed. Those of the parent see which of
+// a dependency's was the last, also when it is not executed since it is known.
+func (r renderable) enter() {
+	r.scope["Template"] = chartutil.Values{"Name": r.name, "BasePath": r.base}
+}
+
 // renderables returns the templates of a chart and its dependencies, in the
 // order in which they are parsed and executed: those in deeper directories
 // first, and of those of equal depth the last by name.
@@ -142,7 +148,9 @@ func (e *engine) render(all []renderable, known map[string]page, r *recalling) (
 			continue
 		}
 		p, ok := known[t.name]
-		if !ok {
+		if ok {
+			t.enter()
+		} else {
 			var err error
 			if p, err = e.page(t, r); err != nil {
 				return nil, err
@@ -158,6 +166,7 @@ func (e *engine) render(all []renderable, known map[string]page, r *recalling) (
 func (e *engine) page(t renderable, r *recalling) (page, error) {
 	if r != nil && !e.modified {
 		if p, took, ok := r.page(t.name); ok {
+			t.enter()
 			return p, e.take(took)
 		}
 		if e.source.reads != nil {
@@ -199,7 +208,7 @@ func (e *engine) prepare(all []renderable) error {
 
 // one executes one of the templates that are defined.
 func (e *engine) one(r renderable) (string, error) {
-	r.scope["Template"] = chartutil.Values{"Name": r.name, "BasePath": r.base}
+	r.enter()
 	t := e.set.Lookup(r.name)
 	if t == nil {
 		return "", fmt.Errorf("%s: not a template any more", r.name)

@@ -83,9 +83,7 @@ func (in *input) copy() *input {
 // It also returns what another rendering prints as well, and whether there is
 // more: the chart called something that is random or reads the clock.
 func (j *job) documents(ctx context.Context, in *input, l *luck, known map[string]page) (docs []document, again map[string]page, chance bool, err error) {
-	limited, cancel := context.WithTimeoutCause(ctx, maxWall, errTooLong)
-	defer cancel()
-	rendered, again, chance, err := j.pages(limited, in, l, known)
+	rendered, again, chance, err := j.pages(ctx, in, l, known)
 	if err != nil {
 		return nil, nil, false, j.fault("chart %s does not render: %v", j.chart.Ref, err)
 	}
@@ -106,9 +104,11 @@ func (j *job) documents(ctx context.Context, in *input, l *luck, known map[strin
 // where.
 func (j *job) pages(ctx context.Context, in *input, l *luck, known map[string]page) (rendered, again map[string]page, chance bool, err error) {
 	all := renderables(in.chart, in.values)
-	if r := j.recalling(ctx, l, in, all, known); r != nil {
+	limited, cancel := context.WithTimeoutCause(ctx, maxWall, errTooLong)
+	defer cancel()
+	if r := j.recalling(limited, l, in, all, known); r != nil {
 		defer r.end()
-		rendered, again, chance, err = j.execute(ctx, l, all, nil, r)
+		rendered, again, chance, err = j.execute(limited, l, all, nil, r)
 		if err == nil || ctx.Err() != nil {
 			return rendered, again, chance, err
 		}
@@ -117,8 +117,10 @@ func (j *job) pages(ctx context.Context, in *input, l *luck, known map[string]pa
 		}
 		all = renderables(in.chart, in.values)
 		*l = *newLuck(l.now)
+		limited, cancel = context.WithTimeoutCause(ctx, maxWall, errTooLong)
+		defer cancel()
 	}
-	return j.execute(ctx, l, all, known, nil)
+	return j.execute(limited, l, all, known, nil)
 }
 
 // recalling is [source.recalling] of a first rendering. A second one is there to be

@@ -23,6 +23,7 @@ type reads struct {
 	absent map[string][]string    // what was looked for and is not there
 	lost   bool                   // whether anything may have been read
 	unfit  bool                   // whether the values cannot be followed
+	seen   int                    // how many values were looked into
 }
 
 func newReads() *reads {
@@ -40,7 +41,7 @@ func (t *reads) reset() {
 // forget forgets what was read, and not where the values are.
 func (t *reads) forget() {
 	t.passed, t.keys, t.whole, t.absent = map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
-	t.lost = false
+	t.lost, t.seen = false, 0
 }
 
 // separator stands between the keys of a path. Keys that have it are not followed.
@@ -135,6 +136,15 @@ func (t *reads) note(v any, path []string, last bool) {
 // each notes that all elements of a map were read.
 func (t *reads) each(v any) {
 	m, paths := t.pathsOf(v)
+	if len(paths) == 0 {
+		for _, e := range m { // as the values themselves in what a template is given
+			_, paths := t.pathsOf(e)
+			for _, path := range paths {
+				t.note(e, path, true)
+			}
+		}
+		return
+	}
 	for _, path := range paths {
 		put(t.keys, path)
 		for k, e := range m {
@@ -153,7 +163,11 @@ func (t *reads) all(v any) {
 }
 
 func (t *reads) within(v reflect.Value, depth int) {
-	const deepest = 16
+	const deepest, most = 16, 100_000
+	if t.seen++; t.lost || t.seen > most {
+		t.lost = true
+		return
+	}
 	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
@@ -243,14 +257,17 @@ func (t *reads) observe(funcs template.FuncMap) {
 		fnRange: func(v reflect.Value) reflect.Value { t.each(valueOf(v)); return ranged(v) },
 		fnPrint: func(v reflect.Value) reflect.Value { t.all(valueOf(v)); return printed(v) },
 		fnWhole: func(v reflect.Value) reflect.Value { t.all(valueOf(v)); return v },
-		fnRead: func(args ...any) reflect.Value {
+		fnRead: func(args ...reflect.Value) (reflect.Value, error) {
 			of := args[len(args)-1]
+			if of.Kind() == reflect.Interface && of.IsNil() {
+				return of, errRecall // an error where it is written, which would not be one behind this call
+			}
 			names := make([]string, len(args)-1)
 			for i, a := range args[:len(args)-1] {
-				names[i], _ = a.(string)
+				names[i], _ = valueOf(a).(string)
 			}
-			t.step(of, names)
-			return reflect.ValueOf(of)
+			t.step(valueOf(of), names)
+			return of, nil
 		},
 	})
 }

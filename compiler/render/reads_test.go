@@ -25,7 +25,9 @@ list: [{a: 1}, {b: 2}]
 text: plain
 global: {team: a}
 -- charts/sub/Chart.yaml --
-{apiVersion: v2, name: sub, version: 1.0.0}
+{apiVersion: v2, name: sub, version: 1.0.0, dependencies: [{name: under, version: 1.0.0, condition: under.enabled}]}
+-- charts/sub/charts/under/Chart.yaml --
+{apiVersion: v2, name: under, version: 1.0.0}
 -- charts/sub/values.yaml --
 own: 1
 some: {x: 1}
@@ -137,6 +139,11 @@ func TestReadsNothingTooLittle(t *testing.T) {
 		{`{{ index .Values "a\x00b" }}`, `{a: 1}`, `{"a\0b": x}`},
 		{`{{ .Values.m.x }}`, `{m: {x: 1}, "a\0b": x}`, `{m: {x: 2}, "a\0b": x}`},
 		{`{{ $k := "x" }}{{ range list "x" "deep" }}{{ get $.Values.m . | toJson }}{{ end }}`, ``, `m: {deep: {y: 2}}`},
+		{`{{ range $k, $v := . }}{{ if eq $k "Values" }}{{ len $v }}{{ end }}{{ end }}`, ``, `new: 1`},
+		{`{{ range $k, $v := .Subcharts.sub }}{{ if eq $k "Values" }}{{ len $v }}{{ end }}{{ end }}`, ``, `sub: {new: 1}`},
+		{`{{ .Values.text }}{{ toJson .Subcharts.sub.Template }}`, ``, `text: x`},
+		{`{{ if .Subcharts.sub.Subcharts.under }}on{{ end }}`, ``, `sub: {under: {enabled: false}}`},
+		{`{{ len .Subcharts.sub.Subcharts }}`, `sub: {under: {enabled: false}}`, ``},
 		{`{{ .Files.Get "none" }}{{ .Values.text | b64enc | sha256sum }}`, ``, `text: x`},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -151,7 +158,7 @@ func TestReadsNothingTooLittle(t *testing.T) {
 				r.Namespace = "another"
 				return r
 			}
-			for n := range 16 {
+			for n := range 30 {
 				values := test.first
 				if n >= 14 {
 					values = test.then
@@ -174,6 +181,45 @@ func TestReadsNothingTooLittle(t *testing.T) {
 				t.Errorf("recalled: %v, want %v", !followed, followed)
 			}
 		})
+	}
+}
+
+// TestFaultsAreNotRecalled checks that a template fails for the values with which it
+// does, however often it was rendered with others.
+func TestFaultsAreNotRecalled(t *testing.T) {
+	for template, values := range map[string]string{
+		`{{ range .Values.list }}{{ .a }}{{ end }}`:         `list: [{a: 1}, ~]`,
+		`{{ range $v := .Values.list }}{{ $v.a }}{{ end }}`: `list: [{a: 1}, ~]`,
+		`{{ .Values.m.deep.y.z }}`:                          ``,
+		`{{ .Values.new.x }}`:                               ``,
+		`{{ index .Values.new "x" }}`:                       ``,
+		`{{ required "give one" .Values.new }}`:             ``,
+	} {
+		ch := chartOf(readChart + `{{ define "it" }}` + template + "{{ end }}\n")
+		var recalling Charts
+		want := ""
+		for n := range 24 {
+			_, err := recalling.Release(t.Context(), cluster, releaseOf(t, values), ch, nil)
+			if n == 0 {
+				want = fmt.Sprint(err)
+			}
+			if err == nil || err.Error() != want {
+				t.Errorf("%s: %v, want %s", template, err, want)
+			}
+		}
+	}
+}
+
+// TestFollowingIsBounded checks that what is looked into to follow a template has an
+// end: a list that is in a list ten times, and so on, is not large.
+func TestFollowingIsBounded(t *testing.T) {
+	ch := chartOf(readChart + `{{ define "it" }}{{ $a := list 1 }}{{ range until 12 }}{{ $a = list $a $a $a $a $a $a $a $a $a $a }}{{ end }}{{ if any $a }}x{{ end }}{{ end }}
+`)
+	var charts Charts
+	for range 16 {
+		if _, err := charts.Release(t.Context(), cluster, releaseOf(t, ""), ch, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

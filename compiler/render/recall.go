@@ -3,12 +3,10 @@ package render
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
 
-	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
@@ -291,18 +289,11 @@ func (t *reads) sorted() []read {
 // It reports false when that cannot be told.
 func structure(in *input, all []renderable) (digest, bool) {
 	var w sum
-	var last *chart.Metadata
 	for _, r := range all {
 		w.text(r.name)
-		if r.meta == last {
-			continue
-		}
-		last = r.meta
-		meta, err := json.Marshal(r.meta)
-		if err != nil {
-			return digest{}, false
-		}
-		w.text(string(meta))
+	}
+	if !w.chart(in.chart) {
+		return digest{}, false
 	}
 	caps, ok := in.values["Capabilities"].(*chartutil.Capabilities)
 	if !ok {

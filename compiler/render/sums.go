@@ -3,10 +3,12 @@ package render
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"maps"
 	"math"
 	"slices"
 
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
@@ -111,6 +113,22 @@ func (w *sum) fields(kind byte, m map[string]any, as how) bool {
 	w.number('k', uint64(len(m)))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if w.text(k); as == asWhole && !w.value(m[k], as) {
+			return false
+		}
+	}
+	return true
+}
+
+// chart adds what the templates of a chart see of it and of its dependencies.
+func (w *sum) chart(c *chart.Chart) bool {
+	meta, err := json.Marshal(c.Metadata)
+	if err != nil {
+		return false
+	}
+	w.text(string(meta))
+	w.number('d', uint64(len(c.Dependencies())))
+	for _, d := range c.Dependencies() {
+		if !w.chart(d) {
 			return false
 		}
 	}
