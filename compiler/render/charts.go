@@ -107,13 +107,9 @@ func (s *source) template(f file) *text {
 	s.mu.Unlock()
 	if t == nil {
 		if s.of != nil && s.trace == nil {
-			t = s.of.template(f)
+			t = s.of.template(f).followed()
 		} else {
-			content := unsafe.String(unsafe.SliceData(f.Data), len(f.Data)) // which nobody modifies
-			t = parseText(f.name, content, s.funcs, s.trace)
-		}
-		if s.reads != nil {
-			t = t.followed()
+			t = s.parse(f.name, unsafe.String(unsafe.SliceData(f.Data), len(f.Data))) // which nobody modifies
 		}
 		s.mu.Lock()
 		s.files[f] = t
@@ -159,13 +155,16 @@ func (s *source) giveBack(e *engine) {
 
 // snippet returns the parsed text of a call of tpl.
 func (s *source) snippet(content string) *text {
-	t, _ := s.snippets.get(content, func(content string) *text {
-		t := parseText(rootName, content, s.funcs, s.trace)
-		if s.reads != nil {
-			t = t.followed()
-		}
-		return t
-	})
+	t, _ := s.snippets.get(content, func(content string) *text { return s.parse(rootName, content) })
+	return t
+}
+
+// parse parses a template, so that it tells what it reads when that is followed.
+func (s *source) parse(name, content string) *text {
+	t := parseText(name, content, s.funcs, s.trace)
+	if s.reads != nil {
+		t = t.followed()
+	}
 	return t
 }
 

@@ -16,7 +16,7 @@ const (
 // field that is read. What it prints and what it costs stay the same: the limits are
 // for what is written.
 func (t *text) followed() *text {
-	out := &text{name: t.name, trees: make(map[string]*parse.Tree, len(t.trees)), costs: t.costs, size: t.size, err: t.err}
+	out := &text{name: t.name, trees: make(map[string]*parse.Tree, len(t.trees)), costs: t.costs, err: t.err}
 	for name, tree := range t.trees {
 		followed := *tree // with the text that messages quote
 		followed.Root = reading{}.list(tree.Root)

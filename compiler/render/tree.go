@@ -41,7 +41,6 @@ type text struct {
 	name  string
 	trees map[string]*parse.Tree // by name
 	costs map[string]cost
-	size  int
 	err   error // why it does not parse
 }
 
@@ -73,7 +72,7 @@ const maxBlocks = 20_000
 // trace, which most have not, is told of what the template prints. What it prints as
 // it stands there is not copied from the content.
 func parseText(name, content string, names map[string]any, tr *trace) *text {
-	t := &text{name: name, size: len(content), costs: map[string]cost{}}
+	t := &text{name: name, costs: map[string]cost{}}
 	if blocks(content) > maxBlocks {
 		t.err = fmt.Errorf("template: %s:1: more than %d blocks", name, maxBlocks)
 		return t
@@ -83,46 +82,24 @@ func parseText(name, content string, names map[string]any, tr *trace) *text {
 		return t
 	}
 	for name, tree := range t.trees {
-		shareText(tree.Root, content)
 		if tr != nil {
 			marking{tr, t.name, content}.list(tree.Root)
 		}
-		c := counting{names}.list(tree.Root)
+		c := counting{names, content}.list(tree.Root)
 		t.costs[name] = cost{steps: callSteps + c.steps, depth: callDepth + c.depth}
 	}
 	return t
 }
 
-// shareText makes the text nodes of a list parts of the content that they are of, which
-// is kept anyway.
-func shareText(l *parse.ListNode, content string) {
-	if l == nil {
-		return
-	}
-	for _, n := range l.Nodes {
-		switch n := n.(type) {
-		case *parse.TextNode:
-			if rest := content[n.Pos:]; strings.HasPrefix(rest, string(n.Text)) {
-				n.Text = unsafe.Slice(unsafe.StringData(rest), len(n.Text)) // which nobody writes to
-			}
-		case *parse.IfNode:
-			shareText(n.List, content)
-			shareText(n.ElseList, content)
-		case *parse.WithNode:
-			shareText(n.List, content)
-			shareText(n.ElseList, content)
-		case *parse.RangeNode:
-			shareText(n.List, content)
-			shareText(n.ElseList, content)
-		}
-	}
-}
-
 // counting puts calls into a tree that was just parsed, so that whoever
 // executes it is told of each pass of a range, of each template that begins
 // and ends, and of values before they are printed. What the tree prints stays
-// the same, and nodes in error messages are those that were written.
-type counting struct{ names map[string]any }
+// the same, and nodes in error messages are those that were written. On its way, it
+// makes the text that is printed as it stands there a part of the content.
+type counting struct {
+	names   map[string]any // of functions
+	content string         // that the tree was parsed from, which is kept anyway
+}
 
 func (in counting) list(l *parse.ListNode) cost {
 	if l == nil {
@@ -150,6 +127,9 @@ func (in counting) node(n parse.Node) cost {
 	switch n := n.(type) {
 	case *parse.TextNode:
 		c.steps = len(n.Text) / 1024
+		if rest := in.content[n.Pos:]; strings.HasPrefix(rest, string(n.Text)) {
+			n.Text = unsafe.Slice(unsafe.StringData(rest), len(n.Text)) // which nobody writes to
+		}
 	case *parse.ActionNode:
 		c = in.pipe(n.Pipe)
 		if len(n.Pipe.Decl) == 0 && in.composite(n.Pipe) {
