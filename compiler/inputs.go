@@ -76,17 +76,26 @@ type layered struct {
 // readLayers reads the layers of the clusters that the patterns select. The
 // error has the faults, beside the clusters without any.
 func (c *Compiler) readLayers(patterns []string) (*layered, error) {
-	l := &layered{inputs: map[string]Inputs{}}
 	loaded, err := c.layers(patterns)
 	if loaded == nil {
-		return l, err
+		return &layered{}, err
 	}
 	var faults diag.List
 	faults.Add(err)
+	l, err := c.layeredOf(loaded)
+	faults.Add(err)
+	return l, faults.Err()
+}
+
+// layeredOf finds the files of the layers. The error has the faults, beside the
+// clusters without any.
+func (c *Compiler) layeredOf(loaded *load.Fleet) (*layered, error) {
+	l := &layered{inputs: map[string]Inputs{}}
 	r, err := c.inputReader(loaded.Root)
 	if err != nil {
 		return l, err
 	}
+	var faults diag.List
 	l.fleet, l.reader = loaded, r
 	for _, in := range loaded.Clusters {
 		inputs := Inputs{}

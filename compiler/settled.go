@@ -13,38 +13,40 @@ import (
 	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
-// This file keeps on disk, of the clusters that were exported, what they were
-// made of and what came out, so that the next export need not compile those of
-// which both are as they were.
+// This file keeps on disk, of the clusters with which a task was done, what they
+// were made of and what came out, so that the task need not be done again with
+// those that are made of the same.
 //
 // There are two steps, since what a cluster's releases are read from is known
 // only when its layers are evaluated: the files of its layers lead to its sources,
-// and the files of all together lead to what was written.
+// and the files of all together lead to the outcome.
 
-// An Export says what an export writes of a cluster, beside what is in the fleet.
-type Export struct {
-	Layout fleet.Layout
-	Place  string // what else the export was checked against, in any form
-	Tool   string // version of fleetc that is written
+// A Task is what is done with every cluster of a fleet by itself.
+type Task struct {
+	Name   string // of the task and of all that its outcome follows from beside the fleet, in any form
+	Charts bool   // whether the charts must be there, each with the digest that is pinned
+	Noted  bool   // whether it is what [Compiler.WhyCached] tells of
 
-	// Holds returns the digest of what the place of a cluster has, empty when that
-	// is nothing, or not whole. Several goroutines call it at once.
-	Holds func(cluster string) string
+	// Holds reports whether the outcome of a cluster still is: an export is there
+	// as it was written. Several goroutines call it at once. Nil for a task with
+	// nothing but its outcome.
+	Holds func(cluster, outcome string) bool
 }
 
-// A Settled is what is known of clusters that may be settled: those which have
-// at their place already what an export would write.
+// A Settled is what is known of clusters that may be settled: those with which the
+// task was done when they were made of what they are made of now.
 type Settled struct {
-	Clusters []string // IDs of those that are, sorted; they are not compiled
+	Outcomes map[string]string // of those that are, by their IDs; they are not in the fleet
 
 	compiler *Compiler
-	export   Export
+	task     Task
 	results  *results
 	layered  *layered
 	changed  func(file string) bool // since before anything was read
 	settling memo.Map[string, bool] // which files have, as of when the first cluster was settled that has them
-	layers   map[string]string      // the keys of the layers, by the cluster's ID
-	fleet    *Fleet                 // of what is not settled
+	there    memo.Map[fleet.ChartRef, bool]
+	layers   map[string]string // the keys of the layers, by the cluster's ID
+	fleet    *Fleet            // of what is not settled
 }
 
 // A sources is what the releases of a cluster are read from, as it is kept.
@@ -61,29 +63,39 @@ type releaseSource struct {
 	Manifests string         `json:"manifests,omitempty"`
 }
 
-// An lastExport is what an export wrote of a cluster, as it is kept.
-type lastExport struct {
-	Digest string `json:"digest"`
-	Date   string `json:"date,omitempty"`  // with which the ends of waivers were compared
-	Until  string `json:"until,omitempty"` // the last day on which none of them has ended; empty when none does
+// A taskOutcome is what a task came to, as it is kept.
+type taskOutcome struct {
+	Text   string           `json:"text"`
+	Charts []fleet.ChartRef `json:"charts,omitempty"` // that had to be there
+	Date   string           `json:"date,omitempty"`   // with which the ends of waivers were compared
+	Until  string           `json:"until,omitempty"`  // the last day on which none of them has ended; empty when none does
 }
 
 // LoadUnsettled is [Compiler.Load] of the clusters that are not settled: the fleet
 // has those alone. The caller closes what is beside it.
-func (c *Compiler) LoadUnsettled(ctx context.Context, x Export, patterns ...string) (*Fleet, *Settled, error) {
-	s := &Settled{compiler: c, export: x, results: c.results(), changed: cache.Since(), layers: map[string]string{}, layered: &layered{}}
+func (c *Compiler) LoadUnsettled(ctx context.Context, task Task, patterns ...string) (*Fleet, *Settled, error) {
+	s := &Settled{
+		compiler: c, task: task, results: c.results(), changed: cache.Since(),
+		Outcomes: map[string]string{}, layers: map[string]string{}, layered: &layered{},
+	}
 	if s.results.cache.Dir == "" {
 		f, err := c.Load(ctx, patterns...)
 		return f, s, err
 	}
-	l, err := c.readLayers(patterns)
-	s.layered = l
-	if l.fleet == nil {
+	loaded, err := c.layers(patterns)
+	if loaded == nil {
 		return nil, s, err
 	}
-	s.find(ctx)
-	l.fleet.Clusters = slices.DeleteFunc(l.fleet.Clusters, func(in load.Cluster) bool { return slices.Contains(s.Clusters, in.ID) })
-	s.fleet, err = c.load(ctx, c.unify(ctx, l.fleet, err))
+	// What cannot be read here belongs to clusters that are not settled, and is told
+	// when they are compiled.
+	if s.layered, _ = c.layeredOf(loaded); s.layered.reader != nil {
+		s.find(ctx)
+		loaded.Clusters = slices.DeleteFunc(loaded.Clusters, func(in load.Cluster) bool {
+			_, is := s.Outcomes[in.ID]
+			return is
+		})
+	}
+	s.fleet, err = c.load(ctx, c.unify(ctx, loaded, err))
 	return s.fleet, s, err
 }
 
@@ -92,58 +104,68 @@ func (s *Settled) Close() { s.layered.close() }
 
 // find finds the clusters that are settled.
 func (s *Settled) find(ctx context.Context) {
-	var ids, digests []string
+	var ids []string
+	var outcomes []taskOutcome
 	for _, in := range s.layered.fleet.Clusters {
 		if inputs := s.layered.inputs[in.ID]; inputs != nil {
 			s.layers[in.ID] = s.keyOf("layers", in.ID, inputs)
-			if w, ok := s.lastExport(ctx, in.ID); ok {
-				ids, digests = append(ids, in.ID), append(digests, w.Digest)
+			if was, ok := s.outcome(ctx, in.ID); ok {
+				ids, outcomes = append(ids, in.ID), append(outcomes, was)
 			}
 		}
 	}
-	held := ordered.Map(ctx, s.compiler.jobs(), len(ids), func(_ context.Context, i int) (bool, error) { return s.export.Holds(ids[i]) == digests[i], nil })
+	held := ordered.Map(ctx, s.compiler.jobs(), len(ids), func(_ context.Context, i int) (bool, error) {
+		return s.task.Holds == nil || s.task.Holds(ids[i], outcomes[i].Text), nil
+	})
 	i := 0
 	for is, err := range held {
 		if is && err == nil {
-			s.Clusters = append(s.Clusters, ids[i])
+			s.Outcomes[ids[i]] = outcomes[i].Text
 		}
 		i++
 	}
 }
 
-// lastExport returns what was written of a cluster that was made of what it is made
-// of now.
-func (s *Settled) lastExport(ctx context.Context, id string) (w lastExport, ok bool) {
+// outcome returns what the task came to with a cluster that was made of what it is
+// made of now.
+func (s *Settled) outcome(ctx context.Context, id string) (was taskOutcome, ok bool) {
 	data, ok := s.results.cache.Get(s.layers[id])
 	if !ok {
-		return w, false
+		return was, false
 	}
 	var from sources
 	if err := json.Unmarshal(data, &from); err != nil {
-		return w, false
+		return was, false
 	}
 	all, err := s.allInputs(ctx, from.cluster(id))
 	if err != nil {
-		return w, false
+		return was, false
 	}
-	if data, ok = s.results.cache.Get(s.keyOf("export", id, all)); !ok {
-		return w, false
+	if data, ok = s.results.cache.Get(s.keyOf("outcome", id, all)); !ok {
+		return was, false
 	}
-	err = json.Unmarshal(data, &w)
-	return w, err == nil && w.holdsOn(s.compiler.Date)
+	if err := json.Unmarshal(data, &was); err != nil || !was.holdsOn(s.compiler.Date) {
+		return was, false
+	}
+	return was, !slices.ContainsFunc(was.Charts, func(ref fleet.ChartRef) bool { return !s.has(ref) })
+}
+
+// has reports whether a chart is there.
+func (s *Settled) has(ref fleet.ChartRef) bool {
+	return s.there.Get(ref, func() bool { return s.layered.reader.charts.Has(ref) })
 }
 
 // holdsOn reports whether no waiver has ended on a day that had not when this was
 // written.
-func (w lastExport) holdsOn(date string) bool {
-	return date == "" || w.Date != "" && (w.Until == "" || date <= w.Until)
+func (o taskOutcome) holdsOn(date string) bool {
+	return date == "" || o.Date != "" && (o.Until == "" || date <= o.Until)
 }
 
-// Settle notes what an export has written of a cluster, so that the next one finds
-// it settled. A file that was changed while the export went on is in the way of
-// that: it is not known which of its contents was read. It is called when the
-// whole fleet is compiled, and nothing more is read.
-func (s *Settled) Settle(ctx context.Context, c *fleet.Cluster, digest string) {
+// Settle notes what the task came to with a cluster, so that the next one finds it
+// settled. A file that was changed meanwhile is in the way of that: it is not known
+// which of its contents was read. It is called when the whole fleet is compiled,
+// and nothing more is read.
+func (s *Settled) Settle(ctx context.Context, c *fleet.Cluster, text string) {
 	key := s.layers[c.ID]
 	if key == "" {
 		return
@@ -164,13 +186,19 @@ func (s *Settled) Settle(ctx context.Context, c *fleet.Cluster, digest string) {
 	if err != nil {
 		return
 	}
-	w, err := json.Marshal(lastExport{Digest: digest, Date: s.compiler.Date, Until: firstEnd(c, s.compiler.Date)})
+	is := taskOutcome{Text: text, Date: s.compiler.Date, Until: firstEnd(c, s.compiler.Date)}
+	if s.task.Charts {
+		is.Charts = sortedRefs(s.fleet.chartUsers(ctx, &fleet.Fleet{Clusters: []*fleet.Cluster{c}}))
+	}
+	data, err := json.Marshal(is)
 	if err != nil {
 		return
 	}
 	s.results.cache.Put(key, from)
-	s.results.cache.Put(s.keyOf("export", c.ID, all), w)
-	s.note(c, all)
+	s.results.cache.Put(s.keyOf("outcome", c.ID, all), data)
+	if s.task.Noted {
+		s.note(c, all)
+	}
 }
 
 // allInputs returns what a cluster is made of, when its sources are these.
@@ -185,7 +213,7 @@ func (s *Settled) allInputs(ctx context.Context, c *fleet.Cluster) (Inputs, erro
 // keyOf returns the key of a result that follows from files.
 func (s *Settled) keyOf(kind, id string, from Inputs) string {
 	w := newKeyWriter()
-	for _, text := range []string{s.layered.fleet.Module, id, s.compiler.Kubernetes, string(s.export.Layout), s.export.Place, s.export.Tool} {
+	for _, text := range []string{s.layered.fleet.Module, id, s.compiler.Kubernetes, s.task.Name} {
 		w.text(text)
 	}
 	for _, name := range from.names() {

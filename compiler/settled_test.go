@@ -26,14 +26,14 @@ func exportSettled(t *testing.T, c *Compiler, out string) (compiled, rendered []
 		t.Fatal(err)
 	}
 	defer session.Close()
-	f, settled, err := c.LoadUnsettled(t.Context(), Export{
-		Layout: fleet.PlainLayout, Tool: "test", Holds: func(id string) string { return session.Holds(id).Digest },
+	f, settled, err := c.LoadUnsettled(t.Context(), Task{
+		Name: "export", Holds: func(id, digest string) bool { return session.Holds(id).Digest == digest },
 	})
 	defer settled.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range settled.Clusters {
+	for id := range settled.Outcomes {
 		if err := session.Keep(id, session.Holds(id)); err != nil {
 			t.Fatal(err)
 		}
@@ -57,8 +57,8 @@ func exportSettled(t *testing.T, c *Compiler, out string) (compiled, rendered []
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(summary.Clusters); got != len(compiled)+len(settled.Clusters) {
-		t.Errorf("%d clusters are told of: %d were compiled, %d settled", got, len(compiled), len(settled.Clusters))
+	if got := len(summary.Clusters); got != len(compiled)+len(settled.Outcomes) {
+		t.Errorf("%d clusters are told of: %d were compiled, %d settled", got, len(compiled), len(settled.Outcomes))
 	}
 	for _, r := range summary.Clusters {
 		if i := slices.IndexFunc(f.Clusters, func(c *fleet.Cluster) bool { return c.ID == r.Cluster }); i >= 0 {
@@ -142,4 +142,60 @@ func TestSettled(t *testing.T) {
 	check("another build", 9, 2+2+5)
 	c.NoCache = true
 	check("no cache", 9, 2+2+5)
+}
+
+// A check looks at the clusters in which it has not found that there is nothing.
+func TestChecksSettle(t *testing.T) {
+	dir := alikeFleet(t, 9, 4)
+	c := &Compiler{Dir: dir, Cache: t.TempDir(), Build: "test", Offline: true}
+	check := func(what string, task Task, want int) {
+		t.Helper()
+		f, settled, err := c.LoadUnsettled(t.Context(), task)
+		defer settled.Close()
+		if err != nil {
+			t.Fatal(what, err)
+		}
+		if len(f.Clusters) != want || len(settled.Outcomes) != 9-want {
+			t.Errorf("%s: %d clusters were checked and %d settled: want %d checked", what, len(f.Clusters), len(settled.Outcomes), want)
+		}
+		for id, text := range settled.Outcomes {
+			if text != "sound "+id {
+				t.Errorf("%s: of %s there is %q", what, id, text)
+			}
+		}
+		for _, cluster := range f.Clusters {
+			settled.Settle(t.Context(), cluster, "sound "+cluster.ID)
+		}
+	}
+	long := func(name string) {
+		t.Helper()
+		at := time.Now().Add(-time.Hour)
+		err := filepath.WalkDir(filepath.Join(dir, name), func(name string, _ os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Chtimes(name, at, at)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	long("")
+	vet := Task{Name: "vet", Charts: true}
+	check("first", vet, 9)
+	check("again", vet, 0)
+	check("something else", Task{Name: "vet --render", Charts: true}, 9)
+	check("that is not there any more", Task{Name: "vet", Holds: func(id, outcome string) bool { return id != "c3" || outcome != "sound c3" }}, 1)
+	c.Kubernetes = "1.35"
+	check("another version of Kubernetes", vet, 9)
+	c.Kubernetes = ""
+	check("its own", vet, 0)
+	if err := os.WriteFile(filepath.Join(dir, "environments", "c3", "more.cue"), []byte("package fleet\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	long("environments/c3")
+	check("one more file of one", vet, 1)
+	check("and again", vet, 0)
+	c.NoCache = true
+	check("no cache", vet, 9)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -213,19 +214,19 @@ func (x *exporting) toDirectory(ctx context.Context, c *compiler.Compiler, patte
 // unsettled exports in a session, and notes what is settled by that.
 func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *export.Tree, session *export.Session, patterns []string) (export.Summary, error) {
 	var holdings sync.Map // of export.Holding, by the cluster's ID
-	loaded, settled, err := c.LoadUnsettled(ctx, compiler.Export{
-		Layout: x.layout, Tool: tree.Version,
-		Holds: func(id string) string {
+	loaded, settled, err := c.LoadUnsettled(ctx, compiler.Task{
+		Name: fmt.Sprintf("export %s with %s", x.layout, tree.Version), Noted: true,
+		Holds: func(id, digest string) bool {
 			h := session.Holds(id)
 			holdings.Store(id, h)
-			return h.Digest
+			return h.Digest == digest
 		},
 	}, patterns...)
 	defer settled.Close()
 	if err != nil {
 		return export.Summary{}, err
 	}
-	for _, id := range settled.Clusters {
+	for _, id := range slices.Sorted(maps.Keys(settled.Outcomes)) {
 		h, _ := holdings.Load(id)
 		if err := session.Keep(id, h.(export.Holding)); err != nil {
 			return export.Summary{}, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -62,15 +63,11 @@ func newVetCommand(o *options) *cobra.Command {
 			if c.Shard, err = shard(); err != nil {
 				return err
 			}
-			f, err := c.Load(cmd.Context(), patterns...)
-			if err != nil {
-				return err
-			}
-			summary, err := vet(cmd, f, render)
+			v, err := vet(cmd, c, render, patterns)
 			if err != nil || o.started.IsDocument() {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), summary)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), v.summary(render))
 			return err
 		},
 	}
@@ -82,26 +79,80 @@ func newVetCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// vet checks what a loaded fleet renders to, when asked to, and returns what
-// was checked.
-func vet(cmd *cobra.Command, f *compiler.Fleet, render bool) (string, error) {
-	var releases, objects int
-	for _, c := range f.Clusters {
-		releases += len(c.Releases)
+// A vetted is what was checked and has no faults, as it is kept of a cluster.
+type vetted struct {
+	Clusters int `json:"clusters"`
+	Releases int `json:"releases"`
+	Objects  int `json:"objects"` // none when nothing was rendered
+}
+
+func (v *vetted) add(more vetted) {
+	v.Clusters += more.Clusters
+	v.Releases += more.Releases
+	v.Objects += more.Objects
+}
+
+func (v *vetted) summary(rendered bool) string {
+	text := plural(v.Clusters, "cluster", "clusters") + ", " + plural(v.Releases, "release", "releases")
+	if rendered {
+		text += ", " + plural(v.Objects, "object", "objects")
 	}
-	summary := plural(len(f.Clusters), "cluster", "clusters") + ", " + plural(releases, "release", "releases")
-	if !render {
-		return summary + ": no faults", nil
+	return text + ": no faults"
+}
+
+// vet checks the clusters that are not settled, of which nothing was found when
+// they were checked before, and what they render to when asked to.
+func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, patterns []string) (*vetted, error) {
+	task := compiler.Task{Name: "vet", Charts: true}
+	if render {
+		task.Name = "vet --render"
 	}
+	f, settled, err := c.LoadUnsettled(cmd.Context(), task, patterns...)
+	defer settled.Close()
+	if err != nil {
+		return nil, err
+	}
+	all := &vetted{}
+	for _, text := range settled.Outcomes {
+		var was vetted
+		if err := json.Unmarshal([]byte(text), &was); err != nil {
+			return nil, fmt.Errorf("read the cache: %w", err)
+		}
+		all.add(was)
+	}
+	checked := make([]vetted, len(f.Clusters))
+	for i, cluster := range f.Clusters {
+		checked[i] = vetted{Clusters: 1, Releases: len(cluster.Releases)}
+	}
+	if render {
+		if err := countObjects(cmd, f, checked); err != nil {
+			return nil, err
+		}
+	}
+	for i, cluster := range f.Clusters {
+		all.add(checked[i])
+		text, err := json.Marshal(checked[i])
+		if err != nil {
+			return nil, err
+		}
+		settled.Settle(cmd.Context(), cluster, string(text))
+	}
+	return all, nil
+}
+
+// countObjects renders the clusters of a fleet, and counts their objects.
+func countObjects(cmd *cobra.Command, f *compiler.Fleet, checked []vetted) error {
 	var faults diag.List
 	p := newProgress(cmd, len(f.Clusters))
+	defer p.clear()
+	i := 0
 	for b, err := range f.Bundles(cmd.Context()) {
 		faults.Add(err)
 		if b != nil {
-			objects += len(b.Objects)
+			checked[i].Objects = len(b.Objects)
 		}
+		i++
 		p.step()
 	}
-	p.clear()
-	return summary + ", " + plural(objects, "object", "objects") + ": no faults", faults.Err()
+	return faults.Err()
 }

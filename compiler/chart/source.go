@@ -70,6 +70,27 @@ func (s *Source) Chart(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, e
 	})
 }
 
+// Has reports whether the bytes that ref pins are at hand: in the fleet's own
+// repository or in the store, with the pinned digest. Those of a chart by path,
+// which has no digest, always are.
+func (s *Source) Has(ref fleet.ChartRef) bool {
+	if checkRef(ref) != nil {
+		return false
+	}
+	if ref.Path != "" {
+		return true
+	}
+	if data, err := s.vendored(ref); data != nil || err != nil {
+		return err == nil
+	}
+	st, err := s.store()
+	if err != nil {
+		return false
+	}
+	_, state, err := st.read(ref.Digest)
+	return err == nil && state == intact
+}
+
 // Verify fetches the chart anew from where it comes from, whatever the fleet's
 // repository and the store have (when offline: out of them, and nowhere else),
 // and returns a fault when its digest is not the pinned one or when it does not
