@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -30,7 +31,8 @@ type Task struct {
 	// Holds reports whether the outcome of a cluster still is: an export is there
 	// as it was written. Several goroutines call it at once. Nil for a task with
 	// nothing but its outcome.
-	Holds func(cluster, outcome string) bool
+	Holds   func(cluster, outcome string) bool
+	AtATime int // how many calls of Holds; 0 for as many as clusters are compiled
 }
 
 // A Settled is what is known of clusters that may be settled: those with which the
@@ -114,7 +116,7 @@ func (s *Settled) find(ctx context.Context) {
 			}
 		}
 	}
-	held := ordered.Map(ctx, s.compiler.jobs(), len(ids), func(_ context.Context, i int) (bool, error) {
+	held := ordered.Map(ctx, cmp.Or(s.task.AtATime, s.compiler.jobs()), len(ids), func(_ context.Context, i int) (bool, error) {
 		return s.task.Holds == nil || s.task.Holds(ids[i], outcomes[i].Text), nil
 	})
 	i := 0

@@ -4,15 +4,19 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/branch"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/export"
@@ -48,26 +52,76 @@ type gitBranch struct {
 }
 
 // toGit exports to branches of a git repository.
-func (x *exporting) toGit(ctx context.Context) (err error) {
-	path := strings.Trim(x.git.path, "/")
-	if err := checkPlace(x.layout, x.fleet.Clusters, false, path); err != nil {
-		return err
+func (x *exporting) toGit(ctx context.Context, c *compiler.Compiler, patterns []string) error {
+	err := x.toGitUnless(ctx, c, patterns, func(is, was gitOutcome) bool { return is.Tree == was.Tree })
+	if errors.Is(err, branch.ErrOther) {
+		// Others have changed the directory of a settled cluster while this went on.
+		err = x.toGitUnless(ctx, c, patterns, func(gitOutcome, gitOutcome) bool { return false })
 	}
+	return err
+}
+
+// toGitUnless exports the clusters that are not settled.
+func (x *exporting) toGitUnless(ctx context.Context, c *compiler.Compiler, patterns []string, settles func(is, was gitOutcome) bool) (err error) {
+	path := strings.Trim(x.git.path, "/")
 	remote, err := branch.Open(ctx, x.git.address, x.o.dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, remote.Close()) }()
-	base := x.git.branch
-	if base == "" {
-		if base, err = remote.Default(ctx); err != nil {
-			return err
+	base := sync.OnceValues(func() (string, error) {
+		if x.git.branch != "" {
+			return x.git.branch, nil
 		}
-	}
-	parts, err := x.parts(base)
+		return remote.Default(ctx)
+	})
+	ids, err := c.ClusterIDs()
 	if err != nil {
 		return err
 	}
+	trees := sync.OnceValue(func() map[string]string {
+		b, err := base()
+		if err != nil {
+			return nil // which is told below
+		}
+		trees, _ := remote.Trees(ctx, b, path, ids)
+		return trees
+	})
+	loaded, settled, err := c.LoadUnsettled(ctx, compiler.Task{
+		Name: fmt.Sprintf("export %s with %s to git: %q %q", x.layout, toolVersion(), path, x.git.pattern),
+		Holds: func(id, text string) bool {
+			was, err := gitOutcomeOf(text)
+			return err == nil && was.Tree != "" && settles(gitOutcome{Tree: trees()[id]}, was)
+		},
+	}, patterns...)
+	defer settled.Close()
+	if err != nil {
+		return err
+	}
+	x.fleet = loaded
+	if err := checkPlace(x.layout, loaded.Clusters, false, path); err != nil {
+		return err
+	}
+	onto, err := base()
+	if err != nil {
+		return err
+	}
+	were := map[string]gitOutcome{}
+	for id, text := range settled.Outcomes {
+		if were[id], err = gitOutcomeOf(text); err != nil {
+			return err
+		}
+	}
+	parts, err := x.parts(onto, were)
+	if err != nil {
+		return err
+	}
+	without := func(p *part) branch.Without { return p.without(ids, were) }
+	return x.push(ctx, remote, onto, path, parts, without, settled)
+}
+
+// push exports each part to its branch.
+func (x *exporting) push(ctx context.Context, remote *branch.Remote, base, path string, parts map[string]*part, without func(*part) branch.Without, settled *compiler.Settled) error {
 	source, err := x.sourceCommit(ctx)
 	if err != nil {
 		return err
@@ -76,7 +130,7 @@ func (x *exporting) toGit(ctx context.Context) (err error) {
 	summaries := make([]export.Summary, len(names))
 	updates := make([]branch.Update, len(names))
 	for i, name := range names {
-		u := branch.Update{Branch: name, Path: path}
+		u := branch.Update{Branch: name, Path: path, Without: without(parts[name])}
 		if name != base || x.git.pattern != "" {
 			u.Onto = base
 		}
@@ -85,7 +139,9 @@ func (x *exporting) toGit(ctx context.Context) (err error) {
 			tree := &export.Tree{Dir: dir, Name: inBranch(base, u.Path), Jobs: x.o.jobs}
 			sum, err := x.write(tree, tree.Begin, parts[name], func(b *fleet.Bundle) { digests[b.Cluster.ID] = b.Digest })
 			summaries[i] = sum
-			return change(sum, digests, source), err
+			c := change(sum, digests, source)
+			c.Directories = slices.Sorted(maps.Keys(digests))
+			return c, err
 		}
 		updates[i] = u
 	}
@@ -93,7 +149,58 @@ func (x *exporting) toGit(ctx context.Context) (err error) {
 	if err != nil && len(results) == 0 {
 		return err
 	}
+	for i, r := range results {
+		if err == nil {
+			settleInGit(ctx, settled, parts[r.Branch], r, summaries[i])
+		}
+	}
 	return cmp.Or(err, x.report(remote.Name, base, results, summaries))
+}
+
+// A gitOutcome is what an export to git came to with a cluster, as it is kept.
+type gitOutcome struct {
+	Branch string `json:"branch"` // that it went to
+	Tree   string `json:"tree"`   // object ID of its directory
+	Files  int    `json:"files"`
+}
+
+func gitOutcomeOf(text string) (o gitOutcome, err error) {
+	err = json.Unmarshal([]byte(text), &o)
+	return o, err
+}
+
+// settleInGit notes what became of the clusters of a part.
+func settleInGit(ctx context.Context, settled *compiler.Settled, p *part, r branch.Result, sum export.Summary) {
+	for _, c := range p.clusters {
+		i := slices.IndexFunc(sum.Clusters, func(r export.Result) bool { return r.Cluster == c.ID })
+		if i < 0 || r.Trees[c.ID] == "" {
+			continue
+		}
+		files := sum.Clusters[i]
+		text, err := json.Marshal(gitOutcome{r.Branch, r.Trees[c.ID], files.Added + files.Changed + files.Unchanged})
+		if err == nil {
+			settled.Settle(ctx, c, string(text))
+		}
+	}
+}
+
+// without returns the directories, of all clusters of the fleet, that the export of
+// a part leaves alone: those of settled clusters, which are what they were, and
+// those of clusters that are not its own. To find what is gone it has to see those.
+func (p *part) without(ids []string, were map[string]gitOutcome) branch.Without {
+	w := branch.Without{}
+	for _, id := range ids {
+		if p.gone == nil {
+			w[id] = ""
+		}
+	}
+	for _, c := range p.clusters {
+		delete(w, c.ID)
+	}
+	for id, was := range were {
+		w[id] = was.Tree
+	}
+	return w
 }
 
 // inBranch is what faults write before the names of files in a branch.
@@ -113,27 +220,36 @@ const retired = "retired"
 
 // parts divides the clusters by the branch that they go to. Those that are gone
 // go with all others when these go to one, and to one of their own when not.
-func (x *exporting) parts(base string) (map[string]part, error) {
-	if x.git.pattern == "" {
-		if x.cmd.Flags().Changed("pr-branch") {
-			return nil, &diag.Diag{Msg: "--pr-branch names no branch", Hint: "write a name, as in fleetc/{environment}"}
-		}
-		return map[string]part{base: {x.fleet.Clusters, x.gone}}, nil
+func (x *exporting) parts(base string, were map[string]gitOutcome) (map[string]*part, error) {
+	if x.git.pattern == "" && x.cmd.Flags().Changed("pr-branch") {
+		return nil, &diag.Diag{Msg: "--pr-branch names no branch", Hint: "write a name, as in fleetc/{environment}"}
 	}
-	parts := map[string]part{}
+	parts := map[string]*part{}
+	of := func(name string) *part {
+		if parts[name] == nil {
+			parts[name] = &part{kept: map[string]export.Holding{}}
+		}
+		return parts[name]
+	}
+	if x.git.pattern == "" {
+		p := of(base)
+		p.clusters, p.gone = x.fleet.Clusters, x.gone
+		for id, was := range were {
+			p.kept[id] = export.Holding{Files: was.Files}
+		}
+		return parts, nil
+	}
 	var faults diag.List
 	for _, c := range x.fleet.Clusters {
 		name, err := x.git.branchOf(c)
 		faults.Add(err)
-		p := parts[name]
-		p.clusters = append(p.clusters, c)
-		parts[name] = p
+		of(name).clusters = append(of(name).clusters, c)
+	}
+	for id, was := range were {
+		of(was.Branch).kept[id] = export.Holding{Files: was.Files}
 	}
 	if x.gone != nil {
-		name := placeholder.ReplaceAllLiteralString(x.git.pattern, retired)
-		p := parts[name]
-		p.gone = x.gone
-		parts[name] = p
+		of(placeholder.ReplaceAllLiteralString(x.git.pattern, retired)).gone = x.gone
 	}
 	return parts, faults.Err()
 }
