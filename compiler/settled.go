@@ -101,8 +101,13 @@ func (c *Compiler) LoadUnsettled(ctx context.Context, task Task, patterns ...str
 	return s.fleet, s, err
 }
 
-// Close lets go of what finding out took. Nothing is noted as settled after it.
-func (s *Settled) Close() { s.layered.close() }
+// Close lets go of what finding out took. Nothing is noted as settled after it. Of
+// nil, it does nothing.
+func (s *Settled) Close() {
+	if s != nil {
+		s.layered.close()
+	}
+}
 
 // find finds the clusters that are settled.
 func (s *Settled) find(ctx context.Context) {

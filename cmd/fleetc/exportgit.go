@@ -4,21 +4,17 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/branch"
-	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/export"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
@@ -53,76 +49,42 @@ type gitBranch struct {
 
 // toGit exports to branches of a git repository.
 func (x *exporting) toGit(ctx context.Context, c *compiler.Compiler, patterns []string) error {
-	err := x.toGitUnless(ctx, c, patterns, func(is, was gitOutcome) bool { return is.Tree == was.Tree })
+	err := x.toRemote(ctx, c, patterns, true)
 	if errors.Is(err, branch.ErrOther) {
 		// Others have changed the directory of a settled cluster while this went on.
-		err = x.toGitUnless(ctx, c, patterns, func(gitOutcome, gitOutcome) bool { return false })
+		err = x.toRemote(ctx, c, patterns, false)
 	}
 	return err
 }
 
-// toGitUnless exports the clusters that are not settled.
-func (x *exporting) toGitUnless(ctx context.Context, c *compiler.Compiler, patterns []string, settles func(is, was gitOutcome) bool) (err error) {
-	path := strings.Trim(x.git.path, "/")
-	remote, err := branch.Open(ctx, x.git.address, x.o.dir)
+// toRemote is toGit, of all clusters or of those that are not settled.
+func (x *exporting) toRemote(ctx context.Context, c *compiler.Compiler, patterns []string, settling bool) (err error) {
+	g := &gitExport{exporting: x, path: strings.Trim(x.git.path, "/")}
+	if g.remote, err = branch.Open(ctx, x.git.address, x.o.dir); err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, g.remote.Close()) }()
+	err = g.load(ctx, c, patterns, settling)
+	defer g.settled.Close()
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, remote.Close()) }()
-	base := sync.OnceValues(func() (string, error) {
-		if x.git.branch != "" {
-			return x.git.branch, nil
-		}
-		return remote.Default(ctx)
-	})
-	ids, err := c.ClusterIDs()
+	if err := checkPlace(x.layout, x.fleet.Clusters, false, g.path); err != nil {
+		return err
+	}
+	if err := g.findBase(ctx); err != nil {
+		return err
+	}
+	parts, err := g.parts()
 	if err != nil {
 		return err
 	}
-	trees := sync.OnceValue(func() map[string]string {
-		b, err := base()
-		if err != nil {
-			return nil // which is told below
-		}
-		trees, _ := remote.Trees(ctx, b, path, ids)
-		return trees
-	})
-	loaded, settled, err := c.LoadUnsettled(ctx, compiler.Task{
-		Name: fmt.Sprintf("export %s with %s to git: %q %q", x.layout, toolVersion(), path, x.git.pattern),
-		Holds: func(id, text string) bool {
-			was, err := gitOutcomeOf(text)
-			return err == nil && was.Tree != "" && settles(gitOutcome{Tree: trees()[id]}, was)
-		},
-	}, patterns...)
-	defer settled.Close()
-	if err != nil {
-		return err
-	}
-	x.fleet = loaded
-	if err := checkPlace(x.layout, loaded.Clusters, false, path); err != nil {
-		return err
-	}
-	onto, err := base()
-	if err != nil {
-		return err
-	}
-	were := map[string]gitOutcome{}
-	for id, text := range settled.Outcomes {
-		if were[id], err = gitOutcomeOf(text); err != nil {
-			return err
-		}
-	}
-	parts, err := x.parts(onto, were)
-	if err != nil {
-		return err
-	}
-	without := func(p *part) branch.Without { return p.without(ids, were) }
-	return x.push(ctx, remote, onto, path, parts, without, settled)
+	return g.push(ctx, parts)
 }
 
 // push exports each part to its branch.
-func (x *exporting) push(ctx context.Context, remote *branch.Remote, base, path string, parts map[string]*part, without func(*part) branch.Without, settled *compiler.Settled) error {
-	source, err := x.sourceCommit(ctx)
+func (g *gitExport) push(ctx context.Context, parts map[string]*part) error {
+	source, err := g.sourceCommit(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,77 +92,29 @@ func (x *exporting) push(ctx context.Context, remote *branch.Remote, base, path 
 	summaries := make([]export.Summary, len(names))
 	updates := make([]branch.Update, len(names))
 	for i, name := range names {
-		u := branch.Update{Branch: name, Path: path, Without: without(parts[name])}
-		if name != base || x.git.pattern != "" {
-			u.Onto = base
+		u := branch.Update{Branch: name, Path: g.path, Without: g.without(parts[name])}
+		if name != g.base || g.git.pattern != "" {
+			u.Onto = g.base
 		}
 		u.Write = func(_ context.Context, dir string) (branch.Change, error) {
 			digests := map[string]string{}
-			tree := &export.Tree{Dir: dir, Name: inBranch(base, u.Path), Jobs: x.o.jobs}
-			sum, err := x.write(tree, tree.Begin, parts[name], func(b *fleet.Bundle) { digests[b.Cluster.ID] = b.Digest })
+			tree := &export.Tree{Dir: dir, Name: inBranch(g.base, u.Path), Jobs: g.o.jobs}
+			sum, err := g.write(tree, tree.Begin, parts[name], func(b *fleet.Bundle) { digests[b.Cluster.ID] = b.Digest })
 			summaries[i] = sum
-			c := change(sum, digests, source)
-			c.Directories = slices.Sorted(maps.Keys(digests))
-			return c, err
+			return change(sum, digests, source), err
 		}
 		updates[i] = u
 	}
-	results, err := remote.Push(ctx, x.check, updates...)
+	results, err := g.remote.Push(ctx, g.check, updates...)
 	if err != nil && len(results) == 0 {
 		return err
 	}
 	for i, r := range results {
 		if err == nil {
-			settleInGit(ctx, settled, parts[r.Branch], r, summaries[i])
+			g.settle(ctx, parts[r.Branch], r, summaries[i])
 		}
 	}
-	return cmp.Or(err, x.report(remote.Name, base, results, summaries))
-}
-
-// A gitOutcome is what an export to git came to with a cluster, as it is kept.
-type gitOutcome struct {
-	Branch string `json:"branch"` // that it went to
-	Tree   string `json:"tree"`   // object ID of its directory
-	Files  int    `json:"files"`
-}
-
-func gitOutcomeOf(text string) (o gitOutcome, err error) {
-	err = json.Unmarshal([]byte(text), &o)
-	return o, err
-}
-
-// settleInGit notes what became of the clusters of a part.
-func settleInGit(ctx context.Context, settled *compiler.Settled, p *part, r branch.Result, sum export.Summary) {
-	for _, c := range p.clusters {
-		i := slices.IndexFunc(sum.Clusters, func(r export.Result) bool { return r.Cluster == c.ID })
-		if i < 0 || r.Trees[c.ID] == "" {
-			continue
-		}
-		files := sum.Clusters[i]
-		text, err := json.Marshal(gitOutcome{r.Branch, r.Trees[c.ID], files.Added + files.Changed + files.Unchanged})
-		if err == nil {
-			settled.Settle(ctx, c, string(text))
-		}
-	}
-}
-
-// without returns the directories, of all clusters of the fleet, that the export of
-// a part leaves alone: those of settled clusters, which are what they were, and
-// those of clusters that are not its own. To find what is gone it has to see those.
-func (p *part) without(ids []string, were map[string]gitOutcome) branch.Without {
-	w := branch.Without{}
-	for _, id := range ids {
-		if p.gone == nil {
-			w[id] = ""
-		}
-	}
-	for _, c := range p.clusters {
-		delete(w, c.ID)
-	}
-	for id, was := range were {
-		w[id] = was.Tree
-	}
-	return w
+	return cmp.Or(err, g.report(g.remote.Name, g.base, results, summaries))
 }
 
 // inBranch is what faults write before the names of files in a branch.
@@ -209,75 +123,6 @@ func inBranch(branch, path string) string {
 		path += "/"
 	}
 	return "git:" + branch + ":" + path
-}
-
-// placeholder matches what a pattern for branches takes from a cluster.
-var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
-
-// retired stands for the value of a cluster that the fleet does not have any
-// more, of which nothing else is known.
-const retired = "retired"
-
-// parts divides the clusters by the branch that they go to. Those that are gone
-// go with all others when these go to one, and to one of their own when not.
-func (x *exporting) parts(base string, were map[string]gitOutcome) (map[string]*part, error) {
-	if x.git.pattern == "" && x.cmd.Flags().Changed("pr-branch") {
-		return nil, &diag.Diag{Msg: "--pr-branch names no branch", Hint: "write a name, as in fleetc/{environment}"}
-	}
-	parts := map[string]*part{}
-	of := func(name string) *part {
-		if parts[name] == nil {
-			parts[name] = &part{kept: map[string]export.Holding{}}
-		}
-		return parts[name]
-	}
-	if x.git.pattern == "" {
-		p := of(base)
-		p.clusters, p.gone = x.fleet.Clusters, x.gone
-		for id, was := range were {
-			p.kept[id] = export.Holding{Files: was.Files}
-		}
-		return parts, nil
-	}
-	var faults diag.List
-	for _, c := range x.fleet.Clusters {
-		name, err := x.git.branchOf(c)
-		faults.Add(err)
-		of(name).clusters = append(of(name).clusters, c)
-	}
-	for id, was := range were {
-		of(was.Branch).kept[id] = export.Holding{Files: was.Files}
-	}
-	if x.gone != nil {
-		of(placeholder.ReplaceAllLiteralString(x.git.pattern, retired)).gone = x.gone
-	}
-	return parts, faults.Err()
-}
-
-// branchOf returns the name of the branch that a cluster goes to.
-func (g *gitOptions) branchOf(c *fleet.Cluster) (string, error) {
-	var fault error
-	name := placeholder.ReplaceAllStringFunc(g.pattern, func(text string) string {
-		key := strings.Trim(text, "{}")
-		label, isLabel := strings.CutPrefix(key, "labels.")
-		var value string
-		switch {
-		case key == "environment":
-			value = c.Environment
-		case key == "cluster":
-			value = c.ID
-		case isLabel:
-			value = c.Labels[label]
-		default:
-			fault = &diag.Diag{Msg: "a cluster has no " + diag.Visible(text, diag.MaxText) + " for --pr-branch", Hint: diag.OneOf(text, []string{"{cluster}", "{environment}", "{labels.KEY}"})}
-			return ""
-		}
-		if value == "" {
-			fault = &diag.Diag{At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Msg: "the cluster has no " + text + ", which --pr-branch asks for", Hint: "set it, or name another branch"}
-		}
-		return value
-	})
-	return name, fault
 }
 
 // sourceCommit says which commit the fleet is; empty when it is in none.
@@ -320,6 +165,7 @@ func change(sum export.Summary, digests map[string]string, source string) branch
 	if len(ids) == 1 {
 		subject = ids[0] + " changed"
 	}
+	c.Directories = slices.Sorted(maps.Keys(digests))
 	c.Message = fmt.Sprintf("fleetc: %s\n\nFiles: %d added, %d changed, %d removed\n\n%s\n",
 		subject, sum.Added, sum.Changed, sum.Removed, strings.Join(trailers, "\n"))
 	return c
