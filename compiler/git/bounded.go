@@ -11,8 +11,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// shortest is how long at least [Repo.RunWithin] does not look.
-const shortest = 200 * time.Millisecond
+// How long [Repo.RunWithin] does not look.
+const (
+	shortest = 200 * time.Millisecond
+	longest  = 3 * time.Second
+)
 
 // RunWithin is [Repo.Run] for what fetches: it stops git when the files below
 // Dir become more than most bytes, which is a fault.
@@ -27,11 +30,10 @@ func (r Repo) RunWithin(ctx context.Context, most int64, limit int, args ...stri
 			case <-ctx.Done():
 				return
 			case <-time.After(pause):
-				begin := time.Now()
 				if size(r.Dir) > most {
 					cancel(&diag.Diag{Msg: fmt.Sprintf("%s: more than %d MiB to fetch", r.Name, most>>20), Hint: "use a smaller repository"})
 				}
-				pause = max(shortest, 20*time.Since(begin)) // of many files, looking costs more than git
+				pause = min(2*pause, longest) // to look at many files costs more than git
 			}
 		}
 	}()
