@@ -114,8 +114,8 @@ func (s *Settled) find(ctx context.Context) {
 	var ids []string
 	var outcomes []taskOutcome
 	for _, in := range s.layered.fleet.Clusters {
-		if inputs := s.layered.inputs[in.ID]; inputs != nil {
-			s.layers[in.ID] = s.keyOf("layers", in.ID, inputs)
+		if s.layered.inputs[in.ID] != nil {
+			s.layers[in.ID] = s.keyOf("layers", in.ID, s.layered.all(in.ID))
 			if was, ok := s.outcome(ctx, in.ID); ok {
 				ids, outcomes = append(ids, in.ID), append(outcomes, was)
 			}
@@ -210,10 +210,7 @@ func (s *Settled) Settle(ctx context.Context, c *fleet.Cluster, text string) {
 
 // allInputs returns what a cluster is made of, when its sources are these.
 func (s *Settled) allInputs(ctx context.Context, c *fleet.Cluster) (Inputs, error) {
-	all := Inputs{}
-	for name, digest := range s.layered.inputs[c.ID] {
-		all[name] = digest
-	}
+	all := s.layered.all(c.ID)
 	return all, s.layered.reader.sources(ctx, c, all)
 }
 
