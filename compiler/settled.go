@@ -29,8 +29,8 @@ type Task struct {
 	Noted  bool   // whether it is what [Compiler.WhyCached] tells of
 
 	// Holds reports whether the outcome of a cluster still is: an export is there
-	// as it was written. Several goroutines call it at once. Nil for a task with
-	// nothing but its outcome.
+	// as it was written. It is called once for each, by several goroutines. Nil for a
+	// task with nothing but its outcome.
 	Holds   func(cluster, outcome string) bool
 	AtATime int // how many calls of Holds; 0 for as many as clusters are compiled
 }

@@ -34,7 +34,7 @@ func exportSettled(t *testing.T, c *Compiler, out string) (compiled, rendered []
 		t.Fatal(err)
 	}
 	for id := range settled.Outcomes {
-		if err := session.Keep(id, session.Holds(id)); err != nil {
+		if err := session.Keep(id, session.Holds(id).Files); err != nil {
 			t.Fatal(err)
 		}
 	}

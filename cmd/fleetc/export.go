@@ -210,12 +210,12 @@ func (x *exporting) toDirectory(ctx context.Context, c *compiler.Compiler, patte
 
 // unsettled exports in a session, and notes what is settled by that.
 func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *export.Tree, session *export.Session, patterns []string) (export.Summary, error) {
-	var holdings sync.Map // of export.Holding, by the cluster's ID
+	var files sync.Map // how many a cluster has, by its ID
 	loaded, settled, err := c.LoadUnsettled(ctx, compiler.Task{
 		Name: fmt.Sprintf("export %s with %s", x.layout, tree.Version), Noted: true,
 		Holds: func(id, digest string) bool {
 			h := session.Holds(id)
-			holdings.Store(id, h)
+			files.Store(id, h.Files)
 			return h.Digest == digest
 		},
 	}, patterns...)
@@ -223,10 +223,10 @@ func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *e
 	if err != nil {
 		return export.Summary{}, err
 	}
-	kept := map[string]export.Holding{}
+	kept := map[string]int{}
 	for id := range settled.Outcomes {
-		h, _ := holdings.Load(id)
-		kept[id] = h.(export.Holding)
+		n, _ := files.Load(id)
+		kept[id] = n.(int)
 	}
 	x.fleet, loaded.Last = loaded, tree.Objects
 	summary, err := x.stage(session, &part{clusters: loaded.Clusters, kept: kept, gone: x.gone}, nil)
@@ -244,8 +244,8 @@ func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *e
 // A part is clusters that are exported together.
 type part struct {
 	clusters []*fleet.Cluster
-	kept     map[string]export.Holding // of clusters that are settled, by their IDs
-	gone     func(id string) bool      // as in exporting
+	kept     map[string]int       // how many files the clusters have that are settled, by their IDs
+	gone     func(id string) bool // as in exporting
 }
 
 // write compiles the clusters into a tree, in the session that begins, when

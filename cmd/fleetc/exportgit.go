@@ -106,7 +106,7 @@ func (g *gitExport) push(ctx context.Context, parts map[string]*part) error {
 		updates[i] = u
 	}
 	results, err := g.remote.Push(ctx, g.check, updates...)
-	if err != nil && len(results) == 0 {
+	if err != nil && len(results) == 0 || errors.Is(err, branch.ErrOther) {
 		return err
 	}
 	for i, r := range results {

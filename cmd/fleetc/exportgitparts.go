@@ -51,33 +51,35 @@ func (g *gitExport) load(ctx context.Context, c *compiler.Compiler, patterns []s
 	if g.ids, err = c.ClusterIDs(); err != nil {
 		return err
 	}
-	trees := sync.OnceValue(func() (there map[string]string) {
+	there := sync.OnceValue(func() branch.Listing {
 		// What is wrong with the repository, is told when it is needed.
-		if err := g.findBase(ctx); err == nil {
-			there, _ = g.remote.Trees(ctx, g.base, g.path, g.ids)
+		if err := g.findBase(ctx); err != nil {
+			return branch.Listing{}
 		}
-		return there
+		l, _ := g.remote.List(ctx, g.base, g.path)
+		// What used to be clusters, in the directory of one, an export has to see.
+		for _, dir := range export.AroundClusters(l.Files) {
+			delete(l.Trees, dir)
+		}
+		return l
 	})
+	var mu sync.Mutex
+	g.were = map[string]gitOutcome{}
 	g.fleet, g.settled, err = c.LoadUnsettled(ctx, compiler.Task{
 		Name: fmt.Sprintf("export %s with %s to git: %q %q", g.layout, toolVersion(), g.path, g.git.pattern),
 		Holds: func(id, text string) bool {
 			var was gitOutcome
 			err := json.Unmarshal([]byte(text), &was)
-			return err == nil && settling && was.Tree != "" && trees()[id] == was.Tree
+			if err != nil || !settling || was.Tree == "" || there().Trees[id] != was.Tree {
+				return false
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			g.were[id] = was
+			return true
 		},
 	}, patterns...)
-	if err != nil {
-		return err
-	}
-	g.were = map[string]gitOutcome{}
-	for id, text := range g.settled.Outcomes {
-		var was gitOutcome
-		if err := json.Unmarshal([]byte(text), &was); err != nil {
-			return fmt.Errorf("read the cache: %w", err)
-		}
-		g.were[id] = was
-	}
-	return nil
+	return err
 }
 
 // settle notes what became of the clusters of a part.
@@ -134,7 +136,7 @@ func (g *gitExport) parts() (map[string]*part, error) {
 			name = g.base
 		}
 		if parts[name] == nil {
-			parts[name] = &part{kept: map[string]export.Holding{}}
+			parts[name] = &part{kept: map[string]int{}}
 		}
 		return parts[name]
 	}
@@ -145,7 +147,7 @@ func (g *gitExport) parts() (map[string]*part, error) {
 		of(name).clusters = append(of(name).clusters, c)
 	}
 	for id, was := range g.were {
-		of(was.Branch).kept[id] = export.Holding{Files: was.Files}
+		of(was.Branch).kept[id] = was.Files
 	}
 	if g.gone != nil || pattern == "" {
 		of(placeholder.ReplaceAllLiteralString(pattern, retired)).gone = g.gone

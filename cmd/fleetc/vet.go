@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -103,7 +104,17 @@ func (v *vetted) summary(rendered bool) string {
 // vet checks the clusters that are not settled, of which nothing was found when
 // they were checked before, and what they render to when asked to.
 func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, patterns []string) (*vetted, error) {
-	task := compiler.Task{Name: "vet", Charts: true}
+	all, mu := &vetted{}, sync.Mutex{}
+	task := compiler.Task{Name: "vet", Charts: true, Holds: func(_, text string) bool {
+		var was vetted
+		if err := json.Unmarshal([]byte(text), &was); err != nil {
+			return false
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all.add(was)
+		return true
+	}}
 	if render {
 		task.Name = "vet --render"
 	}
@@ -111,14 +122,6 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, patterns []strin
 	defer settled.Close()
 	if err != nil {
 		return nil, err
-	}
-	all := &vetted{}
-	for _, text := range settled.Outcomes {
-		var was vetted
-		if err := json.Unmarshal([]byte(text), &was); err != nil {
-			return nil, fmt.Errorf("read the cache: %w", err)
-		}
-		all.add(was)
 	}
 	checked := make([]vetted, len(f.Clusters))
 	for i, cluster := range f.Clusters {

@@ -23,7 +23,7 @@ type attempt struct {
 	changes []string // of the tree from that of the base, as update-index reads them
 	paths   []string // that they concern
 	message string
-	written map[string]string // the trees of the directories that were written
+	written map[string]string // the trees of directories as they were written
 	empty   bool              // nothing was
 }
 
@@ -112,7 +112,13 @@ func (a *attempt) write(ctx context.Context) error {
 	if err := a.writeTree(ctx); err != nil {
 		return err
 	}
-	a.written, err = a.trees(ctx, a.tree, a.Path, change.Directories)
+	l, err := a.listTree(ctx, a.tree, a.Path, "-d")
+	a.written = map[string]string{}
+	for _, d := range change.Directories {
+		if id := l.Trees[d]; id != "" {
+			a.written[d] = id
+		}
+	}
 	return err
 }
 
@@ -162,17 +168,18 @@ func (a *attempt) replay(ctx context.Context, was string) (done bool, err error)
 	if err != nil {
 		return false, a.fault(err)
 	}
-	mine := map[string]bool{}
+	mine, in := map[string]bool{}, map[string]bool{}
 	for _, p := range a.paths {
-		for ; p != "."; p = path.Dir(p) {
-			mine[p] = true
+		mine[p] = true
+		for d := range above(p) {
+			in[d] = true
 		}
 	}
 	for theirs := range strings.SplitSeq(out, "\x00") {
 		// A file in the place of a directory of ours, or the other way round, is
 		// in the way too.
-		for p := theirs; p != "." && p != ""; p = path.Dir(p) {
-			if slices.Contains(a.paths, p) || p == theirs && mine[p] {
+		for p := range above(theirs) {
+			if mine[p] || p == theirs && in[p] {
 				return false, nil
 			}
 		}
@@ -180,8 +187,8 @@ func (a *attempt) replay(ctx context.Context, was string) (done bool, err error)
 	if _, err := a.run(ctx, "read-tree", "--reset", a.base); err != nil {
 		return false, a.fault(err)
 	}
-	in := strings.NewReader(strings.Join(append(a.changes, ""), "\x00"))
-	if _, err := a.git().Run(ctx, in, maxPrinted, "update-index", "-z", "--index-info"); err != nil {
+	changes := strings.NewReader(strings.Join(append(a.changes, ""), "\x00"))
+	if _, err := a.git().Run(ctx, changes, maxPrinted, "update-index", "-z", "--index-info"); err != nil {
 		return false, a.fault(err)
 	}
 	return true, a.writeTree(ctx)

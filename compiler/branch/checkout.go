@@ -1,13 +1,14 @@
 package branch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -16,49 +17,52 @@ import (
 // ErrOther says that a directory is not the tree that an update takes it for.
 var ErrOther = errors.New("a directory in the repository is another one")
 
-// Trees returns the object IDs of directories, which are given by their paths
-// below path, at the tip of a branch: of those that are there. It fetches no files.
-func (r *Remote) Trees(ctx context.Context, branch, path string, directories []string) (map[string]string, error) {
-	if err := r.checkBranch(ctx, branch); err != nil {
-		return nil, err
+// A Listing is what a directory in a repository has, at the tip of a branch.
+type Listing struct {
+	Trees map[string]string // object IDs of the directories in it, by their paths below it
+	Files []string          // paths below it
+}
+
+// List returns what is below a path at the tip of a branch; nothing when there is no
+// such branch. Servers that can do so send no contents of files.
+func (r *Remote) List(ctx context.Context, branch, path string) (Listing, error) {
+	err := cmp.Or(checkPath(path), r.checkBranch(ctx, branch))
+	if err != nil {
+		return Listing{}, err
 	}
 	l, err := r.list(ctx, branch)
 	if err != nil || len(l.branches) == 0 {
-		return nil, err
+		return Listing{}, err
 	}
 	tips, err := r.fetch(ctx, true, l.branches)
 	if err != nil {
-		return nil, r.fault(err)
+		return Listing{}, r.fault(err)
 	}
-	return r.trees(ctx, tips[0], path, directories)
+	return r.listTree(ctx, tips[0], path, "-t")
 }
 
-// trees is Trees of a commit or tree that is here.
-func (r *Remote) trees(ctx context.Context, of, below string, directories []string) (map[string]string, error) {
-	if len(directories) == 0 {
-		return nil, nil
-	}
-	args := []string{"ls-tree", "-d", "-z", "--full-tree", of, "--"}
-	for _, d := range directories {
-		args = append(args, path.Join(below, d))
-	}
-	out, err := r.run(ctx, args...)
+// listTree returns the directories below a path of a commit or tree, with -t the files
+// too.
+func (r *Remote) listTree(ctx context.Context, of, path, what string) (Listing, error) {
+	out, err := r.run(ctx, "ls-tree", "-r", what, "-z", "--full-tree", of)
 	if err != nil {
-		return nil, r.fault(err)
+		return Listing{}, r.fault(err)
 	}
-	found := map[string]string{}
+	l := Listing{Trees: map[string]string{}}
 	for _, e := range entriesOf(out) {
-		if e.kind == "tree" {
-			found[e.name] = e.id
+		name, below := e.name, true
+		if path != "" {
+			name, below = strings.CutPrefix(e.name, path+"/")
+		}
+		switch {
+		case !below:
+		case e.kind == "tree":
+			l.Trees[name] = e.id
+		default:
+			l.Files = append(l.Files, name)
 		}
 	}
-	trees := map[string]string{}
-	for _, d := range directories {
-		if id := found[path.Join(below, d)]; id != "" {
-			trees[d] = id
-		}
-	}
-	return trees, nil
+	return l, nil
 }
 
 // An entry is a line of git ls-tree.
@@ -74,6 +78,16 @@ func entriesOf(listing string) []entry {
 		}
 	}
 	return all
+}
+
+// above yields a path and the directories that it is in, from the innermost on. What
+// no honest repository has, such as a name that begins with a slash, has an end too.
+func above(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for d := name; d != "." && d != "/" && yield(d); {
+			d = path.Dir(d)
+		}
+	}
 }
 
 // checkout makes the files of the base that are below the path, and not in one of
@@ -122,15 +136,15 @@ func (a *attempt) checkout(ctx context.Context) (string, error) {
 // verify returns ErrOther when a directory that is left alone is not the tree that
 // it has to be.
 func (a *attempt) verify(ctx context.Context) error {
-	have := map[string]string{}
+	var have Listing
 	if a.base != "" {
 		var err error
-		if have, err = a.trees(ctx, a.base, a.Path, a.Without.names()); err != nil {
+		if have, err = a.listTree(ctx, a.base, a.Path, "-d"); err != nil {
 			return err
 		}
 	}
 	for name, want := range a.Without {
-		if want != "" && have[name] != want {
+		if want != "" && have.Trees[name] != want {
 			return ErrOther
 		}
 	}
@@ -161,13 +175,13 @@ func (a *attempt) wanted(ctx context.Context) (string, error) {
 // directory that is left alone.
 func (a *attempt) wants(file string) bool {
 	in := a.Path == ""
-	for d := file; d != "."; d = path.Dir(d) {
-		below := d
+	for d := range above(file) {
+		in = in || d == a.Path
+		name := d
 		if a.Path != "" {
-			in = in || d == a.Path
-			below = strings.TrimPrefix(d, a.Path+"/")
+			name, _ = strings.CutPrefix(d, a.Path+"/")
 		}
-		if _, without := a.Without[below]; without && d != file && (a.Path == "" || below != d) {
+		if _, without := a.Without[name]; without && d != file && path.Join(a.Path, name) == d {
 			return false
 		}
 	}
@@ -177,11 +191,3 @@ func (a *attempt) wants(file string) bool {
 // Without are directories that an update leaves alone, by their paths, and the
 // object ID of the tree that each has to be; empty when it may be any.
 type Without map[string]string
-
-func (w Without) names() (names []string) {
-	for name := range w {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}

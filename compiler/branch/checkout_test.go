@@ -2,9 +2,12 @@ package branch
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -21,18 +24,29 @@ func TestWithout(t *testing.T) {
 			below("prod/a/x"): "1", below("prod/a/deep/y"): "2", below("prod/b/x"): "3", below("prod/ab/x"): "4", below("dev*/c/x"): "5",
 			below("top"): "6", below("prod/file"): "7", "elsewhere/prod/a/x": "8", "clusters.md": "9",
 		})
-		dirs := []string{"prod/a", "dev*/c", "prod/file", "none"}
-		trees, err := s.open(t).Trees(t.Context(), "main", path, dirs)
-		if err != nil || len(trees) != 2 {
+		dirs := []string{"prod/a", "dev*/c"}
+		l, err := s.open(t).List(t.Context(), "main", path)
+		trees := l.Trees
+		if err != nil || trees["prod/file"] != "" || trees["none"] != "" {
 			t.Fatalf("%v, %v", trees, err)
 		}
-		for _, d := range dirs[:2] {
+		wantThere := []string{"dev*/c/x", "prod/a/deep/y", "prod/a/x", "prod/ab/x", "prod/b/x", "prod/file", "top"}
+		if path == "" {
+			wantThere = append(wantThere, "clusters.md", "elsewhere/prod/a/x")
+		}
+		if slices.Sort(wantThere); !slices.Equal(l.Files, wantThere) {
+			t.Errorf("there are %q, want %q", l.Files, wantThere)
+		}
+		for _, d := range dirs {
 			if want := strings.TrimSpace(s.git(t, "-C", s.bare, "rev-parse", "main:"+below(d))); trees[d] != want {
 				t.Errorf("the tree of %s is %s, want %s", d, trees[d], want)
 			}
 		}
-		if trees, err := s.open(t).Trees(t.Context(), "other", path, dirs); trees != nil || err != nil {
-			t.Errorf("of a branch that is not there: %v, %v", trees, err)
+		if l, err := s.open(t).List(t.Context(), "other", path); l.Trees != nil || err != nil {
+			t.Errorf("of a branch that is not there: %v, %v", l, err)
+		}
+		if _, err := s.open(t).List(t.Context(), "main", "../x"); err == nil {
+			t.Error("a path that leads out")
 		}
 
 		var there []string
@@ -87,10 +101,11 @@ func TestWithout(t *testing.T) {
 func TestOtherTree(t *testing.T) {
 	s := serve(t, map[string]string{"a/x": "1", "b/x": "1"})
 	r := s.open(t)
-	trees, err := r.Trees(t.Context(), "main", "", []string{"a"})
+	l, err := r.List(t.Context(), "main", "")
 	if err != nil {
 		t.Fatal(err)
 	}
+	trees := l.Trees
 	u := Update{Branch: "main", Without: Without{"a": trees["a"]}, Write: writes(map[string]string{"b/x": "2"})}
 	s.commit(t, "main", map[string]string{"a/x": "2"})
 	if _, err := r.Push(t.Context(), false, u); !errors.Is(err, ErrOther) {
@@ -137,4 +152,45 @@ func TestWithoutFetchesLess(t *testing.T) {
 	if s.files(t, "main")["b/x"] != noise {
 		t.Error("it is another")
 	}
+}
+
+// Names of files that no directory can have are faults, and have an end.
+func TestHostileNames(t *testing.T) {
+	for _, name := range []string{"/x", "/", "//", "../x", ".git/x"} {
+		s := serve(t, map[string]string{"a/x": "1"})
+		blob, err := hex.DecodeString(s.object(t, "blob", "evil"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree := s.object(t, "tree", "100644 "+name+"\x00"+string(blob))
+		commit := strings.TrimSpace(s.git(t, "-C", s.bare, "commit-tree", "-m", "x", tree))
+		s.git(t, "-C", s.bare, "update-ref", "refs/heads/main", commit)
+		_, err = s.push(t, Update{Branch: "main", Without: Without{"b": ""}, Write: writes(map[string]string{"c/x": "2"})})
+		wantFault(t, err, "invalid path '"+name+"'")
+		if _, err := s.open(t).List(t.Context(), "main", ""); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// As many directories as no command line has room for.
+func TestWithoutMany(t *testing.T) {
+	s := serve(t, map[string]string{"a/x": "1"})
+	w := Without{}
+	for i := range 50_000 {
+		w[fmt.Sprintf("prod/europe-west-1/a-cluster-%06d", i)] = ""
+	}
+	s.mustPush(t, Update{Branch: "main", Without: w, Write: writes(map[string]string{"b/x": "2"})}, Committed)
+}
+
+// object writes an object as it is given, and returns its ID.
+func (s *server) object(t *testing.T, kind, content string) string {
+	t.Helper()
+	cmd := exec.Command("git", "-C", s.bare, "hash-object", "--literally", "-w", "-t", kind, "--stdin")
+	cmd.Stdin = strings.NewReader(content)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
 }

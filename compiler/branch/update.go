@@ -19,7 +19,7 @@ type Update struct {
 	Path   string // directory in the repository, slash-separated; its top when empty
 
 	// Without are directories below Path that Write neither reads nor changes: dir
-	// does not have them, and their files are not fetched.
+	// does not have them.
 	Without Without
 
 	// Write changes files below dir, which is Path as it is in a commit. It is

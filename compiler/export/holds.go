@@ -49,13 +49,29 @@ func (w *walker) has(name, digest string) bool {
 	return err == nil && int64(len(data)) == info.Size() && digest == digestOf(data)
 }
 
-// Keep is in place of Stage for a cluster whose directory has already what an
-// export would write.
-func (s *Session) Keep(id string, h Holding) error {
+// Keep is in place of Stage for a cluster of which an export would write nothing: its
+// files, so many, are as they would be. It does not look at them.
+func (s *Session) Keep(id string, files int) error {
 	p, err := s.claim(id)
 	if err == nil {
-		p.Unchanged = h.Files
+		p.Unchanged = files
 	}
 	_, err = s.add(p, err)
 	return err
+}
+
+// AroundClusters returns the directories that have directories of clusters in them,
+// when a tree has the files, sorted. One that is a cluster too has what is left of
+// others, which are gone.
+func AroundClusters(files []string) []string {
+	around := map[string]bool{}
+	for _, f := range files {
+		if path.Base(f) != indexFile {
+			continue
+		}
+		for d := path.Dir(path.Dir(f)); d != "." && !around[d]; d = path.Dir(d) {
+			around[d] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(around))
 }

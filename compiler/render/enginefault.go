@@ -21,7 +21,9 @@ func (e *engine) fault(name string, err error) error {
 		return fmt.Errorf("%s: %w", cmp.Or(place(err), name), c)
 	}
 	msg := strings.TrimPrefix(err.Error(), "template: ")
-	return errors.New(shorten(strings.ReplaceAll(msg, " | "+fnMade, "")))
+	// Messages quote templates, with what was put into them.
+	msg = strings.ReplaceAll(strings.ReplaceAll(msg, " | "+fnMade, ""), fnSteady, "now")
+	return errors.New(shorten(msg))
 }
 
 // shorten leaves out the middle of a long message: one of templates that

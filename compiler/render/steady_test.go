@@ -1,8 +1,6 @@
 package render
 
-import (
-	"testing"
-)
+import "testing"
 
 // A chart that reads the clock to check a duration does not ask for the time, and
 // every other one does; both print what they print with Helm.
@@ -17,6 +15,8 @@ func TestSteady(t *testing.T) {
 		{`{{ $_ := now | dateModify .Values.d }}`, false},
 		{`{{ $_ := now | date_modify (.Values.d | toString) }}`, false},
 		{`{{ $_ := mustDateModify "-1h" now }}`, false},
+		{`{{ $_ := mustDateModify "nonsense" now }}`, false},
+		{`{{ $d := "" }}{{ $_ := mustDateModify $d now }}`, false},
 		{`{{ $_ := now }}`, false},
 		{`{{ $_ := now | must_date_modify "1h" }}{{ $_ := set .Values "x" 1 }}`, false},
 		{`{{ if .Values.d }}{{ $_ := now | mustDateModify .Values.d }}{{ end }}`, false},
