@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	maxRepo    = 16 << 30         // bytes of the temporary copy, with the files of five hundred clusters
+	maxRepo    = 16 << 30         // bytes of the temporary copy, with its working tree: 500 clusters of 12 MB, twice
 	maxListing = 64 << 20         // bytes of what git lists
 	maxPrinted = 1 << 20          // bytes of what else git prints
 	timeout    = 10 * time.Minute // of one conversation with the repository
