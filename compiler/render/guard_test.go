@@ -84,8 +84,11 @@ func TestBounded(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ch := chartOf("-- big.txt --\n" + strings.Repeat("0123456789\n", 20_000) + "-- templates/a.yaml --\n" + test.template + "\n")
-			charts := &Charts{fewer: limits{steps: maxSteps / 20, made: maxMade / 20, output: maxOutput / 20}}
-			res, err := charts.Release(t.Context(), cluster, releaseOf(t, ""), ch, nil)
+			fewer := limits{steps: maxSteps / 20, made: maxMade / 20, output: maxOutput / 20}
+			if strings.HasSuffix(test.want, endless) { // which takes all of them
+				fewer.steps = maxSteps / 200
+			}
+			res, err := (&Charts{fewer: fewer}).Release(t.Context(), cluster, releaseOf(t, ""), ch, nil)
 			var d *diag.Diag
 			if !errors.As(err, &d) || !strings.Contains(d.Msg, test.want) || len(d.Msg) > 2000 {
 				t.Errorf("%d objects, %v, want %s", len(res.Objects), err, test.want)
