@@ -42,11 +42,13 @@ func (f *Fleet) Artifacts(ctx context.Context, layout fleet.Layout, tree *export
 	})
 }
 
+// PushesAtATime is a courtesy to registries; to push, and to ask, is to wait.
+const PushesAtATime = 8
+
 // PushArtifacts pushes artifacts, some at a time, and yields what became of each
 // in their order. An error concerns one of them, and does not keep the others.
 func PushArtifacts(ctx context.Context, client *oci.Client, artifacts []*oci.Artifact, check bool) iter.Seq2[oci.Pushed, error] {
-	const atATime = 8 // a courtesy to registries; pushing is waiting
-	return ordered.Map(ctx, atATime, len(artifacts), func(ctx context.Context, i int) (oci.Pushed, error) {
+	return ordered.Map(ctx, PushesAtATime, len(artifacts), func(ctx context.Context, i int) (oci.Pushed, error) {
 		p, err := client.Push(ctx, artifacts[i], check)
 		return p, diag.In(artifacts[i].Cluster, err)
 	})

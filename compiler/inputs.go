@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -71,6 +72,18 @@ type layered struct {
 	fleet  *load.Fleet       // nil when there is none
 	reader *inputReader      // nil when there is no fleet
 	inputs map[string]Inputs // by the cluster's ID, first those of its layers; none of clusters with faults
+
+	// outside are files of modules outside of the fleet's root, which are no inputs. The
+	// fleet pins those of a registry, and nobody those in other directories.
+	outside map[string]Inputs
+}
+
+// all returns the inputs of a cluster and what it is made of outside of the root.
+func (l *layered) all(id string) Inputs {
+	all := Inputs{}
+	maps.Copy(all, l.inputs[id])
+	maps.Copy(all, l.outside[id])
+	return all
 }
 
 // readLayers reads the layers of the clusters that the patterns select. The
@@ -90,7 +103,7 @@ func (c *Compiler) readLayers(patterns []string) (*layered, error) {
 // layeredOf finds the files of the layers. The error has the faults, beside the
 // clusters without any.
 func (c *Compiler) layeredOf(loaded *load.Fleet) (*layered, error) {
-	l := &layered{inputs: map[string]Inputs{}}
+	l := &layered{inputs: map[string]Inputs{}, outside: map[string]Inputs{}}
 	r, err := c.inputReader(loaded.Root)
 	if err != nil {
 		return l, err
@@ -98,16 +111,16 @@ func (c *Compiler) layeredOf(loaded *load.Fleet) (*layered, error) {
 	var faults diag.List
 	l.fleet, l.reader = loaded, r
 	for _, in := range loaded.Clusters {
-		inputs := Inputs{}
-		files, err := loaded.Files(in)
+		inside, outside := Inputs{}, Inputs{}
+		files, others, err := loaded.Files(in)
 		if err == nil {
-			err = r.add(inputs, files)
+			err = cmp.Or(r.add(inside, files), r.add(outside, others))
 		}
 		if err != nil {
 			faults.Add(diag.In(in.ID, err))
 			continue
 		}
-		l.inputs[in.ID] = inputs
+		l.inputs[in.ID], l.outside[in.ID] = inside, outside
 	}
 	return l, faults.Err()
 }

@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -30,7 +31,8 @@ type Task struct {
 	// Holds reports whether the outcome of a cluster still is: an export is there
 	// as it was written. Several goroutines call it at once. Nil for a task with
 	// nothing but its outcome.
-	Holds func(cluster, outcome string) bool
+	Holds   func(cluster, outcome string) bool
+	AtATime int // how many calls of Holds; 0 for as many as clusters are compiled
 }
 
 // A Settled is what is known of clusters that may be settled: those with which the
@@ -99,22 +101,27 @@ func (c *Compiler) LoadUnsettled(ctx context.Context, task Task, patterns ...str
 	return s.fleet, s, err
 }
 
-// Close lets go of what finding out took. Nothing is noted as settled after it.
-func (s *Settled) Close() { s.layered.close() }
+// Close lets go of what finding out took. Nothing is noted as settled after it. Of
+// nil, it does nothing.
+func (s *Settled) Close() {
+	if s != nil {
+		s.layered.close()
+	}
+}
 
 // find finds the clusters that are settled.
 func (s *Settled) find(ctx context.Context) {
 	var ids []string
 	var outcomes []taskOutcome
 	for _, in := range s.layered.fleet.Clusters {
-		if inputs := s.layered.inputs[in.ID]; inputs != nil {
-			s.layers[in.ID] = s.keyOf("layers", in.ID, inputs)
+		if s.layered.inputs[in.ID] != nil {
+			s.layers[in.ID] = s.keyOf("layers", in.ID, s.layered.all(in.ID))
 			if was, ok := s.outcome(ctx, in.ID); ok {
 				ids, outcomes = append(ids, in.ID), append(outcomes, was)
 			}
 		}
 	}
-	held := ordered.Map(ctx, s.compiler.jobs(), len(ids), func(_ context.Context, i int) (bool, error) {
+	held := ordered.Map(ctx, cmp.Or(s.task.AtATime, s.compiler.jobs()), len(ids), func(_ context.Context, i int) (bool, error) {
 		return s.task.Holds == nil || s.task.Holds(ids[i], outcomes[i].Text), nil
 	})
 	i := 0
@@ -203,10 +210,7 @@ func (s *Settled) Settle(ctx context.Context, c *fleet.Cluster, text string) {
 
 // allInputs returns what a cluster is made of, when its sources are these.
 func (s *Settled) allInputs(ctx context.Context, c *fleet.Cluster) (Inputs, error) {
-	all := Inputs{}
-	for name, digest := range s.layered.inputs[c.ID] {
-		all[name] = digest
-	}
+	all := s.layered.all(c.ID)
 	return all, s.layered.reader.sources(ctx, c, all)
 }
 

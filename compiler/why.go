@@ -58,7 +58,7 @@ type CacheReason struct {
 // A clusterNote is what a cluster was exported from last.
 type clusterNote struct {
 	Build  string `json:"build"`
-	Inputs Inputs `json:"inputs"`
+	Inputs Inputs `json:"inputs"` // and what is outside of the fleet
 }
 
 // A releaseNote is what the releases of a cluster were rendered from last: a short
@@ -154,7 +154,7 @@ func (c *Compiler) WhyCached(ctx context.Context, pattern string) (*CacheReport,
 	if err := l.addSources(ctx, f.Clusters); err != nil {
 		return nil, err
 	}
-	f.whole(report, l.inputs[cluster.ID])
+	f.whole(report, l.all(cluster.ID))
 	report.Releases, err = f.reasons(ctx, cluster)
 	return report, err
 }

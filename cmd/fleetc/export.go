@@ -170,13 +170,10 @@ func runExport(cmd *cobra.Command, o *options, e *exportOptions, patterns []stri
 	if cmd.Flags().Changed("out") {
 		return x.toDirectory(cmd.Context(), c, patterns)
 	}
-	if x.fleet, err = c.Load(cmd.Context(), patterns...); err != nil {
-		return err
-	}
 	if cmd.Flags().Changed("git") {
-		return x.toGit(cmd.Context())
+		return x.toGit(cmd.Context(), c, patterns)
 	}
-	return x.toRegistry(cmd.Context())
+	return x.toRegistry(cmd.Context(), c, patterns)
 }
 
 // toDirectory exports to a directory. Clusters that are there as they would be
@@ -226,14 +223,13 @@ func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *e
 	if err != nil {
 		return export.Summary{}, err
 	}
-	for _, id := range slices.Sorted(maps.Keys(settled.Outcomes)) {
+	kept := map[string]export.Holding{}
+	for id := range settled.Outcomes {
 		h, _ := holdings.Load(id)
-		if err := session.Keep(id, h.(export.Holding)); err != nil {
-			return export.Summary{}, err
-		}
+		kept[id] = h.(export.Holding)
 	}
 	x.fleet, loaded.Last = loaded, tree.Objects
-	summary, err := x.stage(session, part{clusters: loaded.Clusters, gone: x.gone}, nil)
+	summary, err := x.stage(session, &part{clusters: loaded.Clusters, kept: kept, gone: x.gone}, nil)
 	if err != nil {
 		return summary, err
 	}
@@ -248,12 +244,13 @@ func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *e
 // A part is clusters that are exported together.
 type part struct {
 	clusters []*fleet.Cluster
-	gone     func(id string) bool // as in exporting
+	kept     map[string]export.Holding // of clusters that are settled, by their IDs
+	gone     func(id string) bool      // as in exporting
 }
 
 // write compiles the clusters into a tree, in the session that begins, when
 // nothing is wrong with any. It tells each, which may be nil, of their bundles.
-func (x *exporting) write(tree *export.Tree, begin func(context.Context) (*export.Session, error), p part, each func(*fleet.Bundle)) (export.Summary, error) {
+func (x *exporting) write(tree *export.Tree, begin func(context.Context) (*export.Session, error), p *part, each func(*fleet.Bundle)) (export.Summary, error) {
 	tree.Fleet, tree.Version = x.fleet.Module, toolVersion()
 	x.fleet.Last = tree.Objects
 	session, err := begin(x.cmd.Context())
@@ -268,7 +265,7 @@ func (x *exporting) write(tree *export.Tree, begin func(context.Context) (*expor
 }
 
 // stage stages every cluster, and commits when nothing is wrong with any.
-func (x *exporting) stage(session *export.Session, part part, each func(*fleet.Bundle)) (export.Summary, error) {
+func (x *exporting) stage(session *export.Session, part *part, each func(*fleet.Bundle)) (export.Summary, error) {
 	ctx := x.cmd.Context()
 	var faults diag.List
 	p := newProgress(x.cmd, len(part.clusters))
@@ -276,6 +273,9 @@ func (x *exporting) stage(session *export.Session, part part, each func(*fleet.B
 	take := func(b *fleet.Bundle) error {
 		_, err := session.Stage(b)
 		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(part.kept)) {
+		faults.Add(session.Keep(id, part.kept[id]))
 	}
 	for b, err := range x.fleet.ExportsOf(ctx, x.layout, part.clusters, take) {
 		faults.Add(err)

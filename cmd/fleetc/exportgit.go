@@ -4,17 +4,17 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/branch"
-	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/export"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
@@ -48,27 +48,43 @@ type gitBranch struct {
 }
 
 // toGit exports to branches of a git repository.
-func (x *exporting) toGit(ctx context.Context) (err error) {
-	path := strings.Trim(x.git.path, "/")
-	if err := checkPlace(x.layout, x.fleet.Clusters, false, path); err != nil {
+func (x *exporting) toGit(ctx context.Context, c *compiler.Compiler, patterns []string) error {
+	err := x.toRemote(ctx, c, patterns, true)
+	if errors.Is(err, branch.ErrOther) {
+		// Others have changed the directory of a settled cluster while this went on.
+		err = x.toRemote(ctx, c, patterns, false)
+	}
+	return err
+}
+
+// toRemote is toGit, of all clusters or of those that are not settled.
+func (x *exporting) toRemote(ctx context.Context, c *compiler.Compiler, patterns []string, settling bool) (err error) {
+	g := &gitExport{exporting: x, path: strings.Trim(x.git.path, "/")}
+	if g.remote, err = branch.Open(ctx, x.git.address, x.o.dir); err != nil {
 		return err
 	}
-	remote, err := branch.Open(ctx, x.git.address, x.o.dir)
+	defer func() { err = cmp.Or(err, g.remote.Close()) }()
+	err = g.load(ctx, c, patterns, settling)
+	defer g.settled.Close()
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, remote.Close()) }()
-	base := x.git.branch
-	if base == "" {
-		if base, err = remote.Default(ctx); err != nil {
-			return err
-		}
+	if err := checkPlace(x.layout, x.fleet.Clusters, false, g.path); err != nil {
+		return err
 	}
-	parts, err := x.parts(base)
+	if err := g.findBase(ctx); err != nil {
+		return err
+	}
+	parts, err := g.parts()
 	if err != nil {
 		return err
 	}
-	source, err := x.sourceCommit(ctx)
+	return g.push(ctx, parts)
+}
+
+// push exports each part to its branch.
+func (g *gitExport) push(ctx context.Context, parts map[string]*part) error {
+	source, err := g.sourceCommit(ctx)
 	if err != nil {
 		return err
 	}
@@ -76,24 +92,29 @@ func (x *exporting) toGit(ctx context.Context) (err error) {
 	summaries := make([]export.Summary, len(names))
 	updates := make([]branch.Update, len(names))
 	for i, name := range names {
-		u := branch.Update{Branch: name, Path: path}
-		if name != base || x.git.pattern != "" {
-			u.Onto = base
+		u := branch.Update{Branch: name, Path: g.path, Without: g.without(parts[name])}
+		if name != g.base || g.git.pattern != "" {
+			u.Onto = g.base
 		}
 		u.Write = func(_ context.Context, dir string) (branch.Change, error) {
 			digests := map[string]string{}
-			tree := &export.Tree{Dir: dir, Name: inBranch(base, u.Path), Jobs: x.o.jobs}
-			sum, err := x.write(tree, tree.Begin, parts[name], func(b *fleet.Bundle) { digests[b.Cluster.ID] = b.Digest })
+			tree := &export.Tree{Dir: dir, Name: inBranch(g.base, u.Path), Jobs: g.o.jobs}
+			sum, err := g.write(tree, tree.Begin, parts[name], func(b *fleet.Bundle) { digests[b.Cluster.ID] = b.Digest })
 			summaries[i] = sum
 			return change(sum, digests, source), err
 		}
 		updates[i] = u
 	}
-	results, err := remote.Push(ctx, x.check, updates...)
+	results, err := g.remote.Push(ctx, g.check, updates...)
 	if err != nil && len(results) == 0 {
 		return err
 	}
-	return cmp.Or(err, x.report(remote.Name, base, results, summaries))
+	for i, r := range results {
+		if err == nil {
+			g.settle(ctx, parts[r.Branch], r, summaries[i])
+		}
+	}
+	return cmp.Or(err, g.report(g.remote.Name, g.base, results, summaries))
 }
 
 // inBranch is what faults write before the names of files in a branch.
@@ -102,66 +123,6 @@ func inBranch(branch, path string) string {
 		path += "/"
 	}
 	return "git:" + branch + ":" + path
-}
-
-// placeholder matches what a pattern for branches takes from a cluster.
-var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
-
-// retired stands for the value of a cluster that the fleet does not have any
-// more, of which nothing else is known.
-const retired = "retired"
-
-// parts divides the clusters by the branch that they go to. Those that are gone
-// go with all others when these go to one, and to one of their own when not.
-func (x *exporting) parts(base string) (map[string]part, error) {
-	if x.git.pattern == "" {
-		if x.cmd.Flags().Changed("pr-branch") {
-			return nil, &diag.Diag{Msg: "--pr-branch names no branch", Hint: "write a name, as in fleetc/{environment}"}
-		}
-		return map[string]part{base: {x.fleet.Clusters, x.gone}}, nil
-	}
-	parts := map[string]part{}
-	var faults diag.List
-	for _, c := range x.fleet.Clusters {
-		name, err := x.git.branchOf(c)
-		faults.Add(err)
-		p := parts[name]
-		p.clusters = append(p.clusters, c)
-		parts[name] = p
-	}
-	if x.gone != nil {
-		name := placeholder.ReplaceAllLiteralString(x.git.pattern, retired)
-		p := parts[name]
-		p.gone = x.gone
-		parts[name] = p
-	}
-	return parts, faults.Err()
-}
-
-// branchOf returns the name of the branch that a cluster goes to.
-func (g *gitOptions) branchOf(c *fleet.Cluster) (string, error) {
-	var fault error
-	name := placeholder.ReplaceAllStringFunc(g.pattern, func(text string) string {
-		key := strings.Trim(text, "{}")
-		label, isLabel := strings.CutPrefix(key, "labels.")
-		var value string
-		switch {
-		case key == "environment":
-			value = c.Environment
-		case key == "cluster":
-			value = c.ID
-		case isLabel:
-			value = c.Labels[label]
-		default:
-			fault = &diag.Diag{Msg: "a cluster has no " + diag.Visible(text, diag.MaxText) + " for --pr-branch", Hint: diag.OneOf(text, []string{"{cluster}", "{environment}", "{labels.KEY}"})}
-			return ""
-		}
-		if value == "" {
-			fault = &diag.Diag{At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Msg: "the cluster has no " + text + ", which --pr-branch asks for", Hint: "set it, or name another branch"}
-		}
-		return value
-	})
-	return name, fault
 }
 
 // sourceCommit says which commit the fleet is; empty when it is in none.
@@ -204,6 +165,7 @@ func change(sum export.Summary, digests map[string]string, source string) branch
 	if len(ids) == 1 {
 		subject = ids[0] + " changed"
 	}
+	c.Directories = slices.Sorted(maps.Keys(digests))
 	c.Message = fmt.Sprintf("fleetc: %s\n\nFiles: %d added, %d changed, %d removed\n\n%s\n",
 		subject, sum.Added, sum.Changed, sum.Removed, strings.Join(trailers, "\n"))
 	return c

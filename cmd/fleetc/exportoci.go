@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -32,18 +35,15 @@ func (r *ociOptions) flags(cmd *cobra.Command) {
 
 // toRegistry exports to a registry. Nothing is pushed when anything is wrong with
 // any of the clusters.
-func (x *exporting) toRegistry(ctx context.Context) (err error) {
+func (x *exporting) toRegistry(ctx context.Context, c *compiler.Compiler, patterns []string) (err error) {
 	target, err := oci.Parse(x.oci.target)
 	if err != nil {
 		return err
 	}
 	client := oci.NewClient(target)
-	var faults diag.List
-	faults.Add(checkPlace(x.layout, x.fleet.Clusters, true, ""))
-	for _, c := range x.fleet.Clusters {
-		faults.Add(diag.In(c.ID, client.Check(c.ID)))
-	}
-	if err := faults.Err(); err != nil {
+	settled, err := x.unpushed(ctx, c, client, patterns)
+	defer settled.Close()
+	if err != nil {
 		return err
 	}
 	x.fleet.Last = func(cluster string) ([]fleet.Object, error) { return x.fleet.LastArtifact(ctx, client, cluster) }
@@ -56,6 +56,7 @@ func (x *exporting) toRegistry(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	var faults diag.List
 	var pushed []oci.Pushed
 	p := newProgress(x.cmd, len(artifacts))
 	for one, err := range compiler.PushArtifacts(ctx, client, artifacts, x.check) {
@@ -69,7 +70,46 @@ func (x *exporting) toRegistry(ctx context.Context) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if faults.Err() == nil {
+		for i, one := range pushed {
+			settled.Settle(ctx, x.fleet.Clusters[i], one.Digest)
+		}
+	}
+	for id, digest := range settled.Outcomes {
+		one, err := client.Unchanged(id, digest)
+		faults.Add(err)
+		pushed = append(pushed, one)
+	}
+	slices.SortFunc(pushed, func(a, b oci.Pushed) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return errors.Join(faults.Err(), x.printPushed(pushed, faults.Err() == nil))
+}
+
+// unpushed loads the clusters of which the registry does not have what an export
+// would push, as far as that is known.
+func (x *exporting) unpushed(ctx context.Context, c *compiler.Compiler, client *oci.Client, patterns []string) (*compiler.Settled, error) {
+	var failed atomic.Bool // what is wrong with the registry, a push tells
+	loaded, settled, err := c.LoadUnsettled(ctx, compiler.Task{
+		Name: fmt.Sprintf("export %s with %s to %s", x.layout, toolVersion(), x.oci.target),
+		Holds: func(id, digest string) bool {
+			if failed.Load() {
+				return false
+			}
+			is, err := client.Names(ctx, id, digest)
+			failed.CompareAndSwap(false, err != nil)
+			return is
+		},
+		AtATime: compiler.PushesAtATime,
+	}, patterns...)
+	if err != nil {
+		return settled, err
+	}
+	x.fleet = loaded
+	var faults diag.List
+	faults.Add(checkPlace(x.layout, loaded.Clusters, true, ""))
+	for _, c := range loaded.Clusters {
+		faults.Add(diag.In(c.ID, client.Check(c.ID)))
+	}
+	return settled, faults.Err()
 }
 
 // artifacts compiles the clusters. The content of their artifacts is below dir.

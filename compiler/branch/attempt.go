@@ -3,9 +3,7 @@ package branch
 import (
 	"context"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,7 +23,8 @@ type attempt struct {
 	changes []string // of the tree from that of the base, as update-index reads them
 	paths   []string // that they concern
 	message string
-	empty   bool // nothing was written
+	written map[string]string // the trees of the directories that were written
+	empty   bool              // nothing was
 }
 
 // ready makes the tree for the branches as they are now.
@@ -73,7 +72,7 @@ func (a *attempt) look(ctx context.Context) error {
 	branches = slices.DeleteFunc(slices.Compact(branches), func(b string) bool { return b == "" })
 	var tips []string
 	if len(branches) > 0 {
-		tips, err = a.fetch(ctx, a.Path, branches)
+		tips, err = a.fetch(ctx, a.Path != "" || len(a.Without) > 0, branches)
 	}
 	if failed := git.Failed(err); failed != nil && strings.Contains(failed.Text, "couldn't find remote ref") {
 		return a.moved(err)
@@ -110,7 +109,11 @@ func (a *attempt) write(ctx context.Context) error {
 		return a.unwritable(err)
 	}
 	a.message, a.empty = change.Message, len(change.Files) == 0
-	return a.writeTree(ctx)
+	if err := a.writeTree(ctx); err != nil {
+		return err
+	}
+	a.written, err = a.trees(ctx, a.tree, a.Path, change.Directories)
+	return err
 }
 
 // unwritable is the fault of files that cannot be in the repository, such as
@@ -121,45 +124,6 @@ func (a *attempt) unwritable(err error) error {
 		return err
 	}
 	return &diag.Diag{Msg: a.Name + " cannot have these files: " + failed.Error(), Hint: "name another directory with --path", Cause: err}
-}
-
-// checkout makes the files of the base that are below the path those of the
-// working tree, and returns where the path is in it.
-func (a *attempt) checkout(ctx context.Context) (string, error) {
-	top := filepath.Join(a.dir, worktree)
-	err := os.RemoveAll(top)
-	if err == nil {
-		err = os.Mkdir(top, 0o755)
-	}
-	if err != nil {
-		return "", fmt.Errorf("check out %s: %w", a.Name, err)
-	}
-	if _, err := a.run(ctx, "read-tree", "--empty"); err != nil {
-		return "", a.fault(err)
-	}
-	dir := filepath.Join(top, filepath.FromSlash(a.Path))
-	if a.base == "" {
-		return dir, nil
-	}
-	// A tree can have more files than bytes, and that is told by listing it.
-	if _, err := a.run(ctx, "ls-tree", "-r", "-z", "--name-only", "--full-tree", a.base); err != nil {
-		return "", a.fault(err)
-	}
-	sparse := filepath.Join(a.dir, repository, "info", "sparse-checkout")
-	pattern := "/*"
-	if a.Path != "" {
-		pattern = "/" + a.Path
-	}
-	if err := os.WriteFile(sparse, []byte(pattern+"\n"), 0o644); err != nil {
-		return "", fmt.Errorf("check out %s: %w", a.Name, err)
-	}
-	if _, err := a.remote(ctx, "read-tree", "-m", "-u", a.base); err != nil {
-		return "", a.fault(err)
-	}
-	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
-		return "", &diag.Diag{Msg: fmt.Sprintf("%s has no directory %s, but something else of that name", a.Name, a.Path), Hint: "name another directory with --path"}
-	}
-	return dir, nil
 }
 
 // writeTree makes a tree of the index, and remembers how it differs from the
@@ -227,7 +191,7 @@ func (a *attempt) replay(ctx context.Context, was string) (done bool, err error)
 // where it was.
 func (a *attempt) push(ctx context.Context, check bool) (Result, error) {
 	commit, state, err := a.commit(ctx, check)
-	result := Result{Branch: a.Branch, State: state, Commit: commit}
+	result := Result{Branch: a.Branch, State: state, Commit: commit, Trees: a.written}
 	if err != nil || check || state == Unchanged || state == Stale {
 		return result, err
 	}

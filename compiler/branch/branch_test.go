@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -439,8 +440,8 @@ func TestCheck(t *testing.T) {
 	r := s.open(t)
 	results, err := r.Push(t.Context(), true, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})},
 		Update{Branch: "new", Write: writes(nil)}, Update{Branch: "main", Write: writes(nil)})
-	want := []Result{{"main", Committed, ""}, {"new", Created, s.tip(t, "main")}, {"main", Unchanged, s.tip(t, "main")}}
-	if err != nil || !slices.Equal(results, want) || s.pushes != 0 {
+	want := []Result{{Branch: "main", State: Committed}, {Branch: "new", State: Created, Commit: s.tip(t, "main")}, {Branch: "main", State: Unchanged, Commit: s.tip(t, "main")}}
+	if err != nil || !reflect.DeepEqual(results, want) || s.pushes != 0 {
 		t.Errorf("%v, %v, %d pushes", results, err, s.pushes)
 	}
 }

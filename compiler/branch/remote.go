@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	maxRepo    = 4 << 30          // bytes of the temporary copy
+	maxRepo    = 16 << 30         // bytes of the temporary copy, with the files of five hundred clusters
 	maxListing = 64 << 20         // bytes of what git lists
 	maxPrinted = 1 << 20          // bytes of what else git prints
 	timeout    = 10 * time.Minute // of one conversation with the repository
@@ -112,7 +112,7 @@ func (r *Remote) git() git.Repo {
 		Settings: []string{
 			"remote.origin.url=" + r.url, "gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=false",
 			"user.useConfigOnly=true", "i18n.commitEncoding=UTF-8", "push.followTags=false", "push.recurseSubmodules=no",
-			"submodule.recurse=false", "core.autocrlf=false", "core.sparseCheckout=true", "core.sparseCheckoutCone=false", "advice.detachedHead=false",
+			"submodule.recurse=false", "core.autocrlf=false", "advice.detachedHead=false",
 		},
 	}
 }
@@ -202,10 +202,11 @@ func (r *Remote) checkBranch(ctx context.Context, name string) error {
 }
 
 // fetch fetches the tips of branches and returns their commits, in their order.
-// It looks at nothing outside of the directory, which may then be missing.
-func (r *Remote) fetch(ctx context.Context, path string, branches []string) ([]string, error) {
+// When only some files will be looked at, their contents may be missing until
+// then.
+func (r *Remote) fetch(ctx context.Context, some bool, branches []string) ([]string, error) {
 	args := []string{"fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance"}
-	if path != "" {
+	if some {
 		args = append(args, "--filter=blob:none")
 	}
 	args = append(args, "origin")

@@ -18,6 +18,10 @@ type Update struct {
 	Onto   string // the branch that it is to be merged into, and whose tip it starts anew from; empty when it goes on itself
 	Path   string // directory in the repository, slash-separated; its top when empty
 
+	// Without are directories below Path that Write neither reads nor changes: dir
+	// does not have them, and their files are not fetched.
+	Without Without
+
 	// Write changes files below dir, which is Path as it is in a commit. It is
 	// called again when others have changed what it changed.
 	Write func(ctx context.Context, dir string) (Change, error)
@@ -25,8 +29,9 @@ type Update struct {
 
 // A Change is what was written into a directory.
 type Change struct {
-	Files   []string // that were added, changed or removed, slash-separated and below the directory
-	Message string   // of the commit
+	Files       []string // that were added, changed or removed, slash-separated and below the directory
+	Message     string   // of the commit
+	Directories []string // of whose trees the result tells, slash-separated and below the directory
 }
 
 // A State says what became of a branch.
@@ -45,6 +50,10 @@ type Result struct {
 	Branch string
 	State  State
 	Commit string // the tip of the branch; of a stale one that of the other branch; empty when there is or would be none yet
+
+	// Trees are the object IDs of directories as they were written. What others
+	// changed in them at the same time is not in it.
+	Trees map[string]string
 }
 
 // Push updates branches, each in one step, and returns what became of them in
@@ -54,7 +63,8 @@ type Result struct {
 // A branch that is not there starts from the default branch, and without any
 // history where there is none.
 //
-// The errors are faults: of the repository, which may refuse, of git without a
+// The error is [ErrOther] when a directory that an update leaves alone is not what
+// that says. Others are faults: of the repository, which may refuse, of git without a
 // name or a key to sign with, and of a branch that others never leave alone. They
 // may leave some branches updated, those of the results.
 func (r *Remote) Push(ctx context.Context, check bool, updates ...Update) ([]Result, error) {

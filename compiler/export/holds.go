@@ -9,7 +9,7 @@ import (
 // A Holding is what the directory of a cluster has, when that is whole.
 type Holding struct {
 	Digest string // of its bundle.json, which has those of all other files; empty when the directory is not whole
-	files  int
+	Files  int    // how many it lists
 }
 
 // Holds returns what the directory of a cluster has. It is not whole when a file
@@ -32,7 +32,7 @@ func (s *Session) Holds(id string) Holding {
 			return Holding{}
 		}
 	}
-	return Holding{Digest: old.digest, files: len(owned)}
+	return Holding{Digest: old.digest, Files: len(owned)}
 }
 
 // has reports whether a file is there with the given digest.
@@ -54,7 +54,7 @@ func (w *walker) has(name, digest string) bool {
 func (s *Session) Keep(id string, h Holding) error {
 	p, err := s.claim(id)
 	if err == nil {
-		p.Unchanged = h.files
+		p.Unchanged = h.Files
 	}
 	_, err = s.add(p, err)
 	return err

@@ -11,6 +11,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
+// How long [Repo.RunWithin] does not look.
+const (
+	shortest = 200 * time.Millisecond
+	longest  = 3 * time.Second
+)
+
 // RunWithin is [Repo.Run] for what fetches: it stops git when the files below
 // Dir become more than most bytes, which is a fault.
 func (r Repo) RunWithin(ctx context.Context, most int64, limit int, args ...string) ([]byte, error) {
@@ -19,16 +25,15 @@ func (r Repo) RunWithin(ctx context.Context, most int64, limit int, args ...stri
 	defer func() { cancel(nil); <-done }()
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(200 * time.Millisecond)
-		defer tick.Stop()
-		for {
+		for pause := shortest; ; {
 			select {
 			case <-ctx.Done():
 				return
-			case <-tick.C:
+			case <-time.After(pause):
 				if size(r.Dir) > most {
 					cancel(&diag.Diag{Msg: fmt.Sprintf("%s: more than %d MiB to fetch", r.Name, most>>20), Hint: "use a smaller repository"})
 				}
+				pause = min(2*pause, longest) // to look at many files costs more than git
 			}
 		}
 	}()

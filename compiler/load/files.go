@@ -17,18 +17,20 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// Files returns the files that the evaluation of a cluster reads, sorted: those
-// of its layers, those of the packages that they import, those that any of
-// these embed, and those that say which modules are imported. They are relative
-// to the fleet's root and slash-separated, and need not be there. Left out are
-// copies of the packages that fleetc carries, which it does not read, and files
-// outside of the root: modules of a registry, whose versions the fleet pins.
+// Files returns the files that the evaluation of a cluster reads: those of its
+// layers, those of the packages that they import, those that any of these embed,
+// and those that say which modules are imported. They are sorted, relative to the
+// fleet's root and slash-separated, and need not be there. Left out are copies of
+// the packages that fleetc carries, which it does not read.
+//
+// Those outside of the root are by themselves: of modules of a registry, whose
+// versions the fleet pins, and of modules in directories of this machine.
 //
 // The error is a fault at an @embed that finds nothing.
-func (f *Fleet) Files(c Cluster) ([]string, error) {
+func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
 	packages, err := VendoredPackages(f.Module)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	carried := map[string]bool{}
 	for _, p := range packages {
@@ -46,27 +48,39 @@ func (f *Fleet) Files(c Cluster) ([]string, error) {
 		}
 		for i, file := range in.BuildFiles {
 			name, err := filepath.Rel(f.Root, file.Filename)
-			if err != nil || !filepath.IsLocal(name) {
+			if err != nil {
+				faults.Add(err)
 				continue
 			}
-			name = filepath.ToSlash(name)
-			if carried[path.Dir(name)] {
+			local := filepath.IsLocal(name)
+			if name = filepath.ToSlash(name); local && carried[path.Dir(name)] {
 				continue
+			}
+			// A file of a module outside embeds others of its own directory.
+			root, below := f.Root, ""
+			if !local {
+				root, below = filepath.Dir(file.Filename), path.Dir(name)
 			}
 			files[name] = true
-			embeds, err := cuediag.Embeds(f.Root, in.Files[i])
+			embeds, err := cuediag.Embeds(root, in.Files[i])
 			faults.Add(err)
 			for _, e := range embeds {
-				files[e.Name] = true
+				files[path.Join(below, e.Name)] = true
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(files)), diag.In(c.ID, faults.Err())
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if filepath.IsLocal(filepath.FromSlash(name)) {
+			inside = append(inside, name)
+		} else {
+			outside = append(outside, name)
+		}
+	}
+	return inside, outside, diag.In(c.ID, faults.Err())
 }
 
 // moduleFiles returns the files that say which modules are imported: those of
-// the fleet, and those of modules in its directories that it has in place of
-// others.
+// the fleet, and those of modules in directories that it has in place of others.
 func moduleFiles(root string) []string {
 	const main, local = "cue.mod/module.cue", "cue.mod/local-module.cue"
 	out := []string{main, local}
@@ -84,8 +98,12 @@ func moduleFiles(root string) []string {
 	}
 	for _, m := range modules {
 		for _, d := range m.Deps {
-			if d.ReplaceWith != "" && filepath.IsLocal(filepath.FromSlash(d.ReplaceWith)) {
-				out = append(out, path.Join(d.ReplaceWith, main))
+			with := filepath.FromSlash(d.ReplaceWith)
+			if filepath.IsAbs(with) {
+				with, _ = filepath.Rel(root, with)
+			}
+			if with != "" {
+				out = append(out, path.Join(filepath.ToSlash(with), main))
 			}
 		}
 	}

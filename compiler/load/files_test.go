@@ -113,9 +113,9 @@ func TestFiles(t *testing.T) {
 	if err != nil || len(f.Clusters) != 2 {
 		t.Fatal(f, err)
 	}
-	got, err := f.Files(f.Clusters[0])
-	if err != nil {
-		t.Fatal(err)
+	got, outside, err := f.Files(f.Clusters[0])
+	if err != nil || len(outside) > 0 {
+		t.Fatal(outside, err)
 	}
 	want := strings.Fields(`
 cue.mod/gen/example.org/generated/g/g.cue
@@ -149,10 +149,10 @@ lib/b/t.txt
 	if f, err = Load(dir, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = f.Files(f.Clusters[0]); err != nil {
+	if _, _, err = f.Files(f.Clusters[0]); err != nil {
 		t.Error(err)
 	}
-	if _, err = f.Files(f.Clusters[1]); err == nil || !strings.HasPrefix(err.Error(), "environments/prod/us/cluster.cue:4:6: ") {
+	if _, _, err = f.Files(f.Clusters[1]); err == nil || !strings.HasPrefix(err.Error(), "environments/prod/us/cluster.cue:4:6: ") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -179,9 +179,44 @@ cluster: {name: "dev", n: s.x}
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := f.Files(f.Clusters[0])
+	got, outside, err := f.Files(f.Clusters[0])
 	want := []string{"cue.mod/local-module.cue", "cue.mod/module.cue", "environments/dev/cluster.cue", "modules/stacks/cue.mod/module.cue", "modules/stacks/s/s.cue"}
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %q, %v", got, err)
+	if err != nil || !slices.Equal(got, want) || len(outside) > 0 {
+		t.Errorf("got %q, %q, %v", got, outside, err)
+	}
+
+	// The same module where the fleet is not, with what it embeds.
+	elsewhere := t.TempDir()
+	if err := os.Rename(filepath.Join(dir, "modules", "stacks"), filepath.Join(elsewhere, "stacks")); err != nil {
+		t.Fatal(err)
+	}
+	away, err := filepath.Rel(dir, elsewhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	away = filepath.ToSlash(away)
+	for _, with := range []string{away, filepath.ToSlash(elsewhere)} {
+		for name, text := range map[string]string{
+			filepath.Join(dir, "cue.mod", "local-module.cue"): `deps: "example.org/stacks@v0": {v: "v0.1.0", replaceWith: "` + with + `/stacks"}`,
+			filepath.Join(elsewhere, "stacks", "s", "s.cue"):  "@extern(embed)\npackage s\nx: y.y\ny: _ @embed(file=data/y.json)\n",
+		} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.MkdirAll(filepath.Join(elsewhere, "stacks", "s", "data"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(elsewhere, "stacks", "s", "data", "y.json"), []byte(`{"y": 1}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if f, err = Load(dir, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		_, outside, err = f.Files(f.Clusters[0])
+		want = []string{away + "/stacks/cue.mod/module.cue", away + "/stacks/s/data/y.json", away + "/stacks/s/s.cue"}
+		if err != nil || !slices.Equal(outside, want) {
+			t.Errorf("got %q, want %q, %v", outside, want, err)
+		}
 	}
 }

@@ -80,6 +80,27 @@ func (c *Client) Push(ctx context.Context, a *Artifact, check bool) (Pushed, err
 	return p, err
 }
 
+// Names reports whether the tag of a cluster names the artifact with a digest. The
+// error is a fault.
+func (c *Client) Names(ctx context.Context, cluster, digest string) (is bool, err error) {
+	err = c.at(ctx, cluster, "read", func(_ string, tag name.Tag, options []remote.Option) error {
+		there, err := remote.Head(tag, options...)
+		if answer, ok := errors.AsType[*transport.Error](err); ok && absent(answer.StatusCode) {
+			return nil
+		}
+		is = err == nil && there.Digest.String() == digest
+		return err
+	})
+	return is, err
+}
+
+// Unchanged is what Push returns of an artifact that the tag of a cluster names. The
+// error is a fault.
+func (c *Client) Unchanged(cluster, digest string) (Pushed, error) {
+	at, err := c.target.repository(cluster)
+	return Pushed{Cluster: cluster, Address: at, Tag: c.target.tag, Digest: digest}, err
+}
+
 // at calls work with the repository and tag of a cluster, and makes its error a
 // fault.
 func (c *Client) at(ctx context.Context, cluster, verb string, work func(at string, tag name.Tag, options []remote.Option) error) error {

@@ -159,6 +159,7 @@ func (e *engine) times() template.FuncMap {
 	parse := func(format, s string) (time.Time, error) { return time.ParseInLocation(format, s, time.UTC) }
 	return template.FuncMap{
 		"now":            now,
+		fnSteady:         func() time.Time { return e.now },
 		"date":           func(format string, v any) string { return in(format, v, "UTC") },
 		"htmlDate":       func(v any) string { return zoned(v, "UTC") },
 		"htmlDateInZone": zoned,

@@ -84,6 +84,8 @@ func parseText(name, content string, names map[string]any, tr *trace) *text {
 	for name, tree := range t.trees {
 		if tr != nil {
 			marking{tr, t.name, content}.list(tree.Root)
+		} else {
+			steady(tree)
 		}
 		c := counting{names, content}.list(tree.Root)
 		t.costs[name] = cost{steps: callSteps + c.steps, depth: callDepth + c.depth}

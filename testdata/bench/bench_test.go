@@ -177,7 +177,7 @@ func TestSteps(t *testing.T) {
 		}
 		return list
 	}
-	want := []string{"c000", "c000 c001 c002"}
+	want := []string{"c000", "c000 c001 c002", "c000"}
 	before := digests()
 	for _, s := range steps(w) {
 		if s.file == "" {

@@ -27,6 +27,7 @@ type step struct {
 	file string // written before it runs
 	text string
 	args []string
+	git  bool // whether the repository is made before it runs
 }
 
 // cold is the step with which all others are compared.
@@ -35,6 +36,8 @@ const cold = "fleetc export, cold"
 // steps are the runs of fleetc on a workload.
 func steps(w *work) []step {
 	export := []string{"export", "--out", "out", "--cache-dir", "cache", "--offline"}
+	push := []string{"export", "--git", repository, "--branch", "main", "--cache-dir", "cache"}
+	vet := []string{"vet", "--cache-dir", "cache", "--offline"}
 	c := w.clusters[0]
 	return []step{
 		{name: cold, args: export},
@@ -49,8 +52,31 @@ func steps(w *work) []step {
 			file: "environments/changed.cue",
 			text: "package fleet\n\nreleases: dns: defaults: root: controller: podAnnotations: changed: \"yes\"\n",
 		},
-		{name: "fleetc vet", args: []string{"vet", "--cache-dir", "cache", "--offline"}},
+		{name: "fleetc vet", args: vet},
+		{name: "fleetc vet, unchanged", args: vet},
+		{name: "fleetc export --git, nothing there", args: push, git: true},
+		{name: "fleetc export --git, unchanged", args: push},
+		{
+			name: "fleetc export --git, one value of one cluster", args: push,
+			file: "environments/" + c.env + "/" + c.name + "/changed.cue",
+			text: fmt.Sprintf("package fleet\n\nreleases: backup: defaults: %s: server: podAnnotations: changed: \"again\"\n", c.name),
+		},
 	}
+}
+
+// repository is where fleetc pushes to, in the fleet's directory.
+const repository = "exported.git"
+
+// gitRepository makes the repository: an empty one that can leave out the contents of
+// files, as those of GitHub and GitLab can.
+func (w *work) gitRepository(ctx context.Context) error {
+	dir := filepath.Join(w.dir, repository)
+	for _, args := range [][]string{{"init", "--quiet", "--bare", dir}, {"-C", dir, "config", "uploadpack.allowFilter", "true"}} {
+		if out, err := exec.CommandContext(ctx, "git", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("git %v: %w\n%s", args, err, out)
+		}
+	}
+	return nil
 }
 
 // age makes the files of the fleet an hour old, as those that are exported mostly
@@ -81,6 +107,11 @@ func (w *work) fleetc(ctx context.Context, program string, each func(result)) er
 		}
 		if err := w.age(); err != nil {
 			return err
+		}
+		if s.git {
+			if err := w.gitRepository(ctx); err != nil {
+				return err
+			}
 		}
 		r := measure(ctx, w.dir, append([]string{program}, s.args...)...)
 		r.What, r.Clusters = s.name, len(w.clusters)

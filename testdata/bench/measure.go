@@ -30,7 +30,8 @@ func measure(ctx context.Context, dir string, command ...string) result {
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Stderr = dir, &stderr
-	cmd.Env = append(os.Environ(), "HELMFILE_UPGRADE_NOTICE_DISABLED=1", "TANKA_NO_VERSION_CHECK=1")
+	cmd.Env = append(os.Environ(), "HELMFILE_UPGRADE_NOTICE_DISABLED=1", "TANKA_NO_VERSION_CHECK=1",
+		"GIT_AUTHOR_NAME=bench", "GIT_AUTHOR_EMAIL=bench@example.com", "GIT_COMMITTER_NAME=bench", "GIT_COMMITTER_EMAIL=bench@example.com")
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return result{Fault: err.Error()}
