@@ -11,8 +11,10 @@ build: ## Build the binary.
 demo: ## Compile the example fleet into ./clusters.
 	go run ./cmd/fleetc export --out clusters
 
+# A process that looks for races waits for a second before it ends, which thousands
+# do here: fleetc would not run any more then.
 test: ## Run the tests, all of them, against the real parts.
-	go test -race -timeout 40m ./...
+	GORACE=atexit_sleep_ms=0 go test -race -timeout 40m ./...
 	go test ./testdata/bench
 
 golden: ## Rewrite expected output; read the diff.

@@ -54,8 +54,9 @@ func TestAffectedExample(t *testing.T) {
 	var mu sync.Mutex
 	var tried, changed, listed, needless int
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), 4) {
-		e := newEdited(t)
+	first := newEdited(t)
+	for i := range min(runtime.GOMAXPROCS(0), 4) {
+		e := first.copied(t, i)
 		wg.Go(func() {
 			for next := range queue {
 				got := e.try(t, next)
@@ -147,6 +148,14 @@ func newEdited(t *testing.T) *edited {
 	}
 	e.digests = e.compile(t, slices.Collect(maps.Keys(e.inputs)))
 	return e
+}
+
+// copied returns another copy of the fleet, to edit beside this one.
+func (e *edited) copied(t *testing.T, turn int) *edited {
+	t.Helper()
+	other := *e
+	other.compiler.Dir, other.turn = copyExample(t), turn
+	return &other
 }
 
 // compile returns the digests of the bundles of clusters; a fault stands for

@@ -34,6 +34,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TOP", top)
 			env.Setenv("CUE", cue)
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			env.Setenv("CHARTS", filepath.Join(top, "testdata", "charts"))
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "home", "cache"))

@@ -68,7 +68,7 @@ func TestBounded(t *testing.T) {
 		{"passwords", `{{ range until 1000 }}{{ $x := derivePassword 1 "long" "a" "b" "c" }}{{ end }}`, "1:31: " + endless},
 		{"splitting", `{{ splitList "" (repeat 10000000 "x") }}`, "1:3: " + much},
 		{"lists that grow", `{{ $l := list }}{{ range until 100000 }}{{ $l = append $l . }}{{ end }}`, "1:48: " + much},
-		{"comparing all", `{{ uniq (until 1000000) }}`, "1:3: " + endless},
+		{"comparing all", `{{ uniq (until 100000) }}`, "1:3: " + endless},
 		{"a value in itself, printed", cyclic + `{{ $d }}`, "1:44: " + inside},
 		{"a value in itself, as text", cyclic + `{{ $d | toString }}`, "1:49: " + inside},
 		{"a value in itself, as YAML", cyclic + `{{ toYamlPretty $d }}`, "1:44: " + inside},
@@ -79,13 +79,16 @@ func TestBounded(t *testing.T) {
 		{"a value that grows when printed", laughs + `{{ $l }}`, "1:73: " + large},
 		{"a value that grows as JSON", laughs + `{{ toJson $l }}`, "1:73: " + large},
 		{"a pattern", `{{ .Files.Glob (repeat 100 "*a") }}`, "1:9: executing \"app/templates/a.yaml\" at <.Files.Glob>: error calling Glob: a pattern with so many wildcards is not looked for"},
-		{"an expression", `{{ regexMatch (repeat 500 "(a|b|ab)*") (repeat 10000000 "ab") }}`, "1:3: " + endless},
+		{"an expression", `{{ regexMatch (repeat 500 "(a|b|ab)*") (repeat 1000000 "ab") }}`, "1:3: " + endless},
 		{"replacing expressions", `{{ regexReplaceAll "x" (repeat 100000 "x") (repeat 100000 "y") }}`, "1:3: " + large},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ch := chartOf("-- big.txt --\n" + strings.Repeat("0123456789\n", 20_000) + "-- templates/a.yaml --\n" + test.template + "\n")
-			charts := &Charts{fewer: limits{steps: maxSteps / 20, made: maxMade / 20, output: maxOutput / 20}}
-			res, err := charts.Release(t.Context(), cluster, releaseOf(t, ""), ch, nil)
+			fewer := limits{steps: maxSteps / 20, made: maxMade / 20, output: maxOutput / 20}
+			if strings.HasSuffix(test.want, endless) { // which takes all steps, and nothing else
+				fewer.steps, fewer.made = maxSteps/200, maxMade/200
+			}
+			res, err := (&Charts{fewer: fewer}).Release(t.Context(), cluster, releaseOf(t, ""), ch, nil)
 			var d *diag.Diag
 			if !errors.As(err, &d) || !strings.Contains(d.Msg, test.want) || len(d.Msg) > 2000 {
 				t.Errorf("%d objects, %v, want %s", len(res.Objects), err, test.want)
