@@ -42,10 +42,10 @@ func (x *exporting) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	}
 	client := oci.NewClient(target)
 	settled, err := x.unpushed(ctx, c, client, patterns)
-	defer settled.Close()
 	if err != nil {
 		return err
 	}
+	defer settled.Close()
 	x.fleet.Last = func(cluster string) ([]fleet.Object, error) { return x.fleet.LastArtifact(ctx, client, cluster) }
 	dir, err := os.MkdirTemp("", "fleetc-oci-")
 	if err != nil {
@@ -101,7 +101,8 @@ func (x *exporting) unpushed(ctx context.Context, c *compiler.Compiler, client *
 		AtATime: compiler.PushesAtATime,
 	}, patterns...)
 	if err != nil {
-		return settled, err
+		settled.Close()
+		return nil, err
 	}
 	x.fleet = loaded
 	var faults diag.List
@@ -109,7 +110,11 @@ func (x *exporting) unpushed(ctx context.Context, c *compiler.Compiler, client *
 	for _, c := range loaded.Clusters {
 		faults.Add(diag.In(c.ID, client.Check(c.ID)))
 	}
-	return settled, faults.Err()
+	if err := faults.Err(); err != nil {
+		settled.Close()
+		return nil, err
+	}
+	return settled, nil
 }
 
 // artifacts compiles the clusters. The content of their artifacts is below dir.
