@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -116,8 +117,8 @@ func (a *attempt) checkout(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// git fetches what is missing of a tree at once. What is in the index for that has
-	// to go: what is there already, it would not write.
+	// git fetches all that is missing of a tree at once, and writes what the index does
+	// not have yet.
 	if _, err := a.run(ctx, "read-tree", "--empty"); err != nil {
 		return "", a.fault(err)
 	}
@@ -136,6 +137,11 @@ func (a *attempt) checkout(ctx context.Context) (string, error) {
 // verify returns ErrOther when a directory that is left alone is not the tree that
 // it has to be.
 func (a *attempt) verify(ctx context.Context) error {
+	known := maps.Clone(a.Without)
+	maps.DeleteFunc(known, func(_, tree string) bool { return tree == "" })
+	if len(known) == 0 {
+		return nil
+	}
 	var have Listing
 	if a.base != "" {
 		var err error
@@ -143,8 +149,8 @@ func (a *attempt) verify(ctx context.Context) error {
 			return err
 		}
 	}
-	for name, want := range a.Without {
-		if want != "" && have.Trees[name] != want {
+	for name, tree := range known {
+		if have.Trees[name] != tree {
 			return ErrOther
 		}
 	}
