@@ -112,6 +112,9 @@ func (a *attempt) write(ctx context.Context) error {
 	if err := a.writeTree(ctx); err != nil {
 		return err
 	}
+	if a.written = nil; len(change.Directories) == 0 {
+		return nil
+	}
 	l, err := a.listTree(ctx, a.tree, a.Path, "-d")
 	a.written = map[string]string{}
 	for _, d := range change.Directories {
