@@ -74,14 +74,20 @@ type taskOutcome struct {
 }
 
 // LoadUnsettled is [Compiler.Load] of the clusters that are not settled: the fleet
-// has those alone. The caller closes what is beside it.
-func (c *Compiler) LoadUnsettled(ctx context.Context, task Task, patterns ...string) (*Fleet, *Settled, error) {
-	s := &Settled{
+// has those alone. The caller closes what is beside it, when there is no error.
+func (c *Compiler) LoadUnsettled(ctx context.Context, task Task, patterns ...string) (f *Fleet, s *Settled, err error) {
+	s = &Settled{
 		compiler: c, task: task, results: c.results(), changed: cache.Since(),
 		Outcomes: map[string]string{}, layers: map[string]string{}, layered: &layered{},
 	}
+	defer func() {
+		if err != nil {
+			s.Close()
+			f, s = nil, nil
+		}
+	}()
 	if s.results.cache.Dir == "" {
-		f, err := c.Load(ctx, patterns...)
+		f, err = c.Load(ctx, patterns...)
 		return f, s, err
 	}
 	loaded, err := c.layers(patterns)
@@ -101,13 +107,8 @@ func (c *Compiler) LoadUnsettled(ctx context.Context, task Task, patterns ...str
 	return s.fleet, s, err
 }
 
-// Close lets go of what finding out took. Nothing is noted as settled after it. Of
-// nil, it does nothing.
-func (s *Settled) Close() {
-	if s != nil {
-		s.layered.close()
-	}
-}
+// Close lets go of what finding out took. Nothing is noted as settled after it.
+func (s *Settled) Close() { s.layered.close() }
 
 // find finds the clusters that are settled.
 func (s *Settled) find(ctx context.Context) {
@@ -154,12 +155,12 @@ func (s *Settled) outcome(ctx context.Context, id string) (was taskOutcome, ok b
 	if err := json.Unmarshal(data, &was); err != nil || !was.holdsOn(s.compiler.Date) {
 		return was, false
 	}
-	return was, !slices.ContainsFunc(was.Charts, func(ref fleet.ChartRef) bool { return !s.has(ref) })
+	return was, !slices.ContainsFunc(was.Charts, func(ref fleet.ChartRef) bool { return !s.has(ctx, ref) })
 }
 
 // has reports whether a chart is there.
-func (s *Settled) has(ref fleet.ChartRef) bool {
-	return s.there.Get(ref, func() bool { return s.layered.reader.charts.Has(ref) })
+func (s *Settled) has(ctx context.Context, ref fleet.ChartRef) bool {
+	return s.there.Get(ref, func() bool { return s.layered.reader.charts.Has(ctx, ref) })
 }
 
 // holdsOn reports whether no waiver has ended on a day that had not when this was

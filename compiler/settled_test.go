@@ -29,10 +29,10 @@ func exportSettled(t *testing.T, c *Compiler, out string) (compiled, rendered []
 	f, settled, err := c.LoadUnsettled(t.Context(), Task{
 		Name: "export", Holds: func(id, digest string) bool { return session.Holds(id).Digest == digest },
 	})
-	defer settled.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer settled.Close()
 	for id := range settled.Outcomes {
 		if err := session.Keep(id, session.Holds(id).Files); err != nil {
 			t.Fatal(err)
@@ -151,10 +151,10 @@ func TestChecksSettle(t *testing.T) {
 	check := func(what string, task Task, want int) {
 		t.Helper()
 		f, settled, err := c.LoadUnsettled(t.Context(), task)
-		defer settled.Close()
 		if err != nil {
 			t.Fatal(what, err)
 		}
+		defer settled.Close()
 		if len(f.Clusters) != want || len(settled.Outcomes) != 9-want {
 			t.Errorf("%s: %d clusters were checked and %d settled: want %d checked", what, len(f.Clusters), len(settled.Outcomes), want)
 		}

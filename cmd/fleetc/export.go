@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -148,6 +149,7 @@ type exporting struct {
 	o      *options
 	layout fleet.Layout
 	fleet  *compiler.Fleet
+	ids    []string             // of all clusters that the fleet has
 	gone   func(id string) bool // which clusters' trees are to be removed; nil when none is
 }
 
@@ -161,11 +163,9 @@ func runExport(cmd *cobra.Command, o *options, e *exportOptions, patterns []stri
 	if c.Shard, err = e.shard(); err != nil {
 		return err
 	}
-	if len(patterns) == 0 {
-		// What is wrong with the fleet, loading it says.
-		if ids, err := c.ClusterIDs(); err == nil {
-			x.gone = func(id string) bool { return c.Shard.Has(id) && !slices.Contains(ids, id) }
-		}
+	// What is wrong with the fleet, loading it says.
+	if x.ids, err = c.ClusterIDs(); err == nil && len(patterns) == 0 {
+		x.gone = func(id string) bool { return c.Shard.Has(id) && !slices.Contains(x.ids, id) }
 	}
 	if cmd.Flags().Changed("out") {
 		return x.toDirectory(cmd.Context(), c, patterns)
@@ -210,33 +210,33 @@ func (x *exporting) toDirectory(ctx context.Context, c *compiler.Compiler, patte
 
 // unsettled exports in a session, and notes what is settled by that.
 func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *export.Tree, session *export.Session, patterns []string) (export.Summary, error) {
-	var files sync.Map // how many a cluster has, by its ID
+	var mu sync.Mutex
+	kept := map[string]int{}
 	loaded, settled, err := c.LoadUnsettled(ctx, compiler.Task{
 		Name: fmt.Sprintf("export %s with %s", x.layout, tree.Version), Noted: true,
 		Holds: func(id, digest string) bool {
 			h := session.Holds(id)
-			files.Store(id, h.Files)
-			return h.Digest == digest
+			if h.Digest != digest {
+				return false
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			kept[id] = h.Files
+			return true
 		},
 	}, patterns...)
-	defer settled.Close()
 	if err != nil {
 		return export.Summary{}, err
 	}
-	kept := map[string]int{}
-	for id := range settled.Outcomes {
-		n, _ := files.Load(id)
-		kept[id] = n.(int)
-	}
+	defer settled.Close()
 	x.fleet, loaded.Last = loaded, tree.Objects
-	summary, err := x.stage(session, &part{clusters: loaded.Clusters, kept: kept, gone: x.gone}, nil)
+	p := &part{clusters: loaded.Clusters, kept: kept, gone: x.gone}
+	summary, err := x.stage(session, p, nil)
 	if err != nil {
 		return summary, err
 	}
-	for _, r := range summary.Clusters {
-		if i := slices.IndexFunc(loaded.Clusters, func(c *fleet.Cluster) bool { return c.ID == r.Cluster }); i >= 0 {
-			settled.Settle(ctx, loaded.Clusters[i], r.Index)
-		}
+	for c, r := range p.written(summary) {
+		settled.Settle(ctx, c, r.Index)
 	}
 	return summary, nil
 }
@@ -246,6 +246,18 @@ type part struct {
 	clusters []*fleet.Cluster
 	kept     map[string]int       // how many files the clusters have that are settled, by their IDs
 	gone     func(id string) bool // as in exporting
+}
+
+// written yields the clusters that were compiled, and what became of each.
+func (p *part) written(sum export.Summary) iter.Seq2[*fleet.Cluster, export.Result] {
+	return func(yield func(*fleet.Cluster, export.Result) bool) {
+		for _, r := range sum.Clusters {
+			i := slices.IndexFunc(p.clusters, func(c *fleet.Cluster) bool { return c.ID == r.Cluster })
+			if i >= 0 && !yield(p.clusters[i], r) {
+				return
+			}
+		}
+	}
 }
 
 // write compiles the clusters into a tree, in the session that begins, when

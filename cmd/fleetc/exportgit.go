@@ -64,11 +64,10 @@ func (x *exporting) toRemote(ctx context.Context, c *compiler.Compiler, patterns
 		return err
 	}
 	defer func() { err = cmp.Or(err, g.remote.Close()) }()
-	err = g.load(ctx, c, patterns, settling)
-	defer g.settled.Close()
-	if err != nil {
+	if err := g.load(ctx, c, patterns, settling); err != nil {
 		return err
 	}
+	defer g.settled.Close()
 	if err := checkPlace(x.layout, x.fleet.Clusters, false, g.path); err != nil {
 		return err
 	}

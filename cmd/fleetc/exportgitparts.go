@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -22,7 +21,6 @@ type gitExport struct {
 	remote  *branch.Remote
 	path    string                // of the fleet's tree in the repository
 	base    string                // the branch that is pushed to, or merged into
-	ids     []string              // of all clusters that the fleet has
 	were    map[string]gitOutcome // of settled clusters, by their IDs
 	settled *compiler.Settled
 }
@@ -48,9 +46,6 @@ func (g *gitExport) findBase(ctx context.Context) (err error) {
 // load loads the clusters of which the base does not have what an export would
 // write, as far as that is known; all of them unless settling.
 func (g *gitExport) load(ctx context.Context, c *compiler.Compiler, patterns []string, settling bool) (err error) {
-	if g.ids, err = c.ClusterIDs(); err != nil {
-		return err
-	}
 	there := sync.OnceValue(func() branch.Listing {
 		// What is wrong with the repository, is told when it is needed.
 		if err := g.findBase(ctx); err != nil {
@@ -84,12 +79,7 @@ func (g *gitExport) load(ctx context.Context, c *compiler.Compiler, patterns []s
 
 // settle notes what became of the clusters of a part.
 func (g *gitExport) settle(ctx context.Context, p *part, r branch.Result, sum export.Summary) {
-	for _, c := range p.clusters {
-		i := slices.IndexFunc(sum.Clusters, func(r export.Result) bool { return r.Cluster == c.ID })
-		if i < 0 || r.Trees[c.ID] == "" {
-			continue
-		}
-		files := sum.Clusters[i]
+	for c, files := range p.written(sum) {
 		text, err := json.Marshal(gitOutcome{r.Branch, r.Trees[c.ID], files.Added + files.Changed + files.Unchanged})
 		if err == nil {
 			g.settled.Settle(ctx, c, string(text))

@@ -46,6 +46,14 @@ func (x *exporting) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 		return err
 	}
 	defer settled.Close()
+	var faults diag.List
+	faults.Add(checkPlace(x.layout, x.fleet.Clusters, true, ""))
+	for _, c := range x.fleet.Clusters {
+		faults.Add(diag.In(c.ID, client.Check(c.ID)))
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
 	x.fleet.Last = func(cluster string) ([]fleet.Object, error) { return x.fleet.LastArtifact(ctx, client, cluster) }
 	dir, err := os.MkdirTemp("", "fleetc-oci-")
 	if err != nil {
@@ -56,7 +64,6 @@ func (x *exporting) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	if err != nil {
 		return err
 	}
-	var faults diag.List
 	var pushed []oci.Pushed
 	p := newProgress(x.cmd, len(artifacts))
 	for one, err := range compiler.PushArtifacts(ctx, client, artifacts, x.check) {
@@ -100,21 +107,8 @@ func (x *exporting) unpushed(ctx context.Context, c *compiler.Compiler, client *
 		},
 		AtATime: compiler.PushesAtATime,
 	}, patterns...)
-	if err != nil {
-		settled.Close()
-		return nil, err
-	}
 	x.fleet = loaded
-	var faults diag.List
-	faults.Add(checkPlace(x.layout, loaded.Clusters, true, ""))
-	for _, c := range loaded.Clusters {
-		faults.Add(diag.In(c.ID, client.Check(c.ID)))
-	}
-	if err := faults.Err(); err != nil {
-		settled.Close()
-		return nil, err
-	}
-	return settled, nil
+	return settled, err
 }
 
 // artifacts compiles the clusters. The content of their artifacts is below dir.

@@ -119,10 +119,10 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, patterns []strin
 		task.Name = "vet --render"
 	}
 	f, settled, err := c.LoadUnsettled(cmd.Context(), task, patterns...)
-	defer settled.Close()
 	if err != nil {
 		return nil, err
 	}
+	defer settled.Close()
 	checked := make([]vetted, len(f.Clusters))
 	for i, cluster := range f.Clusters {
 		checked[i] = vetted{Clusters: 1, Releases: len(cluster.Releases)}

@@ -115,10 +115,11 @@ func (a *attempt) write(ctx context.Context) error {
 	if a.written = nil; len(change.Directories) == 0 {
 		return nil
 	}
-	l, err := a.listTree(ctx, a.tree, a.Path, "-d")
+	all, err := a.entries(ctx, a.tree, "-d")
+	trees := listingOf(all, a.Path).Trees
 	a.written = map[string]string{}
 	for _, d := range change.Directories {
-		if id := l.Trees[d]; id != "" {
+		if id := trees[d]; id != "" {
 			a.written[d] = id
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -39,18 +38,14 @@ func (r *Remote) List(ctx context.Context, branch, path string) (Listing, error)
 	if err != nil {
 		return Listing{}, r.fault(err)
 	}
-	return r.listTree(ctx, tips[0], path, "-t")
+	all, err := r.entries(ctx, tips[0], "-t")
+	return listingOf(all, path), err
 }
 
-// listTree returns the directories below a path of a commit or tree, with -t the files
-// too.
-func (r *Remote) listTree(ctx context.Context, of, path, what string) (Listing, error) {
-	out, err := r.run(ctx, "ls-tree", "-r", what, "-z", "--full-tree", of)
-	if err != nil {
-		return Listing{}, r.fault(err)
-	}
+// listingOf returns what of a commit or tree is below a path.
+func listingOf(all []entry, path string) Listing {
 	l := Listing{Trees: map[string]string{}}
-	for _, e := range entriesOf(out) {
+	for _, e := range all {
 		name, below := e.name, true
 		if path != "" {
 			name, below = strings.CutPrefix(e.name, path+"/")
@@ -63,22 +58,27 @@ func (r *Remote) listTree(ctx context.Context, of, path, what string) (Listing, 
 			l.Files = append(l.Files, name)
 		}
 	}
-	return l, nil
+	return l
 }
 
 // An entry is a line of git ls-tree.
 type entry struct{ mode, kind, id, name string }
 
-// entriesOf reads what git ls-tree -z prints: <mode> <kind> <ID>TAB<name>NUL.
-func entriesOf(listing string) []entry {
+// entries returns what a commit or tree has: with -d the directories, with -t the files
+// too. What git ls-tree -z prints is <mode> <kind> <ID>TAB<name>NUL.
+func (r *Remote) entries(ctx context.Context, of, which string) ([]entry, error) {
+	out, err := r.run(ctx, "ls-tree", "-r", which, "-z", "--full-tree", of)
+	if err != nil {
+		return nil, r.fault(err)
+	}
 	var all []entry
-	for line := range strings.SplitSeq(listing, "\x00") {
+	for line := range strings.SplitSeq(out, "\x00") {
 		about, name, _ := strings.Cut(line, "\t")
 		if f := strings.Fields(about); len(f) == 3 {
 			all = append(all, entry{f[0], f[1], f[2], name})
 		}
 	}
-	return all
+	return all, nil
 }
 
 // above yields a path and the directories that it is in, from the innermost on. What
@@ -107,13 +107,18 @@ func (a *attempt) checkout(ctx context.Context) (string, error) {
 	if _, err := a.run(ctx, "read-tree", "--empty"); err != nil {
 		return "", a.fault(err)
 	}
-	if err := a.verify(ctx); err != nil {
+	if a.base == "" {
+		return dir, a.verify(nil)
+	}
+	// A tree can have more files than bytes, and that is told by listing it.
+	all, err := a.entries(ctx, a.base, "-t")
+	if err == nil {
+		err = a.verify(listingOf(all, a.Path).Trees)
+	}
+	if err != nil {
 		return "", err
 	}
-	if a.base == "" {
-		return dir, nil
-	}
-	wanted, err := a.wanted(ctx)
+	wanted, err := a.wanted(ctx, all)
 	if err != nil {
 		return "", err
 	}
@@ -135,38 +140,30 @@ func (a *attempt) checkout(ctx context.Context) (string, error) {
 }
 
 // verify returns ErrOther when a directory that is left alone is not the tree that
-// it has to be.
-func (a *attempt) verify(ctx context.Context) error {
-	known := maps.Clone(a.Without)
-	maps.DeleteFunc(known, func(_, tree string) bool { return tree == "" })
-	if len(known) == 0 {
-		return nil
-	}
-	var have Listing
-	if a.base != "" {
-		var err error
-		if have, err = a.listTree(ctx, a.base, a.Path, "-d"); err != nil {
-			return err
-		}
-	}
-	for name, tree := range known {
-		if have.Trees[name] != tree {
+// it has to be, of those that there are.
+func (a *attempt) verify(trees map[string]string) error {
+	for name, want := range a.Without {
+		if want != "" && trees[name] != want {
 			return ErrOther
 		}
 	}
 	return nil
 }
 
-// wanted makes the tree of the files that are to be checked out.
-func (a *attempt) wanted(ctx context.Context) (string, error) {
-	// A tree can have more files than bytes, and that is told by listing it.
-	listing, err := a.run(ctx, "ls-tree", "-r", "-z", "--full-tree", a.base)
-	if err != nil {
-		return "", a.fault(err)
+// wanted makes the tree of the files that are to be checked out: those below the path,
+// or in its place, that are in no directory that is left alone.
+func (a *attempt) wanted(ctx context.Context, all []entry) (string, error) {
+	without := map[string]bool{}
+	for name := range a.Without {
+		without[path.Join(a.Path, name)] = true
 	}
 	var lines strings.Builder
-	for _, e := range entriesOf(listing) {
-		if a.wants(e.name) {
+	for _, e := range all {
+		in, out := a.Path == "", false
+		for d := range above(e.name) {
+			in, out = in || d == a.Path, out || without[d] && d != e.name
+		}
+		if in && !out && e.kind != "tree" {
 			lines.WriteString(e.mode + " " + e.id + "\t" + e.name + "\x00")
 		}
 	}
@@ -175,23 +172,6 @@ func (a *attempt) wanted(ctx context.Context) (string, error) {
 	}
 	tree, err := a.run(ctx, "write-tree", "--missing-ok")
 	return tree, a.fault(err)
-}
-
-// wants reports whether a file is below the path, or in its place, and in no
-// directory that is left alone.
-func (a *attempt) wants(file string) bool {
-	in := a.Path == ""
-	for d := range above(file) {
-		in = in || d == a.Path
-		name := d
-		if a.Path != "" {
-			name, _ = strings.CutPrefix(d, a.Path+"/")
-		}
-		if _, without := a.Without[name]; without && d != file && path.Join(a.Path, name) == d {
-			return false
-		}
-	}
-	return in
 }
 
 // Without are directories that an update leaves alone, by their paths, and the

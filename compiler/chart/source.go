@@ -73,22 +73,16 @@ func (s *Source) Chart(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, e
 // Has reports whether the bytes that ref pins are at hand: in the fleet's own
 // repository or in the store, with the pinned digest. Those of a chart by path,
 // which has no digest, always are.
-func (s *Source) Has(ref fleet.ChartRef) bool {
+func (s *Source) Has(ctx context.Context, ref fleet.ChartRef) bool {
 	if checkRef(ref) != nil {
 		return false
 	}
 	if ref.Path != "" {
 		return true
 	}
-	if data, err := s.vendored(ref); data != nil || err != nil {
-		return err == nil
-	}
-	st, err := s.store()
-	if err != nil {
-		return false
-	}
-	_, state, err := st.read(ref.Digest)
-	return err == nil && state == intact
+	here := &Source{Root: s.Root, Cache: s.Cache, Offline: true}
+	_, err := here.archive(ctx, ref)
+	return err == nil
 }
 
 // Verify fetches the chart anew from where it comes from, whatever the fleet's

@@ -84,11 +84,8 @@ func (c *Client) Push(ctx context.Context, a *Artifact, check bool) (Pushed, err
 // error is a fault.
 func (c *Client) Names(ctx context.Context, cluster, digest string) (is bool, err error) {
 	err = c.at(ctx, cluster, "read", func(_ string, tag name.Tag, options []remote.Option) error {
-		there, err := remote.Head(tag, options...)
-		if answer, ok := errors.AsType[*transport.Error](err); ok && absent(answer.StatusCode) {
-			return nil
-		}
-		is = err == nil && there.Digest.String() == digest
+		now, err := named(tag, options)
+		is = err == nil && now.String() == digest
 		return err
 	})
 	return is, err
@@ -129,18 +126,15 @@ func (c *Client) at(ctx context.Context, cluster, verb string, work func(at stri
 // current returns the digest of what the tag names when that need not be
 // changed, empty when it need.
 func (a *Artifact) current(tag name.Tag, options []remote.Option) (string, error) {
-	there, err := remote.Head(tag, options...)
-	if answer, ok := errors.AsType[*transport.Error](err); ok && absent(answer.StatusCode) {
-		return "", nil
-	}
-	if err != nil {
+	there, err := named(tag, options)
+	if err != nil || there == (v1.Hash{}) {
 		return "", err
 	}
 	mine, err := a.image.Digest()
 	if err != nil {
 		return "", err
 	}
-	if there.Digest == mine {
+	if there == mine {
 		return mine.String(), nil
 	}
 	old, err := remote.Get(tag, options...)
@@ -152,6 +146,18 @@ func (a *Artifact) current(tag name.Tag, options []remote.Option) (string, error
 		return "", err
 	}
 	return old.Digest.String(), nil
+}
+
+// named returns the digest of what a tag names, the zero one when it names nothing.
+func named(tag name.Tag, options []remote.Option) (v1.Hash, error) {
+	there, err := remote.Head(tag, options...)
+	if answer, ok := errors.AsType[*transport.Error](err); ok && absent(answer.StatusCode) {
+		return v1.Hash{}, nil
+	}
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	return there.Digest, nil
 }
 
 // absent reports whether a registry's answer may mean that it has no such tag.
