@@ -39,6 +39,7 @@ type appliedObject struct {
 	Stage   string `json:"stage"`
 	Action  string `json:"action"`
 	Reason  string `json:"reason,omitempty"`
+	Owner   string `json:"owner,omitempty"` // the tool that manages the object by now, so that it is kept
 }
 
 type appliedAction struct {
@@ -61,6 +62,10 @@ func (r *applyReport) printJSON() error {
 	return writeJSON(r.cmd.OutOrStdout(), out)
 }
 
+func objectJSON(it apply.Item) appliedObject {
+	return appliedObject{it.ID, it.Release, it.Stage, string(it.Action), it.Reason, it.Owner}
+}
+
 func (c *applyCluster) json() appliedCluster {
 	l := appliedCluster{
 		ID: c.Cluster.ID, Status: c.status(), Stages: []string{}, NotReached: []string{},
@@ -70,7 +75,12 @@ func (c *applyCluster) json() appliedCluster {
 		l.Server, l.UID, l.Bundle, l.First, l.Unchanged = p.Server, p.UID, p.Bundle, p.First, p.Count(apply.Unchanged)
 		for _, it := range p.Items {
 			if it.Action != apply.Unchanged {
-				l.Objects = append(l.Objects, appliedObject{it.ID, it.Release, it.Stage, string(it.Action), it.Reason})
+				l.Objects = append(l.Objects, objectJSON(it))
+			}
+			for _, part := range it.Parts {
+				if part.Owner != "" {
+					l.Objects = append(l.Objects, objectJSON(part))
+				}
 			}
 		}
 		for _, a := range p.Actions {

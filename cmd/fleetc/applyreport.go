@@ -279,7 +279,7 @@ func (c *applyCluster) notes() []string {
 		case apply.Hook:
 			lines = append(lines, "runs hook "+it.ID+" (release "+it.Release+")")
 		case apply.Keep:
-			lines = append(lines, "keeps "+it.ID+": "+it.Reason)
+			lines = append(lines, keepNote(it))
 		case apply.Replace:
 			lines = append(lines, "replaces "+it.ID+", which is deleted and made anew: "+it.Reason)
 		case apply.Create, apply.Change:
@@ -325,10 +325,19 @@ func helmNotes(it apply.Item) []string {
 	lines := []string{line}
 	for _, part := range it.Parts {
 		if part.Action == apply.Keep {
-			lines = append(lines, "keeps "+part.ID+": "+part.Reason)
+			lines = append(lines, keepNote(part))
 		}
 	}
 	return lines
+}
+
+// keepNote says why an object is kept that is no longer part of the bundle.
+func keepNote(it apply.Item) string {
+	line := "keeps " + it.ID + ": " + it.Reason
+	if it.Owner != "" {
+		line += "; fleetc forgets it"
+	}
+	return line
 }
 
 // actionMoment says when an action is done: before stage apps.

@@ -1,8 +1,8 @@
 package apply
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -26,14 +26,18 @@ func fieldsOf(err error) []live.Field {
 	return e.Fields
 }
 
-// isForeign reports whether an object that is there was made by others:
-// neither the inventory has it, other than as what Helm has kept, nor was it ever
-// applied by fleetc. What the control plane makes by itself belongs to nobody, and
-// namespaces are shared.
+// isForeign reports whether another tool made an object that is there: the
+// inventory does not have it, other than as an object that Helm kept, and fleetc
+// never applied it or another tool manages it by now. The control plane makes
+// objects for all, and namespaces are shared.
 func (p *planner) isForeign(it *Item, was *unstructured.Unstructured) bool {
 	known := p.known[it.ID]
-	if known.UID == it.uid && !known.Kept || ownFields(was) != nil || it.kind() == (schema.GroupKind{Kind: "Namespace"}) {
+	if known.UID == it.uid && !known.Kept || it.kind() == (schema.GroupKind{Kind: "Namespace"}) {
 		return false
+	}
+	if ownFields(was) != nil {
+		owner, _ := delivery{fleet: p.Fleet}.otherOwner(was)
+		return owner != "" && !known.Kept
 	}
 	return slices.ContainsFunc(was.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return m.Subresource == "" && !strings.HasPrefix(m.Manager, "kube-")
@@ -41,23 +45,16 @@ func (p *planner) isForeign(it *Item, was *unstructured.Unstructured) bool {
 }
 
 // ownerOf says who made an object.
-func ownerOf(o *unstructured.Unstructured) string {
-	a := o.GetAnnotations()
-	if name := a[helmRelease]; name != "" {
-		return fmt.Sprintf("Helm release %s/%s", diag.Visible(a["meta.helm.sh/release-namespace"], diag.MaxText), diag.Visible(name, diag.MaxText))
-	}
-	return strings.Join(othersOf(o), " and ")
+func (p *planner) ownerOf(o *unstructured.Unstructured) string {
+	owner, _ := delivery{fleet: p.Fleet}.otherOwner(o)
+	return cmp.Or(owner, strings.Join(othersOf(o), " and "))
 }
 
-// takeOver says what to do about an object that somebody else made. Flux would put
-// back what was taken over from it.
-func takeOver(o *unstructured.Unstructured) string {
-	for _, controller := range []string{"kustomize", "helm"} {
-		if o.GetLabels()[controller+".toolkit.fluxcd.io/name"] != "" {
-			return "change it where Flux reads it, or remove it from Flux first"
-		}
-	}
-	return "pass --adopt to take it over"
+// takeOver says what to do about an object that another tool made. Flux would put
+// back what fleetc changes.
+func (p *planner) takeOver(o *unstructured.Unstructured) string {
+	_, hint := delivery{fleet: p.Fleet}.otherOwner(o)
+	return cmp.Or(hint, "pass --adopt to take it over")
 }
 
 // othersOf returns who else than fleetc and the control plane wrote to an

@@ -98,6 +98,7 @@ type Item struct {
 	Action  Action
 	Reason  string // why it is kept or refused, or why it could not be tried out; may be empty
 	Hint    string // what to do about that; may be empty
+	Owner   string // the tool that manages the object by now, so that it is kept and leaves the inventory: Flux Kustomization apps/web
 	Adopts  bool   // whether it is taken over from other tools
 	Found   bool   // whether it was there before fleetc applied it, so that it is not fleetc's to prune
 	First   bool   // whether it could not be tried out since its namespace or CRD comes first
@@ -125,7 +126,8 @@ type Item struct {
 	foreign bool        // whether it is there, and fleetc has no part in it yet
 	untried bool        // whether a dry run was refused
 
-	unserved bool // whether the cluster does not serve its kind any more
+	unserved bool     // whether the cluster does not serve its kind any more
+	delivery delivery // how fleetc brought an object that the bundle does not have any more
 }
 
 // A Plan is what applying a bundle means for a cluster.

@@ -212,7 +212,7 @@ func (c *comparer) compare(ctx context.Context, it *Item, is *unstructured.Unstr
 		out.Finding, out.Before, out.After = Same, nil, nil
 	}
 	if !c.blind && c.isForeign(it, is) {
-		out.Finding, out.Why = Contest, ownerOf(is)+" made it"
+		out.Finding, out.Why = Contest, c.ownerOf(is)+" made it"
 	} else if len(out.Fields) > 0 {
 		out.Finding = Contest
 	}
@@ -325,8 +325,8 @@ type patches struct {
 	whole bool
 }
 
-// orphans returns the objects in the inventory that the bundle has no more, but
-// for those that were left to stay.
+// orphans returns the objects in the inventory that the bundle does not have any
+// more, except those that an apply keeps, and those of other tools.
 func (c *comparer) orphans(ctx context.Context) ([]Compared, error) {
 	items, err := c.gone(ctx)
 	if err != nil {
@@ -336,6 +336,7 @@ func (c *comparer) orphans(ctx context.Context) ([]Compared, error) {
 	for _, it := range items {
 		switch {
 		case it.handed: // its objects are what is compared
+		case it.Owner != "":
 		case it.Action == Refused:
 			out = append(out, Compared{ID: it.ID, Release: it.Release, Finding: Unknown, Why: it.Reason})
 		case !c.known[it.ID].Kept && !it.unserved:

@@ -170,7 +170,7 @@ func (p *planner) tryParts(ctx context.Context, it *Item) (missing string, err e
 			part.uid = string(is.GetUID())
 			if !isPartOf(is, it.ref) && p.isForeign(part, is) {
 				part.foreign = true
-				part.Reason, hints[i] = part.ID+" is there already, and "+ownerOf(is)+" made it", takeOver(is)
+				part.Reason, hints[i] = part.ID+" is there already, and "+p.ownerOf(is)+" made it", p.takeOver(is)
 			}
 		}
 		return err
@@ -211,8 +211,8 @@ func (p *planner) tryParts(ctx context.Context, it *Item) (missing string, err e
 }
 
 // partsGone returns what happens to objects that Helm made for a release which
-// has them no more. Those that are not there any more, or have become another's,
-// also that of another release of the bundle, are left out.
+// does not have them any more. It leaves out objects that are gone, that the bundle
+// has, and that say they are of no release.
 func (p *planner) partsGone(ctx context.Context, it *Item, objects []*unstructured.Unstructured) ([]Item, error) {
 	has := map[string]bool{}
 	for _, o := range p.Bundle.Objects {
@@ -228,11 +228,18 @@ func (p *planner) partsGone(ctx context.Context, it *Item, objects []*unstructur
 		if err != nil && live.ReasonOf(err) != live.Forbidden {
 			return nil, err
 		}
-		if is != nil && isPartOf(is, it.ref) {
-			part.uid = string(is.GetUID())
-			part.Action, part.Reason = p.pruneOrKeep(part.kind(), is)
-			out = append(out, part)
+		if is == nil {
+			continue
 		}
+		owner := it.partDelivery(p.Fleet).lostTo(is)
+		if owner == "" && !isPartOf(is, it.ref) {
+			continue
+		}
+		part.uid = string(is.GetUID())
+		if part.Action, part.Reason = p.pruneOrKeep(part.kind(), is); owner != "" {
+			part.leaveTo(owner)
+		}
+		out = append(out, part)
 	}
 	return out, nil
 }

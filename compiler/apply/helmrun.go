@@ -29,7 +29,7 @@ func (it *Item) present() []*Item {
 // of Helm's, and still what it was then: the release's own, and not to be kept.
 func (r *runner) prunesPart(it *Item, is *unstructured.Unstructured) bool {
 	action, _ := r.pruneOrKeep(is.GroupVersionKind().GroupKind(), is)
-	return action == Prune && isPartOf(is, it.ref) &&
+	return action == Prune && isPartOf(is, it.ref) && it.partDelivery(r.Fleet).lostTo(is) == "" &&
 		slices.ContainsFunc(it.Parts, func(part Item) bool { return part.Action == Prune && part.uid == string(is.GetUID()) })
 }
 
@@ -97,6 +97,7 @@ func (r *runner) pruneHelm(ctx context.Context, it *Item) error {
 	if it.handed {
 		return it.located(run.Forget(ctx))
 	}
+	run.NoHooks = ownedOf(it.Parts, it.Release) != nil
 	if err := run.Uninstall(ctx); err != nil {
 		return it.located(err)
 	}
@@ -106,7 +107,11 @@ func (r *runner) pruneHelm(ctx context.Context, it *Item) error {
 		if part.Action != Prune || it.helm.Status == "deployed" {
 			continue
 		}
-		if err := r.Live.Delete(ctx, part.ref, part.uid); err != nil && live.ReasonOf(err) != live.Moved {
+		is, err := r.Live.Object(ctx, part.ref)
+		if err == nil && is != nil && r.prunesPart(it, is) {
+			err = r.Live.Delete(ctx, part.ref, part.uid)
+		}
+		if err != nil && live.ReasonOf(err) != live.Moved {
 			return part.failed(err)
 		}
 	}

@@ -108,8 +108,10 @@ func (p *planner) readHooks(ctx context.Context, release string) ([]*unstructure
 }
 
 // deleteHooks returns the hooks of the releases that go as a whole. They are kept
-// until that is through, and run again when it was interrupted.
-func (p *planner) deleteHooks(ctx context.Context) ([]Item, error) {
+// until that is through, and run again when it was interrupted. Those of a release
+// do not run when another tool manages one of its objects by now, which they might
+// destroy.
+func (p *planner) deleteHooks(ctx context.Context, gone []Item) ([]Item, error) {
 	stages := map[string]string{} // of the releases that go
 	for _, e := range p.inventory.Objects {
 		if p.inScope(e.Stage, e.Release) {
@@ -124,6 +126,10 @@ func (p *planner) deleteHooks(ctx context.Context) ([]Item, error) {
 		hooks, err := p.readHooks(ctx, release)
 		if err != nil {
 			return nil, err
+		}
+		if owned := ownedOf(gone, release); owned != nil && len(hooks) > 0 {
+			owned.Reason += ", so that the hooks for the deletion of release " + release + " do not run"
+			continue
 		}
 		for _, h := range hooks {
 			it := newHook(fleet.Object{Unstructured: h, Release: &fleet.Release{Name: release, Stage: stages[release]}}, "delete")

@@ -141,7 +141,7 @@ func TestTakeOver(t *testing.T) {
 	} {
 		o := &unstructured.Unstructured{}
 		o.SetLabels(map[string]string{label: "web"})
-		if got := takeOver(o); got != want {
+		if got := new(planner).takeOver(o); got != want {
 			t.Errorf("%s: %q", label, got)
 		}
 	}

@@ -71,6 +71,10 @@ func (p *planner) immutable(it *Item, was *unstructured.Unstructured, why string
 		it.Hint = "it is not made anew, for it says " + annotation
 		return
 	}
+	if owner := p.lostTo(it, was); owner != "" && !it.Adopts {
+		it.Hint = owner + " owns it now, so that it is not recreated: change it back, or take it from there first"
+		return
+	}
 	it.Action, it.Hint, it.After, it.Found = Replace, "", it.object, false
 }
 

@@ -70,7 +70,7 @@ func (t Target) Plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	hooks, err := p.deleteHooks(ctx)
+	hooks, err := p.deleteHooks(ctx, gone)
 	if err != nil {
 		return nil, err
 	}
@@ -250,11 +250,11 @@ func (p *planner) settled(items []Item) *Inventory {
 func (p *planner) kept(items []Item, in map[string]bool) []Entry {
 	var out []Entry
 	for _, it := range items {
-		if it.Action == Keep {
+		if it.Action == Keep && it.Owner == "" {
 			out = append(out, p.known[it.ID])
 		}
 		for _, part := range it.Parts {
-			if part.Action == Keep && !in[part.ID] {
+			if part.Action == Keep && part.Owner == "" && !in[part.ID] {
 				in[part.ID] = true
 				out = append(out, entryOf(part, part.uid))
 			}

@@ -53,6 +53,9 @@ func (p *planner) gone(ctx context.Context) ([]Item, error) {
 		if p.known[it.ID].Found {
 			it.Action, it.Reason = Keep, "it was there before fleetc applied it"
 		}
+		if owner := p.lostTo(it, is); owner != "" {
+			it.leaveTo(owner)
+		}
 		// One object may have two names, in an old group and in a new one.
 		if uid := string(is.GetUID()); !uids[uid] && p.isOurs(it.ID, is) {
 			it.Before, it.uid = is, uid
@@ -208,6 +211,11 @@ func (r *runner) pruneAll(ctx context.Context, items []*Item) error {
 		if it.ref, _, err = servedRef(ctx, r.Live, it.ref); err != nil {
 			return err
 		}
+		if lost, err := r.lost(ctx, it); err != nil {
+			return it.failed(err)
+		} else if lost {
+			continue
+		}
 		if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {
 			return it.failed(err)
 		}
@@ -215,7 +223,7 @@ func (r *runner) pruneAll(ctx context.Context, items []*Item) error {
 		r.result.Pruned++
 	}
 	for _, it := range items {
-		if it.IsHelm() {
+		if it.IsHelm() || it.Owner != "" {
 			continue
 		}
 		if err := r.waitGone(ctx, it); err != nil {

@@ -77,7 +77,7 @@ func (p *planner) meets(it *Item, was *unstructured.Unstructured) bool {
 	}
 	if p.isForeign(it, was) {
 		if !p.Adopt {
-			it.refuse("it is there already, and "+ownerOf(was)+" made it", takeOver(was))
+			it.refuse("it is there already, and "+p.ownerOf(was)+" made it", p.takeOver(was))
 			return false
 		}
 		it.Adopts = true

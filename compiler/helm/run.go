@@ -42,6 +42,10 @@ type Run struct {
 	// release had and has no more. It is asked right before that.
 	Prunes func(*unstructured.Unstructured) bool
 
+	// NoHooks has [Run.Uninstall] run no hooks: another tool manages objects of the
+	// release by now.
+	NoHooks bool
+
 	// Hide takes secrets out of what Helm says.
 	Hide func(string) string
 
@@ -165,7 +169,7 @@ func (r *Run) Uninstall(ctx context.Context) error {
 		return err
 	}
 	u := action.NewUninstall(cfg)
-	u.IgnoreNotFound, u.Wait, u.Timeout = true, true, r.Timeout
+	u.IgnoreNotFound, u.Wait, u.Timeout, u.DisableHooks = true, true, r.Timeout, r.NoHooks
 	_, err = u.Run(r.Name)
 	return r.fault(err)
 }

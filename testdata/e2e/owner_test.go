@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ownedMap is a ConfigMap of the release owned.
+func ownedMap(name, meta string) string {
+	return fmt.Sprintf("\t\t%q: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: {name: %q%s}, data: colour: \"blue\"}\n", name, name, meta)
+}
+
+// owned is a release in a namespace of its own, whose objects other tools take.
+// One carries a label of Argo CD as the bundle has it.
+func owned() string {
+	var maps strings.Builder
+	for _, name := range []string{"flux", "helm", "argo", "terraform", "ours"} {
+		maps.WriteString(ownedMap(name, ""))
+	}
+	maps.WriteString(ownedMap("labelled", `, labels: "argocd.argoproj.io/instance": "infra"`))
+	return `package fleet
+
+releases: owned: {
+	namespace: "owned"
+	stage:     "apps"
+	objects: {
+		ns: {apiVersion: "v1", kind: "Namespace", metadata: name: "owned"}
+		hook: {
+			apiVersion: "batch/v1"
+			kind:       "Job"
+			metadata: {name: "cleanup", annotations: "helm.sh/hook": "pre-delete"}
+			spec: template: spec: {restartPolicy: "Never", containers: [{name: "main", image: "example.com/hook:1"}]}
+		}
+` + maps.String() + "\t}\n}\n"
+}
+
+// takeAway has other tools take the objects of the release owned.
+func (p *place) takeAway() {
+	p.Helper()
+	object := func(name, meta string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"owned"%s},"data":{"colour":"red"}}`, name, meta)
+	}
+	p.kubectlInput("one", object("flux", `,"labels":{"kustomize.toolkit.fluxcd.io/name":"flux-system","kustomize.toolkit.fluxcd.io/namespace":"apps"}`),
+		"apply", "--server-side", "--force-conflicts", "--field-manager=kustomize-controller", "-f", "-")
+	p.kubectl("one", "-n", "owned", "annotate", "--field-manager=helm", "configmap", "helm", "meta.helm.sh/release-name=shop", "meta.helm.sh/release-namespace=store")
+	p.kubectl("one", "-n", "owned", "annotate", "--field-manager=argocd-controller", "configmap", "argo", "argocd.argoproj.io/tracking-id=shop:/ConfigMap:owned/argo")
+	p.kubectlInput("one", object("terraform", ""), "replace", "--field-manager=terraform", "-f", "-")
+}
+
+// An object that another tool manages by now stays when it leaves the fleet, with
+// its namespace, and leaves the inventory.
+func TestOwnedByOthers(t *testing.T) {
+	p := newWeb(t)
+	p.write("environments/owned.cue", owned())
+	p.fleetc("apply", "--yes").ok(p)
+	p.takeAway()
+	if err := os.Remove(filepath.Join(p.dir, "environments/owned.cue")); err != nil {
+		t.Fatal(err)
+	}
+	d := p.fleetc("diff", "--live").exits(p, 1).says(p, "ConfigMap owned/ours")
+	if strings.Contains(d.stdout, "owned/flux") {
+		t.Errorf("diff --live calls an object of Flux orphaned:\n%s", d.stdout)
+	}
+	var plan struct {
+		Clusters []struct {
+			Objects []struct{ ID, Action, Owner string }
+		}
+	}
+	if err := json.Unmarshal([]byte(p.fleetc("apply", "--dry-run", "-o", "json").exits(p, 1).stdout), &plan); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range plan.Clusters[0].Objects {
+		if o.Owner != "" {
+			got = append(got, o.Action+" "+o.ID+": "+o.Owner)
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"keep ConfigMap owned/argo: Argo CD application shop", "keep ConfigMap owned/flux: Flux Kustomization apps/flux-system",
+		"keep ConfigMap owned/helm: Helm release store/shop", "keep ConfigMap owned/terraform: terraform",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the plan has %q, want %q", got, want)
+	}
+	d = p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps ConfigMap owned/flux: Flux Kustomization apps/flux-system owns it now",
+		"the hooks for the deletion of release owned do not run", "keeps ConfigMap owned/terraform: terraform owns it now.*; fleetc forgets it", "keeps Namespace owned: it has .*, which stays", "2 pruned")
+	if got := p.kubectl("one", "-n", "owned", "get", "configmaps", "-o", "jsonpath={.items[*].metadata.name}"); got != "argo flux helm kube-root-ca.crt terraform" {
+		t.Errorf("there are the ConfigMaps %s:\n%s%s", got, d.stdout, d.stderr)
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	// An object that fleetc gave up is another tool's.
+	p.write("environments/owned.cue", owned())
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap owned/argo: it is there already, and Argo CD application shop made it")
+}
+
+// An object that another tool manages by now is not recreated.
+func TestOwnedNotReplaced(t *testing.T) {
+	p := newWeb(t)
+	p.write("environments/replace.cue", "package fleet\n\nreleases: web: replace: [\"Deployment.apps\"]\n")
+	p.fleetc("apply", "--yes").ok(p)
+	p.kubectl("one", "-n", "web", "annotate", "--field-manager=argocd-controller", "deployment", "web", "argocd.argoproj.io/tracking-id=shop:apps/Deployment:web/web")
+	p.edit("environments/web.cue", `app: "web"`, `app: "other"`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "spec.selector: field is immutable", "Argo CD application shop owns it now, so that it is not recreated")
+}
+
+// Objects that Helm made for a release of the fleet, and another tool manages by
+// now, stay when the chart or the fleet does not have them any more.
+func TestOwnedHelmParts(t *testing.T) {
+	p := newHelm(t)
+	p.edit("environments/app.cue", `colour: "blue"`, `{colour: "blue", more: true}`)
+	p.fleetc("apply", "--yes").ok(p)
+	p.kubectl("one", "-n", "app", "label", "--field-manager=kustomize-controller", "configmap", "more", "kustomize.toolkit.fluxcd.io/name=flux-system", "kustomize.toolkit.fluxcd.io/namespace=apps")
+	p.kubectl("one", "-n", "app", "annotate", "--field-manager=argocd-controller", "configmap", "app", "argocd.argoproj.io/tracking-id=shop:/ConfigMap:app/app")
+	p.edit("environments/app.cue", `more: true`, `more: false`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "keeps ConfigMap app/more: Flux Kustomization apps/flux-system owns it now")
+	p.kubectl("one", "-n", "app", "get", "configmap", "more")
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	p.write("environments/app.cue", "package fleet\n\nstages: [{name: \"default\"}, {name: \"apps\"}]\n")
+	p.fleetc("apply", "--dry-run", "--prune-protected", "-o", "json").exits(p, 1).says(p, `"owner": "Argo CD application shop"`)
+	p.fleetc("apply", "--yes", "--prune-protected").ok(p).says(p, "keeps ConfigMap app/app: Argo CD application shop owns it now", "keeps Namespace app: it has .*, which stays")
+	if got := p.kubectl("one", "-n", "app", "get", "deployments,secrets,configmaps", "-o", "name"); got != "configmap/app\nconfigmap/kept\nconfigmap/kube-root-ca.crt\nconfigmap/more" {
+		t.Errorf("after the release is gone, there is:\n%s", got)
+	}
+}
