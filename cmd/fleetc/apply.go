@@ -70,6 +70,7 @@ type applyOptions struct {
 	yes, dryRun    bool
 	plan, fromPlan string
 	output         string
+	protected      []string // of --prune-protected
 }
 
 func newApplyCommand(o *options) *cobra.Command {
@@ -108,7 +109,7 @@ func (a *applyOptions) flags(cmd *cobra.Command) {
 	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a stage to be healthy")
 	f.BoolVar(&a.ForceConflicts, "force-conflicts", false, "take fields that others have")
 	f.IntVar(&a.PruneLimit, "prune-limit", 0, "how many objects of a cluster may be pruned (default: a fifth, or ten if that is more)")
-	f.BoolVar(&a.PruneProtected, "prune-protected", false, "also prune namespaces, CRDs and volumes")
+	protectedFlag(cmd, &a.protected)
 }
 
 // kubeconfigFlag adds --kubeconfig.
@@ -201,6 +202,10 @@ func (a *applyOptions) getenv(name string) string {
 // check reads the plan that is to be done, if any, and finds flags that do not
 // go together.
 func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) (*planFile, error) {
+	var err error
+	if a.PruneProtected, err = a.prunedKinds(patterns); err != nil {
+		return nil, err
+	}
 	if a.Timeout <= 0 || a.PruneLimit < 0 {
 		return nil, &diag.Diag{Msg: "--timeout and --prune-limit take what is more than nothing"}
 	}

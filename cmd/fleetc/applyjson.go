@@ -22,6 +22,7 @@ type appliedCluster struct {
 	Replaced   int             `json:"replaced"`
 	Pruned     int             `json:"pruned"`
 	Hooks      int             `json:"hooks"`
+	Cascaded   int             `json:"cascaded"`             // deleted along with those that were pruned
 	Revision   int             `json:"revision,omitempty"`   // that the cluster runs, when it is known
 	RollbackTo int             `json:"rollbackTo,omitempty"` // revision
 	Lasting    []apply.Lasting `json:"lasting,omitempty"`    // what a rollback does not undo
@@ -40,6 +41,8 @@ type appliedObject struct {
 	Action  string `json:"action"`
 	Reason  string `json:"reason,omitempty"`
 	Owner   string `json:"owner,omitempty"` // the tool that manages the object by now, so that it is kept
+
+	Deletes *appliedCascade `json:"deletes,omitempty"` // what is deleted along with it
 }
 
 type appliedAction struct {
@@ -63,7 +66,7 @@ func (r *applyReport) printJSON() error {
 }
 
 func objectJSON(it apply.Item) appliedObject {
-	return appliedObject{it.ID, it.Release, it.Stage, string(it.Action), it.Reason, it.Owner}
+	return appliedObject{it.ID, it.Release, it.Stage, string(it.Action), it.Reason, it.Owner, cascadeJSON(it.Cascade)}
 }
 
 func (c *applyCluster) json() appliedCluster {
@@ -73,22 +76,14 @@ func (c *applyCluster) json() appliedCluster {
 	}
 	if p := c.Plan; p != nil {
 		l.Server, l.UID, l.Bundle, l.First, l.Unchanged = p.Server, p.UID, p.Bundle, p.First, p.Count(apply.Unchanged)
-		for _, it := range p.Items {
-			if it.Action != apply.Unchanged {
-				l.Objects = append(l.Objects, objectJSON(it))
-			}
-			for _, part := range it.Parts {
-				if part.Owner != "" {
-					l.Objects = append(l.Objects, objectJSON(part))
-				}
-			}
-		}
+		l.Objects = c.objects()
 		for _, a := range p.Actions {
 			at, _, _ := strings.Cut(actionMoment(&a.Action), " ")
 			l.Actions = append(l.Actions, appliedAction{a.ID(), a.Stage, a.Release, at, actions.Describe(a.Task), string(c.result.Actions[a.ID()])})
 		}
 	}
 	l.Created, l.Changed, l.Replaced, l.Pruned, l.Hooks = c.result.Created, c.result.Changed, c.result.Replaced, c.result.Pruned, c.result.Hooks
+	l.Cascaded = c.result.Cascaded
 	l.Stages, l.NotReached = append(l.Stages, c.result.Done...), append(l.NotReached, c.result.NotReached...)
 	if back := c.rollback; back != nil {
 		l.RollbackTo, l.Lasting, l.NotDone = back.To.Number, back.Lasting, back.Actions

@@ -82,11 +82,11 @@ func (r *applyReport) question(ready []*applyCluster) string {
 	n, of := len(ready), len(r.clusters)
 	switch back := ready[0].rollback; {
 	case back != nil:
-		return fmt.Sprintf("roll %s back to revision %d", back.Cluster.ID, back.To.Number)
+		return fmt.Sprintf("roll %s back to revision %d", back.Cluster.ID, back.To.Number) + alsoDeletes(ready)
 	case n < of:
-		return fmt.Sprintf("apply to %d of %d clusters", n, of)
+		return fmt.Sprintf("apply to %d of %d clusters", n, of) + alsoDeletes(ready)
 	}
-	return "apply to " + plural(n, "cluster", "clusters")
+	return "apply to " + plural(n, "cluster", "clusters") + alsoDeletes(ready)
 }
 
 // asks reports whether a plan has an action that a person must approve.
@@ -200,6 +200,9 @@ func (c *applyCluster) summary() string {
 		return "runs its bundle, nothing was written"
 	}
 	parts := []string{counts(c.result.Created, c.result.Changed, c.result.Pruned, c.result.Replaced)}
+	if n := c.result.Cascaded; n > 0 {
+		parts = append(parts, plural(n, "object", "objects")+" deleted along with them")
+	}
 	if c.result.Hooks > 0 {
 		parts = append(parts, plural(c.result.Hooks, "hook", "hooks")+" run")
 	}
@@ -275,6 +278,7 @@ func (c *applyCluster) notes() []string {
 			lines = append(lines, helmNotes(it)...)
 			continue
 		}
+		lines = append(lines, cascadeNotes(it)...)
 		switch it.Action {
 		case apply.Hook:
 			lines = append(lines, "runs hook "+it.ID+" (release "+it.Release+")")
@@ -327,6 +331,7 @@ func helmNotes(it apply.Item) []string {
 		if part.Action == apply.Keep {
 			lines = append(lines, keepNote(part))
 		}
+		lines = append(lines, cascadeNotes(part)...)
 	}
 	return lines
 }

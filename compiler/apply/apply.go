@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/actions"
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -56,7 +57,8 @@ type Options struct {
 	ForceConflicts bool // take fields from others who have them
 	Adopt          bool // take objects over that other tools made
 	PruneLimit     int  // how many objects may be deleted; 0 for a fifth of them or ten, whichever is more
-	PruneProtected bool // also delete namespaces, CRDs and volumes
+
+	PruneProtected []schema.GroupKind // of namespaces, CRDs and volumes, the kinds that may be deleted as well
 
 	Timeout time.Duration // of the wait for a stage; 0 for five minutes
 	Holder  string        // who applies, for others to see
@@ -109,6 +111,8 @@ type Item struct {
 	Before, After *unstructured.Unstructured
 
 	Fields []live.Field // in conflict
+
+	Cascade *Cascade // what is deleted along with it; nil when nothing can be
 
 	// Parts are what becomes of the objects of a release that Helm delivers, of
 	// which the item is one, see [Item.IsHelm].
@@ -180,6 +184,8 @@ type Event struct {
 // A Result is what a run did.
 type Result struct {
 	Created, Changed, Replaced, Pruned, Hooks int
+
+	Cascaded int // objects that were deleted along with those that were pruned, as far as the plan knew them
 
 	Done       []string                   // stages that were applied and are healthy
 	NotReached []string                   // stages that were not begun

@@ -38,11 +38,30 @@ func (p *Plan) Faults() error {
 	return faults.Err()
 }
 
-// pruned returns how many objects the plan deletes.
+// pruned returns how many objects the plan deletes, with those of cascades.
 func (p *Plan) pruned() int {
 	n := 0
 	for i := range p.Items {
-		n += p.Items[i].prunes()
+		n += p.Items[i].prunes() + p.Items[i].cascaded()
+	}
+	return n
+}
+
+// Cascaded returns how many objects are deleted along with those that the plan
+// prunes.
+func (p *Plan) Cascaded() int {
+	n := 0
+	for i := range p.Items {
+		n += p.Items[i].cascaded()
+	}
+	return n
+}
+
+// cascaded returns how many objects are deleted along with the item and its parts.
+func (it *Item) cascaded() int {
+	n := it.Cascade.Count()
+	for i := range it.Parts {
+		n += it.Parts[i].cascaded()
 	}
 	return n
 }

@@ -29,6 +29,8 @@ type FrozenItem struct {
 	ID     string `json:"id"`
 	Action Action `json:"action"`
 	State  string `json:"state"` // says what the object was when the plan was made; empty when it was not there. Of a release that Helm delivers, also what it is to be
+
+	Cascade []string `json:"cascade,omitempty"` // hashes of the UIDs of the objects that are deleted along with it
 }
 
 // A FrozenAction is an action of a [Frozen] plan.
@@ -42,7 +44,7 @@ func (p *Plan) Frozen() Frozen {
 	f := Frozen{Cluster: p.Cluster, UID: p.UID, Bundle: p.Bundle, Objects: []FrozenItem{}, Actions: []FrozenAction{}}
 	for _, it := range p.Items {
 		if it.Action != Unchanged {
-			f.Objects = append(f.Objects, FrozenItem{it.ID, it.Action, it.state()})
+			f.Objects = append(f.Objects, FrozenItem{it.ID, it.Action, it.state(), it.cascadeHashes()})
 		}
 	}
 	for _, a := range p.Actions {
@@ -61,6 +63,22 @@ func digestOf(a fleet.Action) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
+}
+
+// cascadeHashes returns a short hash for each object that is deleted along with the
+// item or its parts.
+func (it *Item) cascadeHashes() []string {
+	var out []string
+	if it.Cascade != nil {
+		for _, uid := range it.Cascade.uids {
+			sum := sha256.Sum256([]byte(uid))
+			out = append(out, hex.EncodeToString(sum[:8]))
+		}
+	}
+	for i := range it.Parts {
+		out = append(out, it.Parts[i].cascadeHashes()...)
+	}
+	return out
 }
 
 // state returns a text that is another one when what owners decide of the object
@@ -152,6 +170,9 @@ func (f Frozen) Check(p *Plan) error {
 			faults.Add(&diag.Diag{Path: it.ID, Msg: fmt.Sprintf("it is not as the plan has it: the plan has %s, and now it is %s", was.Action, it.Action), Hint: again})
 		case was.State != it.State:
 			faults.Add(&diag.Diag{Path: it.ID, Msg: "it was changed since the plan was made", Hint: again})
+		}
+		if n := (&Cascade{uids: it.Cascade}).beyond(was.Cascade); ok && n > 0 {
+			faults.Add(&diag.Diag{Path: it.ID, Msg: moreDeleted(n), Hint: again})
 		}
 	}
 	for _, it := range f.Objects {

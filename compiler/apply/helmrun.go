@@ -86,6 +86,7 @@ func (r *runner) applyHelm(ctx context.Context, it *Item) error {
 		r.result.Changed++
 	}
 	r.result.Pruned += it.prunes()
+	r.result.Cascaded += it.cascaded()
 	r.tell(Event{Stage: it.Stage, ID: it.ID, What: string(it.Action)})
 	return nil
 }
@@ -117,6 +118,7 @@ func (r *runner) pruneHelm(ctx context.Context, it *Item) error {
 	}
 	r.tell(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
 	r.result.Pruned += it.prunes()
+	r.result.Cascaded += it.cascaded()
 	return nil
 }
 

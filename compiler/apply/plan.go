@@ -74,6 +74,9 @@ func (t Target) Plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.cascades(ctx, p.items, gone); err != nil {
+		return nil, err
+	}
 	plan := &Plan{
 		Cluster: t.Bundle.Cluster.ID, Server: t.Live.Server, UID: t.Live.UID, First: first, Bundle: t.Bundle.Digest,
 		Items: slices.Concat(p.items, hooks, gone), Limit: t.pruneLimit(len(inventory.Objects)), inventory: p.inventory,

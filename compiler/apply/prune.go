@@ -167,7 +167,7 @@ func (o Options) pruneOrKeep(gk schema.GroupKind, is *unstructured.Unstructured)
 		return Keep, "it has the inventory"
 	case kept != "":
 		return Keep, kept
-	case fleet.IsProtected(gk) && !o.PruneProtected:
+	case fleet.IsProtected(gk) && !slices.Contains(o.PruneProtected, gk):
 		return Keep, "a " + gk.Kind + " is pruned only with --prune-protected"
 	}
 	return Prune, ""
@@ -216,11 +216,15 @@ func (r *runner) pruneAll(ctx context.Context, items []*Item) error {
 		} else if lost {
 			continue
 		}
+		if err := r.checkCascade(ctx, it); err != nil {
+			return err
+		}
 		if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {
 			return it.failed(err)
 		}
 		r.tell(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
 		r.result.Pruned++
+		r.result.Cascaded += it.Cascade.Count()
 	}
 	for _, it := range items {
 		if it.IsHelm() || it.Owner != "" {

@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -14,11 +16,14 @@ var (
 // kind are: namespaces and CRDs.
 func IsBase(gk schema.GroupKind) bool { return gk == namespaceKind || gk == crdKind }
 
-// IsProtected reports whether what hangs on objects of the kind is lost with
-// them: namespaces, CRDs and volumes.
-func IsProtected(gk schema.GroupKind) bool {
-	return IsBase(gk) || gk == schema.GroupKind{Kind: "PersistentVolume"} || gk == schema.GroupKind{Kind: "PersistentVolumeClaim"}
+// ProtectedKinds returns the kinds whose objects hold other objects or data, which
+// are deleted along with them: namespaces, CRDs and volumes.
+func ProtectedKinds() []schema.GroupKind {
+	return []schema.GroupKind{namespaceKind, crdKind, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"}}
 }
+
+// IsProtected reports whether the kind is one of [ProtectedKinds].
+func IsProtected(gk schema.GroupKind) bool { return slices.Contains(ProtectedKinds(), gk) }
 
 // KeptBy returns the annotation by which an object says that it stays when it is
 // no longer part of its bundle, such as helm.sh/resource-policy: keep; empty when

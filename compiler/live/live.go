@@ -64,6 +64,7 @@ type Cluster struct {
 	mu        sync.Mutex
 	resources map[schema.GroupVersionKind]Resource // nil until they are read
 	unread    map[schema.GroupVersion]error        // of groups that did not say what they serve
+	stored    map[schema.GroupVersionKind]bool     // whether objects of the kind can be listed and deleted
 	documents map[string]string                    // URLs of OpenAPI documents; nil until they are read
 }
 

@@ -92,7 +92,7 @@ func (c *Cluster) discover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.resources, c.unread = map[schema.GroupVersionKind]Resource{}, unread
+	c.resources, c.unread, c.stored = map[schema.GroupVersionKind]Resource{}, unread, map[schema.GroupVersionKind]bool{}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -101,6 +101,7 @@ func (c *Cluster) discover(ctx context.Context) error {
 		for _, r := range list.APIResources {
 			if !strings.Contains(r.Name, "/") {
 				c.resources[gv.WithKind(r.Kind)] = Resource{gv.WithResource(r.Name), r.Namespaced}
+				c.stored[gv.WithKind(r.Kind)] = isStored(r)
 			}
 		}
 	}

@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// userWidgets creates Widgets that fleetc has not applied, in a namespace.
+func (p *place) userWidgets(namespace string, from, to int) {
+	p.Helper()
+	var list []string
+	for i := from; i < to; i++ {
+		list = append(list, fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":%q,"name":"user-%02d"},"spec":{"size":1}}`, namespace, i))
+	}
+	p.kubectlInput("one", strings.Join(list, "\n"), "create", "-f", "-")
+}
+
+// What the API server deletes along with a CRD, a namespace or a claim is in the
+// plan, counts for the limit and is what a frozen plan allows; protected kinds are
+// pruned one by one.
+func TestPruneProtected(t *testing.T) {
+	p := newWeb(t)
+	p.write("environments/widgets.cue", widgets)
+	p.fleetc("apply", "--yes").ok(p)
+	if err := os.Remove(filepath.Join(p.dir, "environments/widgets.cue")); err != nil {
+		t.Fatal(err)
+	}
+	p.kubectl("one", "create", "namespace", "users")
+	p.userWidgets("users", 0, 12)
+	p.userWidgets("widgets", 12, 13)
+	p.kubectl("one", "-n", "widgets", "create", "configmap", "foreign")
+
+	// Unknown kinds, and kinds that nothing protects, are faults.
+	p.fleetc("apply", "--dry-run", "--prune-protected=Namespaces").exits(p, 2).says(p, `--prune-protected: "Namespaces" is not a protected kind`, "did you mean Namespace")
+	p.fleetc("apply", "--dry-run", "--prune-protected=ConfigMap").exits(p, 2).says(p, `"ConfigMap" is not a protected kind`, "use one of Namespace, CustomResourceDefinition")
+	p.fleetc("apply", "--dry-run", "--prune-protected", "Namespace").exits(p, 2).says(p, "--prune-protected=Namespace")
+
+	// The CRD alone: all Widgets go with it, in whatever namespace they are. What
+	// the plan prunes itself is not counted twice.
+	const crd = "CustomResourceDefinition.apiextensions.k8s.io widgets.example.com"
+	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, "keeps "+crd, "keeps Namespace widgets")
+	p.fleetc("apply", "--yes", "--prune-protected=CustomResourceDefinition").exits(p, 2).says(p,
+		crd+": 13 other objects are deleted with it: Widget.example.com users/user-00, .*users/user-09, and 3 more",
+		"keeps Namespace widgets: a Namespace is pruned only with --prune-protected",
+		"15 objects would be pruned, and the limit is 10", "--prune-limit 15")
+	d := p.fleetc("apply", "--dry-run", "--prune-protected=CustomResourceDefinition.apiextensions.k8s.io", "--prune-limit=15", "-o", "json").exits(p, 1)
+	var report struct {
+		Clusters []struct {
+			Objects []struct {
+				ID, Action string
+				Deletes    struct {
+					Count int
+					Names []string
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(d.stdout), &report); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range report.Clusters[0].Objects {
+		if o.ID == crd && (o.Deletes.Count != 13 || len(o.Deletes.Names) != 10 || o.Deletes.Names[0] != "Widget.example.com users/user-00") {
+			t.Errorf("the report as JSON has %+v", o)
+		}
+	}
+
+	// A frozen plan fails when more would go, not when less would.
+	both := []string{"--prune-protected", "--prune-limit=20", "--plan", "plan.json"}
+	p.fleetc(append([]string{"apply"}, both...)...).ok(p).says(p, crd+": 13 other objects are deleted with it", "Namespace widgets: 1 other object is deleted with it: ConfigMap widgets/foreign")
+	p.userWidgets("users", 13, 14)
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, crd+": 1 object more would be deleted with it than when the plan was made")
+	p.kubectl("one", "-n", "users", "delete", "widget", "user-13", "user-00")
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").ok(p).says(p, "3 pruned; 13 objects deleted along with them")
+	if got := p.kubectl("one", "get", "namespaces,crds", "-o", "name"); strings.Contains(got, "widgets") {
+		t.Errorf("there are still %s", got)
+	}
+	if got := p.kubectl("one", "get", "namespaces", "users", "-o", "name"); got == "" {
+		t.Error("the namespace of users is gone")
+	}
+}
+
+const volumes = `package fleet
+
+releases: data: {
+	namespace: "web"
+	stage:     "apps"
+	objects: claim: {
+		apiVersion: "v1"
+		kind:       "PersistentVolumeClaim"
+		metadata: name: "data"
+		spec: {accessModes: ["ReadWriteOnce"], storageClassName: "manual", volumeName: "disk", resources: requests: storage: "1Gi"}
+	}
+}
+`
+
+// The volume of a claim goes with it, unless its reclaim policy keeps it; what may
+// not be listed is said.
+func TestPruneClaim(t *testing.T) {
+	p := newWeb(t)
+	p.kubectlInput("one", `{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"disk"},"spec":{
+		"accessModes":["ReadWriteOnce"],"capacity":{"storage":"1Gi"},"storageClassName":"manual","hostPath":{"path":"/tmp/x"},"persistentVolumeReclaimPolicy":"Delete"}}`, "create", "-f", "-")
+	p.write("environments/volumes.cue", volumes)
+	p.fleetc("apply", "--yes").ok(p)
+	if err := os.Remove(filepath.Join(p.dir, "environments/volumes.cue")); err != nil {
+		t.Fatal(err)
+	}
+	claim := []string{"apply", "--dry-run", "--prune-protected=PersistentVolumeClaim"}
+	p.fleetc(claim...).exits(p, 1).says(p, "PersistentVolumeClaim web/data: 1 other object is deleted with it: PersistentVolume disk; the data of the volume is lost")
+	p.kubectl("one", "patch", "persistentvolume", "disk", "-p", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`)
+	p.fleetc(claim...).exits(p, 1).says(p, "PersistentVolumeClaim web/data: PersistentVolume disk stays, with its data: its reclaim policy is Retain")
+
+	// Who may not list kinds is told of which.
+	kubeconfig, err := p.clusters["one"].User("deployer", "deployers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.grant("one", "apply", "deployer", "deployers")
+	p.kubectl("one", "create", "clusterrole", "prune", "--verb=get,list,delete,patch,create", "--resource=configmaps,namespaces,persistentvolumeclaims,persistentvolumes")
+	p.kubectl("one", "create", "clusterrolebinding", "prune", "--clusterrole=prune", "--user=deployer")
+	p.may("one", "deployer", "list", "configmaps")
+	for _, f := range []string{"web"} {
+		if err := os.Remove(filepath.Join(p.dir, "environments", f+".cue")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.edit(fleetFile, "stages:       schema.#Stages", `stages:       schema.#Stages & [{name: "default"}]`)
+	p.kubectl("one", "-n", "web", "create", "configmap", "foreign")
+	out := p.fleetc("apply", "--dry-run", "--prune-protected", "--kubeconfig", kubeconfig).exits(p, 1).says(p,
+		"Namespace web: 1 other object is deleted with it: ConfigMap web/foreign; the user may not list [0-9]+ kinds: .*ResourceQuota")
+	if lines := strings.Split(out.stdout, "\n"); slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "list") && strings.Contains(l, "configmaps") }) {
+		t.Errorf("kinds that may be listed are said not to be:\n%s", out.stdout)
+	}
+}
