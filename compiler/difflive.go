@@ -105,7 +105,7 @@ func (d *liveDiffer) cluster(ctx context.Context, c *fleet.Cluster) (liveDiffere
 	if err != nil {
 		return out, diag.In(c.ID, err)
 	}
-	t := apply.Target{Fleet: d.Module, Bundle: b, Live: s.live}
+	t := apply.Target{Fleet: d.Module, Bundle: b, Charts: d.chartsByHelm(c), Live: s.live}
 	if d.Release != "" {
 		t.Releases = []string{d.Release}
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/actions"
 	"github.com/fleetc/fleetc/compiler/apply"
+	"github.com/fleetc/fleetc/compiler/diff"
 )
 
 // An appliedCluster is a cluster in the report as JSON. The names of fields stay
@@ -30,6 +32,7 @@ type appliedCluster struct {
 	Stages     []string        `json:"stages"`
 	NotReached []string        `json:"notReached"`
 	Objects    []appliedObject `json:"objects"` // those that are not unchanged
+	Changes    json.RawMessage `json:"changes"` // fields that change, as fleetc diff -o json has them
 	Actions    []appliedAction `json:"actions"`
 	Faults     []string        `json:"faults"`
 }
@@ -60,7 +63,11 @@ func (r *applyReport) printJSON() error {
 		Clusters []appliedCluster `json:"clusters"`
 	}{[]appliedCluster{}}
 	for _, c := range r.clusters {
-		out.Clusters = append(out.Clusters, c.json())
+		cluster, err := c.json()
+		if err != nil {
+			return err
+		}
+		out.Clusters = append(out.Clusters, cluster)
 	}
 	return writeJSON(r.cmd.OutOrStdout(), out)
 }
@@ -69,10 +76,11 @@ func objectJSON(it apply.Item) appliedObject {
 	return appliedObject{it.ID, it.Release, it.Stage, string(it.Action), it.Reason, it.Owner, cascadeJSON(it.Cascade)}
 }
 
-func (c *applyCluster) json() appliedCluster {
+func (c *applyCluster) json() (appliedCluster, error) {
+	changes, err := diff.ChangesJSON(c.Changes)
 	l := appliedCluster{
 		ID: c.Cluster.ID, Status: c.status(), Stages: []string{}, NotReached: []string{},
-		Objects: []appliedObject{}, Actions: []appliedAction{}, Revision: c.revision(),
+		Objects: []appliedObject{}, Actions: []appliedAction{}, Revision: c.revision(), Changes: changes,
 	}
 	if p := c.Plan; p != nil {
 		l.Server, l.UID, l.Bundle, l.First, l.Unchanged = p.Server, p.UID, p.Bundle, p.First, p.Count(apply.Unchanged)
@@ -89,5 +97,5 @@ func (c *applyCluster) json() appliedCluster {
 		l.RollbackTo, l.Lasting, l.NotDone = back.To.Number, back.Lasting, back.Actions
 	}
 	l.Faults = faultTexts(c.err)
-	return l
+	return l, err
 }

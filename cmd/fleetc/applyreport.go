@@ -307,7 +307,7 @@ func (c *applyCluster) notes() []string {
 	if first > 0 {
 		lines = append(lines, "has not tried out "+plural(first, "object", "objects")+" whose namespace or CRD is not there yet")
 	}
-	if c.err == nil && !c.Plan.Nothing() && len(c.Changes) == 0 {
+	if c.err == nil && !c.Plan.Nothing() && len(c.Changes) == 0 && !slices.ContainsFunc(c.Plan.Items, func(it apply.Item) bool { return it.IsHelm() && helmNotes(it) != nil }) {
 		lines = append(lines, "has no object to change; the record of stages is brought up to date")
 	}
 	return lines
@@ -328,8 +328,11 @@ func helmNotes(it apply.Item) []string {
 	}
 	lines := []string{line}
 	for _, part := range it.Parts {
-		if part.Action == apply.Keep {
+		switch {
+		case part.Action == apply.Keep:
 			lines = append(lines, keepNote(part))
+		case part.Action == apply.Change && part.Reason != "":
+			lines = append(lines, "has not tried out "+part.ID+": "+part.Reason)
 		}
 		lines = append(lines, cascadeNotes(part)...)
 	}

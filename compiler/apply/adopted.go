@@ -15,23 +15,29 @@ import (
 // storing that. So what goes away is computed from the record, and the cluster
 // tries that out as a change.
 func (p *planner) adopt(ctx context.Context, it *Item, was, is *unstructured.Unstructured) error {
+	before, _ := any(content(was)).(map[string]any)
+	tried, err := p.Live.Merge(ctx, it.ref, mergePatch(before, adopted(was, is)))
+	if err != nil {
+		return p.refused(ctx, it, was, err)
+	}
+	it.Action, it.After = Change, tried
+	return nil
+}
+
+// adopted returns the content of an object after it is adopted: that of is, which
+// applying it to was results in, without the fields of former managers.
+func adopted(was, is *unstructured.Unstructured) map[string]any {
 	former := formerManagers(was)
 	isFormer := func(m metav1.ManagedFieldsEntry) bool {
 		return m.Subresource == "" && slices.Contains(former, m.Manager)
 	}
 	goes := difference(fieldsWhere(was, isFormer), fieldsWhere(is, func(m metav1.ManagedFieldsEntry) bool { return !isFormer(m) }))
-	before, _ := any(content(was)).(map[string]any)
 	after := any(content(is))
 	if goes != nil {
 		after, _ = without(after, goes)
 	}
 	left, _ := after.(map[string]any)
-	tried, err := p.Live.Merge(ctx, it.ref, mergePatch(before, left))
-	if err != nil {
-		return p.refused(it, was, err)
-	}
-	it.Action, it.After = Change, tried
-	return nil
+	return left
 }
 
 // difference returns the fields of a that b does not have, nil when there are

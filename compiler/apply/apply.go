@@ -129,6 +129,7 @@ type Item struct {
 	handed  bool        // whether its objects are applied now
 	foreign bool        // whether it is there, and fleetc has no part in it yet
 	untried bool        // whether a dry run was refused
+	of      *Item       // the release that Helm delivers, of a part that is compared
 
 	unserved bool     // whether the cluster does not serve its kind any more
 	delivery delivery // how fleetc brought an object that the bundle does not have any more

@@ -5,13 +5,11 @@ import (
 	"context"
 	"reflect"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/live"
-	"github.com/fleetc/fleetc/compiler/predict"
 )
 
 // A Finding says how a cluster has an object.
@@ -75,14 +73,17 @@ func (t Target) Compare(ctx context.Context) (*Comparison, error) {
 	}
 	c := &comparer{planner: p, blind: blind}
 	p.collect()
-	p.items = slices.DeleteFunc(p.items, func(it Item) bool { return it.hook != nil || it.IsHelm() })
 	p.brought, p.spaces = nil, nil // what is there needs nothing that comes first
+	orphaned, err := c.spread(ctx)
+	if err != nil {
+		return nil, err
+	}
 	compared, err := c.all(ctx)
 	if err != nil {
 		return nil, err
 	}
 	gone, err := c.orphans(ctx)
-	out.Objects = slices.Concat(compared, gone, out.Objects)
+	out.Objects = slices.Concat(compared, orphaned, gone, out.Objects)
 	for _, e := range p.inventory.Objects {
 		out.Releases = append(out.Releases, e.Release)
 	}
@@ -94,30 +95,9 @@ func (t Target) Compare(ctx context.Context) (*Comparison, error) {
 // A comparer compares a cluster with its bundle.
 type comparer struct {
 	*planner
-	blind   bool // whether the inventory cannot be read, so that nobody knows what is foreign
-	mayDo   asked[live.Right, bool]
-	mayIn   asked[string, patches] // by namespace
-	schemas asked[schema.GroupVersion, *predict.Schemas]
-}
-
-// An asked has answers, each of which is asked for once. The zero value is ready
-// for use.
-type asked[K comparable, V any] struct {
-	mu      sync.Mutex
-	answers map[K]func() (V, error)
-}
-
-func (a *asked[K, V]) get(key K, ask func() (V, error)) (V, error) {
-	a.mu.Lock()
-	if a.answers == nil {
-		a.answers = map[K]func() (V, error){}
-	}
-	if a.answers[key] == nil {
-		a.answers[key] = sync.OnceValues(ask)
-	}
-	answer := a.answers[key]
-	a.mu.Unlock()
-	return answer()
+	blind bool // whether the inventory cannot be read, so that nobody knows what is foreign
+	mayDo asked[live.Right, bool]
+	mayIn asked[string, patches] // by namespace
 }
 
 // all compares the objects of the bundle, kind by kind, so that they are read
@@ -206,12 +186,19 @@ func (c *comparer) compare(ctx context.Context, it *Item, is *unstructured.Unstr
 	if err != nil {
 		return err
 	}
+	if would == nil { // Helm's patch is refused
+		out.Finding = Contest
+		return nil
+	}
 	out.After = would
 	out.Finding = Changed
 	if reflect.DeepEqual(content(out.Before), content(would)) {
 		out.Finding, out.Before, out.After = Same, nil, nil
 	}
-	if !c.blind && c.isForeign(it, is) {
+	if it.of != nil {
+		it.explainPart(out)
+	}
+	if !c.blind && c.isForeign(it, is) && (it.of == nil || !isPartOf(is, it.of.ref)) {
 		out.Finding, out.Why = Contest, c.ownerOf(is)+" made it"
 	} else if len(out.Fields) > 0 {
 		out.Finding = Contest
@@ -227,6 +214,9 @@ func (c *comparer) would(ctx context.Context, it *Item, is *unstructured.Unstruc
 	may, err := c.may(ctx, it.ref)
 	if err != nil {
 		return nil, err
+	}
+	if it.of != nil {
+		return c.wouldByHelm(ctx, it, is, out, may)
 	}
 	if !may {
 		return c.predict(ctx, it, is, out, mayNot)
@@ -257,38 +247,14 @@ func (c *comparer) would(ctx context.Context, it *Item, is *unstructured.Unstruc
 	return it.After, nil
 }
 
-// predict predicts what becomes of an object.
+// predict compares an object with its simulated apply.
 func (c *comparer) predict(ctx context.Context, it *Item, is *unstructured.Unstructured, out *Compared, how string) (*unstructured.Unstructured, error) {
-	gv := it.ref.GroupVersion()
-	s, err := c.schemas.get(gv, func() (*predict.Schemas, error) {
-		document, err := c.Live.OpenAPI(ctx, gv)
-		return predict.Read(document), err
-	})
+	s, err := c.simulate(ctx, it, is)
 	if err != nil {
 		return nil, err
 	}
-	out.Predicted, out.How = true, how
-	if !s.Has(it.ref.GroupVersionKind) {
-		out.How += ", and the cluster has no schema of them"
-		s = predict.Read(nil)
-	}
-	if is.GroupVersionKind() != it.ref.GroupVersionKind {
-		is = is.DeepCopy()
-		is.SetGroupVersionKind(it.ref.GroupVersionKind)
-		out.Before = is
-	}
-	object := it.leaving(is)
-	would, conflicts, err := s.Apply(is, object)
-	if err != nil {
-		out.How += ", and they do not fit the schema that the cluster has"
-		would, conflicts, err = predict.Read(nil).Apply(is, object)
-	}
-	var former []string
-	if it.Adopts {
-		former = formerManagers(is)
-	}
-	out.Fields = slices.DeleteFunc(conflicts, func(f live.Field) bool { return slices.Contains(former, f.Manager) || it.takes([]live.Field{f}) })
-	return would, err
+	out.Predicted, out.How, out.Before, out.Fields = true, how+s.doubt, s.before, s.conflicts
+	return s.after, nil
 }
 
 // may reports whether the user may apply an object that is there, for which a
@@ -337,6 +303,8 @@ func (c *comparer) orphans(ctx context.Context) ([]Compared, error) {
 		switch {
 		case it.handed: // its objects are what is compared
 		case it.Owner != "":
+		case it.IsHelm() && it.Action == Prune:
+			out = append(out, orphansOf(it)...)
 		case it.Action == Refused:
 			out = append(out, Compared{ID: it.ID, Release: it.Release, Finding: Unknown, Why: it.Reason})
 		case !c.known[it.ID].Kept && !it.unserved:

@@ -110,7 +110,7 @@ func (it *Item) state() string {
 func (it *Item) helmState() string {
 	parts := make([][]any, len(it.Parts))
 	for i, part := range it.Parts {
-		parts[i] = []any{part.ID, part.Action, part.uid}
+		parts[i] = []any{part.ID, part.Action, part.uid, part.state()}
 	}
 	return stateOf(it.uid, it.digest, parts)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -112,20 +111,26 @@ func (p *planner) tryHelm(ctx context.Context, it *Item) error {
 		return nil
 	}
 	it.Adopts = it.foreign
-	missing, err := p.tryParts(ctx, it)
+	missing, err := p.meetParts(ctx, it)
 	if err != nil || it.Action == Refused {
 		return err
 	}
 	switch {
 	case !state.Deployed:
 		it.Action, it.After = Create, it.object
-	case state.Status == "deployed" && state.Digest == it.digest && missing == "":
+	case it.isUpToDate() && missing == "":
 		it.Action, it.Before = Unchanged, nil
+		return nil
 	default:
 		it.Action, it.After = Change, it.object
 		it.Reason = whyUpgrade(state, missing)
 	}
-	return nil
+	return p.tryParts(ctx, it)
+}
+
+// isUpToDate reports whether the last revision is what the bundle says.
+func (it *Item) isUpToDate() bool {
+	return it.helm.Status == "deployed" && it.helm.Digest == it.digest
 }
 
 // whyUpgrade says why a release is upgraded that may be as the fleet has it.
@@ -149,99 +154,6 @@ func (p *planner) helmDigest(r *fleet.Release) (string, error) {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16]), nil
-}
-
-// tryParts says what becomes of the objects of a release. It returns the ID of
-// one that is gone from the cluster although Helm installed it, if there is one.
-func (p *planner) tryParts(ctx context.Context, it *Item) (missing string, err error) {
-	stored := map[string]*unstructured.Unstructured{}
-	for _, o := range it.helm.Objects {
-		stored[idOf(live.RefOf(o))] = o
-	}
-	hints := make([]string, len(it.Parts)) // what to do about those that others made
-	err = each(ctx, len(it.Parts), func(ctx context.Context, i int) error {
-		part := &it.Parts[i]
-		part.Before = stored[part.ID]
-		is, err := p.Live.Object(ctx, part.ref)
-		if live.ReasonOf(err) == live.Forbidden {
-			err = nil // a missing right, which is named with the others
-		}
-		if is != nil {
-			part.uid = string(is.GetUID())
-			if !isPartOf(is, it.ref) && p.isForeign(part, is) {
-				part.foreign = true
-				part.Reason, hints[i] = part.ID+" is there already, and "+p.ownerOf(is)+" made it", p.takeOver(is)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	in := map[string]bool{}
-	for i := range it.Parts {
-		part := &it.Parts[i]
-		in[part.ID] = true
-		switch {
-		case part.foreign && !p.Adopt:
-			it.refuse(part.Reason, hints[i])
-			return "", nil
-		case part.uid == "" && part.Before != nil:
-			missing, part.Before, part.Action = part.ID, nil, Create
-		case part.uid == "":
-			part.Action = Create
-		case part.Before == nil: // it becomes Helm's as it is
-			part.Action, part.Before = Change, part.object
-		case reflect.DeepEqual(part.Before.Object, part.object.Object):
-			part.Action = Unchanged
-		default:
-			part.Action = Change
-		}
-		part.Reason, part.After = "", part.object
-	}
-	var gone []*unstructured.Unstructured
-	for _, o := range append(it.helm.Objects, it.helm.Left...) {
-		if !in[idOf(live.RefOf(o))] {
-			gone = append(gone, o)
-		}
-	}
-	out, err := p.partsGone(ctx, it, gone)
-	it.Parts = append(it.Parts, out...)
-	return missing, err
-}
-
-// partsGone returns what happens to objects that Helm made for a release which
-// does not have them any more. It leaves out objects that are gone, that the bundle
-// has, and that say they are of no release.
-func (p *planner) partsGone(ctx context.Context, it *Item, objects []*unstructured.Unstructured) ([]Item, error) {
-	has := map[string]bool{}
-	for _, o := range p.Bundle.Objects {
-		has[o.ID()] = true
-	}
-	var out []Item
-	for _, o := range objects {
-		if has[idOf(live.RefOf(o))] {
-			continue
-		}
-		part := Item{ID: idOf(live.RefOf(o)), Release: it.Release, Stage: it.Stage, ref: live.RefOf(o), Before: o}
-		is, err := p.Live.Object(ctx, part.ref)
-		if err != nil && live.ReasonOf(err) != live.Forbidden {
-			return nil, err
-		}
-		if is == nil {
-			continue
-		}
-		owner := it.partDelivery(p.Fleet).lostTo(is)
-		if owner == "" && !isPartOf(is, it.ref) {
-			continue
-		}
-		part.uid = string(is.GetUID())
-		if part.Action, part.Reason = p.pruneOrKeep(part.kind(), is); owner != "" {
-			part.leaveTo(owner)
-		}
-		out = append(out, part)
-	}
-	return out, nil
 }
 
 // goneHelm decides about a release of Helm's that the inventory has and the

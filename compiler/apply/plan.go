@@ -14,6 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/health"
 	"github.com/fleetc/fleetc/compiler/live"
+	"github.com/fleetc/fleetc/compiler/predict"
 )
 
 // A planner makes a plan.
@@ -28,6 +29,7 @@ type planner struct {
 	spaces    map[string]*Item                  // namespaces of the bundle
 	handed    map[string]bool                   // releases of Helm's whose objects are applied now, and these
 	hooks     map[string][]byte                 // that run on deletion and are to be written, packed, by release
+	schemas   *asked[schema.GroupVersion, *predict.Schemas]
 }
 
 func idOf(ref live.Ref) string {
@@ -105,6 +107,7 @@ func (t Target) planner(inventory *Inventory) *planner {
 	return &planner{
 		Target: t, inventory: inventory, known: inventory.entries(), digests: digestsOf(t.Bundle),
 		brought: map[schema.GroupVersionKind]*Item{}, spaces: map[string]*Item{}, handed: map[string]bool{},
+		schemas: &asked[schema.GroupVersion, *predict.Schemas]{},
 	}
 }
 

@@ -195,7 +195,7 @@ func (p *planner) dryRun(ctx context.Context, it *Item, was *unstructured.Unstru
 	}
 	switch {
 	case err != nil:
-		return p.refused(it, was, err)
+		return p.refused(ctx, it, was, err)
 	case was == nil:
 		it.Action, it.After = Create, it.object
 	case it.Adopts:
@@ -229,16 +229,18 @@ func (it *Item) conflict(err error, was *unstructured.Unstructured, force bool) 
 	switch {
 	case len(it.Fields) > 0:
 		it.Action = Conflict
-		it.Hint = "pass --force-conflicts to take these fields, or say who has them with ownership of the release"
+		it.Hint = conflictHint
 	case len(taken) > 0:
 		it.Fields, it.Forced, it.Reason = taken, true, "takes what others have: "+listFields(taken)
 	}
 }
 
+const conflictHint = "pass --force-conflicts to take these fields, or say who has them with ownership of the release"
+
 const silentWebhook = "a webhook that is to be asked does not answer"
 
 // refused decides about an object whose dry run was refused.
-func (p *planner) refused(it *Item, was *unstructured.Unstructured, err error) error {
+func (p *planner) refused(ctx context.Context, it *Item, was *unstructured.Unstructured, err error) error {
 	it.untried = true
 	action := Create
 	if was != nil {
@@ -256,6 +258,9 @@ func (p *planner) refused(it *Item, was *unstructured.Unstructured, err error) e
 			return nil
 		}
 		it.Action, it.After, it.Reason = action, it.object, silentWebhook
+		if was != nil {
+			return p.untriedChange(ctx, it, was)
+		}
 	case live.Forbidden:
 		if strings.HasPrefix(err.Error(), "User ") {
 			it.Action, it.After = action, it.object // a missing right, which is named with the others

@@ -59,19 +59,7 @@ func WriteJSON(w io.Writer, r Result) error {
 	for _, g := range r.Groups {
 		group := jsonGroup{Clusters: g.Clusters}
 		for _, c := range g.Changes {
-			change := jsonChange{c.ID, c.Action, c.Release, c.FromRelease, c.Live.Reason, c.Live.Why, c.Live.how(), c.Partial, []jsonField{}}
-			for i := range c.Fields {
-				f := &c.Fields[i]
-				field := jsonField{Path: f.Path, Reordered: f.Reordered, Secret: f.Secret, Manager: f.Manager}
-				if f.HasWas {
-					field.Was = &f.Was
-				}
-				if f.HasIs {
-					field.Is = &f.Is
-				}
-				change.Fields = append(change.Fields, field)
-			}
-			group.Changes = append(group.Changes, change)
+			group.Changes = append(group.Changes, jsonOf(c))
 		}
 		out.Groups = append(out.Groups, group)
 	}
@@ -83,6 +71,35 @@ func WriteJSON(w io.Writer, r Result) error {
 	}
 	_, err := w.Write(escapeJSON(b.Bytes()))
 	return err
+}
+
+// ChangesJSON returns changes in the form that [WriteJSON] has for them.
+func ChangesJSON(changes []Change) (json.RawMessage, error) {
+	out := make([]jsonChange, len(changes))
+	for i, c := range changes {
+		out[i] = jsonOf(c)
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("encode the changes: %w", err)
+	}
+	return escapeJSON(text), nil
+}
+
+func jsonOf(c Change) jsonChange {
+	change := jsonChange{c.ID, c.Action, c.Release, c.FromRelease, c.Live.Reason, c.Live.Why, c.Live.how(), c.Partial, []jsonField{}}
+	for i := range c.Fields {
+		f := &c.Fields[i]
+		field := jsonField{Path: f.Path, Reordered: f.Reordered, Secret: f.Secret, Manager: f.Manager}
+		if f.HasWas {
+			field.Was = &f.Was
+		}
+		if f.HasIs {
+			field.Is = &f.Is
+		}
+		change.Fields = append(change.Fields, field)
+	}
+	return change
 }
 
 type jsonResult struct {

@@ -60,7 +60,8 @@ type State struct {
 	// Left are those that later revisions, which failed, have beside these.
 	Left []*unstructured.Unstructured
 
-	attempts []string // manifests of revisions that failed since the one that is deployed, or all as long as none is
+	attempts []string                       // manifests of revisions that failed since the one that is deployed, or all as long as none is
+	tried    [][]*unstructured.Unstructured // objects of these
 }
 
 // IsPending reports whether an operation on the release is under way, or has
@@ -105,7 +106,7 @@ func Read(ctx context.Context, c *live.Cluster, namespace, name string) (*State,
 			return nil, err
 		}
 		if i > 0 || !s.Deployed {
-			s.attempts = append(s.attempts, stored.Manifest)
+			s.attempts, s.tried = append(s.attempts, stored.Manifest), append(s.tried, objects)
 		}
 		for _, o := range objects {
 			if ref := live.RefOf(o); i == 0 {

@@ -122,17 +122,7 @@ func (c *Cluster) Merge(ctx context.Context, ref Ref, patch map[string]any) (*un
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch of %s %s: %w", ref.Kind, ref.Name, err)
 	}
-	client, err := c.client(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	var out *unstructured.Unstructured
-	err = c.ask(ctx, func(ctx context.Context) error {
-		var err error
-		out, err = client.Patch(ctx, ref.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: Manager, DryRun: []string{metav1.DryRunAll}})
-		return err
-	})
-	return out, err
+	return c.TryPatch(ctx, ref, Manager, Patch{types.MergePatchType, data})
 }
 
 // Delete deletes an object, and what it owns in the background, if it still

@@ -1,0 +1,146 @@
+package helm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/kube"
+	kubefake "helm.sh/helm/v3/pkg/kube/fake"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	helmtime "helm.sh/helm/v3/pkg/time"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// MaxRecord is how many bytes the record of a revision may have: the limit of
+// Kubernetes for what a Secret holds.
+const MaxRecord = 1 << 20
+
+// A Rendering is what the next install or upgrade of a release renders.
+type Rendering struct {
+	Objects []*unstructured.Unstructured // without hooks
+	Record  int                          // size in bytes of the record of the revision, as Helm stores it
+}
+
+// Render renders the chart as the next install or upgrade does: lookup reads the
+// cluster, which has the state and serves the API versions beside its own. It
+// stores nothing.
+func (r *Run) Render(ctx context.Context, state *State, to Wanted, apiVersions []string) (*Rendering, error) {
+	ch, err := load(to.Chart)
+	if err != nil {
+		return nil, r.fault(err)
+	}
+	cfg, err := r.offline(ctx, state, ch, apiVersions)
+	if err != nil {
+		return nil, err
+	}
+	var rendered *release.Release
+	if state.Deployed {
+		u := action.NewUpgrade(cfg)
+		u.Namespace, u.ResetValues, u.SkipCRDs, u.SkipSchemaValidation, u.DisableOpenAPIValidation = r.Namespace, true, true, true, true
+		u.DryRunOption = "server"
+		rendered, err = u.RunWithContext(ctx, r.Name, ch, to.Values)
+	} else {
+		i := action.NewInstall(cfg)
+		i.ReleaseName, i.Namespace, i.SkipCRDs, i.SkipSchemaValidation, i.DisableOpenAPIValidation = r.Name, r.Namespace, true, true, true
+		i.DryRunOption = "server"
+		rendered, err = i.RunWithContext(ctx, ch, to.Values)
+	}
+	if err != nil {
+		return nil, r.fault(err)
+	}
+	size, err := recordSize(rendered)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := objectsOf(ctx, r.Live, rendered)
+	return &Rendering{objects, size}, err
+}
+
+// offline returns a configuration whose storage is in memory, and has the last
+// revision of the state.
+func (r *Run) offline(ctx context.Context, state *State, ch *chart.Chart, apiVersions []string) (*action.Configuration, error) {
+	r.cause = nil
+	getter, err := r.Live.Getter(Manager, func(writes bool) error {
+		if writes {
+			return r.note(fmt.Errorf("render the chart of %s: it writes to the cluster", r.Name))
+		}
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	known, err := getter.ToDiscoveryClient()
+	if err != nil {
+		return nil, fmt.Errorf("connect Helm: %w", err)
+	}
+	version, err := known.ServerVersion()
+	if err != nil {
+		return nil, r.fault(err)
+	}
+	served, err := action.GetVersionSet(known)
+	if err != nil {
+		return nil, r.fault(err)
+	}
+	memory := driver.NewMemory()
+	memory.SetNamespace(r.Namespace)
+	cfg := &action.Configuration{
+		Releases: storage.Init(memory), RESTClientGetter: getter, KubeClient: nowhere{&kubefake.PrintingKubeClient{Out: io.Discard}}, Log: func(string, ...any) {},
+		Capabilities: &chartutil.Capabilities{
+			KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
+			APIVersions: append(slices.Clone(served), apiVersions...), HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
+		},
+	}
+	if state.Deployed {
+		last := &release.Release{Name: r.Name, Namespace: r.Namespace, Version: state.Revision, Chart: ch, Info: &release.Info{Status: release.StatusDeployed}}
+		if err := cfg.Releases.Create(last); err != nil {
+			return nil, r.fault(err)
+		}
+	}
+	return cfg, nil
+}
+
+// nowhere is a client of Helm's without a cluster.
+type nowhere struct{ *kubefake.PrintingKubeClient }
+
+// Build implements Helm's interface.
+func (nowhere) Build(io.Reader, bool) (kube.ResourceList, error) { return nil, nil }
+
+// recordSize returns how many bytes a revision has in its Secret once it has
+// ended well.
+func recordSize(r *release.Release) (int, error) {
+	ended := *r
+	info := *r.Info
+	info.Status, info.Description = release.StatusDeployed, "Upgrade complete"
+	ended.Info, ended.Hooks = &info, nil
+	for _, h := range r.Hooks {
+		run := *h
+		run.LastRun = release.HookExecution{StartedAt: helmtime.Now(), CompletedAt: helmtime.Now(), Phase: release.HookPhaseSucceeded}
+		ended.Hooks = append(ended.Hooks, &run)
+	}
+	text, err := json.Marshal(&ended)
+	if err != nil {
+		return 0, fmt.Errorf("encode the record of %s: %w", r.Name, err)
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err == nil {
+		if _, err = w.Write(text); err == nil {
+			err = w.Close()
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("pack the record of %s: %w", r.Name, err)
+	}
+	return base64.StdEncoding.EncodedLen(packed.Len()), nil
+}

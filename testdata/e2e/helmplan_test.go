@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+)
+
+// newSwitch is a cluster with a chart that is applied as objects, in its first
+// state: image app:1, one replica.
+func newSwitch(t *testing.T) *place {
+	t.Helper()
+	p := newHelm(t)
+	p.write("charts/app/values.yaml", readFile(p, "charts/app/values.yaml")+"image: 1\n")
+	p.edit("charts/app/templates/app.yaml", `"example.com/app:1"`, `"example.com/app:{{ .Values.image }}"`)
+	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
+	p.fleetc("apply", "--yes").ok(p)
+	return p
+}
+
+// switchTo sets the delivery, the image and the number of replicas.
+func (p *place) switchTo(delivery, image, replicas string) {
+	p.Helper()
+	head, _, _ := strings.Cut(readFile(p, "environments/app.cue"), "	delivery:")
+	p.write("environments/app.cue", head+"	delivery: \""+delivery+"\"\n	chart: path: \"charts/app\"\n	values: {colour: \"blue\", image: "+image+", replicas: "+replicas+"}\n}\n")
+}
+
+// A plan shows the fields that change when a release changes hands, in both
+// directions, and a kept plan does not hold when one of them moves.
+func TestHelmPlanSwitch(t *testing.T) {
+	p := newSwitch(t)
+	shows := func(from, to, was, is string) []string {
+		return []string{`~ Deployment.apps app/app`, `~ spec.replicas: ` + was + ` -> ` + is, `image: "?example.com/app:` + from + `"? -> "?example.com/app:` + to}
+	}
+	p.switchTo("helm", "2", "5")
+	p.fleetc("diff", "--live").exits(p, 1).says(p, shows("1", "2", "1", "5")...)
+	p.fleetc("diff", "--live", "-o", "json").exits(p, 1).says(p, `"path":"spec.replicas","was":1,"is":5`)
+	d := p.fleetc("apply", "--dry-run").exits(p, 1).says(p, append(shows("1", "2", "1", "5"), "installs HelmRelease.helm.sh app/app", `\+ metadata.annotations.*meta.helm.sh/release-name`)...)
+	if strings.Contains(d.stdout+d.stderr, "has no object to change") {
+		t.Errorf("the plan hides the changes:\n%s%s", d.stdout, d.stderr)
+	}
+	p.fleetc("apply", "--dry-run", "-o", "json").exits(p, 1).says(p, `"path": "spec.replicas"`, `"was": 1`, `"is": 5`)
+
+	p.fleetc("apply", "--plan", "plan.json").ok(p)
+	p.kubectl("one", "-n", "app", "scale", "deployment", "app", "--replicas=3")
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "HelmRelease.helm.sh app/app: it was changed since the plan was made")
+	p.fleetc("apply", "--yes").ok(p).says(p, shows("1", "2", "3", "5")...)
+	running := func() string {
+		return p.kubectl("one", "-n", "app", "get", "deployment", "app", "-o", "jsonpath={.spec.replicas} {.spec.template.spec.containers[0].image}")
+	}
+	if got := running(); got != "5 example.com/app:2" {
+		t.Errorf("after the switch to Helm, the cluster runs %s", got)
+	}
+	p.fleetc("diff", "--live").ok(p)
+
+	p.switchTo("manifests", "1", "2")
+	p.fleetc("diff", "--live").exits(p, 1).says(p, shows("2", "1", "5", "2")...)
+	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, shows("2", "1", "5", "2")...)
+	p.fleetc("apply", "--yes").ok(p)
+	if got := running(); got != "2 example.com/app:1" {
+		t.Errorf("after the switch from Helm, the cluster runs %s", got)
+	}
+
+	p.fleetc("rollback", "dev/one", "--dry-run").exits(p, 1).says(p, append(shows("1", "2", "2", "5"), "installs HelmRelease.helm.sh app/app")...)
+	p.fleetc("rollback", "dev/one", "--yes").ok(p)
+	if got := running(); got != "5 example.com/app:2" {
+		t.Errorf("after a rollback into a revision of Helm's, the cluster runs %s", got)
+	}
+	p.fleetc("rollback", "dev/one", "--to", "1", "--dry-run").exits(p, 1).says(p, shows("2", "1", "5", "1")...)
+	p.fleetc("rollback", "dev/one", "--to", "1", "--yes").ok(p)
+	if got := running(); got != "1 example.com/app:1" {
+		t.Errorf("after a rollback out of a revision of Helm's, the cluster runs %s", got)
+	}
+}
+
+// The plan of an upgrade shows the patch that Helm sends: it starts from the
+// object in the cluster, and leaves objects out that do not change.
+func TestHelmPlanDrift(t *testing.T) {
+	p := newSwitch(t)
+	p.switchTo("helm", "1", "1")
+	p.fleetc("apply", "--yes").ok(p)
+	p.kubectl("one", "-n", "app", "scale", "deployment", "app", "--replicas=3")
+	p.kubectl("one", "-n", "app", "set", "env", "deployment/app", "DEBUG=1")
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	d := p.fleetc("diff", "--live").exits(p, 1).says(p, `spec.replicas: 3 -> 1`, "Helm changes it back at the next upgrade")
+	if strings.Contains(d.stdout, "DEBUG") || strings.Contains(d.stdout, "ConfigMap") {
+		t.Errorf("fields that Helm does not set are compared:\n%s", d.stdout)
+	}
+	p.switchTo("helm", "2", "1")
+	d = p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `spec.replicas: 3 -> 1`, `image: "?example.com/app:1"? -> "?example.com/app:2`)
+	if strings.Contains(d.stdout, "DEBUG") || strings.Contains(d.stdout, "ConfigMap") {
+		t.Errorf("the plan has more than Helm's patch:\n%s", d.stdout)
+	}
+	p.fleetc("apply", "--plan", "plan.json").ok(p)
+	p.kubectl("one", "-n", "app", "scale", "deployment", "app", "--replicas=4")
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "it was changed since the plan was made")
+	p.fleetc("apply", "--yes").ok(p).says(p, `spec.replicas: 4 -> 1`)
+	if got := p.kubectl("one", "-n", "app", "get", "deployment", "app", "-o", "jsonpath={.spec.replicas} {.spec.template.spec.containers[0].image} {.spec.template.spec.containers[0].env[0].name}"); got != "1 example.com/app:2 DEBUG" {
+		t.Errorf("after the upgrade, the cluster runs %s", got)
+	}
+}
