@@ -16,6 +16,7 @@ const (
 	UpToDate     State = "up to date"
 	Behind       State = "behind"        // it runs another bundle than the fleet compiles to
 	Applied      State = "applied"       // it runs a whole bundle, which is compared with nothing
+	Destroyed    State = "destroyed"     // all that fleetc applied is gone, except objects that were kept
 	Unfinished   State = "unfinished"    // an apply did not end well, or was of a part
 	NeverApplied State = "never applied" // by fleetc
 	Unreachable  State = "unreachable"
@@ -125,6 +126,8 @@ func (s *Status) conclude() {
 		s.State = Refused
 	case s.Inventory == nil:
 		s.State = NeverApplied
+	case s.Inventory.Destroyed():
+		s.State = Destroyed
 	case s.Inventory.Bundle == "":
 		s.State = Unfinished
 	case s.Compiled == "":

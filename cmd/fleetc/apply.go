@@ -100,14 +100,20 @@ func newApplyCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// flags adds the flags of all that writes to clusters.
+// flags adds the flags of commands that apply bundles.
 func (a *applyOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	kubeconfigFlag(cmd, &a.Kubeconfig)
 	f.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&a.ForceConflicts, "force-conflicts", false, "take fields that others have")
+	a.writeFlags(cmd)
+}
+
+// writeFlags adds the flags of all commands that write to clusters.
+func (a *applyOptions) writeFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	kubeconfigFlag(cmd, &a.Kubeconfig)
 	f.BoolVar(&a.dryRun, "dry-run", false, "show the plan and write nothing; exit with 1 when there is something to do")
 	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a stage to be healthy")
-	f.BoolVar(&a.ForceConflicts, "force-conflicts", false, "take fields that others have")
 	f.IntVar(&a.PruneLimit, "prune-limit", 0, "how many objects of a cluster may be pruned (default: a fifth, or ten if that is more)")
 	protectedFlag(cmd, &a.protected)
 }

@@ -22,6 +22,7 @@ type applyReport struct {
 	json     bool
 	console  *applyConsole
 	clusters []*applyCluster
+	destroys bool
 }
 
 // An applyCluster is one cluster of a report.
@@ -149,6 +150,9 @@ func (r *applyReport) end() error {
 		if c.rollback != nil && c.ran && c.err == nil {
 			lines = append(lines, "the fleet's files say what they said: the next apply goes forward again, unless they are changed")
 		}
+		if r.destroys && c.ran && c.err == nil {
+			lines = append(lines, c.destroyNotes(c.Plan.Partial)...)
+		}
 		if err := r.printLines(c, lines); err != nil {
 			return err
 		}
@@ -183,6 +187,8 @@ func (c *applyCluster) status() string {
 		return "failed"
 	case c.err != nil:
 		return "refused"
+	case c.ran && c.destroys():
+		return "destroyed"
 	case c.ran:
 		return "applied"
 	case c.Plan.Nothing():
@@ -197,6 +203,9 @@ func (c *applyCluster) summary() string {
 	case "unreachable", "refused":
 		return status + ", nothing was written"
 	case "unchanged":
+		if c.destroys() {
+			return "has nothing to destroy, nothing was written"
+		}
 		return "runs its bundle, nothing was written"
 	}
 	parts := []string{counts(c.result.Created, c.result.Changed, c.result.Pruned, c.result.Replaced)}
@@ -267,7 +276,7 @@ func (r *applyReport) printPlan() error {
 // notes are what a comparison of objects does not show.
 func (c *applyCluster) notes() []string {
 	lines, first := c.backNotes(), 0
-	if c.Plan.First {
+	if c.Plan.First && !c.destroys() {
 		lines = append(lines, fmt.Sprintf("is new to fleetc: it is %s, UID %s", c.Plan.Server, c.Plan.UID))
 	}
 	for _, a := range c.Plan.Actions {
@@ -307,7 +316,7 @@ func (c *applyCluster) notes() []string {
 	if first > 0 {
 		lines = append(lines, "has not tried out "+plural(first, "object", "objects")+" whose namespace or CRD is not there yet")
 	}
-	if c.err == nil && !c.Plan.Nothing() && len(c.Changes) == 0 && !slices.ContainsFunc(c.Plan.Items, func(it apply.Item) bool { return it.IsHelm() && helmNotes(it) != nil }) {
+	if c.err == nil && !c.Plan.Nothing() && len(c.Changes) == 0 && !c.destroys() && !slices.ContainsFunc(c.Plan.Items, func(it apply.Item) bool { return it.IsHelm() && helmNotes(it) != nil }) {
 		lines = append(lines, "has no object to change; the record of stages is brought up to date")
 	}
 	return lines

@@ -20,6 +20,7 @@ and whether that is the bundle that the fleet compiles to now:
   behind          the cluster runs another one
   applied         the cluster runs a whole bundle, and it is not known whether it
                   is that of the fleet: see below
+  destroyed       by fleetc destroy, which kept some objects
   unfinished      an apply did not end well, or was of a part
   never applied   by fleetc
   unreachable     the cluster does not answer

@@ -58,6 +58,8 @@ type Options struct {
 	Adopt          bool // take objects over that other tools made
 	PruneLimit     int  // how many objects may be deleted; 0 for a fifth of them or ten, whichever is more
 
+	Destroy bool // prune all that the inventory has of the releases; the bundle is empty
+
 	PruneProtected []schema.GroupKind // of namespaces, CRDs and volumes, the kinds that may be deleted as well
 
 	Timeout time.Duration // of the wait for a stage; 0 for five minutes
@@ -153,6 +155,11 @@ type Plan struct {
 	settled   *Inventory        // as it will be
 	installed map[string]bool   // releases that are there, whoever installed them
 	hooks     map[string][]byte // that run on deletion and are to be written, packed, by release
+
+	Destroys bool // whether the target is to destroy
+	Partial  bool // whether it is of some stages or releases alone
+
+	removesRecord bool // whether nothing is left, so that the inventory is removed as well
 }
 
 // Count returns how many objects have the action.
@@ -170,7 +177,7 @@ func (p *Plan) Count(a Action) int {
 // record.
 func (p *Plan) Nothing() bool {
 	return !slices.ContainsFunc(p.Items, func(it Item) bool { return it.Action != Unchanged && it.Action != Keep }) &&
-		len(p.Missing) == 0 && p.inventory.equal(p.settled)
+		len(p.Missing) == 0 && !p.removesRecord && p.inventory.equal(p.settled)
 }
 
 // An Event is something that happened while a plan was run.
@@ -205,6 +212,9 @@ func (o Options) whole() bool { return len(o.Stages) == 0 && len(o.Releases) == 
 // CheckScope returns the faults of stages and releases that the cluster does
 // not have.
 func (t Target) CheckScope() error {
+	if t.Destroy {
+		return nil // see CheckReleases of the inventory
+	}
 	var faults diag.List
 	for _, s := range t.Options.Stages {
 		if !slices.Contains(t.Bundle.Cluster.Stages, s) {

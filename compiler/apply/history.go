@@ -134,6 +134,9 @@ func (v *Inventory) Revision(number int) (Revision, error) {
 // settle stores the record of a run that has ended well. With it, the whole
 // bundle becomes a revision: one write has both.
 func (r *runner) settle(ctx context.Context) error {
+	if r.Destroy && r.whole() {
+		return r.settleDestroyed(ctx)
+	}
 	number := 0
 	if r.whole() {
 		revision, err := r.revise(ctx)

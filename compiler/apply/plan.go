@@ -88,6 +88,7 @@ func (t Target) Plan(ctx context.Context) (*Plan, error) {
 		plan.Current = current.Number
 	}
 	plan.settled = p.settled(plan.Items)
+	p.destroying(plan)
 	plan.hooks = p.hooks
 	plan.due = p.due(plan)
 	if plan.Actions, err = p.actions(ctx, plan); err != nil {

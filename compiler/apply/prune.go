@@ -111,12 +111,13 @@ func (it *Item) isCustom() bool { return !it.isBase() && !it.IsHelm() && !kube.H
 func (p *planner) keepHolders(items []Item) {
 	spaces, kinds := map[string]string{}, map[schema.GroupKind]string{}
 	stays := func(namespace string, gk schema.GroupKind, id string) { spaces[namespace], kinds[gk] = id, id }
-	pruned := map[string]bool{}
+	there, pruned := map[string]bool{}, map[string]bool{} // of the items
 	for _, it := range items {
-		pruned[it.ID] = it.Action == Prune
+		there[it.ID], pruned[it.ID] = true, it.Action == Prune
 	}
 	for _, e := range p.inventory.Objects {
-		if !pruned[e.id()] {
+		// An interrupted run has deleted those that are no longer there.
+		if !pruned[e.id()] && (there[e.id()] || !p.inScope(e.Stage, e.Release)) {
 			stays(e.Namespace, schema.GroupKind{Group: e.Group, Kind: e.Kind}, e.id())
 		}
 	}

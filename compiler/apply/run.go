@@ -53,6 +53,9 @@ func (t Target) Run(ctx context.Context, planned *Plan, tell func(Event)) (resul
 			return Result{}, err
 		}
 	}
+	if removed, err := r.waitRemoved(ctx); removed || err != nil {
+		return Result{}, err
+	}
 	r.lease, err = r.hold(ctx)
 	if err != nil {
 		return Result{}, err

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/apply"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+const destroyLong = `destroy deletes all that fleetc has applied to one cluster, or to some releases of
+it (--release). It compiles nothing: it works from the inventory in the cluster,
+so the fleet may still have the releases, and may have faults.
+
+It plans, shows the plan, asks and prunes as apply does: in reverse order, with
+the hooks of charts for deletion, helm uninstall for the releases that Helm
+delivers, and the same lease and waits. Objects that pruning keeps stay:
+namespaces, CRDs and volumes without --prune-protected, objects with the
+annotation helm.sh/resource-policy: keep or fleetc.dev/prune: never, objects that
+were there before fleetc applied them, and objects that another tool manages by
+now. Objects that fleetc has not applied and that are deleted along with others
+may be ten, or what --prune-limit leaves for them. Actions of the fleet are not
+run.
+
+The cluster's ID must be typed, or given with --yes=CLUSTER.
+
+The inventory lists what was kept. When nothing was, the inventory, the history
+and the namespace fleetc-system are removed too; the namespace stays when others
+have created it or have objects in it. The files of the fleet are not changed: the
+next apply installs everything again.`
+
+const destroyExample = `  fleetc destroy dev/alice --dry-run
+  fleetc destroy dev/alice
+  fleetc destroy dev/alice --yes=dev/alice --prune-protected
+  fleetc destroy dev/alice --release web --yes=dev/alice`
+
+// bareYes is the value of --yes without one.
+const bareYes = "\x00"
+
+func newDestroyCommand(o *options) *cobra.Command {
+	var a applyOptions
+	var yes string
+	cmd := &cobra.Command{
+		Use:               "destroy CLUSTER",
+		Short:             "Delete what was applied to a cluster",
+		Long:              destroyLong,
+		Example:           destroyExample,
+		ValidArgsFunction: clusterArgs(o),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &diag.Diag{Msg: "destroy takes one cluster", Hint: "name one, see fleetc list"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runDestroy(cmd, o, &a, args[0], yes)
+		},
+	}
+	a.writeFlags(cmd)
+	f := cmd.Flags()
+	f.StringVarP(&yes, "yes", "y", "", "do not ask; the value is the ID of the `cluster`")
+	f.Lookup("yes").NoOptDefVal = bareYes
+	f.StringSliceVar(&a.Releases, "release", nil, "destroy this `release` alone; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("yes", clusterArgs(o))
+	outputFlag(cmd, &a.output, "text", "json")
+	return cmd
+}
+
+func runDestroy(cmd *cobra.Command, o *options, a *applyOptions, cluster, yes string) error {
+	if yes == bareYes {
+		return &diag.Diag{Msg: "--yes takes the ID of the cluster", Hint: "pass --yes=" + diag.Visible(cluster, diag.MaxText)}
+	}
+	if a.yes = yes != ""; !a.yes && !a.dryRun && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
+		return &diag.Diag{Msg: "destroy asks before it writes, and nobody is there to answer", Hint: "pass --yes=CLUSTER, or --dry-run to see the plan"}
+	}
+	if _, err := a.check(cmd, o, nil); err != nil {
+		return err
+	}
+	if err := a.identify(o); err != nil {
+		return err
+	}
+	key := make([]byte, 32)
+	rand.Read(key)
+	planned, err := o.compiler().Destroy(cmd.Context(), cluster, a.ApplyOptions, key)
+	if err != nil {
+		return err
+	}
+	if id := planned.Cluster.ID; a.yes && yes != id {
+		return &diag.Diag{Msg: fmt.Sprintf("--yes=%s does not name the cluster %s", diag.Visible(yes, diag.MaxText), id), Hint: "pass --yes=" + id}
+	}
+	report := a.report(cmd)
+	report.add(planned)
+	report.destroys = true
+	if err := report.printPlan(); err != nil {
+		return err
+	}
+	if ready := report.ready(); !a.preview() && !a.yes && len(ready) > 0 {
+		if err := confirmDestroy(cmd, cmd.InOrStdin(), report.destroyQuestion(a.Releases), planned.Cluster.ID); err != nil {
+			return err
+		}
+		a.yes = true
+		return a.finish(cmd, o, report, true)
+	}
+	return a.finish(cmd, o, report, false)
+}
+
+// destroyQuestion says what is about to be destroyed.
+func (r *applyReport) destroyQuestion(releases []string) string {
+	what := "all of " + r.clusters[0].Cluster.ID
+	if len(releases) > 0 {
+		what = "release " + strings.Join(releases, ", ") + " of " + r.clusters[0].Cluster.ID
+	}
+	return "destroy " + what + alsoDeletes(r.clusters)
+}
+
+// confirmDestroy asks for the ID of the cluster.
+func confirmDestroy(cmd *cobra.Command, in io.Reader, question, id string) error {
+	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s? type %s to confirm: ", question, id); err != nil {
+		return err
+	}
+	const longest = 4096
+	answer, err := bufio.NewReader(io.LimitReader(in, longest)).ReadString('\n')
+	if strings.TrimSpace(answer) == id {
+		return nil
+	}
+	if err != nil && answer == "" {
+		return cmp.Or(cmd.Context().Err(), error(&diag.Diag{Msg: "nothing was destroyed: there was no answer"}))
+	}
+	return &diag.Diag{Msg: "nothing was destroyed: the answer is not " + id}
+}
+
+// destroys reports whether the plan destroys.
+func (c *applyCluster) destroys() bool { return c.Plan != nil && c.Plan.Destroys }
+
+// destroyNotes says what destroying leaves, and what the next apply does.
+func (c *applyCluster) destroyNotes(released bool) []string {
+	lines := []string{}
+	if n := c.Plan.Count(apply.Keep); n > 0 {
+		lines = append(lines, plural(n, "object is", "objects are")+" kept and stay in the inventory, see above")
+	}
+	if released {
+		lines = append(lines, "the next apply installs the releases again, unless they leave the fleet")
+	}
+	return lines
+}
