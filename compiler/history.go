@@ -82,6 +82,7 @@ func (e evaluation) unread() error {
 type Rollback struct {
 	*Planned
 	To      apply.Revision  // zero when there is Err
+	Asked   int             // the number that the user gave, also when To has its bundle by now; 0 for none
 	Lasting []apply.Lasting // what it does not undo
 	Actions []string        // IDs of those that the revision or the fleet has, sorted; none is done
 }
@@ -124,7 +125,7 @@ func (r *Rollback) read(ctx context.Context, record *Record, revision int, t app
 		return err
 	}
 	t.Origin = apply.Origin{Commit: to.Commit, Dirty: to.Dirty, Rollback: to.Number}
-	r.To, r.Actions = to, slices.Clone(to.Actions)
+	r.To, r.Asked, r.Actions = to, revision, slices.Clone(to.Actions)
 	for _, a := range r.Cluster.AllActions() {
 		r.Actions = append(r.Actions, a.ID())
 	}

@@ -19,7 +19,9 @@ import (
 const historyLong = `history shows the bundles that were applied to clusters as a whole, the newest
 first: when and by whom, from which commit of the fleet, with which fleetc, and
 how many objects that created, changed and pruned. A commit with + had changes
-beside it. The current one is marked with *.
+beside it. The current one is marked with *. A bundle that was applied several
+times, to repair a cluster or to go back to it, is one revision, which says how
+often and by whom.
 
 It asks the clusters and compiles nothing. How many revisions a cluster keeps,
 cluster.history says.`
@@ -64,10 +66,10 @@ func newHistoryCommand(o *options) *cobra.Command {
 
 func historyTable(w io.Writer, records []*compiler.Record) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "CLUSTER\tREVISION\tWHEN\tWHO\tCOMMIT\tBUNDLE\tFLEETC\tWHAT\tOBJECTS")
+	fmt.Fprintln(t, "CLUSTER\tREVISION\tWHEN\tWHO\tCOMMIT\tBUNDLE\tFLEETC\tWHAT\tOBJECTS\tAPPLIED")
 	for _, r := range records {
 		if r.Inventory == nil || len(r.Inventory.History) == 0 {
-			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\t-\t-\n", r.Cluster.ID)
+			fmt.Fprintf(t, "%s\t-\t-\t-\t-\t-\t-\t-\t-\t-\n", r.Cluster.ID)
 			continue
 		}
 		current := r.Inventory.Current()
@@ -76,8 +78,8 @@ func historyTable(w io.Writer, records []*compiler.Record) error {
 			if current != nil && i == len(r.Inventory.History)-1 {
 				mark = "*"
 			}
-			fmt.Fprintf(t, "%s\t%d%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Cluster.ID, v.Number, mark, v.Time.Format(time.RFC3339), cell(v.By),
-				shortCommit(v), shortDigest(v.Bundle), cell(v.Tool), whatOf(v), counts(v.Created, v.Changed, v.Pruned, v.Replaced))
+			fmt.Fprintf(t, "%s\t%d%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Cluster.ID, v.Number, mark, v.Time.Format(time.RFC3339), cell(v.By),
+				shortCommit(v), shortDigest(v.Bundle), cell(v.Tool), whatOf(v), counts(v.Created, v.Changed, v.Pruned, v.Replaced), appliedOf(v))
 		}
 	}
 	return t.Flush()
@@ -118,6 +120,20 @@ func whatOf(v apply.Revision) string {
 	return "apply"
 }
 
+// appliedOf says how often the bundle of a revision was applied, and who applied
+// it last.
+func appliedOf(v apply.Revision) string {
+	if v.Count() == 1 {
+		return "once"
+	}
+	last := v.LastApplied()
+	s := fmt.Sprintf("%d times, last at %s by %s", v.Count(), last.Time.Format(time.RFC3339), cell(last.By))
+	if len(v.Folded) > 0 {
+		s += ", earlier as " + strings.Trim(fmt.Sprint(v.Folded), "[]")
+	}
+	return s
+}
+
 // origin says in words where a revision comes from.
 func origin(v apply.Revision) string {
 	s := fmt.Sprintf("%s by %s at %s", whatOf(v), cell(v.By), v.Time.Format(time.RFC3339))
@@ -143,13 +159,20 @@ type revisionJSON struct {
 	Changed  int    `json:"changed"`
 	Pruned   int    `json:"pruned"`
 	Replaced int    `json:"replaced"`
+
+	Applied int             `json:"applied"` // how often the bundle was applied
+	Applies []apply.Applied `json:"applies"` // the last ten of these, the newest first
+	Folded  []int           `json:"folded"`  // numbers of earlier revisions of the bundle
 }
 
 func revisionOf(v apply.Revision, current bool) revisionJSON {
 	what, _, _ := strings.Cut(whatOf(v), " ")
+	applies := v.AllApplied()
+	slices.Reverse(applies)
 	return revisionJSON{
 		Revision: v.Number, Current: current, Time: v.Time.Format(time.RFC3339), By: v.By, Commit: v.Commit, Dirty: v.Dirty, Bundle: v.Bundle,
 		Tool: v.Tool, What: what, Rollback: v.Rollback, Created: v.Created, Changed: v.Changed, Pruned: v.Pruned, Replaced: v.Replaced,
+		Applied: v.Count(), Applies: applies, Folded: append([]int{}, v.Folded...),
 	}
 }
 

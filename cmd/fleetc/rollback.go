@@ -87,6 +87,9 @@ func (c *applyCluster) backNotes() []string {
 		return nil
 	}
 	lines := []string{fmt.Sprintf("goes back to revision %d: %s", c.rollback.To.Number, origin(c.rollback.To))}
+	if asked, to := c.rollback.Asked, c.rollback.To.Number; asked != 0 && asked != to {
+		lines = append(lines, fmt.Sprintf("has the bundle of revision %d as revision %d now: it was applied again", asked, to))
+	}
 	if ids := c.rollback.Actions; len(ids) > 0 {
 		lines = append(lines, "does none of the actions, which are not on record: "+strings.Join(ids, ", "))
 	}

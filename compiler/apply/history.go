@@ -20,7 +20,7 @@ type Revision struct {
 	Bundle   string    `json:"bundle"` // digest
 	Commit   string    `json:"commit,omitempty"`
 	Dirty    bool      `json:"dirty,omitempty"`
-	Time     time.Time `json:"time"` // when the apply ended
+	Time     time.Time `json:"time"` // when the first apply with this number ended
 	By       string    `json:"by"`
 	Tool     string    `json:"tool"`
 	Rollback int       `json:"rollback,omitempty"` // the revision that was gone back to; 0 for an apply
@@ -29,6 +29,10 @@ type Revision struct {
 	Replaced int       `json:"replaced,omitempty"`
 	Pruned   int       `json:"pruned"`
 	Actions  []string  `json:"actions,omitempty"` // IDs of those of the cluster, sorted; they are not on record
+
+	Times   int       `json:"times,omitempty"`   // how often the bundle was applied; 0 for once
+	Applies []Applied `json:"applies,omitempty"` // the last ten of these, the newest at the end; none when there was one
+	Folded  []int     `json:"folded,omitempty"`  // numbers of earlier revisions of the bundle, sorted
 
 	// Parts are the names of the Secrets that hold the bundle: those of its
 	// head, then of each release, and then of the charts that Helm delivers.
@@ -110,11 +114,12 @@ func Holder(ctx context.Context, c *live.Cluster) (string, error) {
 	return c.Holder(ctx, Namespace, leaseName)
 }
 
-// Revision returns the revision of the number; for 0, the newest one with
-// another bundle than the cluster runs. One that is not there is a fault.
+// Revision returns the revision of the number, or the one that has the bundle of
+// that number by now; for 0, the newest one with another bundle than the cluster
+// runs. One that is not there is a fault.
 func (v *Inventory) Revision(number int) (Revision, error) {
 	for _, r := range slices.Backward(v.History) {
-		if r.Number == number || number == 0 && r.Bundle != v.Bundle {
+		if r.Number == number || slices.Contains(r.Folded, number) || number == 0 && r.Bundle != v.Bundle {
 			return r, nil
 		}
 	}
@@ -143,11 +148,7 @@ func (r *runner) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		number = revision.Number
-		r.record.History = append(r.record.History, revision)
-		if most := r.Bundle.Cluster.History; most > 0 && len(r.record.History) > most {
-			r.record.History = r.record.History[len(r.record.History)-most:]
-		}
+		r.record.History, number = remember(r.record.History, revision, r.Bundle.Cluster.History)
 	}
 	if err := r.save(ctx); err != nil {
 		return err
@@ -160,12 +161,9 @@ func (r *runner) settle(ctx context.Context) error {
 // returns what names it.
 func (r *runner) revise(ctx context.Context) (Revision, error) {
 	revision := Revision{
-		Number: 1, Bundle: r.Bundle.Digest, Commit: r.Origin.Commit, Dirty: r.Origin.Dirty, Time: time.Now().UTC().Truncate(time.Second),
+		Bundle: r.Bundle.Digest, Commit: r.Origin.Commit, Dirty: r.Origin.Dirty, Time: time.Now().UTC().Truncate(time.Second),
 		By: r.By, Tool: r.Tool, Rollback: r.Origin.Rollback,
 		Created: r.result.Created, Changed: r.result.Changed, Replaced: r.result.Replaced, Pruned: r.result.Pruned,
-	}
-	if n := len(r.record.History); n > 0 {
-		revision.Number = r.record.History[n-1].Number + 1
 	}
 	there, err := chunksOf(ctx, r.Live)
 	if err != nil {

@@ -143,6 +143,7 @@ func decodeInventory(data []byte) (*Inventory, error) {
 	if err := checkHistory(v.History); err != nil {
 		return nil, err
 	}
+	v.History = fold(v.History)
 	return &v, nil
 }
 

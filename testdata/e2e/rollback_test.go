@@ -94,18 +94,18 @@ func TestHistoryBroken(t *testing.T) {
 	data, sum := packed(t, v)
 	secrets("delete", "secret", "inventory")
 	p.kubectlInput("one", secretOf(t, "inventory", map[string][]byte{"data": data, "sha256": sum}), "create", "-f", "-")
-	p.fleetc("rollback", "dev/one", "--yes", "--to", "3").exits(p, 2).says(p, "revision 3 is recorded in format 2, and this fleetc knows 1")
+	p.fleetc("rollback", "dev/one", "--yes", "--to", "4").exits(p, 2).says(p, "revision 4 is recorded in format 2, and this fleetc knows 1")
 	// It does not keep anybody from going back further.
 	p.edit("environments/web.cue", `colour: "green"`, `colour: "black"`)
 	p.fleetc("apply", "--yes").ok(p)
-	p.fleetc("rollback", "dev/one", "--yes", "--to", "2").ok(p).says(p, "cannot undo what hooks did is not known: revision 3 is recorded in format 2")
+	p.fleetc("rollback", "dev/one", "--yes", "--to", "3").ok(p).says(p, "cannot undo what hooks did is not known: revision 4 is recorded in format 2")
 	// A history that fleetc does not write.
 	parts(v, 3)[0] = []any{"web"}
 	data, sum = packed(t, v)
 	secrets("delete", "secret", "inventory")
 	p.kubectlInput("one", secretOf(t, "inventory", map[string][]byte{"data": data, "sha256": sum}), "create", "-f", "-")
 	for _, command := range [][]string{{"apply", "--yes"}, {"rollback", "dev/one", "--yes"}, {"history"}, {"status"}} {
-		p.fleetc(command...).exits(p, 2).says(p, "revision 3 is in Secret web, which is not one of fleetc's")
+		p.fleetc(command...).exits(p, 2).says(p, "revision 4 is in Secret web, which is not one of fleetc's")
 	}
 }
 
