@@ -166,7 +166,9 @@ func (a Address) config() (*rest.Config, error) {
 		return nil, &diag.Diag{Msg: "context " + quote(a.Context) + " of the kubeconfig: the URL of the server has credentials in it", Hint: "move them to its user"}
 	}
 	config.UserAgent = a.Agent
-	config.QPS, config.Burst = qps, burst
+	limiter := newFairLimiter()
+	config.RateLimiter = limiter
+	config.Wrap(limiter.watch)
 	config.Timeout = requestTimeout
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })

@@ -3,8 +3,8 @@ package live
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,32 +12,36 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// listFrom is how many objects of a kind and a namespace are worth one request
-// for a list. listFactor bounds what is read of others with them.
+// listFrom is how many objects of a kind and a namespace are worth a list
+// request. listFactor bounds how many other objects are read with them.
 const (
 	listFrom   = 2
 	listFactor = 4
+	listPage   = 500
 )
 
 // Objects reads objects of one kind and one namespace, and returns those that
-// are there by their names. It asks for a list where that takes fewer requests
-// and is answered; the list is not read to its end when it is long.
+// exist by name. It sends list requests where that takes fewer requests than
+// reading each; a list with too many other objects is not read to its end.
 func (c *Cluster) Objects(ctx context.Context, gvk schema.GroupVersionKind, namespace string, names []string) (map[string]*unstructured.Unstructured, error) {
-	found, listed := map[string]*unstructured.Unstructured{}, false
+	found, complete := map[string]*unstructured.Unstructured{}, false
 	if len(names) >= listFrom {
-		page, whole, err := c.page(ctx, gvk, namespace, int64(listFactor*len(names)))
-		if err != nil && ReasonOf(err) == "" {
+		wanted := make(map[string]bool, len(names))
+		for _, name := range names {
+			wanted[name] = true
+		}
+		var err error
+		complete, err = c.pages(ctx, gvk, namespace, listFactor*len(names), func(o *unstructured.Unstructured) {
+			if wanted[o.GetName()] {
+				found[o.GetName()] = o
+			}
+		})
+		if err != nil && ReasonOf(err) == "" && !errors.Is(err, errTooLong) {
 			return nil, err
 		}
-		for i := range page {
-			if name := page[i].GetName(); slices.Contains(names, name) {
-				found[name] = &unstructured.Unstructured{Object: page[i].Object}
-			}
-		}
-		listed = whole
 	}
 	for _, name := range names {
-		if listed || found[name] != nil {
+		if complete || found[name] != nil {
 			continue
 		}
 		o, err := c.Object(ctx, Ref{gvk, namespace, name})
@@ -51,23 +55,31 @@ func (c *Cluster) Objects(ctx context.Context, gvk schema.GroupVersionKind, name
 	return found, nil
 }
 
-// page reads the first so many objects of a kind, and reports whether these are
-// all.
-func (c *Cluster) page(ctx context.Context, gvk schema.GroupVersionKind, namespace string, limit int64) (items []unstructured.Unstructured, whole bool, err error) {
+// pages calls f for up to limit objects of a kind and namespace, and reports
+// whether these are all.
+func (c *Cluster) pages(ctx context.Context, gvk schema.GroupVersionKind, namespace string, limit int, f func(*unstructured.Unstructured)) (complete bool, err error) {
 	client, err := c.client(ctx, Ref{GroupVersionKind: gvk, Namespace: namespace})
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
-	var page *unstructured.UnstructuredList
-	err = c.do(ctx, func(ctx context.Context) error {
-		var err error
-		page, err = client.List(ctx, metav1.ListOptions{Limit: limit})
-		return err
-	})
-	if err != nil {
-		return nil, false, err
+	for more := ""; ; {
+		var page *unstructured.UnstructuredList
+		err := c.do(ctx, func(ctx context.Context) error {
+			var err error
+			page, err = client.List(ctx, metav1.ListOptions{Limit: int64(min(limit, listPage)), Continue: more})
+			return err
+		})
+		if err != nil {
+			return false, err
+		}
+		for i := range page.Items {
+			f(&unstructured.Unstructured{Object: page.Items[i].Object})
+		}
+		limit -= len(page.Items)
+		if more = page.GetContinue(); more == "" || limit <= 0 {
+			return more == "", nil
+		}
 	}
-	return page.Items, page.GetContinue() == "", nil
 }
 
 // OpenAPI returns the OpenAPI document with the schemas of an API version, as
