@@ -159,16 +159,6 @@ func isJobOf(is *unstructured.Unstructured, a *fleet.Action) bool {
 	return is.GetLabels()[actionLabel] == a.Name && is.GetAnnotations()[actionAnnotation] == a.ID() && ownFields(is) != nil
 }
 
-// isComplete reports whether a Job is complete, which one that somebody suspends
-// is not, healthy as it is.
-func isComplete(job *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions")
-	return slices.ContainsFunc(conditions, func(c any) bool {
-		condition, _ := c.(map[string]any)
-		return condition["type"] == "Complete" && condition["status"] == "True"
-	})
-}
-
 func taken(is *unstructured.Unstructured) string {
 	return fmt.Sprintf("there is a Job %s/%s, which fleetc did not make for it", is.GetNamespace(), is.GetName())
 }

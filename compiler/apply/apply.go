@@ -120,18 +120,21 @@ type Item struct {
 	// which the item is one, see [Item.IsHelm].
 	Parts []Item
 
-	at      []diag.Pos
-	ref     live.Ref
-	release *fleet.Release
-	object  *unstructured.Unstructured // as the bundle has it; nil when it has it no more
-	uid     string                     // of the live object; empty when there is none
-	hook    *hook
-	helm    *helm.State // of a release that Helm delivers
-	digest  string      // says what such a release is to be
-	handed  bool        // whether its objects are applied now
-	foreign bool        // whether it is there, and fleetc has no part in it yet
-	untried bool        // whether a dry run was refused
-	of      *Item       // the release that Helm delivers, of a part that is compared
+	at        []diag.Pos
+	ref       live.Ref
+	release   *fleet.Release
+	object    *unstructured.Unstructured // as the bundle has it; nil when it has it no more
+	uid       string                     // of the live object; empty when there is none
+	applied   string                     // fingerprint of the object once it is applied; empty when it is not known
+	completed string                     // digest of the content of a Job that is complete; empty of all else
+	written   *unstructured.Unstructured // a Job as this run has written it
+	hook      *hook
+	helm      *helm.State // of a release that Helm delivers
+	digest    string      // says what such a release is to be
+	handed    bool        // whether its objects are applied now
+	foreign   bool        // whether it is there, and fleetc has no part in it yet
+	untried   bool        // whether a dry run was refused
+	of        *Item       // the release that Helm delivers, of a part that is compared
 
 	unserved bool     // whether the cluster does not serve its kind any more
 	delivery delivery // how fleetc brought an object that the bundle does not have any more
@@ -151,6 +154,7 @@ type Plan struct {
 	Limit   int // how many objects may be pruned
 
 	due       []string          // stages that are applied
+	needed    []live.Right      // to do what the plan says; nil when that was not asked
 	inventory *Inventory        // as it is
 	settled   *Inventory        // as it will be
 	installed map[string]bool   // releases that are there, whoever installed them

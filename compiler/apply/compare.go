@@ -138,6 +138,9 @@ func (c *comparer) all(ctx context.Context) ([]Compared, error) {
 	}
 	return out, each(ctx, len(out), func(ctx context.Context, i int) error {
 		if found[i] == nil {
+			if c.completedBefore(&c.items[i], nil) {
+				out[i].Finding, out[i].After = Same, nil
+			}
 			return nil
 		}
 		is := found[i]

@@ -47,7 +47,7 @@ func (v *Inventory) Unhealthy(ctx context.Context, c *live.Cluster, of *fleet.Cl
 	var out []Unhealthy
 	for i, o := range objs {
 		verdict := rules.Judge(o)
-		if entries[i].Kept || verdict.State == health.Ready || verdict.State == health.Unknown {
+		if entries[i].Kept || verdict.State == health.Missing && entries[i].Completed != "" || verdict.State == health.Ready || verdict.State == health.Unknown {
 			continue
 		}
 		verdict.Reason = hide(verdict.Reason)
@@ -74,7 +74,11 @@ func (v *Inventory) delivered(ctx context.Context, c *live.Cluster) ([]Entry, er
 			out = append(out, e)
 		}
 		for _, o := range state.Objects {
-			out = append(out, entryOf(Item{ref: live.RefOf(o), Release: e.Release, Stage: e.Stage}, ""))
+			it := Item{ref: live.RefOf(o), Release: e.Release, Stage: e.Stage, object: o}
+			if health.DeletesItself(o) {
+				it.completed = it.contentDigest() // Helm waited for it
+			}
+			out = append(out, entryOf(it, ""))
 		}
 	}
 	return out, nil

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/health"
 	"github.com/fleetc/fleetc/compiler/helm"
 	"github.com/fleetc/fleetc/compiler/live"
 )
@@ -79,8 +80,12 @@ func (p *planner) meetParts(ctx context.Context, it *Item) (missing string, err 
 		in[part.ID], part.Action = true, Unchanged
 		part.Before = found[part]
 		if part.Before == nil {
-			if part.Action = Create; stored[part.ID] {
-				missing = part.ID
+			switch {
+			case stored[part.ID] && it.isUpToDate() && health.DeletesItself(part.object): // it has ended
+			case stored[part.ID]:
+				missing, part.Action = part.ID, Create
+			default:
+				part.Action = Create
 			}
 			continue
 		}

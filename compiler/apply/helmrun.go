@@ -79,7 +79,7 @@ func (r *runner) applyHelm(ctx context.Context, it *Item) error {
 		return err
 	}
 	it.uid = state.UID
-	r.record.setUID(it.ref, it.uid)
+	r.record.setApplied(it.ref, it.uid, "")
 	if it.Action == Create {
 		r.result.Created++
 	} else {

@@ -77,7 +77,7 @@ func (p *planner) findInstalled(ctx context.Context, first bool) error {
 	})
 	there := make([]bool, len(objs))
 	err := each(ctx, len(objs), func(ctx context.Context, i int) error {
-		was, err := p.Live.Object(ctx, live.RefOf(objs[i].Unstructured))
+		was, err := p.object(ctx, live.RefOf(objs[i].Unstructured))
 		if was == nil || err != nil {
 			if live.ReasonOf(err) == live.Forbidden {
 				return nil // a missing right, which is named with the others

@@ -155,7 +155,7 @@ func newHook(o fleet.Object, event string) Item {
 
 // findHook decides about a hook by what there is of it.
 func (p *planner) findHook(ctx context.Context, it *Item) error {
-	was, err := p.Live.Object(ctx, it.ref)
+	was, err := p.object(ctx, it.ref)
 	if err != nil && live.ReasonOf(err) != live.Forbidden {
 		return err
 	}

@@ -57,12 +57,20 @@ type Entry struct {
 	UID       string `json:"uid,omitempty"`   // empty as long as it is not known to be there
 	Found     bool   `json:"found,omitempty"` // was there before fleetc applied it, and is not to be deleted
 	Kept      bool   `json:"kept,omitempty"`  // no longer part of the bundle, and not to be deleted
+
+	// Applied is the fingerprint of the object as the last apply left it; empty
+	// when that is not known. It saves dry runs and says nothing of the cluster.
+	Applied string `json:"applied,omitempty"`
+
+	// Completed is the digest of the content of a Job that was seen complete. The
+	// Job is not run again when it is gone by its ttlSecondsAfterFinished.
+	Completed string `json:"completed,omitempty"`
 }
 
 func entryOf(it Item, uid string) Entry {
 	return Entry{
 		Group: it.ref.Group, Version: it.ref.Version, Kind: it.ref.Kind, Namespace: it.ref.Namespace, Name: it.ref.Name,
-		Release: it.Release, Stage: it.Stage, UID: uid, Found: it.Found,
+		Release: it.Release, Stage: it.Stage, UID: uid, Found: it.Found, Applied: it.applied, Completed: it.completed,
 	}
 }
 
@@ -73,10 +81,15 @@ func (e Entry) ref() live.Ref {
 func (e Entry) id() string { return idOf(e.ref()) }
 
 // equal reports whether two inventories say the same of the cluster. The order of
-// objects does not count: it is that of the last apply.
+// objects does not count: it is that of the last apply. Neither do fingerprints,
+// and which Jobs are complete.
 func (v *Inventory) equal(w *Inventory) bool {
+	same := func(a, b Entry) bool {
+		a.Applied, b.Applied, a.Completed, b.Completed = "", "", "", ""
+		return a == b
+	}
 	return v.Format == w.Format && v.Fleet == w.Fleet && v.Cluster == w.Cluster && v.UID == w.UID && v.Bundle == w.Bundle &&
-		maps.Equal(v.Stages, w.Stages) && maps.Equal(v.Releases, w.Releases) && maps.Equal(v.Hooks, w.Hooks) && maps.Equal(v.entries(), w.entries())
+		maps.Equal(v.Stages, w.Stages) && maps.Equal(v.Releases, w.Releases) && maps.Equal(v.Hooks, w.Hooks) && maps.EqualFunc(v.entries(), w.entries(), same)
 }
 
 // clone returns a copy that can be changed.
@@ -96,18 +109,36 @@ func (v *Inventory) entries() map[string]Entry {
 	return out
 }
 
-// setUID notes that an object is there.
-func (v *Inventory) setUID(ref live.Ref, uid string) {
+// setApplied records that an object exists, and its fingerprint.
+func (v *Inventory) setApplied(ref live.Ref, uid, applied string) {
 	for i := range v.Objects {
 		if v.Objects[i].ref() == ref {
-			v.Objects[i].UID = uid
+			v.Objects[i].UID, v.Objects[i].Applied = uid, applied
 		}
 	}
 }
 
-// remove forgets an object.
-func (v *Inventory) remove(id string) {
-	v.Objects = slices.DeleteFunc(v.Objects, func(e Entry) bool { return e.id() == id })
+// places returns where the objects are in the inventory.
+func (v *Inventory) places() map[live.Ref]int {
+	out := make(map[live.Ref]int, len(v.Objects))
+	for i, e := range v.Objects {
+		out[e.ref()] = i
+	}
+	return out
+}
+
+// setCompleted records that a Job is complete.
+func (v *Inventory) setCompleted(ref live.Ref, digest string) {
+	for i := range v.Objects {
+		if v.Objects[i].ref() == ref {
+			v.Objects[i].Completed = digest
+		}
+	}
+}
+
+// remove removes the objects with the IDs from the inventory.
+func (v *Inventory) remove(ids map[string]bool) {
+	v.Objects = slices.DeleteFunc(v.Objects, func(e Entry) bool { return ids[e.id()] })
 }
 
 // decodeInventory reads what encode wrote, and checks it.

@@ -196,7 +196,7 @@ func (r *runner) lost(ctx context.Context, it *Item) (bool, error) {
 	}
 	it.leaveTo(owner)
 	r.tell(Event{Stage: it.Stage, ID: it.ID, What: "keep", Text: it.Reason})
-	r.record.remove(it.ID)
+	r.record.remove(map[string]bool{it.ID: true})
 	return true, nil
 }
 

@@ -30,6 +30,10 @@ type planner struct {
 	handed    map[string]bool                   // releases of Helm's whose objects are applied now, and these
 	hooks     map[string][]byte                 // that run on deletion and are to be written, packed, by release
 	schemas   *asked[schema.GroupVersion, *predict.Schemas]
+	reader    *live.Reader     // of the objects that are compared; nil to read each by itself
+	unchanged map[string]*Item // by ID: those of an earlier plan of the same apply, which are taken from there
+	admission asked[struct{}, *admissionRules]
+	spaceOf   asked[string, *unstructured.Unstructured] // namespaces
 }
 
 func idOf(ref live.Ref) string {
@@ -46,7 +50,12 @@ func idOf(ref live.Ref) string {
 //
 // What stands against applying is in the plan, see [Plan.Faults]; the error is
 // about a cluster that is not reached, or is not the one that was meant.
-func (t Target) Plan(ctx context.Context) (*Plan, error) {
+func (t Target) Plan(ctx context.Context) (*Plan, error) { return t.planAfter(ctx, nil) }
+
+// planAfter is Plan for a cluster that was planned shortly before; earlier is that
+// plan, or nil. What it found unchanged is not read again, unless another apply
+// has written the inventory since.
+func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	if err := t.CheckScope(); err != nil {
 		return nil, err
 	}
@@ -57,10 +66,13 @@ func (t Target) Plan(ctx context.Context) (*Plan, error) {
 	first := inventory == nil
 	p := t.planner(inventory)
 	inventory = p.inventory
-	t.Live.Renew()
+	if earlier = p.follow(earlier); earlier == nil {
+		t.Live.Renew()
+	}
 	if err := p.handBack(ctx); err != nil {
 		return nil, err
 	}
+	p.openReader()
 	if err := p.findInstalled(ctx, first); err != nil {
 		return nil, err
 	}
@@ -94,7 +106,7 @@ func (t Target) Plan(ctx context.Context) (*Plan, error) {
 	if plan.Actions, err = p.actions(ctx, plan); err != nil {
 		return nil, err
 	}
-	plan.Missing, err = t.missing(ctx, plan)
+	plan.Missing, err = t.missing(ctx, plan, earlier)
 	return plan, err
 }
 

@@ -41,7 +41,7 @@ func (p *planner) gone(ctx context.Context) ([]Item, error) {
 		if served, err := p.servedAs(ctx, it); err != nil || !served {
 			return err
 		}
-		is, err := p.Live.Object(ctx, it.ref)
+		is, err := p.object(ctx, it.ref)
 		if live.ReasonOf(err) == live.Forbidden {
 			it.refuse("it cannot be read, and is to be pruned: "+err.Error(), "see docs/apply.md for the rights that fleetc needs")
 			return nil
@@ -227,6 +227,8 @@ func (r *runner) pruneAll(ctx context.Context, items []*Item) error {
 		r.result.Pruned++
 		r.result.Cascaded += it.Cascade.Count()
 	}
+	gone := map[string]bool{}
+	defer func() { r.record.remove(gone) }()
 	for _, it := range items {
 		if it.IsHelm() || it.Owner != "" {
 			continue
@@ -234,7 +236,7 @@ func (r *runner) pruneAll(ctx context.Context, items []*Item) error {
 		if err := r.waitGone(ctx, it); err != nil {
 			return err
 		}
-		r.record.remove(it.ID)
+		gone[it.ID] = true
 	}
 	return nil
 }

@@ -12,16 +12,23 @@ import (
 )
 
 // missing returns the rights that the user needs to do what the plan says, and
-// does not have, sorted.
-func (t Target) missing(ctx context.Context, plan *Plan) ([]live.Right, error) {
+// does not have, sorted. What an earlier plan needed is not asked again.
+func (t Target) missing(ctx context.Context, plan, earlier *Plan) ([]live.Right, error) {
 	if !slices.ContainsFunc(plan.Items, func(it Item) bool { return it.Action != Unchanged && it.Action != Keep }) && plan.inventory.equal(plan.settled) {
 		return nil, nil
 	}
-	if all, err := t.Live.May(ctx, live.Right{}); err != nil || all {
-		return nil, err
-	}
 	needed, err := t.needed(ctx, plan)
 	if err != nil {
+		return nil, err
+	}
+	plan.needed = needed
+	if earlier != nil && len(earlier.Missing) == 0 {
+		needed = slices.DeleteFunc(slices.Clone(needed), func(r live.Right) bool { return slices.Contains(earlier.needed, r) })
+	}
+	if len(needed) == 0 {
+		return nil, nil
+	}
+	if all, err := t.Live.May(ctx, live.Right{}); err != nil || all {
 		return nil, err
 	}
 	// A right that is had in all namespaces is asked for once.

@@ -65,7 +65,7 @@ func (t Target) Run(ctx context.Context, planned *Plan, tell func(Event)) (resul
 			err = rerr
 		}
 	}()
-	if r.plan, err = t.Plan(ctx); err != nil {
+	if r.plan, err = t.planAfter(ctx, planned); err != nil {
 		return Result{}, err
 	}
 	if t.Exact {
@@ -199,8 +199,8 @@ func (r *runner) end(ctx context.Context, failed error) error {
 		}
 		known := r.record.entries()
 		for i, e := range settled.Objects {
-			if uid := known[e.id()].UID; uid != "" {
-				settled.Objects[i].UID = uid
+			if e := known[e.id()]; e.UID != "" {
+				settled.Objects[i].UID, settled.Objects[i].Applied, settled.Objects[i].Completed = e.UID, e.Applied, e.Completed
 			}
 		}
 		settled.version, settled.chunks = r.record.version, r.record.chunks
@@ -313,33 +313,6 @@ func (r *runner) note(stage string) {
 			r.record.Releases[rel.Name] = r.plan.settled.Releases[rel.Name]
 		}
 	}
-}
-
-func (r *runner) applyAll(ctx context.Context, items []*Item) error {
-	for _, it := range items {
-		if !it.Action.writes() {
-			continue
-		}
-		is, err := r.apply(ctx, it)
-		if err != nil {
-			return it.failed(err)
-		}
-		for _, gvk := range defines(it.object) {
-			r.fresh[gvk.GroupKind()] = it.isBase()
-		}
-		it.uid = string(is.GetUID())
-		r.record.setUID(it.ref, it.uid)
-		switch it.Action {
-		case Create:
-			r.result.Created++
-		case Replace:
-			r.result.Replaced++
-		default:
-			r.result.Changed++
-		}
-		r.tell(Event{Stage: it.Stage, ID: it.ID, What: string(it.Action)})
-	}
-	return nil
 }
 
 // apply writes one object. One that was there must still be the same.

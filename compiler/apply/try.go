@@ -16,6 +16,10 @@ import (
 
 // try decides what happens to an object of the bundle.
 func (p *planner) try(ctx context.Context, it *Item) error {
+	if same := p.unchanged[it.ID]; same != nil {
+		*it = *same
+		return nil
+	}
 	if it.IsHelm() {
 		return p.tryHelm(ctx, it)
 	}
@@ -40,7 +44,7 @@ func (p *planner) try(ctx context.Context, it *Item) error {
 		it.refuse("the kind has no namespaces", "remove metadata.namespace")
 		return nil
 	}
-	was, err := p.Live.Object(ctx, ref)
+	was, err := p.object(ctx, ref)
 	if live.ReasonOf(err) == live.Forbidden {
 		it.Action, it.Reason = Create, "it cannot be read" // a missing right, which is named with the others
 		return nil
@@ -59,6 +63,15 @@ func (p *planner) try(ctx context.Context, it *Item) error {
 		p.unserved(it, was)
 		return nil
 	}
+	if p.isUpToDate(it, was) {
+		it.Action, it.Before, it.applied = Unchanged, nil, p.known[it.ID].Applied
+		return nil
+	}
+	if was == nil {
+		if done, err := p.admits(ctx, it); done || err != nil {
+			return err
+		}
+	}
 	return p.dryRun(ctx, it, was)
 }
 
@@ -66,6 +79,11 @@ func (p *planner) try(ctx context.Context, it *Item) error {
 // still to be found out.
 func (p *planner) meets(it *Item, was *unstructured.Unstructured) bool {
 	it.Before = was
+	p.keepCompleted(it, was)
+	if p.completedBefore(it, was) {
+		it.Action, it.Before, it.uid = Unchanged, nil, p.known[it.ID].UID
+		return false
+	}
 	if was == nil {
 		return true
 	}
@@ -204,6 +222,7 @@ func (p *planner) dryRun(ctx context.Context, it *Item, was *unstructured.Unstru
 		it.Action, it.After = Change, is
 	default:
 		it.Action, it.Before = Unchanged, nil
+		it.applied = it.fingerprint(is)
 	}
 	return nil
 }

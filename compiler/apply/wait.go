@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,32 +25,43 @@ const (
 
 func (o Options) timeout() time.Duration { return cmp.Or(o.Timeout, defaultTimeout) }
 
-// wait waits until all of the objects are healthy. One that has failed ends
+// wait waits until all of the objects are healthy. An object that has failed ends
 // the wait, as does the time.
 func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 	began := time.Now()
 	w := &health.Waiting{Rules: r.rules, Timeout: r.timeout()}
 	byID := make(map[string]*Item, len(items))
-	waiting := make([]health.Observed, len(items))
-	for i, it := range items {
+	var waiting []health.Observed
+	for _, it := range items {
+		declared := fleet.Object{Unstructured: it.object, Release: it.release}
+		if it.uid != "" && (r.rules.ReadyOnceExists(declared) || it.Action == Unchanged && it.completed != "") {
+			continue // the plan has seen it, or it was written
+		}
 		byID[it.ID] = it
-		waiting[i].Declared = fleet.Object{Unstructured: it.object, Release: it.release}
+		waiting = append(waiting, health.Observed{Declared: declared})
 	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	o := r.observe(ctx, slices.Collect(maps.Values(byID)))
+	defer o.Close()
 	reasons := make(map[string]string, len(items))
-	for first := true; len(waiting) > 0; first = false {
-		err := each(ctx, len(waiting), func(ctx context.Context, i int) (err error) {
-			waiting[i].Live, err = r.Live.Object(ctx, byID[waiting[i].Declared.ID()].ref)
-			return err
-		})
-		if err != nil {
+	for first := true; ; first = false {
+		changes := o.Changes()
+		if first {
+			changes = nil
+		}
+		if err := o.Wait(ctx, changes, waitPoll); err != nil {
 			return err
 		}
-		p := w.Step(time.Since(began), waiting)
-		for _, o := range p.Ready {
-			if !first {
-				r.tell(Event{Stage: stage, ID: o.Declared.ID(), What: "ready"})
+		for i := range waiting {
+			var err error
+			if waiting[i].Live, err = r.observed(ctx, o, byID[waiting[i].Declared.ID()]); err != nil {
+				return err
 			}
 		}
+		p := w.Step(time.Since(began), waiting)
+		r.noteReady(stage, byID, p.Ready, !first)
 		if len(p.Failed) > 0 {
 			return r.unhealthy(ctx, byID, p.Failed)
 		}
@@ -64,11 +76,57 @@ func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 		if len(waiting) == 0 {
 			return nil
 		}
-		if err := pause(ctx, nil); err != nil {
-			return err
+	}
+}
+
+// noteReady tells of objects that got ready, and records Jobs that completed.
+func (r *runner) noteReady(stage string, byID map[string]*Item, ready []health.Result, tell bool) {
+	for _, o := range ready {
+		it := byID[o.Declared.ID()]
+		if o.Live != nil && isJob(o.Live) && isComplete(o.Live) {
+			it.completed = it.contentDigest()
+			r.record.setCompleted(it.ref, it.completed)
+		}
+		if tell {
+			r.tell(Event{Stage: stage, ID: o.Declared.ID(), What: "ready"})
 		}
 	}
-	return nil
+}
+
+// observe follows objects until they are ready. Jobs that this run has written are
+// followed from there on: they may be deleted as soon as they are complete.
+func (r *runner) observe(ctx context.Context, items []*Item) *live.Observer {
+	var refs []live.Ref
+	var jobs []*unstructured.Unstructured
+	for _, it := range items {
+		if it.written != nil {
+			jobs = append(jobs, it.written)
+		} else {
+			refs = append(refs, it.ref)
+		}
+	}
+	return r.Live.Observe(ctx, refs, jobs...)
+}
+
+// observed returns an object as it is now. A Job that was deleted after its end,
+// as its ttlSecondsAfterFinished says, is returned as it was at its end.
+func (r *runner) observed(ctx context.Context, o *live.Observer, it *Item) (*unstructured.Unstructured, error) {
+	now := o.Object(it.ref)
+	if now.Object == nil && now.Last != nil && string(now.Last.GetUID()) == it.uid {
+		now.Object = now.Last
+		if !isFinished(now.Last) {
+			return nil, nil
+		}
+	}
+	if now.Object == nil && it.uid != "" && isJob(it.object) {
+		// The change may not have reached the watch yet.
+		return r.Live.Object(ctx, it.ref)
+	}
+	if isFinished(now.Object) && isGoing(now.Object) {
+		now.Object = now.Object.DeepCopy()
+		now.Object.SetDeletionTimestamp(nil)
+	}
+	return now.Object, nil
 }
 
 // errLate is what pause returns when there is no more time.
@@ -228,7 +286,11 @@ func (r *runner) hookEnds(ctx context.Context, it *Item, is *unstructured.Unstru
 // did.
 func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.Observed, w *health.Waiting, ended func(*unstructured.Unstructured) bool) (health.Verdict, error) {
 	began := time.Now()
+	follower := r.Live.Observe(ctx, nil, o.Live)
+	defer follower.Close()
+	it.uid = string(o.Live.GetUID())
 	for first := true; ; first = false {
+		changes := follower.Changes()
 		elapsed := time.Since(began)
 		p := w.Step(elapsed, []health.Observed{*o})
 		switch {
@@ -244,16 +306,17 @@ func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.Observed, w *h
 		case first:
 			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "wait", Text: r.hide(p.Pending[0].Reason)})
 		}
-		if err := pause(ctx, nil); err != nil {
+		if err := follower.Wait(ctx, changes, waitPoll); err != nil {
 			return health.Verdict{}, err
 		}
-		var err error
-		if o.Live, err = r.Live.Object(ctx, it.ref); err != nil {
+		now, err := r.observed(ctx, follower, it)
+		if err != nil {
 			return health.Verdict{}, err
 		}
-		if o.Live == nil {
-			return health.Verdict{State: health.Failed, Reason: "it went away before it was seen to end"}, nil
+		if now == nil {
+			return health.Verdict{State: health.Failed, Reason: "it was deleted before it ended"}, nil
 		}
+		o.Live = now
 	}
 }
 

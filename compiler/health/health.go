@@ -133,6 +133,27 @@ func (r *Rules) Judge(o fleet.Object) Verdict {
 	return v
 }
 
+// ReadyOnceExists reports whether an object, as it is declared, is ready as soon as
+// it exists: its kind has no status, or no rule looks at it.
+func (r *Rules) ReadyOnceExists(declared fleet.Object) bool {
+	rl, waits := r.find(declared)
+	if !waits || rl != nil {
+		return !waits
+	}
+	switch gk := declared.GroupVersionKind().GroupKind(); gk.String() {
+	case "ConfigMap", "Secret", "ServiceAccount", "LimitRange", "PriorityClass.scheduling.k8s.io",
+		"Role.rbac.authorization.k8s.io", "RoleBinding.rbac.authorization.k8s.io",
+		"ClusterRole.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io",
+		"NetworkPolicy.networking.k8s.io", "IngressClass.networking.k8s.io", "StorageClass.storage.k8s.io",
+		"ValidatingWebhookConfiguration.admissionregistration.k8s.io", "MutatingWebhookConfiguration.admissionregistration.k8s.io":
+		return true
+	case "Service":
+		return service(declared.Unstructured).State == Ready
+	default:
+		return r != nil && r.statusless[gk]
+	}
+}
+
 // Timeout returns how long an object is waited for, when a rule says it.
 func (r *Rules) Timeout(o fleet.Object) (d time.Duration, found bool) {
 	for _, rl := range r.matching(o) {

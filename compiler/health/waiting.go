@@ -74,14 +74,15 @@ func (w *Waiting) verdict(elapsed time.Duration, o Observed, live fleet.Object) 
 	switch {
 	case v.State == Unknown && elapsed >= cmp.Or(w.Grace, DefaultGrace):
 		return Verdict{Ready, v.Reason + ", and it is not waited for any longer"}
-	case v.State == Missing && o.Declared.Unstructured != nil && deletesItself(o.Declared.Unstructured):
+	case v.State == Missing && o.Declared.Unstructured != nil && DeletesItself(o.Declared.Unstructured):
 		return Verdict{Ready, "it is gone, as its ttlSecondsAfterFinished says"}
 	}
 	return v
 }
 
-// deletesItself reports whether an object is deleted once it is done.
-func deletesItself(u *unstructured.Unstructured) bool {
+// DeletesItself reports whether an object is a Job that is deleted once it has
+// ended, by its ttlSecondsAfterFinished.
+func DeletesItself(u *unstructured.Unstructured) bool {
 	_, ttl := whole(at(u, "spec", "ttlSecondsAfterFinished"))
 	return ttl && u.GroupVersionKind().GroupKind().String() == "Job.batch"
 }
