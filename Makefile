@@ -27,7 +27,7 @@ generate: ## Read what Kubernetes serves from its source again.
 generate-check: generate ## The embedded files are what the source says.
 	git diff --exit-code -- compiler/kube
 
-.PHONY: tools e2e e2e-gitops sandbox
+.PHONY: tools e2e e2e-gitops e2e-kill sandbox
 tools: ## Build control planes and Flux, once.
 	go run ./testdata/clusters/sandbox -build -flux
 
@@ -36,6 +36,13 @@ tools: ## Build control planes and Flux, once.
 e2e: ## Test against real control planes, which are built once.
 	go run ./testdata/clusters/sandbox -build
 	go test -count=1 -timeout 40m -parallel 6 ./testdata/clusters ./testdata/e2e
+
+# How many applies, rollbacks and Helm deliveries are killed at random moments.
+KILLS ?= 200
+
+e2e-kill: ## Kill commands at random moments, and look for anything lost.
+	go run ./testdata/clusters/sandbox -build
+	KILLS=$(KILLS) go test -count=1 -timeout 6h ./testdata/e2e -run 'TestKill$$|TestKillDeliveries|TestHistoryKilled'
 
 e2e-gitops: ## Test with real Flux, which is built once.
 	go run ./testdata/clusters/sandbox -build -flux

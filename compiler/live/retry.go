@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -78,8 +79,13 @@ func (c *Cluster) patiently(ctx context.Context, before, request func(ctx contex
 	}
 }
 
+// within calls f with a limit on its time. The client library logs nothing: its
+// errors are returned, and standard error is for people.
 func within(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(quiet(ctx), limit)
 	defer cancel()
 	return f(ctx)
 }
+
+// quiet returns a context whose logger drops everything.
+func quiet(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
