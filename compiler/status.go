@@ -32,6 +32,7 @@ type Status struct {
 	Compile   error             // why it does not compile
 	Holder    string            // who applies to it at this moment; empty when nobody does
 	Unhealthy []apply.Unhealthy // objects that are not ready, when they were asked for
+	Orphans   *apply.Orphans    // objects that no inventory has; nil when they were not asked for, or there is Err
 }
 
 // StatusOptions say what is to be known of clusters.
@@ -39,6 +40,7 @@ type StatusOptions struct {
 	ApplyOptions
 	NoCompile bool // compare with nothing
 	Health    bool // read every object
+	Orphans   bool // find objects that no inventory has
 }
 
 // Status asks the clusters that the patterns select what they run, compiles them,
@@ -72,7 +74,7 @@ func (c *Compiler) Status(ctx context.Context, o StatusOptions, patterns ...stri
 			s.compile(ctx, f, faults)
 		}
 		s.conclude()
-		s.ask(ctx, o.Health)
+		s.ask(ctx, o, e.Module)
 		return s, ctx.Err()
 	})
 	for s, err := range asked {
@@ -101,13 +103,16 @@ func (s *Status) compile(ctx context.Context, f *Fleet, faults error) {
 }
 
 // ask asks the cluster what its record does not tell.
-func (s *Status) ask(ctx context.Context, health bool) {
+func (s *Status) ask(ctx context.Context, o StatusOptions, module string) {
 	if s.Err != nil {
 		return
 	}
 	var err error
-	if s.Holder, err = apply.Holder(ctx, s.server.live); err == nil && health && s.Inventory != nil {
+	if s.Holder, err = apply.Holder(ctx, s.server.live); err == nil && o.Health && s.Inventory != nil {
 		s.Unhealthy, err = s.Inventory.Unhealthy(ctx, s.server.live, s.Cluster)
+	}
+	if err == nil && o.Orphans {
+		s.Orphans, err = apply.FindOrphans(ctx, s.server.live, module, s.Inventory)
 	}
 	s.Err = diag.In(s.Cluster.ID, err)
 }

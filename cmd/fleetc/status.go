@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/apply"
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
@@ -29,15 +31,18 @@ and whether that is the bundle that the fleet compiles to now:
 
 It reads the clusters' records and writes nothing. The objects themselves are not
 compared: what others have changed, apply --dry-run shows. --health reads them
-all, and tells those that are not ready. --no-compile does not compile the fleet;
+all, and tells those that are not ready. --orphans lists the objects that fleetc
+has applied and the inventory does not have, for example after the inventory was
+lost; apply --adopt takes them in again. --no-compile does not compile the fleet;
 the state is then applied at best, and so it is for clusters that do not compile.
 
 The exit status is 0 when all clusters are up to date (applied, with
---no-compile) and ready, 1 when one is not, and 2 when one could not be asked or
+--no-compile) and ready and have no orphans, 1 when one is not, and 2 when one could not be asked or
 does not compile.`
 
 const statusExample = `  fleetc status
   fleetc status --health prod
+  fleetc status --orphans prod/us-east-1
   fleetc status --no-compile -o json | jq -r '.clusters[] | [.id, .commit] | @tsv'`
 
 func newStatusCommand(o *options) *cobra.Command {
@@ -59,6 +64,7 @@ func newStatusCommand(o *options) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&s.NoCompile, "no-compile", false, "do not compile the fleet, and compare with nothing")
+	f.BoolVar(&s.Orphans, "orphans", false, "list objects that fleetc has applied and no inventory has")
 	f.BoolVar(&s.Health, "health", false, "read all objects, and tell those that are not ready")
 	kubeconfigFlag(cmd, &a.Kubeconfig)
 	outputFlag(cmd, &a.output, "table", "json")
@@ -73,7 +79,7 @@ func runStatus(cmd *cobra.Command, o *options, s compiler.StatusOptions, output 
 	for _, c := range clusters {
 		faults.Add(c.Err)
 		good := c.State == compiler.UpToDate || s.NoCompile && c.State == compiler.Applied
-		differ = differ || !good || len(c.Unhealthy) > 0
+		differ = differ || !good || len(c.Unhealthy) > 0 || c.Orphans != nil && len(c.Orphans.IDs) > 0
 	}
 	if len(clusters) > 0 {
 		show := statusTable
@@ -128,6 +134,7 @@ func statusNotes(c *compiler.Status, health bool) []string {
 	for _, u := range c.Unhealthy {
 		lines = append(lines, fmt.Sprintf("%s is %s: %s", u.ID, u.State, diag.Visible(u.Reason, diag.MaxText)))
 	}
+	lines = append(lines, orphanNotes(c.Orphans)...)
 	if health && c.Err == nil && c.Inventory != nil && len(c.Unhealthy) == 0 {
 		lines = append(lines, "all objects are ready")
 	}
@@ -147,6 +154,8 @@ func statusJSON(w io.Writer, clusters []*compiler.Status, health bool) error {
 		Compiled  string        `json:"compiled,omitempty"` // the bundle that the fleet compiles to
 		Applying  string        `json:"applying,omitempty"` // who does at this moment
 		Unhealthy []object      `json:"unhealthy"`          // null without --health
+		Orphans   []string      `json:"orphans"`            // null without --orphans
+		Unread    []string      `json:"unread,omitempty"`   // kinds that could not be listed for that
 		Faults    []string      `json:"faults"`
 	}
 	out := struct {
@@ -162,6 +171,9 @@ func statusJSON(w io.Writer, clusters []*compiler.Status, health bool) error {
 		if health {
 			l.Unhealthy = []object{}
 		}
+		if c.Orphans != nil {
+			l.Orphans, l.Unread = append([]string{}, c.Orphans.IDs...), c.Orphans.Unread
+		}
 		for _, u := range c.Unhealthy {
 			l.Unhealthy = append(l.Unhealthy, object{u.ID, string(u.State), diag.Visible(u.Reason, diag.MaxText)})
 		}
@@ -170,4 +182,25 @@ func statusJSON(w io.Writer, clusters []*compiler.Status, health bool) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(out)
+}
+
+// orphanNotes lists objects that no inventory has, and says what to do about them.
+func orphanNotes(o *apply.Orphans) []string {
+	if o == nil {
+		return nil
+	}
+	var lines []string
+	for _, id := range o.IDs {
+		lines = append(lines, "orphan "+id)
+	}
+	switch n := len(o.IDs); n {
+	case 0:
+		lines = append(lines, "has no orphans")
+	default:
+		lines = append(lines, plural(n, "orphan", "orphans")+": the inventory does not have them; run fleetc apply --adopt to take those in that the fleet has, and delete the others")
+	}
+	if n := len(o.Unread); n > 0 {
+		lines = append(lines, "the user may not list "+plural(n, "kind", "kinds")+": "+strings.Join(o.Unread, ", "))
+	}
+	return lines
 }

@@ -1,0 +1,43 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Objects that no inventory has are listed, without those that controllers made of
+// them; --adopt takes them in again, so that they are pruned.
+func TestOrphans(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.fleetc("status", "--orphans").ok(p).says(p, "^dev/one: has no orphans")
+	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", "inventory")
+	// A controller copies labels.
+	p.kubectl("one", "-n", "web", "create", "configmap", "copy")
+	p.kubectl("one", "-n", "web", "label", "configmap", "copy", "fleetc.dev/release=web")
+
+	d := p.fleetc("status", "--orphans").exits(p, 1).says(p, "dev/one +never applied", "^dev/one: orphan ConfigMap web/web", "^dev/one: orphan Deployment.apps web/web",
+		"^dev/one: orphan Namespace web", "^dev/one: orphan Secret web/web", "^dev/one: 4 orphans: .*fleetc apply --adopt")
+	if strings.Contains(d.stdout, "ReplicaSet") || strings.Contains(d.stdout, "Pod") || strings.Contains(d.stdout, "copy") {
+		t.Errorf("objects that fleetc has not applied are orphans:\n%s", d.stdout)
+	}
+	p.fleetc("status", "--orphans", "-o", "json").exits(p, 1).says(p, `"orphans": \[\n +"ConfigMap web/web",`)
+
+	// Without the rights to list, the kinds are named.
+	kubeconfig, err := p.clusters["one"].User("viewer", "viewers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.grant("one", "history", "viewer", "viewers")
+	p.fleetc("status", "--orphans", "--kubeconfig", kubeconfig).exits(p, 1).says(p, "^dev/one: the user may not list [0-9]+ kinds: ")
+
+	p.fleetc("apply", "--yes", "--adopt").ok(p)
+	p.fleetc("status", "--orphans").ok(p)
+	if err := os.Remove(filepath.Join(p.dir, "environments/web.cue")); err != nil {
+		t.Fatal(err)
+	}
+	p.edit(fleetFile, "stages:       schema.#Stages", `stages:       schema.#Stages & [{name: "default"}]`)
+	p.fleetc("apply", "--yes", "--prune-protected=Namespace").ok(p).says(p, "4 pruned")
+}
