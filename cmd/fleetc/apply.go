@@ -43,6 +43,14 @@ the annotation helm.sh/resource-policy: keep or fleetc.dev/prune: never. A lease
 keeps a second apply away. An apply that was interrupted is finished by the next
 one.
 
+--adopt takes over objects that other tools made, with the fields of the tools
+that apply whole objects: what they have set and the bundle does not have goes away,
+and the plan lists that for each manager. Controllers that set single fields keep
+these. Objects of Flux are refused, since Flux would put them back, unless the
+manager is named: --adopt=from:kustomize-controller takes over from that manager
+alone, also on objects that fleetc applied before. kubectl get --show-managed-fields
+lists managers.
+
 What the fleet wants done before and after stages and releases, its actions, is
 in the plan, and is done when the stage or the release has something to be
 applied. Commands among them run with --allow-exec only. What a person must
@@ -60,6 +68,10 @@ const applyExample = `  fleetc apply --dry-run
   fleetc apply prod/us-east-1
   fleetc apply --yes --stage network 'prod/*'
   fleetc apply --yes --allow-exec --approve dashboards prod
+
+  # Take over what another tool made, or what these managers have.
+  fleetc apply --adopt dev/alice
+  fleetc apply --adopt=from:kustomize-controller,from:flux-client-side-apply dev/alice
 
   # Plan, have somebody look at it, do exactly that.
   fleetc apply --plan plan.json prod
@@ -91,7 +103,7 @@ func newApplyCommand(o *options) *cobra.Command {
 	f.StringVar(&a.fromPlan, "from-plan", "", "do what the plan in this `file` says")
 	f.StringSliceVar(&a.Stages, "stage", nil, "apply this `stage` alone, and prune nothing of others; may be repeated")
 	f.StringSliceVar(&a.Releases, "release", nil, "apply this `release` alone, and prune nothing of others; may be repeated")
-	f.BoolVar(&a.Adopt, "adopt", false, "take over objects that other tools made")
+	adoptFlag(cmd, &a.ApplyOptions)
 	f.BoolVar(&a.Actions.AllowExec, "allow-exec", false, "let actions of the fleet run commands on this machine")
 	f.StringSliceVar(&a.Actions.Approved, "approve", nil, "approve the manual action of this `name`; may be repeated")
 	_ = cmd.MarkFlagFilename("from-plan", "json")
@@ -144,6 +156,7 @@ func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string
 		return err
 	}
 	report.checkFrozen(frozen)
+	report.checkAdopted()
 	if a.plan != "" {
 		if err := writePlan(o.path(a.plan), f.Module, a, report); err != nil {
 			return err

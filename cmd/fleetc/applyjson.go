@@ -45,7 +45,8 @@ type appliedObject struct {
 	Reason  string `json:"reason,omitempty"`
 	Owner   string `json:"owner,omitempty"` // the tool that manages the object by now, so that it is kept
 
-	Deletes *appliedCascade `json:"deletes,omitempty"` // what is deleted along with it
+	Deletes   *appliedCascade  `json:"deletes,omitempty"`   // what is deleted along with it
+	TakesOver []apply.Takeover `json:"takesOver,omitempty"` // managers whose fields fleetc takes over
 }
 
 type appliedAction struct {
@@ -73,7 +74,7 @@ func (r *applyReport) printJSON() error {
 }
 
 func objectJSON(it apply.Item) appliedObject {
-	return appliedObject{it.ID, it.Release, it.Stage, string(it.Action), it.Reason, it.Owner, cascadeJSON(it.Cascade)}
+	return appliedObject{it.ID, it.Release, it.Stage, string(it.Action), it.Reason, it.Owner, cascadeJSON(it.Cascade), it.Takeovers}
 }
 
 func (c *applyCluster) json() (appliedCluster, error) {

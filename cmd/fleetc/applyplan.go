@@ -24,6 +24,7 @@ type planFile struct {
 	Releases       []string       `json:"releases,omitempty"`
 	ForceConflicts bool           `json:"forceConflicts,omitempty"`
 	Adopt          bool           `json:"adopt,omitempty"`
+	AdoptFrom      []string       `json:"adoptFrom,omitempty"`
 	PruneLimit     int            `json:"pruneLimit,omitempty"`
 	PruneProtected []string       `json:"pruneProtectedKinds,omitempty"`
 	Clusters       []apply.Frozen `json:"clusters"`
@@ -53,7 +54,7 @@ func (p *planFile) of(id string) (apply.Frozen, bool) {
 func writePlan(file, fleet string, a *applyOptions, report *applyReport) error {
 	p := planFile{
 		Format: planFormat, Fleet: fleet, Stages: a.Stages, Releases: a.Releases, ForceConflicts: a.ForceConflicts,
-		Adopt: a.Adopt, PruneLimit: a.PruneLimit, PruneProtected: a.protected, Clusters: []apply.Frozen{},
+		Adopt: a.Adopt, AdoptFrom: a.AdoptFrom, PruneLimit: a.PruneLimit, PruneProtected: a.protected, Clusters: []apply.Frozen{},
 	}
 	for _, c := range report.clusters {
 		if c.err == nil && !c.Plan.Nothing() {
@@ -85,6 +86,7 @@ func readPlan(file string, a *applyOptions) (*planFile, error) {
 		return nil, &diag.Diag{Msg: "the plan in " + file + " has nothing to do"}
 	}
 	a.Stages, a.Releases, a.ForceConflicts, a.Adopt = p.Stages, p.Releases, p.ForceConflicts, p.Adopt
+	a.AdoptFrom = p.AdoptFrom
 	a.PruneLimit, a.protected = p.PruneLimit, p.PruneProtected
 	if a.PruneProtected, err = apply.ParseProtected(p.PruneProtected); err != nil {
 		return nil, err

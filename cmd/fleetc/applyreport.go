@@ -297,7 +297,7 @@ func (c *applyCluster) notes() []string {
 			lines = append(lines, "replaces "+it.ID+", which is deleted and made anew: "+it.Reason)
 		case apply.Create, apply.Change:
 			if it.Adopts {
-				lines = append(lines, "takes over "+it.ID)
+				lines = append(lines, takeoverNotes(it)...)
 			}
 			switch {
 			case it.First:
@@ -346,15 +346,6 @@ func helmNotes(it apply.Item) []string {
 		lines = append(lines, cascadeNotes(part)...)
 	}
 	return lines
-}
-
-// keepNote says why an object is kept that is no longer part of the bundle.
-func keepNote(it apply.Item) string {
-	line := "keeps " + it.ID + ": " + it.Reason
-	if it.Owner != "" {
-		line += "; fleetc forgets it"
-	}
-	return line
 }
 
 // actionMoment says when an action is done: before stage apps.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/helm"
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
@@ -53,8 +54,47 @@ func (p *planner) ownerOf(o *unstructured.Unstructured) string {
 // takeOver says what to do about an object that another tool made. Flux would put
 // back what fleetc changes.
 func (p *planner) takeOver(o *unstructured.Unstructured) string {
+	if _, hint := (delivery{fleet: p.Fleet}).otherOwner(o); hint != "" {
+		return hint
+	}
+	if len(p.AdoptFrom) > 0 {
+		return "pass --adopt, or name one of its managers with --adopt=from:NAME"
+	}
+	return "pass --adopt to take it over"
+}
+
+// mayAdopt reports whether fleetc may take over an object that another tool made:
+// from any tool that does not put back what fleetc changes, or from a manager that
+// the user has named.
+func (p *planner) mayAdopt(o *unstructured.Unstructured) bool {
+	if len(takeover{named: p.AdoptFrom}.chosen(o)) > 0 {
+		return true
+	}
 	_, hint := delivery{fleet: p.Fleet}.otherOwner(o)
-	return cmp.Or(hint, "pass --adopt to take it over")
+	return p.Adopt && hint == ""
+}
+
+// mayAdoptHelm is mayAdopt for a release that Helm has stored.
+func (o Options) mayAdoptHelm() bool {
+	return o.Adopt || slices.ContainsFunc(o.AdoptFrom, func(name string) bool { return strings.EqualFold(name, helm.Manager) })
+}
+
+// takeover chooses the managers that an object is taken over from. adopted says
+// whether another tool made it. Namespaces are shared.
+func (p *planner) takeover(it *Item, adopted bool) takeover {
+	if it.kind() == (schema.GroupKind{Kind: "Namespace"}) {
+		return takeover{handed: p.handed[it.ID]}
+	}
+	return takeover{appliers: adopted && p.Adopt, handed: p.handed[it.ID], named: p.AdoptFrom}
+}
+
+// notAdopted returns the names of AdoptFrom that no object has as a manager.
+func (p *planner) notAdopted() []string {
+	return slices.DeleteFunc(slices.Clone(p.AdoptFrom), func(name string) bool {
+		return slices.ContainsFunc(p.items, func(it Item) bool {
+			return slices.ContainsFunc(append([]Item{it}, it.Parts...), func(it Item) bool { return slices.Contains(it.managers, name) })
+		})
+	})
 }
 
 // othersOf returns who else than fleetc and the control plane wrote to an
@@ -68,17 +108,4 @@ func othersOf(o *unstructured.Unstructured) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// formerManagers returns the names under which people's tools made an object:
-// kubectl's commands and Helm.
-func formerManagers(o *unstructured.Unstructured) []string {
-	var out []string
-	for _, m := range o.GetManagedFields() {
-		former := m.Manager == "kubectl" || strings.HasPrefix(m.Manager, "kubectl-") || m.Manager == "helm" || m.Manager == "Helm"
-		if former && m.Subresource == "" && !slices.Contains(out, m.Manager) {
-			out = append(out, m.Manager)
-		}
-	}
-	return out
 }

@@ -3,41 +3,98 @@ package apply
 import (
 	"context"
 	"reflect"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// adopt decides about an object that is taken over, which is as was now. A dry run
-// of applying it, which gave is, keeps what its former managers have set and the
-// bundle has not, since the record of who has it cannot be changed without
-// storing that. So what goes away is computed from the record, and the cluster
-// tries that out as a change.
+// adopt decides about an object that is taken over. was is the object as it is, is
+// the object after a dry run, which keeps the fields that only former managers have:
+// the record of managers cannot change in a dry run. So what goes away is computed
+// from the record, and the cluster tries that out as a change.
 func (p *planner) adopt(ctx context.Context, it *Item, was, is *unstructured.Unstructured) error {
+	goes := it.goes(was, is)
 	before, _ := any(content(was)).(map[string]any)
-	tried, err := p.Live.Merge(ctx, it.ref, mergePatch(before, adopted(was, is)))
+	tried, err := p.Live.Merge(ctx, it.ref, mergePatch(before, it.adopted(was, is)))
 	if err != nil {
 		return p.refused(ctx, it, was, err)
 	}
 	it.Action, it.After = Change, tried
+	it.Takeovers = takeovers(was, tried, it.former(was), goes)
 	return nil
 }
 
 // adopted returns the content of an object after it is adopted: that of is, which
 // applying it to was results in, without the fields of former managers.
-func adopted(was, is *unstructured.Unstructured) map[string]any {
-	former := formerManagers(was)
-	isFormer := func(m metav1.ManagedFieldsEntry) bool {
-		return m.Subresource == "" && slices.Contains(former, m.Manager)
-	}
-	goes := difference(fieldsWhere(was, isFormer), fieldsWhere(is, func(m metav1.ManagedFieldsEntry) bool { return !isFormer(m) }))
+func (it *Item) adopted(was, is *unstructured.Unstructured) map[string]any {
+	goes := it.goes(was, is)
 	after := any(content(is))
 	if goes != nil {
 		after, _ = without(after, goes)
 	}
 	left, _ := after.(map[string]any)
 	return left
+}
+
+// goes returns the fields that former managers alone have, and that go away.
+func (it *Item) goes(was, is *unstructured.Unstructured) fieldSet {
+	isFormer := takesField(it.former(was))
+	others := fieldsWhere(is, func(m metav1.ManagedFieldsEntry) bool { return !isFormer(m) })
+	had := fieldsWhere(was, isFormer)
+	if it.object != nil {
+		others = union(others, had.within(it.object.Object)) // a simulated apply does not record managers
+	}
+	goes := whole(difference(had, others), others)
+	for _, path := range it.spared() {
+		_, goes = goes.split(path)
+	}
+	return goes
+}
+
+// within returns the fields that a value has.
+func (s fieldSet) within(v any) fieldSet {
+	if v == nil || s == nil || s.whole() {
+		if v == nil {
+			return nil
+		}
+		return s
+	}
+	var out fieldSet
+	for key, in := range s {
+		has := fieldSet{}
+		if key != "." {
+			has = in.within(at(v, key))
+		}
+		if has == nil {
+			continue
+		}
+		if out == nil {
+			out = fieldSet{}
+		}
+		out[key] = has
+	}
+	return out
+}
+
+// whole returns the fields that go, with all that is below a map or element that
+// goes itself: API defaults in it, which no manager has, go as well.
+func whole(goes, others fieldSet) fieldSet {
+	if goes == nil || goes.whole() {
+		return goes
+	}
+	out := make(fieldSet, len(goes))
+	for key, in := range goes {
+		_, itself := in["."]
+		if has, ok := others[key]; ok {
+			in = whole(in, has)
+		} else if itself {
+			in = fieldSet{}
+		} else {
+			in = whole(in, nil)
+		}
+		out[key] = in
+	}
+	return out
 }
 
 // difference returns the fields of a that b does not have, nil when there are

@@ -54,9 +54,10 @@ type Options struct {
 	Stages   []string // those to apply; all when empty
 	Releases []string // those to apply; all when empty
 
-	ForceConflicts bool // take fields from others who have them
-	Adopt          bool // take objects over that other tools made
-	PruneLimit     int  // how many objects may be deleted; 0 for a fifth of them or ten, whichever is more
+	ForceConflicts bool     // take fields from others who have them
+	Adopt          bool     // take over objects that other tools made, with the fields of those that apply whole objects
+	AdoptFrom      []string // take over the fields of the managers of these names, also objects that Adopt refuses
+	PruneLimit     int      // how many objects may be deleted; 0 for a fifth of them or ten, whichever is more
 
 	Destroy bool // prune all that the inventory has of the releases; the bundle is empty
 
@@ -116,6 +117,8 @@ type Item struct {
 
 	Cascade *Cascade // what is deleted along with it; nil when nothing can be
 
+	Takeovers []Takeover // managers whose fields it takes over
+
 	// Parts are what becomes of the objects of a release that Helm delivers, of
 	// which the item is one, see [Item.IsHelm].
 	Parts []Item
@@ -136,6 +139,9 @@ type Item struct {
 	untried   bool        // whether a dry run was refused
 	of        *Item       // the release that Helm delivers, of a part that is compared
 
+	takeover takeover // which managers' fields it takes over
+	managers []string // of the live object, beside fleetc and the control plane
+
 	unserved bool     // whether the cluster does not serve its kind any more
 	delivery delivery // how fleetc brought an object that the bundle does not have any more
 }
@@ -152,6 +158,8 @@ type Plan struct {
 	Actions []PlannedAction // in the order in which they are done
 	Missing []live.Right
 	Limit   int // how many objects may be pruned
+
+	NotAdopted []string // names of [Options.AdoptFrom] that no object has as a manager
 
 	due       []string          // stages that are applied
 	needed    []live.Right      // to do what the plan says; nil when that was not asked

@@ -184,7 +184,7 @@ func (c *comparer) compare(ctx context.Context, it *Item, is *unstructured.Unstr
 		out.Before, out.Why = nil, "the one that is there is being deleted"
 		return nil
 	}
-	it.uid, it.Adopts = string(is.GetUID()), c.handed[it.ID]
+	it.uid, it.Adopts, it.takeover = string(is.GetUID()), c.handed[it.ID], c.takeover(it, false)
 	would, err := c.would(ctx, it, is, out)
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ func (p *planner) tryHelm(ctx context.Context, it *Item) error {
 	}
 	it.foreign = state.Revision > 0 && !state.Known && p.known[it.ID].UID != state.UID
 	switch {
-	case it.foreign && !p.Adopt:
+	case it.foreign && !p.mayAdoptHelm():
 		it.refuse("there is a Helm release of this name, and fleetc did not make it", "pass --adopt to take it over")
 		return nil
 	case state.IsPending() && state.Digest == "":

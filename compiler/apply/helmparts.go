@@ -89,10 +89,10 @@ func (p *planner) meetParts(ctx context.Context, it *Item) (missing string, err 
 			}
 			continue
 		}
-		part.uid = string(part.Before.GetUID())
+		part.uid, part.managers = string(part.Before.GetUID()), othersOf(part.Before)
 		if !isPartOf(part.Before, it.ref) && p.isForeign(part, part.Before) {
 			part.foreign = true
-			if !p.Adopt {
+			if !p.mayAdopt(part.Before) {
 				it.refuse(part.ID+" is there already, and "+p.ownerOf(part.Before)+" made it", p.takeOver(part.Before))
 				return "", nil
 			}

@@ -63,7 +63,7 @@ func (p *planner) findInstalled(ctx context.Context, first bool) error {
 	for name := range p.inventory.Releases {
 		p.installed[name] = true
 	}
-	if !first && !p.Adopt {
+	if !first && !p.mayAdoptHelm() {
 		return nil
 	}
 	hooked := map[string]bool{}
@@ -85,7 +85,7 @@ func (p *planner) findInstalled(ctx context.Context, first bool) error {
 			return err
 		}
 		_, helm := was.GetAnnotations()[helmRelease]
-		there[i] = first && ownFields(was) != nil || p.Adopt && helm
+		there[i] = first && ownFields(was) != nil || p.mayAdoptHelm() && helm
 		return nil
 	})
 	for i, o := range objs {

@@ -135,8 +135,8 @@ func TestAsStored(t *testing.T) {
 // What Flux has applied is not there for the taking.
 func TestTakeOver(t *testing.T) {
 	for label, want := range map[string]string{
-		"kustomize.toolkit.fluxcd.io/name": "change it where Flux reads it, or remove it from Flux first",
-		"helm.toolkit.fluxcd.io/name":      "change it where Flux reads it, or remove it from Flux first",
+		"kustomize.toolkit.fluxcd.io/name": "change it where Flux reads it; or have Flux stop applying it, and pass --adopt=from:kustomize-controller",
+		"helm.toolkit.fluxcd.io/name":      "change it where Flux reads it; or have Flux stop applying it, and pass --adopt=from:helm-controller",
 		"app.kubernetes.io/name":           "pass --adopt to take it over",
 	} {
 		o := &unstructured.Unstructured{}

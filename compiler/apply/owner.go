@@ -61,11 +61,13 @@ type tool struct {
 	hint  string // what to do instead of adopting the object; empty when adopting it is enough
 }
 
+const fluxHint = "change it where Flux reads it; or have Flux stop applying it, and pass --adopt=from:"
+
 // tools are those that mark their objects, but Helm and fleetc. Where
 // several tools mark an object, such as Flux and Helm, the first is the one to ask.
 var tools = []tool{
-	{"Flux", func(m marks) (string, bool) { return named(m.labels, "Kustomization", "kustomize.toolkit.fluxcd.io/") }, "change it where Flux reads it, or remove it from Flux first"},
-	{"Flux", func(m marks) (string, bool) { return named(m.labels, "HelmRelease", "helm.toolkit.fluxcd.io/") }, "change it where Flux reads it, or remove it from Flux first"},
+	{"Flux", func(m marks) (string, bool) { return named(m.labels, "Kustomization", "kustomize.toolkit.fluxcd.io/") }, fluxHint + "kustomize-controller"},
+	{"Flux", func(m marks) (string, bool) { return named(m.labels, "HelmRelease", "helm.toolkit.fluxcd.io/") }, fluxHint + "helm-controller"},
 	{"Argo CD", argoApplication, ""},
 	{"kapp", func(m marks) (string, bool) { return prefixed("app ", m.labels["kapp.k14s.io/app"]) }, ""},
 	{"Config Sync", configSync, ""},

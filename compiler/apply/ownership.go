@@ -41,12 +41,9 @@ func (it *Item) leaving(was *unstructured.Unstructured) *unstructured.Unstructur
 	if was == nil || len(paths) == 0 {
 		return it.object
 	}
-	var former []string
-	if it.Adopts {
-		former = formerManagers(was)
-	}
+	former := takesField(it.former(was))
 	others := fieldsWhere(was, func(m metav1.ManagedFieldsEntry) bool {
-		return !isOwn(m) && (m.Subresource != "" || !slices.Contains(former, m.Manager))
+		return !isOwn(m) && !(it.takeover.handed && former(m))
 	})
 	left := any(it.object.Object)
 	for _, path := range paths {

@@ -94,7 +94,7 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	plan := &Plan{
 		Cluster: t.Bundle.Cluster.ID, Server: t.Live.Server, UID: t.Live.UID, First: first, Bundle: t.Bundle.Digest,
 		Items: slices.Concat(p.items, hooks, gone), Limit: t.pruneLimit(len(inventory.Objects)), inventory: p.inventory,
-		installed: p.installed,
+		installed: p.installed, NotAdopted: p.notAdopted(),
 	}
 	if current := inventory.Current(); current != nil {
 		plan.Current = current.Number

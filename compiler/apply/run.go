@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -329,7 +330,9 @@ func (r *runner) apply(ctx context.Context, it *Item) (*unstructured.Unstructure
 			return nil, err
 		}
 	case it.Adopts:
-		if err := r.Live.Adopt(ctx, it.ref, it.uid, formerManagers(it.Before)); err != nil {
+		if err := r.Live.Adopt(ctx, it.ref, it.uid, func(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool) {
+			return take(entries, it.former(it.Before), it.spared())
+		}); err != nil {
 			return nil, err
 		}
 	}

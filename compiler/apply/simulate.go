@@ -71,10 +71,9 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 		return s, err
 	}
 	s.after = after
-	var former []string
-	if it.Adopts {
-		former = formerManagers(now)
-		s.after = &unstructured.Unstructured{Object: adopted(now, after)}
+	former := it.former(now)
+	if len(former) > 0 {
+		s.after = &unstructured.Unstructured{Object: it.adopted(now, after)}
 	}
 	s.conflicts = slices.DeleteFunc(conflicts, func(f live.Field) bool { return slices.Contains(former, f.Manager) || it.takes([]live.Field{f}) })
 	return s, nil

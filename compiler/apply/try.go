@@ -93,14 +93,16 @@ func (p *planner) meets(it *Item, was *unstructured.Unstructured) bool {
 		it.Action, it.After, it.Reason = Create, it.object, "the one that is there is being deleted"
 		return false
 	}
+	it.managers = othersOf(was)
 	if p.isForeign(it, was) {
-		if !p.Adopt {
+		if !p.mayAdopt(was) {
 			it.refuse("it is there already, and "+p.ownerOf(was)+" made it", p.takeOver(was))
 			return false
 		}
 		it.Adopts = true
 	}
-	it.Adopts = it.Adopts || p.handed[it.ID]
+	it.takeover = p.takeover(it, it.Adopts)
+	it.Adopts = it.Adopts || p.handed[it.ID] || len(it.former(was)) > 0
 	it.Found = !it.Adopts && (it.foreign || p.known[it.ID].Found)
 	return true
 }
@@ -231,10 +233,7 @@ func (p *planner) dryRun(ctx context.Context, it *Item, was *unstructured.Unstru
 // object is taken over. Those that the release takes, or all when they are to be
 // taken, stand against nothing.
 func (it *Item) conflict(err error, was *unstructured.Unstructured, force bool) {
-	var former []string
-	if it.Adopts {
-		former = formerManagers(was)
-	}
+	former := it.former(was)
 	var taken []live.Field
 	for _, f := range fieldsOf(err) {
 		switch {

@@ -4,21 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/csaupgrade"
 )
 
-// Adopt gives [Manager] the fields of an object that some others have, so that
-// applying it removes what they have set and the application has not. The
-// content of the object stays. It is no error when the object is not there, or
-// nobody of them has any; another object of that name than the one with the UID is
-// an [Error] with Moved.
-func (c *Cluster) Adopt(ctx context.Context, ref Ref, uid string, others []string) error {
+// Adopt changes who has which fields of an object, as take says; the content of the
+// object stays. take returns the new managed fields, and whether they differ; it
+// is called again when the object changed meanwhile. It is no error when the object
+// is not there; another object of that name than the one with the UID is an [Error]
+// with Moved.
+func (c *Cluster) Adopt(ctx context.Context, ref Ref, uid string, take func([]metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool)) error {
 	const tries = 10 // controllers write a status meanwhile
 	for try := 1; ; try++ {
 		o, err := c.Object(ctx, ref)
@@ -26,33 +23,23 @@ func (c *Cluster) Adopt(ctx context.Context, ref Ref, uid string, others []strin
 			return err
 		}
 		if string(o.GetUID()) != uid {
-			return &Error{Reason: Moved, Message: "it was made anew meanwhile"}
+			return &Error{Reason: Moved, Message: "it was recreated meanwhile"}
 		}
-		if err = c.adopt(ctx, ref, o, others); ReasonOf(err) != Moved || try == tries {
+		fields, changed := take(o.GetManagedFields())
+		if !changed {
+			return nil
+		}
+		if err = c.setManagedFields(ctx, ref, o, fields); ReasonOf(err) != Moved || try == tries {
 			return err
 		}
 	}
 }
 
-// adopt is Adopt for an object as it was read, which must still be that.
-func (c *Cluster) adopt(ctx context.Context, ref Ref, o *unstructured.Unstructured, others []string) error {
-	fields, found := o.GetManagedFields(), false
-	for i, m := range fields {
-		if slices.Contains(others, m.Manager) && m.Subresource == "" {
-			// Only those who do not apply by the server are known to csaupgrade.
-			fields[i].Operation, found = metav1.ManagedFieldsOperationUpdate, true
-		}
-	}
-	if !found {
-		return nil
-	}
-	changed := o.DeepCopy()
-	changed.SetManagedFields(fields)
-	if err := csaupgrade.UpgradeManagedFields(changed, sets.New(others...), Manager); err != nil {
-		return fmt.Errorf("take the fields of %s %s over: %w", ref.Kind, ref.Name, err)
-	}
+// setManagedFields sets the managed fields of an object as it was read, which must
+// still be that.
+func (c *Cluster) setManagedFields(ctx context.Context, ref Ref, o *unstructured.Unstructured, fields []metav1.ManagedFieldsEntry) error {
 	patch, err := json.Marshal([]map[string]any{
-		{"op": "replace", "path": "/metadata/managedFields", "value": changed.GetManagedFields()},
+		{"op": "replace", "path": "/metadata/managedFields", "value": fields},
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": o.GetResourceVersion()},
 	})
 	if err != nil {

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/apply"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+// An adoptValue is the value of --adopt, which may have none.
+type adoptValue struct{ o *compiler.ApplyOptions }
+
+// String implements [pflag.Value].
+func (v adoptValue) String() string {
+	if v.o == nil {
+		return ""
+	}
+	var parts []string
+	if v.o.Adopt {
+		parts = append(parts, "all")
+	}
+	for _, name := range v.o.AdoptFrom {
+		parts = append(parts, "from:"+name)
+	}
+	return strings.Join(parts, ",")
+}
+
+// Set implements [pflag.Value].
+func (v adoptValue) Set(text string) error {
+	for _, part := range strings.Split(text, ",") {
+		name, isManager := strings.CutPrefix(part, "from:")
+		switch {
+		case part == "all" || part == "true":
+			v.o.Adopt = true
+		case part == "false":
+			v.o.Adopt, v.o.AdoptFrom = false, nil
+		case isManager && name != "":
+			v.o.AdoptFrom = append(v.o.AdoptFrom, name)
+		default:
+			return fmt.Errorf("%s: name a manager as in from:argocd-controller, or pass --adopt alone", diag.Visible(part, diag.MaxText))
+		}
+	}
+	return nil
+}
+
+// Type implements [pflag.Value].
+func (v adoptValue) Type() string { return "from:MANAGER" }
+
+// adoptFlag adds --adopt.
+func adoptFlag(cmd *cobra.Command, o *compiler.ApplyOptions) {
+	f := cmd.Flags()
+	f.Var(adoptValue{o}, "adopt", "take over objects that other tools made; with from:MANAGER, the fields of this manager alone; may be repeated")
+	f.Lookup("adopt").NoOptDefVal = "all"
+	_ = cmd.RegisterFlagCompletionFunc("adopt", cobra.FixedCompletions([]string{
+		"all", "from:argocd-controller", "from:helm", "from:helm-controller", "from:kapp-server", "from:kubectl-client-side-apply", "from:kustomize-controller", "from:Terraform",
+	}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// checkAdopted adds the faults of managers that no object has in any cluster. It
+// says nothing as long as a cluster could not be planned.
+func (r *applyReport) checkAdopted() {
+	var missing []string
+	for i, c := range r.clusters {
+		switch {
+		case c.Plan == nil:
+			return
+		case i == 0:
+			missing = slices.Clone(c.Plan.NotAdopted)
+		default:
+			missing = slices.DeleteFunc(missing, func(name string) bool { return !slices.Contains(c.Plan.NotAdopted, name) })
+		}
+	}
+	for _, name := range missing {
+		for _, c := range r.clusters {
+			var faults diag.List
+			faults.Add(c.err)
+			faults.Add(diag.In(c.Cluster.ID, &diag.Diag{
+				Msg:  "--adopt=from:" + diag.Visible(name, diag.MaxText) + ": no object of the bundle has this manager",
+				Hint: "list managers with kubectl get --show-managed-fields; leave out one whose fields were taken over already",
+			}))
+			c.err = faults.Err()
+		}
+	}
+}
+
+// takeoverNotes say whose fields of an object fleetc takes over, and what goes away.
+func takeoverNotes(it apply.Item) []string {
+	const shown = 10
+	var lines []string
+	for _, t := range it.Takeovers {
+		line, more := "takes over "+it.ID+" from "+t.Manager, len(t.Removes)-shown
+		if len(t.Removes) > 0 {
+			line += ": removes " + strings.Join(t.Removes[:min(shown, len(t.Removes))], ", ")
+		}
+		if more > 0 {
+			line += fmt.Sprintf(" and %d more", more)
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == 0 {
+		lines = []string{"takes over " + it.ID}
+	}
+	return lines
+}
+
+// keepNote says why an object is kept that is no longer part of the bundle.
+func keepNote(it apply.Item) string {
+	line := "keeps " + it.ID + ": " + it.Reason
+	if it.Owner != "" {
+		line += "; fleetc forgets it"
+	}
+	return line
+}
