@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -160,15 +161,19 @@ func withoutValue(message string) string {
 	return message
 }
 
-// isImmutable reports whether the message of a field says that it cannot
-// change. Kubernetes has no better sign of it.
+// immutableSigns are parts of the messages by which API servers, and the rules of
+// CRDs, say that a field cannot change. Kubernetes has no better sign of it.
+var immutableSigns = []string{
+	"immutable", // most kinds, also with a rule in CEL
+	"may not change", "may not be changed", "may not be updated",
+	"cannot change", "cannot be changed", "can not be changed", "cannot be modified", "cannot be updated",
+	"updates to statefulset spec", "are forbidden.",
+	"may not add or remove containers", "may not remove or update",
+}
+
+// isImmutable reports whether the message of a field says that it cannot change.
 func isImmutable(message string) bool {
-	for _, sign := range []string{"immutable", "updates to statefulset spec", "may not change once set", "cannot be changed", "can not be changed", "cannot change"} {
-		if strings.Contains(message, sign) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(immutableSigns, func(sign string) bool { return strings.Contains(message, sign) })
 }
 
 func isWebhook(message string) bool {
