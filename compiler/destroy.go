@@ -2,7 +2,6 @@ package compiler
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/fleetc/fleetc/compiler/apply"
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -12,21 +11,10 @@ import (
 // the pattern selects, or of the releases that the options name. It compiles nothing.
 // The error is about the fleet; what is wrong with the cluster is in [Planned.Err].
 func (c *Compiler) Destroy(ctx context.Context, pattern string, o ApplyOptions, key []byte) (*Planned, error) {
-	e := c.evaluate(ctx, []string{pattern})
-	if e.Fleet == nil {
-		return nil, e.faults
-	}
-	switch n := len(e.all().Clusters); {
-	case n == 0:
-		return nil, e.faults
-	case n > 1:
-		return nil, &diag.Diag{Msg: fmt.Sprintf("destroy takes one cluster, and %s selects %d", diag.Visible(pattern, diag.MaxText), n), Hint: "name one, see fleetc list"}
-	}
-	records, err := e.records(ctx, o)
+	e, record, err := c.recordOf(ctx, "destroy", pattern, o)
 	if err != nil {
 		return nil, err
 	}
-	record := records[0]
 	p := &Planned{Cluster: record.Cluster, Reached: record.Reached, Err: record.Err}
 	if p.Err == nil {
 		p.Err = diag.In(p.Cluster.ID, record.Inventory.CheckReleases(o.Releases))

@@ -87,26 +87,35 @@ type Rollback struct {
 	Actions []string        // IDs of those that the revision or the fleet has, sorted; none is done
 }
 
+// recordOf returns the evaluated fleet and the record of the one cluster that the
+// pattern selects, for the command of that name.
+func (c *Compiler) recordOf(ctx context.Context, command, pattern string, o ApplyOptions) (e evaluation, record *Record, err error) {
+	e = c.evaluate(ctx, []string{pattern})
+	if e.Fleet == nil {
+		return e, nil, e.faults
+	}
+	switch n := len(e.all().Clusters); {
+	case n == 0:
+		return e, nil, e.faults
+	case n > 1:
+		return e, nil, &diag.Diag{Msg: fmt.Sprintf("%s takes one cluster, and %s selects %d", command, diag.Visible(pattern, diag.MaxText), n), Hint: "name one, see fleetc list"}
+	}
+	records, err := e.records(ctx, o)
+	if err != nil {
+		return e, nil, err
+	}
+	return e, records[0], nil
+}
+
 // Rollback reads the bundle of a revision, or for 0 of the one before the
 // current, from the one cluster that the pattern selects, and plans what going
 // back to it means. It compiles nothing. The error is about the fleet; what is
 // wrong with the cluster is in [Planned.Err].
 func (c *Compiler) Rollback(ctx context.Context, pattern string, revision int, o ApplyOptions, key []byte) (*Rollback, error) {
-	e := c.evaluate(ctx, []string{pattern})
-	if e.Fleet == nil {
-		return nil, e.faults
-	}
-	switch n := len(e.all().Clusters); {
-	case n == 0:
-		return nil, e.faults
-	case n > 1:
-		return nil, &diag.Diag{Msg: fmt.Sprintf("rollback takes one cluster, and %s selects %d", diag.Visible(pattern, diag.MaxText), n), Hint: "name one, see fleetc list"}
-	}
-	records, err := e.records(ctx, o)
+	e, record, err := c.recordOf(ctx, "rollback", pattern, o)
 	if err != nil {
 		return nil, err
 	}
-	record := records[0]
 	r := &Rollback{Planned: &Planned{Cluster: record.Cluster, Reached: record.Reached, Err: record.Err}}
 	if r.Err == nil {
 		r.Err = diag.In(r.Cluster.ID, r.read(ctx, record, revision, apply.Target{Fleet: e.Module, Live: record.server.live, Options: o.Options}, key))

@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/health"
@@ -27,35 +23,23 @@ import (
 // namespace where that is possible. Those that are absent, or that the user may
 // not read, are nil; the missing right is reported with the others.
 func (p *planner) readAll(ctx context.Context, items []*Item) (map[*Item]*unstructured.Unstructured, error) {
-	type group struct {
-		schema.GroupVersionKind
-		namespace string
+	refs := make([]live.Ref, len(items))
+	for i, it := range items {
+		refs[i] = it.ref
 	}
-	byGroup := map[group][]*Item{}
-	for _, it := range items {
-		g := group{it.ref.GroupVersionKind, it.ref.Namespace}
-		byGroup[g] = append(byGroup[g], it)
-	}
-	groups := slices.Collect(maps.Keys(byGroup))
-	out := map[*Item]*unstructured.Unstructured{}
-	var mu sync.Mutex
-	err := each(ctx, len(groups), func(ctx context.Context, i int) error {
-		in := byGroup[groups[i]]
-		names := make([]string, len(in))
-		for j, it := range in {
-			names[j] = it.ref.Name
+	reader := p.Live.NewReader(refs)
+	found := make([]*unstructured.Unstructured, len(items))
+	err := each(ctx, len(items), func(ctx context.Context, i int) (err error) {
+		found[i], err = reader.Object(ctx, refs[i])
+		if live.ReasonOf(err) == live.Forbidden {
+			return nil
 		}
-		found, err := p.Live.Objects(ctx, groups[i].GroupVersionKind, groups[i].namespace, names)
-		if err != nil && live.ReasonOf(err) != live.Forbidden {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for _, it := range in {
-			out[it] = found[it.ref.Name]
-		}
-		return nil
+		return err
 	})
+	out := make(map[*Item]*unstructured.Unstructured, len(items))
+	for i, it := range items {
+		out[it] = found[i]
+	}
 	return out, err
 }
 
