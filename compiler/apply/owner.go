@@ -166,23 +166,35 @@ func (d delivery) lostTo(o *unstructured.Unstructured) string {
 
 // deliveryOf says how fleetc brought an object of the inventory. Helm wrote the
 // objects that it kept, and those that fleetc applies from now on.
-func (p *planner) deliveryOf(e Entry, is *unstructured.Unstructured) delivery {
+func (p *planner) deliveryOf(ctx context.Context, e Entry, is *unstructured.Unstructured) (delivery, error) {
 	d := delivery{fleet: p.Fleet}
-	if p.handed[e.id()] || e.Kept && ownFields(is) == nil {
+	switch {
+	case p.handed[e.id()], e.Kept && ownFields(is) == nil:
 		d.release = e.Release
+	case e.Kept && is.GetAnnotations()[helmRelease] == e.Release:
+		// fleetc applied it, then Helm did. A release that is gone owns nothing.
+		state, err := helm.Read(ctx, p.Live, is.GetAnnotations()[helmNamespace], e.Release)
+		if err != nil {
+			return d, err
+		}
+		if state.Revision == 0 {
+			d.release = e.Release
+		}
 	}
-	return d
+	return d, nil
 }
 
 // lostTo returns the tool that manages an object of the inventory by now; empty
 // when it is still fleetc's, or another object of that name.
-func (p *planner) lostTo(it *Item, is *unstructured.Unstructured) string {
-	e := p.known[it.ID]
-	if e.UID == "" || e.UID != string(is.GetUID()) {
-		return ""
+func (p *planner) lostTo(ctx context.Context, it *Item, is *unstructured.Unstructured) (string, error) {
+	if !p.isOurs(it.ID, is) {
+		return "", nil
 	}
-	it.delivery = p.deliveryOf(e, is)
-	return it.delivery.lostTo(is)
+	var err error
+	if it.delivery, err = p.deliveryOf(ctx, p.known[it.ID], is); err != nil {
+		return "", err
+	}
+	return it.delivery.lostTo(is), nil
 }
 
 // lost reports whether another tool has taken an object since the plan that prunes

@@ -118,8 +118,24 @@ func TestDeliveryOf(t *testing.T) {
 		"handed back by Helm":    {e, helms, true, "web"},
 	} {
 		p := &planner{handed: map[string]bool{e.id(): test.handed}}
-		if got := p.deliveryOf(test.e, test.is).release; got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
+		if got, err := p.deliveryOf(t.Context(), test.e, test.is); err != nil || got.release != test.want {
+			t.Errorf("%s: %q, %v, want %q", name, got.release, err, test.want)
 		}
+	}
+}
+
+// A killed apply leaves an entry without the UID of the object that it made. The
+// object still counts as fleetc's, and runner.lost needs its delivery.
+func TestLostToAfterKill(t *testing.T) {
+	is := marked(t, `{}`, `{"fleetc.dev/fleet":"f"}`, map[string]string{"fleetc": `{"f:metadata":{"f:annotations":{"f:fleetc.dev/fleet":{}}},"f:data":{}}`})
+	is.SetUID("u")
+	e := Entry{Version: "v1", Kind: "ConfigMap", Namespace: "n", Name: "a", Release: "web"}
+	p := &planner{Target: Target{Fleet: "f"}, known: map[string]Entry{e.id(): e}}
+	it := &Item{ID: e.id()}
+	if owner, err := p.lostTo(t.Context(), it, is); err != nil || owner != "" || it.delivery.fleet != "f" {
+		t.Errorf("owner %q, delivery %+v, %v, want no owner and fleet f", owner, it.delivery, err)
+	}
+	if owner := it.delivery.lostTo(is); owner != "" {
+		t.Errorf("%q has it, want nobody", owner)
 	}
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,25 +55,30 @@ func (it *Item) leaving(was *unstructured.Unstructured) *unstructured.Unstructur
 }
 
 // immutable decides about an object with a field that cannot change.
-func (p *planner) immutable(it *Item, was *unstructured.Unstructured, why string) {
+func (p *planner) immutable(ctx context.Context, it *Item, was *unstructured.Unstructured, why string) error {
 	it.Action, it.Reason = Immutable, why
 	it.Hint = "change it back, or allow it to be made anew, with replace of the release"
 	if was == nil || fleet.IsProtected(it.kind()) {
 		it.Hint = "change it back, or delete the object yourself: a " + it.ref.Kind + " is never made anew"
-		return
+		return nil
 	}
 	if !it.release.MayReplace(fleet.Object{Unstructured: it.object}) {
-		return
+		return nil
 	}
 	if action, annotation := p.pruneOrKeep(it.kind(), was); action == Keep {
 		it.Hint = "it is not made anew, for it says " + annotation
-		return
+		return nil
 	}
-	if owner := p.lostTo(it, was); owner != "" && !it.Adopts {
+	owner, err := p.lostTo(ctx, it, was)
+	if err != nil {
+		return err
+	}
+	if owner != "" && !it.Adopts {
 		it.Hint = owner + " owns it now, so that it is not recreated: change it back, or take it from there first"
-		return
+		return nil
 	}
 	it.Action, it.Hint, it.After, it.Found = Replace, "", it.object, false
+	return nil
 }
 
 // Shown returns what to compare to see what happens to the object: either may be

@@ -53,7 +53,11 @@ func (p *planner) gone(ctx context.Context) ([]Item, error) {
 		if p.known[it.ID].Found {
 			it.Action, it.Reason = Keep, "it was there before fleetc applied it"
 		}
-		if owner := p.lostTo(it, is); owner != "" {
+		owner, err := p.lostTo(ctx, it, is)
+		if err != nil {
+			return err
+		}
+		if owner != "" {
 			it.leaveTo(owner)
 		}
 		// One object may have two names, in an old group and in a new one.

@@ -286,7 +286,7 @@ func (p *planner) refused(ctx context.Context, it *Item, was *unstructured.Unstr
 		}
 		it.refuse(why, "")
 	case live.Immutable:
-		p.immutable(it, was, why)
+		return p.immutable(ctx, it, was, why)
 	default:
 		if crd := p.brought[it.ref.GroupVersionKind]; crd != nil && crd.Action == Change && p.before(crd, it) {
 			it.Action, it.After, it.Reason = action, it.object, "its CRD changes first"
