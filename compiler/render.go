@@ -33,6 +33,7 @@ type clusterRendering struct {
 	releases   []*fleet.Release // in the order of their stages
 	renderings []rendering      // of the releases
 	hooks      []fleet.Object   // that stand beside the objects, once these are asked for
+	known      []fleet.Object   // CRDs that the cluster has without a release
 }
 
 // render renders the releases of a cluster. Charts see the API versions of
@@ -42,7 +43,7 @@ type clusterRendering struct {
 func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering, error) {
 	stage := func(r *fleet.Release) int { return slices.Index(c.Stages, r.Stage) }
 	releases := slices.SortedStableFunc(slices.Values(c.Releases), func(a, b *fleet.Release) int { return cmp.Compare(stage(a), stage(b)) })
-	all := &clusterRendering{cluster: c, releases: releases, renderings: make([]rendering, len(releases))}
+	all := &clusterRendering{cluster: c, releases: releases, renderings: make([]rendering, len(releases)), known: f.known[c.ID]}
 	defer f.sharing.done(c)
 	if err := f.renderAll(ctx, all, stage); err != nil {
 		return nil, err
@@ -177,6 +178,8 @@ func (all *clusterRendering) objects(kinds *validate.Checker, keep keeper) ([]fl
 	var faults diag.List
 	var objs []fleet.Object
 	all.hooks = nil
+	type span struct{ release, from, to int }
+	var complete []span // the objects of releases without a fault
 	for i, r := range all.releases {
 		one, err := all.renderings[i].result, all.renderings[i].err
 		parts := slices.Concat(one.Objects, one.Hooks)
@@ -195,9 +198,13 @@ func (all *clusterRendering) objects(kinds *validate.Checker, keep keeper) ([]fl
 			}
 		}
 		if err == nil {
-			err = patch.CheckOwnership(all.cluster, r, objs[from:])
+			complete = append(complete, span{i, from, len(objs)})
 		}
 		faults.Add(err)
+	}
+	crds := slices.Concat(objs, all.known)
+	for _, in := range complete {
+		faults.Add(patch.CheckOwnership(all.cluster, all.releases[in.release], objs[in.from:in.to], crds))
 	}
 	if err := faults.Err(); err != nil {
 		return nil, err

@@ -193,9 +193,9 @@ func (c *comparer) compare(ctx context.Context, it *Item, is *unstructured.Unstr
 		out.Finding = Contest
 		return nil
 	}
-	out.After = would
+	out.Before, out.After = it.withoutLeft(out.Before, would)
 	out.Finding = Changed
-	if reflect.DeepEqual(content(out.Before), content(would)) {
+	if reflect.DeepEqual(content(out.Before), content(out.After)) {
 		out.Finding, out.Before, out.After = Same, nil, nil
 	}
 	if it.of != nil {

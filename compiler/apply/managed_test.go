@@ -146,3 +146,35 @@ func TestTakeOver(t *testing.T) {
 		}
 	}
 }
+
+// Of the fields at a path, those that fleetc has applied stay.
+func TestOnlyAt(t *testing.T) {
+	const object = `{"metadata":{"name":"a","annotations":{"stamp":"1","ours":"x"}},"spec":{"replicas":2,"list":[{"name":"a","image":"x"},{"name":"side","image":"y"}],"set":["p","q"]}}`
+	const own = `{"f:metadata":{"f:annotations":{"f:ours":{}}},"f:spec":{"f:replicas":{},"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:image":{}}},"f:set":{"v:\"p\"":{}}}}`
+	for _, test := range []struct{ path, own, want string }{
+		{`metadata.annotations.stamp`, own, `{"metadata":{"name":"a","annotations":{"ours":"x"}},"spec":{"replicas":2,"list":[{"name":"a","image":"x"},{"name":"side","image":"y"}],"set":["p","q"]}}`},
+		{`metadata.annotations`, own, `{"metadata":{"name":"a","annotations":{"ours":"x"}},"spec":{"replicas":2,"list":[{"name":"a","image":"x"},{"name":"side","image":"y"}],"set":["p","q"]}}`},
+		{`metadata.annotations`, `{"f:spec":{}}`, `{"metadata":{"name":"a"},"spec":{"replicas":2,"list":[{"name":"a","image":"x"},{"name":"side","image":"y"}],"set":["p","q"]}}`},
+		{`metadata.annotations.ours`, own, object},
+		{`metadata.labels.stamp`, own, object},
+		{`spec.replicas`, own, object},
+		{`spec.list[name=side]`, own, `{"metadata":{"name":"a","annotations":{"stamp":"1","ours":"x"}},"spec":{"replicas":2,"list":[{"name":"a","image":"x"}],"set":["p","q"]}}`},
+		{`spec.list[name=a]`, own, object},
+		{`spec.list`, own, `{"metadata":{"name":"a","annotations":{"stamp":"1","ours":"x"}},"spec":{"replicas":2,"list":[{"name":"a","image":"x"}],"set":["p","q"]}}`},
+		{`spec.set`, own, `{"metadata":{"name":"a","annotations":{"stamp":"1","ours":"x"}},"spec":{"replicas":2,"list":[{"name":"a","image":"x"},{"name":"side","image":"y"}],"set":["p"]}}`},
+		{`spec.set`, `{"f:spec":{"f:set":{}}}`, object},
+	} {
+		path, ok := fleet.ParseSteps(test.path)
+		if !ok {
+			t.Fatal(test.path)
+		}
+		in := decode[map[string]any](t, object)
+		got, _ := onlyAt(in, path, decode[fieldSet](t, test.own))
+		if want := decode[any](t, test.want); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s of %s:\n%v\nwant\n%v", test.path, test.own, got, want)
+		}
+		if !reflect.DeepEqual(in, decode[map[string]any](t, object)) {
+			t.Fatal("the object was changed")
+		}
+	}
+}

@@ -83,9 +83,11 @@ func (p *planner) immutable(ctx context.Context, it *Item, was *unstructured.Uns
 
 // Shown returns what to compare to see what happens to the object: either may be
 // nil. One that is being deleted is not there. Of one that is made anew it is what
-// fleetc has of it; the rest is added to the new one as well.
+// fleetc has of it; the rest is added to the new one as well. Fields that the
+// release leaves to others and the bundle does not have are in neither.
 func (it *Item) Shown() (before, after *unstructured.Unstructured) {
-	before, after = Content(it.Before), Content(it.After)
+	before, after = it.withoutLeft(it.Before, it.After)
+	before, after = Content(before), Content(after)
 	if isGoing(it.Before) && it.Action != Prune {
 		return nil, after
 	}

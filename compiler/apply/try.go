@@ -206,7 +206,7 @@ func (p *planner) dryRun(ctx context.Context, it *Item, was *unstructured.Unstru
 			return err
 		}
 	}
-	if err == nil && was != nil && differs(was, is) {
+	if err == nil && was != nil && it.differs(was, is) {
 		// A controller may have changed it between the two.
 		var again *unstructured.Unstructured
 		if again, err = p.Live.Object(ctx, it.ref); err == nil && again != nil {
@@ -220,7 +220,7 @@ func (p *planner) dryRun(ctx context.Context, it *Item, was *unstructured.Unstru
 		it.Action, it.After = Create, it.object
 	case it.Adopts:
 		return p.adopt(ctx, it, was, is)
-	case differs(was, is):
+	case it.differs(was, is):
 		it.Action, it.After = Change, is
 	default:
 		it.Action, it.Before = Unchanged, nil
@@ -336,10 +336,11 @@ func (p *planner) withoutNamespace(it *Item, why string) {
 	}
 }
 
-// differs reports whether an object would be changed, or fleetc would have
-// other fields of it than now.
-func differs(was, is *unstructured.Unstructured) bool {
-	return !reflect.DeepEqual(content(was), content(is)) || !slices.Equal(ownFields(was), ownFields(is))
+// differs reports whether an object would be changed, other than in fields that
+// its release leaves to others, or fleetc would have other fields of it than now.
+func (it *Item) differs(was, is *unstructured.Unstructured) bool {
+	before, after := it.withoutLeft(was, is)
+	return !reflect.DeepEqual(content(before), content(after)) || !slices.Equal(ownFields(was), ownFields(is))
 }
 
 // content returns what of an object its owners decide.

@@ -11,18 +11,45 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// leftToOthers returns a rule for each object with fields that its release
-// leaves to others.
-func leftToOthers(objs []fleet.Object, rule func(o fleet.Object, fields [][]fleet.Step) map[string]any) []any {
-	var rules []any
+// A leftField is a field that a release leaves to others.
+type leftField struct {
+	path   []fleet.Step
+	absent bool // whether no object of the bundle has it, such as a webhook's time stamp
+}
+
+// presentFields returns the fields of releases that an object has.
+func presentFields(objs []fleet.Object) map[*fleet.OwnedField]bool {
+	present := map[*fleet.OwnedField]bool{}
 	for _, o := range objs {
-		var fields [][]fleet.Step
-		for _, own := range o.Release.Ownership {
+		for i := range o.Release.Ownership {
+			own := &o.Release.Ownership[i]
 			if !own.Leave || !own.Target.Matches(o) {
 				continue
 			}
-			for _, f := range own.Fields {
-				fields = append(fields, f.Path)
+			for j := range own.Fields {
+				if f := &own.Fields[j]; !present[f] && len(fleet.Elements(o.Object, f.Path)) > 0 {
+					present[f] = true
+				}
+			}
+		}
+	}
+	return present
+}
+
+// leftToOthers returns a rule for each object with fields that its release
+// leaves to others.
+func leftToOthers(objs []fleet.Object, rule func(o fleet.Object, fields []leftField) map[string]any) []any {
+	var rules []any
+	present := presentFields(objs)
+	for _, o := range objs {
+		var fields []leftField
+		for i := range o.Release.Ownership {
+			own := &o.Release.Ownership[i]
+			if !own.Leave || !own.Target.Matches(o) {
+				continue
+			}
+			for j := range own.Fields {
+				fields = append(fields, leftField{own.Fields[j].Path, !present[&own.Fields[j]]})
 			}
 		}
 		if len(fields) == 0 {
@@ -36,11 +63,12 @@ func leftToOthers(objs []fleet.Object, rule func(o fleet.Object, fields [][]flee
 }
 
 // fluxIgnore returns what a Kustomization or a HelmRelease has of fields that it
-// leaves alone; nil when the object has none of them.
-func fluxIgnore(o fleet.Object, fields [][]fleet.Step) map[string]any {
+// leaves alone; nil when the object has none of them. Flux cannot name an element
+// of a list that the object does not have.
+func fluxIgnore(o fleet.Object, fields []leftField) map[string]any {
 	var paths []any
 	for _, f := range fields {
-		for _, p := range pointers(o.Object, "", f) {
+		for _, p := range pointers(o.Object, "", f.path, f.absent) {
 			paths = append(paths, p)
 		}
 	}
@@ -58,8 +86,8 @@ func fluxIgnore(o fleet.Object, fields [][]fleet.Step) map[string]any {
 }
 
 // pointers returns JSON pointers to what a path leads to in a value, which is at
-// the given one.
-func pointers(v any, at string, path []fleet.Step) []string {
+// the given one; with absent, also when the value does not have the field.
+func pointers(v any, at string, path []fleet.Step, absent bool) []string {
 	if len(path) == 0 {
 		return []string{at}
 	}
@@ -67,16 +95,16 @@ func pointers(v any, at string, path []fleet.Step) []string {
 	if s.Key != "" {
 		m, _ := v.(map[string]any)
 		next, ok := m[s.Key]
-		if !ok {
+		if !ok && !absent {
 			return nil
 		}
-		return pointers(next, at+"/"+escaped(s.Key), path[1:])
+		return pointers(next, at+"/"+escaped(s.Key), path[1:], absent)
 	}
 	var out []string
 	list, _ := v.([]any)
 	for i, element := range list {
 		if s.Matches(element) {
-			out = append(out, pointers(element, at+"/"+strconv.Itoa(i), path[1:])...)
+			out = append(out, pointers(element, at+"/"+strconv.Itoa(i), path[1:], absent)...)
 		}
 	}
 	return out
@@ -86,7 +114,7 @@ func pointers(v any, at string, path []fleet.Step) []string {
 func escaped(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
 // argoIgnore returns what an Application has of fields that it leaves alone.
-func argoIgnore(o fleet.Object, fields [][]fleet.Step) map[string]any {
+func argoIgnore(o fleet.Object, fields []leftField) map[string]any {
 	rule := map[string]any{"kind": o.GetKind(), "name": o.GetName()}
 	if group := o.GroupVersionKind().Group; group != "" {
 		rule["group"] = group
@@ -96,7 +124,7 @@ func argoIgnore(o fleet.Object, fields [][]fleet.Step) map[string]any {
 	}
 	var expressions []any
 	for _, f := range fields {
-		expressions = append(expressions, jqPath(f))
+		expressions = append(expressions, jqPath(f.path))
 	}
 	rule["jqPathExpressions"] = expressions
 	return rule

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -9,9 +10,11 @@ import (
 
 // CheckOwnership returns the faults of what a release of the cluster says of who
 // has fields of its objects, and of what may be made anew: a target or a kind
-// that matches none of the objects, a field that no such object has, and one that
-// is both taken and left. The objects are those after all patches.
-func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) error {
+// that matches none of the objects, a field to take that no such object has, a
+// field to leave that no such object can have, and one that is both taken and
+// left. The objects are those after all patches; others, of the whole cluster,
+// have the CRDs that describe custom resources.
+func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Object) error {
 	if len(r.Ownership) == 0 && len(r.Replace) == 0 {
 		return nil
 	}
@@ -20,6 +23,7 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) err
 	for _, o := range objs {
 		a.items = append(a.items, &item{Object: o})
 	}
+	crds := slices.DeleteFunc(slices.Clone(others), func(o fleet.Object) bool { return !isCRD(o) })
 	var faults diag.List
 	said := map[string][]saidOwnership{} // by IDs of objects
 	for i := range r.Ownership {
@@ -35,15 +39,21 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) err
 			at := rule{at: []diag.Pos{f.Pos}, path: fmt.Sprintf("%s.fields.%d", r.Path("ownership", label(o.Name)), j)}
 			found := o.Optional
 			for _, it := range matched {
-				if len(fleet.Elements(it.Object.Object, f.Path)) == 0 {
-					continue
+				has := len(fleet.Elements(it.Object.Object, f.Path)) > 0
+				found = found || has
+				if has || o.Leave {
+					faults.Add(contradiction(at, it.Object, f, o, said[it.ID()]))
+					said[it.ID()] = append(said[it.ID()], saidOwnership{o, f})
 				}
-				found = true
-				faults.Add(contradiction(at, it.Object, f, o, said[it.ID()]))
-				said[it.ID()] = append(said[it.ID()], saidOwnership{o, f})
 			}
-			if !found {
+			switch {
+			case found:
+			case !o.Leave:
 				faults.Add(a.noField(at, f, matched))
+			default:
+				if d := a.cannotHave(at, f, matched, crds); d != nil {
+					faults.Add(d)
+				}
 			}
 		}
 	}
@@ -66,7 +76,7 @@ func (a *application) noField(at rule, f fleet.OwnedField, matched []*item) *dia
 		objs[i] = it.Object
 	}
 	d.Msg = fmt.Sprintf("no field %s is in %s", visible(fleet.StepsText(f.Path)), list(objs))
-	d.Hint = "name a field that the release sets, or remove this line"
+	d.Hint = "name a field that the release sets, or remove this line: there is nothing to take"
 	return d
 }
 

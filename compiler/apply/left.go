@@ -1,0 +1,85 @@
+package apply
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+// withoutLeft returns two states of an object without the fields that the
+// release leaves to others and that fleetc applies in neither state, such as the
+// time stamp of a webhook. A state without managed fields is one of the bundle;
+// then both are returned as they are.
+func (it *Item) withoutLeft(before, after *unstructured.Unstructured) (b, a *unstructured.Unstructured) {
+	paths := it.owned(true)
+	if before == nil || after == nil || len(paths) == 0 || ownFields(after) == nil {
+		return before, after
+	}
+	own := union(fieldsWhere(before, isOwnApply), fieldsWhere(after, isOwnApply))
+	return onlyOwn(before, paths, own), onlyOwn(after, paths, own)
+}
+
+// isOwnApply reports whether fleetc has applied the fields.
+func isOwnApply(m metav1.ManagedFieldsEntry) bool {
+	return m.Manager == live.Manager && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
+}
+
+// onlyOwn returns the object with only its own fields at the paths.
+func onlyOwn(o *unstructured.Unstructured, paths [][]fleet.Step, own fieldSet) *unstructured.Unstructured {
+	v := any(o.Object)
+	for _, path := range paths {
+		if kept, some := onlyAt(v, path, own); some {
+			v = kept
+		}
+	}
+	out, _ := v.(map[string]any)
+	return &unstructured.Unstructured{Object: out}
+}
+
+// onlyAt returns a value with only the fields of the set at a path and below it,
+// and whether anything is left. Maps and lists that become empty go as well,
+// unless the set has them. The value is not modified.
+func onlyAt(v any, path []fleet.Step, own fieldSet) (any, bool) {
+	switch {
+	case own.whole():
+		return v, true
+	case len(path) == 0:
+		return only(v, own), own != nil
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		field, ok := v[path[0].Key]
+		if !ok || path[0].Key == "" {
+			return v, true
+		}
+		out := maps.Clone(v)
+		if kept, some := onlyAt(field, path[1:], own["f:"+path[0].Key]); some {
+			out[path[0].Key] = kept
+		} else {
+			delete(out, path[0].Key)
+		}
+		return out, own != nil || len(out) > 0
+	case []any:
+		if path[0].Key != "" {
+			return v, true
+		}
+		out := make([]any, 0, len(v))
+		for _, element := range v {
+			if path[0].Matches(element) {
+				set, _ := own.element(element)
+				kept, some := onlyAt(element, path[1:], set)
+				if !some {
+					continue
+				}
+				element = kept
+			}
+			out = append(out, element)
+		}
+		return out, own != nil || len(out) > 0
+	}
+	return v, true
+}

@@ -1,0 +1,172 @@
+package patch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/kube"
+)
+
+// A fieldSchema is the schema of a value: of one of Kubernetes' own kinds, or of
+// a CRD as it is written there. The zero value allows any field.
+type fieldSchema struct {
+	kube *kube.Schema
+	crd  map[string]any
+}
+
+// schemaOf returns the schema of an object. Schemas of custom resources come
+// from the first of the CRDs that describes their kind.
+func (a *application) schemaOf(o fleet.Object, crds []fleet.Object) fieldSchema {
+	gvk := o.GroupVersionKind()
+	if s := a.kube.Schema(gvk); s != nil {
+		return fieldSchema{kube: s}
+	}
+	for _, c := range crds {
+		group, _, _ := unstructured.NestedString(c.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(c.Object, "spec", "names", "kind")
+		if group != gvk.Group || kind != gvk.Kind {
+			continue
+		}
+		if open, _, _ := unstructured.NestedBool(c.Object, "spec", "preserveUnknownFields"); open {
+			break
+		}
+		list, _, _ := unstructured.NestedFieldNoCopy(c.Object, "spec", "versions")
+		versions, _ := list.([]any)
+		for _, v := range versions {
+			version, _ := v.(map[string]any)
+			if version["name"] != gvk.Version {
+				continue
+			}
+			in, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema")
+			crd, _ := in.(map[string]any)
+			return fieldSchema{crd: crd}
+		}
+		break
+	}
+	return fieldSchema{}
+}
+
+// isCRD reports whether an object is a CRD.
+func isCRD(o fleet.Object) bool {
+	return o.Unstructured != nil && o.GroupVersionKind().GroupKind() == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+}
+
+// impossible returns the first step of a path that an object cannot have, and
+// the names of the fields that it can have there; ok is false when it can have
+// the whole path, as far as its schema is known.
+func (a *application) impossible(o fleet.Object, crds []fleet.Object, path []fleet.Step) (step int, names []string, ok bool) {
+	s := a.schemaOf(o, crds)
+	custom := s.crd != nil
+	for i, p := range path {
+		switch {
+		case i == 0 && custom && p.Key == "metadata":
+			s = fieldSchema{kube: a.metadata()}
+			continue
+		case p.Key == "":
+			next, fits := s.element()
+			if !fits {
+				return i, nil, true
+			}
+			for _, key := range slices.Sorted(maps.Keys(p.Fields)) {
+				if _, fits := next.field(key); !fits {
+					return i, next.names(), true
+				}
+			}
+			s = next
+			continue
+		}
+		next, fits := s.field(p.Key)
+		if !fits {
+			return i, s.names(), true
+		}
+		s = next
+	}
+	return 0, nil, false
+}
+
+// metadata returns the schema of the metadata of every object.
+func (a *application) metadata() *kube.Schema {
+	if s := a.kube.Schema(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}); s != nil {
+		return s.Fields["metadata"]
+	}
+	return nil
+}
+
+// field returns the schema of a field; ok is false when the value cannot have it.
+func (s fieldSchema) field(key string) (next fieldSchema, ok bool) {
+	if k := s.kube; k != nil {
+		if k.Type != kube.Object {
+			return fieldSchema{}, k.Type == kube.Any
+		}
+		sub, known := child(k, key)
+		return fieldSchema{kube: sub}, known
+	}
+	if s.crd == nil {
+		return fieldSchema{}, true
+	}
+	properties, _ := s.crd["properties"].(map[string]any)
+	if sub, ok := properties[key].(map[string]any); ok {
+		return fieldSchema{crd: sub}, true
+	}
+	if s.crd["x-kubernetes-preserve-unknown-fields"] == true || s.crd["x-kubernetes-embedded-resource"] == true {
+		return fieldSchema{}, true
+	}
+	switch more := s.crd["additionalProperties"].(type) {
+	case map[string]any:
+		return fieldSchema{crd: more}, true
+	case bool:
+		return fieldSchema{}, more
+	}
+	return fieldSchema{}, false
+}
+
+// element returns the schema of the elements of a list; ok is false when the
+// value is not a list.
+func (s fieldSchema) element() (next fieldSchema, ok bool) {
+	if k := s.kube; k != nil {
+		return fieldSchema{kube: elem(k)}, k.Type == kube.List || k.Type == kube.Any
+	}
+	if s.crd == nil {
+		return fieldSchema{}, true
+	}
+	items, isList := s.crd["items"].(map[string]any)
+	return fieldSchema{crd: items}, isList || s.crd["type"] == "array" || s.crd["x-kubernetes-preserve-unknown-fields"] == true
+}
+
+// names returns the names of the fields of a value, sorted.
+func (s fieldSchema) names() []string {
+	if s.kube != nil {
+		return slices.Sorted(maps.Keys(s.kube.Fields))
+	}
+	properties, _ := s.crd["properties"].(map[string]any)
+	return slices.Sorted(maps.Keys(properties))
+}
+
+// cannotHave returns the fault of a field that none of the objects can have; nil
+// when one of them can.
+func (a *application) cannotHave(at rule, f fleet.OwnedField, matched []*item, crds []fleet.Object) *diag.Diag {
+	var d *diag.Diag
+	for _, it := range matched {
+		step, names, wrong := a.impossible(it.Object, crds, f.Path)
+		if !wrong {
+			return nil
+		}
+		if d != nil {
+			continue
+		}
+		d = &diag.Diag{At: at.at, Path: at.path}
+		where := visible(it.Object.GetKind() + " " + it.Object.GetName())
+		d.Msg = fmt.Sprintf("%s cannot have a field %s", where, visible(fleet.StepsText(f.Path[:step+1])))
+		d.Hint = "correct the path, or remove this line"
+		if hint := diag.DidYouMean(f.Path[step].Key, names); hint != "" {
+			d.Hint = hint
+		}
+	}
+	return d
+}
