@@ -23,6 +23,23 @@ func cascadeNotes(it apply.Item) []string {
 	return nil
 }
 
+// pending returns how many objects are to be gone and are still being deleted.
+func (c *applyCluster) pending() int {
+	if c.Plan == nil {
+		return 0
+	}
+	return max(c.result.Pending, c.Plan.Count(apply.Pending))
+}
+
+// pendingText says in a summary what is still being deleted; nothing when all is gone.
+func (c *applyCluster) pendingText() []string {
+	n := c.pending()
+	if n == 0 {
+		return nil
+	}
+	return []string{plural(n, "object is", "objects are") + " still being deleted"}
+}
+
 // An appliedCascade is what is deleted along with an object.
 type appliedCascade struct {
 	Count  int      `json:"count"`

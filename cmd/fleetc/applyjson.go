@@ -23,6 +23,7 @@ type appliedCluster struct {
 	Changed    int             `json:"changed"`
 	Replaced   int             `json:"replaced"`
 	Pruned     int             `json:"pruned"`
+	Pending    int             `json:"pending,omitempty"` // to be gone, and still being deleted
 	Hooks      int             `json:"hooks"`
 	Cascaded   int             `json:"cascaded"`             // deleted along with those that were pruned
 	Revision   int             `json:"revision,omitempty"`   // that the cluster runs, when it is known
@@ -92,7 +93,7 @@ func (c *applyCluster) json() (appliedCluster, error) {
 		}
 	}
 	l.Created, l.Changed, l.Replaced, l.Pruned, l.Hooks = c.result.Created, c.result.Changed, c.result.Replaced, c.result.Pruned, c.result.Hooks
-	l.Cascaded = c.result.Cascaded
+	l.Cascaded, l.Pending = c.result.Cascaded, c.pending()
 	l.Stages, l.NotReached = append(l.Stages, c.result.Done...), append(l.NotReached, c.result.NotReached...)
 	if back := c.rollback; back != nil {
 		l.RollbackTo, l.Lasting, l.NotDone = back.To.Number, back.Lasting, back.Actions

@@ -206,12 +206,13 @@ func (c *applyCluster) summary() string {
 		if c.destroys() {
 			return "has nothing to destroy, nothing was written"
 		}
-		return "runs its bundle, nothing was written"
+		return strings.Join(append([]string{"runs its bundle, nothing was written"}, c.pendingText()...), "; ")
 	}
 	parts := []string{counts(c.result.Created, c.result.Changed, c.result.Pruned, c.result.Replaced)}
 	if n := c.result.Cascaded; n > 0 {
 		parts = append(parts, plural(n, "object", "objects")+" deleted along with them")
 	}
+	parts = append(parts, c.pendingText()...)
 	if c.result.Hooks > 0 {
 		parts = append(parts, plural(c.result.Hooks, "hook", "hooks")+" run")
 	}
@@ -283,6 +284,10 @@ func (c *applyCluster) notes() []string {
 		lines = append(lines, "runs action "+a.ID()+" "+actionMoment(&a.Action)+": "+actions.Describe(a.Task))
 	}
 	for _, it := range c.Plan.Items {
+		if it.Action == apply.Pending {
+			lines = append(lines, "still deletes "+it.ID+": "+it.Reason)
+			continue
+		}
 		if it.IsHelm() {
 			lines = append(lines, helmNotes(it)...)
 			continue

@@ -85,10 +85,15 @@ const (
 	Hook      Action = "hook"    // it is made anew, and waited for, as Helm does
 	Prune     Action = "prune"
 	Keep      Action = "keep"      // it is no longer part of the bundle and stays all the same
+	Pending   Action = "pending"   // it is no longer part of the bundle and still being deleted
 	Conflict  Action = "conflict"  // others have fields of it
 	Immutable Action = "immutable" // a field cannot be changed
 	Refused   Action = "refused"
 )
+
+// isIdle reports whether nothing is done about the object, and nothing stands against
+// that.
+func (a Action) isIdle() bool { return a == Unchanged || a == Keep || a == Pending }
 
 // writes reports whether something has to be done about the object.
 func (a Action) writes() bool {
@@ -188,7 +193,7 @@ func (p *Plan) Count(a Action) int {
 // Nothing reports whether the cluster runs the bundle already, and this is on
 // record.
 func (p *Plan) Nothing() bool {
-	return !slices.ContainsFunc(p.Items, func(it Item) bool { return it.Action != Unchanged && it.Action != Keep }) &&
+	return !slices.ContainsFunc(p.Items, func(it Item) bool { return !it.Action.isIdle() }) &&
 		len(p.Missing) == 0 && !p.removesRecord && p.inventory.equal(p.settled)
 }
 
@@ -197,7 +202,7 @@ type Event struct {
 	Cluster string
 	Stage   string // empty when it is of none
 	ID      string // of an object or an action; empty when it is about the stage or the cluster
-	What    string // start, create, change, replace, hook, wait, ready, done, prune, failed, end; of an action run, skip, undo, stand
+	What    string // start, create, change, replace, hook, wait, ready, done, prune, pending, failed, end; of an action run, skip, undo, stand
 	Text    string // more about it; may be empty
 }
 
@@ -205,6 +210,7 @@ type Event struct {
 type Result struct {
 	Created, Changed, Replaced, Pruned, Hooks int
 
+	Pending  int // objects that are to be gone, and whose deletion was not over when the run ended
 	Cascaded int // objects that were deleted along with those that were pruned, as far as the plan knew them
 
 	Done       []string                   // stages that were applied and are healthy

@@ -88,6 +88,7 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.pendAll(gone, hooks)
 	if err := p.cascades(ctx, p.items, gone); err != nil {
 		return nil, err
 	}
@@ -238,7 +239,7 @@ func (p *planner) settled(items []Item) *Inventory {
 			others = append(others, e)
 		}
 	}
-	v.Objects = slices.Concat(v.Objects, others, p.kept(items, in))
+	v.Objects = slices.Concat(v.Objects, others, p.kept(items, in), p.pending(items))
 	p.sortEntries(v.Objects)
 	v.Hooks = p.settledHooks(v.Objects)
 	v.Stages, v.Releases = map[string]string{}, map[string]string{}
@@ -281,6 +282,17 @@ func (p *planner) kept(items []Item, in map[string]bool) []Entry {
 	}
 	for i := range out {
 		out[i].Kept = true
+	}
+	return out
+}
+
+// pending returns the entries of what is still being deleted.
+func (p *planner) pending(items []Item) []Entry {
+	var out []Entry
+	for _, it := range items {
+		if it.Action == Pending {
+			out = append(out, p.known[it.ID])
+		}
 	}
 	return out
 }

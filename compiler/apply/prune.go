@@ -195,52 +195,50 @@ func (r *runner) prune(ctx context.Context) error {
 			rest = append(rest, it)
 		}
 	}
-	for _, items := range [][]*Item{custom, rest} {
-		if err := r.pruneAll(ctx, items); err != nil {
-			return err
+	all, err := r.pruneAll(ctx, custom)
+	if err != nil {
+		return err
+	}
+	if !all {
+		i := slices.IndexFunc(custom, func(it *Item) bool { return it.Action == Pending })
+		for _, it := range holdBack(r.plan.Items, custom[i].ID) {
+			r.tellPending(it)
 		}
+		return nil
+	}
+	if _, err := r.pruneAll(ctx, rest); err != nil {
+		return err
 	}
 	return r.runDeleteHooks(ctx, func(h *hook) bool { return h.post })
 }
 
-func (r *runner) pruneAll(ctx context.Context, items []*Item) error {
+// pruneAll deletes objects, and returns whether all of them are gone.
+func (r *runner) pruneAll(ctx context.Context, items []*Item) (all bool, err error) {
 	for _, it := range items {
 		if it.IsHelm() {
 			if err := r.pruneHelm(ctx, it); err != nil {
-				return err
+				return false, err
 			}
 			continue
 		}
 		// This run may have changed the CRD.
-		var err error
 		if it.ref, _, err = servedRef(ctx, r.Live, it.ref); err != nil {
-			return err
+			return false, err
 		}
 		if lost, err := r.lost(ctx, it); err != nil {
-			return it.failed(err)
+			return false, it.failed(err)
 		} else if lost {
 			continue
 		}
 		if err := r.checkCascade(ctx, it); err != nil {
-			return err
+			return false, err
 		}
 		if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {
-			return it.failed(err)
+			return false, it.failed(err)
 		}
 		r.tell(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
 		r.result.Pruned++
 		r.result.Cascaded += it.Cascade.Count()
 	}
-	gone := map[string]bool{}
-	defer func() { r.record.remove(gone) }()
-	for _, it := range items {
-		if it.IsHelm() || it.Owner != "" {
-			continue
-		}
-		if err := r.waitGone(ctx, it); err != nil {
-			return err
-		}
-		gone[it.ID] = true
-	}
-	return nil
+	return r.finishPrune(ctx, items)
 }

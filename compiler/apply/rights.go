@@ -14,7 +14,7 @@ import (
 // missing returns the rights that the user needs to do what the plan says, and
 // does not have, sorted. What an earlier plan needed is not asked again.
 func (t Target) missing(ctx context.Context, plan, earlier *Plan) ([]live.Right, error) {
-	if !slices.ContainsFunc(plan.Items, func(it Item) bool { return it.Action != Unchanged && it.Action != Keep }) && plan.inventory.equal(plan.settled) {
+	if !slices.ContainsFunc(plan.Items, func(it Item) bool { return !it.Action.isIdle() }) && plan.inventory.equal(plan.settled) {
 		return nil, nil
 	}
 	needed, err := t.needed(ctx, plan)

@@ -88,6 +88,7 @@ func (t Target) Run(ctx context.Context, planned *Plan, tell func(Event)) (resul
 		err = r.prune(ctx)
 	}
 	err = r.end(ctx, err)
+	r.result.Pending = r.plan.Count(Pending)
 	return r.result, err
 }
 
@@ -204,6 +205,7 @@ func (r *runner) end(ctx context.Context, failed error) error {
 				settled.Objects[i].UID, settled.Objects[i].Applied, settled.Objects[i].Completed = e.UID, e.Applied, e.Completed
 			}
 		}
+		r.addPending(settled)
 		settled.version, settled.chunks = r.record.version, r.record.chunks
 		r.record = settled
 		return r.settle(ctx)

@@ -173,25 +173,6 @@ func (r *runner) explain(ctx context.Context, it *Item, is *unstructured.Unstruc
 	return d
 }
 
-// waitGone waits until an object is deleted.
-func (r *runner) waitGone(ctx context.Context, it *Item) error {
-	end := time.After(r.timeout())
-	for {
-		o, err := r.Live.Object(ctx, it.ref)
-		if err != nil || o == nil || string(o.GetUID()) != it.uid {
-			return err
-		}
-		if err := pause(ctx, end); errors.Is(err, errLate) {
-			return &diag.Diag{
-				At: it.at, Path: it.ID, Msg: fmt.Sprintf("it is not gone after %s: %s", r.timeout(), r.hide(holds(o))),
-				Hint: "see that who holds it runs, and apply again",
-			}
-		} else if err != nil {
-			return err
-		}
-	}
-}
-
 // holds says what keeps an object that is being deleted.
 func holds(o *unstructured.Unstructured) string {
 	var why []string
@@ -210,7 +191,7 @@ func holds(o *unstructured.Unstructured) string {
 	if len(why) == 0 {
 		return "it is still being deleted"
 	}
-	return diag.Visible(strings.Join(why, "; "), diag.MaxText)
+	return diag.Visible(strings.Join(why, "; "), maxPendingText)
 }
 
 // hooks runs hooks by weight and, as Helm does, by name.
