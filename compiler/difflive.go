@@ -25,6 +25,7 @@ type LiveRequest struct {
 	DiffRequest        // without Tree and Commit
 	Kubeconfig  string // a file; those of KUBECONFIG, or the user's own, when empty
 	Agent       string // what the audit logs of the clusters call the program
+	Strict      bool   // undo what people changed by hand, see [apply.Options]
 }
 
 // DiffLive compares what clusters run with what the fleet says: before is what is
@@ -105,7 +106,7 @@ func (d *liveDiffer) cluster(ctx context.Context, c *fleet.Cluster) (liveDiffere
 	if err != nil {
 		return out, diag.In(c.ID, err)
 	}
-	t := apply.Target{Fleet: d.Module, Bundle: b, Charts: d.chartsByHelm(c), Live: s.live}
+	t := apply.Target{Fleet: d.Module, Bundle: b, Charts: d.chartsByHelm(c), Live: s.live, Options: apply.Options{Strict: d.Strict}}
 	if d.Release != "" {
 		t.Releases = []string{d.Release}
 	}

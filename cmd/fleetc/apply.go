@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/apply"
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
@@ -83,6 +84,7 @@ type applyOptions struct {
 	plan, fromPlan string
 	output         string
 	protected      []string // of --prune-protected
+	force          []string // of --force-conflicts
 }
 
 func newApplyCommand(o *options) *cobra.Command {
@@ -104,6 +106,7 @@ func newApplyCommand(o *options) *cobra.Command {
 	f.StringSliceVar(&a.Stages, "stage", nil, "apply this `stage` alone, and prune nothing of others; may be repeated")
 	f.StringSliceVar(&a.Releases, "release", nil, "apply this `release` alone, and prune nothing of others; may be repeated")
 	adoptFlag(cmd, &a.ApplyOptions)
+	f.BoolVar(&a.Strict, "strict", false, "also undo what people changed by hand in objects that fleetc applies, with kubectl, k9s, Lens or a browser")
 	f.BoolVar(&a.Actions.AllowExec, "allow-exec", false, "let actions of the fleet run commands on this machine")
 	f.StringSliceVar(&a.Actions.Approved, "approve", nil, "approve the manual action of this `name`; may be repeated")
 	_ = cmd.MarkFlagFilename("from-plan", "json")
@@ -116,7 +119,7 @@ func newApplyCommand(o *options) *cobra.Command {
 func (a *applyOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
-	f.BoolVar(&a.ForceConflicts, "force-conflicts", false, "take fields that others have")
+	forceFlag(cmd, &a.force)
 	a.writeFlags(cmd)
 }
 
@@ -157,6 +160,7 @@ func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string
 	}
 	report.checkFrozen(frozen)
 	report.checkAdopted()
+	report.checkForced(a.Force)
 	if a.plan != "" {
 		if err := writePlan(o.path(a.plan), f.Module, a, report); err != nil {
 			return err
@@ -225,6 +229,9 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 	if a.PruneProtected, err = a.prunedKinds(patterns); err != nil {
 		return nil, err
 	}
+	if a.Force, err = apply.ParseForce(a.force); err != nil {
+		return nil, err
+	}
 	if a.Timeout <= 0 || a.PruneLimit < 0 {
 		return nil, &diag.Diag{Msg: "--timeout and --prune-limit take what is more than nothing"}
 	}
@@ -237,7 +244,7 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 	if len(patterns) > 0 {
 		return nil, &diag.Diag{Msg: "--from-plan takes the clusters from the plan", Hint: "name no clusters"}
 	}
-	for _, name := range []string{"plan", "stage", "release", "force-conflicts", "adopt", "prune-limit", "prune-protected"} {
+	for _, name := range []string{"plan", "stage", "release", "force-conflicts", "adopt", "strict", "prune-limit", "prune-protected"} {
 		if cmd.Flags().Changed(name) {
 			return nil, &diag.Diag{Msg: "--from-plan does what the plan says, which --" + name + " would change", Hint: "plan again"}
 		}

@@ -19,6 +19,36 @@ func protectedFlag(cmd *cobra.Command, into *[]string) {
 	_ = cmd.RegisterFlagCompletionFunc("prune-protected", cobra.FixedCompletions(apply.ProtectedNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
+// forceFlag adds --force-conflicts, which takes what to force, and all without a
+// value.
+func forceFlag(cmd *cobra.Command, into *[]string) {
+	f := cmd.Flags()
+	f.StringSliceVar(into, "force-conflicts", nil, "take fields that others have: of all objects without a `value`, or release:NAME, manager:NAME or object:ID; may be repeated")
+	f.Lookup("force-conflicts").NoOptDefVal = apply.ForceAll
+	_ = cmd.RegisterFlagCompletionFunc("force-conflicts", cobra.FixedCompletions([]string{
+		apply.ForceAll, "manager:kubectl", "manager:kubectl-client-side-apply", "manager:kubectl-edit", "object:", "release:",
+	}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+}
+
+// checkForced adds the faults of what --force-conflicts names and no plan has. It
+// says nothing as long as a cluster could not be planned.
+func (r *applyReport) checkForced(f apply.Force) {
+	var plans []*apply.Plan
+	for _, c := range r.clusters {
+		if c.Plan == nil {
+			return
+		}
+		plans = append(plans, c.Plan)
+	}
+	unused := f.Unused(plans)
+	if unused == nil {
+		return
+	}
+	for _, c := range r.clusters {
+		c.err = append(diag.All(c.err), diag.All(diag.In(c.Cluster.ID, unused))...).Err()
+	}
+}
+
 // prunedKinds returns the kinds of --prune-protected. A kind among the clusters was
 // meant for the flag, whose value follows an equals sign.
 func (a *applyOptions) prunedKinds(patterns []string) ([]schema.GroupKind, error) {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	planFormat  = 1
+	planFormat  = 2
 	maxPlanFile = 256 << 20
 )
 
@@ -22,9 +22,10 @@ type planFile struct {
 	Fleet          string         `json:"fleet"`
 	Stages         []string       `json:"stages,omitempty"`
 	Releases       []string       `json:"releases,omitempty"`
-	ForceConflicts bool           `json:"forceConflicts,omitempty"`
+	Force          []string       `json:"force,omitempty"`
 	Adopt          bool           `json:"adopt,omitempty"`
 	AdoptFrom      []string       `json:"adoptFrom,omitempty"`
+	Strict         bool           `json:"strict,omitempty"`
 	PruneLimit     int            `json:"pruneLimit,omitempty"`
 	PruneProtected []string       `json:"pruneProtectedKinds,omitempty"`
 	Clusters       []apply.Frozen `json:"clusters"`
@@ -53,7 +54,7 @@ func (p *planFile) of(id string) (apply.Frozen, bool) {
 // cluster that is at fault is a fault of the plan.
 func writePlan(file, fleet string, a *applyOptions, report *applyReport) error {
 	p := planFile{
-		Format: planFormat, Fleet: fleet, Stages: a.Stages, Releases: a.Releases, ForceConflicts: a.ForceConflicts,
+		Format: planFormat, Fleet: fleet, Stages: a.Stages, Releases: a.Releases, Force: a.force, Strict: a.Strict,
 		Adopt: a.Adopt, AdoptFrom: a.AdoptFrom, PruneLimit: a.PruneLimit, PruneProtected: a.protected, Clusters: []apply.Frozen{},
 	}
 	for _, c := range report.clusters {
@@ -85,9 +86,12 @@ func readPlan(file string, a *applyOptions) (*planFile, error) {
 	if len(p.Clusters) == 0 {
 		return nil, &diag.Diag{Msg: "the plan in " + file + " has nothing to do"}
 	}
-	a.Stages, a.Releases, a.ForceConflicts, a.Adopt = p.Stages, p.Releases, p.ForceConflicts, p.Adopt
-	a.AdoptFrom = p.AdoptFrom
+	a.Stages, a.Releases, a.force, a.Adopt = p.Stages, p.Releases, p.Force, p.Adopt
+	a.AdoptFrom, a.Strict = p.AdoptFrom, p.Strict
 	a.PruneLimit, a.protected = p.PruneLimit, p.PruneProtected
+	if a.Force, err = apply.ParseForce(p.Force); err != nil {
+		return nil, err
+	}
 	if a.PruneProtected, err = apply.ParseProtected(p.PruneProtected); err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ type diffOptions struct {
 	compiler.DiffRequest
 	against, output, color string
 	kubeconfig             string
-	live, stat             bool
+	live, stat, strict     bool
 	style                  diff.Style
 }
 
@@ -91,6 +91,7 @@ func newDiffCommand(o *options) *cobra.Command {
 	flags.StringVar(&d.against, "against", "", "compare with an exported `directory`, or with a commit, as in git:main")
 	flags.BoolVar(&d.live, "live", false, "compare what clusters run with what the fleet says")
 	flags.StringVar(&d.kubeconfig, "kubeconfig", "", "with --live, `file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
+	flags.BoolVar(&d.strict, "strict", false, "with --live, also show what people changed by hand in objects that fleetc applies, with kubectl, k9s, Lens or a browser")
 	flags.StringVar(&d.Release, "release", "", "compare the objects of this `release` alone")
 	flags.BoolVar(&d.stat, "stat", false, "print how many objects change in each cluster, and no more")
 	flags.BoolVar(&d.style.Content, "content", false, "also print what is in objects that are created or deleted")
@@ -112,6 +113,8 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 		return &diag.Diag{Msg: "--live compares with what runs, and --against with something else", Hint: "leave out one of them"}
 	case d.kubeconfig != "" && !d.live:
 		return &diag.Diag{Msg: "--kubeconfig says where clusters run, which only --live compares with", Hint: "pass --live"}
+	case d.strict && !d.live:
+		return &diag.Diag{Msg: "--strict shows what was changed by hand, which only --live compares with", Hint: "pass --live"}
 	case d.live:
 		if d.kubeconfig != "" {
 			d.kubeconfig = o.path(d.kubeconfig)
@@ -169,7 +172,7 @@ func runDiff(cmd *cobra.Command, o *options, d *diffOptions) error {
 
 func (d *diffOptions) compare(ctx context.Context, o *options) (*diff.Result, error) {
 	if d.live {
-		return o.compiler().DiffLive(ctx, compiler.LiveRequest{DiffRequest: d.DiffRequest, Kubeconfig: d.kubeconfig, Agent: "fleetc/" + toolVersion()})
+		return o.compiler().DiffLive(ctx, compiler.LiveRequest{DiffRequest: d.DiffRequest, Kubeconfig: d.kubeconfig, Agent: "fleetc/" + toolVersion(), Strict: d.strict})
 	}
 	return o.compiler().Diff(ctx, d.DiffRequest)
 }

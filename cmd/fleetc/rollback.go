@@ -75,6 +75,7 @@ func runRollback(cmd *cobra.Command, o *options, a *applyOptions, cluster string
 	report := a.report(cmd)
 	report.add(back.Planned)
 	report.clusters[0].rollback = back
+	report.checkForced(a.Force)
 	if err := report.printPlan(); err != nil {
 		return err
 	}

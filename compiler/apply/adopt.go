@@ -85,7 +85,11 @@ func (p *planner) takeover(it *Item, adopted bool) takeover {
 	if it.kind() == (schema.GroupKind{Kind: "Namespace"}) {
 		return takeover{handed: p.handed[it.ID]}
 	}
-	return takeover{appliers: adopted && p.Adopt, handed: p.handed[it.ID], named: p.AdoptFrom}
+	known := p.known[it.ID]
+	return takeover{
+		appliers: adopted && p.Adopt, handed: p.handed[it.ID], named: p.AdoptFrom,
+		byHand: p.Strict && !adopted && known.UID == it.uid && !known.Found,
+	}
 }
 
 // notAdopted returns the names of AdoptFrom that no object has as a manager.

@@ -54,10 +54,11 @@ type Options struct {
 	Stages   []string // those to apply; all when empty
 	Releases []string // those to apply; all when empty
 
-	ForceConflicts bool     // take fields from others who have them
-	Adopt          bool     // take over objects that other tools made, with the fields of those that apply whole objects
-	AdoptFrom      []string // take over the fields of the managers of these names, also objects that Adopt refuses
-	PruneLimit     int      // how many objects may be deleted; 0 for a fifth of them or ten, whichever is more
+	Force      Force    // whose fields to take, when others have them
+	Adopt      bool     // take over objects that other tools made, with the fields of those that apply whole objects
+	AdoptFrom  []string // take over the fields of the managers of these names, also objects that Adopt refuses
+	Strict     bool     // take over the fields that people have set by hand in objects that fleetc applied
+	PruneLimit int      // how many objects may be deleted; 0 for a fifth of them or ten, whichever is more
 
 	Destroy bool // prune all that the inventory has of the releases; the bundle is empty
 

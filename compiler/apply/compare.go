@@ -184,7 +184,9 @@ func (c *comparer) compare(ctx context.Context, it *Item, is *unstructured.Unstr
 		out.Before, out.Why = nil, "the one that is there is being deleted"
 		return nil
 	}
-	it.uid, it.Adopts, it.takeover = string(is.GetUID()), c.handed[it.ID], c.takeover(it, false)
+	it.uid = string(is.GetUID())
+	it.takeover = c.takeover(it, false)
+	it.Adopts = c.handed[it.ID] || len(it.former(is)) > 0
 	would, err := c.would(ctx, it, is, out)
 	if err != nil {
 		return err

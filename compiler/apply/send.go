@@ -42,7 +42,7 @@ func (r *runner) send(ctx context.Context, it *Item) (*unstructured.Unstructured
 // sendOwned applies an object as far as the release has its fields. Who has them
 // is looked at anew: others may have become managers since the plan.
 func (r *runner) sendOwned(ctx context.Context, it *Item) (*unstructured.Unstructured, error) {
-	force := r.ForceConflicts && (it.Forced || it.hook != nil)
+	force := false
 	const tries = 3
 	for try := 1; ; try++ {
 		o := it.object
@@ -62,7 +62,7 @@ func (r *runner) sendOwned(ctx context.Context, it *Item) (*unstructured.Unstruc
 		switch {
 		case live.ReasonOf(err) != live.Conflict || try == tries:
 			return is, err
-		case it.takes(fields):
+		case it.takes(fields), (it.Forced || it.hook != nil) && r.Force.takesAll(it, fields):
 			force = true
 		case !covers(slices.Concat(it.owned(true), it.owned(false)), fields):
 			return is, err

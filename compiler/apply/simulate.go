@@ -75,7 +75,9 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 	if len(former) > 0 {
 		s.after = &unstructured.Unstructured{Object: it.adopted(now, after)}
 	}
-	s.conflicts = slices.DeleteFunc(conflicts, func(f live.Field) bool { return slices.Contains(former, f.Manager) || it.takes([]live.Field{f}) })
+	s.conflicts = slices.DeleteFunc(conflicts, func(f live.Field) bool {
+		return slices.Contains(former, f.Manager) || p.Force.takes(it, f.Manager) || it.takes([]live.Field{f})
+	})
 	return s, nil
 }
 
@@ -87,9 +89,9 @@ func (p *planner) untriedChange(ctx context.Context, it *Item, now *unstructured
 		return err
 	}
 	it.Before, it.After = s.before, s.after
-	if len(s.conflicts) > 0 && !p.ForceConflicts && !it.Forced {
+	if len(s.conflicts) > 0 && !it.Forced {
 		it.Action, it.Fields = Conflict, s.conflicts
-		it.Hint = conflictHint
+		it.Hint = it.conflictHint()
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ type takeover struct {
 	appliers bool     // those that apply whole objects
 	handed   bool     // those of Helm, which delivered the object until now, and kubectl
 	named    []string // those of the names
+	byHand   bool     // those that people work with, see [isInteractive]
 }
 
 // applierNames are prefixes of the names of tools that apply whole objects, in small
@@ -81,7 +82,7 @@ func (t takeover) chosen(o *unstructured.Unstructured) []string {
 		if m.Subresource != "" || isControlPlane(m.Manager) || isOwn(m) || slices.Contains(out, m.Manager) {
 			continue
 		}
-		if slices.Contains(t.named, m.Manager) || t.handed && isKubectlOrHelm(m.Manager) || t.appliers && applies(m) {
+		if slices.Contains(t.named, m.Manager) || t.handed && isKubectlOrHelm(m.Manager) || t.appliers && applies(m) || t.byHand && isInteractive(m) {
 			out = append(out, m.Manager)
 		}
 		if !hasPrefix(m.Manager, decoratorNames) && (creator == nil || m.Time.Before(creator.Time)) {
@@ -95,13 +96,22 @@ func (t takeover) chosen(o *unstructured.Unstructured) []string {
 }
 
 // former returns the managers whose fields of an object the item takes over.
-func (it *Item) former(o *unstructured.Unstructured) []string { return it.takeover.chosen(o) }
+func (it *Item) former(o *unstructured.Unstructured) []string {
+	names := it.takeover.chosen(o)
+	if it.takeover.byHand {
+		names = slices.DeleteFunc(names, func(name string) bool { return it.isSpared(o, name) })
+	}
+	return names
+}
 
 // spared returns the fields that stay with the managers whose other fields are
 // taken over: what the release leaves to others.
 func (it *Item) spared() [][]fleet.Step {
 	if it.takeover.handed {
 		return nil // Helm delivered the object for the release
+	}
+	if it.takeover.byHand {
+		return slices.Concat(it.owned(true), restarts)
 	}
 	return it.owned(true)
 }

@@ -196,7 +196,7 @@ func (p *planner) dryRun(ctx context.Context, it *Item, was *unstructured.Unstru
 	o := it.leaving(was)
 	is, err := p.Live.Apply(ctx, o, live.Application{DryRun: true})
 	if live.ReasonOf(err) == live.Conflict {
-		it.conflict(err, was, p.ForceConflicts)
+		it.conflict(err, was, p.Force)
 		is, err = p.Live.Apply(ctx, o, live.Application{DryRun: true, Force: true})
 		if it.Action == Conflict {
 			// What stands against taking the fields is of no interest yet.
@@ -230,15 +230,14 @@ func (p *planner) dryRun(ctx context.Context, it *Item, was *unstructured.Unstru
 }
 
 // conflict notes the fields that others have, except those from whom the
-// object is taken over. Those that the release takes, or all when they are to be
-// taken, stand against nothing.
-func (it *Item) conflict(err error, was *unstructured.Unstructured, force bool) {
+// object is taken over. Those that the release or force takes stand against nothing.
+func (it *Item) conflict(err error, was *unstructured.Unstructured, force Force) {
 	former := it.former(was)
 	var taken []live.Field
 	for _, f := range fieldsOf(err) {
 		switch {
 		case slices.Contains(former, f.Manager):
-		case force || it.takes([]live.Field{f}):
+		case force.takes(it, f.Manager) || it.takes([]live.Field{f}):
 			taken = append(taken, f)
 		default:
 			it.Fields = append(it.Fields, f)
@@ -247,13 +246,11 @@ func (it *Item) conflict(err error, was *unstructured.Unstructured, force bool) 
 	switch {
 	case len(it.Fields) > 0:
 		it.Action = Conflict
-		it.Hint = conflictHint
+		it.Hint = it.conflictHint()
 	case len(taken) > 0:
 		it.Fields, it.Forced, it.Reason = taken, true, "takes what others have: "+listFields(taken)
 	}
 }
-
-const conflictHint = "pass --force-conflicts to take these fields, or say who has them with ownership of the release"
 
 const silentWebhook = "a webhook that is to be asked does not answer"
 

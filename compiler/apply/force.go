@@ -1,0 +1,95 @@
+package apply
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+// A Force says which conflicts an apply wins: whose fields it takes, and in which
+// objects. The zero value wins none.
+type Force struct {
+	All      bool
+	Releases []string // names
+	Managers []string // names of field managers
+	Objects  []string // IDs: Deployment.apps web/web
+}
+
+// ForceAll is the text of a [Force] that wins all conflicts.
+const ForceAll = "all"
+
+// ParseForce returns what texts say: all, release:NAME, manager:NAME or object:ID.
+func ParseForce(texts []string) (Force, error) {
+	var f Force
+	var faults diag.List
+	for _, text := range texts {
+		kind, name, _ := strings.Cut(text, ":")
+		switch {
+		case text == ForceAll || text == "true":
+			f.All = true
+			continue
+		case text == "false":
+			continue
+		case name == "":
+			kind = ""
+		}
+		switch kind {
+		case "release":
+			f.Releases = append(f.Releases, name)
+		case "manager":
+			f.Managers = append(f.Managers, name)
+		case "object":
+			f.Objects = append(f.Objects, name)
+		default:
+			faults.Add(&diag.Diag{
+				Msg:  "--force-conflicts does not take " + quote(text),
+				Hint: "write --force-conflicts=release:NAME, manager:NAME or object:ID, such as object:'Deployment.apps web/web'; or pass it without a value for all",
+			})
+		}
+	}
+	return f, faults.Err()
+}
+
+// takes reports whether the item takes the fields that a manager has.
+func (f Force) takes(it *Item, manager string) bool {
+	return f.All || slices.Contains(f.Releases, it.Release) || slices.Contains(f.Objects, it.ID) || slices.Contains(f.Managers, manager)
+}
+
+// takesAll reports whether the item takes all of the fields.
+func (f Force) takesAll(it *Item, fields []live.Field) bool {
+	return !slices.ContainsFunc(fields, func(field live.Field) bool { return !f.takes(it, field.Manager) })
+}
+
+// conflictHint says what to do about fields that others have.
+func (it *Item) conflictHint() string {
+	return "pass --force-conflicts=release:" + it.Release + " to take these fields, or manager:NAME or object:ID; or say who has them with ownership of the release"
+}
+
+// Unused returns the faults of releases and objects that none of the plans has. A
+// manager that has no field in conflict is no fault: an earlier apply may have taken
+// all of them.
+func (f Force) Unused(plans []*Plan) error {
+	var releases, objects []string
+	for _, p := range plans {
+		for i := range p.Items {
+			for _, it := range append([]Item{p.Items[i]}, p.Items[i].Parts...) {
+				releases, objects = append(releases, it.Release), append(objects, it.ID)
+			}
+		}
+	}
+	var faults diag.List
+	check := func(kind string, names, known []string) {
+		slices.Sort(known)
+		known = slices.Compact(known)
+		for _, name := range names {
+			if !slices.Contains(known, name) {
+				faults.Add(&diag.Diag{Msg: "--force-conflicts=" + kind + ":" + diag.Visible(name, diag.MaxText) + ": no plan has this " + kind, Hint: diag.DidYouMean(name, known)})
+			}
+		}
+	}
+	check("release", f.Releases, releases)
+	check("object", f.Objects, objects)
+	return faults.Err()
+}
