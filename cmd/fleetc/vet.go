@@ -14,9 +14,10 @@ import (
 
 const vetLong = `vet checks the fleet: layers, defaults, references, that every chart is there
 with the digest that is pinned, and the values of every release against the
-types of its chart: misspelt and unread ones too. It renders nothing, which
-makes it fast enough for a pre-commit hook; --render also renders every release
-and checks the objects that come out.
+types of its chart: misspelt and unread ones too. Of releases whose objects are
+written in CUE it also checks each object, patches and ownership. It renders no
+chart, which makes it fast enough for a pre-commit hook; --render also renders every
+release and checks the objects that come out.
 
 All faults of all clusters are reported at once, a fault of a shared layer once
 with the clusters it concerns. With --format json or sarif they are the only
@@ -126,6 +127,11 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, patterns []strin
 	checked := make([]vetted, len(f.Clusters))
 	for i, cluster := range f.Clusters {
 		checked[i] = vetted{Clusters: 1, Releases: len(cluster.Releases)}
+	}
+	if !render {
+		if err := f.CheckWritten(cmd.Context()); err != nil {
+			return nil, err
+		}
 	}
 	if render {
 		if err := countObjects(cmd, f, checked); err != nil {

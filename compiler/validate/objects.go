@@ -96,6 +96,23 @@ func (kc *Checker) Objects(c *fleet.Cluster, objs []fleet.Object) error {
 	return diag.In(c.ID, k.faults.Err())
 }
 
+// Alone checks objects of a cluster, each on its own: its form, its name and the
+// fields of its kind, and nothing that depends on what else is in the cluster. The
+// error is a diag.List, marked as the cluster's.
+func (kc *Checker) Alone(c *fleet.Cluster, objs []fleet.Object) error {
+	v, ok := kube.Minor(c.KubeVersion)
+	if !ok {
+		return diag.In(c.ID, Cluster(c))
+	}
+	k := &check{Checker: kc}
+	for _, o := range objs {
+		if k.content(o, v, true) {
+			k.name(o, v)
+		}
+	}
+	return diag.In(c.ID, k.faults.Err())
+}
+
 // isSound reports whether it is known that nothing is wrong with an object on its
 // own.
 func (k *check) isSound(o fleet.Object, v *kube.Version, versionKnown bool) bool {

@@ -1,0 +1,59 @@
+package compiler
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/ordered"
+	"github.com/fleetc/fleetc/compiler/patch"
+)
+
+// CheckWritten checks the releases whose objects are all written in CUE, without
+// rendering any other: each object on its own, patches, and ownership. It finds
+// nothing that [Fleet.Bundles] does not find as well. The error is a diag.List, in the
+// order of clusters.
+func (f *Fleet) CheckWritten(ctx context.Context) error {
+	var faults diag.List
+	for _, err := range ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (struct{}, error) {
+		return struct{}{}, f.checkWritten(ctx, f.Clusters[i])
+	}) {
+		faults.Add(err)
+	}
+	return faults.Err()
+}
+
+func (f *Fleet) checkWritten(ctx context.Context, c *fleet.Cluster) error {
+	var faults diag.List
+	for _, r := range c.Releases {
+		if isWritten(r) {
+			faults.Add(f.checkWrittenRelease(ctx, c, r))
+		}
+	}
+	return faults.Err()
+}
+
+// isWritten reports whether all objects of a release are written in CUE.
+func isWritten(r *fleet.Release) bool {
+	return r.Chart == (fleet.ChartRef{}) && r.Jsonnet == "" && r.Kustomize == "" && r.Manifests == ""
+}
+
+func (f *Fleet) checkWrittenRelease(ctx context.Context, c *fleet.Cluster, r *fleet.Release) error {
+	rendered := f.renderOne(ctx, c, r, f.served(c))
+	if rendered.err != nil {
+		return diag.In(c.ID, rendered.err)
+	}
+	objs, err := patch.Release(c, r, slices.Concat(rendered.result.Objects, rendered.result.Hooks))
+	if err != nil {
+		return diag.In(c.ID, err)
+	}
+	objs = slices.DeleteFunc(objs, func(o fleet.Object) bool { return o.Aside })
+	var faults diag.List
+	faults.Add(diag.In(c.ID, patch.CheckOwnership(c, r, objs, slices.Concat(objs, f.known[c.ID]))))
+	for i, o := range objs {
+		objs[i] = f.kinds.Unmarked(o)
+	}
+	faults.Add(f.kinds.Alone(c, objs))
+	return faults.Err()
+}
