@@ -98,6 +98,9 @@ func (t Target) newRunner(planned *Plan, tell func(Event)) (*runner, error) {
 		e.Cluster = planned.Cluster
 		tell(e)
 	}}
+	t.Live.OnDelay(func(reason string) {
+		r.tell(Event{What: "wait", Text: "and tries again: " + diag.Visible(reason, diag.MaxText)})
+	})
 	r.result.Actions = map[string]actions.Outcome{}
 	r.actions = actions.Runner{Options: t.Actions, Cluster: t.Bundle.Cluster, Bundle: t.Bundle.Digest, Hide: r.hide, Job: r.job}
 	r.actions.Begin = func(a *fleet.Action) { r.tellOf(a, "run", actions.Describe(a.Task)) }
@@ -363,6 +366,8 @@ func (it *Item) failed(err error) error {
 	switch answer.Reason {
 	case live.Conflict:
 		d.Msg, d.Hint = "others have fields of it now: "+listFields(answer.Fields), "apply again to see them"
+	case live.Webhook:
+		d.Msg, d.Hint = "a webhook does not answer: "+d.Msg, "see that its pods run, and apply again; or delete its configuration"
 	case live.Moved:
 		d.Msg, d.Hint = "it was changed while it was applied", "apply again"
 	}

@@ -96,7 +96,7 @@ func (c *Cluster) answer(err error) error {
 	case apierrors.IsInvalid(err):
 		e.invalid(causes(s), c.said)
 	case isWebhook(s.Message):
-		e.Reason = Webhook
+		e.Reason, e.Message = Webhook, strings.TrimPrefix(e.Message, "Internal error occurred: ")
 	case isUntyped(s.Message):
 		e.Reason = Invalid
 	}

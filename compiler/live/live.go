@@ -59,7 +59,8 @@ type Cluster struct {
 	leases    coordination.CoordinationV1Interface
 	pods      core.PodsGetter
 
-	guard func(ctx context.Context) error // asked before each try of a write; nil when no lease is held
+	delays delays
+	guard  func(ctx context.Context) error // asked before each try of a write; nil when no lease is held
 
 	mu        sync.Mutex
 	resources map[schema.GroupVersionKind]Resource // nil until they are read

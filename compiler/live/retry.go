@@ -51,7 +51,7 @@ func (c *Cluster) ask(ctx context.Context, request func(ctx context.Context) err
 func (c *Cluster) patiently(ctx context.Context, before, request func(ctx context.Context) error, again func(error) bool) error {
 	var end <-chan time.Time
 	pause := firstPause
-	for {
+	for try := 1; ; try++ {
 		if err := before(ctx); err != nil {
 			return err
 		}
@@ -64,6 +64,9 @@ func (c *Cluster) patiently(ctx context.Context, before, request func(ctx contex
 		}
 		if !again(err) {
 			return c.answer(err)
+		}
+		if try == delayAfter {
+			c.delays.note(c.answer(err).Error())
 		}
 		if end == nil {
 			end = time.After(c.patience)

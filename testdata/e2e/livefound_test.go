@@ -104,15 +104,7 @@ func TestLiveWithoutDryRun(t *testing.T) {
 	reader := p.reader("one")
 	p.write("environments/widgets.cue", widgets)
 	p.fleetc("apply", "--yes").ok(p)
-	p.kubectlInput("one", `{
-		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "nobody"},
-		"webhooks": [{
-			"name": "nobody.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail", "timeoutSeconds": 1,
-			"clientConfig": {"service": {"name": "nobody", "namespace": "web"}},
-			"rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["configmaps"]}],
-			"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "web"}}
-		}]
-	}`, "create", "-f", "-")
+	p.silence()
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.edit("environments/web.cue", `selector: matchLabels: app: "web"`, `selector: matchLabels: app: "webs"`)
 	p.edit("environments/web.cue", `metadata: labels: app: "web"`, `metadata: labels: app: "webs"`)
@@ -191,4 +183,48 @@ func TestLiveDown(t *testing.T) {
 	p.edit("environments/dev/one/cluster.cue", p.clusters["one"].Context, p.clusters["two"].Context)
 	p.edit("environments/dev/two/cluster.cue", p.clusters["two"].Context, p.clusters["one"].Context)
 	p.fleetc("diff", "--live").exits(p, 2).says(p, `^! cluster dev/two: not compared$`, `is cluster "dev/one" of fleet`)
+}
+
+// silence has the API server ask a webhook that does not answer before it changes a
+// ConfigMap in the namespace web.
+func (p *place) silence() {
+	p.Helper()
+	p.kubectlInput("one", `{
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "nobody"},
+		"webhooks": [{
+			"name": "nobody.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail", "timeoutSeconds": 1,
+			"clientConfig": {"service": {"name": "nobody", "namespace": "web"}},
+			"rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["configmaps"]}],
+			"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "web"}}
+		}]
+	}`, "create", "-f", "-")
+	p.until("the webhook is called", func() bool {
+		_, err := shared.Kubectl(p.Context(), "--context", p.clusters["one"].Context, "-n", "web", "label", "configmap", "web", "a=b", "--dry-run=server")
+		return err != nil
+	})
+}
+
+// The plan of a change that a silent webhook stands in front of has the fields that
+// change, and none of those that others set. An apply says what it waits for, goes on
+// when the webhook is gone, and gives up after a while.
+func TestSilentWebhook(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--field-manager=robot", "--type=merge", "-p", `{"metadata":{"labels":{"robot":"x"}},"data":{"extra":"y"}}`)
+	p.silence()
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, "~ data.colour: blue -> red", "has not tried out ConfigMap web/web: a webhook that is to be asked does not answer").lacks(p, "robot", "extra")
+	const waits = "dev/one: waits and tries again: failed calling webhook"
+	r := p.begin("apply", "--yes")
+	r.until(waits, 1)
+	p.kubectl("one", "delete", "validatingwebhookconfiguration", "nobody")
+	if d := r.end().ok(p); strings.Count(d.stderr, waits) != 1 {
+		t.Errorf("it says more than once what it waits for:\n%s", d.stderr)
+	}
+	if got := p.kubectl("one", "-n", "web", "get", "configmap", "web", "-o", "jsonpath={.data}"); got != `{"colour":"red","extra":"y"}` {
+		t.Errorf("the ConfigMap has %s", got)
+	}
+	p.silence()
+	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, waits, "environments/web.cue:.*ConfigMap web/web: a webhook does not answer: failed calling webhook .nobody.example.com", "see that its pods run")
 }

@@ -1,0 +1,33 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// A release whose record does not fit into a Secret is a fault of the plan, when it is
+// to be installed and when it is to be upgraded: nothing is written.
+func TestHelmTooLarge(t *testing.T) {
+	p := newHelm(t)
+	noise := make([]byte, 900<<10) // more than Helm can pack into 1 MiB of base64
+	r := rand.NewChaCha8([32]byte{1})
+	_, _ = r.Read(noise)
+	large := func(has string) {
+		p.write("charts/app/files/noise.txt", has)
+	}
+	const want = `environments/app.cue:.*HelmRelease.helm.sh app/app: the record that Helm stores of the release would have [0-9]+ bytes, and Kubernetes stores at most 1048576 in a Secret`
+	for _, moment := range []string{"install", "upgrade"} {
+		large(base64.StdEncoding.EncodeToString(noise))
+		_, mark := p.writes("one", 0)
+		for _, args := range [][]string{{"--dry-run"}, {"--yes"}} {
+			p.fleetc(append([]string{"apply"}, args...)...).exits(p, 2).says(p, want)
+		}
+		if w, _ := p.writes("one", mark); len(w) > 0 {
+			t.Errorf("%s: a refused apply writes %q", moment, w)
+		}
+		large(fmt.Sprint("small: ", moment))
+		p.fleetc("apply", "--yes").ok(p)
+	}
+}
