@@ -127,33 +127,51 @@ func (p *Planned) CheckActions() error {
 	return diag.In(p.Cluster.ID, p.target.CheckActions(p.Plan))
 }
 
-// Run does what plans say, for some clusters at a time, and yields the results
+// Run does what plans say, for so many clusters at a time, and yields the results
 // in their order. What happens meanwhile is told, by one call at a time; the last
 // event of a cluster is its end. When exact, a cluster that is no longer as it
 // was planned is a fault. A fault of a cluster does not stop the others.
-func Run(ctx context.Context, plans []*Planned, jobs int, exact bool, tell func(apply.Event)) iter.Seq2[apply.Result, error] {
-	const atATime = 8 // applying is waiting
+func Run(ctx context.Context, plans []*Planned, parallel int, exact bool, tell func(apply.Event)) iter.Seq2[apply.Result, error] {
 	var mu sync.Mutex
 	inTurn := func(e apply.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		tell(e)
 	}
-	// One that takes long keeps nobody but itself.
-	turns := make(chan struct{}, cmp.Or(jobs, atATime))
+	// Clusters begin in their order, and one that takes long delays no result.
+	turns := make(chan struct{}, parallel)
+	begun := make([]chan struct{}, len(plans)+1)
+	for i := range begun {
+		begun[i] = make(chan struct{})
+	}
+	close(begun[0])
 	return ordered.Map(ctx, len(plans), len(plans), func(ctx context.Context, i int) (apply.Result, error) {
-		select {
-		case turns <- struct{}{}:
-			defer func() { <-turns }()
-		case <-ctx.Done():
-			return apply.Result{}, context.Cause(ctx)
+		if err := inOrder(ctx, begun[i], begun[i+1], turns); err != nil {
+			return apply.Result{}, err
 		}
+		defer func() { <-turns }()
 		t, id := plans[i].target, plans[i].Cluster.ID
 		t.Exact = exact
 		defer inTurn(apply.Event{Cluster: id, What: "end"})
 		r, err := t.Run(ctx, plans[i].Plan, inTurn)
 		return r, diag.In(id, err)
 	})
+}
+
+// inOrder takes a turn as soon as the one before has begun, and lets the next begin.
+func inOrder(ctx context.Context, before <-chan struct{}, next chan<- struct{}, turns chan<- struct{}) error {
+	select {
+	case <-before:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case turns <- struct{}{}:
+		close(next)
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // checkContexts returns the faults of clusters that do not say how to reach

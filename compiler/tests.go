@@ -1,7 +1,6 @@
 package compiler
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"sync"
@@ -15,15 +14,14 @@ import (
 // clusters at a time, and yields how they went, in the order of the plans. What
 // happens meanwhile is told, by one call at a time. A fault of a cluster does
 // not stop the others.
-func Test(ctx context.Context, plans []*Planned, jobs int, tell func(apply.Event)) iter.Seq2[[]apply.Test, error] {
-	const atATime = 8 // testing is waiting
+func Test(ctx context.Context, plans []*Planned, parallel int, tell func(apply.Event)) iter.Seq2[[]apply.Test, error] {
 	var mu sync.Mutex
 	inTurn := func(e apply.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		tell(e)
 	}
-	return ordered.Map(ctx, cmp.Or(jobs, atATime), len(plans), func(ctx context.Context, i int) ([]apply.Test, error) {
+	return ordered.Map(ctx, parallel, len(plans), func(ctx context.Context, i int) ([]apply.Test, error) {
 		p := plans[i]
 		if p.Err != nil {
 			return nil, p.Err

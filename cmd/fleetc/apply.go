@@ -85,6 +85,7 @@ type applyOptions struct {
 	output         string
 	protected      []string // of --prune-protected
 	force          []string // of --force-conflicts
+	parallel       int      // clusters
 }
 
 func newApplyCommand(o *options) *cobra.Command {
@@ -106,6 +107,7 @@ func newApplyCommand(o *options) *cobra.Command {
 	f.StringSliceVar(&a.Stages, "stage", nil, "apply this `stage` alone, and prune nothing of others; may be repeated")
 	f.StringSliceVar(&a.Releases, "release", nil, "apply this `release` alone, and prune nothing of others; may be repeated")
 	adoptFlag(cmd, &a.ApplyOptions)
+	parallelFlag(cmd, &a.parallel)
 	f.BoolVar(&a.Strict, "strict", false, "also undo what people changed by hand in objects that fleetc applies, with kubectl, k9s, Lens or a browser")
 	f.BoolVar(&a.Actions.AllowExec, "allow-exec", false, "let actions of the fleet run commands on this machine")
 	f.StringSliceVar(&a.Actions.Approved, "approve", nil, "approve the manual action of this `name`; may be repeated")
@@ -140,6 +142,9 @@ func kubeconfigFlag(cmd *cobra.Command, into *string) {
 }
 
 func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string) error {
+	if err := checkParallel(a.parallel); err != nil {
+		return err
+	}
 	frozen, err := a.check(cmd, o, patterns)
 	if err != nil {
 		return err
@@ -206,7 +211,7 @@ func (a *applyOptions) finish(cmd *cobra.Command, o *options, report *applyRepor
 			}
 			exact = true
 		}
-		report.run(o.jobs, exact, ready)
+		report.run(cmp.Or(a.parallel, defaultParallel), exact, ready)
 	}
 	return report.end()
 }

@@ -19,6 +19,23 @@ func protectedFlag(cmd *cobra.Command, into *[]string) {
 	_ = cmd.RegisterFlagCompletionFunc("prune-protected", cobra.FixedCompletions(apply.ProtectedNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
+// parallelFlag adds --parallel.
+func parallelFlag(cmd *cobra.Command, into *int) {
+	cmd.Flags().IntVar(into, "parallel", defaultParallel, "how many clusters to apply to at a time")
+}
+
+// defaultParallel is how many clusters are applied to at a time: applying is mostly
+// waiting.
+const defaultParallel = 8
+
+// checkParallel returns a fault when nothing could be applied.
+func checkParallel(n int) error {
+	if n < 1 {
+		return &diag.Diag{Msg: fmt.Sprintf("--parallel does not take %d", n), Hint: "pass how many clusters to apply to at a time, from 1 on"}
+	}
+	return nil
+}
+
 // forceFlag adds --force-conflicts, which takes what to force, and all without a
 // value.
 func forceFlag(cmd *cobra.Command, into *[]string) {

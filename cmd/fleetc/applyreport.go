@@ -96,7 +96,7 @@ func asks(c *applyCluster) bool {
 }
 
 // run applies, and notes how it went.
-func (r *applyReport) run(jobs int, exact bool, ready []*applyCluster) {
+func (r *applyReport) run(parallel int, exact bool, ready []*applyCluster) {
 	plans := make([]*compiler.Planned, len(ready))
 	for i, c := range ready {
 		plans[i] = c.Planned
@@ -106,7 +106,7 @@ func (r *applyReport) run(jobs int, exact bool, ready []*applyCluster) {
 		r.console.listen()
 	}
 	i := 0
-	for result, err := range compiler.Run(r.cmd.Context(), plans, jobs, exact, r.console.tell) {
+	for result, err := range compiler.Run(r.cmd.Context(), plans, parallel, exact, r.console.tell) {
 		ready[i].ran, ready[i].result, ready[i].err = true, result, err
 		i++
 	}

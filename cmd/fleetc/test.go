@@ -45,6 +45,7 @@ func newTestCommand(o *options) *cobra.Command {
 	f.StringSliceVar(&a.Releases, "release", nil, "test this `release` alone; may be repeated")
 	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a test")
 	_ = cmd.MarkFlagFilename("kubeconfig")
+	parallelFlag(cmd, &a.parallel)
 	outputFlag(cmd, &a.output, "text", "json")
 	return cmd
 }
@@ -52,6 +53,9 @@ func newTestCommand(o *options) *cobra.Command {
 func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string) error {
 	if a.Timeout <= 0 {
 		return &diag.Diag{Msg: "--timeout takes what is more than nothing"}
+	}
+	if err := checkParallel(a.parallel); err != nil {
+		return err
 	}
 	f, err := o.compiler().Load(cmd.Context(), patterns...)
 	if err != nil {
@@ -71,11 +75,11 @@ func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string)
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	return test(cmd, plans, o.jobs, a.output == "json")
+	return test(cmd, plans, a.parallel, a.output == "json")
 }
 
 // test runs the tests of clusters and prints how they went.
-func test(cmd *cobra.Command, plans []*compiler.Planned, jobs int, asJSON bool) error {
+func test(cmd *cobra.Command, plans []*compiler.Planned, parallel int, asJSON bool) error {
 	type result struct {
 		Cluster string   `json:"cluster"`
 		Release string   `json:"release"`
@@ -87,7 +91,7 @@ func test(cmd *cobra.Command, plans []*compiler.Planned, jobs int, asJSON bool) 
 	var faults diag.List
 	i := 0
 	tell := func(e apply.Event) { fmt.Fprintln(cmd.ErrOrStderr(), eventText(e)) }
-	for tests, err := range compiler.Test(cmd.Context(), plans, jobs, tell) {
+	for tests, err := range compiler.Test(cmd.Context(), plans, parallel, tell) {
 		for _, t := range tests {
 			r := result{plans[i].Cluster.ID, t.Release, t.ID, t.Err == nil, []string{}}
 			for _, d := range diag.All(t.Err) {

@@ -267,7 +267,10 @@ func TestIdentity(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
 	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
 	p.write("environments/web.cue", web)
-	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: applied", "^dev/two: applied")
+	applied := p.fleetc("apply", "--yes", "--parallel", "1").ok(p).says(p, "^dev/one: applied", "^dev/two: applied")
+	if events := applied.stderr; strings.LastIndex(events, "dev/one: stage") > strings.Index(events, "dev/two: stage") {
+		t.Errorf("--parallel 1 begins with a cluster before another is done:\n%s", events)
+	}
 	one, two := p.clusters["one"].Context, p.clusters["two"].Context
 	uid := p.kubectl("one", "get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}")
 	p.write("environments/dev/one/uid.cue", "package fleet\n\ncluster: uid: \""+uid+"\"\n")
