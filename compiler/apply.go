@@ -23,8 +23,7 @@ import (
 // use.
 type ApplyOptions struct {
 	apply.Options
-	Kubeconfig string // a file; those of KUBECONFIG, or the user's own, when empty
-	Agent      string // what the audit logs of the clusters call the program
+	live.Access
 }
 
 // A Planned is a cluster with what applying its bundle means.
@@ -41,7 +40,8 @@ type Planned struct {
 // Plans compiles the clusters, asks each what applying its bundle means, and
 // yields that in the order of their IDs. Nothing is written. An error that is
 // yielded is about the fleet, and nothing should be applied then; what is wrong
-// with a cluster that runs is in [Planned.Err]. Secrets are compared by hashes
+// with a cluster that runs is in [Planned.Err], which is complete when the sequence
+// ends: that two clusters are the same is known then. Secrets are compared by hashes
 // with the key, see [diff.Objects].
 func (f *Fleet) Plans(ctx context.Context, o ApplyOptions, key []byte) iter.Seq2[*Planned, error] {
 	if err := cmp.Or(checkContexts(f.Clusters), checkApproved(f.Clusters, o.Actions.Approved)); err != nil {
@@ -54,19 +54,45 @@ func (f *Fleet) Plans(ctx context.Context, o ApplyOptions, key []byte) iter.Seq2
 			yield(nil, err)
 			return
 		}
-		servers := f.connect(ctx, o)
-		f.servers = servers
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		f.servers = f.connect(ctx, o.Access)
 		o.Actions.Dir = f.Dir
-		planned := ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*Planned, error) {
-			t := apply.Target{Fleet: f.Module, Live: servers[f.Clusters[i].ID].live, Origin: origin, Options: o.Options}
-			return f.plan(ctx, f.Clusters[i], servers[f.Clusters[i].ID], t, key)
-		})
+		planned := f.plans(ctx, apply.Target{Fleet: f.Module, Origin: origin, Options: o.Options}, key)
+		all := map[string]*Planned{}
 		for p, err := range planned {
+			if p != nil {
+				all[p.Cluster.ID] = p
+			}
 			if !yield(p, err) {
 				return
 			}
 		}
+		for id, err := range f.sameClusters() {
+			if p := all[id]; p != nil {
+				p.Plan, p.Changes, p.Err = nil, nil, diag.In(id, err)
+			}
+		}
 	}
+}
+
+// plans plans clusters for the target as soon as they are connected to, so that one
+// that does not answer delays no other.
+func (f *Fleet) plans(ctx context.Context, t apply.Target, key []byte) iter.Seq2[*Planned, error] {
+	turns := make(chan struct{}, f.jobs)
+	return ordered.Map(ctx, len(f.Clusters), len(f.Clusters), func(ctx context.Context, i int) (*Planned, error) {
+		c := f.Clusters[i]
+		s := f.servers.of(c.ID)
+		select {
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		t := t
+		t.Live = s.live
+		return f.plan(ctx, c, s, t, key)
+	})
 }
 
 // plan compiles a cluster and plans what that means for the target.
@@ -174,30 +200,6 @@ func inOrder(ctx context.Context, before <-chan struct{}, next chan<- struct{}, 
 	}
 }
 
-// checkContexts returns the faults of clusters that do not say how to reach
-// them, or say the same.
-func checkContexts(clusters []*fleet.Cluster) error {
-	var faults diag.List
-	first := map[string]*fleet.Cluster{}
-	for _, c := range clusters {
-		switch other := first[c.KubeContext]; {
-		case c.KubeContext == "":
-			faults.Add(&diag.Diag{
-				At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: "cluster.context", Msg: "the cluster has no context of a kubeconfig",
-				Hint: `set it: cluster: context: "..."`,
-			})
-		case other != nil:
-			faults.Add(&diag.Diag{
-				At: []diag.Pos{c.Pos, other.Pos}, Clusters: []string{other.ID, c.ID}, Path: "cluster.context",
-				Msg: fmt.Sprintf("clusters %s and %s both have the context %q", other.ID, c.ID, c.KubeContext),
-			})
-		default:
-			first[c.KubeContext] = c
-		}
-	}
-	return faults.Err()
-}
-
 // ManualActions returns what the actions of clusters are called that a person
 // must approve, sorted.
 func ManualActions(clusters []*fleet.Cluster) []string {
@@ -223,62 +225,6 @@ func checkApproved(clusters []*fleet.Cluster, names []string) error {
 		}
 	}
 	return faults.Err()
-}
-
-// A server is the connection to a cluster, or why there is none.
-type server struct {
-	live  *live.Cluster
-	err   error
-	looks bool // whether nothing is applied, and what may not be read is let be
-}
-
-// connect connects to all clusters. One that is not the one that its layers
-// say, and two that are the same, are at fault.
-func (f *Fleet) connect(ctx context.Context, o ApplyOptions) map[string]server {
-	const atATime = 16 // connecting is waiting
-	connected := ordered.Map(ctx, atATime, len(f.Clusters), func(ctx context.Context, i int) (*live.Cluster, error) {
-		return live.Connect(ctx, live.Address{Kubeconfig: o.Kubeconfig, Context: f.Clusters[i].KubeContext, Agent: o.Agent})
-	})
-	servers, first, i := map[string]server{}, map[string]*fleet.Cluster{}, 0
-	for l, err := range connected {
-		c := f.Clusters[i]
-		i++
-		if err != nil {
-			servers[c.ID] = server{err: at(c, err)}
-			continue
-		}
-		s := server{live: l}
-		if c.UID != "" && c.UID != l.UID {
-			s.err = &diag.Diag{
-				At: []diag.Pos{c.Pos}, Path: "cluster.uid",
-				Msg:  fmt.Sprintf("%s is another cluster: the UID of its namespace kube-system is %s", l.Server, diag.Visible(l.UID, diag.MaxText)),
-				Hint: "see cluster.context",
-			}
-		}
-		if other := first[l.UID]; other != nil {
-			// Nobody knows which of the two it is.
-			s.err = &diag.Diag{
-				At: []diag.Pos{c.Pos, other.Pos}, Path: "cluster.context",
-				Msg: fmt.Sprintf("the contexts %q of %s and %q of %s lead to the same cluster", other.KubeContext, other.ID, c.KubeContext, c.ID),
-			}
-			servers[other.ID] = server{live: l, err: s.err}
-		} else {
-			first[l.UID] = c
-		}
-		servers[c.ID] = s
-	}
-	return servers
-}
-
-// at returns the faults of err at the place where the cluster is set.
-func at(c *fleet.Cluster, err error) error {
-	var out diag.List
-	for _, d := range diag.All(err) {
-		e := *d
-		e.At, e.Path = append(slices.Clone(d.At), c.Pos), cmp.Or(d.Path, "cluster.context")
-		out = append(out, &e)
-	}
-	return out.Err()
 }
 
 // changes returns what a plan changes, as people read it.

@@ -207,7 +207,7 @@ type Fleet struct {
 	Last func(cluster string) ([]fleet.Object, error)
 	keep keeper // in place of Last
 
-	servers map[string]server // which keep the values in place of Last, by the cluster's ID
+	servers servers // which keep the values in place of Last
 
 	charts    map[fleet.ChartRef]loadedChart
 	known     map[string][]fleet.Object // CRDs that clusters have without a release, by the cluster's ID

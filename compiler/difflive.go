@@ -22,10 +22,9 @@ import (
 // A LiveRequest says which running clusters are compared, and how they are
 // reached.
 type LiveRequest struct {
-	DiffRequest        // without Tree and Commit
-	Kubeconfig  string // a file; those of KUBECONFIG, or the user's own, when empty
-	Agent       string // what the audit logs of the clusters call the program
-	Strict      bool   // undo what people changed by hand, see [apply.Options]
+	DiffRequest // without Tree and Commit
+	live.Access
+	Strict bool // undo what people changed by hand, see [apply.Options]
 }
 
 // DiffLive compares what clusters run with what the fleet says: before is what is
@@ -44,10 +43,11 @@ func (c *Compiler) DiffLive(ctx context.Context, req LiveRequest) (*diff.Result,
 	if err := checkContexts(f.Clusters); err != nil {
 		return nil, err
 	}
-	f.servers = f.connect(ctx, ApplyOptions{Kubeconfig: req.Kubeconfig, Agent: req.Agent})
-	for id, s := range f.servers {
+	f.servers = f.connectAll(ctx, req.Access)
+	for id := range f.servers {
+		s := f.servers.of(id)
 		s.looks = true
-		f.servers[id] = s
+		f.servers[id] = func() server { return s }
 	}
 	d := &liveDiffer{LiveRequest: req, Fleet: f, releases: map[string]bool{}, predicted: map[string]*diff.Prediction{}}
 	compared := ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (liveDifference, error) {
@@ -94,7 +94,7 @@ type liveDifference struct {
 // cluster compares one cluster. The error is about the fleet.
 func (d *liveDiffer) cluster(ctx context.Context, c *fleet.Cluster) (liveDifference, error) {
 	var out liveDifference
-	s := d.servers[c.ID]
+	s := d.servers.of(c.ID)
 	if out.err = s.err; out.err != nil {
 		return out, ctx.Err()
 	}

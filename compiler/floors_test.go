@@ -19,7 +19,7 @@ const module = "github.com/fleetc/fleetc"
 var floors = [][]string{
 	{"schema", "lib", "compiler/diag"},
 	{"compiler/fleet", "compiler/cuediag", "compiler/kube", "compiler/links", "compiler/faults", "compiler/git", "compiler/memo", "compiler/blockyaml", "compiler/ordered", "compiler/registry", "compiler/live"},
-	{"compiler/health", "compiler/helm", "compiler/actions", "compiler/predict"},
+	{"compiler/health", "compiler/helm", "compiler/actions", "compiler/credential", "compiler/predict"},
 	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/jsonnet", "compiler/kustomize", "compiler/manifests", "compiler/patch", "compiler/validate", "compiler/crd", "compiler/policy", "compiler/bundle", "compiler/diff", "compiler/export", "compiler/gitops", "compiler/cache", "compiler/format", "compiler/revision", "compiler/branch", "compiler/oci", "compiler/trial", "compiler/apply"},
 	{"compiler"},
 	{"cmd/fleetc"},
@@ -39,7 +39,7 @@ var doors = map[string][]string{
 	"github.com/spf13":                       {"cmd/fleetc"},
 	"k8s.io/client-go":                       {"compiler/live"},
 	"net/http":                               {"compiler/registry", "compiler/chart", "compiler/oci", "compiler/live", "compiler/actions"},
-	"os/exec":                                {"compiler/git", "compiler/actions"},
+	"os/exec":                                {"compiler/git", "compiler/actions", "compiler/credential"},
 }
 
 // generators are programs that write parts of the house. They stand outside.

@@ -46,10 +46,10 @@ func (e evaluation) records(ctx context.Context, o ApplyOptions) ([]*Record, err
 	all := f.Clusters
 	wrong := checkContexts(all)
 	f.Clusters = slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return faultsOf(c.ID, wrong) != nil })
-	servers := f.connect(ctx, o)
+	servers := f.connectAll(ctx, o.Access)
 	var out []*Record
 	asked := ordered.Map(ctx, atATime, len(all), func(ctx context.Context, i int) (*Record, error) {
-		r := &Record{Cluster: all[i], Err: faultsOf(all[i].ID, wrong), server: servers[all[i].ID]}
+		r := &Record{Cluster: all[i], Err: faultsOf(all[i].ID, wrong), server: servers.of(all[i].ID)}
 		r.Reached = r.server.live != nil
 		if r.Err = cmp.Or(r.Err, r.server.err); r.Err == nil {
 			r.Inventory, r.Err = apply.ReadInventoryOf(ctx, r.server.live, f.Module, r.Cluster.ID)

@@ -19,8 +19,8 @@ func (f *Fleet) objects(ctx context.Context, c *fleet.Cluster) (objs, hooks []fl
 	}
 	keep := f.keep
 	switch {
-	case f.servers[c.ID].live != nil:
-		keep = keepLive(ctx, f.servers[c.ID])
+	case f.servers.of(c.ID).live != nil:
+		keep = keepLive(ctx, f.servers.of(c.ID))
 	case f.Last != nil:
 		keep = keepLast(func() ([]fleet.Object, error) { return f.Last(c.ID) })
 	}

@@ -60,9 +60,9 @@ func (c *Compiler) Status(ctx context.Context, o StatusOptions, patterns ...stri
 	faults := e.unread()
 	if !o.NoCompile {
 		f, faults = c.load(ctx, e)
-		f.servers = map[string]server{}
+		f.servers = servers{}
 		for _, r := range records {
-			f.servers[r.Cluster.ID] = r.server
+			f.servers[r.Cluster.ID] = func() server { return r.server }
 		}
 	}
 	var out []*Status

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -128,17 +127,11 @@ func (a *applyOptions) flags(cmd *cobra.Command) {
 // writeFlags adds the flags of all commands that write to clusters.
 func (a *applyOptions) writeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	kubeconfigFlag(cmd, &a.Kubeconfig)
+	accessFlags(cmd, &a.Access)
 	f.BoolVar(&a.dryRun, "dry-run", false, "show the plan and write nothing; exit with 1 when there is something to do")
 	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a stage to be healthy")
 	f.IntVar(&a.PruneLimit, "prune-limit", 0, "how many objects of a cluster may be pruned (default: a fifth, or ten if that is more)")
 	protectedFlag(cmd, &a.protected)
-}
-
-// kubeconfigFlag adds --kubeconfig.
-func kubeconfigFlag(cmd *cobra.Command, into *string) {
-	cmd.Flags().StringVar(into, "kubeconfig", "", "`file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
-	_ = cmd.MarkFlagFilename("kubeconfig")
 }
 
 func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string) error {
@@ -177,14 +170,11 @@ func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string
 	return a.finish(cmd, o, report, frozen != nil)
 }
 
-// identify completes the options with who asks, and where the kubeconfig is.
-func (a *applyOptions) identify(o *options) (err error) {
-	if a.Kubeconfig != "" { // commands of actions run elsewhere
-		a.Kubeconfig, err = filepath.Abs(o.path(a.Kubeconfig))
-	}
+// identify completes the options with who asks, and how clusters are reached.
+func (a *applyOptions) identify(o *options) error {
 	a.Tool, a.By = toolVersion(), userAtHost()
-	a.Agent, a.Holder = "fleetc/"+a.Tool, holder(a.By)
-	return err
+	a.Holder = holder(a.By)
+	return completeAccess(o, &a.Access)
 }
 
 // report returns what is to say how it went, and asks.

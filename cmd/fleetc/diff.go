@@ -15,6 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/diff"
+	"github.com/fleetc/fleetc/compiler/live"
 )
 
 const diffLong = `diff compiles clusters and compares their objects with what they were: in the
@@ -66,7 +67,7 @@ const diffKeyVariable = "FLEETC_DIFF_KEY"
 type diffOptions struct {
 	compiler.DiffRequest
 	against, output, color string
-	kubeconfig             string
+	access                 live.Access
 	live, stat, strict     bool
 	style                  diff.Style
 }
@@ -90,7 +91,7 @@ func newDiffCommand(o *options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&d.against, "against", "", "compare with an exported `directory`, or with a commit, as in git:main")
 	flags.BoolVar(&d.live, "live", false, "compare what clusters run with what the fleet says")
-	flags.StringVar(&d.kubeconfig, "kubeconfig", "", "with --live, `file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
+	accessFlags(cmd, &d.access)
 	flags.BoolVar(&d.strict, "strict", false, "with --live, also show what people changed by hand in objects that fleetc applies, with kubectl, k9s, Lens or a browser")
 	flags.StringVar(&d.Release, "release", "", "compare the objects of this `release` alone")
 	flags.BoolVar(&d.stat, "stat", false, "print how many objects change in each cluster, and no more")
@@ -98,7 +99,6 @@ func newDiffCommand(o *options) *cobra.Command {
 	flags.StringVar(&d.color, "color", "auto", "`when` to print text in colour: auto, always or never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colorModes(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("against")
-	_ = cmd.MarkFlagFilename("kubeconfig")
 	outputFlag(cmd, &d.output, "text", "markdown", "json", "github")
 	cacheRegistryFlag(cmd, o)
 	return cmd
@@ -111,13 +111,13 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 	switch ref, isCommit := strings.CutPrefix(d.against, "git:"); {
 	case d.live && d.against != "":
 		return &diag.Diag{Msg: "--live compares with what runs, and --against with something else", Hint: "leave out one of them"}
-	case d.kubeconfig != "" && !d.live:
-		return &diag.Diag{Msg: "--kubeconfig says where clusters run, which only --live compares with", Hint: "pass --live"}
+	case !d.live && (d.access.Kubeconfig != "" || d.access.As.User != ""):
+		return &diag.Diag{Msg: "--kubeconfig and --as say how running clusters are reached, which only --live compares with", Hint: "pass --live"}
 	case d.strict && !d.live:
 		return &diag.Diag{Msg: "--strict shows what was changed by hand, which only --live compares with", Hint: "pass --live"}
 	case d.live:
-		if d.kubeconfig != "" {
-			d.kubeconfig = o.path(d.kubeconfig)
+		if err := completeAccess(o, &d.access); err != nil {
+			return err
 		}
 	case d.against == "" || isCommit && ref == "":
 		return &diag.Diag{
@@ -172,7 +172,7 @@ func runDiff(cmd *cobra.Command, o *options, d *diffOptions) error {
 
 func (d *diffOptions) compare(ctx context.Context, o *options) (*diff.Result, error) {
 	if d.live {
-		return o.compiler().DiffLive(ctx, compiler.LiveRequest{DiffRequest: d.DiffRequest, Kubeconfig: d.kubeconfig, Agent: "fleetc/" + toolVersion(), Strict: d.strict})
+		return o.compiler().DiffLive(ctx, compiler.LiveRequest{DiffRequest: d.DiffRequest, Access: d.access, Strict: d.strict})
 	}
 	return o.compiler().Diff(ctx, d.DiffRequest)
 }

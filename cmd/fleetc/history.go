@@ -59,7 +59,7 @@ func newHistoryCommand(o *options) *cobra.Command {
 			return faults.Err()
 		},
 	}
-	kubeconfigFlag(cmd, &a.Kubeconfig)
+	accessFlags(cmd, &a.Access)
 	outputFlag(cmd, &a.output, "table", "json")
 	return cmd
 }

@@ -40,8 +40,11 @@ func run() int {
 	options := &options{}
 	cmd, err := newRootCommand(options).ExecuteContextC(ctx)
 	status := exitDone
+	var plugin exitStatus
 	switch {
 	case err == nil:
+	case errors.As(err, &plugin):
+		return int(plugin)
 	case errors.Is(err, errDifferences):
 		status, err = exitDifferences, nil
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:

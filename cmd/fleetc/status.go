@@ -66,7 +66,7 @@ func newStatusCommand(o *options) *cobra.Command {
 	f.BoolVar(&s.NoCompile, "no-compile", false, "do not compile the fleet, and compare with nothing")
 	f.BoolVar(&s.Orphans, "orphans", false, "list objects that fleetc has applied and no inventory has")
 	f.BoolVar(&s.Health, "health", false, "read all objects, and tell those that are not ready")
-	kubeconfigFlag(cmd, &a.Kubeconfig)
+	accessFlags(cmd, &a.Access)
 	outputFlag(cmd, &a.output, "table", "json")
 	return cmd
 }

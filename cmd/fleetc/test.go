@@ -41,10 +41,9 @@ func newTestCommand(o *options) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&a.Kubeconfig, "kubeconfig", "", "`file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
+	accessFlags(cmd, &a.Access)
 	f.StringSliceVar(&a.Releases, "release", nil, "test this `release` alone; may be repeated")
 	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a test")
-	_ = cmd.MarkFlagFilename("kubeconfig")
 	parallelFlag(cmd, &a.parallel)
 	outputFlag(cmd, &a.output, "text", "json")
 	return cmd
@@ -61,7 +60,9 @@ func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string)
 	if err != nil {
 		return err
 	}
-	a.identify(o)
+	if err := a.identify(o); err != nil {
+		return err
+	}
 	key := make([]byte, 32)
 	rand.Read(key)
 	var plans []*compiler.Planned

@@ -194,6 +194,9 @@ func isTooLarge(message string) bool {
 
 // fault returns what keeps the cluster from being reached, in the user's words.
 func (c *Cluster) fault(err error) error {
+	if d := c.plugin.fault(err, c.said); d != nil {
+		return d
+	}
 	d := &diag.Diag{Cause: err}
 	var unknown x509.UnknownAuthorityError
 	var host x509.HostnameError

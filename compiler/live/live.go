@@ -4,16 +4,15 @@
 // nothing and decides nothing; that is compiler/apply.
 //
 // Requests that can be repeated without harm are repeated while the API server
-// is away. Answers are bounded. No error has a credential in it. Programs that
-// a kubeconfig names to get credentials are run, as kubectl does: they are the
-// user's own.
+// is away. Answers are bounded. No error has a credential in it. Credential
+// plugins, programs that a kubeconfig names to get credentials, are run, as kubectl
+// does: they are the user's own.
 package live
 
 import (
 	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,21 +26,10 @@ import (
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/fleetc/fleetc/compiler/diag"
 )
 
 // Manager is the name under which fleetc owns fields of objects.
 const Manager = "fleetc"
-
-// An Address says how to reach a cluster.
-type Address struct {
-	Kubeconfig string        // a file; those of KUBECONFIG, or the user's own, when empty
-	Context    string        // in it
-	Agent      string        // the program that asks, as the audit log shows it
-	Patience   time.Duration // how long an API server that is away is waited for; 0 for two minutes
-}
 
 // A Cluster is one that runs. Its methods may be called at the same time.
 type Cluster struct {
@@ -51,6 +39,7 @@ type Cluster struct {
 	hide atomic.Pointer[func(string) string]
 
 	config    *rest.Config
+	plugin    *plugin // nil when the kubeconfig has the credentials
 	patience  time.Duration
 	dynamic   dynamic.Interface
 	metadata  metadata.Interface
@@ -78,23 +67,35 @@ const (
 
 // Connect connects to a cluster and learns who it is. It returns a fault when
 // there is no such context, or the API server is not reached, not trusted or
-// does not let the user in. It does not wait for one that is away.
+// does not let the user in. It does not wait for one that is away, and for a
+// credential plugin not longer than its limit.
 func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	config, err := a.config()
 	if err != nil {
 		return nil, err
 	}
 	c := &Cluster{Server: config.Host, config: config, patience: cmp.Or(a.Patience, 2*time.Minute)}
+	c.plugin = a.bound(config.ExecProvider)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, c.fault(err)
 	}
+	timeout := connectTimeout
+	if c.plugin != nil {
+		client.Transport = prompt{client.Transport}
+		timeout += c.plugin.limit
+	}
 	if err := c.clients(config, client); err != nil {
 		return nil, c.fault(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	ns, err := c.dynamic.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	// The first request may have to wait for a plugin, longer than others.
+	first, err := dynamic.NewForConfigAndClient(config, &http.Client{Transport: client.Transport})
+	if err != nil {
+		return nil, c.fault(err)
+	}
+	ns, err := first.Resource(namespaces).Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
 		return nil, c.fault(err)
 	}
@@ -137,41 +138,4 @@ func (c *Cluster) clients(config *rest.Config, client *http.Client) error {
 	}
 	c.pods, err = core.NewForConfigAndClient(config, client)
 	return err
-}
-
-// config reads the kubeconfig.
-func (a Address) config() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = a.Kubeconfig
-	rules.Warner = func(error) {}
-	raw, err := rules.Load()
-	if err != nil {
-		return nil, &diag.Diag{Msg: "the kubeconfig cannot be read: " + visible(err.Error()), Cause: err}
-	}
-	if raw.Contexts[a.Context] == nil {
-		var names []string
-		for name := range raw.Contexts {
-			names = append(names, name)
-		}
-		d := &diag.Diag{Msg: "the kubeconfig has no context " + quote(a.Context), Hint: diag.OneOf(a.Context, names)}
-		if len(names) == 0 {
-			d.Msg, d.Hint = "there is no kubeconfig with a context "+quote(a.Context), "set KUBECONFIG, or name the file with --kubeconfig"
-		}
-		return nil, d
-	}
-	config, err := clientcmd.NewNonInteractiveClientConfig(*raw, a.Context, &clientcmd.ConfigOverrides{}, rules).ClientConfig()
-	if err != nil {
-		return nil, &diag.Diag{Msg: "context " + quote(a.Context) + " of the kubeconfig: " + visible(err.Error()), Cause: err}
-	}
-	if u, err := url.Parse(config.Host); err == nil && u.User != nil {
-		return nil, &diag.Diag{Msg: "context " + quote(a.Context) + " of the kubeconfig: the URL of the server has credentials in it", Hint: "move them to its user"}
-	}
-	config.UserAgent = a.Agent
-	limiter := newFairLimiter()
-	config.RateLimiter = limiter
-	config.Wrap(limiter.watch)
-	config.Timeout = requestTimeout
-	config.WarningHandler = rest.NoWarnings{}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
-	return config, nil
 }

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/credential"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+// accessFlags adds the flags that say how clusters are reached, and as whom.
+func accessFlags(cmd *cobra.Command, into *live.Access) {
+	f := cmd.Flags()
+	f.StringVar(&into.Kubeconfig, "kubeconfig", "", "`file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
+	f.StringVar(&into.As.User, "as", "", "impersonate this `user`, or service account: system:serviceaccount:NAMESPACE:NAME")
+	f.StringSliceVar(&into.As.Groups, "as-group", nil, "impersonate this `group` beside the user; may be repeated")
+	f.StringVar(&into.As.UID, "as-uid", "", "impersonate this `UID` beside the user")
+	_ = cmd.MarkFlagFilename("kubeconfig")
+}
+
+// completeAccess checks what the flags say, and adds what is the same for all
+// commands.
+func completeAccess(o *options, a *live.Access) (err error) {
+	if a.As.User == "" && (len(a.As.Groups) > 0 || a.As.UID != "") {
+		return &diag.Diag{Msg: "--as-group and --as-uid do not say which user to impersonate", Hint: "pass --as USER"}
+	}
+	if a.Kubeconfig != "" { // commands of actions run elsewhere
+		if a.Kubeconfig, err = filepath.Abs(o.path(a.Kubeconfig)); err != nil {
+			return err
+		}
+	}
+	a.Agent = "fleetc/" + toolVersion()
+	self, err := os.Executable()
+	a.PluginRunner = []string{self, pluginCommand}
+	return err
+}
+
+// pluginCommand is the name of the command that runs a credential plugin.
+const pluginCommand = "credential-plugin"
+
+// An exitStatus is that of a program which is run, and has told what is wrong.
+type exitStatus int
+
+// Error implements error.
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// newPluginCommand returns the command with which fleetc runs credential plugins, so
+// that one that hangs is ended. It is not for people.
+func newPluginCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                pluginCommand + " LIMIT COMMAND [ARGUMENT...]",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return &diag.Diag{Msg: pluginCommand + " takes a limit and a command"}
+			}
+			limit, err := time.ParseDuration(args[0])
+			if err != nil {
+				return &diag.Diag{Msg: fmt.Sprintf("%q is no duration", args[0]), Cause: err}
+			}
+			status, err := credential.Run(cmd.Context(), limit, args[1:], os.Stdin, cmd.OutOrStdout(), os.Stderr)
+			return cmp.Or(err, statusError(status))
+		},
+	}
+}
+
+// statusError returns the exit status as an error, nil for 0.
+func statusError(status int) error {
+	if status == 0 {
+		return nil
+	}
+	return exitStatus(status)
+}

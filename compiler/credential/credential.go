@@ -1,0 +1,98 @@
+// Package credential runs credential plugins, the programs that a kubeconfig names to
+// get credentials, within a limit:
+// https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+package credential
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/fleetc/fleetc/compiler/git"
+	"github.com/fleetc/fleetc/compiler/live"
+)
+
+const (
+	maxCredentials = 1 << 20 // of what a plugin prints, in bytes
+	killAfter      = time.Second
+	orphanPoll     = 200 * time.Millisecond
+
+	interrupted = 130 // exit status, as of shells
+)
+
+// Run runs a credential plugin with the environment of this process, and prints what
+// it prints when it succeeds. The plugin, and all that it started, ends when ctx does,
+// when the limit is over, and when the process that started this one ends. A plugin
+// that can use the terminal, because stdin is one, stays in the foreground, and what it
+// started is not ended. Run returns the exit status of the plugin,
+// [live.PluginTimeout] when the limit is over, or [live.PluginMissing] when there is no
+// such program. The error says why the plugin could not be run.
+func Run(ctx context.Context, limit time.Duration, words []string, stdin *os.File, stdout, stderr io.Writer) (int, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+	defer cancel()
+	go watchParent(ctx, cancel)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	credentials := &buffer{}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = credentials, stderr, killAfter
+	if term.IsTerminal(int(stdin.Fd())) {
+		cmd.Stdin = stdin
+	} else {
+		git.Alone(cmd)
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case errors.Is(context.Cause(ctx), errTimeout):
+		return live.PluginTimeout, nil
+	case ctx.Err() != nil:
+		return interrupted, nil
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it may leave a program running
+		_, err = stdout.Write(credentials.kept.Bytes())
+		return 0, err
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
+		return live.PluginMissing, nil
+	case errors.As(err, &exit) && exit.ExitCode() > 0:
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+var (
+	errTimeout = errors.New("the credential plugin takes too long")
+	errTooLong = errors.New("the credential plugin prints more than credentials")
+)
+
+// watchParent calls orphaned when the process that started this one has ended.
+func watchParent(ctx context.Context, orphaned func()) {
+	parent := os.Getppid()
+	tick := time.NewTicker(orphanPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if os.Getppid() != parent {
+				orphaned()
+				return
+			}
+		}
+	}
+}
+
+// A buffer takes no more than credentials need.
+type buffer struct{ kept bytes.Buffer }
+
+// Write implements [io.Writer].
+func (b *buffer) Write(p []byte) (int, error) {
+	if b.kept.Len()+len(p) > maxCredentials {
+		return 0, errTooLong
+	}
+	return b.kept.Write(p)
+}
