@@ -9,21 +9,15 @@
 package helm
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -38,10 +32,7 @@ const (
 	digestLabel   = "fleetc.dev/digest"
 )
 
-const (
-	storeType  = "helm.sh/release.v1"
-	maxRelease = 64 << 20 // of a stored revision, unpacked
-)
+const maxRelease = 64 << 20 // of a stored revision, unpacked
 
 // A State is what Helm has stored of a release. The zero State is that of one
 // which is not there.
@@ -60,6 +51,9 @@ type State struct {
 	// Left are those that later revisions, which failed, have beside these.
 	Left []*unstructured.Unstructured
 
+	// Records are those of all revisions, the oldest first.
+	Records []Record
+
 	attempts []string                       // manifests of revisions that failed since the one that is deployed, or all as long as none is
 	tried    [][]*unstructured.Unstructured // objects of these
 }
@@ -70,16 +64,24 @@ func (s *State) IsPending() bool {
 	return release.Status(s.Status).IsPending() || s.Status == release.StatusUninstalling.String()
 }
 
-// Read returns what Helm has stored of a release.
+// Read returns what Helm has stored of a release in Secrets.
 func Read(ctx context.Context, c *live.Cluster, namespace, name string) (*State, error) {
-	all, err := revisions(ctx, c, namespace, name)
+	return Secrets.Read(ctx, c, namespace, name)
+}
+
+// Read returns what Helm has stored of a release.
+func (in Storage) Read(ctx context.Context, c *live.Cluster, namespace, name string) (*State, error) {
+	all, err := in.revisions(ctx, c, namespace, name)
 	s := &State{}
 	if err != nil || len(all) == 0 {
 		return s, err
 	}
+	for _, r := range all {
+		s.Records = append(s.Records, recordOf(r.object))
+	}
 	last := all[len(all)-1]
-	s.Revision, s.Status, s.UID = last.version, string(last.status), string(last.secret.GetUID())
-	labels := last.secret.GetLabels()
+	s.Revision, s.Status, s.UID = last.version, string(last.status), string(last.object.GetUID())
+	labels := last.object.GetLabels()
 	_, s.Known = labels[revisionLabel]
 	if labels[revisionLabel] == strconv.Itoa(last.version) {
 		s.Digest = labels[digestLabel]
@@ -94,10 +96,10 @@ func Read(ctx context.Context, c *live.Cluster, namespace, name string) (*State,
 	s.Deployed = s.Deployed && last.status != release.StatusUninstalled
 	has := map[live.Ref]bool{}
 	for i, r := range all[runs:] {
-		stored, err := decode(r.secret)
+		stored, err := decode(r.object)
 		if err != nil {
 			return nil, &diag.Diag{
-				Msg:  fmt.Sprintf("Secret %s/%s is not what Helm writes: %s", namespace, r.secret.GetName(), diag.Visible(err.Error(), diag.MaxText)),
+				Msg:  fmt.Sprintf("%s %s/%s is not what Helm writes: %s", in, namespace, r.object.GetName(), diag.Visible(err.Error(), diag.MaxText)),
 				Hint: "see helm history " + name,
 			}
 		}
@@ -119,54 +121,6 @@ func Read(ctx context.Context, c *live.Cluster, namespace, name string) (*State,
 		}
 	}
 	return s, nil
-}
-
-// A revision is a Secret in which Helm has stored one.
-type revision struct {
-	secret  *unstructured.Unstructured
-	version int
-	status  release.Status
-}
-
-// revisions returns the revisions of a release, the last one at the end.
-func revisions(ctx context.Context, c *live.Cluster, namespace, name string) ([]revision, error) {
-	secrets, err := c.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, namespace, "owner=helm,name="+name)
-	var all []revision
-	for i := range secrets {
-		o := &secrets[i]
-		typ, _, _ := unstructured.NestedString(o.Object, "type")
-		if n, err := strconv.Atoi(o.GetLabels()["version"]); err == nil && typ == storeType {
-			all = append(all, revision{o, n, release.Status(o.GetLabels()["status"])})
-		}
-	}
-	slices.SortFunc(all, func(a, b revision) int { return cmp.Compare(a.version, b.version) })
-	return all, err
-}
-
-// decode reads a revision as Helm stores it.
-func decode(secret *unstructured.Unstructured) (*release.Release, error) {
-	text, _, _ := unstructured.NestedString(secret.Object, "data", "release")
-	data, err := base64.StdEncoding.DecodeString(text)
-	if err == nil {
-		data, err = base64.StdEncoding.DecodeString(string(data))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > 3 && bytes.Equal(data[:3], []byte{0x1f, 0x8b, 8}) {
-		r, err := gzip.NewReader(bytes.NewReader(data))
-		if err != nil {
-			return nil, err
-		}
-		if data, err = io.ReadAll(io.LimitReader(r, maxRelease+1)); err != nil {
-			return nil, err
-		}
-		if len(data) > maxRelease {
-			return nil, fmt.Errorf("it is larger than %d bytes", maxRelease)
-		}
-	}
-	stored := &release.Release{}
-	return stored, json.Unmarshal(data, stored)
 }
 
 // objectsOf returns the objects of a stored revision, with their namespaces.

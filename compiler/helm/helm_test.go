@@ -37,6 +37,10 @@ func TestDecode(t *testing.T) {
 			t.Errorf("packed %v: %+v, %v", packed, r, err)
 		}
 	}
+	inConfigMap := &unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"release": base64.StdEncoding.EncodeToString([]byte(text))}}}
+	if r, err := decode(inConfigMap); err != nil || r.Version != 3 {
+		t.Errorf("in a ConfigMap: %+v, %v", r, err)
+	}
 	for name, text := range map[string]string{"no JSON": "app", "too large": `{"name": "` + strings.Repeat("a", maxRelease) + `"}`} {
 		if _, err := decode(stored(t, text, true)); err == nil {
 			t.Errorf("%s: decodes", name)
@@ -44,6 +48,26 @@ func TestDecode(t *testing.T) {
 	}
 	if _, err := decode(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"release": "%"}}}); err == nil {
 		t.Error("what is no base64 decodes")
+	}
+}
+
+// Labels alone do not make an object a record.
+func TestIsRecord(t *testing.T) {
+	for _, test := range []struct {
+		in        Storage
+		name, typ string
+		want      bool
+	}{
+		{Secrets, "sh.helm.release.v1.app.v2", "helm.sh/release.v1", true},
+		{Secrets, "sh.helm.release.v1.app.v2", "Opaque", false},
+		{ConfigMaps, "sh.helm.release.v1.app.v2", "", true},
+		{ConfigMaps, "sh.helm.release.v1.app.v1", "", false},
+		{ConfigMaps, "settings", "", false},
+	} {
+		o := &unstructured.Unstructured{Object: map[string]any{"type": test.typ, "metadata": map[string]any{"name": test.name}}}
+		if got := test.in.isRecord(o, "app", 2); got != test.want {
+			t.Errorf("%s %s of type %q: %v", test.in, test.name, test.typ, got)
+		}
 	}
 }
 
