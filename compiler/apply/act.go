@@ -141,7 +141,7 @@ func jobOf(a *fleet.Action, undo bool) *unstructured.Unstructured {
 	if notes == nil {
 		notes = map[string]string{}
 	}
-	labels["app.kubernetes.io/managed-by"], labels[actionLabel], notes[actionAnnotation] = live.Manager, a.Name, a.ID()
+	labels[managedByLabel], labels[actionLabel], notes[actionAnnotation] = live.Manager, a.Name, a.ID()
 	job.SetLabels(labels)
 	job.SetAnnotations(notes)
 	if spec, ok := job.Object["spec"].(map[string]any); ok {

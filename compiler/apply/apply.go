@@ -60,6 +60,8 @@ type Options struct {
 	Strict     bool     // take over the fields that people have set by hand in objects that fleetc applied
 	PruneLimit int      // how many objects may be deleted; 0 for a fifth of them or ten, whichever is more
 
+	AdoptForget bool // remove the records of Helm releases whose objects are all applied by fleetc
+
 	Destroy bool // prune all that the inventory has of the releases; the bundle is empty
 
 	PruneProtected []schema.GroupKind // of namespaces, CRDs and volumes, the kinds that may be deleted as well
@@ -165,6 +167,8 @@ type Plan struct {
 	Missing []live.Right
 	Limit   int // how many objects may be pruned
 
+	HelmRecords []HelmRecord // of releases whose objects are adopted, or were
+
 	NotAdopted []string // names of [Options.AdoptFrom] that no object has as a manager
 
 	due       []string          // stages that are applied
@@ -173,6 +177,9 @@ type Plan struct {
 	settled   *Inventory        // as it will be
 	installed map[string]bool   // releases that are there, whoever installed them
 	hooks     map[string][]byte // that run on deletion and are to be written, packed, by release
+
+	unlisted   []live.Right    // to list records of Helm, which the user does not have
+	appliedIDs map[string]bool // objects that fleetc applies, see [Plan.applied]; nil unless objects are adopted
 
 	Destroys bool // whether the target is to destroy
 	Partial  bool // whether it is of some stages or releases alone
@@ -191,11 +198,16 @@ func (p *Plan) Count(a Action) int {
 	return n
 }
 
-// Nothing reports whether the cluster runs the bundle already, and this is on
-// record.
+// Nothing reports whether the cluster runs the bundle already, this is on record,
+// and no record of Helm is to be removed.
 func (p *Plan) Nothing() bool {
-	return !slices.ContainsFunc(p.Items, func(it Item) bool { return !it.Action.isIdle() }) &&
-		len(p.Missing) == 0 && !p.removesRecord && p.inventory.equal(p.settled)
+	return p.IsApplied() && len(p.Missing) == 0 && !p.removesRecord && !p.forgets()
+}
+
+// IsApplied reports whether the cluster runs the bundle already, and this is on
+// record.
+func (p *Plan) IsApplied() bool {
+	return !slices.ContainsFunc(p.Items, func(it Item) bool { return !it.Action.isIdle() }) && p.inventory.equal(p.settled)
 }
 
 // An Event is something that happened while a plan was run.
@@ -218,6 +230,8 @@ type Result struct {
 	NotReached []string                   // stages that were not begun
 	Revision   int                        // by which the history has it; 0 when it has not
 	Actions    map[string]actions.Outcome // by the IDs of those that were reached
+
+	HelmRecords []HelmRecord // as the run left them
 }
 
 // inScope reports whether the options choose what is of a stage and a release.

@@ -22,6 +22,8 @@ type Frozen struct {
 	Bundle  string         `json:"bundle"`  // digest
 	Objects []FrozenItem   `json:"objects"` // those that are not unchanged
 	Actions []FrozenAction `json:"actions"` // those that are done
+
+	Records []FrozenRecord `json:"helmRecords,omitempty"` // those that are removed
 }
 
 // A FrozenItem is an object of a [Frozen] plan.
@@ -41,7 +43,7 @@ type FrozenAction struct {
 
 // Frozen returns the plan to be kept.
 func (p *Plan) Frozen() Frozen {
-	f := Frozen{Cluster: p.Cluster, UID: p.UID, Bundle: p.Bundle, Objects: []FrozenItem{}, Actions: []FrozenAction{}}
+	f := Frozen{Cluster: p.Cluster, UID: p.UID, Bundle: p.Bundle, Objects: []FrozenItem{}, Actions: []FrozenAction{}, Records: p.frozenRecords()}
 	for _, it := range p.Items {
 		if it.Action != Unchanged {
 			f.Objects = append(f.Objects, FrozenItem{it.ID, it.Action, it.state(), it.cascadeHashes()})

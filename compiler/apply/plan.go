@@ -107,6 +107,9 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	if plan.Actions, err = p.actions(ctx, plan); err != nil {
 		return nil, err
 	}
+	if err := p.helmRecords(ctx, plan); err != nil {
+		return nil, err
+	}
 	plan.Missing, err = t.missing(ctx, plan, earlier)
 	return plan, err
 }

@@ -14,7 +14,7 @@ import (
 // missing returns the rights that the user needs to do what the plan says, and
 // does not have, sorted. What an earlier plan needed is not asked again.
 func (t Target) missing(ctx context.Context, plan, earlier *Plan) ([]live.Right, error) {
-	if !slices.ContainsFunc(plan.Items, func(it Item) bool { return !it.Action.isIdle() }) && plan.inventory.equal(plan.settled) {
+	if plan.IsApplied() && !plan.forgets() && (!t.AdoptForget || len(plan.unlisted) == 0) {
 		return nil, nil
 	}
 	needed, err := t.needed(ctx, plan)
@@ -123,6 +123,9 @@ func (t Target) needed(ctx context.Context, plan *Plan) ([]live.Right, error) {
 			add(r.Group, r.Resource, it.ref.Namespace, "delete")
 		}
 	}
+	if err := t.recordRights(ctx, plan, add); err != nil {
+		return nil, err
+	}
 	for _, a := range plan.Actions {
 		for undo, task := range map[bool]fleet.Task{false: a.Task, true: a.Undo} {
 			if task.Job != nil {
@@ -131,6 +134,31 @@ func (t Target) needed(ctx context.Context, plan *Plan) ([]live.Right, error) {
 		}
 	}
 	return sorted(set), nil
+}
+
+// recordRights adds the rights that it takes to remove the records of Helm.
+func (t Target) recordRights(ctx context.Context, plan *Plan, add func(group, resource, namespace string, verbs ...string)) error {
+	for _, right := range plan.unlisted {
+		if t.AdoptForget {
+			add(right.Group, right.Resource, right.Namespace, "list", "delete")
+		}
+	}
+	for _, record := range plan.HelmRecords {
+		if record.Action != RemoveRecord {
+			continue
+		}
+		add("", record.Storage.Resource(), record.Namespace, "list", "delete")
+		for _, ref := range record.applied {
+			r, served, err := t.Live.Resource(ctx, ref.GroupVersionKind)
+			if err != nil {
+				return err
+			}
+			if served {
+				add(r.Group, r.Resource, ref.Namespace, "get", "patch")
+			}
+		}
+	}
+	return nil
 }
 
 // resourceToCome returns how the cluster will serve a kind that the bundle has

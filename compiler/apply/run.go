@@ -74,22 +74,34 @@ func (t Target) Run(ctx context.Context, planned *Plan, tell func(Event)) (resul
 			return Result{}, err
 		}
 	}
+	r.plan.KeepRecords(planned.Frozen())
+	r.result.HelmRecords = r.plan.HelmRecords
 	if err := r.plan.Faults(); err != nil || r.plan.Nothing() {
-		return Result{}, err
+		return r.result, err
 	}
 	if err := t.CheckActions(r.plan); err != nil {
 		return Result{}, err
 	}
-	if err := r.begin(ctx); err != nil {
-		return Result{}, err
+	if !r.plan.IsApplied() || r.plan.removesRecord {
+		if err := r.applyPlan(ctx); err != nil {
+			return r.result, err
+		}
 	}
-	err = r.stages(ctx)
+	return r.result, r.removeRecords(ctx)
+}
+
+// applyPlan applies the stages, prunes and records the end.
+func (r *runner) applyPlan(ctx context.Context) error {
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
+	err := r.stages(ctx)
 	if err == nil {
 		err = r.prune(ctx)
 	}
 	err = r.end(ctx, err)
 	r.result.Pending = r.plan.Count(Pending)
-	return r.result, err
+	return err
 }
 
 // newRunner returns what does something about a cluster that is as planned.
@@ -138,7 +150,7 @@ func (r *runner) firstContact(ctx context.Context, planned *Plan) error {
 	ns := &unstructured.Unstructured{Object: map[string]any{}}
 	ns.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 	ns.SetName(Namespace)
-	ns.SetLabels(map[string]string{"app.kubernetes.io/managed-by": live.Manager})
+	ns.SetLabels(map[string]string{managedByLabel: live.Manager})
 	_, err := r.Live.Apply(ctx, ns, live.Application{})
 	return err
 }
