@@ -56,9 +56,52 @@ func adoptFlag(cmd *cobra.Command, o *compiler.ApplyOptions) {
 	f := cmd.Flags()
 	f.Var(adoptValue{o}, "adopt", "take over objects that other tools made; with from:MANAGER, the fields of this manager alone; may be repeated")
 	f.Lookup("adopt").NoOptDefVal = "all"
+	f.BoolVar(&o.AdoptForget, "adopt-forget", false, "with --adopt, remove what Helm has stored of releases whose objects are all applied by fleetc; the objects stay")
 	_ = cmd.RegisterFlagCompletionFunc("adopt", cobra.FixedCompletions([]string{
 		"all", "from:argocd-controller", "from:helm", "from:helm-controller", "from:kapp-server", "from:kubectl-client-side-apply", "from:kustomize-controller", "from:Terraform",
 	}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// checkForget returns a fault when nothing is adopted whose record could be removed.
+func (a *applyOptions) checkForget() error {
+	if a.AdoptForget && !a.Adopt && len(a.AdoptFrom) == 0 {
+		return &diag.Diag{Msg: "--adopt-forget removes the records of Helm releases that --adopt takes over, and --adopt is not given", Hint: "pass --adopt --adopt-forget"}
+	}
+	return nil
+}
+
+// records returns what becomes of the records of Helm releases.
+func (c *applyCluster) records() []apply.HelmRecord {
+	if c.ran && c.result.HelmRecords != nil {
+		return c.result.HelmRecords
+	}
+	if c.Plan == nil {
+		return nil
+	}
+	return c.Plan.HelmRecords
+}
+
+// recordNotes say what becomes, or became, of the records of Helm releases.
+func (c *applyCluster) recordNotes() []string {
+	const shown = 10
+	var lines []string
+	for _, r := range c.records() {
+		names := strings.Join(r.Records[:min(shown, len(r.Records))], ", ")
+		if more := len(r.Records) - shown; more > 0 {
+			names += fmt.Sprintf(" and %d more", more)
+		}
+		switch {
+		case r.Action == apply.Removed:
+			lines = append(lines, "removed "+r.String())
+		case r.Action == apply.KeepRecord:
+			lines = append(lines, "keeps "+r.String()+": "+r.Reason)
+		case c.ran:
+			lines = append(lines, "keeps "+r.String()+": the apply did not succeed")
+		default:
+			lines = append(lines, "removes "+r.String()+" when everything is applied: "+names)
+		}
+	}
+	return lines
 }
 
 // checkAdopted adds the faults of managers that no object has in any cluster. It

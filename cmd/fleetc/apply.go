@@ -51,6 +51,11 @@ manager is named: --adopt=from:kustomize-controller takes over from that manager
 alone, also on objects that fleetc applied before. kubectl get --show-managed-fields
 lists managers.
 
+Adoption leaves what Helm has stored of a release, so that helm uninstall would
+delete the objects. The plan names such releases. --adopt-forget removes the record
+of a release, when everything is applied and all of its objects are fleetc's, and
+leaves the objects.
+
 What the fleet wants done before and after stages and releases, its actions, is
 in the plan, and is done when the stage or the release has something to be
 applied. Commands among them run with --allow-exec only. What a person must
@@ -71,6 +76,7 @@ const applyExample = `  fleetc apply --dry-run
 
   # Take over what another tool made, or what these managers have.
   fleetc apply --adopt dev/alice
+  fleetc apply --adopt --adopt-forget dev/alice
   fleetc apply --adopt=from:kustomize-controller,from:flux-client-side-apply dev/alice
 
   # Plan, have somebody look at it, do exactly that.
@@ -233,13 +239,16 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 	if !a.preview() && !a.yes && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
 		return nil, &diag.Diag{Msg: cmd.Name() + " asks before it writes, and nobody is there to answer", Hint: "pass --yes, or --dry-run to see the plan"}
 	}
+	if err := a.checkForget(); err != nil {
+		return nil, err
+	}
 	if a.fromPlan == "" {
 		return nil, nil
 	}
 	if len(patterns) > 0 {
 		return nil, &diag.Diag{Msg: "--from-plan takes the clusters from the plan", Hint: "name no clusters"}
 	}
-	for _, name := range []string{"plan", "stage", "release", "force-conflicts", "adopt", "strict", "prune-limit", "prune-protected"} {
+	for _, name := range []string{"plan", "stage", "release", "force-conflicts", "adopt", "adopt-forget", "strict", "prune-limit", "prune-protected"} {
 		if cmd.Flags().Changed(name) {
 			return nil, &diag.Diag{Msg: "--from-plan does what the plan says, which --" + name + " would change", Hint: "plan again"}
 		}

@@ -39,7 +39,7 @@ func newApplyProgress(w io.Writer, clusters []*applyCluster) (show func(apply.Ev
 func eventText(e apply.Event) string {
 	words := map[string]string{
 		"start": "begins", "done": "is healthy", "failed": "stopped", "create": "created", "change": "changed", "replace": "replaced", "prune": "pruned",
-		"keep": "kept", "pending": "still deletes",
+		"keep": "kept", "forget": "removed", "pending": "still deletes",
 		"hook": "runs hook", "wait": "waits for", "ready": "is ready:",
 		"run": "runs", "skip": "skips", "undo": "undoes", "stand": "cannot undo", // of actions
 	}

@@ -36,6 +36,8 @@ type appliedCluster struct {
 	Changes    json.RawMessage `json:"changes"` // fields that change, as fleetc diff -o json has them
 	Actions    []appliedAction `json:"actions"`
 	Faults     []string        `json:"faults"`
+
+	HelmRecords []apply.HelmRecord `json:"helmRecords,omitempty"` // of releases whose objects are adopted
 }
 
 type appliedObject struct {
@@ -98,6 +100,6 @@ func (c *applyCluster) json() (appliedCluster, error) {
 	if back := c.rollback; back != nil {
 		l.RollbackTo, l.Lasting, l.NotDone = back.To.Number, back.Lasting, back.Actions
 	}
-	l.Faults = faultTexts(c.err)
+	l.Faults, l.HelmRecords = faultTexts(c.err), c.records()
 	return l, err
 }

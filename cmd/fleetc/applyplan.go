@@ -25,6 +25,7 @@ type planFile struct {
 	Force          []string       `json:"force,omitempty"`
 	Adopt          bool           `json:"adopt,omitempty"`
 	AdoptFrom      []string       `json:"adoptFrom,omitempty"`
+	AdoptForget    bool           `json:"adoptForget,omitempty"`
 	Strict         bool           `json:"strict,omitempty"`
 	PruneLimit     int            `json:"pruneLimit,omitempty"`
 	PruneProtected []string       `json:"pruneProtectedKinds,omitempty"`
@@ -55,7 +56,7 @@ func (p *planFile) of(id string) (apply.Frozen, bool) {
 func writePlan(file, fleet string, a *applyOptions, report *applyReport) error {
 	p := planFile{
 		Format: planFormat, Fleet: fleet, Stages: a.Stages, Releases: a.Releases, Force: a.force, Strict: a.Strict,
-		Adopt: a.Adopt, AdoptFrom: a.AdoptFrom, PruneLimit: a.PruneLimit, PruneProtected: a.protected, Clusters: []apply.Frozen{},
+		Adopt: a.Adopt, AdoptFrom: a.AdoptFrom, AdoptForget: a.AdoptForget, PruneLimit: a.PruneLimit, PruneProtected: a.protected, Clusters: []apply.Frozen{},
 	}
 	for _, c := range report.clusters {
 		if c.err == nil && !c.Plan.Nothing() {
@@ -87,7 +88,7 @@ func readPlan(file string, a *applyOptions) (*planFile, error) {
 		return nil, &diag.Diag{Msg: "the plan in " + file + " has nothing to do"}
 	}
 	a.Stages, a.Releases, a.force, a.Adopt = p.Stages, p.Releases, p.Force, p.Adopt
-	a.AdoptFrom, a.Strict = p.AdoptFrom, p.Strict
+	a.AdoptFrom, a.AdoptForget, a.Strict = p.AdoptFrom, p.AdoptForget, p.Strict
 	a.PruneLimit, a.protected = p.PruneLimit, p.PruneProtected
 	if a.Force, err = apply.ParseForce(p.Force); err != nil {
 		return nil, err

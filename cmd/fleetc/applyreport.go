@@ -55,6 +55,7 @@ func (r *applyReport) checkFrozen(frozen *planFile) {
 		if err := f.Check(c.Plan); err != nil {
 			c.err = diag.In(c.Cluster.ID, err)
 		}
+		c.Plan.KeepRecords(f)
 	}
 }
 
@@ -149,6 +150,9 @@ func (r *applyReport) end() error {
 		lines := []string{c.summary()}
 		if c.rollback != nil && c.ran && c.err == nil {
 			lines = append(lines, "the fleet's files say what they said: the next apply goes forward again, unless they are changed")
+		}
+		if c.ran {
+			lines = append(lines, c.recordNotes()...)
 		}
 		if r.destroys && c.ran && c.err == nil {
 			lines = append(lines, c.destroyNotes(c.Plan.Partial)...)
@@ -321,7 +325,8 @@ func (c *applyCluster) notes() []string {
 	if first > 0 {
 		lines = append(lines, "has not tried out "+plural(first, "object", "objects")+" whose namespace or CRD is not there yet")
 	}
-	if c.err == nil && !c.Plan.Nothing() && len(c.Changes) == 0 && !c.destroys() && !slices.ContainsFunc(c.Plan.Items, func(it apply.Item) bool { return it.IsHelm() && helmNotes(it) != nil }) {
+	lines = append(lines, c.recordNotes()...)
+	if c.err == nil && !c.Plan.IsApplied() && len(c.Changes) == 0 && !c.destroys() && !slices.ContainsFunc(c.Plan.Items, func(it apply.Item) bool { return it.IsHelm() && helmNotes(it) != nil }) {
 		lines = append(lines, "has no object to change; the record of stages is brought up to date")
 	}
 	return lines
