@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/helm"
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
@@ -139,8 +140,12 @@ func (t Target) needed(ctx context.Context, plan *Plan) ([]live.Right, error) {
 // recordRights adds the rights that it takes to remove the records of Helm.
 func (t Target) recordRights(ctx context.Context, plan *Plan, add func(group, resource, namespace string, verbs ...string)) error {
 	for _, right := range plan.unlisted {
-		if t.AdoptForget {
-			add(right.Group, right.Resource, right.Namespace, "list", "delete")
+		if !t.AdoptForget {
+			continue
+		}
+		add(right.Group, right.Resource, right.Namespace, right.Verb)
+		if right.Resource == helm.Secrets.Resource() {
+			add(right.Group, right.Resource, right.Namespace, "delete")
 		}
 	}
 	for _, record := range plan.HelmRecords {

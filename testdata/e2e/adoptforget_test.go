@@ -175,6 +175,11 @@ func TestAdoptForgetKeeps(t *testing.T) {
 // release that fleetc delivers with Helm keeps its records.
 func TestAdoptForgetRights(t *testing.T) {
 	p := newReleased(t)
+	p.write("charts/app/templates/extra.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: extra}\n")
+	p.helm("one", "upgrade", "app", filepath.Join(p.dir, "charts/app"))
+	p.write("charts/app/templates/extra.yaml", "")
+	p.kubectl("one", "-n", "app", "delete", "serviceaccount", "extra")
+	const all = bothRecords + " sh.helm.release.v1.app.v3"
 	kubeconfig, err := p.clusters["one"].User("deployer", "deployers")
 	if err != nil {
 		t.Fatal(err)
@@ -190,17 +195,22 @@ func TestAdoptForgetRights(t *testing.T) {
 	p.may("one", "deployer", "get", "namespaces")
 	p.may("one", "deployer", "list", "secrets", "-n", "fleetc-system")
 	as("apply", "--dry-run", "--adopt").exits(p, 1).says(p, "^dev/one: keeps "+ofRelease+": the user may not list secrets in app; if the release still exists, helm uninstall would delete the objects$")
-	as("apply", "--yes", "--adopt", "--adopt-forget").exits(p, 2).says(p, "the user may not delete and list configmaps in app; delete and list secrets in app", "nothing was written")
+	as("apply", "--yes", "--adopt", "--adopt-forget").exits(p, 2).says(p, "the user may not list configmaps in app; delete and list secrets in app", "nothing was written")
 	p.kubectl("one", "-n", "app", "create", "role", "look", "--verb=list", "--resource=secrets,configmaps")
 	p.kubectl("one", "-n", "app", "create", "rolebinding", "look", "--role=look", "--user=deployer")
 	p.may("one", "deployer", "list", "configmaps", "-n", "app")
+	// An object that cannot be read may exist.
+	as("apply", "--dry-run", "--adopt", "--adopt-forget").exits(p, 1).says(p, "^dev/one: keeps "+ofRelease+": the release also has objects that fleetc does not apply: ServiceAccount app/extra; helm")
+	p.kubectl("one", "-n", "app", "create", "role", "accounts", "--verb=get", "--resource=serviceaccounts")
+	p.kubectl("one", "-n", "app", "create", "rolebinding", "accounts", "--role=accounts", "--user=deployer")
+	p.may("one", "deployer", "get", "serviceaccounts", "-n", "app")
 	as("apply", "--yes", "--adopt", "--adopt-forget").exits(p, 2).says(p, "the user may not delete secrets in app$", "nothing was written")
-	if got := p.records(); got != bothRecords {
+	if got := p.records(); got != all {
 		t.Errorf("the records are %s", got)
 	}
 	p.edit("environments/app.cue", `delivery:  "manifests"`, `delivery:  "helm"`)
 	p.fleetc("apply", "--yes", "--adopt", "--adopt-forget").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app, which somebody else made")
-	if got := p.helmHistory("one"); got != "superseded superseded deployed" {
+	if got := p.helmHistory("one"); got != "superseded superseded superseded deployed" {
 		t.Errorf("helm history: %s", got)
 	}
 }
