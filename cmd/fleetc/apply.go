@@ -40,7 +40,7 @@ fleetc knows a cluster by the UID of its namespace kube-system and keeps an
 inventory of what it applied in the namespace fleetc-system. Only what is in the
 inventory is pruned; namespaces, CRDs and volumes are not, nor are objects with
 the annotation helm.sh/resource-policy: keep or fleetc.dev/prune: never. A lease
-keeps a second apply away. An apply that was interrupted is finished by the next
+keeps a second apply away; --lock-timeout waits until it is released. An apply that was interrupted is finished by the next
 one.
 
 --adopt takes over objects that other tools made, with the fields of the tools
@@ -136,6 +136,7 @@ func (a *applyOptions) writeFlags(cmd *cobra.Command) {
 	accessFlags(cmd, &a.Access)
 	f.BoolVar(&a.dryRun, "dry-run", false, "show the plan and write nothing; exit with 1 when there is something to do")
 	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a stage to be healthy")
+	lockFlag(cmd, &a.LockTimeout)
 	f.IntVar(&a.PruneLimit, "prune-limit", 0, "how many objects of a cluster may be pruned (default: a fifth, or ten if that is more)")
 	protectedFlag(cmd, &a.protected)
 }
@@ -239,7 +240,7 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 	if !a.preview() && !a.yes && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
 		return nil, &diag.Diag{Msg: cmd.Name() + " asks before it writes, and nobody is there to answer", Hint: "pass --yes, or --dry-run to see the plan"}
 	}
-	if err := a.checkForget(); err != nil {
+	if err := cmp.Or(checkLock(a.LockTimeout), a.checkForget()); err != nil {
 		return nil, err
 	}
 	if a.fromPlan == "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +33,19 @@ const defaultParallel = 8
 func checkParallel(n int) error {
 	if n < 1 {
 		return &diag.Diag{Msg: fmt.Sprintf("--parallel does not take %d", n), Hint: "pass how many clusters to apply to at a time, from 1 on"}
+	}
+	return nil
+}
+
+// lockFlag adds --lock-timeout.
+func lockFlag(cmd *cobra.Command, into *time.Duration) {
+	cmd.Flags().DurationVar(into, "lock-timeout", 0, "how long to wait for another apply to the same cluster to end")
+}
+
+// checkLock returns a fault for a time that cannot be waited for.
+func checkLock(timeout time.Duration) error {
+	if timeout < 0 {
+		return &diag.Diag{Msg: fmt.Sprintf("--lock-timeout does not take %s", timeout), Hint: "pass how long to wait, as in --lock-timeout 10m"}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -44,6 +45,7 @@ func newTestCommand(o *options) *cobra.Command {
 	accessFlags(cmd, &a.Access)
 	f.StringSliceVar(&a.Releases, "release", nil, "test this `release` alone; may be repeated")
 	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a test")
+	lockFlag(cmd, &a.LockTimeout)
 	parallelFlag(cmd, &a.parallel)
 	outputFlag(cmd, &a.output, "text", "json")
 	return cmd
@@ -53,7 +55,7 @@ func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string)
 	if a.Timeout <= 0 {
 		return &diag.Diag{Msg: "--timeout takes what is more than nothing"}
 	}
-	if err := checkParallel(a.parallel); err != nil {
+	if err := cmp.Or(checkLock(a.LockTimeout), checkParallel(a.parallel)); err != nil {
 		return err
 	}
 	f, err := o.compiler().Load(cmd.Context(), patterns...)

@@ -67,10 +67,13 @@ type Options struct {
 	PruneProtected []schema.GroupKind // of namespaces, CRDs and volumes, the kinds that may be deleted as well
 
 	Timeout time.Duration // of the wait for a stage; 0 for five minutes
-	Holder  string        // who applies, for others to see
-	By      string        // who applies, for the history
-	Tool    string        // the version of fleetc, for the history
-	Exact   bool          // do what was planned, and nothing when something moved since
+
+	LockTimeout time.Duration // of the wait for another apply to release the lease of the cluster
+
+	Holder string // who applies, for others to see
+	By     string // who applies, for the history
+	Tool   string // the version of fleetc, for the history
+	Exact  bool   // do what was planned, and nothing when something moved since
 
 	Actions actions.Options // what may be done besides
 }

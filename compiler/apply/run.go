@@ -126,8 +126,12 @@ func (t Target) newRunner(planned *Plan, tell func(Event)) (*runner, error) {
 
 // hold takes the lease of the cluster.
 func (r *runner) hold(ctx context.Context) (*live.Lease, error) {
-	return r.Live.Hold(ctx, Namespace, leaseName, r.Holder, func(holder string) {
-		r.tell(Event{What: "wait", Text: "for the lease of " + diag.Visible(holder, diag.MaxText)})
+	return r.Live.Hold(ctx, Namespace, leaseName, r.Holder, r.LockTimeout, func(holder string, since time.Time) {
+		text := "for the lease of " + diag.Visible(holder, diag.MaxText)
+		if !since.IsZero() {
+			text += ", held since " + since.Format(time.RFC3339)
+		}
+		r.tell(Event{What: "wait", Text: text})
 	})
 }
 

@@ -41,23 +41,25 @@ type Lease struct {
 
 func alreadyExists(err error) bool { return err != nil && apierrors.IsAlreadyExists(err) }
 
-// Hold takes the lease of the name for a holder, such as user@host (pid 1).
-// One whose holder renews it is a fault that says who that is; the lease of
-// one who died is taken when it was not renewed for as long as it says, which
-// waiting is told. Until it is released, nothing is written to the cluster,
-// however often a write is tried, without it.
-func (c *Cluster) Hold(ctx context.Context, namespace, name, holder string, waiting func(holder string)) (*Lease, error) {
+// Hold takes the lease of the name for a holder, such as user@host (pid 1). One
+// whose holder renews it is waited for until the timeout ends, and is then a fault
+// that names the holder; the lease of a holder that died is taken when it was not
+// renewed for as long as it says. waiting is told who holds the lease, and since
+// when. Until it is released, nothing is written to the cluster, however often a
+// write is tried, without it.
+func (c *Cluster) Hold(ctx context.Context, namespace, name, holder string, timeout time.Duration, waiting func(holder string, since time.Time)) (*Lease, error) {
 	l := &Lease{cluster: c, namespace: namespace, name: name, holder: holder, stopped: make(chan struct{}), held: make(chan struct{})}
-	var seen *coordination.Lease // that of another, as it was when it was seen first
-	var expires <-chan time.Time
-	for expired := false; ; {
+	w := leaseWait{timeout: timeout, began: time.Now()}
+	for {
 		current, err := l.read(ctx)
 		if err != nil {
 			return nil, err
 		}
-		other := holderOf(current)
+		if w.see(current, time.Now()) {
+			waiting(holderOf(current), acquired(current))
+		}
 		switch {
-		case other == "" || expired && sameLease(seen, current):
+		case w.isFree(time.Now()):
 			err := l.write(ctx, current)
 			if err == nil {
 				background, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -68,19 +70,12 @@ func (c *Cluster) Hold(ctx context.Context, namespace, name, holder string, wait
 			if ReasonOf(err) != Moved {
 				return nil, err
 			}
-			seen, expired = nil, false
-		case seen == nil:
-			seen = current
-			expires = time.After(durationOf(current))
-			waiting(other)
-		case !sameLease(seen, current):
-			return nil, &diag.Diag{Msg: fmt.Sprintf("%s applies to this cluster", visible(other)), Hint: "wait until that has ended"}
+		case w.isOver(time.Now()):
+			return nil, w.fault()
 		}
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-expires:
-			expired = true
 		case <-time.After(leasePoll):
 		}
 	}
