@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/helm"
 	"github.com/fleetc/fleetc/compiler/live"
 )
@@ -83,7 +84,7 @@ func (p *planner) helmRecords(ctx context.Context, plan *Plan) error {
 	if err := each(ctx, len(places), func(ctx context.Context, i int) error {
 		names, err := places[i].storage.Releases(ctx, p.Live, places[i].namespace)
 		for _, name := range names {
-			found[i] = append(found[i], HelmRecord{Namespace: places[i].namespace, Name: name, Storage: places[i].storage})
+			found[i] = append(found[i], HelmRecord{Namespace: places[i].namespace, Name: name, Storage: places[i].storage, Records: []string{}})
 		}
 		if unread[i] = live.ReasonOf(err) == live.Forbidden; unread[i] {
 			return nil
@@ -97,7 +98,7 @@ func (p *planner) helmRecords(ctx context.Context, plan *Plan) error {
 			plan.unlisted = append(plan.unlisted, live.Right{Verb: "list", Resource: place.storage.Resource(), Namespace: place.namespace})
 		}
 	}
-	candidates := slices.DeleteFunc(slices.Concat(found...), func(r HelmRecord) bool { return plan.deliversByHelm(r.Namespace, r.Name) })
+	candidates := slices.DeleteFunc(slices.Concat(found...), func(r HelmRecord) bool { return p.deliversByHelm(r.Namespace, r.Name) })
 	if err := each(ctx, len(candidates), func(ctx context.Context, i int) error { return p.decide(ctx, plan, &candidates[i]) }); err != nil {
 		return err
 	}
@@ -125,11 +126,11 @@ func (p *planner) recordNamespaces() []string {
 	return slices.DeleteFunc(slices.Compact(out), func(namespace string) bool { return namespace == "" })
 }
 
-// deliversByHelm reports whether fleetc delivers a release with Helm, or did until
-// now: its records are Helm's to write.
-func (p *Plan) deliversByHelm(namespace, name string) bool {
+// deliversByHelm reports whether fleetc delivers a release with Helm, also one that
+// is not in scope, or did until now: its records are Helm's to write.
+func (p *planner) deliversByHelm(namespace, name string) bool {
 	ref := helmRef(namespace, name)
-	return slices.ContainsFunc(p.Items, func(it Item) bool { return it.ref == ref }) ||
+	return slices.ContainsFunc(p.Bundle.Cluster.Releases, func(r *fleet.Release) bool { return r.Delivery == fleet.ByHelm && helmRefOf(r) == ref }) ||
 		slices.ContainsFunc(p.inventory.Objects, func(e Entry) bool { return e.ref() == ref })
 }
 
@@ -161,7 +162,7 @@ func (t Target) decide(ctx context.Context, plan *Plan, r *HelmRecord) error {
 	if err != nil || state.Revision == 0 || state.Status == "uninstalled" {
 		return err
 	}
-	r.records, r.Records = state.Records, nil
+	r.records = state.Records
 	for _, record := range state.Records {
 		r.Records = append(r.Records, record.Ref.Name)
 	}
@@ -268,7 +269,7 @@ func (p *planner) addUnlisted(plan *Plan) {
 		}
 		marks := it.Before.GetAnnotations()
 		name, namespace := marks[helmRelease], marks[helmNamespace]
-		known := plan.deliversByHelm(namespace, name) || slices.ContainsFunc(plan.HelmRecords, func(r HelmRecord) bool { return r.Name == name && r.Namespace == namespace })
+		known := p.deliversByHelm(namespace, name) || slices.ContainsFunc(plan.HelmRecords, func(r HelmRecord) bool { return r.Name == name && r.Namespace == namespace })
 		right := live.Right{Verb: "list", Resource: helm.Secrets.Resource(), Namespace: namespace}
 		if name == "" || known || !slices.Contains(plan.unlisted, right) {
 			continue

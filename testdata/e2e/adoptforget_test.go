@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -94,7 +95,14 @@ func TestAdoptForget(t *testing.T) {
 		t.Fatalf("after Helm has written a record, the records are %s", got)
 	}
 	p.fleetc("apply", "--adopt", "--adopt-forget", "--plan", "plan.json").ok(p)
+	_, mark := p.writes("one", 0)
 	p.fleetc("apply", "--yes", "--from-plan", "plan.json").ok(p).says(p, "^dev/one: removed "+ofRelease+"$", "^dev/one: applied: 0 created, 0 changed, 0 pruned$")
+	// The last revision goes last: an apply that is killed is finished by the next.
+	const secrets = "delete /api/v1/namespaces/app/secrets/sh.helm.release.v1.app."
+	w, _ := p.writes("one", mark)
+	if w = withoutOwn(w); !slices.Equal(w, []string{secrets + "v1 200", secrets + "v2 200"}) {
+		t.Errorf("to remove a record, apply writes %q", w)
+	}
 	if got := p.kubectl("one", "-n", "app", "get", "deployment/app", "configmap/app", "-o", "jsonpath={.items[*].metadata.annotations} {.items[*].metadata.labels}"); strings.Contains(got, "helm.sh") || strings.Contains(got, "Helm") {
 		t.Errorf("Helm's marks stay: %s", got)
 	}
