@@ -62,6 +62,8 @@ type Release struct {
 	Name      string
 	Namespace string       // of its objects that name none
 	Stage     string       // one of the cluster's stages
+	Depends   []string     // names of the releases that it applies after, sorted; each is in its stage or an earlier one
+	Level     int          // one more than the highest of the releases of its stage that it depends on; 0 when it depends on none
 	Delivery  Delivery     // how it gets into the cluster
 	Chart     ChartRef     // the zero value when the source is another
 	Jsonnet   string       // file, relative to the root, slash-separated; empty when the source is another
@@ -236,7 +238,7 @@ type Bundle struct {
 	Objects []Object
 	YAML    []Text // the canonical text of each object, in the same order
 	Sums    []Sum  // of the texts; nil when nobody has computed them, see [Bundle.Sum]
-	Digest  string // sha256:hex over stages, releases and texts: the version of the whole cluster
+	Digest  string // sha256:hex over stages, levels, releases and texts: the version of the whole cluster
 	Charts  []Pin  // what was rendered, sorted by release
 
 	// Hooks are those of charts that run when a release is deleted, rolled back

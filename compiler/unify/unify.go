@@ -82,6 +82,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet
 		faults = without(off, c, faults)
 		faults.Add(wrong)
 		err = without(off, c, diag.All(err)).Err()
+		faults.Add(e.depends(final, c, off))
 	}
 	if len(faults) > 0 {
 		// What cannot be decoded is at fault already.
@@ -184,6 +185,7 @@ func (e *evaluation) check(final cue.Value) error {
 	faults.Add(required)
 	for _, d := range faults {
 		unpinned(d, final)
+		explainList(d)
 	}
 	return withoutMerged(faults).Err()
 }
