@@ -30,22 +30,22 @@ type rendering struct {
 // A clusterRendering is what the releases of a cluster rendered to.
 type clusterRendering struct {
 	cluster    *fleet.Cluster
-	releases   []*fleet.Release // in the order of their stages
+	releases   []*fleet.Release // in the order of their steps
 	renderings []rendering      // of the releases
 	hooks      []fleet.Object   // that stand beside the objects, once these are asked for
 	known      []fleet.Object   // CRDs that the cluster has without a release
 }
 
 // render renders the releases of a cluster. Charts see the API versions of
-// Kubernetes and of all CRDs that releases of their stage or of an earlier one
+// Kubernetes and of all CRDs that releases of their step or of an earlier one
 // bring: those that ask for them are rendered again until the CRDs that came
 // out are the CRDs that they saw.
 func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering, error) {
-	stage := func(r *fleet.Release) int { return slices.Index(c.Stages, r.Stage) }
-	releases := slices.SortedStableFunc(slices.Values(c.Releases), func(a, b *fleet.Release) int { return cmp.Compare(stage(a), stage(b)) })
+	compare := func(a, b *fleet.Release) int { return c.CompareSteps(a.ApplyStep(), b.ApplyStep()) }
+	releases := slices.SortedStableFunc(slices.Values(c.Releases), compare)
 	all := &clusterRendering{cluster: c, releases: releases, renderings: make([]rendering, len(releases)), known: f.known[c.ID]}
 	defer f.sharing.done(c)
-	if err := f.renderAll(ctx, all, stage); err != nil {
+	if err := f.renderAll(ctx, all, compare); err != nil {
 		return nil, err
 	}
 	all.place(&f.kinds)
@@ -53,8 +53,8 @@ func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering
 }
 
 // renderAll renders the releases of a cluster, which are in the order of their
-// stages.
-func (f *Fleet) renderAll(ctx context.Context, all *clusterRendering, stage func(r *fleet.Release) int) error {
+// steps, by which compare orders them.
+func (f *Fleet) renderAll(ctx context.Context, all *clusterRendering, compare func(a, b *fleet.Release) int) error {
 	c, served := all.cluster, f.served(all.cluster)
 	ahead := f.judgeAhead(ctx, c, len(all.releases))
 	defer ahead.end()
@@ -70,7 +70,7 @@ func (f *Fleet) renderAll(ctx context.Context, all *clusterRendering, stage func
 			}
 			saw := slices.Clone(served)
 			for j, other := range all.releases {
-				if stage(other) <= stage(r) {
+				if compare(other, r) <= 0 {
 					saw = append(saw, all.renderings[j].brings...)
 				}
 			}

@@ -43,8 +43,8 @@ type text struct {
 }
 
 // Assemble returns the bundle of the cluster with the given objects, which say
-// in it whose they are, see [fleet.Mark]: ordered by stage, then by kind as Helm
-// installs them, then by name, namespace and ID. The pins say what was rendered
+// in it whose they are, see [fleet.Mark]: ordered by stage, then by level, then by
+// kind as Helm installs them, then by name, namespace and ID. The pins say what was rendered
 // and end up sorted by release. Neither slice is modified, but the bundle shares
 // the objects' content.
 //
@@ -79,7 +79,7 @@ func (a *Assembler) Assemble(c *fleet.Cluster, objs []fleet.Object, pins []fleet
 		}
 		b.Objects[i], b.YAML[i] = marked, fleet.Text{t.before, id.buf, t.after}
 		b.Sums[i] = b.YAML[i].Sum()
-		head, err := json.Marshal([]any{e.Release.Stage, e.Release.Name, e.id})
+		head, err := json.Marshal(e.header())
 		if err != nil {
 			return nil, fmt.Errorf("encode the header of %s: %w", e.id, err)
 		}
@@ -124,7 +124,7 @@ func encodeText(marked fleet.Object) text {
 // An entry is an object with what it is ordered by.
 type entry struct {
 	fleet.Object
-	stage, rank               int
+	stage, level, rank        int
 	kind, name, namespace, id string
 }
 
@@ -155,7 +155,7 @@ func order(c *fleet.Cluster, objs []fleet.Object) ([]entry, error) {
 			}))
 		}
 		seen[e.id] = o.Release
-		e.stage = stage
+		e.stage, e.level = stage, o.Release.Level
 		if e.rank, ok = ranks[e.kind]; !ok {
 			e.rank = len(ranks)
 		}
@@ -165,9 +165,19 @@ func order(c *fleet.Cluster, objs []fleet.Object) ([]entry, error) {
 	return entries, faults.Err()
 }
 
+// header returns what the digest of a bundle has of an object beside its text.
+// Without dependencies, it is what it was before there were levels.
+func (e entry) header() []any {
+	header := []any{e.Release.Stage, e.Release.Name, e.id}
+	if e.level > 0 {
+		header = append(header, e.level)
+	}
+	return header
+}
+
 func (e entry) compare(f entry) int {
 	return cmp.Or(
-		cmp.Compare(e.stage, f.stage), cmp.Compare(e.rank, f.rank), strings.Compare(e.kind, f.kind),
+		cmp.Compare(e.stage, f.stage), cmp.Compare(e.level, f.level), cmp.Compare(e.rank, f.rank), strings.Compare(e.kind, f.kind),
 		strings.Compare(e.name, f.name), strings.Compare(e.namespace, f.namespace), strings.Compare(e.id, f.id),
 	)
 }

@@ -177,6 +177,31 @@ func TestDigest(t *testing.T) {
 	objs = ordered()
 	objs[4].SetAPIVersion("v2")
 	digest("another version", cluster, objs)
+	objs = ordered()[:1]
+	digest("one object", cluster, objs)
+	objs[0].Release = &fleet.Release{Name: "zz-crds", Stage: "crds", Level: 1}
+	digest("one object of another level", cluster, objs)
+}
+
+// The levels of a stage come one after the other, whatever kinds they have.
+func TestAssembleLevels(t *testing.T) {
+	level := func(name string, n int) *fleet.Release { return &fleet.Release{Name: name, Stage: "apps", Level: n} }
+	api, web, db := level("api", 2), level("web", 1), level("db", 0)
+	b, err := assemble(cluster, []fleet.Object{
+		object(api, "v1", "Namespace", "", "api"), object(web, "v1", "ConfigMap", "a", "web"), object(web, "v1", "Namespace", "", "web"),
+		object(db, "apps/v1", "Deployment", "a", "db"), object(crds, "example.com/v1", "Zebra", "", "a"),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range b.Objects {
+		got = append(got, o.ID())
+	}
+	want := []string{"Zebra.example.com a", "Deployment.apps a/db", "Namespace web", "ConfigMap a/web", "Namespace api"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 func TestAssembleFaults(t *testing.T) {
