@@ -38,7 +38,7 @@ func newApplyProgress(w io.Writer, clusters []*applyCluster) (show func(apply.Ev
 // summary tells of.
 func eventText(e apply.Event) string {
 	words := map[string]string{
-		"start": "begins", "done": "is healthy", "failed": "stopped", "create": "created", "change": "changed", "replace": "replaced", "prune": "pruned",
+		"start": "begins", "level": "goes on with", "done": "is healthy", "failed": "stopped", "create": "created", "change": "changed", "replace": "replaced", "prune": "pruned",
 		"keep": "kept", "forget": "removed", "pending": "still deletes",
 		"hook": "runs hook", "wait": "waits for", "ready": "is ready:",
 		"run": "runs", "skip": "skips", "undo": "undoes", "stand": "cannot undo", // of actions
@@ -48,7 +48,7 @@ func eventText(e apply.Event) string {
 	case e.What == "end":
 		return ""
 	case e.ID == "" && e.Stage != "":
-		parts = append(parts, "stage "+e.Stage, words[e.What])
+		parts = append(parts, "stage "+e.Stage, words[e.What], e.Text)
 	case e.ID == "":
 		parts = append(parts, "waits", e.Text)
 	default:

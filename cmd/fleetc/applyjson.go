@@ -44,6 +44,7 @@ type appliedObject struct {
 	ID      string `json:"id"`
 	Release string `json:"release"`
 	Stage   string `json:"stage"`
+	Level   int    `json:"level,omitempty"`
 	Action  string `json:"action"`
 	Reason  string `json:"reason,omitempty"`
 	Owner   string `json:"owner,omitempty"` // the tool that manages the object by now, so that it is kept
@@ -77,7 +78,7 @@ func (r *applyReport) printJSON() error {
 }
 
 func objectJSON(it apply.Item) appliedObject {
-	return appliedObject{it.ID, it.Release, it.Stage, string(it.Action), it.Reason, it.Owner, cascadeJSON(it.Cascade), it.Takeovers}
+	return appliedObject{it.ID, it.Release, it.Stage, it.Level(), string(it.Action), it.Reason, it.Owner, cascadeJSON(it.Cascade), it.Takeovers}
 }
 
 func (c *applyCluster) json() (appliedCluster, error) {

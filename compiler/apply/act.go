@@ -38,11 +38,15 @@ func (t Target) secrets() []string {
 	return out
 }
 
-// act does the actions of one moment of a stage, one after the other.
-func (r *runner) act(ctx context.Context, stage string, ofRelease, after bool) error {
+// ofStage stands for a level where an action is of no release.
+const ofStage = -1
+
+// act does the actions of one moment of a stage, one after the other: of the stage
+// itself, or of the releases of a level.
+func (r *runner) act(ctx context.Context, stage string, level int, after bool) error {
 	for i := range r.plan.Actions {
 		a := &r.plan.Actions[i]
-		if a.Stage != stage || (a.Release != "") != ofRelease || a.After != after {
+		if a.Stage != stage || a.level != level || a.After != after {
 			continue
 		}
 		if err := r.lease.Check(ctx); err != nil {
@@ -98,6 +102,9 @@ func (r *runner) undo(interrupted context.Context, failed error) error {
 			err = r.actions.Undo(ctx, a)
 		}
 		r.result.Actions[a.ID()] = actions.Undone
+		if _, ok := r.record.Releases[a.Release]; ok {
+			r.record.Releases[a.Release] = "" // so that the next apply does the action again
+		}
 		for _, why := range diag.All(err) {
 			r.result.Actions[a.ID()] = actions.Standing
 			r.tellOf(a, "stand", why.Msg)

@@ -1,5 +1,5 @@
 // Package apply makes a cluster run its bundle: it plans what has to happen,
-// and does it, stage by stage.
+// and does it, stage by stage and, in a stage, level by level.
 //
 //   - [Target.Plan] reads the cluster and has it try out every object without
 //     storing it. It writes nothing.
@@ -218,7 +218,7 @@ type Event struct {
 	Cluster string
 	Stage   string // empty when it is of none
 	ID      string // of an object or an action; empty when it is about the stage or the cluster
-	What    string // start, create, change, replace, hook, wait, ready, done, prune, pending, failed, end; of an action run, skip, undo, stand
+	What    string // start, level, create, change, replace, hook, wait, ready, done, prune, pending, failed, end; of an action run, skip, undo, stand
 	Text    string // more about it; may be empty
 }
 

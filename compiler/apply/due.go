@@ -1,8 +1,10 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,6 +16,8 @@ import (
 type PlannedAction struct {
 	fleet.Action
 	Reason, Hint string // why its Job is refused, and what to do about that; may be empty
+
+	level int // of its release; ofStage when it is of none
 }
 
 // due returns the stages that have something to be done or are not known to be
@@ -46,27 +50,37 @@ func (p *planner) actions(ctx context.Context, plan *Plan) ([]PlannedAction, err
 		var of []PlannedAction
 		for _, a := range p.Bundle.Cluster.AllActions() {
 			if a.Stage == stage && (a.Release == "" || p.releaseDue(plan, a.Release)) {
-				of = append(of, PlannedAction{Action: a})
+				of = append(of, PlannedAction{Action: a, level: p.levelOf(a.Release)})
 			}
 		}
-		slices.SortStableFunc(of, func(a, b PlannedAction) int { return moment(&a.Action) - moment(&b.Action) })
+		slices.SortStableFunc(of, func(a, b PlannedAction) int { return cmp.Compare(a.moment(), b.moment()) })
 		out = append(out, of...)
 	}
 	err := each(ctx, len(out), func(ctx context.Context, i int) error { return p.tryJobs(ctx, &out[i]) })
 	return out, err
 }
 
-// moment returns when an action is done in its stage, in comparison with others.
-func moment(a *fleet.Action) int {
+// moment returns when an action is done in its stage, in comparison with others:
+// before the stage, then before and after the releases of each level, then after
+// the stage.
+func (a *PlannedAction) moment() int {
 	switch {
-	case a.Release == "" && !a.After:
-		return 0
-	case !a.After:
-		return 1
-	case a.Release != "":
-		return 2
+	case a.level == ofStage && a.After:
+		return math.MaxInt
+	case a.After:
+		return 2*a.level + 1
 	}
-	return 3
+	return 2 * a.level
+}
+
+// levelOf returns the level of a release of the bundle, [ofStage] for the empty name.
+func (p *planner) levelOf(release string) int {
+	for _, r := range p.Bundle.Cluster.Releases {
+		if r.Name == release {
+			return r.Level
+		}
+	}
+	return ofStage
 }
 
 func (p *planner) releaseDue(plan *Plan, release string) bool {
@@ -126,13 +140,21 @@ func (p *planner) jobWithoutNamespace(a *PlannedAction, namespace string) {
 		a.Reason, a.Hint = "its Job is in the namespace "+namespace+", which is not there", "add the Namespace to a release"
 		return
 	}
-	stages := p.Bundle.Cluster.Stages
-	last := slices.Index(stages, a.Stage)
-	if moment(&a.Action) == 0 {
-		last--
-	}
-	if slices.Index(stages, ns.Stage) > last {
+	if p.isLater(ns.step(), a) {
 		a.Reason = fmt.Sprintf("its Job is in the namespace %s, which comes later, with release %s of stage %s", namespace, ns.Release, ns.Stage)
 		a.Hint = "have the action after it, or move the Namespace to an earlier stage"
+	}
+}
+
+// isLater reports whether a step has not begun when an action is done.
+func (p *planner) isLater(step fleet.ApplyStep, a *PlannedAction) bool {
+	stages := p.Bundle.Cluster.Stages
+	switch at, in := slices.Index(stages, step.Stage), slices.Index(stages, a.Stage); {
+	case at != in:
+		return at > in
+	case a.level == ofStage:
+		return !a.After
+	default:
+		return step.Level > a.level
 	}
 }

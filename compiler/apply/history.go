@@ -64,6 +64,7 @@ type recordedRelease struct {
 	Name      string             `json:"name"`
 	Namespace string             `json:"namespace"`
 	Stage     string             `json:"stage"`
+	Level     int                `json:"level,omitempty"`
 	Delivery  fleet.Delivery     `json:"delivery,omitempty"`
 	Values    any                `json:"values,omitempty"` // of one that Helm delivers
 	Health    []fleet.HealthRule `json:"health,omitempty"`
@@ -72,12 +73,12 @@ type recordedRelease struct {
 }
 
 func (r recordedRelease) release() *fleet.Release {
-	return &fleet.Release{Name: r.Name, Namespace: r.Namespace, Stage: r.Stage, Delivery: r.Delivery, Health: r.Health, Ownership: r.Ownership, Replace: r.Replace}
+	return &fleet.Release{Name: r.Name, Namespace: r.Namespace, Stage: r.Stage, Level: r.Level, Delivery: r.Delivery, Health: r.Health, Ownership: r.Ownership, Replace: r.Replace}
 }
 
 // recordOf is the inverse of release, without values.
 func recordOf(r *fleet.Release) recordedRelease {
-	return recordedRelease{Name: r.Name, Namespace: r.Namespace, Stage: r.Stage, Delivery: r.Delivery, Health: r.Health, Ownership: r.Ownership, Replace: r.Replace}
+	return recordedRelease{Name: r.Name, Namespace: r.Namespace, Stage: r.Stage, Level: r.Level, Delivery: r.Delivery, Health: r.Health, Ownership: r.Ownership, Replace: r.Replace}
 }
 
 // checkHistory finds what fleetc does not write.

@@ -18,7 +18,7 @@ func recorded(t testing.TB) *fleet.Bundle {
 	t.Helper()
 	wait := false
 	web := &fleet.Release{
-		Name: "web", Namespace: "web", Stage: "apps", Delivery: fleet.ByManifests,
+		Name: "web", Namespace: "web", Stage: "apps", Level: 1, Delivery: fleet.ByManifests,
 		Health: []fleet.HealthRule{{
 			Name: "slow", Match: fleet.Selector{Kinds: []string{"Deployment"}, Labels: map[string]string{"a": "*"}}, Wait: &wait, Timeout: time.Minute,
 			Ready: []fleet.HealthTest{{Type: "Ready", Status: "True", Reasons: []string{"x"}}, {Expression: "status.phase == 'Done'"}},
@@ -116,6 +116,8 @@ func TestDecodeBundleFaults(t *testing.T) {
 	}{
 		{parts(`{"format":1,"stages":["s"],` + release + `,"objects":[]}`), "other releases than parts"},
 		{parts(`{"format":1,"releases":[],"objects":[0]}`), "not those of its releases"},
+		{parts(`{"format":1,"releases":[{"name":"a","stage":"s","level":1}],"objects":[]}`, `[]`), "of a level that none can have"},
+		{parts(`{"format":1,"releases":[{"name":"a","stage":"s","level":-1}],"objects":[]}`, `[]`), "of a level that none can have"},
 		{parts(`{"format":1,`+release+`,"objects":[-1]}`, `["x"]`), "not those of its releases"},
 		{parts(`{"format":1,`+release+`,"objects":[0,0]}`, `["{kind: A, apiVersion: v1, metadata: {name: a}}"]`), "not those of its releases"},
 		{parts(`{"format":1,`+release+`,"objects":[0]}`, `["- x"]`), "what is no object"},

@@ -71,6 +71,9 @@ func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*fleet.Bundle,
 	cluster.Stages, cluster.Health, cluster.Releases, cluster.Actions = head.Stages, head.Health, nil, nil
 	texts := make([][]string, len(head.Releases))
 	for i, part := range parts[1 : 1+len(head.Releases)] {
+		if level := head.Releases[i].Level; level < 0 || level >= len(head.Releases) {
+			return nil, nil, &brokenError{"it has releases of a level that none can have"}
+		}
 		if err := json.Unmarshal(part, &texts[i]); err != nil {
 			return nil, nil, &brokenError{"it is not what fleetc writes"}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -189,8 +190,28 @@ func defines(crd *unstructured.Unstructured) []schema.GroupVersionKind {
 
 // before reports whether what it brings is there when other is applied.
 func (p *planner) before(it, other *Item) bool {
-	stages := p.Bundle.Cluster.Stages
-	return slices.Index(stages, it.Stage) <= slices.Index(stages, other.Stage)
+	return p.Bundle.Cluster.CompareSteps(it.step(), other.step()) <= 0
+}
+
+// step returns the step in which an object of the bundle applies.
+func (it *Item) step() fleet.ApplyStep { return it.release.ApplyStep() }
+
+// Level returns the level of the release of an object of the bundle, 0 of others.
+func (it *Item) Level() int {
+	if it.release == nil {
+		return 0
+	}
+	return it.release.Level
+}
+
+// comesLater says of what an object needs, and the release of other brings in a
+// later step, why it is not there in time, and what to do about that.
+func (it *Item) comesLater(what string, other *Item) (reason, hint string) {
+	if it.Stage == other.Stage {
+		return fmt.Sprintf("%s comes with release %s, which applies later in stage %s", what, other.Release, other.Stage),
+			fmt.Sprintf("move it to release %s, or to one that applies before", it.Release)
+	}
+	return fmt.Sprintf("%s comes with release %s of the later stage %s", what, other.Release, other.Stage), "move one of them to another stage"
 }
 
 // tryAll tries the objects out, namespaces and CRDs first: what becomes of the

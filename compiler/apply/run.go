@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -236,105 +235,6 @@ func (r *runner) end(ctx context.Context, failed error) error {
 		return err
 	}
 	return failed
-}
-
-// stages applies the stages in order.
-func (r *runner) stages(ctx context.Context) error {
-	for i, s := range r.plan.due {
-		r.tell(Event{Stage: s, What: "start"})
-		r.begun = nil
-		err := r.stage(ctx, s)
-		if err != nil {
-			err = r.undo(ctx, err)
-		} else {
-			r.note(s)
-			err = r.save(ctx)
-		}
-		if err != nil {
-			r.result.NotReached = r.plan.due[i+1:]
-			r.tell(Event{Stage: s, What: "failed"})
-			return err
-		}
-		r.result.Done = append(r.result.Done, s)
-		r.tell(Event{Stage: s, What: "done"})
-	}
-	return nil
-}
-
-// stage applies one stage: namespaces and CRDs, hooks before, all else in the
-// order of the bundle, and hooks after, when the rest is healthy. What is to be
-// done before and after the stage is outermost; what is to be done before a
-// release finds its namespace.
-func (r *runner) stage(ctx context.Context, stage string) error {
-	var base, pre, rest, helms, post []*Item
-	for i := range r.plan.Items {
-		it := &r.plan.Items[i]
-		switch {
-		case it.Stage != stage || it.object == nil:
-		case it.hook != nil:
-			if it.hook.pre {
-				pre = append(pre, it)
-			}
-			if it.hook.post {
-				post = append(post, it)
-			}
-		case it.isBase():
-			base = append(base, it)
-		case it.IsHelm():
-			helms = append(helms, it)
-		default:
-			rest = append(rest, it)
-		}
-	}
-	if err := r.act(ctx, stage, false, false); err != nil {
-		return err
-	}
-	if err := r.applyAll(ctx, base); err != nil {
-		return err
-	}
-	if err := r.wait(ctx, stage, base); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(base, func(it *Item) bool { return it.Action.writes() }) {
-		r.Live.Renew()
-	}
-	if err := r.act(ctx, stage, true, false); err != nil {
-		return err
-	}
-	if err := r.hooks(ctx, pre); err != nil {
-		return err
-	}
-	if err := r.applyAll(ctx, rest); err != nil {
-		return err
-	}
-	for _, it := range helms {
-		if err := r.applyHelm(ctx, it); err != nil {
-			return err
-		}
-		rest = append(rest, it.present()...)
-	}
-	if err := r.wait(ctx, stage, rest); err != nil {
-		return err
-	}
-	if err := r.hooks(ctx, post); err != nil {
-		return err
-	}
-	if err := r.act(ctx, stage, true, true); err != nil {
-		return err
-	}
-	return r.act(ctx, stage, false, true)
-}
-
-// note notes that a stage is applied and healthy, and which releases are.
-func (r *runner) note(stage string) {
-	if len(r.Options.Releases) == 0 {
-		r.record.Stages[stage] = r.plan.settled.Stages[stage]
-	}
-	for _, rel := range r.Bundle.Cluster.Releases {
-		if rel.Stage == stage && r.inScope(stage, rel.Name) {
-			r.record.Releases[rel.Name] = r.plan.settled.Releases[rel.Name]
-		}
-	}
 }
 
 // apply writes one object. One that was there must still be the same.

@@ -182,7 +182,7 @@ func (p *planner) unserved(it *Item, was *unstructured.Unstructured) {
 	case crd == nil:
 		it.refuse(fmt.Sprintf("the cluster does not serve %s %s", it.ref.GroupVersion(), it.ref.Kind), "apply the release with its CRD first")
 	case !p.before(crd, it):
-		it.refuse(fmt.Sprintf("its CRD comes with release %s of the later stage %s", crd.Release, crd.Stage), "move one of them to another stage")
+		it.refuse(it.comesLater("its CRD", crd))
 	default:
 		it.toCome()
 		if was != nil && it.hook == nil {
@@ -327,7 +327,7 @@ func (p *planner) withoutNamespace(it *Item, why string) {
 	case ns == nil:
 		it.refuse("there is no namespace "+it.ref.Namespace, "add the Namespace to a release")
 	case !p.before(ns, it):
-		it.refuse(fmt.Sprintf("its namespace comes with release %s of the later stage %s", ns.Release, ns.Stage), "move one of them to another stage")
+		it.refuse(it.comesLater("its namespace", ns))
 	default:
 		it.toCome()
 	}
