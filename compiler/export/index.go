@@ -65,6 +65,7 @@ type IndexObject struct {
 	Name       string `json:"name"`
 	Release    string `json:"release"`
 	Stage      string `json:"stage"`
+	Level      int    `json:"level,omitempty"`
 	File       string `json:"file"`   // below the directory of the cluster
 	Digest     string `json:"digest"` // sha256:hex of the file
 }
@@ -101,7 +102,7 @@ func (t *Tree) newIndex(b *fleet.Bundle, files []string) *Index {
 	for i, o := range b.Objects {
 		idx.Objects[i] = IndexObject{
 			APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(),
-			Release: o.Release.Name, Stage: o.Release.Stage, File: files[i], Digest: b.Sum(i).String(),
+			Release: o.Release.Name, Stage: o.Release.Stage, Level: o.Release.Level, File: files[i], Digest: b.Sum(i).String(),
 		}
 	}
 	return idx

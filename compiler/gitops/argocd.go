@@ -1,6 +1,7 @@
 package gitops
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -88,7 +89,31 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 		}
 		faults.Add(err)
 	}
+	faults.Add(unordered(c))
 	return out, faults.Err()
+}
+
+// unordered returns a fault for each release that would not wait for one that it
+// depends on: Argo CD syncs the Application of the cluster without waiting for that
+// of a chart.
+func unordered(c *fleet.Cluster) error {
+	byHelm := map[string]bool{}
+	for _, r := range c.Releases {
+		byHelm[r.Name] = r.Delivery == fleet.ByHelm
+	}
+	var faults diag.List
+	for _, r := range c.Releases {
+		for _, name := range r.Depends {
+			if byHelm[name] && !byHelm[r.Name] {
+				faults.Add(&diag.Diag{
+					At: []diag.Pos{r.Pos}, Path: r.Path("depends"),
+					Msg:  fmt.Sprintf("Argo CD would not wait for release %s, which is an Application of its own", name),
+					Hint: "deliver both releases in the same way, see delivery",
+				})
+			}
+		}
+	}
+	return faults.Err()
 }
 
 // application adds an Application that reads the given source, with what of its
@@ -127,7 +152,7 @@ func (l Layouter) application(to *fleet.Bundle, name string, source map[string]a
 	// The API server says what differs, with what it sets by itself.
 	annotations := map[string]string{compareOption: "ServerSideDiff=true"}
 	if r != nil {
-		annotations[waveOption] = strconv.Itoa(slices.Index(c.Stages, r.Stage) * wavesOfStage)
+		annotations[waveOption] = strconv.Itoa(slices.Index(c.ApplySteps(), r.ApplyStep()) * wavesOfLevel)
 		if digest := pinOf(to, r.Name).Digest; digest != "" {
 			annotations[digestAnnotation] = digest
 		}

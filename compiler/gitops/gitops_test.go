@@ -105,6 +105,31 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// Each level of a stage has steps of its own, after those of the level before.
+func TestStepsOfLevels(t *testing.T) {
+	level := func(name, stage string, n int) *fleet.Release {
+		return &fleet.Release{Name: name, Stage: stage, Level: n}
+	}
+	cache, api, last := level("cache", "apps", 0), level("api", "apps", 1), level("last", "last", 0)
+	b := &fleet.Bundle{Cluster: &fleet.Cluster{ID: "dev", Stages: []string{"apps", "last"}, Releases: []*fleet.Release{api, cache, last}}}
+	got := steps(b, []fleet.Object{
+		made(cache, "v1", "Service", "cache"), made(cache, "batch/v1", "Job", "fill", "post-install"),
+		made(api, "v1", "Namespace", "ns"), made(api, "batch/v1", "Job", "migrate", "pre-install"), made(api, "v1", "Service", "api"),
+		made(last, "v1", "Service", "last"),
+	}, hook)
+	const want = "apps: cache\napps.post-1: fill\napps.level-1.base: ns\napps.level-1.pre-1: migrate\napps.level-1: api\nlast: last\n"
+	if text(got) != want {
+		t.Errorf("got\n%swant\n%s", text(got), want)
+	}
+	var waves []int
+	for _, s := range got {
+		waves = append(waves, s.wave)
+	}
+	if want := []int{500, 501, 1000, 1001, 1500, 2500}; !slices.Equal(waves, want) {
+		t.Errorf("the waves are %v, want %v", waves, want)
+	}
+}
+
 func TestChecks(t *testing.T) {
 	yes, no := true, false
 	widget := func(name string) fleet.Object { return made(web, "example.com/v1", "Widget", name) }

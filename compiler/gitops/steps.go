@@ -14,20 +14,28 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A step is a part of a stage that applies as a whole, before the next one.
+// A step is a part of a level that applies as a whole, before the next one.
 type step struct {
-	name    string // apps; apps.base, apps.pre-1 or apps.post-1 of what comes before and after it
-	wave    int    // its place, which does not depend on how many others there are in its stage
+	name    string // apps or, of a higher level, apps.level-1; apps.base, apps.pre-1 or apps.post-1 of what comes before and after it
+	wave    int    // its place, which does not depend on how many others there are in its level
 	objects []fleet.Object
 }
 
-// The places of the parts of a stage among the waves.
+// The places of the parts of a level among the waves.
 const (
-	wavesOfStage = 1000
+	wavesOfLevel = 1000
 	mainWave     = 500
 )
 
-// A part says what of its stage an object is.
+// nameOf returns the name of a level of a stage. Names of stages have no dots.
+func nameOf(l fleet.ApplyStep) string {
+	if l.Level == 0 {
+		return l.Stage
+	}
+	return l.Stage + ".level-" + strconv.Itoa(l.Level)
+}
+
+// A part says what of its level an object is.
 type part int
 
 const (
@@ -40,7 +48,7 @@ const (
 // runAnnotation has a Job run again when it changes.
 const runAnnotation = "fleetc.dev/run"
 
-// partsOf returns the parts of its stage that an object is of. Whether a chart
+// partsOf returns the parts of its level that an object is of. Whether a chart
 // is installed or upgraded is not known: hooks for either are for both.
 func partsOf(o fleet.Object) []part {
 	events := fleet.HookEvents(o.Unstructured)
@@ -68,11 +76,11 @@ func partsOf(o fleet.Object) []part {
 // would have nothing are left out. Hooks are as run makes them.
 func steps(b *fleet.Bundle, objs []fleet.Object, run func(o fleet.Object, p part) fleet.Object) []step {
 	var out []step
-	for i, stage := range b.Cluster.Stages {
+	for i, level := range b.Cluster.ApplySteps() {
 		var base, rest []fleet.Object
 		hooks := map[part]map[string][]fleet.Object{prePart: {}, postPart: {}} // by release
 		for _, o := range objs {
-			if o.Release.Stage != stage {
+			if o.Release.ApplyStep() != level {
 				continue
 			}
 			for _, p := range partsOf(o) {
@@ -93,16 +101,17 @@ func steps(b *fleet.Bundle, objs []fleet.Object, run func(o fleet.Object, p part
 		}
 		add := func(name string, wave int, objects []fleet.Object) {
 			if len(objects) > 0 {
-				out = append(out, step{name, i*wavesOfStage + wave, objects})
+				out = append(out, step{name, i*wavesOfLevel + wave, objects})
 			}
 		}
-		add(stage+".base", 0, base)
+		name := nameOf(level)
+		add(name+".base", 0, base)
 		for n, objects := range inTurn(hooks[prePart], prePart, run) {
-			add(stage+".pre-"+strconv.Itoa(n+1), n+1, objects)
+			add(name+".pre-"+strconv.Itoa(n+1), n+1, objects)
 		}
-		add(stage, mainWave, rest)
+		add(name, mainWave, rest)
 		for n, objects := range inTurn(hooks[postPart], postPart, run) {
-			add(stage+".post-"+strconv.Itoa(n+1), mainWave+n+1, objects)
+			add(name+".post-"+strconv.Itoa(n+1), mainWave+n+1, objects)
 		}
 	}
 	return out
