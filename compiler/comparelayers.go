@@ -104,6 +104,9 @@ func (c *comparing) addFields(t *diff.Table, i int, r *fleet.Release) {
 	at := origin(r.Pos)
 	add(r.Namespace, at, "namespace")
 	add(r.Stage, at, "stage")
+	if len(r.Depends) > 0 {
+		add(list(r.Depends), at, "depends")
+	}
 	add(string(r.Delivery), at, "delivery")
 	add(r.Tests, at, "tests")
 	for field, source := range map[string]string{"jsonnet": r.Jsonnet, "kustomize": r.Kustomize, "manifests": r.Manifests} {

@@ -64,11 +64,13 @@ type listedCluster struct {
 }
 
 type listedRelease struct {
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
-	Stage     string `json:"stage"`
-	Chart     string `json:"chart,omitempty"`
-	Digest    string `json:"digest,omitempty"`
+	Name      string   `json:"name"`
+	Namespace string   `json:"namespace"`
+	Stage     string   `json:"stage"`
+	Level     int      `json:"level,omitempty"`
+	Depends   []string `json:"depends,omitempty"`
+	Chart     string   `json:"chart,omitempty"`
+	Digest    string   `json:"digest,omitempty"`
 }
 
 func listJSON(w io.Writer, f *fleet.Fleet) error {
@@ -80,7 +82,7 @@ func listJSON(w io.Writer, f *fleet.Fleet) error {
 		}
 		for _, r := range c.Releases {
 			out[i].Releases = append(out[i].Releases, listedRelease{
-				Name: r.Name, Namespace: r.Namespace, Stage: r.Stage, Chart: r.Chart.String(), Digest: r.Chart.Digest,
+				Name: r.Name, Namespace: r.Namespace, Stage: r.Stage, Level: r.Level, Depends: r.Depends, Chart: r.Chart.String(), Digest: r.Chart.Digest,
 			})
 		}
 	}
