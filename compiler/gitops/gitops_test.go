@@ -130,6 +130,20 @@ func TestStepsOfLevels(t *testing.T) {
 	}
 }
 
+// Argo CD cannot have objects wait for a chart that is an Application of its own.
+func TestUnordered(t *testing.T) {
+	release := func(name string, by fleet.Delivery, depends ...string) *fleet.Release {
+		return &fleet.Release{Name: name, Delivery: by, Depends: depends, Pos: diag.Pos{File: name + ".cue", Line: 1}}
+	}
+	c := &fleet.Cluster{Releases: []*fleet.Release{
+		release("chart", fleet.ByHelm, "config"), release("config", fleet.ByManifests), release("other", fleet.ByHelm, "chart"), release("web", fleet.ByManifests, "chart", "config"),
+	}}
+	const want = "web.cue:1: releases.web.depends: Argo CD would not wait for release chart, which is an Application of its own"
+	if err := unordered(c); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestChecks(t *testing.T) {
 	yes, no := true, false
 	widget := func(name string) fleet.Object { return made(web, "example.com/v1", "Widget", name) }

@@ -1,6 +1,7 @@
 package unify
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -64,7 +65,9 @@ func (d *dependencies) allowed(r *fleet.Release, f namedValue) bool {
 			fmt.Sprintf("add the cluster to %s, or remove the line for this cluster", (&fleet.Release{Name: f.name}).Path("clusters")),
 			d.fieldPos(lookup(d.values[f.name], "clusters")))
 	case other == nil:
-		return wrong("this cluster has no release called "+f.name, diag.OneOf(f.name, d.others(r)))
+		// All names would be another hint, and so another fault, for every cluster.
+		return wrong("this cluster has no release called "+f.name,
+			cmp.Or(diag.DidYouMean(f.name, d.others(r)), "use the name of a release of the cluster, see fleetc list -o json"))
 	case slices.Index(d.cluster.Stages, other.Stage) > slices.Index(d.cluster.Stages, r.Stage):
 		return wrong(fmt.Sprintf("release %s is applied later: its stage %s comes after %s, the stage of release %s", other.Name, other.Stage, r.Stage, r.Name),
 			fmt.Sprintf("move release %s to stage %s or an earlier one", other.Name, r.Stage), other.Pos)

@@ -1,0 +1,159 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// depending is a stage in which app depends on cache, and cache on store: the
+// reverse of the order of their names. Objects with a gate are ready once they have
+// the label up.
+const depending = `package fleet
+
+#config: {apiVersion: "v1", kind: "ConfigMap", metadata: name: string, data: round: "0"}
+#hook: {
+	apiVersion: "batch/v1"
+	kind:       "Job"
+	metadata: {name: "seed", annotations: {"helm.sh/hook": "post-install,post-upgrade", "helm.sh/hook-delete-policy": "before-hook-creation"}}
+	spec: template: spec: {restartPolicy: "Never", containers: [{name: "seed", image: "example.com/seed:1"}]}
+}
+health: gate: {match: {kinds: ["ConfigMap"], names: ["store", "cache"]}, ready: [{expression: "'up' in metadata.labels"}]}
+releases: app: {namespace: "shop", depends: cache: true, objects: config: #config & {metadata: name: "app"}}
+releases: cache: {namespace: "shop", depends: store: true, objects: config: #config & {metadata: name: "cache"}}
+releases: store: {namespace: "shop", objects: {
+	ns: {apiVersion: "v1", kind: "Namespace", metadata: name: "shop"}
+	config: #config & {metadata: name: "store"}
+	seed: #hook
+}}
+`
+
+const dependingFile = "environments/depending.cue"
+
+// configs returns the ConfigMaps of the releases that fleetc writes or deletes since
+// the mark, in order, and the next mark.
+func (p *place) configs(verb string, since int) (names []string, mark int) {
+	p.Helper()
+	writes, mark := p.writes("one", since)
+	for _, w := range writes {
+		verbed, rest, _ := strings.Cut(w, " ")
+		if _, name, ok := strings.Cut(rest, "/namespaces/shop/configmaps/"); ok && verbed == verb {
+			name, _, _ = strings.Cut(name, " ")
+			names = append(names, name)
+		}
+	}
+	return names, mark
+}
+
+// gate opens or closes the gate of an object.
+func (p *place) gate(name string, open bool) {
+	p.Helper()
+	label := "up-"
+	if open {
+		label = "up=yes"
+	}
+	p.kubectl("one", "-n", "shop", "label", "configmap", name, label)
+}
+
+// A release is not written before those that it depends on are healthy. What is
+// pruned, destroyed and rolled back keeps to that order.
+func TestDepends(t *testing.T) {
+	p := newWeb(t)
+	if err := os.Remove(filepath.Join(p.dir, "environments/web.cue")); err != nil {
+		t.Fatal(err)
+	}
+	p.write(dependingFile, depending)
+	ordered := []string{"store", "cache", "app"}
+
+	run := p.begin("apply", "--yes")
+	for i, name := range ordered[:2] {
+		run.until("waits for ConfigMap shop/"+name, 1)
+		if got := p.kubectl("one", "-n", "shop", "get", "configmaps", "-l", "fleetc.dev/release", "-o", "name"); strings.Count(got, "configmap/") != i+1 {
+			t.Errorf("while %s is not healthy, there are %s", name, got)
+		}
+		p.gate(name, true)
+	}
+	run.end().ok(p).says(p, "stage default goes on with cache$", "stage default goes on with app$", "applied: 4 created, .*1 hook run")
+	got, mark := p.configs("patch", 0)
+	if !slices.Equal(got, ordered) {
+		t.Errorf("the order is %q", got)
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+
+	// A level that fails stops the stage. The levels before are on record with their
+	// hooks, which do not run again.
+	p.edit(dependingFile, `round: "0"`, `round: "1"`)
+	p.gate("cache", false)
+	p.fleetc("apply", "--yes", "--timeout", "3s").exits(p, 2).says(p, "runs hook Job.batch shop/seed", "stage default stopped")
+	if got, mark = p.configs("patch", mark); !slices.Equal(got, ordered[:2]) {
+		t.Errorf("with a level that fails, fleetc writes %q", got)
+	}
+	// A dependency outside of the selection is taken as it is.
+	p.fleetc("apply", "--yes", "--timeout", "3s", "--release", "app").ok(p).says(p, "1 changed")
+	p.gate("cache", true)
+	if d := p.fleetc("apply", "--yes").ok(p); strings.Contains(d.stderr, "runs hook") {
+		t.Errorf("the hook of a level that was done runs again:\n%s", d.stderr)
+	}
+	_, mark = p.configs("patch", mark)
+
+	p.rollsBackInOrder(mark, ordered)
+	p.removesInOrder(ordered)
+}
+
+// rollsBackInOrder wants a rollback to a bundle with dependencies to keep to them,
+// although the fleet has none any more.
+func (p *place) rollsBackInOrder(mark int, ordered []string) {
+	p.Helper()
+	p.edit(dependingFile, `round: "1"`, `round: "2"`)
+	for _, name := range ordered[:2] {
+		p.edit(dependingFile, "depends: "+name+": true, ", "")
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, "3 changed")
+	got, mark := p.configs("patch", mark)
+	if slices.Sort(got); !slices.Equal(got, []string{"app", "cache", "store"}) {
+		p.Errorf("without dependencies, fleetc writes %q", got)
+	}
+	p.gate("cache", false)
+	p.fleetc("rollback", "dev/one", "--yes", "--timeout", "3s").exits(p, 2)
+	if got, mark = p.configs("patch", mark); !slices.Equal(got, ordered[:2]) {
+		p.Errorf("with a level that fails, a rollback writes %q", got)
+	}
+	p.gate("cache", true)
+	p.fleetc("rollback", "dev/one", "--yes", "--to", "2").ok(p)
+	if got, _ = p.configs("patch", mark); !slices.Equal(got, ordered[2:]) {
+		p.Errorf("then it writes %q", got)
+	}
+}
+
+// removesInOrder wants objects to be pruned and destroyed before those that they
+// depend on.
+func (p *place) removesInOrder(ordered []string) {
+	p.Helper()
+	p.write(dependingFile, depending)
+	p.fleetc("apply", "--yes").ok(p)
+	_, mark := p.configs("delete", 0)
+	reverse := slices.Clone(ordered)
+	slices.Reverse(reverse)
+
+	text := strings.Split(depending, "\n")
+	p.write(dependingFile, strings.Join(slices.DeleteFunc(text, func(line string) bool {
+		return strings.HasPrefix(line, "releases: app:") || strings.HasPrefix(line, "releases: cache:")
+	}), "\n"))
+	p.fleetc("apply", "--yes").ok(p).says(p, "2 pruned")
+	got, mark := p.configs("delete", mark)
+	if !slices.Equal(got, reverse[:2]) {
+		p.Errorf("the order of pruning is %q", got)
+	}
+
+	p.write(dependingFile, depending)
+	run := p.begin("apply", "--yes")
+	run.until("waits for ConfigMap shop/cache", 1)
+	p.gate("cache", true)
+	run.end().ok(p)
+	p.fleetc("destroy", "dev/one", "--yes=dev/one").ok(p)
+	if got, _ = p.configs("delete", mark); !slices.Equal(got, reverse) {
+		p.Errorf("the order of destroying is %q", got)
+	}
+}
