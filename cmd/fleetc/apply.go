@@ -22,7 +22,8 @@ const applyLong = `apply makes clusters run what the fleet says. It compiles the
 by the context of a kubeconfig that cluster.context names, never the current
 one, plans, shows the plan, asks, and then applies stage by stage: namespaces
 and CRDs, hooks that Helm would run before, everything else in order by
-server-side apply, and hooks after, when all of the stage is healthy. What is
+server-side apply, and hooks after, when all of the stage is healthy. In a stage,
+a release waits for those that it depends on. What is
 gone from the fleet is pruned at the end. When a cluster runs its bundle
 already, nothing is written to it.
 
