@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,15 +17,21 @@ import (
 // has, or all of some releases, is pruned.
 
 // EmptyBundle returns a bundle without objects for a cluster with the inventory. It
-// has the stages of the inventory when only some releases are destroyed.
+// has the stages of the inventory, in order, when only some releases are destroyed.
 func (v *Inventory) EmptyBundle(of *fleet.Cluster, whole bool) *fleet.Bundle {
 	c := *of
 	c.Stages, c.Releases, c.Actions = nil, nil, nil
 	if v != nil && !whole {
-		for stage := range v.Stages {
-			c.Stages = append(c.Stages, stage)
+		for _, e := range v.Objects {
+			if !e.Kept && !slices.Contains(c.Stages, e.Stage) {
+				c.Stages = append(c.Stages, e.Stage)
+			}
 		}
-		slices.Sort(c.Stages)
+		for _, stage := range slices.Sorted(maps.Keys(v.Stages)) {
+			if !slices.Contains(c.Stages, stage) {
+				c.Stages = append(c.Stages, stage)
+			}
+		}
 	}
 	return &fleet.Bundle{Cluster: &c}
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -21,6 +22,21 @@ func TestDestroyed(t *testing.T) {
 	} {
 		if got := c.v.Destroyed(); got != c.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// When some releases are destroyed, those of later stages go first: the inventory
+// has the stages in the order in which they apply.
+func TestEmptyBundle(t *testing.T) {
+	v := &Inventory{
+		Stages:  map[string]string{"apps": "x", "base": "x", "empty": "x"},
+		Objects: []Entry{{Stage: "old", Kept: true}, {Stage: "base"}, {Stage: "apps"}, {Stage: "apps"}},
+	}
+	for whole, want := range map[bool][]string{true: nil, false: {"base", "apps", "empty"}} {
+		b := v.EmptyBundle(&fleet.Cluster{Stages: []string{"other"}}, whole)
+		if got := b.Cluster.Stages; !slices.Equal(got, want) {
+			t.Errorf("whole: %v: the stages are %q", whole, got)
 		}
 	}
 }
