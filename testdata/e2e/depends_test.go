@@ -21,8 +21,13 @@ const depending = `package fleet
 	spec: template: spec: {restartPolicy: "Never", containers: [{name: "seed", image: "example.com/seed:1"}]}
 }
 health: gate: {match: {kinds: ["ConfigMap"], names: ["store", "cache"]}, ready: [{expression: "'up' in metadata.labels"}]}
-releases: app: {namespace: "shop", depends: cache: true, objects: config: #config & {metadata: name: "app"}}
+releases: app: {namespace: "shop", depends: cache: true, objects: config: #config & {metadata: name: "app"}, actions: check: {at: "before", exec: ["true"]}}
 releases: cache: {namespace: "shop", depends: store: true, objects: config: #config & {metadata: name: "cache"}}
+releases: users: {
+	namespace: "shop"
+	objects: secret: {apiVersion: "v1", kind: "Secret", metadata: name: "users", stringData: round: "0"}
+	actions: open: {at: "after", exec: ["true"], undo: exec: ["true"]}
+}
 releases: store: {namespace: "shop", objects: {
 	ns: {apiVersion: "v1", kind: "Namespace", metadata: name: "shop"}
 	config: #config & {metadata: name: "store"}
@@ -67,7 +72,7 @@ func TestDepends(t *testing.T) {
 	p.write(dependingFile, depending)
 	ordered := []string{"store", "cache", "app"}
 
-	run := p.begin("apply", "--yes")
+	run := p.begin("apply", "--yes", "--allow-exec")
 	for i, name := range ordered[:2] {
 		run.until("waits for ConfigMap shop/"+name, 1)
 		if got := p.kubectl("one", "-n", "shop", "get", "configmaps", "-l", "fleetc.dev/release", "-o", "name"); strings.Count(got, "configmap/") != i+1 {
@@ -75,31 +80,42 @@ func TestDepends(t *testing.T) {
 		}
 		p.gate(name, true)
 	}
-	run.end().ok(p).says(p, "stage default goes on with cache$", "stage default goes on with app$", "applied: 4 created, .*1 hook run")
+	run.end().ok(p).says(p, "stage default goes on with cache$", "stage default goes on with app$", "applied: 5 created, .*1 hook run", `goes on with app\n(.*\n)*.*runs action app/check`)
 	got, mark := p.configs("patch", 0)
 	if !slices.Equal(got, ordered) {
 		t.Errorf("the order is %q", got)
 	}
-	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	p.fleetc("apply", "--yes", "--allow-exec").ok(p).says(p, "nothing was written")
 
-	// A level that fails stops the stage. The levels before are on record with their
-	// hooks, which do not run again.
-	p.edit(dependingFile, `round: "0"`, `round: "1"`)
-	p.gate("cache", false)
-	p.fleetc("apply", "--yes", "--timeout", "3s").exits(p, 2).says(p, "runs hook Job.batch shop/seed", "stage default stopped")
-	if got, mark = p.configs("patch", mark); !slices.Equal(got, ordered[:2]) {
-		t.Errorf("with a level that fails, fleetc writes %q", got)
-	}
-	// A dependency outside of the selection is taken as it is.
-	p.fleetc("apply", "--yes", "--timeout", "3s", "--release", "app").ok(p).says(p, "1 changed")
-	p.gate("cache", true)
-	if d := p.fleetc("apply", "--yes").ok(p); strings.Contains(d.stderr, "runs hook") {
-		t.Errorf("the hook of a level that was done runs again:\n%s", d.stderr)
-	}
-	_, mark = p.configs("patch", mark)
-
+	p.failsInOrder(mark, ordered)
+	_, mark = p.configs("patch", 0)
 	p.rollsBackInOrder(mark, ordered)
 	p.removesInOrder(ordered)
+}
+
+// failsInOrder wants a level that fails to stop its stage. The levels before are on
+// record with their hooks, which do not run again; their actions are undone, and are
+// done again.
+func (p *place) failsInOrder(mark int, ordered []string) {
+	p.Helper()
+	p.edit(dependingFile, `round: "0"`, `round: "1"`)
+	p.fleetc("apply", "--dry-run", "-o", "json").exits(p, 1).says(p, `"stage": "default",\n +"level": 2,\n +"action": "change"`)
+	p.gate("cache", false)
+	d := p.fleetc("apply", "--yes", "--allow-exec", "--timeout", "3s").exits(p, 2).
+		says(p, "runs hook Job.batch shop/seed", "runs action users/open", "undoes action users/open", "stage default stopped")
+	if strings.Contains(d.stderr, "action app/check") {
+		p.Errorf("an action of a level that is not reached is done:\n%s", d.stderr)
+	}
+	if got, _ := p.configs("patch", mark); !slices.Equal(got, ordered[:2]) {
+		p.Errorf("with a level that fails, fleetc writes %q", got)
+	}
+	// A dependency outside of the selection is taken as it is.
+	p.fleetc("apply", "--yes", "--allow-exec", "--timeout", "3s", "--release", "app").ok(p).says(p, "1 changed")
+	p.gate("cache", true)
+	d = p.fleetc("apply", "--yes", "--allow-exec").ok(p).says(p, "runs action users/open")
+	if strings.Contains(d.stderr, "runs hook") {
+		p.Errorf("the hook of a level that was done runs again:\n%s", d.stderr)
+	}
 }
 
 // rollsBackInOrder wants a rollback to a bundle with dependencies to keep to them,
@@ -110,7 +126,7 @@ func (p *place) rollsBackInOrder(mark int, ordered []string) {
 	for _, name := range ordered[:2] {
 		p.edit(dependingFile, "depends: "+name+": true, ", "")
 	}
-	p.fleetc("apply", "--yes").ok(p).says(p, "3 changed")
+	p.fleetc("apply", "--yes", "--allow-exec").ok(p).says(p, "4 changed")
 	got, mark := p.configs("patch", mark)
 	if slices.Sort(got); !slices.Equal(got, []string{"app", "cache", "store"}) {
 		p.Errorf("without dependencies, fleetc writes %q", got)
@@ -132,7 +148,7 @@ func (p *place) rollsBackInOrder(mark int, ordered []string) {
 func (p *place) removesInOrder(ordered []string) {
 	p.Helper()
 	p.write(dependingFile, depending)
-	p.fleetc("apply", "--yes").ok(p)
+	p.fleetc("apply", "--yes", "--allow-exec").ok(p)
 	_, mark := p.configs("delete", 0)
 	reverse := slices.Clone(ordered)
 	slices.Reverse(reverse)
@@ -141,14 +157,14 @@ func (p *place) removesInOrder(ordered []string) {
 	p.write(dependingFile, strings.Join(slices.DeleteFunc(text, func(line string) bool {
 		return strings.HasPrefix(line, "releases: app:") || strings.HasPrefix(line, "releases: cache:")
 	}), "\n"))
-	p.fleetc("apply", "--yes").ok(p).says(p, "2 pruned")
+	p.fleetc("apply", "--yes", "--allow-exec").ok(p).says(p, "2 pruned")
 	got, mark := p.configs("delete", mark)
 	if !slices.Equal(got, reverse[:2]) {
 		p.Errorf("the order of pruning is %q", got)
 	}
 
 	p.write(dependingFile, depending)
-	run := p.begin("apply", "--yes")
+	run := p.begin("apply", "--yes", "--allow-exec")
 	run.until("waits for ConfigMap shop/cache", 1)
 	p.gate("cache", true)
 	run.end().ok(p)
