@@ -24,7 +24,10 @@ func TestDepends(t *testing.T) {
 	if err := p.flux["a"].Poke(t.Context(), c.kind, Namespace, "flux-system"); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(3 * time.Minute); p.field("a", "shop", "widgets.example.com/one", ".metadata.name") == ""; time.Sleep(time.Second) {
+	at := func(object string) int {
+		return slices.IndexFunc(p.writes("a"), func(request string) bool { return strings.HasSuffix(request, object) })
+	}
+	for end := time.Now().Add(3 * time.Minute); at("/widgets/one") < 0; time.Sleep(time.Second) {
 		if time.Now().After(end) {
 			t.Fatal("Flux does not apply the widget")
 		}
@@ -35,12 +38,8 @@ func TestDepends(t *testing.T) {
 	}
 	p.kubectl("a", "-n", "shop", "label", "widgets.example.com/one", "up=yes")
 	c.reconcile(revisions)
-	writes := p.writes("a")
-	at := func(object string) int {
-		return slices.IndexFunc(writes, func(request string) bool { return strings.HasSuffix(request, object) })
-	}
 	if order := []int{at("/widgets/one"), at("/configmaps/extra")}; order[0] < 0 || !slices.IsSorted(order) {
-		t.Errorf("the order is %v of\n%s", order, strings.Join(writes, "\n"))
+		t.Errorf("the order is %v of\n%s", order, strings.Join(p.writes("a"), "\n"))
 	}
 
 	p.remove("environments/extra.cue")
