@@ -52,7 +52,7 @@ func (e evaluation) records(ctx context.Context, o ApplyOptions) ([]*Record, err
 		r := &Record{Cluster: all[i], Err: faultsOf(all[i].ID, wrong), server: servers.of(all[i].ID)}
 		r.Reached = r.server.live != nil
 		if r.Err = cmp.Or(r.Err, r.server.err); r.Err == nil {
-			r.Inventory, r.Err = apply.ReadInventoryOf(ctx, r.server.live, f.Module, r.Cluster.ID)
+			r.Inventory, r.Err = apply.ReadInventory(ctx, r.server.live, f.Module, r.Cluster.ID)
 		}
 		r.Err = diag.In(r.Cluster.ID, r.Err)
 		return r, ctx.Err()
@@ -130,7 +130,7 @@ func (r *Rollback) read(ctx context.Context, record *Record, revision int, t app
 	if err != nil {
 		return err
 	}
-	if t.Bundle, t.Charts, err = apply.ReadBundle(ctx, t.Live, to, r.Cluster); err != nil {
+	if t.Bundle, t.Charts, err = t.ReadBundle(ctx, to, r.Cluster); err != nil {
 		return err
 	}
 	t.Origin = apply.Origin{Commit: to.Commit, Dirty: to.Dirty, Rollback: to.Number}
@@ -148,7 +148,7 @@ func (r *Rollback) read(ctx context.Context, record *Record, revision int, t app
 		if later.Number <= to.Number {
 			continue
 		}
-		b, _, err := apply.ReadBundle(ctx, t.Live, later, r.Cluster)
+		b, _, err := t.ReadBundle(ctx, later, r.Cluster)
 		if err != nil {
 			// It does not keep anybody from going back to one that is whole.
 			for _, d := range diag.All(err) {

@@ -18,6 +18,7 @@ type appliedCluster struct {
 	UID        string          `json:"uid,omitempty"`
 	Bundle     string          `json:"bundle,omitempty"`
 	First      bool            `json:"first"`
+	Fleets     []string        `json:"fleets,omitempty"` // others, that were applied to a cluster which is new to this one
 	Unchanged  int             `json:"unchanged"`
 	Created    int             `json:"created"`
 	Changed    int             `json:"changed"`
@@ -89,7 +90,7 @@ func (c *applyCluster) json() (appliedCluster, error) {
 	}
 	if p := c.Plan; p != nil {
 		l.Server, l.UID, l.Bundle, l.First, l.Unchanged = p.Server, p.UID, p.Bundle, p.First, p.Count(apply.Unchanged)
-		l.Objects = c.objects()
+		l.Fleets, l.Objects = p.Fleets, c.objects()
 		for _, a := range p.Actions {
 			at, _, _ := strings.Cut(actionMoment(&a.Action), " ")
 			l.Actions = append(l.Actions, appliedAction{a.ID(), a.Stage, a.Release, at, actions.Describe(a.Task), string(c.result.Actions[a.ID()])})

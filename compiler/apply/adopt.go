@@ -29,11 +29,17 @@ func fieldsOf(err error) []live.Field {
 
 // isForeign reports whether another tool made an object that is there: the
 // inventory does not have it, other than as an object that Helm kept, and fleetc
-// never applied it or another tool manages it by now. The control plane makes
+// never applied it or another tool manages it by now. Another fleet takes objects over
+// under the same name of the manager, which is no conflict. The control plane makes
 // objects for all, and namespaces are shared.
 func (p *planner) isForeign(it *Item, was *unstructured.Unstructured) bool {
 	known := p.known[it.ID]
-	if known.UID == it.uid && !known.Kept || it.kind() == (schema.GroupKind{Kind: "Namespace"}) {
+	switch {
+	case it.kind() == (schema.GroupKind{Kind: "Namespace"}):
+		return false
+	case otherFleet(was, p.Fleet) != "":
+		return true
+	case known.UID == it.uid && !known.Kept:
 		return false
 	}
 	if ownFields(was) != nil {

@@ -34,7 +34,7 @@ import (
 
 // A Target is a cluster that is to run a bundle.
 type Target struct {
-	Fleet  string // the fleet's name
+	Fleet  string // the CUE module
 	Bundle *fleet.Bundle
 	Charts map[string]*fleet.Chart // of the releases that Helm delivers
 	Live   *live.Cluster
@@ -162,7 +162,8 @@ type Plan struct {
 	Cluster string // ID
 	Server  string
 	UID     string          // of the cluster
-	First   bool            // whether fleetc has not applied to the cluster before
+	First   bool            // whether the fleet was not applied to the cluster before
+	Fleets  []string        // when it is the first, the CUE modules of other fleets that were, sorted
 	Bundle  string          // digest
 	Current int             // revision that the cluster runs; 0 when it runs none of the history
 	Items   []Item          // in the order in which they are applied; then what is pruned or kept, in the order of that
@@ -244,6 +245,9 @@ func (o Options) inScope(stage, release string) bool {
 
 // whole reports whether the options choose everything.
 func (o Options) whole() bool { return len(o.Stages) == 0 && len(o.Releases) == 0 }
+
+// store returns where the fleet keeps its inventory.
+func (t Target) store() store { return store{t.Live, t.Fleet} }
 
 // CheckScope returns the faults of stages and releases that the cluster does
 // not have.

@@ -55,12 +55,12 @@ type Comparison struct {
 // Hooks are left out: they come and go. So is what is no longer part of the
 // bundle once an apply has left it to stay.
 func (t Target) Compare(ctx context.Context) (*Comparison, error) {
-	inventory, err := ReadInventoryOf(ctx, t.Live, t.Fleet, t.Bundle.Cluster.ID)
+	inventory, err := ReadInventory(ctx, t.Live, t.Fleet, t.Bundle.Cluster.ID)
 	var out Comparison
 	blind := live.ReasonOf(err) == live.Forbidden
 	if blind {
 		out.Objects = append(out.Objects, Compared{
-			ID: idOf(secretRef(headName)), Finding: Unknown, Why: "the user may not " + listRights([]live.Right{{Verb: "get", Resource: "secrets", Namespace: Namespace}}),
+			ID: idOf(headRef(t.Fleet)), Finding: Unknown, Why: "the user may not " + listRights([]live.Right{{Verb: "get", Resource: "secrets", Namespace: Namespace}}),
 		})
 		err = nil
 	}

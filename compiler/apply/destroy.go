@@ -129,11 +129,11 @@ func (r *runner) settleDestroyed(ctx context.Context) error {
 		why = "the user may not delete it"
 	}
 	r.tell(Event{ID: idOf(systemNamespace), What: "keep", Text: why})
-	head, err := r.Live.Object(ctx, secretRef(headName))
+	head, err := r.Live.Object(ctx, headRef(r.Fleet))
 	if err != nil || head == nil {
 		return err
 	}
-	if err := r.Live.Delete(ctx, secretRef(headName), string(head.GetUID())); err != nil {
+	if err := r.Live.Delete(ctx, headRef(r.Fleet), string(head.GetUID())); err != nil {
 		return err
 	}
 	return r.removeLease(ctx)
@@ -166,7 +166,7 @@ func (r *runner) whyNamespaceStays(ctx context.Context, ns *unstructured.Unstruc
 		}
 	}
 	c := newCascader(r.Live, nil)
-	for _, ref := range []live.Ref{secretRef(headName), leaseRef} {
+	for _, ref := range []live.Ref{headRef(r.Fleet), leaseRef} {
 		o, err := r.Live.Object(ctx, ref)
 		if err != nil {
 			return "", err

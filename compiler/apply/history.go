@@ -86,15 +86,15 @@ func checkHistory(history []Revision) error {
 	last := 0
 	for _, r := range history {
 		if r.Number <= last {
-			return corrupt("its revisions are not in order")
+			return &brokenError{"its revisions are not in order"}
 		}
 		last = r.Number
 		if r.Bundle == "" || len(r.Parts) == 0 {
-			return corrupt(fmt.Sprintf("revision %d has no bundle", r.Number))
+			return &brokenError{fmt.Sprintf("revision %d has no bundle", r.Number)}
 		}
 		for _, name := range slices.Concat(r.Parts...) {
 			if !chunkNames.MatchString(name) {
-				return corrupt(fmt.Sprintf("revision %d is in Secret %s, which is not one of fleetc's", r.Number, name))
+				return &brokenError{fmt.Sprintf("revision %d is in Secret %s, which is not one of fleetc's", r.Number, name)}
 			}
 		}
 	}
@@ -166,7 +166,7 @@ func (r *runner) revise(ctx context.Context) (Revision, error) {
 		By: r.By, Tool: r.Tool, Rollback: r.Origin.Rollback,
 		Created: r.result.Created, Changed: r.result.Changed, Replaced: r.result.Replaced, Pruned: r.result.Pruned,
 	}
-	there, err := chunksOf(ctx, r.Live)
+	there, err := r.store().chunks(ctx)
 	if err != nil {
 		return Revision{}, err
 	}
@@ -187,7 +187,7 @@ func (r *runner) revise(ctx context.Context) (Revision, error) {
 		if err := r.lease.Check(ctx); err != nil {
 			return Revision{}, err
 		}
-		names, err := writeChunks(ctx, r.Live, bundleName, packed, has)
+		names, err := r.store().writeChunks(ctx, bundlePrefix, packed, has)
 		if err != nil {
 			return Revision{}, err
 		}

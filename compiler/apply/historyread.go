@@ -13,7 +13,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/live"
 )
 
 // This file reads recorded bundles.
@@ -22,8 +21,8 @@ import (
 // the fleet may say otherwise by now, its stages, releases and rules of health,
 // is as it was; and the charts of the releases that Helm delivers, by name. What
 // is gone, or not what fleetc wrote, is a fault.
-func ReadBundle(ctx context.Context, c *live.Cluster, r Revision, of *fleet.Cluster) (*fleet.Bundle, map[string]*fleet.Chart, error) {
-	b, charts, err := readBundle(ctx, c, r, of)
+func (t Target) ReadBundle(ctx context.Context, r Revision, of *fleet.Cluster) (*fleet.Bundle, map[string]*fleet.Chart, error) {
+	b, charts, err := readBundle(ctx, t.store(), r, of)
 	if broken := (*brokenError)(nil); errors.As(err, &broken) {
 		return nil, nil, &diag.Diag{
 			Msg:  fmt.Sprintf("revision %d cannot be read: %s", r.Number, diag.Visible(broken.why, diag.MaxText)),
@@ -33,10 +32,10 @@ func ReadBundle(ctx context.Context, c *live.Cluster, r Revision, of *fleet.Clus
 	return b, charts, err
 }
 
-func readBundle(ctx context.Context, c *live.Cluster, r Revision, of *fleet.Cluster) (*fleet.Bundle, map[string]*fleet.Chart, error) {
+func readBundle(ctx context.Context, s store, r Revision, of *fleet.Cluster) (*fleet.Bundle, map[string]*fleet.Chart, error) {
 	var parts [][]byte
 	for _, names := range r.Parts {
-		packed, err := readChunks(ctx, c, names)
+		packed, err := s.readChunks(ctx, names)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -60,7 +60,7 @@ func (p *planner) settledHooks(objects []Entry) map[string]string {
 			hooks = append(hooks, o.Object)
 		}
 		if packed, err := pack(hooks); err == nil && len(hooks) > 0 {
-			out[r.Name] = strings.Join(chunkNamesOf(bundleName, packed), " ")
+			out[r.Name] = strings.Join(chunkNamesOf(p.Fleet, bundlePrefix, packed), " ")
 			p.hooks[r.Name] = packed
 		}
 	}
@@ -73,7 +73,7 @@ func (r *runner) writeHooks(ctx context.Context) error {
 		if err := r.lease.Check(ctx); err != nil {
 			return err
 		}
-		if _, err := writeChunks(ctx, r.Live, bundleName, r.plan.hooks[release], nil); err != nil {
+		if _, err := r.store().writeChunks(ctx, bundlePrefix, r.plan.hooks[release], nil); err != nil {
 			return err
 		}
 	}
@@ -86,9 +86,9 @@ func (p *planner) readHooks(ctx context.Context, release string) ([]*unstructure
 	if len(names) == 0 {
 		return nil, nil
 	}
-	packed, err := readChunks(ctx, p.Live, names)
+	packed, err := p.store().readChunks(ctx, names)
 	if broken := (*brokenError)(nil); errors.As(err, &broken) {
-		return nil, corrupt("the hooks of release " + release + " cannot be read: " + broken.why)
+		return nil, p.store().corrupt("the hooks of release " + release + " cannot be read: " + broken.why)
 	} else if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (p *planner) readHooks(ctx context.Context, release string) ([]*unstructure
 		out = append(out, &unstructured.Unstructured{Object: h})
 	}
 	if err != nil || slices.ContainsFunc(out, isNoObject) {
-		return nil, corrupt("the hooks of release " + release + " are not what fleetc writes")
+		return nil, p.store().corrupt("the hooks of release " + release + " are not what fleetc writes")
 	}
 	return out, nil
 }

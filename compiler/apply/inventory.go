@@ -145,7 +145,7 @@ func (v *Inventory) remove(ids map[string]bool) {
 func decodeInventory(data []byte) (*Inventory, error) {
 	var v Inventory
 	if err := json.Unmarshal(data, &v); err != nil {
-		return nil, corrupt("it is not what fleetc writes")
+		return nil, &brokenError{"it is not what fleetc writes"}
 	}
 	if v.Format != inventoryFormat {
 		return nil, &diag.Diag{
@@ -156,10 +156,10 @@ func decodeInventory(data []byte) (*Inventory, error) {
 	seen := map[string]bool{}
 	for _, e := range v.Objects {
 		if e.Version == "" || e.Kind == "" || e.Name == "" || e.Release == "" || e.Stage == "" {
-			return nil, corrupt("an object in it has no " + missingPart(e))
+			return nil, &brokenError{"an object in it has no " + missingPart(e)}
 		}
 		if id := e.id(); seen[id] {
-			return nil, corrupt("it has " + id + " twice")
+			return nil, &brokenError{"it has " + id + " twice"}
 		} else {
 			seen[id] = true
 		}
@@ -167,7 +167,7 @@ func decodeInventory(data []byte) (*Inventory, error) {
 	for release, names := range v.Hooks {
 		for _, name := range strings.Fields(names) {
 			if !chunkNames.MatchString(name) {
-				return nil, corrupt(fmt.Sprintf("the hooks of release %s are in Secret %s, which is not one of fleetc's", release, name))
+				return nil, &brokenError{fmt.Sprintf("the hooks of release %s are in Secret %s, which is not one of fleetc's", release, name)}
 			}
 		}
 	}
@@ -192,17 +192,10 @@ func missingPart(e Entry) string {
 	return "stage"
 }
 
-func corrupt(why string) error {
-	return &diag.Diag{
-		Msg:  fmt.Sprintf("the inventory in %s cannot be used: %s", Namespace, diag.Visible(why, diag.MaxText)),
-		Hint: "restore Secret " + Namespace + "/" + headName + " from a backup; or delete it, and apply, after which nothing that is gone from the fleet is pruned",
-	}
-}
-
-// ReadInventoryOf returns what fleetc knows of a cluster, nil when it knows
-// nothing. One of another cluster than that of the ID in the fleet is a fault.
-func ReadInventoryOf(ctx context.Context, c *live.Cluster, fleet, id string) (*Inventory, error) {
-	v, err := ReadInventory(ctx, c)
+// ReadInventory returns what a fleet, a CUE module, knows of a cluster, nil when it
+// knows nothing. One of another cluster than that of the ID is a fault.
+func ReadInventory(ctx context.Context, c *live.Cluster, fleet, id string) (*Inventory, error) {
+	v, err := store{c, fleet}.read(ctx)
 	if v == nil || err != nil {
 		return nil, err
 	}
@@ -217,12 +210,12 @@ func (v *Inventory) check(c *live.Cluster, fleet, id string) error {
 		return &diag.Diag{
 			Msg: fmt.Sprintf("%s is not the cluster that fleetc knows as %s: the UID of its namespace kube-system is %s, and was %s",
 				c.Server, quote(v.Cluster), diag.Visible(c.UID, diag.MaxText), diag.Visible(v.UID, diag.MaxText)),
-			Hint: "see cluster.context; if the cluster was made anew from a backup, delete Secret " + Namespace + "/" + headName + " in it and apply",
+			Hint: "see cluster.context; if the cluster was made anew from a backup, delete " + headText(fleet) + " in it and apply",
 		}
 	case v.Fleet != fleet || v.Cluster != id:
 		return &diag.Diag{
 			Msg:  fmt.Sprintf("%s is cluster %s of fleet %s, and not %s of %s", c.Server, quote(v.Cluster), quote(v.Fleet), quote(id), quote(fleet)),
-			Hint: "see cluster.context; if the cluster was renamed, delete Secret " + Namespace + "/" + headName + " in it and apply",
+			Hint: "see cluster.context; if the cluster was renamed, delete " + headText(fleet) + " in it and apply",
 		}
 	}
 	return nil

@@ -127,6 +127,15 @@ func anyKey(texts map[string]string, wanted func(string) bool) (key string, foun
 	return key, found
 }
 
+// otherFleet returns the CUE module of the fleet that has applied an object, if it is
+// another.
+func otherFleet(o *unstructured.Unstructured, than string) string {
+	if module := o.GetAnnotations()[fleet.FleetAnnotation]; module != than {
+		return diag.Visible(module, diag.MaxText)
+	}
+	return ""
+}
+
 // otherOwner returns the tool that manages an object by its marks, with what of
 // the tool it belongs to: Flux Kustomization apps/web. It is empty for an object
 // without such marks. Marks that fleetc set itself, as the bundle has them, do not
@@ -138,7 +147,7 @@ func (d delivery) otherOwner(o *unstructured.Unstructured) (owner, hint string) 
 			return strings.TrimSpace(t.name + " " + of), t.hint
 		}
 	}
-	if module := diag.Visible(o.GetAnnotations()[fleet.FleetAnnotation], diag.MaxText); module != "" && module != d.fleet {
+	if module := otherFleet(o, d.fleet); module != "" {
 		return "fleet " + module + " of fleetc", ""
 	}
 	notApplied := marksOf(o, isOwn).annotations // Helm writes those of its own release and of others by one name

@@ -60,7 +60,7 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	if err := t.CheckScope(); err != nil {
 		return nil, err
 	}
-	inventory, err := ReadInventoryOf(ctx, t.Live, t.Fleet, t.Bundle.Cluster.ID)
+	inventory, err := ReadInventory(ctx, t.Live, t.Fleet, t.Bundle.Cluster.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -105,14 +105,28 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	p.destroying(plan)
 	plan.hooks = p.hooks
 	plan.due = p.due(plan)
-	if plan.Actions, err = p.actions(ctx, plan); err != nil {
+	if err := p.complete(ctx, plan, earlier); err != nil {
 		return nil, err
+	}
+	return plan, nil
+}
+
+// complete adds to a plan what its items need, and what else is to be known before it
+// is done.
+func (p *planner) complete(ctx context.Context, plan, earlier *Plan) (err error) {
+	if plan.First {
+		if plan.Fleets, err = p.store().otherFleets(ctx); err != nil {
+			return err
+		}
+	}
+	if plan.Actions, err = p.actions(ctx, plan); err != nil {
+		return err
 	}
 	if err := p.helmRecords(ctx, plan); err != nil {
-		return nil, err
+		return err
 	}
-	plan.Missing, err = t.missing(ctx, plan, earlier)
-	return plan, err
+	plan.Missing, err = p.missing(ctx, plan, earlier)
+	return err
 }
 
 // planner returns a planner for a cluster with the inventory, nil when it has

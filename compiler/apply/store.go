@@ -12,20 +12,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
 const (
-	headName     = "inventory"
-	bundleName   = "bundle"
+	headPrefix   = "inventory"
+	bundlePrefix = "bundle"
 	secretType   = "fleetc.dev/inventory"
 	chunkLabel   = "fleetc.dev/inventory"
 	maxChunk     = 700 << 10 // of a Secret, which may have 1 MiB, in base64
@@ -33,31 +34,68 @@ const (
 	maxInventory = 256 << 20 // unpacked
 )
 
-// The inventory is JSON, packed with gzip. It is in the Secret inventory as a
-// whole or, when that is too small, the Secret names others, each by its
-// content, which are written before it. So one write makes it valid, and with it
-// the history, whose bundles are in such Secrets as well, and hooks that run on
-// deletion: who may read the inventory alone sees no content of bundles. What a kill leaves
-// behind is named by nobody, and deleted at the end of the next apply.
+// The inventory is JSON, packed with gzip. It is in one Secret, its head, as a whole
+// or, when that is too small, the head names others, each by its content, which are
+// written before it. So one write makes it valid, and with it the history, whose
+// bundles are in such Secrets as well, and hooks that run on deletion: who may read the
+// inventory alone sees no content of bundles. What a kill leaves behind is named by
+// nobody, and deleted at the end of the next apply.
+//
+// Each fleet has Secrets of its own, so that several can apply to one cluster.
+
+// A store is where a fleet keeps its inventory in a cluster.
+type store struct {
+	*live.Cluster
+	fleet string // the CUE module
+}
+
+// headOf returns the name of the Secret with the inventory of a fleet:
+// inventory.example.com.infra for the module example.com/infra.
+func headOf(fleet string) string {
+	name := headPrefix + "." + strings.ToLower(strings.ReplaceAll(fleet, "/", "."))
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return headPrefix + "." + fleetLabel(fleet)
+	}
+	return name
+}
+
+// fleetLabel returns the value of the label that the Secrets of a fleet have.
+func fleetLabel(fleet string) string {
+	sum := sha256.Sum256([]byte(fleet))
+	return hex.EncodeToString(sum[:8])
+}
+
+// headText names the Secret with the inventory of a fleet.
+func headText(fleet string) string { return "Secret " + Namespace + "/" + headOf(fleet) }
+
+func headRef(fleet string) live.Ref { return secretRef(headOf(fleet)) }
+
+var secretResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 func secretRef(name string) live.Ref {
 	return live.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Namespace: Namespace, Name: name}
 }
 
-// ReadInventory returns what fleetc knows of a cluster, nil when it knows
-// nothing. What is there and is not an inventory is a fault.
-func ReadInventory(ctx context.Context, c *live.Cluster) (*Inventory, error) {
+// read returns what the fleet knows of the cluster, nil when it knows nothing. What
+// is there and is not an inventory is a fault.
+func (s store) read(ctx context.Context) (*Inventory, error) {
 	const tries = 3 // another apply may write it meanwhile
 	for try := 1; ; try++ {
-		head, err := c.Object(ctx, secretRef(headName))
+		head, err := s.Object(ctx, headRef(s.fleet))
 		if err != nil || head == nil {
 			return nil, err
 		}
-		v, err := readParts(ctx, c, head)
-		if err == nil || try == tries {
-			return v, err
+		v, err := s.readParts(ctx, head)
+		if err == nil {
+			return v, nil
 		}
-		now, rerr := c.Object(ctx, secretRef(headName))
+		if broken := (*brokenError)(nil); errors.As(err, &broken) {
+			err = s.corrupt(broken.why)
+		}
+		if try == tries {
+			return nil, err
+		}
+		now, rerr := s.Object(ctx, headRef(s.fleet))
 		if rerr != nil || now != nil && now.GetResourceVersion() == head.GetResourceVersion() {
 			return nil, cmp.Or(rerr, err)
 		}
@@ -65,26 +103,24 @@ func ReadInventory(ctx context.Context, c *live.Cluster) (*Inventory, error) {
 }
 
 // readParts reads the inventory that a Secret is, or names the parts of.
-func readParts(ctx context.Context, c *live.Cluster, head *unstructured.Unstructured) (*Inventory, error) {
+func (s store) readParts(ctx context.Context, head *unstructured.Unstructured) (*Inventory, error) {
 	if typ, _, _ := unstructured.NestedString(head.Object, "type"); typ != secretType {
-		return nil, corrupt("Secret " + headName + " is not of type " + secretType)
+		return nil, &brokenError{"it is not of type " + secretType}
 	}
 	names := strings.Fields(string(dataOf(head, "chunks")))
-	packed, err := readChunks(ctx, c, names)
-	if broken := (*brokenError)(nil); errors.As(err, &broken) {
-		return nil, corrupt(broken.why)
-	} else if err != nil {
+	packed, err := s.readChunks(ctx, names)
+	if err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
 		packed = dataOf(head, "data")
 	}
 	if sum := sha256.Sum256(packed); hex.EncodeToString(sum[:]) != string(dataOf(head, "sha256")) {
-		return nil, corrupt("its checksum is wrong")
+		return nil, &brokenError{"its checksum is wrong"}
 	}
 	text, err := unpack(packed)
 	if err != nil {
-		return nil, corrupt(err.Error())
+		return nil, &brokenError{err.Error()}
 	}
 	v, err := decodeInventory(text)
 	if err != nil {
@@ -103,74 +139,19 @@ func dataOf(secret *unstructured.Unstructured, key string) []byte {
 	return data
 }
 
-// A brokenError says what is wrong with chunks.
+// corrupt returns the fault of an inventory that cannot be used.
+func (s store) corrupt(why string) error {
+	return &diag.Diag{
+		Msg:  fmt.Sprintf("the inventory in %s cannot be used: %s", Namespace, diag.Visible(why, diag.MaxText)),
+		Hint: "restore " + headText(s.fleet) + " from a backup; or delete it, and apply, after which nothing that is gone from the fleet is pruned",
+	}
+}
+
+// A brokenError says what is wrong with an inventory, or with chunks.
 type brokenError struct{ why string }
 
 // Error implements error.
 func (e *brokenError) Error() string { return e.why }
-
-// chunkName names a chunk by its content; of says what it is a part of.
-func chunkName(of string, data []byte) string {
-	sum := sha256.Sum256(data)
-	return of + "-" + hex.EncodeToString(sum[:16])
-}
-
-// chunkNamesOf returns the names of the chunks that data is written as.
-func chunkNamesOf(of string, packed []byte) []string {
-	names := []string{}
-	for part := range slices.Chunk(packed, maxChunk) {
-		names = append(names, chunkName(of, part))
-	}
-	return names
-}
-
-// chunkNames matches the names of chunks.
-var chunkNames = regexp.MustCompile(`^(` + headName + `|` + bundleName + `)-[0-9a-f]{32}$`)
-
-// readChunks returns what the Secrets of the names hold together. A
-// brokenError says that they are not what was written.
-func readChunks(ctx context.Context, c *live.Cluster, names []string) ([]byte, error) {
-	if len(names) > maxChunks {
-		return nil, &brokenError{"it has too many parts"}
-	}
-	var packed []byte
-	for _, name := range names {
-		part, err := c.Object(ctx, secretRef(name))
-		if err != nil {
-			return nil, err
-		}
-		if part == nil {
-			return nil, &brokenError{"Secret " + name + " is gone"}
-		}
-		data, of := dataOf(part, "data"), name[:max(0, strings.LastIndex(name, "-"))]
-		if chunkName(of, data) != name {
-			return nil, &brokenError{"Secret " + name + " was changed"}
-		}
-		packed = append(packed, data...)
-	}
-	return packed, nil
-}
-
-// writeChunks writes data as Secrets that are never changed, except those that
-// are there, and returns their names.
-func writeChunks(ctx context.Context, c *live.Cluster, of string, packed []byte, there map[string]bool) ([]string, error) {
-	if len(packed) > maxChunk*maxChunks {
-		return nil, fmt.Errorf("write the %s: it has %d bytes, which is too much", of, len(packed))
-	}
-	names := chunkNamesOf(of, packed)
-	for part := range slices.Chunk(packed, maxChunk) {
-		name := chunkName(of, part)
-		if there[name] {
-			continue
-		}
-		o := secret(name, map[string][]byte{"data": part})
-		o.Object["immutable"] = true
-		if err := create(ctx, c, o); err != nil {
-			return nil, err
-		}
-	}
-	return names, nil
-}
 
 // create creates an object, unless it is there. When an answer is lost, it
 // waits for the API server and tries once more.
@@ -217,12 +198,13 @@ func unpack(packed []byte) ([]byte, error) {
 	return text, err
 }
 
-func secret(name string, data map[string][]byte) *unstructured.Unstructured {
+func (s store) secret(name string, data map[string][]byte) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
 	o.SetNamespace(Namespace)
 	o.SetName(name)
-	o.SetLabels(map[string]string{chunkLabel: "true"})
+	o.SetLabels(map[string]string{chunkLabel: fleetLabel(s.fleet)})
+	o.SetAnnotations(map[string]string{fleet.FleetAnnotation: s.fleet})
 	encoded := map[string]any{}
 	for k, v := range data {
 		encoded[k] = base64.StdEncoding.EncodeToString(v)
@@ -233,6 +215,7 @@ func secret(name string, data map[string][]byte) *unstructured.Unstructured {
 
 // write stores the inventory, if it was not changed since it was read.
 func (v *Inventory) write(ctx context.Context, c *live.Cluster) error {
+	s := store{c, v.Fleet}
 	packed, err := pack(v)
 	if err != nil {
 		return err
@@ -243,65 +226,35 @@ func (v *Inventory) write(ctx context.Context, c *live.Cluster) error {
 	if len(packed) <= maxChunk {
 		data["data"] = packed
 	} else {
-		if names, err = writeChunks(ctx, c, headName, packed, nil); err != nil {
+		if names, err = s.writeChunks(ctx, headPrefix, packed, nil); err != nil {
 			return err
 		}
 		data["chunks"] = []byte(strings.Join(names, "\n"))
 	}
-	if err := v.writeHead(ctx, c, secret(headName, data)); err != nil {
+	if err := v.writeHead(ctx, c, s.secret(headOf(v.Fleet), data)); err != nil {
 		return err
 	}
 	v.chunks = names
 	return nil
 }
 
-// sweep deletes the chunks that nothing needs any more, also those of applies
-// that were killed. The check is made before each.
-func (v *Inventory) sweep(ctx context.Context, c *live.Cluster, check func(context.Context) error) error {
-	needed := map[string]bool{}
-	for _, name := range v.chunks {
-		needed[name] = true
-	}
-	for _, r := range v.History {
-		for _, name := range slices.Concat(r.Parts...) {
-			needed[name] = true
-		}
-	}
-	for _, names := range v.Hooks {
-		for _, name := range strings.Fields(names) {
-			needed[name] = true
-		}
-	}
-	there, err := chunksOf(ctx, c)
+// otherFleets returns the CUE modules of the other fleets that have an inventory in the
+// cluster, sorted; none when the user may not list them.
+func (s store) otherFleets(ctx context.Context) ([]string, error) {
+	list, err := s.Metadata(ctx, secretResource, Namespace, chunkLabel)
 	if err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(there)) {
-		if needed[name] {
-			continue
+		if live.ReasonOf(err) == live.Forbidden {
+			err = nil
 		}
-		if err := check(ctx); err != nil {
-			return err
-		}
-		if err := c.Delete(ctx, secretRef(name), there[name]); err != nil && live.ReasonOf(err) != live.Moved {
-			return err
-		}
-	}
-	return nil
-}
-
-// chunksOf returns the UIDs of the chunks that a cluster has, by their names.
-func chunksOf(ctx context.Context, c *live.Cluster) (map[string]string, error) {
-	list, err := c.Metadata(ctx, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespace, chunkLabel)
-	if err != nil {
 		return nil, err
 	}
-	out := map[string]string{}
+	var out []string
 	for _, o := range list {
-		if chunkNames.MatchString(o.Name) {
-			out[o.Name] = string(o.UID)
+		if module := o.Annotations[fleet.FleetAnnotation]; module != s.fleet && o.Name == headOf(module) {
+			out = append(out, diag.Visible(module, diag.MaxText))
 		}
 	}
+	slices.Sort(out)
 	return out, nil
 }
 
@@ -315,7 +268,7 @@ func (v *Inventory) writeHead(ctx context.Context, c *live.Cluster, head *unstru
 		return nil
 	}
 	// This waits for an API server that is away.
-	now, rerr := c.Object(ctx, secretRef(headName))
+	now, rerr := c.Object(ctx, headRef(v.Fleet))
 	switch {
 	case rerr != nil:
 		return rerr

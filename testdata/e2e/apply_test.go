@@ -299,12 +299,12 @@ func TestIdentity(t *testing.T) {
 	p.edit("environments/dev/one/cluster.cue", `, context: "alias"`, "")
 	// The inventory of another cluster, as a backup brings it.
 	p.edit("environments/dev/one/cluster.cue", `kubernetes: "1.37"`, `kubernetes: "1.37", context: "`+two+`"`)
-	secret := p.kubectl("one", "-n", "fleetc-system", "get", "secret", "inventory", "-o", "json")
-	p.kubectl("two", "-n", "fleetc-system", "delete", "secret", "inventory")
+	secret := p.kubectl("one", "-n", "fleetc-system", "get", "secret", inventorySecret, "-o", "json")
+	p.kubectl("two", "-n", "fleetc-system", "delete", "secret", inventorySecret)
 	p.kubectlInput("two", withoutServerFields(t, secret), "create", "-f", "-")
 	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "is not the cluster that fleetc knows as")
 	// One that was changed by hand.
-	p.kubectl("two", "-n", "fleetc-system", "patch", "secret", "inventory", "-p", `{"data":{"data":"aGVsbG8="}}`)
+	p.kubectl("two", "-n", "fleetc-system", "patch", "secret", inventorySecret, "-p", `{"data":{"data":"aGVsbG8="}}`)
 	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "the inventory in fleetc-system cannot be used: its checksum is wrong")
 	if w, _ := p.writes("two", mark); len(w) > 0 {
 		t.Errorf("refused applies write %q", w)

@@ -57,7 +57,7 @@ func TestDestroy(t *testing.T) {
 	if got := p.kubectl("one", "get", "namespaces,crds", "-o", "name"); !strings.Contains(got, "namespace/web") || !strings.Contains(got, "gadgets.example.com") {
 		t.Errorf("what is protected is not kept: %s", got)
 	}
-	if got := p.kubectl("one", "-n", "fleetc-system", "get", "secrets", "-o", "name"); got != "secret/inventory" {
+	if got := p.kubectl("one", "-n", "fleetc-system", "get", "secrets", "-o", "name"); got != "secret/"+inventorySecret {
 		t.Errorf("in fleetc-system are %s", got)
 	}
 	p.fleetc("status", "--no-compile").exits(p, 1).says(p, "dev/one +destroyed")

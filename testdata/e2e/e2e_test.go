@@ -61,6 +61,9 @@ func run(m *testing.M) int {
 	return 0
 }
 
+// inventorySecret is the name of the Secret with the inventory of the fleet of a place.
+const inventorySecret = "inventory.example.com.infra"
+
 // A place is a fleet of fleetc and the clusters that it is for.
 type place struct {
 	*testing.T

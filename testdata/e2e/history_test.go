@@ -193,10 +193,10 @@ func TestStatus(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p)
 	p.fleetc("rollback", "dev/one", "--yes", "-o", "json").ok(p).says(p, `^      "revision": 3,`, `^      "rollbackTo": 1,`)
 	// The inventory of another cluster is not taken for this one's.
-	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", "inventory")
-	p.kubectlInput("one", secretOf(t, "inventory", map[string][]byte{"data": []byte("x")}), "create", "-f", "-")
+	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", inventorySecret)
+	p.kubectlInput("one", secretOf(t, inventorySecret, map[string][]byte{"data": []byte("x")}), "create", "-f", "-")
 	p.fleetc("status").exits(p, 2).says(p, "^dev/one +refused +-", "the inventory in fleetc-system cannot be used")
-	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", "inventory")
+	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", inventorySecret)
 	p.fleetc("status", "--no-compile").exits(p, 1).says(p, "^dev/one +never applied")
 	// Without the inventory, the bundles are nobody's.
 	p.fleetc("apply", "--yes").ok(p).says(p, "this is revision 1$")

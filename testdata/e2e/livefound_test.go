@@ -138,7 +138,7 @@ func TestLiveRights(t *testing.T) {
 	p.fleetc("diff", "--live", "--kubeconfig", kubeconfig).exits(p, 2).says(p,
 		`^  ~ ConfigMap web/web \(release web, predicted\)$`,
 		`^  ! Secret web/web \(release web, the user may not get secrets in web\)$`,
-		`^  ! Secret fleetc-system/inventory \(the user may not get secrets in fleetc-system\)$`,
+		`^  ! Secret fleetc-system/inventory\.example\.com\.infra \(the user may not get secrets in fleetc-system\)$`,
 		`^1 object updated, 2 unknown in 1 cluster$`, `1 object is unknown: the user may not get secrets in web$`)
 	p.kubectl("one", "-n", "web", "create", "role", "intern", "--verb=patch", "--resource=configmaps")
 	p.kubectl("one", "-n", "web", "create", "rolebinding", "intern", "--role=intern", "--user=intern")

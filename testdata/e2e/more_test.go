@@ -190,7 +190,7 @@ func TestRights(t *testing.T) {
 func TestLargeInventory(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
-	head := p.kubectl("one", "-n", "fleetc-system", "get", "secret", "inventory", "-o", "json")
+	head := p.kubectl("one", "-n", "fleetc-system", "get", "secret", inventorySecret, "-o", "json")
 	var o struct{ Data map[string][]byte }
 	if err := json.Unmarshal([]byte(head), &o); err != nil {
 		t.Fatal(err)
@@ -198,13 +198,13 @@ func TestLargeInventory(t *testing.T) {
 	var names []string
 	data := o.Data["data"]
 	for _, part := range [][]byte{data[:len(data)/2], data[len(data)/2:]} {
-		sum := sha256.Sum256(part)
+		sum := sha256.Sum256(append([]byte("example.com/infra\x00"), part...))
 		name := "inventory-" + hex.EncodeToString(sum[:16])
 		names = append(names, name)
 		p.kubectlInput("one", secretOf(t, name, map[string][]byte{"data": part}), "apply", "--server-side", "-f", "-")
 	}
-	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", "inventory")
-	p.kubectlInput("one", secretOf(t, "inventory", map[string][]byte{"sha256": o.Data["sha256"], "chunks": []byte(strings.Join(names, "\n"))}), "create", "-f", "-")
+	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", inventorySecret)
+	p.kubectlInput("one", secretOf(t, inventorySecret, map[string][]byte{"sha256": o.Data["sha256"], "chunks": []byte(strings.Join(names, "\n"))}), "create", "-f", "-")
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.fleetc("apply", "--yes").ok(p).says(p, "1 changed")
@@ -215,9 +215,10 @@ func TestLargeInventory(t *testing.T) {
 
 func secretOf(t *testing.T, name string, data map[string][]byte) string {
 	t.Helper()
+	module := sha256.Sum256([]byte("example.com/infra"))
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "fleetc.dev/inventory", "data": data,
-		"metadata": map[string]any{"name": name, "namespace": "fleetc-system", "labels": map[string]string{"fleetc.dev/inventory": "true"}},
+		"metadata": map[string]any{"name": name, "namespace": "fleetc-system", "labels": map[string]string{"fleetc.dev/inventory": hex.EncodeToString(module[:8])}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ func TestOrphans(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
 	p.fleetc("status", "--orphans").ok(p).says(p, "^dev/one: has no orphans")
-	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", "inventory")
+	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", inventorySecret)
 	// A controller copies labels.
 	p.kubectl("one", "-n", "web", "create", "configmap", "copy")
 	p.kubectl("one", "-n", "web", "label", "configmap", "copy", "fleetc.dev/release=web")

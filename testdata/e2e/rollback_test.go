@@ -15,7 +15,7 @@ import (
 func (p *place) inventory() map[string]any {
 	p.Helper()
 	var o struct{ Data map[string][]byte }
-	if err := json.Unmarshal([]byte(p.kubectl("one", "-n", "fleetc-system", "get", "secret", "inventory", "-o", "json")), &o); err != nil {
+	if err := json.Unmarshal([]byte(p.kubectl("one", "-n", "fleetc-system", "get", "secret", inventorySecret, "-o", "json")), &o); err != nil {
 		p.Fatal(err)
 	}
 	r, err := gzip.NewReader(bytes.NewReader(o.Data["data"]))
@@ -92,8 +92,8 @@ func TestHistoryBroken(t *testing.T) {
 	p.kubectlInput("one", secretOf(t, name, map[string][]byte{"data": head}), "create", "-f", "-")
 	parts(v, 3)[0] = []any{name}
 	data, sum := packed(t, v)
-	secrets("delete", "secret", "inventory")
-	p.kubectlInput("one", secretOf(t, "inventory", map[string][]byte{"data": data, "sha256": sum}), "create", "-f", "-")
+	secrets("delete", "secret", inventorySecret)
+	p.kubectlInput("one", secretOf(t, inventorySecret, map[string][]byte{"data": data, "sha256": sum}), "create", "-f", "-")
 	p.fleetc("rollback", "dev/one", "--yes", "--to", "4").exits(p, 2).says(p, "revision 4 is recorded in format 2, and this fleetc knows 1")
 	// It does not keep anybody from going back further.
 	p.edit("environments/web.cue", `colour: "green"`, `colour: "black"`)
@@ -102,8 +102,8 @@ func TestHistoryBroken(t *testing.T) {
 	// A history that fleetc does not write.
 	parts(v, 3)[0] = []any{"web"}
 	data, sum = packed(t, v)
-	secrets("delete", "secret", "inventory")
-	p.kubectlInput("one", secretOf(t, "inventory", map[string][]byte{"data": data, "sha256": sum}), "create", "-f", "-")
+	secrets("delete", "secret", inventorySecret)
+	p.kubectlInput("one", secretOf(t, inventorySecret, map[string][]byte{"data": data, "sha256": sum}), "create", "-f", "-")
 	for _, command := range [][]string{{"apply", "--yes"}, {"rollback", "dev/one", "--yes"}, {"history"}, {"status"}} {
 		p.fleetc(command...).exits(p, 2).says(p, "revision 4 is in Secret web, which is not one of fleetc's")
 	}

@@ -80,7 +80,7 @@ func TestKept(t *testing.T) {
 	if got := passwords(); got != first {
 		t.Errorf("the passwords are %s, and were %s", got, first)
 	}
-	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", "inventory")
+	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", inventorySecret)
 	p.fleetc("apply", "--yes").ok(p)
 	if got := passwords(); got != first {
 		t.Errorf("without the inventory, the passwords are %s, and were %s", got, first)
@@ -420,7 +420,7 @@ func TestUpgradeHooks(t *testing.T) {
 	if strings.Contains(d.stderr, "pre-install") {
 		t.Errorf("it is taken for an installation:\n%s", d.stderr)
 	}
-	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", "inventory")
+	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", inventorySecret)
 	d = p.fleetc("apply", "--yes").ok(p).says(p, "runs hook Job.batch web/pre-upgrade")
 	if strings.Contains(d.stderr, "pre-install") {
 		t.Errorf("without the record it is taken for an installation:\n%s", d.stderr)

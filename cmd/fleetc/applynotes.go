@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/actions"
+	"github.com/fleetc/fleetc/compiler/apply"
+)
+
+// firstNote tells which cluster is applied to for the first time.
+func (c *applyCluster) firstNote() string {
+	text := fmt.Sprintf("is new to fleetc: it is %s, UID %s", c.Plan.Server, c.Plan.UID)
+	switch n := len(c.Plan.Fleets); {
+	case n == 1:
+		text = fmt.Sprintf("is new to this fleet, and has objects of the fleet %s: it is %s, UID %s", c.Plan.Fleets[0], c.Plan.Server, c.Plan.UID)
+	case n > 1:
+		text = fmt.Sprintf("is new to this fleet, and has objects of the fleets %s: it is %s, UID %s", strings.Join(c.Plan.Fleets, ", "), c.Plan.Server, c.Plan.UID)
+	}
+	return text
+}
+
+// notes are what a comparison of objects does not show.
+func (c *applyCluster) notes() []string {
+	lines, first := c.backNotes(), 0
+	if c.Plan.First && !c.destroys() {
+		lines = append(lines, c.firstNote())
+	}
+	for _, a := range c.Plan.Actions {
+		lines = append(lines, "runs action "+a.ID()+" "+actionMoment(&a.Action)+": "+actions.Describe(a.Task))
+	}
+	for _, it := range c.Plan.Items {
+		if it.Action == apply.Pending {
+			lines = append(lines, "still deletes "+it.ID+": "+it.Reason)
+			continue
+		}
+		if it.IsHelm() {
+			lines = append(lines, helmNotes(it)...)
+			continue
+		}
+		lines = append(lines, cascadeNotes(it)...)
+		switch it.Action {
+		case apply.Hook:
+			lines = append(lines, "runs hook "+it.ID+" (release "+it.Release+")")
+		case apply.Keep:
+			lines = append(lines, keepNote(it))
+		case apply.Replace:
+			lines = append(lines, "replaces "+it.ID+", which is deleted and made anew: "+it.Reason)
+		case apply.Create, apply.Change:
+			if it.Adopts {
+				lines = append(lines, takeoverNotes(it)...)
+			}
+			switch {
+			case it.First:
+				first++
+			case it.Forced:
+				lines = append(lines, it.ID+" "+it.Reason)
+			case it.Reason != "":
+				lines = append(lines, "has not tried out "+it.ID+": "+it.Reason)
+			}
+		case apply.Conflict:
+			for _, f := range it.Fields {
+				lines = append(lines, c.contested(it.ID, f.Path, f.Manager))
+			}
+		}
+	}
+	if first > 0 {
+		lines = append(lines, "has not tried out "+plural(first, "object", "objects")+" whose namespace or CRD is not there yet")
+	}
+	lines = append(lines, c.recordNotes()...)
+	if c.err == nil && !c.Plan.IsApplied() && len(c.Changes) == 0 && !c.destroys() && !slices.ContainsFunc(c.Plan.Items, func(it apply.Item) bool { return it.IsHelm() && helmNotes(it) != nil }) {
+		lines = append(lines, "has no object to change; the record of stages is brought up to date")
+	}
+	return lines
+}
+
+// helmNotes says what Helm is to do.
+func helmNotes(it apply.Item) []string {
+	does, ok := map[apply.Action]string{apply.Create: "installs ", apply.Change: "upgrades ", apply.Prune: "uninstalls "}[it.Action]
+	if !ok {
+		return nil
+	}
+	line := does + it.ID
+	if it.Adopts {
+		line += ", which somebody else made"
+	}
+	if it.Reason != "" {
+		line += ": " + it.Reason
+	}
+	lines := []string{line}
+	for _, part := range it.Parts {
+		switch {
+		case part.Action == apply.Keep:
+			lines = append(lines, keepNote(part))
+		case part.Action == apply.Change && part.Reason != "":
+			lines = append(lines, "has not tried out "+part.ID+": "+part.Reason)
+		}
+		lines = append(lines, cascadeNotes(part)...)
+	}
+	return lines
+}

@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// otherFleet returns a fleet of the module for the same cluster one.
+func (p *place) otherFleet(module string) *place {
+	p.Helper()
+	other := &place{T: p.T, dir: p.TempDir(), clusters: p.clusters}
+	other.fleetc("init", module).ok(p)
+	other.write("environments/dev/one/cluster.cue", fmt.Sprintf("package fleet\n\ncluster: {name: \"one\", kubernetes: \"1.37\", context: %q}\n", p.clusters["one"].Context))
+	return other
+}
+
+// Two fleets apply to one cluster. Neither touches what the other has there, nor its
+// history.
+func TestSeveralFleets(t *testing.T) {
+	p := newWeb(t)
+	p.fleetc("apply", "--yes").ok(p)
+	other := p.otherFleet("example.com/payments")
+	settings := func(round int) {
+		p.Helper()
+		other.write("environments/pay.cue", fmt.Sprintf(`package fleet
+
+cluster: history: 2
+releases: pay: {
+	namespace: "pay"
+	objects: ns: {apiVersion: "v1", kind: "Namespace", metadata: name: "pay"}
+	objects: settings: {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "settings", namespace: "pay"}, data: round: "%d"}
+}
+`, round))
+	}
+	settings(1)
+	other.fleetc("apply", "--dry-run").exits(p, 1).says(p, "is new to this fleet, and has objects of the fleet example.com/infra: it is https://")
+	for round := 1; round <= 4; round++ {
+		settings(round)
+		other.fleetc("apply", "--yes").ok(p)
+		p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	}
+	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
+	p.fleetc("apply", "--yes").ok(p)
+	other.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	p.fleetc("rollback", "dev/one", "--yes").ok(p)
+	other.fleetc("rollback", "dev/one", "--yes").ok(p)
+	if got := p.kubectl("one", "-n", "pay", "get", "configmap", "settings", "-o", "jsonpath={.data.round}"); got != "3" {
+		t.Errorf("the other fleet is back in round %s", got)
+	}
+	p.fleetc("status", "--orphans").exits(p, 1).says(p, "^dev/one: has no orphans")
+	// What the other fleet has is a conflict.
+	other.edit("environments/pay.cue", `name: "settings", namespace: "pay"`, `name: "web", namespace: "web"`)
+	other.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap web/web.*fleet example.com/infra of fleetc")
+	other.fleetc("apply", "--yes", "--adopt").ok(p)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap web/web.*fleet example.com/payments of fleetc")
+	p.fleetc("apply", "--yes", "--adopt").ok(p)
+	settings(5)
+	other.fleetc("apply", "--yes").ok(p).says(p, "keeps ConfigMap web/web: fleet example.com/infra of fleetc owns it now")
+	// It goes, and leaves the first one alone.
+	other.fleetc("destroy", "dev/one", "--yes=dev/one", "--prune-protected=Namespace").ok(p)
+	if got := p.kubectl("one", "get", "namespaces", "-o", "name"); strings.Contains(got, "namespace/pay") || !strings.Contains(got, "namespace/fleetc-system") {
+		t.Errorf("after destroy, there are %s", got)
+	}
+	if got := p.kubectl("one", "-n", "fleetc-system", "get", "secrets", "-o", "name"); strings.Contains(got, "inventory.example.com.payments") {
+		t.Errorf("after destroy, there are %s", got)
+	}
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+	p.fleetc("destroy", "dev/one", "--yes=dev/one", "--prune-protected=Namespace").ok(p)
+	if got := p.kubectl("one", "get", "namespaces", "-o", "name"); strings.Contains(got, "fleetc-system") {
+		t.Errorf("after both were destroyed, there are %s", got)
+	}
+}
