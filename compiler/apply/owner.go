@@ -206,23 +206,6 @@ func (p *planner) lostTo(ctx context.Context, it *Item, is *unstructured.Unstruc
 	return it.delivery.lostTo(is), nil
 }
 
-// lost reports whether another tool has taken an object since the plan that prunes
-// it: the stages before may have taken long.
-func (r *runner) lost(ctx context.Context, it *Item) (bool, error) {
-	is, err := r.Live.Object(ctx, it.ref)
-	if is == nil || string(is.GetUID()) != it.uid {
-		return false, err
-	}
-	owner := it.delivery.lostTo(is)
-	if owner == "" {
-		return false, nil
-	}
-	it.leaveTo(owner)
-	r.tell(Event{Stage: it.Stage, ID: it.ID, What: "keep", Text: it.Reason})
-	r.record.remove(map[string]bool{it.ID: true})
-	return true, nil
-}
-
 // leaveTo keeps an object that another tool manages by now. It leaves the
 // inventory.
 func (it *Item) leaveTo(owner string) {

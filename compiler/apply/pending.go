@@ -80,27 +80,30 @@ func (r *runner) finishPrune(ctx context.Context, items []*Item) (all bool, err 
 	defer cancel()
 	gone := map[string]bool{}
 	defer func() { r.record.remove(gone) }()
-	all = true
-	for _, it := range items {
-		if it.IsHelm() || it.Owner != "" {
-			continue
-		}
-		is, err := r.remains(ctx, limit, it)
-		switch {
-		case err != nil:
-			return false, err
-		case is == nil:
+	items = slices.DeleteFunc(slices.Clone(items), func(it *Item) bool { return it.IsHelm() || it.Owner != "" })
+	var held []*Item
+	remains := map[*Item]*unstructured.Unstructured{}
+	err = doAll(ctx, items, func(ctx context.Context, it *Item) (*unstructured.Unstructured, error) {
+		return r.remains(ctx, limit, it)
+	}, func(it *Item, is *unstructured.Unstructured) {
+		if is == nil {
 			gone[it.ID] = true
-		case !mayPend(r.Destroy, r.plan.Items):
-			return false, r.stillThere(it, is)
-		default:
-			all = false
-			r.result.Pruned--
-			it.pend(r.hide(holds(is)))
-			r.tellPending(it)
+			return
 		}
+		held, remains[it] = append(held, it), is
+	})
+	if err != nil {
+		return false, err
 	}
-	return all, nil
+	for _, it := range held {
+		if !mayPend(r.Destroy, r.plan.Items) {
+			return false, r.stillThere(it, remains[it])
+		}
+		r.result.Pruned--
+		it.pend(r.hide(holds(remains[it])))
+		r.tellPending(it)
+	}
+	return len(held) == 0, nil
 }
 
 func (r *runner) tellPending(it *Item) {

@@ -212,33 +212,73 @@ func (r *runner) prune(ctx context.Context) error {
 	return r.runDeleteHooks(ctx, func(h *hook) bool { return h.post })
 }
 
-// pruneAll deletes objects, and returns whether all of them are gone.
+// pruneAll deletes objects in their order, those of one kind and release several at a
+// time, and returns whether all of them are gone.
 func (r *runner) pruneAll(ctx context.Context, items []*Item) (all bool, err error) {
-	for _, it := range items {
-		if it.IsHelm() {
-			if err := r.pruneHelm(ctx, it); err != nil {
+	for rest := items; len(rest) > 0; {
+		if rest[0].IsHelm() {
+			if err := r.pruneHelm(ctx, rest[0]); err != nil {
 				return false, err
 			}
+			rest = rest[1:]
 			continue
 		}
-		// This run may have changed the CRD.
-		if it.ref, _, err = servedRef(ctx, r.Live, it.ref); err != nil {
+		n := firstToPrune(rest)
+		if err := doAll(ctx, rest[:n], r.pruneOne, r.pruned); err != nil {
 			return false, err
 		}
-		if lost, err := r.lost(ctx, it); err != nil {
-			return false, it.failed(err)
-		} else if lost {
-			continue
-		}
-		if err := r.checkCascade(ctx, it); err != nil {
-			return false, err
-		}
-		if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {
-			return false, it.failed(err)
-		}
-		r.tell(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
-		r.result.Pruned++
-		r.result.Cascaded += it.Cascade.Count()
+		rest = rest[n:]
 	}
 	return r.finishPrune(ctx, items)
+}
+
+// firstToPrune returns how many items at the beginning can be deleted at the same time.
+// Releases may depend on each other. Objects that take others with them are deleted one
+// by one: what goes with each is compared with what goes with the others.
+func firstToPrune(items []*Item) int {
+	n := firstOfKind(items)
+	for i, it := range items[:n] {
+		if i > 0 && it.Release != items[0].Release || it.Cascade != nil {
+			return max(i, 1)
+		}
+	}
+	return n
+}
+
+// pruneOne deletes an object, unless another tool has taken it since the plan: the
+// stages before may have taken long. It returns that tool then.
+func (r *runner) pruneOne(ctx context.Context, it *Item) (owner string, err error) {
+	// This run may have changed the CRD.
+	if it.ref, _, err = servedRef(ctx, r.Live, it.ref); err != nil {
+		return "", err
+	}
+	is, err := r.Live.Object(ctx, it.ref)
+	if err != nil {
+		return "", err
+	}
+	if is != nil && string(is.GetUID()) == it.uid {
+		if owner := it.delivery.lostTo(is); owner != "" {
+			return owner, nil
+		}
+	}
+	if err := r.checkCascade(ctx, it); err != nil {
+		return "", err
+	}
+	if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {
+		return "", err
+	}
+	return "", nil
+}
+
+// pruned notes that an object was deleted, or is kept for the tool that owns it now.
+func (r *runner) pruned(it *Item, owner string) {
+	if owner != "" {
+		it.leaveTo(owner)
+		r.tell(Event{Stage: it.Stage, ID: it.ID, What: "keep", Text: it.Reason})
+		r.record.remove(map[string]bool{it.ID: true})
+		return
+	}
+	r.tell(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
+	r.result.Pruned++
+	r.result.Cascaded += it.Cascade.Count()
 }

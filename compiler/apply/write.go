@@ -36,12 +36,8 @@ func (r *runner) applyAll(ctx context.Context, items []*Item) error {
 	places := r.record.places()
 	for _, items := range [][]*Item{writes, webhooks} {
 		for len(items) > 0 {
-			kind := items[0].kind()
-			n := slices.IndexFunc(items, func(it *Item) bool { return it.kind() != kind })
-			if n < 0 {
-				n = len(items)
-			}
-			if err := r.applyKind(ctx, items[:n], places); err != nil {
+			n := firstOfKind(items)
+			if err := doAll(ctx, items[:n], r.apply, func(it *Item, is *unstructured.Unstructured) { r.applied(it, is, places) }); err != nil {
 				return err
 			}
 			for _, it := range items[:n] {
@@ -55,22 +51,32 @@ func (r *runner) applyAll(ctx context.Context, items []*Item) error {
 	return nil
 }
 
-// applyKind writes objects of one kind. It tells of them in their order.
-func (r *runner) applyKind(ctx context.Context, items []*Item, places map[live.Ref]int) error {
+// firstOfKind returns how many items at the beginning are of the same kind.
+func firstOfKind(items []*Item) int {
+	kind := items[0].kind()
+	if n := slices.IndexFunc(items, func(it *Item) bool { return it.kind() != kind }); n >= 0 {
+		return n
+	}
+	return len(items)
+}
+
+// doAll does something about items, several at a time, and calls done with the result
+// of each, in their order and one at a time. When it fails for an item, it is begun for
+// no other, and the faults of all for which it failed are returned.
+func doAll[T any](ctx context.Context, items []*Item, do func(context.Context, *Item) (T, error), done func(*Item, T)) error {
 	var failed atomic.Bool
-	results := ordered.Map(ctx, atATime, len(items), func(ctx context.Context, i int) (*unstructured.Unstructured, error) {
+	results := ordered.Map(ctx, atATime, len(items), func(ctx context.Context, i int) (out T, err error) {
 		if failed.Load() {
-			return nil, errNotBegun
+			return out, errNotBegun
 		}
-		is, err := r.apply(ctx, items[i])
-		if err != nil {
+		if out, err = do(ctx, items[i]); err != nil {
 			failed.Store(true)
 		}
-		return is, err
+		return out, err
 	})
 	var faults diag.List
 	i := -1
-	for is, err := range results {
+	for out, err := range results {
 		i++
 		it := items[i]
 		switch {
@@ -78,7 +84,7 @@ func (r *runner) applyKind(ctx context.Context, items []*Item, places map[live.R
 		case err != nil:
 			faults.Add(it.failed(err))
 		default:
-			r.applied(it, is, places)
+			done(it, out)
 		}
 	}
 	if len(faults) > 0 && ctx.Err() != nil {
