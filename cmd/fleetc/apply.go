@@ -41,8 +41,8 @@ fleetc knows a cluster by the UID of its namespace kube-system and keeps an
 inventory of what it applied in the namespace fleetc-system. Only what is in the
 inventory is pruned; namespaces, CRDs and volumes are not, nor are objects with
 the annotation helm.sh/resource-policy: keep or fleetc.dev/prune: never. A lease
-keeps a second apply away; --lock-timeout waits until it is released. An apply that was interrupted is finished by the next
-one.
+keeps a second apply away; --lock-timeout waits until it is released. An apply that
+was interrupted is finished by the next one.
 
 --adopt takes over objects that other tools made, with the fields of the tools
 that apply whole objects: what they have set and the bundle does not have goes away,
