@@ -54,8 +54,8 @@ sandbox: ## Run the clusters of the example fleet here, until Ctrl-C.
 # benchstat compares files of ten counts or more: make bench-stages COUNT=10.
 COUNT ?= 1
 
-.PHONY: bench-fleet bench-stages
-bench: bench-fleet bench-stages ## Time whole fleets, and every stage.
+.PHONY: bench-fleet bench-stages bench-apply
+bench: bench-fleet bench-stages bench-apply ## Time whole fleets, every stage, and applies.
 
 bench-fleet: ## Time fleets of 1, 10 and 50 clusters, and other tools on them.
 	go run ./testdata/bench
@@ -63,11 +63,14 @@ bench-fleet: ## Time fleets of 1, 10 and 50 clusters, and other tools on them.
 bench-stages: ## Time every stage alone.
 	go test -run '^$$' -bench . -benchmem -count=$(COUNT) ./compiler/...
 
+bench-apply: ## Time applies of 3,000 objects to a control plane, and other tools.
+	go run ./testdata/bench/apply
+
 fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/bench ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/gitops
+HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/gitops
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
