@@ -37,17 +37,6 @@ func tools(fleetc, kubectl string) []tool {
 			name: "kapp", files: asIs, before: namespace("kapp"),
 			commands: [][]string{{"kapp", "deploy", "--yes", "--app", "many", "--namespace", "kapp", "--file", "many.yaml"}},
 		},
-		{
-			name: "kluctl",
-			files: func(configMaps string) map[string]string {
-				return map[string]string{
-					".kluctl.yaml":    "discriminator: many\ntargets: [{name: one}]\n",
-					"deployment.yaml": "deployments: [{path: many}]\n", "many/many.yaml": configMaps,
-				}
-			},
-			before:   namespace("kluctl"),
-			commands: [][]string{{"kluctl", "deploy", "--yes", "--target", "one"}},
-		},
 	}
 }
 
