@@ -1,14 +1,18 @@
 package compiler
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"path/filepath"
 
 	"github.com/fleetc/fleetc/compiler/bundle"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/export"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/gitops"
+	"github.com/fleetc/fleetc/compiler/links"
+	"github.com/fleetc/fleetc/compiler/load"
 	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
@@ -49,4 +53,39 @@ func (f *Fleet) lay(b *fleet.Bundle, layout fleet.Layout) (*fleet.Bundle, error)
 	faults.Add(gitops.Secrets(b, layout))
 	faults.Add(err)
 	return laid, faults.Err()
+}
+
+// CheckOutput returns a fault when exports must not be written to a directory: one in
+// .git, or among the files of the fleet.
+func (c *Compiler) CheckOutput(dir string) error {
+	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	if err != nil {
+		return err
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	real := resolvedAbove(abs)
+	refuse := func(why string) error {
+		return &diag.Diag{Msg: diag.Visible(dir, diag.MaxText) + " " + why, Hint: "export to another directory"}
+	}
+	if links.IsGit(filepath.ToSlash(real)) {
+		return refuse("is in .git")
+	}
+	for _, own := range []string{"cue.mod", "environments"} {
+		if below, err := filepath.Rel(filepath.Join(root, own), real); err == nil && filepath.IsLocal(below) {
+			return refuse("is among the files of the fleet")
+		}
+	}
+	return nil
+}
+
+// resolvedAbove returns an absolute path with its links resolved, as far as it exists.
+func resolvedAbove(abs string) string {
+	real, err := filepath.EvalSymlinks(abs)
+	if err == nil || abs == filepath.Dir(abs) {
+		return cmp.Or(real, abs)
+	}
+	return filepath.Join(resolvedAbove(filepath.Dir(abs)), filepath.Base(abs))
 }

@@ -183,6 +183,9 @@ func (x *exporting) toDirectory(ctx context.Context, c *compiler.Compiler, patte
 	if err != nil {
 		return err
 	}
+	if err := c.CheckOutput(dir); err != nil {
+		return err
+	}
 	tree := &export.Tree{Dir: dir, Version: toolVersion(), Jobs: x.o.jobs}
 	if tree.Fleet, err = c.Module(); err != nil {
 		return err

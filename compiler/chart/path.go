@@ -21,6 +21,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/links"
 )
 
 // local reads a chart that is a directory or an archive below the root.
@@ -31,6 +32,9 @@ func (s *Source) local(ref fleet.ChartRef) (*fleet.Chart, error) {
 	}
 	defer root.Close()
 	name := path.Clean(ref.Path)
+	if err := outOfGit(root, name); err != nil {
+		return nil, err
+	}
 	info, err := root.Stat(name)
 	if err != nil {
 		return nil, notThere(root, name, err)
@@ -48,6 +52,15 @@ func (s *Source) local(ref fleet.ChartRef) (*fleet.Chart, error) {
 		return nil, &diag.Diag{Msg: fmt.Sprintf("%s: %s", name, err), Cause: err}
 	}
 	return &fleet.Chart{Ref: ref, Digest: filesDigest(files), Files: files}, nil
+}
+
+// outOfGit returns a fault when a path leads into the directory of git, which may have
+// credentials.
+func outOfGit(root *os.Root, name string) error {
+	if _, err := links.Resolve(root, name); errors.Is(err, links.ErrGit) {
+		return &diag.Diag{Msg: name + " " + err.Error(), Hint: "put the files into the fleet's repository", Cause: err}
+	}
+	return nil
 }
 
 // notThere explains why the chart's path leads nowhere.
@@ -122,7 +135,8 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 }
 
 // readDir reads a chart as Helm reads a directory: files that .helmignore
-// names are left out, and links are followed, here as far as the root goes.
+// names are left out, and links are followed, here as far as the root goes. Otherwise
+// than in Helm, the directory of git is not part of a chart at the repository's root.
 func readDir(root *os.Root, name string) ([]fleet.File, error) {
 	noChart := &diag.Diag{Msg: "no Chart.yaml in " + name}
 	if _, err := root.Lstat(path.Join(name, "Chart.yaml")); err != nil {
@@ -182,9 +196,15 @@ func (w *walker) dir(name string, above []fs.FileInfo) error {
 	}
 	above = append(slices.Clip(above), info)
 	for _, e := range entries {
+		if links.IsGit(e.Name()) {
+			continue
+		}
 		from, at := dir, e.Name()
 		if e.Type()&fs.ModeSymlink != 0 {
 			from, at = w.root, path.Join(full, at) // it may lead anywhere in there
+			if err := outOfGit(w.root, at); err != nil {
+				return err
+			}
 		}
 		if err := w.one(path.Join(name, e.Name()), from, at, above); err != nil {
 			return err

@@ -6,11 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 
 	"github.com/google/go-jsonnet"
+
+	"github.com/fleetc/fleetc/compiler/links"
 )
 
 const (
@@ -61,8 +62,8 @@ func (s *files) load(dir, name string) *file {
 	return f
 }
 
-// read reads a regular file. The root's own methods follow links as long as
-// they stay inside.
+// read reads a regular file. Links are followed as long as they stay inside of the
+// root and out of .git.
 func (s *files) read(dir, name string) ([]byte, error) {
 	if s.root == nil {
 		root, err := os.OpenRoot(dir)
@@ -71,8 +72,14 @@ func (s *files) read(dir, name string) ([]byte, error) {
 		}
 		s.root = root
 	}
+	real, err := links.Resolve(s.root, name)
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return nil, p.Err
+	} else if err != nil {
+		return nil, fmt.Errorf("it %w", err)
+	}
 	// A pipe would block the opening.
-	info, err := s.root.Stat(name)
+	info, err := s.root.Lstat(real)
 	switch {
 	case err != nil:
 		return nil, clause(err)
@@ -81,7 +88,7 @@ func (s *files) read(dir, name string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is no regular file")
 	}
-	f, err := s.root.Open(name)
+	f, err := s.root.Open(real)
 	if err != nil {
 		return nil, clause(err)
 	}
@@ -99,13 +106,10 @@ func (s *files) read(dir, name string) ([]byte, error) {
 // clause returns what is wrong with a path, without the path.
 func clause(err error) error {
 	var p *fs.PathError
-	if !errors.As(err, &p) {
-		return err
+	if errors.As(err, &p) {
+		return p.Err
 	}
-	if strings.Contains(p.Err.Error(), "escapes") {
-		return errors.New("it leads out of the repository")
-	}
-	return p.Err
+	return err
 }
 
 func (s *files) close() error {

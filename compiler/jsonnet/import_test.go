@@ -46,7 +46,7 @@ func TestHostileImports(t *testing.T) {
 		{"out.libsonnet", "cannot be read: it leads out of the repository"},
 		{"absolute.libsonnet", "cannot be read: it leads out of the repository"},
 		{"out/secret.txt", "cannot be read: it leads out of the repository"},
-		{"circle.libsonnet", "cannot be read: too many levels of symbolic links"},
+		{"circle.libsonnet", "cannot be read: it has too many symbolic links"},
 		{"../folder", "cannot be read: it is a directory"},
 		{"", "cannot be read: it is a directory"},
 		{".", "cannot be read: it is a directory"},

@@ -14,12 +14,27 @@ import (
 // maxLinks is how many symbolic links a path may have, as Linux has it.
 const maxLinks = 40
 
-// ErrLeaves is that of a path that leads out of the root.
-var ErrLeaves = errors.New("leads out of the repository")
+// Errors of paths that the compiler does not read.
+var (
+	ErrLeaves = errors.New("leads out of the repository")
+	ErrGit    = errors.New("is in .git, which may have credentials and is not part of the fleet")
+)
+
+// IsGit reports whether a slash-separated path is in a directory of git's, or is that
+// directory. Some file systems ignore case, and know the directory by the name git~1.
+func IsGit(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.EqualFold(part, ".git") || strings.EqualFold(part, "git~1") {
+			return true
+		}
+	}
+	return false
+}
 
 // Resolve returns a path, which is clean, slash-separated and relative to the
-// root, with all symbolic links resolved. It errs when something on the way is
-// not there, and when the path leaves the root.
+// root, with all symbolic links resolved. It fails with [fs.ErrNotExist] when a part of
+// the path does not exist, with [ErrLeaves] when the path leaves the root, and with
+// [ErrGit] when it leads into the directory of git.
 func Resolve(root *os.Root, name string) (string, error) {
 	links := 0
 	done, rest := ".", name
@@ -32,6 +47,9 @@ func Resolve(root *os.Root, name string) (string, error) {
 			}
 			done = path.Dir(done)
 			continue
+		}
+		if IsGit(first) {
+			return "", ErrGit
 		}
 		next := path.Join(done, first)
 		info, err := root.Lstat(filepath.FromSlash(next))

@@ -13,7 +13,7 @@ func TestResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	for from, to := range map[string]string{
-		"in": "a/b", "a/up": "..", "out": "../x", "abs": dir, "a/b/over": "../../..", "loop": "loop", "chain": "in/../up/a",
+		"in": "a/b", "a/up": "..", "out": "../x", "abs": dir, "a/b/over": "../../..", "loop": "loop", "chain": "in/../up/a", "git": ".git/config",
 	} {
 		if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
 			t.Fatal(err)
@@ -36,7 +36,12 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%s is %q, %v", name, got, err)
 		}
 	}
-	for _, name := range []string{"loop", "none"} {
+	for _, name := range []string{".git", ".git/config", "a/../.GIT", "git~1/config", "git"} {
+		if got, err := Resolve(root, name); !errors.Is(err, ErrGit) {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	for _, name := range []string{"loop", "none", ".gitignore"} {
 		if got, err := Resolve(root, name); err == nil || errors.Is(err, ErrLeaves) {
 			t.Errorf("%s is %q, %v", name, got, err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/links"
 )
 
 // Files returns the files that the evaluation of a cluster reads: those of its
@@ -110,8 +111,8 @@ func moduleFiles(root string) []string {
 	return out
 }
 
-// checkLinks reports the files of an instance, and those that it embeds, that are
-// links which lead out of the fleet: CUE follows them.
+// checkLinks reports the files of an instance, and those that it embeds, that lead out
+// of the fleet or into the directory of git: CUE follows links.
 func checkLinks(root string, in *build.Instance) error {
 	tree, err := os.OpenRoot(root)
 	if err != nil {
@@ -126,8 +127,8 @@ func checkLinks(root string, in *build.Instance) error {
 				continue // of a module
 			}
 			// What is not there is a copy that fleetc carries.
-			if _, err := tree.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				faults.Add(&diag.Diag{At: []diag.Pos{{File: filepath.ToSlash(name)}}, Msg: "this leads out of the fleet", Hint: "copy what it leads to into the fleet"})
+			if _, err := links.Resolve(tree, filepath.ToSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				faults.Add(leads(diag.Pos{File: filepath.ToSlash(name)}, "this", err))
 				continue
 			}
 			embeds, err := cuediag.Embeds(root, file)
@@ -135,11 +136,19 @@ func checkLinks(root string, in *build.Instance) error {
 				continue // CUE reports what is wrong, if the field is needed
 			}
 			for _, e := range embeds {
-				if _, err := tree.Stat(filepath.FromSlash(e.Name)); err != nil {
-					faults.Add(&diag.Diag{At: []diag.Pos{e.Pos}, Msg: e.Name + " leads out of the fleet", Hint: "copy what it leads to into the fleet"})
+				if _, err := links.Resolve(tree, e.Name); err != nil {
+					faults.Add(leads(e.Pos, e.Name, err))
 				}
 			}
 		}
 	}
 	return faults.Err()
+}
+
+// leads returns the fault of a file that the compiler does not read.
+func leads(at diag.Pos, what string, err error) *diag.Diag {
+	if errors.Is(err, links.ErrGit) {
+		return &diag.Diag{At: []diag.Pos{at}, Msg: what + " " + err.Error(), Hint: "read another file", Cause: err}
+	}
+	return &diag.Diag{At: []diag.Pos{at}, Msg: what + " leads out of the fleet", Hint: "copy what it leads to into the fleet", Cause: err}
 }
