@@ -87,8 +87,8 @@ func (f *Fleet) connectAll(ctx context.Context, a live.Access) servers {
 	return out
 }
 
-// connectTo connects to a cluster. One that is not the one that its layers say is at
-// fault.
+// connectTo connects to a cluster. It is a fault when the layers say that the cluster has
+// another UID.
 func connectTo(ctx context.Context, c *fleet.Cluster, a live.Access) server {
 	l, err := ordered.Sound(func() (*live.Cluster, error) {
 		return live.Connect(ctx, live.Address{Access: a, Context: c.KubeContext})
@@ -107,7 +107,7 @@ func connectTo(ctx context.Context, c *fleet.Cluster, a live.Access) server {
 }
 
 // sameClusters waits for all connections, and returns the faults of clusters whose
-// contexts lead to the same cluster, by their IDs. Nobody knows which of them it is.
+// contexts lead to the same cluster, by their IDs. It is not known which of them it is.
 func (f *Fleet) sameClusters() map[string]error {
 	faults, first := map[string]error{}, map[string]*fleet.Cluster{}
 	for _, c := range f.Clusters {

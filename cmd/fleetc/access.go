@@ -63,7 +63,7 @@ func newPluginCommand() *cobra.Command {
 			}
 			limit, err := time.ParseDuration(args[0])
 			if err != nil {
-				return &diag.Diag{Msg: fmt.Sprintf("%q is no duration", args[0]), Cause: err}
+				return &diag.Diag{Msg: fmt.Sprintf("%q is not a valid duration", args[0]), Cause: err}
 			}
 			status, err := credential.Run(cmd.Context(), limit, args[1:], os.Stdin, cmd.OutOrStdout(), os.Stderr)
 			return cmp.Or(err, statusError(status))

@@ -30,8 +30,8 @@ func fieldsOf(err error) []live.Field {
 // isForeign reports whether another tool made an object that is there: the
 // inventory does not have it, other than as an object that Helm kept, and fleetc
 // never applied it or another tool manages it by now. Another fleet takes objects over
-// under the same name of the manager, which is no conflict. The control plane makes
-// objects for all, and namespaces are shared.
+// with the same field manager, so that the API server reports no conflict. The control
+// plane makes objects for all, and namespaces are shared.
 func (p *planner) isForeign(it *Item, was *unstructured.Unstructured) bool {
 	known := p.known[it.ID]
 	switch {

@@ -41,7 +41,7 @@ const (
 // inventory alone sees no content of bundles. What a kill leaves behind is named by
 // nobody, and deleted at the end of the next apply.
 //
-// Each fleet has Secrets of its own, so that several can apply to one cluster.
+// Each fleet has its own Secrets, so that several fleets can apply to one cluster.
 
 // A store is where a fleet keeps its inventory in a cluster.
 type store struct {

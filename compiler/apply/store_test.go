@@ -26,7 +26,7 @@ func TestChunkNamesOfFleets(t *testing.T) {
 	}
 	for _, name := range append(one, two...) {
 		if !chunkNames.MatchString(name) {
-			t.Errorf("%s is no name of a chunk", name)
+			t.Errorf("%s is not the name of a chunk", name)
 		}
 	}
 	if fleetLabel("example.com/one") == fleetLabel("example.com/two") {

@@ -31,8 +31,8 @@ const (
 // when the limit is over, and when the process that started this one ends. A plugin
 // that can use the terminal, because stdin is one, stays in the foreground, and what it
 // started is not ended. Run returns the exit status of the plugin,
-// [live.PluginTimeout] when the limit is over, or [live.PluginMissing] when there is no
-// such program. The error says why the plugin could not be run.
+// [live.PluginTimeout] when the limit is over, or [live.PluginMissing] when the program
+// does not exist. The error says why the plugin could not be run.
 func Run(ctx context.Context, limit time.Duration, words []string, stdin *os.File, stdout, stderr io.Writer) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()

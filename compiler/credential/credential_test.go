@@ -128,7 +128,7 @@ func checkEnded(t *testing.T, pid int) {
 		if err := syscall.Kill(pid, 0); err != nil {
 			return
 		}
-		// One that nobody waits for is a zombie.
+		// A process that its parent does not wait for is a zombie.
 		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), ") Z ") {
 			return
 		}

@@ -24,7 +24,7 @@ type Access struct {
 	PluginRunner []string
 }
 
-// An As is a user to impersonate, and nobody without a User.
+// An As is the user to impersonate; none without a User.
 type As struct {
 	User, UID string
 	Groups    []string

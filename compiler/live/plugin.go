@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	pluginLimit = 30 * time.Second // for a credential plugin that can ask nobody
-	loginLimit  = 5 * time.Minute  // for one that may ask its user
+	pluginLimit = 30 * time.Second // for a credential plugin without a terminal
+	loginLimit  = 5 * time.Minute  // for a plugin that may ask for a login
 )
 
 // Exit statuses with which [Access.PluginRunner] says what is wrong, those of timeout(1)
 // and of shells.
 const (
 	PluginTimeout = 124 // the plugin took longer than its limit
-	PluginMissing = 127 // there is no such program
+	PluginMissing = 127 // the program does not exist
 )
 
 // A plugin is the program that gets the credentials of a context, a credential

@@ -43,7 +43,7 @@ func TestPluginFault(t *testing.T) {
 		d := c.plugin.fault(errors.New(test.err), c.said)
 		switch {
 		case test.message == "" && d != nil:
-			t.Errorf("%q is no fault of the plugin: %v", test.err, d)
+			t.Errorf("%q is taken for a fault of the plugin: %v", test.err, d)
 		case test.message != "" && (d == nil || d.Msg != test.message || d.Hint != test.hint):
 			t.Errorf("%q: got %+v", test.err, d)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// plugin gives the fleet a kubeconfig of its own, in which a script gets the
+// plugin gives the fleet its own kubeconfig, in which a script gets the
 // credentials for the context of the cluster.
 func (p *place) plugin(id, script string) {
 	p.Helper()

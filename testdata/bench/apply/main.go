@@ -3,7 +3,7 @@
 //
 //	go run ./testdata/bench/apply [-objects 3000] [-fleetc FILE]
 //
-// Each tool applies the same ConfigMaps, in a namespace of its own, to one cluster: at
+// Each tool applies the same ConfigMaps, in its own namespace, to one cluster: at
 // first, again with nothing to do, and with one object changed. Tools run one after the
 // other. Requests are counted in the audit log of the API server. Tools other than
 // kubectl that are not on the PATH are left out and named.
