@@ -91,9 +91,11 @@ func TestCommandsOfTemplates(t *testing.T) {
 	}
 }
 
-// parses reads the command and its flags, and runs nothing.
+// parses reads the command and its flags, checks the formats among them, and runs
+// nothing.
 func parses(args []string) error {
-	root := newRootCommand(&options{})
+	o := &options{}
+	root := newRootCommand(o)
 	root.SetOut(io.Discard)
 	cmd, rest, err := root.Find(args)
 	if err != nil {
@@ -102,7 +104,15 @@ func parses(args []string) error {
 	if cmd == root {
 		return fmt.Errorf("no command")
 	}
-	return cmd.ParseFlags(rest)
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	if cmd.PreRunE != nil {
+		if err := cmd.PreRunE(cmd, nil); err != nil {
+			return err
+		}
+	}
+	return o.start()
 }
 
 func TestCommandLines(t *testing.T) {
@@ -110,10 +120,32 @@ func TestCommandLines(t *testing.T) {
 	if got != `[[vet --render] [export --shard $((I + 1))/4 a b] [list] [build -o json]]` {
 		t.Errorf("got %s", got)
 	}
-	for _, wrong := range []string{"vet --rendr", "exprt", "export --shard"} {
+	for _, wrong := range []string{"vet --rendr", "exprt", "export --shard", "diff --format markdown", "list -o yaml"} {
 		if err := parses(strings.Fields(wrong)); err == nil {
 			t.Errorf("fleetc %s is right", wrong)
 		}
+	}
+}
+
+// Git gives a credential to the host that it is for, and to no other that asks, such as
+// one of charts.
+func TestTemplatesScopeCredentials(t *testing.T) {
+	scoped := regexp.MustCompile(`credential\.https://[^ ]+\.helper`)
+	found := 0
+	for _, p := range append(docs(t), readPage(t, "README.md")) {
+		for _, b := range p.blocks {
+			for i, line := range b.lines {
+				if !strings.Contains(line, "git config") || !strings.Contains(line, "helper") {
+					continue
+				}
+				if found++; !scoped.MatchString(line) {
+					t.Errorf("%s:%d: the credential helper is for all hosts: %s", p.file, b.line+i, line)
+				}
+			}
+		}
+	}
+	if found < 3 {
+		t.Errorf("%d credential helpers were found", found)
 	}
 }
 
