@@ -266,12 +266,16 @@ func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions, report *app
 	var faults diag.List
 	p := newProgress(cmd, len(f.Clusters))
 	defer p.clear()
+	var plans []*compiler.Planned
 	for planned, err := range f.Plans(cmd.Context(), a.ApplyOptions, key) {
 		p.step()
 		faults.Add(err)
 		if err == nil {
-			report.add(planned)
+			plans = append(plans, planned)
 		}
+	}
+	for _, planned := range plans { // complete now
+		report.add(planned)
 	}
 	if err := cmd.Context().Err(); err != nil {
 		return err

@@ -198,8 +198,7 @@ func TestLargeInventory(t *testing.T) {
 	var names []string
 	data := o.Data["data"]
 	for _, part := range [][]byte{data[:len(data)/2], data[len(data)/2:]} {
-		sum := sha256.Sum256(append([]byte("example.com/infra\x00"), part...))
-		name := "inventory-" + hex.EncodeToString(sum[:16])
+		name := chunkName("inventory", part)
 		names = append(names, name)
 		p.kubectlInput("one", secretOf(t, name, map[string][]byte{"data": part}), "apply", "--server-side", "-f", "-")
 	}
@@ -211,6 +210,12 @@ func TestLargeInventory(t *testing.T) {
 	if got := p.kubectl("one", "-n", "fleetc-system", "get", "secrets", "-o", "name"); strings.Contains(got, "inventory-") {
 		t.Errorf("the parts of the old inventory are left: %s", got)
 	}
+}
+
+// chunkName returns the name of a Secret with a part of what the fleet stores.
+func chunkName(of string, part []byte) string {
+	sum := sha256.Sum256(append([]byte("example.com/infra\x00"), part...))
+	return of + "-" + hex.EncodeToString(sum[:16])
 }
 
 func secretOf(t *testing.T, name string, data map[string][]byte) string {
