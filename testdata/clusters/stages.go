@@ -3,6 +3,7 @@ package clusters
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -66,6 +67,20 @@ func copyStages(module, to string) error {
 	return nil
 }
 
+// nameVolumeFirst has the stage that provisions a claim name the volume before it says
+// that the claim is bound. The volume controller takes a bound claim without the name of
+// a volume for one that has lost its volume.
+func nameVolumeFirst(stage string) (string, error) {
+	const bound, named, status = "  - patch:\n      root: metadata\n", "  - patch:\n      root: spec\n", "  - patch:\n      root: status\n"
+	before, rest, _ := strings.Cut(stage, bound)
+	annotations, rest, _ := strings.Cut(rest, named)
+	volume, after, ok := strings.Cut(rest, status)
+	if !ok {
+		return "", errors.New("it has not the three patches of a claim")
+	}
+	return before + named + volume + bound + annotations + status + after, nil
+}
+
 // stages returns kwok's stages from a directory, guarded, and ours.
 func stages(dir string) ([]byte, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
@@ -86,6 +101,11 @@ func stages(dir string) ([]byte, error) {
 			}
 			stage = strings.Replace(stage, guarded, guarded+fmt.Sprintf(guard, annotation), 1)
 			guarding++
+		}
+		if filepath.Base(file) == "pvc-provision.yaml" {
+			if stage, err = nameVolumeFirst(stage); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
 		}
 		all = append(all, strings.ReplaceAll(stage, ofKwok, "self.spec.storageClassName in ['"+strings.Join(classes, "', '")+"']"))
 		volumes += strings.Count(stage, ofKwok)

@@ -19,6 +19,9 @@ func TestStages(t *testing.T) {
 		name, _, _ = strings.Cut(name, "\n")
 		seen[name] = stage
 	}
+	if claim := seen["pvc-provision"]; strings.Index(claim, "volumeName: ") > strings.Index(claim, "bind-completed") {
+		t.Errorf("a claim is bound before it names its volume: %s", claim)
+	}
 	for _, name := range []string{
 		"node-initialize", "node-heartbeat-with-lease", "pod-ready", "pod-complete", "pod-delete",
 		"pv-bind", "pv-delete", "pvc-provision", "pvc-delete",
@@ -58,6 +61,10 @@ func TestStagesUnguarded(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	write("pvc-provision.yaml", ofKwok)
+	if _, err := stages(dir); err == nil || !strings.Contains(err.Error(), "has not the three patches of a claim") {
+		t.Errorf("got %v", err)
+	}
+	write("pvc-provision.yaml", ofKwok+"\n  - patch:\n      root: metadata\n  - patch:\n      root: spec\n  - patch:\n      root: status\n")
 	if text, err := stages(dir); err != nil || !strings.Contains(string(text), "'gp3'") {
 		t.Errorf("got %s, %v", text, err)
 	}
