@@ -90,7 +90,7 @@ func (b *bench) measure(ctx context.Context, tool tool, to io.Writer) error {
 		fmt.Fprintf(b.stderr, "%s is not on the PATH, and left out\n", tool.name)
 		return nil
 	}
-	dir := filepath.Join(b.dir, tool.name)
+	dir := filepath.Join(b.dir, "files", tool.name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
