@@ -24,8 +24,8 @@ func accessFlags(cmd *cobra.Command, into *live.Access) {
 	_ = cmd.MarkFlagFilename("kubeconfig")
 }
 
-// completeAccess checks what the flags say, and adds what is the same for all
-// commands.
+// completeAccess checks the flags, and sets the user agent and the plugin runner, which
+// are the same for all commands.
 func completeAccess(o *options, a *live.Access) (err error) {
 	if a.As.User == "" && (len(a.As.Groups) > 0 || a.As.UID != "") {
 		return &diag.Diag{Msg: "--as-group and --as-uid do not say which user to impersonate", Hint: "pass --as USER"}
@@ -44,7 +44,7 @@ func completeAccess(o *options, a *live.Access) (err error) {
 // pluginCommand is the name of the command that runs a credential plugin.
 const pluginCommand = "credential-plugin"
 
-// An exitStatus is that of a program which is run, and has told what is wrong.
+// An exitStatus is the exit status of a credential plugin, which has printed its errors.
 type exitStatus int
 
 // Error implements error.

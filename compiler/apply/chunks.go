@@ -33,7 +33,7 @@ func chunkNamesOf(fleet, of string, packed []byte) []string {
 var chunkNames = regexp.MustCompile(`^(` + headPrefix + `|` + bundlePrefix + `)-[0-9a-f]{32}$`)
 
 // readChunks returns what the Secrets of the names hold together. A
-// brokenError says that they are not what was written.
+// brokenError says that a Secret is gone or was changed.
 func (s store) readChunks(ctx context.Context, names []string) ([]byte, error) {
 	if len(names) > maxChunks {
 		return nil, &brokenError{"it has too many parts"}

@@ -74,8 +74,8 @@ func TestForgets(t *testing.T) {
 	}
 }
 
-// What the bundle applies, what Helm applies for it, and what is pruned are
-// fleetc's; what is kept for another tool is not.
+// Objects that the bundle or Helm applies, and objects that are pruned, belong to
+// fleetc; objects that are kept for another tool do not.
 func TestApplied(t *testing.T) {
 	ref := func(name string) live.Ref {
 		return live.Ref{GroupVersionKind: secretRef("").GroupVersionKind, Name: name}

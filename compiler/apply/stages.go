@@ -32,8 +32,8 @@ func (r *runner) stages(ctx context.Context) error {
 }
 
 // stage applies one stage, level by level: the releases of a level apply when those
-// of the levels before are ready. What is to be done before and after the stage is
-// outermost.
+// of the levels before are ready. Actions of the stage run before the first level and
+// after the last one.
 func (r *runner) stage(ctx context.Context, stage string) error {
 	if err := r.act(ctx, stage, ofStage, false); err != nil {
 		return err
