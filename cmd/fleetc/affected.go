@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -122,9 +121,7 @@ func madeOf(cmd *cobra.Command, o *options, patterns []string) ([]affectedCluste
 
 func printAffected(cmd *cobra.Command, clusters []affectedCluster, files bool, output string) error {
 	if output == "json" {
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		enc.SetIndent("", "  ")
-		return enc.Encode(append([]affectedCluster{}, clusters...))
+		return writeJSON(cmd.OutOrStdout(), append([]affectedCluster{}, clusters...))
 	}
 	lines := present(clusters)
 	if files {

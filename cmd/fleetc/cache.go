@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -119,17 +118,18 @@ func whyJSON(w io.Writer, r *compiler.CacheReport) error {
 	for _, one := range r.Releases {
 		out.Releases = append(out.Releases, release{one.Release, string(one.State), append([]string{}, one.Parts...), one.Why})
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return writeJSON(w, out)
 }
 
 func newCacheCleanCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	var output string
+	cmd := &cobra.Command{
 		Use:     "clean",
 		Short:   "Remove what is kept from earlier runs; downloaded charts stay",
 		Example: "  fleetc cache clean",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return o.compiler().CleanCache() },
 	}
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
 }

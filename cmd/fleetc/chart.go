@@ -4,17 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/chart"
 	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 func newChartCommand(o *options) *cobra.Command {
@@ -53,7 +49,7 @@ const chartAddExample = `  fleetc chart add https://charts.jetstack.io/cert-mana
 
 func newChartAddCommand(o *options) *cobra.Command {
 	var req chart.Request
-	var name string
+	var name, output string
 	cmd := &cobra.Command{
 		Use:     "add REF",
 		Short:   "Pin a chart",
@@ -66,64 +62,45 @@ func newChartAddCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var b strings.Builder
-			fmt.Fprintf(&b, "%s %s\n", added.Chart.Name, cmp.Or(added.Chart.Version, "-"))
-			if d := added.Chart.Ref.Digest; d != "" {
-				fmt.Fprintf(&b, "digest: %s\n", d)
-			}
-			fmt.Fprintf(&b, "wrote:  %s\n", added.File)
-			fmt.Fprintf(&b, "import: %q\n", added.Import)
-			// In quotes, the name of the release does not hide that of the package.
-			fmt.Fprintf(&b, "use:    releases: %q: %s.#Release & {namespace: ...}\n", added.Chart.Name, added.Package)
-			_, err = io.WriteString(cmd.OutOrStdout(), b.String())
-			return err
+			return writeAdded(cmd.OutOrStdout(), added, output)
 		},
 	}
 	cmd.Flags().StringVar(&req.Version, "version", "", "`range` of versions, or a git ref (default: the newest stable version)")
 	cmd.Flags().StringVar(&req.Repo, "repo", "", "`URL` of the repository that REF is a chart's name in")
 	cmd.Flags().StringVar(&name, "name", "", "`name` of the CUE package (default: from the chart's name)")
+	outputFlag(cmd, &output, "text", "json")
 	return cmd
 }
 
-const chartVerifyLong = `verify fetches every pinned chart anew from where it comes from and compares
-its digest with the pin. With --offline it checks the archives in the cache.`
+// An addedChart is a chart as chart add -o json prints it.
+type addedChart struct {
+	Chart   string `json:"chart"`
+	Version string `json:"version,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+	File    string `json:"file"`
+	Import  string `json:"import"`
+	Package string `json:"package"`
+}
 
-const chartVerifyExample = `  fleetc chart verify
-  fleetc chart verify prod --offline`
-
-func newChartVerifyCommand(o *options) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:               "verify [CLUSTER...]",
-		Short:             "Check pinned charts against their sources",
-		Long:              chartVerifyLong,
-		Example:           chartVerifyExample,
-		ValidArgsFunction: clusterArgs(o),
-		RunE: func(cmd *cobra.Command, patterns []string) error {
-			c := o.compiler()
-			f, err := c.Clusters(cmd.Context(), patterns...)
-			if err != nil {
-				return err
-			}
-			source, users := c.Source(f.Dir), compiler.ChartUsers(f)
-			var faults diag.List
-			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
-			fmt.Fprintln(t, "CHART\tDIGEST\tCLUSTERS\tRESULT")
-			byName := func(a, b fleet.ChartRef) int { return cmp.Compare(a.String(), b.String()) }
-			for _, ref := range slices.SortedFunc(maps.Keys(users), byName) {
-				result := "ok"
-				if err := source.Verify(cmd.Context(), ref); err != nil {
-					faults.Add(users[ref].Blame(err))
-					result = "FAULT"
-				}
-				fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", ref, cmp.Or(ref.Digest, "-"), len(users[ref].Clusters), result)
-			}
-			if err := t.Flush(); err != nil {
-				return err
-			}
-			return faults.Err()
-		},
+// writeAdded writes a chart that was pinned.
+func writeAdded(w io.Writer, added *compiler.AddedChart, output string) error {
+	if output == "json" {
+		return writeJSON(w, addedChart{
+			Chart: added.Chart.Name, Version: added.Chart.Version, Digest: added.Chart.Ref.Digest,
+			File: added.File, Import: added.Import, Package: added.Package,
+		})
 	}
-	return cmd
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s\n", added.Chart.Name, cmp.Or(added.Chart.Version, "-"))
+	if d := added.Chart.Ref.Digest; d != "" {
+		fmt.Fprintf(&b, "digest: %s\n", d)
+	}
+	fmt.Fprintf(&b, "wrote:  %s\n", added.File)
+	fmt.Fprintf(&b, "import: %q\n", added.Import)
+	// In quotes, the name of the release does not hide that of the package.
+	fmt.Fprintf(&b, "use:    releases: %q: %s.#Release & {namespace: ...}\n", added.Chart.Name, added.Package)
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // exactlyOneArg is like [cobra.ExactArgs](1), with a fault that says what the

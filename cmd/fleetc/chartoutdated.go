@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -91,7 +90,5 @@ func outdatedJSON(w io.Writer, versions []compiler.ChartVersions) error {
 	for _, v := range versions {
 		out = append(out, line{v.Chart.Location(), v.Package, v.Pinned, v.Compatible, v.Newest, v.Outdated(), v.Clusters})
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return writeJSON(w, out)
 }

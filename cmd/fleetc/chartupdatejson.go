@@ -57,7 +57,5 @@ func updateJSON(w io.Writer, u *compiler.ChartUpdate, dryRun bool) error {
 		return err
 	}
 	out.Rendered = rendered.Bytes()
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return writeJSON(w, out)
 }

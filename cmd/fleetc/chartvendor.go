@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,8 @@ const chartVendorExample = `  fleetc chart vendor
   fleetc vet --offline --cache-dir /nonexistent`
 
 func newChartVendorCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	var output string
+	cmd := &cobra.Command{
 		Use:     "vendor",
 		Short:   "Put the archives of charts into the repository",
 		Long:    chartVendorLong,
@@ -25,6 +27,10 @@ func newChartVendorCommand(o *options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			written, removed, err := o.compiler().Vendor(cmd.Context())
 			w := cmd.OutOrStdout()
+			if output == "json" {
+				lists := map[string][]string{"written": append([]string{}, written...), "removed": append([]string{}, removed...)}
+				return errors.Join(err, writeJSON(w, lists))
+			}
 			for _, name := range written {
 				fmt.Fprintf(w, "wrote   %s\n", name)
 			}
@@ -34,4 +40,6 @@ func newChartVendorCommand(o *options) *cobra.Command {
 			return err
 		},
 	}
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
 }

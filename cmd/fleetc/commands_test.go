@@ -107,12 +107,7 @@ func parses(args []string) error {
 	if err := cmd.ParseFlags(rest); err != nil {
 		return err
 	}
-	if cmd.PreRunE != nil {
-		if err := cmd.PreRunE(cmd, nil); err != nil {
-			return err
-		}
-	}
-	return o.start()
+	return o.start(cmd)
 }
 
 func TestCommandLines(t *testing.T) {
@@ -120,7 +115,7 @@ func TestCommandLines(t *testing.T) {
 	if got != `[[vet --render] [export --shard $((I + 1))/4 a b] [list] [build -o json]]` {
 		t.Errorf("got %s", got)
 	}
-	for _, wrong := range []string{"vet --rendr", "exprt", "export --shard", "diff --format markdown", "list -o yaml"} {
+	for _, wrong := range []string{"vet --rendr", "exprt", "export --shard", "diff -o sarif", "list -o yaml"} {
 		if err := parses(strings.Fields(wrong)); err == nil {
 			t.Errorf("fleetc %s is right", wrong)
 		}

@@ -93,8 +93,5 @@ func compareJSON(w io.Writer, c *compiler.Comparison, _ func(string) string) err
 		}
 		out.Changes = b.Bytes()
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return writeJSON(w, out)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -363,7 +362,5 @@ func exportJSON(w io.Writer, s export.Summary, git *gitResult) error {
 		}
 		out.Clusters = append(out.Clusters, l)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return writeJSON(w, out)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -155,9 +154,7 @@ func (x *exporting) printPushed(pushed []oci.Pushed, complete bool) error {
 	}
 	w := x.cmd.OutOrStdout()
 	if x.output == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(out); err != nil {
+		if err := writeJSON(w, out); err != nil {
 			return err
 		}
 	} else {

@@ -115,8 +115,8 @@ func TestSARIFReports(t *testing.T) {
 
 func TestFormatOf(t *testing.T) {
 	for args, want := range map[string]faults.Format{
-		"vet": "", "--format json": faults.JSON, "vet --nonsense --format=sarif x": faults.SARIF, "--format": "", "--format=": "",
-		"--format json --format=github": faults.GitHub, "vet -- --format json": "", "--formats json": "",
+		"vet": "", "-o json": faults.JSON, "vet --nonsense --output=sarif x": faults.SARIF, "--output": "", "-o": "", "-o=json": faults.JSON, "-ojson": faults.JSON,
+		"-o json --output github": faults.GitHub, "vet -- -o json": "", "--outputs json": "",
 	} {
 		if got := formatOf(strings.Fields(args)); got != want {
 			t.Errorf("%s: %q, want %q", args, got, want)

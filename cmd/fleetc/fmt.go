@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,7 @@ const fmtExample = `  fleetc fmt
 
 func newFmtCommand(o *options) *cobra.Command {
 	var check bool
+	var output string
 	cmd := &cobra.Command{
 		Use:     "fmt [FILE...]",
 		Short:   "Format CUE files",
@@ -39,11 +41,8 @@ func newFmtCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			name := compiler.FileNames(o.dir)
-			for _, file := range changed {
-				if _, err := fmt.Fprintln(cmd.OutOrStdout(), name(file)); err != nil {
-					return err
-				}
+			if err := writeNames(cmd.OutOrStdout(), changed, compiler.FileNames(o.dir), output); err != nil {
+				return err
 			}
 			if check && len(changed) > 0 {
 				return errDifferences
@@ -52,5 +51,23 @@ func newFmtCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit with 1 when there are files to format")
+	outputFlag(cmd, &output, "text", "json")
 	return cmd
+}
+
+// writeNames writes the names of files, one for each line or as a JSON list.
+func writeNames(w io.Writer, files []string, name func(string) string, output string) error {
+	names := make([]string, len(files))
+	for i, file := range files {
+		names[i] = name(file)
+	}
+	if output == "json" {
+		return writeJSON(w, names)
+	}
+	for _, name := range names {
+		if _, err := fmt.Fprintln(w, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -195,9 +194,7 @@ func historyJSON(w io.Writer, records []*compiler.Record) error {
 		}
 		out.Clusters = append(out.Clusters, l)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return writeJSON(w, out)
 }
 
 // faultTexts returns the first lines of faults.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"path"
 	"strings"
 
@@ -22,7 +21,8 @@ const initExample = `  fleetc init example.com/infra
   fleetc init`
 
 func newInitCommand(o *options) *cobra.Command {
-	return &cobra.Command{
+	var output string
+	cmd := &cobra.Command{
 		Use:     "init [MODULE]",
 		Short:   "Start a fleet, or refresh its copies of schema and libraries",
 		Long:    initLong,
@@ -39,14 +39,15 @@ func newInitCommand(o *options) *cobra.Command {
 				module = args[0]
 			}
 			files, err := o.compiler().Init(module)
-			for _, line := range folded(files) {
-				if _, werr := fmt.Fprintln(cmd.OutOrStdout(), line); werr != nil {
-					return errors.Join(err, werr)
-				}
+			if output == "text" {
+				files = folded(files)
 			}
-			return err
+			unchanged := func(name string) string { return name }
+			return errors.Join(err, writeNames(cmd.OutOrStdout(), files, unchanged, output))
 		},
 	}
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
 }
 
 // folded returns the names of files, those of one vendored package as one line.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,8 +28,7 @@ from the root to the cluster; Helm charts are rendered with the result.
 Most commands take cluster patterns: prod/us-east-1 is one cluster, prod all
 below it, 'prod/us-*' those that match. Without a pattern they take all.
 
-Results go to standard output, faults to standard error; --format writes them
-for machines, see vet.
+Results go to standard output, faults to standard error, both in the format of -o.
 
 Exit status is 0 when all is done or there is no difference, 1 when there are
 differences, 2 when something failed.`
@@ -61,11 +59,10 @@ type options struct {
 	offline bool
 	noCache bool
 	date    string
-	format  string
 	shared  *oci.Cache // what --cache-registry names; nil for none
 	build   string     // which build that is shared by
 
-	started faults.Format // in which the faults of a command that has started are written; empty before
+	started faults.Format // the output format of the command that has started; empty before
 }
 
 func (o *options) compiler() *compiler.Compiler {
@@ -98,11 +95,11 @@ func newRootCommand(o *options) *cobra.Command {
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if o.jobs < 0 {
 				return &diag.Diag{Msg: "-j takes a number from 1 on, or 0 for the number of processors"}
 			}
-			return o.start()
+			return o.start(cmd)
 		},
 	}
 	flags := cmd.PersistentFlags()
@@ -112,7 +109,6 @@ func newRootCommand(o *options) *cobra.Command {
 	flags.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep results of earlier runs; see fleetc cache")
 	flags.BoolVar(&o.offline, "offline", false, "use no network; charts must be in the cache")
 	flags.StringVar(&o.date, "date", "", "today's `date` (2026-12-31), with which the ends of waivers are compared (default: they are not)")
-	formatFlag(cmd, o)
 	cmd.SetFlagErrorFunc(usageError)
 	cmd.AddCommand(
 		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),
@@ -161,6 +157,9 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 
 // usageError makes a wrong flag a fault with a next step.
 func usageError(cmd *cobra.Command, err error) error {
+	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
+		return noSubcommand(cmd, args)
+	}
 	return &diag.Diag{Msg: strings.TrimSuffix(err.Error(), "."), Hint: "run " + cmd.CommandPath() + " --help", Cause: err}
 }
 
@@ -177,19 +176,6 @@ func clusterArgs(o *options) cobra.CompletionFunc {
 			ids = append(ids, c.ID+"\t"+c.Name)
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// outputFlag adds -o with the given formats, the first of which is the
-// default.
-func outputFlag(cmd *cobra.Command, into *string, formats ...string) {
-	cmd.Flags().StringVarP(into, "output", "o", formats[0], "output `format`: "+strings.Join(formats, " or "))
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if slices.Contains(formats, *into) {
-			return nil
-		}
-		return &diag.Diag{Msg: fmt.Sprintf("no output format is called %q", *into), Hint: diag.OneOf(*into, formats)}
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -179,9 +178,7 @@ func statusJSON(w io.Writer, clusters []*compiler.Status, health bool) error {
 		}
 		out.Clusters = append(out.Clusters, l)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return writeJSON(w, out)
 }
 
 // orphanNotes lists objects that no inventory has, and says what to do about them.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -110,9 +109,7 @@ func test(cmd *cobra.Command, plans []*compiler.Planned, parallel int, asJSON bo
 		return &diag.Diag{Msg: "no release that is chosen has test hooks", Hint: "see the templates of its chart for helm.sh/hook: test"}
 	}
 	if asJSON {
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(map[string]any{"tests": results}); err != nil {
+		if err := writeJSON(cmd.OutOrStdout(), map[string]any{"tests": results}); err != nil {
 			return err
 		}
 		return faults.Err()

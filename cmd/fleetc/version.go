@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -39,9 +38,7 @@ func newVersionCommand() *cobra.Command {
 			}
 			w := cmd.OutOrStdout()
 			if output == "json" {
-				enc := json.NewEncoder(w)
-				enc.SetIndent("", "  ")
-				return enc.Encode(versions)
+				return writeJSON(w, versions)
 			}
 			for _, name := range append([]string{"fleetc"}, append(libraries, "go")...) {
 				if _, err := fmt.Fprintf(w, "%s %s\n", name, versions[name]); err != nil {

@@ -20,8 +20,8 @@ chart, which makes it fast enough for a pre-commit hook; --render also renders e
 release and checks the objects that come out.
 
 All faults of all clusters are reported at once, a fault of a shared layer once
-with the clusters it concerns. With --format json or sarif they are the only
-thing on standard output, also when there are none.
+with the clusters it concerns. With -o json or sarif they are the only thing on
+standard output, also when there are none.
 
 --kubernetes rehearses an upgrade: it checks all clusters as if they ran that
 version, and with --render lists what it no longer serves, by release. Layers
@@ -32,11 +32,12 @@ still see the version that the clusters declare.
 const vetExample = `  fleetc vet
   fleetc vet --render 'prod/*'
   fleetc vet --render --since git:origin/main
-  fleetc vet --render --kubernetes 1.37`
+  fleetc vet --render --kubernetes 1.37
+  fleetc vet --render -o sarif > fleet.sarif`
 
 func newVetCommand(o *options) *cobra.Command {
 	var render bool
-	var kubernetes, since string
+	var kubernetes, since, output string
 	var shard func() (fleet.Shard, error)
 	cmd := &cobra.Command{
 		Use:               "vet [CLUSTER...]",
@@ -73,6 +74,7 @@ func newVetCommand(o *options) *cobra.Command {
 			return err
 		},
 	}
+	outputFlag(cmd, &output, "text", "json", "sarif", "github")
 	cmd.Flags().BoolVar(&render, "render", false, "also render every release and check its objects")
 	cmd.Flags().StringVar(&kubernetes, "kubernetes", "", "check as if all clusters ran this `version`")
 	sinceFlag(cmd, &since)

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/faults"
+)
+
+// resultIsFaults annotates a command whose result is its faults, which it writes to
+// standard output when they are a document.
+const resultIsFaults = "result is faults"
+
+// outputFormats annotates the flag --output with the formats of its command.
+const outputFormats = "formats"
+
+// outputFlag adds -o with the formats of the command's result, the default first.
+// Faults are written in the same format as the result. All commands have the
+// format github: the default format, with faults as commands of GitHub Actions.
+func outputFlag(cmd *cobra.Command, into *string, formats ...string) {
+	all := formats
+	if !slices.Contains(all, string(faults.GitHub)) {
+		all = append(slices.Clone(all), string(faults.GitHub))
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(into, "output", "o", formats[0], "output `format`, also of faults: "+strings.Join(all, ", "))
+	_ = flags.SetAnnotation("output", outputFormats, formats)
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// start reads the output format of a command that begins.
+func (o *options) start(cmd *cobra.Command) error {
+	flag := cmd.Flags().Lookup("output")
+	if flag == nil {
+		return nil
+	}
+	format, formats := flag.Value.String(), flag.Annotations[outputFormats]
+	switch {
+	case slices.Contains(formats, format):
+	case format == string(faults.GitHub):
+		if err := flag.Value.Set(formats[0]); err != nil {
+			return err
+		}
+	default:
+		return &diag.Diag{Msg: fmt.Sprintf("no output format is called %q", format), Hint: diag.OneOf(format, append(formats, string(faults.GitHub)))}
+	}
+	o.started = faults.Format(format)
+	return nil
+}
+
+// report writes the faults of a command that has ended: to standard error, or for
+// a command whose result is its faults, as a document to standard output. Such a
+// command writes the document also when there are no faults, unless it has not
+// started, such as with --help.
+func (o *options) report(cmd *cobra.Command, err error, args []string) error {
+	_, isResult := cmd.Annotations[resultIsFaults]
+	format := o.started
+	if format == "" && err != nil {
+		format = formatOf(args)
+	}
+	isResult = isResult && format.IsDocument()
+	if err == nil && !isResult {
+		return nil
+	}
+	w := cmd.ErrOrStderr()
+	if isResult {
+		w = cmd.OutOrStdout()
+	}
+	r := faults.Report{Err: err, Version: toolVersion(), Files: compiler.FaultFiles(o.dir)}
+	return r.Write(w, format)
+}
+
+// formatOf returns the output format in arguments that cobra could not read to
+// their end.
+func formatOf(args []string) (format faults.Format) {
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if arg == "-o" || arg == "--output" {
+			if i+1 < len(args) {
+				format = faults.Format(args[i+1])
+			}
+		} else if value, ok := strings.CutPrefix(arg, "--output="); ok {
+			format = faults.Format(value)
+		} else if value, ok := strings.CutPrefix(arg, "-o"); ok {
+			format = faults.Format(strings.TrimPrefix(value, "="))
+		}
+	}
+	return format
+}
+
+// writeJSON writes a value as indented JSON.
+func writeJSON(w io.Writer, value any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(value)
+}
