@@ -167,6 +167,8 @@ type Chart struct {
 	Ref    ChartRef
 	Digest string // sha256:hex: of the archive for a remote chart, of the files for one by path
 	Files  []File // as Helm's loader takes them, names relative to the chart's root; must not be modified
+
+	Schemas []File // what its values.schema.json refers to elsewhere, by URL; sorted
 }
 
 // A File is one file of a chart.

@@ -266,7 +266,13 @@ func (d *decoder) allShapes() {
 
 func (d *decoder) release() *release {
 	for range d.count() {
-		if d.schemas = append(d.schemas, storedSchema(d.text())); d.err != nil {
+		s := storedSchema(d.text())
+		for range d.count() {
+			if s.missing = append(s.missing, d.text()); d.err != nil {
+				break
+			}
+		}
+		if d.schemas = append(d.schemas, s); d.err != nil {
 			break
 		}
 	}
@@ -283,7 +289,7 @@ func (d *decoder) release() *release {
 func storedSchema(text string) *schema {
 	s := &schema{data: []byte(text)}
 	s.validator = sync.OnceValues(func() (*jsonschema.Schema, error) {
-		again, err := parseSchema(s.data)
+		again, err := parseSchema(s.data, nil, "")
 		if err != nil {
 			return nil, err
 		}

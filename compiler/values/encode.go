@@ -19,7 +19,7 @@ import (
 
 const (
 	encodingName    = "fleetc values\n"
-	encodingVersion = 2
+	encodingVersion = 3
 
 	maxEncoded = 16 << 20 // bytes
 	maxStored  = 4 * maxTypes
@@ -268,6 +268,10 @@ func (e *encoder) release(r *release) {
 	e.count(len(all))
 	for _, s := range all {
 		e.text(string(s.data))
+		e.count(len(s.missing))
+		for _, name := range s.missing {
+			e.text(name)
+		}
 	}
 	e.node(r.root, 0)
 	if !r.own.known.Load() {

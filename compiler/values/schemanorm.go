@@ -14,8 +14,9 @@ import (
 
 // A schema is a values.schema.json that is ready for use.
 type schema struct {
-	data      []byte // as the chart has it
-	doc       any    // true, false or an object; not of a stored one
+	data      []byte   // as the chart has it, or as a bundle of what it refers to
+	doc       any      // true, false or an object; not of a stored one
+	missing   []string // documents that it refers to and that are not there, sorted
 	old       bool
 	validator func() (*jsonschema.Schema, error)
 }
@@ -32,15 +33,22 @@ var dialects = []struct{ contains, url string }{
 	{"", "https://json-schema.org/draft/2020-12/schema"},
 }
 
-// parseSchema reads a values.schema.json. What it refers to outside of itself
-// is not fetched, and allows everything.
-func parseSchema(data []byte) (*schema, error) {
+// parseSchema reads a values.schema.json, which is at the given path in the
+// documents. What it refers to and they do not have allows everything. Without
+// documents it stands on its own.
+func parseSchema(data []byte, documents *documents, path string) (*schema, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
 	s := &schema{data: data, doc: doc}
+	if m, ok := doc.(map[string]any); ok && documents != nil {
+		s.missing = documents.bundle(path, m)
+		if s.data, err = json.Marshal(m); err != nil {
+			return nil, err
+		}
+	}
 	n := normaliser{}
 	if m, ok := doc.(map[string]any); ok {
 		n.root = m

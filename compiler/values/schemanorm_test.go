@@ -16,7 +16,7 @@ func TestSchemaDialects(t *testing.T) {
 		"https://json-schema.org/draft/2019-09/schema", "http://json-schema.org/draft/2019-09/schema#", "https://json-schema.org/draft/2020-12/schema",
 		"https://json-schema.org/draft/2020-12/schema#", "http://json-schema.org/schema#", "https://json-schema.org/schema", "http://example.com/none", "",
 	} {
-		s, err := parseSchema([]byte(`{"$schema":"` + spelt + `","$id":"https://example.com/values","properties":{"a":{"$schema":"` + spelt + `","type":"integer"}}}`))
+		s, err := parseSchema([]byte(`{"$schema":"`+spelt+`","$id":"https://example.com/values","properties":{"a":{"$schema":"`+spelt+`","type":"integer"}}}`), nil, "")
 		if err != nil {
 			t.Errorf("%q: %v", spelt, err)
 			continue
@@ -44,7 +44,7 @@ func TestSchemaReferences(t *testing.T) {
 		`true`: false,
 		"\ufeff{\"properties\":{\"a\":{\"type\":\"integer\"}}}": true,
 	} {
-		s, err := parseSchema([]byte(schema))
+		s, err := parseSchema([]byte(schema), nil, "")
 		if err != nil {
 			t.Errorf("%s: %v", schema, err)
 			continue

@@ -31,6 +31,9 @@ func conventions() []convention {
 	}
 }
 
+// probeNames are the names of the maps in which charts keep a probe below spec.
+var probeNames = []string{"liveness", "readiness", "startup"}
+
 // numberOrText reports whether a value with this key, in a map with that one,
 // is mostly for a field that Kubernetes takes as a number or as text: a port, a
 // quantity, a share of pods.
@@ -50,11 +53,15 @@ func numberOrText(key, parent string) bool {
 
 // conventional returns the shape that a map has by its name; nil when there is
 // no such name, or when the chart means something else by it.
-func (b *builder) conventional(t *Type, key string) *shape {
-	if t.Known&Defaults == 0 || t.seen&^(Map|Null) != 0 || t.Open || t.closed || t.missing {
+func (b *builder) conventional(t *Type, key, parent string) *shape {
+	typed := t.Known&Schema != 0 && (t.typed && t.Kinds&^Null == Map || !t.typed && len(t.Keys) == 0)
+	if !typed && t.Known&Defaults == 0 || t.seen&^(Map|Null) != 0 || t.Open || t.closed || t.missing {
 		return nil
 	}
 	low := strings.ToLower(key)
+	if typed && low == "spec" && slices.Contains(probeNames, strings.ToLower(parent)) {
+		return b.shapes.named(partNames()["livenessProbe"]...)
+	}
 	for _, c := range b.conventions {
 		if !slices.ContainsFunc(strings.Fields(c.names), func(name string) bool { return strings.HasSuffix(low, name) }) {
 			continue

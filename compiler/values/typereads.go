@@ -92,7 +92,7 @@ func (b *builder) shapeOf(t *Type, r gathered, in reach) *shape {
 	if t.fits(s, r.keys) {
 		return s
 	}
-	return b.conventional(t, in.key)
+	return b.conventional(t, in.key, in.parent)
 }
 
 // elem completes or drops the type of a list's elements, or of an open map's

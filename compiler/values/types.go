@@ -110,7 +110,7 @@ func Derive(ch *fleet.Chart) (*Type, error) {
 	if err != nil {
 		return nil, &diag.Diag{Path: ch.Ref.String(), Msg: fmt.Sprintf("the chart does not load: %v", err), Cause: err}
 	}
-	b := &builder{shapes: newShapes(), schemas: map[*chart.Chart]*schema{}, conventions: conventions()}
+	b := &builder{shapes: newShapes(), schemas: map[*chart.Chart]*schema{}, documents: newDocuments(loaded, ch.Schemas), conventions: conventions()}
 	root, err := b.chart(loaded, "", 0)
 	if err != nil {
 		return nil, err
@@ -155,6 +155,8 @@ type builder struct {
 	types   int
 	shapes  *shapes
 	schemas map[*chart.Chart]*schema // that have been read
+
+	documents *documents // that schemas can refer to
 
 	conventions []convention
 }

@@ -26,7 +26,7 @@ func (b *builder) chart(c *chart.Chart, dir string, depth int) (*Type, error) {
 		t.merge(inner.clone(0), 0)
 	}
 	if c.Schema != nil {
-		s, err := b.schema(c)
+		s, err := b.schema(c, dir)
 		if err != nil {
 			return nil, &diag.Diag{Path: dir + "values.schema.json", Msg: fmt.Sprintf("the schema of chart %s is no JSON Schema: %v", c.Name(), err), Cause: err}
 		}
@@ -43,11 +43,11 @@ func (b *builder) chart(c *chart.Chart, dir string, depth int) (*Type, error) {
 
 // schema returns the chart's schema, which is read once also when the chart
 // stands under several names.
-func (b *builder) schema(c *chart.Chart) (*schema, error) {
+func (b *builder) schema(c *chart.Chart, dir string) (*schema, error) {
 	if s := b.schemas[c]; s != nil {
 		return s, nil
 	}
-	s, err := parseSchema(c.Schema)
+	s, err := parseSchema(c.Schema, b.documents, dir+schemaFile)
 	b.schemas[c] = s
 	return s, err
 }
