@@ -78,14 +78,16 @@ func ids(clusters []*fleet.Cluster) []string {
 }
 
 // Compare says how the clusters of the fleet differ. The patterns select
-// releases, all when there are none; one that selects none is a fault. done is
-// called for each cluster that is rendered. Values that are kept from one bundle
+// releases, all when there are none; one that selects none is a fault. Objects that
+// differ in version labels and checksums alone count as equal, unless versions is
+// set. done is called for each cluster that is rendered. Values that are kept from one bundle
 // to the next count as equal. The error holds the faults of all clusters.
-func (f *Fleet) Compare(ctx context.Context, releases []string, done func()) (*Comparison, error) {
+func (f *Fleet) Compare(ctx context.Context, releases []string, versions bool, done func()) (*Comparison, error) {
 	if err := f.comparable(releases); err != nil {
 		return nil, err
 	}
 	c := f.comparing(f.Clusters, releases)
+	c.versions = versions
 	f.keep = keepStill
 	if err := c.render(ctx, done); err != nil {
 		return nil, err
@@ -104,6 +106,7 @@ type comparing struct {
 	f        *Fleet
 	clusters []*fleet.Cluster
 	patterns []string                    // of releases
+	versions bool                        // whether version labels and checksums are compared
 	has      []map[string]*fleet.Release // by the place of the cluster
 	secrets  diff.SecretTexts            // of all clusters
 	images   *diff.Table
@@ -228,7 +231,11 @@ func (c *comparing) note(cluster int, objs []fleet.Object) {
 		c.images.Add(key[0], []string{key[1]}, cluster, diff.Cell{Value: strings.Join(slices.Compact(v), ", "), Has: true})
 	}
 	for _, o := range objs {
-		c.objects.Add(o.Release.Name, []string{o.ID()}, cluster, diff.Cell{Value: diff.Sum(o.Object), Has: true, Origin: origin(o.Pos)})
+		content := o.Object
+		if !c.versions {
+			content = diff.WithoutVersions(content)
+		}
+		c.objects.Add(o.Release.Name, []string{o.ID()}, cluster, diff.Cell{Value: diff.Sum(content), Has: true, Origin: origin(o.Pos)})
 		if key := o.Release.Name + " " + o.ID(); c.seen[key].Unstructured == nil {
 			c.seen[key] = header(o)
 		}

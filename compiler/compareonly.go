@@ -52,6 +52,7 @@ func (f *Fleet) CheckDifferences(ctx context.Context, rules []fleet.DifferenceRu
 			continue
 		}
 		c := f.comparing(about, releases)
+		c.versions = true
 		if r.Checks {
 			if err := c.render(ctx, done); err != nil {
 				return 0, err

@@ -30,7 +30,8 @@ more leaves the package.
 What the update changes is printed: the chart's values (+ added, - removed,
 ~ of another type, = with another default, ! no longer read), the faults that
 the fleet then has, each at the line that is affected, and the difference of
-what renders, the same change of several clusters once. Those faults do not keep
+what renders, the same change of several clusters once, version labels and
+checksums in one line. Those faults do not keep
 the update from being written; fleetc vet repeats them.`
 
 const chartUpdateExample = `  fleetc chart update ingress_nginx
@@ -40,6 +41,7 @@ const chartUpdateExample = `  fleetc chart update ingress_nginx
 func newChartUpdateCommand(o *options) *cobra.Command {
 	var req compiler.UpdateRequest
 	var output string
+	var all bool
 	cmd := &cobra.Command{
 		Use:               "update NAME",
 		Short:             "Move clusters to another version of a chart",
@@ -56,13 +58,15 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 			if output == "json" {
 				return updateJSON(cmd.OutOrStdout(), u, req.DryRun)
 			}
-			return updateText(cmd.OutOrStdout(), u, req.DryRun, compiler.FileNames(o.dir))
+			style := diff.Style{Colour: isTerminal(cmd.OutOrStdout()), All: all}
+			return updateText(cmd.OutOrStdout(), u, req.DryRun, compiler.FileNames(o.dir), style)
 		},
 	}
 	cmd.Flags().StringVar(&req.Version, "version", "", "`range` of versions, or a git ref (default: the newest stable version)")
 	cmd.Flags().StringVar(&req.In, "in", "", "`layer` whose clusters move: its name, or its path below environments")
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change, and write nothing")
 	_ = cmd.RegisterFlagCompletionFunc("in", layerArgs(o))
+	cmd.Flags().BoolVar(&all, "all", false, "show every version label and checksum that changes")
 	outputFlag(cmd, &output, "text", "json")
 	return cmd
 }
@@ -90,7 +94,7 @@ func layerArgs(o *options) cobra.CompletionFunc {
 	}
 }
 
-func updateText(w io.Writer, u *compiler.ChartUpdate, dryRun bool, names func(string) string) error {
+func updateText(w io.Writer, u *compiler.ChartUpdate, dryRun bool, names func(string) string, style diff.Style) error {
 	if len(u.Files) == 0 {
 		_, err := fmt.Fprintf(w, "%s %s: nothing to do\n", u.Chart.Name, u.Chart.Version)
 		return err
@@ -130,7 +134,7 @@ func updateText(w io.Writer, u *compiler.ChartUpdate, dryRun bool, names func(st
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err
 	}
-	return diff.WriteText(w, u.Rendered, diff.Style{Colour: isTerminal(w)})
+	return diff.WriteText(w, u.Rendered, style)
 }
 
 // mark is how a change of a value is listed.

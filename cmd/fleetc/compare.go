@@ -9,6 +9,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/diff"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
@@ -20,7 +21,8 @@ chart's own default in the others.
 compare A B compares two clusters, and their objects field by field. compare
 --all compares all clusters, or those of the patterns: for each thing that is
 not the same everywhere, which clusters have what, the value of the most
-clusters first.
+clusters first. A text has version labels and checksums in one line, and leaves
+out objects that differ in nothing else; --full shows each.
 
 What Secrets hold is shown as <secret>, and so are values that a Secret of these
 clusters holds as a whole; not those inside of a longer text of one. Values that releases keep from one
@@ -41,6 +43,7 @@ type compareOptions struct {
 	releases []string
 	only     string
 	output   string
+	full     bool
 }
 
 func newCompareCommand(o *options) *cobra.Command {
@@ -64,6 +67,7 @@ func newCompareCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&flags.all, "all", false, "compare all clusters, or all of those that the patterns select")
 	cmd.Flags().StringArrayVar(&flags.releases, "release", nil, "compare the releases that this `pattern` selects; may be repeated")
+	cmd.Flags().BoolVar(&flags.full, "full", false, "show every version label and checksum that differs")
 	cmd.Flags().StringVar(&flags.only, "only", "", "check that clusters differ only where this `file` of CUE allows it")
 	outputFlag(cmd, &flags.output, "text", "markdown", "json")
 	return cmd
@@ -103,15 +107,15 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 			plural(len(f.Clusters), "cluster", "clusters"), plural(len(rules), "rule", "rules"), plural(allowed, "difference", "differences"))
 		return err
 	}
-	found, err := f.Compare(cmd.Context(), flags.releases, p.step)
+	found, err := f.Compare(cmd.Context(), flags.releases, flags.full || flags.output == "json", p.step)
 	if err != nil {
 		return err
 	}
 	p.clear()
-	write := map[string]func(io.Writer, *compiler.Comparison, func(string) string) error{
+	write := map[string]func(io.Writer, *compiler.Comparison, func(string) string, diff.Style) error{
 		"text": compareText, "markdown": compareMarkdown, "json": compareJSON,
 	}[flags.output]
-	if err := write(cmd.OutOrStdout(), found, compiler.FileNames(o.dir)); err != nil {
+	if err := write(cmd.OutOrStdout(), found, compiler.FileNames(o.dir), diff.Style{All: flags.full}); err != nil {
 		return err
 	}
 	if found.Empty() {

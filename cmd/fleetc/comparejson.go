@@ -79,7 +79,7 @@ func namedRows(differences []diff.Difference, values bool) []compareRow {
 
 // compareJSON writes a comparison for programs, with files relative to the
 // fleet's root.
-func compareJSON(w io.Writer, c *compiler.Comparison, _ func(string) string) error {
+func compareJSON(w io.Writer, c *compiler.Comparison, _ func(string) string, _ diff.Style) error {
 	out := compareReport{
 		Clusters: c.Clusters, Facts: compareRows(c.Facts), Releases: compareRows(c.Releases), Charts: compareRows(c.Charts),
 		Images: namedRows(c.Images, true), Values: compareRows(c.Values), Objects: namedRows(c.Objects, false),

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diff"
 )
 
 // markdownText returns a text with escapes for the characters that mean something
@@ -24,7 +25,7 @@ func markdownText(s string) string {
 }
 
 // compareMarkdown writes a comparison as a comment on a change request.
-func compareMarkdown(w io.Writer, c *compiler.Comparison, name func(string) string) error {
+func compareMarkdown(w io.Writer, c *compiler.Comparison, name func(string) string, style diff.Style) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "**%s**\n", markdownText(compareSummary(c)))
 	for _, t := range compareTables(c, name) {
@@ -41,7 +42,7 @@ func compareMarkdown(w io.Writer, c *compiler.Comparison, name func(string) stri
 			row(r)
 		}
 	}
-	for _, s := range compareObjects(c) {
+	for _, s := range compareObjects(c, style) {
 		fence := "```"
 		for strings.Contains(s.text, fence) {
 			fence += "`"

@@ -153,7 +153,7 @@ func originText(o diff.Origin, name func(string) string) string {
 }
 
 // compareText writes a comparison for a terminal.
-func compareText(w io.Writer, c *compiler.Comparison, name func(string) string) error {
+func compareText(w io.Writer, c *compiler.Comparison, name func(string) string, style diff.Style) error {
 	var b bytes.Buffer
 	for _, t := range compareTables(c, name) {
 		var table bytes.Buffer
@@ -167,7 +167,7 @@ func compareText(w io.Writer, c *compiler.Comparison, name func(string) string) 
 		}
 		fmt.Fprintln(&b)
 	}
-	for _, s := range compareObjects(c) {
+	for _, s := range compareObjects(c, style) {
 		fmt.Fprintf(&b, "OBJECTS of %s\n%s\n", s.title, s.text)
 	}
 	fmt.Fprintln(&b, compareSummary(c))
@@ -178,16 +178,16 @@ func compareText(w io.Writer, c *compiler.Comparison, name func(string) string) 
 // An objectsSection says how some objects of a release differ.
 type objectsSection struct{ title, text string }
 
-func compareObjects(c *compiler.Comparison) []objectsSection {
+func compareObjects(c *compiler.Comparison, style diff.Style) []objectsSection {
 	if len(c.Clusters) == 2 {
-		return changesByRelease(c)
+		return changesByRelease(c, style)
 	}
 	return objectsByForms(c)
 }
 
 // changesByRelease returns the changes of the objects from one cluster to the
 // other.
-func changesByRelease(c *compiler.Comparison) []objectsSection {
+func changesByRelease(c *compiler.Comparison, style diff.Style) []objectsSection {
 	var out []objectsSection
 	for changes := slices.Clone(c.Changes); len(changes) > 0; {
 		release, n := changes[0].Release, 0
@@ -195,7 +195,7 @@ func changesByRelease(c *compiler.Comparison) []objectsSection {
 			changes[n].Release = "" // the title says it
 		}
 		var b bytes.Buffer
-		_ = diff.WriteChanges(&b, changes[:n], diff.Style{}) // a buffer takes all
+		_ = diff.WriteChanges(&b, changes[:n], style) // a buffer takes all
 		out = append(out, objectsSection{release + ": - in " + c.Clusters[0] + ", + in " + c.Clusters[1], b.String()})
 		changes = changes[n:]
 	}

@@ -35,8 +35,9 @@ not answer, it is predicted from the cluster's schemas what would become of them
 and said so. Nothing is written, and rights to read suffice.
 
 Objects are compared field by field, and lists by the keys of their elements.
-What changes alike in several clusters is shown once. For a cluster that is new
-or gone there is one line. Patterns select clusters of either side.
+The same change in several clusters is shown once. For a cluster that is created
+or deleted there is one line. A text has the version labels and checksums that
+change with a chart in one line; --all shows each. Patterns select clusters of either side.
 
 A value of a Secret is never shown. A hash stands for it, which tells whether it
 changed, with a key that is made up for each run; FLEETC_DIFF_KEY sets one, for
@@ -96,6 +97,7 @@ func newDiffCommand(o *options) *cobra.Command {
 	flags.StringVar(&d.Release, "release", "", "compare the objects of this `release` alone")
 	flags.BoolVar(&d.stat, "stat", false, "print how many objects change in each cluster, and no more")
 	flags.BoolVar(&d.style.Content, "content", false, "also print what is in objects that are created or deleted")
+	flags.BoolVar(&d.style.All, "all", false, "show every version label and checksum that changes")
 	flags.StringVar(&d.color, "color", "auto", "`when` to print text in colour: auto, always or never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colorModes(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagDirname("against")

@@ -29,13 +29,22 @@ func WriteGitHub(w io.Writer, r Result, s Style) error {
 		wholes = append(wholes, paint(l.mark, l.gutter()))
 	}
 	section(out, "whole clusters", wholes)
-	for _, g := range s.shown(r.Groups) {
+	groups, rest := s.shown(r.Groups)
+	for _, g := range groups {
 		var lines []string
 		for _, c := range g.Changes {
 			lines = append(lines, s.text(c, paint)...)
 		}
-		section(out, groupTitle(g, r.Summary.Of, clusterName), lines)
+		for _, l := range g.folded.lines() {
+			lines = append(lines, paint(l.mark, l.gutter()))
+		}
+		section(out, groupTitle(g.Group, r.Summary.Of, clusterName), lines)
 	}
+	var last []string
+	for _, l := range rest.lines() {
+		last = append(last, paint(l.mark, l.gutter()))
+	}
+	section(out, "version labels and checksums", last)
 	return out.Flush()
 }
 

@@ -10,6 +10,7 @@ import (
 type Style struct {
 	Colour  bool // on a terminal
 	Content bool // also what is in objects that are created or deleted
+	All     bool // also every version label and checksum that changes, which are one line otherwise
 	Lines   int  // of one field; 0 for 40
 	Limit   int  // bytes of Markdown; 0 for 60,000, which fits in a comment of most forges
 }
@@ -40,10 +41,17 @@ func (s Style) skip(c Change) bool {
 	return c.Action != Update && !s.Content && c.Partial && len(c.Fields) > 0
 }
 
+// A shownGroup is a group as a text has it.
+type shownGroup struct {
+	Group
+	folded foldedFields
+}
+
 // shown returns the groups without changes of which nothing is written, and
-// without those that have no others.
-func (s Style) shown(groups []Group) []Group {
-	var out []Group
+// without those that have no others. The rest has the version labels and checksums
+// of groups that change nothing else.
+func (s Style) shown(groups []Group) (out []shownGroup, rest foldedFields) {
+	_, rest = s.fold(nil)
 	for _, g := range groups {
 		var changes []Change
 		for _, c := range g.Changes {
@@ -52,10 +60,15 @@ func (s Style) shown(groups []Group) []Group {
 			}
 		}
 		if len(changes) > 0 {
-			out = append(out, Group{g.Clusters, changes})
+			changes, folded := s.fold(changes)
+			if len(changes) == 0 {
+				rest.merge(g, folded)
+				continue
+			}
+			out = append(out, shownGroup{Group{g.Clusters, changes}, folded})
 		}
 	}
-	return out
+	return out, rest
 }
 
 // title returns the line that names the object of a change.

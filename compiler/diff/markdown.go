@@ -21,9 +21,10 @@ func WriteMarkdown(w io.Writer, r Result, s Style) error {
 		b.WriteString("\n<code>" + html.EscapeString(l) + "</code>\n")
 	}
 	b.WriteString(fencedWholes(r.wholes()))
-	left := s.limit() - b.Len() - len(leftOut(1<<30, 1<<30))
+	shown, rest := s.shown(r.Groups)
+	left := s.limit() - b.Len() - len(leftOut(1<<30, 1<<30)) - 6*len(rest.String()) - len("\n<code></code>\n")
 	var objects, groups int // that are left out
-	for i, g := range s.shown(r.Groups) {
+	for i, g := range shown {
 		text, out := s.section(g, r.Summary.Of, i == 0, left)
 		b.WriteString(text)
 		left -= len(text)
@@ -31,6 +32,9 @@ func WriteMarkdown(w io.Writer, r Result, s Style) error {
 		if out > 0 {
 			groups++
 		}
+	}
+	for _, l := range rest.lines() {
+		b.WriteString("\n<code>" + html.EscapeString(l.text) + "</code>\n")
 	}
 	if objects > 0 {
 		b.WriteString(leftOut(objects, groups))
@@ -68,19 +72,25 @@ func leftOut(objects, groups int) string {
 
 // section returns the section of a group in at most so many bytes, without
 // the changes that do not fit, and how many those are.
-func (s Style) section(g Group, of int, open bool, limit int) (text string, out int) {
+func (s Style) section(g shownGroup, of int, open bool, limit int) (text string, out int) {
 	head := "\n<details>"
 	if open {
 		head = "\n<details open>"
 	}
-	head += "<summary>" + groupTitle(g, of, func(id string) string {
+	head += "<summary>" + groupTitle(g.Group, of, func(id string) string {
 		return "<code>" + html.EscapeString(clusterName(id)) + "</code>"
 	}) + "</summary>\n\n"
 	const foot = "\n</details>\n"
 	var body strings.Builder
 	fence := 3 // backticks
+	texts := make([]string, 0, len(g.Changes)+1)
 	for _, c := range g.Changes {
-		one := s.change(c)
+		texts = append(texts, s.change(c))
+	}
+	for _, l := range g.folded.lines() {
+		texts = append(texts, "@@ "+l.text+" @@\n")
+	}
+	for _, one := range texts {
 		wider := max(fence, longestRun(one, '`')+1)
 		if len(head)+len(foot)+body.Len()+len(one)+2*wider+len("diff\n\n") > limit {
 			out++

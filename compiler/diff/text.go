@@ -36,10 +36,14 @@ func WriteText(w io.Writer, r Result, s Style) error {
 	if len(wholes) > 0 {
 		fmt.Fprintln(out)
 	}
-	for _, g := range s.shown(r.Groups) {
-		fmt.Fprintln(out, paint('@', groupTitle(g, r.Summary.Of, clusterName)))
-		s.changes(out, g.Changes)
+	groups, rest := s.shown(r.Groups)
+	for _, g := range groups {
+		fmt.Fprintln(out, paint('@', groupTitle(g.Group, r.Summary.Of, clusterName)))
+		s.changes(out, g.Changes, g.folded)
 		fmt.Fprintln(out)
+	}
+	for _, l := range rest.lines() {
+		fmt.Fprintln(out, paint(l.mark, l.gutter())+"\n")
 	}
 	for _, l := range r.predictions() {
 		fmt.Fprintln(out, l)
@@ -52,15 +56,19 @@ func WriteText(w io.Writer, r Result, s Style) error {
 // of w's.
 func WriteChanges(w io.Writer, changes []Change, s Style) error {
 	out := bufio.NewWriter(w)
-	s.changes(out, changes)
+	shown, folded := s.fold(changes)
+	s.changes(out, shown, folded)
 	return out.Flush()
 }
 
-func (s Style) changes(out *bufio.Writer, changes []Change) {
+func (s Style) changes(out *bufio.Writer, changes []Change, folded foldedFields) {
 	for _, c := range changes {
 		for _, l := range s.text(c, s.painter()) {
 			fmt.Fprintln(out, "  "+l)
 		}
+	}
+	for _, l := range folded.lines() {
+		fmt.Fprintln(out, "  "+s.painter()(l.mark, l.gutter()))
 	}
 }
 
@@ -88,6 +96,13 @@ func (r Result) wholes() []line {
 		out = append(out, line{'!', "cluster " + clusterName(id) + ": not compared"})
 	}
 	return out
+}
+
+func clusterCount(n int) string {
+	if n == 1 {
+		return "1 cluster"
+	}
+	return fmt.Sprintf("%d clusters", n)
 }
 
 func objectCount(n int) string {

@@ -1,0 +1,164 @@
+package diff
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// versionField matches the paths of labels and annotations that name the version of
+// a chart in all of its objects, or that have the checksum of another object: see
+// "Labels and Annotations" of Helm's best practices.
+var versionField = regexp.MustCompile(`(^|\.)metadata\.(labels\.("(helm\.sh/chart|app\.kubernetes\.io/version)"|chart)|annotations\.("helm\.sh/chart"|"?checksum[/-][^"]*"?))$`)
+
+// isVersionField reports whether the value of a label or annotation with this path
+// follows from the version of a chart, or from the content of another object.
+func isVersionField(path string) bool { return versionField.MatchString(path) }
+
+// WithoutVersions returns a copy of an object that has no version labels and
+// checksums.
+func WithoutVersions(object map[string]any) map[string]any {
+	out := runtime.DeepCopyJSON(object)
+	dropVersions(out)
+	return out
+}
+
+// dropVersions removes version labels and checksums from all metadata in a value.
+func dropVersions(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		metadata, _ := value["metadata"].(map[string]any)
+		for _, kind := range []string{"labels", "annotations"} {
+			texts, _ := metadata[kind].(map[string]any)
+			maps.DeleteFunc(texts, func(key string, _ any) bool { return isVersionField("metadata." + kind + "." + quoteKey(key)) })
+		}
+		for _, v := range value {
+			dropVersions(v)
+		}
+	case []any:
+		for _, v := range value {
+			dropVersions(v)
+		}
+	}
+}
+
+// foldable reports whether a text folds the field: its value changes, and its path is
+// that of a version label or checksum. One that is added or removed is shown.
+func (f FieldChange) foldable() bool {
+	return f.HasWas && f.HasIs && f.Manager == "" && isVersionField(f.Path)
+}
+
+// A foldedFields has the changes of version labels and checksums that a text shows
+// in one line.
+type foldedFields struct {
+	objects  map[string]bool            // the IDs of objects that have such changes
+	values   map[string]map[string]bool // of labels, "before -> after" by the key
+	clusters map[string]bool            // that have them and no other changes
+}
+
+// fold takes the changes of version labels and checksums out of changes, and the
+// changes of which nothing else is left.
+func (s Style) fold(changes []Change) ([]Change, foldedFields) {
+	folded := foldedFields{map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}}
+	if s.All {
+		return changes, folded
+	}
+	var out []Change
+	for _, c := range changes {
+		if c.Action != Update || !slices.ContainsFunc(c.Fields, FieldChange.foldable) {
+			out = append(out, c)
+			continue
+		}
+		folded.objects[c.ID] = true
+		var rest []FieldChange
+		for _, f := range c.Fields {
+			if f.foldable() {
+				folded.add(f)
+			} else {
+				rest = append(rest, f)
+			}
+		}
+		if c.Fields = rest; len(rest) > 0 || c.FromRelease != "" || c.Live != (Live{}) && c.Live.Reason != "changed" {
+			out = append(out, c)
+		}
+	}
+	return out, folded
+}
+
+// merge adds the changes of a group that has no others.
+func (ff *foldedFields) merge(g Group, of foldedFields) {
+	for _, cluster := range g.Clusters {
+		ff.clusters[cluster] = true
+	}
+	maps.Copy(ff.objects, of.objects)
+	for key, values := range of.values {
+		if ff.values[key] == nil {
+			ff.values[key] = map[string]bool{}
+		}
+		maps.Copy(ff.values[key], values)
+	}
+}
+
+func (ff *foldedFields) add(f FieldChange) {
+	key := f.Path[strings.LastIndex(f.Path, "metadata.")+len("metadata."):]
+	_, key, _ = strings.Cut(key, ".")
+	key = strings.Trim(key, `"`)
+	if ff.values[key] == nil {
+		ff.values[key] = map[string]bool{}
+	}
+	if strings.HasPrefix(key, "checksum") {
+		return
+	}
+	was, fits := inline(f.Was, 0)
+	is, too := inline(f.Is, 0)
+	if fits && too {
+		ff.values[key][was+" -> "+is] = true
+	}
+}
+
+// String returns the line about the folded changes; empty when there are none.
+//
+//	version labels and checksums of 23 objects: checksum/config, helm.sh/chart app-1.0.0 -> app-1.1.0
+func (ff foldedFields) String() string {
+	if len(ff.objects) == 0 {
+		return ""
+	}
+	const most = 6 // keys that are named
+	var texts []string
+	for _, key := range slices.Sorted(maps.Keys(ff.values)) {
+		text := clippedPath(visible(key))
+		switch values := slices.Sorted(maps.Keys(ff.values[key])); {
+		case len(values) == 1:
+			text += " " + values[0]
+		case len(values) > 1:
+			text += fmt.Sprintf(" (%d versions)", len(values))
+		}
+		texts = append(texts, text)
+	}
+	if n := len(texts) - most; n > 0 {
+		texts = append(texts[:most], fmt.Sprintf("%d more", n))
+	}
+	of := objectCount(len(ff.objects))
+	if len(ff.objects) == 1 {
+		for id := range ff.objects {
+			of = clippedLine(id, 0)
+		}
+	}
+	text := "version labels and checksums of " + of
+	if len(ff.clusters) > 0 {
+		text += " in " + clusterCount(len(ff.clusters))
+	}
+	return text + ": " + strings.Join(texts, ", ")
+}
+
+// lines returns the folded changes as a line of a text; none when there are none.
+func (ff foldedFields) lines() []line {
+	if text := ff.String(); text != "" {
+		return []line{{'~', text}}
+	}
+	return nil
+}
