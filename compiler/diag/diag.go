@@ -84,6 +84,11 @@ func (d *Diag) compare(e *Diag) int {
 		cmp.Compare(d.Path, e.Path), cmp.Compare(d.Msg, e.Msg), cmp.Compare(d.Hint, e.Hint))
 }
 
+// ErrRunaway is the cause of a fault whose evaluation goes on in the background.
+// It takes memory and a processor until it ends by itself or the process does:
+// whoever gets the fault should compile nothing more, and end the process soon.
+var ErrRunaway = errors.New("an evaluation does not stop")
+
 // A List is a set of faults. The zero value is empty and ready for use.
 type List []*Diag
 

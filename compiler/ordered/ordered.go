@@ -4,6 +4,7 @@ package ordered
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -14,7 +15,7 @@ import (
 // Map calls f for 0 to n-1 and yields the results in that order. At most
 // limit of them are running or wait to be yielded, so that memory is bounded
 // by limit and not by n. An error is yielded like any result; it does not end
-// the iteration. When the loop over the results ends, or ctx does, no call of
+// the iteration, unless it is [diag.ErrRunaway]. When the loop over the results ends, or ctx does, no call of
 // f is left running; the context that f gets is then cancelled.
 func Map[T any](ctx context.Context, limit, n int, f func(ctx context.Context, i int) (T, error)) iter.Seq2[T, error] {
 	type result struct {
@@ -44,7 +45,7 @@ func Map[T any](ctx context.Context, limit, n int, f func(ctx context.Context, i
 		for i := range n {
 			r := <-results[i]
 			results[i] = nil
-			if !yield(r.value, r.err) {
+			if !yield(r.value, r.err) || errors.Is(r.err, diag.ErrRunaway) {
 				return
 			}
 			if next := i + limit; next < n {

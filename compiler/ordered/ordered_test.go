@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+
+	"github.com/fleetc/fleetc/compiler/diag"
 )
 
 func TestMap(t *testing.T) {
@@ -106,5 +108,25 @@ func TestMapPanic(t *testing.T) {
 	}
 	if !slices.Equal(got, []int{0, 2}) || !slices.Equal(faults, []string{"fleetc has a bug: odd"}) {
 		t.Errorf("got %v, and %v", got, faults)
+	}
+}
+
+// TestMapEndsAtRunaway starts nothing more when an evaluation does not stop.
+func TestMapEndsAtRunaway(t *testing.T) {
+	var calls, yielded int
+	for _, err := range Map(t.Context(), 1, 50, func(_ context.Context, i int) (int, error) {
+		calls++
+		if i == 3 {
+			return 0, &diag.Diag{Msg: "endless", Cause: diag.ErrRunaway}
+		}
+		return i, nil
+	}) {
+		yielded++
+		if (err != nil) != (yielded == 4) {
+			t.Errorf("result %d: %v", yielded, err)
+		}
+	}
+	if yielded != 4 || calls != 4 {
+		t.Errorf("%d results of %d calls", yielded, calls)
 	}
 }
