@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime/metrics"
 	"time"
 
 	"github.com/google/go-jsonnet"
 
+	"github.com/fleetc/fleetc/compiler/bounded"
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
@@ -18,15 +18,11 @@ const (
 	maxTime   = 2 * time.Minute
 	maxMemory = 1 << 30
 
-	// What is in use is known after a garbage collection, too late when memory
-	// goes quickly. So what is allocated is looked at as well: it is up to twice
-	// as much in a healthy process.
-	inUse     = "/gc/heap/live:bytes"
-	allocated = "/memory/classes/heap/objects:bytes"
-	garbage   = 3 // times what may be in use may be allocated
-
 	glance = 25 * time.Millisecond // how often memory is looked at
 	grace  = 2 * time.Second       // in which an evaluation that is told to stop has to
+
+	graceCancelled = 500 * time.Millisecond // the same, when nobody waits for the result
+	graceMemory    = 100 * time.Millisecond // the same, when it takes twice the memory
 )
 
 // A machine evaluates files, one after the other. What it has parsed it keeps;
@@ -74,15 +70,17 @@ func (r *Renderer) supervise(ctx context.Context, m *machine, t *run) (out outco
 	defer deadline.Stop()
 	defer look.Stop()
 	var why error
-	var lost <-chan time.Time
+	var late <-chan time.Time
+	hurried := false
 	cancelled := ctx.Done()
-	end := func(err error) {
+	end := func(err error, within time.Duration) {
 		if why == nil {
-			why, lost = err, time.After(grace)
+			why = err
 			stop.Store(true)
+			late = time.After(within)
 		}
 	}
-	mem, before := cmp.Or(r.MaxMemory, maxMemory), memory()
+	mem, before := cmp.Or(r.MaxMemory, maxMemory), bounded.Measure()
 	for {
 		select {
 		case out := <-done:
@@ -92,30 +90,27 @@ func (r *Renderer) supervise(ctx context.Context, m *machine, t *run) (out outco
 			return out, true
 		case <-cancelled:
 			cancelled = nil
-			end(ctx.Err())
+			end(ctx.Err(), graceCancelled)
 		case <-deadline.C:
-			end(&stopFault{fmt.Sprintf("the evaluation takes longer than %s", limit)})
+			end(&stopFault{fmt.Sprintf("the evaluation takes longer than %s", limit)}, grace)
 		case <-look.C:
-			if now := memory(); now[0] > before[0]+mem || now[1] > before[1]+garbage*mem {
-				end(&stopFault{fmt.Sprintf("the evaluation takes more than %d MiB of memory", mem>>20)})
+			switch now := bounded.Measure(); {
+			case !now.Exceeds(before, mem):
+			case why == nil:
+				end(&stopFault{fmt.Sprintf("the evaluation takes more than %d MiB of memory", mem>>20)}, grace)
+			case now.Exceeds(before, 2*mem) && !hurried: // there may be none left in a moment
+				late, hurried = time.After(graceMemory), true
 			}
-		case <-lost:
+		case <-late:
 			if ctx.Err() != nil {
 				return outcome{err: ctx.Err()}, false
 			}
 			// What else the run knows is still being written.
 			d := faultOf(t.req, "%v, and does not stop when it is told to", why)
-			d.Hint, d.Cause = "look for a large std.range, std.repeat or std.makeArray, or for a value that holds itself many times", ErrRunaway
+			d.Hint, d.Cause = "look for a large std.range, std.repeat or std.makeArray, or for a value that holds itself many times", diag.ErrRunaway
 			return outcome{err: d}, false
 		}
 	}
-}
-
-// memory returns how many bytes are in use, and how many are allocated.
-func memory() [2]uint64 {
-	s := []metrics.Sample{{Name: inUse}, {Name: allocated}}
-	metrics.Read(s)
-	return [2]uint64{s[0].Value.Uint64(), s[1].Value.Uint64()}
 }
 
 // evaluate parses and evaluates the file and returns its result as JSON.

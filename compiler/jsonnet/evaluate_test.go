@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
@@ -94,7 +95,7 @@ func TestRunaway(t *testing.T) {
 	if dir := os.Getenv("JSONNET_TEST_RUNAWAY"); dir != "" {
 		r := &Renderer{Dir: dir, MaxTime: 500 * time.Millisecond}
 		_, err := r.Render(t.Context(), requestOf("a.jsonnet"))
-		if !errors.Is(err, ErrRunaway) {
+		if !errors.Is(err, diag.ErrRunaway) {
 			t.Fatalf("got %v", err)
 		}
 		const want = "a.jsonnet: releases.app: the evaluation takes longer than 500ms, and does not stop when it is told to"

@@ -8,26 +8,19 @@
 // nothing else is read, no environment, no network and no clock. The package
 // does not know charts: what renders them is a function of the request.
 //
-// An evaluation is bounded in steps, depth, time and memory. The bounds hold
-// against mistakes. Somebody who wants to can still write a file that takes all
-// memory or all of Go's stack inside one built-in function, and ends the
-// process.
+// An evaluation is bounded in steps, depth, time and memory. One that is inside of
+// a built-in function cannot be stopped: Render returns, and it goes on in the
+// background, see [diag.ErrRunaway].
 package jsonnet
 
 import (
 	"context"
-	"errors"
 	"path"
 	"sync"
 	"time"
 
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
-
-// ErrRunaway is the cause of a fault whose evaluation goes on: it is in the
-// middle of one built-in function, which nothing can interrupt, and may take
-// all memory. The caller does well to stop what it does and end the process.
-var ErrRunaway = errors.New("an evaluation does not stop")
 
 // A Renderer renders the Jsonnet files of one fleet. It reads each file once:
 // all renders see the same content. It may be used by several goroutines.
@@ -76,8 +69,8 @@ type Result struct {
 // result still says which files were read.
 //
 // The error holds what is wrong with the file: the line of Jsonnet in front,
-// the release's behind it. Its cause is [ErrRunaway] when the evaluation did
-// not end and cannot be stopped.
+// the release's behind it. Its cause is [diag.ErrRunaway] when the evaluation is
+// in the middle of one built-in function, which nothing can interrupt.
 func (r *Renderer) Render(ctx context.Context, req Request) (Result, error) {
 	m, err := r.machine()
 	if err != nil {

@@ -305,7 +305,7 @@ func TestTrace(t *testing.T) {
 func TestNoFleet(t *testing.T) {
 	r := &Renderer{Dir: filepath.Join(t.TempDir(), "none")}
 	_, err := r.Render(t.Context(), requestOf("a.jsonnet"))
-	if err == nil || errors.Is(err, ErrRunaway) {
+	if err == nil || errors.Is(err, diag.ErrRunaway) {
 		t.Errorf("got %v", err)
 	}
 	if err := r.Close(); err != nil {
