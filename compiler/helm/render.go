@@ -6,9 +6,11 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
@@ -20,11 +22,17 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 	helmtime "helm.sh/helm/v3/pkg/time"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/bounded"
+	"github.com/fleetc/fleetc/compiler/diag"
 )
 
 // MaxRecord is how many bytes the record of a revision may have: the limit of
 // Kubernetes for what a Secret holds.
 const MaxRecord = 1 << 20
+
+// maxTime is how long a chart may render: the limit of fleetc's own engine.
+const maxTime = 2 * time.Minute
 
 // A Rendering is what the next install or upgrade of a release renders.
 type Rendering struct {
@@ -44,17 +52,11 @@ func (r *Run) Render(ctx context.Context, state *State, to Wanted, apiVersions [
 	if err != nil {
 		return nil, err
 	}
-	var rendered *release.Release
-	if state.Deployed {
-		u := action.NewUpgrade(cfg)
-		u.Namespace, u.ResetValues, u.SkipCRDs, u.SkipSchemaValidation, u.DisableOpenAPIValidation = r.Namespace, true, true, true, true
-		u.DryRunOption = "server"
-		rendered, err = u.RunWithContext(ctx, r.Name, ch, to.Values)
-	} else {
-		i := action.NewInstall(cfg)
-		i.ReleaseName, i.Namespace, i.SkipCRDs, i.SkipSchemaValidation, i.DisableOpenAPIValidation = r.Name, r.Namespace, true, true, true
-		i.DryRunOption = "server"
-		rendered, err = i.RunWithContext(ctx, ch, to.Values)
+	rendered, err := bounded.Run(ctx, bounded.Limits{Time: maxTime}, func() (*release.Release, error) {
+		return r.dryRun(ctx, cfg, ch, state, to)
+	})
+	if over, ok := errors.AsType[*bounded.Excess](err); ok {
+		return nil, &diag.Diag{Msg: "Helm: rendering the chart " + over.Msg, Hint: "look for templates that never end", Cause: over}
 	}
 	if err != nil {
 		return nil, r.fault(err)
@@ -65,6 +67,20 @@ func (r *Run) Render(ctx context.Context, state *State, to Wanted, apiVersions [
 	}
 	objects, err := objectsOf(ctx, r.Live, rendered)
 	return &Rendering{objects, size}, err
+}
+
+// dryRun renders the chart and stores nothing.
+func (r *Run) dryRun(ctx context.Context, cfg *action.Configuration, ch *chart.Chart, state *State, to Wanted) (*release.Release, error) {
+	if state.Deployed {
+		u := action.NewUpgrade(cfg)
+		u.Namespace, u.ResetValues, u.SkipCRDs, u.SkipSchemaValidation, u.DisableOpenAPIValidation = r.Namespace, true, true, true, true
+		u.DryRunOption = "server"
+		return u.RunWithContext(ctx, r.Name, ch, to.Values)
+	}
+	i := action.NewInstall(cfg)
+	i.ReleaseName, i.Namespace, i.SkipCRDs, i.SkipSchemaValidation, i.DisableOpenAPIValidation = r.Name, r.Namespace, true, true, true
+	i.DryRunOption = "server"
+	return i.RunWithContext(ctx, ch, to.Values)
 }
 
 // offline returns a configuration whose storage is in memory, and has the last
