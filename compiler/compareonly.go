@@ -3,12 +3,14 @@ package compiler
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/bounded"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/diff"
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -19,12 +21,16 @@ import (
 // DifferenceRules reads the rules in a file of CUE, or in the package of a
 // directory, that say where clusters may differ, see schema.#Only. The name is
 // relative to the working directory. The error holds the faults of the file.
-func (c *Compiler) DifferenceRules(name string) ([]fleet.DifferenceRule, error) {
+func (c *Compiler) DifferenceRules(ctx context.Context, name string) ([]fleet.DifferenceRule, error) {
 	root, in, err := load.ReadPackage(cmp.Or(c.Dir, "."), name)
 	if err != nil {
 		return nil, err
 	}
-	return unify.Differences(root, in)
+	rules, err := bounded.Run(ctx, c.Limits, func() ([]fleet.DifferenceRule, error) { return unify.Differences(root, in) })
+	if over, ok := errors.AsType[*bounded.Excess](err); ok {
+		err = unify.Excess(root, "", in, over)
+	}
+	return rules, err
 }
 
 // CheckDifferences checks that the clusters of the fleet differ only where the

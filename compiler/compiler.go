@@ -38,12 +38,12 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/fleetc/fleetc/compiler/bounded"
 	"github.com/fleetc/fleetc/compiler/bundle"
 	"github.com/fleetc/fleetc/compiler/chart"
 	"github.com/fleetc/fleetc/compiler/crd"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/health"
 	"github.com/fleetc/fleetc/compiler/jsonnet"
 	"github.com/fleetc/fleetc/compiler/load"
 	"github.com/fleetc/fleetc/compiler/memo"
@@ -51,7 +51,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/ordered"
 	"github.com/fleetc/fleetc/compiler/policy"
 	"github.com/fleetc/fleetc/compiler/render"
-	"github.com/fleetc/fleetc/compiler/unify"
 	"github.com/fleetc/fleetc/compiler/validate"
 	"github.com/fleetc/fleetc/compiler/values"
 )
@@ -79,6 +78,8 @@ type Compiler struct {
 	// looked at when the directory does not have it. Nil for none.
 	Shared *oci.Cache
 
+	Limits bounded.Limits // of the evaluation of CUE for one cluster
+
 	Build string // says which build of fleetc this is; results are kept from one run to the next only when it is set
 
 	edits       load.Edits // of the fleet's files, to compile what would be
@@ -96,20 +97,6 @@ func (c *Compiler) jobs() int { return cmp.Or(c.Jobs, runtime.GOMAXPROCS(0)) }
 func (c *Compiler) Clusters(ctx context.Context, patterns ...string) (*fleet.Fleet, error) {
 	e := c.evaluate(ctx, patterns)
 	return e.Fleet, e.faults
-}
-
-// An evaluation is the clusters of a fleet without their charts.
-type evaluation struct {
-	*fleet.Fleet                  // of the clusters without faults; nil when there is no fleet
-	atFault      []*fleet.Cluster // the others, as far as they can be read
-	faults       error            // of all
-}
-
-// all returns the fleet with all of its clusters that can be read.
-func (e evaluation) all() *fleet.Fleet {
-	all := *e.Fleet
-	all.Clusters = slices.Concat(e.Clusters, e.atFault)
-	return &all
 }
 
 // evaluate evaluates the clusters that the patterns select.
@@ -157,44 +144,6 @@ func (c *Compiler) ClusterIDs(patterns ...string) ([]string, error) {
 		return nil, err
 	}
 	return load.Select(ids, patterns)
-}
-
-// unify evaluates what is read, of which err has the faults.
-func (c *Compiler) unify(ctx context.Context, loaded *load.Fleet, err error) evaluation {
-	if loaded == nil {
-		return evaluation{faults: err}
-	}
-	var faults diag.List
-	faults.Add(err)
-	e := evaluation{Fleet: &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}}
-	evaluated := ordered.Map(ctx, c.jobs(), len(loaded.Clusters), func(_ context.Context, i int) (*fleet.Cluster, error) {
-		in := loaded.Clusters[i]
-		cluster, err := unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
-		if c.Kubernetes != "" && cluster != nil {
-			cluster.KubeVersion = c.Kubernetes
-		}
-		if err == nil {
-			err = validate.Cluster(cluster)
-		}
-		if err == nil {
-			err = health.Check(cluster)
-		}
-		return cluster, err
-	})
-	for cluster, err := range evaluated {
-		faults.Add(err)
-		switch {
-		case err == nil:
-			e.Clusters = append(e.Clusters, cluster)
-		case cluster != nil:
-			e.atFault = append(e.atFault, cluster)
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return evaluation{faults: err}
-	}
-	e.faults = faults.Err()
-	return e
 }
 
 // A Fleet is a fleet that is ready to be rendered.
@@ -254,7 +203,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	if e.Fleet == nil {
 		return nil, e.faults
 	}
-	f := &Fleet{Fleet: e.Fleet, plain: c.plain, jobs: c.jobs(), rendering: make(chan struct{}, c.jobs()), date: c.Date, templates: &render.Charts{}, bundles: &bundle.Assembler{Fleet: e.Module}}
+	f := &Fleet{Fleet: e.Fleet, plain: c.plain, jobs: c.jobs(), rendering: make(chan struct{}, c.jobs()), date: c.Date, policies: policy.Checker{Limits: c.Limits}, templates: &render.Charts{}, bundles: &bundle.Assembler{Fleet: e.Module}}
 	if c.like != nil {
 		f.templates = c.like.templates
 	}

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler/bounded"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/load"
@@ -23,6 +25,7 @@ type Explainer struct {
 	*unify.Explainer
 	c     *Compiler
 	root  string
+	over  func(*bounded.Excess) error   // returns the fault of an evaluation that exceeded a limit
 	types map[fleet.ChartRef]chartTypes // that were asked for
 }
 
@@ -45,11 +48,24 @@ func (c *Compiler) Explain(ctx context.Context, pattern string) (*Explainer, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	x, err := unify.Explain(chain.Root, chain.ID, chain.Layers, chain.Upto)
+	x := &Explainer{c: c, root: chain.Root, types: map[fleet.ChartRef]chartTypes{}}
+	x.over = func(over *bounded.Excess) error { return unify.Excess(chain.Root, chain.ID, chain.Instance, over) }
+	x.Explainer, err = limited(ctx, x, func() (*unify.Explainer, error) {
+		return unify.Explain(chain.Root, chain.ID, chain.Layers, chain.Upto)
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &Explainer{Explainer: x, c: c, root: chain.Root, types: map[fleet.ChartRef]chartTypes{}}, nil
+	return x, nil
+}
+
+// limited evaluates something of the explained cluster within the limits.
+func limited[T any](ctx context.Context, x *Explainer, f func() (T, error)) (T, error) {
+	v, err := bounded.Run(ctx, x.c.Limits, f)
+	if over, ok := errors.AsType[*bounded.Excess](err); ok {
+		err = x.over(over)
+	}
+	return v, err
 }
 
 // Field explains the field at the path: releases.app.values.image.tag. The
@@ -63,7 +79,7 @@ func (x *Explainer) Field(ctx context.Context, text string) (*fleet.Explanation,
 		}
 	}
 	t, ref, err := x.chartOf(ctx, field)
-	e, fault := x.Explainer.Field(field, keysOf(t))
+	e, fault := limited(ctx, x, func() (*fleet.Explanation, error) { return x.Explainer.Field(field, keysOf(t)) })
 	if fault != nil {
 		return nil, fault
 	}
@@ -199,7 +215,10 @@ func (x *Explainer) Next(ctx context.Context, text string) []string {
 			return nil
 		}
 	}
-	names := x.Explainer.Next(field)
+	names, err := limited(ctx, x, func() ([]string, error) { return x.Explainer.Next(field), nil })
+	if err != nil {
+		return nil
+	}
 	if t, _, _ := x.chartOf(ctx, field); t != nil {
 		known, _ := keysOf(t)(field[valuesDepth:])
 		names = append(names, known...)

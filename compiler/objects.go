@@ -27,20 +27,20 @@ func (f *Fleet) objects(ctx context.Context, c *fleet.Cluster) (objs, hooks []fl
 	if objs, err = rendered.objects(&f.kinds, keep); err != nil {
 		return nil, nil, err
 	}
-	if err := f.check(c, objs); err != nil {
+	if err := f.check(ctx, c, objs); err != nil {
 		return objs, nil, f.blame(ctx, rendered, err)
 	}
 	return objs, rendered.hooks, nil
 }
 
 // check checks the objects of a cluster.
-func (f *Fleet) check(c *fleet.Cluster, objs []fleet.Object) error {
+func (f *Fleet) check(ctx context.Context, c *fleet.Cluster, objs []fleet.Object) error {
 	var faults diag.List
 	byKind := f.kinds.Objects(c, objs)
 	byCRD := f.crds.Objects(c, objs, f.known[c.ID])
 	faults.Add(withoutCRDs(byKind, byCRD))
 	faults.Add(byCRD)
-	faults.Add(f.policies.Objects(c, objs, f.date))
+	faults.Add(f.policies.Objects(ctx, c, objs, f.date))
 	return faults.Err()
 }
 

@@ -107,7 +107,7 @@ func (r *applyReport) run(parallel int, exact bool, ready []*applyCluster) {
 		r.console.listen()
 	}
 	i := 0
-	for result, err := range compiler.Run(r.cmd.Context(), plans, parallel, exact, r.console.tell) {
+	for result, err := range compiler.Run(mayUndo(r.cmd.Context()), plans, parallel, exact, r.console.tell) {
 		ready[i].ran, ready[i].result, ready[i].err = true, result, err
 		i++
 	}

@@ -81,7 +81,7 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 			return &diag.Diag{Msg: "--only shows no differences, and has no output format", Hint: "leave one of --only and -o out"}
 		}
 		var err error
-		if rules, err = c.DifferenceRules(o.path(flags.only)); err != nil {
+		if rules, err = c.DifferenceRules(cmd.Context(), o.path(flags.only)); err != nil {
 			return err
 		}
 	}

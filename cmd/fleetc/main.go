@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"syscall"
 	_ "time/tzdata" // templates name time zones, which not every machine has
+
+	"github.com/spf13/cobra"
 )
 
 // Exit statuses, those of kubectl diff.
@@ -34,11 +36,12 @@ func run() int {
 	log.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second signal ends the program at once: a chart that renders cannot be
-	// interrupted.
+	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
+	ctx, e := withExit(ctx, os.Exit)
+	defer e.cancel()
 	options := &options{}
-	cmd, err := newRootCommand(options).ExecuteContextC(ctx)
+	cmd, err := execute(ctx, options)
 	status := exitDone
 	var plugin exitStatus
 	switch {
@@ -48,7 +51,7 @@ func run() int {
 	case errors.Is(err, errDifferences):
 		status, err = exitDifferences, nil
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		status, err = exitFailed, errors.New("interrupted")
+		status, err = exitFailed, errInterrupted
 	default:
 		status = exitFailed
 	}
@@ -56,6 +59,15 @@ func run() int {
 		return exitFailed
 	}
 	return status
+}
+
+// execute runs the command that the command line names.
+func execute(ctx context.Context, o *options) (*cobra.Command, error) {
+	var err error
+	if o.limits, err = limitsOf(os.Getenv); err != nil {
+		return newRootCommand(o), err
+	}
+	return newRootCommand(o).ExecuteContextC(ctx)
 }
 
 // tuneMemory collects garbage a third as often as Go does by itself, as long as

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/bounded"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/faults"
 	"github.com/fleetc/fleetc/compiler/oci"
@@ -59,6 +60,7 @@ type options struct {
 	offline bool
 	noCache bool
 	date    string
+	limits  bounded.Limits
 	shared  *oci.Cache // what --cache-registry names; nil for none
 	build   string     // which build that is shared by
 
@@ -66,7 +68,7 @@ type options struct {
 }
 
 func (o *options) compiler() *compiler.Compiler {
-	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Shared: o.shared, Build: buildID(), NoCache: o.noCache, Date: o.date}
+	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Shared: o.shared, Build: buildID(), NoCache: o.noCache, Date: o.date, Limits: o.limits}
 	if o.shared != nil {
 		c.Build = o.build
 	}

@@ -93,7 +93,7 @@ func test(cmd *cobra.Command, plans []*compiler.Planned, parallel int, asJSON bo
 	var faults diag.List
 	i := 0
 	tell := func(e apply.Event) { fmt.Fprintln(cmd.ErrOrStderr(), eventText(e)) }
-	for tests, err := range compiler.Test(cmd.Context(), plans, parallel, tell) {
+	for tests, err := range compiler.Test(mayUndo(cmd.Context()), plans, parallel, tell) {
 		for _, t := range tests {
 			r := result{plans[i].Cluster.ID, t.Release, t.ID, t.Err == nil, []string{}}
 			for _, d := range diag.All(t.Err) {

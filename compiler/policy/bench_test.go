@@ -78,7 +78,7 @@ func BenchmarkObjectsCold(b *testing.B) {
 	c, objs := cluster(b, benchFleet), benchObjects(b)
 	for b.Loop() {
 		var k policy.Checker
-		if err := k.Objects(c, objs, ""); err != nil {
+		if err := k.Objects(b.Context(), c, objs, ""); err != nil {
 			b.Fatal(text(err))
 		}
 	}
@@ -87,11 +87,11 @@ func BenchmarkObjectsCold(b *testing.B) {
 func BenchmarkObjectsWarm(b *testing.B) {
 	c, objs := cluster(b, benchFleet), benchObjects(b)
 	var k policy.Checker
-	if err := k.Objects(c, objs, ""); err != nil {
+	if err := k.Objects(b.Context(), c, objs, ""); err != nil {
 		b.Fatal(text(err))
 	}
 	for b.Loop() {
-		if err := k.Objects(c, objs, ""); err != nil {
+		if err := k.Objects(b.Context(), c, objs, ""); err != nil {
 			b.Fatal(text(err))
 		}
 	}

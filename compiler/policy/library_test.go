@@ -53,7 +53,7 @@ func TestContainerPolicies(t *testing.T) {
 	} {
 		var k policy.Checker
 		c := cluster(t, "package fleet\n\nimport \"github.com/fleetc/fleetc/lib/policy\"\n\npolicies: p: "+test.policy+"\n")
-		got := text(k.Objects(c, []fleet.Object{workload(t, "v1 Pod", test.pod)}, ""))
+		got := text(k.Objects(t.Context(), c, []fleet.Object{workload(t, "v1 Pod", test.pod)}, ""))
 		if first, _, _ := strings.Cut(got, "\n"); test.want == "" && got != "" || !strings.Contains(first, test.want) {
 			t.Errorf("%s, %s:\n%s\nwant %s", test.policy, test.pod, got, test.want)
 		}
@@ -144,10 +144,10 @@ policies: "pull-always": policy.#ContainerRule & {
 }
 `)
 	var k policy.Checker
-	if err := k.Objects(c, []fleet.Object{workload(t, "apps/v1 Deployment", "serviceAccountName: x\ncontainers: [{name: a, imagePullPolicy: Always}]")}, ""); err != nil {
+	if err := k.Objects(t.Context(), c, []fleet.Object{workload(t, "apps/v1 Deployment", "serviceAccountName: x\ncontainers: [{name: a, imagePullPolicy: Always}]")}, ""); err != nil {
 		t.Error(text(err))
 	}
-	got := text(k.Objects(c, []fleet.Object{workload(t, "apps/v1 Deployment", "initContainers: [{name: a, imagePullPolicy: Never}]")}, ""))
+	got := text(k.Objects(t.Context(), c, []fleet.Object{workload(t, "apps/v1 Deployment", "initContainers: [{name: a, imagePullPolicy: Never}]")}, ""))
 	for _, want := range []string{"spec.template.spec.serviceAccountName is missing", `spec.template.spec.initContainers[0].imagePullPolicy is "Never": it must be "Always"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -10,9 +10,13 @@ package policy
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
+	"github.com/fleetc/fleetc/compiler/bounded"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
@@ -22,6 +26,8 @@ import (
 // in many clusters is evaluated once. The zero value is ready for use, by
 // several goroutines at once.
 type Checker struct {
+	Limits bounded.Limits // of the check of one cluster
+
 	mu       sync.Mutex
 	idle     []*engine
 	verdicts generations
@@ -29,16 +35,29 @@ type Checker struct {
 
 // Objects checks the objects of a cluster against its policies. today is the
 // day with which the ends of waivers are compared, as in 2026-12-31; none has
-// ended when it is empty. Lists must be flattened before.
+// ended when it is empty. Lists must be flattened before. When ctx ends, so does
+// the check.
 //
 // The error is a diag.List, marked as the cluster's, with a fault for each
 // object and policy that it breaks and no waiver accepts; for each waiver that
 // has ended or that nothing needs; and for each rule that is in error itself.
-func (k *Checker) Objects(c *fleet.Cluster, objs []fleet.Object, today string) error {
+func (k *Checker) Objects(ctx context.Context, c *fleet.Cluster, objs []fleet.Object, today string) error {
 	if len(c.Policies) == 0 {
 		return nil
 	}
-	r := run{k: k, today: today}
+	r := &run{k: k, today: today}
+	_, err := bounded.Run(ctx, k.Limits, func() (struct{}, error) { return struct{}{}, r.check(c, objs) })
+	if over, ok := errors.AsType[*bounded.Excess](err); ok {
+		err = r.excess(over)
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	return diag.In(c.ID, err)
+}
+
+// check checks the objects of a cluster.
+func (r *run) check(c *fleet.Cluster, objs []fleet.Object) error {
 	defer r.done()
 	for _, o := range objs {
 		if o.Unstructured != nil && o.Object != nil {
@@ -59,7 +78,16 @@ func (k *Checker) Objects(c *fleet.Cluster, objs []fleet.Object, today string) e
 	for _, rl := range rules {
 		r.report(rl)
 	}
-	return diag.In(c.ID, r.faults.Err())
+	return r.faults.Err()
+}
+
+// excess returns the fault of the rule whose evaluation exceeded a limit.
+func (r *run) excess(over *bounded.Excess) error {
+	d := &diag.Diag{Msg: "the evaluation of the rule " + over.Msg, Cause: over, Hint: "look for lists and comprehensions in the rule that multiply each other"}
+	if rl := r.current.Load(); rl != nil {
+		d.At, d.Path = places(rl.Pos), policyPath(rl.Name)
+	}
+	return d
 }
 
 // A rule is a policy of the cluster at hand, with the objects that it is about
@@ -93,6 +121,7 @@ type run struct {
 	objects []*object
 	engine  *engine // taken when something has to be evaluated
 	faults  diag.List
+	current atomic.Pointer[rule] // the one that is evaluated
 }
 
 // each checks object after object against the rules of the form object.
@@ -101,6 +130,7 @@ func (r *run) each(rules []*rule) {
 		if len(rl.matched) == 0 {
 			continue
 		}
+		r.current.Store(rl)
 		v := r.k.verdicts.get(verdictKey{source: rl.source}, func() verdict { return r.evaluator().form(rl) })
 		rl.form, rl.fault = v.form, v.fault
 	}
@@ -118,6 +148,7 @@ func (r *run) each(rules []*rule) {
 				rl.broken = append(rl.broken, breach{o, []finding{{text: o.unfit}}})
 				continue
 			}
+			r.current.Store(rl)
 			v := r.k.verdicts.get(verdictKey{rl.source, o.digest}, func() verdict { return r.evaluator().judge(rl, o) })
 			if v.fault != "" {
 				rl.fault = v.fault
@@ -143,6 +174,7 @@ func (r *run) together(rules []*rule) {
 				rl.broken = append(rl.broken, breach{o, []finding{{text: o.unfit}}})
 			}
 		}
+		r.current.Store(rl)
 		v := r.k.verdicts.get(verdictKey{rl.source, all.digest()}, func() verdict { return r.evaluator().compute(rl, all) })
 		rl.fault = v.fault
 		r.blame(rl, all, v.violations)

@@ -113,7 +113,7 @@ func text(err error) string {
 func check(t testing.TB, root, stream, today string) string {
 	t.Helper()
 	var k policy.Checker
-	return text(k.Objects(cluster(t, root), objects(t, stream), today))
+	return text(k.Objects(t.Context(), cluster(t, root), objects(t, stream), today))
 }
 
 // object returns the YAML of a Deployment with the replicas and labels.
@@ -340,7 +340,7 @@ func TestObjectsOfNoUse(t *testing.T) {
 	} {
 		for _, rule := range []string{"object: {...}", "{objects: _, violations: []}"} {
 			var k policy.Checker
-			err := k.Objects(cluster(t, "package fleet\n\npolicies: p: {message: \"no\"}\npolicies: p: "+rule+"\n"), []fleet.Object{{Unstructured: &unstructured.Unstructured{Object: o}}, {}}, "")
+			err := k.Objects(t.Context(), cluster(t, "package fleet\n\npolicies: p: {message: \"no\"}\npolicies: p: "+rule+"\n"), []fleet.Object{{Unstructured: &unstructured.Unstructured{Object: o}}, {}}, "")
 			if all := diag.All(err); len(all) != 1 || !strings.HasPrefix(all[0].Msg, "no: ") || len(all[0].Msg) > 200 {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -362,7 +362,7 @@ func TestChecker(t *testing.T) {
 				objs = append(objs, objects(t, object(fmt.Sprintf("{replicas: %d, n: %d}", n, n*(i%2))))...)
 				objs[n].SetName(fmt.Sprint("web-", n))
 			}
-			found[i] = text(k.Objects(c, objs, ""))
+			found[i] = text(k.Objects(t.Context(), c, objs, ""))
 		})
 	}
 	wg.Wait()
@@ -384,7 +384,7 @@ func TestPlainSource(t *testing.T) {
 		{Name: "t", Message: "never", Source: "object: {a: 1, a: 2}"},
 		{Name: "u", Message: "never", Source: "import \"example.com/x\"\nobject: x"},
 	}}
-	got := text(k.Objects(c, objects(t, object("{replicas: 1}")), ""))
+	got := text(k.Objects(t.Context(), c, objects(t, object("{replicas: 1}")), ""))
 	for _, want := range []string{
 		"shop/web: no: spec.replicas", "shop/web: none (", "policies.r: the rule is in error: ", "policies.s: the rule is in error: it has neither",
 		"policies.t: the rule is in error: object.a: conflicting values", "policies.u: the rule is in error: ",
@@ -408,7 +408,7 @@ func FuzzObjects(f *testing.F) {
 			return
 		}
 		objs := []fleet.Object{{Unstructured: &unstructured.Unstructured{Object: m}}}
-		first, second := k.Objects(c, objs, ""), k.Objects(c, objs, "")
+		first, second := k.Objects(t.Context(), c, objs, ""), k.Objects(t.Context(), c, objs, "")
 		if text(first) != text(second) {
 			t.Errorf("%s\n%s", text(first), text(second))
 		}

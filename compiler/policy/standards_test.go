@@ -267,7 +267,7 @@ func TestPodSecurityStandards(t *testing.T) {
 			var k policy.Checker
 			for i, pod := range s.allowed {
 				for _, kind := range []string{"v1 Pod", kinds[i%len(kinds)]} {
-					if err := k.Objects(c, []fleet.Object{workload(t, kind, alike(s.policy, pod))}, ""); err != nil {
+					if err := k.Objects(t.Context(), c, []fleet.Object{workload(t, kind, alike(s.policy, pod))}, ""); err != nil {
 						t.Errorf("%s %s: %s", kind, pod, text(err))
 					}
 				}
@@ -275,7 +275,7 @@ func TestPodSecurityStandards(t *testing.T) {
 			for i, pod := range s.refused {
 				for _, kind := range []string{"v1 Pod", kinds[i%len(kinds)]} {
 					o := workload(t, kind, alike(s.policy, pod))
-					err := k.Objects(c, []fleet.Object{o}, "")
+					err := k.Objects(t.Context(), c, []fleet.Object{o}, "")
 					all := diag.All(err)
 					if len(all) != 1 || !strings.Contains(all[0].Msg, ": ") || strings.Contains(all[0].Msg, "and 1 more") || strings.Contains(all[0].Msg, "(containers[0] is a") {
 						t.Errorf("%s %s: %s", kind, pod, text(err))
@@ -300,7 +300,7 @@ func TestSets(t *testing.T) {
 			}
 		}
 		var k policy.Checker
-		got := text(k.Objects(c, []fleet.Object{workload(t, "v1 Pod", "hostPID: true\nvolumes: [{name: a, hostPath: {path: /}}]\ncontainers: [{name: c, image: x}]")}, ""))
+		got := text(k.Objects(t.Context(), c, []fleet.Object{workload(t, "v1 Pod", "hostPID: true\nvolumes: [{name: a, hostPath: {path: /}}]\ncontainers: [{name: c, image: x}]")}, ""))
 		for what, want := range map[string]bool{"hostPID is true": true, "securityContext is missing": set == "Restricted", "hostPath must": false} {
 			if strings.Contains(got, what) != want {
 				t.Errorf("%s: %q in\n%s", set, what, got)
@@ -314,7 +314,7 @@ func TestAllMakers(t *testing.T) {
 	c := cluster(t, "package fleet\n\nimport \"github.com/fleetc/fleetc/lib/policy\"\n\npolicies: p: policy.#HostNamespaces\n")
 	for kind, path := range makers {
 		var k policy.Checker
-		got := text(k.Objects(c, []fleet.Object{workload(t, kind, "hostIPC: true")}, ""))
+		got := text(k.Objects(t.Context(), c, []fleet.Object{workload(t, kind, "hostIPC: true")}, ""))
 		if want := strings.TrimPrefix(path+".spec.hostIPC is true", "."); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", kind, got)
 		}

@@ -17,6 +17,9 @@ import (
 // differ, and returns them, sorted by name. root is the absolute path to which
 // positions are relative. The error holds all faults that CUE finds at once.
 func Differences(root string, in *build.Instance) ([]fleet.DifferenceRule, error) {
+	if err := checkCalls(root, in); err != nil {
+		return nil, err
+	}
 	e := &evaluation{root: root, cctx: cuecontext.New()}
 	only, err := e.definition("#Only")
 	if err != nil {

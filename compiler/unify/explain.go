@@ -66,7 +66,10 @@ func Explain(root, id string, layers []fleet.Layer, upto []*build.Instance) (*Ex
 			x.files[f.Filename] = source{f, of}
 		}
 	}
-	var err error
+	err := checkCalls(root, in)
+	if err != nil {
+		return nil, diag.In(id, err)
+	}
 	if x.config, err = (&evaluation{cctx: x.cctx}).definition("#Config"); err != nil {
 		return nil, err
 	}

@@ -44,6 +44,9 @@ func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.
 }
 
 func evaluate(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.Cluster, error) {
+	if err := checkCalls(root, in); err != nil {
+		return nil, diag.In(id, err)
+	}
 	e := &evaluation{root: root, layers: layers, cctx: cuecontext.New()}
 	bare := withoutPolicies(in)
 	base := e.cctx.BuildInstance(bare)
