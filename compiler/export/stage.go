@@ -217,9 +217,9 @@ func (s *Session) compare(r *Result, owned map[string]string, files map[string]f
 	w := walker{open: s.folder}
 	defer func() { w.close() }()
 	for _, name := range slices.Compact(names) {
-		_, mine := owned[name]
+		digest, mine := owned[name]
 		text, wanted := files[name]
-		action, err := s.action(&w, path.Join(r.Cluster, name), mine, wanted, text)
+		action, err := s.action(&w, path.Join(r.Cluster, name), mine, digest, wanted, text)
 		if err != nil {
 			faults.Add(err)
 			continue
@@ -246,8 +246,10 @@ func (r *Result) count(name string, action Action, wanted bool) {
 	r.Files = append(r.Files, File{Name: name, Action: action})
 }
 
-// action returns what must be done with one file.
-func (s *Session) action(w *walker, name string, mine, wanted bool, text fleet.Text) (Action, error) {
+// action returns what must be done with one file. The digest is that of the file in
+// the index, if the file is ours. One of ours that is to be removed must have it: an
+// edited index would have files of others removed.
+func (s *Session) action(w *walker, name string, mine bool, digest string, wanted bool, text fleet.Text) (Action, error) {
 	in, err := w.to(name)
 	if err != nil {
 		return "", err
@@ -258,6 +260,11 @@ func (s *Session) action(w *walker, name string, mine, wanted bool, text fleet.T
 		return "", s.failed("look at", name, err)
 	case !wanted && (info == nil || !info.Mode().IsRegular()):
 		return "", nil // ours is gone, and what came in its place is not ours
+	case !wanted && path.Base(name) != indexFile && !w.has(name, digest):
+		return "", &diag.Diag{
+			At: s.at(name), Msg: "this file is not as fleetc wrote it, and the bundle does not have it any more",
+			Hint: "remove it, or move it out of the exported tree when it is yours",
+		}
 	case !wanted:
 		return Removed, nil
 	case info == nil:
