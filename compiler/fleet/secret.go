@@ -21,13 +21,34 @@ func IsEncrypted(u *unstructured.Unstructured) bool {
 }
 
 // Plaintext returns the fields of a Secret whose values can be read in it, such
-// as data.password, sorted; none for other kinds. What is empty, encrypted by
-// SOPS or a reference to a value that is elsewhere cannot be read.
+// as data.password, sorted; none for other kinds. A SealedSecret is taken for the
+// Secret of its template. What is empty, encrypted by SOPS or a reference to a value
+// that is elsewhere cannot be read. Metadata, keys and the type of the Secret count
+// when they have a copy of a Secret, or look like a key or token.
 func Plaintext(u *unstructured.Unstructured) []string {
-	if u == nil || !isSecret(u) {
+	if u == nil {
 		return nil
 	}
-	return secretFields(u, readable)
+	var fields []string
+	switch {
+	case isSecret(u):
+		encrypted := hasMAC(u)
+		fields = secretFields(u, func(text string) bool { return readable(text, encrypted) })
+		fields = append(fields, besideValues(u.Object)...)
+	case isSealed(u):
+		template, _, _ := unstructured.NestedMap(u.Object, "spec", "template")
+		values := &unstructured.Unstructured{Object: template}
+		fields = secretFields(values, func(text string) bool {
+			return readable(text, false) && (!strings.Contains(text, "{{") || looksSecret(text))
+		})
+		fields = append(fields, besideValues(template)...)
+		for i, f := range fields {
+			fields[i] = "spec.template." + f
+		}
+		fields = append(fields, besideValues(u.Object)...)
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields)
 }
 
 // secretFields returns the fields of a Secret whose values are as they are looked
@@ -56,10 +77,25 @@ func isSecret(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
 }
 
-// readable reports whether a value tells something.
-func readable(text string) bool {
+// isSealed reports whether an object is a SealedSecret of Bitnami's controller.
+func isSealed(u *unstructured.Unstructured) bool {
+	return u.GroupVersionKind().GroupKind() == schema.GroupKind{Group: "bitnami.com", Kind: "SealedSecret"}
+}
+
+// sopsValue is how a value that SOPS has encrypted begins.
+const sopsValue = "ENC[AES256_GCM,data:"
+
+// hasMAC reports whether a Secret has what SOPS adds to one that it has encrypted.
+func hasMAC(u *unstructured.Unstructured) bool {
+	mac, _, _ := unstructured.NestedString(u.Object, "sops", "mac")
+	return strings.HasPrefix(mac, sopsValue)
+}
+
+// readable reports whether a value tells something. Encrypted values are possible
+// in what SOPS has encrypted alone.
+func readable(text string, encrypted bool) bool {
 	text = strings.TrimSpace(text)
-	encrypted := strings.HasPrefix(text, "ENC[") && strings.HasSuffix(text, "]")
+	encrypted = encrypted && strings.HasPrefix(text, sopsValue) && strings.HasSuffix(text, "]")
 	return text != "" && !encrypted && !isReference(text)
 }
 

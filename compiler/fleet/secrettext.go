@@ -1,0 +1,108 @@
+package fleet
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// besideValues returns the fields of a Secret, beside its values, that have a copy
+// of a Secret, as kubectl's annotation does, or look like a key or token. A name of
+// a field that does so is not in the result.
+func besideValues(o map[string]any) []string {
+	var fields []string
+	look := func(part []string, values any) {
+		m, _ := values.(map[string]any)
+		for key, v := range m {
+			text, _ := v.(string)
+			switch {
+			case looksSecret(key):
+				fields = append(fields, "a key of "+FieldText(part))
+			case part[0] == "metadata" && !isDigest(key) && (looksSecret(text) || hasSecret(text)):
+				fields = append(fields, FieldText(append(part[:len(part):len(part)], key)))
+			}
+		}
+	}
+	metadata, _ := o["metadata"].(map[string]any)
+	look([]string{"metadata", "annotations"}, metadata["annotations"])
+	look([]string{"metadata", "labels"}, metadata["labels"])
+	look([]string{"data"}, o["data"])
+	look([]string{"stringData"}, o["stringData"])
+	if text, _ := o["type"].(string); looksSecret(text) {
+		fields = append(fields, "type")
+	}
+	return fields
+}
+
+// isDigest reports whether the name of a label or annotation says that its value
+// is the digest of something.
+func isDigest(key string) bool {
+	key = strings.ToLower(key)
+	for _, word := range []string{"checksum", "digest", "hash", "sha256", "sha1"} {
+		if strings.Contains(key, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasSecret reports whether a text is a Secret in JSON whose values can be read.
+func hasSecret(text string) bool {
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return false
+	}
+	var o map[string]any
+	if json.Unmarshal([]byte(text), &o) != nil {
+		return false
+	}
+	return len(Plaintext(&unstructured.Unstructured{Object: o})) > 0
+}
+
+// secretText matches private keys, JSON web tokens and the tokens of common services.
+var secretText = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----|\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.|\bgh[pousr]_\w{30,}|\bgithub_pat_\w{30,}|` +
+	`\bglpat-[\w-]{20,}|\bxox[abprs]-[\w-]{20,}|\bAKIA[0-9A-Z]{16}\b|\bAGE-SECRET-KEY-1[0-9A-Z]{20,}|\bsk_live_\w{16,}|\bhv[sb]\.\w{20,}`)
+
+// looksSecret reports whether a text has a private key or a token in it, or a long
+// word whose letters and digits change too often for a name.
+func looksSecret(text string) bool {
+	if secretText.MatchString(text) {
+		return true
+	}
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return classOf(r) == 0 }) {
+		if isRandom(word) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRandom reports whether a word of letters and digits looks made by chance.
+func isRandom(word string) bool {
+	const long, digits = 16, 3
+	var seen [4]int
+	changes, last := 0, 0
+	for _, r := range word {
+		class := classOf(r)
+		seen[class]++
+		if class != last {
+			changes++
+		}
+		last = class
+	}
+	return len(word) >= long && seen[1] > 0 && seen[2] > 0 && seen[3] >= digits && 3*changes >= len(word)
+}
+
+// classOf returns 1 for small letters, 2 for large ones, 3 for digits, 0 for others.
+func classOf(r rune) int {
+	switch {
+	case 'a' <= r && r <= 'z':
+		return 1
+	case 'A' <= r && r <= 'Z':
+		return 2
+	case '0' <= r && r <= '9':
+		return 3
+	}
+	return 0
+}
