@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/export"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/load"
 	"github.com/fleetc/fleetc/compiler/oci"
 	"github.com/fleetc/fleetc/compiler/ordered"
 	"github.com/fleetc/fleetc/compiler/revision"
@@ -90,6 +92,16 @@ func (f *Fleet) LastArtifact(ctx context.Context, client *oci.Client, cluster st
 // a layer. The commit is empty when the fleet is in none.
 func (c *Compiler) Revision(ctx context.Context, root string) (commit string, modified bool, err error) {
 	return commitOf(ctx, root)
+}
+
+// Commits returns the names of the branches and tags of the fleet's git repository,
+// sorted.
+func (c *Compiler) Commits(ctx context.Context) ([]string, error) {
+	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	return revision.Names(ctx, root)
 }
 
 func commitOf(ctx context.Context, root string) (commit string, modified bool, err error) {

@@ -65,6 +65,7 @@ func newAffectedCommand(o *options) *cobra.Command {
 	sinceFlag(cmd, &since)
 	cmd.Flags().BoolVar(&files, "files", false, "list files in place of clusters")
 	outputFlag(cmd, &output, "text", "json")
+	selectorFlags(cmd, o)
 	return cmd
 }
 

@@ -120,6 +120,7 @@ func newApplyCommand(o *options) *cobra.Command {
 	_ = cmd.MarkFlagFilename("from-plan", "json")
 	_ = cmd.RegisterFlagCompletionFunc("approve", manualActions(o))
 	outputFlag(cmd, &a.output, "text", "json")
+	selectorFlags(cmd, o)
 	return cmd
 }
 
@@ -160,7 +161,7 @@ func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string
 	if err := a.identify(o); err != nil {
 		return err
 	}
-	report := a.report(cmd)
+	report := a.report(cmd, o)
 	if err := planAll(cmd, f, a, report); err != nil {
 		return err
 	}
@@ -186,8 +187,8 @@ func (a *applyOptions) identify(o *options) error {
 }
 
 // report returns what is to say how it went, and asks.
-func (a *applyOptions) report(cmd *cobra.Command) *applyReport {
-	r := &applyReport{cmd: cmd, json: a.output == "json", console: newApplyConsole(cmd.InOrStdin(), cmd.ErrOrStderr())}
+func (a *applyOptions) report(cmd *cobra.Command, o *options) *applyReport {
+	r := &applyReport{cmd: cmd, style: o.style(cmd.OutOrStdout()), json: a.output == "json", console: newApplyConsole(cmd.InOrStdin(), cmd.ErrOrStderr())}
 	a.Actions.Getenv = a.getenv
 	if isTerminal(cmd.InOrStdin()) {
 		a.Actions.Ask = r.console.ask

@@ -21,6 +21,7 @@ type applyReport struct {
 	cmd      *cobra.Command
 	json     bool
 	console  *applyConsole
+	style    diff.Style
 	clusters []*applyCluster
 	destroys bool
 }
@@ -264,7 +265,7 @@ func (r *applyReport) printPlan() error {
 		}
 	}
 	if result := g.Result(); !result.Summary.Empty() {
-		if err := diff.WriteText(w, result, diff.Style{Colour: isTerminal(w)}); err != nil {
+		if err := diff.WriteText(w, result, r.style); err != nil {
 			return err
 		}
 	}

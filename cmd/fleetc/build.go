@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -24,14 +25,17 @@ Fields that a release keeps (random: keep: true) have the values of the exported
 tree that --last names.
 
 With -o json it prints one JSON object for each cluster, on a line of its own:
-its ID, the digest of its bundle, and its objects.`
+its ID, the digest of its bundle, and its objects. With --release the objects are
+those of these releases alone, and the digest is that of the whole bundle.`
 
 const buildExample = `  fleetc build dev/local
   fleetc build dev/local | kubectl diff -f -
+  fleetc build -l tier=gold --release web
   fleetc build -o json | jq -r '[.cluster, .digest] | @tsv'`
 
 func newBuildCommand(o *options) *cobra.Command {
 	var output, last string
+	var releases []string
 	var shard func() (fleet.Shard, error)
 	cmd := &cobra.Command{
 		Use:               "build [CLUSTER...]",
@@ -56,14 +60,19 @@ func newBuildCommand(o *options) *cobra.Command {
 			if output == "json" {
 				write = buildJSON
 			}
-			return build(cmd, f, write)
+			if err := checkReleaseNames(f.Clusters, releases); err != nil {
+				return err
+			}
+			return build(cmd, f, releases, write)
 		},
 	}
 	cmd.Flags().StringVar(&last, "last", "", "exported `directory` with the values that releases keep")
 	_ = cmd.MarkFlagDirname("last")
+	cmd.Flags().StringSliceVar(&releases, "release", nil, "print the objects of this `release` alone; may be repeated")
 	shard = shardFlag(cmd)
 	outputFlag(cmd, &output, "yaml", "json")
 	cacheRegistryFlag(cmd, o)
+	selectorFlags(cmd, o)
 	return cmd
 }
 
@@ -90,7 +99,7 @@ func keepOf(o *options, f *compiler.Fleet, last string) error {
 // build compiles the clusters and prints them when nothing is wrong with any:
 // half a fleet is no result. Until then, what is to be printed is in a file,
 // which has the size of the fleet.
-func build(cmd *cobra.Command, f *compiler.Fleet, write func(io.Writer, *fleet.Bundle) error) error {
+func build(cmd *cobra.Command, f *compiler.Fleet, releases []string, write func(io.Writer, *fleet.Bundle) error) error {
 	spool, err := os.CreateTemp("", "fleetc-build-*")
 	if err != nil {
 		return err
@@ -102,7 +111,7 @@ func build(cmd *cobra.Command, f *compiler.Fleet, write func(io.Writer, *fleet.B
 	p := newProgress(cmd, len(f.Clusters))
 	for b, err := range f.Bundles(cmd.Context()) {
 		if err == nil && len(faults) == 0 {
-			err = write(w, b)
+			err = write(w, only(b, releases))
 		}
 		faults.Add(err)
 		p.step()
@@ -117,6 +126,40 @@ func build(cmd *cobra.Command, f *compiler.Fleet, write func(io.Writer, *fleet.B
 	}
 	_, err = io.Copy(cmd.OutOrStdout(), spool)
 	return err
+}
+
+// checkReleaseNames reports releases that no cluster has.
+func checkReleaseNames(clusters []*fleet.Cluster, releases []string) error {
+	var names []string
+	for _, c := range clusters {
+		for _, r := range c.Releases {
+			names = append(names, r.Name)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	var faults diag.List
+	for _, r := range releases {
+		if !slices.Contains(names, r) {
+			faults.Add(&diag.Diag{Msg: fmt.Sprintf("no selected cluster has a release %q", diag.Visible(r, diag.MaxText)), Hint: diag.OneOf(r, names)})
+		}
+	}
+	return faults.Err()
+}
+
+// only returns a bundle with the objects of some releases; of all when there are none.
+func only(b *fleet.Bundle, releases []string) *fleet.Bundle {
+	if len(releases) == 0 {
+		return b
+	}
+	out := *b
+	out.Objects, out.YAML = nil, nil
+	for i, o := range b.Objects {
+		if slices.Contains(releases, o.Release.Name) {
+			out.Objects, out.YAML = append(out.Objects, o), append(out.YAML, b.YAML[i])
+		}
+	}
+	return &out
 }
 
 func buildYAML(w io.Writer, b *fleet.Bundle) error {

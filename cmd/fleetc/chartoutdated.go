@@ -54,6 +54,7 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list also the charts that have no newer version")
 	outputFlag(cmd, &output, "table", "json")
+	selectorFlags(cmd, o)
 	return cmd
 }
 

@@ -58,7 +58,8 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 			if output == "json" {
 				return updateJSON(cmd.OutOrStdout(), u, req.DryRun)
 			}
-			style := diff.Style{Colour: isTerminal(cmd.OutOrStdout()), All: all}
+			style := o.style(cmd.OutOrStdout())
+			style.All = all
 			return updateText(cmd.OutOrStdout(), u, req.DryRun, compiler.FileNames(o.dir), style)
 		},
 	}

@@ -45,6 +45,7 @@ func newChartVerifyCommand(o *options) *cobra.Command {
 		},
 	}
 	outputFlag(cmd, &output, "table", "json")
+	selectorFlags(cmd, o)
 	return cmd
 }
 

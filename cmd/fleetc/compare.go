@@ -70,6 +70,7 @@ func newCompareCommand(o *options) *cobra.Command {
 	cmd.Flags().BoolVar(&flags.full, "full", false, "show every version label and checksum that differs")
 	cmd.Flags().StringVar(&flags.only, "only", "", "check that clusters differ only where this `file` of CUE allows it")
 	outputFlag(cmd, &flags.output, "text", "markdown", "json")
+	selectorFlags(cmd, o)
 	return cmd
 }
 
@@ -115,7 +116,9 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 	write := map[string]func(io.Writer, *compiler.Comparison, func(string) string, diff.Style) error{
 		"text": compareText, "markdown": compareMarkdown, "json": compareJSON,
 	}[flags.output]
-	if err := write(cmd.OutOrStdout(), found, compiler.FileNames(o.dir), diff.Style{All: flags.full}); err != nil {
+	style := o.style(cmd.OutOrStdout())
+	style.All = flags.full
+	if err := write(cmd.OutOrStdout(), found, compiler.FileNames(o.dir), style); err != nil {
 		return err
 	}
 	if found.Empty() {

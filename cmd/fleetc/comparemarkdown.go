@@ -26,6 +26,7 @@ func markdownText(s string) string {
 
 // compareMarkdown writes a comparison as a comment on a change request.
 func compareMarkdown(w io.Writer, c *compiler.Comparison, name func(string) string, style diff.Style) error {
+	style.Colour = false
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "**%s**\n", markdownText(compareSummary(c)))
 	for _, t := range compareTables(c, name) {

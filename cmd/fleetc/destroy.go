@@ -94,7 +94,7 @@ func runDestroy(cmd *cobra.Command, o *options, a *applyOptions, cluster, yes st
 	if id := planned.Cluster.ID; a.yes && yes != id {
 		return &diag.Diag{Msg: fmt.Sprintf("--yes=%s does not name the cluster %s", diag.Visible(yes, diag.MaxText), id), Hint: "pass --yes=" + id}
 	}
-	report := a.report(cmd)
+	report := a.report(cmd, o)
 	report.add(planned)
 	report.destroys = true
 	if err := report.printPlan(); err != nil {

@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,10 +65,10 @@ const diffKeyVariable = "FLEETC_DIFF_KEY"
 
 type diffOptions struct {
 	compiler.DiffRequest
-	against, output, color string
-	access                 live.Access
-	live, stat, strict     bool
-	style                  diff.Style
+	against, output    string
+	access             live.Access
+	live, stat, strict bool
+	style              diff.Style
 }
 
 func newDiffCommand(o *options) *cobra.Command {
@@ -98,15 +96,11 @@ func newDiffCommand(o *options) *cobra.Command {
 	flags.BoolVar(&d.stat, "stat", false, "print how many objects change in each cluster, and no more")
 	flags.BoolVar(&d.style.Content, "content", false, "also print what is in objects that are created or deleted")
 	flags.BoolVar(&d.style.All, "all", false, "show every version label and checksum that changes")
-	flags.StringVar(&d.color, "color", "auto", "`when` to print text in colour: auto, always or never")
-	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colorModes(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.MarkFlagDirname("against")
 	outputFlag(cmd, &d.output, "text", "markdown", "json", "github")
 	cacheRegistryFlag(cmd, o)
+	selectorFlags(cmd, o)
 	return cmd
 }
-
-func colorModes() []string { return []string{"auto", "always", "never"} }
 
 // check makes sense of the flags.
 func (d *diffOptions) check(o *options, w io.Writer) error {
@@ -135,13 +129,10 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 		}
 		d.Tree = dir
 	}
-	if !slices.Contains(colorModes(), d.color) {
-		return &diag.Diag{Msg: fmt.Sprintf("--color does not take %q", d.color), Hint: diag.OneOf(d.color, colorModes())}
-	}
 	if d.stat && d.output != "text" {
 		return &diag.Diag{Msg: "--stat prints text", Hint: "leave out --stat or -o " + d.output}
 	}
-	d.style.Colour = d.color == "always" || d.color == "auto" && os.Getenv("NO_COLOR") == "" && isTerminal(w)
+	d.style.Colour = o.style(w).Colour
 	d.Key = []byte(os.Getenv(diffKeyVariable))
 	if n := len(d.Key); n > 0 && n < 16 {
 		return &diag.Diag{Msg: "the key in " + diffKeyVariable + " is short enough to be guessed", Hint: "set one of 16 bytes or more"}

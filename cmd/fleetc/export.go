@@ -109,6 +109,7 @@ func newExportCommand(o *options) *cobra.Command {
 	e.shard = shardFlag(cmd)
 	outputFlag(cmd, &e.output, "text", "json")
 	cacheRegistryFlag(cmd, o)
+	selectorFlags(cmd, o)
 	return cmd
 }
 

@@ -60,6 +60,7 @@ func newHistoryCommand(o *options) *cobra.Command {
 	}
 	accessFlags(cmd, &a.Access)
 	outputFlag(cmd, &a.output, "table", "json")
+	selectorFlags(cmd, o)
 	return cmd
 }
 

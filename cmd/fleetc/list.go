@@ -31,12 +31,13 @@ func newListCommand(o *options) *cobra.Command {
 				return err
 			}
 			if output == "json" {
-				return listJSON(cmd.OutOrStdout(), f)
+				return writeJSON(cmd.OutOrStdout(), listed(f))
 			}
 			return listTable(cmd.OutOrStdout(), f)
 		},
 	}
 	outputFlag(cmd, &output, "table", "json")
+	selectorFlags(cmd, o)
 	return cmd
 }
 
@@ -72,7 +73,8 @@ type listedRelease struct {
 	Digest    string   `json:"digest,omitempty"`
 }
 
-func listJSON(w io.Writer, f *fleet.Fleet) error {
+// listed returns the clusters of a fleet as list -o json prints them.
+func listed(f *fleet.Fleet) []listedCluster {
 	out := make([]listedCluster, len(f.Clusters))
 	for i, c := range f.Clusters {
 		out[i] = listedCluster{
@@ -85,5 +87,5 @@ func listJSON(w io.Writer, f *fleet.Fleet) error {
 			})
 		}
 	}
-	return writeJSON(w, out)
+	return out
 }

@@ -72,7 +72,7 @@ func runRollback(cmd *cobra.Command, o *options, a *applyOptions, cluster string
 	if err != nil {
 		return err
 	}
-	report := a.report(cmd)
+	report := a.report(cmd, o)
 	report.add(back.Planned)
 	report.clusters[0].rollback = back
 	report.checkForced(a.Force)

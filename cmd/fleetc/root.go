@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/bounded"
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/diff"
 	"github.com/fleetc/fleetc/compiler/faults"
 	"github.com/fleetc/fleetc/compiler/oci"
 )
@@ -27,7 +29,8 @@ its path is its ID (prod/us-east-1). Values of all layers unify; defaults merge
 from the root to the cluster; Helm charts are rendered with the result.
 
 Most commands take cluster patterns: prod/us-east-1 is one cluster, prod all
-below it, 'prod/us-*' those that match. Without a pattern they take all.
+below it, 'prod/us-*' those that match. Without a pattern they take all. -l selects
+clusters by labels, -e by environment.
 
 Results go to standard output, faults to standard error, both in the format of -o.
 
@@ -61,6 +64,7 @@ type options struct {
 	noCache bool
 	date    string
 	limits  bounded.Limits
+	color   string
 	shared  *oci.Cache // what --cache-registry names; nil for none
 	build   string     // which build that is shared by
 
@@ -93,6 +97,7 @@ func newRootCommand(o *options) *cobra.Command {
 		Short:         "Compile a fleet of Kubernetes clusters from CUE",
 		Long:          rootLong,
 		Example:       rootExample,
+		Version:       toolVersion(),
 		Args:          noSubcommand,
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true,
@@ -100,6 +105,9 @@ func newRootCommand(o *options) *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if o.jobs < 0 {
 				return &diag.Diag{Msg: "-j takes a number from 1 on, or 0 for the number of processors"}
+			}
+			if !slices.Contains(colorModes(), o.color) {
+				return &diag.Diag{Msg: fmt.Sprintf("--color does not take %q", diag.Visible(o.color, diag.MaxText)), Hint: diag.OneOf(o.color, colorModes())}
 			}
 			return o.start(cmd)
 		},
@@ -111,6 +119,11 @@ func newRootCommand(o *options) *cobra.Command {
 	flags.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep results of earlier runs; see fleetc cache")
 	flags.BoolVar(&o.offline, "offline", false, "use no network; charts must be in the cache")
 	flags.StringVar(&o.date, "date", "", "today's `date` (2026-12-31), with which the ends of waivers are compared (default: they are not)")
+	flags.StringVar(&o.color, "color", "auto", "`when` to print text in colour: auto, always or never")
+	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colorModes(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.MarkPersistentFlagDirname("directory")
+	_ = cmd.MarkPersistentFlagDirname("cache-dir")
+	cmd.SetVersionTemplate("fleetc {{.Version}}\n")
 	cmd.SetFlagErrorFunc(usageError)
 	cmd.AddCommand(
 		newInitCommand(o), newListCommand(o), newVetCommand(o), newBuildCommand(o), newExportCommand(o),
@@ -118,6 +131,7 @@ func newRootCommand(o *options) *cobra.Command {
 		newCompareCommand(o), newDiffCommand(o), newExplainCommand(o), newFmtCommand(o),
 		newChartCommand(o), newCacheCommand(o), newVersionCommand(), newPluginCommand(),
 	)
+	completeFlags(cmd, o)
 	cmd.InitDefaultCompletionCmd()
 	cmd.InitDefaultHelpCmd()
 	for _, c := range cmd.Commands() {
@@ -179,6 +193,14 @@ func clusterArgs(o *options) cobra.CompletionFunc {
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+func colorModes() []string { return []string{"auto", "always", "never"} }
+
+// style returns how differences are written to a stream: in colour with --color
+// always, and on a terminal unless NO_COLOR is set, see https://no-color.org.
+func (o *options) style(w io.Writer) diff.Style {
+	return diff.Style{Colour: o.color == "always" || o.color == "auto" && os.Getenv("NO_COLOR") == "" && isTerminal(w)}
 }
 
 // A progress shows on a terminal which cluster is being worked on, and nothing

@@ -67,6 +67,7 @@ func newStatusCommand(o *options) *cobra.Command {
 	f.BoolVar(&s.Health, "health", false, "read all objects, and tell those that are not ready")
 	accessFlags(cmd, &a.Access)
 	outputFlag(cmd, &a.output, "table", "json")
+	selectorFlags(cmd, o)
 	return cmd
 }
 

@@ -47,6 +47,7 @@ func newTestCommand(o *options) *cobra.Command {
 	lockFlag(cmd, &a.LockTimeout)
 	parallelFlag(cmd, &a.parallel)
 	outputFlag(cmd, &a.output, "text", "json")
+	selectorFlags(cmd, o)
 	return cmd
 }
 

@@ -80,6 +80,7 @@ func newVetCommand(o *options) *cobra.Command {
 	sinceFlag(cmd, &since)
 	shard = shardFlag(cmd)
 	cacheRegistryFlag(cmd, o)
+	selectorFlags(cmd, o)
 	return cmd
 }
 

@@ -74,21 +74,30 @@ func (c *commit) noRepository(err error) error {
 	return &diag.Diag{Msg: "git: " + failed.Error(), Hint: "run git status in the fleet's directory: it has to work", Cause: err}
 }
 
-// noCommit says that there is no such commit, and which branch or tag is near.
-func (c *commit) noCommit(ctx context.Context, ref string) error {
-	if ref == "" {
-		return &diag.Diag{Msg: "no commit is named", Hint: "name a branch, a tag or a commit, as in git:main"}
-	}
+// names returns the names of all branches and tags, sorted.
+func (c *commit) names(ctx context.Context) ([]string, error) {
 	out, err := c.run(ctx, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads", "refs/tags", "refs/remotes")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var names []string
 	for name := range strings.Lines(string(out)) {
 		names = append(names, diag.Visible(strings.TrimSpace(name), diag.MaxText))
 	}
 	slices.Sort(names)
-	hint := diag.DidYouMean(ref, slices.Compact(names))
+	return slices.Compact(names), nil
+}
+
+// noCommit says that there is no such commit, and which branch or tag is near.
+func (c *commit) noCommit(ctx context.Context, ref string) error {
+	if ref == "" {
+		return &diag.Diag{Msg: "no commit is named", Hint: "name a branch, a tag or a commit, as in git:main"}
+	}
+	names, err := c.names(ctx)
+	if err != nil {
+		return err
+	}
+	hint := diag.DidYouMean(ref, names)
 	shallow, err := c.run(ctx, "rev-parse", "--is-shallow-repository")
 	if err != nil {
 		return err

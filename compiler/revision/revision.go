@@ -4,7 +4,7 @@
 //   - [Checkout] writes the fleet's files of a commit into a temporary directory.
 //   - [Head] names the commit that is checked out.
 //   - [Changed] names the files that are not as they are in a commit.
-//   - [Head] names the commit that is checked out.
+//   - [Names] names the branches and tags.
 //
 // Contents are those that git stores: no filter, line-end conversion or hook of
 // anybody's configuration is run, and a file that git-lfs keeps elsewhere is
@@ -112,4 +112,14 @@ func Head(ctx context.Context, dir string) (commit string, modified bool, err er
 		_, known := files[name]
 		return known || strings.HasPrefix(name, layers)
 	}), err
+}
+
+// Names returns the names of the branches and tags of the git repository that dir is
+// in, sorted. The error is a fault when there is no repository.
+func Names(ctx context.Context, dir string) ([]string, error) {
+	c, err := open(ctx, dir, "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	return c.names(ctx)
 }

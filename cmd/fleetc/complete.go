@@ -1,0 +1,77 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// completeFlags adds completion to the flags of all commands that have it by their
+// names alone.
+func completeFlags(cmd *cobra.Command, o *options) {
+	for _, sub := range cmd.Commands() {
+		completeFlags(sub, o)
+	}
+	for name, complete := range map[string]cobra.CompletionFunc{
+		"release": releaseArgs(o), "stage": stageArgs(o), "since": commitArgs(o), "against": againstArgs(o),
+	} {
+		if cmd.Flags().Lookup(name) != nil {
+			_ = cmd.RegisterFlagCompletionFunc(name, complete)
+		}
+	}
+}
+
+// clusterValues completes a value that the clusters of the fleet have.
+func clusterValues(o *options, of func(listedCluster) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		// A fleet with faults still has clusters.
+		f, _ := o.compiler().Clusters(cmd.Context())
+		var out []string
+		if f != nil {
+			for _, c := range listed(f) {
+				out = append(out, of(c)...)
+			}
+		}
+		slices.Sort(out)
+		return slices.DeleteFunc(slices.Compact(out), func(v string) bool { return v == "" }), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// releaseArgs completes names of releases.
+func releaseArgs(o *options) cobra.CompletionFunc {
+	return clusterValues(o, func(c listedCluster) []string {
+		var names []string
+		for _, r := range c.Releases {
+			names = append(names, r.Name)
+		}
+		return names
+	})
+}
+
+// stageArgs completes names of stages.
+func stageArgs(o *options) cobra.CompletionFunc {
+	return clusterValues(o, func(c listedCluster) []string { return c.Stages })
+}
+
+// commitArgs completes git:REF with the branches and tags of the repository.
+func commitArgs(o *options) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		refs, _ := o.compiler().Commits(cmd.Context())
+		out := []string{"git:HEAD"}
+		for _, ref := range refs {
+			out = append(out, "git:"+ref)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// againstArgs completes directories, and commits after git:.
+func againstArgs(o *options) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+		if text != "" && strings.HasPrefix("git:", text[:min(len(text), len("git:"))]) {
+			return commitArgs(o)(cmd, args, text)
+		}
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
+}

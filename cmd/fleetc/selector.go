@@ -1,0 +1,36 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+)
+
+// selectorFlags adds the flags that select clusters by their labels and environments
+// to a command that is otherwise complete, and whose arguments are cluster patterns.
+// The command gets the IDs of the selected clusters as its arguments.
+func selectorFlags(cmd *cobra.Command, o *options) {
+	var s compiler.Selector
+	flags := cmd.Flags()
+	flags.StringVarP(&s.Labels, "selector", "l", "", "only clusters with these `labels`, as in tier=gold or 'region in (eu,us)'")
+	flags.StringSliceVarP(&s.Environments, "environment", "e", nil, "only clusters of this `environment`; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("selector", clusterValues(o, func(c listedCluster) []string {
+		var out []string
+		for key, value := range c.Labels {
+			out = append(out, key+"="+value)
+		}
+		return out
+	}))
+	_ = cmd.RegisterFlagCompletionFunc("environment", clusterValues(o, func(c listedCluster) []string { return []string{c.Environment} }))
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !flags.Changed("selector") && !flags.Changed("environment") {
+			return run(cmd, args)
+		}
+		selected, err := o.compiler().SelectClusters(cmd.Context(), s, args...)
+		if err != nil {
+			return err
+		}
+		return run(cmd, selected)
+	}
+}

@@ -1,0 +1,107 @@
+package compiler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/load"
+)
+
+// A Selector selects clusters by what their layers say. A cluster must have all
+// labels and be in one of the environments. The zero value selects all clusters.
+type Selector struct {
+	Labels       string   // label selector of Kubernetes, as in tier=gold,region in (eu,us)
+	Environments []string // values of the field environment
+}
+
+// SelectClusters returns the IDs of the clusters that the patterns and the selector
+// select, sorted. It evaluates the layers of all clusters that the patterns select.
+// The error is a fault when no cluster is selected, or when it cannot tell because
+// the layers of a cluster have faults.
+func (c *Compiler) SelectClusters(ctx context.Context, s Selector, patterns ...string) ([]string, error) {
+	selector, err := labels.Parse(s.Labels)
+	if err != nil {
+		return nil, &diag.Diag{
+			Msg:   fmt.Sprintf("%q is not a valid label selector", diag.Visible(s.Labels, diag.MaxText)),
+			Hint:  "write it as for kubectl: tier=gold, tier!=gold, or 'region in (eu,us)'",
+			Cause: err,
+		}
+	}
+	loaded, err := c.layers(patterns)
+	if loaded == nil {
+		return nil, err
+	}
+	e := c.unify(ctx, loaded, err)
+	if e.Fleet == nil {
+		return nil, e.faults
+	}
+	all := e.all().Clusters
+	readable := func(in load.Cluster) bool {
+		return slices.ContainsFunc(all, func(c *fleet.Cluster) bool { return c.ID == in.ID })
+	}
+	if e.faults != nil && (len(loaded.Clusters) == 0 || slices.ContainsFunc(loaded.Clusters, func(in load.Cluster) bool { return !readable(in) })) {
+		return nil, e.faults
+	}
+	if err := s.checkEnvironments(all); err != nil {
+		return nil, err
+	}
+	var selected []string
+	for _, c := range all {
+		if selector.Matches(labels.Set(c.Labels)) && (len(s.Environments) == 0 || slices.Contains(s.Environments, c.Environment)) {
+			selected = append(selected, c.ID)
+		}
+	}
+	slices.Sort(selected)
+	if len(selected) == 0 {
+		return nil, s.selectsNothing(all)
+	}
+	return selected, nil
+}
+
+// checkEnvironments reports environments that no cluster is in.
+func (s Selector) checkEnvironments(clusters []*fleet.Cluster) error {
+	var known []string
+	for _, c := range clusters {
+		if c.Environment != "" {
+			known = append(known, c.Environment)
+		}
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	var faults diag.List
+	for _, name := range s.Environments {
+		if !slices.Contains(known, name) {
+			faults.Add(&diag.Diag{
+				Msg:  fmt.Sprintf("no cluster is in environment %q", diag.Visible(name, diag.MaxText)),
+				Hint: cmp.Or(diag.OneOf(name, known), "list clusters and their environments with fleetc list"),
+			})
+		}
+	}
+	return faults.Err()
+}
+
+// selectsNothing returns the fault of a selector that selects none of the clusters.
+func (s Selector) selectsNothing(clusters []*fleet.Cluster) error {
+	var known []string
+	for _, c := range clusters {
+		for key, value := range c.Labels {
+			known = append(known, key+"="+value)
+		}
+	}
+	slices.Sort(known)
+	msg := fmt.Sprintf("no cluster matches the label selector %q", diag.Visible(s.Labels, diag.MaxText))
+	if len(s.Environments) > 0 {
+		msg += " in environment " + strings.Join(s.Environments, ", ")
+	}
+	return &diag.Diag{
+		Msg:  msg,
+		Hint: cmp.Or(diag.OneOf(strings.ReplaceAll(s.Labels, "==", "="), slices.Compact(known)), "list clusters and their labels with fleetc list -o json"),
+	}
+}
