@@ -11,7 +11,6 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/build"
-	"cuelang.org/go/mod/modfile"
 
 	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -83,28 +82,15 @@ func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
 // moduleFiles returns the files that say which modules are imported: those of
 // the fleet, and those of modules in directories that it has in place of others.
 func moduleFiles(root string) []string {
-	const main, local = "cue.mod/module.cue", "cue.mod/local-module.cue"
-	out := []string{main, local}
-	// What is wrong with them, CUE reports.
-	data, _ := os.ReadFile(filepath.Join(root, main))
-	module, err := modfile.ParseNonStrict(data, main)
-	if err != nil {
-		return out
-	}
-	modules := []*modfile.File{module}
-	if data, err = os.ReadFile(filepath.Join(root, local)); err == nil {
-		if module, err = modfile.ParseLocal(data, local, module); err == nil {
-			modules = append(modules, module)
-		}
-	}
-	for _, m := range modules {
-		for _, d := range m.Deps {
-			with := filepath.FromSlash(d.ReplaceWith)
+	out := []string{mainModule, localModule}
+	for _, replaced := range replacedModules(root) {
+		for _, with := range replaced {
+			with = filepath.FromSlash(with)
 			if filepath.IsAbs(with) {
 				with, _ = filepath.Rel(root, with)
 			}
 			if with != "" {
-				out = append(out, path.Join(filepath.ToSlash(with), main))
+				out = append(out, path.Join(filepath.ToSlash(with), mainModule))
 			}
 		}
 	}

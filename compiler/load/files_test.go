@@ -185,8 +185,11 @@ cluster: {name: "dev", n: s.x}
 		t.Errorf("got %q, %q, %v", got, outside, err)
 	}
 
-	// The same module where the fleet is not, with what it embeds.
+	// The same module where the fleet is not, in the same repository, with what it embeds.
 	elsewhere := t.TempDir()
+	if err := os.Mkdir(filepath.Join(filepath.Dir(elsewhere), ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Rename(filepath.Join(dir, "modules", "stacks"), filepath.Join(elsewhere, "stacks")); err != nil {
 		t.Fatal(err)
 	}

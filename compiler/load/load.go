@@ -100,6 +100,9 @@ func open(dir string, edits Edits) (*source, error) {
 // overlay returns the files that CUE reads otherwise than they are on disk:
 // those that fleetc carries, those that pin charts, and those that are edited.
 func overlay(root, module string, edits Edits) (map[string]load.Source, error) {
+	if err := checkReplaced(root); err != nil {
+		return nil, err
+	}
 	out := map[string]load.Source{}
 	for file, data := range edits {
 		out[filepath.Join(root, filepath.FromSlash(file))] = load.FromBytes(data)

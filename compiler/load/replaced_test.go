@@ -1,0 +1,49 @@
+package load
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestReplacedModulesStayInside refuses modules in directories out of the repository
+// and in git's own, also behind a link.
+func TestReplacedModulesStayInside(t *testing.T) {
+	t.Setenv("CUE_REGISTRY", "none")
+	dir := write(t, `
+-- .git/modules/s/s.cue --
+package s
+-- .git/modules/cue.mod/module.cue --
+module: "example.org/stacks@v0"
+language: version: "v0.17.0"
+-- environments/dev/cluster.cue --
+package fleet
+cluster: {name: "dev"}
+`)
+	outside := t.TempDir()
+	for name, to := range map[string]string{"out": outside, "git": ".git/modules"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for with, want := range map[string]string{
+		outside:          "is outside of the repository",
+		"../elsewhere":   "is outside of the repository",
+		"./out":          "is outside of the repository",
+		"./.git/modules": "is in git's own directory",
+		"./git":          "is in git's own directory",
+	} {
+		text := "deps: \"example.org/stacks@v0\": {v: \"v0.1.0\", replaceWith: \"" + with + "\"}\n"
+		if err := os.WriteFile(filepath.Join(dir, localModule), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(dir, nil, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), "cue.mod/local-module.cue:1:59: the module in ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", with, err)
+		}
+		if _, _, err := ReadPackage(dir, filepath.Join(dir, "environments", "dev")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: a package: got %v", with, err)
+		}
+	}
+}
