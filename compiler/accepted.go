@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/fleetc/fleetc/compiler/cache"
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 // maxAccepted is for how many values it is kept that a chart accepts them. When
@@ -26,9 +27,9 @@ type accepted struct {
 	more  bool                       // than what is kept
 }
 
-// accepted returns what is known of the chart with the digest.
-func (r *results) accepted(digest string) *accepted {
-	return &accepted{cache: &r.cache, key: r.keyOf("accepted values", digest)}
+// accepted returns what is known of the chart.
+func (r *results) accepted(ch *fleet.Chart) *accepted {
+	return &accepted{cache: &r.cache, key: r.keyOf("accepted values", typesOf(ch))}
 }
 
 // remember is a [values.Accepted].

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/chart"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/values"
 )
 
 // An AddedChart is a chart that is pinned, and how a layer uses it.
@@ -22,6 +23,9 @@ type AddedChart struct {
 	File    string // that was written, relative to the fleet's root, slash-separated
 	Import  string // CUE import path of the package
 	Package string // name of the package
+
+	Types    *values.Type // of its values
+	Unpinned error        // why a document that its schema refers to is not pinned; nil when all are
 }
 
 // AddChart finds a chart and writes the CUE package that pins it, under the
@@ -75,6 +79,10 @@ func (c *Compiler) AddChart(ctx context.Context, req chart.Request, name string)
 	}
 	p.keep()
 	if _, err := p.write(ctx); err != nil {
+		return nil, err
+	}
+	a.Chart, a.Unpinned = p.versions[0], p.unpinned
+	if a.Types, err = p.types(ctx, a.Chart.Ref); err != nil {
 		return nil, err
 	}
 	return a, p.commit(tree)

@@ -30,7 +30,11 @@ func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.Lis
 	checked := ordered.Map(ctx, f.jobs, len(uses), func(_ context.Context, i int) (diag.List, error) {
 		var faults diag.List
 		u := uses[i]
-		for _, d := range u.chart.types.Check(u.release.Values, u.release.Open, u.chart.accepted.remember) {
+		check := u.chart.types.Check
+		if u.release.Typed {
+			check = u.chart.types.CheckTyped
+		}
+		for _, d := range check(u.release.Values, u.release.Open, u.chart.accepted.remember) {
 			faults.Add(diag.In(u.cluster, ofRelease(u.release, d)))
 		}
 		return faults, nil

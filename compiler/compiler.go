@@ -242,7 +242,7 @@ func (c *Compiler) charts(ctx context.Context, results *results, root string, us
 		if err != nil {
 			return loadedChart{}, users[refs[i]].Blame(err)
 		}
-		return loadedChart{ch, render.AsksForAPIs(ch), types, results.accepted(ch.Digest)}, nil
+		return loadedChart{ch, render.AsksForAPIs(ch), types, results.accepted(ch)}, nil
 	})
 	charts := map[fleet.ChartRef]loadedChart{}
 	var faults diag.List

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -27,6 +28,7 @@ type pinning struct {
 	pkg      load.Package     // as it is; without pins when it is new
 	versions []chart.Resolved // as it will be, the first being what a release has by default
 	edits    load.Edits       // of the package's file and of layers
+	unpinned error            // why a document that a schema refers to is not pinned; nil when all are
 }
 
 // keep adds those versions that the package has already. One of the same name
@@ -65,6 +67,9 @@ func compareVersions(a, b string) int {
 // out, as long as the fleet can tell.
 func (p *pinning) write(ctx context.Context) (evaluation, error) {
 	var after evaluation
+	if err := p.pinSchemas(ctx); err != nil {
+		return after, err
+	}
 	if len(p.pkg.Pins) > 0 {
 		// What the layers make of it does not depend on the types.
 		p.edits[p.pkg.File] = chart.Package(p.pkg.Name, p.versions...)
@@ -81,6 +86,51 @@ func (p *pinning) write(ctx context.Context) (evaluation, error) {
 	return after, p.text(ctx)
 }
 
+// pinSchemas pins the documents that the schemas of new versions refer to and
+// that the charts do not have. One document may refer to the next.
+func (p *pinning) pinSchemas(ctx context.Context) error {
+	const chain = 16 // documents that lead to one another
+	for i := range p.versions {
+		ref := &p.versions[i].Ref
+		if ref.Schemas != "" {
+			continue
+		}
+		tried := map[string]bool{}
+		for range chain {
+			types, err := p.types(ctx, *ref)
+			if err != nil {
+				return err
+			}
+			missing := slices.DeleteFunc(types.Missing(), func(at string) bool {
+				return tried[at] || !strings.HasPrefix(at, "https://") || strings.Contains(at, "#")
+			})
+			if len(missing) == 0 {
+				break
+			}
+			for _, at := range missing {
+				tried[at] = true
+			}
+			pinned, _, err := p.source.PinSchemas(ctx, *ref, missing)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if *ref = pinned; err != nil && p.unpinned == nil {
+				p.unpinned = err
+			}
+		}
+	}
+	return nil
+}
+
+// types returns the types of the values of a chart.
+func (p *pinning) types(ctx context.Context, ref fleet.ChartRef) (*values.Type, error) {
+	ch, err := p.source.Chart(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return p.c.results().types(ch)
+}
+
 // evaluate evaluates the fleet as it will be.
 func (p *pinning) evaluate(ctx context.Context) evaluation {
 	edited := *p.c
@@ -94,11 +144,7 @@ func (p *pinning) text(ctx context.Context) error {
 	layers, _ := load.LayerNames(p.root)
 	typed := make([]values.Version, len(p.versions))
 	for i, r := range p.versions {
-		ch, err := p.source.Chart(ctx, r.Ref)
-		if err != nil {
-			return err
-		}
-		types, err := p.c.results().types(ch)
+		types, err := p.types(ctx, r.Ref)
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,10 @@ func (r *results) types(ch *fleet.Chart) (*values.Type, error) {
 	return t, nil
 }
 
-func (r *results) keyOfTypes(ch *fleet.Chart) string { return r.keyOf("types of values", ch.Digest) }
+func (r *results) keyOfTypes(ch *fleet.Chart) string { return r.keyOf("types of values", typesOf(ch)) }
+
+// typesOf names what the types of the values of a chart follow from.
+func typesOf(ch *fleet.Chart) string { return ch.Digest + "\x00" + string(ch.Ref.Schemas) }
 
 // keepTypes keeps the types of the values of a chart for other runs.
 func (r *results) keepTypes(ch *fleet.Chart, t *values.Type) {

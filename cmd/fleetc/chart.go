@@ -20,7 +20,7 @@ func newChartCommand(o *options) *cobra.Command {
 		Args:  noSubcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newChartAddCommand(o), newChartOutdatedCommand(o), newChartUpdateCommand(o), newChartVendorCommand(o), newChartVerifyCommand(o))
+	cmd.AddCommand(newChartAddCommand(o), newChartOutdatedCommand(o), newChartUpdateCommand(o), newChartValuesCommand(o), newChartVendorCommand(o), newChartVerifyCommand(o))
 	return cmd
 }
 
@@ -74,19 +74,22 @@ func newChartAddCommand(o *options) *cobra.Command {
 
 // An addedChart is a chart as chart add -o json prints it.
 type addedChart struct {
-	Chart   string `json:"chart"`
-	Version string `json:"version,omitempty"`
-	Digest  string `json:"digest,omitempty"`
-	File    string `json:"file"`
-	Import  string `json:"import"`
-	Package string `json:"package"`
+	Chart   string   `json:"chart"`
+	Version string   `json:"version,omitempty"`
+	Digest  string   `json:"digest,omitempty"`
+	Values  coverage `json:"values"`
+	File    string   `json:"file"`
+	Import  string   `json:"import"`
+	Package string   `json:"package"`
 }
 
 // writeAdded writes a chart that was pinned.
 func writeAdded(w io.Writer, added *compiler.AddedChart, output string) error {
+	coverage := added.Types.Coverage()
 	if output == "json" {
 		return writeJSON(w, addedChart{
-			Chart: added.Chart.Name, Version: added.Chart.Version, Digest: added.Chart.Ref.Digest,
+			Values: coverageOf(coverage),
+			Chart:  added.Chart.Name, Version: added.Chart.Version, Digest: added.Chart.Ref.Digest,
 			File: added.File, Import: added.Import, Package: added.Package,
 		})
 	}
@@ -99,6 +102,11 @@ func writeAdded(w io.Writer, added *compiler.AddedChart, output string) error {
 	fmt.Fprintf(&b, "import: %q\n", added.Import)
 	// In quotes, the name of the release does not hide that of the package.
 	fmt.Fprintf(&b, "use:    releases: %q: %s.#Release & {namespace: ...}\n", added.Chart.Name, added.Package)
+	fmt.Fprintf(&b, "values: %s\n", coverageText(coverage))
+	writeMissing(&b, "open:   ", coverage.Missing)
+	if added.Unpinned != nil {
+		fmt.Fprintf(&b, "        %s\n", diag.Visible(added.Unpinned.Error(), 300))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

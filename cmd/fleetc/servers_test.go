@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
@@ -47,6 +48,7 @@ type server struct {
 // cmdServe starts a real server on loopback and puts its URL into a variable:
 //
 //	serve http REPO DIR [USER PASSWORD]   a Helm repository of the charts in DIR
+//	serve https FILES DIR                 the files in DIR, with a certificate that is trusted
 //	serve oci REGISTRY DIR [USER PASSWORD] a registry with the charts in DIR below /charts
 //	serve git GIT DIR [USER PASSWORD]      a git server with the files of DIR in fleet.git, tagged v1.0.0
 //
@@ -57,7 +59,7 @@ type server struct {
 // replace them.
 func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 && len(args) != 5 {
-		ts.Fatalf("usage: serve http|oci|git VARIABLE DIR [USER PASSWORD]")
+		ts.Fatalf("usage: serve http|https|oci|git VARIABLE DIR [USER PASSWORD]")
 	}
 	kind, variable, dir := args[0], args[1], ts.MkAbs(args[2])
 	var user, password string
@@ -70,6 +72,8 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		packaged := ts.MkAbs("packaged")
 		ts.Check(packageCharts(dir, packaged))
 		handler = http.FileServer(http.Dir(packaged))
+	case "https":
+		handler = http.FileServer(http.Dir(dir))
 	case "oci":
 		blobs := ts.MkAbs(filepath.Join("blobs", variable))
 		ts.Check(os.MkdirAll(blobs, 0o755))
@@ -83,7 +87,14 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		handler = withPassword(handler, user, password)
 	}
 	server := &server{asked: map[string]int{}}
-	server.Server = httptest.NewServer(server.note(handler))
+	if kind == "https" {
+		server.Server = httptest.NewTLSServer(server.note(handler))
+		file := ts.MkAbs("trusted.pem")
+		ts.Check(os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o644))
+		ts.Setenv("SSL_CERT_FILE", file)
+	} else {
+		server.Server = httptest.NewServer(server.note(handler))
+	}
 	ts.Defer(server.Close)
 	(*ts.Value(serversKey{}).(*servers))[variable] = server
 	ts.Setenv(variable, server.URL)

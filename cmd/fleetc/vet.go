@@ -27,6 +27,10 @@ standard output, also when there are none.
 version, and with --render lists what it no longer serves, by release. Layers
 still see the version that the clusters declare.
 
+-v says of each chart how many of its values are typed, open (anything passes) and
+unread (setting one is a fault), and names those that are open; chart values lists
+all of them.
+
 --since checks only the clusters that affected lists, which may be none.`
 
 const vetExample = `  fleetc vet
@@ -36,7 +40,7 @@ const vetExample = `  fleetc vet
   fleetc vet --render -o sarif > fleet.sarif`
 
 func newVetCommand(o *options) *cobra.Command {
-	var render bool
+	var render, verbose bool
 	var kubernetes, since, output string
 	var shard func() (fleet.Shard, error)
 	cmd := &cobra.Command{
@@ -70,12 +74,18 @@ func newVetCommand(o *options) *cobra.Command {
 			if err != nil || o.started.IsDocument() {
 				return err
 			}
+			if verbose {
+				if err := writeCoverage(cmd, c, patterns); err != nil {
+					return err
+				}
+			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), v.summary(render))
 			return err
 		},
 	}
 	outputFlag(cmd, &output, "text", "json", "sarif", "github")
 	cmd.Flags().BoolVar(&render, "render", false, "also render every release and check its objects")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also say how many values of each chart have types")
 	cmd.Flags().StringVar(&kubernetes, "kubernetes", "", "check as if all clusters ran this `version`")
 	sinceFlag(cmd, &since)
 	shard = shardFlag(cmd)

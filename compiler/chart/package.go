@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -67,6 +68,7 @@ func Package(name string, versions ...Resolved) []byte {
 	default:
 		writeFields(&b, "\t\t", "repo", quote(ref.Repo), "name", quote(ref.Name), "version", pin.version, "digest", pin.digest)
 	}
+	writeSchemas(&b, versions)
 	b.WriteString("\t}\n}\n")
 	return b.Bytes()
 }
@@ -93,6 +95,35 @@ func pinned(versions []Resolved) pin {
 	p.ref += "}[version]"
 	p.digest += "}[version]"
 	return p
+}
+
+// writeSchemas writes the documents that are pinned with the versions, for each
+// version its own.
+func writeSchemas(b *bytes.Buffer, versions []Resolved) {
+	if !slices.ContainsFunc(versions, func(v Resolved) bool { return v.Ref.Schemas != "" }) {
+		return
+	}
+	b.WriteString("\t\tschemas: {\n")
+	for _, v := range versions {
+		indent := "\t\t\t"
+		if len(versions) > 1 {
+			fmt.Fprintf(b, "%s%s: {\n", indent, quote(oneLine(v.Version)))
+			indent += "\t"
+		}
+		var fields []string
+		for url, digest := range v.Ref.Schemas.All() {
+			fields = append(fields, quote(url), quote(digest))
+		}
+		writeFields(b, indent, fields...)
+		if len(versions) > 1 {
+			b.WriteString("\t\t\t}\n")
+		}
+	}
+	b.WriteString("\t\t}")
+	if len(versions) > 1 {
+		b.WriteString("[version]")
+	}
+	b.WriteString("\n")
 }
 
 // writeFields writes keys and their expressions as lines, the expressions in a

@@ -321,12 +321,13 @@ func (s *Source) Files(ctx context.Context, ref fleet.ChartRef) ([]string, error
 		return nil, fmt.Errorf("read the fleet's root: %w", err)
 	}
 	defer root.Close()
+	files := vendoredSchemas(root, ref)
 	if ref.Path == "" {
 		name := vendoredName(ref)
 		if _, err := root.Lstat(filepath.FromSlash(name)); err != nil {
-			return nil, nil //nolint:nilerr // it comes from elsewhere
+			return files, nil //nolint:nilerr // it comes from elsewhere
 		}
-		return []string{name}, nil
+		return append(files, name), nil
 	}
 	c, err := s.Chart(ctx, ref)
 	if err != nil {
@@ -334,11 +335,10 @@ func (s *Source) Files(ctx context.Context, ref fleet.ChartRef) ([]string, error
 	}
 	name := path.Clean(ref.Path)
 	if info, err := root.Stat(filepath.FromSlash(name)); err != nil || !info.IsDir() {
-		return []string{name}, err
+		return append(files, name), err
 	}
-	files := make([]string, len(c.Files))
-	for i, f := range c.Files {
-		files[i] = path.Join(name, f.Name)
+	for _, f := range c.Files {
+		files = append(files, path.Join(name, f.Name))
 	}
 	return files, nil
 }

@@ -32,6 +32,14 @@ const (
 // The schema has refused most of that, but the parts of a reference end in
 // file names, URLs and arguments of git, and those rest on no other room.
 func checkRef(ref fleet.ChartRef) error {
+	for at, digest := range ref.Schemas.All() {
+		if err := checkSchemaURL(at); err != nil {
+			return err
+		}
+		if !digestForm.MatchString(digest) {
+			return fault("run fleetc chart add again", "%s: the digest %q is not sha256: and 64 hexadecimal digits", at, digest)
+		}
+	}
 	if ref.Path != "" {
 		return checkPath(ref.Path)
 	}
@@ -127,6 +135,9 @@ func isOCI(repo string) bool { return strings.HasPrefix(repo, "oci://") }
 
 // addCommand is what pins the chart again, as it now is.
 func addCommand(ref fleet.ChartRef) string {
+	if ref.Path != "" {
+		return "fleetc chart add ./" + ref.Path
+	}
 	if ref.Git.URL == "" {
 		return fmt.Sprintf("fleetc chart add %s/%s --version %s", ref.Repo, ref.Name, ref.Version)
 	}

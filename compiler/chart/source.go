@@ -55,8 +55,16 @@ func (s *Source) Chart(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, e
 		if err := checkRef(ref); err != nil {
 			return nil, err
 		}
+		schemas, err := s.schemas(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
 		if ref.Path != "" {
-			return s.local(ref)
+			c, err := s.local(ref)
+			if err == nil {
+				c.Schemas = schemas
+			}
+			return c, err
 		}
 		data, err := s.archive(ctx, ref)
 		if err != nil {
@@ -66,7 +74,7 @@ func (s *Source) Chart(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, e
 		if err != nil {
 			return nil, err
 		}
-		return &fleet.Chart{Ref: ref, Digest: ref.Digest, Files: files}, nil
+		return &fleet.Chart{Ref: ref, Digest: ref.Digest, Files: files, Schemas: schemas}, nil
 	})
 }
 
@@ -77,10 +85,13 @@ func (s *Source) Has(ctx context.Context, ref fleet.ChartRef) bool {
 	if checkRef(ref) != nil {
 		return false
 	}
+	here := &Source{Root: s.Root, Cache: s.Cache, Offline: true}
+	if _, err := here.schemas(ctx, ref); err != nil {
+		return false
+	}
 	if ref.Path != "" {
 		return true
 	}
-	here := &Source{Root: s.Root, Cache: s.Cache, Offline: true}
 	_, err := here.archive(ctx, ref)
 	return err == nil
 }
@@ -92,6 +103,9 @@ func (s *Source) Has(ctx context.Context, ref fleet.ChartRef) bool {
 // path it checks only that it loads.
 func (s *Source) Verify(ctx context.Context, ref fleet.ChartRef) error {
 	if err := checkRef(ref); err != nil {
+		return err
+	}
+	if err := s.verifySchemas(ctx, ref); err != nil {
 		return err
 	}
 	if ref.Path != "" {

@@ -21,7 +21,7 @@ const vendor = "vendor/charts"
 
 // vendoredForm is how the files in it are called: the end of the name is the
 // beginning of the sha256.
-var vendoredForm = regexp.MustCompile(`-([0-9a-f]{12})\.tgz$`)
+var vendoredForm = regexp.MustCompile(`-([0-9a-f]{12})\.(?:tgz|json)$`)
 
 // vendoredName returns the file of a pinned archive, relative to the fleet's
 // root: name, version and digest for people to tell them apart.
@@ -47,7 +47,11 @@ func (s *Source) vendored(ref fleet.ChartRef) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	name := vendoredName(ref)
+	return readVendored(root, vendoredName(ref), "archive", ref.String(), ref.Digest)
+}
+
+// readVendored returns the file with the given digest; nil when there is none.
+func readVendored(root *os.Root, name, kind, of, want string) ([]byte, error) {
 	info, err := root.Stat(filepath.FromSlash(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -56,14 +60,14 @@ func (s *Source) vendored(ref fleet.ChartRef) ([]byte, error) {
 		return &diag.Diag{At: []diag.Pos{{File: name}}, Msg: msg, Hint: "run fleetc chart vendor, which fetches it again", Cause: err}
 	}
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, wrong("the archive of " + ref.String() + " cannot be read")
+		return nil, wrong("the " + kind + " of " + of + " cannot be read")
 	}
 	data, err := readFile(root, name, maxDownload)
 	if err != nil {
-		return nil, wrong("the archive of " + ref.String() + " cannot be read")
+		return nil, wrong("the " + kind + " of " + of + " cannot be read")
 	}
-	if got := digest(data); got != ref.Digest {
-		return nil, wrong(fmt.Sprintf("the archive has the digest %s, the pin of %s says %s", got, ref, ref.Digest))
+	if got := digest(data); got != want {
+		return nil, wrong(fmt.Sprintf("the %s has the digest %s, the pin of %s says %s", kind, got, of, want))
 	}
 	return data, nil
 }
@@ -82,11 +86,14 @@ func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef) (written, re
 	var faults diag.List
 	keep := map[string]bool{}
 	for _, ref := range refs {
-		if ref.Path != "" {
-			continue
-		}
 		if err := checkRef(ref); err != nil {
 			faults.Add(err)
+			continue
+		}
+		more, err := s.vendorSchemas(ctx, root, ref, keep)
+		faults.Add(err)
+		written = append(written, more...)
+		if ref.Path != "" {
 			continue
 		}
 		name := vendoredName(ref)

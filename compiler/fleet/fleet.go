@@ -4,7 +4,10 @@
 package fleet
 
 import (
+	"iter"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,6 +76,7 @@ type Release struct {
 	Keys      []string     // of Objects, in their order; nil when they are listed
 	Values    *Tree        // merged and unified, a map; never nil
 	Open      []Waiver     // where the types of Values are wrong, sorted by path
+	Typed     bool         // whether every value that is set needs a type
 	Patches   []Patch      // sorted by name
 	Ownership []Ownership  // who has fields of its objects, sorted by name
 	Replace   []Replace    // kinds whose objects may be deleted and made anew, as listed
@@ -127,7 +131,33 @@ type ChartRef struct {
 	Name    string // in Repo
 	Version string // exact, in Repo
 	Git     GitRef
-	Digest  string // sha256:hex of the archive; empty for Path
+	Digest  string  // sha256:hex of the archive; empty for Path
+	Schemas Digests // of the documents that its values.schema.json refers to elsewhere, by URL
+}
+
+// Digests are digests by name, as sorted lines of a name, a blank and a digest:
+// a form that is comparable.
+type Digests string
+
+// NewDigests returns the digests in that form.
+func NewDigests(by map[string]string) Digests {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		b.WriteString(name + " " + by[name] + "\n")
+	}
+	return Digests(b.String())
+}
+
+// All returns the names and their digests, in order.
+func (d Digests) All() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for line := range strings.Lines(string(d)) {
+			name, digest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			if !yield(name, digest) {
+				return
+			}
+		}
+	}
 }
 
 // A GitRef is a directory of a git repository at a commit.

@@ -12,11 +12,12 @@ import (
 
 // A rawChart is the chart of a release as schema.#Chart has it.
 type rawChart struct {
-	Path    string `json:"path"`
-	Repo    string `json:"repo"`
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	Digest  string `json:"digest"`
+	Path    string            `json:"path"`
+	Repo    string            `json:"repo"`
+	Name    string            `json:"name"`
+	Version string            `json:"version"`
+	Digest  string            `json:"digest"`
+	Schemas map[string]string `json:"schemas"`
 	Git     struct {
 		URL  string `json:"url"`
 		Ref  string `json:"ref"`
@@ -28,7 +29,10 @@ func (c rawChart) ref() fleet.ChartRef {
 	if c.Git.URL != "" {
 		c.Version = "" // chooses between commits, which say it all
 	}
-	return fleet.ChartRef{Path: c.Path, Repo: c.Repo, Name: c.Name, Version: c.Version, Digest: c.Digest, Git: fleet.GitRef(c.Git)}
+	return fleet.ChartRef{
+		Path: c.Path, Repo: c.Repo, Name: c.Name, Version: c.Version, Digest: c.Digest, Git: fleet.GitRef(c.Git),
+		Schemas: fleet.NewDigests(c.Schemas),
+	}
 }
 
 func isChart(chart cue.Value) bool {

@@ -121,7 +121,7 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 			}
 		}
 	}
-	r.Namespace, r.Delivery, r.Tests = raw.Namespace, fleet.Delivery(raw.Delivery), raw.Tests
+	r.Namespace, r.Delivery, r.Tests, r.Typed = raw.Namespace, fleet.Delivery(raw.Delivery), raw.Tests, lookup(v, "typed").Exists()
 	r.Jsonnet, r.Kustomize, r.Manifests = raw.Jsonnet, raw.Kustomize, raw.Manifests
 	r.Stage = cmp.Or(raw.Stage, stages[len(stages)-1])
 	// What is no whole pin is at fault already, and nothing to look for.

@@ -16,10 +16,15 @@ import (
 // waivers that are not needed. Each fault is at the line of the value; its
 // path begins with "values". accepted may be nil.
 func (t *Type) Check(v *fleet.Tree, open []fleet.Waiver, accepted Accepted) diag.List {
+	return t.checked(v, accepted).waive(open)
+}
+
+// checked returns what is wrong with the values, before waivers.
+func (t *Type) checked(v *fleet.Tree, accepted Accepted) *checker {
 	c := &checker{root: t, values: v, text: textReads(v), accepted: accepted}
 	c.check(v, t, nil)
 	c.release()
-	return c.waive(open)
+	return c
 }
 
 // An Accepted remembers of values whether the schemas of a chart find no fault

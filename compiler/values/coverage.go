@@ -1,6 +1,162 @@
 package values
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+)
+
+// A KeyState says how much is known of a value.
+type KeyState string
+
+// The states of values.
+const (
+	Typed  KeyState = "typed"  // a wrong value is a fault
+	Open   KeyState = "open"   // anything passes, here or in keys that nobody names
+	Unread KeyState = "unread" // setting it is a fault: nothing reads it
+)
+
+// A Key is one of the values of a chart with what is known of it.
+type Key struct {
+	Path    string   // a.b, a[].b in a list, a.*.b below any key; empty for the whole
+	Type    string   // the kinds that it takes
+	Default string   // of values.yaml, as JSON; empty for none
+	Doc     string   // what the chart says about it
+	From    string   // what its type is known from: schema, Kubernetes, template, default or Chart.yaml; empty for nothing
+	State   KeyState // what becomes of a wrong value
+	Why     string   // why it is open, as a clause; empty for another one
+}
+
+// A Coverage counts the values of a chart by their states.
+type Coverage struct {
+	Typed   int
+	Open    []string // their paths, in the order of Keys
+	Unread  int
+	Missing []string // documents that the chart's schema refers to and that are not known
+}
+
+// Untyped reports whether anything passes for all values of the chart.
+func (c Coverage) Untyped() bool { return c.Typed == 0 && len(c.Open) > 0 }
+
+// Coverage counts the values of the chart.
+func (t *Type) Coverage() Coverage {
+	c := Coverage{Missing: t.Missing()}
+	for _, k := range t.List() {
+		switch k.State {
+		case Typed:
+			c.Typed++
+		case Unread:
+			c.Unread++
+		default:
+			c.Open = append(c.Open, k.name())
+		}
+	}
+	return c
+}
+
+func (k Key) name() string {
+	if k.Path == "" {
+		return "*"
+	}
+	return k.Path
+}
+
+// List returns the values of the chart that have no keys of their own, and the
+// maps that take further keys, in the order in which the chart has them.
+func (t *Type) List() []Key {
+	l := &lister{global: map[*Type]bool{}}
+	l.list(t, "", 0)
+	return l.keys
+}
+
+// A lister lists the values of a chart.
+type lister struct {
+	keys   []Key
+	global map[*Type]bool // maps that are listed: those of dependencies are the same
+}
+
+func (l *lister) list(t *Type, path string, depth int) {
+	if depth > maxLevels || len(l.keys) > maxTypes || l.global[t] {
+		return
+	}
+	if t.root {
+		l.global[t] = true
+	}
+	k := Key{Path: path, Type: t.kinds(), Doc: t.Doc, From: t.from(), State: Typed}
+	if t.Default != nil && len(t.Keys) == 0 {
+		k.Default = literalText(t.Default)
+	}
+	switch {
+	case t.Unread:
+		k.State = Unread
+	case t.isOpen():
+		k.State, k.Why = Open, t.Why
+	}
+	if len(t.Keys) == 0 && (t.Elem == nil || len(t.Elem.Keys) == 0) || k.State == Open {
+		if path != "" || k.State == Open {
+			l.keys = append(l.keys, k)
+		}
+	}
+	if t.Unread {
+		return
+	}
+	for _, key := range t.Keys {
+		if f := t.Fields[key]; t.root && key == chartutil.GlobalKey && len(f.Keys) == 0 && f.Known&^Metadata == 0 {
+			continue // every chart has it, and this one reads nothing of it
+		}
+		l.list(t.Fields[key], joined(path, key), depth+1)
+	}
+	if t.Elem != nil && len(t.Elem.Keys) > 0 {
+		if t.Kinds&List != 0 {
+			l.list(t.Elem, path+"[]", depth+1)
+		} else {
+			l.list(t.Elem, joined(path, "*"), depth+1)
+		}
+	}
+}
+
+// joined returns the path of a key.
+func joined(path, key string) string {
+	if key != "*" {
+		key = strings.TrimPrefix(pathText([]string{key}), "values.")
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// isOpen reports whether anything passes for the value, or for a further key or
+// an element of it.
+func (t *Type) isOpen() bool {
+	switch {
+	case t.Kinds == Any && t.shape == nil:
+		return t.limits.none() && len(t.Keys) == 0
+	case t.Kinds&Map != 0 && t.Open && t.Elem == nil && t.shape == nil:
+		return true
+	}
+	return false
+}
+
+// from names what decides the type of a value.
+func (t *Type) from() string {
+	switch {
+	case t.typed:
+		return "schema"
+	case t.shape != nil:
+		return "Kubernetes"
+	case t.seen&^Null != 0 && t.Known&Defaults != 0:
+		return "default"
+	case t.Known&Metadata != 0:
+		return "Chart.yaml"
+	case t.Known&Schema != 0:
+		return "schema"
+	case t.Known&Templates != 0:
+		return "template"
+	}
+	return ""
+}
 
 // Missing returns the names of the documents that the schemas of the chart and
 // of its dependencies refer to, and that neither the chart has nor are pinned

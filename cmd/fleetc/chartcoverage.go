@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/values"
+)
+
+// maxOpen is how many open values are named where they are counted.
+const maxOpen = 10
+
+// A coverage is how much is known of the values of a chart, as JSON has it.
+type coverage struct {
+	Typed   int      `json:"typed"`
+	Open    []string `json:"open"` // the values for which anything passes
+	Unread  int      `json:"unread"`
+	Missing []string `json:"missing"` // documents that the chart's schema refers to and that are not known
+}
+
+func coverageOf(c values.Coverage) coverage {
+	return coverage{c.Typed, append([]string{}, c.Open...), c.Unread, append([]string{}, c.Missing...)}
+}
+
+// coverageText says in one line how many values of a chart have types.
+func coverageText(c values.Coverage) string {
+	text := fmt.Sprintf("%d typed, %d open, %d unread", c.Typed, len(c.Open), c.Unread)
+	if len(c.Open) == 0 {
+		return text
+	}
+	named := c.Open[:min(len(c.Open), maxOpen)]
+	text += "; anything passes for " + strings.Join(named, ", ")
+	if more := len(c.Open) - len(named); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return diag.Visible(text, 2000)
+}
+
+// writeMissing writes the documents that the schema of a chart refers to and
+// that are not known.
+func writeMissing(w io.Writer, lead string, missing []string) {
+	for i, name := range missing {
+		if i == maxOpen {
+			fmt.Fprintf(w, "%sand %d more documents\n", lead, len(missing)-i)
+			return
+		}
+		fmt.Fprintf(w, "%s%s, which the chart's schema refers to, is not known: what it says is not checked\n", lead, diag.Visible(name, 300))
+	}
+}
+
+// writeCoverage writes how many values of each chart of the clusters have types.
+func writeCoverage(cmd *cobra.Command, c *compiler.Compiler, patterns []string) error {
+	charts, err := c.ChartTypes(cmd.Context(), patterns...)
+	if err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	for _, ch := range charts {
+		coverage := ch.Types.Coverage()
+		if _, err := fmt.Fprintf(w, "%s: %s\n", ch.Ref, coverageText(coverage)); err != nil {
+			return err
+		}
+		writeMissing(w, "  open: ", coverage.Missing)
+	}
+	return nil
+}

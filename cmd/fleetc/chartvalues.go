@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/values"
+)
+
+const chartValuesLong = `values lists the values of a pinned chart: the type that fleetc checks, the
+default of the chart, what the type is known from, and what the chart says about
+the value. NAME is that of the package below environments/charts, or of its
+chart.
+
+FROM is one of
+
+  schema      the chart's values.schema.json
+  Kubernetes  the field of an object that a template prints the value to
+  template    a template that reads the value
+  default     the value in values.yaml
+  Chart.yaml  the condition or the tags of a dependency
+
+STATE is typed where a wrong value is a fault; open where anything passes; unread
+where setting the value is a fault, since nothing reads it. In a path, * stands
+for any key and [] for the elements of a list; the path * is the top level.`
+
+const chartValuesExample = `  fleetc chart values ingress_nginx
+  fleetc chart values ingress_nginx --open
+  fleetc chart values ingress_nginx --version 4.11.3 -o json`
+
+func newChartValuesCommand(o *options) *cobra.Command {
+	var output, version string
+	var open bool
+	cmd := &cobra.Command{
+		Use:               "values NAME",
+		Short:             "List the values of a chart with their types",
+		Long:              chartValuesLong,
+		Example:           chartValuesExample,
+		Args:              exactlyOneArg("the name of one package of a chart"),
+		ValidArgsFunction: packageArgs(o),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v, err := o.compiler().ChartValues(cmd.Context(), args[0], version)
+			if err != nil {
+				return err
+			}
+			keys := v.Types.List()
+			if open {
+				keys = slices.DeleteFunc(keys, func(k values.Key) bool { return k.State != values.Open })
+			}
+			if output == "json" {
+				return valuesJSON(cmd.OutOrStdout(), v, keys)
+			}
+			return valuesTable(cmd.OutOrStdout(), v, keys)
+		},
+	}
+	cmd.Flags().StringVar(&version, "version", "", "`version` of the chart (default: the one that the package pins first)")
+	cmd.Flags().BoolVar(&open, "open", false, "list only those for which anything passes")
+	outputFlag(cmd, &output, "table", "json")
+	return cmd
+}
+
+func valuesTable(w io.Writer, v *compiler.ChartValues, keys []values.Key) error {
+	const wide = 60
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "VALUE\tTYPE\tDEFAULT\tFROM\tSTATE\tCOMMENT")
+	for _, k := range keys {
+		comment, _, _ := strings.Cut(k.Doc, "\n")
+		if k.State == values.Open && k.Why != "" {
+			comment = cmp.Or(comment, k.Why)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", diag.Visible(cmp.Or(k.Path, "*"), 200), k.Type,
+			cmp.Or(diag.Visible(k.Default, wide), "-"), cmp.Or(k.From, "-"), k.State, cmp.Or(diag.Visible(comment, 2*wide), "-"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	c := v.Types.Coverage()
+	writeMissing(w, "open: ", c.Missing)
+	_, err := fmt.Fprintf(w, "%s: %d typed, %d open, %d unread\n", v.Ref, c.Typed, len(c.Open), c.Unread)
+	return err
+}
+
+func valuesJSON(w io.Writer, v *compiler.ChartValues, keys []values.Key) error {
+	type line struct {
+		Path    string          `json:"path"`
+		Type    string          `json:"type"`
+		Default string          `json:"default,omitempty"` // as JSON
+		Comment string          `json:"comment,omitempty"`
+		From    string          `json:"from,omitempty"`
+		State   values.KeyState `json:"state"`
+		Why     string          `json:"why,omitempty"`
+	}
+	out := struct {
+		Chart   string   `json:"chart"`
+		Package string   `json:"package"`
+		Version string   `json:"version,omitempty"`
+		Typed   int      `json:"typed"`
+		Open    int      `json:"open"`
+		Unread  int      `json:"unread"`
+		Missing []string `json:"missing"` // documents that the chart's schema refers to and that are not known
+		Values  []line   `json:"values"`
+	}{Chart: v.Ref.Location(), Package: v.Package, Version: v.Version, Missing: []string{}, Values: []line{}}
+	c := v.Types.Coverage()
+	out.Typed, out.Open, out.Unread = c.Typed, len(c.Open), c.Unread
+	out.Missing = append(out.Missing, c.Missing...)
+	for _, k := range keys {
+		out.Values = append(out.Values, line{cmp.Or(k.Path, "*"), k.Type, k.Default, k.Doc, k.From, k.State, k.Why})
+	}
+	return writeJSON(w, out)
+}
