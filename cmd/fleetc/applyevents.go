@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -17,7 +16,7 @@ import (
 // newApplyProgress returns what shows on a terminal what is under way, and elsewhere, line by
 // line, what happened; and what takes away lines that would be drawn over.
 func newApplyProgress(w io.Writer, clusters []*applyCluster) (show func(apply.Event), clear func()) {
-	if f, ok := w.(*os.File); ok && isTerminal(w) {
+	if f, ok := fileOf(w); ok && isTerminal(w) {
 		s := newApplyScreen(w, func() (int, int) {
 			width, height, err := term.GetSize(int(f.Fd()))
 			if err != nil || width <= 0 || height <= 0 {

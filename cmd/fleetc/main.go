@@ -67,7 +67,11 @@ func execute(ctx context.Context, o *options) (*cobra.Command, error) {
 	if o.limits, err = limitsOf(os.Getenv); err != nil {
 		return newRootCommand(o), err
 	}
-	return newRootCommand(o).ExecuteContextC(ctx)
+	cmd, err := newRootCommand(o).ExecuteContextC(ctx)
+	if o.endProgress != nil {
+		o.endProgress()
+	}
+	return cmd, err
 }
 
 // tuneMemory collects garbage a third as often as Go does by itself, as long as

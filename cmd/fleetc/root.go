@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/bounded"
@@ -68,6 +67,8 @@ type options struct {
 	shared  *oci.Cache // what --cache-registry names; nil for none
 	build   string     // which build that is shared by
 
+	endProgress func() // of the command that has started; nil before
+
 	started faults.Format // the output format of the command that has started; empty before
 }
 
@@ -109,6 +110,7 @@ func newRootCommand(o *options) *cobra.Command {
 			if !slices.Contains(colorModes(), o.color) {
 				return &diag.Diag{Msg: fmt.Sprintf("--color does not take %q", diag.Visible(o.color, diag.MaxText)), Hint: diag.OneOf(o.color, colorModes())}
 			}
+			o.endProgress = startProgress(cmd)
 			return o.start(cmd)
 		},
 	}
@@ -201,42 +203,6 @@ func colorModes() []string { return []string{"auto", "always", "never"} }
 // always, and on a terminal unless NO_COLOR is set, see https://no-color.org.
 func (o *options) style(w io.Writer) diff.Style {
 	return diff.Style{Colour: o.color == "always" || o.color == "auto" && os.Getenv("NO_COLOR") == "" && isTerminal(w)}
-}
-
-// A progress shows on a terminal which cluster is being worked on, and nothing
-// anywhere else.
-type progress struct {
-	w           io.Writer // nil when it is not a terminal
-	done, total int
-}
-
-func newProgress(cmd *cobra.Command, total int) *progress {
-	p := &progress{total: total}
-	if w := cmd.ErrOrStderr(); isTerminal(w) {
-		p.w = w
-	}
-	return p
-}
-
-// isTerminal reports whether a stream is a terminal.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// step says that one more is done.
-func (p *progress) step() {
-	p.done++
-	if p.w != nil {
-		fmt.Fprintf(p.w, "\r%d/%d clusters", p.done, p.total)
-	}
-}
-
-// clear removes the line.
-func (p *progress) clear() {
-	if p.w != nil && p.done > 0 {
-		fmt.Fprint(p.w, "\r\033[K")
-	}
 }
 
 // plural returns n and the word for that many of them.

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"testing"
+	"time"
+)
+
+// TestProgress checks when the line is on the terminal, and what it says.
+func TestProgress(t *testing.T) {
+	var b bytes.Buffer
+	p := &progress{w: &b}
+	says := func(want string) {
+		t.Helper()
+		if b.String() != want {
+			t.Errorf("the terminal has %q, want %q", b.String(), want)
+		}
+		b.Reset()
+	}
+	p.draw(time.Second)
+	says("")
+	p.draw(2500 * time.Millisecond)
+	says("\r\033[Kreading the fleet, 2s")
+	p.total = 3
+	p.step()
+	p.draw(61 * time.Second)
+	says("\r\033[K1/3 clusters, 1m1s")
+
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (progressWriter{w, p}).Write([]byte("result")); err != nil {
+		t.Fatal(err)
+	}
+	says("\r\033[K")
+	p.draw(time.Hour)
+	p.clear()
+	says("")
+	w.Close()
+	if text, err := io.ReadAll(r); err != nil || string(text) != "result" {
+		t.Errorf("written: %q, %v", text, err)
+	}
+}
+
+// TestProgressOfPipes checks that nothing shows where there is no terminal.
+func TestProgressOfPipes(t *testing.T) {
+	cmd := newRootCommand(&options{})
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	end := startProgress(cmd)
+	p := newProgress(cmd, 1)
+	p.step()
+	p.draw(time.Hour)
+	end()
+	if out.Len() > 0 {
+		t.Errorf("written: %q", &out)
+	}
+}
