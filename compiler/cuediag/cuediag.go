@@ -54,6 +54,13 @@ func File(root string, p token.Pos) string {
 // the user's is known. v is the value that was evaluated, for hints and
 // places; it may be the zero value.
 func Faults(root string, err error, v cue.Value) diag.List {
+	out := Raw(root, err, v)
+	Explain(root, out, v)
+	return firstOfEach(out)
+}
+
+// Raw is [Faults] in CUE's own words, for those who put them in others.
+func Raw(root string, err error, v cue.Value) diag.List {
 	var out diag.List
 	for _, e := range errors.Errors(err) {
 		if d := fault(root, e, v); d != nil {
@@ -86,12 +93,6 @@ func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 		notAllowed(root, d, v, e.Path())
 	case strings.HasPrefix(msg, "cycle with field"):
 		d.Msg, d.Hint = "refers to itself, by "+strings.TrimPrefix(msg, "cycle with field: "), "set one of them to a value"
-	case strings.HasPrefix(msg, "imported and not used"):
-		d.Hint = `use it, or write the name of a release in quotes where it is that of the package: releases: "app": app.#Release`
-	case strings.HasPrefix(msg, "cannot find package"), strings.Contains(msg, "no dependency found for"), strings.Contains(msg, "cannot find module providing package"):
-		d.Hint = "correct the import path, or add the chart with fleetc chart add"
-	case d.Path == "cluster.kubernetes" && strings.Contains(msg, "out of bound"):
-		d.Hint = `write it as in "1.36" or "1.36.2"`
 	}
 	return d
 }

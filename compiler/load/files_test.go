@@ -57,7 +57,7 @@ cluster: name: "eu"
 -- environments/prod/us/cluster.cue --
 package fleet
 cluster: name: "us"
-w: _ @embed(file=none.json)
+w: 1
 -- lib/a/a.cue --
 package a
 import "example.com/infra/lib/b"

@@ -72,7 +72,8 @@ func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
 		f.Clusters = append(f.Clusters, c)
 	}
 	all := len(patterns) == 0 || err != nil
-	faults.Add(tree.strays(root, leaves, all, instances))
+	faults = append(faults, withoutUnreadable(diag.All(tree.strays(root, leaves, all, instances)), faults)...)
+	faults.Add(tree.unembedded(root, leaves, all, instances))
 	return f, faults.Err()
 }
 

@@ -199,18 +199,22 @@ func TestLibraryFaults(t *testing.T) {
 	for _, test := range []struct{ name, layer, want string }{
 		{"missing", `#CommonLabels`, `
 environments/fleet.cue:6:21: releases."my-web".patches.#labels: field is required but not present
+    hint: add #labels: ...
     in eu
 `},
 		{"misspelt", `#CommonLabels & {#lables: a: "b"}`, `
 environments/fleet.cue:6:30: releases."my-web".patches.#labels: field is required but not present
+    hint: add #labels: ...
     in eu
 `},
 		{"no label", `#CommonLabels & {#labels: a: "b c"}`, `
-environments/fleet.cue:6:65: releases."my-web".patches.#labels.a: invalid value "b c" (out of bound =~"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$")
+environments/fleet.cue:6:65: releases."my-web".patches.#labels.a: invalid value "b c": it must match "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"
+    hint: change the value, or the rule
     in eu
 `},
 		{"another type", `#ImageMirror & {#mirror: "m.example/"}`, `
-environments/fleet.cue:6:61: releases."my-web".patches.#mirror: invalid value "m.example/" (out of bound =~"^[a-z0-9].*[^/]$")
+environments/fleet.cue:6:61: releases."my-web".patches.#mirror: invalid value "m.example/": it must match "^[a-z0-9].*[^/]$"
+    hint: change the value, or the rule
     in eu
 `},
 		{"none", `#ImagePullSecrets & {#pullSecrets: []}`, `

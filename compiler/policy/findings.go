@@ -18,7 +18,7 @@ import (
 // findings returns what CUE finds wrong with an object.
 func (c *compiled) findings(err error, o *object) []finding {
 	var out []finding
-	for _, d := range cuediag.Faults("", err, cue.Value{}) {
+	for _, d := range cuediag.Raw("", err, cue.Value{}) {
 		f := finding{text: d.Msg}
 		if e, ok := d.Cause.(errors.Error); ok {
 			f.path = below(e.Path())

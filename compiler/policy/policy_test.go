@@ -286,7 +286,7 @@ func TestRulesInError(t *testing.T) {
 		},
 		{
 			"violations of a field that is not everywhere", `{objects: _, violations: [for id, o in objects.Deployment if o.spec.paused {kind: "Deployment", "id": id}]}`,
-			"the rule is in error: policies.p.violations: undefined field: paused",
+			"the rule is in error: policies.p.violations: no field is called paused",
 		},
 		{
 			"a violation of nothing", `{objects: _, violations: [{kind: "Deployment", id: "web"}]}`,
@@ -387,7 +387,7 @@ func TestPlainSource(t *testing.T) {
 	got := text(k.Objects(t.Context(), c, objects(t, object("{replicas: 1}")), ""))
 	for _, want := range []string{
 		"shop/web: no: spec.replicas", "shop/web: none (", "policies.r: the rule is in error: ", "policies.s: the rule is in error: it has neither",
-		"policies.t: the rule is in error: object.a: conflicting values", "policies.u: the rule is in error: ",
+		"policies.t: the rule is in error: object.a: set to two different values", "policies.u: the rule is in error: ",
 	} {
 		if strings.Count(got, want) != 1 {
 			t.Errorf("no %q in\n%s", want, got)

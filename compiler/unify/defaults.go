@@ -1,6 +1,7 @@
 package unify
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -184,9 +185,10 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 			case !p.IsValid() || cuediag.IsType(d.At[0].File) || known && (in == name || in == ""):
 				continue
 			case !known:
-				d.Msg, d.Hint = "no layer is called "+name, diag.OneOf(name, e.layerNames())
+				d.Msg = "no layer is called " + name
+				d.Hint = cmp.Or(diag.DidYouMean(name, e.layerNames()), "put the name of this file's layer first: defaults: "+cmp.Or(in, "LAYER")+": "+cue.Str(name).String()+": ...")
 			default:
-				d.Msg, d.Hint = "the layer "+name+" is spoken for in a file of the layer "+in, "write defaults: "+in+", or move this into a file of "+name
+				d.Msg, d.Hint = "defaults of the layer "+name+" are set in a file of the layer "+in, "write defaults: "+in+", or move this into a file of "+name
 			}
 			faults.Add(d)
 		}

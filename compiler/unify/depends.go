@@ -129,7 +129,7 @@ var dependsPath = regexp.MustCompile(`^releases\.[^ ]+\.depends$`)
 
 // explainList says how to write dependencies that are written as a list.
 func explainList(d *diag.Diag) {
-	if dependsPath.MatchString(d.Path) && strings.HasSuffix(d.Msg, "(mismatched types list and struct)") {
+	if dependsPath.MatchString(d.Path) && strings.HasPrefix(d.Msg, "this is a list") {
 		d.At, d.Msg, d.Hint = d.At[:1], "depends is not a list: layers could not add to one", `write depends: "NAME": true for each release`
 	}
 }

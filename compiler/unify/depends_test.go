@@ -96,8 +96,9 @@ releases: api: {namespace: "n", objects: [#cm], depends: db: "yes"}
 environments/fleet.cue:3:58: releases.web.depends: depends is not a list: layers could not add to one
     hint: write depends: "NAME": true for each release
     in prod/eu
-environments/fleet.cue:4:62: releases.api.depends.db: conflicting values "yes" and bool (mismatched types string and bool)
+environments/fleet.cue:4:62: releases.api.depends.db: "yes" is a string, and must be a bool
     environments/a.cue:5:15: and here
+    hint: write true or false
     in prod/eu
 `
 	if got := "\n" + text(err); got != want {

@@ -96,13 +96,15 @@ environments/fleet.cue:2:22: health.x.ready.0.typ: field not allowed
 health: x: {ready: [{type: "Ready", status: "Maybe"}]}
 `, `
 environments/fleet.cue:2:45: health.x.ready.0.status: "Maybe" is none of "False", "True", "Unknown"
+    hint: use one of "False", "True", "Unknown"
     in prod/eu
 `},
 		{"neither", `
 -- root.cue --
 health: x: {ready: true}
 `, `
-environments/fleet.cue:2:20: health.x.ready: conflicting values true and [...#HealthTest] (mismatched types bool and list)
+environments/fleet.cue:2:20: health.x.ready: true is a bool, and must be a list
+    hint: write [true]
     in prod/eu
 `},
 		{"patterns", `
@@ -120,13 +122,16 @@ health: x: {ready: [{expression: "a"}]}
 health: x: {ready: [{expression: "b"}], timeout: "5 min"}
 releases: a: {namespace: "n", objects: [#cm], health: x: {match: names: ["[a"], wait: "no"}}
 `, `
-environments/prod/eu/fleet.cue:2:34: health.x.ready.0.expression: conflicting values "b" and "a"
+environments/prod/eu/fleet.cue:2:34: health.x.ready.0.expression: set to two different values, "b" and "a"
     environments/fleet.cue:2:34: and here
+    hint: keep one of the two lines
     in prod/eu
-environments/prod/eu/fleet.cue:2:50: health.x.timeout: invalid value "5 min" (out of bound =~"^([0-9]+h)?([0-9]+m)?([0-9]+s)?$")
+environments/prod/eu/fleet.cue:2:50: health.x.timeout: invalid value "5 min": it must be a duration in h, m and s
+    hint: write it as in "1m30s"
     in prod/eu
-environments/prod/eu/fleet.cue:3:87: releases.a.health.x.wait: conflicting values "no" and bool (mismatched types string and bool)
+environments/prod/eu/fleet.cue:3:87: releases.a.health.x.wait: "no" is a string, and must be a bool
     environments/a.cue:5:15: and here
+    hint: write true or false
     in prod/eu
 `},
 	} {

@@ -152,10 +152,12 @@ releases: a: {namespace: "n", objects: [#cm]}
 releases: a: patches: p: json: [{op: "add", path: "a", value: 1}, {path: "/a"}, {op: "ad", path: "/a", value: 1}]
 releases: a: patches: q: {merg: a: 1}
 releases: a: patches: r: {target: kind: ["Pod"], merge: a: string}`, `
-environments/fleet.cue:3:51: releases.a.patches.p.json.0.path: invalid value "a" (out of bound =~"^(/.*)?$")
+environments/fleet.cue:3:51: releases.a.patches.p.json.0.path: invalid value "a": it must be a path that begins with /
+    hint: write it as in "/spec/replicas"
     in prod/eu
 environments/fleet.cue:3:86: releases.a.patches.p.json.2.op: "ad" is none of "add", "copy", "move", "remove", "replace", "test"
     environments/a.cue:5:15: and here
+    hint: did you mean "add"?
     in prod/eu
 environments/fleet.cue:4:27: releases.a.patches.q.merg: field not allowed
     hint: did you mean merge?
@@ -168,7 +170,8 @@ environments/fleet.cue:5:35: releases.a.patches.r.target.kind: field not allowed
 -- root.cue --
 releases: a: {namespace: "n", objects: [#cm]}
 releases: a: patches: r: merge: a: string`, `
-environments/fleet.cue:3:36: releases.a.patches.r.merge.a: incomplete value string
+environments/fleet.cue:3:36: releases.a.patches.r.merge.a: has no value: it must be a string
+    hint: set a to a value
     in prod/eu
 `},
 		{"images", `

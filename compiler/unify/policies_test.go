@@ -174,6 +174,7 @@ environments/fleet.cue:2:11: policies.a.message: field is required but not prese
     hint: say what is wrong with an object that breaks the rule, and what to do
     in prod/eu
 environments/fleet.cue:2:36: policies.a.waivers.w.reason: field is required but not present
+    hint: add reason: "..."
     in prod/eu
 `},
 		{"typos", `
@@ -201,7 +202,8 @@ environments/fleet.cue:2:89: policies.a.waivers.w.until: 2026-02-30 is no date
 environments/fleet.cue:2:117: policies.a.waivers.w.match.namespaces: malformed pattern a[
     hint: write \ before a bracket that stands for itself
     in prod/eu
-environments/fleet.cue:3:74: policies.b.waivers.w.until: invalid value "tomorrow" (out of bound =~"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+environments/fleet.cue:3:74: policies.b.waivers.w.until: invalid value "tomorrow": it must be a date
+    hint: write it as in "2026-12-31"
     in prod/eu
 `},
 		{"a rule that no object can keep, and the rest is still checked", `
@@ -211,12 +213,15 @@ releases: r: {namespace: "n", objects: [#cm], values: n: int}
 -- eu.cue --
 cluster: labels: a: string
 `, `
-environments/fleet.cue:2:47: policies.a.object.a: conflicting values 2 and 1
+environments/fleet.cue:2:47: policies.a.object.a: set to two different values, 2 and 1
     environments/fleet.cue:2:41: and here
+    hint: keep one of the two lines
     in prod/eu
-environments/fleet.cue:3:58: releases.r.values.n: incomplete value int
+environments/fleet.cue:3:58: releases.r.values.n: has no value: it must be a whole number
+    hint: set n, or write n? where it may be absent
     in prod/eu
-environments/prod/eu/fleet.cue:2:21: cluster.labels.a: incomplete value string
+environments/prod/eu/fleet.cue:2:21: cluster.labels.a: has no value: it must be a string
+    hint: set a to a value
     in prod/eu
 `},
 		{"what is required at the top", `
@@ -226,14 +231,16 @@ environment!: string
 `, `
 environments/a.cue:4:1: environment: field is required but not present
     in prod/eu
-environments/fleet.cue:2:15: policies.a.message: incomplete value !=""
+environments/fleet.cue:2:15: policies.a.message: has no value: it must be !=""
+    hint: set message to a value
     in prod/eu
 `},
 		{"a reference to nothing", `
 -- root.cue --
 policies: a: {message: "m", object: spec: #Nothing}
 `, `
-environments/fleet.cue:2:43: policies.a.object.spec: reference "#Nothing" not found
+environments/fleet.cue:2:43: policies.a.object.spec: nothing is called #Nothing
+    hint: correct the name, or declare it: #Nothing: ...
     in prod/eu
 `},
 	} {
@@ -275,7 +282,7 @@ policies: p: {message: "m", object: spec: replicas: <=releases.b.values.n}
 		}
 	}
 	_, err := cluster(t, "-- root.cue --"+rest+"-- prod.cue --\npolicies: a: {message: \"m\", object: spec: #Nothing}\n")
-	if want := "environments/prod/fleet.cue:2:43: policies.a.object.spec: reference \"#Nothing\" not found\n    in prod/eu\n"; text(err) != want {
+	if want := "environments/prod/fleet.cue:2:43: policies.a.object.spec: nothing is called #Nothing\n    hint: correct the name, or declare it: #Nothing: ...\n    in prod/eu\n"; text(err) != want {
 		t.Errorf("faults:\n%s\nwant:\n%s", text(err), want)
 	}
 }

@@ -56,6 +56,7 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 				"write objects: app: {apiVersion: ..., kind: ...}")
 		}
 	})
+	cuediag.Explain(e.root, faults, v)
 	return faults.Err()
 }
 
@@ -89,14 +90,14 @@ func (e *evaluation) checkDelivery(release cue.Value, path string, wrong func(v 
 
 var (
 	chartVersion = regexp.MustCompile(`^(releases\..*\.chart)\.version$`)
-	noVersion    = regexp.MustCompile(`^"([^"]+)" is none of |^conflicting values "`)
+	noVersion    = regexp.MustCompile(`^"([^"]+)" is none of |^set to two different values, "`)
 )
 
 // unpinned says what to do about a layer that wants a version of a chart which
 // the chart's package does not pin.
 func unpinned(d *diag.Diag, final cue.Value) {
 	at, wanted := chartVersion.FindStringSubmatch(d.Path), noVersion.FindStringSubmatch(d.Msg)
-	if at == nil || wanted == nil || d.Hint != "" {
+	if at == nil || wanted == nil {
 		return
 	}
 	name, err := final.LookupPath(cue.ParsePath(at[1] + ".name")).String()

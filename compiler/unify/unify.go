@@ -71,10 +71,12 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet
 		final = full.Unify(e.cctx.BuildExpr(e.bound.expr())).Unify(config)
 	}
 	var faults diag.List
-	faults.Add(e.checkAllLayers(final))
+	misplaced := diag.All(e.checkAllLayers(final))
+	faults = append(faults, misplaced...)
 	faults.Add(e.checkReleases(final))
 	faults.Add(e.checkPolicies(final))
 	faults.Add(e.check(final))
+	faults = withoutConsequences(faults, misplaced, e.misspelt(final))
 	if len(faults) > 0 {
 		e.last.place()
 	}

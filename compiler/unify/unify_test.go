@@ -213,8 +213,9 @@ releases: a: {namespace: "n", objects: [#cm], defaults: root: n: 2}
 releases: a: {defaults: prod: n: 3, values: n?: >=3}
 -- eu.cue --
 releases: a: defaults: eu: n: 1`, `
-environments/prod/eu/fleet.cue:2:31: releases.a.values.n: invalid value 1 (out of bound >=3)
+environments/prod/eu/fleet.cue:2:31: releases.a.values.n: invalid value 1: it must be >=3
     environments/prod/fleet.cue:2:49: and here
+    hint: change the value, or the rule
     in prod/eu
 `},
 		{"pins conflict", `
@@ -222,8 +223,9 @@ environments/prod/eu/fleet.cue:2:31: releases.a.values.n: invalid value 1 (out o
 releases: a: {namespace: "n", objects: [#cm], values: k: "Deployment"}
 -- eu.cue --
 releases: a: values: k: "DaemonSet"`, `
-environments/prod/eu/fleet.cue:2:25: releases.a.values.k: conflicting values "DaemonSet" and "Deployment"
+environments/prod/eu/fleet.cue:2:25: releases.a.values.k: set to two different values, "DaemonSet" and "Deployment"
     environments/fleet.cue:2:58: and here
+    hint: keep one of them; a value that lower layers may change stands in defaults: LAYER, not in values
     in prod/eu
 `},
 		{"unknown layer", `
@@ -241,7 +243,7 @@ releases: a: {namespace: "n", objects: [#cm]}
 releases: a: defaults: prod: n: 3
 -- prod.cue --
 releases: a: defaults: prod: m: 3`, `
-environments/fleet.cue:3:24: releases.a.defaults.prod: the layer prod is spoken for in a file of the layer root
+environments/fleet.cue:3:24: releases.a.defaults.prod: defaults of the layer prod are set in a file of the layer root
     hint: write defaults: root, or move this into a file of prod
     in prod/eu
 `},
@@ -275,8 +277,10 @@ environments/fleet.cue:3:39: releases.b.chart.paht: field not allowed
 releases: a: objects: [#cm]
 releases: b: {namespace: "x", objects: [#cm], values: n: int}`, `
 environments/fleet.cue:2:11: releases.a.namespace: field is required but not present
+    hint: add namespace: "NAME"
     in prod/eu
-environments/fleet.cue:3:58: releases.b.values.n: incomplete value int
+environments/fleet.cue:3:58: releases.b.values.n: has no value: it must be a whole number
+    hint: set n, or write n? where it may be absent
     in prod/eu
 `},
 		{"no source", `
@@ -345,6 +349,7 @@ releases: a: defaults: eu: mode: "z"`, `
 environments/prod/eu/fleet.cue:2:34: releases.a.values.mode: "z" is none of "x", "y"
     environments/fleet.cue:2:61: and here
     environments/fleet.cue:2:67: and here
+    hint: did you mean "x"?
     in prod/eu
 `},
 		{"objects that are none", `
@@ -370,13 +375,16 @@ releases: c: namespace: "n"`, `
 environments/fleet.cue:2:47: releases.a.stag: field not allowed
     hint: did you mean stage?
     in prod/eu
-environments/fleet.cue:2:71: releases.a.values.x: invalid value 1 (out of bound >=3)
+environments/fleet.cue:2:71: releases.a.values.x: invalid value 1: it must be >=3
     environments/fleet.cue:2:109: and here
+    hint: change the value, or the rule
     in prod/eu
-environments/fleet.cue:2:80: releases.a.values.y: conflicting values string and 2 (mismatched types string and int)
+environments/fleet.cue:2:80: releases.a.values.y: 2 is a whole number, and must be a string
     environments/fleet.cue:2:115: and here
+    hint: write "2"
     in prod/eu
 environments/fleet.cue:3:11: releases.b.namespace: field is required but not present
+    hint: add namespace: "NAME"
     in prod/eu
 environments/fleet.cue:4:11: releases.c: a release has exactly one source
     hint: give it one of chart, jsonnet, kustomize, manifests, objects
@@ -388,8 +396,9 @@ environments/fleet.cue:4:11: releases.c: a release has exactly one source
 releases: [string]: {namespace: "n", objects: [#cm]}
 releases: a: {values: {x?: #Policy.min, y?: string}, defaults: root: {x: 1, y: "d"}}
 releases: b: {values: y: "\(releases.b.namespace)-z", defaults: root: y: "d"}`, `
-environments/fleet.cue:2:16: releases.a.values.x: invalid value 1 (out of bound >=3)
+environments/fleet.cue:2:16: releases.a.values.x: invalid value 1: it must be >=3
     environments/fleet.cue:4:74: and here
+    hint: change the value, or the rule
     in prod/eu
 `},
 		{"release name", `
@@ -430,14 +439,16 @@ environments/fleet.cue:3:33: releases.a.values.x: refers to itself: releases.a.v
 releases: [string]: {namespace: "n", objects: [#cm]}
 releases: a: defaults: root: x: releases.b.values.y
 releases: b: {}`, `
-environments/fleet.cue:3:51: releases.a.defaults.root.x: undefined field: y
+environments/fleet.cue:3:51: releases.a.defaults.root.x: no field is called y
+    hint: correct the name, or set the field
     in prod/eu
 `},
 		{"kubernetes version", `
 -- eu.cue --
 cluster: kubernetes: 1.36`, `
-environments/prod/eu/a.cue:2:35: cluster.kubernetes: conflicting values "1.36" and 1.36 (mismatched types string and float)
+environments/prod/eu/a.cue:2:35: cluster.kubernetes: set to two different values, "1.36" and 1.36
     environments/prod/eu/fleet.cue:2:22: and here
+    hint: keep one of them
     in prod/eu
 `},
 	} {

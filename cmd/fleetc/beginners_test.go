@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+const beginners = "../../testdata/beginners"
+
+// internals matches words of CUE and Go that explain nothing to a person who
+// writes a fleet, and places in files that are not theirs.
+var internals = regexp.MustCompile(`conflicting values|disjunction|incomplete|non-concrete|strconv\.|_\|_|bottom|` +
+	`mismatched types|#[A-Z][A-Za-z]*\b|\bast\b|\btoken\b|operand|out of bound|EOF|explicit error|structural cycle|` +
+	`(?:^|\s)(?:schema|cue\.mod)/|=~|panic|goroutine`)
+
+// ownMessage is a message that the fleet gives a fault of its own.
+const ownMessage = "no more than two, please"
+
+// TestBeginners runs fleetc vet on wrong texts as beginners write them. Each is
+// one or more files that are put into the same fleet; -update rewrites what vet
+// says.
+func TestBeginners(t *testing.T) {
+	base := beginnersFleet(t)
+	sources, err := filepath.Glob(beginners + "/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, source := range sources {
+		if filepath.Base(source) == "base.txtar" {
+			continue
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(source), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cases, order := map[string]map[string]string{}, []string{}
+			for _, f := range archive.Files {
+				name, file, _ := strings.Cut(f.Name, "/")
+				if cases[name] == nil {
+					cases[name], order = map[string]string{}, append(order, name)
+				}
+				cases[name][file] = string(f.Data)
+			}
+			total += len(order)
+			for _, name := range order {
+				t.Run(name, func(t *testing.T) { cases[name]["want"] = checkBeginner(t, base, cases[name]) })
+			}
+			if *update {
+				writeBeginners(t, source, string(archive.Comment), order, cases)
+			}
+		})
+	}
+	if total < 60 {
+		t.Errorf("the collection has %d texts, want at least 60", total)
+	}
+}
+
+// checkBeginner runs vet with the files of a case and compares what it says. It
+// returns that.
+func checkBeginner(t *testing.T, base string, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(base)); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if name != "want" {
+			writeFile(t, dir, name, text)
+		}
+	}
+	got := vetFaults(t, dir)
+	if want := files["want"]; got != want && !*update {
+		t.Errorf("vet says\n%swant\n%s", got, want)
+	}
+	if got == "" {
+		t.Error("vet finds nothing wrong")
+	}
+	own := strings.Join(slices.Collect(maps.Values(without(files, "want"))), "")
+	if m := strings.TrimSpace(internals.FindString(got)); m != "" && !strings.Contains(own, m) {
+		t.Errorf("the fault has %q, which is not the user's language:\n%s", m, got)
+	}
+	if !strings.Contains(got, "    hint: ") && !strings.Contains(got, ownMessage) {
+		t.Errorf("the fault has no hint:\n%s", got)
+	}
+	if !strings.HasPrefix(got, "environments/") {
+		t.Errorf("the fault has no place of the user's:\n%s", got)
+	}
+	return got
+}
+
+// without returns the files but one.
+func without(files map[string]string, name string) map[string]string {
+	out := maps.Clone(files)
+	delete(out, name)
+	return out
+}
+
+// vetFaults returns what fleetc vet writes to standard error for the fleet in a
+// directory, as seen from there.
+func vetFaults(t *testing.T, dir string) string {
+	t.Helper()
+	o := &options{}
+	cmd := newRootCommand(o)
+	var out, faults bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&faults)
+	cmd.SetArgs([]string{"-C", dir, "--offline", "--no-cache", "vet"})
+	run, err := cmd.ExecuteContextC(context.Background())
+	if werr := o.report(run, err, nil); werr != nil {
+		t.Fatal(werr)
+	}
+	from, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rel, err := filepath.Rel(from, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(faults.String(), filepath.ToSlash(rel)+"/", "")
+	return strings.ReplaceAll(text, filepath.ToSlash(dir)+"/", "")
+}
+
+// beginnersFleet returns the directory of the fleet without anything wrong.
+func beginnersFleet(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	archive, err := txtar.ParseFile(beginners + "/base.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range archive.Files {
+		writeFile(t, dir, f.Name, string(f.Data))
+	}
+	if err := os.CopyFS(filepath.Join(dir, "charts/plain"), os.DirFS("../../testdata/charts/plain")); err != nil {
+		t.Fatal(err)
+	}
+	fleetc(t, "-C", dir, "init", "example.com/infra")
+	fleetc(t, "-C", dir, "chart", "add", "charts/plain")
+	if got := vetFaults(t, dir); got != "" {
+		t.Fatalf("the fleet itself is wrong:\n%s", got)
+	}
+	return dir
+}
+
+// writeBeginners writes a collection with what vet says.
+func writeBeginners(t *testing.T, file, comment string, order []string, cases map[string]map[string]string) {
+	t.Helper()
+	archive := &txtar.Archive{Comment: []byte(comment)}
+	for _, name := range order {
+		for _, f := range slices.Sorted(maps.Keys(cases[name])) {
+			if f != "want" {
+				archive.Files = append(archive.Files, txtar.File{Name: name + "/" + f, Data: []byte(cases[name][f])})
+			}
+		}
+		archive.Files = append(archive.Files, txtar.File{Name: name + "/want", Data: []byte(cases[name]["want"])})
+	}
+	if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
