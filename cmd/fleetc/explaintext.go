@@ -16,7 +16,7 @@ import (
 func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name func(string) string) error {
 	p := &explanationWriter{indent: indent, name: name}
 	is := fieldText(e.State, e.Value)
-	if len(e.Leaves) > 0 && e.State == fleet.Set {
+	if len(e.Leaves) > 0 && (e.State == fleet.Set || e.State == fleet.Unset) {
 		is = "a map, with " + plural(len(e.Leaves), "value", "values") + " in it"
 	}
 	p.line("%s: %s", e.Path, is)

@@ -48,6 +48,7 @@ func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
 		dirs = append(dirs, l.Dir)
 	}
 	instances := loadInstances(root, s.overlay, dirs)
+	rebaseEmbeds(root, instances)
 	last := len(instances) - 1
 	c, err := newCluster(root, tree, leaves[0], instances[last])
 	if err != nil {

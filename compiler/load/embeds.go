@@ -18,6 +18,31 @@ import (
 // valuesFile matches the names that files of Helm values have.
 var valuesFile = regexp.MustCompile(`^(?:[\w-]+[-_.])?values(?:[-_.][\w.-]+)?\.ya?ml$`)
 
+// rebaseEmbeds is [cuediag.RebaseEmbeds] for all files of the instances.
+func rebaseEmbeds(root string, instances []*build.Instance) {
+	for _, file := range filesOf(instances) {
+		cuediag.RebaseEmbeds(root, file)
+	}
+}
+
+// filesOf returns the parsed files of the instances and of what they import,
+// each once.
+func filesOf(instances []*build.Instance) []*ast.File {
+	var files []*ast.File
+	seen := map[*ast.File]bool{}
+	for _, in := range instances {
+		for _, i := range append(in.Dependencies(), in) {
+			for _, file := range i.Files {
+				if !seen[file] {
+					seen[file] = true
+					files = append(files, file)
+				}
+			}
+		}
+	}
+	return files
+}
+
 // unembedded reports files of values that lie in a layer and that no @embed
 // reads, and the @embed of files that do not switch embedding on: CUE passes
 // over both. Unless all is true, only the layers of the selected directories
@@ -25,20 +50,11 @@ var valuesFile = regexp.MustCompile(`^(?:[\w-]+[-_.])?values(?:[-_.][\w.-]+)?\.y
 func (t *tree) unembedded(root string, selected []string, all bool, instances []*build.Instance) error {
 	var faults diag.List
 	embedded := map[string]bool{}
-	seen := map[*ast.File]bool{}
-	for _, in := range instances {
-		for _, i := range append(in.Dependencies(), in) {
-			for _, file := range i.Files {
-				if seen[file] {
-					continue
-				}
-				seen[file] = true
-				faults.Add(withoutExtern(root, file))
-				embeds, _ := cuediag.Embeds(root, file) // CUE reports what is wrong
-				for _, e := range embeds {
-					embedded[e.Name] = true
-				}
-			}
+	for _, file := range filesOf(instances) {
+		faults.Add(withoutExtern(root, file))
+		embeds, _ := cuediag.Embeds(root, file) // CUE reports what is wrong
+		for _, e := range embeds {
+			embedded[e.Name] = true
 		}
 	}
 	for _, dir := range t.dirs {

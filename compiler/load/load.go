@@ -63,6 +63,7 @@ func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
 
 	f := &Fleet{Root: root, Module: s.module}
 	instances := loadInstances(root, s.overlay, leaves)
+	rebaseEmbeds(root, instances)
 	for i, dir := range leaves {
 		c, err := newCluster(root, tree, dir, instances[i])
 		if err != nil {

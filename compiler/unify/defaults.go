@@ -184,6 +184,8 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 			switch {
 			case !p.IsValid() || cuediag.IsType(d.At[0].File) || known && (in == name || in == ""):
 				continue
+			case e.embedded.by[d.At[0].File] != "":
+				continue // the field with the @embed says it
 			case !known:
 				d.Msg = "no layer is called " + name
 				d.Hint = cmp.Or(diag.DidYouMean(name, e.layerNames()), "put the name of this file's layer first: defaults: "+cmp.Or(in, "LAYER")+": "+cue.Str(name).String()+": ...")

@@ -1,6 +1,8 @@
 package unify
 
 import (
+	"path"
+
 	"cuelang.org/go/cue/build"
 
 	"github.com/fleetc/fleetc/compiler/cuediag"
@@ -11,15 +13,19 @@ import (
 // A relocation says where the files are that the instance embeds: CUE has their
 // places relative to the file that embeds them. A name that several directories
 // have stays as it is.
-type relocation map[string]string
+type relocation struct {
+	names map[string]string // by the names in CUE's places
+	by    map[string]string // the directory of the file of CUE that embeds it, by name
+}
 
 func relocate(root string, in *build.Instance) relocation {
-	r := relocation{}
+	r := relocation{map[string]string{}, map[string]string{}}
 	for _, i := range append(in.Dependencies(), in) {
 		for _, file := range i.Files {
 			embeds, _ := cuediag.Embeds(root, file) // CUE reports what is wrong
 			for _, e := range embeds {
 				r.add(e.As, e.Name)
+				r.by[e.Name] = path.Dir(cuediag.Pos(root, file.Pos()).File)
 			}
 		}
 	}
@@ -27,21 +33,21 @@ func relocate(root string, in *build.Instance) relocation {
 }
 
 func (r relocation) add(name, file string) {
-	if other, ok := r[name]; ok && other != file {
+	if other, ok := r.names[name]; ok && other != file {
 		file = name
 	}
-	r[name] = file
+	r.names[name] = file
 }
 
 func (r relocation) pos(p *diag.Pos) {
-	if file, ok := r[p.File]; ok {
+	if file, ok := r.names[p.File]; ok {
 		p.File = file
 	}
 }
 
 // faults returns the faults with their places.
 func (r relocation) faults(err error) error {
-	if len(r) == 0 || err == nil {
+	if len(r.names) == 0 || err == nil {
 		return err
 	}
 	var out diag.List
@@ -58,7 +64,7 @@ func (r relocation) faults(err error) error {
 
 // cluster puts right the places in a cluster.
 func (r relocation) cluster(c *fleet.Cluster) {
-	if len(r) == 0 || c == nil {
+	if len(r.names) == 0 || c == nil {
 		return
 	}
 	r.pos(&c.Pos)

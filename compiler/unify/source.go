@@ -74,7 +74,13 @@ func (e *evaluation) firstPos(v cue.Value, parts []cue.Value) diag.Pos {
 func (e *evaluation) layerOf(p token.Pos) string { return e.layerOfFile(cuediag.File(e.root, p)) }
 
 func (e *evaluation) layerOfFile(file string) string {
+	if name, ok := e.embedded.names[file]; ok {
+		file = name
+	}
 	dir := path.Dir(file)
+	if by, ok := e.embedded.by[file]; ok {
+		dir = by
+	}
 	for _, l := range e.layers {
 		if l.Dir == dir {
 			return l.Name

@@ -37,17 +37,17 @@ import (
 // what the layers say as far as it can be read, for further checks and nothing
 // else.
 func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.Cluster, error) {
-	c, err := evaluate(root, id, layers, in)
 	embedded := relocate(root, in)
+	c, err := evaluate(root, id, layers, in, embedded)
 	embedded.cluster(c)
 	return c, embedded.faults(err)
 }
 
-func evaluate(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.Cluster, error) {
+func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedded relocation) (*fleet.Cluster, error) {
 	if err := checkCalls(root, in); err != nil {
 		return nil, diag.In(id, err)
 	}
-	e := &evaluation{root: root, layers: layers, cctx: cuecontext.New()}
+	e := &evaluation{root: root, layers: layers, embedded: embedded, cctx: cuecontext.New()}
 	bare := withoutPolicies(in)
 	base := e.cctx.BuildInstance(bare)
 	if err := base.Err(); err != nil && !base.Exists() {
@@ -124,6 +124,7 @@ type evaluation struct {
 	bound         *binding // what was filled in at last
 	last          *binding // what was merged at last
 	known         memo
+	embedded      relocation
 }
 
 // parsedSchema is the embedded schema, which all evaluations share: CUE reads
