@@ -31,25 +31,27 @@ func WriteText(w io.Writer, err error, name func(file string) string) error {
 
 func (d *Diag) text(b *strings.Builder, name func(string) string) {
 	place := func(p Pos) string {
-		p.File = name(p.File)
+		p.File = OneLine(name(p.File))
 		return p.String() + ": "
 	}
 	if len(d.At) > 0 {
 		b.WriteString(place(d.At[0]))
 	}
 	// Further lines of a message (a chart's schema lists several) belong to it.
-	b.WriteString(strings.ReplaceAll(strings.TrimRight(d.headline(), "\n"), "\n", "\n    ") + "\n")
+	headline := *d
+	headline.Path, headline.Msg = OneLine(d.Path), Printable(d.Msg)
+	b.WriteString(strings.ReplaceAll(strings.TrimRight(headline.headline(), "\n"), "\n", "\n    ") + "\n")
 	if len(d.At) > 1 {
 		for _, p := range d.At[1:] {
 			b.WriteString("    " + place(p) + "and here\n")
 		}
 	}
 	if d.Hint != "" {
-		b.WriteString("    hint: " + d.Hint + "\n")
+		b.WriteString("    hint: " + OneLine(d.Hint) + "\n")
 	}
 	if n := len(d.Clusters); n > maxClusters {
-		fmt.Fprintf(b, "    in %s and %d more\n", strings.Join(d.Clusters[:maxClusters], ", "), n-maxClusters)
+		fmt.Fprintf(b, "    in %s and %d more\n", OneLine(strings.Join(d.Clusters[:maxClusters], ", ")), n-maxClusters)
 	} else if n > 0 {
-		fmt.Fprintf(b, "    in %s\n", strings.Join(d.Clusters, ", "))
+		fmt.Fprintf(b, "    in %s\n", OneLine(strings.Join(d.Clusters, ", ")))
 	}
 }

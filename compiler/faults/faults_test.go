@@ -110,7 +110,7 @@ func TestGitHub(t *testing.T) {
 		},
 		{
 			diag.Diag{At: []diag.Pos{{File: "a", Line: 9, Col: 3}}, Path: "p\n::error::q", Msg: "one\r\n::error::two%0A\n"},
-			"::error file=infra/a,line=9,title=p%0A%3A%3Aerror%3A%3Aq::../a:9:3: p%0A    ::error::q: one%0D%0A    ::error::two%250A\n",
+			"::error file=infra/a,line=9,title=p�%3A%3Aerror%3A%3Aq::../a:9:3: p�::error::q: one%0A    | ::error::two%250A\n",
 		},
 		{diag.Diag{At: []diag.Pos{{File: "/elsewhere", Line: 1, Col: 1}}, Msg: "m"}, "::error title=fleetc::..//elsewhere:1:1: m\n"},
 		{diag.Diag{At: []diag.Pos{{File: "d"}}, Msg: "m", Clusters: []string{"prod/a"}}, "::error file=infra/d,title=fleetc::../d: m%0A    in prod/a\n"},

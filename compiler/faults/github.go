@@ -29,7 +29,7 @@ func (r *Report) writeGitHub(w io.Writer) error {
 		if title == "" {
 			title = "fleetc"
 		}
-		b.WriteString("title=" + githubProperty.Replace(title) + "::")
+		b.WriteString("title=" + githubProperty.Replace(diag.OneLine(title)) + "::")
 		var text strings.Builder
 		if err := diag.WriteText(&text, d, r.Files.Here); err != nil {
 			return err
@@ -47,7 +47,7 @@ func (r *Report) githubPlace(b *strings.Builder, p diag.Pos) {
 	if !ok {
 		return
 	}
-	b.WriteString("file=" + githubProperty.Replace(name) + ",")
+	b.WriteString("file=" + githubProperty.Replace(diag.OneLine(name)) + ",")
 	if p.Line > 0 {
 		b.WriteString("line=" + strconv.Itoa(p.Line) + ",")
 	}

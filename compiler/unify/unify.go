@@ -70,9 +70,8 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 		}
 		final = full.Unify(e.cctx.BuildExpr(e.bound.expr())).Unify(config)
 	}
-	var faults diag.List
 	misplaced := diag.All(e.checkAllLayers(final))
-	faults = append(faults, misplaced...)
+	faults := slices.Clone(misplaced)
 	faults.Add(e.checkReleases(final))
 	faults.Add(e.checkPolicies(final))
 	faults.Add(e.check(final))
