@@ -11,15 +11,17 @@ import (
 	"golang.org/x/term"
 )
 
-// progressDelay is how long a command runs before a terminal shows its progress.
-const progressDelay = 2 * time.Second
+const (
+	progressDelay = 2 * time.Second // that a command runs before a terminal shows its progress
+	progressTick  = 200 * time.Millisecond
+)
 
 // A progress shows on a terminal how far a command is, until the command writes
 // something itself. The zero value shows nothing. It is safe for several goroutines.
 type progress struct {
 	mu          sync.Mutex
 	w           io.Writer // nil for none
-	begun       time.Time
+	ran         time.Duration
 	done, total int  // clusters
 	drawn       bool // whether the line is on the terminal
 	over        bool
@@ -35,20 +37,16 @@ func startProgress(cmd *cobra.Command) (end func()) {
 	if !isFile || !ok || cmd.Hidden || !isTerminal(errs) {
 		return func() {}
 	}
-	p := &progress{w: errs, begun: time.Now()}
+	p := &progress{w: errs, eachStep: cmd.Flags().Lookup("kubeconfig") != nil}
 	cmd.SetOut(progressWriter{out, p})
 	cmd.SetErr(progressWriter{errs, p})
-	if cmd.Flags().Lookup("kubeconfig") != nil {
-		p.eachStep = true
-		return p.clear
-	}
-	ticker := time.NewTicker(progressDelay / 10)
+	ticker := time.NewTicker(progressTick)
 	done := make(chan struct{})
 	go func() {
 		for {
 			select {
 			case <-ticker.C:
-				p.draw(time.Since(p.begun))
+				p.tick()
 			case <-done:
 				return
 			}
@@ -76,26 +74,31 @@ func newProgress(cmd *cobra.Command, total int) *progress {
 // step counts one more cluster.
 func (p *progress) step() {
 	p.mu.Lock()
-	p.done++
-	show := p.eachStep
-	p.mu.Unlock()
-	if show {
-		p.draw(time.Since(p.begun))
+	defer p.mu.Unlock()
+	if p.done++; p.eachStep {
+		p.draw()
 	}
 }
 
-// draw shows the line of a command that has run for some time.
-func (p *progress) draw(ran time.Duration) {
+// tick counts the time that the command runs.
+func (p *progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.w == nil || p.over || ran < progressDelay {
+	if p.ran += progressTick; !p.eachStep {
+		p.draw()
+	}
+}
+
+// draw shows the line. Its caller has the lock.
+func (p *progress) draw() {
+	if p.w == nil || p.over || p.ran < progressDelay {
 		return
 	}
 	text := "reading the fleet"
 	if p.total > 0 {
 		text = fmt.Sprintf("%d/%d clusters", p.done, p.total)
 	}
-	fmt.Fprintf(p.w, "\r\033[K%s, %s", text, ran.Truncate(time.Second))
+	fmt.Fprintf(p.w, "\r\033[K%s, %s", text, p.ran.Truncate(time.Second))
 	p.drawn = true
 }
 

@@ -19,14 +19,22 @@ func TestProgress(t *testing.T) {
 		}
 		b.Reset()
 	}
-	p.draw(time.Second)
+	p.ran = time.Second
+	p.tick()
 	says("")
-	p.draw(2500 * time.Millisecond)
+	p.ran = 2500 * time.Millisecond
+	p.tick()
 	says("\r\033[Kreading the fleet, 2s")
-	p.total = 3
+	p.total, p.ran = 3, 61*time.Second
 	p.step()
-	p.draw(61 * time.Second)
+	says("")
+	p.tick()
 	says("\r\033[K1/3 clusters, 1m1s")
+	p.eachStep = true
+	p.tick()
+	says("")
+	p.step()
+	says("\r\033[K2/3 clusters, 1m1s")
 
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -36,7 +44,7 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	says("\r\033[K")
-	p.draw(time.Hour)
+	p.step()
 	p.clear()
 	says("")
 	w.Close()
@@ -53,8 +61,10 @@ func TestProgressOfPipes(t *testing.T) {
 	cmd.SetErr(&out)
 	end := startProgress(cmd)
 	p := newProgress(cmd, 1)
+	for range 100 {
+		p.tick()
+	}
 	p.step()
-	p.draw(time.Hour)
 	end()
 	if out.Len() > 0 {
 		t.Errorf("written: %q", &out)
