@@ -36,7 +36,8 @@ type Accepted func(values []byte, accepts func() bool)
 type checker struct {
 	root   *Type
 	values *fleet.Tree
-	text   []string // paths that the user's own strings read, as templates
+	named  map[string]bool // all texts among the values; made when first asked for
+	text   []string        // paths that the user's own strings read, as templates
 	found  []found
 
 	accepted Accepted // nil for none
@@ -133,7 +134,7 @@ func (c *checker) fields(v *fleet.Tree, t *Type, path []string) {
 			} else if t.Kinds&List == 0 { // else the element type is that of the list
 				c.check(v.Fields[k], t.Elem, below)
 			}
-		case c.inText(below):
+		case c.inText(below), t.named && c.names(k):
 		default:
 			c.unknown(v.Fields[k], t, below)
 		}
@@ -304,6 +305,33 @@ func textReads(v *fleet.Tree) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// names reports whether a text among the values, or among the chart's own, is
+// the key.
+func (c *checker) names(key string) bool {
+	if c.named == nil {
+		c.named = map[string]bool{}
+		addTexts(c.values.Value(), c.named)
+		addTexts(c.root.chart.root.values, c.named)
+	}
+	return c.named[key]
+}
+
+// addTexts adds all texts of the value to the set.
+func addTexts(v any, to map[string]bool) {
+	switch v := v.(type) {
+	case string:
+		to[v] = true
+	case []any:
+		for _, e := range v {
+			addTexts(e, to)
+		}
+	case map[string]any:
+		for _, e := range v {
+			addTexts(e, to)
+		}
+	}
 }
 
 // inText reports whether a string among the values reads the path, in the

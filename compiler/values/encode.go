@@ -42,7 +42,7 @@ const (
 )
 
 // ownFlags is how many flags of a type are fields of its own.
-const ownFlags = 11
+const ownFlags = 12
 
 // The flags behind those say which parts of a type follow.
 const (
@@ -61,7 +61,7 @@ const (
 // are stored.
 func (t *Type) flags() []*bool {
 	return []*bool{
-		&t.Open, &t.Unread, &t.blank, &t.empty, &t.typed, &t.closed, &t.missing, &t.asText, &t.asScalar,
+		&t.Open, &t.Unread, &t.blank, &t.empty, &t.typed, &t.closed, &t.missing, &t.named, &t.asText, &t.asScalar,
 		&t.root, &t.imported,
 	}
 }

@@ -25,6 +25,7 @@ type Read struct {
 	Keys  map[string]*Read // by key
 	Any   *Read            // by a computed key, or any element of a list; nil when none
 
+	free  bool     // of Any: which keys it is follows from more than other values
 	lands landings // where it is printed to as a whole
 	text  bool     // it can be text
 
@@ -90,14 +91,15 @@ func (r *interpreter) tree() *Read {
 		r.giveUp("the tree of reads is too large")
 	}
 	if r.gaveUp != "" {
-		return &Read{Mode: Printed | root.Mode, Where: root.Where, GaveUp: r.gaveUp}
+		// Not Dumped: a value may be read although nothing says so.
+		return &Read{Mode: Printed, Where: root.Where, GaveUp: r.gaveUp}
 	}
 	return root
 }
 
 // build returns the node of a place, nil when nothing there is read.
 func build(p *place, nodes *int) *Read {
-	n := &Read{Mode: p.mode, Where: p.where, lands: p.lands, text: p.text}
+	n := &Read{Mode: p.mode, Where: p.where, free: p.free, lands: p.lands, text: p.text}
 	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
 		if kid := build(p.keys[key], nodes); kid != nil {
 			if n.Keys == nil {
@@ -152,7 +154,7 @@ func both(a, b *Read, nodes *int) *Read {
 		return a
 	}
 	*nodes++
-	n := &Read{Mode: a.Mode | b.Mode, Where: a.Where, Any: both(a.Any, b.Any, nodes), lands: a.lands.and(b.lands), text: a.text || b.text}
+	n := &Read{Mode: a.Mode | b.Mode, Where: a.Where, Any: both(a.Any, b.Any, nodes), free: a.free || b.free, lands: a.lands.and(b.lands), text: a.text || b.text}
 	if n.Where == "" {
 		n.Where = b.Where
 	}

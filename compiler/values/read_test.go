@@ -118,7 +118,11 @@ func TestReads(t *testing.T) {
 // only the first rounds are told apart.
 func TestReadsAgainAndAgain(t *testing.T) {
 	for _, test := range []struct{ name, template, read, unread string }{
-		{"loop", `{{ $x := .Values }}{{ range list "a" "b" }}{{ $x = index $x . }}{{ end }}{{ $x.c }}`, "c a.c b.a.c a.b.a.b.a.b.a.b.c", "d a.d"},
+		{"loop", `{{ $x := .Values }}{{ range list "a" "b" }}{{ $x = index $x . }}{{ end }}{{ $x.c }}`, "c a.c b.c a.b.c", "d a.d b.a.c"},
+		{"list of lists", `{{ $x := .Values }}{{ range $k := list "a" (list "b") }}{{ $x = index $x $k }}{{ end }}{{ $x.c }}`, "c a.c", "d b.c"},
+		{"first of a text", `{{ $k := "a" }}{{ if kindIs "slice" $k }}{{ $k = first $k }}{{ end }}{{ (index .Values $k).c }}`, "a.c", "b.c"},
+		{"dot", `{{ define "t" }}{{ $v := (.helm).Values | default .Values }}{{ $v.a }}{{ (index $v .key).b }}{{ end }}{{ include "t" . }}{{ include "t" (dict "helm" . "key" "k") }}`, "a k.b", "x.b k.c"},
+		{"key set", `{{ define "t" }}{{ (index .Values .key).b }}{{ $_ := unset . "key" }}{{ end }}{{ template "t" (set . "key" "k") }}`, "k.b", "x.b k.c"},
 		{"path", `{{ $x := .Values }}{{ range splitList "." "a.b.c" }}{{ $x = get $x . }}{{ end }}{{ $x }}`, "a.b.c", ""},
 		{"file", `{{ if .Values.once }}{{ include (print $.Template.BasePath "/main.yaml") (dict "Values" .Values.a) }}{{ end }}`, "once a.once a.a.a.once", "b"},
 		{"recursion", `{{ define "t" }}{{ if .x }}{{ .v.a }}{{ include "t" (dict "x" .x.next "v" .v) }}{{ end }}{{ end }}{{ include "t" (dict "x" .Values.x "v" .Values) }}`, "a x.next x.next.next.next.next", "b x.other v"},

@@ -212,7 +212,7 @@ func keysOfMaps(a arguments) *value {
 	for _, m := range a.list {
 		a.use(m, Tested|Ranged)
 		for _, p := range m.placesOrNil() {
-			a.mark(a.anyChild(p), 0)
+			a.mark(a.anyKey(p), 0)
 		}
 		names = a.union(names, a.keysOf(m))
 	}

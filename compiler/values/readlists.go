@@ -60,7 +60,7 @@ func endOf(a arguments, last bool) *value {
 	if v == nil {
 		return nil
 	}
-	out := a.elements(&value{places: v.places, roots: v.roots, texts: v.texts, unknown: v.unknown})
+	out := a.elements(&value{places: v.places, roots: v.roots, unknown: v.unknown}) // a text has no elements
 	for _, o := range v.objects {
 		i := 0
 		if last {

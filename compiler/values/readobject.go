@@ -90,6 +90,9 @@ func (r *interpreter) encode(site parse.Node, v *value) *value {
 	return o.self
 }
 
+// isText reports whether the object is a text.
+func (o *object) isText() bool { return o.encoded != nil || o.file != "" }
+
 // touched notes that the object has changed after somebody looked at it.
 func (r *interpreter) touched(o *object) {
 	if o.read {
@@ -245,6 +248,13 @@ func (r *interpreter) elements(v *value) *value {
 	return r.elementsWithin(v)
 }
 
+// named returns what the value has by a key that is itself one of the values.
+func (r *interpreter) named(v *value) *value {
+	defer func(before bool) { r.naming = before }(r.naming)
+	r.naming = true
+	return r.elements(v)
+}
+
 func (r *interpreter) elementsWithin(v *value) *value {
 	if v == nil || !r.step() {
 		return nil
@@ -280,15 +290,19 @@ func (r *interpreter) elementsOfObject(o *object) *value {
 	return out
 }
 
-// index returns what the value has by a key that is computed.
+// index returns what the value has by a key that is computed. Maps and lists
+// are not keys.
 func (r *interpreter) index(v, key *value) *value {
 	r.use(key, Tested)
-	var out *value
-	if key == nil || key.unknown || len(key.places)+len(key.objects)+len(key.roots) > 0 {
-		out = r.elements(v)
-	}
 	if key == nil {
-		return out
+		return nil
+	}
+	var out *value
+	switch {
+	case key.unknown || slices.ContainsFunc(key.objects, (*object).isText):
+		out = r.elements(v)
+	case len(key.places) > 0:
+		out = r.named(v)
 	}
 	for _, t := range key.texts {
 		switch {
@@ -324,7 +338,7 @@ func (r *interpreter) store(m, key, v *value) {
 	for _, p := range m.places {
 		for _, name := range names {
 			if strings.Contains(name, wild) {
-				r.alias(r.anyChild(p), v)
+				r.alias(r.anyKey(p), v)
 			} else {
 				r.alias(r.child(p, name), v)
 			}

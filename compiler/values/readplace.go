@@ -13,6 +13,7 @@ type place struct {
 	depth  int
 	keys   map[string]*place
 	any    *place     // any key or element
+	free   bool       // of that: which ones it is follows from more than other values
 	self   *value     // the value that is this place and nothing else
 	root   *chartRoot // the chart whose values stand here
 
@@ -61,7 +62,7 @@ func (r *interpreter) child(p *place, key string) *place {
 		return p
 	}
 	if r.coarse {
-		return r.anyChild(p)
+		return r.anyKey(p)
 	}
 	kid := r.newPlace(p, key)
 	kid.derived = derived
@@ -70,6 +71,12 @@ func (r *interpreter) child(p *place, key string) *place {
 	}
 	p.keys[key] = kid
 	return kid
+}
+
+// anyKey returns the place of any key or element, which ones being free.
+func (r *interpreter) anyKey(p *place) *place {
+	p.free = true
+	return r.anyChild(p)
 }
 
 // anyChild returns the place of any key or element.
@@ -208,6 +215,7 @@ func (r *interpreter) elementsOfPlace(p *place) *value {
 	}
 	p.seen = r.query
 	kid := r.anyChild(p)
+	p.free = p.free || !r.naming
 	out := r.union(kid.self, kid.also)
 	r.steps += len(r.aliased)
 	for _, q := range r.aliased {

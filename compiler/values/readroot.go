@@ -42,8 +42,10 @@ func (r *interpreter) fieldOfRoot(root *chartRoot, name string) *value {
 			r.put(o, sub.name, sub.self)
 		}
 		return r.union(o.self, out)
+	case "Release", "Capabilities":
+		return r.union(out, anything())
 	}
-	return r.union(out, anything())
+	return out // Helm puts nothing else there
 }
 
 // made returns the object that stands by the name in the dot of a chart.

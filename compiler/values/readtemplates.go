@@ -37,6 +37,7 @@ type interpreter struct {
 	nesting    int
 	steps      int
 	query      int  // counts what is asked of places and objects
+	naming     bool // keys are those that values name
 	following  bool // it goes by way of what stands beside a value
 	shapes     *shapes
 	landing    *shape // of what is printed now; nil where that is not known
@@ -265,24 +266,87 @@ func (r *interpreter) branch(n *parse.BranchNode, dot *value, s *scope, with boo
 	return r.union(r.list(n.List, then, s.inner()), r.list(n.ElseList, dot, s.inner()))
 }
 
-// loop interprets the body of a range until its variables do not change.
+// loop interprets the body of a range until its variables do not change, or as
+// often as the lists are long when these are known.
 func (r *interpreter) loop(n *parse.RangeNode, dot *value, s *scope) *value {
 	s = s.inner()
 	v := r.commands(n.Pipe, dot, s)
 	r.use(v, Tested|Ranged)
-	elem, keys := r.elements(v), r.keysOf(v)
-	for _, p := range v.placesOrNil() {
-		r.mark(r.anyChild(p), 0)
+	if v != nil && len(v.texts) > 0 && !v.unknown {
+		v = &value{places: v.places, roots: v.roots, objects: v.objects} // a text has no elements
 	}
-	vars := map[int][]*value{1: {elem}, 2: {keys, elem}}[len(n.Pipe.Decl)]
+	for _, p := range v.placesOrNil() {
+		r.mark(r.anyKey(p), 0)
+	}
+	out := r.list(n.ElseList, dot, s.inner())
+	if rounds, ok := r.rounds(v); ok {
+		for i, elem := range rounds {
+			r.setRange(n.Pipe, s, textOf(number+strconv.Itoa(i)), elem)
+			out = r.round(n, elem, s, out)
+		}
+		return out
+	}
+	elem, keys := r.elements(v), r.keysOf(v)
+	r.setRange(n.Pipe, s, keys, elem)
+	return r.repeat(n, elem, s, out)
+}
+
+// setRange sets the variables of a range.
+func (r *interpreter) setRange(p *parse.PipeNode, s *scope, key, elem *value) {
+	vars := map[int][]*value{1: {elem}, 2: {key, elem}}[len(p.Decl)]
 	for i, x := range vars {
-		if n.Pipe.IsAssign {
-			r.assign(s, n.Pipe.Decl[i].Ident[0], x)
+		if p.IsAssign {
+			r.assign(s, p.Decl[i].Ident[0], x)
 		} else {
-			s.vars[n.Pipe.Decl[i].Ident[0]] = x
+			s.vars[p.Decl[i].Ident[0]] = x
 		}
 	}
-	return r.repeat(n, elem, s, r.list(n.ElseList, dot, s.inner()))
+}
+
+// rounds returns what a range goes through, one after the other. ok is false
+// unless the value can only be lists of which every element is known.
+func (r *interpreter) rounds(v *value) (elems []*value, ok bool) {
+	if v == nil || len(v.objects) == 0 || len(v.places)+len(v.roots) > 0 || v.unknown {
+		return nil, false
+	}
+	for _, o := range v.objects {
+		if !o.isList() || len(o.keys) > maxLoops {
+			return nil, false
+		}
+	}
+	for _, o := range v.objects {
+		o.read = true
+		for i := range len(o.keys) {
+			if i == len(elems) {
+				elems = append(elems, nil)
+			}
+			elems[i] = r.union(elems[i], o.keys[number+strconv.Itoa(i)])
+		}
+	}
+	return elems, true
+}
+
+// isList reports whether the object is a list of which every element is known.
+func (o *object) isList() bool {
+	if o.elem != nil || o.parts != nil || o.encoded != nil || o.file != "" || o.files != nil || o.summary {
+		return false
+	}
+	for i := range len(o.keys) {
+		if _, ok := o.keys[number+strconv.Itoa(i)]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// round interprets the body of a range once, and returns what is printed.
+func (r *interpreter) round(n *parse.RangeNode, elem *value, s *scope, out *value) *value {
+	body := r.list(n.List, elem, s.inner())
+	if isBlank(body) {
+		return out
+	}
+	r.use(body, Printed)
+	return &value{texts: []string{wild}}
 }
 
 // repeat interprets the body of a range until nothing changes, and returns
@@ -291,11 +355,7 @@ func (r *interpreter) repeat(n *parse.RangeNode, elem *value, s *scope, out *val
 	defer func(before bool) { r.coarse = before }(r.coarse)
 	for i := 0; ; i++ {
 		before, generation := r.state(s), r.generation
-		body := r.list(n.List, elem, s.inner())
-		if !isBlank(body) {
-			r.use(body, Printed)
-			out = &value{texts: []string{wild}}
-		}
+		out = r.round(n, elem, s, out)
 		if r.generation == generation && r.state(s) == before {
 			return out
 		}

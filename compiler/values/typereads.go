@@ -2,6 +2,10 @@ package values
 
 import "maps"
 
+// minNamed is how many keys templates read of a map below the root that is more
+// than a table of names.
+const minNamed = 3
+
 // nobody is why a map is open of which nothing is known.
 const nobody = "nobody names its keys"
 
@@ -40,7 +44,9 @@ func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 	if t.imported {
 		in.printed, t.Unread = "its parent chart, which imports it", false
 	}
-	loose := r.mode&Ranged != 0 || r.any
+	// A key that another value names is one of those that the chart has, mostly.
+	t.named = r.any && !r.free && (t.root || t.seen == Map && len(r.keys) >= minNamed)
+	loose := r.mode&Ranged != 0 || r.any && !t.named
 	if s := b.shapeOf(t, r, in); s != nil && (r.mode&Ranged == 0 || !r.within) {
 		b.adopt(t, s)
 		loose = false
@@ -120,6 +126,7 @@ func (b *builder) elem(t *Type, reads []*Read, r gathered, below reach, depth in
 type gathered struct {
 	mode    Mode
 	any     bool            // a computed key
+	free    bool            // which does not only come from other values
 	within  bool            // something is read by it
 	gaveUp  bool            // not all could be found out
 	keys    map[string]bool // exact keys
@@ -134,6 +141,7 @@ func gather(reads []*Read) gathered {
 	for _, r := range reads {
 		g.mode |= r.Mode
 		g.any = g.any || r.Any != nil
+		g.free = g.free || r.free
 		g.within = g.within || r.Any != nil && (r.Any.Mode != 0 || r.Any.Any != nil || len(r.Any.Keys) > 0)
 		g.gaveUp = g.gaveUp || r.GaveUp != ""
 		for k := range maps.Keys(r.Keys) {

@@ -93,6 +93,7 @@ type Type struct {
 	typed    bool     // the schema says which kinds it may be
 	closed   bool     // the schema says that there are no further keys
 	missing  bool     // the values of a dependency that the chart does not have
+	named    bool     // a template looks up keys that other values name
 	asText   bool     // a template asks whether it is a string
 	asScalar bool     // a template prints it without further ado
 	root     bool     // the values of a chart or a dependency
