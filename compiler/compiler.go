@@ -242,6 +242,9 @@ func (c *Compiler) charts(ctx context.Context, results *results, root string, us
 		if err != nil {
 			return loadedChart{}, users[refs[i]].Blame(err)
 		}
+		if err := types.Complete(ch); err != nil {
+			return loadedChart{}, users[refs[i]].Blame(err)
+		}
 		return loadedChart{ch, render.AsksForAPIs(ch), types, results.accepted(ch)}, nil
 	})
 	charts := map[fleet.ChartRef]loadedChart{}

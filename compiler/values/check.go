@@ -86,8 +86,11 @@ func (c *checker) check(v *fleet.Tree, t *Type, path []string) {
 		return
 	}
 	switch k := kindOfTree(v); {
+	case t.tested && !t.typed && isOff(v):
 	case t.Kinds&k == 0 && k != Null:
 		c.add(path, v, fmt.Sprintf("%s, and the chart takes %s%s", describeValue(v), takes(t), defaultText(t)), kindHint(v, t))
+	case !c.formed(v, t, path):
+	case t.members && !c.areMaps(v, path):
 	case k == Map:
 		c.fields(v, t, path)
 	case k == List:
@@ -269,6 +272,8 @@ func defaultText(t *Type) string {
 func kindHint(v *fleet.Tree, t *Type) string {
 	s, ok := v.Scalar.(string)
 	switch {
+	case kindOfTree(v) == Bool && t.seen&Number != 0 && t.Default != nil:
+		return "write a number, such as " + literalText(t.Default)
 	case ok && t.Kinds&Bool != 0 && (s == "true" || s == "false"), ok && t.Kinds&Number != 0 && numeric.MatchString(s):
 		return "write " + s + " without quotes"
 	case t.Kinds&String != 0 && t.Kinds&(List|Map) == 0 && kindOfTree(v)&(Number|Bool) != 0:

@@ -8,6 +8,9 @@ import (
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 // This file merges values and switches dependencies as Helm does when it
@@ -18,6 +21,8 @@ import (
 type release struct {
 	root *node
 	own  ownUses // what the chart itself uses of its dependencies' values
+
+	missing []string // dependencies that Chart.yaml has and the chart has not, in any version
 }
 
 // A node is a chart among the dependencies of another. It is not modified.
@@ -68,7 +73,26 @@ func named(c *chart.Chart) (deps []dependency, missing []string) {
 // newRelease returns the chart as nodes, with the schemas of those that have
 // one.
 func newRelease(c *chart.Chart, schemas map[*chart.Chart]*schema) *release {
-	return &release{root: newNode(dependency{name: c.Name(), chart: c}, schemas, 0)}
+	r := &release{root: newNode(dependency{name: c.Name(), chart: c}, schemas, 0)}
+	for _, d := range c.Metadata.Dependencies {
+		if d != nil && !slices.ContainsFunc(c.Dependencies(), func(sub *chart.Chart) bool { return sub.Name() == d.Name }) {
+			r.missing = append(r.missing, d.Name)
+		}
+	}
+	return r
+}
+
+// Complete returns a fault when the chart lacks dependencies that its Chart.yaml
+// lists. It does not render then, and its types say little about values.
+func (t *Type) Complete(ch *fleet.Chart) error {
+	if t.chart == nil || len(t.chart.missing) == 0 {
+		return nil
+	}
+	return &diag.Diag{
+		Path: ch.Ref.String(),
+		Msg:  "the chart lacks dependencies that its Chart.yaml lists: " + strings.Join(t.chart.missing, ", "),
+		Hint: "run helm dependency build in the directory of the chart, which writes them to its charts directory",
+	}
 }
 
 func newNode(d dependency, schemas map[*chart.Chart]*schema, depth int) *node {

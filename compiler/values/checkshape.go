@@ -13,12 +13,17 @@ import (
 // A shapeCheck goes through a value that ends in a Kubernetes object.
 type shapeCheck struct {
 	unknown func(v *fleet.Tree, in *shape, path []string) // called for each key that is not there
+	wrong   func(v *fleet.Tree, in *shape, path []string) // called for each value that cannot be there
 }
 
 // value checks the value and all below it. Where it is of another kind than
 // the shape, it ends as something else: as text that is a template, say.
 func (c *shapeCheck) value(v *fleet.Tree, s *shape, path []string) {
 	if s == nil || v == nil {
+		return
+	}
+	if !(s.form | exactForm).meets(v) && c.wrong != nil {
+		c.wrong(v, s, path)
 		return
 	}
 	if s.list {
@@ -43,7 +48,7 @@ func (c *shapeCheck) value(v *fleet.Tree, s *shape, path []string) {
 // shaped checks a value that ends in a Kubernetes object, and of which the
 // chart says nothing itself.
 func (c *checker) shaped(v *fleet.Tree, s *shape, path []string) {
-	(&shapeCheck{unknown: func(v *fleet.Tree, in *shape, below []string) {
+	(&shapeCheck{wrong: c.misplaced, unknown: func(v *fleet.Tree, in *shape, below []string) {
 		c.notKubernetes(v, in.keys(), below)
 	}}).value(v, s, path)
 }

@@ -200,6 +200,9 @@ func (d *decoder) body(t *Type, depth int) *Type {
 	if flags&flagShape != 0 {
 		t.shape = d.shape()
 	}
+	if flags&flagForm != 0 {
+		t.form = form(d.number()) & allForms
+	}
 	if flags&flagKeys != 0 {
 		d.fields(t, depth)
 	}
@@ -249,6 +252,7 @@ func (d *decoder) allShapes() {
 		for bit, on := range s.flags() {
 			*on = flags&(1<<bit) != 0
 		}
+		s.form = form(d.number()) & allForms
 		s.elem = d.shape()
 		n := d.count()
 		if n > 0 {
@@ -277,6 +281,11 @@ func (d *decoder) release() *release {
 		}
 	}
 	r := &release{root: d.node(0)}
+	for range d.count() {
+		if r.missing = append(r.missing, d.text()); d.err != nil {
+			break
+		}
+	}
 	if sort := d.number(); sort != usesUnknown {
 		r.own.uses, r.own.stored = d.usesOf(sort, 0), true
 		r.own.known.Store(true)

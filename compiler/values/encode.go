@@ -42,7 +42,7 @@ const (
 )
 
 // ownFlags is how many flags of a type are fields of its own.
-const ownFlags = 12
+const ownFlags = 14
 
 // The flags behind those say which parts of a type follow.
 const (
@@ -54,6 +54,7 @@ const (
 	flagKeys
 	flagElem
 	flagShape
+	flagForm
 	allFlags = 1<<(iota+ownFlags) - 1
 )
 
@@ -61,7 +62,7 @@ const (
 // are stored.
 func (t *Type) flags() []*bool {
 	return []*bool{
-		&t.Open, &t.Unread, &t.blank, &t.empty, &t.typed, &t.closed, &t.missing, &t.named, &t.asText, &t.asScalar,
+		&t.Open, &t.Unread, &t.blank, &t.empty, &t.typed, &t.closed, &t.missing, &t.named, &t.tested, &t.members, &t.asText, &t.asScalar,
 		&t.root, &t.imported,
 	}
 }
@@ -182,6 +183,9 @@ func (e *encoder) body(t *Type, depth int) {
 	if flags&flagShape != 0 {
 		e.shape(t.shape)
 	}
+	if flags&flagForm != 0 {
+		e.number(uint64(t.form))
+	}
 	if flags&flagKeys != 0 {
 		e.count(len(t.Keys))
 		for _, k := range t.Keys {
@@ -206,6 +210,7 @@ func (t *Type) parts() uint64 {
 	add(t.Doc != "", flagDoc)
 	add(t.Place != "", flagPlace)
 	add(t.shape != nil, flagShape)
+	add(t.form != 0, flagForm)
 	add(t.Default != nil, flagDefault)
 	add(!t.limits.none(), flagLimits)
 	add(len(t.Keys) > 0, flagKeys)
@@ -236,6 +241,7 @@ func (e *encoder) allShapes() {
 			}
 		}
 		e.number(flags)
+		e.number(uint64(s.form))
 		e.shape(s.elem)
 		e.count(len(s.fields))
 		for _, name := range slices.Sorted(maps.Keys(s.fields)) {
@@ -274,6 +280,10 @@ func (e *encoder) release(r *release) {
 		}
 	}
 	e.node(r.root, 0)
+	e.count(len(r.missing))
+	for _, name := range r.missing {
+		e.text(name)
+	}
 	if !r.own.known.Load() {
 		e.number(usesUnknown)
 		return

@@ -63,11 +63,13 @@ args: {{ range $k, $v := .Values.server.args }}{{ $k }}={{ $v }}{{ end }}`,
 		},
 		{
 			"a table of names", "user: admin\nusers: {admin: {password: x}}\n", `{{ (index .Values.users .Values.user).password }}`,
-			[]string{"users: {bob: {password: y}}"}, nil,
+			[]string{"users: {bob: {password: y}}"},
+			nil,
 		},
 		{
 			"keys of which nothing is known", "a: {x: 1}\n", `{{ range $k := splitList "." .Release.Name }}{{ (index $.Values $k).x }}{{ end }}`,
-			[]string{"b: {x: 1}"}, nil,
+			[]string{"b: {x: 1}"},
+			nil,
 		},
 	} {
 		c.test(t)
@@ -80,6 +82,95 @@ func TestGivenUp(t *testing.T) {
 	inference{
 		"given up", "a: 1\n", "{{ toYaml .Values }}{{ define \"t\" }}" + strings.Repeat("{{ range $a, $b := . }}", maxNesting) +
 			strings.Repeat("{{ end }}", maxNesting) + "{{ end }}{{ include \"t\" .Values.a }}",
-		[]string{"b: 1", "c: {d: 1}"}, nil,
+		[]string{"b: 1", "c: {d: 1}"},
+		nil,
 	}.test(t)
+}
+
+// TestInferredForms has values that end in fields of Kubernetes, or in
+// arithmetic: they are what the field takes.
+func TestInferredForms(t *testing.T) {
+	deployment := func(spec string) string { return "apiVersion: apps/v1\nkind: Deployment\nspec:\n" + spec }
+	for _, c := range []inference{
+		{
+			"a whole number", "replicas: 1\n", deployment("  replicas: {{ .Values.replicas }}\n"),
+			[]string{"replicas: 3", "replicas: '3'", "replicas: null", "replicas: '{{ .Values.num }}'", "replicas: 1e3"},
+			[]string{
+				`replicas: three -> hint: write a number, such as 1`, `replicas: "1.5" -> takes a whole number`, "replicas: true -> hint: write a number, such as 1",
+				"replicas: [1] -> this is a list", "replicas: {a: 1} -> this is a map",
+			},
+		},
+		{
+			"a whole number in a map", "sc: {runAsUser: 1}\n", deployment("  template:\n    spec:\n      securityContext:\n        {{- toYaml .Values.sc | nindent 8 }}\n"),
+			[]string{"sc: {runAsUser: 2, runAsNonRoot: true}", "sc: {fsGroup: 3}"},
+			[]string{
+				`sc: {runAsUser: "2"} -> hint: write 2 without quotes`, "sc: {runAsUser: three} -> takes a whole number", "sc: {runAsNonRoot: 'yes'} -> hint: write true or false",
+				`sc: {runAsNonRoot: "true"} -> hint: write true without quotes`, "sc: {supplementalGroups: 1} -> a list", "sc: {fsGroup: [1]} -> a whole number",
+			},
+		},
+		{
+			"elements of a list", "tolerations: []\nenv: []\n",
+			deployment("  template:\n    spec:\n      tolerations:\n        {{- toYaml .Values.tolerations | nindent 8 }}\n      containers:\n      - env:\n        {{- toYaml .Values.env | nindent 8 }}\n"),
+			[]string{"tolerations: [{key: a, tolerationSeconds: 3}]", "env: [{name: a, value: b}]"},
+			[]string{"tolerations: [{tolerationSeconds: soon}] -> a whole number", "tolerations: {key: a} -> a list", "env: {name: a} -> a list"},
+		},
+		{
+			"quantities and shares", "r: {limits: {cpu: 1}}\nmax: 1\n",
+			deployment("  strategy:\n    rollingUpdate:\n      maxSurge: {{ .Values.max }}\n  template:\n    spec:\n      containers:\n      - resources: {{ toYaml .Values.r | nindent 10 }}\n"),
+			[]string{"r: {limits: {cpu: 500m, memory: 1.5Gi}, requests: {memory: 1e9, cpu: '0.5'}}", "max: 25%", "max: 2"},
+			[]string{"r: {limits: {cpu: three}} -> hint: write a quantity, such as 100m or 1Gi", "r: {requests: {memory: 1GB}} -> a quantity", "max: all -> hint: write a number or a percentage, such as 1 or 25%"},
+		},
+		{
+			"a bool", "host: true\n", deployment("  template:\n    spec:\n      hostNetwork: {{ .Values.host }}\n"),
+			[]string{"host: false", `host: "true"`},
+			[]string{"host: maybe -> hint: write true or false"},
+		},
+		{
+			"names that mean the same everywhere", "num: 1\nc: {port: 1}\na: {}\nl: {}\n",
+			"{{ define \"t\" }}\nreplicas: {{ .num }}\ncontainers:\n- ports:\n  - containerPort: {{ .c.port }}\nmetadata:\n  labels: {{ toYaml .l | nindent 4 }}\n  annotations:\n    {{- toYaml .a | nindent 4 }}\n{{ end }}kind: Own\nspec:\n  {{- include \"t\" .Values | nindent 2 }}\n",
+			[]string{"num: 2", "a: {b: c}", "l: {b: c}", "c: {port: '80'}"},
+			[]string{"num: three -> a number", "c: {port: three} -> a number", "a: [b] -> a map", "l: [b] -> a map"},
+		},
+		{
+			"lines beside", "m: {}\nl: []\nlast: {}\n",
+			"kind: Own\nspec:\n  a: 1\n  {{- toYaml .Values.m | nindent 2 }}\n  {{- with .Values.last }}\n  {{- toYaml . | nindent 2 }}\n  {{- end }}\n  z:\n  - 1\n  {{- toYaml .Values.l | nindent 2 }}\n",
+			[]string{"m: {b: c}", "l: [1]", "last: {b: c}"},
+			[]string{"m: [b] -> a map", "l: {b: c} -> a list", "last: [b] -> a map"},
+		},
+		{
+			"arithmetic and texts", "num: 1\nlevel: 2\nport: 80\nmode: 1\n",
+			"a: {{ add .Values.num 1 }}\nb: --v={{ .Values.level }}\nc: x:{{ .Values.port }}\n{{ if eq .Values.mode \"auto\" }}{{ else }}d: {{ .Values.mode }}{{ end }}",
+			[]string{"num: '2'", "level: '3'", "level: 10m", "port: http", "mode: auto", "level: $(LEVEL)"},
+			[]string{"num: three -> hint: write a number, such as 1", "level: three -> hint: write a number, such as 2"},
+		},
+		{
+			"kinds that templates ask for", "num: 1\nl: []\nm: {}\ns: 1\n",
+			deployment("  {{- if kindIs \"string\" .Values.num }}{{ else }}\n  replicas: {{ .Values.num }}\n  {{- end }}\n  {{- if kindIs \"map\" .Values.l }}{{ else }}\n  tolerations: {{ toYaml .Values.l | nindent 4 }}\n  {{- end }}\n  {{- if not (kindIs \"map\" .Values.s) }}\n  revisionHistoryLimit: {{ .Values.s }}\n  {{- end }}\n"),
+			[]string{"num: auto", "l: {a: b}"},
+			[]string{"s: three -> a number"},
+		},
+		{
+			"elements with fields", "hosts: []\nplain: []\nboth: []\n",
+			"{{ range .Values.hosts }}{{ .name }}{{ end }}{{ range .Values.plain }}{{ . }}{{ end }}{{ range .Values.both }}{{ if kindIs \"map\" . }}{{ .name }}{{ else }}{{ . }}{{ end }}{{ end }}",
+			[]string{"hosts: [{name: a}]", "hosts: {a: {name: b}}", "plain: [a]", "both: [a, {name: b}]"},
+			[]string{"hosts: [a] -> hint: write a map", "hosts: {a: b} -> hint: write a map"},
+		},
+		{
+			"a map by its keys", "args: {}\nextra: {}\n",
+			"{{ range $k, $v := .Values.args }}{{ $k }}={{ $v }}{{ end }}{{ if kindIs \"slice\" .Values.extra }}{{ else }}{{ range $k, $v := .Values.extra }}{{ $k }}{{ end }}{{ end }}",
+			[]string{"args: {a: b}", "extra: [a]"},
+			[]string{"args: [a] -> a map"},
+		},
+		{
+			"switched off", "sc: {runAsUser: 1}\nread: {a: 1}\n",
+			deployment("  {{- if .Values.sc }}\n  template:\n    spec:\n      securityContext: {{ toYaml .Values.sc | nindent 8 }}\n  {{- end }}\n  {{- if .Values.read }}\n  replicas: {{ .Values.read.a }}\n  {{- end }}\n"),
+			[]string{"sc: ''", "sc: null"},
+			[]string{"sc: text -> a map", "read: '' -> a map"},
+		},
+		{
+			"more on the line", "num: 1\n", deployment("  minReadySeconds: {{ .Values.num }}{{ if .Values.num }}0{{ end }}\n"), []string{"num: 2"}, []string{"num: three -> the chart takes a number"},
+		},
+	} {
+		c.test(t)
+	}
 }

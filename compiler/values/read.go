@@ -27,6 +27,9 @@ type Read struct {
 
 	free  bool     // of Any: which keys it is follows from more than other values
 	lands landings // where it is printed to as a whole
+	form  form     // what its sinks take
+	asked Kind     // what kinds a template asks whether it is
+	keyed bool     // a template goes through its keys
 	text  bool     // it can be text
 
 	// GaveUp says, on the root alone, why not all could be found out. The root
@@ -99,7 +102,7 @@ func (r *interpreter) tree() *Read {
 
 // build returns the node of a place, nil when nothing there is read.
 func build(p *place, nodes *int) *Read {
-	n := &Read{Mode: p.mode, Where: p.where, free: p.free, lands: p.lands, text: p.text}
+	n := &Read{Mode: p.mode, Where: p.where, free: p.free, form: p.form, asked: p.asked, keyed: p.keyed, lands: p.lands, text: p.text}
 	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
 		if kid := build(p.keys[key], nodes); kid != nil {
 			if n.Keys == nil {
@@ -112,6 +115,9 @@ func build(p *place, nodes *int) *Read {
 	if p.any != nil && p.any != p {
 		if n.Any = build(p.any, nodes); n.Any != nil {
 			n.inherit(n.Any)
+			if !p.free {
+				n.Any.asked = 0 // whether it is the map that a template looks for
+			}
 		}
 	}
 	if !p.marked && n.Keys == nil && n.Any == nil {
@@ -154,7 +160,9 @@ func both(a, b *Read, nodes *int) *Read {
 		return a
 	}
 	*nodes++
-	n := &Read{Mode: a.Mode | b.Mode, Where: a.Where, Any: both(a.Any, b.Any, nodes), free: a.free || b.free, lands: a.lands.and(b.lands), text: a.text || b.text}
+	n := &Read{
+		Mode: a.Mode | b.Mode, Where: a.Where, Any: both(a.Any, b.Any, nodes), free: a.free || b.free, form: a.form | b.form, asked: a.asked | b.asked, keyed: a.keyed || b.keyed, lands: a.lands.and(b.lands), text: a.text || b.text,
+	}
 	if n.Where == "" {
 		n.Where = b.Where
 	}

@@ -2,6 +2,7 @@ package values
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"text/template/parse"
 )
@@ -67,6 +68,7 @@ func functions() map[string]function {
 	maps.Copy(table, listFunctions())
 	maps.Copy(table, textFunctions())
 	maps.Copy(table, choiceFunctions())
+	maps.Copy(table, kindFunctions())
 	return table
 }
 
@@ -101,8 +103,7 @@ func choiceFunctions() map[string]function {
 		}
 	}
 	for _, name := range []string{
-		"not", "empty", "all", "any", "len", "kindOf", "kindIs", "typeOf", "typeIs", "typeIsLike",
-		"eq", "ne", "lt", "le", "gt", "ge", "hasPrefix", "hasSuffix", "semverCompare",
+		"not", "empty", "all", "any", "len", "lt", "le", "gt", "ge", "hasPrefix", "hasSuffix", "semverCompare",
 	} {
 		table[name] = func(a arguments) *value {
 			a.useAll(Tested)
@@ -110,6 +111,83 @@ func choiceFunctions() map[string]function {
 		}
 	}
 	return table
+}
+
+// kindFunctions are those that depend on the kind of a value.
+func kindFunctions() map[string]function {
+	table := map[string]function{}
+	for _, name := range []string{"kindOf", "kindIs", "typeOf", "typeIs", "typeIsLike"} {
+		table[name] = func(a arguments) *value {
+			a.useAll(Tested)
+			a.asks(kindsNamed(a.list))
+			return anything()
+		}
+	}
+	for _, name := range []string{"eq", "ne"} {
+		table[name] = func(a arguments) *value {
+			a.useAll(Tested)
+			if slices.ContainsFunc(a.list, isWord) {
+				a.asks(String)
+			}
+			return anything()
+		}
+	}
+	for _, name := range []string{
+		"int", "int64", "float64", "add", "add1", "sub", "mul", "div", "mod", "max", "min", "ceil", "floor", "round", "addf", "subf", "mulf", "divf",
+	} {
+		table[name] = func(a arguments) *value {
+			for _, v := range a.list {
+				a.useAt(v, arithmetic)
+			}
+			return anything()
+		}
+	}
+	return table
+}
+
+// arithmetic is where a value is printed to that a template computes with.
+var arithmetic = &shape{form: digitForm}
+
+// asks notes that a template asks whether the arguments are of the kinds.
+func (a arguments) asks(k Kind) {
+	for _, v := range a.list {
+		for _, p := range v.placesOrNil() {
+			p.asked |= k
+		}
+	}
+}
+
+// kindsNamed returns the kinds that a test of kinds names; all when it names
+// none that is known.
+func kindsNamed(args []*value) Kind {
+	if len(args) < 2 {
+		return Any
+	}
+	names, _ := args[0].literal()
+	k := Kind(0)
+	for _, name := range names {
+		switch {
+		case strings.Contains(name, "map"):
+			k |= Map
+		case strings.Contains(name, "slice"), strings.Contains(name, "list"), strings.HasPrefix(name, "[]"):
+			k |= List
+		case name == "invalid":
+			k |= Null
+		default:
+			k |= Bool | Number | String
+		}
+	}
+	if k == 0 {
+		return Any
+	}
+	return k
+}
+
+// isWord reports whether the value can be a text that is neither empty nor a
+// number.
+func isWord(v *value) bool {
+	texts, _ := v.literal()
+	return slices.ContainsFunc(texts, func(t string) bool { return t != "" && !hasDigitFirst(t) })
 }
 
 // mapFunctions are those that make, modify and ask maps.

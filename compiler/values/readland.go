@@ -25,12 +25,17 @@ func (l *landings) add(s *shape) bool {
 	switch {
 	case l.elsewhere && s != neutral, slices.Contains(l.shapes, s):
 		return false
-	case s == nil || len(l.shapes) == maxLandings:
+	case !s.known() || len(l.shapes) == maxLandings:
 		l.elsewhere = true
 		return true
 	}
 	l.shapes = append(l.shapes, s)
 	return true
+}
+
+// known reports whether the shape says which keys there are.
+func (s *shape) known() bool {
+	return s == neutral || s.closed() || s != nil && s.list && s.elem.closed()
 }
 
 // all returns the places, with nil for elsewhere.
@@ -142,17 +147,44 @@ func (r *interpreter) landingOf(n parse.Node, p *parse.PipeNode) *shape {
 	defer func(before int) { r.looked += src.layout.looked - before }(src.layout.looked)
 	at, ok := src.layout.place(open, own, indent)
 	if !ok {
-		return nil
+		return src.layout.beside(open, own, indent)
 	}
 	var kinds []apiKind
 	if at.whole {
 		kinds = src.layout.kinds(open)
 	}
 	s := r.shapes.place(kinds, at.path)
-	if s.closed() && !at.list || s != nil && s.list && s.elem.closed() {
-		return s
+	switch {
+	case s == nil:
+		return src.layout.beside(open, own, indent)
+	case at.list && !s.list, s.form&scalarForms != 0 && !src.endsLine(open):
+		return nil
 	}
-	return nil
+	return s
+}
+
+// endsLine reports whether nothing is printed behind the action on its line.
+func (s *source) endsLine(open int) bool {
+	for {
+		end := actionEnd(s.data, open)
+		rest := strings.TrimLeft(s.data[end:], " \t")
+		if strings.HasSuffix(s.data[open:end], "-}}") {
+			rest = strings.TrimLeft(rest, "\r\n\t ")
+		}
+		if rest == "" || strings.ContainsRune("\r\n#", rune(rest[0])) {
+			return true
+		}
+		word := strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(rest, "{{"), "-"), " ")
+		switch {
+		case !strings.HasPrefix(rest, "{{"):
+			return false
+		case strings.HasPrefix(word, "else"):
+			return true
+		case !strings.HasPrefix(word, "end") && !strings.HasPrefix(word, "/*"):
+			return false
+		}
+		open = len(s.data) - len(rest)
+	}
 }
 
 // indentation returns how the last command of a pipeline indents what it

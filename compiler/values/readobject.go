@@ -18,6 +18,7 @@ type object struct {
 	parts *value // maps that were merged into this one
 
 	encoded *value     // of what the text is the YAML or JSON
+	plain   bool       // or rather the text itself
 	at      string     // where it was made into text
 	file    string     // the content of a file, with templates in it
 	files   *chartRoot // the files of a chart
@@ -198,6 +199,8 @@ func (r *interpreter) useObject(o *object, m Mode) {
 		defer func(at string) { r.at = at }(r.at)
 		r.at = o.at
 	}
+	defer func(before bool) { r.exact = before }(r.exact)
+	r.exact = !o.plain
 	r.use(o.encoded, Printed)
 	for _, key := range slices.Sorted(maps.Keys(o.keys)) {
 		r.useAt(o.keys[key], r.landing.key(key))

@@ -19,6 +19,9 @@ type place struct {
 
 	mode   Mode
 	lands  landings
+	form   form   // what its sinks take
+	asked  Kind   // what kinds a template asks whether it is
+	keyed  bool   // a template goes through its keys
 	text   bool   // it is passed to tpl as it is, so it can be text
 	marked bool   // read, if only by being an element of what is iterated
 	where  string // the first that read it
@@ -139,6 +142,9 @@ func (r *interpreter) mark(p *place, m Mode) {
 			p.where = at
 		}
 		p.marked = true
+	}
+	if m&Printed != 0 {
+		p.form |= r.landing.formAt(r.exact)
 	}
 	fresh := m &^ p.mode
 	if m&Printed != 0 && p.lands.add(r.landing) {

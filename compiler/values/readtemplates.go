@@ -40,6 +40,7 @@ type interpreter struct {
 	naming     bool // keys are those that values name
 	following  bool // it goes by way of what stands beside a value
 	shapes     *shapes
+	exact      bool   // what is printed now is YAML or JSON of the value
 	landing    *shape // of what is printed now; nil where that is not known
 	landings   map[parse.Node]*shape
 	written    map[*parse.TextNode]*value
@@ -277,6 +278,7 @@ func (r *interpreter) loop(n *parse.RangeNode, dot *value, s *scope) *value {
 	}
 	for _, p := range v.placesOrNil() {
 		r.mark(r.anyKey(p), 0)
+		p.keyed = p.keyed || len(n.Pipe.Decl) == 2
 	}
 	out := r.list(n.ElseList, dot, s.inner())
 	if rounds, ok := r.rounds(v); ok {

@@ -64,7 +64,9 @@ func (a arguments) tpl() *value {
 		p.text = true
 	}
 	if len(v.places) > 0 {
-		written = r.union(written, r.encode(a.site, &value{places: v.places}))
+		text := r.encode(a.site, &value{places: v.places})
+		text.objects[0].plain = true
+		written = r.union(written, text)
 	}
 	r.use(rest, Printed)
 	r.use(dot, Tested)

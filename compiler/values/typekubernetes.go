@@ -17,6 +17,7 @@ type shape struct {
 	list   bool              // it is a list
 	free   bool              // it takes any key
 	names  bool              // its keys are names of resources
+	form   form              // what a value has to be there; 0 for anything
 }
 
 // at returns the shape below the key, which is nil for anything, and whether
@@ -26,7 +27,7 @@ func (s *shape) at(key string) (below *shape, ok bool) {
 		return below, true
 	}
 	if s.names {
-		return nil, isResource(key)
+		return s.elem, isResource(key)
 	}
 	return s.elem, s.free
 }
@@ -120,6 +121,7 @@ func (k *shapes) of(all []*kube.Schema) *shape {
 }
 
 func (k *shapes) fill(out *shape, all []*kube.Schema) {
+	out.form = commonForm(all)
 	below := map[string][]*kube.Schema{}
 	var elems []*kube.Schema
 	for _, s := range all {
@@ -145,12 +147,15 @@ func (k *shapes) fill(out *shape, all []*kube.Schema) {
 	}
 	for name, list := range below {
 		out.fields[name] = k.of(list)
+		if isShare(name) && out.fields[name] != nil && out.fields[name].form == textForm {
+			out.fields[name] = &shape{form: shareForm}
+		}
 	}
 	if out.list && (out.free || len(below) > 0) {
 		*out = shape{free: true} // it can be one or the other
 	}
 	if slices.ContainsFunc(all, func(s *kube.Schema) bool { return strings.HasSuffix(s.Name, "ResourceRequirements") }) {
-		asked := &shape{names: true}
+		asked := &shape{names: true, form: mapForm, elem: &shape{form: quantityForm}}
 		out.fields["limits"], out.fields["requests"] = asked, asked
 	}
 }
@@ -168,6 +173,9 @@ func (k *shapes) join(a, b *shape) *shape {
 	}
 	out := &shape{}
 	k.joined[[2]*shape{a, b}] = out
+	if a.form == b.form {
+		out.form = a.form
+	}
 	if a.list != b.list {
 		out.free = true
 		return out
@@ -241,9 +249,40 @@ func (k *shapes) place(kinds []apiKind, path []string) *shape {
 			return k.named(names...)
 		case names != nil:
 			return k.of(walk(k.definitions(names), path[i+1:last])).key(path[last])
+		case i+1 < last && path[i+1] == anItem && (step == "containers" || step == "initContainers"):
+			return k.of(walk(k.definitions([]string{"core.v1.Container"}), path[i+2:last])).key(path[last])
 		}
 	}
+	if last > 0 && path[last] == "labels" && path[last-1] == "metadata" {
+		return mapSink
+	}
+	if f := fieldForms[path[last]]; f != 0 {
+		return &shape{form: f}
+	}
 	return nil
+}
+
+// fieldForms are the conditions on fields that mean the same in objects of all
+// kinds.
+var fieldForms = fieldsOf(map[form]string{
+	wholeForm: "replicas minReplicas maxReplicas revisionHistoryLimit minReadySeconds progressDeadlineSeconds terminationGracePeriodSeconds " +
+		"activeDeadlineSeconds backoffLimit ttlSecondsAfterFinished initialDelaySeconds periodSeconds timeoutSeconds failureThreshold " +
+		"successThreshold containerPort hostPort nodePort runAsUser runAsGroup fsGroup successfulJobsHistoryLimit failedJobsHistoryLimit",
+	boolForm: "automountServiceAccountToken enableServiceLinks hostNetwork hostPID hostIPC shareProcessNamespace runAsNonRoot " +
+		"readOnlyRootFilesystem allowPrivilegeEscalation privileged",
+	shareForm: "maxUnavailable minAvailable maxSurge",
+	mapForm:   "annotations matchLabels nodeSelector",
+	listForm:  "tolerations imagePullSecrets topologySpreadConstraints volumeMounts envFrom",
+})
+
+func fieldsOf(forms map[form]string) map[string]form {
+	out := map[string]form{}
+	for f, names := range forms {
+		for name := range strings.FieldsSeq(names) {
+			out[name] = f
+		}
+	}
+	return out
 }
 
 // served returns the kinds of that name.

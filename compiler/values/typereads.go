@@ -12,6 +12,7 @@ const nobody = "nobody names its keys"
 // A reach is what the reads above a value say about it.
 type reach struct {
 	printed string // the template that passes it on as a whole, or as a part of one; empty when none does
+	part    bool   // it is a part of what is passed on
 	whole   bool   // it is passed on as a part of a whole of which the keys are not known
 	ranged  bool   // it is an element of what a template ranges over
 	key     string // its name
@@ -28,6 +29,7 @@ func (b *builder) complete(t *Type, reads []*Read, in reach) {
 
 func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 	r := gather(reads)
+	in.part = in.printed != ""
 	switch {
 	case r.mode&Dumped != 0:
 		// All values end in some ConfigMap, say. That reads them, and makes no
@@ -51,6 +53,7 @@ func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 		b.adopt(t, s)
 		loose = false
 	}
+	b.forms(t, r, in)
 	b.kinds(t, r, in, loose)
 	b.openness(t, r, in, loose)
 	if t.Kinds&Map != 0 && !t.missing {
@@ -131,6 +134,10 @@ type gathered struct {
 	gaveUp  bool            // not all could be found out
 	keys    map[string]bool // exact keys
 	lands   landings
+	form    form // what its sinks take
+	asked   Kind // what kinds a template asks whether it is
+	keyed   bool // a template goes through its keys
+	members bool // fields of its elements are read, and no other use is made of them
 	text    bool // it can be text
 	where   string
 	printed string // the template that prints the whole
@@ -142,6 +149,8 @@ func gather(reads []*Read) gathered {
 		g.mode |= r.Mode
 		g.any = g.any || r.Any != nil
 		g.free = g.free || r.free
+		g.form, g.asked, g.keyed = g.form|r.form, g.asked|r.asked, g.keyed || r.keyed
+		g.members = g.members || r.Any.hasFields()
 		g.within = g.within || r.Any != nil && (r.Any.Mode != 0 || r.Any.Any != nil || len(r.Any.Keys) > 0)
 		g.gaveUp = g.gaveUp || r.GaveUp != ""
 		for k := range maps.Keys(r.Keys) {
@@ -233,6 +242,9 @@ func (b *builder) kinds(t *Type, r gathered, in reach, loose bool) {
 		}
 		if t.seen&Map != 0 && len(t.Keys) == 0 && (whole || loose) {
 			k |= List
+		}
+		if r.asked&Any != Any {
+			k |= r.asked & (Map | List)
 		}
 		if t.asText || r.text || t.seen&Bool != 0 && (whole || in.ranged) {
 			k |= String

@@ -99,6 +99,9 @@ type Type struct {
 	root     bool     // the values of a chart or a dependency
 	shape    *shape   // of the part of a Kubernetes object that it ends in; nil when that is not known
 	imported bool     // a parent chart imports what is below
+	form     form     // what its sinks take
+	members  bool     // its elements are maps
+	tested   bool     // a template asks whether it is set
 	limits   limits   // of the schema
 	chart    *release // of the root: the chart and its dependencies
 }

@@ -1,0 +1,79 @@
+package values
+
+// Sinks of which only the lines beside them tell whether they take a map or a
+// list.
+var (
+	mapSink  = &shape{form: mapForm}
+	listSink = &shape{form: listForm}
+)
+
+// beside returns what an action at the offset prints to, by the lines next to
+// it: further keys of a map, or further elements of a list. It returns nil when
+// they do not tell. With own, the action prints lines that are indented by that
+// much, else it goes on where it stands.
+func (l *layout) beside(offset int, own bool, indent int) *shape {
+	n, text := l.before(offset)
+	if n >= len(l.lines) {
+		return nil
+	}
+	cut := l.line(text, l.starts[n])
+	column := indent
+	switch {
+	case own:
+	case !cut.blank || len(cutBlots(text)) != len(text):
+		return nil
+	default:
+		column += len(text)
+	}
+	here := l.blockAt(offset - 1)
+	if cut.blank {
+		for i := n - 1; i >= 0; i-- {
+			if s, more := l.neighbour(i, here, column, true); !more {
+				return s
+			}
+		}
+		return l.below(n, here, column)
+	}
+	return l.below(n, here, column)
+}
+
+// below looks at the lines below the one of the action.
+func (l *layout) below(n int, here *block, column int) *shape {
+	for i := n + 1; i < len(l.lines); i++ {
+		if s, more := l.neighbour(i, here, column, false); !more {
+			return s
+		}
+	}
+	return nil
+}
+
+// neighbour returns what the line tells of what is printed at the column, and
+// whether a further line may tell it. A key without a value, above, may have
+// what is printed as its list.
+func (l *layout) neighbour(i int, here *block, column int, above bool) (s *shape, more bool) {
+	line := &l.lines[i]
+	l.looked++
+	switch within := here.defined(); {
+	case line.ends, within != line.block.defined():
+		return nil, false
+	case line.blank, line.block.beside(here):
+		return nil, true
+	case line.item && line.indent == column:
+		return listSink, false
+	case line.column > column:
+		return nil, above
+	case line.column < column || line.item || line.key == "" || above && line.value == "" && !line.filled:
+		return nil, false
+	}
+	return mapSink, false
+}
+
+// cutBlots returns the text up to the first action.
+func cutBlots(text []byte) []byte {
+	for i, c := range text {
+		if c == blot {
+			return text[:i]
+		}
+	}
+	return text
+}
