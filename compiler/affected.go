@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/load"
 	"github.com/fleetc/fleetc/compiler/revision"
 )
@@ -33,32 +34,40 @@ type AffectedCluster struct {
 	Files []string
 }
 
+// A ChangeReport is the clusters of two states of a fleet, by what changed between
+// them.
+type ChangeReport struct {
+	Affected  []AffectedCluster // sorted by ID
+	Unchanged []*fleet.Cluster  // evaluated; no charts are looked at
+	Untold    error             // the faults of the earlier state, nil when there are none
+}
+
 // Affected compares the inputs of clusters with those in an earlier state of
-// the fleet, which before compiles, and returns the clusters that the patterns
-// select in either and whose inputs are not the same, sorted by ID. The bundles
+// the fleet, which before compiles, of the clusters that the patterns select in
+// either. Those whose inputs are not the same are affected. The bundles
 // of all others are what they were, see [Inputs].
 //
 // A cluster of which files of the layers differ is affected, whatever these say:
 // it is not evaluated. One whose layers are the same is, once for both states,
 // since it has the same releases in both; what these are read from is compared.
 //
-// untold has the faults of the earlier state, nil when there are none: the
-// clusters that they concern, all when they concern none, are Unknown. The error
-// has those of this state, as far as it was looked at.
-func (c *Compiler) Affected(ctx context.Context, before *Compiler, patterns ...string) (clusters []AffectedCluster, untold, err error) {
+// The clusters that the faults of the earlier state concern, all when they concern
+// none, are Unknown. The error has the faults of this state, as far as it was looked
+// at.
+func (c *Compiler) Affected(ctx context.Context, before *Compiler, patterns ...string) (report ChangeReport, err error) {
 	ids, err := c.ClusterIDs()
 	if err != nil {
-		return nil, nil, err
+		return report, err
 	}
 	oldIDs, untold := before.ClusterIDs()
 	selected, err := load.Select(union(ids, oldIDs), patterns)
 	if err != nil {
-		return nil, nil, err
+		return report, err
 	}
 	now, err := c.readLayersOf(selected, ids)
 	defer now.close()
 	if err != nil {
-		return nil, nil, err
+		return report, err
 	}
 	old := &layered{}
 	if untold == nil {
@@ -67,16 +76,22 @@ func (c *Compiler) Affected(ctx context.Context, before *Compiler, patterns ...s
 	}
 	same := c.unify(ctx, now.sameLayers(old), nil)
 	if same.faults != nil {
-		return nil, nil, same.faults
+		return report, same.faults
 	}
 	err = now.addSources(ctx, same.Clusters)
 	var faults diag.List // of the earlier state
 	faults.Add(untold)
 	faults.Add(old.addSources(ctx, same.Clusters))
 	if err := cmp.Or(ctx.Err(), err); err != nil {
-		return nil, nil, err
+		return report, err
 	}
-	return differing(selected, now.inputs, old.inputs, faults), faults.Err(), nil
+	report = ChangeReport{Affected: differing(selected, now.inputs, old.inputs, faults), Untold: faults.Err()}
+	for _, cluster := range same.Clusters {
+		if !slices.ContainsFunc(report.Affected, func(a AffectedCluster) bool { return a.ID == cluster.ID }) {
+			report.Unchanged = append(report.Unchanged, cluster)
+		}
+	}
+	return report, nil
 }
 
 // readLayersOf reads the layers of those of the selected clusters that are among
@@ -172,28 +187,29 @@ func (in Inputs) differing(other Inputs) []string {
 // AffectedSince is [Compiler.Affected] with the fleet as it is in a commit of
 // its git repository, which ref names in any way that git knows. The error is
 // also that of a commit without the fleet.
-func (c *Compiler) AffectedSince(ctx context.Context, ref string, patterns ...string) (clusters []AffectedCluster, untold, err error) {
+func (c *Compiler) AffectedSince(ctx context.Context, ref string, patterns ...string) (report ChangeReport, err error) {
 	root, _, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {
-		return nil, nil, err
+		return report, err
 	}
 	changed, err := revision.Changed(ctx, root, ref)
 	if err != nil {
-		return nil, nil, err
+		return report, err
 	}
 	if len(changed) == 0 {
 		ids, err := load.ClusterIDs(root)
 		if err == nil {
 			_, err = load.Select(ids, patterns) // for the fault of one that selects nothing
 		}
-		return nil, nil, err
+		return report, err
 	}
 	dir, done, err := revision.Checkout(ctx, root, ref)
 	defer done()
 	if err != nil {
-		return nil, nil, err
+		return report, err
 	}
 	before := &Compiler{Dir: dir, Jobs: c.Jobs, Cache: c.Cache, Offline: c.Offline, Date: c.Date}
-	clusters, untold, err = c.Affected(ctx, before, patterns...)
-	return clusters, toldOf(dir, diag.Visible(ref, diag.MaxText), untold), err
+	report, err = c.Affected(ctx, before, patterns...)
+	report.Untold = toldOf(dir, diag.Visible(ref, diag.MaxText), report.Untold)
+	return report, err
 }

@@ -212,15 +212,15 @@ func (e *edited) try(t *testing.T, made edit) (got triedEdit) {
 	}
 	write(made.change(made.file, before))
 	defer write(before)
-	found, untold, err := e.compiler.Affected(t.Context(), &e.before)
-	if untold != nil {
-		t.Error(untold)
+	report, err := e.compiler.Affected(t.Context(), &e.before)
+	if report.Untold != nil {
+		t.Error(report.Untold)
 	}
 	if err != nil {
 		return got // reported, as vet does
 	}
 	affected := map[string]bool{}
-	for _, a := range found {
+	for _, a := range report.Affected {
 		affected[a.ID] = true
 		if !slices.Equal(a.Files, []string{made.file}) {
 			t.Errorf("%s: in %s differ %v", made.file, a.ID, a.Files)
@@ -424,14 +424,15 @@ func TestAffected(t *testing.T) {
 			writeSmall(t, now.Dir, small)
 			writeSmall(t, old.Dir, test.before)
 			writeSmall(t, now.Dir, test.edit)
-			found, untold, err := now.Affected(t.Context(), &old, test.patterns...)
-			got := affectedText(found)
+			report, err := now.Affected(t.Context(), &old, test.patterns...)
+			got := affectedText(report.Affected)
 			if fault, ok := strings.CutPrefix(test.want, "!"); ok {
 				if err == nil || !strings.Contains(err.Error(), fault) {
 					t.Errorf("got %s, %v, want %s", got, err, fault)
 				}
 				return
 			}
+			untold := report.Untold
 			if err != nil || got != test.want {
 				t.Errorf("got %s, %v\nwant %s", got, err, test.want)
 			}

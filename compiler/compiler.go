@@ -80,10 +80,15 @@ type Compiler struct {
 
 	Limits bounded.Limits // of the evaluation of CUE for one cluster
 
+	// Unchanged are clusters that are evaluated already, and not selected. The
+	// selected clusters are checked against them.
+	Unchanged []*fleet.Cluster
+
 	Build string // says which build of fleetc this is; results are kept from one run to the next only when it is set
 
 	edits       load.Edits // of the fleet's files, to compile what would be
 	keepNothing bool       // whether results are used and not kept
+	earlier     bool       // whether it compiles an earlier state, of which clusters are not checked against each other
 	plain       bool       // whether nothing is shared between clusters, for tests to compare with
 	like        *Fleet     // whose charts are those of this one, as far as they are the same; nil for none
 }
@@ -102,7 +107,11 @@ func (c *Compiler) Clusters(ctx context.Context, patterns ...string) (*fleet.Fle
 // evaluate evaluates the clusters that the patterns select.
 func (c *Compiler) evaluate(ctx context.Context, patterns []string) evaluation {
 	loaded, err := c.layers(patterns)
-	return c.unify(ctx, loaded, err)
+	e := c.unify(ctx, loaded, err)
+	if !c.earlier {
+		c.checkTogether(ctx, loaded, &e, nil)
+	}
+	return e
 }
 
 // layers reads the layers of the clusters that the patterns select.
@@ -271,46 +280,6 @@ func (c *Compiler) known(ref fleet.ChartRef) (loadedChart, bool) {
 // Source returns where the charts of the fleet with the given root come from.
 func (c *Compiler) Source(root string) *chart.Source {
 	return &chart.Source{Root: root, Cache: c.Cache, Offline: c.Offline}
-}
-
-// A ChartUse is where a fleet uses a chart.
-type ChartUse struct {
-	Release  *fleet.Release // the first that does
-	Clusters []string       // IDs of those that do
-}
-
-// ChartUsers returns the charts of a fleet, and where each is used.
-func ChartUsers(f *fleet.Fleet) map[fleet.ChartRef]*ChartUse {
-	users := map[fleet.ChartRef]*ChartUse{}
-	for _, c := range f.Clusters {
-		for _, r := range c.Releases {
-			if r.Chart == (fleet.ChartRef{}) {
-				continue
-			}
-			u := users[r.Chart]
-			if u == nil {
-				u = &ChartUse{Release: r}
-				users[r.Chart] = u
-			}
-			if !slices.Contains(u.Clusters, c.ID) {
-				u.Clusters = append(u.Clusters, c.ID)
-			}
-		}
-	}
-	return users
-}
-
-// Blame returns err as faults at the line that pins the chart.
-func (u *ChartUse) Blame(err error) error {
-	var out diag.List
-	for _, d := range diag.All(err) {
-		at := *d
-		at.At = append(slices.Clone(d.At), u.Release.SourcePos)
-		at.Clusters = u.Clusters
-		at.Path = u.Release.Path("chart")
-		out = append(out, &at)
-	}
-	return out.Err()
 }
 
 // Bundles compiles the clusters and yields their bundles in the order of their

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -17,22 +18,46 @@ import (
 // them, or say the same.
 func checkContexts(clusters []*fleet.Cluster) error {
 	var faults diag.List
-	first := map[string]*fleet.Cluster{}
 	for _, c := range clusters {
-		switch other := first[c.KubeContext]; {
-		case c.KubeContext == "":
+		if c.KubeContext == "" {
 			faults.Add(&diag.Diag{
 				At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: "cluster.context", Msg: "the cluster has no context of a kubeconfig",
 				Hint: `set it: cluster: context: "..."`,
 			})
-		case other != nil:
-			faults.Add(&diag.Diag{
-				At: []diag.Pos{c.Pos, other.Pos}, Clusters: []string{other.ID, c.ID}, Path: "cluster.context",
-				Msg: fmt.Sprintf("clusters %s and %s both have the context %q", other.ID, c.ID, c.KubeContext),
-			})
-		default:
-			first[c.KubeContext] = c
 		}
+	}
+	faults.Add(sameContexts(clusters))
+	return faults.Err()
+}
+
+// sameContexts returns a fault for each kubeconfig context that several clusters
+// have.
+func sameContexts(clusters []*fleet.Cluster) error {
+	var faults diag.List
+	byContext := map[string][]*fleet.Cluster{}
+	for _, c := range clusters {
+		byContext[c.KubeContext] = append(byContext[c.KubeContext], c)
+	}
+	delete(byContext, "")
+	for context, same := range byContext {
+		if len(same) < 2 {
+			continue
+		}
+		d := &diag.Diag{Path: "cluster.context", Clusters: ids(same), Hint: "set in each cluster the context of the kubeconfig that reaches it"}
+		slices.Sort(d.Clusters)
+		names := strings.Join(d.Clusters[:2], " and ")
+		both := "both "
+		if more := len(same) - 2; more > 0 {
+			names, both = fmt.Sprintf("%s, %s and %d more", d.Clusters[0], d.Clusters[1], more), ""
+		}
+		d.Msg = fmt.Sprintf("clusters %s %shave the context %q", names, both, context)
+		for _, c := range same {
+			if !slices.Contains(d.At, c.ContextPos) {
+				d.At = append(d.At, c.ContextPos)
+			}
+		}
+		slices.SortFunc(d.At, diag.Pos.Compare)
+		faults.Add(d)
 	}
 	return faults.Err()
 }

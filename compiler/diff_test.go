@@ -202,16 +202,16 @@ func TestNothingDiffers(t *testing.T) {
 	if err != nil || !got.Empty() || got.Summary.Of != 3 {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	affected, untold, err := c.AffectedSince(t.Context(), "HEAD", "dev", "prod/*")
-	if err != nil || untold != nil || len(affected) > 0 {
-		t.Errorf("got %+v, %v, %v", affected, untold, err)
+	report, err := c.AffectedSince(t.Context(), "HEAD", "dev", "prod/*")
+	if err != nil || report.Untold != nil || len(report.Affected) > 0 {
+		t.Errorf("got %+v, %v", report, err)
 	}
-	if _, _, err := c.AffectedSince(t.Context(), "HEAD", "prdo"); err == nil || diag.All(err)[0].Hint != "did you mean prod?" {
+	if _, err := c.AffectedSince(t.Context(), "HEAD", "prdo"); err == nil || diag.All(err)[0].Hint != "did you mean prod?" {
 		t.Errorf("a pattern that selects nothing gives %v", err)
 	}
-	affected, untold, err = c.AffectedSince(t.Context(), "HEAD~1")
+	report, err = c.AffectedSince(t.Context(), "HEAD~1")
 	if err == nil {
-		t.Errorf("got %+v, %v of a layer that does not parse", affected, untold)
+		t.Errorf("got %+v of a layer that does not parse", report)
 	}
 	wantEmpty(t, temp)
 }

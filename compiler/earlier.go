@@ -73,6 +73,7 @@ type committed struct {
 // has now.
 func (c *Compiler) openCommit(ctx context.Context, root, ref string) (*committed, error) {
 	f := &committed{compiler: *c, ref: ref, remove: func() {}}
+	f.compiler.earlier = true
 	changed, err := revision.Changed(ctx, root, ref)
 	if err != nil {
 		return nil, err
@@ -125,9 +126,9 @@ func (f *committed) affected(ctx context.Context, now *Compiler, selected []stri
 	if f.same {
 		return nil, nil
 	}
-	found, _, err := now.Affected(ctx, &f.compiler, selected...)
+	report, err := now.Affected(ctx, &f.compiler, selected...)
 	var ids []string
-	for _, a := range found {
+	for _, a := range report.Affected {
 		ids = append(ids, a.ID)
 	}
 	return ids, err

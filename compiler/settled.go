@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/cache"
+	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/load"
 	"github.com/fleetc/fleetc/compiler/memo"
@@ -49,12 +50,20 @@ type Settled struct {
 	there    memo.Map[fleet.ChartRef, bool]
 	layers   map[string]string // the keys of the layers, by the cluster's ID
 	fleet    *Fleet            // of what is not settled
+	upToDate []*fleet.Cluster  // that are settled, as far as others are checked against them
 }
 
 // A sources is what the releases of a cluster are read from, as it is kept.
 type sources struct {
 	CRDs     []string        `json:"crds,omitempty"`
 	Releases []releaseSource `json:"releases"`
+
+	// What others are checked against.
+	Environment string                  `json:"environment,omitempty"`
+	Labels      map[string]string       `json:"labels,omitempty"`
+	Selectors   []fleet.ClusterSelector `json:"selectors,omitempty"`
+	Context     string                  `json:"context,omitempty"`
+	ContextPos  diag.Pos                `json:"contextPos"`
 }
 
 type releaseSource struct {
@@ -103,7 +112,9 @@ func (c *Compiler) LoadUnsettled(ctx context.Context, task Task, patterns ...str
 			return is
 		})
 	}
-	s.fleet, err = c.load(ctx, c.unify(ctx, loaded, err))
+	e := c.unify(ctx, loaded, err)
+	c.checkTogether(ctx, loaded, &e, s.upToDate)
+	s.fleet, err = c.load(ctx, e)
 	return s.fleet, s, err
 }
 
@@ -112,50 +123,52 @@ func (s *Settled) Close() { s.layered.close() }
 
 // find finds the clusters that are settled.
 func (s *Settled) find(ctx context.Context) {
-	var ids []string
+	var clusters []*fleet.Cluster
 	var outcomes []taskOutcome
 	for _, in := range s.layered.fleet.Clusters {
 		if s.layered.inputs[in.ID] != nil {
 			s.layers[in.ID] = s.keyOf("layers", in.ID, s.layered.all(in.ID))
-			if was, ok := s.outcome(ctx, in.ID); ok {
-				ids, outcomes = append(ids, in.ID), append(outcomes, was)
+			if cluster, was, ok := s.outcome(ctx, in.ID); ok {
+				clusters, outcomes = append(clusters, cluster), append(outcomes, was)
 			}
 		}
 	}
-	held := ordered.Map(ctx, cmp.Or(s.task.AtATime, s.compiler.jobs()), len(ids), func(_ context.Context, i int) (bool, error) {
-		return s.task.Holds == nil || s.task.Holds(ids[i], outcomes[i].Text), nil
+	held := ordered.Map(ctx, cmp.Or(s.task.AtATime, s.compiler.jobs()), len(clusters), func(_ context.Context, i int) (bool, error) {
+		return s.task.Holds == nil || s.task.Holds(clusters[i].ID, outcomes[i].Text), nil
 	})
 	i := 0
 	for is, err := range held {
 		if is && err == nil {
-			s.Outcomes[ids[i]] = outcomes[i].Text
+			s.Outcomes[clusters[i].ID] = outcomes[i].Text
+			s.upToDate = append(s.upToDate, clusters[i])
 		}
 		i++
 	}
 }
 
 // outcome returns what the task came to with a cluster that was made of what it is
-// made of now.
-func (s *Settled) outcome(ctx context.Context, id string) (was taskOutcome, ok bool) {
+// made of now, and the cluster as far as it is kept.
+func (s *Settled) outcome(ctx context.Context, id string) (c *fleet.Cluster, was taskOutcome, ok bool) {
 	data, ok := s.results.cache.Get(s.layers[id])
 	if !ok {
-		return was, false
+		return nil, was, false
 	}
 	var from sources
 	if err := json.Unmarshal(data, &from); err != nil {
-		return was, false
+		return nil, was, false
 	}
-	all, err := s.allInputs(ctx, from.cluster(id))
+	c = from.cluster(id)
+	all, err := s.allInputs(ctx, c)
 	if err != nil {
-		return was, false
+		return nil, was, false
 	}
 	if data, ok = s.results.cache.Get(s.keyOf("outcome", id, all)); !ok {
-		return was, false
+		return nil, was, false
 	}
 	if err := json.Unmarshal(data, &was); err != nil || !was.holdsOn(s.compiler.Date) {
-		return was, false
+		return nil, was, false
 	}
-	return was, !slices.ContainsFunc(was.Charts, func(ref fleet.ChartRef) bool { return !s.has(ctx, ref) })
+	return c, was, !slices.ContainsFunc(was.Charts, func(ref fleet.ChartRef) bool { return !s.has(ctx, ref) })
 }
 
 // has reports whether a chart is there.
@@ -229,7 +242,9 @@ func (s *Settled) keyOf(kind, id string, from Inputs) string {
 }
 
 func sourcesOf(c *fleet.Cluster) sources {
-	out := sources{CRDs: c.CRDs}
+	out := sources{
+		CRDs: c.CRDs, Environment: c.Environment, Labels: c.Labels, Selectors: c.Selectors, Context: c.KubeContext, ContextPos: c.ContextPos,
+	}
 	for _, r := range c.Releases {
 		out.Releases = append(out.Releases, releaseSource{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})
 	}
@@ -238,7 +253,9 @@ func sourcesOf(c *fleet.Cluster) sources {
 
 // cluster returns a cluster that has the sources and nothing else.
 func (s sources) cluster(id string) *fleet.Cluster {
-	c := &fleet.Cluster{ID: id, CRDs: s.CRDs}
+	c := &fleet.Cluster{
+		ID: id, CRDs: s.CRDs, Environment: s.Environment, Labels: s.Labels, Selectors: s.Selectors, KubeContext: s.Context, ContextPos: s.ContextPos,
+	}
 	for _, r := range s.Releases {
 		c.Releases = append(c.Releases, &fleet.Release{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 const affectedLong = `affected lists the clusters whose bundle can be another than in a commit: those
@@ -50,7 +51,7 @@ func newAffectedCommand(o *options) *cobra.Command {
 			var err error
 			switch {
 			case since != "":
-				clusters, err = affectedSince(cmd, o, since, patterns)
+				clusters, _, err = affectedSince(cmd, o, since, patterns)
 			case files:
 				clusters, err = madeOf(cmd, o, patterns)
 			default:
@@ -81,30 +82,31 @@ type affectedCluster struct {
 	Files   []string `json:"files"`
 }
 
-// affectedSince returns the clusters that changes since a commit can concern.
-func affectedSince(cmd *cobra.Command, o *options, since string, patterns []string) ([]affectedCluster, error) {
+// affectedSince returns the clusters that changes since a commit can concern, and
+// the other ones.
+func affectedSince(cmd *cobra.Command, o *options, since string, patterns []string) (affected []affectedCluster, unchanged []*fleet.Cluster, err error) {
 	ref, ok := strings.CutPrefix(since, "git:")
 	if !ok {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("--since takes git:REF, not %q", since), Hint: "write git:" + since}
+		return nil, nil, &diag.Diag{Msg: fmt.Sprintf("--since takes git:REF, not %q", since), Hint: "write git:" + since}
 	}
-	found, untold, err := o.compiler().AffectedSince(cmd.Context(), ref, patterns...)
+	report, err := o.compiler().AffectedSince(cmd.Context(), ref, patterns...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := make([]affectedCluster, len(found))
+	affected = make([]affectedCluster, len(report.Affected))
 	unknown := 0
-	for i, a := range found {
-		out[i] = affectedCluster{Cluster: a.ID, Change: string(a.Change), Files: append([]string{}, a.Files...)}
+	for i, a := range report.Affected {
+		affected[i] = affectedCluster{Cluster: a.ID, Change: string(a.Change), Files: append([]string{}, a.Files...)}
 		if a.Change == compiler.Unknown {
 			unknown++
 		}
 	}
 	if unknown > 0 && !o.started.IsDocument() {
-		first := diag.Visible(diag.All(untold)[0].Error(), 4*diag.MaxText)
+		first := diag.Visible(diag.All(report.Untold)[0].Error(), 4*diag.MaxText)
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s, since the commit has faults: %s\n",
 			plural(unknown, "cluster counts as affected", "clusters count as affected"), strings.TrimPrefix(first, "git:"))
 	}
-	return out, nil
+	return affected, report.Unchanged, nil
 }
 
 // madeOf returns clusters with all files that their bundles are made of.

@@ -15,7 +15,9 @@ import (
 const vetLong = `vet checks the fleet: layers, defaults, references, that every chart is there
 with the digest that is pinned, and the values of every release against the
 types of its chart: misspelt and unread ones too. Of releases whose objects are
-written in CUE it also checks each object, patches and ownership. It renders no
+written in CUE it also checks each object, patches and ownership. It checks that
+the selectors of releases match clusters, and that no two clusters have the same
+kubeconfig context. It renders no
 chart, which makes it fast enough for a pre-commit hook; --render also renders every
 release and checks the objects that come out.
 
@@ -51,12 +53,17 @@ func newVetCommand(o *options) *cobra.Command {
 		ValidArgsFunction: clusterArgs(o),
 		Annotations:       map[string]string{resultIsFaults: "true"},
 		RunE: func(cmd *cobra.Command, patterns []string) error {
+			c := o.compiler()
 			if since != "" {
-				clusters, err := affectedSince(cmd, o, since, patterns)
+				clusters, unchanged, err := affectedSince(cmd, o, since, patterns)
 				if err != nil {
 					return err
 				}
+				c.Unchanged = unchanged
 				if patterns = present(clusters); len(patterns) == 0 {
+					if err := c.CheckUnchanged(cmd.Context()); err != nil {
+						return err
+					}
 					if o.started.IsDocument() {
 						return nil
 					}
@@ -64,7 +71,6 @@ func newVetCommand(o *options) *cobra.Command {
 					return err
 				}
 			}
-			c := o.compiler()
 			c.Kubernetes = kubernetes
 			var err error
 			if c.Shard, err = shard(); err != nil {

@@ -39,12 +39,14 @@ type Cluster struct {
 	CRDs        []string          // files and directories of CRDs that no release brings, relative to the root
 	Stages      []string          // in the order in which they apply; at least one
 	Releases    []*Release        // sorted by name
+	Selectors   []ClusterSelector // of releases, also of those that the cluster does not get; sorted by release
 	Policies    []Policy          // sorted by name
 	Health      []HealthRule      // when objects are ready, sorted by name
 	Actions     []Action          // before and after stages, sorted by name
 	GitOps      GitOps            // what Flux and Argo CD are told
 	Pos         diag.Pos          // where the cluster is set
 	KubePos     diag.Pos          // where its Kubernetes version is set
+	ContextPos  diag.Pos          // where its kubeconfig context is set; the zero value when it has none
 }
 
 // A Layer is one directory of CUE files between the root and a cluster.

@@ -33,6 +33,7 @@ type Fleet struct {
 	Root     string    // absolute path of the CUE module's root
 	Module   string    // the module's path, without its major version
 	Clusters []Cluster // those selected, sorted by ID
+	IDs      []string  // of all clusters, also of those with faults; sorted
 }
 
 // A Cluster is the instance of one cluster's directory and those above it.
@@ -61,7 +62,7 @@ func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
 	leaves, err := selectLeaves(tree.leaves(), patterns)
 	faults.Add(err)
 
-	f := &Fleet{Root: root, Module: s.module}
+	f := &Fleet{Root: root, Module: s.module, IDs: tree.clusterIDs()}
 	instances := loadInstances(root, s.overlay, leaves)
 	rebaseEmbeds(root, instances)
 	for i, dir := range leaves {

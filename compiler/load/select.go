@@ -57,7 +57,7 @@ func Select(ids, patterns []string) ([]string, error) {
 			}
 		}
 		if !found {
-			faults.Add(&diag.Diag{Msg: "no cluster matches " + p, Hint: hintFor(clean, ids)})
+			faults.Add(&diag.Diag{Msg: "no cluster matches " + p, Hint: Hint(clean, ids)})
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !selected[id] }), faults.Err()
@@ -69,9 +69,9 @@ func CleanPattern(pattern string) string {
 	return strings.TrimPrefix(path.Clean(pattern), environments+"/")
 }
 
-// hintFor names the cluster, or the directory of clusters, that is nearest to
-// the pattern.
-func hintFor(pattern string, ids []string) string {
+// Hint names the cluster, or the directory of clusters, that is nearest to a
+// pattern which matches none of the IDs.
+func Hint(pattern string, ids []string) string {
 	base, star := strings.CutSuffix(pattern, "/*")
 	var among []string
 	for _, id := range ids {

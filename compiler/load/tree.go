@@ -176,11 +176,15 @@ func ClusterIDs(root string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return t.clusterIDs(), nil
+}
+
+func (t *tree) clusterIDs() []string {
 	var ids []string
 	for _, dir := range t.leaves() {
 		ids = append(ids, idOf(dir))
 	}
-	return ids, nil
+	return ids
 }
 
 // LayerNames returns the names of the layers that have others below them, in

@@ -28,6 +28,9 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 		Pos:     cuediag.Pos(e.root, e.sourcePos(lookup(v, "cluster.name"))),
 		KubePos: cuediag.Pos(e.root, e.sourcePos(lookup(v, "cluster.kubernetes"))),
 	}
+	if context := lookup(v, "cluster.context"); context.Exists() {
+		c.ContextPos = cuediag.Pos(e.root, e.sourcePos(context))
+	}
 	var apis map[string]map[string]string // scope by group/version and kind
 	var stages []struct {
 		Name string `json:"name"`

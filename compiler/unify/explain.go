@@ -79,7 +79,8 @@ func Explain(root, id string, layers []fleet.Layer, upto []*build.Instance) (*Ex
 	}
 	if x.Cluster, _ = last.decode(last.bare, last.merged); x.Cluster != nil {
 		x.Cluster.ID = id
-		x.off, _ = last.elsewhere(last.bare, x.Cluster)
+		x.Cluster.Selectors, _ = last.clusterSelectors(last.bare)
+		x.off = unselected(x.Cluster)
 	}
 	return x, nil
 }

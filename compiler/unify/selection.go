@@ -1,60 +1,83 @@
 package unify
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
 
 	"cuelang.org/go/cue"
 
+	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A clusterSelector is the clusters field of a release.
-type clusterSelector struct {
-	IDs          []string          `json:"ids"`
-	Environments []string          `json:"environments"`
-	Labels       map[string]string `json:"labels"`
-}
-
-// selects reports whether the cluster is one of those that the release names.
-func (s clusterSelector) selects(c *fleet.Cluster) bool {
-	byID := len(s.IDs) == 0 || slices.ContainsFunc(s.IDs, func(p string) bool {
-		ok, err := fleet.MatchCluster(path.Clean(p), c.ID)
-		return ok && err == nil
-	})
-	for k, v := range s.Labels {
-		if have, ok := c.Labels[k]; !ok || v != "*" && v != have {
-			return false
-		}
-	}
-	return byID && (len(s.Environments) == 0 || slices.Contains(s.Environments, c.Environment))
-}
-
-// elsewhere returns the names of the releases that the cluster does not get, and
-// what is wrong with the choice.
-func (e *evaluation) elsewhere(v cue.Value, c *fleet.Cluster) (names []string, err error) {
+// clusterSelectors returns the field clusters of all releases that have one, and
+// the faults of patterns that are invalid.
+func (e *evaluation) clusterSelectors(v cue.Value) ([]fleet.ClusterSelector, error) {
+	var out []fleet.ClusterSelector
 	var faults diag.List
 	e.releases(v, func(name string, release cue.Value) {
-		var s clusterSelector
 		field := lookup(release, "clusters")
-		if !field.Exists() || field.Decode(&s) != nil {
+		if !field.Exists() || field.Validate(cue.Concrete(true)) != nil {
 			return // all, or a fault already
 		}
+		s := fleet.ClusterSelector{
+			Release: name, Pos: e.fieldPos(field), IDs: e.choices(lookup(field, "ids")),
+			Environments: e.choices(lookup(field, "environments")), Labels: e.labelChoices(lookup(field, "labels")),
+		}
 		for _, p := range s.IDs {
-			if _, err := path.Match(p, ""); err != nil {
+			if _, err := path.Match(p.Text, ""); err != nil {
 				faults.Add(&diag.Diag{
-					At: []diag.Pos{e.fieldPos(field)}, Path: "releases." + cue.Str(name).String() + ".clusters.ids",
-					Msg: "cluster pattern " + p + " has a syntax error", Hint: `write it as in "prod/*" or "prod/eu-[12]"`,
+					At: []diag.Pos{p.Pos}, Path: "releases." + cue.Str(name).String() + ".clusters.ids",
+					Msg: "cluster pattern " + p.Text + " has a syntax error", Hint: `write it as in "prod/*" or "prod/eu-[12]"`,
 				})
 			}
 		}
-		if !s.selects(c) {
-			names = append(names, name)
-		}
+		out = append(out, s)
 	})
-	return names, faults.Err()
+	return out, faults.Err()
+}
+
+// choices returns the texts of a list.
+func (e *evaluation) choices(list cue.Value) []fleet.ClusterChoice {
+	var out []fleet.ClusterChoice
+	it, err := list.List()
+	if err != nil {
+		return nil // there is none
+	}
+	for it.Next() {
+		text, _ := it.Value().String()
+		out = append(out, fleet.ClusterChoice{Text: text, Pos: cuediag.Pos(e.root, e.sourcePos(it.Value()))})
+	}
+	return out
+}
+
+// labelChoices returns labels, sorted by key.
+func (e *evaluation) labelChoices(labels cue.Value) []fleet.ClusterChoice {
+	var out []fleet.ClusterChoice
+	it, err := labels.Fields()
+	if err != nil {
+		return nil // there are none
+	}
+	for it.Next() {
+		text, _ := it.Value().String()
+		out = append(out, fleet.ClusterChoice{Key: it.Selector().Unquoted(), Text: text, Pos: cuediag.Pos(e.root, e.sourcePos(it.Value()))})
+	}
+	slices.SortFunc(out, func(a, b fleet.ClusterChoice) int { return cmp.Compare(a.Key, b.Key) })
+	return out
+}
+
+// unselected returns the names of the releases that the cluster does not get.
+func unselected(c *fleet.Cluster) []string {
+	var names []string
+	for _, s := range c.Selectors {
+		if !s.Selects(c) {
+			names = append(names, s.Release)
+		}
+	}
+	return names
 }
 
 // without takes the releases out of the cluster, and out of the faults: what is

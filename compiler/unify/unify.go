@@ -82,7 +82,9 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	c, err := e.decode(final, merged)
 	if c != nil {
 		c.ID = id
-		off, wrong := e.elsewhere(final, c)
+		var wrong error
+		c.Selectors, wrong = e.clusterSelectors(final)
+		off := unselected(c)
 		faults = without(off, c, faults)
 		faults.Add(wrong)
 		err = without(off, c, diag.All(err)).Err()

@@ -1,0 +1,48 @@
+package compiler
+
+import (
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// A ChartUse is where a fleet uses a chart.
+type ChartUse struct {
+	Release  *fleet.Release // the first that does
+	Clusters []string       // IDs of those that do
+}
+
+// ChartUsers returns the charts of a fleet, and where each is used.
+func ChartUsers(f *fleet.Fleet) map[fleet.ChartRef]*ChartUse {
+	users := map[fleet.ChartRef]*ChartUse{}
+	for _, c := range f.Clusters {
+		for _, r := range c.Releases {
+			if r.Chart == (fleet.ChartRef{}) {
+				continue
+			}
+			u := users[r.Chart]
+			if u == nil {
+				u = &ChartUse{Release: r}
+				users[r.Chart] = u
+			}
+			if !slices.Contains(u.Clusters, c.ID) {
+				u.Clusters = append(u.Clusters, c.ID)
+			}
+		}
+	}
+	return users
+}
+
+// Blame returns err as faults at the line that pins the chart.
+func (u *ChartUse) Blame(err error) error {
+	var out diag.List
+	for _, d := range diag.All(err) {
+		at := *d
+		at.At = append(slices.Clone(d.At), u.Release.SourcePos)
+		at.Clusters = u.Clusters
+		at.Path = u.Release.Path("chart")
+		out = append(out, &at)
+	}
+	return out.Err()
+}

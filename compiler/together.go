@@ -1,0 +1,283 @@
+package compiler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/load"
+)
+
+// This file checks the clusters of a fleet against each other: the selectors of
+// releases must choose clusters that the fleet has, and no two clusters may have
+// the same kubeconfig context. The faults are no part of the results that are kept
+// by cluster: every run compares what all of its clusters say.
+
+// A fleetCheck compares clusters with the whole fleet.
+type fleetCheck struct {
+	ids      []string         // of all clusters of the fleet
+	selected []*fleet.Cluster // those of the run, which may be at fault
+	others   []*fleet.Cluster // more clusters that are evaluated
+	evaluate func(ids []string) evaluation
+	tried    map[string]bool              // IDs of clusters that were evaluated, or could not be
+	unsure   bool                         // whether the environment of a cluster cannot be read
+	sound    bool                         // whether no cluster has a fault of its own
+	matched  map[fleet.ClusterChoice]bool // whether a cluster matches, by field and text
+	faults   diag.List
+}
+
+// checkTogether adds the faults that clusters have beside each other to an
+// evaluation. upToDate are clusters of the run that need not be evaluated.
+func (c *Compiler) checkTogether(ctx context.Context, loaded *load.Fleet, e *evaluation, upToDate []*fleet.Cluster) {
+	if loaded == nil || e.Fleet == nil || ctx.Err() != nil {
+		return
+	}
+	check := &fleetCheck{
+		ids: loaded.IDs, selected: slices.Concat(e.all().Clusters, upToDate, c.Unchanged),
+		evaluate: func(ids []string) evaluation { return c.evaluateOthers(ctx, ids) },
+		sound:    e.faults == nil, tried: map[string]bool{}, unsure: lacksEnvironment(e.atFault), matched: map[fleet.ClusterChoice]bool{},
+	}
+	for _, in := range loaded.Clusters {
+		check.tried[in.ID] = true
+	}
+	for _, known := range check.known() {
+		check.tried[known.ID] = true
+	}
+	err := check.run()
+	if err == nil {
+		return
+	}
+	var faults diag.List
+	faults.Add(e.faults)
+	faults.Add(err)
+	e.faults = faults.Err()
+	var sound []*fleet.Cluster
+	for _, cluster := range e.Clusters {
+		if faultsOf(cluster.ID, err) == nil {
+			sound = append(sound, cluster)
+		} else {
+			e.atFault = append(e.atFault, cluster)
+		}
+	}
+	e.Clusters = sound
+}
+
+// CheckUnchanged checks the clusters of c.Unchanged against each other, when there
+// are no others to compile.
+func (c *Compiler) CheckUnchanged(ctx context.Context) error {
+	ids, err := c.ClusterIDs()
+	if err != nil {
+		return err
+	}
+	e := evaluation{Fleet: &fleet.Fleet{}}
+	c.checkTogether(ctx, &load.Fleet{IDs: ids}, &e, nil)
+	return e.faults
+}
+
+// evaluateOthers evaluates clusters that the run does not select. Their faults are
+// reported by runs that select them.
+func (c *Compiler) evaluateOthers(ctx context.Context, ids []string) evaluation {
+	loaded, err := load.Load(cmp.Or(c.Dir, "."), ids, c.edits)
+	return c.unify(ctx, loaded, err)
+}
+
+// lacksEnvironment reports whether a cluster has no environment.
+func lacksEnvironment(clusters []*fleet.Cluster) bool {
+	return slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Environment == "" })
+}
+
+func (f *fleetCheck) run() error {
+	f.checkIDs()
+	whole := f.complete()
+	f.checkEnvironments()
+	if whole {
+		f.checkLabels()
+		if f.sound {
+			f.checkChosen()
+		}
+		f.faults.Add(sameContexts(f.known()))
+	}
+	return f.faults.Err()
+}
+
+// known returns all clusters that are evaluated.
+func (f *fleetCheck) known() []*fleet.Cluster { return slices.Concat(f.selected, f.others) }
+
+// complete reports whether all clusters of the fleet are known.
+func (f *fleetCheck) complete() bool {
+	known := map[string]bool{}
+	for _, c := range f.known() {
+		known[c.ID] = true
+	}
+	return !slices.ContainsFunc(f.ids, func(id string) bool { return !known[id] })
+}
+
+// each calls visit for every text of a field of the selectors that no cluster
+// matches. The field is one of ids, environments and labels.
+func (f *fleetCheck) each(field string, matches func(fleet.ClusterChoice) bool, visit func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice)) {
+	for _, c := range f.selected {
+		for i := range c.Selectors {
+			s := &c.Selectors[i]
+			texts := map[string][]fleet.ClusterChoice{"ids": s.IDs, "environments": s.Environments, "labels": s.Labels}[field]
+			for _, t := range texts {
+				key := fleet.ClusterChoice{Key: t.Key, Text: t.Text, Pos: diag.Pos{File: field}}
+				found, ok := f.matched[key]
+				if !ok {
+					found = matches(t)
+					f.matched[key] = found
+				}
+				if !found {
+					visit(c, s, t)
+				}
+			}
+		}
+	}
+}
+
+// fault reports a text of a selector.
+func (f *fleetCheck) fault(field, msg, hint string, c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
+	f.faults.Add(&diag.Diag{
+		At: []diag.Pos{t.Pos}, Clusters: []string{c.ID}, Path: (&fleet.Release{Name: s.Release}).Path("clusters", field), Msg: msg, Hint: hint,
+	})
+}
+
+// checkIDs reports patterns that match no cluster of the fleet. The directories
+// have the IDs: no cluster need be evaluated for that.
+func (f *fleetCheck) checkIDs() {
+	matches := func(t fleet.ClusterChoice) bool {
+		if _, err := path.Match(t.Text, ""); err != nil {
+			return true // a fault already
+		}
+		return slices.ContainsFunc(f.ids, func(id string) bool { return t.MatchesID(&fleet.Cluster{ID: id}) })
+	}
+	f.each("ids", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
+		f.fault("ids", "no cluster of the fleet matches "+strconv.Quote(t.Text), load.Hint(t.Text, f.ids), c, s, t)
+	})
+}
+
+// checkEnvironments reports environments that no cluster of the fleet has. A run
+// over some clusters evaluates others for that, until one has the environment.
+func (f *fleetCheck) checkEnvironments() {
+	matches := func(t fleet.ClusterChoice) bool {
+		for !slices.ContainsFunc(f.known(), t.MatchesEnvironment) {
+			if !f.evaluateMore() {
+				return f.unsure || !f.complete()
+			}
+		}
+		return true
+	}
+	f.each("environments", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
+		var all []string
+		for _, other := range f.known() {
+			all = append(all, other.Environment)
+		}
+		f.fault("environments", "no cluster of the fleet has the environment "+strconv.Quote(t.Text), hintOf(t.Text, all), c, s, t)
+	})
+}
+
+// evaluateMore evaluates one cluster of each directory that has some which are not
+// evaluated. It reports whether there were any.
+func (f *fleetCheck) evaluateMore() bool {
+	ids := firstOfDirectories(slices.DeleteFunc(slices.Clone(f.ids), func(id string) bool { return f.tried[id] }))
+	if len(ids) == 0 {
+		return false
+	}
+	for _, id := range ids {
+		f.tried[id] = true
+	}
+	if e := f.evaluate(ids); e.Fleet != nil {
+		f.others = append(f.others, e.all().Clusters...)
+		f.unsure = f.unsure || lacksEnvironment(e.atFault)
+	}
+	return true
+}
+
+// firstOfDirectories returns one ID for each directory of clusters, whose clusters
+// mostly have the same environment.
+func firstOfDirectories(ids []string) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if dir := path.Dir(id); !seen[dir] {
+			seen[dir] = true
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// checkLabels reports labels that no cluster of the fleet has.
+func (f *fleetCheck) checkLabels() {
+	matches := func(t fleet.ClusterChoice) bool { return slices.ContainsFunc(f.known(), t.MatchesLabel) }
+	f.each("labels", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
+		var keys, texts []string
+		for _, other := range f.known() {
+			for key, text := range other.Labels {
+				keys = append(keys, key)
+				if key == t.Key {
+					texts = append(texts, text)
+				}
+			}
+		}
+		if len(texts) == 0 {
+			f.fault("labels", "no cluster of the fleet has the label "+strconv.Quote(t.Key), hintOf(t.Key, keys), c, s, t)
+			return
+		}
+		f.fault("labels", fmt.Sprintf("no cluster of the fleet has the label %q with the value %q", t.Key, t.Text), hintOf(t.Text, texts), c, s, t)
+	})
+}
+
+// checkChosen reports selectors that choose none of the clusters that have the
+// release, although each of their texts matches a cluster.
+func (f *fleetCheck) checkChosen() {
+	type selector struct {
+		release string
+		pos     diag.Pos
+	}
+	chosen, having := map[selector]bool{}, map[selector][]string{}
+	for _, c := range f.known() {
+		for i := range c.Selectors {
+			s := &c.Selectors[i]
+			key := selector{s.Release, s.Pos}
+			having[key] = append(having[key], c.ID)
+			chosen[key] = chosen[key] || s.Selects(c) || f.isAtFault(s)
+		}
+	}
+	for key, clusters := range having {
+		if !chosen[key] {
+			f.faults.Add(&diag.Diag{
+				At: []diag.Pos{key.pos}, Clusters: slices.Sorted(slices.Values(clusters)), Path: (&fleet.Release{Name: key.release}).Path("clusters"),
+				Msg:  "no cluster gets this release: the selector chooses none of the clusters whose layers have it",
+				Hint: "correct the selector, or remove the release",
+			})
+		}
+	}
+}
+
+// isAtFault reports whether a text of the selector matches no cluster.
+func (f *fleetCheck) isAtFault(s *fleet.ClusterSelector) bool {
+	for field, texts := range map[string][]fleet.ClusterChoice{"ids": s.IDs, "environments": s.Environments, "labels": s.Labels} {
+		for _, t := range texts {
+			if found, ok := f.matched[fleet.ClusterChoice{Key: t.Key, Text: t.Text, Pos: diag.Pos{File: field}}]; ok && !found {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hintOf names what a misspelt text may mean among the texts of the fleet, which
+// may have repetitions.
+func hintOf(text string, among []string) string {
+	among = slices.DeleteFunc(slices.Clone(among), func(s string) bool { return s == "" })
+	slices.Sort(among)
+	if among = slices.Compact(among); len(among) == 0 {
+		return "correct it, or remove it: no cluster of the fleet has any"
+	}
+	return diag.OneOf(text, among)
+}
