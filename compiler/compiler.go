@@ -294,9 +294,21 @@ func (f *Fleet) Bundles(ctx context.Context) iter.Seq2[*fleet.Bundle, error] {
 
 // compile renders one cluster.
 func (f *Fleet) compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
-	objs, hooks, err := f.objects(ctx, c)
+	b, err := f.assemble(ctx, c)
 	if err != nil {
 		return nil, err
+	}
+	f.noteRendered(c)
+	return b, nil
+}
+
+// assemble renders one cluster. Beside the faults of checks stands the bundle, for
+// further checks; there is none when something does not render.
+func (f *Fleet) assemble(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
+	var faults diag.List
+	objs, hooks, err := f.objects(ctx, c)
+	if faults.Add(err); err != nil && objs == nil {
+		return nil, faults.Err()
 	}
 	var pins []fleet.Pin
 	for _, r := range c.Releases {
@@ -306,10 +318,12 @@ func (f *Fleet) compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, e
 			pins = append(pins, pin)
 		}
 	}
-	f.noteRendered(c)
 	b, err := f.bundles.Assemble(c, objs, pins)
 	if b != nil {
 		b.Hooks = hooks
 	}
-	return b, err
+	if len(faults) == 0 { // the checks of objects say more
+		faults.Add(err)
+	}
+	return b, faults.Err()
 }

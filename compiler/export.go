@@ -3,6 +3,7 @@ package compiler
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"path/filepath"
 
@@ -34,6 +35,47 @@ func (f *Fleet) ExportsOf(ctx context.Context, layout fleet.Layout, clusters []*
 		}
 		return b, err
 	})
+}
+
+// Vetted compiles the clusters as Bundles does, and yields them when [Fleet.Exports]
+// would refuse none of the layouts in which the cluster is exported: those that the
+// cluster says, see [fleet.GitOps], or the given one instead.
+func (f *Fleet) Vetted(ctx context.Context, layout fleet.Layout) iter.Seq2[*fleet.Bundle, error] {
+	return ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
+		c := f.Clusters[i]
+		b, err := f.assemble(ctx, c)
+		var faults diag.List
+		faults.Add(err)
+		if b != nil {
+			faults.Add(f.checkLayouts(b, layout))
+		}
+		if err := faults.Err(); err != nil {
+			return nil, diag.In(c.ID, err)
+		}
+		f.noteRendered(c)
+		return b, nil
+	})
+}
+
+// checkLayouts returns what exports of a bundle refuse: in the given layout, or in
+// those of the cluster.
+func (f *Fleet) checkLayouts(b *fleet.Bundle, layout fleet.Layout) error {
+	layouts := b.Cluster.GitOps.Layouts
+	if layout != "" {
+		layouts = []fleet.Layout{layout}
+	}
+	var faults diag.List
+	for _, l := range layouts {
+		_, err := f.lay(b, l)
+		for _, d := range diag.All(err) {
+			said := *d
+			if layout == "" {
+				said.Hint += fmt.Sprintf("; for a cluster that is not exported in the layout %s, see gitops.layouts", l)
+			}
+			faults.Add(&said)
+		}
+	}
+	return faults.Err()
 }
 
 // export compiles one cluster and lays it out.

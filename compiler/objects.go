@@ -24,13 +24,16 @@ func (f *Fleet) objects(ctx context.Context, c *fleet.Cluster) (objs, hooks []fl
 	case f.Last != nil:
 		keep = keepLast(func() ([]fleet.Object, error) { return f.Last(c.ID) })
 	}
-	if objs, err = rendered.objects(&f.kinds, keep); err != nil {
+	objs, err = rendered.objects(&f.kinds, keep)
+	if objs == nil && err != nil {
 		return nil, nil, err
 	}
+	var faults diag.List
+	faults.Add(err)
 	if err := f.check(ctx, c, objs); err != nil {
-		return objs, nil, f.blame(ctx, rendered, err)
+		faults.Add(f.blame(ctx, rendered, err))
 	}
-	return objs, rendered.hooks, nil
+	return objs, rendered.hooks, faults.Err()
 }
 
 // check checks the objects of a cluster.

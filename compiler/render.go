@@ -173,7 +173,8 @@ func (all *clusterRendering) place(kinds *validate.Checker) {
 }
 
 // objects returns the objects of all releases, with what is random in them
-// decided and with their patches; or all that is wrong with them.
+// decided and with their patches; or all that is wrong with them. Beside faults of
+// ownership alone stand the objects, for further checks.
 func (all *clusterRendering) objects(kinds *validate.Checker, keep keeper) ([]fleet.Object, error) {
 	var faults diag.List
 	var objs []fleet.Object
@@ -202,17 +203,18 @@ func (all *clusterRendering) objects(kinds *validate.Checker, keep keeper) ([]fl
 		}
 		faults.Add(err)
 	}
+	incomplete := len(faults) > 0
 	crds := slices.Concat(objs, all.known)
 	for _, in := range complete {
 		faults.Add(patch.CheckOwnership(all.cluster, all.releases[in.release], objs[in.from:in.to], crds))
 	}
-	if err := faults.Err(); err != nil {
-		return nil, err
+	if incomplete {
+		return nil, faults.Err()
 	}
 	for i, o := range objs {
 		objs[i] = kinds.Unmarked(o) // what an exported one is without its marks
 	}
-	return objs, nil
+	return objs, faults.Err()
 }
 
 // served returns the API versions that a cluster serves without the CRDs of its

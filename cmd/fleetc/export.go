@@ -101,7 +101,7 @@ func newExportCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&e.out, "out", "", "`directory` to write to")
-	layoutFlag(cmd, &e.layout)
+	layoutFlag(cmd, &e.layout, fleet.PlainLayout, "for whom the files are: plain, flux or argocd")
 	cmd.Flags().BoolVar(&e.check, "check", false, "write nothing; exit with 1 when something would change")
 	_ = cmd.MarkFlagDirname("out")
 	e.git.flags(cmd)

@@ -20,8 +20,8 @@ func layouts() []string {
 }
 
 // layoutFlag adds the flag that says for whom an export is.
-func layoutFlag(cmd *cobra.Command, into *string) {
-	cmd.Flags().StringVar(into, "layout", string(fleet.PlainLayout), "for whom the files are: plain, flux or argocd")
+func layoutFlag(cmd *cobra.Command, into *string, absent fleet.Layout, usage string) {
+	cmd.Flags().StringVar(into, "layout", string(absent), usage)
 	_ = cmd.RegisterFlagCompletionFunc("layout", cobra.FixedCompletions(layouts(), cobra.ShellCompDirectiveNoFileComp))
 }
 

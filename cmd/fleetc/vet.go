@@ -19,7 +19,8 @@ written in CUE it also checks each object, patches and ownership. It checks that
 the selectors of releases match clusters, and that no two clusters have the same
 kubeconfig context. It renders no
 chart, which makes it fast enough for a pre-commit hook; --render also renders every
-release and checks the objects that come out.
+release, checks the objects that come out, and refuses what export refuses: in
+the layouts that the field gitops.layouts names, or that of --layout.
 
 All faults of all clusters are reported at once, a fault of a shared layer once
 with the clusters it concerns. With -o json or sarif they are the only thing on
@@ -43,7 +44,7 @@ const vetExample = `  fleetc vet
 
 func newVetCommand(o *options) *cobra.Command {
 	var render, verbose bool
-	var kubernetes, since, output string
+	var kubernetes, since, output, layout string
 	var shard func() (fleet.Shard, error)
 	cmd := &cobra.Command{
 		Use:               "vet [CLUSTER...]",
@@ -76,7 +77,15 @@ func newVetCommand(o *options) *cobra.Command {
 			if c.Shard, err = shard(); err != nil {
 				return err
 			}
-			v, err := vet(cmd, c, render, patterns)
+			if layout != "" {
+				if _, err := layoutOf(layout); err != nil {
+					return err
+				}
+				if !render {
+					return &diag.Diag{Msg: "--layout is for what is rendered", Hint: "add --render"}
+				}
+			}
+			v, err := vet(cmd, c, render, fleet.Layout(layout), patterns)
 			if err != nil || o.started.IsDocument() {
 				return err
 			}
@@ -94,6 +103,7 @@ func newVetCommand(o *options) *cobra.Command {
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also say how many values of each chart have types")
 	cmd.Flags().StringVar(&kubernetes, "kubernetes", "", "check as if all clusters ran this `version`")
 	sinceFlag(cmd, &since)
+	layoutFlag(cmd, &layout, "", "with --render, check what an export for this `layout` refuses: plain, flux or argocd (default: those of each cluster's gitops.layouts)")
 	shard = shardFlag(cmd)
 	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)
@@ -123,7 +133,7 @@ func (v *vetted) summary(rendered bool) string {
 
 // vet checks the clusters that are not settled, of which nothing was found when
 // they were checked before, and what they render to when asked to.
-func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, patterns []string) (*vetted, error) {
+func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Layout, patterns []string) (*vetted, error) {
 	all, mu := &vetted{}, sync.Mutex{}
 	task := compiler.Task{Name: "vet", Charts: true, Holds: func(_, text string) bool {
 		var was vetted
@@ -136,7 +146,7 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, patterns []strin
 		return true
 	}}
 	if render {
-		task.Name = "vet --render"
+		task.Name = "vet --render --layout " + string(layout)
 	}
 	f, settled, err := c.LoadUnsettled(cmd.Context(), task, patterns...)
 	if err != nil {
@@ -153,7 +163,7 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, patterns []strin
 		}
 	}
 	if render {
-		if err := countObjects(cmd, f, checked); err != nil {
+		if err := countObjects(cmd, f, layout, checked); err != nil {
 			return nil, err
 		}
 	}
@@ -169,12 +179,12 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, patterns []strin
 }
 
 // countObjects renders the clusters of a fleet, and counts their objects.
-func countObjects(cmd *cobra.Command, f *compiler.Fleet, checked []vetted) error {
+func countObjects(cmd *cobra.Command, f *compiler.Fleet, layout fleet.Layout, checked []vetted) error {
 	var faults diag.List
 	p := newProgress(cmd, len(f.Clusters))
 	defer p.clear()
 	i := 0
-	for b, err := range f.Bundles(cmd.Context()) {
+	for b, err := range f.Vetted(cmd.Context(), layout) {
 		faults.Add(err)
 		if b != nil {
 			checked[i].Objects = len(b.Objects)

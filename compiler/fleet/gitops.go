@@ -19,8 +19,9 @@ func Layouts() []Layout { return []Layout{PlainLayout, FluxLayout, ArgoLayout} }
 
 // GitOps is what a cluster's layers say of those who read the export.
 type GitOps struct {
-	Flux   Flux
-	ArgoCD ArgoCD
+	Layouts []Layout // in which the cluster is exported, for checks; none of one that is only applied to
+	Flux    Flux
+	ArgoCD  ArgoCD
 }
 
 // Flux says how Flux finds a cluster's directory, and what it does with it.

@@ -16,7 +16,8 @@ import (
 // the faults.
 func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 	var raw struct {
-		Flux struct {
+		Layouts []fleet.Layout `json:"layouts"`
+		Flux    struct {
 			Namespace string `json:"namespace"`
 			Source    struct {
 				Kind      string `json:"kind"`
@@ -53,6 +54,7 @@ func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 	}
 	f, a := raw.Flux, raw.ArgoCD
 	return fleet.GitOps{
+		Layouts: layouts(v, raw.Layouts),
 		Flux: fleet.Flux{
 			Namespace: cmp.Or(f.Namespace, "flux-system"),
 			Source: fleet.FluxSource{
@@ -67,4 +69,22 @@ func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 			TargetRevision: cmp.Or(a.TargetRevision, "HEAD"), Prefix: a.Prefix, Server: a.Server, Automated: a.Automated == nil || *a.Automated,
 		},
 	}
+}
+
+// layouts returns the layouts in which a cluster is exported: those that it says,
+// or else those about which its layers say something, or else the plain one.
+func layouts(v cue.Value, said []fleet.Layout) []fleet.Layout {
+	if lookup(v, "gitops.layouts").Exists() {
+		return said
+	}
+	var out []fleet.Layout
+	for _, l := range []fleet.Layout{fleet.FluxLayout, fleet.ArgoLayout} {
+		if lookup(v, "gitops."+string(l)).Exists() {
+			out = append(out, l)
+		}
+	}
+	if len(out) == 0 {
+		return []fleet.Layout{fleet.PlainLayout}
+	}
+	return out
 }
