@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -340,6 +341,33 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFiles(t, tree.Dir, "a/web/pod-x-y.yaml")
+}
+
+// An export that changes nothing takes its directory away. Whoever waited for its
+// lock has that of the directory that is at the path afterwards.
+func TestLockIsOfDirectory(t *testing.T) {
+	tree := newTree(t)
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			for range 200 {
+				s, err := tree.Begin(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				held, err := s.root.Stat(".")
+				now, nowErr := os.Stat(tree.Dir)
+				if err != nil || nowErr != nil || !os.SameFile(held, now) {
+					t.Errorf("the lock is of a directory that is gone: %v, %v", err, nowErr)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	running.Wait()
 }
 
 // Staging writes nothing that can be seen, keeps no text, and writes nothing
