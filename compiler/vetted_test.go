@@ -58,7 +58,7 @@ var refusals = map[string]refusal{
 	},
 	"an object that two releases have": {
 		layer: `releases: {for name in ["a", "b"] {(name): {namespace: "a", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "a"}}}}`,
-		want:  "releases a and b both have this object",
+		want:  "the cluster has it twice",
 	},
 	"a patch that matches nothing": {
 		layer: `releases: app: {namespace: "a", objects: {}, patches: a: {target: kinds: ["Deployment"], merge: spec: replicas: 1}}`,

@@ -79,8 +79,7 @@ func Explain(root, id string, layers []fleet.Layer, upto []*build.Instance) (*Ex
 	}
 	if x.Cluster, _ = last.decode(last.bare, last.merged); x.Cluster != nil {
 		x.Cluster.ID = id
-		x.Cluster.Selectors, _ = last.clusterSelectors(last.bare)
-		x.off = unselected(x.Cluster)
+		x.off, _ = last.unselected(last.bare, x.Cluster)
 	}
 	return x, nil
 }

@@ -69,15 +69,16 @@ func (e *evaluation) labelChoices(labels cue.Value) []fleet.ClusterChoice {
 	return out
 }
 
-// unselected returns the names of the releases that the cluster does not get.
-func unselected(c *fleet.Cluster) []string {
-	var names []string
+// unselected reads the selectors of the cluster's releases, and returns the names of
+// the releases that the cluster does not get.
+func (e *evaluation) unselected(v cue.Value, c *fleet.Cluster) (names []string, err error) {
+	c.Selectors, err = e.clusterSelectors(v)
 	for _, s := range c.Selectors {
 		if !s.Selects(c) {
 			names = append(names, s.Release)
 		}
 	}
-	return names
+	return names, err
 }
 
 // without takes the releases out of the cluster, and out of the faults: what is

@@ -82,9 +82,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	c, err := e.decode(final, merged)
 	if c != nil {
 		c.ID = id
-		var wrong error
-		c.Selectors, wrong = e.clusterSelectors(final)
-		off := unselected(c)
+		off, wrong := e.unselected(final, c)
 		faults = without(off, c, faults)
 		faults.Add(wrong)
 		err = without(off, c, diag.All(err)).Err()
