@@ -42,10 +42,15 @@ const vetExample = `  fleetc vet
   fleetc vet --render --kubernetes 1.37
   fleetc vet --render -o sarif > fleet.sarif`
 
+// vetOptions are the flags of vet.
+type vetOptions struct {
+	render, verbose                   bool
+	kubernetes, since, output, layout string
+	shard                             func() (fleet.Shard, error)
+}
+
 func newVetCommand(o *options) *cobra.Command {
-	var render, verbose bool
-	var kubernetes, since, output, layout string
-	var shard func() (fleet.Shard, error)
+	var v vetOptions
 	cmd := &cobra.Command{
 		Use:               "vet [CLUSTER...]",
 		Short:             "Check the fleet",
@@ -53,61 +58,60 @@ func newVetCommand(o *options) *cobra.Command {
 		Example:           vetExample,
 		ValidArgsFunction: clusterArgs(o),
 		Annotations:       map[string]string{resultIsFaults: "true"},
-		RunE: func(cmd *cobra.Command, patterns []string) error {
-			c := o.compiler()
-			if since != "" {
-				clusters, unchanged, err := affectedSince(cmd, o, since, patterns)
-				if err != nil {
-					return err
-				}
-				c.Unchanged = unchanged
-				if patterns = present(clusters); len(patterns) == 0 {
-					if err := c.CheckUnchanged(cmd.Context()); err != nil {
-						return err
-					}
-					if o.started.IsDocument() {
-						return nil
-					}
-					_, err = fmt.Fprintln(cmd.OutOrStdout(), "0 clusters: no faults")
-					return err
-				}
-			}
-			c.Kubernetes = kubernetes
-			var err error
-			if c.Shard, err = shard(); err != nil {
-				return err
-			}
-			if layout != "" {
-				if _, err := layoutOf(layout); err != nil {
-					return err
-				}
-				if !render {
-					return &diag.Diag{Msg: "--layout is for what is rendered", Hint: "add --render"}
-				}
-			}
-			v, err := vet(cmd, c, render, fleet.Layout(layout), patterns)
-			if err != nil || o.started.IsDocument() {
-				return err
-			}
-			if verbose {
-				if err := writeCoverage(cmd, c, patterns); err != nil {
-					return err
-				}
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), v.summary(render))
-			return err
-		},
+		RunE:              func(cmd *cobra.Command, patterns []string) error { return runVet(cmd, o, &v, patterns) },
 	}
-	outputFlag(cmd, &output, "text", "json", "sarif", "github")
-	cmd.Flags().BoolVar(&render, "render", false, "also render every release and check its objects")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also say how many values of each chart have types")
-	cmd.Flags().StringVar(&kubernetes, "kubernetes", "", "check as if all clusters ran this `version`")
-	sinceFlag(cmd, &since)
-	layoutFlag(cmd, &layout, "", "with --render, check what an export for this `layout` refuses: plain, flux or argocd (default: those of each cluster's gitops.layouts)")
-	shard = shardFlag(cmd)
+	outputFlag(cmd, &v.output, "text", "json", "sarif", "github")
+	cmd.Flags().BoolVar(&v.render, "render", false, "also render every release and check its objects")
+	cmd.Flags().BoolVarP(&v.verbose, "verbose", "v", false, "also say how many values of each chart have types")
+	cmd.Flags().StringVar(&v.kubernetes, "kubernetes", "", "check as if all clusters ran this `version`")
+	sinceFlag(cmd, &v.since)
+	layoutFlag(cmd, &v.layout, "", "with --render, check what an export for this `layout` refuses: plain, flux or argocd (default: those of each cluster's gitops.layouts)")
+	v.shard = shardFlag(cmd)
 	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)
 	return cmd
+}
+
+func runVet(cmd *cobra.Command, o *options, v *vetOptions, patterns []string) error {
+	c := o.compiler()
+	c.Kubernetes = v.kubernetes
+	if v.since != "" {
+		clusters, unchanged, err := affectedSince(cmd, o, v.since, patterns)
+		if err != nil {
+			return err
+		}
+		c.Unchanged = unchanged
+		if patterns = present(clusters); len(patterns) == 0 {
+			if err := c.CheckUnchanged(cmd.Context()); err != nil || o.started.IsDocument() {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "0 clusters: no faults")
+			return err
+		}
+	}
+	var err error
+	if c.Shard, err = v.shard(); err != nil {
+		return err
+	}
+	if v.layout != "" {
+		if _, err := layoutOf(v.layout); err != nil {
+			return err
+		}
+		if !v.render {
+			return &diag.Diag{Msg: "--layout is for what is rendered", Hint: "add --render"}
+		}
+	}
+	result, err := vet(cmd, c, v.render, fleet.Layout(v.layout), patterns)
+	if err != nil || o.started.IsDocument() {
+		return err
+	}
+	if v.verbose {
+		if err := writeCoverage(cmd, c, patterns); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), result.summary(v.render))
+	return err
 }
 
 // A vetted is what was checked and has no faults, as it is kept of a cluster.
