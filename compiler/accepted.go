@@ -27,7 +27,7 @@ type accepted struct {
 	more  bool                       // than what is kept
 }
 
-// accepted returns what is known of the chart.
+// accepted returns the values that the schemas of the chart accepted before.
 func (r *results) accepted(ch *fleet.Chart) *accepted {
 	return &accepted{cache: &r.cache, key: r.keyOf("accepted values", typesOf(ch))}
 }

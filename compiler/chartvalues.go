@@ -1,7 +1,6 @@
 package compiler
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -23,15 +22,7 @@ type ChartValues struct {
 // the given name pins, or the package of the chart of that name; of its first
 // version when none is given.
 func (c *Compiler) ChartValues(ctx context.Context, name, version string) (*ChartValues, error) {
-	root, _, err := load.Root(cmp.Or(c.Dir, "."))
-	if err != nil {
-		return nil, err
-	}
-	packages, err := load.Packages(root)
-	if err != nil {
-		return nil, err
-	}
-	pkg, err := findPackage(packages, name)
+	root, pkg, err := c.packageOf(name)
 	if err != nil {
 		return nil, err
 	}

@@ -122,14 +122,7 @@ func (f *Fleet) comparable(releases []string) error {
 	if len(f.Clusters) < 2 {
 		return &diag.Diag{Msg: "there is one cluster, and nothing to compare it with", Hint: "select more, or none for all"}
 	}
-	var names []string
-	for _, c := range f.Clusters {
-		for _, r := range c.Releases {
-			names = append(names, r.Name)
-		}
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+	names := f.ReleaseNames()
 	var faults diag.List
 	for _, p := range releases {
 		if _, err := path.Match(p, ""); err != nil {

@@ -81,17 +81,23 @@ func (c *Compiler) UpdateChart(ctx context.Context, req UpdateRequest) (*ChartUp
 	return u, p.commit(tree)
 }
 
-// pinningOf finds the package that a request names, and the version.
-func (c *Compiler) pinningOf(ctx context.Context, req UpdateRequest) (*pinning, error) {
-	root, _, err := load.Root(cmp.Or(c.Dir, "."))
-	if err != nil {
-		return nil, err
+// packageOf finds the root of the fleet, and the package of the given name or of the
+// chart of that name.
+func (c *Compiler) packageOf(name string) (root string, pkg load.Package, err error) {
+	if root, _, err = load.Root(cmp.Or(c.Dir, ".")); err != nil {
+		return "", pkg, err
 	}
 	packages, err := load.Packages(root)
 	if err != nil {
-		return nil, err
+		return "", pkg, err
 	}
-	pkg, err := findPackage(packages, req.Name)
+	pkg, err = findPackage(packages, name)
+	return root, pkg, err
+}
+
+// pinningOf finds the package that a request names, and the version.
+func (c *Compiler) pinningOf(ctx context.Context, req UpdateRequest) (*pinning, error) {
+	root, pkg, err := c.packageOf(req.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -162,7 +162,11 @@ func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string
 		return err
 	}
 	report := a.report(cmd, o)
-	if err := planAll(cmd, f, a, report); err != nil {
+	plans, err := planAll(cmd, f, a)
+	for _, planned := range plans {
+		report.add(planned)
+	}
+	if err != nil {
 		return err
 	}
 	report.checkFrozen(frozen)
@@ -259,15 +263,14 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 	return readPlan(o.path(a.fromPlan), a)
 }
 
-// planAll plans all clusters. What is wrong with the fleet is returned, what is
-// wrong with a cluster is in the report.
-func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions, report *applyReport) error {
+// planAll returns the plans of all clusters. The error has the faults of the fleet;
+// those of a cluster are in its plan, which is complete when all plans are made.
+func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions) (plans []*compiler.Planned, err error) {
 	key := make([]byte, 32)
 	rand.Read(key)
 	var faults diag.List
 	p := newProgress(cmd, len(f.Clusters))
 	defer p.clear()
-	var plans []*compiler.Planned
 	for planned, err := range f.Plans(cmd.Context(), a.ApplyOptions, key) {
 		p.step()
 		faults.Add(err)
@@ -275,13 +278,7 @@ func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions, report *app
 			plans = append(plans, planned)
 		}
 	}
-	for _, planned := range plans { // complete now
-		report.add(planned)
-	}
-	if err := cmd.Context().Err(); err != nil {
-		return err
-	}
-	return faults.Err()
+	return plans, cmp.Or(cmd.Context().Err(), faults.Err())
 }
 
 // userAtHost says who applies.

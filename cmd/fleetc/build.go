@@ -60,7 +60,7 @@ func newBuildCommand(o *options) *cobra.Command {
 			if output == "json" {
 				write = buildJSON
 			}
-			if err := checkReleaseNames(f.Clusters, releases); err != nil {
+			if err := checkReleaseNames(f.Fleet, releases); err != nil {
 				return err
 			}
 			return build(cmd, f, releases, write)
@@ -129,15 +129,8 @@ func build(cmd *cobra.Command, f *compiler.Fleet, releases []string, write func(
 }
 
 // checkReleaseNames reports releases that no cluster has.
-func checkReleaseNames(clusters []*fleet.Cluster, releases []string) error {
-	var names []string
-	for _, c := range clusters {
-		for _, r := range c.Releases {
-			names = append(names, r.Name)
-		}
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+func checkReleaseNames(f *fleet.Fleet, releases []string) error {
+	names := f.ReleaseNames()
 	var faults diag.List
 	for _, r := range releases {
 		if !slices.Contains(names, r) {

@@ -53,7 +53,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestProgressOfPipes checks that nothing shows where there is no terminal.
+// TestProgressOfPipes checks that streams that are not terminals show no progress.
 func TestProgressOfPipes(t *testing.T) {
 	cmd := newRootCommand(&options{})
 	var out bytes.Buffer

@@ -183,18 +183,7 @@ func usageError(cmd *cobra.Command, err error) error {
 
 // clusterArgs completes cluster IDs.
 func clusterArgs(o *options) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		// A fleet with faults still has clusters to name.
-		f, _ := o.compiler().Clusters(cmd.Context())
-		if f == nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var ids []string
-		for _, c := range f.Clusters {
-			ids = append(ids, c.ID+"\t"+c.Name)
-		}
-		return ids, cobra.ShellCompDirectiveNoFileComp
-	}
+	return clusterValues(o, func(c listedCluster) []string { return []string{c.ID + "\t" + c.Name} })
 }
 
 func colorModes() []string { return []string{"auto", "always", "never"} }

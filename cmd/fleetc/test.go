@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -65,17 +64,8 @@ func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string)
 	if err := a.identify(o); err != nil {
 		return err
 	}
-	key := make([]byte, 32)
-	rand.Read(key)
-	var plans []*compiler.Planned
-	var faults diag.List
-	for p, err := range f.Plans(cmd.Context(), a.ApplyOptions, key) {
-		faults.Add(err)
-		if err == nil {
-			plans = append(plans, p)
-		}
-	}
-	if err := faults.Err(); err != nil {
+	plans, err := planAll(cmd, f, a)
+	if err != nil {
 		return err
 	}
 	return test(cmd, plans, a.parallel, a.output == "json")

@@ -38,7 +38,7 @@ type Excess struct {
 	Msg string // a clause that follows the name of the evaluation: "takes longer than 1m0s"
 }
 
-// A Resource is what is limited.
+// A Resource is a thing that an evaluation uses up, and that has a limit.
 type Resource int
 
 // The resources.

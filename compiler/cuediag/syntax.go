@@ -7,8 +7,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// unparsed matches what CUE's parser says of a file that it cannot read, and
-// its compiler of what is not in the language.
+// unparsed matches the messages of CUE's parser about a file that it cannot read,
+// and those of its compiler about unknown syntax.
 var unparsed = regexp.MustCompile(`^(missing ',' |expected |illegal |string literal not|unknown escape|non-matching whitespace|` +
 	`else requires|optional marker|invalid (field|label|string|character)|unexpected |escape |comment not terminated|BOM |NUL|import declaration)`)
 
@@ -18,7 +18,7 @@ var foundToken = regexp.MustCompile(`found (?:'(?:IDENT|STRING|INT|FLOAT)' (.+)|
 // isSyntax reports whether a fault is about text that CUE cannot parse.
 func isSyntax(d *diag.Diag) bool { return unparsed.MatchString(d.Msg) }
 
-// explainSyntax says what is wrong with a text that CUE cannot parse.
+// syntax explains a text that CUE cannot parse.
 func (x *explanation) syntax() {
 	line, col := x.line()
 	d, msg := x.Diag, x.Msg

@@ -26,8 +26,8 @@ type explanation struct {
 	v    cue.Value
 }
 
-// phrases are tried in order; the first that matches is used. They say it in
-// the words of a fleet: what is wrong, and how it is written right.
+// phrases are tried in order; the first that matches is used. They name
+// the mistake and the right spelling in the words of a fleet.
 var phrases = []phrase{
 	{regexp.MustCompile(`^conflicting values (.+) and (.+) \(mismatched types (.+) and (.+)\)$`), (*explanation).otherType},
 	{conflict, (*explanation).twoValues},
@@ -218,7 +218,7 @@ func (x *explanation) isWritten(kind string) bool {
 }
 
 // converted returns how to write a literal as the type that it must have; ""
-// where there is no such way.
+// when the literal cannot be converted.
 func converted(value, has, must string) string {
 	if !literal.MatchString(value) {
 		return ""

@@ -60,10 +60,14 @@ type foldedFields struct {
 	clusters map[string]bool            // that have them and no other changes
 }
 
+func newFoldedFields() foldedFields {
+	return foldedFields{map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}}
+}
+
 // fold takes the changes of version labels and checksums out of changes, and the
 // changes of which nothing else is left.
 func (s Style) fold(changes []Change) ([]Change, foldedFields) {
-	folded := foldedFields{map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}}
+	folded := newFoldedFields()
 	if s.All {
 		return changes, folded
 	}

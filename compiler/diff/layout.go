@@ -51,7 +51,7 @@ type shownGroup struct {
 // without those that have no others. The rest has the version labels and checksums
 // of groups that change nothing else.
 func (s Style) shown(groups []Group) (out []shownGroup, rest foldedFields) {
-	_, rest = s.fold(nil)
+	rest = newFoldedFields()
 	for _, g := range groups {
 		var changes []Change
 		for _, c := range g.Changes {

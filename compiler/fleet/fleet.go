@@ -24,6 +24,18 @@ type Fleet struct {
 	Clusters []*Cluster // sorted by ID
 }
 
+// ReleaseNames returns the names of the releases of all clusters, each once, sorted.
+func (f *Fleet) ReleaseNames() []string {
+	var names []string
+	for _, c := range f.Clusters {
+		for _, r := range c.Releases {
+			names = append(names, r.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // A Cluster is one directory that sets cluster, with its layers unified.
 type Cluster struct {
 	ID          string            // path below environments/, slash-separated
