@@ -123,9 +123,11 @@ func (p *process) portTaken() bool {
 }
 
 // environ is the environment of a part: nothing of the caller's but what a
-// program needs, so a kubeconfig or a proxy there has no effect.
+// program needs, so a kubeconfig or a proxy there has no effect. Temporary files
+// are in home too: kustomize-controller deletes those of others of its kind when
+// it starts.
 func environ(home string) []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "HOME=" + home}
+	return []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + home, "HOME=" + home}
 }
 
 // ports gives out ports of 127.0.0.1. They lie below those that the kernel

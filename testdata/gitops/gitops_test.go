@@ -39,8 +39,15 @@ func run(m *testing.M) int {
 		if shared, err = clusters.Start(context.Background(), os.Stderr); err != nil {
 			return err
 		}
+		// Flux of one cluster must not delete the files of that of another.
+		other, err := os.MkdirTemp("", "kustomization-*")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(other)
 		code := m.Run()
-		err = shared.Stop(code != 0)
+		_, err = os.Stat(other)
+		err = errors.Join(err, shared.Stop(code != 0))
 		if code != 0 {
 			err = errors.Join(fmt.Errorf("the logs of the clusters are in %s", shared.Dir), err)
 		}
