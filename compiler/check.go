@@ -7,11 +7,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/jsonnet"
 	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
 // checkValues checks the values of every release of the clusters against the
-// types of its chart.
+// types of its chart, or the parameters of its Jsonnet file.
 func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.List {
 	type use struct {
 		cluster string
@@ -21,15 +22,20 @@ func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.Lis
 	var uses []use
 	for _, c := range clusters.Clusters {
 		for _, r := range c.Releases {
-			// Of another source there is none, nor of a chart that is not there.
-			if ch, ok := f.charts[r.Chart]; ok {
+			// Other sources take no values, and a chart may be missing.
+			if ch, ok := f.charts[r.Chart]; ok || r.Jsonnet != "" {
 				uses = append(uses, use{c.ID, r, ch})
 			}
 		}
 	}
-	checked := ordered.Map(ctx, f.jobs, len(uses), func(_ context.Context, i int) (diag.List, error) {
+	checked := ordered.Map(ctx, f.jobs, len(uses), func(ctx context.Context, i int) (diag.List, error) {
 		var faults diag.List
 		u := uses[i]
+		if u.release.Jsonnet != "" {
+			err := f.jsonnet.Check(ctx, jsonnet.Request{File: u.release.Jsonnet, Params: u.release.Values.Value(), Release: u.release})
+			faults.Add(diag.In(u.cluster, err))
+			return faults, nil
+		}
 		check := u.chart.types.Check
 		if u.release.Typed {
 			check = u.chart.types.CheckTyped

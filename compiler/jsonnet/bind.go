@@ -2,6 +2,8 @@ package jsonnet
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,84 +12,158 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// argumentNames are the parameters that a file's function may have.
+// argumentNames are the parameters that fleetc itself sets.
 var argumentNames = []string{"params", "cluster", "release"}
 
-// arguments returns what a file's function is called with, as JSON, which is
-// Jsonnet. The release is there for what needs to know its name or namespace.
-func arguments(req Request) (map[string]string, error) {
+// arguments returns the arguments that fleetc itself sets, as Jsonnet has
+// values. The release is there for files that need its name or namespace.
+func arguments(req Request) (map[string]any, error) {
 	release := req.Release
-	params := req.Params
-	if params == nil {
-		params = map[string]any{}
-	}
 	own := map[string]any{"name": release.Name, "namespace": release.Namespace, "stage": release.Stage}
-	args := map[string]string{}
-	for i, v := range []any{params, req.Cluster, own} {
+	args := map[string]any{}
+	for i, v := range []any{req.values(), req.Cluster, own} {
 		name := argumentNames[i]
 		p, err := plain(v, 0)
-		if err == nil {
-			var text []byte
-			text, err = json.Marshal(p)
-			args[name] = string(text)
-		}
 		if err != nil {
 			d := *diag.All(err)[0]
 			d.At = []diag.Pos{release.Pos}
 			d.Path = release.Path(strings.Replace(name, "params", "values", 1)) + d.Path
 			return nil, &d
 		}
+		args[name] = p
 	}
 	return args, nil
 }
 
-// bind gives the file's function the arguments that it names. What cannot be
-// seen from the text, such as a function that another one returns, gets params
-// and cluster.
-func (m *machine) bind(node ast.Node) error {
-	f := m.follow(node, map[ast.Identifier]ast.Node{}, 0)
-	fn, ok := f.(*ast.Function)
-	switch {
-	case ok:
-		return m.bindTo(fn)
-	case f != nil:
-		return m.unused("the file is no function, and the release sets values for it")
+// values returns the values of the release, never nil.
+func (req Request) values() any {
+	if req.Params == nil {
+		return map[string]any{}
 	}
-	m.vm.TLACode("params", m.run.args["params"])
-	m.vm.TLACode("cluster", m.run.args["cluster"])
+	return req.Params
+}
+
+// bind gives the file's function its arguments. Each value is the argument of
+// the parameter with its name, unless there is a parameter params, which takes
+// all values as a map. A function that cannot be seen from the text, such as
+// one that another function returns, gets params and cluster.
+func (m *machine) bind(node ast.Node) error {
+	fn, err := m.checked(node)
+	if err != nil {
+		return err
+	}
+	names := []string{"params", "cluster"}
+	if fn != nil {
+		names = nil
+		for _, p := range fn.Parameters {
+			names = append(names, string(p.Name))
+		}
+		if values, ok := m.run.args["params"].(map[string]any); ok && !slices.Contains(names, "params") {
+			maps.Copy(m.run.args, values)
+		}
+	}
+	for _, name := range names {
+		arg, ok := m.run.args[name]
+		if !ok {
+			continue // the default
+		}
+		text, err := json.Marshal(arg)
+		if err != nil {
+			return err
+		}
+		m.vm.TLACode(name, string(text)) // JSON is Jsonnet
+	}
 	return nil
 }
 
-func (m *machine) bindTo(fn *ast.Function) error {
-	takesParams := false
+// checked returns the function of a file, nil when it cannot be seen from the
+// text. The error has the faults of values that the function does not take.
+func (m *machine) checked(node ast.Node) (*ast.Function, error) {
+	f := m.follow(node, map[ast.Identifier]ast.Node{}, 0)
+	if f == nil {
+		return nil, nil
+	}
+	values, _ := m.run.req.values().(map[string]any)
+	fn, ok := f.(*ast.Function)
+	if !ok {
+		if len(values) == 0 {
+			return nil, nil
+		}
+		d := m.run.fault("the file is not a function, and the release sets values for it")
+		d.Hint = "make it a function with a parameter for each value"
+		return nil, d
+	}
+	byName := !slices.ContainsFunc(fn.Parameters, func(p ast.Parameter) bool { return p.Name == "params" })
+	if !byName {
+		values = nil
+	}
+	var faults diag.List
+	var names []string // of parameters that take a value
+	for _, p := range fn.Parameters {
+		if !isArgument(string(p.Name)) {
+			names = append(names, string(p.Name))
+		}
+	}
+	misspelt := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(names, name) {
+			misspelt[diag.Nearest(name, names)] = true
+			faults.Add(m.run.withoutParameter(fn, name, names))
+		}
+	}
 	for _, p := range fn.Parameters {
 		name := string(p.Name)
-		if arg, ok := m.run.args[name]; ok {
-			m.vm.TLACode(name, arg)
-		} else if p.DefaultArg == nil {
-			d := m.run.fault("the file's function has a parameter %s, which nothing sets", name)
-			if isUsers(p.LocRange.FileName) {
-				d.At[0] = posOf(&p.LocRange)
-			}
-			d.Hint = diag.OneOf(name, argumentNames)
-			return d
+		if _, ok := values[name]; !ok && p.DefaultArg == nil && !misspelt[name] && !isArgument(name) {
+			faults.Add(m.run.withoutValue(p, byName))
 		}
-		takesParams = takesParams || name == "params"
 	}
-	if !takesParams {
-		return m.unused("the file's function has no parameter params, and the release sets values for it")
-	}
-	return nil
+	return fn, faults.Err()
 }
 
-// unused returns a fault when the release has values: nobody would ever see
-// them.
-func (m *machine) unused(msg string) error {
-	if m.run.args["params"] == "{}" {
-		return nil
+// withoutValue returns the fault of a parameter that nothing sets.
+func (t *run) withoutValue(p ast.Parameter, byName bool) *diag.Diag {
+	name := string(p.Name)
+	d := t.fault("the parameter %s of the file's function has no value", name)
+	if isUsers(p.LocRange.FileName) {
+		d.At[0] = posOf(&p.LocRange)
 	}
-	d := m.run.fault("%s", msg)
-	d.Hint = "make it function(params, cluster)"
+	if near := diag.DidYouMean(name, argumentNames); near != "" {
+		d.Hint = near
+		return d
+	}
+	if !byName {
+		d.Hint = fmt.Sprintf("write params.%s, or remove params: then each value has a parameter", name)
+		return d
+	}
+	slices.Reverse(d.At) // the release's line is the one to change
+	d.Hint = fmt.Sprintf("set %s, or give the parameter a default", t.req.Release.Path("values", name))
+	return d
+}
+
+// withoutParameter returns the fault of a value that is not one of the
+// parameters.
+func (t *run) withoutParameter(fn *ast.Function, name string, parameters []string) *diag.Diag {
+	release := t.req.Release
+	d := &diag.Diag{At: []diag.Pos{release.Pos, {File: t.req.File}}, Path: release.Path("values", name)}
+	if at := fn.Loc(); isUsers(at.FileName) {
+		d.At[1] = posOf(at)
+	}
+	if release.Values != nil {
+		if at, depth := release.Values.Lookup(name); depth == 1 && at.Pos.IsValid() {
+			d.At[0] = at.Pos
+		}
+	}
+	switch {
+	case isArgument(name):
+		d.Msg = fmt.Sprintf("no value can have this name: fleetc itself sets the parameter %s", name)
+		d.Hint = "give the value and its parameter another name"
+	case len(parameters) == 0:
+		d.Msg = "no such value: the file's function has no parameter " + name
+		d.Hint = fmt.Sprintf("add the parameter %s, or params, which takes all values", name)
+	default:
+		d.Msg = "no such value: the file's function has no parameter " + name
+		d.Hint = diag.OneOf(name, parameters)
+	}
 	return d
 }
 
@@ -133,5 +209,5 @@ func posOf(at *ast.LocationRange) diag.Pos {
 	return diag.Pos{File: at.FileName, Line: at.Begin.Line, Col: at.Begin.Column}
 }
 
-// isArgument reports whether a name is that of an argument.
+// isArgument reports whether fleetc itself sets a parameter.
 func isArgument(name string) bool { return slices.Contains(argumentNames, name) }

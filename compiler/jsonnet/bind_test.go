@@ -4,28 +4,46 @@ import "testing"
 
 func TestBindFaults(t *testing.T) {
 	for _, test := range []struct{ file, want string }{
-		{"function(params,\n  clster) []", `a.jsonnet:2:3: releases.app: the file's function has a parameter clster, which nothing sets
+		{"function(params,\n  clster) []", `a.jsonnet:2:3: releases.app: the parameter clster of the file's function has no value
     environments/fleet.cue:7:2: and here
     hint: did you mean cluster?
 `},
-		{"local main(params, x) = []; main", `a.jsonnet:1:20: releases.app: the file's function has a parameter x, which nothing sets
+		{"local main(params, x) = []; main", `a.jsonnet:1:20: releases.app: the parameter x of the file's function has no value
     environments/fleet.cue:7:2: and here
-    hint: use one of params, cluster, release
+    hint: write params.x, or remove params: then each value has a parameter
 `},
-		{"function(cluster) []", `a.jsonnet: releases.app: the file's function has no parameter params, and the release sets values for it
-    environments/fleet.cue:7:2: and here
-    hint: make it function(params, cluster)
+		{"function(cluster, host, replicas) []", `environments/fleet.cue:7:2: releases.app.values.image: no such value: the file's function has no parameter image
+    a.jsonnet:1:1: and here
+    hint: use one of host, replicas
 `},
-		{"{}", `a.jsonnet: releases.app: the file is no function, and the release sets values for it
+		{"function(hots, image, replicas) []", `environments/fleet.cue:7:2: releases.app.values.host: no such value: the file's function has no parameter host
+    a.jsonnet:1:1: and here
+    hint: did you mean hots?
+`},
+		{"function(host, image, replicas, size) []", `environments/fleet.cue:7:2: releases.app: the parameter size of the file's function has no value
+    a.jsonnet:1:33: and here
+    hint: set releases.app.values.size, or give the parameter a default
+`},
+		{"function() []", `environments/fleet.cue:7:2: releases.app.values.host: no such value: the file's function has no parameter host
+    a.jsonnet:1:1: and here
+    hint: add the parameter host, or params, which takes all values
+environments/fleet.cue:7:2: releases.app.values.image: no such value: the file's function has no parameter image
+    a.jsonnet:1:1: and here
+    hint: add the parameter image, or params, which takes all values
+environments/fleet.cue:7:2: releases.app.values.replicas: no such value: the file's function has no parameter replicas
+    a.jsonnet:1:1: and here
+    hint: add the parameter replicas, or params, which takes all values
+`},
+		{"{}", `a.jsonnet: releases.app: the file is not a function, and the release sets values for it
     environments/fleet.cue:7:2: and here
-    hint: make it function(params, cluster)
+    hint: make it a function with a parameter for each value
 `},
 		{"local f(x) = function(params) []; f(1)", `a.jsonnet: releases.app: function has no parameter cluster
     environments/fleet.cue:7:2: and here
 `},
-		{"import 'b.jsonnet'", `b.jsonnet:1:10: releases.app: the file's function has a parameter x, which nothing sets
-    environments/fleet.cue:7:2: and here
-    hint: use one of params, cluster, release
+		{"import 'b.jsonnet'", `environments/fleet.cue:7:2: releases.app: the parameter x of the file's function has no value
+    b.jsonnet:1:33: and here
+    hint: set releases.app.values.x, or give the parameter a default
 `},
 		{"import 'c.jsonnet'", `a.jsonnet:1:1: releases.app: "c.jsonnet" is not there
     environments/fleet.cue:7:2: and here
@@ -40,7 +58,7 @@ func TestBindFaults(t *testing.T) {
     hint: look for what uses itself without end
 `},
 	} {
-		r := rendererOf(t, "-- a.jsonnet --\n"+test.file+"\n-- b.jsonnet --\nfunction(x) []\n")
+		r := rendererOf(t, "-- a.jsonnet --\n"+test.file+"\n-- b.jsonnet --\nfunction(host, image, replicas, x) []\n")
 		_, err := r.Render(t.Context(), requestOf("a.jsonnet"))
 		if got := textOfFaults(t, err); got != test.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", test.file, got, test.want)

@@ -112,11 +112,8 @@ func (m *machine) fieldsNear(source string) []string {
 
 // fieldsOf returns the fields of a value in an argument.
 func (t *run) fieldsOf(steps []string) ([]string, bool) {
-	if !isArgument(steps[0]) {
-		return nil, false
-	}
-	var v any
-	if err := json.Unmarshal([]byte(t.args[steps[0]]), &v); err != nil {
+	v, ok := t.args[steps[0]]
+	if !ok {
 		return nil, false
 	}
 	for _, s := range steps[1:] {

@@ -25,6 +25,9 @@ const (
 
 // fault returns what the library says as a fault of the user's.
 func (m *machine) fault(err error) error {
+	if faults, ok := errors.AsType[diag.List](err); ok {
+		return faults
+	}
 	if d, ok := errors.AsType[*diag.Diag](err); ok && len(d.At) > 0 {
 		return d
 	}

@@ -30,7 +30,7 @@ type run struct {
 	renderer *Renderer
 	ctx      context.Context // of the natives
 	req      Request
-	args     map[string]string // JSON by the parameter that takes it
+	args     map[string]any // by the parameter that takes it
 
 	reads map[string]*file
 	bytes int

@@ -1,6 +1,6 @@
 // Package jsonnet renders the Jsonnet source of a release: a file of the
-// repository with function(params, cluster), whose result is Kubernetes
-// objects in any nesting. It is the only package that knows the Jsonnet
+// repository with a function of the release's values, whose result is
+// Kubernetes objects in any nesting. It is the only package that knows the Jsonnet
 // library.
 //
 // An evaluation is a function of the request and of the files that it reads,
@@ -97,6 +97,33 @@ func (r *Renderer) Render(ctx context.Context, req Request) (Result, error) {
 		r.idle.Put(m)
 	}
 	return result, out.err
+}
+
+// Check returns the faults of values that the file's function does not take,
+// and of parameters that have no value: those that are known without an
+// evaluation. It needs the file, the values and the release of the request. A
+// file that does not parse is a fault of [Renderer.Render].
+func (r *Renderer) Check(ctx context.Context, req Request) (err error) {
+	m, err := r.machine()
+	if err != nil {
+		return err
+	}
+	req.File = path.Clean(req.File)
+	m.run = newRun(ctx, r, req)
+	defer func() {
+		if recover() != nil {
+			err = nil // Render reports the crash of the library
+			return
+		}
+		m.run = nil
+		r.idle.Put(m)
+	}()
+	node, err := m.parse(req.File)
+	if err != nil {
+		return nil
+	}
+	_, err = m.checked(node)
+	return err
 }
 
 // Close lets go of the fleet's directory. No render may be under way.

@@ -94,6 +94,10 @@ function(params, cluster) {
 `},
 		{"params alone", `function(params) {apiVersion: 'v1', kind: 'A', n: params.replicas}`, `{"apiVersion":"v1","kind":"A","n":2}
 `},
+		{"values by name", `function(image, replicas, host, cluster, own='x') {apiVersion: 'v1', kind: 'A', v: [image.tag, replicas, host, cluster.id, own]}`, `{"apiVersion":"v1","kind":"A","v":["1.2",2,"example.com","prod/eu-1","x"]}
+`},
+		{"values by name instead of defaults", `function(image, host='default', replicas=host) {apiVersion: 'v1', kind: 'A', v: [host, replicas]}`, `{"apiVersion":"v1","kind":"A","v":["example.com",2]}
+`},
 		{"the release", `function(release, params) {apiVersion: 'v1', kind: 'A', r: release}`, `{"apiVersion":"v1","kind":"A","r":{"name":"app","namespace":"apps","stage":"apps"}}
 `},
 		{"a parameter with a default", `function(params, own='x') {apiVersion: 'v1', kind: 'A', own: own}`, `{"apiVersion":"v1","kind":"A","own":"x"}
