@@ -3,13 +3,13 @@ package chart
 import (
 	"archive/tar"
 	"bytes"
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
-	"slices"
-	"strconv"
 	"strings"
+
+	"helm.sh/helm/v3/pkg/ignore"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
@@ -24,79 +24,108 @@ type blob struct {
 
 // archive returns the chart's directory at a commit as a tar file of one form:
 // names sorted, nothing in it but names and contents, and not compressed. Its
-// digest is the same wherever it is made, and with whichever git.
+// digest is the same wherever it is made, and with whichever git. In the place of
+// a symbolic link is the file or directory that it leads to.
 func (g gitRepo) archive(ctx context.Context, commit string, ref fleet.GitRef) ([]byte, error) {
-	tree := commit + ":" + ref.Path
-	_, err := g.run(ctx, "cat-file", "-e", commit+":"+path.Join(ref.Path, "Chart.yaml"))
+	tree, err := g.tree(ctx, commit, ref)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+		return nil, err
+	}
+	dir, err := tree.chartDir(ref.Path)
+	if err != nil {
 		return nil, g.noChart(ctx, commit, ref)
 	}
-	listing, err := g.run(ctx, "ls-tree", "-r", "-z", "-l", "--full-tree", tree)
+	rules, err := g.ignoreRules(ctx, tree, dir)
 	if err != nil {
-		return nil, g.fault(err)
+		return nil, inChart(ref, err)
 	}
-	blobs, err := parseTree(string(listing))
+	blobs, err := tree.blobs(dir, rules)
 	if err != nil {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%s: %s", fleet.ChartRef{Git: ref}, err), Cause: err}
+		return nil, inChart(ref, err)
 	}
-	var ids strings.Builder
-	for _, b := range blobs {
-		ids.WriteString(b.id + "\n")
-	}
-	contents, err := g.cat(ctx, ids.String(), blobs)
+	contents, err := g.cat(ctx, blobs)
 	if err != nil {
 		return nil, err
 	}
 	return canonicalTar(blobs, contents)
 }
 
-// parseTree reads what ls-tree lists, and refuses what a chart cannot have or
-// what would be too much.
-func parseTree(listing string) ([]blob, error) {
+// inChart says which chart an error is about.
+func inChart(ref fleet.GitRef, err error) error {
+	d := &diag.Diag{Msg: fmt.Sprintf("%s: %s", fleet.ChartRef{Git: ref}, err), Cause: err}
+	if of, ok := errors.AsType[*diag.Diag](err); ok {
+		d.Msg, d.Hint = fmt.Sprintf("%s: %s", fleet.ChartRef{Git: ref}, of.Msg), of.Hint
+	}
+	return d
+}
+
+// tree lists the directory of a chart at a commit. If there are symbolic links in it,
+// or on the way to it, it lists the whole commit: they may lead anywhere in there.
+func (g gitRepo) tree(ctx context.Context, commit string, ref fleet.GitRef) (*gitTree, error) {
+	tree := newGitTree()
+	listing, err := g.list(ctx, commit+":"+ref.Path)
+	if err == nil {
+		if err := tree.add(ref.Path, string(listing)); err != nil {
+			return nil, inChart(ref, err)
+		}
+		if len(tree.links) == 0 {
+			return tree, nil
+		}
+	}
+	tree = newGitTree()
+	if listing, err = g.list(ctx, commit); err != nil {
+		return nil, g.fault(err)
+	}
+	if err := tree.add("", string(listing)); err != nil {
+		return nil, inChart(ref, err)
+	}
+	return tree, g.readLinks(ctx, tree)
+}
+
+func (g gitRepo) list(ctx context.Context, tree string) ([]byte, error) {
+	return g.run(ctx, "ls-tree", "-r", "-z", "-l", "--full-tree", tree)
+}
+
+// readLinks reads the targets of all symbolic links of a tree.
+func (g gitRepo) readLinks(ctx context.Context, tree *gitTree) error {
 	var blobs []blob
-	left := budget{entries: maxEntries, bytes: maxTotal}
-	for line := range strings.SplitSeq(strings.TrimSuffix(listing, "\x00"), "\x00") {
-		if line == "" {
-			continue
+	for _, name := range tree.links {
+		if e := tree.entries[name]; e.size <= maxName {
+			blobs = append(blobs, blob{e.id, e.size, name})
 		}
-		about, name, _ := strings.Cut(line, "\t")
-		fields := strings.Fields(about)
-		if len(fields) != 4 {
-			return nil, fmt.Errorf("git lists %q", oneLine(line))
-		}
-		switch mode := fields[0]; {
-		case mode == "120000":
-			return nil, fmt.Errorf("%s is a symbolic link", oneLine(name))
-		case mode == "160000":
-			return nil, fmt.Errorf("%s is a submodule", oneLine(name))
-		case !strings.HasPrefix(mode, "100"):
-			return nil, fmt.Errorf("%s has the mode %s, which is not that of a file", oneLine(name), oneLine(mode))
-		}
-		size, err := strconv.ParseInt(fields[3], 10, 64)
+	}
+	contents, err := g.cat(ctx, blobs)
+	for i, text := range contents {
+		tree.entries[blobs[i].name].target = string(text)
+	}
+	return err
+}
+
+// ignoreRules returns what .helmignore says about a chart. It matters for symbolic
+// links and submodules alone: other files stay in the archive.
+func (g gitRepo) ignoreRules(ctx context.Context, tree *gitTree, dir string) (*ignore.Rules, error) {
+	rules := ignore.Empty()
+	_, e, err := tree.resolve(path.Join(dir, ignore.HelmIgnore))
+	if err == nil && e.mode.IsRegular() && e.size <= maxFile && (len(tree.links) > 0 || tree.submodules) {
+		text, err := g.cat(ctx, []blob{{e.id, e.size, ignore.HelmIgnore}})
 		if err != nil {
-			return nil, fmt.Errorf("git lists %q", oneLine(line))
-		}
-		if err := cmp.Or(left.entry(), checkName(name)); err != nil {
 			return nil, err
 		}
-		if size > maxFile {
-			return nil, fmt.Errorf("%s is larger than %d MiB", name, maxFile>>20)
+		if rules, err = parseIgnore(text[0]); err != nil {
+			return nil, err
 		}
-		if left.bytes -= size; left.bytes <= 0 {
-			return nil, errTotal
-		}
-		blobs = append(blobs, blob{fields[2], size, name})
 	}
-	slices.SortFunc(blobs, func(a, b blob) int { return strings.Compare(a.name, b.name) })
-	return blobs, nil
+	rules.AddDefaults()
+	return rules, nil
 }
 
 // cat returns the contents of blobs, in their order.
-func (g gitRepo) cat(ctx context.Context, ids string, blobs []blob) ([][]byte, error) {
-	out, err := g.git().Run(ctx, strings.NewReader(ids), maxStream, "cat-file", "--batch")
+func (g gitRepo) cat(ctx context.Context, blobs []blob) ([][]byte, error) {
+	var ids strings.Builder
+	for _, b := range blobs {
+		ids.WriteString(b.id + "\n")
+	}
+	out, err := g.git().Run(ctx, strings.NewReader(ids.String()), maxStream, "cat-file", "--batch")
 	if err != nil {
 		return nil, g.fault(err)
 	}
@@ -106,7 +135,7 @@ func (g gitRepo) cat(ctx context.Context, ids string, blobs []blob) ([][]byte, e
 		header := fmt.Sprintf("%s blob %d\n", b.id, b.size)
 		rest, ok := bytes.CutPrefix(out, []byte(header))
 		if !ok || int64(len(rest)) <= b.size {
-			return nil, fmt.Errorf("read %s of %s: git has no such object", b.name, g.url)
+			return nil, fmt.Errorf("read %s of %s: git has no such object", oneLine(b.name), g.url)
 		}
 		contents[i], out = rest[:b.size], rest[b.size+1:]
 	}

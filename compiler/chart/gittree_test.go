@@ -5,11 +5,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"helm.sh/helm/v3/pkg/ignore"
 )
 
-func TestParseTree(t *testing.T) {
+func TestGitTree(t *testing.T) {
 	line := func(mode, size, name string) string { return mode + " blob abc  " + size + "\t" + name + "\x00" }
-	blobs, err := parseTree(line("100644", "3", "templates/a") + line("100755", "1", "templates-b") + line("100644", "2", "Chart.yaml"))
+	blobsOf := func(listing string) ([]blob, error) {
+		tree := newGitTree()
+		if err := tree.add("", listing); err != nil {
+			return nil, err
+		}
+		return tree.blobs(".", ignore.Empty())
+	}
+	blobs, err := blobsOf(line("100644", "3", "templates/a") + line("100755", "1", "templates-b") + line("100644", "2", "Chart.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +34,7 @@ func TestParseTree(t *testing.T) {
 		large.WriteString(line("100644", fmt.Sprint(maxFile), fmt.Sprint(i)))
 	}
 	for listing, want := range map[string]string{
-		line("120000", "1", "a"):           "a is a symbolic link",
+		line("120000", "9999", "a"):        "a is a symbolic link to , which has a target of more than 1024 bytes",
 		"160000 commit abc       -\ta\x00": "a is a submodule",
 		line("040000", "1", "a"):           "which is not that of a file",
 		line("100644", "x", "a"):           "git lists",
@@ -35,7 +44,7 @@ func TestParseTree(t *testing.T) {
 		many.String():                      "more than 10000",
 		large.String():                     "larger than 100 MiB in all",
 	} {
-		if _, err := parseTree(listing); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := blobsOf(listing); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

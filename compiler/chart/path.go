@@ -183,7 +183,7 @@ func (w *walker) dir(name string, above []fs.FileInfo) error {
 		return err
 	}
 	if slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, info) }) {
-		return fmt.Errorf("%s is a symbolic link to a directory that it is in", name)
+		return fault("remove the link: the chart would be in itself without end", "%s is a symbolic link to a directory that it is in", full)
 	}
 	dir, err := w.root.OpenRoot(full)
 	if err != nil {

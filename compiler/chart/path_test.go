@@ -160,7 +160,7 @@ func TestPathFaults(t *testing.T) {
 		"charts/web":     {"charts/web is a symbolic link to " + outside + "/web, which leads out of the fleet's root"},
 		"charts/web/x":   {"charts/web is a symbolic link"},
 		"out":            {"out/passwd is a symbolic link to " + outside + "/passwd, which leads out", "put the files into"},
-		"loop":           {"loop: again is a symbolic link to a directory that it is in"},
+		"loop":           {"loop/again is a symbolic link to a directory that it is in"},
 		"dangling":       {"dangling/a is a symbolic link to gone, which does not exist"},
 		"rules":          {"rules: .helmignore: double-star"},
 		"large":          {"large: big is larger than 5 MiB"},

@@ -5,7 +5,6 @@ package links
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -31,11 +30,17 @@ func IsGit(name string) bool {
 	return false
 }
 
+// A Tree has files, directories and symbolic links; an [os.Root] is one.
+type Tree interface {
+	Lstat(name string) (fs.FileInfo, error)
+	Readlink(name string) (string, error)
+}
+
 // Resolve returns a path, which is clean, slash-separated and relative to the
 // root, with all symbolic links resolved. It fails with [fs.ErrNotExist] when a part of
 // the path does not exist, with [ErrLeaves] when the path leaves the root, and with
 // [ErrGit] when it leads into the directory of git.
-func Resolve(root *os.Root, name string) (string, error) {
+func Resolve(root Tree, name string) (string, error) {
 	links := 0
 	done, rest := ".", name
 	for rest != "" && rest != "." {
