@@ -314,7 +314,7 @@ func (f *Fleet) assemble(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, 
 	for _, r := range c.Releases {
 		if ch := f.charts[r.Chart]; ch.Chart != nil {
 			pin := fleet.Pin{Release: r.Name, Chart: ch.Ref}
-			pin.Chart.Digest = ch.Digest
+			pin.Chart.Digest = cmp.Or(ch.Ref.Digest, ch.Digest)
 			pins = append(pins, pin)
 		}
 	}

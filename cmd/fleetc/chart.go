@@ -11,6 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/chart"
 	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 func newChartCommand(o *options) *cobra.Command {
@@ -39,6 +40,9 @@ A reference is one of
 
 --version takes a range (^4.11, ">=1.2 <2"), or for git a branch, tag or commit.
 Ranges are resolved now and never again: compiling uses the exact pin.
+
+Dependencies that Chart.yaml lists and the chart's charts directory lacks are
+fetched and pinned as well, with the versions of Chart.lock or the newest ones.
 
 Credentials are those of helm repo add, docker login and git.`
 
@@ -77,10 +81,20 @@ type addedChart struct {
 	Chart   string   `json:"chart"`
 	Version string   `json:"version,omitempty"`
 	Digest  string   `json:"digest,omitempty"`
+	Depends []string `json:"dependencies,omitempty"`
 	Values  coverage `json:"values"`
 	File    string   `json:"file"`
 	Import  string   `json:"import"`
 	Package string   `json:"package"`
+}
+
+// dependencyNames returns the dependencies that are pinned with a chart.
+func dependencyNames(ref fleet.ChartRef) []string {
+	var out []string
+	for name := range ref.Dependencies.All() {
+		out = append(out, name)
+	}
+	return out
 }
 
 // writeAdded writes a chart that was pinned.
@@ -90,13 +104,16 @@ func writeAdded(w io.Writer, added *compiler.AddedChart, output string) error {
 		return writeJSON(w, addedChart{
 			Values: coverageOf(coverage),
 			Chart:  added.Chart.Name, Version: added.Chart.Version, Digest: added.Chart.Ref.Digest,
-			File: added.File, Import: added.Import, Package: added.Package,
+			File: added.File, Import: added.Import, Package: added.Package, Depends: dependencyNames(added.Chart.Ref),
 		})
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s\n", added.Chart.Name, cmp.Or(added.Chart.Version, "-"))
 	if d := added.Chart.Ref.Digest; d != "" {
 		fmt.Fprintf(&b, "digest: %s\n", d)
+	}
+	for _, name := range dependencyNames(added.Chart.Ref) {
+		fmt.Fprintf(&b, "with:   %s\n", name)
 	}
 	fmt.Fprintf(&b, "wrote:  %s\n", added.File)
 	fmt.Fprintf(&b, "import: %q\n", added.Import)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 // reserved are names that a package of a chart cannot have: words of CUE, the
@@ -68,7 +70,8 @@ func Package(name string, versions ...Resolved) []byte {
 	default:
 		writeFields(&b, "\t\t", "repo", quote(ref.Repo), "name", quote(ref.Name), "version", pin.version, "digest", pin.digest)
 	}
-	writeSchemas(&b, versions)
+	writeDigests(&b, "dependencies", versions, func(ref fleet.ChartRef) fleet.Digests { return ref.Dependencies })
+	writeDigests(&b, "schemas", versions, func(ref fleet.ChartRef) fleet.Digests { return ref.Schemas })
 	b.WriteString("\t}\n}\n")
 	return b.Bytes()
 }
@@ -97,13 +100,13 @@ func pinned(versions []Resolved) pin {
 	return p
 }
 
-// writeSchemas writes the documents that are pinned with the versions, for each
+// writeDigests writes a field with what else is pinned with the versions, for each
 // version its own.
-func writeSchemas(b *bytes.Buffer, versions []Resolved) {
-	if !slices.ContainsFunc(versions, func(v Resolved) bool { return v.Ref.Schemas != "" }) {
+func writeDigests(b *bytes.Buffer, field string, versions []Resolved, of func(fleet.ChartRef) fleet.Digests) {
+	if !slices.ContainsFunc(versions, func(v Resolved) bool { return of(v.Ref) != "" }) {
 		return
 	}
-	b.WriteString("\t\tschemas: {\n")
+	fmt.Fprintf(b, "\t\t%s: {\n", field)
 	for _, v := range versions {
 		indent := "\t\t\t"
 		if len(versions) > 1 {
@@ -111,8 +114,8 @@ func writeSchemas(b *bytes.Buffer, versions []Resolved) {
 			indent += "\t"
 		}
 		var fields []string
-		for url, digest := range v.Ref.Schemas.All() {
-			fields = append(fields, quote(url), quote(digest))
+		for name, digest := range of(v.Ref).All() {
+			fields = append(fields, quote(name), quote(digest))
 		}
 		writeFields(b, indent, fields...)
 		if len(versions) > 1 {

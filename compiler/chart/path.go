@@ -24,34 +24,38 @@ import (
 	"github.com/fleetc/fleetc/compiler/links"
 )
 
-// local reads a chart that is a directory or an archive below the root.
-func (s *Source) local(ref fleet.ChartRef) (*fleet.Chart, error) {
+// local reads a chart that is a directory or an archive below the root. reads are the
+// files that it reads, relative to the root.
+func (s *Source) local(ref fleet.ChartRef) (files []fleet.File, reads []string, err error) {
 	root, err := os.OpenRoot(s.Root)
 	if err != nil {
-		return nil, fmt.Errorf("read the fleet's root: %w", err)
+		return nil, nil, fmt.Errorf("read the fleet's root: %w", err)
 	}
 	defer root.Close()
 	name := path.Clean(ref.Path)
 	if err := outOfGit(root, name); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	info, err := root.Stat(name)
 	if err != nil {
-		return nil, notThere(root, name, err)
+		return nil, nil, notThere(root, name, err)
 	}
-	var files []fleet.File
 	if info.IsDir() {
 		files, err = readDir(root, name)
+		for _, f := range files {
+			reads = append(reads, path.Join(name, f.Name))
+		}
 	} else {
 		files, err = readArchive(root, name, info)
+		reads = []string{name}
 	}
 	if d, ok := errors.AsType[*diag.Diag](err); ok {
-		return nil, d
+		return nil, nil, d
 	}
 	if err != nil {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%s: %s", name, err), Cause: err}
+		return nil, nil, &diag.Diag{Msg: fmt.Sprintf("%s: %s", name, err), Cause: err}
 	}
-	return &fleet.Chart{Ref: ref, Digest: filesDigest(files), Files: files}, nil
+	return files, reads, nil
 }
 
 // outOfGit returns a fault when a path leads into the directory of git, which may have
@@ -310,8 +314,8 @@ func parseIgnore(text []byte) (*ignore.Rules, error) {
 
 // Files returns the files of the fleet's repository that a chart is read from,
 // relative to its root: those of a chart by path that are part of the chart, or
-// its archive; of another one its archive in vendor/charts, or none. It errs as
-// [Source.Chart] does, and uses no network.
+// its archive; of another one its archive in vendor/charts, or none. Its dependencies
+// are part of it. It errs as [Source.Chart] does, and uses no network.
 func (s *Source) Files(ctx context.Context, ref fleet.ChartRef) ([]string, error) {
 	if err := checkRef(ref); err != nil {
 		return nil, err
@@ -322,23 +326,28 @@ func (s *Source) Files(ctx context.Context, ref fleet.ChartRef) ([]string, error
 	}
 	defer root.Close()
 	files := vendoredSchemas(root, ref)
-	if ref.Path == "" {
-		name := vendoredName(ref)
-		if _, err := root.Lstat(filepath.FromSlash(name)); err != nil {
-			return files, nil //nolint:nilerr // it comes from elsewhere
+	for _, of := range append(dependencies(ref), ref) {
+		if of.Path != "" {
+			continue
 		}
-		return append(files, name), nil
+		name := vendoredName(of)
+		if _, err := root.Lstat(filepath.FromSlash(name)); err == nil { // or it comes from elsewhere
+			files = append(files, name)
+		}
 	}
-	c, err := s.Chart(ctx, ref)
+	if ref.Path == "" {
+		return files, nil
+	}
+	own, reads, err := s.local(ref)
 	if err != nil {
 		return nil, err
 	}
-	name := path.Clean(ref.Path)
-	if info, err := root.Stat(filepath.FromSlash(name)); err != nil || !info.IsDir() {
-		return append(files, name), err
+	files = append(files, reads...)
+	if !hasPaths(own) {
+		return files, nil
 	}
-	for _, f := range c.Files {
-		files = append(files, path.Join(name, f.Name))
-	}
-	return files, nil
+	c := s.completion(ref, own)
+	c.find = func(context.Context, fleet.ChartRef) (fleet.ChartRef, error) { return fleet.ChartRef{}, nil }
+	_, err = c.complete(ctx, ref, own, 0)
+	return append(files, c.reads...), err
 }

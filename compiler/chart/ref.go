@@ -40,6 +40,9 @@ func checkRef(ref fleet.ChartRef) error {
 			return fault("run fleetc chart add again", "%s: the digest %q is not sha256: and 64 hexadecimal digits", at, digest)
 		}
 	}
+	if err := checkDependencies(ref); err != nil {
+		return err
+	}
 	if ref.Path != "" {
 		return checkPath(ref.Path)
 	}

@@ -28,25 +28,35 @@ type Resolved struct {
 }
 
 // Resolve finds the chart that a user asks for: in a repository the newest
-// version in the range, in git the commit. It downloads the chart, checks that
-// it is one and that the repository's index tells the truth about it, and
-// keeps it in the store. It returns a fault when there is no such chart.
+// version in the range, in git the commit. It downloads the chart with the
+// dependencies that it lacks, checks that it is one and that the repository's index
+// tells the truth about it, and keeps it in the store. It returns a fault when there
+// is no such chart.
 func (s *Source) Resolve(ctx context.Context, req Request) (Resolved, error) {
 	ref, err := s.target(ctx, req)
 	if err != nil {
 		return Resolved{}, err
 	}
-	if ref.Path != "" {
-		c, err := s.local(ref)
-		if err != nil {
-			return Resolved{}, err
-		}
-		return describe(ref, c.Files)
+	var r Resolved
+	var files []fleet.File
+	if ref.Path == "" {
+		r, files, err = s.newest(ctx, req.Ref, ref)
+	} else if files, _, err = s.local(ref); err == nil {
+		r, err = describe(ref, files)
 	}
+	if err != nil {
+		return Resolved{}, err
+	}
+	r.Ref, err = s.pinDependencies(ctx, r.Ref, files)
+	return r, err
+}
+
+// newest finds a remote chart as Resolve does, without dependencies.
+func (s *Source) newest(ctx context.Context, name string, ref fleet.ChartRef) (Resolved, []fleet.File, error) {
 	if s.Offline {
-		return Resolved{}, fault("run the command again without --offline", "%s: adding a chart needs the network", req.Ref)
+		return Resolved{}, nil, fault("run the command again without --offline", "%s: adding a chart needs the network", oneLine(name))
 	}
-	data, err := bounded(ctx, req.Ref, func(ctx context.Context) ([]byte, error) {
+	data, err := bounded(ctx, name, func(ctx context.Context) ([]byte, error) {
 		switch {
 		case ref.Git.URL != "":
 			data, commit, err := s.fetchGit(ctx, ref.Git)
@@ -58,23 +68,23 @@ func (s *Source) Resolve(ctx context.Context, req Request) (Resolved, error) {
 		return s.newestHTTP(ctx, &ref)
 	})
 	if err != nil {
-		return Resolved{}, err
+		return Resolved{}, nil, err
 	}
 	ref.Digest = digest(data)
 	files, err := remoteFiles(ref, data)
 	if err != nil {
-		return Resolved{}, err
+		return Resolved{}, nil, err
 	}
 	r, err := describe(ref, files)
 	if err != nil {
-		return Resolved{}, err
+		return Resolved{}, nil, err
 	}
 	st, err := s.store()
 	if err != nil {
-		return Resolved{}, err
+		return Resolved{}, nil, err
 	}
 	s.swept.Do(st.sweep)
-	return r, st.write(ref.Digest, data)
+	return r, files, st.write(ref.Digest, data)
 }
 
 // Describe returns the chart that ref pins with what its Chart.yaml says about

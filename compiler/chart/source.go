@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	helm "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -59,23 +60,39 @@ func (s *Source) Chart(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, e
 		if err != nil {
 			return nil, err
 		}
-		if ref.Path != "" {
-			c, err := s.local(ref)
-			if err == nil {
-				c.Schemas = schemas
-			}
-			return c, err
-		}
-		data, err := s.archive(ctx, ref)
+		files, err := s.own(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
-		files, err := remoteFiles(ref, data)
-		if err != nil {
+		if files, err = s.pinned(ctx, ref, files); err != nil {
 			return nil, err
 		}
-		return &fleet.Chart{Ref: ref, Digest: ref.Digest, Files: files, Schemas: schemas}, nil
+		return &fleet.Chart{Ref: ref, Digest: contentDigest(ref, files), Files: files, Schemas: schemas}, nil
 	})
+}
+
+// own returns the files of a chart without those of its dependencies.
+func (s *Source) own(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, error) {
+	if ref.Path != "" {
+		files, _, err := s.local(ref)
+		return files, err
+	}
+	data, err := s.archive(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return remoteFiles(ref, data)
+}
+
+// contentDigest returns the digest of all that a chart consists of.
+func contentDigest(ref fleet.ChartRef, files []fleet.File) string {
+	switch {
+	case ref.Path != "":
+		return filesDigest(files)
+	case ref.Dependencies != "":
+		return digest([]byte(ref.Digest + "\n" + string(ref.Dependencies)))
+	}
+	return ref.Digest
 }
 
 // Has reports whether the bytes that ref pins are at hand: in the fleet's own
@@ -89,6 +106,11 @@ func (s *Source) Has(ctx context.Context, ref fleet.ChartRef) bool {
 	if _, err := here.schemas(ctx, ref); err != nil {
 		return false
 	}
+	for _, dep := range dependencies(ref) {
+		if _, err := here.archive(ctx, dep); err != nil {
+			return false
+		}
+	}
 	if ref.Path != "" {
 		return true
 	}
@@ -96,7 +118,7 @@ func (s *Source) Has(ctx context.Context, ref fleet.ChartRef) bool {
 	return err == nil
 }
 
-// Verify fetches the chart anew from where it comes from, whatever the fleet's
+// Verify fetches the chart and its pinned dependencies anew from where they come from, whatever the fleet's
 // repository and the store have (when offline: out of them, and nowhere else),
 // and returns a fault when its digest is not the pinned one or when it does not
 // load. An archive in the fleet's repository is checked as well. Of a chart by
@@ -108,13 +130,29 @@ func (s *Source) Verify(ctx context.Context, ref fleet.ChartRef) error {
 	if err := s.verifySchemas(ctx, ref); err != nil {
 		return err
 	}
-	if ref.Path != "" {
-		c, err := s.local(ref)
-		if err != nil {
-			return err
+	for _, dep := range dependencies(ref) {
+		if _, err := s.verified(ctx, dep); err != nil {
+			return forParent(ref, dep, err)
 		}
-		return loads(ref, c.Files)
 	}
+	var files []fleet.File
+	var err error
+	if ref.Path != "" {
+		files, _, err = s.local(ref)
+	} else {
+		files, err = s.verified(ctx, ref)
+	}
+	if err == nil {
+		files, err = s.pinned(ctx, ref, files)
+	}
+	if err != nil {
+		return err
+	}
+	return loads(ref, files)
+}
+
+// verified returns the files of a remote chart, which is fetched anew.
+func (s *Source) verified(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, error) {
 	data, err := s.vendored(ref)
 	switch {
 	case err != nil:
@@ -124,13 +162,9 @@ func (s *Source) Verify(ctx context.Context, ref fleet.ChartRef) error {
 		data, err = s.stored(ctx, ref)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	files, err := remoteFiles(ref, data)
-	if err != nil {
-		return err
-	}
-	return loads(ref, files)
+	return remoteFiles(ref, data)
 }
 
 // archive returns the bytes that a remote pin names: those in the fleet's own
@@ -227,14 +261,21 @@ func remoteFiles(ref fleet.ChartRef, data []byte) ([]fleet.File, error) {
 
 // loads returns a fault when Helm does not take the files for a chart.
 func loads(ref fleet.ChartRef, files []fleet.File) error {
+	_, err := load(ref, files)
+	return err
+}
+
+// load returns the chart that Helm takes the files for.
+func load(ref fleet.ChartRef, files []fleet.File) (*helm.Chart, error) {
 	buffered := make([]*loader.BufferedFile, len(files))
 	for i, f := range files {
 		buffered[i] = &loader.BufferedFile{Name: f.Name, Data: f.Data}
 	}
-	if _, err := loader.LoadFiles(buffered); err != nil {
-		return &diag.Diag{Msg: fmt.Sprintf("%s: %s", ref, oneLine(err.Error())), Cause: err}
+	c, err := loader.LoadFiles(buffered)
+	if err != nil {
+		return nil, &diag.Diag{Msg: fmt.Sprintf("%s: %s", ref, oneLine(err.Error())), Cause: err}
 	}
-	return nil
+	return c, nil
 }
 
 // digest returns the digest of data as pins write it.

@@ -93,26 +93,14 @@ func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef) (written, re
 		more, err := s.vendorSchemas(ctx, root, ref, keep)
 		faults.Add(err)
 		written = append(written, more...)
-		if ref.Path != "" {
-			continue
+		for _, of := range append(dependencies(ref), ref) {
+			name, err := s.vendorOne(ctx, root, of, keep)
+			if err != nil {
+				faults.Add(forParent(ref, of, err))
+			} else if name != "" {
+				written = append(written, name)
+			}
 		}
-		name := vendoredName(ref)
-		if keep[name] {
-			continue
-		}
-		keep[name] = true
-		if have, err := s.vendored(ref); have != nil && err == nil {
-			continue
-		}
-		data, err := s.stored(ctx, ref)
-		if err == nil {
-			err = writeVendored(root, name, data)
-		}
-		if err != nil {
-			faults.Add(err)
-			continue
-		}
-		written = append(written, name)
 	}
 	if len(faults) == 0 {
 		removed, err = removeVendored(root, keep)
@@ -120,6 +108,27 @@ func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef) (written, re
 	}
 	slices.Sort(written)
 	return written, removed, faults.Err()
+}
+
+// vendorOne puts the archive of a remote chart into the fleet's repository, and
+// returns the file; empty when there is nothing to write.
+func (s *Source) vendorOne(ctx context.Context, root *os.Root, ref fleet.ChartRef, keep map[string]bool) (string, error) {
+	if ref.Path != "" {
+		return "", nil
+	}
+	name := vendoredName(ref)
+	if keep[name] {
+		return "", nil
+	}
+	keep[name] = true
+	if have, err := s.vendored(ref); have != nil && err == nil {
+		return "", nil
+	}
+	data, err := s.stored(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	return name, writeVendored(root, name, data)
 }
 
 // writeVendored writes a file that is complete from the moment at which it has

@@ -147,6 +147,10 @@ type ChartRef struct {
 	Git     GitRef
 	Digest  string  // sha256:hex of the archive; empty for Path
 	Schemas Digests // of the documents that its values.schema.json refers to elsewhere, by URL
+
+	// Dependencies are of the archives of the charts that its Chart.yaml lists and it does
+	// not have, by REPOSITORY/NAME@VERSION, or file:///PATH of its git repository.
+	Dependencies Digests
 }
 
 // Digests are digests by name, as sorted lines of a name, a blank and a digest:
@@ -209,7 +213,7 @@ func (r ChartRef) Location() string {
 // A Chart is the content of a Helm chart as its archive or directory has it.
 type Chart struct {
 	Ref    ChartRef
-	Digest string // sha256:hex: of the archive for a remote chart, of the files for one by path
+	Digest string // sha256:hex: of the archive for a remote chart, with those of its pinned dependencies; of the files for one by path
 	Files  []File // as Helm's loader takes them, names relative to the chart's root; must not be modified
 
 	Schemas []File // what its values.schema.json refers to elsewhere, by URL; sorted

@@ -168,6 +168,8 @@ func argoChart(r *fleet.Release, chart fleet.ChartRef) (map[string]any, error) {
 		helm["valuesObject"] = values
 	}
 	switch {
+	case chart.Dependencies != "":
+		return nil, notDelivered(r, chart, "Argo CD")
 	case chart.Repo != "":
 		return map[string]any{
 			// Argo CD knows a registry by the absence of a scheme.

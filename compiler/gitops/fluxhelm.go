@@ -100,6 +100,8 @@ func fluxSource(r *fleet.Release, chart fleet.ChartRef, f fleet.Flux) (source, s
 		return map[string]any{"chart": map[string]any{"spec": fields}}
 	}
 	switch {
+	case chart.Dependencies != "":
+		return nil, nil, notDelivered(r, chart, "Flux")
 	case strings.HasPrefix(chart.Repo, "oci://"):
 		return object(sourceAPI, "OCIRepository", f.Namespace, name, map[string]any{
 			"interval": interval, "url": strings.TrimSuffix(chart.Repo, "/") + "/" + chart.Name,
@@ -124,7 +126,11 @@ func notDelivered(r *fleet.Release, chart fleet.ChartRef, who string) error {
 		At: []diag.Pos{r.SourcePos}, Path: r.Path("chart"), Msg: who + " does not get a chart of this repository",
 		Hint: `publish the chart, or remove delivery: "helm"`,
 	}
-	if chart.Git.URL != "" {
+	switch {
+	case chart.Dependencies != "" && chart.Path == "":
+		d.Msg = who + " fetches the dependencies of the chart by itself, and not by their pinned digests"
+		d.Hint = `publish the chart with its dependencies, or remove delivery: "helm"`
+	case chart.Git.URL != "":
 		d.Msg, d.Hint = chart.Git.Ref+" is no commit, and "+who+" would take whatever it is then", "pin a commit"
 	}
 	return d

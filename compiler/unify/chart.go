@@ -12,13 +12,14 @@ import (
 
 // A rawChart is the chart of a release as schema.#Chart has it.
 type rawChart struct {
-	Path    string            `json:"path"`
-	Repo    string            `json:"repo"`
-	Name    string            `json:"name"`
-	Version string            `json:"version"`
-	Digest  string            `json:"digest"`
-	Schemas map[string]string `json:"schemas"`
-	Git     struct {
+	Path         string            `json:"path"`
+	Repo         string            `json:"repo"`
+	Name         string            `json:"name"`
+	Version      string            `json:"version"`
+	Digest       string            `json:"digest"`
+	Schemas      map[string]string `json:"schemas"`
+	Dependencies map[string]string `json:"dependencies"`
+	Git          struct {
 		URL  string `json:"url"`
 		Ref  string `json:"ref"`
 		Path string `json:"path"`
@@ -31,7 +32,7 @@ func (c rawChart) ref() fleet.ChartRef {
 	}
 	return fleet.ChartRef{
 		Path: c.Path, Repo: c.Repo, Name: c.Name, Version: c.Version, Digest: c.Digest, Git: fleet.GitRef(c.Git),
-		Schemas: fleet.NewDigests(c.Schemas),
+		Schemas: fleet.NewDigests(c.Schemas), Dependencies: fleet.NewDigests(c.Dependencies),
 	}
 }
 

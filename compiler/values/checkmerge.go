@@ -88,10 +88,14 @@ func (t *Type) Complete(ch *fleet.Chart) error {
 	if t.chart == nil || len(t.chart.missing) == 0 {
 		return nil
 	}
+	hint := "run fleetc chart add again, which pins them"
+	if ch.Ref.Path != "" {
+		hint = "run fleetc chart add ./" + ch.Ref.Path + ", which pins them, or helm dependency build in the directory of the chart"
+	}
 	return &diag.Diag{
 		Path: ch.Ref.String(),
 		Msg:  "the chart lacks dependencies that its Chart.yaml lists: " + strings.Join(t.chart.missing, ", "),
-		Hint: "run helm dependency build in the directory of the chart, which writes them to its charts directory",
+		Hint: hint,
 	}
 }
 
