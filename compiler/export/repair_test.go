@@ -165,6 +165,44 @@ func TestRepairBringsNothingBack(t *testing.T) {
 	}
 }
 
+// TestRepairOfRetired kills the removal of a retired cluster, and makes a directory in
+// the place of a file that appeared there: both stay until one of them is moved away.
+func TestRepairOfRetired(t *testing.T) {
+	tree := newTree(t)
+	mustExport(t, tree, true, bundle("p/a", "web/Pod/x/y=1"))
+	s, err := tree.Begin(t.Context())
+	if err == nil {
+		_, err = s.Retire(func(string) bool { return true })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := journal{Format: journalFormat, Cluster: "p/a", Retired: true}
+	if err := errors.Join(s.open(), s.log(j)); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(tree.Dir, "p/a")
+	write(t, filepath.Join(at, "late"), "late")
+	if err := s.root.Rename(j.Cluster, j.old()); err != nil {
+		t.Fatal(err)
+	}
+	abandon(t, s)
+	write(t, filepath.Join(at, "late/file"), "theirs")
+	for range 2 {
+		if _, err := export(tree, true); err == nil {
+			t.Error("an export succeeds although a directory is in the place of a file")
+		}
+		if got := files(t, tree.Dir); got["p/a/late/file"] != "theirs" || got[j.old()+"/late"] != "late" {
+			t.Errorf("got %q", got)
+		}
+	}
+	if err := os.RemoveAll(at); err != nil {
+		t.Fatal(err)
+	}
+	mustExport(t, tree, true)
+	wantFiles(t, tree.Dir, "p/a/late")
+}
+
 // inodes reports whether directories are exchanged on this system.
 func inodes() bool { return runtime.GOOS == "linux" || runtime.GOOS == "darwin" }
 

@@ -216,6 +216,8 @@ func TestRetire(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(tree.Dir, "backup"), os.DirFS(filepath.Join(tree.Dir, "us"))); err != nil {
 		t.Fatal(err)
 	}
+	// Other tools have files of that name.
+	write(t, filepath.Join(tree.Dir, "site", indexFile), `{"name": "site"}`)
 	// No selection of clusters says nothing about the others.
 	mustExport(t, tree, false, bundle("keep", "web/Pod/x/y=2"))
 	sum := mustExport(t, tree, true, bundle("keep", "web/Pod/x/y=2"))
@@ -223,6 +225,9 @@ func TestRetire(t *testing.T) {
 		t.Errorf("summary %+v", sum)
 	}
 	wantFiles(t, tree.Dir, "backup/web/pod-x-y.yaml", "eu/README", "eu/prod/2/db/notes.txt", "keep/web/pod-x-y.yaml", "theirs/web/pod-x-y.yaml")
+	if got := files(t, filepath.Join(tree.Dir, "site"))[indexFile]; got == "" {
+		t.Error("the bundle.json of another tool is gone")
+	}
 	if _, err := os.Stat(filepath.Join(tree.Dir, "eu/prod/2", indexFile)); err == nil {
 		t.Error("the index of a retired cluster is there")
 	}

@@ -57,6 +57,7 @@ type Tree struct {
 type system struct {
 	link     func(root *os.Root, from, to *folder, name string) error
 	exchange func(root *os.Root, a, b string) error
+	lock     func(root *os.Root) (unlock func() error, ok bool, err error)
 }
 
 // A Session is one export, or one comparison, of some clusters of a fleet. It
@@ -142,7 +143,11 @@ func (s *Session) lock() (ok bool, err error) {
 	if err != nil {
 		return false, s.unusable(err)
 	}
-	unlock, ok, err := tryLock(root)
+	take := s.tree.sys.lock
+	if take == nil {
+		take = tryLock
+	}
+	unlock, ok, err := take(root)
 	if err != nil || !ok {
 		return false, errors.Join(err, root.Close())
 	}

@@ -370,6 +370,31 @@ func TestLockIsOfDirectory(t *testing.T) {
 	running.Wait()
 }
 
+// TestLockAfterReplacement replaces the directory between its opening and its lock:
+// the export takes the lock of the new one, and its files go there.
+func TestLockAfterReplacement(t *testing.T) {
+	tree := newTree(t)
+	mustExport(t, tree, false, bundle("a", "web/Pod/x/y=1"))
+	locks := 0
+	tree.sys.lock = func(root *os.Root) (func() error, bool, error) {
+		if locks++; locks == 1 {
+			if err := os.Rename(tree.Dir, tree.Dir+".moved"); err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(tree.Dir, "README"), "theirs")
+		}
+		return tryLock(root)
+	}
+	mustExport(t, tree, false, bundle("a", "web/Pod/x/y=2"))
+	if locks != 2 {
+		t.Errorf("%d locks were taken, want those of the old and the new directory", locks)
+	}
+	wantFiles(t, tree.Dir, "README", "a/web/pod-x-y.yaml")
+	if got := files(t, tree.Dir+".moved")["a/web/pod-x-y.yaml"]; got != "text: 1\n" {
+		t.Errorf("the directory that was moved away has changed: %q", got)
+	}
+}
+
 // Staging writes nothing that can be seen, keeps no text, and writes nothing
 // at all when everything is right.
 func TestStageKeepsNoText(t *testing.T) {

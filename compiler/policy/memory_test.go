@@ -2,7 +2,13 @@ package policy
 
 import (
 	"encoding/binary"
+	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 // TestGenerations holds that a verdict is computed once while it is in use,
@@ -26,6 +32,22 @@ func TestGenerations(t *testing.T) {
 	get(1)
 	if len(g.young)+len(g.old) > 2*maxVerdicts || calls[0] != 1 || calls[1] != 2 {
 		t.Errorf("%d verdicts; calls of a verdict in use %d, of another %d", len(g.young)+len(g.old), calls[0], calls[1])
+	}
+}
+
+// TestObjectThatCannotBeChecked holds that a rule is at fault when CUE panics for one
+// of its objects. The engine of the test has no CUE context.
+func TestObjectThatCannotBeChecked(t *testing.T) {
+	var k Checker
+	c := &fleet.Cluster{ID: "eu", Policies: []fleet.Policy{{Name: "p", Message: "no", Source: "object: spec: replicas: >=2"}}}
+	e := k.take()
+	e.form(&rule{Policy: c.Policies[0], source: digestOf(c.Policies[0].Source)})
+	e.cctx = nil
+	k.put(e)
+	o := &unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"name": "web"}}}
+	all := diag.All(k.Objects(t.Context(), c, []fleet.Object{{Unstructured: o}}, ""))
+	if len(all) != 1 || !strings.HasPrefix(all[0].Error(), "policies.p: the rule is in error: CUE cannot evaluate it") {
+		t.Errorf("faults: %v", all)
 	}
 }
 
