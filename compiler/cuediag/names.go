@@ -26,6 +26,7 @@ var forms = map[string]form{
 	`^v?[0-9]+(\.[0-9]+)?(\.[0-9]+)?(-[-0-9A-Za-z.]+)?(\+[-0-9A-Za-z.]+)?$`: {"one exact version", `"1.2.3"`},
 	`^(https?|oci)://`:                                                      {"a URL that begins with https:// or oci://", `"https://charts.example.com"`},
 	`^(https?|ssh|git|file)://`:                                             {"a URL that begins with https://, ssh://, git:// or file://", `"https://git.example.com/charts"`},
+	`^(https?|oci|file)://`:                                                 {"the URL of a chart that begins with https://, oci:// or file://", `"https://charts.example.com/redis@17.0.0"`},
 	`^https://`:                                                             {"a URL that begins with https://", `"https://example.com/values.schema.json"`},
 	`^https?://`:                                                            {"a URL that begins with https://", `"https://example.com/hook"`},
 	`^sha256:[0-9a-f]{64}$`:                                                 {"sha256: and 64 digits from 0 to f", "run fleetc chart add, which writes it"},
