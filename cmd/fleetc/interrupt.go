@@ -30,13 +30,14 @@ type exitKey struct{}
 func withExit(ctx context.Context, end func(status int)) (context.Context, *exit) {
 	e := &exit{}
 	done := make(chan struct{})
+	stderr := os.Stderr // which is silenced at times
 	stop := context.AfterFunc(ctx, func() {
 		select {
 		case <-done:
 		case <-time.After(patience):
 			if !e.undoes.Load() {
 				r := faults.Report{Err: errInterrupted, Version: toolVersion()}
-				_ = r.Write(os.Stderr, formatOf(os.Args[1:]))
+				_ = r.Write(stderr, formatOf(os.Args[1:]))
 				end(exitFailed)
 			}
 		}

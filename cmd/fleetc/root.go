@@ -134,6 +134,7 @@ func newRootCommand(o *options) *cobra.Command {
 		newChartCommand(o), newCacheCommand(o), newVersionCommand(), newPluginCommand(),
 	)
 	completeFlags(cmd, o)
+	cmd.SetErr(os.Stderr) // which is silenced at times
 	cmd.InitDefaultCompletionCmd()
 	cmd.InitDefaultHelpCmd()
 	for _, c := range cmd.Commands() {

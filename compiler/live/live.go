@@ -26,6 +26,8 @@ import (
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/fleetc/fleetc/compiler/stderr"
 )
 
 // Manager is the name under which fleetc owns fields of objects.
@@ -76,7 +78,8 @@ func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	}
 	c := &Cluster{Server: config.Host, config: config, patience: cmp.Or(a.Patience, 2*time.Minute)}
 	c.plugin = a.bound(config.ExecProvider)
-	client, err := rest.HTTPClientFor(config)
+	var client *http.Client
+	stderr.Use(func() { client, err = rest.HTTPClientFor(config) }) // credential plugins get it
 	if err != nil {
 		return nil, c.fault(err)
 	}

@@ -1,0 +1,34 @@
+// Package stderr keeps libraries from printing to standard error.
+package stderr
+
+import (
+	"os"
+	"sync"
+)
+
+// swapping is held while os.Stderr is another file, and while a library keeps it.
+var swapping sync.Mutex
+
+// Silence calls f while os.Stderr is the null device. A crash of the process stays
+// visible: Go prints it to the file descriptor. One f runs at a time.
+func Silence(f func()) error {
+	swapping.Lock()
+	defer swapping.Unlock()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	before := os.Stderr
+	os.Stderr = null
+	// The file stays open: a goroutine of f that was given up may still print to it.
+	defer func() { os.Stderr = before }()
+	f()
+	return nil
+}
+
+// Use calls f, which keeps os.Stderr, while it is not silenced.
+func Use(f func()) {
+	swapping.Lock()
+	defer swapping.Unlock()
+	f()
+}
