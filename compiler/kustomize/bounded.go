@@ -13,10 +13,10 @@ const (
 	maxNested   = 4        // how deep texts in texts are looked at
 )
 
-// bounded reports whether the YAML stays small when its aliases are replaced
+// smallExpanded reports whether the YAML stays small when its aliases are replaced
 // by what they stand for, as kustomize does, also in texts that are themselves
 // YAML, such as patches. What does not parse is small.
-func bounded(data []byte) bool { return within(data, maxNested) }
+func smallExpanded(data []byte) bool { return within(data, maxNested) }
 
 func within(data []byte, nested int) bool {
 	if !bytes.ContainsRune(data, '&') || !bytes.ContainsRune(data, '*') {

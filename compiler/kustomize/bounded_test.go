@@ -37,7 +37,7 @@ func TestBounded(t *testing.T) {
 		"itself":         {"a: &a [*a]", false},
 		"merged":         {"a: &a {x: y}\nb: {<<: *a}", true},
 	} {
-		if got := bounded([]byte(test.text)); got != test.want {
+		if got := smallExpanded([]byte(test.text)); got != test.want {
 			t.Errorf("%s: bounded is %v", name, got)
 		}
 	}

@@ -87,9 +87,7 @@ func (b *build) check(f *file) {
 		}
 	}
 	for i, p := range f.k.Configurations {
-		if data, ok := b.parsed(f, f.pos("configurations", i), p); ok {
-			b.configuration(data)
-		}
+		b.parsed(f, f.pos("configurations", i), p)
 	}
 	for i, p := range f.k.Crds {
 		pos := f.pos("crds", i)
@@ -97,7 +95,6 @@ func (b *build) check(f *file) {
 			b.definitions(pos, p, data)
 		}
 	}
-	b.checkLegacy(f)
 	if f.objects += len(f.k.ConfigMapGenerator) + len(f.k.SecretGenerator); f.objects > maxObjects {
 		b.fault(diag.Pos{File: f.name}, fmt.Sprintf("%d objects, and kustomize takes time by the square of their number: %d are the most here", f.objects, maxObjects),
 			"make it several releases")

@@ -164,16 +164,20 @@ func TestFaults(t *testing.T) {
 			"app/kustomization.yaml:2:36: releases.web.kustomize: managedByLabel is a label with the version of the program that builds\n" + at + "    hint: leave it out, and write the label under labels\n",
 		},
 		{
-			"vars", "-- app/kustomization.yaml --\nresources: [../base]\nvars: []\n",
-			"app/kustomization.yaml:2:1: releases.web.kustomize: vars are deprecated in kustomize\n" + at + "    hint: write replacements, or run kustomize edit fix --vars\n",
+			"var of no object", "-- app/kustomization.yaml --\nresources: [../base]\nvars:\n- {name: A, objref: {apiVersion: v1, kind: Service, name: none}}\n",
+			"app/kustomization.yaml:3:3: releases.web.kustomize: the objref of the var A matches nothing\n" + at + "    hint: name an object as its file does, without prefixes\n",
 		},
 		{
-			"late patches", "-- app/kustomization.yaml --\nresources: [../base]\npatchesJson6902: [{target: {kind: Deployment, name: a}, patch: '[{\"op\": \"add\", \"path\": \"/spec\", \"value\": {}}]'}]\nimages: [{name: a, newTag: b}]\n",
-			"app/kustomization.yaml:2:1: releases.web.kustomize: patchesJson6902 are deprecated in kustomize, and have no other words beside images, replicas and replacements\n" + at + "    hint: run kustomize edit fix, and see whether it builds the same\n",
+			"var of no field", "-- app/kustomization.yaml --\nresources: [../base]\nvars:\n- {name: A, objref: {apiVersion: apps/v1, kind: Deployment, name: a}, fieldref: {fieldpath: spec.none}}\n",
+			"app/kustomization.yaml:3:3: releases.web.kustomize: the object of the var A does not have the field of its fieldref\n" + at + "    hint: correct fieldPath, or add the field to the object\n",
 		},
 		{
-			"label places", "-- app/kustomization.yaml --\nresources: [../base]\ncommonLabels: {a: b}\nconfigurations: [c.yaml]\n-- app/c.yaml --\nlabels: [{path: x}]\n",
-			"app/kustomization.yaml:2:1: releases.web.kustomize: commonLabels are deprecated in kustomize, and have no other words beside a configuration of labels\n" + at + "    hint: run kustomize edit fix, and see whether it builds the same\n",
+			"var of several objects", "-- app/kustomization.yaml --\nresources: [a.yaml]\nvars:\n- {name: A, objref: {apiVersion: v1, kind: ConfigMap, name: a}}\n-- app/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: c}\n",
+			"app/kustomization.yaml:3:3: releases.web.kustomize: the objref of the var A matches several objects\n" + at + "    hint: add namespace to objref\n",
+		},
+		{
+			"var twice", "-- app/kustomization.yaml --\nresources: [../mid]\nvars:\n- {name: A, objref: {apiVersion: apps/v1, kind: Deployment, name: a}}\n-- mid/kustomization.yaml --\nresources: [../base]\nvars:\n- {name: A, objref: {apiVersion: apps/v1, kind: Deployment, name: a}}\n",
+			"mid/kustomization.yaml:3:3: releases.web.kustomize: the var A is there twice\n" + at + "    hint: rename one of them\n",
 		},
 
 		{

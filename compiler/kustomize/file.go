@@ -213,7 +213,7 @@ var yamlLine = regexp.MustCompile(`line (\d+): (.*)$`)
 // yaml checks a file of YAML documents: that they parse, say each key once and
 // stay small when their aliases are replaced.
 func (b *build) yaml(name string, data []byte) bool {
-	if !bounded(data) {
+	if !smallExpanded(data) {
 		b.fault(diag.Pos{File: name}, "aliases that make more than "+strconv.Itoa(maxExpanded>>20)+" MiB of it", "")
 		return false
 	}

@@ -4,23 +4,27 @@
 //
 // It builds what the kustomize command builds, from files below the fleet's
 // root alone. It runs no plugins, no containers, no Helm and no git, opens no
-// connection, reads no environment and prints nothing: what would need any of
-// these is a fault. Kustomizations say nothing about clusters, so the same
-// directory is the same objects for all of them.
+// connection and reads no environment: what would need any of these is a fault.
+// It prints nothing to standard error. What kustomize tells the standard logger,
+// such as which vars are unused, the program has to silence. Kustomizations say
+// nothing about clusters, so the same directory is the same objects for all of
+// them.
 //
-// It bounds what is read, the number of objects and what aliases make of them.
-// It does not bound what replacements and the copy operations of JSON patches
-// make of an object, which is in kustomize's hands.
+// It bounds what is read, the number of objects, what aliases make of them, and
+// the time and memory of a build: replacements, vars and the copy operations of
+// JSON patches make much out of little.
 package kustomize
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -28,8 +32,10 @@ import (
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/fleetc/fleetc/compiler/bounded"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/stderr"
 )
 
 // Build returns the objects of the kustomization in the directory dir, which
@@ -57,7 +63,10 @@ func Build(ctx context.Context, root, dir string, r *fleet.Release) (objs []flee
 	}
 	b.tree.kustomization = b.serve
 	defer func() {
-		reads = b.tree.recorded()
+		// A build that was given up goes on, and uses the tree.
+		if ctx.Err() == nil && !errors.Is(err, diag.ErrRunaway) {
+			reads = b.tree.recorded()
+		}
 		// A kustomization is input: what it makes the library do is its fault.
 		if p := recover(); p != nil {
 			objs, err = nil, b.at(diag.Pos{}, "does not build: "+oneLine(fmt.Sprint(p)), "")
@@ -86,18 +95,66 @@ type build struct {
 	faults    diag.List
 	stack     []string          // directories that are being checked
 	instead   map[string][]byte // kustomization files as kustomize is to see them otherwise, by name
-
-	labelConfig bool // whether a configuration says where labels go
 }
 
 // running lets one kustomize run at a time: it keeps the schema of Kubernetes
-// in variables of the process, which it fills while others read them.
-var running sync.Mutex
+// in variables of the process, which it fills while others read them. A build
+// that exceeds its limits goes on, and none can follow.
+var (
+	running  = make(chan struct{}, 1)
+	exceeded = make(chan struct{})
+	exceed   = sync.OnceFunc(func() { close(exceeded) })
+)
 
-// run lets kustomize build what has been checked.
+// limits are those of one run of kustomize.
+var limits = bounded.Limits{Time: 2 * time.Minute}
+
+// begin waits until no kustomize runs.
+func (b *build) begin(top *file) error {
+	select {
+	case running <- struct{}{}:
+	case <-b.tree.ctx.Done():
+		return b.tree.ctx.Err()
+	case <-exceeded:
+	}
+	select {
+	case <-exceeded: // The other build may have ended, and this one not have to wait.
+		return b.at(diag.Pos{File: top.name}, "not built, since another kustomization exceeded its limits", "")
+	default:
+		return nil
+	}
+}
+
+// run lets kustomize build what has been checked, within limits.
 func (b *build) run(top *file) ([]fleet.Object, error) {
-	running.Lock()
-	defer running.Unlock()
+	if err := b.begin(top); err != nil {
+		return nil, err
+	}
+	var objs []fleet.Object
+	var err error
+	build := func() {
+		objs, err = bounded.Run(b.tree.ctx, limits, func() ([]fleet.Object, error) {
+			defer func() { <-running }()
+			return b.kustomize(top)
+		})
+	}
+	if !b.warns() {
+		build()
+	} else if err := stderr.Silence(build); err != nil {
+		<-running
+		return nil, err
+	}
+	if excess, ok := errors.AsType[*bounded.Excess](err); ok {
+		exceed()
+		d := b.at(diag.Pos{File: top.name}, "the kustomization "+excess.Msg, "look for a replacement, a var or a JSON patch that copies a value many times")
+		d.Cause = err
+		return nil, d
+	}
+	return objs, err
+}
+
+// kustomize runs kustomize on what has been checked.
+func (b *build) kustomize(top *file) ([]fleet.Object, error) {
 	m, err := b.kustomizer().Run(b.tree, "/"+top.dir)
 	if err != nil {
 		return nil, b.failed(top, err)

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
+	"io"
 	"log"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +25,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/bounded"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
@@ -83,8 +87,8 @@ func plain(t *testing.T, dir string) []map[string]any {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionUnspecified
 	options.LoadRestrictions = types.LoadRestrictionsNone
-	running.Lock()
-	defer running.Unlock()
+	running <- struct{}{}
+	defer func() { <-running }()
 	m, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		t.Fatal(err)
@@ -200,40 +204,6 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestQuiet holds Build to printing nothing, where kustomize prints warnings.
-func TestQuiet(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "printed"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, stderr := os.Stdout, os.Stderr
-	os.Stdout, os.Stderr = file, file
-	log.SetOutput(file)
-	defer func() {
-		os.Stdout, os.Stderr = stdout, stderr
-		log.SetOutput(stderr)
-	}()
-	printed := func() string {
-		data, err := os.ReadFile(file.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
-	}
-	for _, archive := range good(t) {
-		if _, _, err := Build(t.Context(), unpack(t, archive), "deploy/app", release()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if p := printed(); p != "" {
-		t.Errorf("printed:\n%s", p)
-	}
-	plain(t, filepath.Join(unpack(t, good(t)["deprecated"]), "deploy/app"))
-	if !strings.Contains(printed(), "deprecated") {
-		t.Error("kustomize printed nothing: the test has no bite")
-	}
-}
-
 // TestAtOnce builds in several goroutines: the objects are the same.
 func TestAtOnce(t *testing.T) {
 	archives := good(t)
@@ -290,4 +260,70 @@ spec: {i: 9007199254740993, n: -1, f: 1.5, e: 1e3, s: "1", b: true, l: [1, 2.5]}
 		t.Errorf("spec is %s", text)
 	}
 	objs[0].DeepCopy() // panics on numbers of other types
+}
+
+// TestQuiet holds Build to printing nothing, where kustomize prints warnings.
+func TestQuiet(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "printed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, logged := os.Stdout, os.Stderr, log.Writer()
+	os.Stdout, os.Stderr = file, file
+	log.SetOutput(io.Discard) // as the program does
+	defer func() {
+		os.Stdout, os.Stderr = stdout, stderr
+		log.SetOutput(logged)
+	}()
+	printed := func() string {
+		data, err := os.ReadFile(file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	for _, archive := range good(t) {
+		if _, _, err := Build(t.Context(), unpack(t, archive), "deploy/app", release()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p := printed(); p != "" {
+		t.Errorf("printed:\n%s", p)
+	}
+	plain(t, filepath.Join(unpack(t, good(t)["vars"]), "deploy/app"))
+	if !strings.Contains(printed(), "deprecated") {
+		t.Error("kustomize printed nothing: the test checks nothing")
+	}
+}
+
+// TestLimits holds a build to its limits of time and memory: a fault at the
+// kustomization, after which none other begins.
+func TestLimits(t *testing.T) {
+	bomb := "-- app/kustomization.yaml --\nresources: [a.yaml]\nvars:\n" +
+		"- {name: A, objref: {apiVersion: v1, kind: ConfigMap, name: a}, fieldref: {fieldpath: data.a}}\n-- app/a.yaml --\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: " + strings.Repeat("x", 100_000) + "}\n---\n" +
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: b}\nspec: {containers: [{name: a, image: b, args: [" + strings.Repeat("'$(A)$(A)$(A)$(A)', ", 40) + "]}]}\n"
+	before := limits
+	defer func() { limits = before }()
+	for name, test := range map[string]struct {
+		limits bounded.Limits
+		want   string
+	}{
+		"time":   {bounded.Limits{Time: time.Millisecond}, "the kustomization takes longer than 1ms"},
+		"memory": {bounded.Limits{Memory: 4 << 20}, "the kustomization takes more than 4 MiB of memory"},
+	} {
+		limits = test.limits
+		root := unpack(t, []byte(bomb))
+		_, _, err := Build(t.Context(), root, "app", release())
+		if got := faults(t, err); !strings.HasPrefix(got, "app/kustomization.yaml: releases.web.kustomize: "+test.want+"\n") || !errors.Is(err, diag.ErrRunaway) {
+			t.Errorf("%s:\n%s", name, got)
+		}
+		if _, _, err = Build(t.Context(), root, "app", release()); !strings.Contains(faults(t, err), "another kustomization exceeded its limits") {
+			t.Errorf("%s: then\n%s", name, faults(t, err))
+		}
+		running <- struct{}{} // after the build that goes on
+		<-running
+		exceeded = make(chan struct{})
+		exceed = sync.OnceFunc(func() { close(exceeded) })
+	}
 }

@@ -4,16 +4,15 @@ package kustomize
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
-	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/diag"
 )
-
-// Kustomize prints a warning for each deprecated field. Those that have the
-// same meaning in other words are given to it in these; the others are faults.
-
-// editFix is the hint for fields that kustomize can rewrite.
-const editFix = "run kustomize edit fix, and see whether it builds the same"
 
 // deprecated are fields that name files or have objects in them.
 type deprecated struct {
@@ -26,26 +25,17 @@ func (f *file) deprecated() deprecated {
 	return deprecated{f.k.Bases, f.k.PatchesJson6902, f.k.PatchesStrategicMerge}
 }
 
-// checkLegacy reports deprecated fields that have no other words.
-func (b *build) checkLegacy(f *file) {
-	if f.k.Vars != nil {
-		b.fault(f.pos("vars"), "vars are deprecated in kustomize", "write replacements, or run kustomize edit fix --vars")
+// warns reports whether kustomize prints a warning: of a deprecated field.
+func (b *build) warns() bool {
+	for _, f := range b.checked {
+		if f == nil {
+			continue
+		}
+		if warnings := f.k.CheckDeprecatedFields(); warnings != nil && len(*warnings) > 0 {
+			return true
+		}
 	}
-	if len(f.k.PatchesJson6902) > 0 && len(f.k.Images)+len(f.k.ImageTags)+len(f.k.Replicas)+len(f.k.Replacements) > 0 {
-		b.fault(f.pos("patchesJson6902"), "patchesJson6902 are deprecated in kustomize, and have no other words beside images, replicas and replacements", editFix)
-	}
-	if len(f.k.CommonLabels) > 0 && b.labelConfig {
-		b.fault(f.pos("commonLabels"), "commonLabels are deprecated in kustomize, and have no other words beside a configuration of labels", editFix)
-	}
-}
-
-// configuration notes what a file of configurations says about labels: those of
-// the field labels go there, and commonLabels do not.
-func (b *build) configuration(data []byte) {
-	var c struct{ Labels []any }
-	if err := sigsyaml.Unmarshal(data, &c); err != nil || len(c.Labels) > 0 {
-		b.labelConfig = true
-	}
+	return false
 }
 
 // serve returns what kustomize sees of a kustomization file.
@@ -55,41 +45,10 @@ func (b *build) serve(name string, data []byte) ([]byte, error) {
 	}
 	for _, f := range b.checked {
 		if f != nil && f.name == name {
-			return f.current()
+			return data, nil
 		}
 	}
 	return nil, fmt.Errorf("%s was not checked", name)
-}
-
-// current returns the kustomization without deprecated fields; as it is when it
-// has none.
-func (f *file) current() ([]byte, error) {
-	k := f.k
-	if warnings := k.CheckDeprecatedFields(); warnings == nil || len(*warnings) == 0 {
-		return f.data, nil
-	}
-	k.FixKustomization() // bases and imageTags
-	if k.CommonLabels != nil {
-		k.Labels = append(k.Labels[:len(k.Labels):len(k.Labels)], types.Label{Pairs: k.CommonLabels, IncludeSelectors: true})
-		k.CommonLabels = nil
-	}
-	// Strategic merge patches come before the others.
-	k.Patches, k.PatchesStrategicMerge = append(f.strategic(), k.Patches...), nil
-	// JSON patches come after labels and annotations, as transformers do.
-	var late []string
-	for i, p := range k.PatchesJson6902 {
-		text, err := sigsyaml.Marshal(map[string]any{
-			"apiVersion": "builtin", "kind": "PatchJson6902Transformer",
-			"metadata": map[string]any{"name": fmt.Sprintf("patches-json-%d", i)},
-			"target":   p.Target, "path": p.Path, "jsonOp": p.Patch,
-		})
-		if err != nil {
-			return nil, err
-		}
-		late = append(late, string(text))
-	}
-	k.Transformers, k.PatchesJson6902 = append(late, k.Transformers...), nil
-	return sigsyaml.Marshal(k)
 }
 
 // strategic returns the strategic merge patches in today's words.
@@ -103,4 +62,43 @@ func (f *file) strategic() []types.Patch {
 		}
 	}
 	return patches
+}
+
+// These match kustomize's errors of vars, and the name of the var.
+var (
+	varObject = regexp.MustCompile(`var '\{(\S+) .*\}' cannot be mapped to a field in the set of known resources$`)
+	varField  = regexp.MustCompile(`field specified in var '\{(\S+) .*\}' not found in corresponding resource$`)
+	varMany   = regexp.MustCompile(`found \d+ resId matches for var \{(\S+) .*\} \(unable to disambiguate\)$`)
+	varTwice  = regexp.MustCompile(`var '(\S+)' already encountered$`)
+)
+
+// varFault returns the fault for an error of kustomize's about a var; nil when
+// the error is about something else.
+func (b *build) varFault(text string) *diag.Diag {
+	for _, known := range []struct {
+		form      *regexp.Regexp
+		msg, hint string
+	}{
+		{varObject, "the objref of the var NAME matches nothing", "name an object as its file does, without prefixes"},
+		{varField, "the object of the var NAME does not have the field of its fieldref", "correct fieldPath, or add the field to the object"},
+		{varMany, "the objref of the var NAME matches several objects", "add namespace to objref"},
+		{varTwice, "the var NAME is there twice", "rename one of them"},
+	} {
+		m := known.form.FindStringSubmatch(text)
+		if m == nil {
+			continue
+		}
+		for _, dir := range slices.Backward(slices.Sorted(maps.Keys(b.checked))) {
+			f := b.checked[dir]
+			if f == nil {
+				continue
+			}
+			for i, v := range f.k.Vars {
+				if v.Name == m[1] {
+					return b.at(f.pos("vars", i), strings.ReplaceAll(known.msg, "NAME", m[1]), known.hint)
+				}
+			}
+		}
+	}
+	return nil
 }

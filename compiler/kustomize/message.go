@@ -108,6 +108,9 @@ func (b *build) failed(top *file, err error) error {
 		return b.at(diag.Pos{File: top.name}, "kustomizations include each other so often that one "+errSpent.Error(), "")
 	}
 	text := oneLine(err.Error())
+	if d := b.varFault(text); d != nil {
+		return d
+	}
 	f := top
 	if dir := innermost(text); dir != "" && b.checked[path.Clean(dir)] != nil {
 		f = b.checked[path.Clean(dir)]
