@@ -44,15 +44,3 @@ func TestCompareIsDescribed(t *testing.T) {
 		}
 	}
 }
-
-func TestMarkdownText(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain-1.2/x: y":     "plain-1.2/x: y",
-		"<b>|`@all` *_[#1]~": "&#60;b&#62;&#124;&#96;&#64;all&#96; &#42;&#95;&#91;&#35;1&#93;&#126;",
-		"&amp; \\ é":         "&#38;amp; &#92; é",
-	} {
-		if got := markdownText(text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
-	}
-}

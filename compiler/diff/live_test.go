@@ -55,7 +55,7 @@ func TestLiveMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\n<code>compared without a dry run: 7 objects in dev/b: the user may not patch &lt;@them&gt;</code>\n",
+		"\n<code>compared without a dry run: 7 objects in dev/b: the user may not patch &#60;&#64;them&#62;</code>\n",
 		"\n! Secret web/web (release web, the user may not get secrets in web)\n",
 		"\n- data.colour (kubectl-edit has it): red\n+ data.colour (kubectl-edit has it): blue\n",
 	} {

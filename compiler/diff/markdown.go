@@ -2,10 +2,36 @@ package diff
 
 import (
 	"fmt"
-	"html"
 	"io"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
 )
+
+// MarkdownText returns a text as one line of Markdown, with escapes for the
+// characters that mean something in Markdown or HTML. One that could mention
+// somebody is code, in which nobody is mentioned.
+func MarkdownText(s string) string {
+	if strings.Contains(s, "@") {
+		return markdownCode(s)
+	}
+	return markdownEscaped(s)
+}
+
+// markdownCode is MarkdownText as code.
+func markdownCode(s string) string { return "<code>" + markdownEscaped(s) + "</code>" }
+
+func markdownEscaped(s string) string {
+	var b strings.Builder
+	for _, c := range diag.OneLine(s) {
+		if strings.ContainsRune("&<>|`*_[]~\\!@#$", c) {
+			fmt.Fprintf(&b, "&#%d;", c)
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
 
 // WriteMarkdown writes the result as a comment on a change request, and
 // returns an error of w's: the summary, clusters that are new or gone, and one
@@ -18,7 +44,7 @@ func WriteMarkdown(w io.Writer, r Result, s Style) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n", r)
 	for _, l := range r.predictions() {
-		b.WriteString("\n<code>" + html.EscapeString(l) + "</code>\n")
+		b.WriteString("\n" + markdownCode(l) + "\n")
 	}
 	b.WriteString(fencedWholes(r.wholes()))
 	shown, rest := s.shown(r.Groups)
@@ -34,7 +60,7 @@ func WriteMarkdown(w io.Writer, r Result, s Style) error {
 		}
 	}
 	for _, l := range rest.lines() {
-		b.WriteString("\n<code>" + html.EscapeString(l.text) + "</code>\n")
+		b.WriteString("\n" + markdownCode(l.text) + "\n")
 	}
 	if objects > 0 {
 		b.WriteString(leftOut(objects, groups))
@@ -77,9 +103,7 @@ func (s Style) section(g shownGroup, of int, open bool, limit int) (text string,
 	if open {
 		head = "\n<details open>"
 	}
-	head += "<summary>" + groupTitle(g.Group, of, func(id string) string {
-		return "<code>" + html.EscapeString(clusterName(id)) + "</code>"
-	}) + "</summary>\n\n"
+	head += "<summary>" + groupTitle(g.Group, of, func(id string) string { return markdownCode(clusterName(id)) }) + "</summary>\n\n"
 	const foot = "\n</details>\n"
 	var body strings.Builder
 	fence := 3 // backticks

@@ -62,9 +62,23 @@ func TestMarkdownStaysInItsFence(t *testing.T) {
 		}
 	}
 	got := strings.Join(outside, "\n")
-	want := "**1 object created, 1 updated in 2 of 3 clusters**\n\n<details open><summary>the same changes in 2 of 3 clusters: <code>&lt;/code&gt;@everyone</code>, <code>" +
-		"```\\n````\\n~~~\\n&lt;/details&gt;\\n&lt;script&gt;\\n@everyone\\n# title\\n[x](http://example.com)\\n`````````</code></summary>\n\n\n</details>"
+	want := "**1 object created, 1 updated in 2 of 3 clusters**\n\n<details open><summary>the same changes in 2 of 3 clusters: <code>&#60;/code&#62;&#64;everyone</code>, <code>" +
+		"&#96;&#96;&#96;&#92;n&#96;&#96;&#96;&#96;&#92;n&#126;&#126;&#126;&#92;n&#60;/details&#62;&#92;n&#60;script&#62;&#92;n&#64;everyone&#92;n&#35; title&#92;n&#91;x&#93;(http://example.com)&#92;n&#96;&#96;&#96;&#96;&#96;&#96;&#96;&#96;&#96;</code></summary>\n\n\n</details>"
 	if fence != "" || got != want {
 		t.Errorf("fence %q, and outside of it:\n%s\nwant\n%s", fence, got, want)
+	}
+}
+
+func TestMarkdownText(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain-1.2/x: y":    "plain-1.2/x: y",
+		"<b>|`all` *_[#1]~": "&#60;b&#62;&#124;&#96;all&#96; &#42;&#95;&#91;&#35;1&#93;&#126;",
+		"ask @all":          "<code>ask &#64;all</code>",
+		"a\n| b\x1b":        "a\uFFFD&#124; b\uFFFD",
+		"&amp; \\ é":        "&#38;amp; &#92; é",
+	} {
+		if got := MarkdownText(text); got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
 	}
 }
