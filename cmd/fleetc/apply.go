@@ -303,7 +303,7 @@ func holder(who string) string {
 
 // confirm asks on the terminal.
 func confirm(cmd *cobra.Command, question string) error {
-	if _, err := io.WriteString(cmd.ErrOrStderr(), question+"? [y/N] "); err != nil {
+	if err := ask(cmd.ErrOrStderr(), question+"? [y/N] "); err != nil {
 		return err
 	}
 	answer, err := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), 100)).ReadString('\n')

@@ -92,7 +92,7 @@ func (c *applyConsole) hold(question string) {
 	defer c.mu.Unlock()
 	c.asking = true
 	c.clear()
-	_, _ = io.WriteString(c.out, question)
+	_ = ask(c.out, question)
 }
 
 // release shows what was told while a question was asked.

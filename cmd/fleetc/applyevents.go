@@ -17,7 +17,8 @@ import (
 // line, what happened; and what takes away lines that would be drawn over.
 func newApplyProgress(w io.Writer, clusters []*applyCluster) (show func(apply.Event), clear func()) {
 	if f, ok := fileOf(w); ok && isTerminal(w) {
-		s := newApplyScreen(w, func() (int, int) {
+		screen, _ := beneath(w).(io.Writer)
+		s := newApplyScreen(screen, func() (int, int) {
 			width, height, err := term.GetSize(int(f.Fd()))
 			if err != nil || width <= 0 || height <= 0 {
 				return 80, 24

@@ -117,14 +117,14 @@ func (s *applyScreen) draw(stays string) {
 	var b strings.Builder
 	b.WriteString(s.over())
 	if stays != "" {
-		b.WriteString(stays + "\n")
+		b.WriteString(diag.OneLine(stays) + "\n")
 	}
 	shown := s.under
 	if most := max(1, height-2); len(shown) > most {
 		shown = shown[:most]
 	}
 	for _, u := range shown {
-		b.WriteString(cut(u.text(s.todo[u.cluster][u.stage]), width-1) + "\n")
+		b.WriteString(cut(diag.OneLine(u.text(s.todo[u.cluster][u.stage])), width-1) + "\n")
 	}
 	s.drawn = len(shown)
 	_, _ = io.WriteString(s.w, b.String()) // as other progress

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler/diag"
 )
 
 // completeFlags adds completion to the flags of all commands that have it by their
@@ -34,7 +36,8 @@ func clusterValues(o *options, of func(listedCluster) []string) cobra.Completion
 			}
 		}
 		slices.Sort(out)
-		return slices.DeleteFunc(slices.Compact(out), func(v string) bool { return v == "" }), cobra.ShellCompDirectiveNoFileComp
+		unfit := func(v string) bool { return v == "" || diag.Printable(v) != v || strings.Contains(v, "\n") }
+		return slices.DeleteFunc(slices.Compact(out), unfit), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

@@ -121,7 +121,7 @@ func (r *applyReport) destroyQuestion(releases []string) string {
 
 // confirmDestroy asks for the ID of the cluster.
 func confirmDestroy(cmd *cobra.Command, in io.Reader, question, id string) error {
-	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s? type %s to confirm: ", question, id); err != nil {
+	if err := ask(cmd.ErrOrStderr(), fmt.Sprintf("%s? type %s to confirm: ", question, id)); err != nil {
 		return err
 	}
 	const longest = 4096

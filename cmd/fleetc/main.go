@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -67,11 +68,17 @@ func execute(ctx context.Context, o *options) (*cobra.Command, error) {
 	if o.limits, err = limitsOf(os.Getenv); err != nil {
 		return newRootCommand(o), err
 	}
-	cmd, err := newRootCommand(o).ExecuteContextC(ctx)
+	return o.execute(ctx, newRootCommand(o))
+}
+
+// execute runs the command line of a root command, and writes all that its streams
+// hold.
+func (o *options) execute(ctx context.Context, root *cobra.Command) (*cobra.Command, error) {
+	cmd, err := root.ExecuteContextC(ctx)
 	if o.endProgress != nil {
 		o.endProgress()
 	}
-	return cmd, err
+	return cmd, cmp.Or(err, flush(cmd.OutOrStdout()), flush(cmd.ErrOrStderr()))
 }
 
 // tuneMemory collects garbage a third as often as Go does by itself, as long as

@@ -52,6 +52,7 @@ func (o *options) start(cmd *cobra.Command) error {
 		return &diag.Diag{Msg: fmt.Sprintf("no output format is called %q", format), Hint: diag.OneOf(format, append(formats, string(faults.GitHub)))}
 	}
 	o.started = faults.Format(format)
+	o.printable(cmd, flag.Value.String())
 	return nil
 }
 
@@ -73,6 +74,7 @@ func (o *options) report(cmd *cobra.Command, err error, args []string) error {
 	if isResult {
 		w = cmd.OutOrStdout()
 	}
+	w, _ = beneath(w).(io.Writer) // a report is printable
 	r := faults.Report{Err: err, Version: toolVersion(), Files: compiler.FaultFiles(o.dir)}
 	return r.Write(w, format)
 }

@@ -61,7 +61,7 @@ func startProgress(cmd *cobra.Command) (end func()) {
 
 // newProgress returns the progress of a command that compiles a number of clusters.
 func newProgress(cmd *cobra.Command, total int) *progress {
-	w, ok := cmd.ErrOrStderr().(progressWriter)
+	w, ok := beneath(cmd.ErrOrStderr()).(progressWriter)
 	if !ok {
 		return &progress{}
 	}
@@ -127,6 +127,7 @@ func (w progressWriter) Write(text []byte) (int, error) {
 
 // fileOf returns the file that a stream of a command writes to or reads from.
 func fileOf(stream any) (file *os.File, ok bool) {
+	stream = beneath(stream)
 	if w, ok := stream.(progressWriter); ok {
 		return w.File, true
 	}

@@ -22,39 +22,6 @@ func Visible(s string, most int) string {
 	}, s)
 }
 
-// Printable returns text from outside as a terminal and a log may show it: with
-// its lines and tabs, without other control characters, and without lines that a
-// CI system takes for commands.
-func Printable(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, strings.ReplaceAll(s, "\r\n", "\n"))
-	if !strings.Contains(s, "::") && !strings.Contains(s, "##") {
-		return s
-	}
-	lines := strings.Split(s, "\n")
-	for i, l := range lines {
-		// GitHub's runner looks behind the spaces in front.
-		if t := strings.TrimSpace(l); strings.HasPrefix(t, "::") || strings.HasPrefix(t, "##[") || strings.HasPrefix(t, "##vso[") {
-			lines[i] = "| " + l
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-// OneLine is Printable for text that has one line, such as a name.
-func OneLine(s string) string {
-	return Printable(strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s))
-}
-
 // TypeOf names the type of a value that JSON was decoded into.
 func TypeOf(v any) string {
 	switch v.(type) {

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/fleetc/fleetc/compiler/diag"
 )
 
 // WriteJSON writes the result as one JSON object in one line, and returns an error of
@@ -69,7 +68,7 @@ func WriteJSON(w io.Writer, r Result) error {
 	if err := enc.Encode(out); err != nil {
 		return fmt.Errorf("encode the differences: %w", err)
 	}
-	_, err := w.Write(escapeJSON(b.Bytes()))
+	_, err := io.WriteString(w, diag.PrintableJSON(b.String()))
 	return err
 }
 
@@ -83,7 +82,7 @@ func ChangesJSON(changes []Change) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the changes: %w", err)
 	}
-	return escapeJSON(text), nil
+	return json.RawMessage(diag.PrintableJSON(string(text))), nil
 }
 
 func jsonOf(c Change) jsonChange {
@@ -164,25 +163,4 @@ type jsonField struct {
 	Reordered bool   `json:"reordered,omitempty"`
 	Secret    bool   `json:"secret,omitempty"`
 	Manager   string `json:"manager,omitempty"`
-}
-
-// escapeJSON escapes those characters that encoding/json leaves as they are,
-// and that act on a terminal or hide what a text is. Outside of ASCII, JSON
-// has characters in strings only.
-func escapeJSON(text []byte) []byte {
-	out := make([]byte, 0, len(text))
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
-		switch {
-		case r < 0x7f || strconv.IsPrint(r):
-			out = append(out, text[i:i+size]...)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		i += size
-	}
-	return out
 }

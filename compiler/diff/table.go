@@ -214,7 +214,7 @@ func oneLine(v Variant) string {
 	if err := enc.Encode(v.Value); err != nil {
 		return strconv.Quote(fmt.Sprint(v.Value))
 	}
-	return string(escapeJSON(bytes.TrimSpace(b.Bytes())))
+	return diag.PrintableJSON(strings.TrimSpace(b.String()))
 }
 
 // Inline returns a text in one line that is fit for a terminal, a long one cut.

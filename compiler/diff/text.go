@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -120,26 +122,28 @@ func (l line) gutter() string {
 	return string(l.mark) + " " + l.text
 }
 
+const noColour = "\x1b[0m"
+
+// colours are the escape sequences of the marks.
+var colours = map[byte]string{
+	'+': "\x1b[32m", // green
+	'-': "\x1b[31m", // red
+	'~': "\x1b[33m", // yellow
+	'@': "\x1b[36m", // cyan
+	'!': "\x1b[1m",  // bold
+}
+
+// Colours returns the escape sequences that results in colour have.
+func Colours() []string { return append(slices.Sorted(maps.Values(colours)), noColour) }
+
 // painter returns what gives a text the colour of a mark.
 func (s Style) painter() func(mark byte, text string) string {
 	return func(mark byte, text string) string {
-		code := ""
-		switch mark {
-		case '+':
-			code = "32" // green
-		case '-':
-			code = "31" // red
-		case '~':
-			code = "33" // yellow
-		case '@':
-			code = "36" // cyan
-		case '!':
-			code = "1" // bold
-		}
-		if code == "" || !s.Colour {
+		colour := colours[mark]
+		if colour == "" || !s.Colour {
 			return text
 		}
-		return "\x1b[" + code + "m" + text + "\x1b[0m"
+		return colour + text + noColour
 	}
 }
 

@@ -2,11 +2,8 @@ package faults
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/fleetc/fleetc/compiler/diag"
 )
@@ -57,24 +54,6 @@ func encode(w io.Writer, document any) error {
 	if err := enc.Encode(document); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, escaped(b.String()))
+	_, err := io.WriteString(w, diag.PrintableJSON(b.String()))
 	return err
-}
-
-// escaped returns a document of JSON with escapes for the characters that are
-// not printable, which JSON itself leaves as they are from DEL on.
-func escaped(document string) string {
-	var b strings.Builder
-	for _, r := range document {
-		switch {
-		case r == '\n' || unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }
