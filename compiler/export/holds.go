@@ -28,25 +28,29 @@ func (s *Session) Holds(id string) Holding {
 	defer func() { w.close() }()
 	owned := old.owned()
 	for _, name := range slices.Sorted(maps.Keys(owned)) {
-		if name != indexFile && !w.has(path.Join(id, name), owned[name]) {
+		if name == indexFile {
+			continue
+		}
+		if _, has := w.content(path.Join(id, name), owned[name]); !has {
 			return Holding{}
 		}
 	}
 	return Holding{Digest: old.digest, Files: len(owned)}
 }
 
-// has reports whether a file is there with the given digest.
-func (w *walker) has(name, digest string) bool {
+// content returns the content of a file, if that has the given digest. It is there
+// until the next call.
+func (w *walker) content(name, digest string) (data []byte, has bool) {
 	in, err := w.to(name)
 	if err != nil {
-		return false
+		return nil, false
 	}
 	info, err := in.lstat(path.Base(name))
 	if err != nil || info == nil || !info.Mode().IsRegular() || info.Size() > maxObject {
-		return false
+		return nil, false
 	}
-	data, err := w.read(path.Base(name), info.Size())
-	return err == nil && int64(len(data)) == info.Size() && digest == digestOf(data)
+	data, err = w.read(path.Base(name), info.Size())
+	return data, err == nil && int64(len(data)) == info.Size() && digest == digestOf(data)
 }
 
 // Keep is in place of Stage for a cluster of which an export would write nothing: its

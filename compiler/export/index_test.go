@@ -57,7 +57,7 @@ func TestIndex(t *testing.T) {
       "release": "web",
       "stage": "apps",
       "file": "web/deployment-shop-web.yaml",
-      "digest": "` + digestOf([]byte("text: <1>\n")) + `"
+      "digest": "` + digestOf([]byte(textOf("prod/eu-1", "<1>"))) + `"
     },
     {
       "apiVersion": "v1",
@@ -66,7 +66,7 @@ func TestIndex(t *testing.T) {
       "release": "db",
       "stage": "apps",
       "file": "` + FileNames(b.Objects)[1] + `",
-      "digest": "` + digestOf([]byte("text: 2\n")) + `"
+      "digest": "` + digestOf([]byte(textOf("prod/eu-1", "2"))) + `"
     },
     {
       "apiVersion": "v1",
@@ -76,7 +76,7 @@ func TestIndex(t *testing.T) {
       "release": "g",
       "stage": "apps",
       "file": "g/pod-x-y.yaml",
-      "digest": "` + digestOf([]byte("text: 3\n")) + `"
+      "digest": "` + digestOf([]byte(textOf("prod/eu-1", "3"))) + `"
     }
   ]
 }

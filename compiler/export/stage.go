@@ -217,9 +217,15 @@ func (s *Session) compare(r *Result, owned map[string]string, files map[string]f
 	w := walker{open: s.folder}
 	defer func() { w.close() }()
 	for _, name := range slices.Compact(names) {
-		digest, mine := owned[name]
+		_, mine := owned[name]
 		text, wanted := files[name]
-		action, err := s.action(&w, path.Join(r.Cluster, name), mine, digest, wanted, text)
+		var action Action
+		var err error
+		if wanted {
+			action, err = s.action(&w, path.Join(r.Cluster, name), mine, text)
+		} else {
+			action, err = s.remove(&w, r.Cluster, name, owned)
+		}
 		if err != nil {
 			faults.Add(err)
 			continue
@@ -246,10 +252,9 @@ func (r *Result) count(name string, action Action, wanted bool) {
 	r.Files = append(r.Files, File{Name: name, Action: action})
 }
 
-// action returns what must be done with one file. The digest is that of the file in
-// the index, if the file is ours. One of ours that is to be removed must have it: an
-// edited index would have files of others removed.
-func (s *Session) action(w *walker, name string, mine bool, digest string, wanted bool, text fleet.Text) (Action, error) {
+// action returns what must be done for a file to have the text. It is ours when the
+// index lists it.
+func (s *Session) action(w *walker, name string, mine bool, text fleet.Text) (Action, error) {
 	in, err := w.to(name)
 	if err != nil {
 		return "", err
@@ -258,15 +263,6 @@ func (s *Session) action(w *walker, name string, mine bool, digest string, wante
 	switch {
 	case err != nil:
 		return "", s.failed("look at", name, err)
-	case !wanted && (info == nil || !info.Mode().IsRegular()):
-		return "", nil // ours is gone, and what came in its place is not ours
-	case !wanted && path.Base(name) != indexFile && !w.has(name, digest):
-		return "", &diag.Diag{
-			At: s.at(name), Msg: "this file is not as fleetc wrote it, and the bundle does not have it any more",
-			Hint: "remove it, or move it out of the exported tree when it is yours",
-		}
-	case !wanted:
-		return Removed, nil
 	case info == nil:
 		return Added, nil
 	case !info.Mode().IsRegular():

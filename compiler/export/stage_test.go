@@ -22,7 +22,7 @@ func TestForeignInTheWay(t *testing.T) {
 	write(t, filepath.Join(place, "web/pod-x-file.yaml"), "theirs")
 	write(t, filepath.Join(place, "web/pod-x-dir.yaml/README"), "theirs")
 	write(t, filepath.Join(place, "db"), "theirs")
-	write(t, filepath.Join(place, "web/pod-x-same.yaml"), "text: same\n")
+	write(t, filepath.Join(place, "web/pod-x-same.yaml"), textOf("b", "same"))
 	for link, target := range map[string]string{"web/pod-x-link.yaml": "pod-x-same.yaml", "up": "..", "web/pod-x-dangling.yaml": "/nowhere"} {
 		if err := os.Symlink(target, filepath.Join(place, link)); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestSymlinks(t *testing.T) {
 func TestAdoption(t *testing.T) {
 	tree := newTree(t)
 	b := bundle("a", "web/Pod/x/y=1", "web/Pod/x/z=2")
-	write(t, filepath.Join(tree.Dir, "a/web/pod-x-y.yaml"), "text: 1\n")
+	write(t, filepath.Join(tree.Dir, "a/web/pod-x-y.yaml"), textOf("a", "1"))
 	before := listing(t, filepath.Join(tree.Dir, "a/web"))
 	sum := mustExport(t, tree, true, b)
 	if sum.Added != 2 || sum.Unchanged != 1 {

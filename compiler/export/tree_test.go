@@ -43,11 +43,16 @@ func bundle(id string, objects ...string) *fleet.Bundle {
 		u.SetNamespace(part[2])
 		u.SetName(part[3])
 		b.Objects = append(b.Objects, fleet.Object{Unstructured: u, Release: rel})
-		b.YAML = append(b.YAML, fleet.Text{[]byte("text: " + text + "\n")})
+		b.YAML = append(b.YAML, fleet.Text{[]byte(textOf(id, text))})
 		fmt.Fprintf(sum, "%q\n", spec)
 	}
 	b.Digest = fmt.Sprintf("sha256:%x", sum.Sum(nil))
 	return b
+}
+
+// textOf returns the text of an object with its marks.
+func textOf(id, text string) string {
+	return "metadata:\n  annotations:\n    fleetc.dev/cluster: " + id + "\n    fleetc.dev/fleet: example.com/fleet\ntext: " + text + "\n"
 }
 
 func newTree(t *testing.T) *Tree {
@@ -115,6 +120,9 @@ func files(t *testing.T, dir string) map[string]string {
 				t.Fatal(err)
 			}
 			out[name] = string(data)
+			if _, text, ok := strings.Cut(out[name], "\ntext: "); ok {
+				out[name] = "text: " + text // without marks
+			}
 		}
 	})
 	return out
