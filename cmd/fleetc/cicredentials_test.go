@@ -1,0 +1,61 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var boundHelper = regexp.MustCompile(`credential\.https://[^ "']+\.helper`)
+
+// TestExportTokenStaysWithItsHost runs the documented jobs that export, for a fleet
+// with a chart of a host that wants a password: that host does not get the token of
+// the clusters. It would if the credential helper were for all hosts.
+func TestExportTokenStaysWithItsHost(t *testing.T) {
+	t.Parallel()
+	r := newCIRunner(t)
+	r.must(r.fleet, "fleetc chart add git+https://"+chartsHost+"/charts.git//hello")
+	writeFile(t, r.fleet, "environments/hello.cue", "package fleet\n\nimport \"example.com/infra/environments/charts/hello\"\n\nreleases: \"hello\": hello.#Release & {namespace: \"hello\"}\n")
+	r.push("main", "chart")
+	r.forge.mu.Lock()
+	r.forge.private = true
+	r.forge.mu.Unlock()
+
+	blocks := ciBlocks(t, "GitHub Actions")
+	export := decodeCI[struct{ Jobs map[string]ciJob }](t, blocks[0]).Jobs["export"].Steps
+	propose := append(slices.Clone(export[:len(export)-1]), decodeCI[[]ciStep](t, blocks[1])...)
+	github := func(steps []ciStep) func(edit func(string) string) (string, error) {
+		return func(edit func(string) string) (string, error) {
+			steps := slices.Clone(steps)
+			for i := range steps {
+				steps[i].Run = edit(steps[i].Run)
+			}
+			return r.github("main", 0, steps)
+		}
+	}
+	for name, run := range map[string]func(edit func(string) string) (string, error){
+		"GitHub, export": github(export), "GitHub, propose": github(propose),
+		"GitLab, export": func(edit func(string) string) (string, error) { return r.gitlab("main", edit(r.gitlabJob("export"))) },
+	} {
+		for _, isBound := range []bool{true, false} {
+			r.forge.mu.Lock()
+			delete(r.forge.given, chartsHost)
+			r.forge.mu.Unlock()
+			edits := 0
+			out, err := run(func(script string) string {
+				edits += len(boundHelper.FindAllString(script, -1))
+				if isBound {
+					return script
+				}
+				return boundHelper.ReplaceAllString(script, "credential.helper")
+			})
+			if err == nil || edits != 1 || !strings.Contains(out, chartsHost) {
+				t.Errorf("%s: %d credential helpers, %v\n%s", name, edits, err, out)
+			}
+			if given := r.forge.given[chartsHost]; isBound == (len(given) > 0) {
+				t.Errorf("%s, bound to a host: %v: the host of charts got %q\n%s", name, isBound, given, out)
+			}
+		}
+	}
+}
