@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,12 +20,12 @@ import (
 )
 
 // hostileText has what acts on terminals and CI systems, at places where it does.
-const hostileText = "a\x1b[2J\x1b]8;;https://evil.example\x07b\r::error::c\r\n::error::d\n  ::set-output name=e::f\n\t##[add-mask]g ##vso[task.h]\u202ei\u009b31m\xff\x00"
+const hostileText = "a![b](//evil.example) <b> @all | `b`\x1b[2J\x1b]8;;https://evil.example\x07b\r::error::c\r\n::error::d\n  ::set-output name=e::f\n\t##[add-mask]g ##vso[task.h]\u202ei\u009b31m\xff\x00"
 
 // hostileCommands are command lines of every command that has something to do
 // without a cluster, for the fleet of hostileFleet. TEXT stands for the text.
 var hostileCommands = []string{
-	"list", "list TEXT", "vet -v", "vet --render", "vet TEXT",
+	"list", "list TEXT", "__complete list -l t", "vet -v", "vet --render", "vet TEXT",
 	"build", "build --release TEXT", "export --out out", "export --out out --check", "export --git TEXT --path a", "export --oci TEXT",
 	"affected --since git:HEAD", "affected --since git:HEAD --files", "affected --since git:TEXT",
 	"compare prod/eu prod/us --full", "compare --all", "compare prod/eu TEXT",
@@ -60,11 +61,14 @@ func FuzzCommands(f *testing.F) {
 		}
 		// What is wrong in the fleet has the text too, and its place.
 		for name, content := range hostileFaults(text) {
+			before, err := os.ReadFile(filepath.Join(dir, name))
 			writeFile(t, dir, name, content)
-			for _, line := range []string{"vet --render", "diff --against git:HEAD"} {
+			for _, line := range []string{"vet --render", "diff --against git:HEAD", "list"} {
 				hostileRun(t, dir, line, text)
 			}
-			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			if err == nil {
+				writeFile(t, dir, name, string(before))
+			} else if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -75,11 +79,15 @@ func FuzzCommands(f *testing.F) {
 func hostileRun(t *testing.T, dir, line, text string) {
 	t.Helper()
 	args := []string{"-C", dir, "--offline", "--cache-dir", filepath.Join(dir, ".cache")}
+	line, isCompletion := strings.CutPrefix(line, "__complete ")
+	if isCompletion {
+		args = slices.Insert(args, 0, "__complete") // which reads no flags before it
+	}
 	for arg := range strings.FieldsSeq(line) {
 		args = append(args, strings.ReplaceAll(arg, "TEXT", strings.ReplaceAll(text, "\x00", "")))
 	}
 	formats := []string{""}
-	if cmd, _, err := newRootCommand(&options{}).Find(strings.Fields(line)); err == nil && !strings.Contains(line, "-o ") {
+	if cmd, _, err := newRootCommand(&options{}).Find(strings.Fields(line)); err == nil && !strings.Contains(line, "-o ") && !isCompletion {
 		if flag := cmd.Flags().Lookup("output"); flag != nil {
 			formats = append(slices.Clone(flag.Annotations[outputFormats]), "github")
 		}
@@ -102,6 +110,9 @@ func hostileRun(t *testing.T, dir, line, text string) {
 		if !isBuild(cmd, format) {
 			checkPrintable(t, line+" -o "+format+": standard output", out.String(), format)
 		}
+		if format == "markdown" {
+			format = "text" // as faults have it
+		}
 		checkPrintable(t, line+" -o "+format+": standard error", errs.String(), format)
 	}
 }
@@ -115,6 +126,7 @@ func isBuild(cmd *cobra.Command, format string) bool {
 // where the runner looks for none.
 var (
 	ownCommand = regexp.MustCompile(`^::(error (file=[^:,]*,)?(line=\d+,)?(col=\d+,)?title=[^:]*::|notice title=fleetc diff::|group::|endgroup::$)`)
+	fences     = regexp.MustCompile("(?ms)^```+(diff)?$.*?^```+$")
 	stopped    = regexp.MustCompile(`(?ms)^::stop-commands::(fleetc-[0-9a-f]{64})\n.*?^::fleetc-[0-9a-f]{64}::$`)
 )
 
@@ -134,6 +146,13 @@ func checkPrintable(t *testing.T, what, text, format string) {
 	}
 	if format == "github" {
 		text = stopped.ReplaceAllString(text, "")
+	}
+	if format == "markdown" {
+		for _, mark := range []string{"![", "<b>", "@all"} {
+			if outside := fences.ReplaceAllString(text, ""); strings.Contains(outside, mark) {
+				t.Errorf("%s has %s outside of code:\n%s", what, mark, text)
+			}
+		}
 	}
 	for l := range strings.Lines(text) {
 		l = strings.TrimSpace(l)
@@ -196,7 +215,11 @@ releases: "web": web.#Release & {
 	defaults: root: text: `+q+`
 	values: other: key: string
 }
+releases: "app": {namespace: "app", jsonnet: "app/main.jsonnet"}
+releases: "more": {namespace: "app", manifests: "more"}
 `)
+	writeFile(t, dir, "app/main.jsonnet", "function(params) {apiVersion: 'v1', kind: 'ConfigMap', metadata: {name: 'a'}, data: {a: "+q+"}}\n")
+	writeFile(t, dir, "more/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\ndata:\n  a: "+q+"\n")
 	writeFile(t, dir, "environments/prod/eu/cluster.cue", `package fleet
 
 cluster: {name: "eu", kubernetes: "1.36", context: `+q+`, labels: text: `+q+`, facts: text: `+q+`}
@@ -243,8 +266,44 @@ func hostileFaults(text string) map[string]string {
 		"environments/prod/release.cue":               "package fleet\n\nreleases: " + q + ": {namespace: " + q + ", objects: [" + q + "]}\n",
 		"environments/" + fileOfText(text) + "/b.cue": "package fleet\n\ncluster: {name: \"b\", kubernetes: " + q + "}\n",
 		"charts/web/templates/" + fileOfText(text):    "",
+		"app/main.jsonnet":                            "error " + q + "\n",
+		"more/a.yaml":                                 "apiVersion: v1\nkind: " + q + "\nmetadata: {name: " + q + "}\n",
+		"more/" + fileOfText(text) + ".yaml":          "kind: [" + text,
 		"charts/web/templates/fail.yaml":              "{{ fail " + q + " }}\n",
 		"charts/web/templates/raw.yaml":               "kind: {{ .Values.text }}\n" + text,
+	}
+}
+
+// TestStreamsArePrintable writes hostile text to the streams of a command, of which
+// standard error gets some from clusters alone.
+func TestStreamsArePrintable(t *testing.T) {
+	for _, format := range []string{"table", "json", "github"} {
+		o := &options{}
+		cmd, rest, err := newRootCommand(o).Find([]string{"list", "-o", format})
+		if err == nil {
+			err = cmd.ParseFlags(rest)
+		}
+		var out, errs bytes.Buffer
+		cmd.SetOut(&out)
+		cmd.SetErr(&errs)
+		if err == nil {
+			err = o.start(cmd)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for w, name := range map[io.Writer]string{cmd.OutOrStdout(): "standard output", cmd.ErrOrStderr(): "standard error"} {
+			if err := ask(w, strings.ToValidUTF8(hostileText, "")); err != nil {
+				t.Fatal(err)
+			}
+			if out.Len()+errs.Len() == 0 {
+				t.Errorf("%s: a question is not written", name)
+			}
+		}
+		if format != "json" { // the text is not a string of JSON here
+			checkPrintable(t, "standard output", out.String(), "")
+		}
+		checkPrintable(t, "standard error", errs.String(), "")
 	}
 }
 

@@ -34,16 +34,29 @@ func Printable(s string) string {
 
 // printableRunes is Printable for text that has commands at the beginning of lines.
 func printableRunes(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, strings.ReplaceAll(s, "\r\n", "\n"))
+	if !isPlain(s) {
+		s = strings.Map(func(r rune) rune {
+			if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+				return r
+			}
+			return unicode.ReplacementChar
+		}, strings.ReplaceAll(s, "\r\n", "\n"))
+	}
 	if strings.Contains(s, "##") {
 		s = brokenCommands.Replace(s)
 	}
 	return s
+}
+
+// isPlain reports whether a text has printable characters of ASCII alone, with lines
+// and tabs, as most have.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < ' ' || c > '~') && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
 }
 
 // OneLine is Printable for text that has one line, such as a name.
@@ -59,6 +72,9 @@ func OneLine(s string) string {
 // PrintableJSON returns a document of JSON with escapes for the characters that are
 // not printable and those that begin a command of a CI system. It decodes as before.
 func PrintableJSON(document string) string {
+	if isPlain(document) && !strings.Contains(document, "##") {
+		return document
+	}
 	var b strings.Builder
 	var last rune
 	for _, r := range document {
