@@ -172,6 +172,7 @@ type Fleet struct {
 	packages  []load.Package            // of charts, when something may ask for them by name
 	templates *render.Charts
 	jsonnet   *jsonnet.Renderer
+	remotes   *remoteReader
 	read      sync.Map // of kustomizations and manifests by their kind and path, each a sync.OnceValues
 	results   *results
 	asked     func(r *fleet.Release, kept bool) // is told whether what releases of charts render to is kept; may be nil
@@ -212,7 +213,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	if e.Fleet == nil {
 		return nil, e.faults
 	}
-	f := &Fleet{Fleet: e.Fleet, plain: c.plain, jobs: c.jobs(), rendering: make(chan struct{}, c.jobs()), date: c.Date, policies: policy.Checker{Limits: c.Limits}, templates: &render.Charts{}, bundles: &bundle.Assembler{Fleet: e.Module}}
+	f := &Fleet{Fleet: e.Fleet, remotes: newRemoteReader(e.Dir, c.Source(e.Dir)), plain: c.plain, jobs: c.jobs(), rendering: make(chan struct{}, c.jobs()), date: c.Date, policies: policy.Checker{Limits: c.Limits}, templates: &render.Charts{}, bundles: &bundle.Assembler{Fleet: e.Module}}
 	if c.like != nil {
 		f.templates = c.like.templates
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/jsonnet"
-	"github.com/fleetc/fleetc/compiler/kustomize"
 	"github.com/fleetc/fleetc/compiler/load"
 	"github.com/fleetc/fleetc/compiler/manifests"
 	"github.com/fleetc/fleetc/lib"
@@ -152,6 +151,7 @@ type inputReader struct {
 	dir      string
 	charts   *chart.Source
 	jsonnet  *jsonnet.Renderer
+	remotes  *remoteReader
 	packages []load.Package
 	digests  map[string]string  // by file; empty for one that is not there
 	found    map[string]reading // by kind and path
@@ -169,8 +169,9 @@ func (c *Compiler) inputReader(dir string) (*inputReader, error) {
 		return nil, err
 	}
 	packages, err := load.Packages(dir)
+	charts := c.Source(dir)
 	return &inputReader{
-		dir: dir, charts: c.Source(dir), jsonnet: &jsonnet.Renderer{Dir: dir, Library: library}, packages: packages,
+		dir: dir, charts: charts, remotes: newRemoteReader(dir, charts), jsonnet: &jsonnet.Renderer{Dir: dir, Library: library}, packages: packages,
 		digests: map[string]string{}, found: map[string]reading{},
 	}, err
 }
@@ -214,7 +215,7 @@ func (r *inputReader) release(ctx context.Context, release *fleet.Release) ([]st
 		return r.once("jsonnet "+release.Jsonnet, func() ([]string, error) { return r.jsonnetFiles(ctx, release) })
 	case release.Kustomize != "":
 		return r.once("kustomize "+release.Kustomize, func() ([]string, error) {
-			_, reads, err := kustomize.Build(ctx, r.dir, release.Kustomize, release)
+			_, reads, err := r.remotes.build(ctx, r.dir, release)
 			return reads, err
 		})
 	case release.Manifests != "":

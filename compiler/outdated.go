@@ -88,7 +88,11 @@ func (c *Compiler) Vendor(ctx context.Context) (written, removed []string, err e
 			}
 		}
 	}
-	return c.Source(e.Dir).Vendor(ctx, refs)
+	sources, err := load.Sources(e.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.Source(e.Dir).Vendor(ctx, refs, sortedSources(sources))
 }
 
 // Packages returns the generated packages of the fleet, sorted by name.

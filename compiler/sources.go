@@ -10,7 +10,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/jsonnet"
-	"github.com/fleetc/fleetc/compiler/kustomize"
 	"github.com/fleetc/fleetc/compiler/load"
 	"github.com/fleetc/fleetc/compiler/manifests"
 	"github.com/fleetc/fleetc/compiler/render"
@@ -25,7 +24,7 @@ func (f *Fleet) source(ctx context.Context, c *fleet.Cluster, r *fleet.Release, 
 		return f.evaluateJsonnet(ctx, c, r, apis)
 	case r.Kustomize != "":
 		return f.once("kustomize "+r.Kustomize, r, func() ([]fleet.Object, error) {
-			objs, _, err := kustomize.Build(ctx, f.Dir, r.Kustomize, r)
+			objs, _, err := f.remotes.build(ctx, f.Dir, r)
 			return objs, err
 		})
 	case r.Manifests != "":

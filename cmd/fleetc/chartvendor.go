@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const chartVendorLong = `vendor puts the archives of all pinned charts into vendor/charts of the fleet's
+const chartVendorLong = `vendor puts the archives of all pinned charts and sources into vendor/charts of the fleet's
 repository, to be committed: compiling looks there first, and then needs neither
 network nor cache. Archives of former pins are removed; other files are left
 alone. Each archive is checked against its pin whenever the fleet is compiled,

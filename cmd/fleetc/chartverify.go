@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -16,7 +18,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-const chartVerifyLong = `verify fetches every pinned chart again and compares its digest with the pin.
+const chartVerifyLong = `verify fetches every pinned chart again and compares its digest with the pin, and
+so it does with all pinned sources of kustomizations.
 With --offline it checks the archives in the cache.`
 
 const chartVerifyExample = `  fleetc chart verify
@@ -37,6 +40,8 @@ func newChartVerifyCommand(o *options) *cobra.Command {
 				return err
 			}
 			charts, faults := verifyCharts(cmd.Context(), c, f)
+			sources, more := verifySources(cmd.Context(), c, f.Dir)
+			charts, faults = append(charts, sources...), errors.Join(faults, more)
 			write := verifiedTable
 			if output == "json" {
 				write = func(w io.Writer, charts []verifiedChart) error { return writeJSON(w, charts) }
@@ -73,6 +78,23 @@ func verifyCharts(ctx context.Context, c *compiler.Compiler, f *fleet.Fleet) ([]
 	return charts, faults.Err()
 }
 
+// verifySources compares the pinned sources of kustomizations with where they are.
+func verifySources(ctx context.Context, c *compiler.Compiler, dir string) ([]verifiedChart, error) {
+	sources, err := c.Sources()
+	if err != nil {
+		return nil, err
+	}
+	source := c.Source(dir)
+	var faults diag.List
+	var out []verifiedChart
+	for _, s := range sources {
+		err := source.VerifyRemote(ctx, s)
+		faults.Add(err)
+		out = append(out, verifiedChart{Chart: s.Address, Digest: s.Digest, Clusters: []string{}, OK: err == nil})
+	}
+	return out, faults.Err()
+}
+
 // verifiedTable writes the results of chart verify as a table.
 func verifiedTable(w io.Writer, charts []verifiedChart) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
@@ -82,7 +104,11 @@ func verifiedTable(w io.Writer, charts []verifiedChart) error {
 		if !c.OK {
 			result = "FAULT"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", c.Chart, cmp.Or(c.Digest, "-"), len(c.Clusters), result)
+		clusters := strconv.Itoa(len(c.Clusters))
+		if len(c.Clusters) == 0 {
+			clusters = "-" // a source of kustomizations
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Chart, cmp.Or(c.Digest, "-"), clusters, result)
 	}
 	return t.Flush()
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -73,8 +74,23 @@ type budget struct {
 	bytes   int64
 }
 
-// unpack reads one archive, without those inside it.
+// unpack reads one archive of a chart, without those inside it.
 func (b *budget) unpack(data []byte) ([]fleet.File, error) {
+	files, err := b.untar(data)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(files, func(f fleet.File) bool { return f.Name == "Chart.yaml" }) {
+		return nil, errors.New("no Chart.yaml in the archive's top directory")
+	}
+	for i, f := range files {
+		files[i].Data = bytes.TrimPrefix(f.Data, []byte(bom))
+	}
+	return files, nil
+}
+
+// untar reads one archive, which has one directory at its top.
+func (b *budget) untar(data []byte) ([]fleet.File, error) {
 	var stream io.Reader = bytes.NewReader(data)
 	if isGzip(data) {
 		unzipped, err := gzip.NewReader(stream)
@@ -116,14 +132,11 @@ func (b *budget) unpack(data []byte) ([]fleet.File, error) {
 			return nil, fmt.Errorf("two files of the name %s", name)
 		}
 		seen[name] = true
-		content, err := b.file(in, name, hd.Size)
+		content, err := b.raw(in, name, hd.Size)
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, fleet.File{Name: name, Data: content})
-	}
-	if !seen["Chart.yaml"] {
-		return nil, errors.New("no Chart.yaml in the archive's top directory")
 	}
 	return files, nil
 }
@@ -143,8 +156,14 @@ func (b *budget) entry() error {
 	return nil
 }
 
-// file reads a file of the given size.
+// file reads a file of a chart of the given size.
 func (b *budget) file(in io.Reader, name string, size int64) ([]byte, error) {
+	content, err := b.raw(in, name, size)
+	return bytes.TrimPrefix(content, []byte(bom)), err
+}
+
+// raw reads a file of the given size, as it is.
+func (b *budget) raw(in io.Reader, name string, size int64) ([]byte, error) {
 	if size > maxFile {
 		return nil, fmt.Errorf("%s is larger than %d MiB", name, maxFile>>20)
 	}
@@ -156,7 +175,7 @@ func (b *budget) file(in io.Reader, name string, size int64) ([]byte, error) {
 	if _, err := io.ReadFull(in, content); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return bytes.TrimPrefix(content, []byte(bom)), nil
+	return content, nil
 }
 
 // inner checks the archives in charts/, which Helm's loader unpacks later, and

@@ -141,7 +141,7 @@ func TestDependenciesOfTheFleet(t *testing.T) {
 	}
 	r.server.Close()
 	o.server.Close()
-	written, _, err := again(s).Vendor(t.Context(), []fleet.ChartRef{got.Ref})
+	written, _, err := again(s).Vendor(t.Context(), []fleet.ChartRef{got.Ref}, nil)
 	if err != nil || len(written) != 2 {
 		t.Errorf("vendored are %q, %v", written, err)
 	}

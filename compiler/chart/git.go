@@ -3,7 +3,6 @@ package chart
 import (
 	"context"
 	"errors"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,19 +39,11 @@ func (s *Source) fetchGit(ctx context.Context, ref fleet.GitRef) (archive []byte
 
 // inRepo calls work with an empty repository to fetch into.
 func (s *Source) inRepo(ctx context.Context, url string, work func(gitRepo) error) (err error) {
-	st, err := s.store()
+	g, end, err := s.openRepo(ctx, url)
 	if err != nil {
 		return err
 	}
-	dir, err := st.tempDir()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	g := gitRepo{dir: dir, url: url}
-	if _, err := g.run(ctx, "init", "--quiet", "--bare", "--template="); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, end()) }()
 	return work(g)
 }
 

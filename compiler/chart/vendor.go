@@ -21,7 +21,7 @@ const vendor = "vendor/charts"
 
 // vendoredForm is how the files in it are called: the end of the name is the
 // beginning of the sha256.
-var vendoredForm = regexp.MustCompile(`-([0-9a-f]{12})\.(?:tgz|json)$`)
+var vendoredForm = regexp.MustCompile(`-([0-9a-f]{12})\.(?:tgz|json|yaml)$`)
 
 // vendoredName returns the file of a pinned archive, relative to the fleet's
 // root: name, version and digest for people to tell them apart.
@@ -72,12 +72,12 @@ func readVendored(root *os.Root, name, kind, of, want string) ([]byte, error) {
 	return data, nil
 }
 
-// Vendor puts the archives of the charts into vendor/charts of the fleet's
+// Vendor puts the archives of the charts, and pinned sources, into vendor/charts of the fleet's
 // repository, where compiling looks first, and removes those from there that it
 // has put there for other pins. It returns the files that it has written and
 // removed, sorted, relative to the fleet's root. Charts by path are in the
 // repository already.
-func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef) (written, removed []string, err error) {
+func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef, sources []fleet.RemoteSource) (written, removed []string, err error) {
 	root, err := os.OpenRoot(s.Root)
 	if err != nil {
 		return nil, nil, err
@@ -100,6 +100,13 @@ func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef) (written, re
 			} else if name != "" {
 				written = append(written, name)
 			}
+		}
+	}
+	for _, src := range sources {
+		name, err := s.vendorRemote(ctx, root, src, keep)
+		faults.Add(err)
+		if err == nil && name != "" {
+			written = append(written, name)
 		}
 	}
 	if len(faults) == 0 {

@@ -313,3 +313,15 @@ type Pin struct {
 	Release string
 	Chart   ChartRef // with the digest of its content, also for a chart by path
 }
+
+// A RemoteSource is content of another place that kustomizations refer to, pinned by
+// its digest: a file, or directories of a git repository at a commit.
+type RemoteSource struct {
+	Address string   // as kustomizations write it
+	Git     GitRef   // with the path of what the address names; without a URL for a file
+	Dirs    []string // of the git repository, whose files are pinned; sorted
+	Digest  string   // sha256:hex of the file, or of an archive of the directories
+}
+
+// String returns the source as messages name it.
+func (s RemoteSource) String() string { return s.Address }

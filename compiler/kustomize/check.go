@@ -68,13 +68,15 @@ func (b *build) check(f *file) {
 	b.checkGenerated(f)
 	b.checkPatches(f)
 	for i, p := range f.k.Resources {
-		b.resource(f, f.pos("resources", i), p)
+		f.k.Resources[i] = b.resource(f, f.pos("resources", i), p)
 	}
 	for i, p := range f.deprecated().bases {
-		b.resource(f, f.pos("bases", i), p)
+		f.deprecated().bases[i] = b.resource(f, f.pos("bases", i), p)
 	}
 	for i, p := range f.k.Components {
-		if pos := f.pos("components", i); b.path(f, pos, p, true) {
+		if pos := f.pos("components", i); b.follows(p) {
+			f.k.Components[i] = b.remoteEntry(f, pos, p, types.ComponentKind)
+		} else if b.path(f, pos, p, true) {
 			f.include(b.directory(pos, path.Join(f.dir, p), types.ComponentKind))
 		}
 	}
@@ -193,28 +195,39 @@ func (b *build) inline(text string) bool {
 	return err == nil
 }
 
+// follows reports whether a path is an address that the build follows.
+func (b *build) follows(p string) bool { return b.remotes != nil && remote(p) }
+
 // resource checks an entry of resources: a file of objects, or a directory with
-// a kustomization.
-func (b *build) resource(f *file, pos diag.Pos, p string) {
+// a kustomization. It returns the entry that kustomize is to see.
+func (b *build) resource(f *file, pos diag.Pos, p string) string {
 	name := path.Join(f.dir, p)
 	switch {
+	case b.follows(p):
+		return b.remoteEntry(f, pos, p, types.KustomizationKind)
 	case !b.path(f, pos, p, b.tree.IsDir(name)):
 	case b.tree.IsDir(name):
 		f.include(b.directory(pos, name, types.KustomizationKind))
 	case isKustomization(name):
 		b.fault(pos, p+" is a kustomization file", "name its directory: "+path.Dir(p))
 	default:
-		data, err := b.tree.read(name)
-		if err != nil {
-			b.fault(pos, p+" "+reason(err), "")
-			return
-		}
-		if !b.yaml(name, data) {
-			return
-		}
-		if m := b.objects(name, data); m != nil {
-			f.objects += m.Size()
-		}
+		b.objectFile(f, pos, name, p)
+	}
+	return p
+}
+
+// objectFile checks a file of objects, which an entry names.
+func (b *build) objectFile(f *file, pos diag.Pos, name, entry string) {
+	data, err := b.tree.read(name)
+	if err != nil {
+		b.fault(pos, entry+" "+reason(err), "")
+		return
+	}
+	if !b.yaml(name, data) {
+		return
+	}
+	if m := b.objects(name, data); m != nil {
+		f.objects += m.Size()
 	}
 }
 

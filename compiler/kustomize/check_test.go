@@ -195,7 +195,7 @@ func TestFaults(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			objs, _, err := Build(t.Context(), unpack(t, []byte(base+test.archive)), "app", release())
+			objs, _, err := Build(t.Context(), unpack(t, []byte(base+test.archive)), "app", release(), nil)
 			if got := faults(t, err); got != test.want || objs != nil {
 				t.Errorf("%d objects and\n%swant\n%s", len(objs), got, test.want)
 			}
@@ -220,13 +220,13 @@ func TestDirectory(t *testing.T) {
 		"github.com/a/b":          "github.com/a/b is remote, and a build fetches nothing\n    hint: copy it into the repository",
 		"https://example.com/a/b": "https://example.com/a/b is remote, and a build fetches nothing\n    hint: copy it into the repository",
 	} {
-		_, _, err := Build(t.Context(), root, dir, release())
+		_, _, err := Build(t.Context(), root, dir, release(), nil)
 		if got := strings.TrimSpace(faults(t, err)); got != "environments/fleet.cue:7:2: releases.web.kustomize: "+want {
 			t.Errorf("%q:\n%s\nwant\n%s", dir, got, want)
 		}
 	}
 	for _, dir := range []string{"base", "./base/", "app/../base"} {
-		if objs, _, err := Build(t.Context(), root, dir, release()); len(objs) != 1 || err != nil {
+		if objs, _, err := Build(t.Context(), root, dir, release(), nil); len(objs) != 1 || err != nil {
 			t.Errorf("%q: %d objects, %v", dir, len(objs), err)
 		}
 	}

@@ -25,8 +25,9 @@ type file struct {
 	k    types.Kustomization
 	doc  *yaml.Node
 
-	texts   map[string]bool // the strategic merge patches that are no paths
-	objects int             // how many it has, with those that it includes
+	texts     map[string]bool // the strategic merge patches that are no paths
+	rewritten bool            // whether paths are in the place of addresses
+	objects   int             // how many it has, with those that it includes
 }
 
 // isKustomization reports whether the path is one of a kustomization file.

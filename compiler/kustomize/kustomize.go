@@ -49,7 +49,9 @@ import (
 // The error holds the faults of the kustomization and of those that it
 // includes, each at the user's file and at the release; it is that of ctx when
 // ctx ends first. ctx is looked at whenever a file is read.
-func Build(ctx context.Context, root, dir string, r *fleet.Release) (objs []fleet.Object, reads []string, err error) {
+//
+// remotes finds what addresses refer to; without it, they are faults.
+func Build(ctx context.Context, root, dir string, r *fleet.Release, remotes Remotes) (objs []fleet.Object, reads []string, err error) {
 	sys, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the fleet's root: %w", err)
@@ -59,7 +61,8 @@ func Build(ctx context.Context, root, dir string, r *fleet.Release) (objs []flee
 		release:   r,
 		resources: resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory()),
 		checked:   map[string]*file{},
-		tree:      &tree{ctx: ctx, root: sys, files: map[string][]byte{}, also: map[string]bool{}},
+		tree:      &tree{ctx: ctx, root: sys, files: map[string][]byte{}, also: map[string]bool{}, mounts: map[string]Files{}},
+		remotes:   remotes, dir: dir,
 	}
 	b.tree.kustomization = b.serve
 	defer func() {
@@ -93,6 +96,9 @@ type build struct {
 	tree      *tree
 	checked   map[string]*file // kustomization files, by directory without links; nil for one with faults
 	faults    diag.List
+	remotes   Remotes           // nil for none
+	dir       string            // of the topmost kustomization
+	mounts    int               // addresses that were followed
 	stack     []string          // directories that are being checked
 	instead   map[string][]byte // kustomization files as kustomize is to see them otherwise, by name
 }
@@ -206,7 +212,10 @@ func (b *build) top(dir string) *file {
 // at is a fault at a place of a kustomization, or at the release alone when
 // there is none.
 func (b *build) at(pos diag.Pos, msg, hint string) *diag.Diag {
-	d := &diag.Diag{Path: b.release.Path("kustomize"), Msg: msg, Hint: hint}
+	d := &diag.Diag{Msg: msg, Hint: hint}
+	if b.release.Name != "" {
+		d.Path = b.release.Path("kustomize")
+	}
 	for _, p := range []diag.Pos{pos, b.release.SourcePos} {
 		if p.IsValid() {
 			d.At = append(d.At, p)
@@ -246,7 +255,9 @@ func outside(dir, name string) (msg, hint string) {
 	case path.IsAbs(name) || filepath.IsAbs(name):
 		return name + " is an absolute path", "write it relative to the repository"
 	}
-	if below := path.Join(dir, filepath.ToSlash(name)); below == ".." || strings.HasPrefix(below, "../") {
+	below := path.Join(dir, filepath.ToSlash(name))
+	here, _ := mountOf(dir)
+	if place, _ := mountOf(below); below == ".." || strings.HasPrefix(below, "../") || place != here {
 		return name + " leads out of the repository", ""
 	}
 	return "", ""

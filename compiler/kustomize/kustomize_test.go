@@ -126,7 +126,7 @@ func TestBuildsWhatKustomizeBuilds(t *testing.T) {
 	for name, archive := range good(t) {
 		t.Run(name, func(t *testing.T) {
 			root := unpack(t, archive)
-			objs, reads, err := Build(t.Context(), root, "deploy/app", release())
+			objs, reads, err := Build(t.Context(), root, "deploy/app", release(), nil)
 			if err != nil {
 				t.Fatal(faults(t, err))
 			}
@@ -180,7 +180,7 @@ func golden(t *testing.T, name string, objs []fleet.Object, reads []string) {
 func TestReads(t *testing.T) {
 	for name, archive := range good(t) {
 		root := unpack(t, archive)
-		want, reads, err := Build(t.Context(), root, "deploy/app", release())
+		want, reads, err := Build(t.Context(), root, "deploy/app", release(), nil)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -197,7 +197,7 @@ func TestReads(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, again, err := Build(t.Context(), alone, "deploy/app", release())
+		got, again, err := Build(t.Context(), alone, "deploy/app", release(), nil)
 		if err != nil || !reflect.DeepEqual(contents(got), contents(want)) || !slices.Equal(reads, again) {
 			t.Errorf("%s: of the files that were read come %v, %v", name, again, err)
 		}
@@ -213,7 +213,7 @@ func TestAtOnce(t *testing.T) {
 		want := plain(t, filepath.Join(root, "deploy/app"))
 		for range 4 {
 			group.Go(func() {
-				objs, _, err := Build(t.Context(), root, "deploy/app", release())
+				objs, _, err := Build(t.Context(), root, "deploy/app", release(), nil)
 				if err != nil || !reflect.DeepEqual(contents(objs), want) {
 					t.Errorf("%s: %v", name, err)
 				}
@@ -226,14 +226,14 @@ func TestAtOnce(t *testing.T) {
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err := Build(ctx, unpack(t, good(t)["generators"]), "deploy/app", release())
+	_, _, err := Build(ctx, unpack(t, good(t)["generators"]), "deploy/app", release(), nil)
 	if err != context.Canceled {
 		t.Errorf("the error is %v", err)
 	}
 }
 
 func TestNoRoot(t *testing.T) {
-	if _, _, err := Build(t.Context(), filepath.Join(t.TempDir(), "no"), "app", release()); err == nil {
+	if _, _, err := Build(t.Context(), filepath.Join(t.TempDir(), "no"), "app", release(), nil); err == nil {
 		t.Error("there is no fault")
 	}
 }
@@ -249,7 +249,7 @@ kind: X
 metadata: {name: x}
 spec: {i: 9007199254740993, n: -1, f: 1.5, e: 1e3, s: "1", b: true, l: [1, 2.5]}
 `))
-	objs, _, err := Build(t.Context(), root, "app", release())
+	objs, _, err := Build(t.Context(), root, "app", release(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestQuiet(t *testing.T) {
 		return string(data)
 	}
 	for _, archive := range good(t) {
-		if _, _, err := Build(t.Context(), unpack(t, archive), "deploy/app", release()); err != nil {
+		if _, _, err := Build(t.Context(), unpack(t, archive), "deploy/app", release(), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -299,26 +299,29 @@ func TestQuiet(t *testing.T) {
 // TestLimits holds a build to its limits of time and memory: a fault at the
 // kustomization, after which none other begins.
 func TestLimits(t *testing.T) {
-	bomb := "-- app/kustomization.yaml --\nresources: [a.yaml]\nvars:\n" +
-		"- {name: A, objref: {apiVersion: v1, kind: ConfigMap, name: a}, fieldref: {fieldpath: data.a}}\n-- app/a.yaml --\n" +
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: " + strings.Repeat("x", 100_000) + "}\n---\n" +
-		"apiVersion: v1\nkind: Pod\nmetadata: {name: b}\nspec: {containers: [{name: a, image: b, args: [" + strings.Repeat("'$(A)$(A)$(A)$(A)', ", 40) + "]}]}\n"
+	bomb := func(n int) string {
+		return "-- app/kustomization.yaml --\nresources: [a.yaml]\nvars:\n" +
+			"- {name: A, objref: {apiVersion: v1, kind: ConfigMap, name: a}, fieldref: {fieldpath: data.a}}\n-- app/a.yaml --\n" +
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: " + strings.Repeat("x", 100_000) + "}\n---\n" +
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: b}\nspec: {containers: [{name: a, image: b, args: [" + strings.Repeat("'$(A)$(A)$(A)$(A)', ", n) + "]}]}\n"
+	}
 	before := limits
 	defer func() { limits = before }()
 	for name, test := range map[string]struct {
 		limits bounded.Limits
+		size   int
 		want   string
 	}{
-		"time":   {bounded.Limits{Time: time.Millisecond}, "the kustomization takes longer than 1ms"},
-		"memory": {bounded.Limits{Memory: 4 << 20}, "the kustomization takes more than 4 MiB of memory"},
+		"time":   {bounded.Limits{Time: time.Millisecond}, 4, "the kustomization takes longer than 1ms"},
+		"memory": {bounded.Limits{Memory: 4 << 20}, 120, "the kustomization takes more than 4 MiB of memory"},
 	} {
 		limits = test.limits
-		root := unpack(t, []byte(bomb))
-		_, _, err := Build(t.Context(), root, "app", release())
+		root := unpack(t, []byte(bomb(test.size)))
+		_, _, err := Build(t.Context(), root, "app", release(), nil)
 		if got := faults(t, err); !strings.HasPrefix(got, "app/kustomization.yaml: releases.web.kustomize: "+test.want+"\n") || !errors.Is(err, diag.ErrRunaway) {
 			t.Errorf("%s:\n%s", name, got)
 		}
-		if _, _, err = Build(t.Context(), root, "app", release()); !strings.Contains(faults(t, err), "another kustomization exceeded its limits") {
+		if _, _, err = Build(t.Context(), root, "app", release(), nil); !strings.Contains(faults(t, err), "another kustomization exceeded its limits") {
 			t.Errorf("%s: then\n%s", name, faults(t, err))
 		}
 		running <- struct{}{} // after the build that goes on

@@ -45,7 +45,7 @@ func (b *build) serve(name string, data []byte) ([]byte, error) {
 	}
 	for _, f := range b.checked {
 		if f != nil && f.name == name {
-			return data, nil
+			return f.seen(data)
 		}
 	}
 	return nil, fmt.Errorf("%s was not checked", name)

@@ -37,6 +37,8 @@ type tree struct {
 	bytes int
 	spent bool // whether a file was refused for that
 
+	mounts map[string]Files // remote places, by their directories in mounted
+
 	// kustomization is given the content of every kustomization file, and
 	// returns what kustomize shall see of it.
 	kustomization func(name string, data []byte) ([]byte, error)
@@ -58,13 +60,28 @@ func inner(name string) string {
 }
 
 // real returns the path with all symbolic links resolved.
-func (t *tree) real(name string) (string, error) { return links.Resolve(t.root, inner(name)) }
+func (t *tree) real(name string) (string, error) {
+	name = inner(name)
+	if place, rest := mountOf(name); place != "" {
+		_, err := t.mountStat(place, rest)
+		return name, err
+	}
+	return links.Resolve(t.root, name)
+}
 
 // stat returns what is known of a file, with links followed.
 func (t *tree) stat(name string) (fs.FileInfo, error) {
 	real, err := t.real(name)
 	if err != nil {
 		return nil, err
+	}
+	return t.lstat(real)
+}
+
+// lstat returns what is known of a path without links.
+func (t *tree) lstat(real string) (fs.FileInfo, error) {
+	if place, rest := mountOf(real); place != "" {
+		return t.mountStat(place, rest)
 	}
 	return t.root.Lstat(filepath.FromSlash(real))
 }
@@ -96,6 +113,9 @@ func (t *tree) load(name string) ([]byte, error) {
 	real, err := t.real(name)
 	if err != nil {
 		return nil, err
+	}
+	if place, rest := mountOf(real); place != "" {
+		return t.mounts[place].Read(rest)
 	}
 	// Opening a pipe would wait for who writes to it.
 	if info, err := t.root.Lstat(filepath.FromSlash(real)); err != nil {
@@ -139,12 +159,13 @@ func (t *tree) names(dir string) []string {
 	return names
 }
 
-// recorded returns all that was read, sorted. Files behind links have both of
-// their names.
+// recorded returns all files of the fleet that were read, sorted. Files behind links
+// have both of their names.
 func (t *tree) recorded() []string {
 	names := slices.Collect(maps.Keys(t.files))
 	names = slices.AppendSeq(names, maps.Keys(t.also))
 	slices.Sort(names)
+	names = slices.DeleteFunc(names, func(name string) bool { place, _ := mountOf(name); return place != "" })
 	return slices.Compact(names)
 }
 
@@ -164,7 +185,7 @@ func (t *tree) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
 	if err != nil {
 		return "", "", err
 	}
-	info, err := t.root.Lstat(filepath.FromSlash(real))
+	info, err := t.lstat(real)
 	if err != nil {
 		return "", "", err
 	}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/diag"
+)
+
+func newSourceCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "source",
+		Short: "Pin what kustomizations refer to in other places",
+		Args:  noSubcommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSourceAddCommand(o))
+	return cmd
+}
+
+const sourceAddLong = `add reads the kustomizations in directories of the fleet, relative to its root,
+with all that they include. It fetches each remote address under resources,
+bases and components, also those inside of remote bases, and writes
+environments/charts/sources.cue, which pins each with its digest. Compiling uses
+the pinned content and nothing else.
+
+An address is one of
+
+  https://HOST/PATH/FILE.yaml           a file of objects
+  https://HOST/ORG/REPO//PATH?ref=REF   a directory of a git repository
+  github.com/ORG/REPO/PATH?ref=REF      the same, of GitHub
+  git@HOST:ORG/REPO//PATH?ref=REF       the same, over SSH
+
+REF is a branch, tag or commit. It is resolved now and never again: the pin has
+the commit. Adding again moves the pins. Pins of other kustomizations stay.
+
+fleetc chart vendor and fleetc chart verify take sources, too. Credentials are
+those of helm repo add and git.`
+
+const sourceAddExample = `  fleetc source add kustomize/argocd
+  fleetc source add kustomize/operator/overlays/prod kustomize/operator/overlays/dev
+  fleetc chart vendor`
+
+func newSourceAddCommand(o *options) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:     "add DIR...",
+		Short:   "Pin the remote addresses of kustomizations",
+		Long:    sourceAddLong,
+		Example: sourceAddExample,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &diag.Diag{Msg: cmd.CommandPath() + " takes directories of kustomizations", Hint: "run " + cmd.CommandPath() + " --help"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			added, err := o.compiler().AddSources(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			return writeAddedSources(cmd.OutOrStdout(), added, output)
+		},
+	}
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+// An addedSource is a source as source add -o json prints it.
+type addedSource struct {
+	Address string   `json:"address"`
+	Commit  string   `json:"commit,omitempty"`
+	Dirs    []string `json:"dirs,omitempty"`
+	Digest  string   `json:"digest"`
+}
+
+// writeAddedSources writes the sources that were pinned.
+func writeAddedSources(w io.Writer, added *compiler.AddedSources, output string) error {
+	if output == "json" {
+		list := []addedSource{}
+		for _, s := range added.Sources {
+			list = append(list, addedSource{s.Address, s.Git.Ref, s.Dirs, s.Digest})
+		}
+		return writeJSON(w, list)
+	}
+	var b strings.Builder
+	for _, s := range added.Sources {
+		fmt.Fprintf(&b, "%s\n", s.Address)
+		if s.Git.URL != "" {
+			fmt.Fprintf(&b, "  commit: %s\n", s.Git.Ref)
+		}
+		fmt.Fprintf(&b, "  digest: %s\n", s.Digest)
+	}
+	if len(added.Sources) == 0 {
+		b.WriteString("no remote addresses\n")
+	} else {
+		fmt.Fprintf(&b, "wrote: %s\n", added.File)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
