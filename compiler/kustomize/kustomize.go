@@ -136,20 +136,17 @@ func (b *build) run(top *file) ([]fleet.Object, error) {
 	if err := b.begin(top); err != nil {
 		return nil, err
 	}
-	var objs []fleet.Object
-	var err error
-	build := func() {
-		objs, err = bounded.Run(b.tree.ctx, limits, func() ([]fleet.Object, error) {
-			defer func() { <-running }()
+	objs, err := bounded.Run(b.tree.ctx, limits, func() (objs []fleet.Object, err error) {
+		defer func() { <-running }()
+		if !b.warns() {
 			return b.kustomize(top)
-		})
-	}
-	if !b.warns() {
-		build()
-	} else if err := stderr.Silence(build); err != nil {
-		<-running
-		return nil, err
-	}
+		}
+		// A build that was given up prints on, so the end of this one counts.
+		if failed := stderr.Silence(func() { objs, err = b.kustomize(top) }); failed != nil {
+			return nil, failed
+		}
+		return objs, err
+	})
 	if excess, ok := errors.AsType[*bounded.Excess](err); ok {
 		exceed()
 		d := b.at(diag.Pos{File: top.name}, "the kustomization "+excess.Msg, "look for a replacement, a var or a JSON patch that copies a value many times")

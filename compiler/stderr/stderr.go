@@ -10,7 +10,8 @@ import (
 var swapping sync.Mutex
 
 // Silence calls f while os.Stderr is the null device. A crash of the process stays
-// visible: Go prints it to the file descriptor. One f runs at a time.
+// visible: Go prints it to the file descriptor. One f runs at a time. f must not leave
+// goroutines behind that read os.Stderr.
 func Silence(f func()) error {
 	swapping.Lock()
 	defer swapping.Unlock()
@@ -20,7 +21,7 @@ func Silence(f func()) error {
 	}
 	before := os.Stderr
 	os.Stderr = null
-	// The file stays open: a goroutine of f that was given up may still print to it.
+	// The file stays open: a goroutine of f may still have it.
 	defer func() { os.Stderr = before }()
 	f()
 	return nil
