@@ -34,6 +34,7 @@ var hostileCommands = []string{
 	"fmt --check", "fmt TEXT", "init", "init TEXT",
 	"chart add charts/web", "chart add charts/TEXT", "chart outdated", "chart update web", "chart update TEXT",
 	"chart values web", "chart values TEXT", "chart vendor", "chart verify",
+	"source add built", "source add TEXT",
 	"cache", "cache why prod/eu", "cache why TEXT", "cache clean", "version", "version TEXT", "TEXT", "help TEXT", "list --TEXT", "list -o TEXT", "list --color TEXT",
 	// These read the fleet, and find no cluster to connect to.
 	"apply prod/eu", "apply TEXT", "destroy prod/eu", "history prod/eu", "rollback prod/eu --to 1", "status prod/eu", "test prod/eu", "test TEXT",
@@ -219,6 +220,7 @@ releases: "app": {namespace: "app", jsonnet: "app/main.jsonnet"}
 releases: "more": {namespace: "app", manifests: "more"}
 `)
 	writeFile(t, dir, "app/main.jsonnet", "function(params) {apiVersion: 'v1', kind: 'ConfigMap', metadata: {name: 'a'}, data: {a: "+q+"}}\n")
+	writeFile(t, dir, "built/kustomization.yaml", "resources:\n- "+quoted("https://127.0.0.1:1/"+text+".yaml")+"\n- "+quoted(text)+"\n")
 	writeFile(t, dir, "more/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\ndata:\n  a: "+q+"\n")
 	writeFile(t, dir, "environments/prod/eu/cluster.cue", `package fleet
 
