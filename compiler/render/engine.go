@@ -340,6 +340,18 @@ func (e *engine) private(set *template.Template, t *text) (*template.Template, e
 
 // tracing are the functions that only parsed trees call, see [counting].
 func (e *engine) tracing() template.FuncMap {
+	made := func(v reflect.Value) reflect.Value {
+		switch v.Kind() {
+		case reflect.String:
+			e.spend(v.Len() / 4)
+			e.make(v.Len())
+		case reflect.Map:
+			e.make(64 * v.Len())
+		case reflect.Slice, reflect.Struct, reflect.Pointer:
+			e.make(e.sizeOf(v, 0))
+		}
+		return v
+	}
 	return template.FuncMap{
 		fnPass: func(steps int) bool { e.spend(steps); return false },
 		fnRange: func(v reflect.Value) reflect.Value {
@@ -354,17 +366,6 @@ func (e *engine) tracing() template.FuncMap {
 			}
 			return v
 		},
-		fnMade: func(v reflect.Value) reflect.Value {
-			switch v.Kind() {
-			case reflect.String:
-				e.spend(v.Len() / 4)
-				e.make(v.Len())
-			case reflect.Map:
-				e.make(64 * v.Len())
-			case reflect.Slice, reflect.Struct, reflect.Pointer:
-				e.make(e.sizeOf(v, 0))
-			}
-			return v
-		},
+		fnMade: made, fnArg: made,
 	}
 }

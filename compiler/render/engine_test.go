@@ -223,6 +223,7 @@ func engineTemplates() []string {
 		`{{ lookup "v1" "Pod" "" "" }}{{ getHostByName "localhost" }}{{ (urlParse "https://u@h/p").host }} {{ coalesce 0 "" "x" }} {{ ternary 1 2 true }} {{ empty "" }} {{ all 1 0 }} {{ any 1 0 }}`,
 		`{{ date "2006-01-02 15:04" 0 }} {{ dateInZone "15:04" 0 "UTC" }} {{ htmlDate 0 }} {{ toDate "2006-01-02" "2020-02-03" }} {{ (toDate "2006" "2020").Year }} {{ duration "95" }} {{ durationRound "2h10m5s" }} {{ unixEpoch (toDate "2006" "2020") }} {{ dateModify "1h" (toDate "2006" "2020") }}`,
 		`{{ call .Values.name }}`, `{{ .Values.name 1 }}`, `{{ include "shared" }}`, `{{ tpl 1 . }}`, `{{ indent "a" "b" }}`, `{{ upper 1 }}`, `{{ eq 1 "a" }}`, `{{ 1 2 }}`, `{{ (index .Values "name").x }}`, `{{ quote (.Files.Get 1) }}`, `{{ upper (.Files.Get "config/a.txt" 2) }}`, `{{ "x" | .Release.Name }}`,
+		`{{ initial .Values.List }}`, `{{ initial (.Values.List) }}`, `{{ upper (index .Values.list 0).Name.X }}`, `{{ upper (first (.Values.List)).X }}`,
 		`{{ end }}`, `{{ if }}`, `{{ nofunction }}`, `{{ fleetc_pass 1 }}`, "{{ define \"x\" }}\n\n{{ .a", `{{ define "shared" }}again{{ end }}{{ define "shared" }}twice{{ end }}`, `{{ $undefined }}`, `{{ break }}`,
 		`{{ define "r" }}{{ if gt (int .) 0 }}{{ . }} {{ include "r" (sub . 1) }}{{ end }}{{ end }}{{ include "r" 900 }}`,
 		`{{ define "r" }}{{ if gt (int .) 0 }}{{ . }} {{ template "r" (sub . 1) }}{{ end }}{{ end }}{{ template "r" 900 }}`,

@@ -21,9 +21,35 @@ func (e *engine) fault(name string, err error) error {
 		return fmt.Errorf("%s: %w", cmp.Or(place(err), name), c)
 	}
 	msg := strings.TrimPrefix(err.Error(), "template: ")
-	// Messages quote templates, with what was put into them.
+	// Messages quote templates, with the calls that parsing added.
 	msg = strings.ReplaceAll(strings.ReplaceAll(msg, " | "+fnMade, ""), fnSteady, "now")
-	return errors.New(shorten(msg))
+	return errors.New(shorten(withoutArguments(msg)))
+}
+
+// withoutArguments removes the calls of fnArg from a message, along with the
+// parentheses that were put around them: "first (.a.B | fleetc_arg)" becomes
+// "first .a.B".
+func withoutArguments(msg string) string {
+	const end = " | " + fnArg + ")"
+	for {
+		at := strings.Index(msg, end)
+		if at < 0 {
+			return msg
+		}
+		start := at - 1
+		for depth := 1; start > 0; start-- {
+			switch msg[start] {
+			case ')':
+				depth++
+			case '(':
+				depth--
+			}
+			if depth == 0 {
+				break
+			}
+		}
+		msg = msg[:max(start, 0)] + msg[min(max(start, 0)+1, at):at] + msg[at+len(end):]
+	}
 }
 
 // shorten leaves out the middle of a long message: one of templates that

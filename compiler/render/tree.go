@@ -19,6 +19,7 @@ const (
 	fnEnter = "fleetc_enter" // before a template action
 	fnLeave = "fleetc_leave" // behind a template action
 	fnMade  = "fleetc_made"  // behind a call of a method
+	fnArg   = "fleetc_arg"   // behind a call of a method that is an argument
 )
 
 // A cost is what executing a template once takes, without the templates that
@@ -188,11 +189,10 @@ func (in counting) pipe(p *parse.PipeNode) cost {
 				}
 			}
 			if i > 0 && isMethod(arg) {
-				pipe := &parse.PipeNode{NodeType: parse.NodePipe, Pos: arg.Position(), Cmds: []*parse.CommandNode{
+				cmd.Args[i] = &parse.PipeNode{NodeType: parse.NodePipe, Pos: arg.Position(), Cmds: append([]*parse.CommandNode{
 					{NodeType: parse.NodeCommand, Pos: arg.Position(), Args: []parse.Node{arg}},
-				}}
-				inner.add(in.pipe(pipe))
-				cmd.Args[i] = pipe
+				}, call(arg.Position(), fnArg).Cmds...)}
+				inner.add(cost{steps: 1, depth: 1})
 			}
 			c.add(inner)
 		}
