@@ -14,9 +14,10 @@ import (
 )
 
 // This file checks the clusters of a fleet against each other: the selectors of
-// releases must choose clusters that the fleet has, and no two clusters may have
-// the same kubeconfig context. The faults are no part of the results that are kept
-// by cluster: every run compares what all of its clusters say.
+// releases must choose clusters that the fleet has, no two clusters may have the
+// same kubeconfig context, and each default of a layer must have an effect in some
+// cluster. The faults are no part of the results that are kept by cluster: every run
+// compares what all of its clusters say.
 
 // A fleetCheck compares clusters with the whole fleet.
 type fleetCheck struct {
@@ -95,6 +96,9 @@ func (f *fleetCheck) run() error {
 	f.checkIDs()
 	whole := f.complete()
 	f.checkEnvironments()
+	if f.sound {
+		f.checkDefaults()
+	}
 	if whole {
 		f.checkLabels()
 		if f.sound {

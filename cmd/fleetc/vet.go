@@ -16,8 +16,8 @@ const vetLong = `vet checks the fleet: layers, defaults, references, that every 
 with the digest that is pinned, and the values of every release against the
 types of its chart: misspelt and unread ones too. Of releases whose objects are
 written in CUE it also checks each object, patches and ownership. It checks that
-the selectors of releases match clusters, and that no two clusters have the same
-kubeconfig context. It renders no
+the selectors of releases match clusters, that each default has an effect in some
+cluster, and that no two clusters have the same kubeconfig context. It renders no
 chart, which makes it fast enough for a pre-commit hook; --render also renders every
 release, checks the objects that come out, and refuses what export refuses: in
 the layouts that the field gitops.layouts names, or that of --layout.

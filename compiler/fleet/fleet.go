@@ -52,6 +52,7 @@ type Cluster struct {
 	Stages      []string          // in the order in which they apply; at least one
 	Releases    []*Release        // sorted by name
 	Selectors   []ClusterSelector // of releases, also of those that the cluster does not get; sorted by release
+	Defaults    DefaultUses       // which defaults of its layers have an effect
 	Policies    []Policy          // sorted by name
 	Health      []HealthRule      // when objects are ready, sorted by name
 	Actions     []Action          // before and after stages, sorted by name

@@ -24,8 +24,9 @@ const maxPasses = 200
 // evaluated with what the pass before filled in.
 type binding struct {
 	*reader
-	merged map[string]*fleet.Tree // by release, without what values pins
-	filled ast.Expr               // what was filled in, once it is
+	merged  map[string]*fleet.Tree // by release, without what values pins
+	dropped []pinnedDefault        // what values pins
+	filled  ast.Expr               // what was filled in, once it is
 }
 
 // bind merges the defaults of all releases and fills them into values, over
@@ -122,7 +123,7 @@ func (e *evaluation) pass(v cue.Value, prev *binding) *binding {
 	next.unplaced = map[*fleet.Tree]cue.Value{}
 	e.releases(v, func(name string, release cue.Value) {
 		next.merged[name] = next.defaults(release)
-		dropPinned(next.merged[name], lookup(release, "values"), prev.merged[name])
+		next.dropPinned(name, nil, next.merged[name], lookup(release, "values"), prev.merged[name])
 	})
 	return next
 }
@@ -130,7 +131,7 @@ func (e *evaluation) pass(v cue.Value, prev *binding) *binding {
 // dropPinned removes the defaults that values pins: concrete values win over
 // every default. filled is what the pass before put into values; it may be
 // nil.
-func dropPinned(t *fleet.Tree, values cue.Value, filled *fleet.Tree) {
+func (b *binding) dropPinned(release string, path []string, t *fleet.Tree, values cue.Value, filled *fleet.Tree) {
 	for k, d := range t.Fields {
 		value := values.LookupPath(cue.MakePath(cue.Str(k)))
 		if !value.Exists() {
@@ -142,8 +143,9 @@ func dropPinned(t *fleet.Tree, values cue.Value, filled *fleet.Tree) {
 		}
 		switch {
 		case d.IsMap() && value.IncompleteKind() == cue.StructKind:
-			dropPinned(d, value, before)
+			b.dropPinned(release, below(path, k), d, value, before)
 		case isNull(d), isPinned(value, before), before == nil && isIncomplete(value):
+			b.dropped = append(b.dropped, pinnedDefault{release, below(path, k), d, value})
 			delete(t.Fields, k)
 		}
 	}

@@ -71,6 +71,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 		r, err := e.release(v, name, release, merged[name], c.Stages)
 		faults.Add(err)
 		r.Actions = e.actions(release, r.Path("actions"), r, nil, &faults)
+		c.Defaults.Waivers = append(c.Defaults.Waivers, e.defaultWaivers(name, release, &faults)...)
 		c.Releases = append(c.Releases, r)
 	})
 	return c, faults.Err()

@@ -28,8 +28,11 @@ type namedValue struct {
 }
 
 // fieldsOf returns the regular fields of a field of v, sorted by name.
-func fieldsOf(v cue.Value, field string) []namedValue {
-	it, err := lookup(v, field).Fields()
+func fieldsOf(v cue.Value, field string) []namedValue { return fieldsIn(lookup(v, field)) }
+
+// fieldsIn returns the regular fields of v, sorted by name.
+func fieldsIn(v cue.Value) []namedValue {
+	it, err := v.Fields()
 	if err != nil {
 		return nil // absent, or wrong in a way that CUE reports
 	}

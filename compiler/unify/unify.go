@@ -101,6 +101,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	}
 	c.ID = id
 	c.Policies = e.policies(in, final)
+	e.readDefaultUses(c)
 	return c, nil
 }
 

@@ -1,0 +1,128 @@
+package compiler
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// A uselessDefault is a default that no cluster uses.
+type uselessDefault struct {
+	fleet.OverriddenDefault            // in the first of the clusters
+	clusters                []string   // that override it
+	by                      []diag.Pos // sorted
+	pinned, waived          bool
+}
+
+// checkDefaults reports defaults that have no effect in any cluster, and, when the
+// run has all clusters of the fleet, waivers that are for none of these. A default is
+// checked when the run has all clusters of its layer.
+func (f *fleetCheck) checkDefaults() {
+	whole := f.covers("")
+	useless := f.uselessDefaults()
+	needed := map[diag.Pos]bool{}
+	waivers := map[diag.Pos]fleet.DefaultWaiver{}
+	at := map[diag.Pos][]string{} // IDs of the clusters that have a waiver
+	for _, c := range f.selected {
+		for _, w := range c.Defaults.Waivers {
+			waivers[w.Pos], at[w.Pos] = w, append(at[w.Pos], c.ID)
+			for _, o := range c.Defaults.Overridden {
+				if d := useless[o.Pos]; d != nil && w.Accepts(&o) {
+					d.waived, needed[w.Pos] = true, true
+				}
+			}
+		}
+	}
+	for _, d := range useless {
+		if !d.waived {
+			f.faults.Add(d.fault())
+		}
+	}
+	for pos, w := range waivers {
+		if whole && !needed[pos] {
+			f.faults.Add(&diag.Diag{
+				At: []diag.Pos{pos}, Clusters: slices.Sorted(slices.Values(at[pos])), Path: (&fleet.Release{Name: w.Release}).Path("overridden", w.Layer),
+				Msg:  "the waiver for " + w.Text + " is not needed: no default of the layer " + w.Layer + " there is overridden in every cluster",
+				Hint: "remove it",
+			})
+		}
+	}
+}
+
+// uselessDefaults returns the defaults that no cluster uses, by their places.
+func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
+	useless := map[diag.Pos]*uselessDefault{}
+	covered := map[string]bool{} // whether the run has all clusters of a layer
+	for _, c := range f.selected {
+		for _, o := range c.Defaults.Overridden {
+			if _, ok := covered[o.Below]; !ok {
+				covered[o.Below] = f.covers(o.Below)
+			}
+			if !covered[o.Below] {
+				continue
+			}
+			d := useless[o.Pos]
+			if d == nil {
+				d = &uselessDefault{OverriddenDefault: o, pinned: true}
+				useless[o.Pos] = d
+			}
+			d.clusters, d.by, d.pinned = append(d.clusters, c.ID), append(d.by, o.By), d.pinned && o.Pinned
+		}
+	}
+	checked := map[string]bool{} // most clusters of an environment use the same
+	for _, c := range f.selected {
+		if used := string(c.Defaults.Used); !checked[used] {
+			checked[used] = true
+			for pos := range useless {
+				if c.Defaults.Used.Has(pos) {
+					delete(useless, pos)
+				}
+			}
+		}
+	}
+	return useless
+}
+
+// covers reports whether the run has all clusters of a layer, see
+// [fleet.OverriddenDefault].
+func (f *fleetCheck) covers(below string) bool {
+	selected := map[string]bool{}
+	for _, c := range f.selected {
+		selected[c.ID] = true
+	}
+	return !slices.ContainsFunc(f.ids, func(id string) bool {
+		return (below == "" || id == below || strings.HasPrefix(id, below+"/")) && !selected[id]
+	})
+}
+
+// maxOverrides is how many of the values that override a default a fault shows.
+const maxOverrides = 5
+
+// fault reports the default, and the values that apply instead.
+func (d *uselessDefault) fault() *diag.Diag {
+	slices.Sort(d.clusters)
+	slices.SortFunc(d.by, diag.Pos.Compare)
+	d.by = slices.Compact(d.by)
+	which := "every cluster of " + d.Layer
+	switch {
+	case d.Below == d.clusters[0]:
+		which = "the cluster"
+	case d.Below == "":
+		which = "every cluster"
+	}
+	msg := "has no effect: " + which + " overrides it"
+	if d.pinned {
+		msg = "has no effect: values pins it in " + which
+	}
+	if n := len(d.by); n > maxOverrides {
+		msg += ", in " + strconv.Itoa(n) + " places"
+		d.by = d.by[:maxOverrides]
+	}
+	return &diag.Diag{
+		At: append([]diag.Pos{d.Pos}, d.by...), Clusters: d.clusters, Path: d.Field(), Msg: msg,
+		Hint: "remove it, or say why it stays: " + d.Waiver("why"),
+	}
+}
