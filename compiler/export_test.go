@@ -273,7 +273,7 @@ func TestExportsOfHelm(t *testing.T) {
 		values := fleet.Map(map[string]*fleet.Tree{"replicas": {Scalar: json.Number("2")}, "gone": {}})
 		r := &fleet.Release{
 			Name: name, Namespace: "web", Stage: "default", Delivery: fleet.ByHelm, Chart: chart, Values: values,
-			Ownership: []fleet.Ownership{{Leave: true, Fields: []fleet.OwnedField{{Path: []fleet.Step{{Key: "data"}, {Key: "a/b"}}}}}},
+			Ownership: []fleet.Ownership{{Leave: true, Fields: []fleet.FieldPath{{Path: []fleet.Step{{Key: "data"}, {Key: "a/b"}}}}}},
 		}
 		c.Releases = append(c.Releases, r)
 		b.Charts = append(b.Charts, fleet.Pin{Release: name, Chart: chart})

@@ -25,7 +25,7 @@ func recorded(t testing.TB) *fleet.Bundle {
 		}},
 		Ownership: []fleet.Ownership{{
 			Name: "scaled", Target: fleet.Selector{Names: []string{"w*"}}, Leave: true,
-			Fields: []fleet.OwnedField{{Path: []fleet.Step{{Key: "spec"}, {Fields: map[string]string{"name": "web"}}}}},
+			Fields: []fleet.FieldPath{{Path: []fleet.Step{{Key: "spec"}, {Fields: map[string]string{"name": "web"}}}}},
 		}},
 		Replace: []fleet.Replace{{Kind: "Job.batch"}},
 	}

@@ -164,7 +164,7 @@ func TestUpToDate(t *testing.T) {
 // Fields that the release leaves to others have no part in it.
 func TestUpToDateLeaves(t *testing.T) {
 	declared := object(t, declaredWeb)
-	release := &fleet.Release{Name: "web", Ownership: []fleet.Ownership{{Leave: true, Fields: []fleet.OwnedField{{Path: []fleet.Step{{Key: "spec"}, {Key: "replicas"}}}}}}}
+	release := &fleet.Release{Name: "web", Ownership: []fleet.Ownership{{Leave: true, Fields: []fleet.FieldPath{{Path: []fleet.Step{{Key: "spec"}, {Key: "replicas"}}}}}}}
 	it := &Item{ID: "Deployment.apps web/web", object: declared, release: release}
 	is := object(t, liveWeb)
 	before := it.fingerprint(is)

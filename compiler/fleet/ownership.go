@@ -13,16 +13,16 @@ import (
 // An Ownership says who has fields of some objects of a release. The names of its
 // fields in JSON stay as they are: it is recorded in clusters.
 type Ownership struct {
-	Name     string       `json:"name"`
-	Target   Selector     `json:"target"`
-	Optional bool         `json:"optional,omitempty"` // whether it may match nothing
-	Fields   []OwnedField `json:"fields"`             // as listed
-	Leave    bool         `json:"leave,omitempty"`    // whether others may have the fields; otherwise the release has them
-	Pos      diag.Pos     `json:"-"`                  // where it is written
+	Name     string      `json:"name"`
+	Target   Selector    `json:"target"`
+	Optional bool        `json:"optional,omitempty"` // whether it may match nothing
+	Fields   []FieldPath `json:"fields"`             // as listed
+	Leave    bool        `json:"leave,omitempty"`    // whether others may have the fields; otherwise the release has them
+	Pos      diag.Pos    `json:"-"`                  // where it is written
 }
 
-// An OwnedField is a field of an [Ownership], with all that is below it.
-type OwnedField struct {
+// A FieldPath is the path of a field, for that and all that is below it.
+type FieldPath struct {
 	Path []Step   `json:"path"`
 	Pos  diag.Pos `json:"-"` // where it is written
 }

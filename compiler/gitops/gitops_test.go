@@ -198,11 +198,11 @@ func TestChecks(t *testing.T) {
 
 func TestLeftToOthers(t *testing.T) {
 	r := &fleet.Release{Name: "web", Ownership: []fleet.Ownership{
-		{Leave: true, Target: fleet.Selector{Kinds: []string{"Deployment"}}, Fields: []fleet.OwnedField{
+		{Leave: true, Target: fleet.Selector{Kinds: []string{"Deployment"}}, Fields: []fleet.FieldPath{
 			{Path: []fleet.Step{{Key: "spec"}, {Key: "replicas"}}},
 			{Path: []fleet.Step{{Key: "spec"}, {Key: "containers"}, {Fields: map[string]string{"name": "b", "port": "80"}}, {Key: "a/b~c"}}},
 		}},
-		{Target: fleet.Selector{Kinds: []string{"Service"}}, Fields: []fleet.OwnedField{{Path: []fleet.Step{{Key: "spec"}}}}},
+		{Target: fleet.Selector{Kinds: []string{"Service"}}, Fields: []fleet.FieldPath{{Path: []fleet.Step{{Key: "spec"}}}}},
 	}}
 	o := made(r, "apps/v1", "Deployment", "a.b")
 	o.Object["spec"] = map[string]any{"replicas": int64(1), "containers": []any{

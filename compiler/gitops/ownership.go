@@ -18,8 +18,8 @@ type leftField struct {
 }
 
 // presentFields returns the fields of releases that an object has.
-func presentFields(objs []fleet.Object) map[*fleet.OwnedField]bool {
-	present := map[*fleet.OwnedField]bool{}
+func presentFields(objs []fleet.Object) map[*fleet.FieldPath]bool {
+	present := map[*fleet.FieldPath]bool{}
 	for _, o := range objs {
 		for i := range o.Release.Ownership {
 			own := &o.Release.Ownership[i]

@@ -69,7 +69,7 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 
 // noField returns the fault of a path that none of the objects has, with what is
 // there in its place.
-func (a *application) noField(at rule, f fleet.OwnedField, matched []*item) *diag.Diag {
+func (a *application) noField(at rule, f fleet.FieldPath, matched []*item) *diag.Diag {
 	d := &diag.Diag{At: at.at, Path: at.path}
 	objs := make([]fleet.Object, len(matched))
 	for i, it := range matched {
@@ -83,12 +83,12 @@ func (a *application) noField(at rule, f fleet.OwnedField, matched []*item) *dia
 // A saidOwnership is what was said of a field of an object.
 type saidOwnership struct {
 	by    *fleet.Ownership
-	field fleet.OwnedField
+	field fleet.FieldPath
 }
 
 // contradiction returns the fault of a field that is taken and left, nil when it
 // is not.
-func contradiction(at rule, o fleet.Object, f fleet.OwnedField, by *fleet.Ownership, said []saidOwnership) error {
+func contradiction(at rule, o fleet.Object, f fleet.FieldPath, by *fleet.Ownership, said []saidOwnership) error {
 	for _, s := range said {
 		if s.by.Leave != by.Leave && (fleet.HasPrefix(s.field.Path, f.Path) || fleet.HasPrefix(f.Path, s.field.Path)) {
 			return &diag.Diag{

@@ -150,7 +150,7 @@ func (s fieldSchema) names() []string {
 
 // cannotHave returns the fault of a field that none of the objects can have; nil
 // when one of them can.
-func (a *application) cannotHave(at rule, f fleet.OwnedField, matched []*item, crds []fleet.Object) *diag.Diag {
+func (a *application) cannotHave(at rule, f fleet.FieldPath, matched []*item, crds []fleet.Object) *diag.Diag {
 	var d *diag.Diag
 	for _, it := range matched {
 		step, names, wrong := a.impossible(it.Object, crds, f.Path)

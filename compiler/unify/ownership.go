@@ -17,7 +17,7 @@ func (e *evaluation) ownership(release cue.Value, at string, faults *diag.List) 
 	var out []fleet.Ownership
 	for _, f := range fieldsOf(release, "ownership") {
 		p := e.reads(release, f, at, "ownership")
-		o := fleet.Ownership{Name: f.name, Pos: p.place(p.v), Target: p.target(), Fields: p.ownedFields()}
+		o := fleet.Ownership{Name: f.name, Pos: p.place(p.v), Target: p.target(), Fields: p.fieldPaths()}
 		o.Optional, _ = lookup(p.v, "optional").Bool()
 		switch has := present(p.v, "take", "leave"); {
 		case len(has) != 1:
@@ -31,14 +31,14 @@ func (e *evaluation) ownership(release cue.Value, at string, faults *diag.List) 
 	return out
 }
 
-// ownedFields reads the fields of an ownership.
-func (p *patchReader) ownedFields() []fleet.OwnedField {
+// fieldPaths reads a list of paths of fields.
+func (p *patchReader) fieldPaths() []fleet.FieldPath {
 	list := lookup(p.v, "fields")
 	it, err := list.List()
 	if err != nil {
 		return nil // which is at fault
 	}
-	var out []fleet.OwnedField
+	var out []fleet.FieldPath
 	for i := 0; it.Next(); i++ {
 		text, err := it.Value().String()
 		if err != nil || text == "" {
@@ -50,7 +50,7 @@ func (p *patchReader) ownedFields() []fleet.OwnedField {
 				`write "spec.replicas" or "spec.template.spec.containers[name=app].image", with keys that have dots in quotes`)
 			continue
 		}
-		out = append(out, fleet.OwnedField{Path: path, Pos: p.place(it.Value())})
+		out = append(out, fleet.FieldPath{Path: path, Pos: p.place(it.Value())})
 	}
 	if len(out) == 0 && len(p.faults) == 0 {
 		p.wrong(list, ".fields", "is empty: it is about no field", `name some, as in fields: ["spec.replicas"]`)
