@@ -56,6 +56,7 @@ type Cluster struct {
 	Policies    []Policy          // sorted by name
 	Health      []HealthRule      // when objects are ready, sorted by name
 	Actions     []Action          // before and after stages, sorted by name
+	Ignore      []IgnoreRule      // fields that comparisons leave out, sorted by name
 	GitOps      GitOps            // what Flux and Argo CD are told
 	Pos         diag.Pos          // where the cluster is set
 	KubePos     diag.Pos          // where its Kubernetes version is set
@@ -94,6 +95,7 @@ type Release struct {
 	Typed     bool         // whether every value that is set needs a type
 	Patches   []Patch      // sorted by name
 	Ownership []Ownership  // who has fields of its objects, sorted by name
+	Ignore    []IgnoreRule // fields of its objects that comparisons leave out, sorted by name
 	Replace   []Replace    // kinds whose objects may be deleted and made anew, as listed
 	Random    []Random     // fields that the chart makes up anew at every render, sorted by object and field
 	Actions   []Action     // before and after it applies, sorted by name

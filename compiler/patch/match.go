@@ -30,7 +30,9 @@ func (a *application) matched(target fleet.Selector) (items []*item, broken bool
 // placed returns the object as a target looks at it: in the namespace of its
 // release when it names none and its kind has one.
 func (a *application) placed(o fleet.Object, target fleet.Selector) fleet.Object {
-	o.Release = a.release
+	if a.release != nil {
+		o.Release = a.release
+	}
 	if len(target.Namespaces) == 0 || o.GetNamespace() != "" || !a.namespaced(o) {
 		return o
 	}
@@ -39,7 +41,7 @@ func (a *application) placed(o fleet.Object, target fleet.Selector) fleet.Object
 		return o
 	}
 	meta = maps.Clone(meta)
-	meta["namespace"] = a.release.Namespace
+	meta["namespace"] = o.Release.Namespace
 	top := maps.Clone(o.Object)
 	top["metadata"] = meta
 	o.Unstructured, o.Shared = &unstructured.Unstructured{Object: top}, false
@@ -63,14 +65,20 @@ func (a *application) namespaced(o fleet.Object) bool {
 
 // A rule is what has a target, as messages name it.
 type rule struct {
-	at   []diag.Pos
-	path string
-	is   string // a patch
+	at     []diag.Pos
+	path   string
+	is     string // a patch
+	target string // the field that is its target
+	among  string // what its target chooses from: the release has
+	absent string // what to do when it is about nothing
 }
 
 // rule returns the rule of the name in a field of the release.
 func (a *application) rule(field, name string, pos diag.Pos) rule {
-	r := rule{path: a.release.Path(field, label(name)), is: map[string]string{"patches": "a patch", "ownership": "ownership"}[field]}
+	r := rule{
+		path: a.release.Path(field, label(name)), is: map[string]string{"patches": "a patch", "ownership": "ownership"}[field],
+		target: "target", among: "the release has", absent: "leave it out, or set optional: true",
+	}
 	for _, pos := range []diag.Pos{pos, a.release.Pos} {
 		if pos.IsValid() {
 			r.at = []diag.Pos{pos}
@@ -83,26 +91,37 @@ func (a *application) rule(field, name string, pos diag.Pos) rule {
 // unmatched returns the fault of a rule whose target t matches no object. It says
 // which part of the target is the first that leaves nothing.
 func (a *application) unmatched(r rule, t fleet.Selector) *diag.Diag {
+	d, _ := a.unmatchedPart(r, t)
+	return d
+}
+
+// unmatchedPart is unmatched. It also returns how many parts of the target leave
+// something.
+func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, part int) {
 	var left []fleet.Object
 	for _, it := range a.items {
 		if !it.gone {
 			left = append(left, it.Object)
 		}
 	}
-	d := &diag.Diag{At: r.at, Path: r.path + ".target"}
+	d = &diag.Diag{At: r.at, Path: r.path + "." + r.target}
 	if len(left) == 0 {
 		d.Path = r.path
-		d.Msg, d.Hint = "matches nothing: the release has no objects", "leave it out, or set optional: true"
-		return d
+		d.Msg, d.Hint = "matches nothing: "+r.among+" no objects", r.absent
+		return d, 0
 	}
-	for _, part := range []struct {
+	ownRelease := r.is + " is for its own release alone, and that is not %s"
+	if a.release == nil {
+		ownRelease = "no release is called %s"
+	}
+	for i, part := range []struct {
 		is   fleet.Selector
 		want []string
 		of   func(o fleet.Object) string
 		msg  string
 	}{
-		{fleet.Selector{Releases: t.Releases}, t.Releases, func(fleet.Object) string { return a.release.Name }, r.is + " is for its own release alone, and that is not %s"},
-		{fleet.Selector{Kinds: t.Kinds}, t.Kinds, kindFor(t.Kinds), "the release has no %s"},
+		{fleet.Selector{Releases: t.Releases}, t.Releases, a.releaseOf, ownRelease},
+		{fleet.Selector{Kinds: t.Kinds}, t.Kinds, kindFor(t.Kinds), r.among + " no %s"},
 		{fleet.Selector{Namespaces: t.Namespaces}, t.Namespaces, a.namespaceOf, "nothing of it is in namespace %s"},
 		{fleet.Selector{Names: t.Names}, t.Names, fleet.Object.GetName, "nothing of it is called %s"},
 		{fleet.Selector{Labels: t.Labels}, labelTexts(t.Labels), nil, "nothing of it has the labels %s"},
@@ -124,9 +143,13 @@ func (a *application) unmatched(r rule, t fleet.Selector) *diag.Diag {
 		if d.Hint == "" {
 			d.Hint = "choose among " + list(left)
 		}
-		return d
+		return d, i + 1
 	}
-	return d // not reached: what every part chooses from the part before, the whole chooses
+	return d, 0 // not reached: what every part chooses from the part before, the whole chooses
+}
+
+func (a *application) releaseOf(o fleet.Object) string {
+	return a.placed(o, fleet.Selector{}).Release.Name
 }
 
 func (a *application) namespaceOf(o fleet.Object) string {

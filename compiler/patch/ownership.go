@@ -51,7 +51,7 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 			case !o.Leave:
 				faults.Add(a.noField(at, f, matched))
 			default:
-				if d := a.cannotHave(at, f, matched, crds); d != nil {
+				if d, _ := a.cannotHave(at, f, matched, crds); d != nil {
 					faults.Add(d)
 				}
 			}
@@ -59,7 +59,7 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 	}
 	for i, k := range r.Replace {
 		if matched, _ := a.matched(fleet.Selector{Kinds: []string{k.Kind}}); len(matched) == 0 {
-			d := a.unmatched(rule{[]diag.Pos{k.Pos}, r.Path("replace", fmt.Sprint(i)), "a kind"}, fleet.Selector{Kinds: []string{k.Kind}})
+			d := a.unmatched(rule{at: []diag.Pos{k.Pos}, is: "a kind", among: "the release has", absent: "leave it out"}, fleet.Selector{Kinds: []string{k.Kind}})
 			d.Path = r.Path("replace", fmt.Sprint(i))
 			faults.Add(d)
 		}

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -148,25 +149,26 @@ func (s fieldSchema) names() []string {
 	return slices.Sorted(maps.Keys(properties))
 }
 
+const correctPath = "correct the path, or remove this line"
+
 // cannotHave returns the fault of a field that none of the objects can have; nil
-// when one of them can.
-func (a *application) cannotHave(at rule, f fleet.FieldPath, matched []*item, crds []fleet.Object) *diag.Diag {
-	var d *diag.Diag
+// when one of them can. It is about the object that can have the most steps of the
+// path, and nearest is the first one that it cannot.
+func (a *application) cannotHave(at rule, f fleet.FieldPath, matched []*item, crds []fleet.Object) (d *diag.Diag, nearest int) {
 	for _, it := range matched {
 		step, names, wrong := a.impossible(it.Object, crds, f.Path)
 		if !wrong {
-			return nil
+			return nil, 0
 		}
-		if d != nil {
+		hint := diag.DidYouMean(f.Path[step].Key, names)
+		if d != nil && (step < nearest || step == nearest && (hint == "" || d.Hint != correctPath)) {
 			continue
 		}
+		nearest = step
 		d = &diag.Diag{At: at.at, Path: at.path}
 		where := visible(it.Object.GetKind() + " " + it.Object.GetName())
 		d.Msg = fmt.Sprintf("%s cannot have a field %s", where, visible(fleet.StepsText(f.Path[:step+1])))
-		d.Hint = "correct the path, or remove this line"
-		if hint := diag.DidYouMean(f.Path[step].Key, names); hint != "" {
-			d.Hint = hint
-		}
+		d.Hint = cmp.Or(hint, correctPath)
 	}
-	return d
+	return d, nearest
 }

@@ -65,6 +65,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	}
 	faults.Add(e.distinctStages(v, c.Stages))
 	c.Health = e.health(v, "health", &faults)
+	c.Ignore = e.ignoreRules(v, nil, &faults)
 	c.Actions = e.actions(v, "actions", nil, c.Stages, &faults)
 	c.GitOps = e.gitops(v, &faults)
 	e.releases(v, func(name string, release cue.Value) {
@@ -147,7 +148,7 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 	r.Random = e.random(lookup(v, "random"), path, &faults)
 	r.Open, r.Plaintext = e.waivers(v, "open"), e.waivers(v, "plaintext")
 	r.Patches, r.Health = e.patches(v, path, &faults), e.health(v, path+".health", &faults)
-	r.Ownership, r.Replace = e.ownership(v, path, &faults), e.replace(v, path, &faults)
+	r.Ownership, r.Replace, r.Ignore = e.ownership(v, path, &faults), e.replace(v, path, &faults), e.ignoreRules(v, r, &faults)
 	read := e.reader()
 	r.Values = withOrigins(e.known.in(final).values(read, name, v).tree, merged)
 	if objects := lookup(v, "objects"); objects.Exists() {
