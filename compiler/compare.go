@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -29,11 +30,26 @@ type Comparison struct {
 	Values   []diff.Difference // with the chart's default where nobody sets one
 	Objects  []diff.Difference // whether clusters have an object, and its digest, which is not to be shown
 	Changes  []diff.Change     // of objects from the first cluster to the second, when there are two
+
+	// Ignored are fields of objects that diff.ignore of one of the clusters leaves out,
+	// at the ID of the object, the path of the field and that of the rule. They are in
+	// nothing above. IgnoredChanges are those from the first cluster to the second.
+	Ignored        []diff.Difference
+	IgnoredChanges []diff.Change
 }
 
 // Empty reports whether the clusters do not differ.
 func (c *Comparison) Empty() bool {
 	return len(c.Facts)+len(c.Releases)+len(c.Charts)+len(c.Images)+len(c.Values)+len(c.Objects) == 0
+}
+
+// IgnoredCount counts the fields that differ and are left out.
+func (c *Comparison) IgnoredCount() diff.IgnoredCount {
+	fields, objects := map[string]bool{}, map[string]bool{}
+	for _, d := range c.Ignored {
+		objects[d.Path[0]], fields[d.Path[1]] = true, true
+	}
+	return diff.IgnoredCount{Fields: len(fields), Objects: len(objects)}
 }
 
 // LoadPair is [Compiler.Load] for two clusters, each the only one that its
@@ -95,8 +111,9 @@ func (f *Fleet) Compare(ctx context.Context, releases []string, versions bool, d
 	out := c.layers()
 	out.Images = c.images.Differences(c.without)
 	out.Objects = c.objects.Differences(c.without)
+	out.Ignored = c.ignored.Differences(c.withoutField)
 	if len(c.clusters) == 2 {
-		out.Changes = diff.Objects(c.pair[0], c.pair[1], nil)
+		out.Changes, out.IgnoredChanges = diff.ObjectsIgnoring(c.pair[0], c.pair[1], nil, c.rules)
 	}
 	return out, nil
 }
@@ -111,6 +128,8 @@ type comparing struct {
 	secrets  diff.SecretTexts            // of all clusters
 	images   *diff.Table
 	objects  *diff.Table
+	ignored  *diff.Table             // fields of objects that the rules leave out
+	rules    []fleet.IgnoreRule      // of any of the clusters
 	seen     map[string]fleet.Object // one of those that count as the same, by release and path; its content is let go
 	spaces   map[string]string       // of releases: the namespace in most clusters
 	pair     [2][]fleet.Object       // of the releases that both have, when there are two clusters
@@ -138,7 +157,7 @@ func (f *Fleet) comparing(clusters []*fleet.Cluster, patterns []string) *compari
 	c := &comparing{
 		f: f, clusters: clusters, patterns: patterns, secrets: diff.SecretTexts{},
 		seen: map[string]fleet.Object{}, spaces: map[string]string{},
-		images: diff.NewTable(ids(clusters)), objects: diff.NewTable(ids(clusters)),
+		images: diff.NewTable(ids(clusters)), objects: diff.NewTable(ids(clusters)), ignored: diff.NewTable(ids(clusters)), rules: ignoreRules(clusters),
 	}
 	in := map[[2]string]int{}
 	for _, cluster := range clusters {
@@ -224,7 +243,10 @@ func (c *comparing) note(cluster int, objs []fleet.Object) {
 		c.images.Add(key[0], []string{key[1]}, cluster, diff.Cell{Value: strings.Join(slices.Compact(v), ", "), Has: true})
 	}
 	for _, o := range objs {
-		content := o.Object
+		content, ignored := diff.WithoutIgnored(o, c.rules)
+		for why, values := range ignored {
+			c.ignored.Add(o.Release.Name, []string{o.ID(), why.Field, why.Rule}, cluster, diff.Cell{Value: diff.Sum(values), Has: true})
+		}
 		if !c.versions {
 			content = diff.WithoutVersions(content)
 		}
@@ -256,6 +278,25 @@ func splitImage(image string) (repository, version string) {
 		end = i
 	}
 	return image[:end], strings.TrimPrefix(cmp.Or(image[end:], "latest"), ":")
+}
+
+// ignoreRules returns the rules of diff.ignore of all clusters, each once.
+func ignoreRules(clusters []*fleet.Cluster) []fleet.IgnoreRule {
+	var out []fleet.IgnoreRule
+	for _, c := range clusters {
+		for _, r := range c.IgnoreRules() {
+			if !slices.ContainsFunc(out, func(other fleet.IgnoreRule) bool { return reflect.DeepEqual(r, other) }) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// withoutField is the cell of a cluster whose object lacks a field; clusters without
+// the object have no part in it.
+func (c *comparing) withoutField(release string, path []string, cluster int) (diff.Cell, bool) {
+	return diff.Cell{}, c.objects.Has(release, path[:1], cluster)
 }
 
 // without is the cell of a cluster that has nothing in a row; clusters without

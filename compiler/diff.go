@@ -122,6 +122,7 @@ type differ struct {
 // A difference is what changes in one cluster.
 type difference struct {
 	changes  []diff.Change
+	ignored  []diff.Change
 	objects  int // of both sides
 	releases map[string]bool
 	unknown  error // why the cluster as it was cannot be compared
@@ -152,9 +153,11 @@ func (d *differ) cluster(ctx context.Context, id string, was bool, now *fleet.Cl
 		}
 	}
 	if was && now != nil {
-		out.changes = slices.DeleteFunc(diff.Objects(before, after, d.Key), func(c diff.Change) bool {
+		other := func(c diff.Change) bool {
 			return d.Release != "" && c.Release != d.Release && c.FromRelease != d.Release
-		})
+		}
+		out.changes, out.ignored = diff.ObjectsIgnoring(before, after, d.Key, now.IgnoreRules())
+		out.changes, out.ignored = slices.DeleteFunc(out.changes, other), slices.DeleteFunc(out.ignored, other)
 	}
 	return out, nil
 }
@@ -194,6 +197,7 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 			unknown.Add(diag.In(id, one.unknown))
 		case was == is: // neither, when it is not affected
 			groups.Add(id, one.changes)
+			groups.AddIgnored(id, one.ignored)
 		case d.Release != "" && one.objects == 0:
 		case was:
 			deleted = append(deleted, whole)

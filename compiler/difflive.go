@@ -87,6 +87,7 @@ type liveDiffer struct {
 // A liveDifference is what is another in one cluster than in the fleet.
 type liveDifference struct {
 	changes  []diff.Change
+	ignored  []diff.Change
 	compared *apply.Comparison
 	err      error // why the cluster cannot be compared
 }
@@ -113,7 +114,7 @@ func (d *liveDiffer) cluster(ctx context.Context, c *fleet.Cluster) (liveDiffere
 	if out.compared, out.err = t.Compare(ctx); out.err != nil {
 		return out, ctx.Err()
 	}
-	out.changes = liveChanges(out.compared.Objects, d.Key)
+	out.changes, out.ignored = liveChanges(out.compared.Objects, d.Key, c.IgnoreRules())
 	for i := range out.compared.Objects {
 		o := &out.compared.Objects[i]
 		o.Before, o.After = nil, nil
@@ -132,6 +133,7 @@ func (d *liveDiffer) add(c *fleet.Cluster, one liveDifference) {
 		return // the fleet is at fault
 	}
 	d.groups.Add(c.ID, one.changes)
+	d.groups.AddIgnored(c.ID, one.ignored)
 	addReleases(d.releases, c)
 	for _, r := range one.compared.Releases {
 		d.releases[r] = true
@@ -172,9 +174,9 @@ func (d *liveDiffer) result() *diff.Result {
 }
 
 // liveChanges returns the changes of what was found, sorted as [diff.Objects]
-// does.
-func liveChanges(objects []apply.Compared, key []byte) []diff.Change {
-	var out []diff.Change
+// does, and apart those of fields that the rules ignore. A field that is in conflict
+// is not ignored: an apply would stop at it.
+func liveChanges(objects []apply.Compared, key []byte, rules []fleet.IgnoreRule) (out, ignored []diff.Change) {
 	for _, o := range objects {
 		r := &fleet.Release{Name: o.Release}
 		about := diff.Live{Reason: string(o.Finding), Why: o.Why, Predicted: o.Predicted}
@@ -185,7 +187,12 @@ func liveChanges(objects []apply.Compared, key []byte) []diff.Change {
 			out = append(out, diff.Change{ID: o.ID, Action: diff.Unknown, Release: o.Release, Live: about})
 			continue
 		}
-		changes := diff.Objects(contentOf(o.Before, r), contentOf(o.After, r), key)
+		changes, left := diff.ObjectsIgnoring(contentOf(o.Before, r), contentOf(o.After, r), key, rules)
+		changes, left = withContested(changes, left, o.Fields)
+		for _, c := range left {
+			c.ID, c.Live = o.ID, about
+			ignored = append(ignored, c)
+		}
 		if len(changes) == 0 && o.Finding == apply.Contest {
 			changes = []diff.Change{{ID: o.ID, Action: diff.Update, Release: o.Release}}
 		}
@@ -196,7 +203,46 @@ func liveChanges(objects []apply.Compared, key []byte) []diff.Change {
 		}
 	}
 	diff.Sort(out)
-	return out
+	diff.Sort(ignored)
+	return out, ignored
+}
+
+// withContested moves fields that are in conflict from what is ignored of an object
+// to its changes. Each list has one change at most.
+func withContested(changes, ignored []diff.Change, contested []live.Field) (out, left []diff.Change) {
+	for _, c := range ignored {
+		moved := diff.Change{ID: c.ID, Action: c.Action, Release: c.Release}
+		isContested := func(f diff.FieldChange) bool {
+			return slices.ContainsFunc(contested, func(by live.Field) bool { return isConflict(f, by) })
+		}
+		for _, f := range c.Fields {
+			if isContested(f) {
+				f.Ignored = diff.Ignored{}
+				moved.Fields = append(moved.Fields, f)
+			}
+		}
+		if len(moved.Fields) == 0 {
+			left = append(left, c)
+			continue
+		}
+		if c.Fields = slices.DeleteFunc(c.Fields, isContested); len(c.Fields) > 0 {
+			left = append(left, c)
+		}
+		if len(changes) == 0 {
+			changes = []diff.Change{moved}
+			continue
+		}
+		changes[0].Fields = append(changes[0].Fields, moved.Fields...)
+		slices.SortFunc(changes[0].Fields, func(f, g diff.FieldChange) int { return strings.Compare(f.Path, g.Path) })
+	}
+	return changes, left
+}
+
+// isConflict reports whether a field that is in conflict is the one that changes,
+// holds it, or is in it.
+func isConflict(f diff.FieldChange, by live.Field) bool {
+	at, path := plainPath(f.Path), plainPath(strings.TrimPrefix(by.Path, "."))
+	return isWithin(at, path) || isWithin(path, at)
 }
 
 // contentOf returns an object as one side of a comparison; nothing for nil.
@@ -212,9 +258,9 @@ func contentOf(o *unstructured.Unstructured, r *fleet.Release) []fleet.Object {
 func contest(c *diff.Change, fields []live.Field) {
 	var others []string
 	for _, f := range fields {
-		path, seen := plainPath(strings.TrimPrefix(f.Path, ".")), false
+		seen := false
 		for i := range c.Fields {
-			if at := plainPath(c.Fields[i].Path); isWithin(at, path) || isWithin(path, at) {
+			if isConflict(c.Fields[i], f) {
 				c.Fields[i].Manager, seen = f.Manager, true
 			}
 		}

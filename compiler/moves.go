@@ -122,6 +122,7 @@ func (p *pinning) move(ctx context.Context, pair [2]fleet.ChartRef, old, next *F
 func rendered(ctx context.Context, moved []movedCluster, old, next *Fleet) (diff.Result, error) {
 	type comparison struct {
 		changes []diff.Change
+		ignored []diff.Change
 		faults  diag.List
 	}
 	var groups diff.Grouper
@@ -135,7 +136,7 @@ func rendered(ctx context.Context, moved []movedCluster, old, next *Fleet) (diff
 		after, _, errAfter := next.objects(ctx, m.is)
 		out := comparison{faults: newFaults(errBefore, diag.In(m.is.ID, errAfter))}
 		if before != nil && after != nil {
-			out.changes = diff.Objects(before, after, nil)
+			out.changes, out.ignored = diff.ObjectsIgnoring(before, after, nil, m.is.IgnoreRules())
 		}
 		return out, nil
 	})
@@ -144,6 +145,7 @@ func rendered(ctx context.Context, moved []movedCluster, old, next *Fleet) (diff
 		faults.Add(err)
 		faults.Add(c.faults.Err())
 		groups.Add(moved[i].was.ID, c.changes)
+		groups.AddIgnored(moved[i].was.ID, c.ignored)
 		i++
 	}
 	return groups.Result(), faults.Err()

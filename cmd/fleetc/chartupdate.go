@@ -31,7 +31,7 @@ What the update changes is printed: the chart's values (+ added, - removed,
 ~ of another type, = with another default, ! no longer read), the faults that
 the fleet then has, each at the line that is affected, and the difference of
 what renders, the same change of several clusters once, version labels and
-checksums in one line. Those faults do not keep
+checksums in one line, and without the fields that diff.ignore names. Those faults do not keep
 the update from being written; fleetc vet repeats them.`
 
 const chartUpdateExample = `  fleetc chart update ingress_nginx
@@ -67,7 +67,7 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&req.In, "in", "", "`layer` whose clusters move: its name, or its path below environments")
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change, and write nothing")
 	_ = cmd.RegisterFlagCompletionFunc("in", layerArgs(o))
-	cmd.Flags().BoolVar(&all, "all", false, "show every version label and checksum that changes")
+	cmd.Flags().BoolVar(&all, "all", false, "show every version label and checksum that changes, and the fields that diff.ignore leaves out")
 	outputFlag(cmd, &output, "text", "json")
 	return cmd
 }

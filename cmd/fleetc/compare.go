@@ -22,7 +22,8 @@ compare A B compares two clusters, and their objects field by field. compare
 --all compares all clusters, or those of the patterns: for each thing that is
 not the same everywhere, which clusters have what, the value of the most
 clusters first. A text has version labels and checksums in one line, and leaves
-out objects that differ in nothing else; --full shows each.
+out objects that differ in nothing else; --full shows each. Fields that
+diff.ignore of one of the clusters leaves out are counted, and shown with --full.
 
 What Secrets hold is shown as <secret>, and so are values that a Secret of these
 clusters holds as a whole; not those inside of a longer text of one. Values that releases keep from one
@@ -67,7 +68,7 @@ func newCompareCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&flags.all, "all", false, "compare all clusters, or all of those that the patterns select")
 	cmd.Flags().StringArrayVar(&flags.releases, "release", nil, "compare the releases that this `pattern` selects; may be repeated")
-	cmd.Flags().BoolVar(&flags.full, "full", false, "show every version label and checksum that differs")
+	cmd.Flags().BoolVar(&flags.full, "full", false, "show every version label and checksum that differs, and the fields that diff.ignore leaves out")
 	cmd.Flags().StringVar(&flags.only, "only", "", "check that clusters differ only where this `file` of CUE allows it")
 	outputFlag(cmd, &flags.output, "text", "markdown", "json")
 	selectorFlags(cmd, o)
@@ -133,8 +134,12 @@ func compareSummary(c *compiler.Comparison) string {
 	if len(c.Clusters) == 2 {
 		among = c.Clusters[0] + " and " + c.Clusters[1]
 	}
+	ignored := ""
+	if n := c.IgnoredCount(); n.Fields > 0 {
+		ignored = "; " + n.String()
+	}
 	if c.Empty() {
-		return "no differences between " + among
+		return "no differences between " + among + ignored
 	}
 	text := ""
 	for _, part := range []struct {
@@ -155,5 +160,5 @@ func compareSummary(c *compiler.Comparison) string {
 			text += plural(part.n, part.one, part.many)
 		}
 	}
-	return text + " differ between " + among
+	return text + " differ between " + among + ignored
 }

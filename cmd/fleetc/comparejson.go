@@ -18,7 +18,16 @@ type compareReport struct {
 	Images   []compareRow    `json:"images"`
 	Values   []compareRow    `json:"values"`
 	Objects  []compareRow    `json:"objects"`
+	Ignored  []compareField  `json:"ignored,omitempty"`
 	Changes  json.RawMessage `json:"changes,omitempty"`
+}
+
+// A compareField is a field of objects that differs, and that diff.ignore leaves out.
+type compareField struct {
+	Release string `json:"release"`
+	Name    string `json:"name"`
+	Field   string `json:"field"`
+	Rule    string `json:"rule"`
 }
 
 type compareRow struct {
@@ -84,9 +93,13 @@ func compareJSON(w io.Writer, c *compiler.Comparison, _ func(string) string, _ d
 		Clusters: c.Clusters, Facts: compareRows(c.Facts), Releases: compareRows(c.Releases), Charts: compareRows(c.Charts),
 		Images: namedRows(c.Images, true), Values: compareRows(c.Values), Objects: namedRows(c.Objects, false),
 	}
+	for _, d := range c.Ignored {
+		out.Ignored = append(out.Ignored, compareField{d.Release, d.Path[0], d.Path[1], d.Path[2]})
+	}
 	if len(c.Clusters) == 2 {
 		var changes diff.Grouper
 		changes.Add(c.Clusters[1], c.Changes)
+		changes.AddIgnored(c.Clusters[1], c.IgnoredChanges)
 		var b bytes.Buffer
 		if err := diff.WriteJSON(&b, changes.Result()); err != nil {
 			return err

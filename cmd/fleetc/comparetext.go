@@ -179,17 +179,45 @@ func compareText(w io.Writer, c *compiler.Comparison, name func(string) string, 
 type objectsSection struct{ title, text string }
 
 func compareObjects(c *compiler.Comparison, style diff.Style) []objectsSection {
+	var out []objectsSection
 	if len(c.Clusters) == 2 {
-		return changesByRelease(c, style)
+		out = changesByRelease(c, c.Changes, style)
+	} else {
+		out = objectsByForms(c)
 	}
-	return objectsByForms(c)
+	if style.All {
+		out = append(out, ignoredSections(c, style)...)
+	}
+	return out
+}
+
+// ignoredSections returns the fields that diff.ignore leaves out: of two clusters
+// their changes, of more those that differ.
+func ignoredSections(c *compiler.Comparison, style diff.Style) []objectsSection {
+	var out []objectsSection
+	if len(c.Clusters) == 2 {
+		out = changesByRelease(c, c.IgnoredChanges, style)
+	}
+	for _, d := range c.Ignored {
+		if len(c.Clusters) == 2 {
+			break
+		}
+		if len(out) == 0 || out[len(out)-1].title != d.Release {
+			out = append(out, objectsSection{title: d.Release})
+		}
+		out[len(out)-1].text += fmt.Sprintf("  %s %s (%s)\n", diff.Inline(d.Path[0]), diff.Inline(d.Path[1]), diff.Inline(d.Path[2]))
+	}
+	for i := range out {
+		out[i].title += ", ignored by diff.ignore"
+	}
+	return out
 }
 
 // changesByRelease returns the changes of the objects from one cluster to the
 // other.
-func changesByRelease(c *compiler.Comparison, style diff.Style) []objectsSection {
+func changesByRelease(c *compiler.Comparison, all []diff.Change, style diff.Style) []objectsSection {
 	var out []objectsSection
-	for changes := slices.Clone(c.Changes); len(changes) > 0; {
+	for changes := slices.Clone(all); len(changes) > 0; {
 		release, n := changes[0].Release, 0
 		for ; n < len(changes) && changes[n].Release == release; n++ {
 			changes[n].Release = "" // the title says it

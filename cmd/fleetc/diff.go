@@ -37,6 +37,9 @@ The same change in several clusters is shown once. For a cluster that is created
 or deleted there is one line. A text has the version labels and checksums that
 change with a chart in one line; --all shows each. Patterns select clusters of either side.
 
+Fields that the fleet names in diff.ignore are left out and counted; --all shows
+them. They are no difference.
+
 A value of a Secret is never shown. A hash stands for it, which tells whether it
 changed, with a key that is made up for each run; FLEETC_DIFF_KEY sets one, for
 hashes that can be compared from run to run.
@@ -95,7 +98,7 @@ func newDiffCommand(o *options) *cobra.Command {
 	flags.StringVar(&d.Release, "release", "", "compare the objects of this `release` alone")
 	flags.BoolVar(&d.stat, "stat", false, "print how many objects change in each cluster, and no more")
 	flags.BoolVar(&d.style.Content, "content", false, "also print what is in objects that are created or deleted")
-	flags.BoolVar(&d.style.All, "all", false, "show every version label and checksum that changes")
+	flags.BoolVar(&d.style.All, "all", false, "show every version label and checksum that changes, and the fields that diff.ignore leaves out")
 	outputFlag(cmd, &d.output, "text", "markdown", "json", "github")
 	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)

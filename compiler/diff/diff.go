@@ -1,7 +1,8 @@
 // Package diff compares the Kubernetes objects of clusters before and after:
 // object by object, field by field, list element by list element.
 //
-//   - [Objects] compares the objects of one cluster.
+//   - [Objects] compares the objects of one cluster, [ObjectsIgnoring] without some
+//     of their fields.
 //   - [Grouper] and [Group] bring together what changes alike in many clusters.
 //   - [WriteText], [WriteStat], [WriteMarkdown], [WriteJSON] and [WriteGitHub]
 //     write the result.
@@ -83,6 +84,9 @@ type FieldChange struct {
 
 	// Manager is who has the field in a cluster, when it is in conflict.
 	Manager string
+
+	// Ignored says why the change is left out; the zero value when it is not.
+	Ignored Ignored
 }
 
 // Objects compares the objects of a cluster before and after, and returns
@@ -100,6 +104,13 @@ type FieldChange struct {
 // oneself: who has it can try out likely passwords. Without a key there are
 // no hashes, and all that is told of a value is that it changed.
 func Objects(before, after []fleet.Object, key []byte) []Change {
+	changes, _ := ObjectsIgnoring(before, after, key, nil)
+	return changes
+}
+
+// ObjectsIgnoring is [Objects] without the changes of fields that the rules ignore,
+// of objects that are there before and after. Those changes are in ignored.
+func ObjectsIgnoring(before, after []fleet.Object, key []byte, rules []fleet.IgnoreRule) (changes, ignored []Change) {
 	type names struct {
 		id string
 		n  int // how many of the ID came before
@@ -115,7 +126,6 @@ func Objects(before, after []fleet.Object, key []byte) []Change {
 		seen[id]++
 	}
 	clear(seen)
-	var changes []Change
 	for _, o := range after {
 		if o.Unstructured == nil {
 			continue
@@ -129,15 +139,20 @@ func Objects(before, after []fleet.Object, key []byte) []Change {
 			continue
 		}
 		delete(old, name)
-		if c, changed := update(id, was, o, key); changed {
+		c, left, changed := update(id, was, o, key, rules)
+		if changed {
 			changes = append(changes, c)
+		}
+		if len(left.Fields) > 0 {
+			ignored = append(ignored, left)
 		}
 	}
 	for name, o := range old {
 		changes = append(changes, whole(name.id, Delete, o, key))
 	}
 	Sort(changes)
-	return changes
+	Sort(ignored)
+	return changes, ignored
 }
 
 // Sort puts changes into the order in which [Objects] returns them.
@@ -182,25 +197,28 @@ func whole(id string, action Action, o fleet.Object, key []byte) Change {
 	return Change{ID: id, Action: action, Release: release(o), Fields: d.changes}
 }
 
-// update returns the change from one object to another of the same ID, and
-// whether there is any.
-func update(id string, was, is fleet.Object, key []byte) (Change, bool) {
-	c := Change{ID: id, Action: Update, Release: release(is)}
+// update returns the change from one object to another of the same ID, without the
+// fields that rules ignore and with these alone, and whether there is any of the
+// others.
+func update(id string, was, is fleet.Object, key []byte, rules []fleet.IgnoreRule) (c, ignored Change, changed bool) {
+	c = Change{ID: id, Action: Update, Release: release(is)}
 	if from := release(was); from != "" && c.Release != "" && from != c.Release {
 		c.FromRelease = from
 	}
+	ignored = Change{ID: id, Action: Update, Release: c.Release}
 	if equal(was.Object, is.Object) {
-		return c, c.FromRelease != ""
+		return c, ignored, c.FromRelease != ""
 	}
 	// Values of Secrets must not get into a path either, so they are replaced
 	// before anything else.
 	wasContent, _ := mask(was.Object, key)
 	isContent, _ := mask(is.Object, key)
+	wasContent, isContent, ignored.Fields = leaveOut(ignoredFields(rules, was, is), wasContent, isContent)
 	d := differ{budget: maxWork}
 	d.value(nil, wasContent, isContent)
 	slices.SortFunc(d.changes, FieldChange.compare)
 	c.Fields = d.changes
-	return c, len(c.Fields) > 0 || c.FromRelease != ""
+	return c, ignored, len(c.Fields) > 0 || c.FromRelease != ""
 }
 
 func release(o fleet.Object) string {

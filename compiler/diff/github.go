@@ -21,15 +21,15 @@ func WriteGitHub(w io.Writer, r Result, s Style) error {
 	}
 	if r.Empty() && len(r.NotCompared) == 0 {
 		fmt.Fprintln(out, r)
-		return out.Flush()
+	} else {
+		fmt.Fprintln(out, "::notice title=fleetc diff::"+escapeCommand(r.String()))
 	}
-	fmt.Fprintln(out, "::notice title=fleetc diff::"+escapeCommand(r.String()))
 	var wholes []string
 	for _, l := range r.wholes() {
 		wholes = append(wholes, paint(l.mark, l.gutter()))
 	}
 	section(out, "whole clusters", wholes)
-	groups, rest := s.shown(r.Groups)
+	groups, rest := s.shown(r)
 	for _, g := range groups {
 		var lines []string
 		for _, c := range g.Changes {
@@ -38,7 +38,7 @@ func WriteGitHub(w io.Writer, r Result, s Style) error {
 		for _, l := range g.folded.lines() {
 			lines = append(lines, paint(l.mark, l.gutter()))
 		}
-		section(out, groupTitle(g.Group, r.Summary.Of, clusterName), lines)
+		section(out, g.title(r.Summary.Of, clusterName), lines)
 	}
 	var last []string
 	for _, l := range rest.lines() {

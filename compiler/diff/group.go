@@ -12,6 +12,7 @@ import (
 // A Result is what changes in a number of clusters, and how many there are.
 type Result struct {
 	Groups      []Group  // those of most clusters first, then by clusters
+	Ignored     []Group  // of changes that are left out, in the same order
 	Created     []Whole  // clusters that are there after only, sorted
 	Deleted     []Whole  // clusters that were there before only, sorted
 	NotCompared []string // IDs of clusters of which one side is not known, sorted
@@ -46,6 +47,8 @@ type Summary struct {
 	Changes                   int // objects that change, counted in each cluster
 	Clusters                  int // with changes
 	Of                        int // clusters that were compared
+
+	Ignored IgnoredCount // changes of fields that are left out, and are in no other number
 }
 
 // Empty reports whether nothing changes.
@@ -59,6 +62,7 @@ type Grouper struct {
 	units    map[sum]*unit
 	changes  int
 	touched  map[int]bool
+	ignored  *Grouper // of changes that are left out
 }
 
 // A unit is the part of a change that is grouped as a whole: one field, or
@@ -107,6 +111,29 @@ func (g *Grouper) Add(cluster string, changes []Change) {
 	}
 }
 
+// AddIgnored adds changes of a cluster that are left out.
+func (g *Grouper) AddIgnored(cluster string, changes []Change) {
+	if len(changes) == 0 {
+		return
+	}
+	if g.ignored == nil {
+		g.ignored = &Grouper{}
+	}
+	g.ignored.Add(cluster, changes)
+}
+
+// ignoredCount counts the changes of the grouper, which are all left out.
+func (g *Grouper) ignoredCount() IgnoredCount {
+	fields, objects := map[string]bool{}, map[string]bool{}
+	for _, u := range g.units {
+		objects[u.head.id] = true
+		if u.field != nil {
+			fields[u.field.Ignored.Field] = true
+		}
+	}
+	return IgnoredCount{len(fields), len(objects)}
+}
+
 func (g *Grouper) add(place int, h head, f *FieldChange) {
 	s := unitSum(h, f)
 	u := g.units[s]
@@ -137,7 +164,11 @@ func unitSum(h head, f *FieldChange) sum {
 }
 
 func (f FieldChange) parts() []any {
-	return []any{f.Path, f.HasWas, f.HasIs, f.Reordered, f.Secret, f.Manager, f.Was, f.Is}
+	parts := []any{f.Path, f.HasWas, f.HasIs, f.Reordered, f.Secret, f.Manager, f.Was, f.Is}
+	if f.Ignored != (Ignored{}) {
+		parts = append(parts, f.Ignored.Rule, f.Ignored.Field)
+	}
+	return parts
 }
 
 // compareDigests orders field changes that differ in their values alone.
@@ -174,6 +205,9 @@ func (g *Grouper) Result() Result {
 		s.units[u.head] = append(s.units[u.head], u)
 	}
 	out := Result{Summary: g.summary()}
+	if g.ignored != nil {
+		out.Ignored, out.Summary.Ignored = g.ignored.Result().Groups, g.ignored.ignoredCount()
+	}
 	ordered := slices.SortedFunc(maps.Values(sets), (*set).compare)
 	parts := partsOf(ordered)
 	for _, s := range ordered {

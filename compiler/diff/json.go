@@ -18,6 +18,8 @@ import (
 //	  unknown                     objects of running clusters that could not be read; absent when there are none
 //	  changes                     objects, counted in each cluster
 //	  clusters, of                with changes, and compared
+//	  ignored                     what diff.ignore leaves out; absent when that is nothing
+//	    fields, objects           paths of rules, and objects with such fields; one ID counts once
 //	created[], deleted[]          clusters that are there after, or before, only
 //	  cluster                     ID
 //	  objects                     how many it has
@@ -44,6 +46,8 @@ import (
 //	      reordered               true when was and is are the keys of a list, in their order
 //	      secret                  true when a text stands for a value of a Secret
 //	      manager                 who else has the field in the cluster, when it is in conflict
+//	      ignored                 in the groups below, the rule that ignores the field
+//	ignored[]                     groups of changes that diff.ignore leaves out; absent when there are none
 //
 // Unlike the other writers this one cuts nothing. Characters that would act
 // on a terminal are escaped.
@@ -55,13 +59,8 @@ func WriteJSON(w io.Writer, r Result) error {
 	for _, p := range r.Predicted {
 		out.Predicted = append(out.Predicted, jsonWhy(p))
 	}
-	for _, g := range r.Groups {
-		group := jsonGroup{Clusters: g.Clusters}
-		for _, c := range g.Changes {
-			group.Changes = append(group.Changes, jsonOf(c))
-		}
-		out.Groups = append(out.Groups, group)
-	}
+	out.Groups = append(out.Groups, jsonGroups(r.Groups)...)
+	out.Ignored = jsonGroups(r.Ignored)
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -85,11 +84,23 @@ func ChangesJSON(changes []Change) (json.RawMessage, error) {
 	return json.RawMessage(diag.PrintableJSON(string(text))), nil
 }
 
+func jsonGroups(groups []Group) []jsonGroup {
+	var out []jsonGroup
+	for _, g := range groups {
+		group := jsonGroup{Clusters: g.Clusters}
+		for _, c := range g.Changes {
+			group.Changes = append(group.Changes, jsonOf(c))
+		}
+		out = append(out, group)
+	}
+	return out
+}
+
 func jsonOf(c Change) jsonChange {
 	change := jsonChange{c.ID, c.Action, c.Release, c.FromRelease, c.Live.Reason, c.Live.Why, c.Live.how(), c.Partial, []jsonField{}}
 	for i := range c.Fields {
 		f := &c.Fields[i]
-		field := jsonField{Path: f.Path, Reordered: f.Reordered, Secret: f.Secret, Manager: f.Manager}
+		field := jsonField{Path: f.Path, Reordered: f.Reordered, Secret: f.Secret, Manager: f.Manager, Ignored: f.Ignored.Rule}
 		if f.HasWas {
 			field.Was = &f.Was
 		}
@@ -108,6 +119,7 @@ type jsonResult struct {
 	NotCompared []string    `json:"notCompared"`
 	Predicted   []jsonWhy   `json:"predicted,omitempty"`
 	Groups      []jsonGroup `json:"groups"`
+	Ignored     []jsonGroup `json:"ignored,omitempty"`
 }
 
 type jsonWhole struct {
@@ -131,6 +143,8 @@ type jsonSummary struct {
 	Changes  int `json:"changes"`
 	Clusters int `json:"clusters"`
 	Of       int `json:"of"`
+
+	Ignored IgnoredCount `json:"ignored,omitzero"`
 }
 
 type jsonWhy struct {
@@ -163,4 +177,5 @@ type jsonField struct {
 	Reordered bool   `json:"reordered,omitempty"`
 	Secret    bool   `json:"secret,omitempty"`
 	Manager   string `json:"manager,omitempty"`
+	Ignored   string `json:"ignored,omitempty"`
 }

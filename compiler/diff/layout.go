@@ -10,7 +10,7 @@ import (
 type Style struct {
 	Colour  bool // on a terminal
 	Content bool // also what is in objects that are created or deleted
-	All     bool // also every version label and checksum that changes, which are one line otherwise
+	All     bool // also every version label and checksum that changes, which are one line otherwise, and what is ignored
 	Lines   int  // of one field; 0 for 40
 	Limit   int  // bytes of Markdown; 0 for 60,000, which fits in a comment of most forges
 }
@@ -44,15 +44,25 @@ func (s Style) skip(c Change) bool {
 // A shownGroup is a group as a text has it.
 type shownGroup struct {
 	Group
-	folded foldedFields
+	folded  foldedFields
+	ignored bool // whether its changes are left out, unless all is shown
+}
+
+// title says in which clusters the group is; name writes the ID of one.
+func (g shownGroup) title(of int, name func(string) string) string {
+	title := groupTitle(g.Group, of, name)
+	if g.ignored {
+		title = "ignored by diff.ignore: " + title
+	}
+	return title
 }
 
 // shown returns the groups without changes of which nothing is written, and
 // without those that have no others. The rest has the version labels and checksums
 // of groups that change nothing else.
-func (s Style) shown(groups []Group) (out []shownGroup, rest foldedFields) {
+func (s Style) shown(r Result) (out []shownGroup, rest foldedFields) {
 	rest = newFoldedFields()
-	for _, g := range groups {
+	for _, g := range r.Groups {
 		var changes []Change
 		for _, c := range g.Changes {
 			if !s.skip(c) {
@@ -65,7 +75,12 @@ func (s Style) shown(groups []Group) (out []shownGroup, rest foldedFields) {
 				rest.merge(g, folded)
 				continue
 			}
-			out = append(out, shownGroup{Group{g.Clusters, changes}, folded})
+			out = append(out, shownGroup{Group{g.Clusters, changes}, folded, false})
+		}
+	}
+	if s.All {
+		for _, g := range r.Ignored {
+			out = append(out, shownGroup{g, newFoldedFields(), true})
 		}
 	}
 	return out, rest
@@ -122,6 +137,9 @@ func (s Style) field(f FieldChange, apart bool) []line {
 	path := clippedPath(f.Path)
 	if f.Manager != "" {
 		path += " (" + clippedLine(f.Manager, 0) + " has it)"
+	}
+	if f.Ignored.Rule != "" {
+		path += " (" + clippedLine(f.Ignored.Rule, 0) + ")"
 	}
 	switch {
 	case f.Reordered:

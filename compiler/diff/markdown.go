@@ -47,7 +47,7 @@ func WriteMarkdown(w io.Writer, r Result, s Style) error {
 		b.WriteString("\n" + markdownCode(l) + "\n")
 	}
 	b.WriteString(fencedWholes(r.wholes()))
-	shown, rest := s.shown(r.Groups)
+	shown, rest := s.shown(r)
 	left := s.limit() - b.Len() - len(leftOut(1<<30, 1<<30)) - 6*len(rest.String()) - len("\n<code></code>\n")
 	var objects, groups int // that are left out
 	for i, g := range shown {
@@ -103,7 +103,7 @@ func (s Style) section(g shownGroup, of int, open bool, limit int) (text string,
 	if open {
 		head = "\n<details open>"
 	}
-	head += "<summary>" + groupTitle(g.Group, of, func(id string) string { return markdownCode(clusterName(id)) }) + "</summary>\n\n"
+	head += "<summary>" + g.title(of, func(id string) string { return markdownCode(clusterName(id)) }) + "</summary>\n\n"
 	const foot = "\n</details>\n"
 	var body strings.Builder
 	fence := 3 // backticks

@@ -87,7 +87,7 @@ func NewTable(clusters []string) *Table {
 // a path. The value must not be modified afterwards. What a cluster has in a
 // row is noted once.
 func (t *Table) Add(release string, path []string, cluster int, c Cell) {
-	key := fmt.Sprintf("%q %q", release, path)
+	key := rowKey(release, path)
 	r := t.rows[key]
 	if r == nil {
 		r = &row{release: release, path: slices.Clone(path), seen: map[int]bool{}, variants: map[sum]*variant{}}
@@ -95,6 +95,22 @@ func (t *Table) Add(release string, path []string, cluster int, c Cell) {
 	}
 	r.add(cluster, c)
 }
+
+// Has reports whether the cluster has a value in a row.
+func (t *Table) Has(release string, path []string, cluster int) bool {
+	r := t.rows[rowKey(release, path)]
+	if r == nil {
+		return false
+	}
+	for _, v := range r.variants {
+		if v.has && slices.Contains(v.in, cluster) {
+			return true
+		}
+	}
+	return false
+}
+
+func rowKey(release string, path []string) string { return fmt.Sprintf("%q %q", release, path) }
 
 func (r *row) add(cluster int, c Cell) {
 	if r.seen[cluster] {

@@ -38,9 +38,9 @@ func WriteText(w io.Writer, r Result, s Style) error {
 	if len(wholes) > 0 {
 		fmt.Fprintln(out)
 	}
-	groups, rest := s.shown(r.Groups)
+	groups, rest := s.shown(r)
 	for _, g := range groups {
-		fmt.Fprintln(out, paint('@', groupTitle(g.Group, r.Summary.Of, clusterName)))
+		fmt.Fprintln(out, paint('@', g.title(r.Summary.Of, clusterName)))
 		s.changes(out, g.Changes, g.folded)
 		fmt.Fprintln(out)
 	}
@@ -181,6 +181,9 @@ func (r Result) String() string {
 	}
 	if changed := phrase("cluster", []counted{{len(r.Created), "created"}, {len(r.Deleted), "deleted"}, {len(r.NotCompared), "not compared"}}); changed != "" {
 		parts = append(parts, changed)
+	}
+	if ignored := r.Summary.Ignored.String(); ignored != "" {
+		parts = append(parts, ignored)
 	}
 	return strings.Join(parts, "; ")
 }
