@@ -15,6 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/links"
 	"github.com/fleetc/fleetc/compiler/load"
 	"github.com/fleetc/fleetc/compiler/ordered"
+	"github.com/fleetc/fleetc/compiler/patch"
 )
 
 // Exports compiles the clusters as Bundles does, and yields what is to be written
@@ -37,23 +38,32 @@ func (f *Fleet) ExportsOf(ctx context.Context, layout fleet.Layout, clusters []*
 	})
 }
 
-// Vetted compiles the clusters as Bundles does, and yields them when [Fleet.Exports]
-// would refuse none of the layouts in which the cluster is exported: those that the
-// cluster says, see [fleet.GitOps], or the given one instead.
-func (f *Fleet) Vetted(ctx context.Context, layout fleet.Layout) iter.Seq2[*fleet.Bundle, error] {
-	return ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
+// A VettedCluster is what was found out about a cluster that renders.
+type VettedCluster struct {
+	Objects int               // how many it has
+	Rules   []fleet.RuleCheck // of rules that must hold somewhere, for [Compiler.CheckRules]
+}
+
+// Vetted compiles the clusters as Bundles does, and yields a fault when
+// [Fleet.Exports] would refuse one of the layouts in which the cluster is exported:
+// those that the cluster says, see [fleet.GitOps], or the given one instead. What was
+// found out stands beside the faults of checks.
+func (f *Fleet) Vetted(ctx context.Context, layout fleet.Layout) iter.Seq2[*VettedCluster, error] {
+	return ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*VettedCluster, error) {
 		c := f.Clusters[i]
 		b, err := f.assemble(ctx, c)
 		var faults diag.List
 		faults.Add(err)
+		var out *VettedCluster
 		if b != nil {
 			faults.Add(f.checkLayouts(b, layout))
+			out = &VettedCluster{Objects: len(b.Objects), Rules: patch.IgnoreChecks(c, b.Objects, f.known[c.ID])}
 		}
 		if err := faults.Err(); err != nil {
-			return nil, diag.In(c.ID, err)
+			return out, diag.In(c.ID, err)
 		}
 		f.noteRendered(c)
-		return b, nil
+		return out, nil
 	})
 }
 

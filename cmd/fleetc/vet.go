@@ -20,7 +20,8 @@ the selectors of releases match clusters, that each default has an effect in som
 cluster, and that no two clusters have the same kubeconfig context. It renders no
 chart, which makes it fast enough for a pre-commit hook; --render also renders every
 release, checks the objects that come out, and refuses what export refuses: in
-the layouts that the field gitops.layouts names, or that of --layout.
+the layouts that the field gitops.layouts names, or that of --layout. It also finds
+rules of diff.ignore that match no object of any of their clusters.
 
 All faults of all clusters are reported at once, a fault of a shared layer once
 with the clusters it concerns. With -o json or sarif they are the only thing on
@@ -119,6 +120,8 @@ type vetted struct {
 	Clusters int `json:"clusters"`
 	Releases int `json:"releases"`
 	Objects  int `json:"objects"` // none when nothing was rendered
+
+	Rules []fleet.RuleCheck `json:"rules,omitempty"` // that must hold somewhere, of one cluster that was rendered
 }
 
 func (v *vetted) add(more vetted) {
@@ -139,7 +142,8 @@ func (v *vetted) summary(rendered bool) string {
 // they were checked before, and what they render to when asked to.
 func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Layout, patterns []string) (*vetted, error) {
 	all, mu := &vetted{}, sync.Mutex{}
-	task := compiler.Task{Name: "vet", Charts: true, Holds: func(_, text string) bool {
+	rules := map[string][]fleet.RuleCheck{}
+	task := compiler.Task{Name: "vet", Charts: true, Holds: func(cluster, text string) bool {
 		var was vetted
 		if err := json.Unmarshal([]byte(text), &was); err != nil {
 			return false
@@ -147,6 +151,7 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Lay
 		mu.Lock()
 		defer mu.Unlock()
 		all.add(was)
+		rules[cluster] = was.Rules
 		return true
 	}}
 	if render {
@@ -167,7 +172,10 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Lay
 		}
 	}
 	if render {
-		if err := countObjects(cmd, f, layout, checked); err != nil {
+		var faults diag.List
+		faults.Add(renderAll(cmd, f, layout, checked, rules))
+		faults.Add(c.CheckRules(rules))
+		if err := faults.Err(); err != nil {
 			return nil, err
 		}
 	}
@@ -182,16 +190,18 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Lay
 	return all, nil
 }
 
-// countObjects renders the clusters of a fleet, and counts their objects.
-func countObjects(cmd *cobra.Command, f *compiler.Fleet, layout fleet.Layout, checked []vetted) error {
+// renderAll renders the clusters of a fleet, counts their objects, and notes what
+// they say of rules that must hold somewhere.
+func renderAll(cmd *cobra.Command, f *compiler.Fleet, layout fleet.Layout, checked []vetted, rules map[string][]fleet.RuleCheck) error {
 	var faults diag.List
 	p := newProgress(cmd, len(f.Clusters))
 	defer p.clear()
 	i := 0
-	for b, err := range f.Vetted(cmd.Context(), layout) {
+	for found, err := range f.Vetted(cmd.Context(), layout) {
 		faults.Add(err)
-		if b != nil {
-			checked[i].Objects = len(b.Objects)
+		if found != nil {
+			checked[i].Objects, checked[i].Rules = found.Objects, found.Rules
+			rules[f.Clusters[i].ID] = found.Rules
 		}
 		i++
 		p.step()

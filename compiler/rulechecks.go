@@ -1,0 +1,66 @@
+package compiler
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// This file checks what must hold in one cluster of the fleet at least: that the
+// rules of diff.ignore match an object somewhere. What each cluster says of them is
+// kept with the result of vet, and every run puts together what all of its clusters
+// say.
+
+// CheckRules returns the faults of rules that hold in none of the clusters that have
+// them, by what the clusters say, which are given by their IDs. Rules of a layer of
+// which other clusters are not among these are left to a run over all of them.
+func (c *Compiler) CheckRules(said map[string][]fleet.RuleCheck) error {
+	type part struct {
+		path string
+		pos  diag.Pos
+	}
+	nearest, clusters := map[part]fleet.RuleCheck{}, map[part][]string{}
+	for _, id := range slices.Sorted(maps.Keys(said)) {
+		for _, check := range said[id] {
+			p := part{check.Path, check.Pos}
+			best, ok := nearest[p]
+			if !ok || !best.Holds && (check.Holds || check.Near > best.Near) {
+				nearest[p] = check
+			}
+			clusters[p] = append(clusters[p], id)
+		}
+	}
+	all, err := c.ClusterIDs()
+	if err != nil {
+		return err
+	}
+	parts := slices.SortedFunc(maps.Keys(nearest), func(a, b part) int {
+		return cmp.Or(a.pos.Compare(b.pos), cmp.Compare(a.path, b.path))
+	})
+	var faults diag.List
+	for _, p := range parts {
+		check := nearest[p]
+		known := func(id string) bool { _, ok := said[id]; return ok }
+		if check.Holds || slices.ContainsFunc(clustersWith(all, p.pos.File), func(id string) bool { return !known(id) }) {
+			continue
+		}
+		faults.Add(&diag.Diag{At: []diag.Pos{p.pos}, Path: p.path, Msg: check.Msg, Hint: check.Hint, Clusters: clusters[p]})
+	}
+	return faults.Err()
+}
+
+// clustersWith returns the clusters that may have a layer with a file: all when it is of
+// no layer.
+func clustersWith(ids []string, file string) []string {
+	layer, _ := strings.CutPrefix(path.Dir(file)+"/", "environments/")
+	below := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !strings.HasPrefix(id+"/", layer) })
+	if len(below) == 0 {
+		return ids
+	}
+	return below
+}
