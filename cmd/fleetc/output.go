@@ -25,14 +25,19 @@ const outputFormats = "formats"
 // Faults are written in the same format as the result. All commands have the
 // format github: the default format, with faults as commands of GitHub Actions.
 func outputFlag(cmd *cobra.Command, into *string, formats ...string) {
-	all := formats
-	if !slices.Contains(all, string(faults.GitHub)) {
-		all = append(slices.Clone(all), string(faults.GitHub))
-	}
+	all := withGitHub(formats)
 	flags := cmd.Flags()
 	flags.StringVarP(into, "output", "o", formats[0], "output `format`, also of faults: "+strings.Join(all, ", "))
 	_ = flags.SetAnnotation("output", outputFormats, formats)
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// withGitHub returns the formats of a command with github, which each takes.
+func withGitHub(formats []string) []string {
+	if slices.Contains(formats, string(faults.GitHub)) {
+		return formats
+	}
+	return append(slices.Clone(formats), string(faults.GitHub))
 }
 
 // start reads the output format of a command that begins.
@@ -49,7 +54,7 @@ func (o *options) start(cmd *cobra.Command) error {
 			return err
 		}
 	default:
-		return &diag.Diag{Msg: fmt.Sprintf("no output format is called %q", format), Hint: diag.OneOf(format, append(formats, string(faults.GitHub)))}
+		return &diag.Diag{Msg: fmt.Sprintf("no output format is called %q", format), Hint: diag.OneOf(format, withGitHub(formats))}
 	}
 	o.started = faults.Format(format)
 	o.printable(cmd, flag.Value.String())
