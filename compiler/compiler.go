@@ -225,7 +225,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	f.charts, err = c.charts(ctx, f.results, e.Dir, f.chartUsers(ctx, e.all()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())
-	checked := f.checkValues(ctx, e.all())
+	checked := diag.All(withForms(f.checkValues(ctx, e.all()).Err(), e.all().Clusters, true))
 	faults.Add(checked.Err())
 	faults.Add(withoutCovered(e.faults, checked))
 	return f, faults.Err()
@@ -289,7 +289,7 @@ func (c *Compiler) Source(root string) *chart.Source {
 func (f *Fleet) Bundles(ctx context.Context) iter.Seq2[*fleet.Bundle, error] {
 	return ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		b, err := f.compile(ctx, f.Clusters[i])
-		return b, diag.In(f.Clusters[i].ID, err)
+		return b, inCluster(f.Clusters[i], err)
 	})
 }
 

@@ -68,6 +68,6 @@ func (c *Compiler) unify(ctx context.Context, loaded *load.Fleet, err error) eva
 	if err := ctx.Err(); err != nil {
 		return evaluation{faults: err}
 	}
-	e.faults = faults.Err()
+	e.faults = withForms(faults.Err(), e.all().Clusters, true)
 	return e
 }

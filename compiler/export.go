@@ -60,7 +60,7 @@ func (f *Fleet) Vetted(ctx context.Context, layout fleet.Layout) iter.Seq2[*Vett
 			out = &VettedCluster{Objects: len(b.Objects), Rules: patch.IgnoreChecks(c, b.Objects, f.known[c.ID])}
 		}
 		if err := faults.Err(); err != nil {
-			return out, diag.In(c.ID, err)
+			return out, inCluster(c, err)
 		}
 		f.noteRendered(c)
 		return out, nil
@@ -94,7 +94,7 @@ func (f *Fleet) export(ctx context.Context, c *fleet.Cluster, layout fleet.Layou
 	if err == nil {
 		b, err = f.lay(b, layout)
 	}
-	return b, diag.In(c.ID, err)
+	return b, inCluster(c, err)
 }
 
 // lay lays a bundle out, when nothing in it is secret.

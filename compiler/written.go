@@ -17,7 +17,7 @@ import (
 func (f *Fleet) CheckWritten(ctx context.Context) error {
 	var faults diag.List
 	for _, err := range ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (struct{}, error) {
-		return struct{}{}, f.checkWritten(ctx, f.Clusters[i])
+		return struct{}{}, inCluster(f.Clusters[i], f.checkWritten(ctx, f.Clusters[i]))
 	}) {
 		faults.Add(err)
 	}

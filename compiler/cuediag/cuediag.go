@@ -55,6 +55,7 @@ func File(root string, p token.Pos) string {
 // places; it may be the zero value.
 func Faults(root string, err error, v cue.Value) diag.List {
 	out := Raw(root, err, v)
+	separateFacts(root, out, v)
 	Explain(root, out, v)
 	return firstOfEach(out)
 }

@@ -44,12 +44,19 @@ func (p Pos) Compare(q Pos) int {
 // A Diag is one fault.
 type Diag struct {
 	At       []Pos    // the places that contribute, the one to look at first in front; may be empty
+	Facts    []Pos    // where the cluster sets what these refer to, such as its name; may be empty
 	Clusters []string // IDs of the clusters that it concerns, sorted; empty when it concerns the whole fleet
+	Example  string   // the cluster whose values are in what it says, when those of the others differ; see [Fold]
 	Path     string   // the field or object that is wrong; may be empty
 	Msg      string   // what is wrong, as a clause without a full stop
 	Hint     string   // what to do, as an order; may be empty
 	Cause    error    // the error behind it; may be nil
+
+	form string // of several clusters, equal for one mistake; empty when it is not known
 }
+
+// Places returns all places of the fault, the one to look at first in front.
+func (d *Diag) Places() []Pos { return slices.Concat(d.At, d.Facts) }
 
 // Error returns the fault's first line: file:line:col: path: message.
 func (d *Diag) Error() string {
@@ -104,26 +111,39 @@ func (l List) Err() error {
 	}
 	sorted := slices.SortedStableFunc(slices.Values(l), (*Diag).compare)
 	var out List
-	for _, d := range sorted {
-		if n := len(out); n > 0 && out[n-1].compare(d) == 0 {
-			out[n-1] = join(out[n-1], d)
-			continue
+	for len(sorted) > 0 {
+		n := 1
+		for n < len(sorted) && sorted[n].compare(sorted[0]) == 0 {
+			n++
 		}
-		out = append(out, d)
+		out = append(out, join(sorted[:n]))
+		sorted = sorted[n:]
 	}
 	return out
 }
 
-// join returns a copy of d that concerns the clusters of both. A fault of the
-// whole fleet stays one.
-func join(d, e *Diag) *Diag {
-	both := *d
-	both.Clusters = nil
-	if len(d.Clusters) > 0 && len(e.Clusters) > 0 {
-		both.Clusters = slices.Sorted(slices.Values(append(slices.Clone(d.Clusters), e.Clusters...)))
-		both.Clusters = slices.Compact(both.Clusters)
+// join returns equal faults as one that concerns the clusters of all. A fault of
+// the whole fleet stays one.
+func join(equal List) *Diag {
+	d := equal[0]
+	if len(equal) == 1 {
+		return d
 	}
-	return &both
+	all := *d
+	all.Clusters = nil
+	for _, e := range equal {
+		if !slices.Equal(d.Facts, e.Facts) {
+			all.Facts = nil // each cluster sets its own
+		}
+		if len(e.Clusters) == 0 {
+			all.Clusters = nil
+			return &all
+		}
+		all.Clusters = append(all.Clusters, e.Clusters...)
+	}
+	slices.Sort(all.Clusters)
+	all.Clusters = slices.Compact(all.Clusters)
+	return &all
 }
 
 // Error returns the first lines of all faults.

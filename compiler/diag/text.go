@@ -3,6 +3,7 @@ package diag
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,10 @@ const maxClusters = 10
 //	    file:line:col: and here
 //	    hint: what to do
 //	    in cluster, cluster
+//
+// The last line of a fault of which the clusters have different values is:
+//
+//	in 3 clusters, for example cluster, as shown; also cluster, cluster
 func WriteText(w io.Writer, err error, name func(file string) string) error {
 	if name == nil {
 		name = func(file string) string { return file }
@@ -41,17 +46,28 @@ func (d *Diag) text(b *strings.Builder, name func(string) string) {
 	headline := *d
 	headline.Path, headline.Msg = OneLine(d.Path), Printable(d.Msg)
 	b.WriteString(strings.ReplaceAll(strings.TrimRight(headline.headline(), "\n"), "\n", "\n    ") + "\n")
-	if len(d.At) > 1 {
-		for _, p := range d.At[1:] {
+	for i, p := range d.Places() {
+		if i > 0 {
 			b.WriteString("    " + place(p) + "and here\n")
 		}
 	}
 	if d.Hint != "" {
 		b.WriteString("    hint: " + OneLine(d.Hint) + "\n")
 	}
-	if n := len(d.Clusters); n > maxClusters {
-		fmt.Fprintf(b, "    in %s and %d more\n", OneLine(strings.Join(d.Clusters[:maxClusters], ", ")), n-maxClusters)
-	} else if n > 0 {
-		fmt.Fprintf(b, "    in %s\n", OneLine(strings.Join(d.Clusters, ", ")))
+	if len(d.Clusters) > 0 {
+		b.WriteString("    in " + d.where() + "\n")
 	}
+}
+
+// where names the clusters that the fault concerns.
+func (d *Diag) where() string {
+	ids, before := d.Clusters, ""
+	if d.Example != "" {
+		before = fmt.Sprintf("%d clusters, for example %s, as shown; also ", len(ids), OneLine(d.Example))
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == d.Example })
+	}
+	if n := len(ids); n > maxClusters {
+		return fmt.Sprintf("%s%s and %d more", before, OneLine(strings.Join(ids[:maxClusters], ", ")), n-maxClusters)
+	}
+	return before + OneLine(strings.Join(ids, ", "))
 }

@@ -49,8 +49,14 @@ type Report struct {
 }
 
 // Write writes the report in a format; any other than those above is taken for
-// text. The error is that of w.
+// text. Faults of several clusters that are one mistake are folded. The error is
+// that of w.
 func (r *Report) Write(w io.Writer, f Format) error {
+	folded := *r
+	if r.Err != nil {
+		folded.Err = diag.Fold(r.Err)
+	}
+	r = &folded
 	switch f {
 	case JSON:
 		return r.writeJSON(w)

@@ -15,6 +15,10 @@ type Fault struct {
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint,omitempty"` // what to do
 	Clusters []string `json:"clusters"`       // IDs of all clusters that it concerns; empty when it concerns the whole fleet
+
+	// Example is the cluster whose values are in the path, the message and the
+	// hint, when the other clusters have other values.
+	Example string `json:"example,omitempty"`
 }
 
 // A Place is a position as JSON has it.
@@ -29,8 +33,8 @@ type Place struct {
 func Of(err error) []Fault {
 	out := []Fault{}
 	for _, d := range diag.All(err) {
-		f := Fault{At: []Place{}, Path: d.Path, Message: d.Msg, Hint: d.Hint, Clusters: append([]string{}, d.Clusters...)}
-		for _, p := range d.At {
+		f := Fault{At: []Place{}, Path: d.Path, Message: d.Msg, Hint: d.Hint, Clusters: append([]string{}, d.Clusters...), Example: d.Example}
+		for _, p := range d.Places() {
 			f.At = append(f.At, Place{p.File, p.Line, p.Col})
 		}
 		out = append(out, f)

@@ -71,6 +71,7 @@ type sarifProperties struct {
 	Path     string   `json:"path,omitempty"`
 	Hint     string   `json:"hint,omitempty"`
 	Clusters []string `json:"clusters"`
+	Example  string   `json:"example,omitempty"`
 }
 
 type sarifMessage struct {
@@ -129,15 +130,15 @@ func (r *Report) writeSARIF(w io.Writer) error {
 func (r *Report) sarifFinding(d *diag.Diag) (sarifFinding, error) {
 	var text strings.Builder
 	without := *d
-	without.At = nil
+	without.At, without.Facts = nil, nil
 	if err := diag.WriteText(&text, &without, nil); err != nil {
 		return sarifFinding{}, err
 	}
 	message := sarifText(strings.TrimSuffix(text.String(), "\n"))
 	f := sarifFinding{
-		Level: "error", Properties: sarifProperties{d.Path, d.Hint, append([]string{}, d.Clusters...)},
+		Level: "error", Properties: sarifProperties{d.Path, d.Hint, append([]string{}, d.Clusters...), d.Example},
 	}
-	for i, p := range d.At {
+	for i, p := range d.Places() {
 		l := r.sarifLocation(p)
 		if i == 0 {
 			f.RuleID, f.Locations = sarifRule, []sarifLocation{l}

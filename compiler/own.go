@@ -1,0 +1,109 @@
+package compiler
+
+import (
+	"errors"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/fleet"
+)
+
+// ownValue stands for a text that a cluster says of itself, whichever it is: two
+// faults at one place that differ only in such texts are one mistake.
+const ownValue = "\x00"
+
+// maskOf returns what is a cluster's own in messages: what it says of itself, and
+// the values that its releases have. A value stands for the line that sets it, which
+// several clusters may have in common.
+func maskOf(c *fleet.Cluster) *diag.Mask {
+	m := &diag.Mask{}
+	for _, text := range []string{c.ID, c.Name, path.Base(c.ID), c.Environment, c.KubeContext, c.UID, c.KubeVersion} {
+		m.Add(text, ownValue)
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.Labels)) {
+		m.Add(c.Labels[key], ownValue)
+	}
+	addFacts(m, c.Facts)
+	for _, r := range c.Releases {
+		addValues(m, r.Values)
+		for _, o := range r.Objects {
+			addValues(m, o)
+		}
+	}
+	return m
+}
+
+// addFacts adds the texts and numbers in the facts of a cluster.
+func addFacts(m *diag.Mask, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			addFacts(m, v[key])
+		}
+	case []any:
+		for _, item := range v {
+			addFacts(m, item)
+		}
+	case bool, nil:
+	default:
+		m.Add(scalarText(v), ownValue)
+	}
+}
+
+// addValues adds the texts in a value.
+func addValues(m *diag.Mask, t *fleet.Tree) {
+	if t == nil {
+		return
+	}
+	if text, ok := t.Scalar.(string); ok && t.Pos.IsValid() {
+		m.Add(text, ownValue+t.Pos.String())
+	}
+	for _, key := range t.Keys() {
+		addValues(m, t.Fields[key])
+	}
+	for _, item := range t.List {
+		addValues(m, item)
+	}
+}
+
+// withForms returns faults of the clusters as [diag.Fold] takes them. Evaluated are
+// those of values, which are at the lines that set them.
+func withForms(err error, clusters []*fleet.Cluster, evaluated bool) error {
+	if err == nil {
+		return nil
+	}
+	byID := map[string]*fleet.Cluster{}
+	for _, c := range clusters {
+		byID[c.ID] = c
+	}
+	masks := map[string]*diag.Mask{}
+	var out diag.List
+	for _, d := range diag.All(err) {
+		if len(d.Clusters) > 0 {
+			id := d.Clusters[0]
+			if masks[id] == nil {
+				masks[id] = &diag.Mask{}
+				if c := byID[id]; c != nil {
+					masks[id] = maskOf(c)
+				}
+			}
+			d = d.Masked(masks[id], evaluated || isBlamed(d))
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// inCluster returns faults of what a cluster renders to, marked as its own.
+func inCluster(c *fleet.Cluster, err error) error {
+	return withForms(diag.In(c.ID, err), []*fleet.Cluster{c}, false)
+}
+
+// isBlamed reports whether the first place of a fault is the line that set the
+// field, see [Fleet.blame].
+func isBlamed(d *diag.Diag) bool {
+	at, ok := errors.AsType[*fleet.FieldError](d.Cause)
+	return ok && len(d.At) > 0 && d.At[0] != at.Object.Pos
+}
