@@ -42,6 +42,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/bundle"
 	"github.com/fleetc/fleetc/compiler/chart"
 	"github.com/fleetc/fleetc/compiler/crd"
+	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/jsonnet"
@@ -225,7 +226,7 @@ func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
 	f.charts, err = c.charts(ctx, f.results, e.Dir, f.chartUsers(ctx, e.all()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())
-	checked := diag.All(withForms(f.checkValues(ctx, e.all()).Err(), e.all().Clusters, true))
+	checked := diag.All(withForms(cuediag.Misread(e.Dir, f.checkValues(ctx, e.all())).Err(), e.all().Clusters, true))
 	faults.Add(checked.Err())
 	faults.Add(withoutCovered(e.faults, checked))
 	return f, faults.Err()

@@ -2,7 +2,10 @@ package cuediag
 
 import (
 	"cmp"
+	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -122,7 +125,33 @@ func (x *explanation) undefined(m []string) {
 		x.Hint = cmp.Or(x.Hint, diag.DidYouMean(name, x.fieldsAt(of)), "set cluster: facts: "+name+", and refer to cluster.facts."+name)
 		return
 	}
-	x.Hint = cmp.Or(x.Hint, diag.DidYouMean(name, x.fieldsAt(of)), "set "+name+", or correct its name")
+	x.Hint = cmp.Or(x.Hint, diag.DidYouMean(name, append(x.fieldsAt(of), x.definitionsOf(of)...)), "set "+name+", or correct its name")
+}
+
+// definition matches a definition at the beginning of a line.
+var definition = regexp.MustCompile(`(?m)^(#\w+)[?!]?:`)
+
+// definitionsOf returns the definitions of a package that the file imports.
+func (x *explanation) definitionsOf(name string) []string {
+	m := regexp.MustCompile(`"([^"\s]*/` + regexp.QuoteMeta(name) + `)"`).FindStringSubmatch(x.source())
+	if m == nil {
+		return nil
+	}
+	dir, ok := strings.CutPrefix(m[1], x.module()+"/")
+	if !ok {
+		dir = "cue.mod/pkg/" + m[1]
+	}
+	files, err := filepath.Glob(filepath.Join(x.root, filepath.FromSlash(path.Clean("/"+dir)), "*.cue"))
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, file := range files {
+		for _, m := range definition.FindAllStringSubmatch(readSource(file), -1) {
+			names = append(names, m[1])
+		}
+	}
+	return names
 }
 
 // fieldsAt returns the names of the fields of the value at a path.
@@ -175,7 +204,30 @@ func (x *explanation) relativeImport(m []string) {
 func (x *explanation) noPackage(m []string) {
 	name := cmp.Or(m[1:]...)
 	x.Msg = "cannot find the package " + name
-	x.Hint = "correct the import path, or add the chart with fleetc chart add"
+	x.Hint = cmp.Or(diag.DidYouMean(name, x.importable()), "correct the import path, or add the chart with fleetc chart add")
+}
+
+// importable returns the import paths of the fleet's charts, and those of fleetc.
+func (x *explanation) importable() []string {
+	var out []string
+	charts, err := os.ReadDir(filepath.Join(x.root, "environments", "charts"))
+	for _, c := range charts {
+		if err == nil && c.IsDir() {
+			out = append(out, x.module()+"/environments/charts/"+c.Name())
+		}
+	}
+	for _, p := range slices.Sorted(maps.Values(packages)) {
+		if strings.HasPrefix(p, "github.com/") {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// noStandardPackage is an import of a package that CUE does not have.
+func (x *explanation) noStandardPackage(m []string) {
+	x.Msg = "no package of CUE is called " + m[1]
+	x.Hint = cmp.Or(diag.DidYouMean(m[1], slices.Sorted(maps.Values(packages))), "correct the import path")
 }
 
 // unreadable is a file that an @embed names and that cannot be read.

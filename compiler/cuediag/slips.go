@@ -2,6 +2,7 @@ package cuediag
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/diag"
@@ -30,11 +31,12 @@ var patterns = []pattern{
 	{line: regexp.MustCompile(`[^\s+*/&|<>=!,:-]\s*([+*/&])\s*$`), above: true, msg: "nothing follows the $1 at the end of the line", hint: "write what it applies to, or remove it"},
 	{line: regexp.MustCompile(`:\s*!!?\w+\s`), msg: "CUE has no tags as YAML has them", hint: `write the value alone: 3 is a number, "3" a text`},
 	{line: regexp.MustCompile(`^\s*\?\s`), msg: "CUE has no keys that begin with ?", hint: "write KEY: VALUE"},
+	{line: regexp.MustCompile(`,\s*,`), msg: "two commas follow each other", hint: "remove one"},
 	{line: regexp.MustCompile(`:\s*~\s*$`), msg: "~ is not a value of CUE", hint: "write null"},
 	{line: regexp.MustCompile(`^\s*-\s`), always: true, msg: "a list does not begin with dashes in CUE", hint: `write it in brackets, as in ["a", "b"] or [{name: "a"}, {name: "b"}]`},
-	{line: regexp.MustCompile(`[“”„]([^“”„"]*)[“”]?`), raw: true, msg: "curly quotation marks are not those of CUE", hint: `write "$1"`},
+	{line: regexp.MustCompile(`[“”„‘’]([^“”„‘’"]*)[“”‘’]?`), raw: true, msg: "curly quotation marks are not those of CUE", hint: `write "$1"`},
 	{line: regexp.MustCompile("`([^`]*)`?"), msg: "a backtick does not begin a text in CUE", hint: `write "$1"`},
-	{line: regexp.MustCompile(`^\s*("?[\w.-]+"?)\s*=\s*([^=~].*)?$`), raw: true, msg: "a field is set with a colon in CUE, not with =", hint: "write $1: $2"},
+	{line: regexp.MustCompile(`^\s*("?[\w.-]+"?)\s*=\s*([^=~].*)?$`), raw: true, msg: "a field is set with a colon in CUE, not with =", hint: "write $1: $Q2"},
 	{line: regexp.MustCompile(`;\s*$`), msg: "lines do not end with ; in CUE", hint: "remove it"},
 	{line: regexp.MustCompile(`\b(if|for)\b[^{]*$`), above: true, msg: "what follows $1 stands in braces", hint: "write { at the end of the line with $1, and } below its fields"},
 	{line: regexp.MustCompile(`^\s*\}\s*else\b`), always: true, msg: "CUE has no else", hint: "write a second if with the opposite condition: if !(CONDITION) {...}"},
@@ -92,6 +94,7 @@ func (p *pattern) apply(d *diag.Diag, line string) bool {
 				part = strings.TrimSpace(line[m[2*i]:m[2*i+1]])
 			}
 			digit := string(rune('0' + i))
+			s = strings.ReplaceAll(s, "$Q"+digit, quotedWord(part))
 			s = strings.ReplaceAll(s, "$C"+digit, strings.ReplaceAll(part, ".", ": "))
 			s = strings.ReplaceAll(s, "$"+digit, part)
 		}
@@ -99,6 +102,17 @@ func (p *pattern) apply(d *diag.Diag, line string) bool {
 	}
 	d.Msg, d.Hint = fill(p.msg), fill(p.hint)
 	return true
+}
+
+// word matches a text that is neither a number nor a word of CUE.
+var word = regexp.MustCompile(`^[A-Za-z][\w-]*$`)
+
+// quotedWord returns a word in quotes, and any other text as it is.
+func quotedWord(s string) string {
+	if word.MatchString(s) && !literal.MatchString(s) {
+		return strconv.Quote(s)
+	}
+	return s
 }
 
 // move puts the fault at another place of its file.

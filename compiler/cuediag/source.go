@@ -23,6 +23,9 @@ func (x *explanation) place() diag.Pos {
 // source returns the text of the file that the fault is in; "" when it cannot be
 // read.
 func (x *explanation) source() string {
+	if x.text != "" {
+		return x.text
+	}
 	name := filepath.FromSlash(x.place().File)
 	if x.root == "" || name == "" {
 		return ""
@@ -30,6 +33,11 @@ func (x *explanation) source() string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(x.root, name)
 	}
+	return readSource(name)
+}
+
+// readSource returns the text of a file; "" when it cannot be read.
+func readSource(name string) string {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > maxSource {
 		return ""
 	}

@@ -32,6 +32,9 @@ func (x *explanation) syntax() {
 		d.Msg, d.Hint = `a line of the text has less space in front than the """ that closes it`, `indent all lines of the text as the closing """`
 	case strings.Contains(msg, "escape"):
 		d.Msg, d.Hint = escapeAt(line, col)+" means nothing in a text", `write \\ for a backslash, or #"..."# around a text with many`
+	case strings.HasPrefix(msg, "BOM "), strings.Contains(line, "\ufeff"):
+		d.Msg, d.Hint = "this line has a byte order mark, which is invisible", "remove it: type the line again"
+	case x.colonInText():
 	case x.slip(true):
 	case strings.Contains(msg, "found 'EOF'") && x.unclosed():
 	case strings.HasPrefix(msg, "expected 'EOF', found '}'"):
@@ -79,9 +82,8 @@ func (x *explanation) emptyAbove(line string, col int) bool {
 	place := func() { x.move(n, indentation(before)+1) }
 	switch {
 	case strings.HasSuffix(text, ":"):
-		name := text[strings.LastIndexAny(text[:len(text)-1], " \t:{,")+1 : len(text)-1]
 		place()
-		d.Msg, d.Hint = name+" has no value", "write "+name+`: "...", or `+name+": {}"
+		x.noValueAbove(before, text)
 		return true
 	case unquotedText(before, 0) != "":
 		place()

@@ -24,6 +24,7 @@ type explanation struct {
 	*diag.Diag
 	root string
 	v    cue.Value
+	text string // of the file that the fault is in, when it has been read
 }
 
 // phrases are tried in order; the first that matches is used. They name
@@ -41,6 +42,7 @@ var phrases = []phrase{
 	{regexp.MustCompile(`^reference "(.+)" not found$`), (*explanation).notFound},
 	{regexp.MustCompile(`^(?:structural cycle|cycle error|cycle with field: .*)$`), saying("contains itself, or refers to itself", "set one of the fields to a value")},
 	{regexp.MustCompile(`^imported and not used: "([^"]+)"`), (*explanation).unused},
+	{regexp.MustCompile(`^builtin package "(.+)" undefined$`), (*explanation).noStandardPackage},
 	{regexp.MustCompile(`^relative import paths not allowed \("(.+)"\)$`), (*explanation).relativeImport},
 	{regexp.MustCompile(`^cannot determine package name for "(.+)"; .*$`), saying("no package is called $1", "correct the import path: names of packages have letters, digits and _, as in environments/charts/my_app")},
 	{regexp.MustCompile(`^(?:cannot find package "(.+?)".*|no dependency found for package "(.+?)".*|cannot find module providing package (.+))$`), (*explanation).noPackage},
@@ -94,6 +96,9 @@ func Explain(root string, l diag.List, v cue.Value) {
 		if isSyntax(d) {
 			x.syntax()
 			d.Path = ""
+			continue
+		}
+		if x.colonInText() {
 			continue
 		}
 		for _, p := range phrases {
@@ -248,6 +253,7 @@ var shapes = []struct {
 	hint string
 }{
 	{regexp.MustCompile(`^cluster$`), `write cluster: {name: "NAME", kubernetes: "1.36"}`},
+	{regexp.MustCompile(`^$`), `write the fields of the layer, such as releases: "NAME": {...}`},
 	{regexp.MustCompile(`^releases$`), `write releases: "NAME": {...}`},
 	{regexp.MustCompile(`^releases\.[^.]+$`), `write releases: "NAME": {namespace: "NAME", ...}`},
 	{regexp.MustCompile(`^stages$`), `write stages: [{name: "NAME"}, ...]`},

@@ -133,7 +133,7 @@ func (w *weigher) search(f *ast.File, found *suspect) {
 		case *ast.BinaryExpr:
 			what := "the expression"
 			if n.Op == token.OR || n.Op == token.AND {
-				what = "the disjunction"
+				what = "the expression with | or &"
 			}
 			found.take(n, what, w.weigh(n), w.each([]ast.Expr{n.X, n.Y}))
 		case *ast.ListLit:

@@ -37,13 +37,19 @@ func (e *evaluation) misspelt(v cue.Value) diag.List {
 	return faults
 }
 
+// oneSource is said of a release without a source, or with several. That it has none
+// may follow from what else is wrong with it.
+const oneSource = "a release has exactly one source"
+
 // withoutConsequences returns the faults with those of misspelt releases in
 // place of all others of these releases, and without what else is wrong with
 // defaults that stand at the wrong place.
 func withoutConsequences(faults, layers, misspelt diag.List) diag.List {
+	all := slices.Clone(faults)
 	faults = slices.DeleteFunc(faults, func(d *diag.Diag) bool {
 		within := func(e *diag.Diag) bool { return d.Path == e.Path || strings.HasPrefix(d.Path, e.Path+".") }
 		return slices.ContainsFunc(misspelt, within) ||
+			d.Msg == oneSource && slices.ContainsFunc(all, func(e *diag.Diag) bool { return e.Path == d.Path && e.Msg != d.Msg }) ||
 			!slices.Contains(layers, d) && slices.ContainsFunc(layers, func(e *diag.Diag) bool {
 				return within(e) && len(d.At) > 0 && d.At[0].File == e.At[0].File
 			})

@@ -41,7 +41,7 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 		}
 		sources := []string{"chart", "jsonnet", "kustomize", "manifests", "objects"}
 		if has := present(release, sources...); len(has) != 1 {
-			wrong(release, path, "a release has exactly one source", "give it one of "+strings.Join(sources, ", "))
+			wrong(release, path, oneSource, "give it one of "+strings.Join(sources, ", "))
 		}
 		e.checkDelivery(release, path, wrong)
 		if values := lookup(release, "values"); len(present(release, "kustomize", "manifests")) > 0 && len(fieldNames(values)) > 0 {
