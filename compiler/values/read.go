@@ -89,8 +89,9 @@ func (r *interpreter) tree() *Read {
 	if root == nil {
 		root = &Read{}
 	}
-	root = spread(root, &nodes)
-	if nodes > maxNodes {
+	sp := &spreader{done: map[*Read]bool{}, joined: map[[2]*Read]*Read{}, nodes: nodes}
+	sp.spread(root)
+	if sp.nodes > maxNodes {
 		r.giveUp("the tree of reads is too large")
 	}
 	if r.gaveUp != "" {
@@ -134,35 +135,49 @@ func (r *Read) inherit(kid *Read) {
 	}
 }
 
-// spread copies what is read of any key below each key, all the way down.
-func spread(n *Read, nodes *int) *Read {
-	if n == nil || *nodes > maxNodes {
-		return n
+// A spreader copies what is read of any key below each key, all the way down.
+// Nodes of the result can be part of several.
+type spreader struct {
+	done   map[*Read]bool
+	joined map[[2]*Read]*Read
+	nodes  int
+}
+
+// spread does so for the node and all below it.
+func (s *spreader) spread(n *Read) {
+	if n == nil || s.nodes > maxNodes || s.done[n] {
+		return
 	}
-	n.Any = spread(n.Any, nodes)
+	s.done[n] = true
+	s.spread(n.Any)
 	for _, key := range slices.Sorted(maps.Keys(n.Keys)) {
 		kid := n.Keys[key]
 		if n.Any != nil {
-			kid = both(kid, n.Any, nodes)
+			kid = s.both(kid, n.Any)
+			n.Keys[key] = kid
 		}
-		n.Keys[key] = spread(kid, nodes)
+		s.spread(kid)
 	}
-	return n
 }
 
 // both returns what is read by one or the other. It modifies neither and
 // shares what only one has.
-func both(a, b *Read, nodes *int) *Read {
+func (s *spreader) both(a, b *Read) *Read {
 	if a == nil {
 		return b
 	}
-	if b == nil || *nodes > maxNodes {
+	if b == nil || a == b || s.nodes > maxNodes {
 		return a
 	}
-	*nodes++
-	n := &Read{
-		Mode: a.Mode | b.Mode, Where: a.Where, Any: both(a.Any, b.Any, nodes), free: a.free || b.free, form: a.form | b.form, asked: a.asked | b.asked, keyed: a.keyed || b.keyed, lands: a.lands.and(b.lands), text: a.text || b.text,
+	if n := s.joined[[2]*Read{a, b}]; n != nil {
+		return n
 	}
+	s.nodes++
+	n := &Read{
+		Mode: a.Mode | b.Mode, Where: a.Where, free: a.free || b.free, form: a.form | b.form, asked: a.asked | b.asked, keyed: a.keyed || b.keyed, lands: a.lands.and(b.lands), text: a.text || b.text,
+	}
+	s.joined[[2]*Read{a, b}] = n
+	n.Any = s.both(a.Any, b.Any)
 	if n.Where == "" {
 		n.Where = b.Where
 	}
@@ -173,8 +188,8 @@ func both(a, b *Read, nodes *int) *Read {
 	if n.Keys == nil {
 		n.Keys = map[string]*Read{}
 	}
-	for key, kid := range b.Keys {
-		n.Keys[key] = both(n.Keys[key], kid, nodes)
+	for _, key := range slices.Sorted(maps.Keys(b.Keys)) {
+		n.Keys[key] = s.both(n.Keys[key], b.Keys[key])
 	}
 	return n
 }

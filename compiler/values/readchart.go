@@ -24,6 +24,7 @@ type chartRoot struct {
 	files  *object
 	tpls   []*chart.File // the files with templates in them
 	self   *value
+	stamp  int // the last union that it was put into
 }
 
 // An entry is a template that Helm renders by itself.

@@ -30,6 +30,7 @@ type object struct {
 	lands landings
 	read  bool // somebody asked for something in it
 	seen  int  // the last query that came by
+	stamp int  // the last union that it was put into
 }
 
 // An objectKey tells objects apart.
@@ -218,20 +219,20 @@ func (r *interpreter) fieldWithin(v *value, key string) *value {
 	if v == nil || !r.step() {
 		return nil
 	}
-	var out *value
+	var out collector
 	for _, p := range v.places {
-		out = r.union(out, r.fieldOfPlace(p, key))
+		out.add(r.fieldOfPlace(p, key))
 	}
 	for _, root := range v.roots {
-		out = r.union(out, r.fieldOfRoot(root, key))
+		out.add(r.fieldOfRoot(root, key))
 	}
 	for _, o := range v.objects {
-		out = r.union(out, r.fieldOfObject(o, key))
+		out.add(r.fieldOfObject(o, key))
 	}
 	if v.unknown {
-		out = r.union(out, anything())
+		out.add(anything())
 	}
-	return out
+	return out.union(r)
 }
 
 func (r *interpreter) fieldOfObject(o *object, key string) *value {
@@ -262,20 +263,20 @@ func (r *interpreter) elementsWithin(v *value) *value {
 	if v == nil || !r.step() {
 		return nil
 	}
-	var out *value
+	var out collector
 	for _, p := range v.places {
-		out = r.union(out, r.elementsOfPlace(p))
+		out.add(r.elementsOfPlace(p))
 	}
 	for _, o := range v.objects {
-		out = r.union(out, r.elementsOfObject(o))
+		out.add(r.elementsOfObject(o))
 	}
 	if len(v.roots) > 0 {
 		r.use(&value{roots: v.roots}, Printed)
 	}
 	if v.unknown || len(v.texts)+len(v.roots) > 0 {
-		out = r.union(out, anything())
+		out.add(anything())
 	}
-	return out
+	return out.union(r)
 }
 
 func (r *interpreter) elementsOfObject(o *object) *value {
@@ -286,11 +287,13 @@ func (r *interpreter) elementsOfObject(o *object) *value {
 		return nil
 	}
 	o.seen, o.read = r.query, true
-	out := r.union(o.elem, r.elementsWithin(o.parts))
+	out := collector{}
+	out.add(o.elem)
+	out.add(r.elementsWithin(o.parts))
 	for _, key := range slices.Sorted(maps.Keys(o.keys)) {
-		out = r.union(out, o.keys[key])
+		out.add(o.keys[key])
 	}
-	return out
+	return out.union(r)
 }
 
 // index returns what the value has by a key that is computed. Maps and lists

@@ -30,8 +30,12 @@ type place struct {
 	// or merged, the parent's global, what is imported from a dependency.
 	also *value
 
+	beside []*place // below this one, those that have something beside them, or below them
+	listed bool     // it is one of these
+
 	derived bool // found by way of also, and maybe in no values
 	seen    int  // the last query that came by
+	stamp   int  // the last union that it was put into
 
 	texts map[string]string // with templates in them, in the charts' own values
 }
@@ -158,12 +162,19 @@ func (r *interpreter) mark(p *place, m Mode) {
 		r.use(p.also, fresh)
 	}
 	if fresh&Printed != 0 {
-		r.steps += len(r.aliased)
-		for _, q := range r.aliased {
-			if q != p && q.within(p) {
-				r.useAt(q.also, r.landing.below(p, q))
-			}
+		r.useBelow(p, p)
+	}
+}
+
+// useBelow notes that what stands beside the values below q is printed where p,
+// which is q or above it, is printed.
+func (r *interpreter) useBelow(p, q *place) {
+	for _, kid := range q.beside {
+		r.steps++
+		if kid.also != nil {
+			r.useAt(kid.also, r.landing.below(p, kid))
 		}
+		r.useBelow(p, kid)
 	}
 }
 
@@ -173,8 +184,9 @@ func (r *interpreter) alias(p *place, v *value) {
 	if joined == p.also {
 		return
 	}
-	if p.also == nil {
-		r.aliased = append(r.aliased, p)
+	for q := p; q.parent != nil && !q.listed; q = q.parent {
+		q.listed = true
+		q.parent.beside = append(q.parent.beside, q)
 	}
 	p.also = joined
 	r.generation++
@@ -222,12 +234,13 @@ func (r *interpreter) elementsOfPlace(p *place) *value {
 	p.seen = r.query
 	kid := r.anyChild(p)
 	p.free = p.free || !r.naming
-	out := r.union(kid.self, kid.also)
-	r.steps += len(r.aliased)
-	for _, q := range r.aliased {
-		if q.parent == p {
-			out = r.union(out, q.also)
-		}
+	var out collector
+	out.add(kid.self)
+	out.add(kid.also)
+	r.steps += len(p.beside)
+	for _, q := range p.beside {
+		out.add(q.also)
 	}
-	return r.union(out, r.elementsWithin(p.also))
+	out.add(r.elementsWithin(p.also))
+	return out.union(r)
 }

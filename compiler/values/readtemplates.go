@@ -21,7 +21,6 @@ const (
 type interpreter struct {
 	values    *place // the values of the chart
 	places    int    // how many there are
-	aliased   []*place
 	roots     []*chartRoot
 	objects   map[objectKey]*object
 	modified  map[parse.Node]bool // expressions whose objects are modified later
@@ -37,6 +36,7 @@ type interpreter struct {
 	nesting    int
 	steps      int
 	query      int  // counts what is asked of places and objects
+	stamp      int  // counts the unions of many values
 	naming     bool // keys are those that values name
 	following  bool // it goes by way of what stands beside a value
 	shapes     *shapes
@@ -88,7 +88,12 @@ func (s *scope) get(name string) *value {
 func (r *interpreter) assign(s *scope, name string, v *value) {
 	for ; s != nil; s = s.outer {
 		if old, ok := s.vars[name]; ok {
-			s.vars[name] = r.union(old, v)
+			joined := r.union(old, v)
+			if r.coarse && old != nil && joined != old && len(joined.texts) > len(old.texts) {
+				// A text that a loop makes longer in each round.
+				joined = r.union(&value{places: joined.places, roots: joined.roots, objects: joined.objects, unknown: joined.unknown}, textOf(wild))
+			}
+			s.vars[name] = joined
 			return
 		}
 	}

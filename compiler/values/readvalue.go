@@ -35,11 +35,18 @@ const (
 )
 
 // A numbered thing belongs into sets that are in the order of the numbers.
-type numbered interface{ ordinal() int }
+type numbered interface {
+	ordinal() int
+	stamped() *int // of the last union that it was put into
+}
 
 func (p *place) ordinal() int     { return p.id }
 func (r *chartRoot) ordinal() int { return r.id }
 func (o *object) ordinal() int    { return o.id }
+
+func (p *place) stamped() *int     { return &p.stamp }
+func (r *chartRoot) stamped() *int { return &r.stamp }
+func (o *object) stamped() *int    { return &o.stamp }
 
 // joinSets returns all that is in either, and a itself when b adds nothing.
 func joinSets[T numbered](a, b []T) []T {
@@ -114,11 +121,67 @@ func (r *interpreter) union(a, b *value) *value {
 
 // unionAll returns what is one of the values.
 func (r *interpreter) unionAll(vs ...*value) *value {
-	var out *value
+	var c collector
 	for _, v := range vs {
-		out = r.union(out, v)
+		c.add(v)
 	}
-	return out
+	return c.union(r)
+}
+
+// A collector makes the union of many values at once, which is quicker than
+// one after the other.
+type collector struct{ values []*value }
+
+// add adds a value, which may be nil.
+func (c *collector) add(v *value) {
+	if v != nil && (len(c.values) == 0 || c.values[len(c.values)-1] != v) {
+		c.values = append(c.values, v)
+	}
+}
+
+// union returns what is one of the values that were added; nil for none.
+func (c *collector) union(r *interpreter) *value {
+	switch len(c.values) {
+	case 0:
+		return nil
+	case 1:
+		return c.values[0]
+	case 2:
+		return r.union(c.values[0], c.values[1])
+	}
+	all := &value{}
+	r.stamp++
+	for _, v := range c.values {
+		all.places = appendNew(all.places, v.places, r.stamp)
+		all.roots = appendNew(all.roots, v.roots, r.stamp)
+		all.objects = appendNew(all.objects, v.objects, r.stamp)
+		all.texts = append(all.texts, v.texts...)
+		all.unknown = all.unknown || v.unknown
+	}
+	r.steps += len(c.values) / 8
+	first := c.values[0]
+	if len(all.places) == len(first.places) && len(all.roots) == len(first.roots) && len(all.objects) == len(first.objects) &&
+		len(all.texts) == len(first.texts) && all.unknown == first.unknown {
+		return first
+	}
+	slices.SortFunc(all.places, byNumber)
+	slices.SortFunc(all.roots, byNumber)
+	slices.SortFunc(all.objects, byNumber)
+	if len(all.texts) > 0 {
+		all.texts = textOf(all.texts...).texts
+	}
+	return r.union(first, all)
+}
+
+// appendNew appends the members that do not bear the stamp yet.
+func appendNew[T numbered](all, more []T, stamp int) []T {
+	for _, x := range more {
+		if s := x.stamped(); *s != stamp {
+			*s = stamp
+			all = append(all, x)
+		}
+	}
+	return all
 }
 
 func joinTexts(a, b []string) []string {
