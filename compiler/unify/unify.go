@@ -99,7 +99,6 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	if err != nil {
 		return nil, diag.In(id, err)
 	}
-	c.ID = id
 	c.Policies = e.policies(in, final)
 	e.readDefaultUses(c)
 	return c, nil
