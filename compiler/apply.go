@@ -248,7 +248,7 @@ func changes(p *apply.Plan, key []byte) []diff.Change {
 		}
 		switch it.Action {
 		case apply.Create, apply.Change, apply.Replace, apply.Conflict, apply.Prune:
-			was, is := it.Shown()
+			was, is := it.DisplayStates()
 			add(&before, fleet.Object{Unstructured: was, Release: r})
 			add(&after, fleet.Object{Unstructured: is, Release: r})
 		}

@@ -143,13 +143,13 @@ func (d *liveDiffer) add(c *fleet.Cluster, one liveDifference) {
 		if o.Finding == apply.Unknown {
 			unknown[o.Why]++
 		}
-		if !o.Predicted {
+		if !o.Simulated {
 			continue
 		}
-		p := d.predicted[o.How]
+		p := d.predicted[o.SimulatedWhy]
 		if p == nil {
-			p = &diff.Prediction{Why: o.How}
-			d.predicted[o.How] = p
+			p = &diff.Prediction{Why: o.SimulatedWhy}
+			d.predicted[o.SimulatedWhy] = p
 		}
 		if p.Objects++; !slices.Contains(p.Clusters, c.ID) {
 			p.Clusters = append(p.Clusters, c.ID)
@@ -176,10 +176,10 @@ func (d *liveDiffer) result() *diff.Result {
 // liveChanges returns the changes of what was found, sorted as [diff.Objects]
 // does, and apart those of fields that the rules ignore. A field that is in conflict
 // is not ignored: an apply would stop at it.
-func liveChanges(objects []apply.Compared, key []byte, rules []fleet.IgnoreRule) (out, ignored []diff.Change) {
+func liveChanges(objects []apply.ObjectDiff, key []byte, rules []fleet.IgnoreRule) (out, ignored []diff.Change) {
 	for _, o := range objects {
 		r := &fleet.Release{Name: o.Release}
-		about := diff.Live{Reason: string(o.Finding), Why: o.Why, Predicted: o.Predicted}
+		about := diff.Live{Reason: string(o.Finding), Why: o.Why, Predicted: o.Simulated}
 		switch o.Finding {
 		case apply.Same:
 			continue
@@ -193,7 +193,7 @@ func liveChanges(objects []apply.Compared, key []byte, rules []fleet.IgnoreRule)
 			c.ID, c.Live = o.ID, about
 			ignored = append(ignored, c)
 		}
-		if len(changes) == 0 && o.Finding == apply.Contest {
+		if len(changes) == 0 && o.Finding == apply.InConflict {
 			changes = []diff.Change{{ID: o.ID, Action: diff.Update, Release: o.Release}}
 		}
 		for _, c := range changes {

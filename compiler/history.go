@@ -81,10 +81,10 @@ func (e evaluation) unread() error {
 // A Rollback is what going back to an earlier bundle means for a cluster.
 type Rollback struct {
 	*Planned
-	To      apply.Revision  // zero when there is Err
-	Asked   int             // the number that the user gave, also when To has its bundle by now; 0 for none
-	Lasting []apply.Lasting // what it does not undo
-	Actions []string        // IDs of those that the revision or the fleet has, sorted; none is done
+	To      apply.Revision        // zero when there is Err
+	Asked   int                   // the number that the user gave, also when To has its bundle by now; 0 for none
+	Lasting []apply.LastingEffect // what it does not undo
+	Actions []string              // IDs of those that the revision or the fleet has, sorted; none is done
 }
 
 // recordOf returns the evaluated fleet and the record of the one cluster that the
@@ -152,12 +152,12 @@ func (r *Rollback) read(ctx context.Context, record *Record, revision int, t app
 		if err != nil {
 			// It does not keep anybody from going back to one that is whole.
 			for _, d := range diag.All(err) {
-				r.Lasting = append(r.Lasting, apply.Lasting{Why: "what hooks did is not known: " + d.Msg})
+				r.Lasting = append(r.Lasting, apply.LastingEffect{Why: "what hooks did is not known: " + d.Msg})
 			}
 			continue
 		}
 		since = append(since, b)
 	}
-	r.Lasting = append(r.Plan.Lasting(t.Bundle, since), r.Lasting...)
+	r.Lasting = append(r.Plan.LastingEffects(t.Bundle, since), r.Lasting...)
 	return nil
 }

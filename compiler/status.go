@@ -27,12 +27,12 @@ const (
 type Status struct {
 	*Record
 	State     State
-	Revision  *apply.Revision   // that it runs or, when an apply is unfinished, ran last; nil when there is none
-	Compiled  string            // digest of the bundle that the fleet compiles to; empty when it is not known
-	Compile   error             // why it does not compile
-	Holder    string            // who applies to it at this moment; empty when nobody does
-	Unhealthy []apply.Unhealthy // objects that are not ready, when they were asked for
-	Orphans   *apply.Orphans    // objects that no inventory has; nil when they were not asked for, or there is Err
+	Revision  *apply.Revision         // that it runs or, when an apply is unfinished, ran last; nil when there is none
+	Compiled  string                  // digest of the bundle that the fleet compiles to; empty when it is not known
+	Compile   error                   // why it does not compile
+	Holder    string                  // who applies to it at this moment; empty when nobody does
+	Unhealthy []apply.UnhealthyObject // objects that are not ready, when they were asked for
+	Orphans   *apply.Orphans          // objects that no inventory has; nil when they were not asked for, or there is Err
 }
 
 // StatusOptions say what is to be known of clusters.
@@ -109,7 +109,7 @@ func (s *Status) ask(ctx context.Context, o StatusOptions, module string) {
 	}
 	var err error
 	if s.Holder, err = apply.Holder(ctx, s.server.live); err == nil && o.Health && s.Inventory != nil {
-		s.Unhealthy, err = s.Inventory.Unhealthy(ctx, s.server.live, s.Cluster)
+		s.Unhealthy, err = s.Inventory.UnhealthyObjects(ctx, s.server.live, s.Cluster)
 	}
 	if err == nil && o.Orphans {
 		s.Orphans, err = apply.FindOrphans(ctx, s.server.live, module, s.Inventory)

@@ -113,9 +113,9 @@ func (r *applyReport) checkAdopted() {
 		case c.Plan == nil:
 			return
 		case i == 0:
-			missing = slices.Clone(c.Plan.NotAdopted)
+			missing = slices.Clone(c.Plan.UnusedAdoptFrom)
 		default:
-			missing = slices.DeleteFunc(missing, func(name string) bool { return !slices.Contains(c.Plan.NotAdopted, name) })
+			missing = slices.DeleteFunc(missing, func(name string) bool { return !slices.Contains(c.Plan.UnusedAdoptFrom, name) })
 		}
 	}
 	for _, name := range missing {

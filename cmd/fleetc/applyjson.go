@@ -12,31 +12,31 @@ import (
 // An appliedCluster is a cluster in the report as JSON. The names of fields stay
 // as they are.
 type appliedCluster struct {
-	ID         string          `json:"id"`
-	Status     string          `json:"status"`
-	Server     string          `json:"server,omitempty"`
-	UID        string          `json:"uid,omitempty"`
-	Bundle     string          `json:"bundle,omitempty"`
-	First      bool            `json:"first"`
-	Fleets     []string        `json:"fleets,omitempty"` // others, that were applied to a cluster which is new to this one
-	Unchanged  int             `json:"unchanged"`
-	Created    int             `json:"created"`
-	Changed    int             `json:"changed"`
-	Replaced   int             `json:"replaced"`
-	Pruned     int             `json:"pruned"`
-	Pending    int             `json:"pending,omitempty"` // to be gone, and still being deleted
-	Hooks      int             `json:"hooks"`
-	Cascaded   int             `json:"cascaded"`             // deleted along with those that were pruned
-	Revision   int             `json:"revision,omitempty"`   // that the cluster runs, when it is known
-	RollbackTo int             `json:"rollbackTo,omitempty"` // revision
-	Lasting    []apply.Lasting `json:"lasting,omitempty"`    // what a rollback does not undo
-	NotDone    []string        `json:"notDone,omitempty"`    // actions that a rollback leaves out, for they are not on record
-	Stages     []string        `json:"stages"`
-	NotReached []string        `json:"notReached"`
-	Objects    []appliedObject `json:"objects"` // those that are not unchanged
-	Changes    json.RawMessage `json:"changes"` // fields that change, as fleetc diff -o json has them
-	Actions    []appliedAction `json:"actions"`
-	Faults     []string        `json:"faults"`
+	ID         string                `json:"id"`
+	Status     string                `json:"status"`
+	Server     string                `json:"server,omitempty"`
+	UID        string                `json:"uid,omitempty"`
+	Bundle     string                `json:"bundle,omitempty"`
+	First      bool                  `json:"first"`
+	Fleets     []string              `json:"fleets,omitempty"` // others, that were applied to a cluster which is new to this one
+	Unchanged  int                   `json:"unchanged"`
+	Created    int                   `json:"created"`
+	Changed    int                   `json:"changed"`
+	Replaced   int                   `json:"replaced"`
+	Pruned     int                   `json:"pruned"`
+	Pending    int                   `json:"pending,omitempty"` // to be gone, and still being deleted
+	Hooks      int                   `json:"hooks"`
+	Cascaded   int                   `json:"cascaded"`             // deleted along with those that were pruned
+	Revision   int                   `json:"revision,omitempty"`   // that the cluster runs, when it is known
+	RollbackTo int                   `json:"rollbackTo,omitempty"` // revision
+	Lasting    []apply.LastingEffect `json:"lasting,omitempty"`    // what a rollback does not undo
+	NotDone    []string              `json:"notDone,omitempty"`    // actions that a rollback leaves out, for they are not on record
+	Stages     []string              `json:"stages"`
+	NotReached []string              `json:"notReached"`
+	Objects    []appliedObject       `json:"objects"` // those that are not unchanged
+	Changes    json.RawMessage       `json:"changes"` // fields that change, as fleetc diff -o json has them
+	Actions    []appliedAction       `json:"actions"`
+	Faults     []string              `json:"faults"`
 
 	HelmRecords []apply.HelmRecord `json:"helmRecords,omitempty"` // of releases whose objects are adopted
 }
@@ -89,7 +89,7 @@ func (c *applyCluster) json() (appliedCluster, error) {
 		Objects: []appliedObject{}, Actions: []appliedAction{}, Revision: c.revision(), Changes: changes,
 	}
 	if p := c.Plan; p != nil {
-		l.Server, l.UID, l.Bundle, l.First, l.Unchanged = p.Server, p.UID, p.Bundle, p.First, p.Count(apply.Unchanged)
+		l.Server, l.UID, l.Bundle, l.First, l.Unchanged = p.Server, p.UID, p.Bundle, p.FirstApply, p.Count(apply.Unchanged)
 		l.Fleets, l.Objects = p.Fleets, c.objects()
 		for _, a := range p.Actions {
 			at, _, _ := strings.Cut(actionMoment(&a.Action), " ")

@@ -24,7 +24,7 @@ func (c *applyCluster) firstNote() string {
 // notes are what a comparison of objects does not show.
 func (c *applyCluster) notes() []string {
 	lines, first := c.backNotes(), 0
-	if c.Plan.First && !c.destroys() {
+	if c.Plan.FirstApply && !c.destroys() {
 		lines = append(lines, c.firstNote())
 	}
 	for _, a := range c.Plan.Actions {
@@ -52,7 +52,7 @@ func (c *applyCluster) notes() []string {
 				lines = append(lines, takeoverNotes(it)...)
 			}
 			switch {
-			case it.First:
+			case it.WaitsForBase:
 				first++
 			case it.Forced:
 				lines = append(lines, it.ID+" "+it.Reason)

@@ -18,18 +18,18 @@ const (
 // A planFile is what --plan writes: a plan for each cluster, and how it was
 // made.
 type planFile struct {
-	Format         int            `json:"format"`
-	Fleet          string         `json:"fleet"`
-	Stages         []string       `json:"stages,omitempty"`
-	Releases       []string       `json:"releases,omitempty"`
-	Force          []string       `json:"force,omitempty"`
-	Adopt          bool           `json:"adopt,omitempty"`
-	AdoptFrom      []string       `json:"adoptFrom,omitempty"`
-	AdoptForget    bool           `json:"adoptForget,omitempty"`
-	Strict         bool           `json:"strict,omitempty"`
-	PruneLimit     int            `json:"pruneLimit,omitempty"`
-	PruneProtected []string       `json:"pruneProtectedKinds,omitempty"`
-	Clusters       []apply.Frozen `json:"clusters"`
+	Format         int               `json:"format"`
+	Fleet          string            `json:"fleet"`
+	Stages         []string          `json:"stages,omitempty"`
+	Releases       []string          `json:"releases,omitempty"`
+	Force          []string          `json:"force,omitempty"`
+	Adopt          bool              `json:"adopt,omitempty"`
+	AdoptFrom      []string          `json:"adoptFrom,omitempty"`
+	AdoptForget    bool              `json:"adoptForget,omitempty"`
+	Strict         bool              `json:"strict,omitempty"`
+	PruneLimit     int               `json:"pruneLimit,omitempty"`
+	PruneProtected []string          `json:"pruneProtectedKinds,omitempty"`
+	Clusters       []apply.SavedPlan `json:"clusters"`
 }
 
 // clusters returns the IDs of the clusters of the plan.
@@ -42,13 +42,13 @@ func (p *planFile) clusters() []string {
 }
 
 // of returns the plan of a cluster.
-func (p *planFile) of(id string) (apply.Frozen, bool) {
+func (p *planFile) of(id string) (apply.SavedPlan, bool) {
 	for _, f := range p.Clusters {
 		if f.Cluster == id {
 			return f, true
 		}
 	}
-	return apply.Frozen{}, false
+	return apply.SavedPlan{}, false
 }
 
 // writePlan writes the plans of all clusters that have something to do. A
@@ -56,11 +56,11 @@ func (p *planFile) of(id string) (apply.Frozen, bool) {
 func writePlan(file, fleet string, a *applyOptions, report *applyReport) error {
 	p := planFile{
 		Format: planFormat, Fleet: fleet, Stages: a.Stages, Releases: a.Releases, Force: a.force, Strict: a.Strict,
-		Adopt: a.Adopt, AdoptFrom: a.AdoptFrom, AdoptForget: a.AdoptForget, PruneLimit: a.PruneLimit, PruneProtected: a.protected, Clusters: []apply.Frozen{},
+		Adopt: a.Adopt, AdoptFrom: a.AdoptFrom, AdoptForget: a.AdoptForget, PruneLimit: a.PruneLimit, PruneProtected: a.protected, Clusters: []apply.SavedPlan{},
 	}
 	for _, c := range report.clusters {
-		if c.err == nil && !c.Plan.Nothing() {
-			p.Clusters = append(p.Clusters, c.Plan.Frozen())
+		if c.err == nil && !c.Plan.IsUpToDate() {
+			p.Clusters = append(p.Clusters, c.Plan.Saved())
 		}
 	}
 	text, err := json.MarshalIndent(p, "", "  ")

@@ -73,7 +73,7 @@ func (r *applyReport) checkActions() {
 func (r *applyReport) ready() []*applyCluster {
 	var out []*applyCluster
 	for _, c := range r.clusters {
-		if c.err == nil && !c.Plan.Nothing() {
+		if c.err == nil && !c.Plan.IsUpToDate() {
 			out = append(out, c)
 		}
 	}
@@ -196,7 +196,7 @@ func (c *applyCluster) status() string {
 		return "destroyed"
 	case c.ran:
 		return "applied"
-	case c.Plan.Nothing():
+	case c.Plan.IsUpToDate():
 		return "unchanged"
 	}
 	return "planned"

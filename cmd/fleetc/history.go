@@ -126,7 +126,7 @@ func appliedOf(v apply.Revision) string {
 	if v.Count() == 1 {
 		return "once"
 	}
-	last := v.LastApplied()
+	last := v.LastApply()
 	s := fmt.Sprintf("%d times, last at %s by %s", v.Count(), last.Time.Format(time.RFC3339), cell(last.By))
 	if len(v.Folded) > 0 {
 		s += ", earlier as " + strings.Trim(fmt.Sprint(v.Folded), "[]")
@@ -160,14 +160,14 @@ type revisionJSON struct {
 	Pruned   int    `json:"pruned"`
 	Replaced int    `json:"replaced"`
 
-	Applied int             `json:"applied"` // how often the bundle was applied
-	Applies []apply.Applied `json:"applies"` // the last ten of these, the newest first
-	Folded  []int           `json:"folded"`  // numbers of earlier revisions of the bundle
+	Applied int                 `json:"applied"` // how often the bundle was applied
+	Applies []apply.ApplyRecord `json:"applies"` // the last ten of these, the newest first
+	Folded  []int               `json:"folded"`  // numbers of earlier revisions of the bundle
 }
 
 func revisionOf(v apply.Revision, current bool) revisionJSON {
 	what, _, _ := strings.Cut(whatOf(v), " ")
-	applies := v.AllApplied()
+	applies := v.AllApplies()
 	slices.Reverse(applies)
 	return revisionJSON{
 		Revision: v.Number, Current: current, Time: v.Time.Format(time.RFC3339), By: v.By, Commit: v.Commit, Dirty: v.Dirty, Bundle: v.Bundle,

@@ -10,12 +10,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// This file decides which creations need no dry run. An API server does not refuse
-// a new ConfigMap that vet has accepted, unless the cluster is configured to: with
-// admission webhooks, admission policies or quotas.
+// This file decides which objects can be created without a dry run. An API server
+// accepts a new ConfigMap that vet has accepted, unless the cluster has admission
+// webhooks, admission policies or quotas.
 
-// isPlain reports whether the API server's own validation of an object has no
-// rules beyond those that vet checks.
+// isPlain reports whether vet checks everything that the API server validates for
+// the kind.
 func (it *Item) isPlain() bool {
 	switch it.kind() {
 	case schema.GroupKind{Kind: "ConfigMap"}, schema.GroupKind{Kind: "ServiceAccount"}:
@@ -27,9 +27,9 @@ func (it *Item) isPlain() bool {
 	return false
 }
 
-// admits decides about an object that does not exist yet without a dry run, and
-// reports whether that was possible.
-func (p *planner) admits(ctx context.Context, it *Item) (bool, error) {
+// planWithoutDryRun plans the creation of an object without a dry run, and reports
+// whether that was possible.
+func (p *planner) planWithoutDryRun(ctx context.Context, it *Item) (bool, error) {
 	if !it.isPlain() {
 		return false, nil
 	}
@@ -38,16 +38,16 @@ func (p *planner) admits(ctx context.Context, it *Item) (bool, error) {
 		return false, err
 	}
 	r, served, err := p.Live.Resource(ctx, it.ref.GroupVersionKind)
-	if err != nil || !served || rules.concern(r.Group, r.Resource) {
+	if err != nil || !served || rules.match(r.Group, r.Resource) {
 		return false, err
 	}
-	space, err := p.spaceOf.get(it.ref.Namespace, func() (*unstructured.Unstructured, error) {
+	space, err := p.namespaces.get(it.ref.Namespace, func() (*unstructured.Unstructured, error) {
 		return p.object(ctx, live.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Name: it.ref.Namespace})
 	})
 	if live.ReasonOf(err) == live.Forbidden {
 		return false, nil
 	}
-	if err != nil || isGoing(space) {
+	if err != nil || isBeingDeleted(space) {
 		return false, err
 	}
 	if space == nil {
@@ -58,17 +58,17 @@ func (p *planner) admits(ctx context.Context, it *Item) (bool, error) {
 	return true, nil
 }
 
-// admissionRules say for which resources something is configured that may refuse
-// or change what is applied.
+// admissionRules lists the resources for which the cluster may reject or change
+// objects at admission.
 type admissionRules struct {
-	unknown bool // whether the user may not see all of it
+	unknown bool // the user may not read all of the configuration
 	rules   []admissionRule
 }
 
 type admissionRule struct{ groups, resources []string }
 
-// concern reports whether a rule is about a resource.
-func (a *admissionRules) concern(group, resource string) bool {
+// match reports whether a rule applies to a resource.
+func (a *admissionRules) match(group, resource string) bool {
 	return a.unknown || slices.ContainsFunc(a.rules, func(r admissionRule) bool {
 		return matchesAny(r.groups, group) && matchesAny(r.resources, resource)
 	})
@@ -78,8 +78,8 @@ func matchesAny(patterns []string, s string) bool {
 	return slices.Contains(patterns, "*") || slices.Contains(patterns, "*/*") || slices.Contains(patterns, s)
 }
 
-// admissionKinds are the kinds that configure admission, and where their rules
-// are.
+// admissionKinds are the kinds that configure admission, with a function that reads
+// their rules.
 var admissionKinds = []struct {
 	gvk   schema.GroupVersionKind
 	rules func(map[string]any) []admissionRule
@@ -93,8 +93,8 @@ var admissionKinds = []struct {
 	}},
 }
 
-// readAdmission reads what a cluster has configured. Not being allowed to read it
-// is no error.
+// readAdmission reads the admission configuration of a cluster. A missing
+// permission is not an error.
 func readAdmission(ctx context.Context, c *live.Cluster) (*admissionRules, error) {
 	var out admissionRules
 	for _, kind := range admissionKinds {
@@ -128,8 +128,8 @@ func webhookRules(o map[string]any) []admissionRule {
 	return out
 }
 
-// policyRules returns the rules of an admission policy. Its bindings may narrow
-// them.
+// policyRules returns the rules of an admission policy. It ignores its bindings,
+// which may narrow them.
 func policyRules(o map[string]any) []admissionRule {
 	return rulesAt(o, "spec", "matchConstraints", "resourceRules")
 }

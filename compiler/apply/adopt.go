@@ -15,10 +15,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// helmRelease is the annotation by which Helm knows its objects.
+// helmRelease is the annotation with the Helm release of an object.
 const helmRelease = "meta.helm.sh/release-name"
 
-// fieldsOf returns the fields that an error of a cluster is about.
+// fieldsOf returns the fields that an API error names.
 func fieldsOf(err error) []live.Field {
 	var e *live.Error
 	if !errors.As(err, &e) {
@@ -27,39 +27,39 @@ func fieldsOf(err error) []live.Field {
 	return e.Fields
 }
 
-// isForeign reports whether another tool made an object that is there: the
-// inventory does not have it, other than as an object that Helm kept, and fleetc
-// never applied it or another tool manages it by now. Another fleet takes objects over
-// with the same field manager, so that the API server reports no conflict. The control
-// plane makes objects for all, and namespaces are shared.
-func (p *planner) isForeign(it *Item, was *unstructured.Unstructured) bool {
-	known := p.known[it.ID]
+// isForeign reports whether an existing object belongs to another tool: the
+// inventory does not have it (or only as an object that Helm kept), and fleetc
+// never applied it or another tool manages it now. Another fleet uses the same
+// field manager, so that the API server reports no conflict. Namespaces and objects
+// of the control plane are never foreign.
+func (p *planner) isForeign(it *Item, before *unstructured.Unstructured) bool {
+	known := p.recorded[it.ID]
 	switch {
 	case it.kind() == (schema.GroupKind{Kind: "Namespace"}):
 		return false
-	case otherFleet(was, p.Fleet) != "":
+	case otherFleet(before, p.Fleet) != "":
 		return true
 	case known.UID == it.uid && !known.Kept:
 		return false
 	}
-	if ownFields(was) != nil {
-		owner, _ := delivery{fleet: p.Fleet}.otherOwner(was)
+	if ownFields(before) != nil {
+		owner, _ := delivery{fleet: p.Fleet}.otherOwner(before)
 		return owner != "" && !known.Kept
 	}
-	return slices.ContainsFunc(was.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(before.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
 		return m.Subresource == "" && !strings.HasPrefix(m.Manager, "kube-")
 	})
 }
 
-// ownerOf says who made an object.
+// ownerOf names the tool that made an object.
 func (p *planner) ownerOf(o *unstructured.Unstructured) string {
 	owner, _ := delivery{fleet: p.Fleet}.otherOwner(o)
-	return cmp.Or(owner, strings.Join(othersOf(o), " and "))
+	return cmp.Or(owner, strings.Join(otherManagers(o), " and "))
 }
 
-// takeOver says what to do about an object that another tool made. Flux would put
-// back what fleetc changes.
-func (p *planner) takeOver(o *unstructured.Unstructured) string {
+// takeoverHint says what to do about an object of another tool. Flux, for example,
+// would revert the changes of fleetc.
+func (p *planner) takeoverHint(o *unstructured.Unstructured) string {
 	if _, hint := (delivery{fleet: p.Fleet}).otherOwner(o); hint != "" {
 		return hint
 	}
@@ -69,37 +69,39 @@ func (p *planner) takeOver(o *unstructured.Unstructured) string {
 	return "pass --adopt to take it over"
 }
 
-// mayAdopt reports whether fleetc may take over an object that another tool made:
-// from any tool that does not put back what fleetc changes, or from a manager that
-// the user has named.
+// mayAdopt reports whether the options allow to adopt an object of another tool:
+// with Adopt from any tool that does not revert changes, with AdoptFrom from the
+// named managers.
 func (p *planner) mayAdopt(o *unstructured.Unstructured) bool {
-	if len(takeover{named: p.AdoptFrom}.chosen(o)) > 0 {
+	if len(takeover{named: p.AdoptFrom}.managers(o)) > 0 {
 		return true
 	}
 	_, hint := delivery{fleet: p.Fleet}.otherOwner(o)
 	return p.Adopt && hint == ""
 }
 
-// mayAdoptHelm is mayAdopt for a release that Helm has stored.
+// mayAdoptHelm is mayAdopt for a release in Helm's storage.
 func (o Options) mayAdoptHelm() bool {
 	return o.Adopt || slices.ContainsFunc(o.AdoptFrom, func(name string) bool { return strings.EqualFold(name, helm.Manager) })
 }
 
-// takeover chooses the managers that an object is taken over from. adopted says
-// whether another tool made it. Namespaces are shared.
+// takeover chooses the managers whose fields fleetc takes over. adopted says
+// whether another tool made the object. Namespaces are shared: they are adopted
+// only from Helm.
 func (p *planner) takeover(it *Item, adopted bool) takeover {
 	if it.kind() == (schema.GroupKind{Kind: "Namespace"}) {
-		return takeover{handed: p.handed[it.ID]}
+		return takeover{handed: p.handedOver[it.ID]}
 	}
-	known := p.known[it.ID]
+	known := p.recorded[it.ID]
 	return takeover{
-		appliers: adopted && p.Adopt, handed: p.handed[it.ID], named: p.AdoptFrom,
-		byHand: p.Strict && !adopted && known.UID == it.uid && !known.Found,
+		appliers: adopted && p.Adopt, handed: p.handedOver[it.ID], named: p.AdoptFrom,
+		byHand: p.Strict && !adopted && known.UID == it.uid && !known.Preexisting,
 	}
 }
 
-// notAdopted returns the names of AdoptFrom that no object has as a manager.
-func (p *planner) notAdopted() []string {
+// unusedAdoptFrom returns the names of AdoptFrom that are not a manager of any
+// object.
+func (p *planner) unusedAdoptFrom() []string {
 	return slices.DeleteFunc(slices.Clone(p.AdoptFrom), func(name string) bool {
 		return slices.ContainsFunc(p.items, func(it Item) bool {
 			return slices.ContainsFunc(append([]Item{it}, it.Parts...), func(it Item) bool { return slices.Contains(it.managers, name) })
@@ -107,9 +109,9 @@ func (p *planner) notAdopted() []string {
 	})
 }
 
-// othersOf returns who else than fleetc and the control plane wrote to an
-// object, its status aside.
-func othersOf(o *unstructured.Unstructured) []string {
+// otherManagers returns the field managers of an object except fleetc, the control
+// plane and managers of the status, sorted.
+func otherManagers(o *unstructured.Unstructured) []string {
 	var names []string
 	for _, m := range o.GetManagedFields() {
 		if m.Subresource == "" && m.Manager != live.Manager && !strings.HasPrefix(m.Manager, "kube-") {

@@ -1,20 +1,19 @@
-// Package apply makes a cluster run its bundle: it plans what has to happen,
-// and does it, stage by stage and, in a stage, level by level.
+// Package apply makes a cluster run its bundle. It plans the changes, and then
+// applies them stage by stage and, within a stage, level by level.
 //
-//   - [Target.Plan] reads the cluster and has it try out every object without
-//     storing it. It writes nothing.
-//   - [Target.Run] takes the cluster's lease, plans again, records what it is
-//     about to do, applies the stages, waits for each, prunes and records the
-//     end. The actions of a stage are done with it, and undone when it fails.
+//   - [Target.Plan] reads the cluster and sends every object as a dry run. It
+//     writes nothing.
+//   - [Target.Run] takes the cluster's lease, plans again, stores the inventory,
+//     applies the stages, waits for each, prunes, and stores the inventory again.
+//     It runs the actions of a stage, and undoes them when the stage fails.
 //
-// What is recorded is the [Inventory], which lives in the cluster. It is
-// written before the first change with what was there and what is to come, so
-// that an apply that ends at any moment forgets nothing; the next one goes on.
-// Only what the inventory has is ever deleted. With its end, a run that was of the
-// whole bundle makes that a [Revision], which [ReadBundle] reads again.
+// The [Inventory] in the cluster lists the objects of the fleet. It is stored
+// before the first change, with the old and the new objects, so that the next apply
+// can resume after an interruption at any point. Only objects in the inventory are
+// ever deleted. A successful run of the whole bundle adds a [Revision] to the
+// inventory, which [Target.ReadBundle] reads.
 //
-// The package compiles nothing, compares no fields for people and prints
-// nothing.
+// The package does not compile, compare fields for display, or print.
 package apply
 
 import (
@@ -32,11 +31,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// A Target is a cluster that is to run a bundle.
+// A Target is a cluster together with the bundle to apply to it.
 type Target struct {
 	Fleet  string // the CUE module
 	Bundle *fleet.Bundle
-	Charts map[string]*fleet.Chart // of the releases that Helm delivers
+	Charts map[string]*fleet.Chart // of releases with Helm delivery, by release name
 	Live   *live.Cluster
 	Origin Origin
 	Options
@@ -44,154 +43,152 @@ type Target struct {
 
 // An Origin says where a bundle comes from.
 type Origin struct {
-	Commit   string // of the fleet's files; empty when it is not known
-	Dirty    bool   // whether the files were not all as they are in the commit
-	Rollback int    // the revision of the cluster that has the bundle; 0 for one that was compiled
+	Commit   string // of the fleet's files; empty when unknown
+	Dirty    bool   // the files differ from the commit
+	Rollback int    // revision that is rolled back to; 0 for a compiled bundle
 }
 
-// Options say how. The zero value is ready for use.
+// Options configure a plan and its run. The zero value is ready for use.
 type Options struct {
-	Stages   []string // those to apply; all when empty
-	Releases []string // those to apply; all when empty
+	Stages   []string // stages to apply; all when empty
+	Releases []string // releases to apply; all when empty
 
-	Force      Force    // whose fields to take, when others have them
-	Adopt      bool     // take over objects that other tools made, with the fields of those that apply whole objects
-	AdoptFrom  []string // take over the fields of the managers of these names, also objects that Adopt refuses
-	Strict     bool     // take over the fields that people have set by hand in objects that fleetc applied
-	PruneLimit int      // how many objects may be deleted; 0 for a fifth of them or ten, whichever is more
+	Force      Force    // which conflicts to win
+	Adopt      bool     // adopt objects of other tools, with the fields of managers that apply whole objects
+	AdoptFrom  []string // adopt the fields of these managers, even of objects that Adopt rejects
+	Strict     bool     // take over fields that users have changed with interactive tools in objects that fleetc applied
+	PruneLimit int      // the most objects that may be pruned; 0 for the larger of ten and a fifth of all
 
-	AdoptForget bool // remove the records of Helm releases whose objects are all applied by fleetc
+	AdoptForget bool // remove the records of Helm releases whose objects fleetc now applies
 
-	Destroy bool // prune all that the inventory has of the releases; the bundle is empty
+	Destroy bool // prune everything in the inventory, or all of Releases; the bundle is empty
 
-	PruneProtected []schema.GroupKind // of namespaces, CRDs and volumes, the kinds that may be deleted as well
+	PruneProtected []schema.GroupKind // protected kinds (namespaces, CRDs and volumes) that may be pruned
 
-	Timeout time.Duration // of the wait for a stage; 0 for five minutes
+	Timeout time.Duration // for a stage to become ready; 0 for five minutes
 
-	LockTimeout time.Duration // of the wait for another apply to release the lease of the cluster
+	LockTimeout time.Duration // for another apply to release the cluster's lease
 
-	Holder string // who applies, for others to see
-	By     string // who applies, for the history
-	Tool   string // the version of fleetc, for the history
-	Exact  bool   // do what was planned, and nothing when something moved since
+	Holder string // identity in the lease, shown to other users
+	By     string // identity in the history
+	Tool   string // version of fleetc, for the history
+	Exact  bool   // refuse to run when the plan has changed since
 
-	Actions actions.Options // what may be done besides
+	Actions actions.Options // permissions of actions
 }
 
-// An Action is what happens to an object.
+// An Action says what a plan does with an object.
 type Action string
 
-// What can happen to an object. Of the last three, nothing is applied as long
-// as a plan has any.
+// A plan with a Conflict, Immutable or Refused object is not run.
 const (
 	Unchanged Action = "unchanged"
 	Create    Action = "create"
 	Change    Action = "change"
-	Replace   Action = "replace" // it is deleted and made anew, since a field cannot be changed
-	Hook      Action = "hook"    // it is made anew, and waited for, as Helm does
+	Replace   Action = "replace" // delete and create, since a field is immutable
+	Hook      Action = "hook"    // run as a Helm hook: recreate and wait
 	Prune     Action = "prune"
-	Keep      Action = "keep"      // it is no longer part of the bundle and stays all the same
-	Pending   Action = "pending"   // it is no longer part of the bundle and still being deleted
-	Conflict  Action = "conflict"  // others have fields of it
-	Immutable Action = "immutable" // a field cannot be changed
+	Keep      Action = "keep"      // not in the bundle any more, but kept
+	Pending   Action = "pending"   // not in the bundle any more, and still being deleted
+	Conflict  Action = "conflict"  // other managers own fields of it
+	Immutable Action = "immutable" // an immutable field would change
 	Refused   Action = "refused"
 )
 
-// isIdle reports whether nothing is done about the object, and nothing stands against
-// that.
+// isIdle reports whether the object needs no work and does not block the apply.
 func (a Action) isIdle() bool { return a == Unchanged || a == Keep || a == Pending }
 
-// writes reports whether something has to be done about the object.
+// writes reports whether the run changes the object in the cluster.
 func (a Action) writes() bool {
 	return a == Create || a == Change || a == Replace || a == Hook || a == Prune
 }
 
-// An Item is what a plan has about one object.
+// An Item is the plan for one object.
 type Item struct {
-	ID      string // kind.group namespace/name
-	Release string
-	Stage   string
-	Action  Action
-	Reason  string // why it is kept or refused, or why it could not be tried out; may be empty
-	Hint    string // what to do about that; may be empty
-	Owner   string // the tool that manages the object by now, so that it is kept and leaves the inventory: Flux Kustomization apps/web
-	Adopts  bool   // whether it is taken over from other tools
-	Found   bool   // whether it was there before fleetc applied it, so that it is not fleetc's to prune
-	First   bool   // whether it could not be tried out since its namespace or CRD comes first
-	Forced  bool   // whether it takes fields that others have, by --force-conflicts or as its release says
+	ID           string // kind.group namespace/name
+	Release      string
+	Stage        string
+	Action       Action
+	Reason       string // why it is kept, refused or without a dry run; may be empty
+	Hint         string // how to solve that; may be empty
+	Owner        string // the tool that manages the object now, so that it is kept and leaves the inventory: Flux Kustomization apps/web
+	Adopts       bool   // it is adopted from other tools
+	Preexisting  bool   // it existed before fleetc applied it, so that fleetc never prunes it
+	WaitsForBase bool   // no dry run is possible until its namespace or CRD exists
+	Forced       bool   // takes fields of other managers, by --force-conflicts or the release's ownership
 
-	// Before and After are the object as it is, and as it would be. Either may
-	// be nil. They must not be modified.
+	// Before and After are the object now and after the apply. Either may be nil.
+	// They must not be modified.
 	Before, After *unstructured.Unstructured
 
-	Fields []live.Field // in conflict
+	Fields []live.Field // fields in conflict
 
-	Cascade *Cascade // what is deleted along with it; nil when nothing can be
+	Cascade *Cascade // objects that the deletion of this one deletes; nil when there are none
 
-	Takeovers []Takeover // managers whose fields it takes over
+	Takeovers []Takeover // managers whose fields fleetc takes over
 
-	// Parts are what becomes of the objects of a release that Helm delivers, of
-	// which the item is one, see [Item.IsHelm].
+	// Parts are the objects of a release that Helm delivers, if the item stands for
+	// one, see [Item.IsHelm].
 	Parts []Item
 
-	at        []diag.Pos
-	ref       live.Ref
-	release   *fleet.Release
-	object    *unstructured.Unstructured // as the bundle has it; nil when it has it no more
-	uid       string                     // of the live object; empty when there is none
-	applied   string                     // fingerprint of the object once it is applied; empty when it is not known
-	completed string                     // digest of the content of a Job that is complete; empty of all else
-	written   *unstructured.Unstructured // a Job as this run has written it
-	hook      *hook
-	helm      *helm.State // of a release that Helm delivers
-	digest    string      // says what such a release is to be
-	handed    bool        // whether its objects are applied now
-	foreign   bool        // whether it is there, and fleetc has no part in it yet
-	untried   bool        // whether a dry run was refused
-	of        *Item       // the release that Helm delivers, of a part that is compared
+	positions       []diag.Pos
+	ref             live.Ref
+	release         *fleet.Release
+	object          *unstructured.Unstructured // from the bundle; nil when it is not in the bundle any more
+	uid             string                     // of the live object; empty when there is none
+	appliedState    string                     // fingerprint of the object after the apply; empty when unknown
+	completedDigest string                     // digest of the content of a complete Job; else empty
+	writtenJob      *unstructured.Unstructured // a Job that this run has written
+	hook            *hook
+	helm            *helm.State // stored state of a release that Helm delivers
+	digest          string      // cache key of such a release: its chart, values and objects
+	handedOver      bool        // a release of Helm whose objects fleetc now applies itself
+	foreign         bool        // exists, and fleetc does not own any of it yet
+	noDryRun        bool        // the API server rejected the dry run
+	parent          *Item       // release that Helm delivers, of a part that is compared
 
-	takeover takeover // which managers' fields it takes over
-	managers []string // of the live object, beside fleetc and the control plane
+	takeover takeover // managers whose fields it takes over
+	managers []string // other field managers of the live object, without the control plane
 
-	unserved bool     // whether the cluster does not serve its kind any more
-	delivery delivery // how fleetc brought an object that the bundle does not have any more
+	unserved bool     // the cluster does not serve its kind any more
+	delivery delivery // how fleetc delivered an object that is not in the bundle any more
 }
 
-// A Plan is what applying a bundle means for a cluster.
+// A Plan lists what an apply of a bundle changes in a cluster.
 type Plan struct {
-	Cluster string // ID
-	Server  string
-	UID     string          // of the cluster
-	First   bool            // whether the fleet was not applied to the cluster before
-	Fleets  []string        // when it is the first, the CUE modules of other fleets that were, sorted
-	Bundle  string          // digest
-	Current int             // revision that the cluster runs; 0 when it runs none of the history
-	Items   []Item          // in the order in which they are applied; then what is pruned or kept, in the order of that
-	Actions []PlannedAction // in the order in which they are done
-	Missing []live.Right
-	Limit   int // how many objects may be pruned
+	Cluster       string // ID
+	Server        string
+	UID           string
+	FirstApply    bool            // the fleet was never applied to the cluster
+	Fleets        []string        // on a first apply: CUE modules of other fleets in the cluster, sorted
+	Bundle        string          // digest
+	Current       int             // revision that the cluster runs; 0 when it runs none
+	Items         []Item          // in the order of the apply; then pruned and kept objects, in the order of pruning
+	Actions       []PlannedAction // in the order in which they run
+	MissingRights []live.Right
+	PruneLimit    int // the most objects that may be pruned
 
-	HelmRecords []HelmRecord // of releases whose objects are adopted, or were
+	HelmRecords []HelmRecord // records of Helm releases whose objects are or were adopted
 
-	NotAdopted []string // names of [Options.AdoptFrom] that no object has as a manager
+	UnusedAdoptFrom []string // names of [Options.AdoptFrom] that are not a manager of any object
 
-	due       []string          // stages that are applied
-	needed    []live.Right      // to do what the plan says; nil when that was not asked
-	inventory *Inventory        // as it is
-	settled   *Inventory        // as it will be
-	installed map[string]bool   // releases that are there, whoever installed them
-	hooks     map[string][]byte // that run on deletion and are to be written, packed, by release
+	dueStages         []string          // stages to apply
+	neededRights      []live.Right      // rights that the plan needs; nil when they were not determined
+	inventory         *Inventory        // the stored inventory
+	next              *Inventory        // the inventory after the apply
+	installedReleases map[string]bool   // releases that exist, by any tool
+	deleteHooks       map[string][]byte // packed hooks that run on deletion and must be stored, by release
 
-	unlisted   []live.Right    // to list records of Helm, which the user does not have
-	appliedIDs map[string]bool // objects that fleetc applies, see [Plan.applied]; nil unless objects are adopted
+	unlistableRecords []live.Right    // missing rights to list records of Helm
+	appliedIDs        map[string]bool // see [Plan.appliedObjects]; nil unless objects are adopted
 
-	Destroys bool // whether the target is to destroy
-	Partial  bool // whether it is of some stages or releases alone
+	Destroys bool // it destroys the bundle's objects
+	Partial  bool // it covers only some stages or releases
 
-	removesRecord bool // whether nothing is left, so that the inventory is removed as well
+	removesRecord bool // nothing is left, so that the inventory is removed as well
 }
 
-// Count returns how many objects have the action.
+// Count returns the number of objects with the action.
 func (p *Plan) Count(a Action) int {
 	n := 0
 	for _, it := range p.Items {
@@ -202,55 +199,53 @@ func (p *Plan) Count(a Action) int {
 	return n
 }
 
-// Nothing reports whether the cluster runs the bundle already, this is on record,
-// and no record of Helm is to be removed.
-func (p *Plan) Nothing() bool {
-	return p.IsApplied() && len(p.Missing) == 0 && !p.removesRecord && !p.forgets()
+// IsUpToDate reports whether the cluster runs the bundle, the inventory says so,
+// and no record of Helm needs to be removed.
+func (p *Plan) IsUpToDate() bool {
+	return p.IsApplied() && len(p.MissingRights) == 0 && !p.removesRecord && !p.removesHelmRecords()
 }
 
-// IsApplied reports whether the cluster runs the bundle already, and this is on
-// record.
+// IsApplied reports whether the cluster runs the bundle and the inventory says so.
 func (p *Plan) IsApplied() bool {
-	return !slices.ContainsFunc(p.Items, func(it Item) bool { return !it.Action.isIdle() }) && p.inventory.equal(p.settled)
+	return !slices.ContainsFunc(p.Items, func(it Item) bool { return !it.Action.isIdle() }) && p.inventory.equal(p.next)
 }
 
-// An Event is something that happened while a plan was run.
+// An Event reports progress of a run.
 type Event struct {
 	Cluster string
-	Stage   string // empty when it is of none
-	ID      string // of an object or an action; empty when it is about the stage or the cluster
+	Stage   string // empty when it concerns no stage
+	ID      string // of an object or an action; empty when it concerns the stage or the cluster
 	What    string // start, level, create, change, replace, hook, wait, ready, done, prune, pending, failed, end; of an action run, skip, undo, stand
-	Text    string // more about it; may be empty
+	Text    string // details; may be empty
 }
 
-// A Result is what a run did.
+// A Result is the outcome of a run.
 type Result struct {
 	Created, Changed, Replaced, Pruned, Hooks int
 
-	Pending  int // objects that are to be gone, and whose deletion was not over when the run ended
-	Cascaded int // objects that were deleted along with those that were pruned, as far as the plan knew them
+	Pending  int // pruned objects whose deletion was not complete at the end of the run
+	Cascaded int // objects deleted in the planned cascades
 
-	Done       []string                   // stages that were applied and are healthy
-	NotReached []string                   // stages that were not begun
-	Revision   int                        // by which the history has it; 0 when it has not
-	Actions    map[string]actions.Outcome // by the IDs of those that were reached
+	Done       []string                   // stages that are applied and healthy
+	NotReached []string                   // stages that have not started
+	Revision   int                        // number in the history; 0 when there is none
+	Actions    map[string]actions.Outcome // by ID of the actions that were reached
 
-	HelmRecords []HelmRecord // as the run left them
+	HelmRecords []HelmRecord // after the run
 }
 
-// inScope reports whether the options choose what is of a stage and a release.
+// inScope reports whether the options select the stage and the release.
 func (o Options) inScope(stage, release string) bool {
 	return (len(o.Stages) == 0 || slices.Contains(o.Stages, stage)) && (len(o.Releases) == 0 || slices.Contains(o.Releases, release))
 }
 
-// whole reports whether the options choose everything.
+// whole reports whether the options select everything.
 func (o Options) whole() bool { return len(o.Stages) == 0 && len(o.Releases) == 0 }
 
-// store returns where the fleet keeps its inventory.
 func (t Target) store() store { return store{t.Live, t.Fleet} }
 
-// CheckScope returns the faults of stages and releases that the cluster does
-// not have.
+// CheckScope returns a fault for each selected stage and release that the cluster
+// does not have.
 func (t Target) CheckScope() error {
 	if t.Destroy {
 		return nil // see CheckReleases of the inventory
@@ -275,17 +270,17 @@ func (t Target) CheckScope() error {
 
 func quote(s string) string { return `"` + diag.Visible(s, diag.MaxText) + `"` }
 
-// atATime is how many requests a plan has under way.
-const atATime = 8
+// maxConcurrent is the number of concurrent requests of a plan.
+const maxConcurrent = 8
 
-// each calls f for 0 to n-1, some at a time. The first error ends it: what is
-// wrong with one call of an API server is wrong with all.
-func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+// forEach calls f for 0 to n-1, some concurrently. The first error cancels the
+// rest: an error of one call to an API server usually holds for all.
+func forEach(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	outer := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	next, errs := make(chan int), make(chan error)
-	for range min(n, atATime) {
+	for range min(n, maxConcurrent) {
 		go func() {
 			for i := range next {
 				errs <- f(ctx, i)

@@ -15,20 +15,20 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// maxCascadeNames is how many objects of a [Cascade] are named.
+// maxCascadeNames is the number of objects of a [Cascade] that messages name.
 const maxCascadeNames = 10
 
-// A Cascade lists the objects that are deleted along with a CRD, a namespace or a
-// volume that a plan prunes. Objects that the plan prunes itself are not in it.
+// A Cascade lists the objects that Kubernetes deletes along with a pruned CRD,
+// namespace or volume. It does not include objects that the plan prunes itself.
 type Cascade struct {
-	Names  []string // IDs of the first ten, sorted
+	Names  []string // IDs of the first ten objects, sorted
 	Unread []string // kinds that could not be listed, sorted
-	Volume string   // what happens to the data of a volume; may be empty
+	Volume string   // effect on the data of a volume; may be empty
 
 	uids []string
 }
 
-// Count returns how many objects are deleted.
+// Count returns the number of objects in the cascade.
 func (c *Cascade) Count() int {
 	if c == nil {
 		return 0
@@ -36,7 +36,7 @@ func (c *Cascade) Count() int {
 	return len(c.uids)
 }
 
-// String says in words what is deleted; it is empty when nothing is.
+// String describes the cascade; it is empty when nothing else is deleted.
 func (c *Cascade) String() string {
 	var parts []string
 	switch n := c.Count(); {
@@ -56,7 +56,7 @@ func (c *Cascade) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// firstOf lists the first of n names.
+// firstOf joins the first names of a list of n.
 func firstOf(names []string, n int) string {
 	shown := names[:min(len(names), maxCascadeNames)]
 	text := strings.Join(shown, ", ")
@@ -66,8 +66,9 @@ func firstOf(names []string, n int) string {
 	return text
 }
 
-// beyond returns how many objects the cascade has that are not among the UIDs.
-func (c *Cascade) beyond(uids []string) int {
+// countExcept returns the number of objects in the cascade that are not among the
+// UIDs.
+func (c *Cascade) countExcept(uids []string) int {
 	known := map[string]bool{}
 	for _, uid := range uids {
 		known[uid] = true
@@ -87,8 +88,8 @@ func (c *Cascade) beyond(uids []string) int {
 type cascader struct {
 	live     *live.Cluster
 	pruned   map[string]bool // UIDs of objects that the plan deletes
-	hooks    map[string]bool // IDs of hooks of the plan
-	releases []live.Ref      // that Helm uninstalls
+	hooks    map[string]bool // of the plan's hooks
+	releases []live.Ref      // releases that Helm uninstalls
 }
 
 // A foundObject is an object of a cascade.
@@ -121,7 +122,7 @@ func withParts(lists ...[]Item) []*Item {
 	return out
 }
 
-// cascades finds what is deleted along with the objects that are pruned. An object
+// cascades finds the objects that are deleted along with pruned ones. Each object
 // is in one cascade: that of its CRD before that of its namespace.
 func (p *planner) cascades(ctx context.Context, lists ...[]Item) error {
 	items := withParts(lists...)
@@ -145,8 +146,8 @@ func (p *planner) cascades(ctx context.Context, lists ...[]Item) error {
 	return nil
 }
 
-// checkCascade returns a fault when more objects would be deleted along with one
-// that is pruned than the plan has.
+// checkCascade returns a fault when pruning an object would delete more objects
+// than the plan lists.
 func (r *runner) checkCascade(ctx context.Context, it *Item) error {
 	if it.Cascade == nil {
 		return nil
@@ -165,15 +166,15 @@ func (r *runner) checkCascade(ctx context.Context, it *Item) error {
 		if err != nil {
 			return err
 		}
-		if n := now.beyond(it.Cascade.uids); n > 0 {
-			return &diag.Diag{At: it.at, Path: it.ID, Msg: moreDeleted(n), Hint: "apply again to see them"}
+		if n := now.countExcept(it.Cascade.uids); n > 0 {
+			return &diag.Diag{At: it.positions, Path: it.ID, Msg: cascadeGrew(n), Hint: "apply again to see them"}
 		}
 	}
 	return nil
 }
 
-// moreDeleted says that so many objects more than planned would be deleted.
-func moreDeleted(n int) string {
+// cascadeGrew is the message for n more deleted objects than planned.
+func cascadeGrew(n int) string {
 	if n == 1 {
 		return "1 object more would be deleted with it than when the plan was made"
 	}
@@ -186,7 +187,7 @@ func (c *cascader) ofCRD(ctx context.Context, it *Item) (*Cascade, error) {
 		return nil, nil
 	}
 	var kinds []live.Kind
-	for _, gvk := range defines(it.Before) {
+	for _, gvk := range definedKinds(it.Before) {
 		gk := gvk.GroupKind()
 		if slices.ContainsFunc(kinds, func(k live.Kind) bool { return k.GroupKind() == gk }) {
 			continue
@@ -204,9 +205,9 @@ func (c *cascader) ofCRD(ctx context.Context, it *Item) (*Cascade, error) {
 	return c.list(ctx, kinds, "", func(metav1.PartialObjectMetadata) (bool, error) { return true, nil })
 }
 
-// ofNamespace lists the objects of a namespace. Those that another object of a
-// namespace owns go with their owner; those that the control plane creates in each
-// namespace do not count.
+// ofNamespace lists the objects of a namespace. It leaves out objects that have an
+// owner in the namespace and those that the control plane creates in every
+// namespace.
 func (c *cascader) ofNamespace(ctx context.Context, it *Item) (*Cascade, error) {
 	if it.ref.Kind != "Namespace" || !it.isBase() {
 		return nil, nil
@@ -223,7 +224,7 @@ func (c *cascader) ofNamespace(ctx context.Context, it *Item) (*Cascade, error) 
 	return out, err
 }
 
-// isEphemeral reports whether the control plane writes objects of the kind by itself.
+// isEphemeral reports whether the control plane creates the objects of this kind.
 func isEphemeral(gk schema.GroupKind) bool {
 	switch gk.Kind {
 	case "Event":
@@ -236,7 +237,8 @@ func isEphemeral(gk schema.GroupKind) bool {
 	return false
 }
 
-// isDefault reports whether the control plane creates the object in each namespace.
+// isDefault reports whether the control plane creates the object in every
+// namespace.
 func isDefault(id string) bool {
 	kind, name, _ := strings.Cut(id, " ")
 	_, name, _ = strings.Cut(name, "/")
@@ -257,11 +259,11 @@ func (c *cascader) hasNoOwner(ctx context.Context, o metav1.PartialObjectMetadat
 	return true, nil
 }
 
-// list lists the objects of some kinds that the plan does not delete itself, and
-// that count.
+// list lists the objects of some kinds for which counts returns true, except
+// objects that the plan deletes itself.
 func (c *cascader) list(ctx context.Context, kinds []live.Kind, namespace string, counts func(metav1.PartialObjectMetadata) (bool, error)) (*Cascade, error) {
 	found, unread := make([][]foundObject, len(kinds)), make([]string, len(kinds))
-	err := each(ctx, len(kinds), func(ctx context.Context, i int) error {
+	err := forEach(ctx, len(kinds), func(ctx context.Context, i int) error {
 		objects, err := c.live.Metadata(ctx, kinds[i].GroupVersionResource, namespace, "")
 		switch live.ReasonOf(err) {
 		case "":
@@ -311,8 +313,8 @@ func cascadeOf(found []foundObject, unread []string) *Cascade {
 	return out
 }
 
-// ofVolume finds the volume that is deleted along with a claim, and the claim that
-// loses its volume.
+// ofVolume finds the volume that a claim's deletion deletes, and the claim that
+// loses a deleted volume.
 func (c *cascader) ofVolume(ctx context.Context, it *Item) (*Cascade, error) {
 	claim := it.kind() == schema.GroupKind{Kind: "PersistentVolumeClaim"}
 	if !claim && it.kind() != (schema.GroupKind{Kind: "PersistentVolume"}) {
@@ -359,7 +361,7 @@ func (c *cascader) ofClaim(ctx context.Context, claim *unstructured.Unstructured
 	return out, nil
 }
 
-// kindName returns a kind as the command line has it: Deployment.apps.
+// kindName formats a kind as the command line does: Deployment.apps.
 func kindName(gk schema.GroupKind) string {
 	return strings.TrimSuffix(gk.Kind+"."+gk.Group, ".")
 }

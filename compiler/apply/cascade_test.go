@@ -43,7 +43,7 @@ func TestParseProtected(t *testing.T) {
 	}
 }
 
-// A kind is pruned when it is chosen, and kept otherwise.
+// A protected kind is pruned only when it is selected.
 func TestProtectedKinds(t *testing.T) {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	for _, gk := range fleet.ProtectedKinds() {
@@ -74,11 +74,11 @@ func TestCascade(t *testing.T) {
 	if got := (*Cascade)(nil).String() + (&Cascade{}).String(); got != "" {
 		t.Error(got)
 	}
-	// What the plan has and is gone by now is fine, and more is not.
-	if got := c.beyond(append(slices.Clone(c.uids), "z")); got != 0 {
+	// Fewer objects than planned are accepted, more are not.
+	if got := c.countExcept(append(slices.Clone(c.uids), "z")); got != 0 {
 		t.Error(got)
 	}
-	if got := c.beyond(c.uids[1:]); got != 1 {
+	if got := c.countExcept(c.uids[1:]); got != 1 {
 		t.Error(got)
 	}
 	for id, want := range map[string]bool{
@@ -90,21 +90,21 @@ func TestCascade(t *testing.T) {
 	}
 }
 
-// Objects of cascades count for the limit, also those of parts, and a frozen plan
-// has them.
+// Objects of cascades, also of parts, count toward the limit and are in a saved
+// plan.
 func TestCascadeCounts(t *testing.T) {
 	crd := Item{ID: "CustomResourceDefinition.apiextensions.k8s.io a", Action: Prune, Cascade: &Cascade{uids: []string{"1", "2", "3"}}}
 	release := Item{ID: "HelmRelease.helm.sh x/y", Action: Prune, Parts: []Item{{Action: Prune, Cascade: &Cascade{uids: []string{"4"}}}}}
 	release.ref.GroupVersionKind = helmKind
-	p := &Plan{Items: []Item{crd, release}, Limit: 5}
+	p := &Plan{Items: []Item{crd, release}, PruneLimit: 5}
 	if p.Faults() == nil || p.Cascaded() != 4 {
 		t.Errorf("6 objects are within a limit of 5: %d", p.pruned())
 	}
-	p.Limit = 6
+	p.PruneLimit = 6
 	if err := p.Faults(); err != nil {
 		t.Error(err)
 	}
-	frozen := p.Frozen()
+	frozen := p.Saved()
 	p.Items[0].Cascade = &Cascade{uids: []string{"1", "3"}}
 	if err := frozen.Check(p); err != nil {
 		t.Error(err)

@@ -13,14 +13,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// chunkName names a chunk of a fleet by its content; of says what it is a part of. No
-// two fleets share a chunk, which one of them may delete.
+// chunkName returns the name of a chunk: it depends on the fleet, the stored item
+// that it is a part of, and its content. Fleets do not share chunks, because each
+// fleet deletes its own.
 func chunkName(fleet, of string, data []byte) string {
 	sum := sha256.Sum256(slices.Concat([]byte(fleet), []byte{0}, data))
 	return of + "-" + hex.EncodeToString(sum[:16])
 }
 
-// chunkNamesOf returns the names of the chunks of a fleet that data is written as.
+// chunkNamesOf returns the names of the chunks in which a fleet stores packed data.
 func chunkNamesOf(fleet, of string, packed []byte) []string {
 	names := []string{}
 	for part := range slices.Chunk(packed, maxChunk) {
@@ -32,8 +33,8 @@ func chunkNamesOf(fleet, of string, packed []byte) []string {
 // chunkNames matches the names of chunks.
 var chunkNames = regexp.MustCompile(`^(` + headPrefix + `|` + bundlePrefix + `)-[0-9a-f]{32}$`)
 
-// readChunks returns what the Secrets of the names hold together. A
-// brokenError says that a Secret is gone or was changed.
+// readChunks returns the joined contents of the named Secrets. A brokenError
+// reports a missing or changed Secret.
 func (s store) readChunks(ctx context.Context, names []string) ([]byte, error) {
 	if len(names) > maxChunks {
 		return nil, &brokenError{"it has too many parts"}
@@ -45,7 +46,7 @@ func (s store) readChunks(ctx context.Context, names []string) ([]byte, error) {
 			return nil, err
 		}
 		if part == nil {
-			return nil, &brokenError{"Secret " + name + " is gone"}
+			return nil, &brokenError{"Secret " + name + " is missing"}
 		}
 		data, of := dataOf(part, "data"), name[:max(0, strings.LastIndex(name, "-"))]
 		if chunkName(s.fleet, of, data) != name {
@@ -56,16 +57,16 @@ func (s store) readChunks(ctx context.Context, names []string) ([]byte, error) {
 	return packed, nil
 }
 
-// writeChunks writes data as Secrets that are never changed, except those that
-// are there, and returns their names.
-func (s store) writeChunks(ctx context.Context, of string, packed []byte, there map[string]bool) ([]string, error) {
+// writeChunks stores data in immutable Secrets, skips those in existing, and
+// returns their names.
+func (s store) writeChunks(ctx context.Context, of string, packed []byte, existing map[string]bool) ([]string, error) {
 	if len(packed) > maxChunk*maxChunks {
 		return nil, fmt.Errorf("write the %s: it has %d bytes, which is too much", of, len(packed))
 	}
 	names := chunkNamesOf(s.fleet, of, packed)
 	for part := range slices.Chunk(packed, maxChunk) {
 		name := chunkName(s.fleet, of, part)
-		if there[name] {
+		if existing[name] {
 			continue
 		}
 		o := s.secret(name, map[string][]byte{"data": part})
@@ -77,7 +78,7 @@ func (s store) writeChunks(ctx context.Context, of string, packed []byte, there 
 	return names, nil
 }
 
-// chunks returns the UIDs of the chunks of the fleet, by their names.
+// chunks returns the UIDs of the fleet's chunks by name.
 func (s store) chunks(ctx context.Context) (map[string]string, error) {
 	list, err := s.Metadata(ctx, secretResource, Namespace, chunkLabel+"="+fleetLabel(s.fleet))
 	if err != nil {
@@ -92,8 +93,8 @@ func (s store) chunks(ctx context.Context) (map[string]string, error) {
 	return out, nil
 }
 
-// sweep deletes the chunks that nothing needs any more, also those of applies
-// that were killed. The check is made before each.
+// sweep deletes the chunks that the inventory does not reference, including
+// leftovers of killed applies. It calls check before each deletion.
 func (v *Inventory) sweep(ctx context.Context, c *live.Cluster, check func(context.Context) error) error {
 	needed := map[string]bool{}
 	for _, name := range v.chunks {
@@ -109,18 +110,18 @@ func (v *Inventory) sweep(ctx context.Context, c *live.Cluster, check func(conte
 			needed[name] = true
 		}
 	}
-	there, err := store{c, v.Fleet}.chunks(ctx)
+	existing, err := store{c, v.Fleet}.chunks(ctx)
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(there)) {
+	for _, name := range slices.Sorted(maps.Keys(existing)) {
 		if needed[name] {
 			continue
 		}
 		if err := check(ctx); err != nil {
 			return err
 		}
-		if err := c.Delete(ctx, secretRef(name), there[name]); err != nil && live.ReasonOf(err) != live.Moved {
+		if err := c.Delete(ctx, secretRef(name), existing[name]); err != nil && live.ReasonOf(err) != live.Moved {
 			return err
 		}
 	}

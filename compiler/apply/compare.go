@@ -12,54 +12,52 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// A Finding says how a cluster has an object.
+// A Finding is the result of comparing an object.
 type Finding string
 
-// How a cluster can have an object.
 const (
-	Same     Finding = "same"
-	Missing  Finding = "missing"
-	Changed  Finding = "changed"
-	Orphaned Finding = "orphaned" // it was applied, and is no longer part of the bundle
-	Contest  Finding = "conflict" // others have made it, or have fields of it with other values
-	Unknown  Finding = "unknown"  // it could not be read
+	Same       Finding = "same"
+	Missing    Finding = "missing"
+	Changed    Finding = "changed"
+	Orphaned   Finding = "orphaned" // applied earlier, and not in the bundle any more
+	InConflict Finding = "conflict" // another tool made it, or other managers own fields with different values
+	Unknown    Finding = "unknown"  // it could not be read
 )
 
-// A Compared is an object of a cluster against what the bundle has.
-type Compared struct {
-	ID        string
-	Release   string
-	Finding   Finding
-	Predicted bool   // whether what it would be was predicted; by a dry run otherwise
-	Why       string // more about the finding; may be empty
-	How       string // why it was predicted
+// An ObjectDiff compares a live object with the object in the bundle.
+type ObjectDiff struct {
+	ID           string
+	Release      string
+	Finding      Finding
+	Simulated    bool   // After was simulated, without a dry run
+	Why          string // details of the finding; may be empty
+	SimulatedWhy string // why there was no dry run
 
-	// Before and After are the object as it is, and as it would be. Either may
-	// be nil, and both are when they are the same. They must not be modified.
+	// Before and After are the object now and after an apply. Either may be nil;
+	// both are nil when they are equal. They must not be modified.
 	Before, After *unstructured.Unstructured
 
-	Fields []live.Field // that others have
+	Fields []live.Field // fields of other managers
 }
 
-// A Comparison is what a cluster has against its bundle.
+// A Comparison compares a cluster with its bundle.
 type Comparison struct {
-	Objects  []Compared // those of the bundle that are in scope, without hooks; then those that it has no more
-	Releases []string   // names of those that the inventory has objects of, sorted
+	Objects  []ObjectDiff // objects of the bundle that are in scope, without hooks; then those that are not in the bundle any more
+	Releases []string     // names of the releases in the inventory, sorted
 }
 
-// Compare returns what the cluster has against what the bundle says. It writes
-// nothing, and needs no right but to read: an object that the user may not apply,
-// or that cannot be tried out, is compared with what is predicted. What the user
-// may not read is unknown.
+// Compare compares the cluster with the bundle. It writes nothing and needs only
+// the right to read: for objects without a dry run, it simulates the apply. Objects
+// that the user may not read are Unknown.
 //
-// Hooks are left out: they come and go. So is what is no longer part of the
-// bundle once an apply has left it to stay.
+// Hooks are left out, as are objects that an earlier apply removed from the bundle
+// and kept.
 func (t Target) Compare(ctx context.Context) (*Comparison, error) {
 	inventory, err := ReadInventory(ctx, t.Live, t.Fleet, t.Bundle.Cluster.ID)
 	var out Comparison
 	blind := live.ReasonOf(err) == live.Forbidden
 	if blind {
-		out.Objects = append(out.Objects, Compared{
+		out.Objects = append(out.Objects, ObjectDiff{
 			ID: idOf(headRef(t.Fleet)), Finding: Unknown, Why: "the user may not " + listRights([]live.Right{{Verb: "get", Resource: "secrets", Namespace: Namespace}}),
 		})
 		err = nil
@@ -68,13 +66,13 @@ func (t Target) Compare(ctx context.Context) (*Comparison, error) {
 		return nil, err
 	}
 	p := t.planner(inventory)
-	if err := p.handBack(ctx); err != nil && live.ReasonOf(err) != live.Forbidden {
+	if err := p.takeOverFromHelm(ctx); err != nil && live.ReasonOf(err) != live.Forbidden {
 		return nil, err
 	}
-	c := &comparer{planner: p, blind: blind}
-	p.collect()
-	p.brought, p.spaces = nil, nil // what is there needs nothing that comes first
-	orphaned, err := c.spread(ctx)
+	c := &comparer{planner: p, inventoryUnreadable: blind}
+	p.collectItems()
+	p.bundleCRDs, p.bundleNamespaces = nil, nil // existing objects have no prerequisites
+	orphaned, err := c.expandHelm(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +80,8 @@ func (t Target) Compare(ctx context.Context) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	gone, err := c.orphans(ctx)
-	out.Objects = slices.Concat(compared, orphaned, gone, out.Objects)
+	removed, err := c.orphans(ctx)
+	out.Objects = slices.Concat(compared, orphaned, removed, out.Objects)
 	for _, e := range p.inventory.Objects {
 		out.Releases = append(out.Releases, e.Release)
 	}
@@ -95,14 +93,13 @@ func (t Target) Compare(ctx context.Context) (*Comparison, error) {
 // A comparer compares a cluster with its bundle.
 type comparer struct {
 	*planner
-	blind bool // whether the inventory cannot be read, so that nobody knows what is foreign
-	mayDo asked[live.Right, bool]
-	mayIn asked[string, patches] // by namespace
+	inventoryUnreadable bool // so that isForeign cannot tell
+	rights              memo[live.Right, bool]
+	patchRights         memo[string, patchRights] // by namespace
 }
 
-// all compares the objects of the bundle, kind by kind, so that they are read
-// with few requests.
-func (c *comparer) all(ctx context.Context) ([]Compared, error) {
+// all compares the objects of the bundle, grouped by kind to need few requests.
+func (c *comparer) all(ctx context.Context) ([]ObjectDiff, error) {
 	type group struct {
 		schema.GroupVersionKind
 		namespace string
@@ -116,18 +113,18 @@ func (c *comparer) all(ctx context.Context) ([]Compared, error) {
 		}
 		places[g] = append(places[g], i)
 	}
-	out, found := make([]Compared, len(c.items)), make([]*unstructured.Unstructured, len(c.items))
-	err := each(ctx, len(groups), func(ctx context.Context, i int) error {
+	out, found := make([]ObjectDiff, len(c.items)), make([]*unstructured.Unstructured, len(c.items))
+	err := forEach(ctx, len(groups), func(ctx context.Context, i int) error {
 		in := places[groups[i]]
 		names := make([]string, len(in))
 		for j, place := range in {
 			it := &c.items[place]
-			out[place] = Compared{ID: it.ID, Release: it.Release, Finding: Missing, After: it.object}
+			out[place] = ObjectDiff{ID: it.ID, Release: it.Release, Finding: Missing, After: it.object}
 			names[j] = it.ref.Name
 		}
-		is, finding, why, err := c.read(ctx, groups[i].GroupVersionKind, groups[i].namespace, names)
+		current, finding, why, err := c.read(ctx, groups[i].GroupVersionKind, groups[i].namespace, names)
 		for _, place := range in {
-			if found[place] = is[c.items[place].ref.Name]; finding != "" {
+			if found[place] = current[c.items[place].ref.Name]; finding != "" {
 				out[place].Finding, out[place].Why = finding, why
 			}
 		}
@@ -136,25 +133,25 @@ func (c *comparer) all(ctx context.Context) ([]Compared, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out, each(ctx, len(out), func(ctx context.Context, i int) error {
+	return out, forEach(ctx, len(out), func(ctx context.Context, i int) error {
 		if found[i] == nil {
 			if c.completedBefore(&c.items[i], nil) {
 				out[i].Finding, out[i].After = Same, nil
 			}
 			return nil
 		}
-		is := found[i]
-		found[i] = nil // memory is held for what differs alone
-		return c.compare(ctx, &c.items[i], is, &out[i])
+		current := found[i]
+		found[i] = nil // frees objects without a difference
+		return c.compare(ctx, &c.items[i], current, &out[i])
 	})
 }
 
-// read reads objects of one kind. A finding is what is to be said of all of them.
+// read reads objects of one kind. A non-empty finding holds for all of them.
 func (c *comparer) read(ctx context.Context, gvk schema.GroupVersionKind, namespace string, names []string) (map[string]*unstructured.Unstructured, Finding, string, error) {
 	ref, served, err := servedRef(ctx, c.Live, live.Ref{GroupVersionKind: gvk})
 	var r live.Resource
 	if err == nil {
-		r, served, err = c.Live.Resource(ctx, ref.GroupVersionKind) // it may be another version
+		r, served, err = c.Live.Resource(ctx, ref.GroupVersionKind) // possibly of another version
 	}
 	switch {
 	case live.ReasonOf(err) != "":
@@ -167,84 +164,83 @@ func (c *comparer) read(ctx context.Context, gvk schema.GroupVersionKind, namesp
 		namespace = ""
 	}
 	gvk = ref.GroupVersionKind
-	is, err := c.Live.Objects(ctx, gvk, namespace, names)
+	current, err := c.Live.Objects(ctx, gvk, namespace, names)
 	switch live.ReasonOf(err) {
 	case live.Forbidden:
 		return nil, Unknown, "the user may not " + listRights([]live.Right{{Verb: "get", Group: r.Group, Resource: r.Resource, Namespace: namespace}}), nil
 	case "":
-		return is, "", "", err
+		return current, "", "", err
 	}
 	return nil, Unknown, err.Error(), nil
 }
 
-// compare finds out about an object that is there.
-func (c *comparer) compare(ctx context.Context, it *Item, is *unstructured.Unstructured, out *Compared) error {
-	out.Before = is
-	if isGoing(is) {
+// compare compares one existing object.
+func (c *comparer) compare(ctx context.Context, it *Item, current *unstructured.Unstructured, out *ObjectDiff) error {
+	out.Before = current
+	if isBeingDeleted(current) {
 		out.Before, out.Why = nil, "the one that is there is being deleted"
 		return nil
 	}
-	it.uid = string(is.GetUID())
+	it.uid = string(current.GetUID())
 	it.takeover = c.takeover(it, false)
-	it.Adopts = c.handed[it.ID] || len(it.former(is)) > 0
-	would, err := c.would(ctx, it, is, out)
+	it.Adopts = c.handedOver[it.ID] || len(it.formerManagers(current)) > 0
+	after, err := c.afterApply(ctx, it, current, out)
 	if err != nil {
 		return err
 	}
-	if would == nil { // Helm's patch is refused
-		out.Finding = Contest
+	if after == nil {
+		out.Finding = InConflict
 		return nil
 	}
-	out.Before, out.After = it.withoutLeft(out.Before, would)
+	out.Before, out.After = it.withoutLeftFields(out.Before, after)
 	out.Finding = Changed
 	if reflect.DeepEqual(content(out.Before), content(out.After)) {
 		out.Finding, out.Before, out.After = Same, nil, nil
 	}
-	if it.of != nil {
+	if it.parent != nil {
 		it.explainPart(out)
 	}
-	if !c.blind && c.isForeign(it, is) && (it.of == nil || !isPartOf(is, it.of.ref)) {
-		out.Finding, out.Why = Contest, c.ownerOf(is)+" made it"
+	if !c.inventoryUnreadable && c.isForeign(it, current) && (it.parent == nil || !isPartOf(current, it.parent.ref)) {
+		out.Finding, out.Why = InConflict, c.ownerOf(current)+" made it"
 	} else if len(out.Fields) > 0 {
-		out.Finding = Contest
+		out.Finding = InConflict
 	}
 	return nil
 }
 
-const mayNot = "the user may not patch them"
+const noPatchRight = "the user may not patch them"
 
-// would returns what becomes of an object when it is applied, by a dry run if
-// that can be.
-func (c *comparer) would(ctx context.Context, it *Item, is *unstructured.Unstructured, out *Compared) (*unstructured.Unstructured, error) {
-	may, err := c.may(ctx, it.ref)
+// afterApply returns the object after an apply, by a dry run if possible.
+func (c *comparer) afterApply(ctx context.Context, it *Item, current *unstructured.Unstructured, out *ObjectDiff) (*unstructured.Unstructured, error) {
+	may, err := c.mayPatch(ctx, it.ref)
 	if err != nil {
 		return nil, err
 	}
-	if it.of != nil {
-		return c.wouldByHelm(ctx, it, is, out, may)
+	if it.parent != nil {
+		return c.afterHelm(ctx, it, current, out, may)
 	}
 	if !may {
-		return c.predict(ctx, it, is, out, mayNot)
+		return c.compareSimulated(ctx, it, current, out, noPatchRight)
 	}
-	if is.GroupVersionKind() != it.ref.GroupVersionKind {
-		return c.predict(ctx, it, is, out, "the cluster does not serve them in the version of the bundle")
+	if current.GroupVersionKind() != it.ref.GroupVersionKind {
+		return c.compareSimulated(ctx, it, current, out, "the cluster does not serve them in the version of the bundle")
 	}
-	it.Before = is
-	if err := c.dryRun(ctx, it, is); err != nil {
+	it.Before = current
+	if err := c.dryRun(ctx, it, current); err != nil {
 		return nil, err
 	}
 	switch {
-	case it.untried && it.Action == Unchanged:
-		return c.predict(ctx, it, is, out, silentWebhook)
-	case it.untried && it.Action == Change:
-		return c.predict(ctx, it, is, out, cmp.Or(it.Reason, mayNot))
-	case it.untried:
+	case it.noDryRun && it.Action == Unchanged:
+		return c.compareSimulated(ctx, it, current, out, webhookUnavailable)
+	case it.noDryRun && it.Action == Change:
+		return c.compareSimulated(ctx, it, current, out, cmp.Or(it.Reason, noPatchRight))
+	case it.noDryRun:
 		out.Why = it.Reason
-		return c.predict(ctx, it, is, out, "the API server refuses to apply them")
+		return c.compareSimulated(ctx, it, current, out, "the API server refuses to apply them")
 	case it.Action == Unchanged:
-		return is, nil
-	case it.After == nil: // it is in conflict, and refused for more than that
-		return c.predict(ctx, it, is, out, "the API server refuses to apply them")
+		return current, nil
+	case it.After == nil: // in conflict and refused for another reason
+		return c.compareSimulated(ctx, it, current, out, "the API server refuses to apply them")
 	}
 	if out.Before = it.Before; it.Action == Conflict {
 		out.Fields = it.Fields
@@ -252,37 +248,36 @@ func (c *comparer) would(ctx context.Context, it *Item, is *unstructured.Unstruc
 	return it.After, nil
 }
 
-// predict compares an object with its simulated apply.
-func (c *comparer) predict(ctx context.Context, it *Item, is *unstructured.Unstructured, out *Compared, how string) (*unstructured.Unstructured, error) {
-	s, err := c.simulate(ctx, it, is)
+// compareSimulated compares an object with its simulated apply.
+func (c *comparer) compareSimulated(ctx context.Context, it *Item, current *unstructured.Unstructured, out *ObjectDiff, how string) (*unstructured.Unstructured, error) {
+	s, err := c.simulate(ctx, it, current)
 	if err != nil {
 		return nil, err
 	}
-	out.Predicted, out.How, out.Before, out.Fields = true, how+s.doubt, s.before, s.conflicts
+	out.Simulated, out.SimulatedWhy, out.Before, out.Fields = true, how+s.caveat, s.before, s.conflicts
 	return s.after, nil
 }
 
-// may reports whether the user may apply an object that is there, for which a
-// dry run needs the same right. One question for each namespace tells this of
-// most users.
-func (c *comparer) may(ctx context.Context, ref live.Ref) (bool, error) {
+// mayPatch reports whether the user may apply an existing object; a dry run needs
+// the same right. For most users, one request per namespace answers this.
+func (c *comparer) mayPatch(ctx context.Context, ref live.Ref) (bool, error) {
 	r, served, err := c.Live.Resource(ctx, ref.GroupVersionKind)
 	if err != nil || !served {
-		return !served, err // it is of another version
+		return !served, err // served in another version
 	}
 	patch := live.Right{Verb: "patch", Group: r.Group, Resource: r.Resource}
 	if r.Namespaced {
 		patch.Namespace = ref.Namespace
 	}
 	ask := func(right live.Right) (bool, error) {
-		return c.mayDo.get(right, func() (bool, error) { return c.Live.May(ctx, right) })
+		return c.rights.get(right, func() (bool, error) { return c.Live.May(ctx, right) })
 	}
 	if all, err := ask(live.Right{}); all || err != nil {
 		return all, err
 	}
-	in, err := c.mayIn.get(cmp.Or(patch.Namespace, Namespace), func() (patches, error) {
+	in, err := c.patchRights.get(cmp.Or(patch.Namespace, Namespace), func() (patchRights, error) {
 		may, whole, err := c.Live.Verb(ctx, patch.Verb, cmp.Or(patch.Namespace, Namespace))
-		return patches{may, whole}, err
+		return patchRights{may, whole}, err
 	})
 	if err != nil || in.whole && !in.may(r.Group, r.Resource) {
 		return false, err
@@ -290,30 +285,31 @@ func (c *comparer) may(ctx context.Context, ref live.Ref) (bool, error) {
 	return ask(patch)
 }
 
-// patches are what the user may patch in a namespace, see [live.Cluster.Verb].
-type patches struct {
+// patchRights says which resources the user may patch in a namespace, see
+// [live.Cluster.Verb].
+type patchRights struct {
 	may   func(group, resource string) bool
 	whole bool
 }
 
-// orphans returns the objects in the inventory that the bundle does not have any
-// more, except those that an apply keeps, and those of other tools.
-func (c *comparer) orphans(ctx context.Context) ([]Compared, error) {
-	items, err := c.gone(ctx)
+// orphans returns the objects in the inventory that are not in the bundle any more,
+// except objects that an apply keeps or another tool owns.
+func (c *comparer) orphans(ctx context.Context) ([]ObjectDiff, error) {
+	items, err := c.planPrune(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []Compared
+	var out []ObjectDiff
 	for _, it := range items {
 		switch {
-		case it.handed: // its objects are what is compared
+		case it.handedOver: // its objects are compared instead
 		case it.Owner != "":
 		case it.IsHelm() && it.Action == Prune:
 			out = append(out, orphansOf(it)...)
 		case it.Action == Refused:
-			out = append(out, Compared{ID: it.ID, Release: it.Release, Finding: Unknown, Why: it.Reason})
-		case !c.known[it.ID].Kept && !it.unserved:
-			out = append(out, Compared{ID: it.ID, Release: it.Release, Finding: Orphaned, Before: it.Before, Why: it.Reason})
+			out = append(out, ObjectDiff{ID: it.ID, Release: it.Release, Finding: Unknown, Why: it.Reason})
+		case !c.recorded[it.ID].Kept && !it.unserved:
+			out = append(out, ObjectDiff{ID: it.ID, Release: it.Release, Finding: Orphaned, Before: it.Before, Why: it.Reason})
 		}
 	}
 	return out, nil

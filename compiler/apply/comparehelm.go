@@ -12,14 +12,14 @@ import (
 
 // This file compares the objects of releases that Helm delivers.
 
-const noRecord = "the user may not read the records that Helm stores of their release"
+const noHelmRecord = "the user may not read the records that Helm stores of their release"
 
-// spread replaces each release that Helm delivers by its objects, and leaves out
-// hooks. It returns the objects that Helm made for a release and the bundle does
-// not have.
-func (c *comparer) spread(ctx context.Context) ([]Compared, error) {
+// expandHelm replaces each release that Helm delivers by its objects, without
+// hooks. It returns the objects that Helm made for a release and that are not in
+// the bundle.
+func (c *comparer) expandHelm(ctx context.Context) ([]ObjectDiff, error) {
 	var items []Item
-	var orphans []Compared
+	var orphans []ObjectDiff
 	for i := range c.items {
 		it := &c.items[i]
 		if it.hook != nil {
@@ -29,26 +29,27 @@ func (c *comparer) spread(ctx context.Context) ([]Compared, error) {
 			items = append(items, *it)
 			continue
 		}
-		gone, err := c.spreadOne(ctx, it)
+		removed, err := c.expandHelmRelease(ctx, it)
 		if err != nil {
 			return nil, err
 		}
 		for _, part := range it.Parts {
-			part.of = it
+			part.parent = it
 			items = append(items, part)
 		}
-		orphans = append(orphans, gone...)
+		orphans = append(orphans, removed...)
 	}
 	c.items = items
 	return orphans, nil
 }
 
-// spreadOne reads the records of a release, and makes the objects of its parts
-// those that Helm will send: of a release that is up to date, those of its record.
-func (c *comparer) spreadOne(ctx context.Context, it *Item) ([]Compared, error) {
+// expandHelmRelease reads the records of a release and sets the parts to the
+// objects that Helm will send. For an up-to-date release, these are the objects in
+// its record.
+func (c *comparer) expandHelmRelease(ctx context.Context, it *Item) ([]ObjectDiff, error) {
 	state, err := helm.Read(ctx, c.Live, it.ref.Namespace, it.ref.Name)
 	if live.ReasonOf(err) == live.Forbidden {
-		it.helm, it.Reason = &helm.State{}, noRecord
+		it.helm, it.Reason = &helm.State{}, noHelmRecord
 		return nil, nil
 	}
 	if err != nil {
@@ -58,7 +59,7 @@ func (c *comparer) spreadOne(ctx context.Context, it *Item) ([]Compared, error) 
 	if it.digest, err = c.helmDigest(it.release); err != nil {
 		return nil, err
 	}
-	gone, err := c.partsGone(ctx, it, append(state.Objects, state.Left...))
+	removed, err := c.removedParts(ctx, it, append(state.Objects, state.Left...))
 	if err != nil {
 		return nil, err
 	}
@@ -81,19 +82,19 @@ func (c *comparer) spreadOne(ctx context.Context, it *Item) ([]Compared, error) 
 			part.object = o
 		}
 	}
-	var out []Compared
-	for _, part := range gone {
+	var out []ObjectDiff
+	for _, part := range removed {
 		if part.Action == Prune {
-			out = append(out, Compared{ID: part.ID, Release: it.Release, Finding: Orphaned, Before: part.Before})
+			out = append(out, ObjectDiff{ID: part.ID, Release: it.Release, Finding: Orphaned, Before: part.Before})
 		}
 	}
 	return out, nil
 }
 
-// wouldByHelm returns an object of a release after the next install or upgrade.
-func (c *comparer) wouldByHelm(ctx context.Context, part *Item, now *unstructured.Unstructured, out *Compared, may bool) (*unstructured.Unstructured, error) {
+// afterHelm returns an object of a release after the next install or upgrade.
+func (c *comparer) afterHelm(ctx context.Context, part *Item, now *unstructured.Unstructured, out *ObjectDiff, may bool) (*unstructured.Unstructured, error) {
 	part.Before = now
-	after, err := c.patched(ctx, part.of.helm, part, part.object, may)
+	after, err := c.patched(ctx, part.parent.helm, part, part.object, may)
 	if err != nil {
 		return nil, err
 	}
@@ -102,34 +103,34 @@ func (c *comparer) wouldByHelm(ctx context.Context, part *Item, now *unstructure
 		return nil, nil
 	}
 	switch {
-	case part.of.Reason == noRecord:
-		out.Predicted, out.How = true, noRecord
-	case part.untried && part.Reason != "":
-		out.Predicted, out.How = true, part.Reason
-	case part.untried:
-		out.Predicted, out.How = true, mayNot
+	case part.parent.Reason == noHelmRecord:
+		out.Simulated, out.SimulatedWhy = true, noHelmRecord
+	case part.noDryRun && part.Reason != "":
+		out.Simulated, out.SimulatedWhy = true, part.Reason
+	case part.noDryRun:
+		out.Simulated, out.SimulatedWhy = true, noPatchRight
 	}
 	return after, nil
 }
 
-// explainPart says when Helm changes an object of a release that is up to date.
-func (it *Item) explainPart(out *Compared) {
-	if out.Finding == Changed && it.of.digest != "" && it.of.isUpToDate() {
+// explainPart sets the explanation of a change in a release that is up to date.
+func (it *Item) explainPart(out *ObjectDiff) {
+	if out.Finding == Changed && it.parent.digest != "" && it.parent.isUpToDate() {
 		out.Why = "Helm changes it back at the next upgrade of the release"
 	}
 }
 
-// orphansOf returns the objects of a release of Helm's that the bundle does not
-// have; the release itself when it has no objects.
-func orphansOf(it Item) []Compared {
-	var out []Compared
+// orphansOf returns the objects of a Helm release that are not in the bundle, or
+// the release itself when it has no objects.
+func orphansOf(it Item) []ObjectDiff {
+	var out []ObjectDiff
 	for _, part := range it.Parts {
 		if part.Action == Prune {
-			out = append(out, Compared{ID: part.ID, Release: it.Release, Finding: Orphaned, Before: part.Before})
+			out = append(out, ObjectDiff{ID: part.ID, Release: it.Release, Finding: Orphaned, Before: part.Before})
 		}
 	}
 	if out == nil {
-		out = append(out, Compared{ID: it.ID, Release: it.Release, Finding: Orphaned, Before: it.Before, Why: it.Reason})
+		out = append(out, ObjectDiff{ID: it.ID, Release: it.Release, Finding: Orphaned, Before: it.Before, Why: it.Reason})
 	}
 	return out
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// This file destroys: the target is an empty bundle, so that all that the inventory
-// has, or all of some releases, is pruned.
+// This file implements destroy: an apply of an empty bundle, which prunes
+// everything in the inventory, or all objects of some releases.
 
-// EmptyBundle returns a bundle without objects for a cluster with the inventory. It
-// has the stages of the inventory, in order, when only some releases are destroyed.
+// EmptyBundle returns a bundle without objects. When only some releases are
+// destroyed, it has the stages of the inventory, in order.
 func (v *Inventory) EmptyBundle(of *fleet.Cluster, whole bool) *fleet.Bundle {
 	c := *of
 	c.Stages, c.Releases, c.Actions = nil, nil, nil
@@ -36,7 +36,8 @@ func (v *Inventory) EmptyBundle(of *fleet.Cluster, whole bool) *fleet.Bundle {
 	return &fleet.Bundle{Cluster: &c}
 }
 
-// CheckReleases returns a fault for each name that is not a release of the inventory.
+// CheckReleases returns a fault for each name that is not a release of the
+// inventory.
 func (v *Inventory) CheckReleases(names []string) error {
 	var known []string
 	if v != nil {
@@ -58,50 +59,50 @@ func (v *Inventory) CheckReleases(names []string) error {
 	return faults.Err()
 }
 
-// Destroyed reports whether a cluster was destroyed: the inventory has nothing but
-// objects that were kept.
+// Destroyed reports whether the cluster was destroyed: only kept objects are in the
+// inventory.
 func (v *Inventory) Destroyed() bool {
 	return v.Bundle == "" && len(v.History) == 0 && !slices.ContainsFunc(v.Objects, func(e Entry) bool { return !e.Kept })
 }
 
-// destroyLimit is how many objects that fleetc has not applied may be deleted along
-// with those that are destroyed.
+// destroyLimit is how many objects outside the inventory a destroy may delete in
+// cascades.
 const destroyLimit = 10
 
-// destroying completes a plan that destroys.
-func (p *planner) destroying(plan *Plan) {
+// completeDestroy sets the fields of a plan that destroys.
+func (p *planner) completeDestroy(plan *Plan) {
 	plan.Destroys, plan.Partial = p.Destroy, !p.whole()
 	if !p.Destroy {
 		return
 	}
 	if p.PruneLimit == 0 {
-		plan.Limit = plan.pruned() - plan.Cascaded() + destroyLimit
+		plan.PruneLimit = plan.pruned() - plan.Cascaded() + destroyLimit
 	}
 	for _, name := range p.Options.Releases {
-		delete(plan.settled.Releases, name)
+		delete(plan.next.Releases, name)
 	}
-	plan.removesRecord = p.whole() && len(plan.settled.Objects) == 0 && p.inventory.version != ""
+	plan.removesRecord = p.whole() && len(plan.next.Objects) == 0 && p.inventory.version != ""
 }
 
 var systemNamespace = live.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Name: Namespace}
 
-// waitRemoved waits for the namespace of fleetc when an earlier run has deleted it,
-// and reports whether it had.
-func (r *runner) waitRemoved(ctx context.Context) (bool, error) {
+// waitNamespaceDeleted waits for fleetc's namespace to disappear if an earlier run
+// has deleted it, and reports whether one had.
+func (r *runner) waitNamespaceDeleted(ctx context.Context) (bool, error) {
 	if !r.Destroy {
 		return false, nil
 	}
 	ns, err := r.Live.Object(ctx, systemNamespace)
-	if err != nil || !isGoing(ns) {
+	if err != nil || !isBeingDeleted(ns) {
 		return false, err
 	}
-	return true, r.waitGone(ctx, &Item{ID: idOf(systemNamespace), ref: systemNamespace, uid: string(ns.GetUID())})
+	return true, r.waitDeleted(ctx, &Item{ID: idOf(systemNamespace), ref: systemNamespace, uid: string(ns.GetUID())})
 }
 
-// settleDestroyed stores the record of a cluster that was destroyed, which has
-// nothing but what was kept, and removes it when nothing was. The inventory goes
-// last: a run that is killed before is finished by the next one.
-func (r *runner) settleDestroyed(ctx context.Context) error {
+// recordDestroyed stores the inventory of a destroyed cluster, which lists only
+// kept objects, and removes it when there are none. The inventory is removed last,
+// so that the next run can finish a killed one.
+func (r *runner) recordDestroyed(ctx context.Context) error {
 	r.record.History = nil
 	if err := r.save(ctx); err != nil {
 		return err
@@ -121,14 +122,14 @@ func (r *runner) settleDestroyed(ctx context.Context) error {
 		it := &Item{ID: idOf(systemNamespace), ref: systemNamespace, uid: string(ns.GetUID())}
 		err := r.Live.Delete(ctx, it.ref, it.uid)
 		if err == nil {
-			return r.waitGone(ctx, it)
+			return r.waitDeleted(ctx, it)
 		}
 		if live.ReasonOf(err) != live.Forbidden {
 			return err
 		}
 		why = "the user may not delete it"
 	}
-	r.tell(Event{ID: idOf(systemNamespace), What: "keep", Text: why})
+	r.report(Event{ID: idOf(systemNamespace), What: "keep", Text: why})
 	head, err := r.Live.Object(ctx, headRef(r.Fleet))
 	if err != nil || head == nil {
 		return err
@@ -141,8 +142,8 @@ func (r *runner) settleDestroyed(ctx context.Context) error {
 
 var leaseRef = live.Ref{GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}, Namespace: Namespace, Name: leaseName}
 
-// removeLease deletes the lease, which the run holds. One that the user may not
-// delete is given back instead.
+// removeLease deletes the lease that the run holds. A user without the right to
+// delete it releases it instead.
 func (r *runner) removeLease(ctx context.Context) error {
 	lease, err := r.Live.Object(ctx, leaseRef)
 	if err == nil && lease != nil {
@@ -154,8 +155,9 @@ func (r *runner) removeLease(ctx context.Context) error {
 	return err
 }
 
-// whyNamespaceStays says why the namespace of fleetc is not deleted, empty when it
-// is: others have created it, or it has more than the inventory and the lease.
+// whyNamespaceStays returns the reason to keep fleetc's namespace, empty when it
+// can be deleted: others have created it, or it holds more than the inventory and
+// the lease.
 func (r *runner) whyNamespaceStays(ctx context.Context, ns *unstructured.Unstructured) (string, error) {
 	if ns == nil {
 		return "it is not there", nil

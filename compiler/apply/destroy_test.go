@@ -7,7 +7,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-func TestDestroyed(t *testing.T) {
+func TestInventoryDestroyed(t *testing.T) {
 	kept, held := Entry{Kind: "Namespace", Name: "a", Kept: true}, Entry{Kind: "ConfigMap", Name: "b"}
 	for name, c := range map[string]struct {
 		v    Inventory
@@ -26,8 +26,8 @@ func TestDestroyed(t *testing.T) {
 	}
 }
 
-// When some releases are destroyed, those of later stages go first: the inventory
-// has the stages in the order in which they apply.
+// When only some releases are destroyed, the inventory supplies the order of
+// stages.
 func TestEmptyBundle(t *testing.T) {
 	v := &Inventory{
 		Stages:  map[string]string{"apps": "x", "base": "x", "empty": "x"},
@@ -41,8 +41,8 @@ func TestEmptyBundle(t *testing.T) {
 	}
 }
 
-// A plan that destroys may delete all that fleetc has applied, and few objects beside.
-func TestDestroying(t *testing.T) {
+// A destroy may delete everything in the inventory and a few other objects.
+func TestDestroyPlan(t *testing.T) {
 	stored := &Inventory{version: "1"}
 	item := func(cascaded int) Item {
 		return Item{ID: "Namespace a", Action: Prune, Cascade: &Cascade{uids: make([]string, cascaded)}}
@@ -62,15 +62,15 @@ func TestDestroying(t *testing.T) {
 		"apply":    {Options{}, 0, nil, true, false},
 	} {
 		p := &planner{Target: Target{Bundle: &fleet.Bundle{}, Options: c.options}, inventory: stored}
-		plan := &Plan{Items: []Item{item(c.cascade)}, Limit: c.options.PruneLimit, inventory: stored, settled: &Inventory{Objects: c.left, Releases: map[string]string{"web": "x"}}}
-		p.destroying(plan)
+		plan := &Plan{Items: []Item{item(c.cascade)}, PruneLimit: c.options.PruneLimit, inventory: stored, next: &Inventory{Objects: c.left, Releases: map[string]string{"web": "x"}}}
+		p.completeDestroy(plan)
 		if got := plan.Faults() != nil; got != c.limited {
 			t.Errorf("%s: a fault: %v", name, got)
 		}
 		if plan.removesRecord != c.removes {
 			t.Errorf("%s: removes the record: %v", name, plan.removesRecord)
 		}
-		if _, ok := plan.settled.Releases["web"]; ok == (name == "release") {
+		if _, ok := plan.next.Releases["web"]; ok == (name == "release") {
 			t.Errorf("%s: the release is on record: %v", name, ok)
 		}
 	}

@@ -8,17 +8,17 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// Faults returns what stands against applying: objects in conflict, that cannot
-// be changed or that were refused, Jobs of actions that were, rights that the user has not, and too many
-// objects to prune; nil when nothing does.
+// Faults returns everything that prevents the apply: conflicts, immutable fields,
+// rejected objects and Jobs, missing rights, and more pruned objects than allowed;
+// nil when nothing does.
 func (p *Plan) Faults() error {
 	var faults diag.List
 	for _, it := range p.Items {
 		switch it.Action {
 		case Conflict:
-			faults.Add(&diag.Diag{At: it.at, Path: it.ID, Msg: "others have fields of it: " + listFields(it.Fields), Hint: it.Hint})
+			faults.Add(&diag.Diag{At: it.positions, Path: it.ID, Msg: "other managers own fields of it: " + listFields(it.Fields), Hint: it.Hint})
 		case Immutable, Refused:
-			faults.Add(&diag.Diag{At: it.at, Path: it.ID, Msg: it.Reason, Hint: it.Hint})
+			faults.Add(&diag.Diag{At: it.positions, Path: it.ID, Msg: it.Reason, Hint: it.Hint})
 		}
 	}
 	for _, a := range p.Actions {
@@ -26,19 +26,19 @@ func (p *Plan) Faults() error {
 			faults.Add(&diag.Diag{At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: a.Reason, Hint: a.Hint})
 		}
 	}
-	if len(p.Missing) > 0 {
-		faults.Add(&diag.Diag{Msg: "the user may not " + listRights(p.Missing), Hint: "see docs/apply.md for the rights that fleetc needs"})
+	if len(p.MissingRights) > 0 {
+		faults.Add(&diag.Diag{Msg: "the user may not " + listRights(p.MissingRights), Hint: "see docs/apply.md for the rights that fleetc needs"})
 	}
-	if n := p.pruned(); n > p.Limit {
+	if n := p.pruned(); n > p.PruneLimit {
 		faults.Add(&diag.Diag{
-			Msg:  fmt.Sprintf("%d objects would be pruned, and the limit is %d", n, p.Limit),
+			Msg:  fmt.Sprintf("%d objects would be pruned, and the limit is %d", n, p.PruneLimit),
 			Hint: fmt.Sprintf("look at them with --dry-run; if they are to go, pass --prune-limit %d", n),
 		})
 	}
 	return faults.Err()
 }
 
-// pruned returns how many objects the plan deletes, with those of cascades.
+// pruned returns the number of deleted objects, including cascades.
 func (p *Plan) pruned() int {
 	n := 0
 	for i := range p.Items {
@@ -47,8 +47,7 @@ func (p *Plan) pruned() int {
 	return n
 }
 
-// Cascaded returns how many objects are deleted along with those that the plan
-// prunes.
+// Cascaded returns the number of objects that are deleted along with pruned ones.
 func (p *Plan) Cascaded() int {
 	n := 0
 	for i := range p.Items {
@@ -57,7 +56,8 @@ func (p *Plan) Cascaded() int {
 	return n
 }
 
-// cascaded returns how many objects are deleted along with the item and its parts.
+// cascaded returns the number of objects that are deleted along with the item and
+// its parts.
 func (it *Item) cascaded() int {
 	n := it.Cascade.Count()
 	for i := range it.Parts {
@@ -66,8 +66,8 @@ func (it *Item) cascaded() int {
 	return n
 }
 
-// prunes returns how many objects are deleted with the item: of a release that
-// Helm delivers those, since it is none itself.
+// prunes returns the number of objects that pruning the item deletes. A release
+// that Helm delivers counts its objects only.
 func (it *Item) prunes() int {
 	n := 0
 	if it.Action == Prune && !it.IsHelm() {
@@ -87,8 +87,7 @@ func listFields(fields []live.Field) string {
 	return strings.Join(parts, ", ")
 }
 
-// listRights names rights: patch deployments.apps in web; get and patch
-// secrets.
+// listRights formats rights: patch deployments.apps in web; get and patch secrets.
 func listRights(rights []live.Right) string {
 	var parts []string
 	for i := 0; i < len(rights); {

@@ -8,8 +8,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// A Force says which conflicts an apply wins: whose fields it takes, and in which
-// objects. The zero value wins none.
+// A Force selects the conflicts that an apply wins, by owner or by object. The zero
+// value selects none.
 type Force struct {
 	All      bool
 	Releases []string // names
@@ -20,7 +20,8 @@ type Force struct {
 // ForceAll is the text of a [Force] that wins all conflicts.
 const ForceAll = "all"
 
-// ParseForce returns what texts say: all, release:NAME, manager:NAME or object:ID.
+// ParseForce parses values of --force-conflicts: all, release:NAME, manager:NAME or
+// object:ID.
 func ParseForce(texts []string) (Force, error) {
 	var f Force
 	var faults diag.List
@@ -52,7 +53,7 @@ func ParseForce(texts []string) (Force, error) {
 	return f, faults.Err()
 }
 
-// takes reports whether the item takes the fields that a manager has.
+// takes reports whether the item takes the fields of a manager.
 func (f Force) takes(it *Item, manager string) bool {
 	return f.All || slices.Contains(f.Releases, it.Release) || slices.Contains(f.Objects, it.ID) || slices.Contains(f.Managers, manager)
 }
@@ -62,14 +63,14 @@ func (f Force) takesAll(it *Item, fields []live.Field) bool {
 	return !slices.ContainsFunc(fields, func(field live.Field) bool { return !f.takes(it, field.Manager) })
 }
 
-// conflictHint says what to do about fields that others have.
+// conflictHint says how to solve a conflict.
 func (it *Item) conflictHint() string {
-	return "pass --force-conflicts=release:" + it.Release + " to take these fields, or manager:NAME or object:ID; or say who has them with ownership of the release"
+	return "pass --force-conflicts=release:" + it.Release + " to take these fields, or manager:NAME or object:ID; or set ownership of the release"
 }
 
-// Unused returns the faults of releases and objects that none of the plans has. A
-// manager that has no field in conflict is no fault: an earlier apply may have taken
-// all of them.
+// Unused returns a fault for each release and object that is in none of the plans.
+// A manager without a conflicting field is not a fault: an earlier apply may have
+// taken all of them.
 func (f Force) Unused(plans []*Plan) error {
 	var releases, objects []string
 	for _, p := range plans {

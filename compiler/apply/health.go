@@ -9,16 +9,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// Unhealthy is an object that is not ready.
-type Unhealthy struct {
+// UnhealthyObject is an object that is not ready.
+type UnhealthyObject struct {
 	ID string
 	health.Verdict
 }
 
-// Unhealthy returns the objects of the inventory that are not ready, by the rules
-// of the cluster, and those of the releases in it that Helm delivers. Those whose
-// status says nothing are taken as ready.
-func (v *Inventory) Unhealthy(ctx context.Context, c *live.Cluster, of *fleet.Cluster) ([]Unhealthy, error) {
+// UnhealthyObjects returns the objects of the inventory that are not ready by the
+// rules of the cluster, including objects of releases that Helm delivers. Objects
+// without a conclusive status count as ready.
+func (v *Inventory) UnhealthyObjects(ctx context.Context, c *live.Cluster, of *fleet.Cluster) ([]UnhealthyObject, error) {
 	rules, err := health.Compile(of)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (v *Inventory) Unhealthy(ctx context.Context, c *live.Cluster, of *fleet.Cl
 		return nil, err
 	}
 	objs := make([]fleet.Object, len(entries))
-	err = each(ctx, len(objs), func(ctx context.Context, i int) (err error) {
+	err = forEach(ctx, len(objs), func(ctx context.Context, i int) (err error) {
 		objs[i].Release = &fleet.Release{Name: entries[i].Release}
 		objs[i].Unstructured, err = c.Object(ctx, entries[i].ref())
 		return err
@@ -36,29 +36,29 @@ func (v *Inventory) Unhealthy(ctx context.Context, c *live.Cluster, of *fleet.Cl
 	if err != nil {
 		return nil, err
 	}
-	var there []fleet.Object
+	var existing []fleet.Object
 	for _, o := range objs {
 		if o.Unstructured != nil {
-			there = append(there, o)
+			existing = append(existing, o)
 		}
 	}
-	rules.AddCRDs(there...)
-	hide := health.Hider(secretsOf(there))
-	var out []Unhealthy
+	rules.AddCRDs(existing...)
+	hide := health.Hider(secretsOf(existing))
+	var out []UnhealthyObject
 	for i, o := range objs {
 		verdict := rules.Judge(o)
 		if entries[i].Kept || verdict.State == health.Missing && entries[i].Completed != "" || verdict.State == health.Ready || verdict.State == health.Unknown {
 			continue
 		}
 		verdict.Reason = hide(verdict.Reason)
-		out = append(out, Unhealthy{entries[i].id(), verdict})
+		out = append(out, UnhealthyObject{entries[i].id(), verdict})
 	}
 	return out, nil
 }
 
-// delivered returns the entries of the inventory with, in place of those of
-// releases that Helm delivers, their objects. One that Helm does not know stays:
-// it is missing.
+// delivered returns the entries of the inventory, with releases that Helm delivers
+// replaced by their objects. A release without a record in Helm's storage stays an
+// entry and counts as missing.
 func (v *Inventory) delivered(ctx context.Context, c *live.Cluster) ([]Entry, error) {
 	var out []Entry
 	for _, e := range v.Objects {
@@ -76,7 +76,7 @@ func (v *Inventory) delivered(ctx context.Context, c *live.Cluster) ([]Entry, er
 		for _, o := range state.Objects {
 			it := Item{ref: live.RefOf(o), Release: e.Release, Stage: e.Stage, object: o}
 			if health.DeletesItself(o) {
-				it.completed = it.contentDigest() // Helm waited for it
+				it.completedDigest = it.contentDigest()
 			}
 			out = append(out, entryOf(it, ""))
 		}

@@ -17,11 +17,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// This file plans releases that Helm delivers. In a plan and in the inventory
-// such a release is one object, of a kind that no cluster serves; what becomes
-// of its objects is in the parts of its item.
+// This file plans releases that Helm delivers. In a plan and in the inventory, such
+// a release is one object of a kind that no cluster serves; the parts of its item
+// are its objects.
 
-// helmKind is the kind that stands for a release of Helm's.
+// helmKind is the kind of the item that stands for a Helm release.
 var helmKind = schema.GroupVersionKind{Group: "helm.sh", Version: "v1", Kind: "HelmRelease"}
 
 func helmRef(namespace, name string) live.Ref {
@@ -30,33 +30,33 @@ func helmRef(namespace, name string) live.Ref {
 
 func helmRefOf(r *fleet.Release) live.Ref { return helmRef(r.Namespace, r.Name) }
 
-// IsHelm reports whether the item is a release that Helm delivers, and not an
-// object of the cluster.
+// IsHelm reports whether the item stands for a release that Helm delivers.
 func (it *Item) IsHelm() bool { return it.ref.GroupVersionKind == helmKind }
 
-// byHelm reports whether an object is Helm's to apply. What is in the crds
-// directory of a chart is not: Helm would install it, and never upgrade it.
+// byHelm reports whether Helm applies the object. fleetc applies the crds directory
+// of a chart itself: Helm would install it and never upgrade it.
 func byHelm(o fleet.Object) bool { return o.Release.Delivery == fleet.ByHelm && !o.CRD }
 
-// helmNamespace is the annotation by which Helm knows where the release of an
-// object is.
+// helmNamespace is the annotation with the namespace of the Helm release of an
+// object.
 const helmNamespace = "meta.helm.sh/release-namespace"
 
-// isPartOf reports whether an object says that it is of the release.
+// isPartOf reports whether the annotations of an object name the release.
 func isPartOf(o *unstructured.Unstructured, release live.Ref) bool {
 	a := o.GetAnnotations()
 	return a[helmRelease] == release.Name && a[helmNamespace] == release.Namespace
 }
 
-// collectHelm lists the releases of the bundle that are in scope and Helm's.
+// collectHelm adds the releases of the bundle that are in scope and that Helm
+// delivers.
 func (p *planner) collectHelm() {
 	parts := map[*fleet.Release][]Item{}
 	for _, o := range p.Bundle.Objects {
 		if byHelm(o) && !fleet.IsHook(o.Unstructured) {
-			object := fleet.Unmark(o.DeepCopy()) // Helm applies what the chart has
+			object := fleet.Unmark(o.DeepCopy()) // Helm applies the chart's own labels
 			parts[o.Release] = append(parts[o.Release], Item{
 				ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: live.RefOf(object), release: o.Release, object: object,
-				at: []diag.Pos{o.Release.Pos},
+				positions: []diag.Pos{o.Release.Pos},
 			})
 		}
 	}
@@ -66,12 +66,12 @@ func (p *planner) collectHelm() {
 		}
 		ref := helmRefOf(r)
 		p.items = append(p.items, Item{
-			ID: idOf(ref), Release: r.Name, Stage: r.Stage, Parts: parts[r], ref: ref, release: r, object: placeholder(ref, ""), at: []diag.Pos{r.Pos},
+			ID: idOf(ref), Release: r.Name, Stage: r.Stage, Parts: parts[r], ref: ref, release: r, object: placeholder(ref, ""), positions: []diag.Pos{r.Pos},
 		})
 	}
 }
 
-// placeholder returns an object that stands for a release of Helm's.
+// placeholder returns the object that stands for a Helm release.
 func placeholder(ref live.Ref, uid string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetGroupVersionKind(ref.GroupVersionKind)
@@ -83,11 +83,11 @@ func placeholder(ref live.Ref, uid string) *unstructured.Unstructured {
 	return o
 }
 
-// tryHelm decides what happens to a release that Helm delivers.
-func (p *planner) tryHelm(ctx context.Context, it *Item) error {
+// planHelm plans a release that Helm delivers.
+func (p *planner) planHelm(ctx context.Context, it *Item) error {
 	state, err := helm.Read(ctx, p.Live, it.ref.Namespace, it.ref.Name)
 	if live.ReasonOf(err) == live.Forbidden {
-		it.Action, it.Reason, it.helm = Create, "what Helm has stored cannot be read", &helm.State{} // a missing right, which is named with the others
+		it.Action, it.Reason, it.helm = Create, "Helm's storage cannot be read", &helm.State{} // a missing right is reported with the others
 		return nil
 	}
 	if err != nil {
@@ -100,18 +100,18 @@ func (p *planner) tryHelm(ctx context.Context, it *Item) error {
 	if state.Revision > 0 {
 		it.Before = placeholder(it.ref, state.UID)
 	}
-	it.foreign = state.Revision > 0 && !state.Known && p.known[it.ID].UID != state.UID
+	it.foreign = state.Revision > 0 && !state.Known && p.recorded[it.ID].UID != state.UID
 	switch {
 	case it.foreign && !p.mayAdoptHelm():
 		it.refuse("there is a Helm release of this name, and fleetc did not make it", "pass --adopt to take it over")
 		return nil
 	case state.IsPending() && state.Digest == "":
-		it.refuse(fmt.Sprintf("somebody else's helm is at work on it, or died: revision %d is %s", state.Revision, state.Status),
-			fmt.Sprintf("wait; if it died, run helm rollback %s -n %s", it.ref.Name, it.ref.Namespace))
+		it.refuse(fmt.Sprintf("another Helm operation is running on it or was interrupted: revision %d is %s", state.Revision, state.Status),
+			fmt.Sprintf("wait; if it was interrupted, run helm rollback %s -n %s", it.ref.Name, it.ref.Namespace))
 		return nil
 	}
 	it.Adopts = it.foreign
-	missing, err := p.meetParts(ctx, it)
+	missing, err := p.checkParts(ctx, it)
 	if err != nil || it.Action == Refused {
 		return err
 	}
@@ -125,28 +125,30 @@ func (p *planner) tryHelm(ctx context.Context, it *Item) error {
 		it.Action, it.After = Change, it.object
 		it.Reason = whyUpgrade(state, missing)
 	}
-	return p.tryParts(ctx, it)
+	return p.planParts(ctx, it)
 }
 
-// isUpToDate reports whether the last revision is what the bundle says.
+// isUpToDate reports whether the last revision of the release matches the bundle.
 func (it *Item) isUpToDate() bool {
 	return it.helm.Status == "deployed" && it.helm.Digest == it.digest
 }
 
-// whyUpgrade says why a release is upgraded that may be as the fleet has it.
+// whyUpgrade returns why a release is upgraded whose chart and values may be
+// unchanged.
 func whyUpgrade(s *helm.State, missing string) string {
 	switch {
 	case s.Status != "deployed":
 		return fmt.Sprintf("its revision %d is %s", s.Revision, s.Status)
 	case s.Digest == "":
-		return fmt.Sprintf("somebody else made its revision %d", s.Revision)
+		return fmt.Sprintf("another tool made its revision %d", s.Revision)
 	case missing != "":
-		return missing + " is gone"
+		return missing + " is missing"
 	}
 	return ""
 }
 
-// helmDigest says what a release is to be: its chart, values and objects.
+// helmDigest returns the cache key of a release: a digest of its chart, values and
+// objects.
 func (p *planner) helmDigest(r *fleet.Release) (string, error) {
 	text, err := json.Marshal([]any{p.Charts[r.Name].Digest, r.Values.Value(), p.digests.releases[r.Name]})
 	if err != nil {
@@ -156,40 +158,40 @@ func (p *planner) helmDigest(r *fleet.Release) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// goneHelm decides about a release of Helm's that the inventory has and the
-// bundle delivers no more. One that is not there, or has become another's, gets
-// no UID.
-func (p *planner) goneHelm(ctx context.Context, it *Item) error {
+// planHelmPrune plans a Helm release that is in the inventory and not delivered by
+// the bundle any more. A release that does not exist, or now belongs to another
+// tool, gets no UID.
+func (p *planner) planHelmPrune(ctx context.Context, it *Item) error {
 	state, err := helm.Read(ctx, p.Live, it.ref.Namespace, it.ref.Name)
 	if live.ReasonOf(err) == live.Forbidden {
-		it.refuse("what Helm has stored cannot be read, and it is to be uninstalled: "+err.Error(), "see docs/apply.md for the rights that fleetc needs")
+		it.refuse("Helm's storage cannot be read, and it is to be uninstalled: "+err.Error(), "see docs/apply.md for the rights that fleetc needs")
 		return nil
 	}
-	if err != nil || !isOurRelease(p.known[it.ID], state) {
+	if err != nil || !isOurRelease(p.recorded[it.ID], state) {
 		return err
 	}
 	it.helm, it.uid, it.Action, it.Before = state, state.UID, Prune, placeholder(it.ref, state.UID)
 	switch {
-	case p.handed[it.ID]:
-		it.handed, it.Reason = true, "its objects are applied now"
+	case p.handedOver[it.ID]:
+		it.handedOver, it.Reason = true, "its objects are applied now"
 		return nil
 	case state.IsPending() && state.Digest == "":
-		it.refuse(fmt.Sprintf("somebody else's helm is at work on it, or died: revision %d is %s", state.Revision, state.Status), "wait, or run helm uninstall")
+		it.refuse(fmt.Sprintf("another Helm operation is running on it or was interrupted: revision %d is %s", state.Revision, state.Status), "wait, or run helm uninstall")
 		return nil
 	}
-	it.Parts, err = p.partsGone(ctx, it, append(state.Objects, state.Left...))
+	it.Parts, err = p.removedParts(ctx, it, append(state.Objects, state.Left...))
 	return err
 }
 
-// isOurRelease reports whether what Helm has stored is the release that the entry
-// of the inventory means, and not another of its name that came later.
+// isOurRelease reports whether the stored release is the one of the inventory's
+// entry, and not a later one of the same name.
 func isOurRelease(e Entry, s *helm.State) bool {
 	return s.Revision > 0 && (s.Known || e.UID == s.UID)
 }
 
-// handBack adds to the inventory the objects of releases that Helm delivered,
-// and that are applied now: from here on they are objects like others.
-func (p *planner) handBack(ctx context.Context) error {
+// takeOverFromHelm adds to the inventory the objects of releases that Helm
+// delivered so far and that fleetc applies from now on.
+func (p *planner) takeOverFromHelm(ctx context.Context) error {
 	now := map[live.Ref]bool{}
 	for _, r := range p.Bundle.Cluster.Releases {
 		if r.Delivery != fleet.ByHelm && p.inScope(r.Stage, r.Name) {
@@ -208,20 +210,20 @@ func (p *planner) handBack(ctx context.Context) error {
 		if !isOurRelease(e, state) {
 			continue
 		}
-		p.handed[e.id()] = true
+		p.handedOver[e.id()] = true
 		for _, o := range append(state.Objects, state.Left...) {
 			it := Item{ID: idOf(live.RefOf(o)), Release: e.Release, Stage: e.Stage, ref: live.RefOf(o)}
-			is, err := p.Live.Object(ctx, it.ref)
+			current, err := p.Live.Object(ctx, it.ref)
 			if err != nil {
 				return err
 			}
-			if is == nil || !isPartOf(is, e.ref()) {
+			if current == nil || !isPartOf(current, e.ref()) {
 				continue
 			}
-			p.handed[it.ID] = true
-			if _, known := p.known[it.ID]; !known {
-				p.known[it.ID] = entryOf(it, string(is.GetUID()))
-				v.Objects = append(v.Objects, p.known[it.ID])
+			p.handedOver[it.ID] = true
+			if _, known := p.recorded[it.ID]; !known {
+				p.recorded[it.ID] = entryOf(it, string(current.GetUID()))
+				v.Objects = append(v.Objects, p.recorded[it.ID])
 			}
 		}
 	}

@@ -15,13 +15,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// This file plans the objects of releases that Helm delivers: the parts of an
-// item. It computes the patches that Helm would send, and has the API server try
-// them as dry runs.
+// This file plans the objects of releases that Helm delivers: the parts of an item.
+// It computes the patches that Helm would send and sends them as dry runs.
 
-// readAll reads the objects of items, with one request for each kind and
-// namespace where that is possible. Those that are absent, or that the user may
-// not read, are nil; the missing right is reported with the others.
+// readAll reads the objects of items, with one request per kind and namespace where
+// possible. Objects that do not exist or that the user may not read are nil;
+// missing rights are reported elsewhere.
 func (p *planner) readAll(ctx context.Context, items []*Item) (map[*Item]*unstructured.Unstructured, error) {
 	refs := make([]live.Ref, len(items))
 	for i, it := range items {
@@ -29,7 +28,7 @@ func (p *planner) readAll(ctx context.Context, items []*Item) (map[*Item]*unstru
 	}
 	reader := p.Live.NewReader(refs)
 	found := make([]*unstructured.Unstructured, len(items))
-	err := each(ctx, len(items), func(ctx context.Context, i int) (err error) {
+	err := forEach(ctx, len(items), func(ctx context.Context, i int) (err error) {
 		found[i], err = reader.Object(ctx, refs[i])
 		if live.ReasonOf(err) == live.Forbidden {
 			return nil
@@ -43,10 +42,10 @@ func (p *planner) readAll(ctx context.Context, items []*Item) (map[*Item]*unstru
 	return out, err
 }
 
-// meetParts reads the objects of a release, and refuses the release when others
-// made one. It returns the ID of an object that Helm installed and the cluster
-// does not have, if there is one.
-func (p *planner) meetParts(ctx context.Context, it *Item) (missing string, err error) {
+// checkParts reads the objects of a release and refuses the release when another
+// tool made one of them. It returns the ID of an object that Helm installed and
+// that is missing from the cluster, if there is one.
+func (p *planner) checkParts(ctx context.Context, it *Item) (missing string, err error) {
 	stored := map[string]bool{}
 	for _, o := range it.helm.Objects {
 		stored[idOf(live.RefOf(o))] = true
@@ -65,7 +64,7 @@ func (p *planner) meetParts(ctx context.Context, it *Item) (missing string, err 
 		part.Before = found[part]
 		if part.Before == nil {
 			switch {
-			case stored[part.ID] && it.isUpToDate() && health.DeletesItself(part.object): // it has ended
+			case stored[part.ID] && it.isUpToDate() && health.DeletesItself(part.object): // it was deleted after its end
 			case stored[part.ID]:
 				missing, part.Action = part.ID, Create
 			default:
@@ -73,37 +72,37 @@ func (p *planner) meetParts(ctx context.Context, it *Item) (missing string, err 
 			}
 			continue
 		}
-		part.uid, part.managers = string(part.Before.GetUID()), othersOf(part.Before)
+		part.uid, part.managers = string(part.Before.GetUID()), otherManagers(part.Before)
 		if !isPartOf(part.Before, it.ref) && p.isForeign(part, part.Before) {
 			part.foreign = true
 			if !p.mayAdopt(part.Before) {
-				it.refuse(part.ID+" is there already, and "+p.ownerOf(part.Before)+" made it", p.takeOver(part.Before))
+				it.refuse(part.ID+" is there already, and "+p.ownerOf(part.Before)+" made it", p.takeoverHint(part.Before))
 				return "", nil
 			}
 		}
 	}
-	var gone []*unstructured.Unstructured
+	var removed []*unstructured.Unstructured
 	for _, o := range append(it.helm.Objects, it.helm.Left...) {
 		if !in[idOf(live.RefOf(o))] {
-			gone = append(gone, o)
+			removed = append(removed, o)
 		}
 	}
-	out, err := p.partsGone(ctx, it, gone)
+	out, err := p.removedParts(ctx, it, removed)
 	it.Parts = append(it.Parts, out...)
 	return missing, err
 }
 
-// partsGone returns what happens to objects that Helm made for a release which
-// does not have them any more. It leaves out objects that are gone, that the bundle
-// has, and that say they are of no release.
-func (p *planner) partsGone(ctx context.Context, it *Item, objects []*unstructured.Unstructured) ([]Item, error) {
-	has := map[string]bool{}
+// removedParts plans objects that Helm made for a release which does not have them
+// any more. It leaves out objects that do not exist, that the bundle has, or that
+// do not name the release.
+func (p *planner) removedParts(ctx context.Context, it *Item, objects []*unstructured.Unstructured) ([]Item, error) {
+	inBundle := map[string]bool{}
 	for _, o := range p.Bundle.Objects {
-		has[o.ID()] = true
+		inBundle[o.ID()] = true
 	}
 	var parts []*Item
 	for _, o := range objects {
-		if ref := live.RefOf(o); !has[idOf(ref)] {
+		if ref := live.RefOf(o); !inBundle[idOf(ref)] {
 			parts = append(parts, &Item{ID: idOf(ref), Release: it.Release, Stage: it.Stage, ref: ref})
 		}
 	}
@@ -117,7 +116,7 @@ func (p *planner) partsGone(ctx context.Context, it *Item, objects []*unstructur
 		if now == nil {
 			continue
 		}
-		owner := it.partDelivery(p.Fleet).lostTo(now)
+		owner := it.partDelivery(p.Fleet).newOwner(now)
 		if owner == "" && !isPartOf(now, it.ref) {
 			continue
 		}
@@ -130,16 +129,16 @@ func (p *planner) partsGone(ctx context.Context, it *Item, objects []*unstructur
 	return out, nil
 }
 
-// tryParts decides what the next install or upgrade does to the objects of a
-// release, whose chart Helm renders for that.
-func (p *planner) tryParts(ctx context.Context, it *Item) error {
+// planParts plans what the next install or upgrade does to the objects of a
+// release. Helm renders the chart for that.
+func (p *planner) planParts(ctx context.Context, it *Item) error {
 	targets, err := p.helmTargets(ctx, it)
 	if err != nil || it.Action == Refused {
 		return err
 	}
-	parts := it.present()
-	if err := each(ctx, len(parts), func(ctx context.Context, i int) error {
-		return p.tryPart(ctx, it, parts[i], targets[parts[i].ID])
+	parts := it.bundleObjects()
+	if err := forEach(ctx, len(parts), func(ctx context.Context, i int) error {
+		return p.planPart(ctx, it, parts[i], targets[parts[i].ID])
 	}); err != nil {
 		return err
 	}
@@ -152,18 +151,18 @@ func (p *planner) tryParts(ctx context.Context, it *Item) error {
 	return nil
 }
 
-// helmTargets returns the objects of a release as Helm will send them, by ID. A
-// chart that Helm cannot render, or whose record Kubernetes would not store, is
-// refused.
+// helmTargets returns the objects of a release as Helm will send them, by ID. It
+// refuses the release when Helm cannot render the chart, or when its record is too
+// large for Kubernetes.
 func (p *planner) helmTargets(ctx context.Context, it *Item) (map[string]*unstructured.Unstructured, error) {
 	targets := map[string]*unstructured.Unstructured{}
-	for _, part := range it.present() {
+	for _, part := range it.bundleObjects() {
 		targets[part.ID] = part.object
 	}
 	values, _ := it.release.Values.Value().(map[string]any)
 	run := &helm.Run{Live: p.Live, Namespace: it.ref.Namespace, Name: it.ref.Name, Hide: p.Live.Hidden}
-	var served []string // API versions that come with CRDs of the bundle
-	for gvk, crd := range p.brought {
+	var served []string // API versions of CRDs in the bundle
+	for gvk, crd := range p.bundleCRDs {
 		if p.before(crd, it) {
 			served = append(served, gvk.GroupVersion().String(), gvk.GroupVersion().String()+"/"+gvk.Kind)
 		}
@@ -173,7 +172,7 @@ func (p *planner) helmTargets(ctx context.Context, it *Item) (map[string]*unstru
 	case err == nil:
 	case !errors.As(err, &fault) || ctx.Err() != nil:
 		return nil, err
-	case len(served) > 0: // its templates may look up what its CRDs are needed for
+	case len(served) > 0: // its templates may look up objects of these CRDs
 		rendered = &helm.Rendering{}
 	default:
 		it.refuse("Helm cannot render the chart: "+strings.TrimPrefix(fault.Msg, "Helm: "), fault.Hint)
@@ -195,8 +194,8 @@ func (p *planner) helmTargets(ctx context.Context, it *Item) (map[string]*unstru
 	return targets, nil
 }
 
-// tryPart decides what Helm does to one object of a release.
-func (p *planner) tryPart(ctx context.Context, it, part *Item, target *unstructured.Unstructured) error {
+// planPart plans one object of a release.
+func (p *planner) planPart(ctx context.Context, it, part *Item, target *unstructured.Unstructured) error {
 	if part.Before == nil {
 		part.Action, part.After = Create, asStored(target)
 		return nil
@@ -213,9 +212,9 @@ func (p *planner) tryPart(ctx context.Context, it, part *Item, target *unstructu
 	return nil
 }
 
-// patched returns the object of a part after Helm has made it the target. The API
-// server tries the first patch, when it may be asked; later ones, and those for
-// which a dry run is refused, are computed here, which untried then says.
+// patched returns the object of a part after Helm's patches toward the target. The
+// API server tries the first patch if ask is set; later patches and those with a
+// rejected dry run are computed here and set noDryRun.
 func (p *planner) patched(ctx context.Context, state *helm.State, part *Item, target *unstructured.Unstructured, ask bool) (*unstructured.Unstructured, error) {
 	now := part.Before
 	for step := range state.Patches() {
@@ -237,7 +236,7 @@ func (p *planner) patched(ctx context.Context, state *helm.State, part *Item, ta
 				return nil, err
 			}
 		}
-		part.untried = true
+		part.noDryRun = true
 		if now, err = helm.Patched(now, patch); err != nil {
 			part.refuse(diag.Visible(p.Live.Hidden(err.Error()), diag.MaxText), "")
 			return nil, nil
@@ -247,25 +246,25 @@ func (p *planner) patched(ctx context.Context, state *helm.State, part *Item, ta
 	return now, nil
 }
 
-// patchRefused decides about a part for which the API server refused the dry run
-// of Helm's patch.
+// patchRefused decides about a part when the API server rejected the dry run of
+// Helm's patch.
 func (p *planner) patchRefused(part *Item, err error) error {
-	why := withoutOld(part.Before, err)
+	why := errorText(part.Before, err)
 	switch live.ReasonOf(err) {
 	case "":
 		return err
 	case live.Webhook:
-		part.Reason = silentWebhook
+		part.Reason = webhookUnavailable
 		return nil
 	case live.Forbidden:
 		if strings.HasPrefix(err.Error(), "User ") {
-			return nil // a missing right, which is reported with the others
+			return nil // a missing right is reported with the others
 		}
 	case live.Immutable:
 		part.refuse(why, "change it back, or delete the object: Helm cannot change this field")
 		return nil
 	default:
-		if crd := p.brought[part.ref.GroupVersionKind]; crd != nil && crd.Action == Change {
+		if crd := p.bundleCRDs[part.ref.GroupVersionKind]; crd != nil && crd.Action == Change {
 			part.Reason = "its CRD changes first"
 			return nil
 		}

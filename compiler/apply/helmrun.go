@@ -14,8 +14,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// present returns the objects that a release of Helm's has when it is applied.
-func (it *Item) present() []*Item {
+// bundleObjects returns the parts that are in the bundle.
+func (it *Item) bundleObjects() []*Item {
 	var out []*Item
 	for i := range it.Parts {
 		if it.Parts[i].object != nil {
@@ -25,16 +25,16 @@ func (it *Item) present() []*Item {
 	return out
 }
 
-// prunesPart reports whether an object is one that the plan prunes with a release
-// of Helm's, and still what it was then: the release's own, and not to be kept.
-func (r *runner) prunesPart(it *Item, is *unstructured.Unstructured) bool {
-	action, _ := r.pruneOrKeep(is.GroupVersionKind().GroupKind(), is)
-	return action == Prune && isPartOf(is, it.ref) && it.partDelivery(r.Fleet).lostTo(is) == "" &&
-		slices.ContainsFunc(it.Parts, func(part Item) bool { return part.Action == Prune && part.uid == string(is.GetUID()) })
+// mayPrunePart reports whether the plan prunes an object with a Helm release, and
+// the object still belongs to the release and may be deleted.
+func (r *runner) mayPrunePart(it *Item, current *unstructured.Unstructured) bool {
+	action, _ := r.pruneOrKeep(current.GroupVersionKind().GroupKind(), current)
+	return action == Prune && isPartOf(current, it.ref) && it.partDelivery(r.Fleet).newOwner(current) == "" &&
+		slices.ContainsFunc(it.Parts, func(part Item) bool { return part.Action == Prune && part.uid == string(current.GetUID()) })
 }
 
-// helmRun returns what does something about a release of Helm's. The waits are ours:
-// they end when the lease is lost, and say what holds an object up.
+// helmRun returns the operations on a Helm release. Waits are fleetc's own: they
+// end when the lease is lost, and explain unhealthy objects.
 func (r *runner) helmRun(it *Item) *helm.Run {
 	release := it.release
 	if release == nil {
@@ -42,11 +42,11 @@ func (r *runner) helmRun(it *Item) *helm.Run {
 	}
 	item := func(o *unstructured.Unstructured) *Item {
 		ref := live.RefOf(o)
-		return &Item{ID: idOf(ref), Release: it.Release, Stage: it.Stage, ref: ref, release: release, object: o, at: it.at}
+		return &Item{ID: idOf(ref), Release: it.Release, Stage: it.Stage, ref: ref, release: release, object: o, positions: it.positions}
 	}
 	return &helm.Run{
 		Live: r.Live, Namespace: it.ref.Namespace, Name: it.ref.Name, Timeout: r.timeout(), Hide: r.hide, May: r.lease.Check,
-		Prunes: func(is *unstructured.Unstructured) bool { return r.prunesPart(it, is) },
+		Prunes: func(current *unstructured.Unstructured) bool { return r.mayPrunePart(it, current) },
 		Wait: func(ctx context.Context, objects []*unstructured.Unstructured) error {
 			items := make([]*Item, len(objects))
 			for i, o := range objects {
@@ -56,7 +56,7 @@ func (r *runner) helmRun(it *Item) *helm.Run {
 		},
 		Hook: func(ctx context.Context, o *unstructured.Unstructured) error {
 			hook := item(o)
-			r.tell(Event{Stage: it.Stage, ID: hook.ID, What: "hook"})
+			r.report(Event{Stage: it.Stage, ID: hook.ID, What: "hook"})
 			r.result.Hooks++
 			_, fault, err := r.hookEnds(ctx, hook, o)
 			return cmp.Or(err, fault)
@@ -64,7 +64,7 @@ func (r *runner) helmRun(it *Item) *helm.Run {
 	}
 }
 
-// applyHelm has Helm install or upgrade a release.
+// applyHelm makes Helm install or upgrade a release.
 func (r *runner) applyHelm(ctx context.Context, it *Item) error {
 	if !it.Action.writes() {
 		return nil
@@ -72,7 +72,7 @@ func (r *runner) applyHelm(ctx context.Context, it *Item) error {
 	values, _ := it.release.Values.Value().(map[string]any)
 	run := r.helmRun(it)
 	if err := run.Apply(ctx, it.helm, helm.Wanted{Chart: r.Charts[it.Release], Values: values, Digest: it.digest}); err != nil {
-		return it.located(err)
+		return it.withPosition(err)
 	}
 	state, err := helm.Read(ctx, r.Live, it.ref.Namespace, it.ref.Name)
 	if err != nil {
@@ -87,43 +87,44 @@ func (r *runner) applyHelm(ctx context.Context, it *Item) error {
 	}
 	r.result.Pruned += it.prunes()
 	r.result.Cascaded += it.cascaded()
-	r.tell(Event{Stage: it.Stage, ID: it.ID, What: string(it.Action)})
+	r.report(Event{Stage: it.Stage, ID: it.ID, What: string(it.Action)})
 	return nil
 }
 
-// pruneHelm has Helm uninstall a release, or forget one whose objects are
-// applied now.
+// pruneHelm makes Helm uninstall a release, or forget one whose objects fleetc now
+// applies.
 func (r *runner) pruneHelm(ctx context.Context, it *Item) error {
 	run := r.helmRun(it)
-	if it.handed {
-		return it.located(run.Forget(ctx))
+	if it.handedOver {
+		return it.withPosition(run.Forget(ctx))
 	}
 	run.NoHooks = ownedOf(it.Parts, it.Release) != nil
 	if err := run.Uninstall(ctx); err != nil {
-		return it.located(err)
+		return it.withPosition(err)
 	}
-	// Helm starts from the last revision, also when that is one that failed, and
-	// others have more.
+	// Helm uninstalls the objects of the last revision even if that one failed.
+	// Earlier revisions may have more objects.
 	for _, part := range it.Parts {
 		if part.Action != Prune || it.helm.Status == "deployed" {
 			continue
 		}
-		is, err := r.Live.Object(ctx, part.ref)
-		if err == nil && is != nil && r.prunesPart(it, is) {
+		current, err := r.Live.Object(ctx, part.ref)
+		if err == nil && current != nil && r.mayPrunePart(it, current) {
 			err = r.Live.Delete(ctx, part.ref, part.uid)
 		}
 		if err != nil && live.ReasonOf(err) != live.Moved {
-			return part.failed(err)
+			return part.fault(err)
 		}
 	}
-	r.tell(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
+	r.report(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
 	r.result.Pruned += it.prunes()
 	r.result.Cascaded += it.cascaded()
 	return nil
 }
 
-// located returns err with the place and the name of the item where it has none.
-func (it *Item) located(err error) error {
+// withPosition returns err with the position and the ID of the item where it has
+// none.
+func (it *Item) withPosition(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -131,7 +132,7 @@ func (it *Item) located(err error) error {
 	for _, d := range diag.All(err) {
 		e := *d
 		if len(e.At) == 0 {
-			e.At = it.at
+			e.At = it.positions
 		}
 		e.Path = cmp.Or(e.Path, it.ID)
 		out = append(out, &e)

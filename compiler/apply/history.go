@@ -11,62 +11,61 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// recordFormat is the version of how bundles are recorded.
+// recordFormat is the version of the format of recorded bundles.
 const recordFormat = 1
 
-// A Revision is a bundle that a cluster ran, and how it came to that.
+// A Revision is a bundle in the history of a cluster.
 type Revision struct {
-	Number   int       `json:"number"` // from 1 on; each is higher than those before it
+	Number   int       `json:"number"` // increasing from 1
 	Bundle   string    `json:"bundle"` // digest
 	Commit   string    `json:"commit,omitempty"`
 	Dirty    bool      `json:"dirty,omitempty"`
-	Time     time.Time `json:"time"` // when the first apply with this number ended
+	Time     time.Time `json:"time"` // end of the first apply with this number
 	By       string    `json:"by"`
 	Tool     string    `json:"tool"`
-	Rollback int       `json:"rollback,omitempty"` // the revision that was gone back to; 0 for an apply
-	Created  int       `json:"created"`            // objects, by the apply that ended
+	Rollback int       `json:"rollback,omitempty"` // revision that was rolled back to; 0 for an apply
+	Created  int       `json:"created"`            // number of objects that the apply created
 	Changed  int       `json:"changed"`
 	Replaced int       `json:"replaced,omitempty"`
 	Pruned   int       `json:"pruned"`
-	Actions  []string  `json:"actions,omitempty"` // IDs of those of the cluster, sorted; they are not on record
+	Actions  []string  `json:"actions,omitempty"` // IDs of the cluster's actions, sorted; their definitions are not recorded
 
-	Times   int       `json:"times,omitempty"`   // how often the bundle was applied; 0 for once
-	Applies []Applied `json:"applies,omitempty"` // the last ten of these, the newest at the end; none when there was one
-	Folded  []int     `json:"folded,omitempty"`  // numbers of earlier revisions of the bundle, sorted
+	Times   int           `json:"times,omitempty"`   // how often the bundle was applied; 0 for once
+	Applies []ApplyRecord `json:"applies,omitempty"` // the last ten applies, the newest last; empty after the first
+	Folded  []int         `json:"folded,omitempty"`  // earlier revision numbers of the same bundle, sorted
 
-	// Parts are the names of the Secrets that hold the bundle: those of its
-	// head, then of each release, and then of the charts that Helm delivers.
-	// Revisions share those that are the same.
+	// Parts are the names of the Secrets that store the bundle: its head, then each
+	// release, then the charts of releases that Helm delivers. Revisions share
+	// Secrets with equal content.
 	Parts [][]string `json:"parts"`
 }
 
-// A bundleHead is the first part of a recorded bundle. The others are lists of
-// texts of objects, and charts.
+// A bundleHead is the first part of a recorded bundle. The other parts are the
+// objects of each release, as lists of texts, and charts.
 type bundleHead struct {
 	Format   int                `json:"format"`
 	Stages   []string           `json:"stages"`
 	Health   []fleet.HealthRule `json:"health,omitempty"`
 	Releases []recordedRelease  `json:"releases"`
-	Objects  []int              `json:"objects"`         // of which release each is, in the order in which they apply
-	CRDs     []int              `json:"crds,omitempty"`  // which of them are of crds directories of charts that Helm delivers
-	Hooks    []recordedHook     `json:"hooks,omitempty"` // that stand beside them
+	Objects  []int              `json:"objects"`         // index of the release of each object, in the order of the apply
+	CRDs     []int              `json:"crds,omitempty"`  // indexes of objects in crds directories of charts that Helm delivers
+	Hooks    []recordedHook     `json:"hooks,omitempty"` // hooks that are not among the objects
 }
 
-// A recordedHook is a hook that stands beside the objects of a bundle.
+// A recordedHook is a hook that is not among the objects of a bundle.
 type recordedHook struct {
 	Release int            `json:"release"`
 	Object  map[string]any `json:"object"`
 }
 
-// A recordedRelease is what of a release is more than its objects, and counts
-// when they are applied.
+// A recordedRelease has the settings of a release that an apply needs.
 type recordedRelease struct {
 	Name      string             `json:"name"`
 	Namespace string             `json:"namespace"`
 	Stage     string             `json:"stage"`
 	Level     int                `json:"level,omitempty"`
 	Delivery  fleet.Delivery     `json:"delivery,omitempty"`
-	Values    any                `json:"values,omitempty"` // of one that Helm delivers
+	Values    any                `json:"values,omitempty"` // of a release that Helm delivers
 	Health    []fleet.HealthRule `json:"health,omitempty"`
 	Ownership []fleet.Ownership  `json:"ownership,omitempty"`
 	Replace   []fleet.Replace    `json:"replace,omitempty"`
@@ -81,7 +80,7 @@ func recordOf(r *fleet.Release) recordedRelease {
 	return recordedRelease{Name: r.Name, Namespace: r.Namespace, Stage: r.Stage, Level: r.Level, Delivery: r.Delivery, Health: r.Health, Ownership: r.Ownership, Replace: r.Replace}
 }
 
-// checkHistory finds what fleetc does not write.
+// checkHistory returns an error for a history that fleetc cannot have written.
 func checkHistory(history []Revision) error {
 	last := 0
 	for _, r := range history {
@@ -94,15 +93,15 @@ func checkHistory(history []Revision) error {
 		}
 		for _, name := range slices.Concat(r.Parts...) {
 			if !chunkNames.MatchString(name) {
-				return &brokenError{fmt.Sprintf("revision %d is in Secret %s, which is not one of fleetc's", r.Number, name)}
+				return &brokenError{fmt.Sprintf("revision %d is in Secret %s, which fleetc did not write", r.Number, name)}
 			}
 		}
 	}
 	return nil
 }
 
-// Current returns the revision that the cluster runs, nil when it runs none: an
-// apply has not ended well, or was of a part of a bundle.
+// Current returns the revision that the cluster runs. It is nil when the last apply
+// failed or was partial.
 func (v *Inventory) Current() *Revision {
 	if n := len(v.History); n > 0 && v.Bundle == v.History[n-1].Bundle {
 		return &v.History[n-1]
@@ -110,14 +109,15 @@ func (v *Inventory) Current() *Revision {
 	return nil
 }
 
-// Holder returns who applies to a cluster at this moment, empty when nobody does.
+// Holder returns the identity of the apply that is running, empty when there is
+// none.
 func Holder(ctx context.Context, c *live.Cluster) (string, error) {
 	return c.Holder(ctx, Namespace, leaseName)
 }
 
-// Revision returns the revision of the number, or the one that has the bundle of
-// that number by now; for 0, the newest one with another bundle than the cluster
-// runs. One that is not there is a fault.
+// Revision returns the revision with the number, or the newer one of the same
+// bundle that replaced it. For 0, it returns the newest revision with a different
+// bundle than the cluster runs.
 func (v *Inventory) Revision(number int) (Revision, error) {
 	for _, r := range slices.Backward(v.History) {
 		if r.Number == number || slices.Contains(r.Folded, number) || number == 0 && r.Bundle != v.Bundle {
@@ -137,19 +137,19 @@ func (v *Inventory) Revision(number int) (Revision, error) {
 	}
 }
 
-// settle stores the record of a run that has ended well. With it, the whole
-// bundle becomes a revision: one write has both.
-func (r *runner) settle(ctx context.Context) error {
+// recordSuccess stores the inventory of a successful run. An apply of the whole
+// bundle adds a revision in the same write.
+func (r *runner) recordSuccess(ctx context.Context) error {
 	if r.Destroy && r.whole() {
-		return r.settleDestroyed(ctx)
+		return r.recordDestroyed(ctx)
 	}
 	number := 0
 	if r.whole() {
-		revision, err := r.revise(ctx)
+		revision, err := r.storeRevision(ctx)
 		if err != nil {
 			return err
 		}
-		r.record.History, number = remember(r.record.History, revision, r.Bundle.Cluster.History)
+		r.record.History, number = addRevision(r.record.History, revision, r.Bundle.Cluster.History)
 	}
 	if err := r.save(ctx); err != nil {
 		return err
@@ -158,27 +158,27 @@ func (r *runner) settle(ctx context.Context) error {
 	return r.record.sweep(ctx, r.Live, r.lease.Check)
 }
 
-// revise stores the bundle, which nothing names until the inventory does, and
-// returns what names it.
-func (r *runner) revise(ctx context.Context) (Revision, error) {
+// storeRevision stores the bundle and returns its revision, which is not yet in the
+// inventory.
+func (r *runner) storeRevision(ctx context.Context) (Revision, error) {
 	revision := Revision{
 		Bundle: r.Bundle.Digest, Commit: r.Origin.Commit, Dirty: r.Origin.Dirty, Time: time.Now().UTC().Truncate(time.Second),
 		By: r.By, Tool: r.Tool, Rollback: r.Origin.Rollback,
 		Created: r.result.Created, Changed: r.result.Changed, Replaced: r.result.Replaced, Pruned: r.result.Pruned,
 	}
-	there, err := r.store().chunks(ctx)
+	chunks, err := r.store().chunks(ctx)
 	if err != nil {
 		return Revision{}, err
 	}
-	has := map[string]bool{}
-	for name := range there {
-		has[name] = true
+	existing := map[string]bool{}
+	for name := range chunks {
+		existing[name] = true
 	}
 	for _, a := range r.Bundle.Cluster.AllActions() {
 		revision.Actions = append(revision.Actions, a.ID())
 	}
 	slices.Sort(revision.Actions)
-	head, texts := dissect(r.Bundle, r.Charts)
+	head, texts := bundleParts(r.Bundle, r.Charts)
 	for _, part := range append([]any{head}, texts...) {
 		packed, err := pack(part)
 		if err != nil {
@@ -187,7 +187,7 @@ func (r *runner) revise(ctx context.Context) (Revision, error) {
 		if err := r.lease.Check(ctx); err != nil {
 			return Revision{}, err
 		}
-		names, err := r.store().writeChunks(ctx, bundlePrefix, packed, has)
+		names, err := r.store().writeChunks(ctx, bundlePrefix, packed, existing)
 		if err != nil {
 			return Revision{}, err
 		}
@@ -196,9 +196,9 @@ func (r *runner) revise(ctx context.Context) (Revision, error) {
 	return revision, nil
 }
 
-// dissect returns the parts of a bundle: its head, and the texts of each
-// release; then the charts of those that Helm delivers.
-func dissect(b *fleet.Bundle, charts map[string]*fleet.Chart) (head bundleHead, parts []any) {
+// bundleParts splits a bundle into its recorded parts: the head, the texts of each
+// release, and the charts of releases that Helm delivers.
+func bundleParts(b *fleet.Bundle, charts map[string]*fleet.Chart) (head bundleHead, parts []any) {
 	head = bundleHead{Format: recordFormat, Stages: b.Cluster.Stages, Health: b.Cluster.Health, Releases: []recordedRelease{}, Objects: []int{}}
 	index, of := map[string]int{}, make([][]string, len(b.Cluster.Releases))
 	for i, r := range b.Cluster.Releases {

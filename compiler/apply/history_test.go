@@ -13,7 +13,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// recorded is a bundle with all that counts when it is applied again.
+// recorded is a bundle that uses every recorded setting.
 func recorded(t testing.TB) *fleet.Bundle {
 	t.Helper()
 	wait := false
@@ -60,14 +60,14 @@ func recorded(t testing.TB) *fleet.Bundle {
 	return b
 }
 
-// recordedCharts are those of the releases of recorded that Helm delivers.
+// recordedCharts are the charts of the releases of recorded that Helm delivers.
 func recordedCharts() map[string]*fleet.Chart {
 	return map[string]*fleet.Chart{"charted": {Digest: "sha256:y", Files: []fleet.File{{Name: "Chart.yaml", Data: []byte("name: x")}, {Name: "a.tgz", Data: []byte{0, 255}}}}}
 }
 
 func encoded(t testing.TB, b *fleet.Bundle) [][]byte {
 	t.Helper()
-	head, texts := dissect(b, recordedCharts())
+	head, texts := bundleParts(b, recordedCharts())
 	var parts [][]byte
 	for _, part := range append([]any{head}, texts...) {
 		text, err := json.Marshal(part)
@@ -79,7 +79,7 @@ func encoded(t testing.TB, b *fleet.Bundle) [][]byte {
 	return parts
 }
 
-// A bundle is read as it was, as one of the cluster as the fleet has it now.
+// A recorded bundle is read back unchanged, for the current cluster.
 func TestDecodeBundle(t *testing.T) {
 	b := recorded(t)
 	now := &fleet.Cluster{ID: "prod", KubeContext: "c", History: 3, Stages: []string{"other"}, Health: []fleet.HealthRule{{Name: "other"}}}
@@ -99,7 +99,7 @@ func TestDecodeBundle(t *testing.T) {
 	}
 }
 
-// What is not what fleetc writes is a fault.
+// A malformed record is a fault.
 func TestDecodeBundleFaults(t *testing.T) {
 	parts := func(head string, texts ...string) [][]byte {
 		out := [][]byte{[]byte(head)}
@@ -114,15 +114,15 @@ func TestDecodeBundleFaults(t *testing.T) {
 		parts [][]byte
 		want  string
 	}{
-		{parts(`{"format":1,"stages":["s"],` + release + `,"objects":[]}`), "other releases than parts"},
+		{parts(`{"format":1,"stages":["s"],` + release + `,"objects":[]}`), "releases and parts do not match"},
 		{parts(`{"format":1,"releases":[],"objects":[0]}`), "not those of its releases"},
-		{parts(`{"format":1,"releases":[{"name":"a","stage":"s","level":1}],"objects":[]}`, `[]`), "of a level that none can have"},
-		{parts(`{"format":1,"releases":[{"name":"a","stage":"s","level":-1}],"objects":[]}`, `[]`), "of a level that none can have"},
+		{parts(`{"format":1,"releases":[{"name":"a","stage":"s","level":1}],"objects":[]}`, `[]`), "a release with an invalid level"},
+		{parts(`{"format":1,"releases":[{"name":"a","stage":"s","level":-1}],"objects":[]}`, `[]`), "a release with an invalid level"},
 		{parts(`{"format":1,`+release+`,"objects":[-1]}`, `["x"]`), "not those of its releases"},
 		{parts(`{"format":1,`+release+`,"objects":[0,0]}`, `["{kind: A, apiVersion: v1, metadata: {name: a}}"]`), "not those of its releases"},
-		{parts(`{"format":1,`+release+`,"objects":[0]}`, `["- x"]`), "what is no object"},
+		{parts(`{"format":1,`+release+`,"objects":[0]}`, `["- x"]`), "an invalid object"},
 		{parts(`{"format":1,`+release+`,"objects":[0]}`, `{}`), "not what fleetc writes"},
-		{parts(`{"format":1,`+release+`,"objects":[]}`, `[]`, `[]`), "other releases than parts"},
+		{parts(`{"format":1,`+release+`,"objects":[]}`, `[]`, `[]`), "releases and parts do not match"},
 		{parts(`{"format":1,`+release+`,"objects":[],"hooks":[{"release":1,"object":{"kind":"A","metadata":{"name":"a"}}}]}`, `[]`), "hooks are not those of its releases"},
 		{parts(`{"format":1,`+release+`,"objects":[],"hooks":[{"release":0}]}`, `[]`), "hooks are not those of its releases"},
 		{parts(`{"format":1,`+helms+`"values":{}}],"objects":[]}`, `[]`), "release a has no chart"},
@@ -160,10 +160,10 @@ func TestRevision(t *testing.T) {
 			t.Errorf("revision %d is %+v, %v", number, r, err)
 		}
 	}
-	check(0, 4, "") // not 5, which has the bundle that runs
+	check(0, 4, "") // revision 5 has the bundle that runs
 	check(3, 3, "")
 	check(2, 0, "no revision 2: it has 3 to 6")
-	v.Bundle = "" // an apply has not come to its end
+	v.Bundle = "" // an apply did not finish
 	if v.Current() != nil {
 		t.Error("a revision is current while none is")
 	}
@@ -191,7 +191,7 @@ func TestCheckHistory(t *testing.T) {
 		{[]Revision{with(func(r *Revision) { r.Number = 0 })}, "not in order"},
 		{[]Revision{with(func(r *Revision) { r.Bundle = "" })}, "has no bundle"},
 		{[]Revision{with(func(r *Revision) { r.Parts = nil })}, "has no bundle"},
-		{[]Revision{with(func(r *Revision) { r.Parts = [][]string{{"kube-root"}} })}, "not one of fleetc's"},
+		{[]Revision{with(func(r *Revision) { r.Parts = [][]string{{"kube-root"}} })}, "fleetc did not write"},
 	} {
 		if err := checkHistory(tt.history); (tt.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %q", tt.history, err, tt.want)
@@ -199,9 +199,9 @@ func TestCheckHistory(t *testing.T) {
 	}
 }
 
-// What cannot be undone is told of objects that the plan touches, and of hooks
-// that ran since.
-func TestLasting(t *testing.T) {
+// A rollback reports lasting effects of objects that it changes, and of hooks that
+// ran since the target.
+func TestLastingEffects(t *testing.T) {
 	object := func(apiVersion, kind string, more map[string]any) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "x"}}}
 		for k, v := range more {
@@ -253,16 +253,16 @@ func TestLasting(t *testing.T) {
 		after.Objects, after.YAML = append(after.Objects, fleet.Object{Unstructured: o, Release: after.Cluster.Releases[3]}), append(after.YAML, fleet.Text{[]byte(o.GetName())})
 	}
 	var got []string
-	for _, l := range p.Lasting(target, []*fleet.Bundle{after, after}) {
+	for _, l := range p.LastingEffects(target, []*fleet.Bundle{after, after}) {
 		got = append(got, l.ID+": "+l.Why)
 	}
 	want := []string{
-		"CustomResourceDefinition.apiextensions.k8s.io x: version v2 goes away, in which objects are stored: store them in another one, and take it out of status.storedVersions",
-		"CustomResourceDefinition.apiextensions.k8s.io x: version v3 goes away, and who asks for it gets nothing",
-		"PersistentVolumeClaim x: what was written to it stays as it is",
-		"Database.example.com x: what its controller made for it may go with it",
-		"StatefulSet.apps x: what was written to its volumes stays as it is",
-		"Job.batch x: what it did, as a hook of release web, stays done",
+		"CustomResourceDefinition.apiextensions.k8s.io x: version v2 is removed, and objects are stored in it: store them in another version, and remove it from status.storedVersions",
+		"CustomResourceDefinition.apiextensions.k8s.io x: version v3 is removed, and requests for it fail",
+		"PersistentVolumeClaim x: data written to it stays",
+		"Database.example.com x: objects that its controller made may be deleted with it",
+		"StatefulSet.apps x: data on its volumes stays",
+		"Job.batch x: effects of this hook of release web are not undone",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

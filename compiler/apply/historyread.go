@@ -17,10 +17,9 @@ import (
 
 // This file reads recorded bundles.
 
-// ReadBundle returns the bundle of a revision, as one of the cluster: all that
-// the fleet may say otherwise by now, its stages, releases and rules of health,
-// is as it was; and the charts of the releases that Helm delivers, by name. What
-// is gone, or not what fleetc wrote, is a fault.
+// ReadBundle returns the bundle of a revision, and the charts of releases that Helm
+// delivers by release name. Stages, releases and health rules come from the record.
+// A missing or damaged record is a fault.
 func (t Target) ReadBundle(ctx context.Context, r Revision, of *fleet.Cluster) (*fleet.Bundle, map[string]*fleet.Chart, error) {
 	b, charts, err := readBundle(ctx, t.store(), r, of)
 	if broken := (*brokenError)(nil); errors.As(err, &broken) {
@@ -48,7 +47,7 @@ func readBundle(ctx context.Context, s store, r Revision, of *fleet.Cluster) (*f
 	return decodeBundle(r, parts, of)
 }
 
-// decodeBundle is the inverse of dissect.
+// decodeBundle is the inverse of bundleParts.
 func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*fleet.Bundle, map[string]*fleet.Chart, error) {
 	var version struct {
 		Format int `json:"format"`
@@ -64,14 +63,14 @@ func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*fleet.Bundle,
 		return nil, nil, &brokenError{"it is not what fleetc writes"}
 	}
 	if len(head.Releases) > len(parts)-1 {
-		return nil, nil, &brokenError{"it has other releases than parts"}
+		return nil, nil, &brokenError{"its releases and parts do not match"}
 	}
 	cluster := *of
 	cluster.Stages, cluster.Health, cluster.Releases, cluster.Actions = head.Stages, head.Health, nil, nil
 	texts := make([][]string, len(head.Releases))
 	for i, part := range parts[1 : 1+len(head.Releases)] {
 		if level := head.Releases[i].Level; level < 0 || level >= len(head.Releases) {
-			return nil, nil, &brokenError{"it has releases of a level that none can have"}
+			return nil, nil, &brokenError{"it has a release with an invalid level"}
 		}
 		if err := json.Unmarshal(part, &texts[i]); err != nil {
 			return nil, nil, &brokenError{"it is not what fleetc writes"}
@@ -85,7 +84,7 @@ func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*fleet.Bundle,
 	b := &fleet.Bundle{Cluster: &cluster, Digest: r.Bundle}
 	for _, h := range head.Hooks {
 		o := &unstructured.Unstructured{Object: h.Object}
-		if h.Release < 0 || h.Release >= len(texts) || isNoObject(o) {
+		if h.Release < 0 || h.Release >= len(texts) || isIncomplete(o) {
 			return nil, nil, &brokenError{"its hooks are not those of its releases"}
 		}
 		b.Hooks = append(b.Hooks, fleet.Object{Unstructured: o, Release: cluster.Releases[h.Release], Aside: true})
@@ -112,13 +111,13 @@ func decodeObject(text string) (*unstructured.Unstructured, error) {
 	if err == nil {
 		err = utiljson.Unmarshal(data, &o.Object)
 	}
-	if err != nil || isNoObject(o) {
-		return nil, &brokenError{"it has what is no object"}
+	if err != nil || isIncomplete(o) {
+		return nil, &brokenError{"it has an invalid object"}
 	}
 	return o, nil
 }
 
-func isNoObject(o *unstructured.Unstructured) bool { return o.GetKind() == "" || o.GetName() == "" }
+func isIncomplete(o *unstructured.Unstructured) bool { return o.GetKind() == "" || o.GetName() == "" }
 
 // A recordedChart is the chart of a release that Helm delivers.
 type recordedChart struct {
@@ -126,8 +125,8 @@ type recordedChart struct {
 	Files  []fleet.File `json:"files"`
 }
 
-// decodeCharts returns the charts of the releases that Helm delivers, and sets
-// their values.
+// decodeCharts returns the charts of the releases that Helm delivers, and sets the
+// releases' values.
 func decodeCharts(records []recordedRelease, releases []*fleet.Release, parts [][]byte) (map[string]*fleet.Chart, error) {
 	charts := map[string]*fleet.Chart{}
 	for i, r := range releases {
@@ -145,7 +144,7 @@ func decodeCharts(records []recordedRelease, releases []*fleet.Release, parts []
 		charts[r.Name], parts = &fleet.Chart{Digest: c.Digest, Files: c.Files}, parts[1:]
 	}
 	if len(parts) > 0 {
-		return nil, &brokenError{"it has other releases than parts"}
+		return nil, &brokenError{"its releases and parts do not match"}
 	}
 	return charts, nil
 }

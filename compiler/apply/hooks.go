@@ -10,20 +10,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// A hook is what an object that Helm runs as a hook says of itself.
+// A hook describes an object that Helm runs as a hook.
 type hook struct {
-	pre, post bool // whether it runs now: before the other objects of the stage, and after them
+	pre, post bool // runs in this apply before, and after, the other objects of the stage
 	weight    int
 	deletions []string
 
-	// object is what runs on deletion, when the bundle has it no more; nil of
-	// other hooks.
+	// object is the hook itself if it runs on deletion and is not in the bundle any
+	// more; else nil.
 	object *unstructured.Unstructured
 }
 
-// hookOf returns what the object says of itself as a hook, nil when it is none.
-// A hook runs when its release is not recorded as applied as it is in the
-// bundle: a release that did not change has its hooks behind it.
+// hookOf returns the hook of an object, nil when it is not a hook. A hook does not
+// run when its release is recorded as applied with the same content.
 func (p *planner) hookOf(o fleet.Object) *hook {
 	if !fleet.IsHook(o.Unstructured) {
 		return nil
@@ -42,8 +41,8 @@ func (p *planner) hookOf(o fleet.Object) *hook {
 	return h
 }
 
-// hookOn returns what a hook says of itself, and when it runs on an event:
-// before, which is also when a test runs, or after.
+// hookOn returns the hook of an object, and whether it runs before or after an
+// event. Tests run before.
 func hookOn(o fleet.Object, event string) *hook {
 	events := fleet.HookEvents(o.Unstructured)
 	h := &hook{weight: fleet.HookWeight(o.Unstructured), deletions: fleet.HookDeletions(o.Unstructured)}
@@ -55,9 +54,8 @@ func hookOn(o fleet.Object, event string) *hook {
 	return h
 }
 
-// findInstalled finds the releases that are there: those on record, those that are
-// taken over from Helm and, where the record was lost, those of which fleetc has
-// applied something.
+// findInstalled finds the existing releases: recorded ones, those adopted from Helm
+// and, when the inventory is lost, those of which fleetc has applied an object.
 func (p *planner) findInstalled(ctx context.Context, first bool) error {
 	p.installed = map[string]bool{}
 	for name := range p.inventory.Releases {
@@ -75,28 +73,28 @@ func (p *planner) findInstalled(ctx context.Context, first bool) error {
 	objs := slices.DeleteFunc(slices.Clone(p.Bundle.Objects), func(o fleet.Object) bool {
 		return fleet.IsHook(o.Unstructured) || !hooked[o.Release.Name]
 	})
-	there := make([]bool, len(objs))
-	err := each(ctx, len(objs), func(ctx context.Context, i int) error {
-		was, err := p.object(ctx, live.RefOf(objs[i].Unstructured))
-		if was == nil || err != nil {
+	existing := make([]bool, len(objs))
+	err := forEach(ctx, len(objs), func(ctx context.Context, i int) error {
+		before, err := p.object(ctx, live.RefOf(objs[i].Unstructured))
+		if before == nil || err != nil {
 			if live.ReasonOf(err) == live.Forbidden {
-				return nil // a missing right, which is named with the others
+				return nil // a missing right is reported with the others
 			}
 			return err
 		}
-		_, helm := was.GetAnnotations()[helmRelease]
-		there[i] = first && ownFields(was) != nil || p.mayAdoptHelm() && helm
+		_, helm := before.GetAnnotations()[helmRelease]
+		existing[i] = first && ownFields(before) != nil || p.mayAdoptHelm() && helm
 		return nil
 	})
 	for i, o := range objs {
-		p.installed[o.Release.Name] = p.installed[o.Release.Name] || there[i]
+		p.installed[o.Release.Name] = p.installed[o.Release.Name] || existing[i]
 	}
 	return err
 }
 
-// ended reports whether a hook that is healthy is through: a pod is healthy
-// while it runs.
-func ended(o *unstructured.Unstructured) bool {
+// hasEnded reports whether a healthy hook has ended: a pod is healthy while it
+// runs.
+func hasEnded(o *unstructured.Unstructured) bool {
 	if o == nil || o.GetKind() != "Pod" {
 		return true
 	}

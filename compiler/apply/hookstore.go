@@ -15,12 +15,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// This file keeps the hooks that run when a release is deleted: the fleet has
-// them no more by then. They may be Secrets, so that they are in chunks of their
-// own, which the inventory names.
+// This file stores the hooks that run when a release is deleted, because the fleet
+// does not have them by then. They may be Secrets, so they are stored in chunks
+// that the inventory names.
 
-// hooksOn returns the hooks of the bundle that are to run on one of the events,
-// by release. A chart's hook may stand both among the objects and beside them.
+// hooksOn returns the hooks of the bundle that run on one of the events, by
+// release. A chart's hook may be among the bundle's objects, its hooks, or both.
 func hooksOn(b *fleet.Bundle, events ...string) map[string][]fleet.Object {
 	out, seen := map[string][]fleet.Object{}, map[string]bool{}
 	for _, o := range slices.Concat(b.Hooks, b.Objects) {
@@ -34,11 +34,10 @@ func hooksOn(b *fleet.Bundle, events ...string) map[string][]fleet.Object {
 	return out
 }
 
-// settledHooks returns the names of the chunks of the hooks to be kept, by
-// release, when objects are those in the inventory, and notes what is to be
-// written as such. Of a release that stays as it is they stay too: some charts
-// make them up anew at every render.
-func (p *planner) settledHooks(objects []Entry) map[string]string {
+// nextHooks returns the names of the chunks with the deletion hooks of each release
+// after the apply, and sets p.hooks to those that must be written. An unchanged
+// release keeps its stored hooks: some charts render nondeterministic ones.
+func (p *planner) nextHooks(objects []Entry) map[string]string {
 	out := map[string]string{}
 	p.hooks = map[string][]byte{}
 	for _, e := range objects {
@@ -53,7 +52,7 @@ func (p *planner) settledHooks(objects []Entry) map[string]string {
 		}
 		delete(out, r.Name)
 		if r.Delivery == fleet.ByHelm {
-			continue // Helm has them
+			continue // Helm stores them
 		}
 		var hooks []map[string]any
 		for _, o := range now[r.Name] {
@@ -67,20 +66,20 @@ func (p *planner) settledHooks(objects []Entry) map[string]string {
 	return out
 }
 
-// writeHooks writes the hooks that the inventory is about to name.
+// writeHooks stores the hooks that the next inventory names.
 func (r *runner) writeHooks(ctx context.Context) error {
-	for _, release := range slices.Sorted(maps.Keys(r.plan.hooks)) {
+	for _, release := range slices.Sorted(maps.Keys(r.plan.deleteHooks)) {
 		if err := r.lease.Check(ctx); err != nil {
 			return err
 		}
-		if _, err := r.store().writeChunks(ctx, bundlePrefix, r.plan.hooks[release], nil); err != nil {
+		if _, err := r.store().writeChunks(ctx, bundlePrefix, r.plan.deleteHooks[release], nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readHooks returns the hooks of a release that the inventory names.
+// readHooks returns the stored hooks of a release.
 func (p *planner) readHooks(ctx context.Context, release string) ([]*unstructured.Unstructured, error) {
 	names := strings.Fields(p.inventory.Hooks[release])
 	if len(names) == 0 {
@@ -88,7 +87,7 @@ func (p *planner) readHooks(ctx context.Context, release string) ([]*unstructure
 	}
 	packed, err := p.store().readChunks(ctx, names)
 	if broken := (*brokenError)(nil); errors.As(err, &broken) {
-		return nil, p.store().corrupt("the hooks of release " + release + " cannot be read: " + broken.why)
+		return nil, p.store().corruptFault("the hooks of release " + release + " cannot be read: " + broken.why)
 	} else if err != nil {
 		return nil, err
 	}
@@ -101,18 +100,18 @@ func (p *planner) readHooks(ctx context.Context, release string) ([]*unstructure
 	for _, h := range hooks {
 		out = append(out, &unstructured.Unstructured{Object: h})
 	}
-	if err != nil || slices.ContainsFunc(out, isNoObject) {
-		return nil, p.store().corrupt("the hooks of release " + release + " are not what fleetc writes")
+	if err != nil || slices.ContainsFunc(out, isIncomplete) {
+		return nil, p.store().corruptFault("the hooks of release " + release + " are not what fleetc writes")
 	}
 	return out, nil
 }
 
-// deleteHooks returns the hooks of the releases that go as a whole. They are kept
-// until that is through, and run again when it was interrupted. Those of a release
-// do not run when another tool manages one of its objects by now, which they might
-// destroy.
-func (p *planner) deleteHooks(ctx context.Context, gone []Item) ([]Item, error) {
-	stages := map[string]string{} // of the releases that go
+// deleteHooks returns the deletion hooks of releases that are removed as a whole.
+// They stay stored until the deletion is complete, and run again after an
+// interruption. They do not run when another tool now manages an object of the
+// release, which they might destroy.
+func (p *planner) deleteHooks(ctx context.Context, removed []Item) ([]Item, error) {
+	stages := map[string]string{} // of removed releases
 	for _, e := range p.inventory.Objects {
 		if p.inScope(e.Stage, e.Release) {
 			stages[e.Release] = e.Stage
@@ -127,7 +126,7 @@ func (p *planner) deleteHooks(ctx context.Context, gone []Item) ([]Item, error) 
 		if err != nil {
 			return nil, err
 		}
-		if owned := ownedOf(gone, release); owned != nil && len(hooks) > 0 {
+		if owned := ownedOf(removed, release); owned != nil && len(hooks) > 0 {
 			owned.Reason += ", so that the hooks for the deletion of release " + release + " do not run"
 			continue
 		}
@@ -143,28 +142,26 @@ func (p *planner) deleteHooks(ctx context.Context, gone []Item) ([]Item, error) 
 	return out, nil
 }
 
-// newHook returns the item of a hook that runs on pre-event, post-event or the
-// event itself.
+// newHook returns the item of a hook that runs on the event, before or after it.
 func newHook(o fleet.Object, event string) Item {
 	it := Item{ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: live.RefOf(o.Unstructured), release: o.Release, object: o.Unstructured, hook: hookOn(o, event)}
 	if o.Release.Pos.IsValid() {
-		it.at = []diag.Pos{o.Release.Pos}
+		it.positions = []diag.Pos{o.Release.Pos}
 	}
 	return it
 }
 
-// findHook decides about a hook by what there is of it.
+// findHook plans a hook by its live object.
 func (p *planner) findHook(ctx context.Context, it *Item) error {
-	was, err := p.object(ctx, it.ref)
+	before, err := p.object(ctx, it.ref)
 	if err != nil && live.ReasonOf(err) != live.Forbidden {
 		return err
 	}
-	p.tryHook(it, was)
+	p.planHook(it, before)
 	return nil
 }
 
-// runDeleteHooks runs the hooks of releases that are pruned: before that, or
-// after.
+// runDeleteHooks runs the wanted deletion hooks.
 func (r *runner) runDeleteHooks(ctx context.Context, wanted func(*hook) bool) error {
 	var items []*Item
 	for i := range r.plan.Items {

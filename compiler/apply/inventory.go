@@ -14,63 +14,64 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// Namespace is where fleetc keeps what it needs in a cluster.
+// Namespace is the namespace in which fleetc stores its data in a cluster.
 const Namespace = "fleetc-system"
 
-// inventoryFormat is the version of what is stored.
+// inventoryFormat is the version of the stored format.
 const inventoryFormat = 1
 
-// An Inventory is what fleetc knows of a cluster, stored in it.
+// An Inventory records what fleetc has applied to a cluster. It is stored in the
+// cluster.
 type Inventory struct {
 	Format  int    `json:"format"`
 	Fleet   string `json:"fleet"`
 	Cluster string `json:"cluster"` // ID
 	UID     string `json:"uid"`     // of the namespace kube-system
 
-	// Bundle is the digest of the bundle that was applied last and completely;
+	// Bundle is the digest of the last bundle that was applied completely. It is
 	// empty from the first change of an apply until its end.
 	Bundle string `json:"bundle"`
 
-	Stages   map[string]string `json:"stages"`          // digests of what is applied and healthy, by stage
-	Releases map[string]string `json:"releases"`        // digests of what is applied with all hooks, by release
-	Hooks    map[string]string `json:"hooks,omitempty"` // names of the Secrets that hold what runs on deletion, by release
-	Objects  []Entry           `json:"objects"`         // in the order in which they are applied
+	Stages   map[string]string `json:"stages"`          // digests of applied and healthy stages, by name
+	Releases map[string]string `json:"releases"`        // digests of releases that are applied with all hooks, by name
+	Hooks    map[string]string `json:"hooks,omitempty"` // names of the Secrets with deletion hooks, by release
+	Objects  []Entry           `json:"objects"`         // in the order of the apply
 
-	// History has the bundles that were applied completely, as far back as they
-	// are kept; the last one is the newest. It grows with the write that sets
+	// History lists the bundles that were applied completely, the newest last,
+	// limited by the cluster's history setting. It grows in the write that sets
 	// Bundle.
 	History []Revision `json:"history,omitempty"`
 
-	version string   // resource version of the head; empty when it is not stored
-	chunks  []string // names of the Secrets that have the rest
+	version string   // resource version of the stored head; empty when there is none
+	chunks  []string // names of the Secrets with the content, if it is not in the head
 }
 
 // An Entry is an object of an [Inventory].
 type Entry struct {
-	Group     string `json:"group,omitempty"`
-	Version   string `json:"version"`
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-	Release   string `json:"release"`
-	Stage     string `json:"stage"`
-	UID       string `json:"uid,omitempty"`   // empty as long as it is not known to be there
-	Found     bool   `json:"found,omitempty"` // was there before fleetc applied it, and is not to be deleted
-	Kept      bool   `json:"kept,omitempty"`  // no longer part of the bundle, and not to be deleted
+	Group       string `json:"group,omitempty"`
+	Version     string `json:"version"`
+	Kind        string `json:"kind"`
+	Namespace   string `json:"namespace,omitempty"`
+	Name        string `json:"name"`
+	Release     string `json:"release"`
+	Stage       string `json:"stage"`
+	UID         string `json:"uid,omitempty"`   // empty until the object is known to exist
+	Preexisting bool   `json:"found,omitempty"` // existed before fleetc applied it, and must not be deleted
+	Kept        bool   `json:"kept,omitempty"`  // not in the bundle any more, and must not be deleted
 
-	// Applied is the fingerprint of the object as the last apply left it; empty
-	// when that is not known. It saves dry runs and says nothing of the cluster.
+	// Applied is the fingerprint of the object after the last apply; empty when
+	// unknown. It only saves dry runs.
 	Applied string `json:"applied,omitempty"`
 
-	// Completed is the digest of the content of a Job that was seen complete. The
-	// Job is not run again when it is gone by its ttlSecondsAfterFinished.
+	// Completed is the digest of the content of a Job that has completed. The Job
+	// does not run again after its ttlSecondsAfterFinished has deleted it.
 	Completed string `json:"completed,omitempty"`
 }
 
 func entryOf(it Item, uid string) Entry {
 	return Entry{
 		Group: it.ref.Group, Version: it.ref.Version, Kind: it.ref.Kind, Namespace: it.ref.Namespace, Name: it.ref.Name,
-		Release: it.Release, Stage: it.Stage, UID: uid, Found: it.Found, Applied: it.applied, Completed: it.completed,
+		Release: it.Release, Stage: it.Stage, UID: uid, Preexisting: it.Preexisting, Applied: it.appliedState, Completed: it.completedDigest,
 	}
 }
 
@@ -80,9 +81,8 @@ func (e Entry) ref() live.Ref {
 
 func (e Entry) id() string { return idOf(e.ref()) }
 
-// equal reports whether two inventories say the same of the cluster. The order of
-// objects does not count: it is that of the last apply. Neither do fingerprints,
-// and which Jobs are complete.
+// equal reports whether two inventories describe the same state. It ignores the
+// order of objects, fingerprints and completed Jobs.
 func (v *Inventory) equal(w *Inventory) bool {
 	same := func(a, b Entry) bool {
 		a.Applied, b.Applied, a.Completed, b.Completed = "", "", "", ""
@@ -92,7 +92,7 @@ func (v *Inventory) equal(w *Inventory) bool {
 		maps.Equal(v.Stages, w.Stages) && maps.Equal(v.Releases, w.Releases) && maps.Equal(v.Hooks, w.Hooks) && maps.EqualFunc(v.entries(), w.entries(), same)
 }
 
-// clone returns a copy that can be changed.
+// clone returns a copy that can be modified.
 func (v *Inventory) clone() *Inventory {
 	c := *v
 	c.Stages, c.Releases, c.Objects = maps.Clone(v.Stages), maps.Clone(v.Releases), slices.Clone(v.Objects)
@@ -109,7 +109,7 @@ func (v *Inventory) entries() map[string]Entry {
 	return out
 }
 
-// setApplied records that an object exists, and its fingerprint.
+// setApplied records that an object exists, with its fingerprint.
 func (v *Inventory) setApplied(ref live.Ref, uid, applied string) {
 	for i := range v.Objects {
 		if v.Objects[i].ref() == ref {
@@ -118,7 +118,7 @@ func (v *Inventory) setApplied(ref live.Ref, uid, applied string) {
 	}
 }
 
-// places returns where the objects are in the inventory.
+// places returns the index of each object in the inventory.
 func (v *Inventory) places() map[live.Ref]int {
 	out := make(map[live.Ref]int, len(v.Objects))
 	for i, e := range v.Objects {
@@ -141,7 +141,7 @@ func (v *Inventory) remove(ids map[string]bool) {
 	v.Objects = slices.DeleteFunc(v.Objects, func(e Entry) bool { return ids[e.id()] })
 }
 
-// decodeInventory reads what encode wrote, and checks it.
+// decodeInventory decodes and checks a stored inventory.
 func decodeInventory(data []byte) (*Inventory, error) {
 	var v Inventory
 	if err := json.Unmarshal(data, &v); err != nil {
@@ -167,14 +167,14 @@ func decodeInventory(data []byte) (*Inventory, error) {
 	for release, names := range v.Hooks {
 		for _, name := range strings.Fields(names) {
 			if !chunkNames.MatchString(name) {
-				return nil, &brokenError{fmt.Sprintf("the hooks of release %s are in Secret %s, which is not one of fleetc's", release, name)}
+				return nil, &brokenError{fmt.Sprintf("the hooks of release %s are in Secret %s, which fleetc did not write", release, name)}
 			}
 		}
 	}
 	if err := checkHistory(v.History); err != nil {
 		return nil, err
 	}
-	v.History = fold(v.History)
+	v.History = mergeRevisions(v.History)
 	return &v, nil
 }
 
@@ -192,8 +192,9 @@ func missingPart(e Entry) string {
 	return "stage"
 }
 
-// ReadInventory returns what a fleet, a CUE module, knows of a cluster, nil when it
-// knows nothing. One of another cluster than that of the ID is a fault.
+// ReadInventory returns the inventory of a fleet, a CUE module, in a cluster, nil
+// when there is none. An inventory of another cluster than the one with the ID is a
+// fault.
 func ReadInventory(ctx context.Context, c *live.Cluster, fleet, id string) (*Inventory, error) {
 	v, err := store{c, fleet}.read(ctx)
 	if v == nil || err != nil {
@@ -202,15 +203,14 @@ func ReadInventory(ctx context.Context, c *live.Cluster, fleet, id string) (*Inv
 	return v, v.check(c, fleet, id)
 }
 
-// check returns a fault when the inventory is that of another cluster than the
-// one of the ID in the fleet.
+// check returns a fault when the inventory belongs to another cluster or fleet.
 func (v *Inventory) check(c *live.Cluster, fleet, id string) error {
 	switch {
 	case v.UID != c.UID:
 		return &diag.Diag{
 			Msg: fmt.Sprintf("%s is not the cluster that fleetc knows as %s: the UID of its namespace kube-system is %s, and was %s",
 				c.Server, quote(v.Cluster), diag.Visible(c.UID, diag.MaxText), diag.Visible(v.UID, diag.MaxText)),
-			Hint: "see cluster.context; if the cluster was made anew from a backup, delete " + headText(fleet) + " in it and apply",
+			Hint: "see cluster.context; if the cluster was restored from a backup, delete " + headText(fleet) + " in it and apply",
 		}
 	case v.Fleet != fleet || v.Cluster != id:
 		return &diag.Diag{

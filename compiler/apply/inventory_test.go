@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What is stored is read back as it was, however large it is.
+// An inventory of any size is read back unchanged.
 func TestPack(t *testing.T) {
 	v := &Inventory{Format: inventoryFormat, Fleet: "f", Cluster: "c", UID: "u", Stages: map[string]string{"a": "b"}}
 	for i := range 5000 {
@@ -35,7 +35,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// What is no inventory of this fleetc's is a fault.
+// A malformed inventory is a fault.
 func TestDecodeInventory(t *testing.T) {
 	object := `{"version":"v1","kind":"Secret","name":"a","release":"r","stage":"s"}`
 	for _, tt := range []struct{ text, want string }{
@@ -44,7 +44,7 @@ func TestDecodeInventory(t *testing.T) {
 		{`{"format":1,"objects":[{"version":"v1","kind":"Secret","release":"r","stage":"s"}]}`, "an object in it has no name"},
 		{`{"format":1,"objects":[{"version":"v1","kind":"Secret","name":"a","stage":"s"}]}`, "no release"},
 		{`{"format":1,"hooks":{"a":"bundle-00000000000000000000000000000000"}}`, ""},
-		{`{"format":1,"hooks":{"a":"kube-root"}}`, "the hooks of release a are in Secret kube-root, which is not one of fleetc's"},
+		{`{"format":1,"hooks":{"a":"kube-root"}}`, "the hooks of release a are in Secret kube-root, which fleetc did not write"},
 		{`{"format":2}`, "has format 2, and this fleetc knows 1"},
 		{`{}`, "has format 0"},
 		{`[]`, "not what fleetc writes"},
@@ -57,8 +57,7 @@ func TestDecodeInventory(t *testing.T) {
 	}
 }
 
-// Neither a value of a Secret nor something that has it in it makes the state
-// of a Secret.
+// The state of a Secret does not depend on its values.
 func TestStateOf(t *testing.T) {
 	object := func(kind, value, version string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -79,7 +78,7 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
-func TestWithin(t *testing.T) {
+func TestContains(t *testing.T) {
 	whole := map[string]any{"a": int64(1), "b": map[string]any{"c": "d", "e": []any{map[string]any{"x": "y", "z": true}}}}
 	for _, tt := range []struct {
 		part any
@@ -95,13 +94,13 @@ func TestWithin(t *testing.T) {
 		{map[string]any{"b": []any{}}, false},
 		{[]any{}, false},
 	} {
-		if got := within(tt.part, whole); got != tt.want {
+		if got := contains(tt.part, whole); got != tt.want {
 			t.Errorf("within(%v) = %v", tt.part, got)
 		}
 	}
 }
 
-// A fifth may go, and ten always.
+// The limit is a fifth of all objects, and at least ten.
 func TestPruneLimit(t *testing.T) {
 	for objects, want := range map[int]int{0: 10, 50: 10, 51: 11, 100: 20} {
 		if got := (Options{}).pruneLimit(objects); got != want {

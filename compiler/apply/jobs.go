@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// This file knows Jobs, which end and may be deleted after that by their
-// ttlSecondsAfterFinished. A Job that completed is not run again because it is
-// gone: its entry in the inventory has the digest of what completed.
+// This file tracks completed Jobs. A Job may be deleted after its end by its
+// ttlSecondsAfterFinished; it is not run again, because its entry in the inventory
+// has the digest of its content.
 
 func isJob(o *unstructured.Unstructured) bool {
 	return o != nil && o.GroupVersionKind().GroupKind() == schema.GroupKind{Group: "batch", Kind: "Job"}
 }
 
-// isComplete reports whether a Job is complete. A Job that is suspended is not,
-// healthy as it is.
+// isComplete reports whether a Job is complete. A suspended Job is healthy, but not
+// complete.
 func isComplete(job *unstructured.Unstructured) bool { return hasCondition(job, "Complete") }
 
-// isFinished reports whether a Job or a pod has ended, well or not.
+// isFinished reports whether a Job or a pod has succeeded or failed.
 func isFinished(o *unstructured.Unstructured) bool {
 	switch {
 	case o == nil:
@@ -41,26 +41,26 @@ func hasCondition(o *unstructured.Unstructured, typ string) bool {
 	})
 }
 
-// contentDigest returns a digest of the object as the bundle has it.
+// contentDigest returns a digest of the object in the bundle.
 func (it *Item) contentDigest() string { return stateOf(it.object.Object) }
 
-// completedBefore reports whether a Job, which does not exist or is being deleted,
-// has completed since it was applied as the bundle has it.
-func (p *planner) completedBefore(it *Item, was *unstructured.Unstructured) bool {
-	known := p.known[it.ID]
-	if known.Completed == "" || !isJob(it.object) || was != nil && !isGoing(was) {
+// completedBefore reports whether a Job that does not exist, or is being deleted,
+// has already completed with the content in the bundle.
+func (p *planner) completedBefore(it *Item, before *unstructured.Unstructured) bool {
+	known := p.recorded[it.ID]
+	if known.Completed == "" || !isJob(it.object) || before != nil && !isBeingDeleted(before) {
 		return false
 	}
-	return known.Completed == it.contentDigest() && (was == nil || known.UID == string(was.GetUID()))
+	return known.Completed == it.contentDigest() && (before == nil || known.UID == string(before.GetUID()))
 }
 
-// keepCompleted keeps what the inventory says of a Job that the plan does not
-// change, and records that it is complete when the cluster says so.
-func (p *planner) keepCompleted(it *Item, was *unstructured.Unstructured) {
+// keepCompleted sets the digest of a Job that the plan does not change, if the
+// inventory or the cluster says that it is complete.
+func (p *planner) keepCompleted(it *Item, before *unstructured.Unstructured) {
 	if !isJob(it.object) || it.hook != nil {
 		return
 	}
-	if digest := it.contentDigest(); p.known[it.ID].Completed == digest || was != nil && isComplete(was) {
-		it.completed = digest
+	if digest := it.contentDigest(); p.recorded[it.ID].Completed == digest || before != nil && isComplete(before) {
+		it.completedDigest = digest
 	}
 }

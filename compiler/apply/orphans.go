@@ -13,14 +13,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// Orphans are objects that fleetc has applied and that the inventory does not have,
+// Orphans are objects that fleetc has applied and that are not in the inventory,
 // for example after the inventory was lost.
 type Orphans struct {
 	IDs    []string // sorted
 	Unread []string // kinds that could not be listed, sorted
 }
 
-// FindOrphans lists the objects of a cluster that have the marks of the fleet and
+// FindOrphans lists the objects of a cluster that have the labels of the fleet and
 // are not in the inventory, which may be nil.
 func FindOrphans(ctx context.Context, c *live.Cluster, module string, v *Inventory) (*Orphans, error) {
 	kinds, unread, err := c.Kinds(ctx)
@@ -34,7 +34,7 @@ func FindOrphans(ctx context.Context, c *live.Cluster, module string, v *Invento
 		}
 	}
 	found, refused := make([][]foundObject, len(kinds)), make([]string, len(kinds))
-	err = each(ctx, len(kinds), func(ctx context.Context, i int) error {
+	err = forEach(ctx, len(kinds), func(ctx context.Context, i int) error {
 		objects, err := c.Metadata(ctx, kinds[i].GroupVersionResource, "", fleet.ReleaseLabel)
 		switch live.ReasonOf(err) {
 		case "":
@@ -72,9 +72,9 @@ type orphanFinder struct {
 	uids, ids map[string]bool // of the inventory
 }
 
-// isOrphan reports whether an object with the label of a release is an orphan.
-// Objects of controllers, which copy labels, are not, nor are hooks, objects that
-// are being deleted and objects that another tool manages by now.
+// isOrphan reports whether an object with the release label is an orphan. These are
+// not orphans: objects of controllers, which copy labels, hooks, objects that are
+// being deleted, and objects that another tool manages.
 func (f orphanFinder) isOrphan(id string, o metav1.PartialObjectMetadata) bool {
 	if f.uids[string(o.UID)] || f.ids[id] || o.DeletionTimestamp != nil || len(o.OwnerReferences) > 0 || o.Annotations[fleet.FleetAnnotation] != f.module {
 		return false
@@ -84,5 +84,5 @@ func (f orphanFinder) isOrphan(id string, o metav1.PartialObjectMetadata) bool {
 		return true
 	}
 	u := &unstructured.Unstructured{Object: content}
-	return !fleet.IsHook(u) && delivery{fleet: f.module}.lostTo(u) == ""
+	return !fleet.IsHook(u) && delivery{fleet: f.module}.newOwner(u) == ""
 }

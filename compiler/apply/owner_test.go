@@ -30,7 +30,7 @@ func marked(t *testing.T, labels, annotations string, managers map[string]string
 	return o
 }
 
-// Each tool is recognized by its marks.
+// Each tool is recognized by its labels and annotations.
 func TestOtherOwner(t *testing.T) {
 	for _, test := range []struct{ labels, annotations, want string }{
 		{`{"kustomize.toolkit.fluxcd.io/name":"web","kustomize.toolkit.fluxcd.io/namespace":"apps"}`, `{}`, "Flux Kustomization apps/web"},
@@ -56,9 +56,9 @@ func TestOtherOwner(t *testing.T) {
 	}
 }
 
-// Marks that fleetc set itself are not another tool's, nor is an object lost as
-// long as fleetc has fields of it.
-func TestLostTo(t *testing.T) {
+// Marks that the bundle sets do not count as another tool's, and an object keeps
+// its owner as long as fleetc owns fields of it.
+func TestNewOwner(t *testing.T) {
 	const (
 		argo      = `{"argocd.argoproj.io/instance":"web"}`
 		argoField = `{"f:metadata":{"f:labels":{"f:argocd.argoproj.io/instance":{}}}}`
@@ -93,13 +93,13 @@ func TestLostTo(t *testing.T) {
 		"fields that Helm has no more":       {byHelm, `{}`, `{}`, map[string]string{"terraform": data}, "terraform"},
 		"the mark of another fleet, by name": {applied, `{}`, `{"fleetc.dev/fleet":"g"}`, map[string]string{"fleetc": `{"f:metadata":{"f:annotations":{"f:fleetc.dev/fleet":{}}}}`}, "fleet g of fleetc"},
 	} {
-		if got := test.delivery.lostTo(marked(t, test.labels, test.annotations, test.managers)); got != test.want {
+		if got := test.delivery.newOwner(marked(t, test.labels, test.annotations, test.managers)); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
 }
 
-// How an object came decides which marks are its own.
+// The delivery of an object decides which marks are fleetc's own.
 func TestDeliveryOf(t *testing.T) {
 	e := Entry{Version: "v1", Kind: "ConfigMap", Namespace: "n", Name: "a", Release: "web"}
 	kept := e
@@ -117,25 +117,25 @@ func TestDeliveryOf(t *testing.T) {
 		"kept by fleetc":         {kept, ours, false, ""},
 		"handed back by Helm":    {e, helms, true, "web"},
 	} {
-		p := &planner{handed: map[string]bool{e.id(): test.handed}}
+		p := &planner{handedOver: map[string]bool{e.id(): test.handed}}
 		if got, err := p.deliveryOf(t.Context(), test.e, test.is); err != nil || got.release != test.want {
 			t.Errorf("%s: %q, %v, want %q", name, got.release, err, test.want)
 		}
 	}
 }
 
-// A killed apply leaves an entry without the UID of the object that it made. The
-// object still counts as fleetc's, and runner.lost needs its delivery.
-func TestLostToAfterKill(t *testing.T) {
-	is := marked(t, `{}`, `{"fleetc.dev/fleet":"f"}`, map[string]string{"fleetc": `{"f:metadata":{"f:annotations":{"f:fleetc.dev/fleet":{}}},"f:data":{}}`})
-	is.SetUID("u")
+// A killed apply leaves an entry without the UID of the created object. The object
+// still counts as fleetc's, and its delivery is set.
+func TestNewOwnerAfterKill(t *testing.T) {
+	current := marked(t, `{}`, `{"fleetc.dev/fleet":"f"}`, map[string]string{"fleetc": `{"f:metadata":{"f:annotations":{"f:fleetc.dev/fleet":{}}},"f:data":{}}`})
+	current.SetUID("u")
 	e := Entry{Version: "v1", Kind: "ConfigMap", Namespace: "n", Name: "a", Release: "web"}
-	p := &planner{Target: Target{Fleet: "f"}, known: map[string]Entry{e.id(): e}}
+	p := &planner{Target: Target{Fleet: "f"}, recorded: map[string]Entry{e.id(): e}}
 	it := &Item{ID: e.id()}
-	if owner, err := p.lostTo(t.Context(), it, is); err != nil || owner != "" || it.delivery.fleet != "f" {
+	if owner, err := p.newOwner(t.Context(), it, current); err != nil || owner != "" || it.delivery.fleet != "f" {
 		t.Errorf("owner %q, delivery %+v, %v, want no owner and fleet f", owner, it.delivery, err)
 	}
-	if owner := it.delivery.lostTo(is); owner != "" {
+	if owner := it.delivery.newOwner(current); owner != "" {
 		t.Errorf("%q has it, want nobody", owner)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// owned returns the paths of the object that its release takes, or leaves to
-// others.
-func (it *Item) owned(leave bool) [][]fleet.Step {
+// ownershipPaths returns the paths of fields that the release takes or, with leave,
+// leaves to others.
+func (it *Item) ownershipPaths(leave bool) [][]fleet.Step {
 	if it.release == nil || it.object == nil {
 		return nil
 	}
@@ -35,41 +35,41 @@ func (it *Item) owned(leave bool) [][]fleet.Step {
 	return out
 }
 
-// leaving returns the object without the fields that the release leaves to
-// others, as far as others have them of the one that is there.
-func (it *Item) leaving(was *unstructured.Unstructured) *unstructured.Unstructured {
-	paths := it.owned(true)
-	if was == nil || len(paths) == 0 {
+// objectToApply returns the object without the fields that the release leaves to
+// others, if others have them in the live object.
+func (it *Item) objectToApply(before *unstructured.Unstructured) *unstructured.Unstructured {
+	paths := it.ownershipPaths(true)
+	if before == nil || len(paths) == 0 {
 		return it.object
 	}
-	former := takesField(it.former(was))
-	others := fieldsWhere(was, func(m metav1.ManagedFieldsEntry) bool {
+	former := isOneOf(it.formerManagers(before))
+	others := fieldsWhere(before, func(m metav1.ManagedFieldsEntry) bool {
 		return !isOwn(m) && !(it.takeover.handed && former(m))
 	})
-	left := any(it.object.Object)
+	content := any(it.object.Object)
 	for _, path := range paths {
-		left, _ = withoutAt(left, path, others)
+		content, _ = removeFieldsAt(content, path, others)
 	}
-	out, _ := left.(map[string]any)
+	out, _ := content.(map[string]any)
 	return &unstructured.Unstructured{Object: out}
 }
 
-// immutable decides about an object with a field that cannot change.
-func (p *planner) immutable(ctx context.Context, it *Item, was *unstructured.Unstructured, why string) error {
+// planImmutable plans an object with a changed immutable field.
+func (p *planner) planImmutable(ctx context.Context, it *Item, before *unstructured.Unstructured, why string) error {
 	it.Action, it.Reason = Immutable, why
-	it.Hint = "change it back, or allow it to be made anew, with replace of the release"
-	if was == nil || fleet.IsProtected(it.kind()) {
-		it.Hint = "change it back, or delete the object yourself: a " + it.ref.Kind + " is never made anew"
+	it.Hint = "change it back, or allow to recreate it with replace of the release"
+	if before == nil || fleet.IsProtected(it.kind()) {
+		it.Hint = "change it back, or delete the object yourself: a " + it.ref.Kind + " is never recreated"
 		return nil
 	}
 	if !it.release.MayReplace(fleet.Object{Unstructured: it.object}) {
 		return nil
 	}
-	if action, annotation := p.pruneOrKeep(it.kind(), was); action == Keep {
-		it.Hint = "it is not made anew, for it says " + annotation
+	if action, annotation := p.pruneOrKeep(it.kind(), before); action == Keep {
+		it.Hint = "it is not recreated, because it has " + annotation
 		return nil
 	}
-	owner, err := p.lostTo(ctx, it, was)
+	owner, err := p.newOwner(ctx, it, before)
 	if err != nil {
 		return err
 	}
@@ -77,25 +77,26 @@ func (p *planner) immutable(ctx context.Context, it *Item, was *unstructured.Uns
 		it.Hint = owner + " owns it now, so that it is not recreated: change it back, or take it from there first"
 		return nil
 	}
-	it.Action, it.Hint, it.After, it.Found = Replace, "", it.object, false
+	it.Action, it.Hint, it.After, it.Preexisting = Replace, "", it.object, false
 	return nil
 }
 
-// Shown returns what to compare to see what happens to the object: either may be
-// nil. One that is being deleted is not there. Of one that is made anew it is what
-// fleetc has of it; the rest is added to the new one as well. Fields that the
-// release leaves to others and the bundle does not have are in neither.
-func (it *Item) Shown() (before, after *unstructured.Unstructured) {
-	before, after = it.withoutLeft(it.Before, it.After)
+// DisplayStates returns the two states to compare for display; either may be nil.
+// An object that is being deleted counts as missing. For a recreated object, before
+// has only fleetc's fields: controllers and defaults add the rest again. Neither
+// state has fields that the release leaves to others and that are not in the
+// bundle.
+func (it *Item) DisplayStates() (before, after *unstructured.Unstructured) {
+	before, after = it.withoutLeftFields(it.Before, it.After)
 	before, after = Content(before), Content(after)
-	if isGoing(it.Before) && it.Action != Prune {
+	if isBeingDeleted(it.Before) && it.Action != Prune {
 		return nil, after
 	}
 	if it.Action != Replace {
 		return before, after
 	}
 	own := fieldsWhere(it.Before, isOwn)
-	if fields, ok := only(before.Object, own).(map[string]any); ok && own != nil {
+	if fields, ok := keepFields(before.Object, own).(map[string]any); ok && own != nil {
 		shown := &unstructured.Unstructured{Object: fields}
 		shown.SetGroupVersionKind(before.GroupVersionKind())
 		shown.SetNamespace(before.GetNamespace())
@@ -106,19 +107,19 @@ func (it *Item) Shown() (before, after *unstructured.Unstructured) {
 }
 
 // takes reports whether the release takes all of the fields.
-func (it *Item) takes(fields []live.Field) bool { return covers(it.owned(false), fields) }
+func (it *Item) takes(fields []live.Field) bool { return covers(it.ownershipPaths(false), fields) }
 
-// covers reports whether all fields are at one of the paths, or below it.
+// covers reports whether each field is at one of the paths or below it.
 func covers(paths [][]fleet.Step, fields []live.Field) bool {
 	return !slices.ContainsFunc(fields, func(f live.Field) bool {
-		return !slices.ContainsFunc(paths, func(path []fleet.Step) bool { return leadsTo(path, f.Path) })
+		return !slices.ContainsFunc(paths, func(path []fleet.Step) bool { return isAtOrBelow(path, f.Path) })
 	})
 }
 
-// leadsTo reports whether a field, as an API server writes it, is what a path
-// leads to, or below it: .spec.containers[name="app"].image. Keys with dots in
-// them are not told from several there.
-func leadsTo(path []fleet.Step, field string) bool {
+// isAtOrBelow reports whether a field in the API server's notation, such as
+// .spec.containers[name="app"].image, is at or below a path. The notation does not
+// distinguish a key with dots from several keys.
+func isAtOrBelow(path []fleet.Step, field string) bool {
 	for _, s := range path {
 		if s.Key != "" {
 			rest, ok := strings.CutPrefix(field, "."+s.Key)
@@ -129,19 +130,19 @@ func leadsTo(path []fleet.Step, field string) bool {
 			continue
 		}
 		rest, ok := strings.CutPrefix(field, "[")
-		has := map[string]string{}
+		fields := map[string]string{}
 		for ok && !strings.HasPrefix(rest, "]") {
 			var key, value string
 			key, rest, ok = strings.Cut(strings.TrimPrefix(rest, ","), "=")
 			if value, rest, ok = keyValue(rest, ok); ok {
-				has[key] = value
+				fields[key] = value
 			}
 		}
 		if !ok {
 			return false
 		}
 		for k, want := range s.Fields {
-			if v, is := has[k]; !is || v != want {
+			if v, ok := fields[k]; !ok || v != want {
 				return false
 			}
 		}
@@ -150,7 +151,7 @@ func leadsTo(path []fleet.Step, field string) bool {
 	return true
 }
 
-// keyValue reads a value of the key of a list's element: "app", 80.
+// keyValue parses the value of a list key: "app", 80.
 func keyValue(text string, ok bool) (value, rest string, _ bool) {
 	if quoted, err := strconv.QuotedPrefix(text); ok && err == nil {
 		value, err = strconv.Unquote(quoted)

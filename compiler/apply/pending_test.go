@@ -10,9 +10,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// Objects that somebody holds pend. A custom resource that pends holds back all that
-// is deleted after it, unless the run must not end before all is gone.
-func TestPendAll(t *testing.T) {
+// Objects with finalizers are pending. A pending custom resource postpones all
+// later deletions, unless the run must wait for them.
+func TestPlanPending(t *testing.T) {
 	item := func(apiVersion, kind, name string, going bool, finalizers ...string) Item {
 		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
 		o.SetName(name)
@@ -32,7 +32,7 @@ func TestPendAll(t *testing.T) {
 	for name, test := range map[string]struct {
 		gone, hooks []Item
 		destroy     bool
-		want        []string // IDs of those that pend
+		want        []string // IDs of pending objects
 	}{
 		"nobody holds":              {gone: []Item{free, slow}},
 		"a finalizer":               {gone: []Item{free, held}, want: []string{"held"}},
@@ -43,10 +43,10 @@ func TestPendAll(t *testing.T) {
 		"hooks run when it is gone": {gone: []Item{custom, held, free}, hooks: []Item{hook}},
 	} {
 		p := &planner{Target: Target{Live: &live.Cluster{}, Options: Options{Destroy: test.destroy}}}
-		gone := slices.Clone(test.gone)
-		p.pendAll(gone, test.hooks)
+		removed := slices.Clone(test.gone)
+		p.planPending(removed, test.hooks)
 		var got []string
-		for _, it := range gone {
+		for _, it := range removed {
 			if it.Action == Pending {
 				got = append(got, it.ID)
 			}

@@ -21,20 +21,20 @@ import (
 // A planner makes a plan.
 type planner struct {
 	Target
-	inventory *Inventory
-	known     map[string]Entry // of the inventory
-	installed map[string]bool  // releases that are there, whoever installed them
-	items     []Item           // of the bundle, in its order
-	digests   digests
-	brought   map[schema.GroupVersionKind]*Item // CRDs of the bundle, by what they define
-	spaces    map[string]*Item                  // namespaces of the bundle
-	handed    map[string]bool                   // releases of Helm's whose objects are applied now, and these
-	hooks     map[string][]byte                 // that run on deletion and are to be written, packed, by release
-	schemas   *asked[schema.GroupVersion, *predict.Schemas]
-	reader    *live.Reader     // of the objects that are compared; nil to read each by itself
-	unchanged map[string]*Item // by ID: those of an earlier plan of the same apply, which are taken from there
-	admission asked[struct{}, *admissionRules]
-	spaceOf   asked[string, *unstructured.Unstructured] // namespaces
+	inventory        *Inventory
+	recorded         map[string]Entry // of the inventory
+	installed        map[string]bool  // existing releases, by any tool
+	items            []Item           // of the bundle, in its order
+	digests          digests
+	bundleCRDs       map[schema.GroupVersionKind]*Item // CRDs of the bundle, by the kinds that they define
+	bundleNamespaces map[string]*Item                  // namespaces of the bundle
+	handedOver       map[string]bool                   // Helm releases whose objects fleetc now applies, and these objects
+	hooks            map[string][]byte                 // packed hooks that run on deletion and must be stored, by release
+	schemas          *memo[schema.GroupVersion, *predict.Schemas]
+	reader           *live.Reader     // of all objects that the plan reads; nil to read each on its own
+	unchanged        map[string]*Item // unchanged items of an earlier plan of the same apply, by ID
+	admission        memo[struct{}, *admissionRules]
+	namespaces       memo[string, *unstructured.Unstructured] // namespaces
 }
 
 func idOf(ref live.Ref) string {
@@ -45,17 +45,17 @@ func idOf(ref live.Ref) string {
 	return fleet.Object{Unstructured: o}.ID()
 }
 
-// Plan returns what applying the bundle means. It writes nothing: objects are
-// tried out by dry runs, except those whose namespace or CRD the bundle brings
-// along, and those for which a webhook does not answer.
+// Plan returns the plan for the bundle. It writes nothing: objects are sent as dry
+// runs, except those whose namespace or CRD does not exist yet, and those whose
+// webhook does not answer.
 //
-// What stands against applying is in the plan, see [Plan.Faults]; the error is
-// about a cluster that is not reached, or is not the one that was meant.
+// The plan lists everything that prevents the apply, see [Plan.Faults]; an error
+// means that the cluster is unreachable or not the expected one.
 func (t Target) Plan(ctx context.Context) (*Plan, error) { return t.planAfter(ctx, nil) }
 
-// planAfter is Plan for a cluster that was planned shortly before; earlier is that
-// plan, or nil. What it found unchanged is not read again, unless another apply
-// has written the inventory since.
+// planAfter is Plan shortly after an earlier plan of the cluster, which may be nil.
+// It does not read objects again that were unchanged, unless another apply has
+// written the inventory since.
 func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	if err := t.CheckScope(); err != nil {
 		return nil, err
@@ -67,54 +67,53 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	first := inventory == nil
 	p := t.planner(inventory)
 	inventory = p.inventory
-	if earlier = p.follow(earlier); earlier == nil {
+	if earlier = p.reuseUnchanged(earlier); earlier == nil {
 		t.Live.Renew()
 	}
-	if err := p.handBack(ctx); err != nil {
+	if err := p.takeOverFromHelm(ctx); err != nil {
 		return nil, err
 	}
 	p.openReader()
 	if err := p.findInstalled(ctx, first); err != nil {
 		return nil, err
 	}
-	p.collect()
-	if err := p.tryAll(ctx); err != nil {
+	p.collectItems()
+	if err := p.planObjects(ctx); err != nil {
 		return nil, err
 	}
-	gone, err := p.gone(ctx)
+	removed, err := p.planPrune(ctx)
 	if err != nil {
 		return nil, err
 	}
-	hooks, err := p.deleteHooks(ctx, gone)
+	hooks, err := p.deleteHooks(ctx, removed)
 	if err != nil {
 		return nil, err
 	}
-	p.pendAll(gone, hooks)
-	if err := p.cascades(ctx, p.items, gone); err != nil {
+	p.planPending(removed, hooks)
+	if err := p.cascades(ctx, p.items, removed); err != nil {
 		return nil, err
 	}
 	plan := &Plan{
-		Cluster: t.Bundle.Cluster.ID, Server: t.Live.Server, UID: t.Live.UID, First: first, Bundle: t.Bundle.Digest,
-		Items: slices.Concat(p.items, hooks, gone), Limit: t.pruneLimit(len(inventory.Objects)), inventory: p.inventory,
-		installed: p.installed, NotAdopted: p.notAdopted(),
+		Cluster: t.Bundle.Cluster.ID, Server: t.Live.Server, UID: t.Live.UID, FirstApply: first, Bundle: t.Bundle.Digest,
+		Items: slices.Concat(p.items, hooks, removed), PruneLimit: t.pruneLimit(len(inventory.Objects)), inventory: p.inventory,
+		installedReleases: p.installed, UnusedAdoptFrom: p.unusedAdoptFrom(),
 	}
 	if current := inventory.Current(); current != nil {
 		plan.Current = current.Number
 	}
-	plan.settled = p.settled(plan.Items)
-	p.destroying(plan)
-	plan.hooks = p.hooks
-	plan.due = p.due(plan)
+	plan.next = p.nextInventory(plan.Items)
+	p.completeDestroy(plan)
+	plan.deleteHooks = p.hooks
+	plan.dueStages = p.dueStages(plan)
 	if err := p.complete(ctx, plan, earlier); err != nil {
 		return nil, err
 	}
 	return plan, nil
 }
 
-// complete adds to a plan what its items need, and what else is to be known before it
-// is done.
+// complete adds the actions, records of Helm and missing rights to a plan.
 func (p *planner) complete(ctx context.Context, plan, earlier *Plan) (err error) {
-	if plan.First {
+	if plan.FirstApply {
 		if plan.Fleets, err = p.store().otherFleets(ctx); err != nil {
 			return err
 		}
@@ -125,33 +124,33 @@ func (p *planner) complete(ctx context.Context, plan, earlier *Plan) (err error)
 	if err := p.helmRecords(ctx, plan); err != nil {
 		return err
 	}
-	plan.Missing, err = p.missing(ctx, plan, earlier)
+	plan.MissingRights, err = p.missingRights(ctx, plan, earlier)
 	return err
 }
 
-// planner returns a planner for a cluster with the inventory, nil when it has
-// none.
+// planner returns a planner for a cluster with the inventory, which may be nil.
 func (t Target) planner(inventory *Inventory) *planner {
 	if inventory == nil {
 		inventory = &Inventory{Format: inventoryFormat, Fleet: t.Fleet, Cluster: t.Bundle.Cluster.ID, UID: t.Live.UID}
 	}
 	t.Live.Hide(health.Hider(t.secrets()))
 	return &planner{
-		Target: t, inventory: inventory, known: inventory.entries(), digests: digestsOf(t.Bundle),
-		brought: map[schema.GroupVersionKind]*Item{}, spaces: map[string]*Item{}, handed: map[string]bool{},
-		schemas: &asked[schema.GroupVersion, *predict.Schemas]{},
+		Target: t, inventory: inventory, recorded: inventory.entries(), digests: digestsOf(t.Bundle),
+		bundleCRDs: map[schema.GroupVersionKind]*Item{}, bundleNamespaces: map[string]*Item{}, handedOver: map[string]bool{},
+		schemas: &memo[schema.GroupVersion, *predict.Schemas]{},
 	}
 }
 
-// collect lists the objects of the bundle that are in scope.
-func (p *planner) collect() {
+// collectItems adds the objects of the bundle that are in scope.
+func (p *planner) collectItems() {
 	p.items = make([]Item, 0, len(p.Bundle.Objects))
-	has := map[string]bool{}
+	inBundle := map[string]bool{}
 	for _, o := range p.Bundle.Objects {
-		has[o.ID()] = true
+		inBundle[o.ID()] = true
 	}
-	// Beside the objects are hooks for rollbacks; what both have is one.
-	beside := slices.DeleteFunc(slices.Clone(p.Bundle.Hooks), func(o fleet.Object) bool { return has[o.ID()] })
+	// Hooks for rollbacks are not among the objects. A hook in both lists counts
+	// once.
+	beside := slices.DeleteFunc(slices.Clone(p.Bundle.Hooks), func(o fleet.Object) bool { return inBundle[o.ID()] })
 	for _, o := range slices.Concat(p.Bundle.Objects, beside) {
 		h := p.hookOf(o)
 		if byHelm(o) || h != nil && !h.pre && !h.post || !p.inScope(o.Release.Stage, o.Release.Name) {
@@ -162,7 +161,7 @@ func (p *planner) collect() {
 		}
 		for _, pos := range []diag.Pos{o.Pos, o.Release.Pos} {
 			if pos.IsValid() {
-				it.at = []diag.Pos{pos}
+				it.positions = []diag.Pos{pos}
 				break
 			}
 		}
@@ -173,10 +172,10 @@ func (p *planner) collect() {
 		it := &p.items[i]
 		switch it.kind() {
 		case (schema.GroupKind{Kind: "Namespace"}):
-			p.spaces[it.ref.Name] = it
+			p.bundleNamespaces[it.ref.Name] = it
 		case (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}):
-			for _, gvk := range defines(it.object) {
-				p.brought[gvk] = it
+			for _, gvk := range definedKinds(it.object) {
+				p.bundleCRDs[gvk] = it
 			}
 		}
 	}
@@ -184,11 +183,12 @@ func (p *planner) collect() {
 
 func (it *Item) kind() schema.GroupKind { return it.ref.GroupKind() }
 
-// isBase reports whether other objects cannot be before this one is.
+// isBase reports whether other objects depend on the object's existence, as on a
+// namespace or a CRD.
 func (it *Item) isBase() bool { return fleet.IsBase(it.kind()) }
 
-// defines returns the kinds that a CRD defines.
-func defines(crd *unstructured.Unstructured) []schema.GroupVersionKind {
+// definedKinds returns the kinds that a CRD defines.
+func definedKinds(crd *unstructured.Unstructured) []schema.GroupVersionKind {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
@@ -202,15 +202,15 @@ func defines(crd *unstructured.Unstructured) []schema.GroupVersionKind {
 	return out
 }
 
-// before reports whether what it brings is there when other is applied.
+// before reports whether the objects of it exist when other is applied.
 func (p *planner) before(it, other *Item) bool {
 	return p.Bundle.Cluster.CompareSteps(it.step(), other.step()) <= 0
 }
 
-// step returns the step in which an object of the bundle applies.
+// step returns the apply step of an object of the bundle.
 func (it *Item) step() fleet.ApplyStep { return it.release.ApplyStep() }
 
-// Level returns the level of the release of an object of the bundle, 0 of others.
+// Level returns the level of the item's release, 0 for an item without one.
 func (it *Item) Level() int {
 	if it.release == nil {
 		return 0
@@ -218,8 +218,8 @@ func (it *Item) Level() int {
 	return it.release.Level
 }
 
-// comesLater says of what an object needs, and the release of other brings in a
-// later step, why it is not there in time, and what to do about that.
+// comesLater returns the reason and the hint for an object whose prerequisite,
+// what, is applied in a later step with other.
 func (it *Item) comesLater(what string, other *Item) (reason, hint string) {
 	if it.Stage == other.Stage {
 		return fmt.Sprintf("%s comes with release %s, which applies later in stage %s", what, other.Release, other.Stage),
@@ -228,9 +228,9 @@ func (it *Item) comesLater(what string, other *Item) (reason, hint string) {
 	return fmt.Sprintf("%s comes with release %s of the later stage %s", what, other.Release, other.Stage), "move one of them to another stage"
 }
 
-// tryAll tries the objects out, namespaces and CRDs first: what becomes of the
-// others depends on them.
-func (p *planner) tryAll(ctx context.Context) error {
+// planObjects plans all objects. Namespaces and CRDs come first, since the plans of
+// other objects depend on them.
+func (p *planner) planObjects(ctx context.Context) error {
 	var base, rest []*Item
 	for i := range p.items {
 		if it := &p.items[i]; it.isBase() {
@@ -240,14 +240,15 @@ func (p *planner) tryAll(ctx context.Context) error {
 		}
 	}
 	for _, items := range [][]*Item{base, rest} {
-		if err := each(ctx, len(items), func(ctx context.Context, i int) error { return p.try(ctx, items[i]) }); err != nil {
+		if err := forEach(ctx, len(items), func(ctx context.Context, i int) error { return p.planObject(ctx, items[i]) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// pruneLimit returns how many of so many objects may be pruned.
+// pruneLimit returns the most objects that may be pruned, given the number of
+// objects in the inventory.
 func (o Options) pruneLimit(objects int) int {
 	if o.PruneLimit > 0 {
 		return o.PruneLimit
@@ -255,8 +256,8 @@ func (o Options) pruneLimit(objects int) int {
 	return max(10, (objects+4)/5)
 }
 
-// settled returns the inventory after all items were done.
-func (p *planner) settled(items []Item) *Inventory {
+// nextInventory returns the inventory after all items are applied.
+func (p *planner) nextInventory(items []Item) *Inventory {
 	v := p.inventory.clone()
 	v.Objects = nil
 	in := map[string]bool{}
@@ -267,7 +268,7 @@ func (p *planner) settled(items []Item) *Inventory {
 		}
 	}
 	var others []Entry
-	bundle := map[string]bool{} // which has some of other releases
+	bundle := map[string]bool{} // objects of the bundle, of all releases
 	for _, o := range p.Bundle.Objects {
 		bundle[o.ID()] = !byHelm(o)
 	}
@@ -277,9 +278,9 @@ func (p *planner) settled(items []Item) *Inventory {
 			others = append(others, e)
 		}
 	}
-	v.Objects = slices.Concat(v.Objects, others, p.kept(items, in), p.pending(items))
+	v.Objects = slices.Concat(v.Objects, others, p.keptEntries(items, in), p.pendingEntries(items))
 	p.sortEntries(v.Objects)
-	v.Hooks = p.settledHooks(v.Objects)
+	v.Hooks = p.nextHooks(v.Objects)
 	v.Stages, v.Releases = map[string]string{}, map[string]string{}
 	if !p.whole() {
 		maps.Copy(v.Releases, p.inventory.Releases)
@@ -303,13 +304,13 @@ func (p *planner) settled(items []Item) *Inventory {
 	return v
 }
 
-// kept returns the entries of what is kept, also by Helm, of which nobody else
-// would know; in has the IDs of all else.
-func (p *planner) kept(items []Item, in map[string]bool) []Entry {
+// keptEntries returns the entries of kept objects, including those that Helm keeps;
+// in has the IDs of all other entries.
+func (p *planner) keptEntries(items []Item, in map[string]bool) []Entry {
 	var out []Entry
 	for _, it := range items {
 		if it.Action == Keep && it.Owner == "" {
-			out = append(out, p.known[it.ID])
+			out = append(out, p.recorded[it.ID])
 		}
 		for _, part := range it.Parts {
 			if part.Action == Keep && part.Owner == "" && !in[part.ID] {
@@ -324,19 +325,19 @@ func (p *planner) kept(items []Item, in map[string]bool) []Entry {
 	return out
 }
 
-// pending returns the entries of what is still being deleted.
-func (p *planner) pending(items []Item) []Entry {
+// pendingEntries returns the entries of objects that are still being deleted.
+func (p *planner) pendingEntries(items []Item) []Entry {
 	var out []Entry
 	for _, it := range items {
 		if it.Action == Pending {
-			out = append(out, p.known[it.ID])
+			out = append(out, p.recorded[it.ID])
 		}
 	}
 	return out
 }
 
-// sortEntries puts entries into the order in which they apply: that of the
-// bundle; then those that it has no more, as they were.
+// sortEntries sorts entries into the order of the bundle, followed by those that
+// are not in it, in their old order.
 func (p *planner) sortEntries(entries []Entry) {
 	place := map[string]int{}
 	for i, o := range p.Bundle.Objects {
@@ -351,7 +352,7 @@ func (p *planner) sortEntries(entries []Entry) {
 	slices.SortStableFunc(entries, func(a, b Entry) int { return rank(a) - rank(b) })
 }
 
-// digests say what the stages and the releases of a bundle are.
+// digests are the digests of the stages and releases of a bundle.
 type digests struct{ stages, releases map[string]string }
 
 func digestsOf(b *fleet.Bundle) digests {
@@ -367,10 +368,10 @@ func digestsOf(b *fleet.Bundle) digests {
 		stages[o.Release.Stage] = append(stages[o.Release.Stage], sum[:]...)
 		releases[o.Release.Name] = append(releases[o.Release.Name], sum[:]...)
 	}
-	return digests{short(stages), short(releases)}
+	return digests{shortDigests(stages), shortDigests(releases)}
 }
 
-func short(sums map[string][]byte) map[string]string {
+func shortDigests(sums map[string][]byte) map[string]string {
 	out := make(map[string]string, len(sums))
 	for k, v := range sums {
 		sum := sha256.Sum256(v)

@@ -10,11 +10,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// AllKinds stands for all protected kinds in a list of them.
+// AllKinds selects all protected kinds.
 const AllKinds = "all"
 
-// ParseProtected reads protected kinds as the command line names them, KIND or
-// KIND.GROUP; "all" stands for all of them.
+// ParseProtected parses protected kinds on the command line: KIND, KIND.GROUP or
+// all.
 func ParseProtected(names []string) ([]schema.GroupKind, error) {
 	var out []schema.GroupKind
 	var faults diag.List
@@ -36,7 +36,7 @@ func ParseProtected(names []string) ([]schema.GroupKind, error) {
 	return out, faults.Err()
 }
 
-// ProtectedNames returns the kinds that [ParseProtected] reads.
+// ProtectedNames returns the kinds that [ParseProtected] accepts.
 func ProtectedNames() []string {
 	var out []string
 	for _, gk := range fleet.ProtectedKinds() {

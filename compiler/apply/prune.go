@@ -13,56 +13,56 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// gone returns what happens to the objects in the inventory, and in scope, that
-// the bundle has no more: in the order of pruning, which is the reverse of that
-// of applying. Those that are not there any more are left out.
-func (p *planner) gone(ctx context.Context) ([]Item, error) {
-	has, uids := map[string]bool{}, map[string]bool{}
+// planPrune plans the objects in scope that are in the inventory and not in the
+// bundle any more, in the order of pruning, which is the reverse of the order of
+// applying. It leaves out objects that do not exist.
+func (p *planner) planPrune(ctx context.Context) ([]Item, error) {
+	inBundle, uids := map[string]bool{}, map[string]bool{}
 	for _, o := range p.Bundle.Objects {
-		has[o.ID()] = true
+		inBundle[o.ID()] = true
 	}
 	for _, r := range p.Bundle.Cluster.Releases {
-		has[idOf(helmRefOf(r))] = r.Delivery == fleet.ByHelm
+		inBundle[idOf(helmRefOf(r))] = r.Delivery == fleet.ByHelm
 	}
 	for _, it := range p.items {
 		uids[it.uid] = true
 	}
 	var items []Item
 	for _, e := range slices.Backward(p.inventory.Objects) {
-		if !has[e.id()] && p.inScope(e.Stage, e.Release) {
+		if !inBundle[e.id()] && p.inScope(e.Stage, e.Release) {
 			items = append(items, Item{ID: e.id(), Release: e.Release, Stage: e.Stage, ref: e.ref()})
 		}
 	}
-	err := each(ctx, len(items), func(ctx context.Context, i int) error {
+	err := forEach(ctx, len(items), func(ctx context.Context, i int) error {
 		it := &items[i]
 		if it.IsHelm() {
-			return p.goneHelm(ctx, it)
+			return p.planHelmPrune(ctx, it)
 		}
 		if served, err := p.servedAs(ctx, it); err != nil || !served {
 			return err
 		}
-		is, err := p.object(ctx, it.ref)
+		current, err := p.object(ctx, it.ref)
 		if live.ReasonOf(err) == live.Forbidden {
 			it.refuse("it cannot be read, and is to be pruned: "+err.Error(), "see docs/apply.md for the rights that fleetc needs")
 			return nil
 		}
-		if err != nil || is == nil {
+		if err != nil || current == nil {
 			return err
 		}
-		it.Action, it.Reason = p.pruneOrKeep(it.kind(), is)
-		if p.known[it.ID].Found {
+		it.Action, it.Reason = p.pruneOrKeep(it.kind(), current)
+		if p.recorded[it.ID].Preexisting {
 			it.Action, it.Reason = Keep, "it was there before fleetc applied it"
 		}
-		owner, err := p.lostTo(ctx, it, is)
+		owner, err := p.newOwner(ctx, it, current)
 		if err != nil {
 			return err
 		}
 		if owner != "" {
 			it.leaveTo(owner)
 		}
-		// One object may have two names, in an old group and in a new one.
-		if uid := string(is.GetUID()); !uids[uid] && p.isOurs(it.ID, is) {
-			it.Before, it.uid = is, uid
+		// The API may serve one object in two groups, an old and a new one.
+		if uid := string(current.GetUID()); !uids[uid] && p.isRecorded(it.ID, current) {
+			it.Before, it.uid = current, uid
 		}
 		return nil
 	})
@@ -70,14 +70,14 @@ func (p *planner) gone(ctx context.Context) ([]Item, error) {
 		return nil, err
 	}
 	items = slices.DeleteFunc(items, func(it Item) bool { return it.uid == "" && it.Action != Refused && it.Before == nil && !it.unserved })
-	p.keepHolders(items)
-	p.sortGone(items)
+	p.keepContainers(items)
+	p.sortPruned(items)
 	return items, nil
 }
 
-// servedAs finds a version in which the cluster serves the object of the
-// inventory, which may be another than when it was applied. What it does not
-// serve any more cannot be seen, and is not forgotten.
+// servedAs finds a version in which the cluster serves an object of the inventory;
+// it may differ from the applied version. An object that is not served any more
+// cannot be read and stays in the inventory.
 func (p *planner) servedAs(ctx context.Context, it *Item) (bool, error) {
 	ref, served, err := servedRef(ctx, p.Live, it.ref)
 	if err != nil || served || ref != it.ref {
@@ -88,15 +88,14 @@ func (p *planner) servedAs(ctx context.Context, it *Item) (bool, error) {
 	return false, nil
 }
 
-// sortGone puts what is pruned, which is in the reverse of the order in which it
-// was applied, into the reverse of the order of stages. Custom resources come
-// first of all: their operators are needed to undo what they stand for.
-func (p *planner) sortGone(items []Item) {
+// sortPruned sorts pruned objects into the reverse order of stages. Custom
+// resources come first: their operators must still run to clean up after them.
+func (p *planner) sortPruned(items []Item) {
 	rank := func(it Item) int {
 		stages := p.Bundle.Cluster.Stages
 		i := slices.Index(stages, it.Stage)
 		if i < 0 {
-			i = len(stages) // a stage that is gone is taken for one that came last
+			i = len(stages) // a removed stage counts as the last one
 		}
 		if it.isCustom() {
 			i += len(stages) + 1
@@ -106,22 +105,22 @@ func (p *planner) sortGone(items []Item) {
 	slices.SortStableFunc(items, func(a, b Item) int { return rank(b) - rank(a) })
 }
 
-// isCustom reports whether the object is of a kind that is not Kubernetes' own. A
-// release of Helm's is none: it may be the operator of others.
+// isCustom reports whether the object is a custom resource. A Helm release is not:
+// it may be an operator.
 func (it *Item) isCustom() bool { return !it.isBase() && !it.IsHelm() && !kube.HasKind(it.kind()) }
 
-// keepHolders keeps the namespaces and CRDs of what stays, which would go with
-// them: of what the bundle has, and of all that is not pruned.
-func (p *planner) keepHolders(items []Item) {
+// keepContainers keeps the namespaces and CRDs of objects that stay, which would be
+// deleted with them.
+func (p *planner) keepContainers(items []Item) {
 	spaces, kinds := map[string]string{}, map[schema.GroupKind]string{}
 	stays := func(namespace string, gk schema.GroupKind, id string) { spaces[namespace], kinds[gk] = id, id }
-	there, pruned := map[string]bool{}, map[string]bool{} // of the items
+	present, pruned := map[string]bool{}, map[string]bool{}
 	for _, it := range items {
-		there[it.ID], pruned[it.ID] = true, it.Action == Prune
+		present[it.ID], pruned[it.ID] = true, it.Action == Prune
 	}
 	for _, e := range p.inventory.Objects {
 		// An interrupted run has deleted those that are no longer there.
-		if !pruned[e.id()] && (there[e.id()] || !p.inScope(e.Stage, e.Release)) {
+		if !pruned[e.id()] && (present[e.id()] || !p.inScope(e.Stage, e.Release)) {
 			stays(e.Namespace, schema.GroupKind{Group: e.Group, Kind: e.Kind}, e.id())
 		}
 	}
@@ -144,7 +143,7 @@ func (p *planner) keepHolders(items []Item) {
 		if it.ref.Kind == "Namespace" {
 			held = spaces[it.ref.Name]
 		}
-		for _, gvk := range defines(it.Before) {
+		for _, gvk := range definedKinds(it.Before) {
 			held = cmp.Or(held, kinds[gvk.GroupKind()])
 		}
 		if held != "" {
@@ -153,22 +152,22 @@ func (p *planner) keepHolders(items []Item) {
 	}
 }
 
-// isOurs reports whether the object is the one that the inventory means, and
-// not another of its name that came later.
-func (p *planner) isOurs(id string, is *unstructured.Unstructured) bool {
-	if uid := p.known[id].UID; uid != "" {
-		return uid == string(is.GetUID())
+// isRecorded reports whether the object is the one in the inventory, and not a
+// later one of the same name.
+func (p *planner) isRecorded(id string, current *unstructured.Unstructured) bool {
+	if uid := p.recorded[id].UID; uid != "" {
+		return uid == string(current.GetUID())
 	}
-	// An apply ended before it could note that it had made the object.
-	return ownFields(is) != nil
+	// An apply ended before it could record the UID.
+	return ownFields(current) != nil
 }
 
-// pruneOrKeep returns what happens to an object that the bundle has no more, and
-// why it is kept.
-func (o Options) pruneOrKeep(gk schema.GroupKind, is *unstructured.Unstructured) (Action, string) {
-	kept := fleet.KeptBy(is)
+// pruneOrKeep returns whether an object that is not in the bundle any more is
+// pruned or kept, and why it is kept.
+func (o Options) pruneOrKeep(gk schema.GroupKind, current *unstructured.Unstructured) (Action, string) {
+	kept := fleet.KeptBy(current)
 	switch {
-	case gk == schema.GroupKind{Kind: "Namespace"} && is.GetName() == Namespace:
+	case gk == schema.GroupKind{Kind: "Namespace"} && current.GetName() == Namespace:
 		return Keep, "it has the inventory"
 	case kept != "":
 		return Keep, kept
@@ -178,8 +177,9 @@ func (o Options) pruneOrKeep(gk schema.GroupKind, is *unstructured.Unstructured)
 	return Prune, ""
 }
 
-// prune deletes what the bundle has no more. Custom resources are gone before
-// anything else is deleted: who undoes what they stand for may go as well.
+// prune deletes the objects that are not in the bundle any more. It waits for
+// custom resources to be deleted first, because their operators may be pruned as
+// well.
 func (r *runner) prune(ctx context.Context) error {
 	if err := r.runDeleteHooks(ctx, func(h *hook) bool { return h.pre }); err != nil {
 		return err
@@ -201,8 +201,8 @@ func (r *runner) prune(ctx context.Context) error {
 	}
 	if !all {
 		i := slices.IndexFunc(custom, func(it *Item) bool { return it.Action == Pending })
-		for _, it := range holdBack(r.plan.Items, custom[i].ID) {
-			r.tellPending(it)
+		for _, it := range postponePrune(r.plan.Items, custom[i].ID) {
+			r.reportPending(it)
 		}
 		return nil
 	}
@@ -212,8 +212,8 @@ func (r *runner) prune(ctx context.Context) error {
 	return r.runDeleteHooks(ctx, func(h *hook) bool { return h.post })
 }
 
-// pruneAll deletes objects in their order, those of one kind and release several at a
-// time, and returns whether all of them are gone.
+// pruneAll deletes objects in order, those of one kind and release concurrently,
+// and returns whether all are deleted.
 func (r *runner) pruneAll(ctx context.Context, items []*Item) (all bool, err error) {
 	for rest := items; len(rest) > 0; {
 		if rest[0].IsHelm() {
@@ -223,8 +223,8 @@ func (r *runner) pruneAll(ctx context.Context, items []*Item) (all bool, err err
 			rest = rest[1:]
 			continue
 		}
-		n := firstToPrune(rest)
-		if err := doAll(ctx, rest[:n], r.pruneOne, r.pruned); err != nil {
+		n := pruneBatch(rest)
+		if err := doAll(ctx, rest[:n], r.pruneOne, r.recordPruned); err != nil {
 			return false, err
 		}
 		rest = rest[n:]
@@ -232,11 +232,11 @@ func (r *runner) pruneAll(ctx context.Context, items []*Item) (all bool, err err
 	return r.finishPrune(ctx, items)
 }
 
-// firstToPrune returns how many items at the beginning can be deleted at the same time.
-// Releases may depend on each other. Objects that take others with them are deleted one
-// by one: what goes with each is compared with what goes with the others.
-func firstToPrune(items []*Item) int {
-	n := firstOfKind(items)
+// pruneBatch returns how many of the first items can be deleted concurrently.
+// Releases may depend on each other. Objects with a cascade are deleted one by one,
+// so that each cascade is compared with the plan.
+func pruneBatch(items []*Item) int {
+	n := sameKindPrefix(items)
 	for i, it := range items[:n] {
 		if i > 0 && it.Release != items[0].Release || it.Cascade != nil {
 			return max(i, 1)
@@ -245,19 +245,19 @@ func firstToPrune(items []*Item) int {
 	return n
 }
 
-// pruneOne deletes an object, unless another tool has taken it since the plan: the
-// stages before may have taken long. It returns that tool then.
+// pruneOne deletes an object. If another tool has taken it since the plan, it keeps
+// the object and returns that tool.
 func (r *runner) pruneOne(ctx context.Context, it *Item) (owner string, err error) {
-	// This run may have changed the CRD.
+	// This run may have changed the served versions of the CRD.
 	if it.ref, _, err = servedRef(ctx, r.Live, it.ref); err != nil {
 		return "", err
 	}
-	is, err := r.Live.Object(ctx, it.ref)
+	current, err := r.Live.Object(ctx, it.ref)
 	if err != nil {
 		return "", err
 	}
-	if is != nil && string(is.GetUID()) == it.uid {
-		if owner := it.delivery.lostTo(is); owner != "" {
+	if current != nil && string(current.GetUID()) == it.uid {
+		if owner := it.delivery.newOwner(current); owner != "" {
 			return owner, nil
 		}
 	}
@@ -270,15 +270,15 @@ func (r *runner) pruneOne(ctx context.Context, it *Item) (owner string, err erro
 	return "", nil
 }
 
-// pruned notes that an object was deleted, or is kept for the tool that owns it now.
-func (r *runner) pruned(it *Item, owner string) {
+// recordPruned records that an object was deleted, or is left to another tool.
+func (r *runner) recordPruned(it *Item, owner string) {
 	if owner != "" {
 		it.leaveTo(owner)
-		r.tell(Event{Stage: it.Stage, ID: it.ID, What: "keep", Text: it.Reason})
+		r.report(Event{Stage: it.Stage, ID: it.ID, What: "keep", Text: it.Reason})
 		r.record.remove(map[string]bool{it.ID: true})
 		return
 	}
-	r.tell(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
+	r.report(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
 	r.result.Pruned++
 	r.result.Cascaded += it.Cascade.Count()
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-func TestFirstToPrune(t *testing.T) {
+func TestPruneBatch(t *testing.T) {
 	item := func(kind, release string) *Item {
 		return &Item{Release: release, ref: live.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: kind}}}
 	}
@@ -24,7 +24,7 @@ func TestFirstToPrune(t *testing.T) {
 		"takes others":    {[]*Item{space, space}, 1},
 		"others follow":   {[]*Item{item("Namespace", "a"), item("Namespace", "a"), space}, 2},
 	} {
-		if got := firstToPrune(test.items); got != test.want {
+		if got := pruneBatch(test.items); got != test.want {
 			t.Errorf("%s: %d, want %d", name, got, test.want)
 		}
 	}

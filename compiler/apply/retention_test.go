@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-func TestRemember(t *testing.T) {
+func TestAddRevision(t *testing.T) {
 	tests := []struct {
 		name, applied string // bundles, one letter each
 		most          int
-		want          string // number, bundle, how often it was applied, and its earlier numbers
+		want          string // number, bundle, number of applies, and earlier numbers
 	}{
 		{"first", "A", 0, "1A1[]"},
 		{"distinct", "ABC", 0, "1A1[] 2B1[] 3C1[]"},
@@ -30,7 +30,7 @@ func TestRemember(t *testing.T) {
 			start := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 			for i, bundle := range strings.Split(tt.applied, "") {
 				number := 0
-				history, number = remember(history, Revision{Bundle: bundle, Time: start.Add(time.Duration(i) * time.Minute), By: "ann", Tool: "1"}, tt.most)
+				history, number = addRevision(history, Revision{Bundle: bundle, Time: start.Add(time.Duration(i) * time.Minute), By: "ann", Tool: "1"}, tt.most)
 				if newest := history[len(history)-1]; newest.Number != number || newest.Bundle != bundle {
 					t.Fatalf("apply %d is revision %d, and the newest is %d of %s", i, number, newest.Number, newest.Bundle)
 				}
@@ -38,7 +38,7 @@ func TestRemember(t *testing.T) {
 			var got []string
 			for _, r := range history {
 				got = append(got, fmt.Sprintf("%d%s%d%v", r.Number, r.Bundle, r.Count(), r.Folded))
-				if applies := r.AllApplied(); len(applies) != min(r.Count(), maxApplies) {
+				if applies := r.AllApplies(); len(applies) != min(r.Count(), maxApplies) {
 					t.Errorf("revision %d lists %d of %d applies", r.Number, len(applies), r.Count())
 				}
 			}
@@ -46,15 +46,14 @@ func TestRemember(t *testing.T) {
 				t.Errorf("got %s, want %s", strings.Join(got, " "), tt.want)
 			}
 			newest := history[len(history)-1]
-			if last := newest.LastApplied().Time; last != start.Add(time.Duration(len(tt.applied)-1)*time.Minute) {
+			if last := newest.LastApply().Time; last != start.Add(time.Duration(len(tt.applied)-1)*time.Minute) {
 				t.Errorf("the last apply of the newest was at %s", last)
 			}
 		})
 	}
 }
 
-// An inventory of format 1 as earlier versions wrote it has a revision for each
-// apply.
+// Earlier fleetc versions wrote one revision per apply in format 1.
 const earlierInventory = `{"format":1,"fleet":"f","cluster":"c","uid":"u","bundle":"A","stages":{},"releases":{},"objects":[],"history":[
 {"number":3,"bundle":"A","commit":"c1","time":"2026-11-20T10:00:00Z","by":"ann","tool":"1","created":2,"changed":0,"pruned":0,"parts":[["bundle-0123456789abcdef0123456789abcdef"]]},
 {"number":4,"bundle":"A","commit":"c1","time":"2026-11-20T11:00:00Z","by":"bob","tool":"1","created":0,"changed":1,"pruned":0,"parts":[["bundle-0123456789abcdef0123456789abcdef"]]},
@@ -71,7 +70,7 @@ func TestEarlierHistory(t *testing.T) {
 	}
 	a := v.History[1]
 	var who []string
-	for _, one := range a.AllApplied() {
+	for _, one := range a.AllApplies() {
 		who = append(who, one.By+one.Tool)
 	}
 	if a.Count() != 3 || !reflect.DeepEqual(a.Folded, []int{3, 4}) || strings.Join(who, " ") != "ann1 bob1 ann2" || a.Rollback != 4 {
@@ -83,7 +82,7 @@ func TestEarlierHistory(t *testing.T) {
 	if to, err := v.Revision(4); err != nil || to.Number != 6 {
 		t.Errorf("the bundle of revision 4 is that of revision %d, %v", to.Number, err)
 	}
-	next, number := remember(v.History, Revision{Bundle: "A"}, 10)
+	next, number := addRevision(v.History, Revision{Bundle: "A"}, 10)
 	if number != 6 || len(next) != 2 || next[1].Count() != 4 {
 		t.Errorf("after a repair: revision %d, %+v", number, next)
 	}

@@ -12,19 +12,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// missing returns the rights that the user needs to do what the plan says, and
-// does not have, sorted. What an earlier plan needed is not asked again.
-func (t Target) missing(ctx context.Context, plan, earlier *Plan) ([]live.Right, error) {
-	if plan.IsApplied() && !plan.forgets() && (!t.AdoptForget || len(plan.unlisted) == 0) {
+// missingRights returns the rights that the plan needs and the user does not have,
+// sorted. It does not check rights again that an earlier plan needed.
+func (t Target) missingRights(ctx context.Context, plan, earlier *Plan) ([]live.Right, error) {
+	if plan.IsApplied() && !plan.removesHelmRecords() && (!t.AdoptForget || len(plan.unlistableRecords) == 0) {
 		return nil, nil
 	}
-	needed, err := t.needed(ctx, plan)
+	needed, err := t.neededRights(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
-	plan.needed = needed
-	if earlier != nil && len(earlier.Missing) == 0 {
-		needed = slices.DeleteFunc(slices.Clone(needed), func(r live.Right) bool { return slices.Contains(earlier.needed, r) })
+	plan.neededRights = needed
+	if earlier != nil && len(earlier.MissingRights) == 0 {
+		needed = slices.DeleteFunc(slices.Clone(needed), func(r live.Right) bool { return slices.Contains(earlier.neededRights, r) })
 	}
 	if len(needed) == 0 {
 		return nil, nil
@@ -32,15 +32,15 @@ func (t Target) missing(ctx context.Context, plan, earlier *Plan) ([]live.Right,
 	if all, err := t.Live.May(ctx, live.Right{}); err != nil || all {
 		return nil, err
 	}
-	// A right that is had in all namespaces is asked for once.
+	// Rights that hold in all namespaces need one request.
 	wide := map[live.Right]bool{}
 	for _, r := range needed {
 		r.Namespace = ""
 		wide[r] = false
 	}
-	kinds := sorted(wide)
+	kinds := sortedRights(wide)
 	allowed := make([]bool, len(kinds))
-	if err := each(ctx, len(kinds), func(ctx context.Context, i int) (err error) {
+	if err := forEach(ctx, len(kinds), func(ctx context.Context, i int) (err error) {
 		allowed[i], err = t.Live.May(ctx, kinds[i])
 		return err
 	}); err != nil {
@@ -49,29 +49,29 @@ func (t Target) missing(ctx context.Context, plan, earlier *Plan) ([]live.Right,
 	for i, r := range kinds {
 		wide[r] = allowed[i]
 	}
-	left := slices.DeleteFunc(needed, func(r live.Right) bool {
+	remaining := slices.DeleteFunc(needed, func(r live.Right) bool {
 		r.Namespace = ""
 		return wide[r]
 	})
-	has := make([]bool, len(left))
-	if err := each(ctx, len(left), func(ctx context.Context, i int) (err error) {
-		if left[i].Namespace != "" {
-			has[i], err = t.Live.May(ctx, left[i])
+	allowedIn := make([]bool, len(remaining))
+	if err := forEach(ctx, len(remaining), func(ctx context.Context, i int) (err error) {
+		if remaining[i].Namespace != "" {
+			allowedIn[i], err = t.Live.May(ctx, remaining[i])
 		}
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	var missing []live.Right
-	for i, r := range left {
-		if !has[i] {
+	for i, r := range remaining {
+		if !allowedIn[i] {
 			missing = append(missing, r)
 		}
 	}
 	return missing, nil
 }
 
-func sorted(set map[live.Right]bool) []live.Right {
+func sortedRights(set map[live.Right]bool) []live.Right {
 	var out []live.Right
 	for r := range set {
 		out = append(out, r)
@@ -82,8 +82,8 @@ func sorted(set map[live.Right]bool) []live.Right {
 	return out
 }
 
-// needed returns the rights that it takes to do what the plan says.
-func (t Target) needed(ctx context.Context, plan *Plan) ([]live.Right, error) {
+// neededRights returns the rights that the plan needs.
+func (t Target) neededRights(ctx context.Context, plan *Plan) ([]live.Right, error) {
 	set := map[live.Right]bool{}
 	add := func(group, resource, namespace string, verbs ...string) {
 		for _, v := range verbs {
@@ -92,7 +92,7 @@ func (t Target) needed(ctx context.Context, plan *Plan) ([]live.Right, error) {
 	}
 	add("", "secrets", Namespace, "get", "list", "create", "update", "delete")
 	add("coordination.k8s.io", "leases", Namespace, "get", "create", "update")
-	if plan.First {
+	if plan.FirstApply {
 		add("", "namespaces", "", "get", "create", "patch")
 	}
 	var items []Item
@@ -109,8 +109,8 @@ func (t Target) needed(ctx context.Context, plan *Plan) ([]live.Right, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !served { // its CRD comes first; the resource's name is in it
-			r.GroupVersionResource = t.resourceToCome(it.ref.GroupVersionKind)
+		if !served { // its CRD is applied first and names the resource
+			r.GroupVersionResource = t.futureResource(it.ref.GroupVersionKind)
 		}
 		add(r.Group, r.Resource, it.ref.Namespace, "get")
 		switch it.Action {
@@ -134,12 +134,12 @@ func (t Target) needed(ctx context.Context, plan *Plan) ([]live.Right, error) {
 			}
 		}
 	}
-	return sorted(set), nil
+	return sortedRights(set), nil
 }
 
-// recordRights adds the rights that it takes to remove the records of Helm.
+// recordRights adds the rights to remove records of Helm.
 func (t Target) recordRights(ctx context.Context, plan *Plan, add func(group, resource, namespace string, verbs ...string)) error {
-	for _, right := range plan.unlisted {
+	for _, right := range plan.unlistableRecords {
 		if !t.AdoptForget {
 			continue
 		}
@@ -166,11 +166,11 @@ func (t Target) recordRights(ctx context.Context, plan *Plan, add func(group, re
 	return nil
 }
 
-// resourceToCome returns how the cluster will serve a kind that the bundle has
-// the CRD of.
-func (t Target) resourceToCome(gvk schema.GroupVersionKind) schema.GroupVersionResource {
+// futureResource returns the resource that the cluster will serve for a kind whose
+// CRD is in the bundle.
+func (t Target) futureResource(gvk schema.GroupVersionKind) schema.GroupVersionResource {
 	for _, o := range t.Bundle.Objects {
-		if o.GetKind() != "CustomResourceDefinition" || !slices.Contains(defines(o.Unstructured), gvk) {
+		if o.GetKind() != "CustomResourceDefinition" || !slices.Contains(definedKinds(o.Unstructured), gvk) {
 			continue
 		}
 		if spec, ok := o.Object["spec"].(map[string]any); ok {

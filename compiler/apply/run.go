@@ -19,44 +19,44 @@ import (
 
 const leaseName = "apply"
 
-// A runner does what a plan says.
+// A runner executes a plan.
 type runner struct {
 	Target
-	plan    *Plan
-	rules   *health.Rules
-	lease   *live.Lease
-	record  *Inventory                // as it is stored, with what is known since
-	fresh   map[schema.GroupKind]bool // kinds whose CRDs this run has written
-	tell    func(Event)
-	actions actions.Runner
-	begun   []*fleet.Action // of the stage, which are to be undone when it fails
-	result  Result
+	plan     *Plan
+	rules    *health.Rules
+	lease    *live.Lease
+	record   *Inventory                // the stored inventory, updated during the run
+	newKinds map[schema.GroupKind]bool // kinds whose CRDs this run has written
+	report   func(Event)
+	actions  actions.Runner
+	started  []*fleet.Action // actions of the stage that have started, to be undone if it fails
+	result   Result
 }
 
-// Run does what the plan says, and tells each step. It takes the lease of the
-// cluster and plans again under it; when it is to be exact, a difference is a
-// fault for each object that moved. On a fault nothing later is begun; what was
-// done is on record, and the next apply goes on from there.
-func (t Target) Run(ctx context.Context, planned *Plan, tell func(Event)) (result Result, err error) {
-	if err := planned.Faults(); err != nil || planned.Nothing() {
+// Run executes the plan and reports each step. It takes the cluster's lease and
+// plans again under it; with [Options.Exact], each difference from the first plan
+// is a fault. After a fault no further step starts; the inventory has the progress,
+// and the next apply resumes from there.
+func (t Target) Run(ctx context.Context, planned *Plan, report func(Event)) (result Result, err error) {
+	if err := planned.Faults(); err != nil || planned.IsUpToDate() {
 		return Result{}, err
 	}
 	if err := t.CheckActions(planned); err != nil {
 		return Result{}, err
 	}
-	r, err := t.newRunner(planned, tell)
+	r, err := t.newRunner(planned, report)
 	if err != nil {
 		return Result{}, err
 	}
-	if planned.First {
-		if err := r.firstContact(ctx, planned); err != nil {
+	if planned.FirstApply {
+		if err := r.createNamespace(ctx, planned); err != nil {
 			return Result{}, err
 		}
 	}
-	if removed, err := r.waitRemoved(ctx); removed || err != nil {
+	if removed, err := r.waitNamespaceDeleted(ctx); removed || err != nil {
 		return Result{}, err
 	}
-	r.lease, err = r.hold(ctx)
+	r.lease, err = r.acquireLease(ctx)
 	if err != nil {
 		return Result{}, err
 	}
@@ -69,13 +69,13 @@ func (t Target) Run(ctx context.Context, planned *Plan, tell func(Event)) (resul
 		return Result{}, err
 	}
 	if t.Exact {
-		if err := planned.Frozen().Check(r.plan); err != nil {
+		if err := planned.Saved().Check(r.plan); err != nil {
 			return Result{}, err
 		}
 	}
-	r.plan.KeepRecords(planned.Frozen())
+	r.plan.KeepRecords(planned.Saved())
 	r.result.HelmRecords = r.plan.HelmRecords
-	if err := r.plan.Faults(); err != nil || r.plan.Nothing() {
+	if err := r.plan.Faults(); err != nil || r.plan.IsUpToDate() {
 		return r.result, err
 	}
 	if err := t.CheckActions(r.plan); err != nil {
@@ -89,32 +89,32 @@ func (t Target) Run(ctx context.Context, planned *Plan, tell func(Event)) (resul
 	return r.result, r.removeRecords(ctx)
 }
 
-// applyPlan applies the stages, prunes and records the end.
+// applyPlan applies the stages, prunes and records the result.
 func (r *runner) applyPlan(ctx context.Context) error {
-	if err := r.begin(ctx); err != nil {
+	if err := r.recordStart(ctx); err != nil {
 		return err
 	}
 	err := r.stages(ctx)
 	if err == nil {
 		err = r.prune(ctx)
 	}
-	err = r.end(ctx, err)
+	err = r.recordEnd(ctx, err)
 	r.result.Pending = r.plan.Count(Pending)
 	return err
 }
 
-// newRunner returns what does something about a cluster that is as planned.
-func (t Target) newRunner(planned *Plan, tell func(Event)) (*runner, error) {
-	r := &runner{Target: t, plan: planned, fresh: map[schema.GroupKind]bool{}, tell: func(e Event) {
+// newRunner returns a runner for the plan.
+func (t Target) newRunner(planned *Plan, report func(Event)) (*runner, error) {
+	r := &runner{Target: t, plan: planned, newKinds: map[schema.GroupKind]bool{}, report: func(e Event) {
 		e.Cluster = planned.Cluster
-		tell(e)
+		report(e)
 	}}
 	t.Live.OnDelay(func(reason string) {
-		r.tell(Event{What: "wait", Text: "and tries again: " + diag.Visible(reason, diag.MaxText)})
+		r.report(Event{What: "wait", Text: "and tries again: " + diag.Visible(reason, diag.MaxText)})
 	})
 	r.result.Actions = map[string]actions.Outcome{}
 	r.actions = actions.Runner{Options: t.Actions, Cluster: t.Bundle.Cluster, Bundle: t.Bundle.Digest, Hide: r.hide, Job: r.job}
-	r.actions.Begin = func(a *fleet.Action) { r.tellOf(a, "run", actions.Describe(a.Task)) }
+	r.actions.Begin = func(a *fleet.Action) { r.reportAction(a, "run", actions.Describe(a.Task)) }
 	var err error
 	if r.rules, err = health.Compile(t.Bundle.Cluster); err != nil {
 		return nil, err
@@ -123,30 +123,30 @@ func (t Target) newRunner(planned *Plan, tell func(Event)) (*runner, error) {
 	return r, nil
 }
 
-// hold takes the lease of the cluster.
-func (r *runner) hold(ctx context.Context) (*live.Lease, error) {
+// acquireLease takes the lease of the cluster.
+func (r *runner) acquireLease(ctx context.Context) (*live.Lease, error) {
 	return r.Live.Hold(ctx, Namespace, leaseName, r.Holder, r.LockTimeout, func(holder string, since time.Time) {
 		text := "for the lease of " + diag.Visible(holder, diag.MaxText)
 		if !since.IsZero() {
 			text += ", held since " + since.Format(time.RFC3339)
 		}
-		r.tell(Event{What: "wait", Text: text})
+		r.report(Event{What: "wait", Text: text})
 	})
 }
 
-// hide takes what the bundle's Secrets hold, and the variables of actions, out of
-// a text of the cluster's.
+// hide removes the contents of Secrets and the variables of actions from a text of
+// the cluster.
 func (r *runner) hide(text string) string { return r.Live.Hidden(text) }
 
-// firstContact makes the namespace that fleetc keeps its things in, unless the
-// plan does not hold any more.
-func (r *runner) firstContact(ctx context.Context, planned *Plan) error {
+// createNamespace creates fleetc's namespace. With Exact, it first checks the plan
+// again.
+func (r *runner) createNamespace(ctx context.Context, planned *Plan) error {
 	if r.Exact {
 		now, err := r.Plan(ctx)
 		if err != nil {
 			return err
 		}
-		if err := planned.Frozen().Check(now); err != nil {
+		if err := planned.Saved().Check(now); err != nil {
 			return err
 		}
 	}
@@ -158,19 +158,19 @@ func (r *runner) firstContact(ctx context.Context, planned *Plan) error {
 	return err
 }
 
-// begin records what was there and what is to come, before anything changes.
-func (r *runner) begin(ctx context.Context) error {
+// recordStart stores the old and the planned objects before anything changes.
+func (r *runner) recordStart(ctx context.Context) error {
 	r.record = r.plan.inventory.clone()
 	r.record.Bundle = ""
-	next := r.plan.settled.clone()
+	next := r.plan.next.clone()
 	stays := next.entries()
 	for _, e := range r.plan.inventory.Objects {
 		if _, ok := stays[e.id()]; !ok {
 			next.Objects = append(next.Objects, e)
 		}
 	}
-	// What fleetc has no part in yet is not its own, even if this run goes no
-	// further.
+	// Objects of other tools are not recorded as fleetc's own until they are
+	// adopted.
 	foreign := map[string]bool{}
 	for _, it := range r.plan.Items {
 		foreign[it.ID] = it.foreign
@@ -186,16 +186,16 @@ func (r *runner) begin(ctx context.Context) error {
 	if r.record.Stages == nil {
 		r.record.Stages, r.record.Releases = map[string]string{}, map[string]string{}
 	}
-	for _, s := range r.plan.due {
+	for _, s := range r.plan.dueStages {
 		delete(r.record.Stages, s)
 	}
-	for name, is := range r.plan.installed {
-		if _, ok := r.record.Releases[name]; is && !ok {
-			r.record.Releases[name] = "" // for its hooks, if this run goes no further
+	for name, installed := range r.plan.installedReleases {
+		if _, ok := r.record.Releases[name]; installed && !ok {
+			r.record.Releases[name] = "" // so that its hooks run as on an upgrade if this run fails
 		}
 	}
 	for _, it := range r.plan.Items {
-		// It is neither what it was nor what it is to be; that it is installed stays.
+		// The release is between two states, but still installed.
 		if _, ok := r.record.Releases[it.Release]; ok && it.Action.writes() {
 			r.record.Releases[it.Release] = ""
 		}
@@ -210,12 +210,12 @@ func (r *runner) save(ctx context.Context) error {
 	return r.record.write(ctx, r.Live)
 }
 
-// end records how far the run came, also when it was interrupted.
-func (r *runner) end(ctx context.Context, failed error) error {
+// recordEnd stores the result of the run, even after an interruption.
+func (r *runner) recordEnd(ctx context.Context, failed error) error {
 	if failed == nil {
-		settled := r.plan.settled.clone()
+		settled := r.plan.next.clone()
 		if !r.whole() {
-			settled.Bundle = "" // some of one, and some of another
+			settled.Bundle = "" // it has objects of two bundles
 		}
 		known := r.record.entries()
 		for i, e := range settled.Objects {
@@ -226,7 +226,7 @@ func (r *runner) end(ctx context.Context, failed error) error {
 		r.addPending(settled)
 		settled.version, settled.chunks = r.record.version, r.record.chunks
 		r.record = settled
-		return r.settle(ctx)
+		return r.recordSuccess(ctx)
 	}
 	const limit = 10 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
@@ -237,10 +237,10 @@ func (r *runner) end(ctx context.Context, failed error) error {
 	return failed
 }
 
-// apply writes one object. One that was there must still be the same.
+// apply writes one object, which must not have been replaced since the plan.
 func (r *runner) apply(ctx context.Context, it *Item) (*unstructured.Unstructured, error) {
 	if it.Before != nil && it.Before.GetDeletionTimestamp() != nil {
-		if err := r.waitGone(ctx, it); err != nil {
+		if err := r.waitDeleted(ctx, it); err != nil {
 			return nil, err
 		}
 		it.uid = ""
@@ -252,7 +252,7 @@ func (r *runner) apply(ctx context.Context, it *Item) (*unstructured.Unstructure
 		}
 	case it.Adopts:
 		if err := r.Live.Adopt(ctx, it.ref, it.uid, func(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool) {
-			return take(entries, it.former(it.Before), it.spared())
+			return transferFields(entries, it.formerManagers(it.Before), it.exemptPaths())
 		}); err != nil {
 			return nil, err
 		}
@@ -260,28 +260,28 @@ func (r *runner) apply(ctx context.Context, it *Item) (*unstructured.Unstructure
 	return r.send(ctx, it)
 }
 
-// remove deletes an object to make it anew, and waits until it is gone.
+// remove deletes an object that is recreated, and waits for the deletion.
 func (r *runner) remove(ctx context.Context, it *Item) error {
 	if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil {
 		return err
 	}
-	if err := r.waitGone(ctx, it); err != nil {
+	if err := r.waitDeleted(ctx, it); err != nil {
 		return err
 	}
 	it.uid = ""
 	return nil
 }
 
-// failed returns err as a fault of the object.
-func (it *Item) failed(err error) error {
+// fault returns err as a fault of the object.
+func (it *Item) fault(err error) error {
 	var answer *live.Error
 	if !errors.As(err, &answer) {
 		return err
 	}
-	d := &diag.Diag{At: it.at, Path: it.ID, Msg: withoutOld(it.Before, answer), Cause: err}
+	d := &diag.Diag{At: it.positions, Path: it.ID, Msg: errorText(it.Before, answer), Cause: err}
 	switch answer.Reason {
 	case live.Conflict:
-		d.Msg, d.Hint = "others have fields of it now: "+listFields(answer.Fields), "apply again to see them"
+		d.Msg, d.Hint = "other managers own fields of it now: "+listFields(answer.Fields), "apply again to see them"
 	case live.Webhook:
 		d.Msg, d.Hint = "a webhook does not answer: "+d.Msg, "see that its pods run, and apply again; or delete its configuration"
 	case live.Moved:

@@ -12,19 +12,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/health"
 )
 
-// secretsOf returns the values of the Secrets among objects.
+// secretsOf returns the values of the Secrets among the objects.
 func secretsOf(objs []fleet.Object) []string {
 	var out []string
 	for _, o := range objs {
-		out = append(out, secretTexts(o.Unstructured)...)
+		out = append(out, secretValues(o.Unstructured)...)
 	}
 	slices.Sort(out)
 	return out
 }
 
-// secretTexts returns what an object holds when it is a Secret, as it is and in
-// base64.
-func secretTexts(o *unstructured.Unstructured) []string {
+// secretValues returns the values of a Secret, plain and in base64; nil for other
+// objects.
+func secretValues(o *unstructured.Unstructured) []string {
 	if o == nil || !isSecret(o) {
 		return nil
 	}
@@ -42,15 +42,15 @@ func secretTexts(o *unstructured.Unstructured) []string {
 	return out
 }
 
-// withoutOld returns what the cluster says of an object that is there, without
-// what it holds if it is a Secret: the bundle may hold something else by now.
-func withoutOld(was *unstructured.Unstructured, err error) string {
-	return health.Hider(secretTexts(was))(err.Error())
+// errorText returns the text of an API error about an object, without the values of
+// the live Secret: they may differ from those in the bundle.
+func errorText(before *unstructured.Unstructured, err error) string {
+	return health.Hider(secretValues(before))(err.Error())
 }
 
-// asStored returns an object as it is stored: a Secret's stringData is part of its
-// data. What is applied as stringData is nobody's afterwards, so that it would not
-// be noticed when it is gone from the bundle.
+// asStored returns an object in its stored form: the stringData of a Secret becomes
+// part of its data. Applied stringData has no manager afterwards, so that fleetc
+// could not detect its removal from the bundle.
 func asStored(o *unstructured.Unstructured) *unstructured.Unstructured {
 	texts, ok := o.Object["stringData"].(map[string]any)
 	if !ok || !isSecret(o) {

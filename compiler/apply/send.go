@@ -12,26 +12,25 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// settling is how long a CRD that was written may take until it holds for every
-// API server.
-const settling = 20 * time.Second
+// crdTimeout is how long API servers may take to notice a changed CRD.
+const crdTimeout = 20 * time.Second
 
-// send applies an object of the bundle. Its kind may be known only a little later
-// than its CRD is stored.
+// send applies an object of the bundle. It retries while the CRD of its kind is
+// new.
 func (r *runner) send(ctx context.Context, it *Item) (*unstructured.Unstructured, error) {
-	late := time.After(settling)
+	late := time.After(crdTimeout)
 	for {
-		is, err := r.sendOwned(ctx, it)
+		current, err := r.applyOwned(ctx, it)
 		switch live.ReasonOf(err) {
 		case live.NotFound, live.Invalid, live.Immutable, live.Refused:
-			if !r.fresh[it.kind()] {
-				return is, err
+			if !r.newKinds[it.kind()] {
+				return current, err
 			}
 		default:
-			return is, err
+			return current, err
 		}
-		if perr := pause(ctx, late); errors.Is(perr, errLate) {
-			return is, err
+		if perr := pause(ctx, late); errors.Is(perr, errTimeout) {
+			return current, err
 		} else if perr != nil {
 			return nil, perr
 		}
@@ -39,33 +38,33 @@ func (r *runner) send(ctx context.Context, it *Item) (*unstructured.Unstructured
 	}
 }
 
-// sendOwned applies an object as far as the release has its fields. Who has them
-// is looked at anew: others may have become managers since the plan.
-func (r *runner) sendOwned(ctx context.Context, it *Item) (*unstructured.Unstructured, error) {
+// applyOwned applies an object, respecting the ownership rules of its release. It
+// reads the managers again: they may have changed since the plan.
+func (r *runner) applyOwned(ctx context.Context, it *Item) (*unstructured.Unstructured, error) {
 	force := false
 	const tries = 3
 	for try := 1; ; try++ {
 		o := it.object
-		if len(it.owned(true)) > 0 && it.uid != "" {
-			was, err := r.Live.Object(ctx, it.ref)
+		if len(it.ownershipPaths(true)) > 0 && it.uid != "" {
+			before, err := r.Live.Object(ctx, it.ref)
 			if err != nil {
 				return nil, err
 			}
-			o = it.leaving(was)
+			o = it.objectToApply(before)
 		}
 		if it.uid != "" && it.hook == nil {
 			o = o.DeepCopy()
 			o.SetUID(types.UID(it.uid))
 		}
-		is, err := r.Live.Apply(ctx, o, live.Application{Force: force})
+		current, err := r.Live.Apply(ctx, o, live.Application{Force: force})
 		fields := fieldsOf(err)
 		switch {
 		case live.ReasonOf(err) != live.Conflict || try == tries:
-			return is, err
+			return current, err
 		case it.takes(fields), (it.Forced || it.hook != nil) && r.Force.takesAll(it, fields):
 			force = true
-		case !covers(slices.Concat(it.owned(true), it.owned(false)), fields):
-			return is, err
+		case !covers(slices.Concat(it.ownershipPaths(true), it.ownershipPaths(false)), fields):
+			return current, err
 		}
 	}
 }

@@ -10,32 +10,32 @@ import (
 
 // stages applies the stages in order.
 func (r *runner) stages(ctx context.Context) error {
-	for i, s := range r.plan.due {
-		r.tell(Event{Stage: s, What: "start"})
-		r.begun = nil
+	for i, s := range r.plan.dueStages {
+		r.report(Event{Stage: s, What: "start"})
+		r.started = nil
 		err := r.stage(ctx, s)
 		if err != nil {
 			err = r.undo(ctx, err)
 		} else {
-			r.note(s)
+			r.recordStage(s)
 			err = r.save(ctx)
 		}
 		if err != nil {
-			r.result.NotReached = r.plan.due[i+1:]
-			r.tell(Event{Stage: s, What: "failed"})
+			r.result.NotReached = r.plan.dueStages[i+1:]
+			r.report(Event{Stage: s, What: "failed"})
 			return err
 		}
 		r.result.Done = append(r.result.Done, s)
-		r.tell(Event{Stage: s, What: "done"})
+		r.report(Event{Stage: s, What: "done"})
 	}
 	return nil
 }
 
-// stage applies one stage, level by level: the releases of a level apply when those
-// of the levels before are ready. Actions of the stage run before the first level and
-// after the last one.
+// stage applies one stage, level by level: a level starts when the releases of the
+// level before are ready. Actions of the stage run before the first level and after
+// the last one.
 func (r *runner) stage(ctx context.Context, stage string) error {
-	if err := r.act(ctx, stage, ofStage, false); err != nil {
+	if err := r.runActions(ctx, stage, noLevel, false); err != nil {
 		return err
 	}
 	for _, step := range r.Bundle.Cluster.StepsOf(stage) {
@@ -48,13 +48,14 @@ func (r *runner) stage(ctx context.Context, stage string) error {
 			return err
 		}
 	}
-	return r.act(ctx, stage, ofStage, true)
+	return r.runActions(ctx, stage, noLevel, true)
 }
 
-// nextLevel records that the releases of the level before are applied and healthy,
-// so that a later failure does not repeat their hooks, and tells what comes next.
+// nextLevel records that the releases of the previous level are applied and
+// healthy, so that a later failure does not repeat their hooks, and reports the
+// next level.
 func (r *runner) nextLevel(ctx context.Context, step fleet.ApplyStep) error {
-	r.noteReleases(fleet.ApplyStep{Stage: step.Stage, Level: step.Level - 1})
+	r.recordReleases(fleet.ApplyStep{Stage: step.Stage, Level: step.Level - 1})
 	if err := r.save(ctx); err != nil {
 		return err
 	}
@@ -65,14 +66,14 @@ func (r *runner) nextLevel(ctx context.Context, step fleet.ApplyStep) error {
 		}
 	}
 	if len(names) > 0 {
-		r.tell(Event{Stage: step.Stage, What: "level", Text: strings.Join(names, ", ")})
+		r.report(Event{Stage: step.Stage, What: "level", Text: strings.Join(names, ", ")})
 	}
 	return nil
 }
 
-// step applies the releases of one level: namespaces and CRDs, hooks before, all
-// else in the order of the bundle, and hooks after, when the rest is healthy. What
-// is to be done before a release finds its namespace.
+// step applies the releases of one level: namespaces and CRDs, actions, hooks
+// before, all other objects in the order of the bundle and, when these are healthy,
+// hooks and actions after. Actions before a release find its namespace.
 func (r *runner) step(ctx context.Context, step fleet.ApplyStep) error {
 	of := r.itemsOf(step)
 	if err := r.applyAll(ctx, of.base); err != nil {
@@ -84,7 +85,7 @@ func (r *runner) step(ctx context.Context, step fleet.ApplyStep) error {
 	if slices.ContainsFunc(of.base, func(it *Item) bool { return it.Action.writes() }) {
 		r.Live.Renew()
 	}
-	if err := r.act(ctx, step.Stage, step.Level, false); err != nil {
+	if err := r.runActions(ctx, step.Stage, step.Level, false); err != nil {
 		return err
 	}
 	if err := r.hooks(ctx, of.pre); err != nil {
@@ -97,7 +98,7 @@ func (r *runner) step(ctx context.Context, step fleet.ApplyStep) error {
 		if err := r.applyHelm(ctx, it); err != nil {
 			return err
 		}
-		of.rest = append(of.rest, it.present()...)
+		of.rest = append(of.rest, it.bundleObjects()...)
 	}
 	if err := r.wait(ctx, step.Stage, of.rest); err != nil {
 		return err
@@ -105,10 +106,10 @@ func (r *runner) step(ctx context.Context, step fleet.ApplyStep) error {
 	if err := r.hooks(ctx, of.post); err != nil {
 		return err
 	}
-	return r.act(ctx, step.Stage, step.Level, true)
+	return r.runActions(ctx, step.Stage, step.Level, true)
 }
 
-// stepItems are the objects of the bundle that apply in one step.
+// stepItems are the items of one step.
 type stepItems struct {
 	base  []*Item // namespaces and CRDs
 	pre   []*Item // hooks before
@@ -141,21 +142,21 @@ func (r *runner) itemsOf(step fleet.ApplyStep) stepItems {
 	return of
 }
 
-// note records that a stage is applied and healthy, with its releases.
-func (r *runner) note(stage string) {
+// recordStage records that a stage and its releases are applied and healthy.
+func (r *runner) recordStage(stage string) {
 	if len(r.Options.Releases) == 0 {
-		r.record.Stages[stage] = r.plan.settled.Stages[stage]
+		r.record.Stages[stage] = r.plan.next.Stages[stage]
 	}
 	for _, step := range r.Bundle.Cluster.StepsOf(stage) {
-		r.noteReleases(step)
+		r.recordReleases(step)
 	}
 }
 
-// noteReleases records that the releases of a step are applied with all hooks.
-func (r *runner) noteReleases(step fleet.ApplyStep) {
+// recordReleases records that the releases of a step are applied with all hooks.
+func (r *runner) recordReleases(step fleet.ApplyStep) {
 	for _, rel := range r.Bundle.Cluster.Releases {
 		if rel.ApplyStep() == step && r.inScope(rel.Stage, rel.Name) {
-			r.record.Releases[rel.Name] = r.plan.settled.Releases[rel.Name]
+			r.record.Releases[rel.Name] = r.plan.next.Releases[rel.Name]
 		}
 	}
 }

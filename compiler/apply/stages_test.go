@@ -10,7 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// levels is a cluster in which web depends on db.
+// levels returns a cluster in which web depends on db.
 func levels() (c *fleet.Cluster, db, web, crds *fleet.Release) {
 	db, web = &fleet.Release{Name: "db", Stage: "apps"}, &fleet.Release{Name: "web", Stage: "apps", Level: 1}
 	crds = &fleet.Release{Name: "crds", Stage: "base"}
@@ -23,8 +23,8 @@ func itemOf(r *fleet.Release, id string) Item {
 
 func TestItemsOf(t *testing.T) {
 	c, db, web, crds := levels()
-	gone := Item{ID: "gone", Release: "web", Stage: "apps"}
-	r := &runner{Target: Target{Bundle: &fleet.Bundle{Cluster: c}}, plan: &Plan{Items: []Item{itemOf(crds, "crd"), itemOf(db, "db"), itemOf(web, "web"), gone}}}
+	removed := Item{ID: "gone", Release: "web", Stage: "apps"}
+	r := &runner{Target: Target{Bundle: &fleet.Bundle{Cluster: c}}, plan: &Plan{Items: []Item{itemOf(crds, "crd"), itemOf(db, "db"), itemOf(web, "web"), removed}}}
 	for _, step := range c.ApplySteps() {
 		want := map[fleet.ApplyStep]string{{Stage: "base"}: "crd", {Stage: "apps"}: "db", {Stage: "apps", Level: 1}: "web"}[step]
 		if of := r.itemsOf(step); len(of.rest) != 1 || of.rest[0].ID != want {
@@ -33,7 +33,7 @@ func TestItemsOf(t *testing.T) {
 	}
 }
 
-// What the release of a later level brings is not there for one of a level before.
+// An object cannot use a prerequisite from a later level.
 func TestComesLater(t *testing.T) {
 	c, db, web, crds := levels()
 	p := &planner{Target: Target{Bundle: &fleet.Bundle{Cluster: c}}}
@@ -54,9 +54,9 @@ func TestComesLater(t *testing.T) {
 	}
 }
 
-// The actions of a stage surround those of its levels, which come one after the
-// other; a Job can be in a namespace whose step has begun.
-func TestMoments(t *testing.T) {
+// Actions of a stage run around its levels. A Job may use a namespace whose step
+// has started.
+func TestActionOrder(t *testing.T) {
 	c, db, web, crds := levels()
 	p := &planner{Target: Target{Bundle: &fleet.Bundle{Cluster: c}}}
 	action := func(release string, after bool) PlannedAction {
@@ -65,8 +65,8 @@ func TestMoments(t *testing.T) {
 	want := []PlannedAction{action("", false), action("db", false), action("db", true), action("web", false), action("web", true), action("", true)}
 	got := slices.Clone(want)
 	slices.Reverse(got)
-	slices.SortFunc(got, func(a, b PlannedAction) int { return cmp.Compare(a.moment(), b.moment()) })
-	later := map[*fleet.Release]int{crds: 0, db: 1, web: 3} // how many actions are done before the release applies
+	slices.SortFunc(got, func(a, b PlannedAction) int { return cmp.Compare(a.order(), b.order()) })
+	later := map[*fleet.Release]int{crds: 0, db: 1, web: 3} // number of actions that run before the release
 	for i, a := range got {
 		if a.Release != want[i].Release || a.After != want[i].After {
 			t.Errorf("action %d is of %q, after: %v", i, a.Release, a.After)

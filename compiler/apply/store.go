@@ -29,29 +29,29 @@ const (
 	bundlePrefix = "bundle"
 	secretType   = "fleetc.dev/inventory"
 	chunkLabel   = "fleetc.dev/inventory"
-	maxChunk     = 700 << 10 // of a Secret, which may have 1 MiB, in base64
+	maxChunk     = 700 << 10 // of a Secret, which may have 1 MiB in base64
 	maxChunks    = 64
-	maxInventory = 256 << 20 // unpacked
+	maxInventory = 256 << 20
 )
 
-// The inventory is JSON, packed with gzip. It is in one Secret, its head, as a whole
-// or, when that is too small, the head names others, each by its content, which are
-// written before it. So one write makes it valid, and with it the history, whose
-// bundles are in such Secrets as well, and hooks that run on deletion: who may read the
-// inventory alone sees no content of bundles. What a kill leaves behind is named by
-// nobody, and deleted at the end of the next apply.
+// The inventory is JSON, compressed with gzip, in one Secret, the head. If it is
+// too large for one Secret, the head names chunks: Secrets that are named by their
+// content and written first, so that a single write makes the inventory valid.
+// Recorded bundles and deletion hooks are chunks as well, so a user who may only
+// read the head sees no content of bundles. After a kill, the next apply deletes
+// chunks that the inventory does not name.
 //
 // Each fleet has its own Secrets, so that several fleets can apply to one cluster.
 
-// A store is where a fleet keeps its inventory in a cluster.
+// A store reads and writes the inventory of a fleet in a cluster.
 type store struct {
 	*live.Cluster
 	fleet string // the CUE module
 }
 
-// headOf returns the name of the Secret with the inventory of a fleet:
+// headName returns the name of the Secret with the inventory of a fleet:
 // inventory.example.com.infra for the module example.com/infra.
-func headOf(fleet string) string {
+func headName(fleet string) string {
 	name := headPrefix + "." + strings.ToLower(strings.ReplaceAll(fleet, "/", "."))
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return headPrefix + "." + fleetLabel(fleet)
@@ -59,16 +59,16 @@ func headOf(fleet string) string {
 	return name
 }
 
-// fleetLabel returns the value of the label that the Secrets of a fleet have.
+// fleetLabel returns the label value of the fleet's Secrets.
 func fleetLabel(fleet string) string {
 	sum := sha256.Sum256([]byte(fleet))
 	return hex.EncodeToString(sum[:8])
 }
 
-// headText names the Secret with the inventory of a fleet.
-func headText(fleet string) string { return "Secret " + Namespace + "/" + headOf(fleet) }
+// headText names the Secret with the inventory of a fleet in messages.
+func headText(fleet string) string { return "Secret " + Namespace + "/" + headName(fleet) }
 
-func headRef(fleet string) live.Ref { return secretRef(headOf(fleet)) }
+func headRef(fleet string) live.Ref { return secretRef(headName(fleet)) }
 
 var secretResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
@@ -76,8 +76,8 @@ func secretRef(name string) live.Ref {
 	return live.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Namespace: Namespace, Name: name}
 }
 
-// read returns what the fleet knows of the cluster, nil when it knows nothing. What
-// is there and is not an inventory is a fault.
+// read returns the inventory of the fleet, nil when there is none. An invalid
+// inventory is a fault.
 func (s store) read(ctx context.Context) (*Inventory, error) {
 	const tries = 3 // another apply may write it meanwhile
 	for try := 1; ; try++ {
@@ -90,7 +90,7 @@ func (s store) read(ctx context.Context) (*Inventory, error) {
 			return v, nil
 		}
 		if broken := (*brokenError)(nil); errors.As(err, &broken) {
-			err = s.corrupt(broken.why)
+			err = s.corruptFault(broken.why)
 		}
 		if try == tries {
 			return nil, err
@@ -102,7 +102,7 @@ func (s store) read(ctx context.Context) (*Inventory, error) {
 	}
 }
 
-// readParts reads the inventory that a Secret is, or names the parts of.
+// readParts reads the inventory from the head and its chunks.
 func (s store) readParts(ctx context.Context, head *unstructured.Unstructured) (*Inventory, error) {
 	if typ, _, _ := unstructured.NestedString(head.Object, "type"); typ != secretType {
 		return nil, &brokenError{"it is not of type " + secretType}
@@ -139,27 +139,27 @@ func dataOf(secret *unstructured.Unstructured, key string) []byte {
 	return data
 }
 
-// corrupt returns the fault of an inventory that cannot be used.
-func (s store) corrupt(why string) error {
+// corruptFault returns the fault of an invalid inventory.
+func (s store) corruptFault(why string) error {
 	return &diag.Diag{
 		Msg:  fmt.Sprintf("the inventory in %s cannot be used: %s", Namespace, diag.Visible(why, diag.MaxText)),
-		Hint: "restore " + headText(s.fleet) + " from a backup; or delete it, and apply, after which nothing that is gone from the fleet is pruned",
+		Hint: "restore " + headText(s.fleet) + " from a backup; or delete it, and apply, after which nothing that was removed from the fleet is pruned",
 	}
 }
 
-// A brokenError says what is wrong with an inventory, or with chunks.
+// A brokenError says why an inventory or a chunk is invalid.
 type brokenError struct{ why string }
 
 // Error implements error.
 func (e *brokenError) Error() string { return e.why }
 
-// create creates an object, unless it is there. When an answer is lost, it
-// waits for the API server and tries once more.
+// create creates an object unless it exists. When the response is lost, it waits
+// for the API server and retries once.
 func create(ctx context.Context, c *live.Cluster, o *unstructured.Unstructured) error {
 	_, err := c.Put(ctx, o)
 	if err != nil && live.ReasonOf(err) == "" {
-		is, rerr := c.Object(ctx, live.RefOf(o))
-		if rerr != nil || is != nil {
+		current, rerr := c.Object(ctx, live.RefOf(o))
+		if rerr != nil || current != nil {
 			return rerr
 		}
 		_, err = c.Put(ctx, o)
@@ -213,7 +213,7 @@ func (s store) secret(name string, data map[string][]byte) *unstructured.Unstruc
 	return o
 }
 
-// write stores the inventory, if it was not changed since it was read.
+// write stores the inventory, unless it was changed since it was read.
 func (v *Inventory) write(ctx context.Context, c *live.Cluster) error {
 	s := store{c, v.Fleet}
 	packed, err := pack(v)
@@ -231,14 +231,14 @@ func (v *Inventory) write(ctx context.Context, c *live.Cluster) error {
 		}
 		data["chunks"] = []byte(strings.Join(names, "\n"))
 	}
-	if err := v.writeHead(ctx, c, s.secret(headOf(v.Fleet), data)); err != nil {
+	if err := v.writeHead(ctx, c, s.secret(headName(v.Fleet), data)); err != nil {
 		return err
 	}
 	v.chunks = names
 	return nil
 }
 
-// otherFleets returns the CUE modules of the other fleets that have an inventory in the
+// otherFleets returns the CUE modules of other fleets with an inventory in the
 // cluster, sorted; none when the user may not list them.
 func (s store) otherFleets(ctx context.Context) ([]string, error) {
 	list, err := s.Metadata(ctx, secretResource, Namespace, chunkLabel)
@@ -250,7 +250,7 @@ func (s store) otherFleets(ctx context.Context) ([]string, error) {
 	}
 	var out []string
 	for _, o := range list {
-		if module := o.Annotations[fleet.FleetAnnotation]; module != s.fleet && o.Name == headOf(module) {
+		if module := o.Annotations[fleet.FleetAnnotation]; module != s.fleet && o.Name == headName(module) {
 			out = append(out, diag.Visible(module, diag.MaxText))
 		}
 	}
@@ -258,8 +258,8 @@ func (s store) otherFleets(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// writeHead writes the Secret that makes the inventory valid. When an answer is
-// lost, it looks whether it was written.
+// writeHead writes the head, which makes the inventory valid. When the response is
+// lost, it checks whether the write succeeded.
 func (v *Inventory) writeHead(ctx context.Context, c *live.Cluster, head *unstructured.Unstructured) error {
 	head.SetResourceVersion(v.version)
 	stored, err := c.Put(ctx, head)
@@ -267,7 +267,7 @@ func (v *Inventory) writeHead(ctx context.Context, c *live.Cluster, head *unstru
 		v.version = stored.GetResourceVersion()
 		return nil
 	}
-	// This waits for an API server that is away.
+	// The client retries until the API server is back.
 	now, rerr := c.Object(ctx, headRef(v.Fleet))
 	switch {
 	case rerr != nil:
@@ -281,7 +281,7 @@ func (v *Inventory) writeHead(ctx context.Context, c *live.Cluster, head *unstru
 		}
 		return err
 	case live.ReasonOf(err) == live.Moved:
-		return &live.Error{Reason: live.Moved, Message: "the inventory was changed by somebody else"}
+		return &live.Error{Reason: live.Moved, Message: "another process changed the inventory"}
 	}
 	return err
 }

@@ -5,20 +5,20 @@ import (
 	"testing"
 )
 
-func TestHeadOf(t *testing.T) {
+func TestHeadName(t *testing.T) {
 	for module, want := range map[string]string{
 		"example.com/infra":             "inventory.example.com.infra",
 		"Example.com/Team-A/fleet":      "inventory.example.com.team-a.fleet",
 		"example.com/under_score":       "inventory." + fleetLabel("example.com/under_score"),
 		"e/" + strings.Repeat("a", 300): "inventory." + fleetLabel("e/"+strings.Repeat("a", 300)),
 	} {
-		if got := headOf(module); got != want {
+		if got := headName(module); got != want {
 			t.Errorf("%s: got %s, want %s", module, got, want)
 		}
 	}
 }
 
-// No fleet has a chunk of another, which that one would delete.
+// Fleets do not share chunks, because each fleet deletes its own.
 func TestChunkNamesOfFleets(t *testing.T) {
 	one, two := chunkNamesOf("example.com/one", bundlePrefix, []byte("same")), chunkNamesOf("example.com/two", bundlePrefix, []byte("same"))
 	if one[0] == two[0] {

@@ -16,27 +16,26 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// This file chooses the managers whose fields fleetc takes over, and gives it
+// This file chooses the managers whose fields fleetc takes over, and transfers
 // these fields.
 
-// A takeover chooses the managers whose fields of an object fleetc takes over. The
-// zero value chooses none.
+// A takeover selects the managers whose fields of an object fleetc takes over. The
+// zero value selects none.
 type takeover struct {
-	appliers bool     // those that apply whole objects
-	handed   bool     // those of Helm, which delivered the object until now, and kubectl
-	named    []string // those of the names
-	byHand   bool     // those that people work with, see [isInteractive]
+	appliers bool     // managers that apply whole objects
+	handed   bool     // Helm, which delivered the object until now, and kubectl
+	named    []string // managers with these names
+	byHand   bool     // interactive tools, see [isInteractive]
 }
 
-// applierNames are prefixes of the names of tools that apply whole objects, in small
-// letters.
+// applierNames are prefixes, in lower case, of tools that apply whole objects.
 var applierNames = []string{
 	"kubectl-", "kustomize-controller", "helm-controller", "flux", "argocd", "kapp", "terraform", "hashicorp", "opentofu", "pulumi", "ansible",
 	"openapi-generator", "kluctl", "tanka", "kubecfg", "configsync", "config-sync", "reconciler", "fleetagent", "rancher", "skaffold", "tilt", "helmfile", "carvel",
 }
 
-// decoratorNames are prefixes of the names of controllers that set some fields of
-// objects which another tool makes, in small letters.
+// decoratorNames are prefixes, in lower case, of controllers that set some fields
+// of other tools' objects.
 var decoratorNames = []string{
 	"cert-manager", "cainjector", "istio", "pilot-discovery", "linkerd", "vpa-", "vertical-pod-autoscaler", "keda", "cluster-autoscaler",
 	"rollouts-controller", "flagger", "reloader",
@@ -47,16 +46,16 @@ func hasPrefix(name string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// isKubectlOrHelm reports whether the name is that of kubectl or Helm.
+// isKubectlOrHelm reports whether the manager is kubectl or Helm.
 func isKubectlOrHelm(name string) bool {
 	return name == "kubectl" || strings.HasPrefix(name, "kubectl-") || name == helm.Manager || name == "Helm"
 }
 
-// isControlPlane reports whether the name is that of a part of the control plane.
+// isControlPlane reports whether the manager is a component of the control plane.
 func isControlPlane(name string) bool { return strings.HasPrefix(name, "kube-") }
 
-// applies reports whether a manager applies the object as a whole: a tool that is
-// known to, or one that sets more by server-side apply than metadata.
+// applies reports whether a manager applies whole objects: a known tool, or one
+// that sets more than metadata by server-side apply.
 func applies(m metav1.ManagedFieldsEntry) bool {
 	switch {
 	case isKubectlOrHelm(m.Manager) || hasPrefix(m.Manager, applierNames):
@@ -72,10 +71,10 @@ func applies(m metav1.ManagedFieldsEntry) bool {
 	return len(fields) > 0
 }
 
-// chosen returns the names of the managers whose fields are taken over. The control
-// plane is never one of them, nor is who has a subresource. When no manager applies
-// the object, plain adoption takes the fields of the one that created it.
-func (t takeover) chosen(o *unstructured.Unstructured) []string {
+// managers returns the names of the selected managers of an object, never the
+// control plane or managers of subresources. When no manager applies whole objects,
+// plain adoption selects the creator of the object.
+func (t takeover) managers(o *unstructured.Unstructured) []string {
 	var out []string
 	var creator *metav1.ManagedFieldsEntry
 	for _, m := range o.GetManagedFields() {
@@ -95,41 +94,42 @@ func (t takeover) chosen(o *unstructured.Unstructured) []string {
 	return out
 }
 
-// former returns the managers whose fields of an object the item takes over.
-func (it *Item) former(o *unstructured.Unstructured) []string {
-	names := it.takeover.chosen(o)
+// formerManagers returns the managers whose fields of an object the item takes
+// over.
+func (it *Item) formerManagers(o *unstructured.Unstructured) []string {
+	names := it.takeover.managers(o)
 	if it.takeover.byHand {
-		names = slices.DeleteFunc(names, func(name string) bool { return it.isSpared(o, name) })
+		names = slices.DeleteFunc(names, func(name string) bool { return it.isExempt(o, name) })
 	}
 	return names
 }
 
-// spared returns the fields that stay with the managers whose other fields are
-// taken over: what the release leaves to others.
-func (it *Item) spared() [][]fleet.Step {
+// exemptPaths returns the paths of fields that the former managers keep: those that
+// the release leaves to others.
+func (it *Item) exemptPaths() [][]fleet.Step {
 	if it.takeover.handed {
-		return nil // Helm delivered the object for the release
+		return nil
 	}
 	if it.takeover.byHand {
-		return slices.Concat(it.owned(true), restarts)
+		return slices.Concat(it.ownershipPaths(true), restartAnnotation)
 	}
-	return it.owned(true)
+	return it.ownershipPaths(true)
 }
 
-// takesField reports whether the entry is of a manager that the item takes fields
-// over from.
-func takesField(former []string) func(metav1.ManagedFieldsEntry) bool {
+// isOneOf returns a predicate for entries of the former managers.
+func isOneOf(former []string) func(metav1.ManagedFieldsEntry) bool {
 	return func(m metav1.ManagedFieldsEntry) bool {
 		return m.Subresource == "" && slices.Contains(former, m.Manager)
 	}
 }
 
-// take gives fleetc the fields of former managers, except those at the paths.
-func take(entries []metav1.ManagedFieldsEntry, former []string, spared [][]fleet.Step) ([]metav1.ManagedFieldsEntry, bool) {
+// transferFields moves the fields of former managers to fleetc, except those at the
+// exempt paths.
+func transferFields(entries []metav1.ManagedFieldsEntry, former []string, spared [][]fleet.Step) ([]metav1.ManagedFieldsEntry, bool) {
 	var out []metav1.ManagedFieldsEntry
 	var own *metav1.ManagedFieldsEntry
 	var all fieldSet
-	isFormer := takesField(former)
+	isFormer := isOneOf(former)
 	for _, m := range entries {
 		if isApplied := isOwn(m) && m.Subresource == "" && m.Operation == metav1.ManagedFieldsOperationApply; isApplied {
 			own = &m
@@ -173,17 +173,17 @@ func encodeFields(s fieldSet) *metav1.FieldsV1 {
 	return metav1.NewFieldsV1(string(text))
 }
 
-// split returns the fields at a path, and the others; nil when there are none.
+// split returns the fields at a path, and the others; nil for none.
 func (s fieldSet) split(path []fleet.Step) (at, others fieldSet) {
 	switch {
-	case s == nil || s.whole() && len(path) > 0:
+	case s == nil || s.isLeaf() && len(path) > 0:
 		return nil, s
 	case len(path) == 0:
 		return s, nil
 	}
 	others = maps.Clone(s)
 	for key, in := range s {
-		if !leads(key, path[0]) {
+		if !matchesStep(key, path[0]) {
 			continue
 		}
 		below, rest := in.split(path[1:])
@@ -206,8 +206,8 @@ func (s fieldSet) split(path []fleet.Step) (at, others fieldSet) {
 	return at, others
 }
 
-// leads reports whether the key of a fieldSet is what a step leads to.
-func leads(key string, step fleet.Step) bool {
+// matchesStep reports whether a key of a fieldSet matches a step of a path.
+func matchesStep(key string, step fleet.Step) bool {
 	if step.Key != "" {
 		return key == "f:"+step.Key
 	}
@@ -216,38 +216,38 @@ func leads(key string, step fleet.Step) bool {
 	return isElement && json.Unmarshal([]byte(text), &element) == nil && step.Matches(element)
 }
 
-// A Takeover says what goes away with the fields that one manager had. The names
-// of its fields in JSON stay as they are.
+// A Takeover lists the fields that adoption removes from one manager. Its JSON
+// field names are stable.
 type Takeover struct {
 	Manager string   `json:"manager"`
 	Removes []string `json:"removes"` // paths of fields and elements of lists
 }
 
-// takeovers returns what of the fields that go each manager has, as far as the
-// object has them afterwards no more.
-func takeovers(was, after *unstructured.Unstructured, former []string, goes fieldSet) []Takeover {
+// takeovers returns the removed fields of each former manager that the object does
+// not have afterwards.
+func takeovers(before, after *unstructured.Unstructured, former []string, removed fieldSet) []Takeover {
 	var out []Takeover
 	for _, name := range former {
-		has := fieldsWhere(was, takesField([]string{name}))
-		paths := common(has, goes).paths("", was.Object, after.Object)
+		fields := fieldsWhere(before, isOneOf([]string{name}))
+		paths := intersection(fields, removed).paths("", before.Object, after.Object)
 		out = append(out, Takeover{Manager: diag.Visible(name, diag.MaxText), Removes: append([]string{}, paths...)})
 	}
 	return out
 }
 
-// common returns the fields that both sets have.
-func common(a, b fieldSet) fieldSet {
+// intersection returns the fields that both sets have.
+func intersection(a, b fieldSet) fieldSet {
 	switch {
 	case a == nil || b == nil:
 		return nil
-	case a.whole():
+	case a.isLeaf():
 		return b
-	case b.whole():
-		return b // all that is below goes
+	case b.isLeaf():
+		return b // everything below is removed
 	}
 	var out fieldSet
 	for key, in := range a {
-		both := common(in, b[key])
+		both := intersection(in, b[key])
 		if both == nil {
 			continue
 		}
@@ -259,11 +259,11 @@ func common(a, b fieldSet) fieldSet {
 	return out
 }
 
-// paths returns the paths of the fields that a value has and another has not, or
-// has otherwise, sorted: spec.containers[name=side].
-func (s fieldSet) paths(prefix string, was, after any) []string {
-	if s.whole() {
-		if was == nil || reflect.DeepEqual(was, after) {
+// paths returns the sorted paths of the set's fields that differ between two states
+// or are removed: spec.containers[name=side].
+func (s fieldSet) paths(prefix string, before, after any) []string {
+	if s.isLeaf() {
+		if before == nil || reflect.DeepEqual(before, after) {
 			return nil
 		}
 		return []string{prefix}
@@ -271,15 +271,14 @@ func (s fieldSet) paths(prefix string, was, after any) []string {
 	var out []string
 	for key, in := range s {
 		if key != "." {
-			out = append(out, in.paths(joinKey(prefix, key), at(was, key), at(after, key))...)
+			out = append(out, in.paths(joinKey(prefix, key), at(before, key), at(after, key))...)
 		}
 	}
 	slices.Sort(out)
 	return out
 }
 
-// at returns what the key of a fieldSet leads to, nil when the value does not have
-// it.
+// at returns the value that a key of a fieldSet selects, nil when there is none.
 func at(v any, key string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -295,7 +294,7 @@ func at(v any, key string) any {
 	return nil
 }
 
-// joinKey appends a key of a fieldSet to a path, as plans write paths.
+// joinKey appends a key of a fieldSet to a path, in the notation of plans.
 func joinKey(prefix, key string) string {
 	kind, text, _ := strings.Cut(key, ":")
 	switch kind {

@@ -10,9 +10,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// Tools that apply whole objects are taken over; the control plane, subresources
-// and decorators are not, unless they are named.
-func TestChosen(t *testing.T) {
+// Adoption selects tools that apply whole objects. It selects the control plane,
+// subresources and decorators only by name.
+func TestManagers(t *testing.T) {
 	const spec, meta = `{"f:spec":{"f:a":{}}}`, `{"f:metadata":{"f:annotations":{"f:a":{}}}}`
 	for name, test := range map[string]struct {
 		takeover takeover
@@ -31,7 +31,7 @@ func TestChosen(t *testing.T) {
 		"the control plane, named": {takeover{named: []string{"kube-controller-manager"}}, map[string]string{"*kube-controller-manager": spec}, nil},
 		"handed back by Helm":      {takeover{handed: true}, map[string]string{"*helm": spec, "*kubectl-edit": spec, "argocd-controller": spec}, []string{"helm", "kubectl-edit"}},
 	} {
-		got := test.takeover.chosen(marked(t, `{}`, `{}`, test.managers))
+		got := test.takeover.managers(marked(t, `{}`, `{}`, test.managers))
 		if slices.Sort(got); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
@@ -40,13 +40,13 @@ func TestChosen(t *testing.T) {
 	entries := o.GetManagedFields()
 	entries[0].Subresource = "scale"
 	o.SetManagedFields(entries)
-	if got := (takeover{appliers: true, named: []string{"kubectl"}}).chosen(o); len(got) > 0 {
+	if got := (takeover{appliers: true, named: []string{"kubectl"}}).managers(o); len(got) > 0 {
 		t.Errorf("who has a subresource is taken over: %q", got)
 	}
 }
 
-// What fleetc takes over is its own afterwards; spared fields stay with who has them.
-func TestTake(t *testing.T) {
+// Transferred fields belong to fleetc; exempt fields stay with their managers.
+func TestTransferFields(t *testing.T) {
 	o := marked(t, `{}`, `{}`, map[string]string{"fleetc": `{"f:data":{"f:a":{}}}`, "argocd": `{"f:data":{"f:b":{},"f:c":{}}}`, "*other": `{"f:data":{"f:d":{}}}`})
 	for name, test := range map[string]struct {
 		former []string
@@ -62,7 +62,7 @@ func TestTake(t *testing.T) {
 		if path, ok := fleet.ParseSteps(test.spared); ok {
 			spared = append(spared, path)
 		}
-		entries, changed := take(o.GetManagedFields(), test.former, spared)
+		entries, changed := transferFields(o.GetManagedFields(), test.former, spared)
 		got := map[string]any{}
 		for _, m := range entries {
 			got[m.Manager] = decode[any](t, string(m.FieldsV1.GetRawBytes()))
@@ -84,25 +84,25 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// The plan names what goes: elements and maps that go themselves stand for all that
-// is in them, and what comes back by default does not go.
+// The plan lists removed fields: a removed map or element stands for its content,
+// and API defaults are not listed.
 func TestTakeovers(t *testing.T) {
-	was := marked(t, `{}`, `{}`, map[string]string{
+	before := marked(t, `{}`, `{}`, map[string]string{
 		"argocd": `{"f:spec":{"f:a":{},"f:m":{".":{},"f:x":{}},"f:l":{"k:{\"name\":\"side\"}":{".":{},"f:name":{}},"k:{\"name\":\"web\"}":{".":{},"f:env":{}}},"f:type":{},"f:s":{"v:\"p\"":{}}}}`,
 	})
-	was.Object["spec"] = decode[any](t, `{"a":1,"m":{"x":1,"y":2},"l":[{"name":"web","image":"w","env":[1]},{"name":"side","pull":"Always"}],"type":"Opaque","s":["p","q"]}`)
-	is := was.DeepCopy()
-	is.SetManagedFields(append(is.GetManagedFields(), marked(t, `{}`, `{}`, map[string]string{"fleetc": `{"f:spec":{"f:a":{},"f:l":{"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:image":{}}}}}`}).GetManagedFields()...))
+	before.Object["spec"] = decode[any](t, `{"a":1,"m":{"x":1,"y":2},"l":[{"name":"web","image":"w","env":[1]},{"name":"side","pull":"Always"}],"type":"Opaque","s":["p","q"]}`)
+	current := before.DeepCopy()
+	current.SetManagedFields(append(current.GetManagedFields(), marked(t, `{}`, `{}`, map[string]string{"fleetc": `{"f:spec":{"f:a":{},"f:l":{"k:{\"name\":\"web\"}":{".":{},"f:name":{},"f:image":{}}}}}`}).GetManagedFields()...))
 	it := &Item{takeover: takeover{appliers: true}}
-	goes := it.goes(was, is)
-	left, _ := without(any(was.Object["spec"]), goes["f:spec"])
+	removed := it.removedFields(before, current)
+	left, _ := removeFields(any(before.Object["spec"]), removed["f:spec"])
 	if want := decode[any](t, `{"a":1,"l":[{"name":"web","image":"w"}],"s":["q"]}`); !reflect.DeepEqual(left, want) {
 		t.Errorf("%v is left, want %v", left, want)
 	}
-	after := was.DeepCopy()
+	after := before.DeepCopy()
 	after.Object["spec"] = decode[any](t, `{"a":1,"l":[{"name":"web","image":"w"}],"type":"Opaque","s":["q"]}`)
 	want := []Takeover{{"argocd", []string{"spec.l[name=side]", "spec.l[name=web].env", "spec.m", "spec.s[p]"}}}
-	if got := takeovers(was, after, it.former(was), goes); !reflect.DeepEqual(got, want) {
+	if got := takeovers(before, after, it.formerManagers(before), removed); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

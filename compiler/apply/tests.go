@@ -8,20 +8,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A Test is one test hook of a release, and how it went.
+// A Test is the result of one test hook of a release.
 type Test struct {
 	Release string
 	ID      string
-	Err     error // why it failed; nil when it passed
+	Err     error // nil when it passed
 }
 
-// Test runs the test hooks of the releases in scope, under the lease of the
-// cluster, and returns how they went, release by release. As in Helm, the first
-// test of a release that fails ends those of the release. plan is that of the
-// cluster. The error is about the cluster, or a release that does not run as the
-// fleet has it.
-func (t Target) Test(ctx context.Context, plan *Plan, tell func(Event)) ([]Test, error) {
-	r, err := t.newRunner(plan, tell)
+// Test runs the test hooks of the releases in scope under the cluster's lease, and
+// returns their results by release. As in Helm, the first failed test of a release
+// skips its other tests. plan is a plan of the cluster. An error concerns the
+// cluster, or a release that is not up to date.
+func (t Target) Test(ctx context.Context, plan *Plan, report func(Event)) ([]Test, error) {
+	r, err := t.newRunner(plan, report)
 	if err != nil {
 		return nil, err
 	}
@@ -34,14 +33,14 @@ func (t Target) Test(ctx context.Context, plan *Plan, tell func(Event)) ([]Test,
 		}
 		item := plan.helmItem(rel)
 		releases = append(releases, rel)
-		if recorded, ok := plan.inventory.Releases[rel.Name]; !ok || recorded != plan.settled.Releases[rel.Name] || item != nil && item.Action != Unchanged {
+		if recorded, ok := plan.inventory.Releases[rel.Name]; !ok || recorded != plan.next.Releases[rel.Name] || item != nil && item.Action != Unchanged {
 			faults.Add(&diag.Diag{At: []diag.Pos{rel.Pos}, Path: rel.Path(), Msg: "the cluster does not run this release as the fleet has it", Hint: "run fleetc apply first"})
 		}
 	}
 	if err := faults.Err(); err != nil || len(releases) == 0 {
 		return nil, err
 	}
-	if r.lease, err = r.hold(ctx); err != nil {
+	if r.lease, err = r.acquireLease(ctx); err != nil {
 		return nil, err
 	}
 	var tests []Test
@@ -55,7 +54,7 @@ func (t Target) Test(ctx context.Context, plan *Plan, tell func(Event)) ([]Test,
 	return tests, cmp.Or(err, r.lease.Release(ctx))
 }
 
-// helmItem returns the item of a release that Helm delivers, nil of others.
+// helmItem returns the item of a release that Helm delivers, nil for others.
 func (p *Plan) helmItem(r *fleet.Release) *Item {
 	if r.Delivery != fleet.ByHelm {
 		return nil
@@ -70,16 +69,16 @@ func (p *Plan) helmItem(r *fleet.Release) *Item {
 
 // test runs the tests of one release.
 func (r *runner) test(ctx context.Context, rel *fleet.Release, hooks []fleet.Object) (tests []Test, err error) {
-	outer := r.tell
-	defer func() { r.tell = outer }()
-	r.tell = func(e Event) {
+	outer := r.report
+	defer func() { r.report = outer }()
+	r.report = func(e Event) {
 		if e.What == "hook" {
 			tests = append(tests, Test{Release: rel.Name, ID: e.ID})
 		}
 		outer(e)
 	}
 	if it := r.plan.helmItem(rel); it != nil {
-		err = it.located(r.helmRun(it).Test(ctx))
+		err = it.withPosition(r.helmRun(it).Test(ctx))
 	} else {
 		p := &planner{Target: r.Target}
 		var items []*Item
@@ -89,7 +88,7 @@ func (r *runner) test(ctx context.Context, rel *fleet.Release, hooks []fleet.Obj
 				return nil, err
 			}
 			if it.Action == Refused {
-				return nil, &diag.Diag{At: it.at, Path: it.ID, Msg: it.Reason, Hint: it.Hint}
+				return nil, &diag.Diag{At: it.positions, Path: it.ID, Msg: it.Reason, Hint: it.Hint}
 			}
 			items = append(items, &it)
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// This file decides which objects need no dry run, and no read at all.
+// This file decides which objects need no dry run and no read.
 
-// openReader makes one reader of everything that the plan reads: the objects of the
-// bundle and of the inventory, without those that an earlier plan found unchanged.
+// openReader creates the reader of all objects of the bundle and the inventory,
+// except those that an earlier plan found unchanged.
 func (p *planner) openReader() {
 	var refs []live.Ref
 	for _, o := range p.Bundle.Objects {
@@ -37,9 +37,9 @@ func (p *planner) object(ctx context.Context, ref live.Ref) (*unstructured.Unstr
 	return p.reader.Object(ctx, ref)
 }
 
-// follow takes over what an earlier plan found unchanged. It returns that plan, or
-// nil when another apply has written the inventory since, or there is none.
-func (p *planner) follow(earlier *Plan) *Plan {
+// reuseUnchanged reuses the unchanged items of an earlier plan. It returns that
+// plan, or nil when it does not apply any more.
+func (p *planner) reuseUnchanged(earlier *Plan) *Plan {
 	if earlier == nil || earlier.inventory.version != p.inventory.version || earlier.Bundle != p.Bundle.Digest {
 		return nil
 	}
@@ -52,32 +52,31 @@ func (p *planner) follow(earlier *Plan) *Plan {
 	return earlier
 }
 
-// isUpToDate reports whether an object is as the last apply left it, and the
-// bundle would apply the same again: a dry run would change nothing.
-func (p *planner) isUpToDate(it *Item, was *unstructured.Unstructured) bool {
-	known := p.known[it.ID]
-	if was == nil || it.hook != nil || it.Adopts || known.Applied == "" || known.UID != string(was.GetUID()) {
+// isUpToDate reports whether an object is unchanged since the last apply and equal
+// to the one in the bundle, so that a dry run would change nothing.
+func (p *planner) isUpToDate(it *Item, before *unstructured.Unstructured) bool {
+	known := p.recorded[it.ID]
+	if before == nil || it.hook != nil || it.Adopts || known.Applied == "" || known.UID != string(before.GetUID()) {
 		return false
 	}
-	return known.Applied == it.fingerprint(was)
+	return known.Applied == it.fingerprint(before)
 }
 
-// fingerprint returns a digest of what decides whether applying the object again
-// changes anything: the fields that are sent, which fields of the live object the
-// manager fleetc owns, and their values. Fields of other managers are not in it:
-// server-side apply does not look at them. It is empty when fleetc owns nothing of
-// the object in the version of the bundle.
-func (it *Item) fingerprint(is *unstructured.Unstructured) string {
-	for _, m := range is.GetManagedFields() {
+// fingerprint returns a digest of everything that decides whether another apply
+// changes the object: the applied fields, the set of fields that fleetc owns, and
+// their values. Server-side apply ignores the fields of other managers. It is empty
+// when fleetc owns nothing of the object in the version of the bundle.
+func (it *Item) fingerprint(current *unstructured.Unstructured) string {
+	for _, m := range current.GetManagedFields() {
 		if m.Manager != live.Manager || m.Operation != metav1.ManagedFieldsOperationApply || m.Subresource != "" || m.FieldsV1 == nil {
 			continue
 		}
 		var own fieldSet
 		raw := m.FieldsV1.GetRawBytes()
-		if m.APIVersion != it.object.GetAPIVersion() || is.GetAPIVersion() != m.APIVersion || json.Unmarshal(raw, &own) != nil {
+		if m.APIVersion != it.object.GetAPIVersion() || current.GetAPIVersion() != m.APIVersion || json.Unmarshal(raw, &own) != nil {
 			return ""
 		}
-		return stateOf(it.leaving(is).Object, string(raw), only(is.Object, own))
+		return stateOf(it.objectToApply(current).Object, string(raw), keepFields(current.Object, own))
 	}
 	return ""
 }

@@ -63,8 +63,8 @@ spec:
 status: {replicas: 2}
 `
 
-// An object needs no dry run as long as neither what is sent nor what fleetc owns
-// of it has changed.
+// An object needs no dry run as long as its applied content and the live fields of
+// fleetc are unchanged.
 func TestUpToDate(t *testing.T) {
 	set := func(value any, path ...string) func(t *testing.T, o *unstructured.Unstructured) {
 		return func(t *testing.T, o *unstructured.Unstructured) {
@@ -123,11 +123,11 @@ func TestUpToDate(t *testing.T) {
 		"the bundle has it in another version": {bundle: set("apps/v1beta1", "apiVersion")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			declared, is := object(t, declaredWeb), object(t, liveWeb)
+			declared, current := object(t, declaredWeb), object(t, liveWeb)
 			id := fleet.Object{Unstructured: declared}.ID()
 			it := &Item{ID: id, object: declared}
-			p := &planner{known: map[string]Entry{id: {UID: "u1", Applied: it.fingerprint(is)}}}
-			if p.known[id].Applied == "" {
+			p := &planner{recorded: map[string]Entry{id: {UID: "u1", Applied: it.fingerprint(current)}}}
+			if p.recorded[id].Applied == "" {
 				t.Fatal("the object has no fingerprint")
 			}
 			now := object(t, liveWeb)
@@ -145,13 +145,13 @@ func TestUpToDate(t *testing.T) {
 	}
 	t.Run("no record, an adoption, a hook", func(t *testing.T) {
 		it := &Item{ID: "Deployment.apps web/web", object: object(t, declaredWeb)}
-		is := object(t, liveWeb)
-		if (&planner{known: map[string]Entry{it.ID: {UID: "u1"}}}).isUpToDate(it, is) {
+		current := object(t, liveWeb)
+		if (&planner{recorded: map[string]Entry{it.ID: {UID: "u1"}}}).isUpToDate(it, current) {
 			t.Error("an object without a recorded fingerprint is up to date")
 		}
-		p := &planner{known: map[string]Entry{it.ID: {UID: "u1", Applied: it.fingerprint(is)}}}
+		p := &planner{recorded: map[string]Entry{it.ID: {UID: "u1", Applied: it.fingerprint(current)}}}
 		for _, other := range []*Item{{ID: it.ID, object: it.object, Adopts: true}, {ID: it.ID, object: it.object, hook: &hook{}}} {
-			if p.isUpToDate(other, is) {
+			if p.isUpToDate(other, current) {
 				t.Errorf("%+v is up to date", other)
 			}
 		}
@@ -161,24 +161,24 @@ func TestUpToDate(t *testing.T) {
 	})
 }
 
-// Fields that the release leaves to others have no part in it.
-func TestUpToDateLeaves(t *testing.T) {
+// Fields that the release leaves to others do not count.
+func TestUpToDateOwnership(t *testing.T) {
 	declared := object(t, declaredWeb)
 	release := &fleet.Release{Name: "web", Ownership: []fleet.Ownership{{Leave: true, Fields: []fleet.FieldPath{{Path: []fleet.Step{{Key: "spec"}, {Key: "replicas"}}}}}}}
 	it := &Item{ID: "Deployment.apps web/web", object: declared, release: release}
-	is := object(t, liveWeb)
-	before := it.fingerprint(is)
-	fields := is.GetManagedFields()
+	current := object(t, liveWeb)
+	before := it.fingerprint(current)
+	fields := current.GetManagedFields()
 	fields[1].Manager = "autoscaler"
 	fields[1].FieldsV1.SetRawBytes([]byte(`{"f:spec":{"f:replicas":{}}}`))
-	is.SetManagedFields(fields)
-	taken := it.fingerprint(is)
+	current.SetManagedFields(fields)
+	taken := it.fingerprint(current)
 	if before == taken {
 		t.Error("a field that another manager takes does not change what is sent")
 	}
 }
 
-// A completed Job is not run again because it is gone.
+// A completed Job is not run again after its deletion.
 func TestCompletedJob(t *testing.T) {
 	const text = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, namespace: b, uid: u1}\nspec: {ttlSecondsAfterFinished: 0}\n"
 	job := object(t, text)
@@ -205,7 +205,7 @@ func TestCompletedJob(t *testing.T) {
 		"an object of another kind is missing": {Entry{UID: "u1", Completed: (&Item{object: config}).contentDigest()}, config, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &planner{known: map[string]Entry{it.ID: test.known}}
+			p := &planner{recorded: map[string]Entry{it.ID: test.known}}
 			if got := p.completedBefore(&Item{ID: it.ID, object: test.object}, test.was); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
@@ -221,11 +221,11 @@ func TestAdmissionRules(t *testing.T) {
 		{"", "configmaps"}: true, {"", "serviceaccounts"}: false, {"apps", "deployments"}: true, {"", "deployments"}: false,
 		{"", "secrets"}: true, {"example.com", "secrets"}: true, {"", "pods"}: false,
 	} {
-		if got := a.concern(resource[0], resource[1]); got != want {
+		if got := a.match(resource[0], resource[1]); got != want {
 			t.Errorf("%q: %t, want %t", resource, got, want)
 		}
 	}
-	if (&admissionRules{unknown: true}).concern("", "configmaps") == false {
+	if (&admissionRules{unknown: true}).match("", "configmaps") == false {
 		t.Error("what may not be read concerns nothing")
 	}
 }

@@ -25,17 +25,17 @@ const (
 
 func (o Options) timeout() time.Duration { return cmp.Or(o.Timeout, defaultTimeout) }
 
-// wait waits until all of the objects are healthy. An object that has failed ends
-// the wait, as does the time.
+// wait waits until all objects are healthy. A failed object or the timeout ends the
+// wait with a fault.
 func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
-	began := time.Now()
+	start := time.Now()
 	w := &health.Waiting{Rules: r.rules, Timeout: r.timeout()}
 	byID := make(map[string]*Item, len(items))
 	var waiting []health.Observed
 	for _, it := range items {
 		declared := fleet.Object{Unstructured: it.object, Release: it.release}
-		if it.uid != "" && (r.rules.ReadyOnceExists(declared) || it.Action == Unchanged && it.completed != "") {
-			continue // the plan has seen it, or it was written
+		if it.uid != "" && (r.rules.ReadyOnceExists(declared) || it.Action == Unchanged && it.completedDigest != "") {
+			continue // the plan or the apply has found it
 		}
 		byID[it.ID] = it
 		waiting = append(waiting, health.Observed{Declared: declared})
@@ -56,12 +56,12 @@ func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 		}
 		for i := range waiting {
 			var err error
-			if waiting[i].Live, err = r.observed(ctx, o, byID[waiting[i].Declared.ID()]); err != nil {
+			if waiting[i].Live, err = r.liveObject(ctx, o, byID[waiting[i].Declared.ID()]); err != nil {
 				return err
 			}
 		}
-		p := w.Step(time.Since(began), waiting)
-		r.noteReady(stage, byID, p.Ready, !first)
+		p := w.Step(time.Since(start), waiting)
+		r.recordReady(stage, byID, p.Ready, !first)
 		if len(p.Failed) > 0 {
 			return r.unhealthy(ctx, byID, p.Failed)
 		}
@@ -69,7 +69,7 @@ func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 		for _, o := range p.Pending {
 			waiting = append(waiting, o.Observed)
 			if id := o.Declared.ID(); reasons[id] != o.Reason {
-				r.tell(Event{Stage: stage, ID: id, What: "wait", Text: r.hide(o.Reason)})
+				r.report(Event{Stage: stage, ID: id, What: "wait", Text: r.hide(o.Reason)})
 				reasons[id] = o.Reason
 			}
 		}
@@ -79,28 +79,28 @@ func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 	}
 }
 
-// noteReady tells of objects that got ready, and records Jobs that completed.
-func (r *runner) noteReady(stage string, byID map[string]*Item, ready []health.Result, tell bool) {
+// recordReady reports objects that became ready, and records completed Jobs.
+func (r *runner) recordReady(stage string, byID map[string]*Item, ready []health.Result, report bool) {
 	for _, o := range ready {
 		it := byID[o.Declared.ID()]
 		if o.Live != nil && isJob(o.Live) && isComplete(o.Live) {
-			it.completed = it.contentDigest()
-			r.record.setCompleted(it.ref, it.completed)
+			it.completedDigest = it.contentDigest()
+			r.record.setCompleted(it.ref, it.completedDigest)
 		}
-		if tell {
-			r.tell(Event{Stage: stage, ID: o.Declared.ID(), What: "ready"})
+		if report {
+			r.report(Event{Stage: stage, ID: o.Declared.ID(), What: "ready"})
 		}
 	}
 }
 
-// observe follows objects until they are ready. Jobs that this run has written are
-// followed from there on: they may be deleted as soon as they are complete.
+// observe watches objects until they are ready. Jobs that this run has written are
+// watched from their creation on: they may be deleted as soon as they are complete.
 func (r *runner) observe(ctx context.Context, items []*Item) *live.Observer {
 	var refs []live.Ref
 	var jobs []*unstructured.Unstructured
 	for _, it := range items {
-		if it.written != nil {
-			jobs = append(jobs, it.written)
+		if it.writtenJob != nil {
+			jobs = append(jobs, it.writtenJob)
 		} else {
 			refs = append(refs, it.ref)
 		}
@@ -108,9 +108,9 @@ func (r *runner) observe(ctx context.Context, items []*Item) *live.Observer {
 	return r.Live.Observe(ctx, refs, jobs...)
 }
 
-// observed returns an object as it is now. A Job that was deleted after its end,
-// as its ttlSecondsAfterFinished says, is returned as it was at its end.
-func (r *runner) observed(ctx context.Context, o *live.Observer, it *Item) (*unstructured.Unstructured, error) {
+// liveObject returns the current object. For a Job that its ttlSecondsAfterFinished
+// has deleted, it returns the last state.
+func (r *runner) liveObject(ctx context.Context, o *live.Observer, it *Item) (*unstructured.Unstructured, error) {
 	now := o.Object(it.ref)
 	if now.Object == nil && now.Last != nil && string(now.Last.GetUID()) == it.uid {
 		now.Object = now.Last
@@ -122,30 +122,29 @@ func (r *runner) observed(ctx context.Context, o *live.Observer, it *Item) (*uns
 		// The change may not have reached the watch yet.
 		return r.Live.Object(ctx, it.ref)
 	}
-	if isFinished(now.Object) && isGoing(now.Object) {
+	if isFinished(now.Object) && isBeingDeleted(now.Object) {
 		now.Object = now.Object.DeepCopy()
 		now.Object.SetDeletionTimestamp(nil)
 	}
 	return now.Object, nil
 }
 
-// errLate is what pause returns when there is no more time.
-var errLate = errors.New("late")
+// errTimeout is the error of pause after the deadline.
+var errTimeout = errors.New("late")
 
-// pause waits a little, unless there is no more time.
+// pause waits for one poll interval, unless the context or the deadline ends first.
 func pause(ctx context.Context, end <-chan time.Time) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-end:
-		return errLate
+		return errTimeout
 	case <-time.After(waitPoll):
 		return nil
 	}
 }
 
-// unhealthy returns the faults of objects that do not get healthy, with what
-// keeps them from it.
+// unhealthy returns the faults of unhealthy objects, with explanations.
 func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []health.Result) error {
 	var faults diag.List
 	for _, o := range failed {
@@ -155,15 +154,15 @@ func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []
 	return faults.Err()
 }
 
-// explain returns the fault of an object that is not healthy.
-func (r *runner) explain(ctx context.Context, it *Item, is *unstructured.Unstructured, v health.Verdict) error {
+// explain returns the fault of an unhealthy object.
+func (r *runner) explain(ctx context.Context, it *Item, current *unstructured.Unstructured, v health.Verdict) error {
 	v.Reason = r.hide(v.Reason)
-	d := &diag.Diag{At: it.at, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText)}
-	if is == nil {
+	d := &diag.Diag{At: it.positions, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText)}
+	if current == nil {
 		return d
 	}
 	x := &health.Explainer{Reader: r.Live, Hide: r.hide}
-	why := x.Explain(ctx, fleet.Object{Unstructured: is, Release: it.release}, v)
+	why := x.Explain(ctx, fleet.Object{Unstructured: current, Release: it.release}, v)
 	if text := why.String(); len(why.Chain) > 1 && !strings.HasSuffix(text, v.Reason) {
 		d.Msg += "; " + diag.Visible(text, diag.MaxText)
 	}
@@ -173,13 +172,13 @@ func (r *runner) explain(ctx context.Context, it *Item, is *unstructured.Unstruc
 	return d
 }
 
-// holds says what keeps an object that is being deleted.
-func holds(o *unstructured.Unstructured) string {
+// deletionBlockers describes what an object that is being deleted waits for.
+func deletionBlockers(o *unstructured.Unstructured) string {
 	var why []string
 	if names := o.GetFinalizers(); len(names) > 0 {
 		why = append(why, "it is held by "+strings.Join(names, ", "))
 	}
-	// Namespaces say what is left in them.
+	// Namespaces list their remaining content.
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, c := range conditions {
 		c, ok := c.(map[string]any)
@@ -212,8 +211,8 @@ func (r *runner) hooks(ctx context.Context, items []*Item) error {
 	return r.deleteSucceeded(ctx, items)
 }
 
-// deleteSucceeded deletes the hooks that are to go when they have succeeded: as by
-// Helm, not before all of the event have, or one has not.
+// deleteSucceeded deletes the hooks with the policy hook-succeeded. As in Helm,
+// this happens only when all hooks of the event have succeeded, or one has failed.
 func (r *runner) deleteSucceeded(ctx context.Context, items []*Item) error {
 	for _, it := range items {
 		if slices.Contains(it.hook.deletions, "hook-succeeded") {
@@ -231,16 +230,16 @@ func (r *runner) runHook(ctx context.Context, it *Item) error {
 			return err
 		}
 	}
-	r.tell(Event{Stage: it.Stage, ID: it.ID, What: "hook"})
-	is, err := r.apply(ctx, it)
+	r.report(Event{Stage: it.Stage, ID: it.ID, What: "hook"})
+	current, err := r.apply(ctx, it)
 	if err != nil {
-		return it.failed(err)
+		return it.fault(err)
 	}
-	it.Before, it.uid = is, string(is.GetUID())
-	if !fleet.HookRuns(is) {
+	it.Before, it.uid = current, string(current.GetUID())
+	if !fleet.HookRuns(current) {
 		return nil
 	}
-	state, fault, err := r.hookEnds(ctx, it, is)
+	state, fault, err := r.hookEnds(ctx, it, current)
 	if err != nil || fault == nil {
 		return err
 	}
@@ -252,27 +251,26 @@ func (r *runner) runHook(ctx context.Context, it *Item) error {
 	return fault
 }
 
-// hookEnds waits until a hook, which is now as it is, is through. It returns how
-// it ended, and the fault of one that did not succeed.
-func (r *runner) hookEnds(ctx context.Context, it *Item, is *unstructured.Unstructured) (state health.State, fault, err error) {
-	o := &health.Observed{Declared: fleet.Object{Unstructured: it.object, Release: it.release}, Live: is}
-	verdict, err := r.waitEnd(ctx, it, o, &health.Waiting{Rules: r.rules, Timeout: r.timeout()}, ended)
+// hookEnds waits until a hook has ended. It returns the final state, and a fault if
+// the hook did not succeed.
+func (r *runner) hookEnds(ctx context.Context, it *Item, current *unstructured.Unstructured) (state health.State, fault, err error) {
+	o := &health.Observed{Declared: fleet.Object{Unstructured: it.object, Release: it.release}, Live: current}
+	verdict, err := r.waitEnd(ctx, it, o, &health.Waiting{Rules: r.rules, Timeout: r.timeout()}, hasEnded)
 	if err != nil || verdict.State == health.Ready {
 		return verdict.State, nil, err
 	}
 	return verdict.State, r.explain(ctx, it, o.Live, health.Verdict{State: verdict.State, Reason: "the hook did not succeed: " + verdict.Reason}), nil
 }
 
-// waitEnd waits until a Job or pod that is healthy has ended, and returns how it
-// did.
+// waitEnd waits until a Job or pod has ended, and returns the verdict.
 func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.Observed, w *health.Waiting, ended func(*unstructured.Unstructured) bool) (health.Verdict, error) {
-	began := time.Now()
+	start := time.Now()
 	follower := r.Live.Observe(ctx, nil, o.Live)
 	defer follower.Close()
 	it.uid = string(o.Live.GetUID())
 	for first := true; ; first = false {
 		changes := follower.Changes()
-		elapsed := time.Since(began)
+		elapsed := time.Since(start)
 		p := w.Step(elapsed, []health.Observed{*o})
 		switch {
 		case len(p.Failed) > 0:
@@ -282,15 +280,15 @@ func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.Observed, w *h
 				return health.Verdict{State: health.InProgress, Reason: fmt.Sprintf("it has not ended after %s", w.Timeout)}, nil
 			}
 		case len(p.Ready) > 0:
-			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "ready"})
+			r.report(Event{Stage: it.Stage, ID: it.ID, What: "ready"})
 			return p.Ready[0].Verdict, nil
 		case first:
-			r.tell(Event{Stage: it.Stage, ID: it.ID, What: "wait", Text: r.hide(p.Pending[0].Reason)})
+			r.report(Event{Stage: it.Stage, ID: it.ID, What: "wait", Text: r.hide(p.Pending[0].Reason)})
 		}
 		if err := follower.Wait(ctx, changes, waitPoll); err != nil {
 			return health.Verdict{}, err
 		}
-		now, err := r.observed(ctx, follower, it)
+		now, err := r.liveObject(ctx, follower, it)
 		if err != nil {
 			return health.Verdict{}, err
 		}
@@ -301,17 +299,17 @@ func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.Observed, w *h
 	}
 }
 
-// deleteHook deletes what a hook made, now or at an earlier apply, and nothing
-// that is no hook.
+// deleteHook deletes the live object of a hook. An object that is not a hook is a
+// fault.
 func (r *runner) deleteHook(ctx context.Context, it *Item) error {
 	if !fleet.IsHook(it.Before) {
-		return &diag.Diag{At: it.at, Path: it.ID, Msg: "an object of this name is there, and is no hook", Hint: "rename one of them"}
+		return &diag.Diag{At: it.positions, Path: it.ID, Msg: "an object of this name exists and is not a hook", Hint: "rename one of them"}
 	}
 	it.uid = string(it.Before.GetUID())
 	if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {
-		return it.failed(err)
+		return it.fault(err)
 	}
-	if err := r.waitGone(ctx, it); err != nil {
+	if err := r.waitDeleted(ctx, it); err != nil {
 		return err
 	}
 	it.Before, it.uid = nil, ""

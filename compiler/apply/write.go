@@ -13,15 +13,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/ordered"
 )
 
-// errNotBegun is the result of objects that are not written because another one
-// failed.
-var errNotBegun = errors.New("not begun")
+// errNotStarted is the result of objects that are skipped after a failure.
+var errNotStarted = errors.New("not begun")
 
-// applyAll writes the objects that the plan writes, kind by kind in the order of
-// the bundle; objects of one kind are written several at a time. Webhook
-// configurations come last: as soon as they exist, the API server asks webhooks
-// whose pods may not run yet. When an object fails, no other is begun, and all
-// that failed is returned.
+// applyAll writes objects kind by kind in the order of the bundle; objects of one
+// kind are written concurrently. Webhook configurations come last: the API server
+// calls their webhooks immediately, and the pods may not run yet. After a failure
+// no other write starts, and all failures are returned.
 func (r *runner) applyAll(ctx context.Context, items []*Item) error {
 	var writes, webhooks []*Item
 	for _, it := range items {
@@ -36,13 +34,13 @@ func (r *runner) applyAll(ctx context.Context, items []*Item) error {
 	places := r.record.places()
 	for _, items := range [][]*Item{writes, webhooks} {
 		for len(items) > 0 {
-			n := firstOfKind(items)
-			if err := doAll(ctx, items[:n], r.apply, func(it *Item, is *unstructured.Unstructured) { r.applied(it, is, places) }); err != nil {
+			n := sameKindPrefix(items)
+			if err := doAll(ctx, items[:n], r.apply, func(it *Item, current *unstructured.Unstructured) { r.recordApplied(it, current, places) }); err != nil {
 				return err
 			}
 			for _, it := range items[:n] {
-				for _, gvk := range defines(it.object) {
-					r.fresh[gvk.GroupKind()] = it.isBase()
+				for _, gvk := range definedKinds(it.object) {
+					r.newKinds[gvk.GroupKind()] = it.isBase()
 				}
 			}
 			items = items[n:]
@@ -51,8 +49,8 @@ func (r *runner) applyAll(ctx context.Context, items []*Item) error {
 	return nil
 }
 
-// firstOfKind returns how many items at the beginning are of the same kind.
-func firstOfKind(items []*Item) int {
+// sameKindPrefix returns how many of the first items have the same kind.
+func sameKindPrefix(items []*Item) int {
 	kind := items[0].kind()
 	if n := slices.IndexFunc(items, func(it *Item) bool { return it.kind() != kind }); n >= 0 {
 		return n
@@ -60,14 +58,13 @@ func firstOfKind(items []*Item) int {
 	return len(items)
 }
 
-// doAll does something about items, several at a time, and calls done with the result
-// of each, in their order and one at a time. When it fails for an item, it is begun for
-// no other, and the faults of all for which it failed are returned.
+// doAll calls do for items concurrently, and done with each result in order. After
+// a failure no other call starts, and all failures are returned.
 func doAll[T any](ctx context.Context, items []*Item, do func(context.Context, *Item) (T, error), done func(*Item, T)) error {
 	var failed atomic.Bool
-	results := ordered.Map(ctx, atATime, len(items), func(ctx context.Context, i int) (out T, err error) {
+	results := ordered.Map(ctx, maxConcurrent, len(items), func(ctx context.Context, i int) (out T, err error) {
 		if failed.Load() {
-			return out, errNotBegun
+			return out, errNotStarted
 		}
 		if out, err = do(ctx, items[i]); err != nil {
 			failed.Store(true)
@@ -80,9 +77,9 @@ func doAll[T any](ctx context.Context, items []*Item, do func(context.Context, *
 		i++
 		it := items[i]
 		switch {
-		case errors.Is(err, errNotBegun):
+		case errors.Is(err, errNotStarted):
 		case err != nil:
-			faults.Add(it.failed(err))
+			faults.Add(it.fault(err))
 		default:
 			done(it, out)
 		}
@@ -93,15 +90,15 @@ func doAll[T any](ctx context.Context, items []*Item, do func(context.Context, *
 	return faults.Err()
 }
 
-// applied records an object that was written, and tells of it.
-func (r *runner) applied(it *Item, is *unstructured.Unstructured, places map[live.Ref]int) {
-	it.uid = string(is.GetUID())
-	if isJob(is) {
-		it.written = is
+// recordApplied records and reports a written object.
+func (r *runner) recordApplied(it *Item, current *unstructured.Unstructured, places map[live.Ref]int) {
+	it.uid = string(current.GetUID())
+	if isJob(current) {
+		it.writtenJob = current
 	}
 	if at, ok := places[it.ref]; ok {
 		e := &r.record.Objects[at]
-		e.UID, e.Applied, e.Completed = it.uid, it.fingerprint(is), ""
+		e.UID, e.Applied, e.Completed = it.uid, it.fingerprint(current), ""
 	}
 	switch it.Action {
 	case Create:
@@ -111,5 +108,5 @@ func (r *runner) applied(it *Item, is *unstructured.Unstructured, places map[liv
 	default:
 		r.result.Changed++
 	}
-	r.tell(Event{Stage: it.Stage, ID: it.ID, What: string(it.Action)})
+	r.report(Event{Stage: it.Stage, ID: it.ID, What: string(it.Action)})
 }

@@ -314,7 +314,7 @@ actions: write: {at: "before", stage: "apps", exec: ["touch", "written"]}
 	})
 	p.write("goes-on", "")
 	d := <-ended
-	d.exits(p, 2).says(p, "the lease of this cluster went to somebody else", "action wait: it is not undone: the lease of this cluster went to somebody else", "actions: 1 not undone")
+	d.exits(p, 2).says(p, "another process took the lease of this cluster", "action wait: it is not undone: another process took the lease of this cluster", "actions: 1 not undone")
 	if there("written") || there("undone") {
 		t.Errorf("without the lease, it goes on:\n%s", d.stderr)
 	}

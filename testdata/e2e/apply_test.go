@@ -216,7 +216,7 @@ func TestConflict(t *testing.T) {
 	_, mark := p.writes("one", 0)
 	p.fleetc("apply", "--yes").exits(p, 2).says(p,
 		`Deployment.apps web/web: spec.replicas is kubectl's, who has 5; the bundle has 2`,
-		`others have fields of it: spec.replicas \(kubectl\)`, `--force-conflicts`, `^dev/one: refused, nothing was written`)
+		`other managers own fields of it: spec.replicas \(kubectl\)`, `--force-conflicts`, `^dev/one: refused, nothing was written`)
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a refused apply writes %q", w)
 	}
@@ -246,7 +246,7 @@ func TestAdopt(t *testing.T) {
 	p := newWeb(t)
 	p.kubectl("one", "create", "namespace", "web")
 	p.kubectlInput("one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"web"},"data":{"colour":"green","extra":"x"}}`, "apply", "-f", "-")
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, `ConfigMap web/web: it is there already, and kubectl-client-side-apply made it`, "--adopt")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `ConfigMap web/web: it exists already, and kubectl-client-side-apply made it`, "--adopt")
 	p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, `takes over ConfigMap web/web`)
 	var o struct {
 		Data     map[string]string

@@ -31,7 +31,7 @@ releases: other: {
 		d.exits(p, 2)
 		for _, id := range []string{"Deployment.apps web/web", "ConfigMap web/web", "ConfigMap web/other"} {
 			wants := strings.Contains(strings.Join(want, ","), id)
-			if strings.Contains(d.stderr, id+": others have fields of it") != wants {
+			if strings.Contains(d.stderr, id+": other managers own fields of it") != wants {
 				t.Errorf("%s: a conflict of %s is wanted: %v\n%s", d.command, id, wants, d.stderr)
 			}
 		}

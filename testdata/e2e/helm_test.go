@@ -173,14 +173,14 @@ func TestHelmDelivery(t *testing.T) {
 	if got := p.colour("one"); got != "blue" {
 		t.Errorf("after helm rollback: %s", got)
 	}
-	p.fleetc("apply", "--yes").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app: somebody else made its revision 3")
+	p.fleetc("apply", "--yes").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app: another tool made its revision 3")
 	if got := p.helmHistory("one") + " " + p.colour("one"); got != "superseded superseded superseded deployed red" {
 		t.Errorf("after helm rollback and apply: %s", got)
 	}
 
 	p.kubectl("one", "-n", "app", "delete", "configmap", "app")
 	p.fleetc("status", "--health").exits(p, 1).says(p, "^dev/one: ConfigMap app/app is missing: it does not exist")
-	p.fleetc("apply", "--yes").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app: ConfigMap app/app is gone", `\+ ConfigMap app/app`)
+	p.fleetc("apply", "--yes").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app: ConfigMap app/app is missing", `\+ ConfigMap app/app`)
 
 	p.write("environments/app.cue", strings.Split(readFile(p, "environments/app.cue"), "releases: app:")[0])
 	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, "uninstalls HelmRelease.helm.sh app/app", "keeps ConfigMap app/kept: helm.sh/resource-policy: keep", "keeps CustomResourceDefinition.apiextensions.k8s.io gadgets.example.com")
@@ -271,7 +271,7 @@ func TestHelmRecovers(t *testing.T) {
 
 	// Somebody else's helm is at work.
 	p.kubectl("one", "-n", "app", "label", "secret", "-l", "name=app,status=deployed", "fleetc.dev/revision=1", "status=pending-upgrade", "--overwrite")
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "somebody else's helm is at work on it, or died", "hint: wait; if it died, run helm rollback app -n app")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "another Helm operation is running on it or was interrupted", "hint: wait; if it was interrupted, run helm rollback app -n app")
 }
 
 // A release changes hands on a running cluster, and nothing is deleted by that.

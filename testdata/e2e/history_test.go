@@ -136,7 +136,7 @@ func TestHistory(t *testing.T) {
 
 	// Nothing is written without being asked, and Secrets are not shown.
 	d := p.fleetc("rollback", "dev/one", "--dry-run").exits(p, 1).says(p, "^dev/one: goes back to revision 1: apply by ", `- ConfigMap web/new`, `\+ ConfigMap web/n-000`,
-		"^dev/one: cannot undo Job.batch web/hook: what it did, as a hook of release extra, stays done")
+		"^dev/one: cannot undo Job.batch web/hook: effects of this hook of release extra are not undone")
 	if strings.Contains(d.stdout+d.stderr, "hunter") {
 		t.Errorf("a secret is shown:\n%s%s", d.stdout, d.stderr)
 	}

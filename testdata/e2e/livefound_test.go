@@ -109,7 +109,7 @@ func TestLiveWithoutDryRun(t *testing.T) {
 	p.edit("environments/web.cue", `selector: matchLabels: app: "web"`, `selector: matchLabels: app: "webs"`)
 	p.edit("environments/web.cue", `metadata: labels: app: "web"`, `metadata: labels: app: "webs"`)
 	p.until("the webhook is called", func() bool {
-		return strings.Contains(p.fleetc("diff", "--live").stdout, "compared without a dry run: 1 object in dev/one: a webhook that is to be asked does not answer")
+		return strings.Contains(p.fleetc("diff", "--live").stdout, "compared without a dry run: 1 object in dev/one: a webhook does not answer")
 	})
 	p.fleetc("diff", "--live").exits(p, 1).says(p,
 		`~ ConfigMap web/web \(release web, predicted\)`, `~ data.colour: blue -> red`,
@@ -213,7 +213,7 @@ func TestSilentWebhook(t *testing.T) {
 	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--field-manager=robot", "--type=merge", "-p", `{"metadata":{"labels":{"robot":"x"}},"data":{"extra":"y"}}`)
 	p.silence()
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
-	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, "~ data.colour: blue -> red", "has not tried out ConfigMap web/web: a webhook that is to be asked does not answer").lacks(p, "robot", "extra")
+	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, "~ data.colour: blue -> red", "has not tried out ConfigMap web/web: a webhook does not answer").lacks(p, "robot", "extra")
 	const waits = "dev/one: waits and tries again: failed calling webhook"
 	r := p.begin("apply", "--yes")
 	r.until(waits, 1)

@@ -70,7 +70,7 @@ func TestFrozenPlan(t *testing.T) {
 	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--type=merge", "-p", `{"metadata":{"labels":{"x":"y"}}}`)
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "ConfigMap web/web: it was changed since the plan was made")
 	p.kubectl("one", "-n", "web", "delete", "deployment", "web")
-	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "Deployment.apps web/web: it is not as the plan has it: there was nothing to do, and now it is create")
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "Deployment.apps web/web: it differs from the plan: the action was none, and now it is create")
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes", "--force-conflicts").exits(p, 2).says(p, "which --force-conflicts would change")
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a plan that no longer holds writes %q", w)
@@ -150,7 +150,7 @@ releases: web: objects: hook: {
 	p.kubectl("one", "-n", "web", "delete", "secret", "hook")
 	p.kubectl("one", "-n", "web", "create", "secret", "generic", "hook", "--from-literal=mine=1")
 	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Secret web/hook: an object of this name is there, and is no hook")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Secret web/hook: an object of this name exists and is not a hook")
 }
 
 // Rights that the user has not are named all at once, before anything is

@@ -96,7 +96,7 @@ func TestOwnedByOthers(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 	// An object that fleetc gave up is another tool's.
 	p.write("environments/owned.cue", owned())
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap owned/argo: it is there already, and Argo CD application shop made it")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap owned/argo: it exists already, and Argo CD application shop made it")
 }
 
 // An object that another tool manages by now is not recreated.

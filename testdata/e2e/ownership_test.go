@@ -51,7 +51,7 @@ releases: web: ownership: scaled: {
 	}
 	// What is not left is in conflict as ever.
 	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--type=merge", "-p", `{"data":{"colour":"green"}}`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, `others have fields of it: data.colour \(kubectl-patch\)`, "ownership")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `other managers own fields of it: data.colour \(kubectl-patch\)`, "ownership")
 }
 
 // A field that the release takes is put back, and the plan says so; one that it
@@ -68,10 +68,10 @@ releases: web: ownership: scaled: {
 `)
 	p.fleetc("apply", "--yes").ok(p)
 	p.kubectl("one", "-n", "web", "scale", "deployment", "web", "--replicas=5")
-	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `Deployment.apps web/web takes what others have: spec.replicas \(kubectl\)`, "spec.replicas: 5 -> 2")
+	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `Deployment.apps web/web takes fields of other managers: spec.replicas \(kubectl\)`, "spec.replicas: 5 -> 2")
 	p.kubectl("one", "-n", "web", "set", "image", "deployment/web", "web=example.com/web:hot")
 	_, mark := p.writes("one", 0)
-	d := p.fleetc("apply", "--yes").exits(p, 2).says(p, `others have fields of it: spec.template.spec.containers\[name="web"\].image \(kubectl-set\)`)
+	d := p.fleetc("apply", "--yes").exits(p, 2).says(p, `other managers own fields of it: spec.template.spec.containers\[name="web"\].image \(kubectl-set\)`)
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a refused apply writes %q", w)
 	}
@@ -115,5 +115,5 @@ func TestReplace(t *testing.T) {
 			spec: {`)
 	p.fleetc("apply", "--yes").ok(p)
 	p.edit("environments/web.cue", `app: "third"`, `app: "fourth"`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "spec.selector: field is immutable", "it is not made anew, for it says fleetc.dev/prune: never")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "spec.selector: field is immutable", "it is not recreated, because it has fleetc.dev/prune: never")
 }

@@ -123,7 +123,7 @@ releases: space: objects: more: {apiVersion: "v1", kind: "ConfigMap", metadata: 
 	p.write("environments/app.cue", strings.Split(readFile(p, "environments/app.cue"), "releases: app:")[0])
 	saved := p.kubectl("one", "-n", "fleetc-system", "get", "secret", chunk, "-o", "json")
 	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", chunk)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "the hooks of release app cannot be read: Secret "+chunk+" is gone")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "the hooks of release app cannot be read: Secret "+chunk+" is missing")
 	p.kubectlInput("one", saved, "create", "-f", "-")
 	d := p.fleetc("apply", "--yes").ok(p)
 	if got := hooksRun(d); got != "last" {

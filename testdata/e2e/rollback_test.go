@@ -73,7 +73,7 @@ func TestHistoryBroken(t *testing.T) {
 		t.Errorf("what is recorded can be changed: %s", text)
 	}
 	secrets("delete", "secret", webPart)
-	p.fleetc("rollback", "dev/one", "--yes").exits(p, 2).says(p, "revision 1 cannot be read: Secret "+webPart+" is gone", "go back to another one", "^dev/one: refused")
+	p.fleetc("rollback", "dev/one", "--yes").exits(p, 2).says(p, "revision 1 cannot be read: Secret "+webPart+" is missing", "go back to another one", "^dev/one: refused")
 	p.kubectlInput("one", secretOf(t, webPart, map[string][]byte{"data": []byte("x")}), "create", "-f", "-")
 	p.fleetc("rollback", "dev/one", "--yes").exits(p, 2).says(p, "revision 1 cannot be read: Secret "+webPart+" was changed")
 	p.fleetc("history").ok(p).says(p, `^dev/one +2\* `)
@@ -119,20 +119,20 @@ func TestRollbackCRD(t *testing.T) {
 	p.edit("environments/widgets.cue", schema+"\n\t\t\t\t}]", schema+"\n\t\t\t\t}, {name: \"v2\", served: true, storage: false, "+schema+"}]")
 	p.fleetc("apply", "--yes").ok(p)
 	p.fleetc("rollback", "dev/one", "--dry-run").exits(p, 1).says(p,
-		"cannot undo CustomResourceDefinition.apiextensions.k8s.io widgets.example.com: version v2 goes away, and who asks for it gets nothing")
+		"cannot undo CustomResourceDefinition.apiextensions.k8s.io widgets.example.com: version v2 is removed, and requests for it fail")
 	p.edit("environments/widgets.cue", `name: "v1", served: true, storage: true`, `name: "v1", served: true, storage: false`)
 	p.edit("environments/widgets.cue", `name: "v2", served: true, storage: false`, `name: "v2", served: true, storage: true`)
 	p.fleetc("apply", "--yes").ok(p)
 	_, mark := p.writes("one", 0)
 	p.fleetc("rollback", "dev/one", "--yes", "--to", "1").exits(p, 2).says(p,
-		"version v2 goes away, in which objects are stored", "^dev/one: refused, nothing was written", "status.storedVersions")
+		"version v2 is removed, and objects are stored in it", "^dev/one: refused, nothing was written", "status.storedVersions")
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a refused rollback writes %q", w)
 	}
 	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "goes back to revision 2", "1 changed")
 	// As Kubernetes has it, after all objects were written once more.
 	p.kubectl("one", "patch", "crd", "widgets.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"storedVersions":["v1"]}}`)
-	p.fleetc("rollback", "dev/one", "--yes", "--to", "1").ok(p).says(p, "version v2 goes away, and who asks for it gets nothing", "1 changed")
+	p.fleetc("rollback", "dev/one", "--yes", "--to", "1").ok(p).says(p, "version v2 is removed, and requests for it fail", "1 changed")
 }
 
 // hooked is a release with hooks for all that can happen to it.
@@ -159,7 +159,7 @@ func TestRollbackHooks(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "runs hook Job.batch web/pre-install", "; 1 hook run")
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.fleetc("apply", "--yes").ok(p).says(p, "runs hook Job.batch web/pre-upgrade", "runs hook Job.batch web/post-upgrade", "; 2 hooks run")
-	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "cannot undo Job.batch web/pre-upgrade: what it did, as a hook of release web, stays done",
+	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "cannot undo Job.batch web/pre-upgrade: effects of this hook of release web are not undone",
 		"runs hook Job.batch web/pre-rollback", "runs hook Job.batch web/post-rollback", "; 2 hooks run; this is revision 3$")
 	p.write("environments/numbered.cue", numbered(0, 1, 1))
 	p.edit("environments/web.cue", `colour: "red"`, `colour: "blue"`)

@@ -331,7 +331,7 @@ func TestVersionComes(t *testing.T) {
 
 releases: widgets: objects: theirs: {apiVersion: "example.com/v3alpha1", kind: "Widget", metadata: name: "theirs", spec: size: 1}
 `)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Widget.example.com widgets/theirs: it is there already, and kubectl-client-side-apply made it")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Widget.example.com widgets/theirs: it exists already, and kubectl-client-side-apply made it")
 }
 
 // deny is a policy of the cluster that denies a ConfigMap of a colour, and says
@@ -373,7 +373,7 @@ func TestRefusals(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p)
 	p.kubectl("one", "-n", "web", "scale", "deployment", "web", "--replicas=5")
 	p.edit("environments/web.cue", `replicas: 3`, `replicas: 2`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, `others have fields of it: spec.replicas \(kubectl\)`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `other managers own fields of it: spec.replicas \(kubectl\)`)
 	p.fleetc("apply", "--yes", "--force-conflicts").exits(p, 2).says(p, "two is denied")
 }
 
@@ -384,7 +384,7 @@ func TestFirstContactExact(t *testing.T) {
 	plans := p.plans(apply.Options{})
 	p.kubectl("one", "create", "namespace", "web")
 	for _, err := range compiler.Run(t.Context(), plans, 1, true, func(apply.Event) {}) {
-		if err == nil || !strings.Contains(err.Error(), "it is not as the plan has it") {
+		if err == nil || !strings.Contains(err.Error(), "it differs from the plan") {
 			t.Errorf("a plan that does not hold: %v", err)
 		}
 	}
@@ -438,7 +438,7 @@ func TestTerminating(t *testing.T) {
 		return strings.Contains(p.kubectl("one", "get", "namespace", "web", "-o", "jsonpath={.status.conditions[*].message}"), "example.com/holds")
 	})
 	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `\+ Namespace web`, "4 objects created")
-	p.fleetc("apply", "--yes", "--timeout", "2s").exits(p, 2).says(p, `Namespace web: it is not gone after 2s: .*example.com/holds`)
+	p.fleetc("apply", "--yes", "--timeout", "2s").exits(p, 2).says(p, `Namespace web: it is not deleted after 2s: .*example.com/holds`)
 	r := p.begin("apply", "--yes")
 	p.kubectl("one", "-n", "web", "patch", "configmap", "holds", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	r.end().ok(p)
@@ -491,7 +491,7 @@ func TestStringData(t *testing.T) {
 	}
 	// Another who changes a value is in conflict.
 	p.kubectl("one", "-n", "web", "patch", "secret", "web", "--type=merge", "-p", `{"data":{"password":"eA=="}}`)
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, `others have fields of it: data.password \(kubectl-patch\)`)
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, `other managers own fields of it: data.password \(kubectl-patch\)`)
 }
 
 // A part that is applied hides nothing of another part that did not get healthy.

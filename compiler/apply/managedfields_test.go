@@ -20,8 +20,8 @@ func decode[T any](t *testing.T, text string) T {
 	return v
 }
 
-// What others have is left out below the path, and nothing else.
-func TestWithoutAt(t *testing.T) {
+// Fields of other managers are removed below the path only.
+func TestRemoveFieldsAt(t *testing.T) {
 	const object = `{"spec":{"replicas":2,"other":1,"list":[{"name":"a","image":"x","args":["1"]},{"name":"b","image":"y"}],"set":["p","q"],"ports":[{"containerPort":80,"name":"web"}]}}`
 	for _, test := range []struct{ path, others, want string }{
 		{"spec.replicas", `{"f:spec":{"f:replicas":{}}}`, `{"spec":{"other":1,"list":[{"name":"a","image":"x","args":["1"]},{"name":"b","image":"y"}],"set":["p","q"],"ports":[{"containerPort":80,"name":"web"}]}}`},
@@ -39,7 +39,7 @@ func TestWithoutAt(t *testing.T) {
 			t.Fatal(test.path)
 		}
 		in := decode[map[string]any](t, object)
-		got, _ := withoutAt(in, path, decode[fieldSet](t, test.others))
+		got, _ := removeFieldsAt(in, path, decode[fieldSet](t, test.others))
 		if want := decode[any](t, test.want); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s of %s:\n%v\nwant\n%v", test.path, test.others, got, want)
 		}
@@ -62,7 +62,7 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// Paths of a release and those of API servers are written in two ways.
+// Ownership paths match fields in the API server's notation.
 func TestCovers(t *testing.T) {
 	for _, test := range []struct {
 		path, field string
@@ -89,7 +89,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// What former managers have and nobody else has goes away.
+// Fields that only former managers have are removed.
 func TestDifference(t *testing.T) {
 	for _, test := range []struct{ a, b, want string }{
 		{`{"f:a":{},"f:b":{}}`, `{"f:a":{}}`, `{"f:b":{}}`},
@@ -108,10 +108,10 @@ func TestDifference(t *testing.T) {
 }
 
 func TestMergePatch(t *testing.T) {
-	const was = `{"same":{"x":1},"other":{"x":1,"y":2},"gone":1,"list":[1,2],"kind":"a"}`
-	const is = `{"same":{"x":1},"other":{"x":3},"list":[1],"kind":{"b":1},"new":{"c":1}}`
+	const before = `{"same":{"x":1},"other":{"x":1,"y":2},"gone":1,"list":[1,2],"kind":"a"}`
+	const current = `{"same":{"x":1},"other":{"x":3},"list":[1],"kind":{"b":1},"new":{"c":1}}`
 	const want = `{"other":{"x":3,"y":null},"gone":null,"list":[1],"kind":{"b":1},"new":{"c":1}}`
-	got := mergePatch(decode[map[string]any](t, was), decode[map[string]any](t, is))
+	got := mergePatch(decode[map[string]any](t, before), decode[map[string]any](t, current))
 	if want := decode[map[string]any](t, want); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -132,8 +132,8 @@ func TestAsStored(t *testing.T) {
 	}
 }
 
-// What Flux has applied is not there for the taking.
-func TestTakeOver(t *testing.T) {
+// Objects of Flux are not adopted.
+func TestTakeoverHint(t *testing.T) {
 	for label, want := range map[string]string{
 		"kustomize.toolkit.fluxcd.io/name": "change it where Flux reads it; or have Flux stop applying it, and pass --adopt=from:kustomize-controller",
 		"helm.toolkit.fluxcd.io/name":      "change it where Flux reads it; or have Flux stop applying it, and pass --adopt=from:helm-controller",
@@ -141,14 +141,14 @@ func TestTakeOver(t *testing.T) {
 	} {
 		o := &unstructured.Unstructured{}
 		o.SetLabels(map[string]string{label: "web"})
-		if got := new(planner).takeOver(o); got != want {
+		if got := new(planner).takeoverHint(o); got != want {
 			t.Errorf("%s: %q", label, got)
 		}
 	}
 }
 
-// Of the fields at a path, those that fleetc has applied stay.
-func TestOnlyAt(t *testing.T) {
+// Only fields that fleetc has applied stay at a path.
+func TestKeepFieldsAt(t *testing.T) {
 	const object = `{"metadata":{"name":"a","annotations":{"stamp":"1","ours":"x"}},"spec":{"replicas":2,"list":[{"name":"a","image":"x"},{"name":"side","image":"y"}],"set":["p","q"]}}`
 	const own = `{"f:metadata":{"f:annotations":{"f:ours":{}}},"f:spec":{"f:replicas":{},"f:list":{"k:{\"name\":\"a\"}":{".":{},"f:name":{},"f:image":{}}},"f:set":{"v:\"p\"":{}}}}`
 	for _, test := range []struct{ path, own, want string }{
@@ -169,7 +169,7 @@ func TestOnlyAt(t *testing.T) {
 			t.Fatal(test.path)
 		}
 		in := decode[map[string]any](t, object)
-		got, _ := onlyAt(in, path, decode[fieldSet](t, test.own))
+		got, _ := keepFieldsAt(in, path, decode[fieldSet](t, test.own))
 		if want := decode[any](t, test.want); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s of %s:\n%v\nwant\n%v", test.path, test.own, got, want)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// CheckActions returns the faults of the plan's actions that cannot be done: for
-// lack of a permission, of an environment variable or of a person.
+// CheckActions returns a fault for each action of the plan that cannot run: a
+// permission, an environment variable or a user's approval is missing.
 func (t Target) CheckActions(p *Plan) error {
 	var faults diag.List
 	for _, a := range p.Actions {
@@ -28,8 +28,8 @@ func (t Target) CheckActions(p *Plan) error {
 	return faults.Err()
 }
 
-// secrets returns what nobody is to see: what the bundle's Secrets hold, and the
-// environment variables of actions.
+// secrets returns the texts that messages must not show: the contents of the
+// bundle's Secrets and the environment variables of actions.
 func (t Target) secrets() []string {
 	out := secretsOf(slices.Concat(t.Bundle.Objects, t.Bundle.Hooks))
 	for _, a := range t.Bundle.Cluster.AllActions() {
@@ -38,12 +38,12 @@ func (t Target) secrets() []string {
 	return out
 }
 
-// ofStage stands for a level where an action is of no release.
-const ofStage = -1
+// noLevel is the level of an action that belongs to no release.
+const noLevel = -1
 
-// act does the actions of one moment of a stage, one after the other: of the stage
-// itself, or of the releases of a level.
-func (r *runner) act(ctx context.Context, stage string, level int, after bool) error {
+// runActions runs the actions of a stage that are due before or after its level, in
+// order. Actions of the stage itself have the level noLevel.
+func (r *runner) runActions(ctx context.Context, stage string, level int, after bool) error {
 	for i := range r.plan.Actions {
 		a := &r.plan.Actions[i]
 		if a.Stage != stage || a.level != level || a.After != after {
@@ -55,45 +55,45 @@ func (r *runner) act(ctx context.Context, stage string, level int, after bool) e
 		outcome, err := r.actions.Run(ctx, &a.Action)
 		r.result.Actions[a.ID()] = outcome
 		if outcome == actions.Done || outcome == actions.Failed {
-			r.begun = append(r.begun, &a.Action)
+			r.started = append(r.started, &a.Action)
 		}
 		if err != nil {
 			return err
 		}
 		if outcome == actions.Skipped {
-			r.tellOf(&a.Action, "skip", "it is done already")
+			r.reportAction(&a.Action, "skip", "it is done already")
 		}
 	}
 	return nil
 }
 
-func (r *runner) tellOf(a *fleet.Action, what, text string) {
-	r.tell(Event{Stage: a.Stage, ID: "action " + a.ID(), What: what, Text: text})
+func (r *runner) reportAction(a *fleet.Action, what, text string) {
+	r.report(Event{Stage: a.Stage, ID: "action " + a.ID(), What: what, Text: text})
 }
 
-// undoLimit is how long undoing may take once an apply was interrupted.
-const undoLimit = 30 * time.Second
+// undoTimeout limits the undo after an interrupted apply.
+const undoTimeout = 30 * time.Second
 
-// undo takes back what was begun of a stage that failed, the last action first,
-// also when the apply was interrupted. The error has what failed, and what could
-// not be undone.
+// undo undoes the actions of a failed stage that have started, the last one first,
+// even when the apply was interrupted. It returns the failure, with a fault for
+// each action that could not be undone.
 func (r *runner) undo(interrupted context.Context, failed error) error {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(interrupted))
 	defer cancel(nil)
 	defer context.AfterFunc(interrupted, func() {
 		select {
-		case <-time.After(undoLimit):
-			cancel(fmt.Errorf("it is out of time %s after the apply was interrupted", undoLimit))
+		case <-time.After(undoTimeout):
+			cancel(fmt.Errorf("it did not finish within %s after the interruption", undoTimeout))
 		case <-ctx.Done():
 		}
 	})()
 	var faults diag.List
-	var lost error // who has the lease now may rely on what was done
-	for _, a := range slices.Backward(r.begun) {
+	var lost error // the new holder of the lease may rely on these actions
+	for _, a := range slices.Backward(r.started) {
 		if !a.Undo.Exists() {
 			continue
 		}
-		r.tellOf(a, "undo", actions.Describe(a.Undo))
+		r.reportAction(a, "undo", actions.Describe(a.Undo))
 		if lost == nil {
 			lost = r.lease.Check(ctx)
 		}
@@ -107,7 +107,7 @@ func (r *runner) undo(interrupted context.Context, failed error) error {
 		}
 		for _, why := range diag.All(err) {
 			r.result.Actions[a.ID()] = actions.Standing
-			r.tellOf(a, "stand", why.Msg)
+			r.reportAction(a, "stand", why.Msg)
 			faults.Add(&diag.Diag{At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: "it is not undone: " + why.Msg, Hint: why.Hint})
 		}
 	}
@@ -122,14 +122,13 @@ const (
 	actionLabel      = "fleetc.dev/action"
 	actionAnnotation = "fleetc.dev/action-id"
 
-	// jobsLeft is how long a Job that failed is there for people to look at, in
-	// seconds.
-	jobsLeft = int64(24 * 60 * 60)
+	// failedJobTTL is how long a failed Job is kept for inspection, in seconds.
+	failedJobTTL = int64(24 * 60 * 60)
 )
 
-// jobOf returns the Job of an action, or that of its undo. Its name is the same
-// at every run. It ends by itself: also when nobody is there any more to wait
-// for it.
+// jobOf returns the Job of an action, or the Job that undoes it. The name is the
+// same in every run. Deadline and TTL make sure that the Job ends and disappears
+// without fleetc.
 func jobOf(a *fleet.Action, undo bool) *unstructured.Unstructured {
 	content := a.Task.Job
 	what := a.ID()
@@ -152,8 +151,8 @@ func jobOf(a *fleet.Action, undo bool) *unstructured.Unstructured {
 	job.SetLabels(labels)
 	job.SetAnnotations(notes)
 	if spec, ok := job.Object["spec"].(map[string]any); ok {
-		for field, value := range map[string]int64{"activeDeadlineSeconds": int64(actions.Timeout(a).Seconds()), "ttlSecondsAfterFinished": jobsLeft} {
-			if _, has := spec[field]; !has {
+		for field, value := range map[string]int64{"activeDeadlineSeconds": int64(actions.Timeout(a).Seconds()), "ttlSecondsAfterFinished": failedJobTTL} {
+			if _, ok := spec[field]; !ok {
 				spec[field] = value
 			}
 		}
@@ -161,51 +160,50 @@ func jobOf(a *fleet.Action, undo bool) *unstructured.Unstructured {
 	return job
 }
 
-// isJobOf reports whether what is there is a Job that fleetc made for the action.
-func isJobOf(is *unstructured.Unstructured, a *fleet.Action) bool {
-	return is.GetLabels()[actionLabel] == a.Name && is.GetAnnotations()[actionAnnotation] == a.ID() && ownFields(is) != nil
+// isJobOf reports whether fleetc created the Job for this action.
+func isJobOf(current *unstructured.Unstructured, a *fleet.Action) bool {
+	return current.GetLabels()[actionLabel] == a.Name && current.GetAnnotations()[actionAnnotation] == a.ID() && ownFields(current) != nil
 }
 
-func taken(is *unstructured.Unstructured) string {
-	return fmt.Sprintf("there is a Job %s/%s, which fleetc did not make for it", is.GetNamespace(), is.GetName())
+func jobNameTaken(current *unstructured.Unstructured) string {
+	return fmt.Sprintf("there is a Job %s/%s, which fleetc did not make for it", current.GetNamespace(), current.GetName())
 }
 
-// job runs the Job of an action, or that of its undo, until it is complete. One
-// that succeeded is deleted. One that did not stays, to be looked at, and is
-// deleted by the next run.
+// job runs the Job of an action, or the Job that undoes it, until it is complete,
+// and then deletes it. A failed Job stays for inspection; the next run deletes it.
 func (r *runner) job(ctx context.Context, a *fleet.Action, undo bool, timeout time.Duration) error {
 	job := jobOf(a, undo)
 	it := &Item{ID: fleet.Object{Unstructured: job}.ID(), Stage: a.Stage, ref: live.RefOf(job), object: job}
-	was, err := r.Live.Object(ctx, it.ref)
+	before, err := r.Live.Object(ctx, it.ref)
 	if err != nil {
-		return it.failed(err)
+		return it.fault(err)
 	}
-	if was != nil {
-		if !isJobOf(was, a) {
-			return errors.New(taken(was))
+	if before != nil {
+		if !isJobOf(before, a) {
+			return errors.New(jobNameTaken(before))
 		}
-		it.uid = string(was.GetUID())
+		it.uid = string(before.GetUID())
 		if err := r.Live.DeleteWhole(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {
-			return it.failed(err)
+			return it.fault(err)
 		}
-		if err := r.waitGone(ctx, it); err != nil { // with its pods: two of them at a time may do harm
+		if err := r.waitDeleted(ctx, it); err != nil { // and its pods: two runs at the same time may do harm
 			return err
 		}
 	}
-	is, err := r.Live.Apply(ctx, job, live.Application{})
+	current, err := r.Live.Apply(ctx, job, live.Application{})
 	if err != nil {
-		return it.failed(err)
+		return it.fault(err)
 	}
-	o := &health.Observed{Declared: fleet.Object{Unstructured: job}, Live: is}
-	verdict, err := r.waitEnd(ctx, it, o, &health.Waiting{Timeout: timeout}, isComplete) // no rule of the fleet is about it
+	o := &health.Observed{Declared: fleet.Object{Unstructured: job}, Live: current}
+	verdict, err := r.waitEnd(ctx, it, o, &health.Waiting{Timeout: timeout}, isComplete) // the fleet's health rules do not apply to it
 	if err != nil {
 		return err
 	}
 	if verdict.State != health.Ready {
 		return r.explain(ctx, it, o.Live, verdict)
 	}
-	if err := r.Live.Delete(ctx, it.ref, string(is.GetUID())); err != nil && live.ReasonOf(err) != live.Moved {
-		return it.failed(err)
+	if err := r.Live.Delete(ctx, it.ref, string(current.GetUID())); err != nil && live.ReasonOf(err) != live.Moved {
+		return it.fault(err)
 	}
 	return nil
 }

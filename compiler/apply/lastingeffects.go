@@ -13,60 +13,59 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// A Lasting is something that going back to an earlier bundle does not bring
-// back to how it was. The names of its fields in JSON stay as they are.
-type Lasting struct {
-	ID  string `json:"id,omitempty"` // of an object; empty when it is of none
+// A LastingEffect is something that a rollback does not undo. Its JSON field names
+// are stable.
+type LastingEffect struct {
+	ID  string `json:"id,omitempty"` // of an object; may be empty
 	Why string `json:"why"`          // a clause
 }
 
-// Lasting returns what the plan, which goes back to an earlier bundle, does not
-// undo. The bundles are those that ran since, the oldest first, after the one
-// that is gone back to.
-func (p *Plan) Lasting(target *fleet.Bundle, since []*fleet.Bundle) []Lasting {
+// LastingEffects returns what a rollback to the target does not undo. since lists
+// the bundles that ran after the target, the oldest first.
+func (p *Plan) LastingEffects(target *fleet.Bundle, since []*fleet.Bundle) []LastingEffect {
 	touched := map[string]bool{} // releases
 	for _, it := range p.Items {
 		touched[it.Release] = touched[it.Release] || it.Action != Unchanged
 	}
-	var out []Lasting
+	var out []LastingEffect
 	for i := range p.Items {
 		if it := &p.Items[i]; touched[it.Release] {
-			for _, why := range it.lasts() {
-				out = append(out, Lasting{it.ID, why})
+			for _, why := range it.lastingEffects() {
+				out = append(out, LastingEffect{it.ID, why})
 			}
 		}
 	}
-	return append(out, ranSince(target, since)...)
+	return append(out, hooksRunSince(target, since)...)
 }
 
-// lasts says what of an object is not undone.
-func (it *Item) lasts() []string {
+// lastingEffects returns what a rollback does not undo of an object.
+func (it *Item) lastingEffects() []string {
 	gk := it.kind()
-	there := it.uid != ""
+	exists := it.uid != ""
 	switch {
 	case gk == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"} && it.Before != nil && it.object != nil:
-		return goneVersions(it.Before, it.object)
-	case gk == schema.GroupKind{Kind: "PersistentVolumeClaim"} && it.Action != Prune && there:
-		return []string{"what was written to it stays as it is"}
-	case gk == schema.GroupKind{Group: "apps", Kind: "StatefulSet"} && there && hasVolumes(it.object, it.Before):
-		return []string{"what was written to its volumes stays as it is"}
+		return removedVersions(it.Before, it.object)
+	case gk == schema.GroupKind{Kind: "PersistentVolumeClaim"} && it.Action != Prune && exists:
+		return []string{"data written to it stays"}
+	case gk == schema.GroupKind{Group: "apps", Kind: "StatefulSet"} && exists && hasVolumes(it.object, it.Before):
+		return []string{"data on its volumes stays"}
 	case it.Action != Prune:
 		return nil
 	case gk == schema.GroupKind{Kind: "Namespace"}:
-		return []string{"all that is in it goes with it"}
+		return []string{"everything in it is deleted"}
 	case fleet.IsProtected(gk):
-		return []string{"all objects of its kind, or the data in it, go with it"}
+		return []string{"all objects of its kind, or its data, are deleted with it"}
 	case !kube.HasKind(gk):
-		return []string{"what its controller made for it may go with it"}
+		return []string{"objects that its controller made may be deleted with it"}
 	}
-	if names := othersOf(it.Before); len(names) > 0 {
-		return []string{"what " + strings.Join(names, " and ") + " wrote to it goes with it"}
+	if names := otherManagers(it.Before); len(names) > 0 {
+		return []string{"fields of " + strings.Join(names, " and ") + " are lost"}
 	}
 	return nil
 }
 
-// goneVersions says which versions of a CRD go away.
-func goneVersions(before, after *unstructured.Unstructured) []string {
+// removedVersions returns the versions that a CRD loses.
+func removedVersions(before, after *unstructured.Unstructured) []string {
 	stays := versionsOf(after)
 	stored, _, _ := unstructured.NestedStringSlice(before.Object, "status", "storedVersions")
 	var out []string
@@ -74,9 +73,9 @@ func goneVersions(before, after *unstructured.Unstructured) []string {
 		switch {
 		case slices.Contains(stays, v):
 		case slices.Contains(stored, v):
-			out = append(out, fmt.Sprintf("version %s goes away, in which objects are stored: store them in another one, and take it out of status.storedVersions", diag.Visible(v, diag.MaxText)))
+			out = append(out, fmt.Sprintf("version %s is removed, and objects are stored in it: store them in another version, and remove it from status.storedVersions", diag.Visible(v, diag.MaxText)))
 		default:
-			out = append(out, fmt.Sprintf("version %s goes away, and who asks for it gets nothing", diag.Visible(v, diag.MaxText)))
+			out = append(out, fmt.Sprintf("version %s is removed, and requests for it fail", diag.Visible(v, diag.MaxText)))
 		}
 	}
 	return out
@@ -104,10 +103,10 @@ func hasVolumes(objects ...*unstructured.Unstructured) bool {
 	})
 }
 
-// ranSince returns the hooks of later bundles, which ran when their releases
-// came or changed.
-func ranSince(target *fleet.Bundle, since []*fleet.Bundle) []Lasting {
-	var out []Lasting
+// hooksRunSince returns the hooks of later bundles, which ran when their releases
+// were installed or changed.
+func hooksRunSince(target *fleet.Bundle, since []*fleet.Bundle) []LastingEffect {
+	var out []LastingEffect
 	seen := map[string]bool{}
 	last := digestsOf(target)
 	for _, b := range since {
@@ -118,7 +117,7 @@ func ranSince(target *fleet.Bundle, since []*fleet.Bundle) []Lasting {
 			}
 			if slices.ContainsFunc(fleet.HookEvents(o.Unstructured), func(e string) bool { return strings.HasSuffix(e, "-install") || strings.HasSuffix(e, "-upgrade") }) {
 				seen[o.ID()] = true
-				out = append(out, Lasting{o.ID(), "what it did, as a hook of release " + o.Release.Name + ", stays done"})
+				out = append(out, LastingEffect{o.ID(), "effects of this hook of release " + o.Release.Name + " are not undone"})
 			}
 		}
 		last = now

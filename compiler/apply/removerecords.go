@@ -18,20 +18,20 @@ import (
 // managedByLabel is the label that Helm sets to Helm.
 const managedByLabel = "app.kubernetes.io/managed-by"
 
-// A FrozenRecord is the record of a Helm release that a [Frozen] plan removes.
-type FrozenRecord struct {
+// A SavedRecord is the record of a Helm release that a [SavedPlan] removes.
+type SavedRecord struct {
 	Namespace string       `json:"namespace"`
 	Name      string       `json:"name"`
 	Storage   helm.Storage `json:"storage"`
-	State     string       `json:"state"` // differs when Helm has written the record since
+	State     string       `json:"state"` // changes when Helm writes the record
 }
 
-// frozenRecords returns the records that the plan removes.
-func (p *Plan) frozenRecords() []FrozenRecord {
-	var out []FrozenRecord
+// savedRecords returns the records that the plan removes.
+func (p *Plan) savedRecords() []SavedRecord {
+	var out []SavedRecord
 	for _, r := range p.HelmRecords {
 		if r.Action == RemoveRecord {
-			out = append(out, FrozenRecord{r.Namespace, r.Name, r.Storage, r.state})
+			out = append(out, SavedRecord{r.Namespace, r.Name, r.Storage, r.state})
 		}
 	}
 	return out
@@ -42,15 +42,15 @@ const (
 	recordNotPlanned = "it was not to be removed when the plan was made; " + uninstallDeletes
 )
 
-// KeepRecords has the plan keep the records of Helm releases that an earlier plan
+// KeepRecords makes the plan keep records of Helm releases that the earlier plan
 // does not remove, or that Helm has written since.
-func (p *Plan) KeepRecords(earlier Frozen) {
+func (p *Plan) KeepRecords(earlier SavedPlan) {
 	for i := range p.HelmRecords {
 		r := &p.HelmRecords[i]
 		if r.Action != RemoveRecord {
 			continue
 		}
-		at := slices.IndexFunc(earlier.Records, func(f FrozenRecord) bool {
+		at := slices.IndexFunc(earlier.Records, func(f SavedRecord) bool {
 			return f.Namespace == r.Namespace && f.Name == r.Name && f.Storage == r.Storage
 		})
 		switch {
@@ -62,8 +62,8 @@ func (p *Plan) KeepRecords(earlier Frozen) {
 	}
 }
 
-// marksOfRelease returns the labels and annotations that say that an object belongs
-// to the release, without those that the bundle sets.
+// marksOfRelease returns the labels and annotations by which an object belongs to
+// the release, except those that the bundle sets.
 func (r *HelmRecord) marksOfRelease(o *unstructured.Unstructured) (labels, annotations []string) {
 	if !isPartOf(o, helmRef(r.Namespace, r.Name)) {
 		return nil, nil
@@ -80,9 +80,8 @@ func (r *HelmRecord) marksOfRelease(o *unstructured.Unstructured) (labels, annot
 	return labels, annotations
 }
 
-// removeRecords removes the records of Helm releases as the plan says, after
-// everything is applied. The last revision goes last: until then, the next apply
-// can go on.
+// removeRecords removes the records of Helm releases after everything is applied.
+// It removes the last revision last, so that the next apply can resume.
 func (r *runner) removeRecords(ctx context.Context) error {
 	var faults diag.List
 	for i := range r.plan.HelmRecords {
@@ -101,19 +100,19 @@ func (r *runner) removeRecords(ctx context.Context) error {
 		case err != nil:
 			return err
 		case record.Action == KeepRecord:
-			r.tell(Event{ID: record.String(), What: "keep", Text: record.Reason})
+			r.report(Event{ID: record.String(), What: "keep", Text: record.Reason})
 		default:
-			r.tell(Event{ID: record.String(), What: "forget"})
+			r.report(Event{ID: record.String(), What: "forget"})
 		}
 	}
 	return faults.Err()
 }
 
-// removeRecord removes the record of a release, unless it or the objects of the
-// release are no longer as they were planned.
+// removeRecord removes the record of a release, unless the record or the objects of
+// the release have changed since the plan.
 func (r *runner) removeRecord(ctx context.Context, planned *HelmRecord) error {
 	now := HelmRecord{Namespace: planned.Namespace, Name: planned.Name, Storage: planned.Storage}
-	if err := r.decide(ctx, r.plan, &now); err != nil {
+	if err := r.decideRecord(ctx, r.plan, &now); err != nil {
 		return err
 	}
 	switch {

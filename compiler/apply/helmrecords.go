@@ -16,32 +16,30 @@ import (
 )
 
 // This file finds the records of Helm releases whose objects fleetc adopts, and
-// decides whether they are removed. Adoption leaves these records in the cluster:
+// decides whether to remove them. Adoption leaves these records in the cluster, and
 // helm uninstall would delete the objects.
 
-// A RecordAction is what happens to the record of a Helm release.
+// A RecordAction says what a plan does with the record of a Helm release.
 type RecordAction string
 
-// What can happen to the record of a Helm release.
 const (
 	KeepRecord   RecordAction = "keep"
-	RemoveRecord RecordAction = "remove"  // when everything is applied
+	RemoveRecord RecordAction = "remove"  // after everything is applied
 	Removed      RecordAction = "removed" // by the run
 )
 
-// A HelmRecord is what Helm has stored of a release that fleetc does not deliver
-// with Helm, and whose objects it applies. The names of its fields in JSON stay as
-// they are.
+// A HelmRecord is Helm's stored record of a release whose objects fleetc applies
+// without Helm. Its JSON field names are stable.
 type HelmRecord struct {
 	Namespace string       `json:"namespace"`
 	Name      string       `json:"name"`    // of the release
-	Storage   helm.Storage `json:"storage"` // kind of the objects that store it
-	Records   []string     `json:"records"` // their names, one for each revision, the oldest first
+	Storage   helm.Storage `json:"storage"` // kind of the storing objects
+	Records   []string     `json:"records"` // names of the stored objects, one per revision, the oldest first
 	Action    RecordAction `json:"action"`
 	Reason    string       `json:"reason,omitempty"` // why it is kept
-	Owns      []string     `json:"owns,omitempty"`   // IDs of objects of the release that exist and that fleetc does not apply
+	Owns      []string     `json:"owns,omitempty"`   // IDs of existing objects of the release that fleetc does not apply
 
-	state   string        // differs when Helm has written the records in between
+	state   string        // changes when Helm writes the records
 	records []helm.Record // of all revisions, the oldest first
 	applied []live.Ref    // objects of the release that fleetc applies
 }
@@ -51,26 +49,26 @@ func (r *HelmRecord) String() string {
 	return "the record of Helm release " + r.Name + " in " + r.Namespace
 }
 
-// keep has the record stay.
+// keep makes the plan keep the record.
 func (r *HelmRecord) keep(reason string) { r.Action, r.Reason = KeepRecord, reason }
 
 const uninstallDeletes = "helm uninstall would delete the objects"
 
-// isAdopting reports whether objects of other tools are taken over.
+// isAdopting reports whether the options adopt objects of other tools.
 func (o Options) isAdopting() bool { return o.Adopt || len(o.AdoptFrom) > 0 }
 
-// forgets reports whether the plan removes records of Helm releases.
-func (p *Plan) forgets() bool {
+// removesHelmRecords reports whether the plan removes records of Helm releases.
+func (p *Plan) removesHelmRecords() bool {
 	return slices.ContainsFunc(p.HelmRecords, func(r HelmRecord) bool { return r.Action == RemoveRecord })
 }
 
 // helmRecords finds the records of Helm releases whose objects the plan applies,
-// and decides about each.
+// and plans each.
 func (p *planner) helmRecords(ctx context.Context, plan *Plan) error {
 	if !p.isAdopting() {
 		return nil
 	}
-	plan.appliedIDs = plan.applied()
+	plan.appliedIDs = plan.appliedObjects()
 	type place struct {
 		storage   helm.Storage
 		namespace string
@@ -81,7 +79,7 @@ func (p *planner) helmRecords(ctx context.Context, plan *Plan) error {
 	}
 	found := make([][]HelmRecord, len(places))
 	unread := make([]bool, len(places))
-	if err := each(ctx, len(places), func(ctx context.Context, i int) error {
+	if err := forEach(ctx, len(places), func(ctx context.Context, i int) error {
 		names, err := places[i].storage.Releases(ctx, p.Live, places[i].namespace)
 		for _, name := range names {
 			found[i] = append(found[i], HelmRecord{Namespace: places[i].namespace, Name: name, Storage: places[i].storage, Records: []string{}})
@@ -95,11 +93,11 @@ func (p *planner) helmRecords(ctx context.Context, plan *Plan) error {
 	}
 	for i, place := range places {
 		if unread[i] {
-			plan.unlisted = append(plan.unlisted, live.Right{Verb: "list", Resource: place.storage.Resource(), Namespace: place.namespace})
+			plan.unlistableRecords = append(plan.unlistableRecords, live.Right{Verb: "list", Resource: place.storage.Resource(), Namespace: place.namespace})
 		}
 	}
-	candidates := slices.DeleteFunc(slices.Concat(found...), func(r HelmRecord) bool { return p.deliversByHelm(r.Namespace, r.Name) })
-	if err := each(ctx, len(candidates), func(ctx context.Context, i int) error { return p.decide(ctx, plan, &candidates[i]) }); err != nil {
+	candidates := slices.DeleteFunc(slices.Concat(found...), func(r HelmRecord) bool { return p.isHelmRelease(r.Namespace, r.Name) })
+	if err := forEach(ctx, len(candidates), func(ctx context.Context, i int) error { return p.decideRecord(ctx, plan, &candidates[i]) }); err != nil {
 		return err
 	}
 	plan.HelmRecords = slices.DeleteFunc(candidates, func(r HelmRecord) bool { return r.Action == "" })
@@ -107,8 +105,9 @@ func (p *planner) helmRecords(ctx context.Context, plan *Plan) error {
 	return nil
 }
 
-// recordNamespaces returns the namespaces in which records can be: those of the
-// releases and objects in scope, and those that adopted objects name.
+// recordNamespaces returns the namespaces that may have records: those of the
+// releases and objects in scope, and those that annotations of adopted objects
+// name.
 func (p *planner) recordNamespaces() []string {
 	var out []string
 	for i := range p.items {
@@ -116,7 +115,7 @@ func (p *planner) recordNamespaces() []string {
 		if it.release != nil {
 			out = append(out, it.release.Namespace)
 		}
-		for _, it := range append([]*Item{it}, it.present()...) {
+		for _, it := range append([]*Item{it}, it.bundleObjects()...) {
 			if out = append(out, it.ref.Namespace); it.Before != nil {
 				out = append(out, it.Before.GetAnnotations()[helmNamespace])
 			}
@@ -126,19 +125,19 @@ func (p *planner) recordNamespaces() []string {
 	return slices.DeleteFunc(slices.Compact(out), func(namespace string) bool { return namespace == "" })
 }
 
-// deliversByHelm reports whether fleetc delivers a release with Helm, also one that
-// is not in scope, or did until now: its records are Helm's to write.
-func (p *planner) deliversByHelm(namespace, name string) bool {
+// isHelmRelease reports whether fleetc delivers the release with Helm, in scope or
+// not, or did so until now. Helm writes the records of such releases.
+func (p *planner) isHelmRelease(namespace, name string) bool {
 	ref := helmRef(namespace, name)
 	return slices.ContainsFunc(p.Bundle.Cluster.Releases, func(r *fleet.Release) bool { return r.Delivery == fleet.ByHelm && helmRefOf(r) == ref }) ||
 		slices.ContainsFunc(p.inventory.Objects, func(e Entry) bool { return e.ref() == ref })
 }
 
-// applied returns the IDs of the objects that fleetc applies, or has Helm apply, once
-// the plan is done, and of those that the plan prunes.
-func (p *Plan) applied() map[string]bool {
+// appliedObjects returns the IDs of the objects that are applied after the plan, by
+// fleetc or Helm, and of the pruned ones.
+func (p *Plan) appliedObjects() map[string]bool {
 	out := map[string]bool{}
-	for _, e := range p.settled.Objects {
+	for _, e := range p.next.Objects {
 		out[e.id()] = true
 	}
 	for _, it := range p.Items {
@@ -151,9 +150,9 @@ func (p *Plan) applied() map[string]bool {
 	return out
 }
 
-// decide decides about the record of one release. It leaves the action empty when
-// the release has no object that fleetc applies, or was uninstalled.
-func (t Target) decide(ctx context.Context, plan *Plan, r *HelmRecord) error {
+// decideRecord plans the record of one release. The action stays empty when fleetc
+// applies no object of the release, or when it was uninstalled.
+func (t Target) decideRecord(ctx context.Context, plan *Plan, r *HelmRecord) error {
 	state, err := r.Storage.Read(ctx, t.Live, r.Namespace, r.Name)
 	if fault := (*diag.Diag)(nil); errors.As(err, &fault) {
 		r.keep(fault.Msg)
@@ -171,10 +170,10 @@ func (t Target) decide(ctx context.Context, plan *Plan, r *HelmRecord) error {
 	if err != nil || len(r.applied) == 0 {
 		return err
 	}
-	if r.Owns, err = t.existing(ctx, others); err != nil {
+	if r.Owns, err = t.existingIDs(ctx, others); err != nil {
 		return err
 	}
-	why := whyKept(state, r.Owns)
+	why := keepReason(state, r.Owns)
 	switch {
 	case why != "":
 		r.keep(why + "; " + uninstallDeletes)
@@ -186,8 +185,8 @@ func (t Target) decide(ctx context.Context, plan *Plan, r *HelmRecord) error {
 	return nil
 }
 
-// whyKept says why the record of a release must stay; it is empty when it need not.
-func whyKept(state *helm.State, owns []string) string {
+// keepReason returns why the record of a release must stay, empty when it need not.
+func keepReason(state *helm.State, owns []string) string {
 	switch {
 	case state.IsPending():
 		return fmt.Sprintf("an operation of Helm is under way or was interrupted: revision %d is %s", state.Revision, diag.Visible(state.Status, diag.MaxText))
@@ -197,11 +196,11 @@ func whyKept(state *helm.State, owns []string) string {
 	return ""
 }
 
-// splitObjects notes the objects of a release that fleetc applies, and returns the
+// splitObjects sets the objects of a release that fleetc applies, and returns the
 // others.
 func (t Target) splitObjects(ctx context.Context, plan *Plan, r *HelmRecord, objects []*unstructured.Unstructured) ([]live.Ref, error) {
 	var others []live.Ref
-	for _, o := range flattened(objects) {
+	for _, o := range flattenLists(objects) {
 		ref, _, err := servedRef(ctx, t.Live, live.RefOf(o))
 		if err != nil {
 			return nil, err
@@ -220,9 +219,8 @@ func (t Target) splitObjects(ctx context.Context, plan *Plan, r *HelmRecord, obj
 	return others, nil
 }
 
-// flattened returns the objects with the elements of lists in place of the lists,
-// as Helm applies them.
-func flattened(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+// flattenLists replaces List objects by their elements, as Helm does.
+func flattenLists(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, o := range objects {
 		if !o.IsList() {
@@ -241,11 +239,11 @@ func flattened(objects []*unstructured.Unstructured) []*unstructured.Unstructure
 	return out
 }
 
-// existing returns the IDs of the objects that exist, sorted, and of those that the
-// user may not read: they may exist.
-func (t Target) existing(ctx context.Context, refs []live.Ref) ([]string, error) {
+// existingIDs returns the sorted IDs of objects that exist, or that the user may
+// not read.
+func (t Target) existingIDs(ctx context.Context, refs []live.Ref) ([]string, error) {
 	found := make([]string, len(refs))
-	err := each(ctx, len(refs), func(ctx context.Context, i int) error {
+	err := forEach(ctx, len(refs), func(ctx context.Context, i int) error {
 		o, err := t.Live.Object(ctx, refs[i])
 		forbidden := live.ReasonOf(err) == live.Forbidden
 		if o != nil || forbidden {
@@ -260,8 +258,8 @@ func (t Target) existing(ctx context.Context, refs []live.Ref) ([]string, error)
 	return slices.DeleteFunc(slices.Compact(found), func(id string) bool { return id == "" }), err
 }
 
-// addUnlisted adds releases whose records the user may not list. Objects that are
-// adopted name them.
+// addUnlisted adds releases that annotations of adopted objects name and whose
+// records the user may not list.
 func (p *planner) addUnlisted(plan *Plan) {
 	for _, it := range p.items {
 		if !it.Adopts || it.Before == nil {
@@ -269,9 +267,9 @@ func (p *planner) addUnlisted(plan *Plan) {
 		}
 		marks := it.Before.GetAnnotations()
 		name, namespace := marks[helmRelease], marks[helmNamespace]
-		known := p.deliversByHelm(namespace, name) || slices.ContainsFunc(plan.HelmRecords, func(r HelmRecord) bool { return r.Name == name && r.Namespace == namespace })
+		known := p.isHelmRelease(namespace, name) || slices.ContainsFunc(plan.HelmRecords, func(r HelmRecord) bool { return r.Name == name && r.Namespace == namespace })
 		right := live.Right{Verb: "list", Resource: helm.Secrets.Resource(), Namespace: namespace}
-		if name == "" || known || !slices.Contains(plan.unlisted, right) {
+		if name == "" || known || !slices.Contains(plan.unlistableRecords, right) {
 			continue
 		}
 		r := HelmRecord{Namespace: diag.Visible(namespace, diag.MaxText), Name: diag.Visible(name, diag.MaxText), Storage: helm.Secrets, Records: []string{}}

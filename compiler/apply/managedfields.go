@@ -14,14 +14,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// A fieldSet is which fields of a value somebody has, as API servers write it
-// (FieldsV1): f:KEY leads into a map, k:{FIELDS} to the element of a list with
-// these fields, v:VALUE to an element that is a value; "." says that the map or
-// element is had itself. An empty set is a value that is had as a whole.
+// A fieldSet is a set of managed fields in the format of API servers (FieldsV1):
+// f:KEY leads into a map, k:{FIELDS} to the list element with these key fields,
+// v:VALUE to an element that is a value; "." is the map or element itself. An empty
+// set stands for a whole value.
 type fieldSet map[string]fieldSet
 
-// fieldsWhere returns which fields of an object those managers have together that
-// are wanted.
+// fieldsWhere returns the fields that the wanted managers have together.
 func fieldsWhere(o *unstructured.Unstructured, wanted func(metav1.ManagedFieldsEntry) bool) fieldSet {
 	var all fieldSet
 	for _, m := range o.GetManagedFields() {
@@ -46,23 +45,23 @@ func union(a, b fieldSet) fieldSet {
 	}
 	out := maps.Clone(a)
 	for k, v := range b {
-		if has, ok := out[k]; ok {
-			v = union(has, v)
+		if inA, ok := out[k]; ok {
+			v = union(inA, v)
 		}
 		out[k] = v
 	}
-	// What one has as a whole, and the other in parts.
+	// One set has the whole value, the other parts of it.
 	if len(a) == 0 != (len(b) == 0) {
 		out["."] = fieldSet{}
 	}
 	return out
 }
 
-// whole reports whether a value is had as a whole.
-func (s fieldSet) whole() bool { return s != nil && len(s) == 0 }
+// isLeaf reports whether the set stands for a whole value.
+func (s fieldSet) isLeaf() bool { return s != nil && len(s) == 0 }
 
-// element returns the set of an element of a list and the keys that name it,
-// nil when nobody has it.
+// element returns the set of a list element and the keys that identify it, nil when
+// the set does not have the element.
 func (s fieldSet) element(v any) (set fieldSet, keys []string) {
 	for name, set := range s {
 		text, isKey := strings.CutPrefix(name, "k:")
@@ -79,8 +78,8 @@ func (s fieldSet) element(v any) (set fieldSet, keys []string) {
 	return nil, nil
 }
 
-// keyOf returns a field that names an element of a list. Of those of Kubernetes'
-// own kinds, the protocol of a port alone has a default.
+// keyOf returns a key field of a list element. Among Kubernetes' own kinds, only
+// the protocol of a port has a default.
 func keyOf(element map[string]any, key string) any {
 	if v, ok := element[key]; ok || key != "protocol" {
 		return v
@@ -88,27 +87,27 @@ func keyOf(element map[string]any, key string) any {
 	return "TCP"
 }
 
-// hasValue reports whether somebody has an element of a list that is a value.
+// hasValue reports whether the set has a list element that is a plain value.
 func (s fieldSet) hasValue(v any) bool {
 	text, err := json.Marshal(v)
 	_, ok := s["v:"+string(text)]
 	return err == nil && ok
 }
 
-// without returns a value without what is in the set, and whether anything is
-// left. The value is not modified.
-func without(v any, had fieldSet) (any, bool) {
-	if had == nil {
+// removeFields returns a value without the fields of the set, and whether anything
+// is left. The value is not modified.
+func removeFields(v any, remove fieldSet) (any, bool) {
+	if remove == nil {
 		return v, true
 	}
-	if had.whole() {
+	if remove.isLeaf() {
 		return nil, false
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, field := range v {
-			if kept, some := without(field, had["f:"+k]); some {
+			if kept, some := removeFields(field, remove["f:"+k]); some {
 				out[k] = kept
 			}
 		}
@@ -116,7 +115,7 @@ func without(v any, had fieldSet) (any, bool) {
 	case []any:
 		out := make([]any, 0, len(v))
 		for _, element := range v {
-			if kept, some := withoutElement(element, had); some {
+			if kept, some := removeElementFields(element, remove); some {
 				out = append(out, kept)
 			}
 		}
@@ -125,35 +124,35 @@ func without(v any, had fieldSet) (any, bool) {
 	return nil, false
 }
 
-// withoutElement is without for an element of a list, of which the keys stay as
-// long as anything else does.
-func withoutElement(v any, had fieldSet) (any, bool) {
-	set, keys := had.element(v)
+// removeElementFields is removeFields for a list element. It keeps the key fields
+// as long as other fields are left.
+func removeElementFields(v any, remove fieldSet) (any, bool) {
+	set, keys := remove.element(v)
 	if set == nil {
-		return v, !had.hasValue(v)
+		return v, !remove.hasValue(v)
 	}
 	m, _ := v.(map[string]any)
-	kept, _ := without(v, set)
-	left, _ := kept.(map[string]any)
-	if left == nil || !slices.ContainsFunc(slices.Collect(maps.Keys(left)), func(k string) bool { return !slices.Contains(keys, k) }) {
+	kept, _ := removeFields(v, set)
+	rest, _ := kept.(map[string]any)
+	if rest == nil || !slices.ContainsFunc(slices.Collect(maps.Keys(rest)), func(k string) bool { return !slices.Contains(keys, k) }) {
 		return nil, false
 	}
-	left = maps.Clone(left)
+	rest = maps.Clone(rest)
 	for _, k := range keys {
 		if v, ok := m[k]; ok {
-			left[k] = v
+			rest[k] = v
 		}
 	}
-	return left, true
+	return rest, true
 }
 
-// withoutAt is without for what a path leads to alone.
-func withoutAt(v any, path []fleet.Step, had fieldSet) (any, bool) {
+// removeFieldsAt is removeFields limited to a path.
+func removeFieldsAt(v any, path []fleet.Step, remove fieldSet) (any, bool) {
 	switch {
-	case had == nil || had.whole() && len(path) > 0:
+	case remove == nil || remove.isLeaf() && len(path) > 0:
 		return v, true
 	case len(path) == 0:
-		return without(v, had)
+		return removeFields(v, remove)
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -162,7 +161,7 @@ func withoutAt(v any, path []fleet.Step, had fieldSet) (any, bool) {
 			return v, true
 		}
 		out := maps.Clone(v)
-		if kept, some := withoutAt(field, path[1:], had["f:"+path[0].Key]); some {
+		if kept, some := removeFieldsAt(field, path[1:], remove["f:"+path[0].Key]); some {
 			out[path[0].Key] = kept
 		} else {
 			delete(out, path[0].Key)
@@ -175,12 +174,12 @@ func withoutAt(v any, path []fleet.Step, had fieldSet) (any, bool) {
 		out := make([]any, 0, len(v))
 		for _, element := range v {
 			if path[0].Matches(element) {
-				set, _ := had.element(element)
+				set, _ := remove.element(element)
 				kept, some := element, true
 				if len(path) == 1 {
-					kept, some = withoutElement(element, had)
+					kept, some = removeElementFields(element, remove)
 				} else {
-					kept, some = withoutAt(element, path[1:], set)
+					kept, some = removeFieldsAt(element, path[1:], set)
 				}
 				if !some {
 					continue
@@ -194,26 +193,27 @@ func withoutAt(v any, path []fleet.Step, had fieldSet) (any, bool) {
 	return v, true
 }
 
-// only returns what of a value is in the set, nil when nothing is.
-func only(v any, had fieldSet) any {
-	if had == nil || had.whole() {
+// keepFields returns only the fields of the set of a value, nil when there are
+// none.
+func keepFields(v any, keep fieldSet) any {
+	if keep == nil || keep.isLeaf() {
 		return v
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
 		for k, field := range v {
-			if set, ok := had["f:"+k]; ok {
-				out[k] = only(field, set)
+			if set, ok := keep["f:"+k]; ok {
+				out[k] = keepFields(field, set)
 			}
 		}
 		return out
 	case []any:
 		out := []any{}
 		for _, element := range v {
-			if set, _ := had.element(element); set != nil {
-				out = append(out, only(element, set))
-			} else if had.hasValue(element) {
+			if set, _ := keep.element(element); set != nil {
+				out = append(out, keepFields(element, set))
+			} else if keep.hasValue(element) {
 				out = append(out, element)
 			}
 		}
@@ -222,5 +222,5 @@ func only(v any, had fieldSet) any {
 	return v
 }
 
-// isOwn reports whether fields are fleetc's.
+// isOwn reports whether fleetc is the manager.
 func isOwn(m metav1.ManagedFieldsEntry) bool { return m.Manager == live.Manager }

@@ -12,9 +12,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// The record of a release stays as long as Helm works on it, or the release has
-// objects that fleetc does not apply.
-func TestWhyKept(t *testing.T) {
+// A record stays while Helm works on the release, or when the release has objects
+// that fleetc does not apply.
+func TestKeepReason(t *testing.T) {
 	for _, test := range []struct {
 		status string
 		owns   []string
@@ -29,7 +29,7 @@ func TestWhyKept(t *testing.T) {
 		{"pending-rollback", nil, "revision 3 is pending-rollback"},
 		{"uninstalling", nil, "revision 3 is uninstalling"},
 	} {
-		got := whyKept(&helm.State{Revision: 3, Status: test.status}, test.owns)
+		got := keepReason(&helm.State{Revision: 3, Status: test.status}, test.owns)
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s, owns %q: %q, want %q", test.status, test.owns, got, test.want)
 		}
@@ -38,7 +38,7 @@ func TestWhyKept(t *testing.T) {
 
 // A record is removed only if the earlier plan removes it, in the same state.
 func TestKeepRecords(t *testing.T) {
-	planned := Frozen{Records: []FrozenRecord{{"app", "app", helm.Secrets, "1"}}}
+	planned := SavedPlan{Records: []SavedRecord{{"app", "app", helm.Secrets, "1"}}}
 	for name, test := range map[string]struct {
 		record HelmRecord
 		want   RecordAction
@@ -57,38 +57,38 @@ func TestKeepRecords(t *testing.T) {
 		}
 	}
 	kept := &Plan{HelmRecords: []HelmRecord{{Namespace: "app", Name: "app", Storage: helm.Secrets, state: "1", Action: KeepRecord}}}
-	if kept.KeepRecords(planned); kept.forgets() || kept.frozenRecords() != nil {
+	if kept.KeepRecords(planned); kept.removesHelmRecords() || kept.savedRecords() != nil {
 		t.Error("a record that is kept is removed")
 	}
 }
 
-// A plan that only removes a record has something to do.
-func TestForgets(t *testing.T) {
-	p := &Plan{inventory: &Inventory{}, settled: &Inventory{}, HelmRecords: []HelmRecord{{Action: KeepRecord}}}
-	if !p.Nothing() || !p.IsApplied() {
+// A plan that only removes a record is not up to date.
+func TestRemovesHelmRecords(t *testing.T) {
+	p := &Plan{inventory: &Inventory{}, next: &Inventory{}, HelmRecords: []HelmRecord{{Action: KeepRecord}}}
+	if !p.IsUpToDate() || !p.IsApplied() {
 		t.Error("a record that is kept is something to do")
 	}
 	p.HelmRecords[0].Action = RemoveRecord
-	if p.Nothing() || !p.IsApplied() {
+	if p.IsUpToDate() || !p.IsApplied() {
 		t.Error("a record that is removed is nothing to do")
 	}
 }
 
-// Objects that the bundle or Helm applies, and objects that are pruned, belong to
-// fleetc; objects that are kept for another tool do not.
-func TestApplied(t *testing.T) {
+// Applied and pruned objects count as fleetc's; objects that are left to another
+// tool do not.
+func TestAppliedObjects(t *testing.T) {
 	ref := func(name string) live.Ref {
 		return live.Ref{GroupVersionKind: secretRef("").GroupVersionKind, Name: name}
 	}
 	o := &unstructured.Unstructured{}
-	p := &Plan{settled: &Inventory{Objects: []Entry{{Version: "v1", Kind: "Secret", Name: "out-of-scope"}}}, Items: []Item{
+	p := &Plan{next: &Inventory{Objects: []Entry{{Version: "v1", Kind: "Secret", Name: "out-of-scope"}}}, Items: []Item{
 		{ID: idOf(ref("bundle")), object: o, Action: Unchanged},
 		{ID: idOf(ref("hook")), object: o, Action: Hook, hook: &hook{}},
 		{ID: idOf(ref("pruned")), Action: Prune},
 		{ID: idOf(ref("lost")), Action: Keep, Owner: "Helm release web"},
 		{ID: "HelmRelease", object: o, Parts: []Item{{ID: idOf(ref("part")), object: o}, {ID: idOf(ref("left")), Action: Keep}}},
 	}}
-	got := p.applied()
+	got := p.appliedObjects()
 	for name, want := range map[string]bool{"bundle": true, "hook": false, "pruned": true, "lost": false, "part": true, "left": false, "out-of-scope": true} {
 		if got[idOf(ref(name))] != want {
 			t.Errorf("%s: %v", name, !want)
@@ -96,7 +96,7 @@ func TestApplied(t *testing.T) {
 	}
 }
 
-// Only Helm's own marks go, and only those of the release.
+// Only Helm's own marks of this release are removed.
 func TestMarksOfRelease(t *testing.T) {
 	const annotations = `{"meta.helm.sh/release-name":"app","meta.helm.sh/release-namespace":"apps","a":"b"}`
 	const label = `{"app.kubernetes.io/managed-by":"Helm","c":"d"}`
@@ -120,11 +120,11 @@ func TestMarksOfRelease(t *testing.T) {
 	}
 }
 
-func TestFlattened(t *testing.T) {
+func TestFlattenLists(t *testing.T) {
 	list := decode[map[string]any](t, `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}},{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}]}`)
 	single := decode[map[string]any](t, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"c"}}`)
 	var names []string
-	for _, o := range flattened([]*unstructured.Unstructured{{Object: list}, {Object: single}}) {
+	for _, o := range flattenLists([]*unstructured.Unstructured{{Object: list}, {Object: single}}) {
 		names = append(names, o.GetKind()+" "+o.GetName())
 	}
 	if want := []string{"ConfigMap a", "ConfigMap b", "Secret c"}; !reflect.DeepEqual(names, want) {

@@ -10,17 +10,17 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// withoutLeft returns two states of an object without the fields that the
+// withoutLeftFields returns two states of an object without the fields that the
 // release leaves to others and that fleetc applies in neither state, such as the
-// time stamp of a webhook. A state without managed fields is one of the bundle;
-// then both are returned as they are.
-func (it *Item) withoutLeft(before, after *unstructured.Unstructured) (b, a *unstructured.Unstructured) {
-	paths := it.owned(true)
+// timestamp of a webhook. If after has no managed fields, because it comes from the
+// bundle, both are returned unchanged.
+func (it *Item) withoutLeftFields(before, after *unstructured.Unstructured) (b, a *unstructured.Unstructured) {
+	paths := it.ownershipPaths(true)
 	if before == nil || after == nil || len(paths) == 0 || ownFields(after) == nil {
 		return before, after
 	}
 	own := union(fieldsWhere(before, isOwnApply), fieldsWhere(after, isOwnApply))
-	return onlyOwn(before, paths, own), onlyOwn(after, paths, own)
+	return keepOwnFields(before, paths, own), keepOwnFields(after, paths, own)
 }
 
 // isOwnApply reports whether fleetc has applied the fields.
@@ -28,11 +28,11 @@ func isOwnApply(m metav1.ManagedFieldsEntry) bool {
 	return m.Manager == live.Manager && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
 }
 
-// onlyOwn returns the object with only its own fields at the paths.
-func onlyOwn(o *unstructured.Unstructured, paths [][]fleet.Step, own fieldSet) *unstructured.Unstructured {
+// keepOwnFields returns the object with only the own fields at the paths.
+func keepOwnFields(o *unstructured.Unstructured, paths [][]fleet.Step, own fieldSet) *unstructured.Unstructured {
 	v := any(o.Object)
 	for _, path := range paths {
-		if kept, some := onlyAt(v, path, own); some {
+		if kept, some := keepFieldsAt(v, path, own); some {
 			v = kept
 		}
 	}
@@ -40,15 +40,15 @@ func onlyOwn(o *unstructured.Unstructured, paths [][]fleet.Step, own fieldSet) *
 	return &unstructured.Unstructured{Object: out}
 }
 
-// onlyAt returns a value with only the fields of the set at a path and below it,
-// and whether anything is left. Maps and lists that become empty go as well,
+// keepFieldsAt returns a value with only the fields of the set at a path and below
+// it, and whether anything is left. It removes maps and lists that become empty,
 // unless the set has them. The value is not modified.
-func onlyAt(v any, path []fleet.Step, own fieldSet) (any, bool) {
+func keepFieldsAt(v any, path []fleet.Step, own fieldSet) (any, bool) {
 	switch {
-	case own.whole():
+	case own.isLeaf():
 		return v, true
 	case len(path) == 0:
-		return only(v, own), own != nil
+		return keepFields(v, own), own != nil
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -57,7 +57,7 @@ func onlyAt(v any, path []fleet.Step, own fieldSet) (any, bool) {
 			return v, true
 		}
 		out := maps.Clone(v)
-		if kept, some := onlyAt(field, path[1:], own["f:"+path[0].Key]); some {
+		if kept, some := keepFieldsAt(field, path[1:], own["f:"+path[0].Key]); some {
 			out[path[0].Key] = kept
 		} else {
 			delete(out, path[0].Key)
@@ -71,7 +71,7 @@ func onlyAt(v any, path []fleet.Step, own fieldSet) (any, bool) {
 		for _, element := range v {
 			if path[0].Matches(element) {
 				set, _ := own.element(element)
-				kept, some := onlyAt(element, path[1:], set)
+				kept, some := keepFieldsAt(element, path[1:], set)
 				if !some {
 					continue
 				}
