@@ -19,7 +19,7 @@ const module = "github.com/fleetc/fleetc"
 var floors = [][]string{
 	{"schema", "lib", "compiler/diag", "compiler/stderr"},
 	{"compiler/fleet", "compiler/cuediag", "compiler/kube", "compiler/links", "compiler/faults", "compiler/git", "compiler/memo", "compiler/blockyaml", "compiler/bounded", "compiler/ordered", "compiler/registry", "compiler/live"},
-	{"compiler/health", "compiler/helm", "compiler/actions", "compiler/credential", "compiler/predict"},
+	{"compiler/health", "compiler/helm", "compiler/actions", "compiler/credential", "compiler/simulate"},
 	{"compiler/load", "compiler/unify", "compiler/chart", "compiler/values", "compiler/render", "compiler/jsonnet", "compiler/kustomize", "compiler/manifests", "compiler/patch", "compiler/validate", "compiler/crd", "compiler/policy", "compiler/bundle", "compiler/diff", "compiler/export", "compiler/gitops", "compiler/cache", "compiler/format", "compiler/revision", "compiler/branch", "compiler/oci", "compiler/trial", "compiler/apply"},
 	{"compiler"},
 	{"cmd/fleetc"},

@@ -18,16 +18,16 @@ import (
 func accessFlags(cmd *cobra.Command, into *live.Access) {
 	f := cmd.Flags()
 	f.StringVar(&into.Kubeconfig, "kubeconfig", "", "`file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
-	f.StringVar(&into.As.User, "as", "", "impersonate this `user`, or service account: system:serviceaccount:NAMESPACE:NAME")
-	f.StringSliceVar(&into.As.Groups, "as-group", nil, "impersonate this `group` beside the user; may be repeated")
-	f.StringVar(&into.As.UID, "as-uid", "", "impersonate this `UID` beside the user")
+	f.StringVar(&into.Impersonate.User, "as", "", "impersonate this `user`, or service account: system:serviceaccount:NAMESPACE:NAME")
+	f.StringSliceVar(&into.Impersonate.Groups, "as-group", nil, "impersonate this `group` beside the user; may be repeated")
+	f.StringVar(&into.Impersonate.UID, "as-uid", "", "impersonate this `UID` beside the user")
 	_ = cmd.MarkFlagFilename("kubeconfig")
 }
 
 // completeAccess checks the flags, and sets the user agent and the plugin runner, which
 // are the same for all commands.
 func completeAccess(o *options, a *live.Access) (err error) {
-	if a.As.User == "" && (len(a.As.Groups) > 0 || a.As.UID != "") {
+	if a.Impersonate.User == "" && (len(a.Impersonate.Groups) > 0 || a.Impersonate.UID != "") {
 		return &diag.Diag{Msg: "--as-group and --as-uid do not say which user to impersonate", Hint: "pass --as USER"}
 	}
 	if a.Kubeconfig != "" { // commands of actions run elsewhere

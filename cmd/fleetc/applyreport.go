@@ -226,7 +226,7 @@ func (c *applyCluster) summary() string {
 		outcomes[outcome]++
 	}
 	var counts []string
-	for _, o := range []actions.Outcome{actions.Done, actions.Skipped, actions.Undone, actions.Standing} {
+	for _, o := range []actions.Outcome{actions.Done, actions.Skipped, actions.Undone, actions.NotUndone} {
 		if n := outcomes[o]; n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", n, o))
 		}

@@ -110,7 +110,7 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 	switch ref, isCommit := strings.CutPrefix(d.against, "git:"); {
 	case d.live && d.against != "":
 		return &diag.Diag{Msg: "--live compares with what runs, and --against with something else", Hint: "leave out one of them"}
-	case !d.live && (d.access.Kubeconfig != "" || d.access.As.User != ""):
+	case !d.live && (d.access.Kubeconfig != "" || d.access.Impersonate.User != ""):
 		return &diag.Diag{Msg: "--kubeconfig and --as say how running clusters are reached, which only --live compares with", Hint: "pass --live"}
 	case d.strict && !d.live:
 		return &diag.Diag{Msg: "--strict shows what was changed by hand, which only --live compares with", Hint: "pass --live"}

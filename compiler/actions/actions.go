@@ -1,12 +1,11 @@
-// Package actions does what a fleet wants done before and after something
-// applies: requests, commands, Jobs, and questions to a person.
+// Package actions runs the actions of a fleet before and after an apply: HTTP
+// requests, commands, Jobs, and approvals by a user.
 //
-// An action that is verified already is skipped, so that a run that was cut
-// short can be repeated; one that is done is verified before the run goes on.
-// The package decides nothing of order: whoever applies a stage says what is
-// done and undone when, and runs the Jobs. It runs no command unless it is
-// allowed to, follows no redirection, knows no cluster, and puts no secret into
-// a message.
+// An action whose verify task succeeds already is skipped, so that an interrupted
+// run can be repeated. After an action has run, it is verified before the run
+// continues. The caller decides the order of actions and runs the Jobs. The package
+// runs commands only when they are allowed, follows no redirects, does not access
+// clusters, and puts no secrets into messages.
 package actions
 
 import (
@@ -22,59 +21,56 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// defaultTimeout is how long an action may take that does not say it.
+// defaultTimeout is the timeout of an action that does not set one.
 const defaultTimeout = 5 * time.Minute
 
-// pollEvery is how often verify is asked.
-const pollEvery = time.Second
+// pollInterval is the pause between two verifications.
+const pollInterval = time.Second
 
-// maxMessage bounds what is told of an action, in bytes.
+// maxMessage limits the text of a fault, in bytes.
 const maxMessage = 1000
 
-// Options say what may be done, and with what. With the zero value no command
-// runs, no environment variable is set, and nobody is there to ask.
+// Options say which tasks are allowed, and supply their inputs. The zero value
+// allows no commands, sets no environment variables, and cannot ask a user.
 type Options struct {
-	Dir       string                   // the fleet's root, where commands run
-	AllowExec bool                     // whether commands may run
-	Approved  []string                 // IDs of actions that a person has approved beforehand
+	Dir       string                   // root of the fleet, the working directory of commands
+	AllowExec bool                     // commands may run
+	Approved  []string                 // IDs of manual actions that are approved in advance
 	Getenv    func(name string) string // returns an environment variable
 
-	// Ask asks a person whether an action is approved for a cluster; nil when
-	// there is none.
+	// Ask asks the user to approve an action for a cluster; nil without a user.
 	Ask func(ctx context.Context, cluster string, a *fleet.Action) (bool, error)
 }
 
-// A Runner does the actions of a cluster.
+// A Runner runs the actions of a cluster.
 type Runner struct {
 	Options
 	Cluster *fleet.Cluster
-	Bundle  string              // its digest
-	Hide    func(string) string // takes what is secret out of a text
+	Bundle  string              // digest
+	Hide    func(string) string // removes secrets from a text
 
-	// Begin is told of an action that is not skipped, before it is done.
-	Begin func(a *fleet.Action)
+	// OnStart is called before an action runs, unless it is skipped.
+	OnStart func(a *fleet.Action)
 
-	// Job runs the Job of an action, or that of its undo, until it is complete,
-	// and no longer than the timeout. The error says why it is not.
+	// Job runs the Job of an action, or the Job that undoes it, until it is
+	// complete or the timeout ends. The error says why it is not complete.
 	Job func(ctx context.Context, a *fleet.Action, undo bool, timeout time.Duration) error
 }
 
-// An Outcome says what became of an action.
+// An Outcome is the result of an action.
 type Outcome string
 
-// What can become of one.
 const (
-	Done     Outcome = "done"
-	Skipped  Outcome = "skipped"    // since its verify held already
-	Refused  Outcome = "refused"    // it was not begun
-	Failed   Outcome = "failed"     // it was begun, and may be done in part
-	Undone   Outcome = "undone"     // it was begun, and taken back
-	Standing Outcome = "not undone" // it was begun, and cannot be taken back
+	Done      Outcome = "done"
+	Skipped   Outcome = "skipped"    // its verify task had succeeded already
+	Refused   Outcome = "refused"    // it did not start
+	Failed    Outcome = "failed"     // it started, and may be done in part
+	Undone    Outcome = "undone"     // it started, and was undone
+	NotUndone Outcome = "not undone" // it started, and its undo failed
 )
 
-// Check returns the faults of actions that cannot be done, before any is:
-// commands that are not allowed, variables that are not set, questions that
-// nobody answers.
+// Check returns a fault for each action that cannot run: a command is not allowed,
+// a variable is not set, or a manual action cannot ask for approval.
 func (o Options) Check(a *fleet.Action) error {
 	var faults diag.List
 	wrong := func(msg, hint string) { faults.Add(fault(a, msg, hint)) }
@@ -87,13 +83,13 @@ func (o Options) Check(a *fleet.Action) error {
 		}
 	}
 	if a.Manual != "" && o.Ask == nil && !slices.Contains(o.Approved, a.ID()) {
-		wrong("a person must approve it: "+diag.Visible(a.Manual, diag.MaxText), "run fleetc on a terminal, or pass --approve "+a.ID())
+		wrong("a user must approve it: "+diag.Visible(a.Manual, diag.MaxText), "run fleetc on a terminal, or pass --approve "+a.ID())
 	}
 	return faults.Err()
 }
 
-// Secrets returns what the environment variables hold that an action asks for,
-// and the words of that, which are in no message.
+// Secrets returns the values of the environment variables that an action uses, and
+// their words, which must not appear in messages.
 func (o Options) Secrets(a *fleet.Action) []string {
 	var out []string
 	for _, name := range variables(a) {
@@ -110,7 +106,8 @@ func (o Options) getenv(name string) string {
 	return o.Getenv(name)
 }
 
-// variables returns the environment variables that an action asks for, sorted.
+// variables returns the names of the environment variables that an action uses,
+// sorted.
 func variables(a *fleet.Action) []string {
 	names := slices.Clone(a.Environment)
 	for _, s := range a.Tasks() {
@@ -124,11 +121,11 @@ func variables(a *fleet.Action) []string {
 	return slices.Compact(names)
 }
 
-// Describe says in a line what a task is, without what may be secret in it.
+// Describe returns a one-line description of a task without secrets.
 func Describe(s fleet.Task) string {
 	switch {
 	case s.HTTP != nil:
-		return s.HTTP.Method + " " + shown(s.HTTP.URL)
+		return s.HTTP.Method + " " + redactedURL(s.HTTP.URL)
 	case len(s.Exec) > 0:
 		return diag.Visible(strings.Join(s.Exec, " "), diag.MaxText)
 	case s.Job != nil:
@@ -137,48 +134,48 @@ func Describe(s fleet.Task) string {
 	return diag.Visible(s.Manual, diag.MaxText)
 }
 
-// Run does one action, within its time. The error is a fault of the action,
+// Run runs one action within its timeout. The error is a fault of the action,
 // unless ctx has ended.
 func (r *Runner) Run(ctx context.Context, a *fleet.Action) (Outcome, error) {
-	limited, cancel := within(ctx, a)
+	limited, cancel := withTimeout(ctx, a)
 	defer cancel()
 	if a.Verify.Exists() {
-		if r.do(limited, ctx, a, a.Verify, false) == nil {
+		if r.runTask(limited, ctx, a, a.Verify, false) == nil {
 			return Skipped, nil
 		}
 		if limited.Err() != nil {
-			return Refused, r.failed(ctx, limited, a, errors.New("it is not known whether it is done already"))
+			return Refused, r.faultOf(ctx, limited, a, errors.New("its verify task did not finish"))
 		}
 	}
-	r.Begin(a)
-	if err := r.do(limited, ctx, a, a.Task, false); err != nil {
+	r.OnStart(a)
+	if err := r.runTask(limited, ctx, a, a.Task, false); err != nil {
 		outcome := Failed
 		if a.Manual != "" {
 			outcome = Refused
 		}
-		return outcome, r.failed(ctx, limited, a, err)
+		return outcome, r.faultOf(ctx, limited, a, err)
 	}
 	for a.Verify.Exists() {
-		err := r.do(limited, ctx, a, a.Verify, false)
+		err := r.runTask(limited, ctx, a, a.Verify, false)
 		if err == nil {
 			break
 		}
 		select {
 		case <-limited.Done():
-			return Failed, r.failed(ctx, limited, a, fmt.Errorf("it is done, and not verified: %w", err))
-		case <-time.After(pollEvery):
+			return Failed, r.faultOf(ctx, limited, a, fmt.Errorf("it ran, but is not verified: %w", err))
+		case <-time.After(pollInterval):
 		}
 	}
 	return Done, nil
 }
 
-// Undo takes back an action that was begun, within its time. The error is a
-// fault of the action, and says why it is not undone.
+// Undo undoes an action that has started, within its timeout. The error is a fault
+// of the action.
 func (r *Runner) Undo(ctx context.Context, a *fleet.Action) error {
-	limited, cancel := within(ctx, a)
+	limited, cancel := withTimeout(ctx, a)
 	defer cancel()
-	if err := r.do(limited, ctx, a, a.Undo, true); err != nil {
-		return r.failed(limited, limited, a, err)
+	if err := r.runTask(limited, ctx, a, a.Undo, true); err != nil {
+		return r.faultOf(limited, limited, a, err)
 	}
 	return nil
 }
@@ -187,21 +184,22 @@ func fault(a *fleet.Action, msg, hint string) *diag.Diag {
 	return &diag.Diag{At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: msg, Hint: hint}
 }
 
-// within returns a context that ends when an action is out of time. A person
-// has as much of it as they need, unless the action says otherwise.
-func within(ctx context.Context, a *fleet.Action) (context.Context, context.CancelFunc) {
+// withTimeout returns a context that ends with the timeout of an action. A manual
+// action without a timeout has none.
+func withTimeout(ctx context.Context, a *fleet.Action) (context.Context, context.CancelFunc) {
 	if a.Timeout == 0 && a.Manual != "" {
 		return context.WithCancel(ctx)
 	}
 	t := Timeout(a)
-	return context.WithTimeoutCause(ctx, t, fmt.Errorf("it is out of time after %s", t))
+	return context.WithTimeoutCause(ctx, t, fmt.Errorf("it timed out after %s", t))
 }
 
-// Timeout returns how long an action may take.
+// Timeout returns the timeout of an action.
 func Timeout(a *fleet.Action) time.Duration { return cmp.Or(a.Timeout, defaultTimeout) }
 
-// failed returns what is wrong with an action that had the limited part of ctx.
-func (r *Runner) failed(ctx, limited context.Context, a *fleet.Action, err error) error {
+// faultOf returns the fault of an action that ran with the context limited, which
+// is derived from ctx.
+func (r *Runner) faultOf(ctx, limited context.Context, a *fleet.Action, err error) error {
 	if ctx.Err() != nil && ctx != limited {
 		return context.Cause(ctx)
 	}
@@ -225,9 +223,9 @@ func (r *Runner) hide(text string) string {
 	return r.Hide(text)
 }
 
-// do does one task in the limited part of ctx. A Job is told its time instead,
-// so that it can be said what keeps it.
-func (r *Runner) do(limited, ctx context.Context, a *fleet.Action, s fleet.Task, undo bool) error {
+// runTask runs one task with the context limited, which is derived from ctx. A Job
+// gets ctx and its timeout instead, so that the caller can explain a timeout.
+func (r *Runner) runTask(limited, ctx context.Context, a *fleet.Action, s fleet.Task, undo bool) error {
 	switch {
 	case s.HTTP != nil:
 		return r.request(limited, s.HTTP)
@@ -239,13 +237,13 @@ func (r *Runner) do(limited, ctx context.Context, a *fleet.Action, s fleet.Task,
 	return r.approve(limited, a)
 }
 
-// approve asks a person, unless they have answered already.
+// approve asks the user, unless the action is approved in advance.
 func (r *Runner) approve(ctx context.Context, a *fleet.Action) error {
 	if slices.Contains(r.Approved, a.ID()) {
 		return nil
 	}
 	if r.Ask == nil {
-		return errors.New("nobody is there to approve it")
+		return errors.New("there is no user to approve it")
 	}
 	ok, err := r.Ask(ctx, r.Cluster.ID, a)
 	if err == nil && !ok {

@@ -22,16 +22,16 @@ import (
 )
 
 // A balancer is a load balancer with an API: it sends a share of the traffic to a
-// cluster, and gets there some requests after it was told to.
+// cluster, and reaches a new weight after some requests.
 type balancer struct {
 	*httptest.Server
 	mu     sync.Mutex
 	weight string
-	wanted string
-	slow   int // requests until it is what is wanted
+	target string
+	delay  int // requests until the target is reached
 	log    []string
-	looked func(times int) // is told how often the weight was asked for
-	looks  int
+	onGet  func(times int) // called with the number of GET requests
+	gets   int
 }
 
 func newBalancer(t *testing.T) *balancer {
@@ -52,14 +52,14 @@ func newBalancer(t *testing.T) *balancer {
 			w.WriteHeader(http.StatusForbidden)
 			fmt.Fprintf(w, "not with\n %q", r.Header.Get("Authorization"))
 		case r.Method == http.MethodPut:
-			b.wanted = string(body)
+			b.target = string(body)
 		default:
-			if b.looks++; b.looked != nil {
-				b.looked(b.looks)
+			if b.gets++; b.onGet != nil {
+				b.onGet(b.gets)
 			}
-			if b.wanted != "" {
-				if b.slow--; b.slow <= 0 {
-					b.weight = b.wanted
+			if b.target != "" {
+				if b.delay--; b.delay <= 0 {
+					b.weight = b.target
 				}
 			}
 			fmt.Fprintf(w, "weight=%s;", b.weight)
@@ -69,22 +69,22 @@ func newBalancer(t *testing.T) *balancer {
 	return b
 }
 
-// with calls f while no request is answered: one that was given up may still be.
-func (b *balancer) with(f func()) {
+// locked calls f while no request is handled; canceled requests may still be.
+func (b *balancer) locked(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f()
 }
 
-// logged returns the requests so far.
-func (b *balancer) logged() []string {
+// requests returns the requests so far.
+func (b *balancer) requests() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.log)
 }
 
-// weigh returns an action that sets the weight, and takes it back.
-func (b *balancer) weigh(name, to, back string) fleet.Action {
+// setWeight returns an action that sets the weight, with an undo.
+func (b *balancer) setWeight(name, to, back string) fleet.Action {
 	request := func(method, body, contains string) fleet.Task {
 		return fleet.Task{HTTP: &fleet.HTTPRequest{
 			URL: b.URL + "/weight?token=hidden", Method: method, Body: body, Contains: contains,
@@ -98,7 +98,7 @@ func (b *balancer) weigh(name, to, back string) fleet.Action {
 }
 
 func runner() *Runner {
-	return &Runner{Begin: func(*fleet.Action) {}, Cluster: &fleet.Cluster{ID: "prod/eu", KubeContext: "prod-eu"}, Bundle: "sha256:0", Options: Options{Getenv: func(name string) string {
+	return &Runner{OnStart: func(*fleet.Action) {}, Cluster: &fleet.Cluster{ID: "prod/eu", KubeContext: "prod-eu"}, Bundle: "sha256:0", Options: Options{Getenv: func(name string) string {
 		return map[string]string{"LB_TOKEN": "Bearer s3cret", "WRONG": "Bearer wr0ng", "PATH": os.Getenv("PATH"), "HOME": "/home/x", "OTHER": "x"}[name]
 	}}}
 }
@@ -112,12 +112,12 @@ func text(t *testing.T, err error, replace ...string) string {
 	return strings.NewReplacer(replace...).Replace(b.String())
 }
 
-// TestSwitch takes a cluster out of a load balancer, and puts it back.
-func TestSwitch(t *testing.T) {
+// TestDrainAndRestore takes a cluster out of a load balancer, and puts it back.
+func TestDrainAndRestore(t *testing.T) {
 	b := newBalancer(t)
-	b.with(func() { b.slow = 2 })
+	b.locked(func() { b.delay = 2 })
 	r := runner()
-	drain, half := b.weigh("drain", "0", "100"), b.weigh("half", "50", "0")
+	drain, half := b.setWeight("drain", "0", "100"), b.setWeight("half", "50", "0")
 	for _, step := range []struct {
 		action fleet.Action
 		want   Outcome
@@ -126,11 +126,11 @@ func TestSwitch(t *testing.T) {
 			t.Fatalf("%s: %s, %v", step.action.Name, got, err)
 		}
 	}
-	b.with(func() { b.log = nil })
+	b.locked(func() { b.log = nil })
 	if err := r.Undo(t.Context(), &drain); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := strings.Join(b.logged(), "\n"), "PUT /weight Bearer s3cret 100"; got != want {
+	if got, want := strings.Join(b.requests(), "\n"), "PUT /weight Bearer s3cret 100"; got != want {
 		t.Errorf("undone by\n%s\nwant\n%s", got, want)
 	}
 }
@@ -149,13 +149,13 @@ func TestRequestFaults(t *testing.T) {
 		action fleet.Action
 		want   string
 	}{
-		{"forbidden, and the secret comes back", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders["Authorization"] = "WRONG" }), "f.cue:1: action x: GET URL/weight is answered with 403 Forbidden\n"},
-		{"forbidden, without a secret", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders = nil }), "f.cue:1: action x: GET URL/weight is answered with 403 Forbidden: not with \"\"\n"},
+		{"forbidden, and the secret comes back", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders["Authorization"] = "WRONG" }), "f.cue:1: action x: GET URL/weight returned 403 Forbidden\n"},
+		{"forbidden, without a secret", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders = nil }), "f.cue:1: action x: GET URL/weight returned 403 Forbidden: not with \"\"\n"},
 		{"forbidden, as is expected", get("/weight", func(q *fleet.HTTPRequest) { q.SecretHeaders, q.Status = nil, []int{401, 403} }), ""},
-		{"another status", get("/weight", func(q *fleet.HTTPRequest) { q.Status = []int{201} }), "f.cue:1: action x: GET URL/weight is answered with 200 OK\n"},
-		{"another text", get("/weight", func(q *fleet.HTTPRequest) { q.Contains = "weight=1;" }), "f.cue:1: action x: GET URL/weight is answered without \"weight=1;\"\n"},
-		{"elsewhere", get("/away?token=abc", same), "f.cue:1: action x: GET URL/away is answered with 307 Temporary Redirect\n"},
-		{"no URL", get("/%zz?token=abc", same), "f.cue:1: action x: the URL is none\n"},
+		{"another status", get("/weight", func(q *fleet.HTTPRequest) { q.Status = []int{201} }), "f.cue:1: action x: GET URL/weight returned 200 OK\n"},
+		{"another text", get("/weight", func(q *fleet.HTTPRequest) { q.Contains = "weight=1;" }), "f.cue:1: action x: GET URL/weight returned a response without \"weight=1;\"\n"},
+		{"elsewhere", get("/away?token=abc", same), "f.cue:1: action x: GET URL/away returned 307 Temporary Redirect\n"},
+		{"no URL", get("/%zz?token=abc", same), "f.cue:1: action x: invalid URL\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := r.Run(t.Context(), &test.action)
@@ -166,35 +166,34 @@ func TestRequestFaults(t *testing.T) {
 	}
 	slow := get("/hangs", same)
 	slow.Timeout = 50 * time.Millisecond
-	if _, err := r.Run(t.Context(), &slow); !strings.Contains(text(t, err), "it is out of time after 50ms") {
+	if _, err := r.Run(t.Context(), &slow); !strings.Contains(text(t, err), "it timed out after 50ms") {
 		t.Error(err)
 	}
 	b.Close()
-	never := b.weigh("x", "0", "100")
+	never := b.setWeight("x", "0", "100")
 	if err := r.Undo(t.Context(), &never); !strings.Contains(text(t, err), "action x: PUT") {
 		t.Error(err)
 	}
 }
 
-// TestVerify holds that an action which is not verified in time is not done, and
-// was begun.
+// An action that is not verified within its timeout has failed.
 func TestVerify(t *testing.T) {
 	b := newBalancer(t)
-	b.with(func() { b.slow = 1 << 30 })
-	drain := b.weigh("drain", "0", "100")
+	b.locked(func() { b.delay = 1 << 30 })
+	drain := b.setWeight("drain", "0", "100")
 	drain.Timeout = 3 * time.Second
 	outcome, err := runner().Run(t.Context(), &drain)
-	if got, want := text(t, err, b.URL, "URL"), "f.cue:1: action drain: it is out of time after 3s: it is done, and not verified: GET URL/weight is answered without \"weight=0;\"\n"; outcome != Failed || got != want {
+	if got, want := text(t, err, b.URL, "URL"), "f.cue:1: action drain: it timed out after 3s: it ran, but is not verified: GET URL/weight returned a response without \"weight=0;\"\n"; outcome != Failed || got != want {
 		t.Errorf("%s: %q", outcome, got)
 	}
-	if got := strings.Join(b.logged()[:3], "\n"); got != "GET /weight Bearer s3cret \nPUT /weight Bearer s3cret 0\nGET /weight Bearer s3cret " {
+	if got := strings.Join(b.requests()[:3], "\n"); got != "GET /weight Bearer s3cret \nPUT /weight Bearer s3cret 0\nGET /weight Bearer s3cret " {
 		t.Error(got)
 	}
-	// What was begun is interrupted.
+	// An interruption during verification is a failure.
 	ctx, cancel := context.WithCancelCause(t.Context())
-	b.with(func() {
-		b.looks, b.looked = 0, func(times int) {
-			if times == 3 { // before it was done, and twice after
+	b.locked(func() {
+		b.gets, b.onGet = 0, func(times int) {
+			if times == 3 { // one before the task, two after it
 				cancel(errStopped)
 			}
 		}
@@ -203,11 +202,11 @@ func TestVerify(t *testing.T) {
 	if outcome, err := runner().Run(ctx, &drain); outcome != Failed || !errors.Is(err, errStopped) {
 		t.Error(outcome, err)
 	}
-	// It is not begun when nobody knows whether it is done.
+	// The action does not start when its first verification times out.
 	hangs := fleet.Action{Name: "x", Timeout: 50 * time.Millisecond, Task: drain.Task, Verify: fleet.Task{HTTP: &fleet.HTTPRequest{Method: "GET", URL: b.URL + "/hangs"}}}
-	b.with(func() { b.log = nil })
-	if outcome, err := runner().Run(t.Context(), &hangs); outcome != Refused || !strings.Contains(text(t, err), "it is not known whether it is done already") || len(b.logged()) > 1 {
-		t.Error(outcome, err, b.logged())
+	b.locked(func() { b.log = nil })
+	if outcome, err := runner().Run(t.Context(), &hangs); outcome != Refused || !strings.Contains(text(t, err), "its verify task did not finish") || len(b.requests()) > 1 {
+		t.Error(outcome, err, b.requests())
 	}
 }
 
@@ -260,14 +259,14 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// TestExecEnds holds that a command which is out of time ends with all that it
-// started, as does what one leaves behind.
-func TestExecEnds(t *testing.T) {
+// A timeout ends a command with all processes that it started, and so does the end
+// of a command that leaves processes running.
+func TestExecKillsProcesses(t *testing.T) {
 	r := runner()
 	r.Dir, r.AllowExec = t.TempDir(), true
 	for name, test := range map[string]struct{ script, want string }{
-		"out of time": {"sleep 100 & echo $! >pid; wait", "it is out of time after 1s"},
-		"left behind": {"sleep 100 & echo $! >pid", "it has ended, and what it started goes on"},
+		"out of time": {"sleep 100 & echo $! >pid; wait", "it timed out after 1s"},
+		"left behind": {"sleep 100 & echo $! >pid", "it has ended, but processes that it started still run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := fleet.Action{Name: "x", Timeout: time.Second, Task: fleet.Task{Exec: []string{"sh", "-c", test.script}}}
@@ -294,7 +293,7 @@ func TestExecEnds(t *testing.T) {
 	}
 }
 
-// isRunning reports whether a process is there and has not ended.
+// isRunning reports whether a process exists and has not ended.
 func isRunning(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !strings.Contains(string(stat), ") Z ")
@@ -303,9 +302,9 @@ func isRunning(pid int) bool {
 func TestManual(t *testing.T) {
 	a := fleet.Action{Name: "ask", Task: fleet.Task{Manual: "the dashboards are green"}}
 	answer := func(ok bool, err error) func(context.Context, string, *fleet.Action) (bool, error) {
-		return func(_ context.Context, cluster string, asked *fleet.Action) (bool, error) {
-			if asked.Name != a.Name || cluster != "prod/eu" {
-				t.Errorf("asked for %s of %s", asked.Name, cluster)
+		return func(_ context.Context, cluster string, got *fleet.Action) (bool, error) {
+			if got.Name != a.Name || cluster != "prod/eu" {
+				t.Errorf("asked for %s of %s", got.Name, cluster)
 			}
 			return ok, err
 		}
@@ -314,7 +313,7 @@ func TestManual(t *testing.T) {
 		options Options
 		want    string
 	}{
-		{Options{}, "refused action ask: nobody is there to approve it\n"},
+		{Options{}, "refused action ask: there is no user to approve it\n"},
 		{Options{Approved: []string{"other", "ask"}}, "done"},
 		{Options{Ask: answer(true, nil)}, "done"},
 		{Options{Ask: answer(false, nil)}, "refused action ask: it was not approved\n"},
@@ -332,7 +331,7 @@ func TestManual(t *testing.T) {
 
 func TestJob(t *testing.T) {
 	var ran []bool
-	r := Runner{Begin: func(*fleet.Action) {}, Job: func(_ context.Context, a *fleet.Action, undo bool, timeout time.Duration) error {
+	r := Runner{OnStart: func(*fleet.Action) {}, Job: func(_ context.Context, a *fleet.Action, undo bool, timeout time.Duration) error {
 		if timeout != time.Hour {
 			t.Errorf("%s has %s", a.Name, timeout)
 		}
@@ -374,7 +373,7 @@ func TestCheck(t *testing.T) {
 	want := "f.cue:2: action run: it runs a command, which is not allowed\n    hint: look at the command, and pass --allow-exec\n" +
 		"f.cue:2: action run: the environment variable NOT_SET is not set\n    hint: set it\n" +
 		"f.cue:2: action undo: it runs a command, which is not allowed\n    hint: look at the command, and pass --allow-exec\n" +
-		"f.cue:2: action web/ask: a person must approve it: really\uFFFD?\n    hint: run fleetc on a terminal, or pass --approve web/ask\n" +
+		"f.cue:2: action web/ask: a user must approve it: really\uFFFD?\n    hint: run fleetc on a terminal, or pass --approve web/ask\n" +
 		"f.cue:2: action web/call: the environment variable NOT_SET is not set\n    hint: set it\n"
 	if got := text(t, check(runner().Options)); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

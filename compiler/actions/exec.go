@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// killAfter is how long the output of a command that has ended is waited for,
-	// which processes that it started may hold.
+	// killAfter is how long to wait for the output of an ended command, which its
+	// child processes may hold open.
 	killAfter = 2 * time.Second
 
-	// maxOutput is how much of the end of the output is kept, in bytes: more than
-	// is shown, so that the part of a secret at its beginning is not.
+	// maxOutput is the number of bytes kept from the end of the output: more than
+	// messages show, so that a cut secret at its start does not appear.
 	maxOutput = 16 << 10
 )
 
-// command runs a command. The error has the end of what it wrote.
+// command runs a command. The error includes the end of its output.
 func (r *Runner) command(ctx context.Context, a *fleet.Action, words []string) error {
 	if !r.AllowExec {
 		return errors.New("commands are not allowed")
@@ -35,8 +35,8 @@ func (r *Runner) command(ctx context.Context, a *fleet.Action, words []string) e
 	cmd.WaitDelay = killAfter
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) {
-		_ = cmd.Cancel() // what it left running, which is not waited for
-		err = errors.New("it has ended, and what it started goes on")
+		_ = cmd.Cancel() // kill remaining child processes
+		err = errors.New("it has ended, but processes that it started still run")
 	}
 	if err == nil {
 		return nil
@@ -52,8 +52,8 @@ func (r *Runner) command(ctx context.Context, a *fleet.Action, words []string) e
 	return err
 }
 
-// environment returns what a command finds in its environment: a few variables
-// that programs need, those that the action asks for, and what is applied.
+// environment returns the environment of a command: a few common variables, those
+// that the action lists, and variables about the apply.
 func (r *Runner) environment(a *fleet.Action) []string {
 	var env []string
 	for _, name := range append([]string{"PATH", "HOME", "TMPDIR", "KUBECONFIG"}, a.Environment...) {
@@ -67,7 +67,7 @@ func (r *Runner) environment(a *fleet.Action) []string {
 	)
 }
 
-// A tail keeps the end of what is written to it.
+// A tail is a writer that keeps the last maxOutput bytes.
 type tail struct{ data []byte }
 
 // Write implements io.Writer.

@@ -15,16 +15,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// maxAnswer bounds how much of an answer is read, in bytes.
-const maxAnswer = 1 << 20
+// maxResponse limits how much of a response is read, in bytes.
+const maxResponse = 1 << 20
 
-// request sends a request. The error says why the answer is not what is
-// expected; it has none of an answer to a secret, which may come back in any
-// shape.
+// request sends a request. The error says how the response differs from the
+// expected one; it shows no body when the request has secrets, which the server may
+// echo.
 func (r *Runner) request(ctx context.Context, q *fleet.HTTPRequest) error {
 	req, err := http.NewRequestWithContext(ctx, q.Method, q.URL, strings.NewReader(q.Body))
 	if err != nil {
-		return errors.New("the URL is none") // the text of the error has what may be secret in it
+		return errors.New("invalid URL") // the error text may contain secrets
 	}
 	for _, name := range slices.Sorted(maps.Keys(q.Headers)) {
 		req.Header.Set(name, q.Headers[name])
@@ -32,43 +32,43 @@ func (r *Runner) request(ctx context.Context, q *fleet.HTTPRequest) error {
 	for _, name := range slices.Sorted(maps.Keys(q.SecretHeaders)) {
 		req.Header.Set(name, r.getenv(q.SecretHeaders[name]))
 	}
-	req.Host = req.Header.Get("Host") // that of the URL when empty
+	req.Host = req.Header.Get("Host") // empty means the host of the URL
 	client := http.Client{
-		// Another host is not told what this one is.
+		// Do not follow redirects: another host must not get the request.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	what := q.Method + " " + shown(q.URL)
-	answer, err := client.Do(req)
+	what := q.Method + " " + redactedURL(q.URL)
+	response, err := client.Do(req)
 	if err != nil {
 		if inner, ok := errors.AsType[*url.Error](err); ok {
 			err = inner.Err // without the URL
 		}
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	said := ""
+	detail := ""
 	if text := strings.Join(strings.Fields(string(body)), " "); text != "" && len(q.SecretHeaders) == 0 {
-		said = ": " + diag.Visible(text, diag.MaxText)
+		detail = ": " + diag.Visible(text, diag.MaxText)
 	}
-	good := answer.StatusCode >= 200 && answer.StatusCode < 300
+	accepted := response.StatusCode >= 200 && response.StatusCode < 300
 	if len(q.Status) > 0 {
-		good = slices.Contains(q.Status, answer.StatusCode)
+		accepted = slices.Contains(q.Status, response.StatusCode)
 	}
 	switch {
-	case !good:
-		return fmt.Errorf("%s is answered with %d %s%s", what, answer.StatusCode, http.StatusText(answer.StatusCode), said)
+	case !accepted:
+		return fmt.Errorf("%s returned %d %s%s", what, response.StatusCode, http.StatusText(response.StatusCode), detail)
 	case !strings.Contains(string(body), q.Contains):
-		return fmt.Errorf("%s is answered without %q%s", what, diag.Visible(q.Contains, diag.MaxText), said)
+		return fmt.Errorf("%s returned a response without %q%s", what, diag.Visible(q.Contains, diag.MaxText), detail)
 	}
 	return nil
 }
 
-// shown returns a URL without what may be secret in it.
-func shown(text string) string {
+// redactedURL returns a URL without user, query and fragment.
+func redactedURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return "a URL"

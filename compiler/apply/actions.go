@@ -106,7 +106,7 @@ func (r *runner) undo(interrupted context.Context, failed error) error {
 			r.record.Releases[a.Release] = "" // so that the next apply does the action again
 		}
 		for _, why := range diag.All(err) {
-			r.result.Actions[a.ID()] = actions.Standing
+			r.result.Actions[a.ID()] = actions.NotUndone
 			r.reportAction(a, "stand", why.Msg)
 			faults.Add(&diag.Diag{At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: "it is not undone: " + why.Msg, Hint: why.Hint})
 		}
@@ -183,7 +183,7 @@ func (r *runner) job(ctx context.Context, a *fleet.Action, undo bool, timeout ti
 			return errors.New(jobNameTaken(before))
 		}
 		it.uid = string(before.GetUID())
-		if err := r.Live.DeleteWhole(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {
+		if err := r.Live.DeleteForeground(ctx, it.ref, it.uid); err != nil && live.ReasonOf(err) != live.Moved {
 			return it.fault(err)
 		}
 		if err := r.waitDeleted(ctx, it); err != nil { // and its pods: two runs at the same time may do harm
@@ -194,7 +194,7 @@ func (r *runner) job(ctx context.Context, a *fleet.Action, undo bool, timeout ti
 	if err != nil {
 		return it.fault(err)
 	}
-	o := &health.Observed{Declared: fleet.Object{Unstructured: job}, Live: current}
+	o := &health.ObservedObject{Declared: fleet.Object{Unstructured: job}, Live: current}
 	verdict, err := r.waitEnd(ctx, it, o, &health.Waiting{Timeout: timeout}, isComplete) // the fleet's health rules do not apply to it
 	if err != nil {
 		return err

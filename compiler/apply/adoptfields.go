@@ -14,7 +14,7 @@ import (
 // sends a patch that removes them as a second dry run.
 func (p *planner) planAdoption(ctx context.Context, it *Item, before, after *unstructured.Unstructured) error {
 	removed := it.removedFields(before, after)
-	adopted, err := p.Live.Merge(ctx, it.ref, mergePatch(content(before), it.adoptedContent(before, after)))
+	adopted, err := p.Live.DryRunMerge(ctx, it.ref, mergePatch(content(before), it.adoptedContent(before, after)))
 	if err != nil {
 		return p.dryRunRefused(ctx, it, before, err)
 	}

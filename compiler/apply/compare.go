@@ -276,7 +276,7 @@ func (c *comparer) mayPatch(ctx context.Context, ref live.Ref) (bool, error) {
 		return all, err
 	}
 	in, err := c.patchRights.get(cmp.Or(patch.Namespace, Namespace), func() (patchRights, error) {
-		may, whole, err := c.Live.Verb(ctx, patch.Verb, cmp.Or(patch.Namespace, Namespace))
+		may, whole, err := c.Live.VerbRules(ctx, patch.Verb, cmp.Or(patch.Namespace, Namespace))
 		return patchRights{may, whole}, err
 	})
 	if err != nil || in.whole && !in.may(r.Group, r.Resource) {

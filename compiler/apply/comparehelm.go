@@ -59,7 +59,7 @@ func (c *comparer) expandHelmRelease(ctx context.Context, it *Item) ([]ObjectDif
 	if it.digest, err = c.helmDigest(it.release); err != nil {
 		return nil, err
 	}
-	removed, err := c.removedParts(ctx, it, append(state.Objects, state.Left...))
+	removed, err := c.removedParts(ctx, it, append(state.Objects, state.Extra...))
 	if err != nil {
 		return nil, err
 	}

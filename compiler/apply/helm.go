@@ -100,7 +100,7 @@ func (p *planner) planHelm(ctx context.Context, it *Item) error {
 	if state.Revision > 0 {
 		it.Before = placeholder(it.ref, state.UID)
 	}
-	it.foreign = state.Revision > 0 && !state.Known && p.recorded[it.ID].UID != state.UID
+	it.foreign = state.Revision > 0 && !state.FromFleetc && p.recorded[it.ID].UID != state.UID
 	switch {
 	case it.foreign && !p.mayAdoptHelm():
 		it.refuse("there is a Helm release of this name, and fleetc did not make it", "pass --adopt to take it over")
@@ -179,14 +179,14 @@ func (p *planner) planHelmPrune(ctx context.Context, it *Item) error {
 		it.refuse(fmt.Sprintf("another Helm operation is running on it or was interrupted: revision %d is %s", state.Revision, state.Status), "wait, or run helm uninstall")
 		return nil
 	}
-	it.Parts, err = p.removedParts(ctx, it, append(state.Objects, state.Left...))
+	it.Parts, err = p.removedParts(ctx, it, append(state.Objects, state.Extra...))
 	return err
 }
 
 // isOurRelease reports whether the stored release is the one of the inventory's
 // entry, and not a later one of the same name.
 func isOurRelease(e Entry, s *helm.State) bool {
-	return s.Revision > 0 && (s.Known || e.UID == s.UID)
+	return s.Revision > 0 && (s.FromFleetc || e.UID == s.UID)
 }
 
 // takeOverFromHelm adds to the inventory the objects of releases that Helm
@@ -211,7 +211,7 @@ func (p *planner) takeOverFromHelm(ctx context.Context) error {
 			continue
 		}
 		p.handedOver[e.id()] = true
-		for _, o := range append(state.Objects, state.Left...) {
+		for _, o := range append(state.Objects, state.Extra...) {
 			it := Item{ID: idOf(live.RefOf(o)), Release: e.Release, Stage: e.Stage, ref: live.RefOf(o)}
 			current, err := p.Live.Object(ctx, it.ref)
 			if err != nil {

@@ -82,7 +82,7 @@ func (p *planner) checkParts(ctx context.Context, it *Item) (missing string, err
 		}
 	}
 	var removed []*unstructured.Unstructured
-	for _, o := range append(it.helm.Objects, it.helm.Left...) {
+	for _, o := range append(it.helm.Objects, it.helm.Extra...) {
 		if !in[idOf(live.RefOf(o))] {
 			removed = append(removed, o)
 		}
@@ -167,7 +167,7 @@ func (p *planner) helmTargets(ctx context.Context, it *Item) (map[string]*unstru
 			served = append(served, gvk.GroupVersion().String(), gvk.GroupVersion().String()+"/"+gvk.Kind)
 		}
 	}
-	rendered, err := run.Render(ctx, it.helm, helm.Wanted{Chart: p.Charts[it.Release], Values: values}, served)
+	rendered, err := run.Render(ctx, it.helm, helm.ReleaseSpec{Chart: p.Charts[it.Release], Values: values}, served)
 	switch fault := (*diag.Diag)(nil); {
 	case err == nil:
 	case !errors.As(err, &fault) || ctx.Err() != nil:
@@ -227,7 +227,7 @@ func (p *planner) patched(ctx context.Context, state *helm.State, part *Item, ta
 			continue
 		}
 		if ask && now == part.Before {
-			after, err := p.Live.TryPatch(ctx, part.ref, helm.Manager, patch)
+			after, err := p.Live.DryRunPatch(ctx, part.ref, helm.Manager, patch)
 			if err == nil {
 				now = after
 				continue

@@ -166,7 +166,7 @@ func (t Target) decideRecord(ctx context.Context, plan *Plan, r *HelmRecord) err
 		r.Records = append(r.Records, record.Ref.Name)
 	}
 	r.state = stateOf(state.Records)
-	others, err := t.splitObjects(ctx, plan, r, slices.Concat(state.Objects, state.Left))
+	others, err := t.splitObjects(ctx, plan, r, slices.Concat(state.Objects, state.Extra))
 	if err != nil || len(r.applied) == 0 {
 		return err
 	}

@@ -45,8 +45,8 @@ func (r *runner) helmRun(it *Item) *helm.Run {
 		return &Item{ID: idOf(ref), Release: it.Release, Stage: it.Stage, ref: ref, release: release, object: o, positions: it.positions}
 	}
 	return &helm.Run{
-		Live: r.Live, Namespace: it.ref.Namespace, Name: it.ref.Name, Timeout: r.timeout(), Hide: r.hide, May: r.lease.Check,
-		Prunes: func(current *unstructured.Unstructured) bool { return r.mayPrunePart(it, current) },
+		Live: r.Live, Namespace: it.ref.Namespace, Name: it.ref.Name, Timeout: r.timeout(), Hide: r.hide, BeforeWrite: r.lease.Check,
+		MayPrune: func(current *unstructured.Unstructured) bool { return r.mayPrunePart(it, current) },
 		Wait: func(ctx context.Context, objects []*unstructured.Unstructured) error {
 			items := make([]*Item, len(objects))
 			for i, o := range objects {
@@ -71,7 +71,7 @@ func (r *runner) applyHelm(ctx context.Context, it *Item) error {
 	}
 	values, _ := it.release.Values.Value().(map[string]any)
 	run := r.helmRun(it)
-	if err := run.Apply(ctx, it.helm, helm.Wanted{Chart: r.Charts[it.Release], Values: values, Digest: it.digest}); err != nil {
+	if err := run.Apply(ctx, it.helm, helm.ReleaseSpec{Chart: r.Charts[it.Release], Values: values, Digest: it.digest}); err != nil {
 		return it.withPosition(err)
 	}
 	state, err := helm.Read(ctx, r.Live, it.ref.Namespace, it.ref.Name)

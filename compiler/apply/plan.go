@@ -15,7 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/health"
 	"github.com/fleetc/fleetc/compiler/live"
-	"github.com/fleetc/fleetc/compiler/predict"
+	"github.com/fleetc/fleetc/compiler/simulate"
 )
 
 // A planner makes a plan.
@@ -30,7 +30,7 @@ type planner struct {
 	bundleNamespaces map[string]*Item                  // namespaces of the bundle
 	handedOver       map[string]bool                   // Helm releases whose objects fleetc now applies, and these objects
 	hooks            map[string][]byte                 // packed hooks that run on deletion and must be stored, by release
-	schemas          *memo[schema.GroupVersion, *predict.Schemas]
+	schemas          *memo[schema.GroupVersion, *simulate.Schemas]
 	reader           *live.Reader     // of all objects that the plan reads; nil to read each on its own
 	unchanged        map[string]*Item // unchanged items of an earlier plan of the same apply, by ID
 	admission        memo[struct{}, *admissionRules]
@@ -68,7 +68,7 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	p := t.planner(inventory)
 	inventory = p.inventory
 	if earlier = p.reuseUnchanged(earlier); earlier == nil {
-		t.Live.Renew()
+		t.Live.ResetDiscovery()
 	}
 	if err := p.takeOverFromHelm(ctx); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (t Target) planner(inventory *Inventory) *planner {
 	return &planner{
 		Target: t, inventory: inventory, recorded: inventory.entries(), digests: digestsOf(t.Bundle),
 		bundleCRDs: map[schema.GroupVersionKind]*Item{}, bundleNamespaces: map[string]*Item{}, handedOver: map[string]bool{},
-		schemas: &memo[schema.GroupVersion, *predict.Schemas]{},
+		schemas: &memo[schema.GroupVersion, *simulate.Schemas]{},
 	}
 }
 

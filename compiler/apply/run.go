@@ -114,7 +114,7 @@ func (t Target) newRunner(planned *Plan, report func(Event)) (*runner, error) {
 	})
 	r.result.Actions = map[string]actions.Outcome{}
 	r.actions = actions.Runner{Options: t.Actions, Cluster: t.Bundle.Cluster, Bundle: t.Bundle.Digest, Hide: r.hide, Job: r.job}
-	r.actions.Begin = func(a *fleet.Action) { r.reportAction(a, "run", actions.Describe(a.Task)) }
+	r.actions.OnStart = func(a *fleet.Action) { r.reportAction(a, "run", actions.Describe(a.Task)) }
 	var err error
 	if r.rules, err = health.Compile(t.Bundle.Cluster); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (t Target) newRunner(planned *Plan, report func(Event)) (*runner, error) {
 
 // acquireLease takes the lease of the cluster.
 func (r *runner) acquireLease(ctx context.Context) (*live.Lease, error) {
-	return r.Live.Hold(ctx, Namespace, leaseName, r.Holder, r.LockTimeout, func(holder string, since time.Time) {
+	return r.Live.AcquireLease(ctx, Namespace, leaseName, r.Holder, r.LockTimeout, func(holder string, since time.Time) {
 		text := "for the lease of " + diag.Visible(holder, diag.MaxText)
 		if !since.IsZero() {
 			text += ", held since " + since.Format(time.RFC3339)
@@ -251,7 +251,7 @@ func (r *runner) apply(ctx context.Context, it *Item) (*unstructured.Unstructure
 			return nil, err
 		}
 	case it.Adopts:
-		if err := r.Live.Adopt(ctx, it.ref, it.uid, func(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool) {
+		if err := r.Live.SetManagedFields(ctx, it.ref, it.uid, func(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool) {
 			return transferFields(entries, it.formerManagers(it.Before), it.exemptPaths())
 		}); err != nil {
 			return nil, err

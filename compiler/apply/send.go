@@ -34,7 +34,7 @@ func (r *runner) send(ctx context.Context, it *Item) (*unstructured.Unstructured
 		} else if perr != nil {
 			return nil, perr
 		}
-		r.Live.Renew()
+		r.Live.ResetDiscovery()
 	}
 }
 

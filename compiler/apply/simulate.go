@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/live"
-	"github.com/fleetc/fleetc/compiler/predict"
+	"github.com/fleetc/fleetc/compiler/simulate"
 )
 
 // This file simulates applies for objects without a dry run.
@@ -43,9 +43,9 @@ type simulation struct {
 // fields and the schemas of the cluster.
 func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unstructured) (simulation, error) {
 	gv := it.ref.GroupVersion()
-	schemas, err := p.schemas.get(gv, func() (*predict.Schemas, error) {
+	schemas, err := p.schemas.get(gv, func() (*simulate.Schemas, error) {
 		document, err := p.Live.OpenAPI(ctx, gv)
-		return predict.Read(document), err
+		return simulate.Read(document), err
 	})
 	if err != nil {
 		return simulation{}, err
@@ -53,7 +53,7 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 	var s simulation
 	if !schemas.Has(it.ref.GroupVersionKind) {
 		s.caveat = ", and the cluster has no schema of them"
-		schemas = predict.Read(nil)
+		schemas = simulate.Read(nil)
 	}
 	if now.GroupVersionKind() != it.ref.GroupVersionKind {
 		now = now.DeepCopy()
@@ -64,7 +64,7 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 	after, conflicts, err := schemas.Apply(now, object)
 	if err != nil {
 		s.caveat += ", and they do not fit the schema that the cluster has"
-		after, conflicts, err = predict.Read(nil).Apply(now, object)
+		after, conflicts, err = simulate.Read(nil).Apply(now, object)
 	}
 	if err != nil {
 		return s, err

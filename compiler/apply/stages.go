@@ -83,7 +83,7 @@ func (r *runner) step(ctx context.Context, step fleet.ApplyStep) error {
 		return err
 	}
 	if slices.ContainsFunc(of.base, func(it *Item) bool { return it.Action.writes() }) {
-		r.Live.Renew()
+		r.Live.ResetDiscovery()
 	}
 	if err := r.runActions(ctx, step.Stage, step.Level, false); err != nil {
 		return err

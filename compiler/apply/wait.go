@@ -31,14 +31,14 @@ func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 	start := time.Now()
 	w := &health.Waiting{Rules: r.rules, Timeout: r.timeout()}
 	byID := make(map[string]*Item, len(items))
-	var waiting []health.Observed
+	var waiting []health.ObservedObject
 	for _, it := range items {
 		declared := fleet.Object{Unstructured: it.object, Release: it.release}
 		if it.uid != "" && (r.rules.ReadyOnceExists(declared) || it.Action == Unchanged && it.completedDigest != "") {
 			continue // the plan or the apply has found it
 		}
 		byID[it.ID] = it
-		waiting = append(waiting, health.Observed{Declared: declared})
+		waiting = append(waiting, health.ObservedObject{Declared: declared})
 	}
 	if len(waiting) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
 		}
 		waiting = waiting[:0]
 		for _, o := range p.Pending {
-			waiting = append(waiting, o.Observed)
+			waiting = append(waiting, o.ObservedObject)
 			if id := o.Declared.ID(); reasons[id] != o.Reason {
 				r.report(Event{Stage: stage, ID: id, What: "wait", Text: r.hide(o.Reason)})
 				reasons[id] = o.Reason
@@ -254,7 +254,7 @@ func (r *runner) runHook(ctx context.Context, it *Item) error {
 // hookEnds waits until a hook has ended. It returns the final state, and a fault if
 // the hook did not succeed.
 func (r *runner) hookEnds(ctx context.Context, it *Item, current *unstructured.Unstructured) (state health.State, fault, err error) {
-	o := &health.Observed{Declared: fleet.Object{Unstructured: it.object, Release: it.release}, Live: current}
+	o := &health.ObservedObject{Declared: fleet.Object{Unstructured: it.object, Release: it.release}, Live: current}
 	verdict, err := r.waitEnd(ctx, it, o, &health.Waiting{Rules: r.rules, Timeout: r.timeout()}, hasEnded)
 	if err != nil || verdict.State == health.Ready {
 		return verdict.State, nil, err
@@ -263,7 +263,7 @@ func (r *runner) hookEnds(ctx context.Context, it *Item, current *unstructured.U
 }
 
 // waitEnd waits until a Job or pod has ended, and returns the verdict.
-func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.Observed, w *health.Waiting, ended func(*unstructured.Unstructured) bool) (health.Verdict, error) {
+func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.ObservedObject, w *health.Waiting, ended func(*unstructured.Unstructured) bool) (health.Verdict, error) {
 	start := time.Now()
 	follower := r.Live.Observe(ctx, nil, o.Live)
 	defer follower.Close()
@@ -271,7 +271,7 @@ func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.Observed, w *h
 	for first := true; ; first = false {
 		changes := follower.Changes()
 		elapsed := time.Since(start)
-		p := w.Step(elapsed, []health.Observed{*o})
+		p := w.Step(elapsed, []health.ObservedObject{*o})
 		switch {
 		case len(p.Failed) > 0:
 			return p.Failed[0].Verdict, nil

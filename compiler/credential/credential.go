@@ -1,5 +1,5 @@
 // Package credential runs credential plugins, the programs that a kubeconfig names to
-// get credentials, within a limit:
+// get credentials, within a time limit:
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 package credential
 
@@ -19,20 +19,20 @@ import (
 )
 
 const (
-	maxCredentials = 1 << 20 // of what a plugin prints, in bytes
+	maxCredentials = 1 << 20 // limit of a plugin's output
 	killAfter      = time.Second
 	orphanPoll     = 200 * time.Millisecond
 
-	interrupted = 130 // exit status, as of shells
+	interrupted = 130 // exit status, as in shells
 )
 
-// Run runs a credential plugin with the environment of this process, and prints what
-// it prints when it succeeds. The plugin, and all that it started, ends when ctx does,
-// when the limit is over, and when the process that started this one ends. A plugin
-// that can use the terminal, because stdin is one, stays in the foreground, and what it
-// started is not ended. Run returns the exit status of the plugin,
-// [live.PluginTimeout] when the limit is over, or [live.PluginMissing] when the program
-// does not exist. The error says why the plugin could not be run.
+// Run runs a credential plugin with the environment of this process, and prints its
+// output when it succeeds. The plugin and the processes that it started end with
+// ctx, with the limit, or when the parent of this process ends. If stdin is a
+// terminal, the plugin stays in the foreground, and processes that it started are
+// not killed. Run returns the exit status of the plugin, [live.PluginTimeout] after
+// the limit, or [live.PluginMissing] when the program does not exist. An error says
+// why the plugin could not run.
 func Run(ctx context.Context, limit time.Duration, words []string, stdin *os.File, stdout, stderr io.Writer) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
@@ -52,8 +52,8 @@ func Run(ctx context.Context, limit time.Duration, words []string, stdin *os.Fil
 		return live.PluginTimeout, nil
 	case ctx.Err() != nil:
 		return interrupted, nil
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it may leave a program running
-		_, err = stdout.Write(credentials.kept.Bytes())
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // a child process may still run
+		_, err = stdout.Write(credentials.data.Bytes())
 		return 0, err
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
 		return live.PluginMissing, nil
@@ -68,7 +68,7 @@ var (
 	errTooLong = errors.New("the credential plugin prints more than credentials")
 )
 
-// watchParent calls orphaned when the process that started this one has ended.
+// watchParent calls orphaned when the parent of this process has ended.
 func watchParent(ctx context.Context, orphaned func()) {
 	parent := os.Getppid()
 	tick := time.NewTicker(orphanPoll)
@@ -86,13 +86,13 @@ func watchParent(ctx context.Context, orphaned func()) {
 	}
 }
 
-// A buffer takes no more than credentials need.
-type buffer struct{ kept bytes.Buffer }
+// A buffer accepts at most maxCredentials bytes.
+type buffer struct{ data bytes.Buffer }
 
 // Write implements [io.Writer].
 func (b *buffer) Write(p []byte) (int, error) {
-	if b.kept.Len()+len(p) > maxCredentials {
+	if b.data.Len()+len(p) > maxCredentials {
 		return 0, errTooLong
 	}
-	return b.kept.Write(p)
+	return b.data.Write(p)
 }

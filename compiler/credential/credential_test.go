@@ -19,7 +19,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// TestMain runs a plugin in the place of the tests when a test asks for that.
+// TestMain runs a plugin instead of the tests when a test starts this program with
+// "run".
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "run" {
 		status, err := Run(context.Background(), time.Hour, os.Args[2:], os.Stdin, os.Stdout, os.Stderr)
@@ -70,8 +71,8 @@ func TestRunEndless(t *testing.T) {
 	}
 }
 
-// What a plugin started ends with it.
-func TestRunEndsAll(t *testing.T) {
+// Processes that a plugin started end with it.
+func TestRunKillsProcesses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	script := `sleep 300 & echo $! > "$0.new" && mv "$0.new" "$0"; wait`
 	status, err := Run(t.Context(), time.Second, []string{"sh", "-c", script, file}, null(t), io.Discard, io.Discard)
@@ -81,7 +82,7 @@ func TestRunEndsAll(t *testing.T) {
 	checkEnded(t, pidIn(t, file))
 }
 
-// A plugin ends when the process is gone that has started its runner.
+// A plugin ends when the parent of its runner has ended.
 func TestRunOrphan(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -89,7 +90,7 @@ func TestRunOrphan(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "pid")
 	plugin := `echo $$ > "$0.new" && mv "$0.new" "$0"; exec sleep 300`
-	// The shell ends when the plugin runs, and the runner is an orphan.
+	// The shell ends once the plugin runs, which orphans the runner.
 	cmd := exec.Command("sh", "-c", `"$@" & until test -e "$0"; do sleep 0.1; done`, file, self, "run", "sh", "-c", plugin, file)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
@@ -128,7 +129,7 @@ func checkEnded(t *testing.T, pid int) {
 		if err := syscall.Kill(pid, 0); err != nil {
 			return
 		}
-		// A process that its parent does not wait for is a zombie.
+		// A process whose parent does not wait for it is a zombie.
 		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), ") Z ") {
 			return
 		}

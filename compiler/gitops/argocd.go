@@ -64,7 +64,7 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 			if o.Release.MayReplace(o) && !isKept(o) {
 				o = annotate(o, syncOption, options(o.GetAnnotations()[syncOption], "Force=true", "Replace=true"))
 			}
-			if _, waits := rules.Says(o); !waits {
+			if _, waits := rules.Expressions(o); !waits {
 				o = annotate(o, healthOption, "true")
 			}
 			if err := l.add(out, manifestsDir, o); err != nil {

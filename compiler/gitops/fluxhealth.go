@@ -43,7 +43,7 @@ func checksOf(rules *health.Rules, objs []fleet.Object) (checks, error) {
 			kinds[gk] = k
 			order = append(order, gk)
 		}
-		e, waits := rules.Says(o)
+		e, waits := rules.Expressions(o)
 		mixed = mixed || k.skips && waits || k.waits && !waits
 		if !waits {
 			k.skips = true

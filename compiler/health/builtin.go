@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// builtin returns how objects of a kind of Kubernetes' own are judged, nil when
-// they are as any other.
+// builtin returns the judge of a Kubernetes kind, nil for kinds that are judged by
+// their conditions.
 func builtin(gk schema.GroupKind) func(*unstructured.Unstructured) Verdict {
 	switch gk.String() {
 	case "Deployment.apps":
@@ -39,28 +39,28 @@ func builtin(gk schema.GroupKind) func(*unstructured.Unstructured) Verdict {
 	return nil
 }
 
-// behind returns the verdict on an object whose controller has not seen its last
-// change, whose status therefore is of the one before.
-func behind(u *unstructured.Unstructured) (v Verdict, ok bool) {
-	seen, told := whole(at(u, "status", "observedGeneration"))
-	last, counted := whole(at(u, "metadata", "generation"))
-	if told && counted && seen != last {
+// outdatedStatus returns the verdict on an object whose status describes an earlier
+// generation.
+func outdatedStatus(u *unstructured.Unstructured) (v Verdict, ok bool) {
+	seen, known := asInt(at(u, "status", "observedGeneration"))
+	last, counted := asInt(at(u, "metadata", "generation"))
+	if known && counted && seen != last {
 		return Verdict{InProgress, fmt.Sprintf("its controller has seen generation %d, and the last is %d", seen, last)}, true
 	}
 	return Verdict{}, false
 }
 
-// unseen returns the verdict on an object of a kind whose controller always says
-// which generation it has seen, and has not yet.
-func unseen(u *unstructured.Unstructured) (v Verdict, ok bool) {
-	if _, told := whole(at(u, "status", "observedGeneration")); !told {
+// missingGeneration returns the verdict on an object without an observed
+// generation, of a kind whose controller always sets it.
+func missingGeneration(u *unstructured.Unstructured) (v Verdict, ok bool) {
+	if _, known := asInt(at(u, "status", "observedGeneration")); !known {
 		return Verdict{InProgress, "its controller has not seen it yet"}, true
 	}
 	return Verdict{}, false
 }
 
-// service waits for the address of a load balancer, which DNS and clients need,
-// and for nothing else.
+// service judges a Service. Only a load balancer must get an address, which DNS and
+// clients need.
 func service(u *unstructured.Unstructured) Verdict {
 	external, _ := at(u, "spec", "externalIPs").([]any)
 	if text(u, "spec", "type") != "LoadBalancer" || len(external) > 0 {
@@ -72,63 +72,62 @@ func service(u *unstructured.Unstructured) Verdict {
 	return Verdict{InProgress, "its load balancer has no address yet"}
 }
 
-// claim does not wait for ever for the volume of a claim that nobody asks for:
-// its class may wait for the first pod that does. What is under way is waited
-// for.
+// claim judges a volume claim. Without a sign of provisioning its state is Unknown,
+// since its class may wait for the first pod that uses it.
 func claim(u *unstructured.Unstructured) Verdict {
 	phase := text(u, "status", "phase")
-	begun := text(u, "spec", "volumeName") != ""
+	started := text(u, "spec", "volumeName") != ""
 	for _, a := range []string{"volume.kubernetes.io/selected-node", "volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner"} {
-		begun = begun || text(u, "metadata", "annotations", a) != ""
+		started = started || text(u, "metadata", "annotations", a) != ""
 	}
 	switch {
 	case phase == "Bound":
 		return Verdict{Ready, "it is bound"}
 	case phase == "Lost":
 		return Verdict{Failed, "its volume is lost"}
-	case begun:
-		return Verdict{InProgress, "its volume is being made"}
+	case started:
+		return Verdict{InProgress, "its volume is being created"}
 	}
-	return Verdict{Unknown, "it waits for a volume, or for a pod that asks for one"}
+	return Verdict{Unknown, "it waits for a volume, or for a pod that uses it"}
 }
 
 func volume(u *unstructured.Unstructured) Verdict {
 	switch phase := text(u, "status", "phase"); phase {
 	case "Failed":
-		return Verdict{Failed, "it failed" + condition{reason: text(u, "status", "reason"), message: text(u, "status", "message")}.why()}
+		return Verdict{Failed, "it failed" + condition{reason: text(u, "status", "reason"), message: text(u, "status", "message")}.detail()}
 	case "", "Pending":
 		return Verdict{InProgress, "it is not available yet"}
 	}
 	return Verdict{Ready, "it is available"}
 }
 
-// autoscaler waits for what it scales to exist, and for no metrics.
+// autoscaler judges an autoscaler: its target must exist. Metrics do not matter.
 func autoscaler(u *unstructured.Unstructured) Verdict {
 	if c, found := conditionOf(u, "AbleToScale"); found && c.status == "False" && c.reason == "FailedGetScale" {
-		return Verdict{InProgress, c.says()}
+		return Verdict{InProgress, c.describe()}
 	}
 	return Verdict{Ready, "it exists"}
 }
 
 func crd(u *unstructured.Unstructured) Verdict {
-	if c, found := conditionOf(u, "NamesAccepted"); found && c.is("False") {
-		return Verdict{Failed, c.says()}
+	if c, found := conditionOf(u, "NamesAccepted"); found && c.holds("False") {
+		return Verdict{Failed, c.describe()}
 	}
 	switch c, found := conditionOf(u, "Established"); {
-	case found && c.is("True"):
+	case found && c.holds("True"):
 		return Verdict{Ready, "it is established"}
-	case found && c.is("False") && c.reason != "Installing":
-		return Verdict{Failed, c.says()}
+	case found && c.holds("False") && c.reason != "Installing":
+		return Verdict{Failed, c.describe()}
 	}
 	return Verdict{InProgress, "it is not established yet"}
 }
 
 func apiService(u *unstructured.Unstructured) Verdict {
 	switch c, found := conditionOf(u, "Available"); {
-	case found && c.is("True"):
+	case found && c.holds("True"):
 		return Verdict{Ready, "it is available"}
 	case found:
-		return Verdict{InProgress, c.says()}
+		return Verdict{InProgress, c.describe()}
 	}
 	return Verdict{InProgress, "it is not available yet"}
 }

@@ -24,13 +24,13 @@ func TestBuiltin(t *testing.T) {
 `, Ready, "it exists"},
 		{"claim that waits for its first consumer", `
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x}, spec: {storageClassName: local}, status: {phase: Pending}}
-`, Unknown, "it waits for a volume, or for a pod that asks for one"},
+`, Unknown, "it waits for a volume, or for a pod that uses it"},
 		{"claim with a consumer", `
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x, annotations: {volume.kubernetes.io/selected-node: n1}}, status: {phase: Pending}}
-`, InProgress, "its volume is being made"},
+`, InProgress, "its volume is being created"},
 		{"claim of a volume that exists", `
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x}, spec: {volumeName: v}, status: {phase: Pending}}
-`, InProgress, "its volume is being made"},
+`, InProgress, "its volume is being created"},
 		{"claim that is bound", `
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x}, spec: {volumeName: v}, status: {phase: Bound}}
 `, Ready, "it is bound"},

@@ -11,18 +11,18 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// variables are what an expression may speak of: the fields of the object.
+// variables are the variables of expressions: the fields of the object.
 var variables = []string{"apiVersion", "kind", "metadata", "spec", "status", "data"}
 
-// maxCost bounds what an expression may do, in the units of CEL: a million is a
-// fraction of a second, and more than any status needs.
+// maxCost limits the evaluation of an expression, in cost units of CEL: a million
+// takes a fraction of a second, and no status needs more.
 const maxCost = 1_000_000
 
-// maxExpression bounds the length of an expression, in bytes.
+// maxExpression limits the length of an expression, in bytes.
 const maxExpression = 10_000
 
-// environment is what expressions are compiled in. It has the functions of
-// Flux's, so that an expression means there what it means here.
+// environment is the CEL environment of expressions. It has the same functions as
+// Flux's, so that expressions mean the same in both.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	options := []cel.EnvOption{
 		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
@@ -42,15 +42,15 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 // A program is a compiled expression. It is safe for concurrent use.
 type program struct{ cel.Program }
 
-// A compileError says what is wrong with an expression.
+// A compileError is an error in an expression.
 type compileError struct {
 	msg       string
-	undefined string // the variable that does not exist; empty when it is something else
+	undefined string // undeclared variable; empty for other errors
 }
 
 func (e *compileError) Error() string { return e.msg }
 
-// compile compiles an expression that is true or false.
+// compile compiles a boolean expression.
 func compile(text string) (*program, error) {
 	env, err := environment()
 	if err != nil {
@@ -59,7 +59,7 @@ func compile(text string) (*program, error) {
 	ast, issues := env.Compile(text)
 	if errs := issues.Errors(); len(errs) > 0 {
 		first := errs[0]
-		// Containers are a notion of CEL that is of no use here.
+		// The container of CEL does not help users.
 		e := &compileError{msg: clean(strings.TrimSuffix(first.Message, " (in container '')"))}
 		if at := first.Location; at.Line() > 0 {
 			e.msg = fmt.Sprintf("%s (at %d:%d of the expression)", e.msg, at.Line(), at.Column()+1)
@@ -79,8 +79,9 @@ func compile(text string) (*program, error) {
 	return &program{p}, nil
 }
 
-// holds asks the expression of an object. The error says why it has no answer.
-func (p *program) holds(object map[string]any) (bool, error) {
+// eval evaluates the expression for an object. An error means that it has no
+// boolean value.
+func (p *program) eval(object map[string]any) (bool, error) {
 	v, _, err := p.Eval(object)
 	if err != nil {
 		return false, err

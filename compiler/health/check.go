@@ -14,8 +14,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// Check reports the rules of a cluster that can match nothing or say nothing,
-// and expressions that do not compile, at the lines that write them.
+// Check reports the rules of a cluster that cannot match or that have no effect,
+// and expressions that do not compile, with their source positions.
 func Check(c *fleet.Cluster) error {
 	var faults diag.List
 	check := func(path string, rules []fleet.HealthRule) {
@@ -32,7 +32,7 @@ func Check(c *fleet.Cluster) error {
 	return diag.In(c.ID, faults.Err())
 }
 
-// checkKinds looks for kinds that no cluster has.
+// checkKinds reports kinds that do not exist.
 func checkKinds(path string, h fleet.HealthRule) diag.List {
 	var faults diag.List
 	for _, name := range h.Match.Kinds {
@@ -43,8 +43,8 @@ func checkKinds(path string, h fleet.HealthRule) diag.List {
 	return faults
 }
 
-// unknownKind reports whether a name is that of no kind, and what to write
-// instead. Kinds of one's own have a group with a dot, as CRDs must.
+// unknownKind reports whether a kind does not exist, with a hint. The groups of
+// custom kinds have a dot, as CRDs require.
 func unknownKind(name string) (hint string, unknown bool) {
 	gk := schema.ParseGroupKind(name)
 	if kube.HasKind(gk) || strings.Contains(gk.Group, ".") && !kube.HasGroup(gk.Group) {
@@ -63,13 +63,13 @@ func unknownKind(name string) (hint string, unknown bool) {
 		}
 	}
 	if len(ofKind) > 0 {
-		// Without a group, a name is of any, as selectors take it.
+		// Without a group, a name matches a kind of any group, as in selectors.
 		return "did you mean " + slices.Min(ofKind) + "?", gk.Group != ""
 	}
 	return cmp.Or(diag.DidYouMean(name, near), "write a kind of your own with its API group, as in Certificate.cert-manager.io"), true
 }
 
-// checkTests looks at what the rule says of objects.
+// checkTests reports faults in the tests of a rule.
 func checkTests(path string, h fleet.HealthRule) diag.List {
 	var faults diag.List
 	wrong := func(at diag.Pos, field, msg, hint string) {
@@ -78,9 +78,9 @@ func checkTests(path string, h fleet.HealthRule) diag.List {
 	if len(h.Ready) == 0 {
 		switch {
 		case len(h.Failed)+len(h.Progressing) > 0:
-			wrong(h.Pos, "", "the rule does not say when objects are ready", "give it ready")
+			wrong(h.Pos, "", "the rule has no tests for ready", "set ready")
 		case h.Wait == nil && h.Timeout == 0:
-			wrong(h.Pos, "", "the rule says nothing", "give it ready, wait or timeout")
+			wrong(h.Pos, "", "the rule has no effect", "set ready, wait or timeout")
 		}
 	}
 	for _, f := range []struct {
@@ -96,7 +96,7 @@ func checkTests(path string, h fleet.HealthRule) diag.List {
 	return faults
 }
 
-// checkTest says what is wrong with a test; "" when nothing is.
+// checkTest returns the fault of a test, "" when there is none.
 func checkTest(t fleet.HealthTest) (msg, hint string) {
 	if (t.Type == "") == (t.Expression == "") {
 		return "a test is either of a condition or an expression", `write {type: "Ready"}, or {expression: "status.phase == 'Running'"}`

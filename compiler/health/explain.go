@@ -17,34 +17,34 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A Reader reads a cluster.
+// A Reader reads objects and logs of a cluster.
 type Reader interface {
-	// List returns the objects of a kind in a namespace that have the labels that
-	// a selector asks for; all when it is empty.
+	// List returns the objects of a kind in a namespace that match a label
+	// selector; all when it is empty.
 	List(ctx context.Context, kind schema.GroupVersionKind, namespace, selector string) ([]unstructured.Unstructured, error)
-	// Logs returns the last lines that a container wrote; previous is the one
-	// that ran before, and ended.
+	// Logs returns the last lines of a container's log; previous selects the last
+	// terminated container.
 	Logs(ctx context.Context, namespace, pod, container string, previous bool, lines int) ([]byte, error)
 }
 
-// An Explainer says why objects are not ready.
+// An Explainer explains why objects are not ready.
 type Explainer struct {
 	Reader Reader
-	Hide   func(string) string // takes out of texts what is not shown, see [Hider]; nil for all as it is
+	Hide   func(string) string // removes secrets from texts, see [Hider]; may be nil
 }
 
 // An Explanation says why an object is not ready.
 type Explanation struct {
-	Chain  []string // from the object to what holds it up: Deployment.apps shop/web, pod web-abc, container app: ImagePullBackOff
-	Events []string // the last that tell of trouble, oldest first
-	Logs   []string // the last lines of the container at the end of the chain
-	Unread []string // what could not be read, and why
+	Chain  []string // from the object to the cause: Deployment.apps shop/web, pod web-abc, container app: ImagePullBackOff
+	Events []string // the last warnings, or other events if there are none, the oldest first
+	Logs   []string // the last lines of the container that is the cause
+	Unread []string // failed reads, with errors
 }
 
 // String returns the chain as one line.
 func (e Explanation) String() string { return strings.Join(e.Chain, ": ") }
 
-// Bounds of an explanation.
+// Limits of an explanation.
 const (
 	maxEvents   = 5
 	maxLogLines = 10
@@ -56,40 +56,39 @@ var (
 	replicaSetKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}
 )
 
-// Explain looks for what keeps an object, which is as the cluster has it, from
-// getting ready; v is the verdict on it. For the same answers of the Reader, the
-// explanation is the same.
+// Explain searches for the cause that keeps a live object from getting ready; v is
+// its verdict. The result depends only on the responses of the Reader.
 func (x *Explainer) Explain(ctx context.Context, o fleet.Object, v Verdict) Explanation {
 	s := &search{Reader: x.Reader, ctx: ctx, hide: x.Hide, inNamespace: map[string][]*unstructured.Unstructured{}}
 	if s.hide == nil {
 		s.hide = Hider(nil)
 	}
-	s.found.Chain = []string{o.Title(), v.Reason}
+	s.out.Chain = []string{o.Title(), v.Reason}
 	if o.Unstructured != nil && o.Object != nil {
-		s.object(s.hidden(o.Unstructured))
+		s.object(s.redact(o.Unstructured))
 	}
-	e := &s.found
+	e := &s.out
 	if len(s.events) == 0 {
-		s.events = s.calm // rather than nothing
+		s.events = s.normalEvents // show other events if there are no warnings
 	}
-	e.Events = s.last()
+	e.Events = s.lastEvents()
 	for i := range e.Chain {
 		e.Chain[i] = s.hide(e.Chain[i])
 	}
 	return *e
 }
 
-// A search is on the way to an explanation.
+// A search is the state of one explanation.
 type search struct {
 	Reader
-	ctx          context.Context // of the one call that searches
-	hide         func(string) string
-	found        Explanation
-	inNamespace  map[string][]*unstructured.Unstructured // events
-	events, calm []event                                 // warnings, and others
+	ctx                  context.Context // of the call
+	hide                 func(string) string
+	out                  Explanation
+	inNamespace          map[string][]*unstructured.Unstructured // events by namespace
+	events, normalEvents []event                                 // warnings, and other events
 }
 
-// object follows the object down to what holds it up.
+// object searches for the cause of an object's state.
 func (s *search) object(u *unstructured.Unstructured) {
 	s.readEvents(u)
 	if u.GroupVersionKind() == podKind {
@@ -98,7 +97,7 @@ func (s *search) object(u *unstructured.Unstructured) {
 	}
 	owner := u
 	if u.GetKind() == "Deployment" {
-		sets := s.owned(replicaSetKind, u)
+		sets := s.controlled(replicaSetKind, u)
 		if len(sets) == 0 {
 			return
 		}
@@ -108,7 +107,7 @@ func (s *search) object(u *unstructured.Unstructured) {
 		s.readEvents(owner)
 	}
 	var waiting []*unstructured.Unstructured
-	for _, p := range s.owned(podKind, owner) {
+	for _, p := range s.controlled(podKind, owner) {
 		if v := pod(p); v.State != Ready {
 			waiting = append(waiting, p)
 		}
@@ -122,22 +121,22 @@ func (s *search) object(u *unstructured.Unstructured) {
 	if n := len(waiting) - 1; n > 0 {
 		name += fmt.Sprintf(" (and %d more)", n)
 	}
-	s.found.Chain = []string{s.found.Chain[0], name, pod(worst).Reason}
+	s.out.Chain = []string{s.out.Chain[0], name, pod(worst).Reason}
 	s.readEvents(worst)
 	s.pod(worst)
 }
 
-// revision returns the number of a ReplicaSet among those of its Deployment.
+// revision returns the revision number of a ReplicaSet of a Deployment.
 func revision(u *unstructured.Unstructured) (n int64) {
 	_, _ = fmt.Sscan(u.GetAnnotations()["deployment.kubernetes.io/revision"], &n)
 	return n
 }
 
-// comparePods puts the pod in front that tells most: one that failed, one whose
-// container is in trouble, the newest.
+// comparePods sorts the most informative pod first: failed pods, pods with a
+// failing container, newer pods.
 func comparePods(a, b *unstructured.Unstructured) int {
 	rank := func(u *unstructured.Unstructured) int {
-		switch problem, _ := stuck(u); {
+		switch problem, _ := podProblem(u); {
 		case pod(u).State == Failed:
 			return 0
 		case problem != "":
@@ -149,7 +148,7 @@ func comparePods(a, b *unstructured.Unstructured) int {
 		b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time), cmp.Compare(a.GetName(), b.GetName()))
 }
 
-// pod reads the last lines of the container that holds up a pod, if it has run.
+// pod reads the log of the container that keeps a pod from getting ready.
 func (s *search) pod(u *unstructured.Unstructured) {
 	for _, c := range containers(u) {
 		if c.problem == "" && !(c.running && !c.ready) {
@@ -161,25 +160,25 @@ func (s *search) pod(u *unstructured.Unstructured) {
 		}
 		data, err := s.Logs(s.ctx, u.GetNamespace(), u.GetName(), c.name, !c.running && !c.ended, maxLogLines)
 		if err != nil {
-			s.unread("the logs of container "+c.name, err)
+			s.addUnread("the logs of container "+c.name, err)
 			return
 		}
 		lines := strings.Split(strings.TrimRight(s.hide(string(data)), "\n"), "\n")
 		for _, line := range lines[max(0, len(lines)-maxLogLines):] {
 			if line = clean(line); line != "" {
-				s.found.Logs = append(s.found.Logs, line)
+				s.out.Logs = append(s.out.Logs, line)
 			}
 		}
 		return
 	}
 }
 
-func (s *search) unread(what string, err error) {
-	s.found.Unread = append(s.found.Unread, clean(what+": "+err.Error()))
+func (s *search) addUnread(what string, err error) {
+	s.out.Unread = append(s.out.Unread, clean(what+": "+err.Error()))
 }
 
-// owned returns the objects of a kind that an object controls.
-func (s *search) owned(kind schema.GroupVersionKind, owner *unstructured.Unstructured) []*unstructured.Unstructured {
+// controlled returns the objects of a kind that an object controls.
+func (s *search) controlled(kind schema.GroupVersionKind, owner *unstructured.Unstructured) []*unstructured.Unstructured {
 	selector, ok := selectorOf(owner)
 	if !ok {
 		return nil
@@ -190,56 +189,56 @@ func (s *search) owned(kind schema.GroupVersionKind, owner *unstructured.Unstruc
 	})
 }
 
-// list returns objects without what is to be hidden.
+// list lists objects without secrets in their status and messages.
 func (s *search) list(kind schema.GroupVersionKind, namespace, selector string) []*unstructured.Unstructured {
 	all, err := s.List(s.ctx, kind, namespace, selector)
 	if err != nil {
-		s.unread(strings.ToLower(kind.Kind)+"s", err)
+		s.addUnread(strings.ToLower(kind.Kind)+"s", err)
 	}
 	var out []*unstructured.Unstructured
 	for i := range all {
-		out = append(out, s.hidden(&all[i]))
+		out = append(out, s.redact(&all[i]))
 	}
 	return out
 }
 
-// hidden returns an object whose status, or the message of an event, is without
-// what is to be hidden, before any text of it is cut.
-func (s *search) hidden(u *unstructured.Unstructured) *unstructured.Unstructured {
+// redact returns an object without secrets in its status and message. This happens
+// before texts are shortened.
+func (s *search) redact(u *unstructured.Unstructured) *unstructured.Unstructured {
 	out := maps.Clone(u.Object)
 	for _, field := range []string{"status", "message"} {
 		if v, ok := out[field]; ok {
-			out[field] = s.without(v)
+			out[field] = s.redactValue(v)
 		}
 	}
 	return &unstructured.Unstructured{Object: out}
 }
 
-// without returns a value without the texts that are to be hidden.
-func (s *search) without(v any) any {
+// redactValue returns a value without secrets.
+func (s *search) redactValue(v any) any {
 	switch v := v.(type) {
 	case string:
 		return s.hide(v)
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = s.without(v[i])
+			out[i] = s.redactValue(v[i])
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k := range v {
-			out[k] = s.without(v[k])
+			out[k] = s.redactValue(v[k])
 		}
 		if name, ok := v["name"]; ok {
-			out["name"] = name // of a container, by which its logs are asked for
+			out["name"] = name // keep the name of a container, which selects its log
 		}
 		return out
 	}
 	return v
 }
 
-// selectorOf returns the selector of a controller of pods.
+// selectorOf returns the pod selector of a controller.
 func selectorOf(u *unstructured.Unstructured) (string, bool) {
 	raw, ok := at(u, "spec", "selector").(map[string]any)
 	if !ok {
@@ -256,7 +255,7 @@ func selectorOf(u *unstructured.Unstructured) (string, bool) {
 	return selector.String(), true
 }
 
-// An event is one of a cluster's.
+// An event is a Kubernetes event.
 type event struct {
 	at   time.Time
 	text string
@@ -277,7 +276,7 @@ func (s *search) readEvents(u *unstructured.Unstructured) {
 		if text(e, "involvedObject", "uid") != string(u.GetUID()) {
 			continue
 		}
-		found := event{text: clean(u.GetKind()+" "+u.GetName()) + condition{reason: text(e, "reason"), message: text(e, "message")}.why()}
+		found := event{text: clean(u.GetKind()+" "+u.GetName()) + condition{reason: text(e, "reason"), message: text(e, "message")}.detail()}
 		times := max(number(e, 1, "count"), number(e, 1, "series", "count"))
 		if times > 1 {
 			found.text += fmt.Sprintf(" (%d times)", times)
@@ -291,13 +290,13 @@ func (s *search) readEvents(u *unstructured.Unstructured) {
 		if text(e, "type") == "Warning" {
 			s.events = append(s.events, found)
 		} else {
-			s.calm = append(s.calm, found)
+			s.normalEvents = append(s.normalEvents, found)
 		}
 	}
 }
 
-// last returns the last events, each text once.
-func (s *search) last() []string {
+// lastEvents returns the last events, each text once.
+func (s *search) lastEvents() []string {
 	slices.SortFunc(s.events, func(a, b event) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.text, b.text)) })
 	var out []string
 	for _, e := range slices.Backward(s.events) {
@@ -309,12 +308,12 @@ func (s *search) last() []string {
 	return out
 }
 
-// minHidden is the length of the shortest text that is hidden, in bytes: what is
-// shorter is in many words.
+// minHidden is the length of the shortest hidden text, in bytes. Shorter texts
+// occur in many words.
 const minHidden = 4
 
-// Hider returns a function that takes texts, such as the values of Secrets, and
-// their lines out of others. Those of less than four bytes are left.
+// Hider returns a function that replaces texts, such as the values of Secrets, and
+// their lines by "(hidden)". It ignores texts of less than four bytes.
 func Hider(texts []string) func(string) string {
 	var hidden []string
 	for _, t := range texts {
@@ -324,7 +323,7 @@ func Hider(texts []string) func(string) string {
 			}
 		}
 	}
-	// The longest is taken where several begin.
+	// The replacer prefers the first pair, so longer texts come first.
 	slices.SortFunc(hidden, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	var pairs []string
 	for _, h := range slices.Compact(hidden) {

@@ -16,11 +16,11 @@ import (
 )
 
 // A dump is a cluster in a txtar archive: a file for each object, and files
-// called logs/POD/CONTAINER, with -previous for those of the container before.
+// logs/POD/CONTAINER, with the suffix -previous for the previous container.
 type dump struct {
-	objects []*unstructured.Unstructured
-	logs    map[string]string
-	refused string // a kind that may not be listed
+	objects   []*unstructured.Unstructured
+	logs      map[string]string
+	forbidden string // a kind that the user may not list
 }
 
 func readDump(t *testing.T, archive string) *dump {
@@ -37,7 +37,7 @@ func readDump(t *testing.T, archive string) *dump {
 }
 
 func (d *dump) List(_ context.Context, kind schema.GroupVersionKind, namespace, selector string) ([]unstructured.Unstructured, error) {
-	if kind.Kind == d.refused {
+	if kind.Kind == d.forbidden {
 		return nil, errors.New("forbidden:\n you may not list")
 	}
 	s, err := labels.Parse(selector)
@@ -65,8 +65,8 @@ func (d *dump) Logs(_ context.Context, _, pod, container string, previous bool, 
 	return []byte(text), nil
 }
 
-// explained explains the first object of a dump, as lines.
-func explained(t *testing.T, d *dump, hide ...string) string {
+// explainDump explains the first object of a dump, as lines.
+func explainDump(t *testing.T, d *dump, hide ...string) string {
 	t.Helper()
 	x := &Explainer{Reader: d, Hide: Hider(hide)}
 	o := fleet.Object{Unstructured: d.objects[0]}
@@ -200,7 +200,7 @@ kind: PersistentVolumeClaim
 metadata: {name: data, namespace: shop, uid: c1}
 status: {phase: Pending}
 ` + event1("e1", "c1", "Normal", "WaitForFirstConsumer", "waiting for first consumer to be created before binding", ""), `
-PersistentVolumeClaim shop/data: it waits for a volume, or for a pod that asks for one
+PersistentVolumeClaim shop/data: it waits for a volume, or for a pod that uses it
 event PersistentVolumeClaim data: WaitForFirstConsumer: waiting for first consumer to be created before binding
 `},
 		{"a pod on no node", `
@@ -215,32 +215,32 @@ Pod shop/p: it is on no node: Unschedulable: 0/3 nodes are available
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := readDump(t, test.dump)
-			got := explained(t, d, "hunter22", "app", "x\nBEGIN SECRET KEY\n")
+			got := explainDump(t, d, "hunter22", "app", "x\nBEGIN SECRET KEY\n")
 			if "\n"+got != test.want {
 				t.Errorf("got\n%s\nwant%s", got, test.want)
 			}
-			// The order in which a cluster answers does not matter.
+			// The order of responses does not matter.
 			first, rest := d.objects[0], d.objects[1:]
 			for i, j := 0, len(rest)-1; i < j; i, j = i+1, j-1 {
 				rest[i], rest[j] = rest[j], rest[i]
 			}
 			d.objects = append([]*unstructured.Unstructured{first}, rest...)
-			if again := explained(t, d, "hunter22"); again != got {
+			if again := explainDump(t, d, "hunter22"); again != got {
 				t.Errorf("in another order\n%s\nand before\n%s", again, got)
 			}
 		})
 	}
 }
 
-// TestExplainRefused holds that an explanation goes as far as rights do.
-func TestExplainRefused(t *testing.T) {
+// An explanation goes as far as the user's rights.
+func TestExplainForbidden(t *testing.T) {
 	for refused, want := range map[string]string{
 		"Pod":        "Deployment.apps shop/web: 1 of 2 pods are up to date\nunread pods: forbidden: you may not list\n",
 		"ReplicaSet": "Deployment.apps shop/web: 1 of 2 pods are up to date\nunread replicasets: forbidden: you may not list\n",
 	} {
 		d := readDump(t, webDump+crashingPod)
-		d.refused = refused
-		if got := explained(t, d); got != want {
+		d.forbidden = refused
+		if got := explainDump(t, d); got != want {
 			t.Errorf("without %ss: %s", refused, got)
 		}
 	}

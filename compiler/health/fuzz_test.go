@@ -10,7 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// fuzzKinds are those that are judged in ways of their own, and two others.
+// fuzzKinds are the kinds with their own judge, and two others.
 var fuzzKinds = []struct{ version, kind string }{
 	{"apps/v1", "Deployment"},
 	{"apps/v1", "StatefulSet"},
@@ -28,8 +28,8 @@ var fuzzKinds = []struct{ version, kind string }{
 	{"example.com/v1", "Widget"},
 }
 
-// FuzzJudge holds that no object makes a verdict panic or change, and that a
-// reason is one line that a terminal may show.
+// No object makes a verdict panic or change, and a reason is one line that is safe
+// to print.
 func FuzzJudge(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":1}],"phase":"Running"},"metadata":{"generation":1}}`,
@@ -75,7 +75,7 @@ func FuzzJudge(f *testing.F) {
 				x := Explainer{Reader: &dump{}}
 				x.Explain(t.Context(), o, v)
 			}
-			if gk, ok := withoutStatus(u); ok && gk.Kind == "" {
+			if gk, ok := statuslessKind(u); ok && gk.Kind == "" {
 				t.Error("a CRD of no kind")
 			}
 			if after, _ := json.Marshal(object); string(after) != string(before) {

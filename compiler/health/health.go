@@ -1,14 +1,13 @@
-// Package health judges whether live objects do what they are declared to do.
+// Package health judges whether live objects are healthy.
 //
-// It knows how the controllers of Kubernetes' own kinds write a status, and how
-// those of custom kinds do by convention; a fleet's rules come before both. It
-// says why an object is not ready, in a clause for people and, with a [Reader],
-// by a chain that ends at the pod, container or event that holds it up.
+// It knows the statuses of Kubernetes' own kinds and the conventions of custom
+// kinds; the rules of a fleet come before both. It explains why an object is not
+// ready, in a clause and, with a [Reader], by a chain that ends at the pod, container
+// or event that is the cause.
 //
-// The package judges plain data. It reads no clock and no cluster: how long
-// something has been waited for is told to [Waiting.Step], and what belongs to
-// an object comes from whoever has a connection. The same input gives the same
-// verdict, and no input, however malformed, a panic.
+// The package judges plain data and reads no clock and no cluster: the caller passes
+// the waiting time to [Waiting.Step], and a Reader for other objects. The same input
+// gives the same verdict, and malformed input never panics.
 package health
 
 import (
@@ -24,53 +23,52 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// A State is what becomes of an object.
+// A State is the health of an object.
 type State string
 
-// The states.
 const (
 	Ready       State = "ready"
-	InProgress  State = "in progress" // its controller is at work, or has not begun
-	Failed      State = "failed"      // it does not get ready by itself
+	InProgress  State = "in progress" // its controller works on it or has not started
+	Failed      State = "failed"      // it will not become ready without a change
 	Terminating State = "terminating" // it is being deleted
 	Missing     State = "missing"     // it does not exist
 
-	// Unknown is the state of an object whose status says nothing, and perhaps
-	// never will: a custom resource without conditions, a volume claim that waits
-	// for its first consumer. [Waiting.Step] takes it as ready after a while.
+	// Unknown is the state of an object whose status is not conclusive and may
+	// never be: a custom resource without conditions, or a volume claim that waits
+	// for its first consumer. [Waiting.Step] accepts it as ready after a grace
+	// period.
 	Unknown State = "unknown"
 )
 
-// A Verdict is the state of an object, and why.
+// A Verdict is the state of an object with the reason.
 type Verdict struct {
 	State  State
-	Reason string // a clause whose subject is the object or its parts: 2 of 3 pods are ready
+	Reason string // a clause about the object or its parts: 2 of 3 pods are ready
 }
 
-// Rules are the rules of one cluster, ready to be used. A nil *Rules has none.
-// It is safe for concurrent use once it is set up.
+// Rules are the compiled rules of one cluster. A nil *Rules has none. They are safe
+// for concurrent use after [Rules.AddCRDs].
 type Rules struct {
 	fleet      []*rule
 	releases   map[string][]*rule
-	statusless map[schema.GroupKind]bool // kinds that have no status
+	statusless map[schema.GroupKind]bool // kinds without a status
 }
 
-// Compile returns the rules of a cluster. The error has the faults that [Check]
-// reports.
+// Compile returns the rules of a cluster, or the faults of [Check].
 func Compile(c *fleet.Cluster) (*Rules, error) {
 	if err := Check(c); err != nil {
 		return nil, err
 	}
-	r := &Rules{fleet: ordered(c.Health), releases: map[string][]*rule{}, statusless: map[schema.GroupKind]bool{}}
+	r := &Rules{fleet: sortRules(c.Health), releases: map[string][]*rule{}, statusless: map[schema.GroupKind]bool{}}
 	for _, release := range c.Releases {
-		r.releases[release.Name] = ordered(release.Health)
+		r.releases[release.Name] = sortRules(release.Health)
 	}
 	return r, nil
 }
 
-// ordered returns rules in the order in which they are asked: those that choose
-// among the objects of a kind first, then by name.
-func ordered(rules []fleet.HealthRule) []*rule {
+// sortRules returns rules in the order of their evaluation: first rules that select
+// some objects of a kind, then by name.
+func sortRules(rules []fleet.HealthRule) []*rule {
 	var out []*rule
 	for _, h := range rules {
 		out = append(out, newRule(h))
@@ -88,18 +86,18 @@ func ordered(rules []fleet.HealthRule) []*rule {
 	return out
 }
 
-// AddCRDs tells the rules of the CRDs among objects that a cluster has or gets:
-// objects of a kind without any status are ready as soon as they exist.
+// AddCRDs adds the CRDs among the objects: objects of a kind without a status are
+// ready as soon as they exist.
 func (r *Rules) AddCRDs(objects ...fleet.Object) {
 	for _, o := range objects {
-		if gk, ok := withoutStatus(o.Unstructured); ok {
+		if gk, ok := statuslessKind(o.Unstructured); ok {
 			r.statusless[gk] = true
 		}
 	}
 }
 
-// Judge returns the verdict on an object as it is in the cluster; its Release is
-// that of the declared one. Without content, it is missing.
+// Judge returns the verdict on a live object, whose Release is that of the declared
+// one. An object without content is missing.
 func (r *Rules) Judge(o fleet.Object) Verdict {
 	if o.Unstructured == nil || o.Object == nil {
 		return Verdict{Missing, "it does not exist"}
@@ -107,16 +105,16 @@ func (r *Rules) Judge(o fleet.Object) Verdict {
 	if text(o.Unstructured, "metadata", "deletionTimestamp") != "" {
 		return Verdict{Terminating, terminating(o.Unstructured)}
 	}
-	rl, waits := r.find(o)
-	if !waits {
-		return Verdict{Ready, "it exists, and is not waited for"}
+	rl, waited := r.find(o)
+	if !waited {
+		return Verdict{Ready, "it exists, and its rule says not to wait"}
 	}
-	// What is suspended (a Job, a Kustomization of Flux) is not looked at by its
-	// controller either, which then tells of an older generation.
+	// Controllers ignore suspended objects (Jobs, Flux Kustomizations), so their
+	// status may describe an earlier generation.
 	if suspended, _ := at(o.Unstructured, "spec", "suspend").(bool); suspended {
-		return Verdict{Ready, "it is suspended, and not waited for"}
+		return Verdict{Ready, "it is suspended"}
 	}
-	if v, ok := behind(o.Unstructured); ok {
+	if v, ok := outdatedStatus(o.Unstructured); ok {
 		return v
 	}
 	if rl != nil {
@@ -126,19 +124,19 @@ func (r *Rules) Judge(o fleet.Object) Verdict {
 	if judge := builtin(gk); judge != nil {
 		return judge(o.Unstructured)
 	}
-	v := custom(o.Unstructured)
+	v := customResource(o.Unstructured)
 	if v.State == Unknown && (kube.HasKind(gk) || r != nil && r.statusless[gk]) {
 		return Verdict{Ready, "it exists"}
 	}
 	return v
 }
 
-// ReadyOnceExists reports whether an object, as it is declared, is ready as soon as
-// it exists: its kind has no status, or no rule looks at it.
+// ReadyOnceExists reports whether a declared object is ready as soon as it exists:
+// its kind has no status, or a rule says not to wait.
 func (r *Rules) ReadyOnceExists(declared fleet.Object) bool {
-	rl, waits := r.find(declared)
-	if !waits || rl != nil {
-		return !waits
+	rl, waited := r.find(declared)
+	if !waited || rl != nil {
+		return !waited
 	}
 	switch gk := declared.GroupVersionKind().GroupKind(); gk.String() {
 	case "ConfigMap", "Secret", "ServiceAccount", "LimitRange", "PriorityClass.scheduling.k8s.io",
@@ -154,7 +152,7 @@ func (r *Rules) ReadyOnceExists(declared fleet.Object) bool {
 	}
 }
 
-// Timeout returns how long an object is waited for, when a rule says it.
+// Timeout returns the timeout of an object, if a rule sets one.
 func (r *Rules) Timeout(o fleet.Object) (d time.Duration, found bool) {
 	for _, rl := range r.matching(o) {
 		if rl.Timeout > 0 {
@@ -164,13 +162,13 @@ func (r *Rules) Timeout(o fleet.Object) (d time.Duration, found bool) {
 	return 0, false
 }
 
-// find returns the rule that judges an object, nil when none does, and whether
-// the object is waited for at all.
-func (r *Rules) find(o fleet.Object) (judge *rule, waits bool) {
-	said := false
+// find returns the rule that judges an object, nil when none does, and whether to
+// wait for the object.
+func (r *Rules) find(o fleet.Object) (judge *rule, waited bool) {
+	decided := false
 	for _, rl := range r.matching(o) {
-		if rl.Wait != nil && !said {
-			if said = true; !*rl.Wait {
+		if rl.Wait != nil && !decided {
+			if decided = true; !*rl.Wait {
 				return nil, false
 			}
 		}
@@ -181,8 +179,8 @@ func (r *Rules) find(o fleet.Object) (judge *rule, waits bool) {
 	return nil, true
 }
 
-// matching returns the rules that are about an object, the one to ask first in
-// front: those of its release come before those of the fleet.
+// matching returns the rules that match an object, in order of priority: rules of
+// its release before those of the fleet.
 func (r *Rules) matching(o fleet.Object) []*rule {
 	if r == nil || o.Unstructured == nil {
 		return nil
@@ -194,7 +192,7 @@ func (r *Rules) matching(o fleet.Object) []*rule {
 	return slices.DeleteFunc(slices.Clone(rules), func(rl *rule) bool { return !rl.Match.Matches(o) })
 }
 
-// terminating says what an object that is being deleted waits for.
+// terminating describes what the deletion of an object waits for.
 func terminating(u *unstructured.Unstructured) string {
 	finalizers, _ := at(u, "metadata", "finalizers").([]any)
 	var names []string
@@ -209,7 +207,7 @@ func terminating(u *unstructured.Unstructured) string {
 	return "it is being deleted, which waits for " + list(names)
 }
 
-// list joins the first of some names.
+// list joins the first names of a list.
 func list(names []string) string {
 	const most = 5
 	if len(names) <= most {

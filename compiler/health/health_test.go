@@ -9,7 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// parse reads an object in YAML as a client decodes it.
+// parse decodes an object in YAML with the types of a client.
 func parse(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -23,14 +23,14 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 	return u
 }
 
-// A sample is an object, or what is to be added to it, and what it is.
+// A sample is an object, or fields to add to one, with the expected verdict.
 type sample struct {
 	name, object string
 	state        State
 	reason       string
 }
 
-// check judges samples, each below the same head.
+// check judges samples, each appended to the same head.
 func check(t *testing.T, r *Rules, head string, samples []sample) {
 	t.Helper()
 	for _, s := range samples {
@@ -129,7 +129,7 @@ status:
   availableReplicas: 3
   conditions:
   - {type: Progressing, status: Unknown, reason: DeploymentPaused, message: Deployment is paused}
-`, Ready, "it is paused, so its rollout is not waited for"},
+`, Ready, "it is paused"},
 	})
 }
 
@@ -207,7 +207,7 @@ metadata: {name: migrate, namespace: shop, generation: 1}
 		{"created", `
 spec: {backoffLimit: 6}
 status: {}
-`, InProgress, "it has not begun"},
+`, InProgress, "it has not started"},
 		{"started", `
 spec: {completions: 1, parallelism: 1}
 status: {startTime: "2026-11-20T10:00:00Z", active: 1, ready: 1, terminating: 0}
@@ -247,7 +247,7 @@ status:
 		{"suspended", `
 spec: {suspend: true}
 status: {conditions: [{type: Suspended, status: "True", reason: JobSuspended, message: Job suspended}]}
-`, Ready, "it is suspended, and not waited for"},
+`, Ready, "it is suspended"},
 	})
 }
 
@@ -259,13 +259,13 @@ metadata: {name: p, namespace: shop, generation: 1}
 `, []sample{
 		{"created", `
 status: {phase: Pending, qosClass: BestEffort}
-`, InProgress, "it has not begun"},
+`, InProgress, "it has not started"},
 		{"no node", `
 status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: '0/3 nodes are available: 3 Insufficient cpu.'}]}
 `, InProgress, "it is on no node: Unschedulable: 0/3 nodes are available: 3 Insufficient cpu."},
 		{"pulling", `
 status: {phase: Pending, containerStatuses: [{name: app, ready: false, state: {waiting: {reason: ContainerCreating}}}]}
-`, InProgress, "it has not begun"},
+`, InProgress, "it has not started"},
 		{"no image", `
 status: {phase: Pending, containerStatuses: [{name: app, ready: false, state: {waiting: {reason: ImagePullBackOff, message: 'Back-off pulling image "x:1"'}}}]}
 `, InProgress, `container app: ImagePullBackOff: Back-off pulling image "x:1"`},

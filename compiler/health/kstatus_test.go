@@ -11,11 +11,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// TestLikeKstatus holds verdicts against those of kstatus, by which Flux waits,
-// for random statuses such as controllers write. What is different on purpose is
-// not made here: paused Deployments, updates by hand, Jobs, Pods, claims, load
-// balancers, and what has no status.
-func TestLikeKstatus(t *testing.T) {
+// Verdicts agree with those of kstatus, which Flux uses, for random realistic
+// statuses. The samples leave out intended differences: paused Deployments, manual
+// updates, Jobs, Pods, claims, load balancers, and objects without a status.
+func TestAgreesWithKstatus(t *testing.T) {
 	states := map[status.Status]State{status.CurrentStatus: Ready, status.InProgressStatus: InProgress, status.FailedStatus: Failed, status.TerminatingStatus: Terminating}
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "CustomResourceDefinition", "Widget"} {
 		seen := map[State]int{}
@@ -27,7 +26,7 @@ func TestLikeKstatus(t *testing.T) {
 			}
 			got := (*Rules)(nil).Judge(fleet.Object{Unstructured: u})
 			if got.State == Unknown {
-				got.State = Ready // once the grace is over
+				got.State = Ready // after the grace period
 			}
 			if got.State != states[want.Status] {
 				t.Fatalf("%s, seed %d: %v, and kstatus says %s: %s\n%v", kind, seed, got, want.Status, want.Message, u.Object)
@@ -42,7 +41,7 @@ func TestLikeKstatus(t *testing.T) {
 	}
 }
 
-// random returns an object with a status that is in order.
+// random returns an object with a consistent status.
 func random(r *rand.Rand, kind string) *unstructured.Unstructured {
 	few := func() int64 { return r.Int64N(4) }
 	meta := map[string]any{"name": "x", "generation": 1 + r.Int64N(2)}
@@ -58,7 +57,7 @@ func random(r *rand.Rand, kind string) *unstructured.Unstructured {
 	truth := func() string { return []string{"True", "False", "Unknown"}[r.IntN(3)] }
 	want := few()
 	spec["replicas"] = want
-	// Half of them are done, which chance seldom brings about.
+	// Half of the objects are complete, which random values rarely produce.
 	some := func(most int64) int64 {
 		if r.IntN(4) > 0 {
 			return most
@@ -86,7 +85,7 @@ func random(r *rand.Rand, kind string) *unstructured.Unstructured {
 		}
 		add("Available", map[bool]string{true: "True", false: "False"}[available >= want], "r")
 	case "StatefulSet":
-		available = ready // kstatus does not look at it
+		available = ready // kstatus ignores it
 		for k, v := range map[string]int64{"replicas": exist, "updatedReplicas": updated, "readyReplicas": ready, "availableReplicas": available} {
 			st[k] = v
 		}
@@ -113,7 +112,7 @@ func random(r *rand.Rand, kind string) *unstructured.Unstructured {
 			}
 		}
 	}
-	if kind == "Widget" { // of a CRD, kstatus takes the first that decides
+	if kind == "Widget" { // for custom resources, kstatus takes the first conclusive condition
 		r.Shuffle(len(conditions), func(i, j int) { conditions[i], conditions[j] = conditions[j], conditions[i] })
 	}
 	if len(conditions) > 0 {

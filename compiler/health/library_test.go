@@ -62,8 +62,8 @@ health: "Database.example.com": readiness.#Claim
 health: "Quiet.example.com": readiness.#NotWaited
 `
 
-// TestLibrary judges statuses such as the controllers of each kind write, by the
-// rules of lib/readiness: a kind and a status in each line, and what it means.
+// TestLibrary tests the rules of lib/readiness with realistic statuses: each line
+// has a kind, a status and the expected verdict.
 func TestLibrary(t *testing.T) {
 	c := evaluate(t, libraryFleet)
 	rules, err := health.Compile(c)
@@ -102,15 +102,15 @@ func TestLibrary(t *testing.T) {
 			needs = append(needs, health.Failed)
 		}
 		for _, s := range needs {
-			if !judged[h.Name][s] && !slices.Contains(alike, h.Name) {
+			if !judged[h.Name][s] && !slices.Contains(sameRules, h.Name) {
 				t.Errorf("no sample of %s is %s", h.Name, s)
 			}
 		}
 	}
 }
 
-// alike are kinds whose rule is that of another, which has samples.
-var alike = []string{
+// sameRules are kinds that share the rule of a kind with samples.
+var sameRules = []string{
 	"Agent.agent.k8s.elastic.co", "ApmServer.apm.k8s.elastic.co", "Beat.beat.k8s.elastic.co", "ElasticMapsServer.maps.k8s.elastic.co",
 	"EnterpriseSearch.enterprisesearch.k8s.elastic.co", "Logstash.logstash.k8s.elastic.co",
 	"KafkaBridge.kafka.strimzi.io", "KafkaConnect.kafka.strimzi.io", "KafkaConnector.kafka.strimzi.io", "KafkaMirrorMaker2.kafka.strimzi.io",

@@ -11,19 +11,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// Expressions say in CEL when an object is ready. They mean what they mean as
-// healthCheckExprs of a Kustomization of Flux: an object that was changed since
-// its controller looked is in progress; then InProgress, Failed and Current are
-// asked in this order, the first that is true decides, and an object for which
-// none is, or for which one has no answer, is in progress.
+// Expressions are the CEL expressions of a rule, with the meaning of
+// healthCheckExprs in a Flux Kustomization: an object with an outdated status is in
+// progress; then InProgress, Failed and Current are evaluated in this order, and
+// the first that is true decides. The object is in progress when none is true, or
+// an evaluation fails.
 type Expressions struct {
 	Current    string
-	InProgress string // empty when it is not asked
-	Failed     string // empty when it is not asked
+	InProgress string // may be empty
+	Failed     string // may be empty
 }
 
-// RuleExpressions returns what a rule says of objects that it matches; its
-// Current is empty for a rule that leaves it to others.
+// RuleExpressions returns the expressions of a rule. Current is empty for a rule
+// without tests for readiness.
 func RuleExpressions(h fleet.HealthRule) Expressions {
 	return Expressions{
 		Current:    expression(h.Ready, " && "),
@@ -32,17 +32,17 @@ func RuleExpressions(h fleet.HealthRule) Expressions {
 	}
 }
 
-// Says returns what the rules say of an object: the expressions of the one that
-// judges it, whose Current is empty when none does, and whether it is waited for.
-func (r *Rules) Says(o fleet.Object) (e Expressions, waits bool) {
-	rl, waits := r.find(o)
+// Expressions returns the expressions of the rule that judges an object, with an
+// empty Current when none does, and whether to wait for the object.
+func (r *Rules) Expressions(o fleet.Object) (e Expressions, waited bool) {
+	rl, waited := r.find(o)
 	if rl == nil {
-		return Expressions{}, waits
+		return Expressions{}, waited
 	}
-	return RuleExpressions(rl.HealthRule), waits
+	return RuleExpressions(rl.HealthRule), waited
 }
 
-// expression returns tests in CEL.
+// expression translates tests to CEL.
 func expression(tests []fleet.HealthTest, join string) string {
 	var parts []string
 	for _, t := range tests {
@@ -58,8 +58,8 @@ func expression(tests []fleet.HealthTest, join string) string {
 	return strings.Join(parts, join)
 }
 
-// conditionExpression returns a test of one condition, which must be of the
-// object's last generation where its controller tells.
+// conditionExpression translates a test of a condition, which must describe the
+// last generation if it states one.
 func conditionExpression(t fleet.HealthTest) string {
 	parts := []string{"c.type == " + strconv.Quote(t.Type), "c.status == " + strconv.Quote(t.Status)}
 	if len(t.Reasons) > 0 {
@@ -73,14 +73,13 @@ func conditionExpression(t fleet.HealthTest) string {
 	return "has(status.conditions) && status.conditions.exists(c, " + strings.Join(parts, " && ") + ")"
 }
 
-// A rule is one that can be asked.
+// A rule is a health rule that is compiled when it is first used.
 type rule struct {
 	fleet.HealthRule
 	programs func() (programs, error)
 }
 
-// programs are the expressions of a rule, compiled; nil for those that are not
-// asked.
+// programs are the compiled expressions of a rule; nil for empty ones.
 type programs struct{ current, inProgress, failed *program }
 
 func newRule(h fleet.HealthRule) *rule {
@@ -101,10 +100,10 @@ func newRule(h fleet.HealthRule) *rule {
 	})}
 }
 
-// judge asks the rule.
+// judge evaluates the rule.
 func (r *rule) judge(u *unstructured.Unstructured) Verdict {
 	p, err := r.programs()
-	if err != nil { // which Check has reported
+	if err != nil { // reported by Check
 		return Verdict{InProgress, "rule " + r.Name + ": " + clean(err.Error())}
 	}
 	for _, x := range []struct {
@@ -115,27 +114,27 @@ func (r *rule) judge(u *unstructured.Unstructured) Verdict {
 		if x.program == nil {
 			continue
 		}
-		holds, err := x.holds(u.Object)
+		holds, err := x.eval(u.Object)
 		switch {
 		case err != nil:
-			return Verdict{InProgress, unanswered(u, err)}
+			return Verdict{InProgress, evalFailure(u, err)}
 		case holds:
-			return Verdict{x.state, because(u, x.tests, true)}
+			return Verdict{x.state, explainTests(u, x.tests, true)}
 		}
 	}
-	return Verdict{InProgress, because(u, r.Ready, false)}
+	return Verdict{InProgress, explainTests(u, r.Ready, false)}
 }
 
-// unanswered says why an expression has no answer.
-func unanswered(u *unstructured.Unstructured, err error) string {
+// evalFailure explains why an expression cannot be evaluated.
+func evalFailure(u *unstructured.Unstructured, err error) string {
 	if at(u, "status") == nil {
-		return "nobody has written a status yet"
+		return "it has no status yet"
 	}
-	return "its status does not tell yet: " + clean(err.Error())
+	return "its rule cannot be evaluated yet: " + clean(err.Error())
 }
 
-// because says what makes tests hold, or keeps them from holding.
-func because(u *unstructured.Unstructured, tests []fleet.HealthTest, hold bool) string {
+// explainTests explains why tests hold, or do not hold.
+func explainTests(u *unstructured.Unstructured, tests []fleet.HealthTest, hold bool) string {
 	var absent, expressions []string
 	for _, t := range tests {
 		if t.Type == "" {
@@ -146,25 +145,25 @@ func because(u *unstructured.Unstructured, tests []fleet.HealthTest, hold bool) 
 		switch {
 		case !found:
 			absent = append(absent, clean(t.Type))
-		case meets(c, t) == hold:
-			return c.says()
+		case satisfies(c, t) == hold:
+			return c.describe()
 		}
 	}
 	if len(absent) > 0 && !hold {
 		return "it has no condition " + list(absent) + " yet"
 	}
-	// What most controllers say of themselves tells more than an expression.
+	// The condition Ready is more informative than an expression.
 	c, found := conditionOf(u, "Ready")
 	switch {
 	case found && c.status != "True":
-		return c.says()
+		return c.describe()
 	case hold:
-		return "it is as its rule says: " + list(expressions)
+		return "the tests of its rule hold: " + list(expressions)
 	}
-	return "it is not yet as its rule says: " + list(expressions)
+	return "the tests of its rule do not hold yet: " + list(expressions)
 }
 
-// meets reports whether a condition is what a rule asks for.
-func meets(c condition, t fleet.HealthTest) bool {
-	return c.is(t.Status) && (len(t.Reasons) == 0 || slices.Contains(t.Reasons, c.reason))
+// satisfies reports whether a condition satisfies a test.
+func satisfies(c condition, t fleet.HealthTest) bool {
+	return c.holds(t.Status) && (len(t.Reasons) == 0 || slices.Contains(t.Reasons, c.reason))
 }

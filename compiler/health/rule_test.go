@@ -19,7 +19,7 @@ func expr(texts ...string) (out []fleet.HealthTest) {
 	return out
 }
 
-func compiled(t *testing.T, c *fleet.Cluster) *Rules {
+func mustCompile(t *testing.T, c *fleet.Cluster) *Rules {
 	t.Helper()
 	r, err := Compile(c)
 	if err != nil {
@@ -29,14 +29,14 @@ func compiled(t *testing.T, c *fleet.Cluster) *Rules {
 }
 
 func TestRuleConditions(t *testing.T) {
-	r := compiled(t, &fleet.Cluster{Health: []fleet.HealthRule{{
+	r := mustCompile(t, &fleet.Cluster{Health: []fleet.HealthRule{{
 		Name: "w", Match: kinds("Widget.example.com"),
 		Ready:       []fleet.HealthTest{{Type: "Synced", Status: "True"}, {Type: "Ready", Status: "True"}},
 		Progressing: []fleet.HealthTest{{Type: "Upgrading", Status: "True"}},
 		Failed:      []fleet.HealthTest{{Type: "Ready", Status: "False", Reasons: []string{"Lost", "Gone"}}, {Type: "Broken", Status: "Unknown"}},
 	}}})
 	check(t, r, customHead, []sample{
-		{"no status", "", InProgress, "nobody has written a status yet"},
+		{"no status", "", InProgress, "it has no status yet"},
 		{"no conditions", "status: {x: 1}", InProgress, "it has no condition Synced, Ready yet"},
 		{"not seen", "status: {observedGeneration: 2, conditions: [{type: Ready, status: 'True'}, {type: Synced, status: 'True'}]}", InProgress, "its controller has seen generation 2, and the last is 3"},
 		{"one", "status: {conditions: [{type: Synced, status: 'True'}]}", InProgress, "it has no condition Ready yet"},
@@ -47,37 +47,37 @@ func TestRuleConditions(t *testing.T) {
 		{"failed", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'False', reason: Gone, message: m}]}", Failed, "condition Ready is False: Gone: m"},
 		{"failed in another way", "status: {conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'True'}, {type: Broken, status: Unknown}]}", Failed, "condition Broken is Unknown"},
 		{"no reason", "status: {conditions: [{type: Ready, status: 'False'}]}", InProgress, "condition Ready is False"},
-		{"nonsense", "status: {conditions: 5}", InProgress, "its status does not tell yet: got 'types.Int', expected iterable type"},
+		{"nonsense", "status: {conditions: 5}", InProgress, "its rule cannot be evaluated yet: got 'types.Int', expected iterable type"},
 	})
 }
 
 func TestRuleExpressions(t *testing.T) {
-	r := compiled(t, &fleet.Cluster{Health: []fleet.HealthRule{{
+	r := mustCompile(t, &fleet.Cluster{Health: []fleet.HealthRule{{
 		Name: "w", Match: kinds("Widget.example.com"),
 		Ready:  expr("status.phase == 'Running'", "status.replicas >= spec.replicas"),
 		Failed: expr("status.phase == 'Failed'"),
 	}}})
 	const head = customHead + "spec: {replicas: 2}\n"
 	check(t, r, head, []sample{
-		{"no status", "", InProgress, "nobody has written a status yet"},
-		{"a field is missing", "status: {replicas: 1}", InProgress, "its status does not tell yet: no such key: phase"},
-		{"failed", "status: {phase: Failed}", Failed, "it is as its rule says: status.phase == 'Failed'"},
-		{"one of two", "status: {phase: Running, replicas: 1}", InProgress, "it is not yet as its rule says: status.phase == 'Running', status.replicas >= spec.replicas"},
+		{"no status", "", InProgress, "it has no status yet"},
+		{"a field is missing", "status: {replicas: 1}", InProgress, "its rule cannot be evaluated yet: no such key: phase"},
+		{"failed", "status: {phase: Failed}", Failed, "the tests of its rule hold: status.phase == 'Failed'"},
+		{"one of two", "status: {phase: Running, replicas: 1}", InProgress, "the tests of its rule do not hold yet: status.phase == 'Running', status.replicas >= spec.replicas"},
 		{"what it says itself", "status: {phase: Running, replicas: 1, conditions: [{type: Ready, status: 'False', reason: NoDisk}]}", InProgress, "condition Ready is False: NoDisk"},
-		{"ready", "status: {phase: Running, replicas: 2.0}", Ready, "it is as its rule says: status.phase == 'Running', status.replicas >= spec.replicas"},
+		{"ready", "status: {phase: Running, replicas: 2.0}", Ready, "the tests of its rule hold: status.phase == 'Running', status.replicas >= spec.replicas"},
 	})
-	check(t, compiled(t, &fleet.Cluster{Health: []fleet.HealthRule{{Name: "w", Match: kinds("Widget.example.com"), Ready: expr("status.x")}}}), head, []sample{
-		{"true", "status: {x: true}", Ready, "it is as its rule says: status.x"},
-		{"a text", "status: {x: 'true'}", InProgress, "its status does not tell yet: the expression is neither true nor false"},
+	check(t, mustCompile(t, &fleet.Cluster{Health: []fleet.HealthRule{{Name: "w", Match: kinds("Widget.example.com"), Ready: expr("status.x")}}}), head, []sample{
+		{"true", "status: {x: true}", Ready, "the tests of its rule hold: status.x"},
+		{"a text", "status: {x: 'true'}", InProgress, "its rule cannot be evaluated yet: the expression is neither true nor false"},
 	})
-	// An expression cannot hold up a run.
+	// The cost limit ends long evaluations.
 	long := "[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, [1,2,3,4,5,6,7,8,9].all(d, [1,2,3,4,5,6,7,8,9].all(e, [1,2,3,4,5,6,7,8,9].all(f, status.x))))))"
-	check(t, compiled(t, &fleet.Cluster{Health: []fleet.HealthRule{{Name: "w", Match: kinds("Widget.example.com"), Ready: expr(long)}}}), head, []sample{
-		{"too long", "status: {x: true}", InProgress, "its status does not tell yet: operation cancelled: actual cost limit exceeded"},
+	check(t, mustCompile(t, &fleet.Cluster{Health: []fleet.HealthRule{{Name: "w", Match: kinds("Widget.example.com"), Ready: expr(long)}}}), head, []sample{
+		{"too long", "status: {x: true}", InProgress, "its rule cannot be evaluated yet: operation cancelled: actual cost limit exceeded"},
 	})
 }
 
-// TestRuleOrder holds which of several rules decides.
+// The most specific of several rules decides.
 func TestRuleOrder(t *testing.T) {
 	yes, no := true, false
 	app := &fleet.Release{Name: "app", Health: []fleet.HealthRule{
@@ -86,7 +86,7 @@ func TestRuleOrder(t *testing.T) {
 		{Name: "w", Match: kinds("Widget.example.com"), Ready: expr("status.app")},
 	}}
 	other := &fleet.Release{Name: "other"}
-	r := compiled(t, &fleet.Cluster{
+	r := mustCompile(t, &fleet.Cluster{
 		Releases: []*fleet.Release{app, other},
 		Health: []fleet.HealthRule{
 			{Name: "all", Match: kinds("Widget.example.com"), Ready: expr("status.all"), Timeout: time.Minute},
@@ -99,15 +99,15 @@ func TestRuleOrder(t *testing.T) {
 		object, want string
 		timeout      time.Duration
 	}{
-		{other, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {all: true}}", "it is as its rule says: status.all", time.Minute},
-		{other, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w-1}, status: {one: true}}", "it is as its rule says: status.one", time.Minute},
-		{app, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w-1}, status: {app: true}}", "it is as its rule says: status.app", time.Minute},
-		{nil, "{apiVersion: batch/v1, kind: Job, metadata: {name: a}}", "it exists, and is not waited for", time.Second},
-		{app, "{apiVersion: batch/v1, kind: Job, metadata: {name: a}}", "it exists, and is not waited for", time.Hour},
-		{app, "{apiVersion: batch/v1, kind: Job, metadata: {name: important}}", "it has not begun", time.Hour},
+		{other, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {all: true}}", "the tests of its rule hold: status.all", time.Minute},
+		{other, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w-1}, status: {one: true}}", "the tests of its rule hold: status.one", time.Minute},
+		{app, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w-1}, status: {app: true}}", "the tests of its rule hold: status.app", time.Minute},
+		{nil, "{apiVersion: batch/v1, kind: Job, metadata: {name: a}}", "it exists, and its rule says not to wait", time.Second},
+		{app, "{apiVersion: batch/v1, kind: Job, metadata: {name: a}}", "it exists, and its rule says not to wait", time.Hour},
+		{app, "{apiVersion: batch/v1, kind: Job, metadata: {name: important}}", "it has not started", time.Hour},
 		{app, "{apiVersion: batch/v1, kind: Job, metadata: {name: important, deletionTimestamp: x}}", "it is being deleted", time.Hour},
-		{app, "{apiVersion: batch/v1, kind: Job, metadata: {name: important, generation: 2}, spec: {suspend: true}, status: {observedGeneration: 1}}", "it is suspended, and not waited for", time.Hour},
-		{app, "{apiVersion: v1, kind: Pod, metadata: {name: a}}", "it has not begun", 0},
+		{app, "{apiVersion: batch/v1, kind: Job, metadata: {name: important, generation: 2}, spec: {suspend: true}, status: {observedGeneration: 1}}", "it is suspended", time.Hour},
+		{app, "{apiVersion: v1, kind: Pod, metadata: {name: a}}", "it has not started", 0},
 	} {
 		o := fleet.Object{Unstructured: parse(t, test.object), Release: test.release}
 		if got := r.Judge(o); got.Reason != test.want {
@@ -171,12 +171,12 @@ func TestCheck(t *testing.T) {
     hint: did you mean StatefulSet.apps?
     in c
 `},
-		{rule("Pod", func(h *fleet.HealthRule) { h.Wait = nil }), `f.cue:3:1: health.Pod: the rule says nothing
-    hint: give it ready, wait or timeout
+		{rule("Pod", func(h *fleet.HealthRule) { h.Wait = nil }), `f.cue:3:1: health.Pod: the rule has no effect
+    hint: set ready, wait or timeout
     in c
 `},
-		{rule("Pod", func(h *fleet.HealthRule) { h.Failed = expr("true") }), `f.cue:3:1: health.Pod: the rule does not say when objects are ready
-    hint: give it ready
+		{rule("Pod", func(h *fleet.HealthRule) { h.Failed = expr("true") }), `f.cue:3:1: health.Pod: the rule has no tests for ready
+    hint: set ready
     in c
 `},
 		{rule("Pod", ready("statu.phase == 'x'")), `f.cue:4:2: health.Pod.ready.0: undeclared reference to 'statu' (at 1:1 of the expression)

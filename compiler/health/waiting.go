@@ -10,42 +10,41 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// DefaultGrace is how long something is waited for whose status says nothing.
+// DefaultGrace is how long to wait for an object with an inconclusive status.
 const DefaultGrace = 20 * time.Second
 
-// Waiting says how long objects are waited for.
+// Waiting has the settings of a wait for objects.
 type Waiting struct {
 	Rules   *Rules
-	Timeout time.Duration // of an object for which no rule says another; 0 for ever
-	Grace   time.Duration // until an object of state Unknown is taken as ready; 0 for DefaultGrace
+	Timeout time.Duration // of objects whose timeout no rule sets; 0 for none
+	Grace   time.Duration // until an Unknown object counts as ready; 0 for DefaultGrace
 }
 
-// Observed is a declared object, and what the cluster has of it.
-type Observed struct {
+// ObservedObject is a declared object with its live state.
+type ObservedObject struct {
 	Declared fleet.Object
 	Live     *unstructured.Unstructured // nil when it does not exist
 }
 
 // A Result is the verdict on an object.
 type Result struct {
-	Observed
+	ObservedObject
 	Verdict
 }
 
-// Progress is how far some objects are, each in the order in which they were
-// given.
+// Progress is the state of some objects, in the order of the input.
 type Progress struct {
 	Ready   []Result
 	Pending []Result
-	Failed  []Result // and those that are out of time, with the state that they were in
+	Failed  []Result // also objects whose timeout is over, with their last state
 }
 
 // Done reports whether all objects are ready.
 func (p Progress) Done() bool { return len(p.Pending) == 0 && len(p.Failed) == 0 }
 
-// Step judges objects that have been waited for since elapsed. It is to be
-// called again, with objects as they are then, while something is pending.
-func (w *Waiting) Step(elapsed time.Duration, objects []Observed) Progress {
+// Step judges objects after waiting for the elapsed time. Call it again with the
+// new live states while objects are pending.
+func (w *Waiting) Step(elapsed time.Duration, objects []ObservedObject) Progress {
 	var p Progress
 	for _, o := range objects {
 		live := fleet.Object{Unstructured: o.Live, Release: o.Declared.Release}
@@ -69,20 +68,20 @@ func (w *Waiting) Step(elapsed time.Duration, objects []Observed) Progress {
 	return p
 }
 
-func (w *Waiting) verdict(elapsed time.Duration, o Observed, live fleet.Object) Verdict {
+func (w *Waiting) verdict(elapsed time.Duration, o ObservedObject, live fleet.Object) Verdict {
 	v := w.Rules.Judge(live)
 	switch {
 	case v.State == Unknown && elapsed >= cmp.Or(w.Grace, DefaultGrace):
-		return Verdict{Ready, v.Reason + ", and it is not waited for any longer"}
+		return Verdict{Ready, v.Reason + ", and the grace period is over"}
 	case v.State == Missing && o.Declared.Unstructured != nil && DeletesItself(o.Declared.Unstructured):
-		return Verdict{Ready, "it is gone, as its ttlSecondsAfterFinished says"}
+		return Verdict{Ready, "it was deleted by its ttlSecondsAfterFinished"}
 	}
 	return v
 }
 
-// DeletesItself reports whether an object is a Job that is deleted once it has
-// ended, by its ttlSecondsAfterFinished.
+// DeletesItself reports whether an object is a Job that is deleted after its end by
+// its ttlSecondsAfterFinished.
 func DeletesItself(u *unstructured.Unstructured) bool {
-	_, ttl := whole(at(u, "spec", "ttlSecondsAfterFinished"))
+	_, ttl := asInt(at(u, "spec", "ttlSecondsAfterFinished"))
 	return ttl && u.GroupVersionKind().GroupKind().String() == "Job.batch"
 }

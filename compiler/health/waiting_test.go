@@ -10,16 +10,16 @@ import (
 )
 
 func TestStep(t *testing.T) {
-	r := compiled(t, &fleet.Cluster{Health: []fleet.HealthRule{{Name: "slow", Match: fleet.Selector{Names: []string{"slow"}}, Timeout: 10 * time.Minute}}})
-	observed := func(declared, live string) Observed {
-		o := Observed{Declared: fleet.Object{Unstructured: parse(t, declared)}}
+	r := mustCompile(t, &fleet.Cluster{Health: []fleet.HealthRule{{Name: "slow", Match: fleet.Selector{Names: []string{"slow"}}, Timeout: 10 * time.Minute}}})
+	observed := func(declared, live string) ObservedObject {
+		o := ObservedObject{Declared: fleet.Object{Unstructured: parse(t, declared)}}
 		if live != "" {
 			o.Live = parse(t, live)
 		}
 		return o
 	}
-	same := func(text string) Observed { return observed(text, text) }
-	objects := []Observed{
+	same := func(text string) ObservedObject { return observed(text, text) }
+	objects := []ObservedObject{
 		same("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}"),
 		same("{apiVersion: apps/v1, kind: Deployment, metadata: {name: slow}, spec: {replicas: 2}, status: {observedGeneration: 1, replicas: 1}}"),
 		same("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2}, status: {observedGeneration: 1, replicas: 1}}"),
@@ -33,32 +33,32 @@ func TestStep(t *testing.T) {
 		want                    string
 	}{
 		{0, 5 * time.Minute, 0, `ready ConfigMap settings: it exists
-ready Job.batch gone: it is gone, as its ttlSecondsAfterFinished says
+ready Job.batch gone: it was deleted by its ttlSecondsAfterFinished
 pending Deployment.apps slow: 1 of 2 pods exist
 pending Deployment.apps web: 1 of 2 pods exist
-pending Widget.example.com quiet: nobody has written a status yet
+pending Widget.example.com quiet: it has no status yet
 pending Secret lost: it does not exist
 failed Job.batch bad: it failed: DeadlineExceeded
 `},
 		{DefaultGrace, 5 * time.Minute, 0, `ready ConfigMap settings: it exists
-ready Widget.example.com quiet: nobody has written a status yet, and it is not waited for any longer
-ready Job.batch gone: it is gone, as its ttlSecondsAfterFinished says
+ready Widget.example.com quiet: it has no status yet, and the grace period is over
+ready Job.batch gone: it was deleted by its ttlSecondsAfterFinished
 pending Deployment.apps slow: 1 of 2 pods exist
 pending Deployment.apps web: 1 of 2 pods exist
 pending Secret lost: it does not exist
 failed Job.batch bad: it failed: DeadlineExceeded
 `},
 		{5 * time.Minute, 5 * time.Minute, time.Hour, `ready ConfigMap settings: it exists
-ready Job.batch gone: it is gone, as its ttlSecondsAfterFinished says
+ready Job.batch gone: it was deleted by its ttlSecondsAfterFinished
 pending Deployment.apps slow: 1 of 2 pods exist
 failed Deployment.apps web: 1 of 2 pods exist, after 5m0s
-failed Widget.example.com quiet: nobody has written a status yet, after 5m0s
+failed Widget.example.com quiet: it has no status yet, after 5m0s
 failed Job.batch bad: it failed: DeadlineExceeded
 failed Secret lost: it does not exist, after 5m0s
 `},
 		{time.Hour, 0, 0, `ready ConfigMap settings: it exists
-ready Widget.example.com quiet: nobody has written a status yet, and it is not waited for any longer
-ready Job.batch gone: it is gone, as its ttlSecondsAfterFinished says
+ready Widget.example.com quiet: it has no status yet, and the grace period is over
+ready Job.batch gone: it was deleted by its ttlSecondsAfterFinished
 pending Deployment.apps web: 1 of 2 pods exist
 pending Secret lost: it does not exist
 failed Deployment.apps slow: 1 of 2 pods exist, after 10m0s

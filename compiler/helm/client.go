@@ -12,12 +12,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// A client is Helm's own, but for the waits, which are the caller's, and for
-// what it deletes.
+// A client is Helm's client, except that fleetc waits for objects and decides which
+// objects are deleted.
 type client struct {
 	*kube.Client
 	run *Run
-	ctx context.Context // Helm's interface has none
+	ctx context.Context // Helm's interface has no context
 }
 
 // Wait implements Helm's interface.
@@ -29,12 +29,12 @@ func (c *client) Wait(resources kube.ResourceList, _ time.Duration) error {
 		}
 	}
 	if err := c.run.Wait(c.ctx, objects); err != nil {
-		return c.run.note(err)
+		return c.run.recordCause(err)
 	}
 	return nil
 }
 
-// WaitWithJobs implements Helm's interface: the caller waits for Jobs as well.
+// WaitWithJobs implements Helm's interface: [Run.Wait] includes Jobs.
 func (c *client) WaitWithJobs(resources kube.ResourceList, timeout time.Duration) error {
 	return c.Wait(resources, timeout)
 }
@@ -47,7 +47,7 @@ func (c *client) WatchUntilReady(resources kube.ResourceList, _ time.Duration) e
 			continue
 		}
 		if err := c.run.Hook(c.ctx, o); err != nil {
-			return c.run.note(err)
+			return c.run.recordCause(err)
 		}
 	}
 	return nil
@@ -63,29 +63,31 @@ func (c *client) UpdateThreeWayMerge(original, target kube.ResourceList, force b
 	return c.update(original, target, force, c.Client.UpdateThreeWayMerge)
 }
 
-// update updates the objects from where Helm starts, and before from what later
-// attempts may have made of them, which Helm would leave as it is.
+// update updates the objects. It first patches from the manifests of failed
+// attempts, whose changes Helm would leave in place.
 func (c *client) update(original, target kube.ResourceList, force bool, by func(original, target kube.ResourceList, force bool) (*kube.Result, error)) (*kube.Result, error) {
 	for _, manifest := range c.run.attempts {
-		// Of an attempt that failed since there was no such kind, the rest counts.
+		// An attempt may have failed because kinds did not exist; its other objects
+		// count.
 		made, _ := c.Build(strings.NewReader(manifest), false)
-		made, err := c.without(made, target)
+		made, err := c.filterDeletions(made, target)
 		if err != nil {
 			return nil, err
 		}
-		if result, err := by(made, copied(target), force); err != nil {
+		if result, err := by(made, copyList(target), force); err != nil {
 			return result, err
 		}
 	}
-	original, err := c.without(original, target)
+	original, err := c.filterDeletions(original, target)
 	if err != nil {
 		return nil, err
 	}
 	return by(original, target, force)
 }
 
-// copied returns a copy: what is updated becomes what the cluster then has.
-func copied(resources kube.ResourceList) kube.ResourceList {
+// copyList returns a deep copy: updates overwrite the objects with those of the
+// cluster.
+func copyList(resources kube.ResourceList) kube.ResourceList {
 	out := make(kube.ResourceList, len(resources))
 	for i, info := range resources {
 		c := *info
@@ -97,7 +99,7 @@ func copied(resources kube.ResourceList) kube.ResourceList {
 
 // DeleteWithPropagationPolicy implements Helm's interface.
 func (c *client) DeleteWithPropagationPolicy(resources kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
-	resources, err := c.without(resources, nil)
+	resources, err := c.filterDeletions(resources, nil)
 	switch {
 	case err != nil:
 		return nil, []error{err}
@@ -109,25 +111,25 @@ func (c *client) DeleteWithPropagationPolicy(resources kube.ResourceList, policy
 
 // WaitForDelete implements Helm's interface.
 func (c *client) WaitForDelete(resources kube.ResourceList, timeout time.Duration) error {
-	resources, err := c.without(resources, nil)
+	resources, err := c.filterDeletions(resources, nil)
 	if err != nil {
 		return err
 	}
 	return c.Client.WaitForDelete(resources, timeout)
 }
 
-// without returns the resources but those that would go, since target has them
-// not, and are not there or not to be deleted. Helm goes by their names, and does
-// not ask whose they are now.
-func (c *client) without(resources, target kube.ResourceList) (kube.ResourceList, error) {
+// filterDeletions returns the resources without those that are missing from target
+// and must not be deleted or do not exist. Helm would delete by name, even if
+// another tool owns the object now.
+func (c *client) filterDeletions(resources, target kube.ResourceList) (kube.ResourceList, error) {
 	var out kube.ResourceList
 	for _, info := range resources {
 		if !target.Contains(info) {
-			is, err := c.run.Live.Object(c.ctx, live.Ref{GroupVersionKind: info.Mapping.GroupVersionKind, Namespace: info.Namespace, Name: info.Name})
+			current, err := c.run.Live.Object(c.ctx, live.Ref{GroupVersionKind: info.Mapping.GroupVersionKind, Namespace: info.Namespace, Name: info.Name})
 			if err != nil {
-				return nil, c.run.note(err)
+				return nil, c.run.recordCause(err)
 			}
-			if is == nil || !c.run.Prunes(is) {
+			if current == nil || !c.run.MayPrune(current) {
 				continue
 			}
 		}

@@ -1,11 +1,10 @@
-// Package helm makes releases of Helm's own in a cluster, with Helm's library:
-// it reads what Helm has stored of a release, installs, upgrades, tests and
-// uninstalls. What comes out is what the helm program makes, and works on.
+// Package helm manages Helm releases in a cluster with Helm's library: it reads the
+// stored state of a release, and installs, upgrades, tests and uninstalls it. The
+// helm program can work with the resulting releases.
 //
-// It decides nothing about whether a release may be touched, waits for nothing
-// by itself and reads no file: the chart's content is given, charts are not
-// looked for, and the directories and variables in which helm keeps its
-// settings are not looked at. What Helm logs is dropped.
+// The caller decides whether a release may be changed, waits for objects, and
+// supplies the content of the chart. The package reads no files, in particular no
+// settings of helm, and discards Helm's log.
 package helm
 
 import (
@@ -24,52 +23,52 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// Labels of the Secrets in which Helm stores a release. Helm takes them along
-// from one revision to the next, whoever makes that: so the first says of which
-// one they are.
+// Labels of the Secrets in which Helm stores a release. Helm copies labels to the
+// next revision, even if another tool creates it, so one label has the number of
+// the revision.
 const (
 	revisionLabel = "fleetc.dev/revision"
 	digestLabel   = "fleetc.dev/digest"
 )
 
-const maxRelease = 64 << 20 // of a stored revision, unpacked
+const maxRelease = 64 << 20 // of a stored revision, uncompressed
 
-// A State is what Helm has stored of a release. The zero State is that of one
-// which is not there.
+// A State is the stored state of a Helm release. The zero State is that of a
+// release that does not exist.
 type State struct {
-	Revision int    // of the last; 0 when there is none
-	Status   string // of the last, as helm history has it
-	Digest   string // that the last was made with by fleetc; empty when somebody else made it
-	Known    bool   // whether fleetc made one of its revisions
-	Deployed bool   // whether it is installed: one of them is deployed, or was and has not been uninstalled
-	UID      string // of the Secret with the last
+	Revision   int    // last revision; 0 when there is none
+	Status     string // status of the last revision, as in helm history
+	Digest     string // cache key of the last revision; empty when another tool made it
+	FromFleetc bool   // fleetc made at least one revision
+	Deployed   bool   // installed: a revision is or was deployed, and the release is not uninstalled
+	UID        string // UID of the last revision's Secret
 
-	// Objects are those of the revision that is deployed, of the last when none
-	// is, without hooks.
+	// Objects are the objects of the deployed revision, or of the last one when
+	// none is deployed, without hooks.
 	Objects []*unstructured.Unstructured
 
-	// Left are those that later revisions, which failed, have beside these.
-	Left []*unstructured.Unstructured
+	// Extra are objects that only later, failed revisions have.
+	Extra []*unstructured.Unstructured
 
-	// Records are those of all revisions, the oldest first.
+	// Records are the records of all revisions, the oldest first.
 	Records []Record
 
-	attempts []string                       // manifests of revisions that failed since the one that is deployed, or all as long as none is
-	tried    [][]*unstructured.Unstructured // objects of these
+	attempts       []string                       // manifests of failed revisions since the deployed one; of all when none is deployed
+	attemptObjects [][]*unstructured.Unstructured // objects of each attempt
 }
 
-// IsPending reports whether an operation on the release is under way, or has
-// died.
+// IsPending reports whether an operation on the release is running or was
+// interrupted.
 func (s *State) IsPending() bool {
 	return release.Status(s.Status).IsPending() || s.Status == release.StatusUninstalling.String()
 }
 
-// Read returns what Helm has stored of a release in Secrets.
+// Read returns the state of a release that Helm stores in Secrets.
 func Read(ctx context.Context, c *live.Cluster, namespace, name string) (*State, error) {
 	return Secrets.Read(ctx, c, namespace, name)
 }
 
-// Read returns what Helm has stored of a release.
+// Read returns the state of a release.
 func (in Storage) Read(ctx context.Context, c *live.Cluster, namespace, name string) (*State, error) {
 	all, err := in.revisions(ctx, c, namespace, name)
 	s := &State{}
@@ -82,24 +81,24 @@ func (in Storage) Read(ctx context.Context, c *live.Cluster, namespace, name str
 	last := all[len(all)-1]
 	s.Revision, s.Status, s.UID = last.version, string(last.status), string(last.object.GetUID())
 	labels := last.object.GetLabels()
-	_, s.Known = labels[revisionLabel]
+	_, s.FromFleetc = labels[revisionLabel]
 	if labels[revisionLabel] == strconv.Itoa(last.version) {
 		s.Digest = labels[digestLabel]
 	}
-	runs := len(all) - 1
+	deployed := len(all) - 1
 	for i, r := range all {
 		if r.status == release.StatusDeployed {
-			runs = i
+			deployed = i
 		}
 		s.Deployed = s.Deployed || r.status == release.StatusDeployed || r.status == release.StatusSuperseded
 	}
 	s.Deployed = s.Deployed && last.status != release.StatusUninstalled
-	has := map[live.Ref]bool{}
-	for i, r := range all[runs:] {
+	seen := map[live.Ref]bool{}
+	for i, r := range all[deployed:] {
 		stored, err := decode(r.object)
 		if err != nil {
 			return nil, &diag.Diag{
-				Msg:  fmt.Sprintf("%s %s/%s is not what Helm writes: %s", in, namespace, r.object.GetName(), diag.Visible(err.Error(), diag.MaxText)),
+				Msg:  fmt.Sprintf("%s %s/%s is not a valid Helm record: %s", in, namespace, r.object.GetName(), diag.Visible(err.Error(), diag.MaxText)),
 				Hint: "see helm history " + name,
 			}
 		}
@@ -108,15 +107,15 @@ func (in Storage) Read(ctx context.Context, c *live.Cluster, namespace, name str
 			return nil, err
 		}
 		if i > 0 || !s.Deployed {
-			s.attempts, s.tried = append(s.attempts, stored.Manifest), append(s.tried, objects)
+			s.attempts, s.attemptObjects = append(s.attempts, stored.Manifest), append(s.attemptObjects, objects)
 		}
 		for _, o := range objects {
 			if ref := live.RefOf(o); i == 0 {
-				has[ref] = true
+				seen[ref] = true
 				s.Objects = append(s.Objects, o)
-			} else if !has[ref] {
-				has[ref] = true
-				s.Left = append(s.Left, o)
+			} else if !seen[ref] {
+				seen[ref] = true
+				s.Extra = append(s.Extra, o)
 			}
 		}
 	}
@@ -135,7 +134,7 @@ func objectsOf(ctx context.Context, c *live.Cluster, stored *release.Release) ([
 	for _, name := range names {
 		text, err := yaml.YAMLToJSON([]byte(manifests[name]))
 		if err != nil || string(text) == "null" {
-			continue // Helm would not have stored it
+			continue // Helm does not store empty documents
 		}
 		o := &unstructured.Unstructured{}
 		if err := o.UnmarshalJSON(text); err != nil {

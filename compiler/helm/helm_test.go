@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// stored is a Secret as Helm writes it, with a text in place of a revision.
+// stored returns a Secret in Helm's format with an arbitrary text as the revision.
 func stored(t *testing.T, text string, packed bool) *unstructured.Unstructured {
 	t.Helper()
 	data := []byte(text)
@@ -51,7 +51,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Labels alone do not make an object a record.
+// An object with the labels of a record is a record only if its type or name fits.
 func TestIsRecord(t *testing.T) {
 	for _, test := range []struct {
 		in        Storage

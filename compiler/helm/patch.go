@@ -45,20 +45,20 @@ func Mark(o *unstructured.Unstructured, namespace, name string) *unstructured.Un
 // Patches returns how many patches the next install or upgrade may send for an
 // object that exists: one for each failed attempt since the deployed revision,
 // and one for the deployed revision.
-func (s *State) Patches() int { return len(s.tried) + 1 }
+func (s *State) Patches() int { return len(s.attemptObjects) + 1 }
 
-// Patch returns the patch of the step, of [State.Patches], that makes an object,
-// now in the cluster, the target: a marked object of the chart. It computes what
-// Helm computes: a three-way strategic merge patch for kinds of Kubernetes, a
-// JSON merge patch for custom resources.
+// Patch returns the patch of the step, see [State.Patches], from the live object
+// now to target, a marked object of the chart. As in Helm, it is a three-way
+// strategic merge patch for kinds of Kubernetes and a JSON merge patch for custom
+// resources.
 func (s *State) Patch(step int, target, now *unstructured.Unstructured) (live.Patch, error) {
-	// An upgrade compares a custom resource with the last manifest alone, an
-	// installation also with the cluster.
+	// An upgrade compares a custom resource only with the last manifest; an
+	// installation also compares it with the cluster.
 	threeWay := !s.Deployed
-	original := target // Helm takes over an object of no revision as if it had made it
+	original := target // Helm adopts an object without a revision as if it had made it
 	switch {
-	case step < len(s.tried):
-		if original = find(s.tried[step], target); original == nil {
+	case step < len(s.attemptObjects):
+		if original = find(s.attemptObjects[step], target); original == nil {
 			original = now
 		}
 	case s.Deployed:
@@ -69,8 +69,7 @@ func (s *State) Patch(step int, target, now *unstructured.Unstructured) (live.Pa
 	return patch(original, target, now, threeWay)
 }
 
-// find returns the object that Helm takes for the same as o, nil when there is
-// none.
+// find returns the object with the name and kind of o, nil when there is none.
 func find(objects []*unstructured.Unstructured, o *unstructured.Unstructured) *unstructured.Unstructured {
 	for _, other := range objects {
 		if other.GetName() == o.GetName() && other.GetNamespace() == o.GetNamespace() && other.GroupVersionKind().GroupKind() == o.GroupVersionKind().GroupKind() {
@@ -80,9 +79,9 @@ func find(objects []*unstructured.Unstructured, o *unstructured.Unstructured) *u
 	return nil
 }
 
-// typed returns an empty object of the Go type of a kind of Kubernetes, nil for
+// newTyped returns an empty object of the Go type of a Kubernetes kind, nil for
 // custom resources.
-func typed(o *unstructured.Unstructured) runtime.Object {
+func newTyped(o *unstructured.Unstructured) runtime.Object {
 	bare := &unstructured.Unstructured{Object: map[string]any{}}
 	bare.SetGroupVersionKind(o.GroupVersionKind())
 	versioned := kube.AsVersioned(&resource.Info{Object: bare, Mapping: &meta.RESTMapping{GroupVersionKind: o.GroupVersionKind()}})
@@ -92,7 +91,7 @@ func typed(o *unstructured.Unstructured) runtime.Object {
 	return versioned
 }
 
-// patch is what Helm does in createPatch of its package kube.
+// patch computes the patch as Helm's function createPatch in its package kube does.
 func patch(original, target, now *unstructured.Unstructured, threeWay bool) (live.Patch, error) {
 	var texts [3][]byte
 	for i, o := range []*unstructured.Unstructured{original, target, now} {
@@ -102,7 +101,7 @@ func patch(original, target, now *unstructured.Unstructured, threeWay bool) (liv
 		}
 		texts[i] = text
 	}
-	versioned := typed(target)
+	versioned := newTyped(target)
 	out := live.Patch{Type: types.MergePatchType}
 	var err error
 	switch {
@@ -131,7 +130,7 @@ func Patched(now *unstructured.Unstructured, p live.Patch) (*unstructured.Unstru
 		return nil, fmt.Errorf("encode %s %s: %w", now.GetKind(), now.GetName(), err)
 	}
 	if p.Type == types.StrategicMergePatchType {
-		text, err = strategicpatch.StrategicMergePatch(text, p.Data, typed(now))
+		text, err = strategicpatch.StrategicMergePatch(text, p.Data, newTyped(now))
 	} else {
 		text, err = jsonpatch.MergePatch(text, p.Data)
 	}

@@ -19,13 +19,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// This file finds and decodes the records in which Helm stores releases.
+// This file finds and decodes the records of Helm releases.
 
-// A Storage is the kind of the objects in which Helm stores releases.
+// A Storage is the kind of object in which Helm stores releases.
 type Storage string
 
-// Helm stores releases in Secrets, and in ConfigMaps where HELM_DRIVER=configmap
-// is set. Releases in a database are not found.
+// Helm stores releases in Secrets, or in ConfigMaps with HELM_DRIVER=configmap.
+// fleetc does not find releases in a SQL database.
 const (
 	Secrets    Storage = "Secret"
 	ConfigMaps Storage = "ConfigMap"
@@ -39,8 +39,7 @@ func (in Storage) Resource() string {
 	return "secrets"
 }
 
-// A Record is the Secret or ConfigMap in which Helm stores one revision of a
-// release.
+// A Record is a Secret or ConfigMap with one revision of a release.
 type Record struct {
 	Ref     live.Ref
 	UID     string
@@ -63,14 +62,14 @@ func (in Storage) Releases(ctx context.Context, c *live.Cluster, namespace strin
 	return slices.Compact(names), err
 }
 
-// A revision is a record, and what its labels say.
+// A revision is a record with the values of its labels.
 type revision struct {
 	object  *unstructured.Unstructured
 	version int
 	status  release.Status
 }
 
-// revisions returns the revisions of a release, the last one at the end.
+// revisions returns the revisions of a release, the newest last.
 func (in Storage) revisions(ctx context.Context, c *live.Cluster, namespace, name string) ([]revision, error) {
 	objects, err := c.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: string(in)}, namespace, "owner=helm,name="+name)
 	var all []revision
@@ -85,8 +84,8 @@ func (in Storage) revisions(ctx context.Context, c *live.Cluster, namespace, nam
 	return all, err
 }
 
-// isRecord reports whether Helm wrote an object that has the labels of a record. A
-// Secret has a type for that, a ConfigMap only its name.
+// isRecord reports whether an object with the labels of a record has its type, for
+// Secrets, or name, for ConfigMaps.
 func (in Storage) isRecord(o *unstructured.Unstructured, name string, version int) bool {
 	if in == ConfigMaps {
 		return o.GetName() == fmt.Sprintf("sh.helm.release.v1.%s.v%d", name, version)
@@ -95,11 +94,11 @@ func (in Storage) isRecord(o *unstructured.Unstructured, name string, version in
 	return typ == "helm.sh/release.v1"
 }
 
-// decode reads a revision as Helm stores it.
+// decode decodes a stored revision.
 func decode(record *unstructured.Unstructured) (*release.Release, error) {
 	text, _, _ := unstructured.NestedString(record.Object, "data", "release")
 	data, err := base64.StdEncoding.DecodeString(text)
-	if err == nil && record.GetKind() != string(ConfigMaps) { // what a Secret holds is encoded once more
+	if err == nil && record.GetKind() != string(ConfigMaps) { // data in Secrets is encoded twice
 		data, err = base64.StdEncoding.DecodeString(string(data))
 	}
 	if err != nil {

@@ -27,28 +27,28 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// MaxRecord is how many bytes the record of a revision may have: the limit of
-// Kubernetes for what a Secret holds.
+// MaxRecord is the largest record of a revision in bytes, the limit of Kubernetes
+// for a Secret.
 const MaxRecord = 1 << 20
 
-// maxTime is how long a chart may render: the limit of fleetc's own engine.
+// maxTime limits the rendering of a chart, as in fleetc's own engine.
 const maxTime = 2 * time.Minute
 
-// A Rendering is what the next install or upgrade of a release renders.
+// A Rendering is the result of rendering the next revision of a release.
 type Rendering struct {
 	Objects []*unstructured.Unstructured // without hooks
-	Record  int                          // size in bytes of the record of the revision, as Helm stores it
+	Record  int                          // size in bytes of the stored record
 }
 
-// Render renders the chart as the next install or upgrade does: lookup reads the
-// cluster, which has the state and serves the API versions beside its own. It
-// stores nothing.
-func (r *Run) Render(ctx context.Context, state *State, to Wanted, apiVersions []string) (*Rendering, error) {
+// Render renders the chart as the next install or upgrade does, without storing
+// anything. Lookups read the cluster; apiVersions are added to the API versions
+// that it serves.
+func (r *Run) Render(ctx context.Context, state *State, to ReleaseSpec, apiVersions []string) (*Rendering, error) {
 	ch, err := load(to.Chart)
 	if err != nil {
 		return nil, r.fault(err)
 	}
-	cfg, err := r.offline(ctx, state, ch, apiVersions)
+	cfg, err := r.memoryConfiguration(ctx, state, ch, apiVersions)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +69,8 @@ func (r *Run) Render(ctx context.Context, state *State, to Wanted, apiVersions [
 	return &Rendering{objects, size}, err
 }
 
-// dryRun renders the chart and stores nothing.
-func (r *Run) dryRun(ctx context.Context, cfg *action.Configuration, ch *chart.Chart, state *State, to Wanted) (*release.Release, error) {
+// dryRun runs Helm's install or upgrade as a dry run.
+func (r *Run) dryRun(ctx context.Context, cfg *action.Configuration, ch *chart.Chart, state *State, to ReleaseSpec) (*release.Release, error) {
 	if state.Deployed {
 		u := action.NewUpgrade(cfg)
 		u.Namespace, u.ResetValues, u.SkipCRDs, u.SkipSchemaValidation, u.DisableOpenAPIValidation = r.Namespace, true, true, true, true
@@ -83,13 +83,13 @@ func (r *Run) dryRun(ctx context.Context, cfg *action.Configuration, ch *chart.C
 	return i.RunWithContext(ctx, ch, to.Values)
 }
 
-// offline returns a configuration whose storage is in memory, and has the last
-// revision of the state.
-func (r *Run) offline(ctx context.Context, state *State, ch *chart.Chart, apiVersions []string) (*action.Configuration, error) {
+// memoryConfiguration returns a configuration whose storage is in memory and has
+// the last revision of the state.
+func (r *Run) memoryConfiguration(ctx context.Context, state *State, ch *chart.Chart, apiVersions []string) (*action.Configuration, error) {
 	r.cause = nil
 	getter, err := r.Live.Getter(Manager, func(writes bool) error {
 		if writes {
-			return r.note(fmt.Errorf("render the chart of %s: it writes to the cluster", r.Name))
+			return r.recordCause(fmt.Errorf("render the chart of %s: it writes to the cluster", r.Name))
 		}
 		return context.Cause(ctx)
 	})
@@ -111,7 +111,7 @@ func (r *Run) offline(ctx context.Context, state *State, ch *chart.Chart, apiVer
 	memory := driver.NewMemory()
 	memory.SetNamespace(r.Namespace)
 	cfg := &action.Configuration{
-		Releases: storage.Init(memory), RESTClientGetter: getter, KubeClient: nowhere{&kubefake.PrintingKubeClient{Out: io.Discard}}, Log: func(string, ...any) {},
+		Releases: storage.Init(memory), RESTClientGetter: getter, KubeClient: noCluster{&kubefake.PrintingKubeClient{Out: io.Discard}}, Log: func(string, ...any) {},
 		Capabilities: &chartutil.Capabilities{
 			KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
 			APIVersions: append(slices.Clone(served), apiVersions...), HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
@@ -126,25 +126,25 @@ func (r *Run) offline(ctx context.Context, state *State, ch *chart.Chart, apiVer
 	return cfg, nil
 }
 
-// nowhere is a client of Helm's without a cluster.
-type nowhere struct{ *kubefake.PrintingKubeClient }
+// noCluster is a client that never reaches a cluster.
+type noCluster struct{ *kubefake.PrintingKubeClient }
 
 // Build implements Helm's interface.
-func (nowhere) Build(io.Reader, bool) (kube.ResourceList, error) { return nil, nil }
+func (noCluster) Build(io.Reader, bool) (kube.ResourceList, error) { return nil, nil }
 
-// recordSize returns how many bytes a revision has in its Secret once it has
-// ended well.
+// recordSize returns the size of a revision's record after a successful operation,
+// in bytes.
 func recordSize(r *release.Release) (int, error) {
-	ended := *r
+	done := *r
 	info := *r.Info
 	info.Status, info.Description = release.StatusDeployed, "Upgrade complete"
-	ended.Info, ended.Hooks = &info, nil
+	done.Info, done.Hooks = &info, nil
 	for _, h := range r.Hooks {
 		run := *h
 		run.LastRun = release.HookExecution{StartedAt: helmtime.Now(), CompletedAt: helmtime.Now(), Phase: release.HookPhaseSucceeded}
-		ended.Hooks = append(ended.Hooks, &run)
+		done.Hooks = append(done.Hooks, &run)
 	}
-	text, err := json.Marshal(&ended)
+	text, err := json.Marshal(&done)
 	if err != nil {
 		return 0, fmt.Errorf("encode the record of %s: %w", r.Name, err)
 	}

@@ -20,43 +20,43 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// Manager is the name under which Helm owns fields of objects.
+// Manager is Helm's field manager.
 const Manager = "helm"
 
-// A Run does something about one release of a cluster.
+// A Run performs operations on one release of a cluster.
 type Run struct {
 	Live      *live.Cluster
 	Namespace string
 	Name      string
 	Timeout   time.Duration
 
-	// May reports whether the run may go on; it is asked before each write.
-	May func(ctx context.Context) error
+	// BeforeWrite is called before each write, and prevents the write by an error.
+	BeforeWrite func(ctx context.Context) error
 
-	// Wait waits until objects are healthy, Hook until a Job or pod has ended.
-	// Their errors are those of the run.
+	// Wait waits until objects are healthy, Hook until a Job or pod has ended. The
+	// run fails with their errors.
 	Wait func(ctx context.Context, objects []*unstructured.Unstructured) error
 	Hook func(ctx context.Context, object *unstructured.Unstructured) error
 
-	// Prunes reports whether an object of the cluster is deleted, which the
-	// release had and has no more. It is asked right before that.
-	Prunes func(*unstructured.Unstructured) bool
+	// MayPrune reports whether an object that the release does not have any more
+	// may be deleted. It is called right before the deletion.
+	MayPrune func(*unstructured.Unstructured) bool
 
-	// NoHooks has [Run.Uninstall] run no hooks: another tool manages objects of the
-	// release by now.
+	// NoHooks makes [Run.Uninstall] skip hooks, because another tool now manages
+	// objects of the release.
 	NoHooks bool
 
-	// Hide takes secrets out of what Helm says.
+	// Hide removes secrets from Helm's messages.
 	Hide func(string) string
 
-	attempts []string // manifests that Helm may have applied, and starts not from
+	attempts []string // manifests of failed attempts
 
 	mu    sync.Mutex
-	cause error // of what Helm says failed
+	cause error // cause of Helm's error
 }
 
-// note notes why a request or a wait ended, and returns it.
-func (r *Run) note(err error) error {
+// recordCause records why a request or a wait failed, and returns the error.
+func (r *Run) recordCause(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cause == nil {
@@ -65,7 +65,7 @@ func (r *Run) note(err error) error {
 	return err
 }
 
-// fault returns what Helm says, as the fault that it is.
+// fault returns the recorded cause of Helm's error, or the error as a fault.
 func (r *Run) fault(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,16 +75,16 @@ func (r *Run) fault(err error) error {
 	return &diag.Diag{Msg: "Helm: " + diag.Visible(r.Hide(err.Error()), diag.MaxText), Cause: err}
 }
 
-// configuration connects Helm with the cluster.
+// configuration returns a configuration of Helm that is connected to the cluster.
 func (r *Run) configuration(ctx context.Context) (*action.Configuration, error) {
 	r.cause = nil
 	getter, err := r.Live.Getter(Manager, func(writes bool) error {
 		switch {
 		case ctx.Err() != nil:
-			return r.note(context.Cause(ctx))
+			return r.recordCause(context.Cause(ctx))
 		case writes:
-			if err := r.May(ctx); err != nil {
-				return r.note(err)
+			if err := r.BeforeWrite(ctx); err != nil {
+				return r.recordCause(err)
 			}
 		}
 		return nil
@@ -106,18 +106,18 @@ func (r *Run) configuration(ctx context.Context) (*action.Configuration, error) 
 	return cfg, nil
 }
 
-// A Wanted is what a release is to be.
-type Wanted struct {
+// A ReleaseSpec is the desired state of a release.
+type ReleaseSpec struct {
 	Chart  *fleet.Chart
-	Values map[string]any // which the run may modify
-	Digest string         // says what it is to be, in at most 63 letters and digits
+	Values map[string]any // the run may modify them
+	Digest string         // cache key of the state, at most 63 letters and digits
 }
 
-// Apply makes the release what it is to be: it installs one that is not there or
-// was never deployed, over what a failed attempt left, and upgrades others. was
-// is how it is; an operation that it says is under way is taken for dead. CRDs
-// in the chart's crds directory are left to the caller.
-func (r *Run) Apply(ctx context.Context, was *State, to Wanted) error {
+// Apply installs or upgrades the release. It installs a release that was never
+// deployed, over the leftovers of failed attempts. before is the current state; it
+// treats a pending operation as interrupted. It leaves the CRDs in the chart's crds
+// directory to the caller.
+func (r *Run) Apply(ctx context.Context, before *State, to ReleaseSpec) error {
 	ch, err := load(to.Chart)
 	if err != nil {
 		return r.fault(err)
@@ -126,18 +126,18 @@ func (r *Run) Apply(ctx context.Context, was *State, to Wanted) error {
 	if err != nil {
 		return err
 	}
-	if was.IsPending() {
-		if err := r.bury(cfg); err != nil {
+	if before.IsPending() {
+		if err := r.markFailed(cfg); err != nil {
 			return err
 		}
 	}
-	r.attempts = was.attempts
-	labels := map[string]string{revisionLabel: strconv.Itoa(was.Revision + 1), digestLabel: to.Digest}
-	if !was.Deployed {
+	r.attempts = before.attempts
+	labels := map[string]string{revisionLabel: strconv.Itoa(before.Revision + 1), digestLabel: to.Digest}
+	if !before.Deployed {
 		i := action.NewInstall(cfg)
 		i.ReleaseName, i.Namespace, i.Labels, i.Timeout = r.Name, r.Namespace, labels, r.Timeout
 		i.Replace, i.TakeOwnership, i.SkipCRDs, i.Wait = true, true, true, true
-		i.SkipSchemaValidation, i.DisableOpenAPIValidation = true, true // both are done, and the former may read from anywhere
+		i.SkipSchemaValidation, i.DisableOpenAPIValidation = true, true // fleetc validates; schemas may read remote files
 		_, err = i.Run(ch, to.Values)
 		return r.fault(err)
 	}
@@ -149,11 +149,12 @@ func (r *Run) Apply(ctx context.Context, was *State, to Wanted) error {
 	return r.fault(err)
 }
 
-// maxHistory is how many revisions Helm keeps, as by helm upgrade.
+// maxHistory is the number of revisions that Helm keeps, the default of helm
+// upgrade.
 const maxHistory = 10
 
-// bury says of the last revision, whose operation died, that it failed.
-func (r *Run) bury(cfg *action.Configuration) error {
+// markFailed marks the last revision, whose operation was interrupted, as failed.
+func (r *Run) markFailed(cfg *action.Configuration) error {
 	last, err := cfg.Releases.Last(r.Name)
 	if err != nil {
 		return r.fault(err)
@@ -162,7 +163,7 @@ func (r *Run) bury(cfg *action.Configuration) error {
 	return r.fault(cfg.Releases.Update(last))
 }
 
-// Uninstall uninstalls the release, with its hooks, and forgets its history.
+// Uninstall uninstalls the release with its hooks, and deletes its records.
 func (r *Run) Uninstall(ctx context.Context) error {
 	cfg, err := r.configuration(ctx)
 	if err != nil {
@@ -174,7 +175,7 @@ func (r *Run) Uninstall(ctx context.Context) error {
 	return r.fault(err)
 }
 
-// Forget removes what Helm has stored of the release, and leaves its objects.
+// Forget deletes the records of the release, and keeps its objects.
 func (r *Run) Forget(ctx context.Context) error {
 	cfg, err := r.configuration(ctx)
 	if err != nil {
@@ -201,7 +202,7 @@ func (r *Run) Test(ctx context.Context) error {
 	return r.fault(err)
 }
 
-// load loads a chart, of which Helm modifies its own copy.
+// load loads a chart as a copy that Helm may modify.
 func load(ch *fleet.Chart) (*chart.Chart, error) {
 	files := make([]*loader.BufferedFile, len(ch.Files))
 	for i, f := range ch.Files {

@@ -11,33 +11,34 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// An Access says how clusters are reached, and as whom.
+// An Access says how to reach clusters, and as which user.
 type Access struct {
-	Kubeconfig string // a file; those of KUBECONFIG, or the user's own, when empty
-	Agent      string // the program that asks, as the audit log shows it
-	As         As     // whom to impersonate
+	Kubeconfig  string        // path; empty for KUBECONFIG or the user's own file
+	Agent       string        // user agent, which the audit log shows
+	Impersonate Impersonation // user to impersonate
 
-	// PluginRunner is a command that runs a credential plugin, and ends it in time. It
-	// is given the limit (30s), the plugin, and its arguments, and returns the exit
-	// status of the plugin, [PluginTimeout] or [PluginMissing]. Without it, plugins
-	// are run as they are, and nothing ends one that hangs.
+	// PluginRunner is a command that runs a credential plugin and enforces its
+	// limit. Its arguments are the limit (30s), the plugin and the plugin's
+	// arguments; it returns the plugin's exit status, [PluginTimeout] or
+	// [PluginMissing]. Without it, client-go runs plugins directly, and nothing
+	// ends one that hangs.
 	PluginRunner []string
 }
 
-// An As is the user to impersonate; none without a User.
-type As struct {
+// An Impersonation is the user to impersonate; none when User is empty.
+type Impersonation struct {
 	User, UID string
 	Groups    []string
 }
 
-// An Address says how to reach a cluster.
+// An Address says how to reach one cluster.
 type Address struct {
 	Access
-	Context  string        // of the kubeconfig
-	Patience time.Duration // how long an API server that is away is waited for; 0 for two minutes
+	Context      string        // of the kubeconfig
+	RetryTimeout time.Duration // how long to retry while the API server is unreachable; 0 for two minutes
 }
 
-// config reads the kubeconfig.
+// config returns the client configuration of the kubeconfig.
 func (a Address) config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = a.Kubeconfig
@@ -64,15 +65,15 @@ func (a Address) config() (*rest.Config, error) {
 	if u, err := url.Parse(config.Host); err == nil && u.User != nil {
 		return nil, &diag.Diag{Msg: "context " + quote(a.Context) + " of the kubeconfig: the URL of the server has credentials in it", Hint: "move them to its user"}
 	}
-	if a.As.User != "" {
-		config.Impersonate = rest.ImpersonationConfig{UserName: a.As.User, UID: a.As.UID, Groups: a.As.Groups}
+	if a.Impersonate.User != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: a.Impersonate.User, UID: a.Impersonate.UID, Groups: a.Impersonate.Groups}
 	}
 	config.UserAgent = a.Agent
 	limiter := newFairLimiter()
 	config.RateLimiter = limiter
-	config.Wrap(limiter.watch)
+	config.Wrap(limiter.transport)
 	config.Timeout = requestTimeout
 	config.WarningHandler = rest.NoWarnings{}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limitedTransport{next} })
 	return config, nil
 }

@@ -25,14 +25,14 @@ var (
 	deployment = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 )
 
-// conflict is how an API server says that another manager has a field.
+// conflict is the response to a conflict with another manager.
 func conflict() error {
 	return apierrors.NewApplyConflict([]metav1.StatusCause{{
 		Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.replicas", Message: `conflict with "kubectl" using apps/v1`,
 	}}, "Apply failed with 1 conflict")
 }
 
-func TestAnswer(t *testing.T) {
+func TestAPIError(t *testing.T) {
 	c := &Cluster{Server: "https://one.example.com"}
 	c.Hide(func(s string) string { return strings.ReplaceAll(s, "hunter2", "(hidden)") })
 	invalid := func(errs ...*field.Error) error { return apierrors.NewInvalid(deployment, "web", errs) }
@@ -52,7 +52,7 @@ func TestAnswer(t *testing.T) {
 		"no such field":       {apierrors.NewInternalError(errors.New("failed to create typed patch object: .spec.x: field not declared")), Invalid, "field not declared"},
 		"anything else":       {apierrors.NewBadRequest("it holds hunter2"), Refused, "it holds (hidden)"},
 	} {
-		err := c.answer(test.err)
+		err := c.apiError(test.err)
 		if ReasonOf(err) != test.reason || !strings.Contains(err.Error(), test.message) {
 			t.Errorf("%s: got %q, %v", name, ReasonOf(err), err)
 		}
@@ -63,10 +63,10 @@ func TestAnswer(t *testing.T) {
 		}
 	}
 	var e *Error
-	if !errors.As(c.answer(conflict()), &e) || len(e.Fields) != 1 || e.Fields[0].Path != ".spec.replicas" || e.Fields[0].Manager != "kubectl" {
+	if !errors.As(c.apiError(conflict()), &e) || len(e.Fields) != 1 || e.Fields[0].Path != ".spec.replicas" || e.Fields[0].Manager != "kubectl" {
 		t.Errorf("a conflict has the fields %+v", e)
 	}
-	if err := c.answer(nil); err != nil {
+	if err := c.apiError(nil); err != nil {
 		t.Errorf("no error is %v", err)
 	}
 }
@@ -80,13 +80,13 @@ func TestFault(t *testing.T) {
 		err           error
 		message, hint string
 	}{
-		"refused":      {request(syscall.ECONNREFUSED), "https://one.example.com refuses connections", "see that the API server runs"},
+		"refused":      {request(syscall.ECONNREFUSED), "https://one.example.com refuses connections", "check that the API server runs"},
 		"not trusted":  {request(x509.UnknownAuthorityError{}), "the certificate of https://one.example.com is not trusted", "certificate-authority-data"},
 		"unknown user": {apierrors.NewUnauthorized("no"), "does not know the user of the kubeconfig", "log in again"},
 		"forbidden":    {apierrors.NewForbidden(configMaps, "web", errors.New("no role")), "no role", "docs/apply.md"},
 		"late":         {request(context.DeadlineExceeded), "https://one.example.com does not answer", "reachable"},
 		"overloaded":   {apierrors.NewTooManyRequests("later", 1), "https://one.example.com: later", ""},
-		"anything":     {request(errors.New("no route")), "https://one.example.com is not reached: no route", ""},
+		"anything":     {request(errors.New("no route")), "https://one.example.com is unreachable: no route", ""},
 	} {
 		faults := diag.All(c.fault(test.err))
 		if len(faults) != 1 || !strings.Contains(faults[0].Msg, test.message) || !strings.Contains(faults[0].Hint, test.hint) {
@@ -102,7 +102,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-func TestRetriable(t *testing.T) {
+func TestIsRetriable(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
 		want bool
@@ -121,13 +121,13 @@ func TestRetriable(t *testing.T) {
 		"not authenticated": {apierrors.NewUnauthorized("no"), false},
 		"a bug":             {errors.New("no"), false},
 	} {
-		if got := retriable(test.err); got != test.want {
+		if got := isRetriable(test.err); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
 
-// endless is a body without end.
+// endless is an infinite response body.
 type endless struct{}
 
 // Read implements [io.Reader].
@@ -141,14 +141,14 @@ func (e endless) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{Body: e}, nil
 }
 
-func TestBounded(t *testing.T) {
-	resp, err := bounded{endless{}}.RoundTrip(nil)
+func TestResponseLimit(t *testing.T) {
+	resp, err := limitedTransport{endless{}}.RoundTrip(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n, err := io.Copy(io.Discard, resp.Body)
 	_ = resp.Body.Close()
-	if n != maxAnswer || !errors.Is(err, errTooLong) {
+	if n != maxResponse || !errors.Is(err, errTooLong) {
 		t.Errorf("got %d bytes and %v", n, err)
 	}
 }

@@ -6,10 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// API servers say in many words that a field cannot change. The messages are
-// those of Kubernetes 1.29 to 1.37.
+// Messages of Kubernetes 1.29 to 1.37 about immutable fields are recognized.
 func TestImmutableMessages(t *testing.T) {
-	said := func(s string) string { return s }
+	visible := func(s string) string { return s }
 	for kind, message := range map[string]string{
 		"ClusterRoleBinding":     `Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"b"}: field is immutable`,
 		"RoleBinding until 1.30": `Invalid value: rbac.RoleRef{APIGroup:"rbac.authorization.k8s.io", Kind:"Role", Name:"b"}: cannot change roleRef`,
@@ -34,7 +33,7 @@ func TestImmutableMessages(t *testing.T) {
 		"another rule of a CRD":  `Invalid value: "b": the storage class cannot be changed after creation`,
 	} {
 		e := &Error{}
-		e.invalid([]metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.x", Message: message}}, said)
+		e.setInvalid([]metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.x", Message: message}}, visible)
 		if e.Reason != Immutable {
 			t.Errorf("%s: %s is %s", kind, message, e.Reason)
 		}
@@ -48,10 +47,10 @@ func TestImmutableMessages(t *testing.T) {
 		`Forbidden: update from non-nil value to nil is forbidden`,
 	} {
 		e := &Error{}
-		e.invalid([]metav1.StatusCause{
+		e.setInvalid([]metav1.StatusCause{
 			{Field: "spec.x", Message: "Invalid value: 1: field is immutable"},
 			{Field: "spec.y", Message: message},
-		}, said)
+		}, visible)
 		if e.Reason != Invalid || e.Fields[1].Path != "spec.y" {
 			t.Errorf("%s beside a field that cannot change is %s", message, e.Reason)
 		}

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// A Kind is a kind that a cluster stores objects of, in the version to read them in.
+// A Kind is a stored kind of a cluster, in the version to read it in.
 type Kind struct {
 	schema.GroupVersionKind
 	Resource
 }
 
-// Kinds returns the kinds whose objects can be listed and deleted, each once, sorted
-// by group and kind; and the API versions that did not say what they serve.
+// Kinds returns the kinds whose objects can be listed and deleted, each once,
+// sorted by group and kind; and the API versions whose discovery failed.
 func (c *Cluster) Kinds(ctx context.Context) (kinds []Kind, unread []string, err error) {
 	if _, _, err := c.Resource(ctx, schema.GroupVersionKind{}); err != nil {
 		return nil, nil, err
@@ -34,15 +34,15 @@ func (c *Cluster) Kinds(ctx context.Context) (kinds []Kind, unread []string, err
 		}
 	}
 	kinds = slices.SortedFunc(maps.Values(best), func(a, b Kind) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind)) })
-	for gv := range c.unread {
+	for gv := range c.unreadGroups {
 		unread = append(unread, gv.String())
 	}
 	slices.Sort(unread)
 	return kinds, unread, nil
 }
 
-// isStored reports whether a resource has objects that users manage: aggregated
-// APIs serve some that can be listed only, such as those of metrics.k8s.io.
+// isStored reports whether users manage objects of the resource. Some aggregated
+// APIs, such as metrics.k8s.io, only serve lists.
 func isStored(r metav1.APIResource) bool {
 	return slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "delete")
 }

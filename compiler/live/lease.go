@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -21,8 +20,8 @@ const (
 	leasePoll     = time.Second
 )
 
-// A Lease keeps others from working on the same cluster. It is renewed until
-// it is released. When its holder dies, it expires.
+// A Lease keeps two applies to the same cluster apart. It is renewed until it is
+// released, and expires when its holder dies.
 type Lease struct {
 	cluster   *Cluster
 	namespace string
@@ -31,32 +30,31 @@ type Lease struct {
 	stop      context.CancelFunc
 	stopped   chan struct{}
 
-	mu    sync.Mutex
-	lease *coordination.Lease // as it was written last
-	until time.Time           // when others may take it
-	wall  time.Time           // the same by the clock on the wall, which goes on while a machine sleeps
-	lost  error
-	held  chan struct{} // closed, and made anew, at each renewal or loss
+	mu        sync.Mutex
+	lease     *coordination.Lease // last written state
+	until     time.Time           // expiry, by the monotonic clock
+	wallUntil time.Time           // expiry by the wall clock, which also runs while the machine sleeps
+	lost      error
+	changed   chan struct{} // closed and replaced at each renewal or loss
 }
 
 func alreadyExists(err error) bool { return err != nil && apierrors.IsAlreadyExists(err) }
 
-// Hold takes the lease of the name for a holder, such as user@host (pid 1). One
-// whose holder renews it is waited for until the timeout ends, and is then a fault
-// that names the holder; the lease of a holder that died is taken when it was not
-// renewed for as long as it says. waiting is told who holds the lease, and since
-// when. Until it is released, nothing is written to the cluster, however often a
-// write is tried, without it.
-func (c *Cluster) Hold(ctx context.Context, namespace, name, holder string, timeout time.Duration, waiting func(holder string, since time.Time)) (*Lease, error) {
-	l := &Lease{cluster: c, namespace: namespace, name: name, holder: holder, stopped: make(chan struct{}), held: make(chan struct{})}
-	w := leaseWait{timeout: timeout, began: time.Now()}
+// AcquireLease takes the lease with the name for a holder, such as user@host (pid
+// 1). It waits until the timeout for a holder that renews the lease, and then
+// returns a fault that names the holder. It takes an expired lease. It calls
+// waiting with each holder and the time of its acquisition. Until the lease is
+// released, every try of a write to the cluster requires it.
+func (c *Cluster) AcquireLease(ctx context.Context, namespace, name, holder string, timeout time.Duration, waiting func(holder string, since time.Time)) (*Lease, error) {
+	l := &Lease{cluster: c, namespace: namespace, name: name, holder: holder, stopped: make(chan struct{}), changed: make(chan struct{})}
+	w := leaseWait{timeout: timeout, start: time.Now()}
 	for {
 		current, err := l.read(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if w.see(current, time.Now()) {
-			waiting(holderOf(current), acquired(current))
+		if w.observe(current, time.Now()) {
+			waiting(holderOf(current), acquireTime(current))
 		}
 		switch {
 		case w.isFree(time.Now()):
@@ -70,7 +68,7 @@ func (c *Cluster) Hold(ctx context.Context, namespace, name, holder string, time
 			if ReasonOf(err) != Moved {
 				return nil, err
 			}
-		case w.isOver(time.Now()):
+		case w.hasTimedOut(time.Now()):
 			return nil, w.fault()
 		}
 		select {
@@ -88,8 +86,7 @@ func holderOf(l *coordination.Lease) string {
 	return *l.Spec.HolderIdentity
 }
 
-// durationOf is how long a lease that is not renewed lasts, of which no more
-// is believed than is reasonable.
+// durationOf returns the duration of a lease, limited to a reasonable value.
 func durationOf(l *coordination.Lease) time.Duration {
 	if s := l.Spec.LeaseDurationSeconds; s != nil && *s > 0 {
 		return min(time.Duration(*s)*time.Second, 4*leaseDuration)
@@ -101,8 +98,7 @@ func sameLease(a, b *coordination.Lease) bool {
 	return a != nil && b != nil && a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
 }
 
-// Holder returns who holds the lease of the name now; empty when nobody does,
-// or whoever did has not renewed it in time.
+// Holder returns the holder of the lease; empty when it is free or has expired.
 func (c *Cluster) Holder(ctx context.Context, namespace, name string) (string, error) {
 	current, err := (&Lease{cluster: c, namespace: namespace, name: name}).read(ctx)
 	if err != nil || holderOf(current) == "" || current.Spec.RenewTime == nil {
@@ -117,7 +113,7 @@ func (c *Cluster) Holder(ctx context.Context, namespace, name string) (string, e
 // read returns the lease, nil when there is none.
 func (l *Lease) read(ctx context.Context) (*coordination.Lease, error) {
 	var current *coordination.Lease
-	err := l.cluster.do(ctx, func(ctx context.Context) error {
+	err := l.cluster.retry(ctx, func(ctx context.Context) error {
 		var err error
 		current, err = l.cluster.leases.Leases(l.namespace).Get(ctx, l.name, metav1.GetOptions{})
 		return err
@@ -128,10 +124,10 @@ func (l *Lease) read(ctx context.Context) (*coordination.Lease, error) {
 	return current, err
 }
 
-// write takes or renews the lease, of which current is what is stored.
+// write takes or renews the lease; current is the stored state.
 func (l *Lease) write(ctx context.Context, current *coordination.Lease) error {
-	began := time.Now()
-	now, seconds := metav1.NewMicroTime(began), int32(leaseDuration/time.Second)
+	start := time.Now()
+	now, seconds := metav1.NewMicroTime(start), int32(leaseDuration/time.Second)
 	next := &coordination.Lease{ObjectMeta: metav1.ObjectMeta{Name: l.name, Namespace: l.namespace}}
 	if current != nil {
 		next = current.DeepCopy()
@@ -146,20 +142,20 @@ func (l *Lease) write(ctx context.Context, current *coordination.Lease) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lease, l.until, l.wall = stored, began.Add(leaseDuration), began.Round(0).Add(leaseDuration)
-	l.tell()
+	l.lease, l.until, l.wallUntil = stored, start.Add(leaseDuration), start.Round(0).Add(leaseDuration)
+	l.wake()
 	return nil
 }
 
-// tell wakes those who wait for the lease; l.mu is held.
-func (l *Lease) tell() {
-	close(l.held)
-	l.held = make(chan struct{})
+// wake wakes goroutines that wait for the lease; the caller holds l.mu.
+func (l *Lease) wake() {
+	close(l.changed)
+	l.changed = make(chan struct{})
 }
 
 func (l *Lease) put(ctx context.Context, next *coordination.Lease) (*coordination.Lease, error) {
 	var stored *coordination.Lease
-	err := within(ctx, leaseDuration/2, func(ctx context.Context) error {
+	err := withTimeout(ctx, leaseDuration/2, func(ctx context.Context) error {
 		var err error
 		leases := l.cluster.leases.Leases(l.namespace)
 		if next.ResourceVersion == "" {
@@ -170,13 +166,14 @@ func (l *Lease) put(ctx context.Context, next *coordination.Lease) (*coordinatio
 		return err
 	})
 	if alreadyExists(err) {
-		return nil, &Error{Reason: Moved, Message: "another was faster"}
+		return nil, &Error{Reason: Moved, Message: "another process was faster"}
 	}
-	return stored, l.cluster.answer(err)
+	return stored, l.cluster.apiError(err)
 }
 
-// renew renews the lease until ctx ends. While the API server is away nobody
-// else can take it either: what counts is that it is still ours afterwards.
+// renew renews the lease until ctx ends. While the API server is unreachable, no
+// other process can take the lease, so it stays valid if it is unchanged
+// afterwards.
 func (l *Lease) renew(ctx context.Context) {
 	defer close(l.stopped)
 	for {
@@ -193,7 +190,7 @@ func (l *Lease) renew(ctx context.Context) {
 			continue
 		}
 		if reason := ReasonOf(err); reason == Moved || reason == NotFound {
-			// An answer may have been lost on its way: then it is ours.
+			// The response may have been lost after a successful write.
 			now, rerr := l.read(ctx)
 			switch {
 			case rerr != nil:
@@ -206,24 +203,24 @@ func (l *Lease) renew(ctx context.Context) {
 			}
 			l.mu.Lock()
 			l.lost = &diag.Diag{
-				Msg:  fmt.Sprintf("the lease of this cluster went to %s", cmp.Or(visible(holderOf(now)), "nobody")),
-				Hint: "apply again: it goes on where this one stopped",
+				Msg:  cmp.Or(visible(holderOf(now)), "another process") + " took the lease of this cluster",
+				Hint: "apply again to resume",
 			}
-			l.tell()
+			l.wake()
 			l.mu.Unlock()
 			return
 		}
 	}
 }
 
-// Check returns nil as soon as the lease is known to be held, which is at once
-// unless the API server is away. It returns a fault when it was lost.
+// Check waits until the lease is known to be held, which takes time only while the
+// API server is unreachable. It returns a fault when the lease was lost.
 func (l *Lease) Check(ctx context.Context) error {
-	patience := time.After(l.cluster.patience)
+	patience := time.After(l.cluster.retryTimeout)
 	for {
 		l.mu.Lock()
 		now := time.Now()
-		lost, valid, held := l.lost, now.Before(l.until) && now.Round(0).Before(l.wall), l.held // neither clock is to be trusted alone
+		lost, valid, held := l.lost, now.Before(l.until) && now.Round(0).Before(l.wallUntil), l.changed // each clock alone may mislead
 		l.mu.Unlock()
 		if lost != nil {
 			return lost
@@ -241,8 +238,8 @@ func (l *Lease) Check(ctx context.Context) error {
 	}
 }
 
-// Release gives the lease back, unless it was lost, and stops renewing it. It
-// does so although ctx may have ended.
+// Release releases the lease, unless it was lost, and stops renewing it, even if
+// ctx has ended.
 func (l *Lease) Release(ctx context.Context) error {
 	l.cluster.guard = nil
 	l.stop()
@@ -256,7 +253,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	_, err := l.put(context.WithoutCancel(ctx), next)
 	var e *Error
 	if errors.As(err, &e) {
-		return nil // it is another's, or gone
+		return nil // taken by another process, or deleted
 	}
 	return err
 }

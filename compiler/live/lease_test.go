@@ -12,7 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// leaseOf is a lease that lasts for 15 seconds.
+// leaseOf returns a lease of 15 seconds.
 func leaseOf(holder, version string) *coordination.Lease {
 	seconds, since := int32(15), metav1.NewMicroTime(time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC))
 	return &coordination.Lease{
@@ -21,8 +21,7 @@ func leaseOf(holder, version string) *coordination.Lease {
 	}
 }
 
-// A holder that is alive is waited for until the timeout ends, and the lease of one
-// that died is taken when it has expired.
+// The wait for a live holder ends with the timeout, and an expired lease is taken.
 func TestLeaseWait(t *testing.T) {
 	type step struct {
 		at      int // seconds
@@ -45,18 +44,18 @@ func TestLeaseWait(t *testing.T) {
 		"another comes in between": {60 * time.Second, []step{{0, leaseOf("ann", "1"), true, "wait"}, {4, leaseOf("bob", "2"), true, "wait"}, {8, nil, false, "free"}}},
 		"it is deleted":            {0, []step{{0, leaseOf("ann", "1"), true, "wait"}, {1, nil, false, "free"}}},
 	} {
-		began := time.Now()
-		w := leaseWait{timeout: test.timeout, began: began}
+		start := time.Now()
+		w := leaseWait{timeout: test.timeout, start: start}
 		for _, s := range test.steps {
-			now := began.Add(time.Duration(s.at) * time.Second)
-			if got := w.see(s.lease, now); got != s.isOther {
+			now := start.Add(time.Duration(s.at) * time.Second)
+			if got := w.observe(s.lease, now); got != s.isOther {
 				t.Errorf("%s: after %d s, another holder: %v", name, s.at, got)
 			}
 			got := "wait"
 			switch {
 			case w.isFree(now):
 				got = "free"
-			case w.isOver(now):
+			case w.hasTimedOut(now):
 				got = "over"
 			}
 			if got != s.want {
@@ -66,13 +65,13 @@ func TestLeaseWait(t *testing.T) {
 	}
 }
 
-// The fault names the holder, since when it has the lease, and the flag.
+// The fault names the holder, the time of its acquisition, and the flag.
 func TestLeaseFault(t *testing.T) {
 	for timeout, want := range map[time.Duration][2]string{
-		0:                {"ann applies to this cluster, since 2026-01-02T03:04:05Z", "pass --lock-timeout to have fleetc wait"},
+		0:                {"ann applies to this cluster, since 2026-01-02T03:04:05Z", "pass --lock-timeout to make fleetc wait"},
 		90 * time.Second: {"ann applies to this cluster, since 2026-01-02T03:04:05Z; fleetc has waited for 1m30s", "pass a longer --lock-timeout"},
 	} {
-		w := leaseWait{timeout: timeout, seen: leaseOf("ann", "1")}
+		w := leaseWait{timeout: timeout, current: leaseOf("ann", "1")}
 		d, ok := errors.AsType[*diag.Diag](w.fault())
 		if !ok || d.Msg != want[0] || !strings.Contains(d.Hint, want[1]) {
 			t.Errorf("%s: %+v", timeout, d)

@@ -9,55 +9,53 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// A leaseWait follows a lease that another holder may have. It trusts no clock but
-// its own: a lease has expired when it was seen unchanged for as long as it lasts.
+// A leaseWait waits for a lease of another holder. It uses only the local clock: a
+// lease has expired when it stays unchanged for its duration.
 type leaseWait struct {
-	timeout time.Duration // how long a holder that renews the lease is waited for
-	began   time.Time
+	timeout time.Duration // how long to wait for a holder that renews the lease
+	start   time.Time
 
-	seen    *coordination.Lease // as it was read last
-	first   time.Time           // when it was first read in this state
-	renewed bool                // whether it was written since the wait began
+	current   *coordination.Lease // last state that was read
+	firstSeen time.Time           // when that state was first read
+	renewed   bool                // written since the wait started
 }
 
-// see notes the lease as it was read, and reports whether it has another holder than
-// before.
-func (w *leaseWait) see(current *coordination.Lease, now time.Time) bool {
+// observe updates the state, and reports whether the lease has a new holder.
+func (w *leaseWait) observe(current *coordination.Lease, now time.Time) bool {
 	holder := holderOf(current)
-	if w.seen != nil && sameLease(w.seen, current) {
+	if w.current != nil && sameLease(w.current, current) {
 		return false
 	}
-	isOther := holder != "" && holder != holderOf(w.seen)
-	w.renewed = w.seen != nil
-	w.seen, w.first = current, now
+	isOther := holder != "" && holder != holderOf(w.current)
+	w.renewed = w.current != nil
+	w.current, w.firstSeen = current, now
 	return isOther
 }
 
-// isFree reports whether the lease can be taken: it has no holder, or has expired.
+// isFree reports whether the lease has no holder or has expired.
 func (w *leaseWait) isFree(now time.Time) bool {
-	return holderOf(w.seen) == "" || now.Sub(w.first) >= durationOf(w.seen)
+	return holderOf(w.current) == "" || now.Sub(w.firstSeen) >= durationOf(w.current)
 }
 
-// isOver reports whether the holder is alive and was waited for long enough.
-func (w *leaseWait) isOver(now time.Time) bool {
-	return w.renewed && now.Sub(w.began) >= w.timeout
+// hasTimedOut reports whether the holder renews the lease and the timeout is over.
+func (w *leaseWait) hasTimedOut(now time.Time) bool {
+	return w.renewed && now.Sub(w.start) >= w.timeout
 }
 
-// fault says who holds the lease, and how to wait.
+// fault returns the fault of a lease that another process holds.
 func (w *leaseWait) fault() error {
-	msg := visible(holderOf(w.seen)) + " applies to this cluster"
-	if since := acquired(w.seen); !since.IsZero() {
+	msg := visible(holderOf(w.current)) + " applies to this cluster"
+	if since := acquireTime(w.current); !since.IsZero() {
 		msg += ", since " + since.Format(time.RFC3339)
 	}
 	if w.timeout > 0 {
-		return &diag.Diag{Msg: fmt.Sprintf("%s; fleetc has waited for %s", msg, w.timeout), Hint: "wait until that has ended, or pass a longer --lock-timeout"}
+		return &diag.Diag{Msg: fmt.Sprintf("%s; fleetc has waited for %s", msg, w.timeout), Hint: "wait until it has ended, or pass a longer --lock-timeout"}
 	}
-	return &diag.Diag{Msg: msg, Hint: "wait until that has ended, or pass --lock-timeout to have fleetc wait"}
+	return &diag.Diag{Msg: msg, Hint: "wait until it has ended, or pass --lock-timeout to make fleetc wait"}
 }
 
-// acquired returns when the holder of a lease took it, in UTC; zero when the lease
-// does not say so.
-func acquired(l *coordination.Lease) time.Time {
+// acquireTime returns when the holder took the lease, in UTC; zero when unknown.
+func acquireTime(l *coordination.Lease) time.Time {
 	if l == nil || l.Spec.AcquireTime == nil {
 		return time.Time{}
 	}

@@ -1,12 +1,11 @@
-// Package live is the door to a cluster as it runs: it connects with a context
-// of a kubeconfig, reads and applies objects, deletes them, holds the lease
-// that keeps two applies apart, and asks what the user may do. It compares
-// nothing and decides nothing; that is compiler/apply.
+// Package live connects to a cluster with a context of a kubeconfig. It reads, applies
+// and deletes objects, holds the lease that keeps two applies apart, and checks the
+// rights of the user. It makes no decisions; those are in compiler/apply.
 //
-// Requests that can be repeated without harm are repeated while the API server
-// is away. Answers are bounded. No error has a credential in it. Credential
-// plugins, programs that a kubeconfig names to get credentials, are run, as kubectl
-// does: they are the user's own.
+// It retries idempotent requests while the API server is unreachable, limits the size
+// of responses, and puts no credentials into errors. Like kubectl, it runs credential
+// plugins, the programs that a kubeconfig names to get credentials: they are the
+// user's own.
 package live
 
 import (
@@ -30,62 +29,62 @@ import (
 	"github.com/fleetc/fleetc/compiler/stderr"
 )
 
-// Manager is the name under which fleetc owns fields of objects.
+// Manager is fleetc's field manager.
 const Manager = "fleetc"
 
-// A Cluster is one that runs. Its methods may be called at the same time.
+// A Cluster is a connection to a live cluster. It is safe for concurrent use.
 type Cluster struct {
 	Server string // URL of the API server
-	UID    string // of the namespace kube-system, which is that of the cluster
+	UID    string // of the namespace kube-system, which identifies the cluster
 
 	hide atomic.Pointer[func(string) string]
 
-	config    *rest.Config
-	plugin    *plugin // nil when the kubeconfig has the credentials
-	patience  time.Duration
-	dynamic   dynamic.Interface
-	metadata  metadata.Interface
-	discovery discovery.DiscoveryInterfaceWithContext
-	reviews   authorization.AuthorizationV1Interface
-	leases    coordination.CoordinationV1Interface
-	pods      core.PodsGetter
+	config       *rest.Config
+	plugin       *plugin // credential plugin; nil when the kubeconfig has the credentials
+	retryTimeout time.Duration
+	dynamic      dynamic.Interface
+	metadata     metadata.Interface
+	discovery    discovery.DiscoveryInterfaceWithContext
+	reviews      authorization.AuthorizationV1Interface
+	leases       coordination.CoordinationV1Interface
+	pods         core.PodsGetter
 
-	delays delays
-	guard  func(ctx context.Context) error // asked before each try of a write; nil when no lease is held
+	delays delayReports
+	guard  func(ctx context.Context) error // called before each try of a write; nil without a lease
 
-	mu        sync.Mutex
-	resources map[schema.GroupVersionKind]Resource // nil until they are read
-	unread    map[schema.GroupVersion]error        // of groups that did not say what they serve
-	stored    map[schema.GroupVersionKind]bool     // whether objects of the kind can be listed and deleted
-	documents map[string]string                    // URLs of OpenAPI documents; nil until they are read
+	mu           sync.Mutex
+	resources    map[schema.GroupVersionKind]Resource // nil until discovery
+	unreadGroups map[schema.GroupVersion]error        // groups whose discovery failed
+	stored       map[schema.GroupVersionKind]bool     // objects of the kind can be listed and deleted
+	documents    map[string]string                    // URLs of OpenAPI documents; nil until they are read
 }
 
 const (
 	requestTimeout = 30 * time.Second
 	connectTimeout = 10 * time.Second
-	maxAnswer      = 128 << 20
+	maxResponse    = 128 << 20
 	qps, burst     = 100, 200
 )
 
-// Connect connects to a cluster and learns who it is. It returns a fault when
-// there is no such context, or the API server is not reached, not trusted or
-// does not let the user in. It does not wait for one that is away, and for a
-// credential plugin not longer than its limit.
+// Connect connects to a cluster and reads its identity. It returns a fault when the
+// context does not exist, or when the API server is unreachable, is not trusted, or
+// rejects the user. It does not retry, and waits for a credential plugin no longer
+// than its limit.
 func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	config, err := a.config()
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Server: config.Host, config: config, patience: cmp.Or(a.Patience, 2*time.Minute)}
-	c.plugin = a.bound(config.ExecProvider)
+	c := &Cluster{Server: config.Host, config: config, retryTimeout: cmp.Or(a.RetryTimeout, 2*time.Minute)}
+	c.plugin = a.limitPlugin(config.ExecProvider)
 	var client *http.Client
-	stderr.Use(func() { client, err = rest.HTTPClientFor(config) }) // credential plugins get it
+	stderr.Use(func() { client, err = rest.HTTPClientFor(config) }) // credential plugins inherit it
 	if err != nil {
 		return nil, c.fault(err)
 	}
 	timeout := connectTimeout
 	if c.plugin != nil {
-		client.Transport = prompt{client.Transport}
+		client.Transport = cancelTransport{client.Transport}
 		timeout += c.plugin.limit
 	}
 	if err := c.clients(config, client); err != nil {
@@ -93,7 +92,7 @@ func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	// The first request may have to wait for a plugin, longer than others.
+	// The first request may wait for a plugin, so it needs a longer timeout.
 	first, err := dynamic.NewForConfigAndClient(config, &http.Client{Transport: client.Transport})
 	if err != nil {
 		return nil, c.fault(err)
@@ -106,11 +105,10 @@ func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	return c, nil
 }
 
-// Hide has f take what nobody is to see, such as what Secrets hold, out of all that
-// the cluster says from now on.
+// Hide sets the function that removes secrets from all texts of the cluster.
 func (c *Cluster) Hide(f func(string) string) { c.hide.Store(&f) }
 
-// Hidden returns a text of the cluster's without what is to be hidden.
+// Hidden returns a text of the cluster without secrets.
 func (c *Cluster) Hidden(text string) string {
 	if hide := c.hide.Load(); hide != nil {
 		return (*hide)(text)

@@ -7,13 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Metadata reads what there is of a kind in a namespace and has a label, without
-// its content.
+// Metadata lists the metadata of a resource's objects with a label in a namespace.
 func (c *Cluster) Metadata(ctx context.Context, gvr schema.GroupVersionResource, namespace, label string) ([]metav1.PartialObjectMetadata, error) {
 	var all []metav1.PartialObjectMetadata
 	for more := ""; ; {
 		var page *metav1.PartialObjectMetadataList
-		err := c.do(ctx, func(ctx context.Context) error {
+		err := c.retry(ctx, func(ctx context.Context) error {
 			var err error
 			page, err = c.metadata.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: label, Limit: 500, Continue: more})
 			return err

@@ -13,19 +13,19 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// A Ref names an object.
+// A Ref identifies an object.
 type Ref struct {
 	schema.GroupVersionKind
 	Namespace, Name string
 }
 
-// RefOf returns what names an object.
+// RefOf returns the reference of an object.
 func RefOf(o *unstructured.Unstructured) Ref {
 	return Ref{o.GroupVersionKind(), o.GetNamespace(), o.GetName()}
 }
 
-// client returns the client for an object; an [Error] when the cluster does
-// not serve its kind.
+// client returns the client for an object, an [Error] when the cluster does not
+// serve its kind.
 func (c *Cluster) client(ctx context.Context, ref Ref) (dynamic.ResourceInterface, error) {
 	r, ok, err := c.Resource(ctx, ref.GroupVersionKind)
 	if err != nil {
@@ -40,12 +40,12 @@ func (c *Cluster) client(ctx context.Context, ref Ref) (dynamic.ResourceInterfac
 	return c.dynamic.Resource(r.GroupVersionResource), nil
 }
 
-// Object reads an object; nil when it is not there or its kind is not.
+// Object reads an object; nil when the object or its kind does not exist.
 func (c *Cluster) Object(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	client, err := c.client(ctx, ref)
 	var o *unstructured.Unstructured
 	if err == nil {
-		err = c.do(ctx, func(ctx context.Context) error {
+		err = c.retry(ctx, func(ctx context.Context) error {
 			var err error
 			o, err = client.Get(ctx, ref.Name, metav1.GetOptions{})
 			return err
@@ -60,8 +60,8 @@ func (c *Cluster) Object(ctx context.Context, ref Ref) (*unstructured.Unstructur
 	return o, nil
 }
 
-// List reads all objects of a kind in a namespace, or in all when it is empty,
-// that have a label; all when it is empty.
+// List reads all objects of a kind with a label; an empty namespace or label
+// selects all.
 func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, namespace, label string) ([]unstructured.Unstructured, error) {
 	client, err := c.client(ctx, Ref{GroupVersionKind: gvk, Namespace: namespace})
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, namespa
 	var all []unstructured.Unstructured
 	for more := ""; ; {
 		var page *unstructured.UnstructuredList
-		err := c.do(ctx, func(ctx context.Context) error {
+		err := c.retry(ctx, func(ctx context.Context) error {
 			var err error
 			page, err = client.List(ctx, metav1.ListOptions{LabelSelector: label, Limit: 500, Continue: more})
 			return err
@@ -85,15 +85,14 @@ func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, namespa
 	}
 }
 
-// An Application says how an object is applied.
+// An Application has the options of [Cluster.Apply].
 type Application struct {
-	DryRun bool // do as if
+	DryRun bool // store nothing
 	Force  bool // take fields from other managers
 }
 
-// Apply applies an object as [Manager], and returns what it is then. Other
-// managers' fields that it has other values for are an [Error] with Conflict,
-// unless they are to be taken.
+// Apply applies an object as [Manager] and returns the result. Conflicts with other
+// managers are an [Error] with Conflict, unless Force is set.
 func (c *Cluster) Apply(ctx context.Context, o *unstructured.Unstructured, a Application) (*unstructured.Unstructured, error) {
 	client, err := c.client(ctx, RefOf(o))
 	if err != nil {
@@ -103,9 +102,9 @@ func (c *Cluster) Apply(ctx context.Context, o *unstructured.Unstructured, a App
 	send := c.write
 	if a.DryRun {
 		options.DryRun = []string{metav1.DryRunAll}
-		send = c.ask
+		send = c.retryQuery
 	}
-	// Managed fields of the object that is sent are an error; it has none.
+	// The API server rejects managed fields; o has none.
 	var out *unstructured.Unstructured
 	err = send(ctx, func(ctx context.Context) error {
 		var err error
@@ -115,25 +114,25 @@ func (c *Cluster) Apply(ctx context.Context, o *unstructured.Unstructured, a App
 	return out, err
 }
 
-// Merge returns what an object would be after a JSON merge patch (RFC 7386). It
-// stores nothing.
-func (c *Cluster) Merge(ctx context.Context, ref Ref, patch map[string]any) (*unstructured.Unstructured, error) {
+// DryRunMerge returns the result of a JSON merge patch (RFC 7386) without storing
+// it.
+func (c *Cluster) DryRunMerge(ctx context.Context, ref Ref, patch map[string]any) (*unstructured.Unstructured, error) {
 	data, err := json.Marshal(patch)
 	if err != nil {
 		return nil, fmt.Errorf("encode the patch of %s %s: %w", ref.Kind, ref.Name, err)
 	}
-	return c.TryPatch(ctx, ref, Manager, Patch{types.MergePatchType, data})
+	return c.DryRunPatch(ctx, ref, Manager, Patch{types.MergePatchType, data})
 }
 
-// Delete deletes an object, and what it owns in the background, if it still
-// has the UID. It is no error when the object is not there.
+// Delete deletes an object with the UID, and the objects that it owns in the
+// background. A missing object is not an error.
 func (c *Cluster) Delete(ctx context.Context, ref Ref, uid string) error {
 	return c.delete(ctx, ref, uid, metav1.DeletePropagationBackground)
 }
 
-// DeleteWhole is [Cluster.Delete] of an object that is there until what it owns
-// is gone.
-func (c *Cluster) DeleteWhole(ctx context.Context, ref Ref, uid string) error {
+// DeleteForeground is [Cluster.Delete] for an object that must exist until the
+// objects that it owns are deleted.
+func (c *Cluster) DeleteForeground(ctx context.Context, ref Ref, uid string) error {
 	return c.delete(ctx, ref, uid, metav1.DeletePropagationForeground)
 }
 
@@ -153,19 +152,19 @@ func (c *Cluster) delete(ctx context.Context, ref Ref, uid string, propagation m
 	return err
 }
 
-// Put creates an object, or replaces one that has the resource version that o
-// says, and returns what is stored. It sends the request once: an [Error] with
-// Moved says that somebody else was faster.
+// Put creates an object, or replaces the one with o's resource version, and returns
+// the stored object. It sends the request once. An [Error] with Moved means that
+// another process was faster.
 func (c *Cluster) Put(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	client, err := c.client(ctx, RefOf(o))
 	if err != nil {
 		return nil, err
 	}
-	if err := c.guarded(ctx); err != nil {
+	if err := c.checkLease(ctx); err != nil {
 		return nil, err
 	}
 	var out *unstructured.Unstructured
-	err = within(ctx, requestTimeout, func(ctx context.Context) error {
+	err = withTimeout(ctx, requestTimeout, func(ctx context.Context) error {
 		var err error
 		if o.GetResourceVersion() == "" {
 			out, err = client.Create(ctx, o, metav1.CreateOptions{FieldManager: Manager})
@@ -175,22 +174,22 @@ func (c *Cluster) Put(ctx context.Context, o *unstructured.Unstructured) (*unstr
 		return err
 	})
 	if alreadyExists(err) {
-		return nil, &Error{Reason: Moved, Message: "it was created meanwhile"}
+		return nil, &Error{Reason: Moved, Message: "it was created in the meantime"}
 	}
-	return out, c.answer(err)
+	return out, c.apiError(err)
 }
 
-// Logs returns the last lines that a container wrote, no more than 64 KiB;
-// previous is the one that ran before it, and ended.
+// Logs returns the last lines of a container's log, at most 64 KiB. previous
+// selects the last terminated container.
 func (c *Cluster) Logs(ctx context.Context, namespace, pod, container string, previous bool, lines int) ([]byte, error) {
 	tail, limit := int64(lines), int64(64<<10)
 	var out []byte
-	err := within(ctx, connectTimeout, func(ctx context.Context) error {
+	err := withTimeout(ctx, connectTimeout, func(ctx context.Context) error {
 		var err error
 		out, err = c.pods.Pods(namespace).GetLogs(pod, &core.PodLogOptions{
 			Container: container, Previous: previous, TailLines: &tail, LimitBytes: &limit,
 		}).DoRaw(ctx)
 		return err
 	})
-	return out, c.answer(err)
+	return out, c.apiError(err)
 }

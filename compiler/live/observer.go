@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	watchSeconds = int64(25) // of one watch request, less than requestTimeout
+	watchSeconds = int64(25) // duration of one watch request, less than requestTimeout
 	watchPause   = 500 * time.Millisecond
 )
 
-// An Observation is what an Observer knows of an object.
+// An Observation is the known state of an object.
 type Observation struct {
-	Object *unstructured.Unstructured // as it is now; nil when it does not exist
-	Last   *unstructured.Unstructured // as it was when it was deleted, if the observer saw that; nil otherwise
+	Object *unstructured.Unstructured // current object; nil when it does not exist
+	Last   *unstructured.Unstructured // last state of a deleted object, if its deletion was observed; else nil
 }
 
-// An Observer follows objects: it lists each kind and namespace once, and
-// watches for changes from there on. Where the user may not list or watch, it
-// reads the objects one by one, again and again.
+// An Observer watches objects: it lists each kind and namespace once, and watches
+// it from then on. Where the user may not list or watch, it polls the objects one
+// by one.
 type Observer struct {
 	cluster *Cluster
 	stop    context.CancelFunc
@@ -33,14 +33,14 @@ type Observer struct {
 
 	mu      sync.Mutex
 	states  map[Ref]Observation
-	synced  int // groups that are listed
+	synced  int // number of listed groups
 	groups  int
 	err     error
 	changed chan struct{} // closed and replaced at each change
 }
 
-// Observe starts to follow objects. Those in since were just written: they are
-// followed from that state on, so that no later one is missed. [Observer.Close]
+// Observe starts to watch objects. Objects in since were just written, and are
+// watched from that state on, so that no later state is missed. [Observer.Close]
 // ends the observation.
 func (c *Cluster) Observe(ctx context.Context, refs []Ref, since ...*unstructured.Unstructured) *Observer {
 	ctx, stop := context.WithCancel(ctx)
@@ -52,26 +52,26 @@ func (c *Cluster) Observe(ctx context.Context, refs []Ref, since ...*unstructure
 		}
 		groups[groupOf(ref)][ref.Name] = true
 	}
-	for _, is := range since {
-		o.states[RefOf(is)] = Observation{Object: is}
+	for _, current := range since {
+		o.states[RefOf(current)] = Observation{Object: current}
 	}
 	o.groups = len(groups)
 	for g, names := range groups {
-		o.running.Go(func() { o.end(ctx, o.follow(ctx, g, names)) })
+		o.running.Go(func() { o.setError(ctx, o.follow(ctx, g, names)) })
 	}
-	for _, is := range since {
-		g, names := groupOf(RefOf(is)), map[string]bool{is.GetName(): true}
+	for _, current := range since {
+		g, names := groupOf(RefOf(current)), map[string]bool{current.GetName(): true}
 		o.running.Go(func() {
-			o.watchFrom(ctx, g, names, is.GetResourceVersion())
-			o.update(func() { o.groups++ }) // its list is to come
-			o.end(ctx, o.follow(ctx, g, names))
+			o.watchFrom(ctx, g, names, current.GetResourceVersion())
+			o.update(func() { o.groups++ }) // not listed yet
+			o.setError(ctx, o.follow(ctx, g, names))
 		})
 	}
 	return o
 }
 
-// end stores what ended the observation of a group.
-func (o *Observer) end(ctx context.Context, err error) {
+// setError stores the error that ended the observation of a group.
+func (o *Observer) setError(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		o.update(func() { o.err = err })
 	}
@@ -83,12 +83,11 @@ func (o *Observer) Close() {
 	o.running.Wait()
 }
 
-// gather is how long changes are gathered, so that many of them are looked at
-// together.
-const gather = 50 * time.Millisecond
+// gatherTime is how long changes are collected into one wake-up.
+const gatherTime = 50 * time.Millisecond
 
-// Wait returns when every object has been read once, and something has changed
-// since [Observer.Changes] returned the channel, or the pause is over.
+// Wait returns when every object has been read, and something has changed since
+// [Observer.Changes] returned the channel or the pause is over.
 func (o *Observer) Wait(ctx context.Context, changed <-chan struct{}, pause time.Duration) error {
 	end := time.After(pause)
 	for {
@@ -102,7 +101,7 @@ func (o *Observer) Wait(ctx context.Context, changed <-chan struct{}, pause time
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
-			case <-time.After(gather):
+			case <-time.After(gatherTime):
 				return nil
 			}
 		}
@@ -119,21 +118,22 @@ func (o *Observer) Wait(ctx context.Context, changed <-chan struct{}, pause time
 	}
 }
 
-// Changes returns a channel for [Observer.Wait]: it stands for what is known now.
+// Changes returns a channel for [Observer.Wait], which stands for the current
+// state.
 func (o *Observer) Changes() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.changed
 }
 
-// Object returns what is known of an object.
+// Object returns the known state of an object.
 func (o *Observer) Object(ref Ref) Observation {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.states[ref]
 }
 
-// update changes the state, and wakes those who wait for that.
+// update changes the state and wakes waiting goroutines.
 func (o *Observer) update(change func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -154,15 +154,15 @@ func (o *Observer) set(g group, names map[string]bool, found map[string]*unstruc
 	}
 }
 
-// follow keeps the state of one kind in one namespace up to date until the
-// context ends. It returns an error when the API server stays away for longer
-// than the cluster's patience.
+// follow keeps the state of a group up to date until the context ends. It returns
+// an error when the API server is unreachable for longer than the cluster's retry
+// timeout.
 func (o *Observer) follow(ctx context.Context, g group, names map[string]bool) error {
 	for listed := false; ; listed = true {
 		version, found, err := o.list(ctx, g, names)
 		watchable := err == nil && version != ""
 		if ReasonOf(err) != "" {
-			found, err = o.cluster.each(ctx, g, names)
+			found, err = o.cluster.readEach(ctx, g, names)
 		}
 		if err != nil {
 			return err
@@ -182,8 +182,7 @@ func (o *Observer) follow(ctx context.Context, g group, names map[string]bool) e
 	}
 }
 
-// watchFrom follows the changes of a group after a resource version, as long as
-// that is possible without a list.
+// watchFrom watches a group from a resource version until a new list is necessary.
 func (o *Observer) watchFrom(ctx context.Context, g group, names map[string]bool, version string) {
 	for ok := true; ok && ctx.Err() == nil; {
 		if version, ok = o.watch(ctx, g, names, version); ok {
@@ -192,7 +191,7 @@ func (o *Observer) watchFrom(ctx context.Context, g group, names map[string]bool
 	}
 }
 
-// pause keeps a server that ends each watch at once from being flooded.
+// pause limits the rate of watch requests if the server ends each at once.
 func pause(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -200,8 +199,8 @@ func pause(ctx context.Context) {
 	}
 }
 
-// selector returns the list options of a group. A single object is selected by
-// its name, so that others are not sent.
+// selector returns the list options of a group. A field selector selects a single
+// object.
 func selector(names map[string]bool) metav1.ListOptions {
 	for name := range names {
 		if len(names) == 1 {
@@ -211,7 +210,8 @@ func selector(names map[string]bool) metav1.ListOptions {
 	return metav1.ListOptions{}
 }
 
-// resource returns the client of a group; nil when its kind is not served.
+// resource returns the client of a group; nil when the cluster does not serve its
+// kind.
 func (o *Observer) resource(ctx context.Context, g group) (dynamic.ResourceInterface, error) {
 	if _, served, err := o.cluster.Resource(ctx, g.GroupVersionKind); err != nil || !served {
 		return nil, err
@@ -219,8 +219,8 @@ func (o *Observer) resource(ctx context.Context, g group) (dynamic.ResourceInter
 	return o.cluster.client(ctx, Ref{GroupVersionKind: g.GroupVersionKind, Namespace: g.namespace})
 }
 
-// list reads the objects of a group, and returns the resource version from which
-// to watch; none when the kind is not served.
+// list lists the objects of a group and returns the resource version to watch from;
+// empty when the cluster does not serve the kind.
 func (o *Observer) list(ctx context.Context, g group, names map[string]bool) (version string, found map[string]*unstructured.Unstructured, err error) {
 	found = map[string]*unstructured.Unstructured{}
 	client, err := o.resource(ctx, g)
@@ -231,7 +231,7 @@ func (o *Observer) list(ctx context.Context, g group, names map[string]bool) (ve
 	options.Limit = listPage
 	for {
 		var page *unstructured.UnstructuredList
-		err := o.cluster.do(ctx, func(ctx context.Context) error {
+		err := o.cluster.retry(ctx, func(ctx context.Context) error {
 			var err error
 			page, err = client.List(ctx, options)
 			return err
@@ -250,24 +250,24 @@ func (o *Observer) list(ctx context.Context, g group, names map[string]bool) (ve
 	}
 }
 
-// each reads the objects of a group one by one.
-func (c *Cluster) each(ctx context.Context, g group, names map[string]bool) (map[string]*unstructured.Unstructured, error) {
+// readEach reads the objects of a group one by one.
+func (c *Cluster) readEach(ctx context.Context, g group, names map[string]bool) (map[string]*unstructured.Unstructured, error) {
 	found := map[string]*unstructured.Unstructured{}
 	for name := range names {
-		is, err := c.Object(ctx, Ref{g.GroupVersionKind, g.namespace, name})
+		current, err := c.Object(ctx, Ref{g.GroupVersionKind, g.namespace, name})
 		if err != nil {
 			return nil, err
 		}
-		if is != nil {
-			found[name] = is
+		if current != nil {
+			found[name] = current
 		}
 	}
 	return found, nil
 }
 
-// watch follows the changes of a group after a resource version for one request.
-// It returns the version from which to go on, and whether that is possible;
-// otherwise the objects have to be listed again.
+// watch watches a group from a resource version for one request. It returns the
+// version to continue from, and whether that is possible; otherwise a new list is
+// necessary.
 func (o *Observer) watch(ctx context.Context, g group, names map[string]bool, version string) (string, bool) {
 	client, err := o.resource(ctx, g)
 	if err != nil || client == nil {
@@ -288,25 +288,25 @@ func (o *Observer) watch(ctx context.Context, g group, names map[string]bool, ve
 			if !open {
 				return version, true
 			}
-			is, isObject := e.Object.(*unstructured.Unstructured)
+			current, isObject := e.Object.(*unstructured.Unstructured)
 			if e.Type == watch.Error || !isObject {
 				return "", false
 			}
-			version = is.GetResourceVersion()
-			if e.Type != watch.Bookmark && names[is.GetName()] {
-				o.note(Ref{g.GroupVersionKind, g.namespace, is.GetName()}, e.Type, is)
+			version = current.GetResourceVersion()
+			if e.Type != watch.Bookmark && names[current.GetName()] {
+				o.applyEvent(Ref{g.GroupVersionKind, g.namespace, current.GetName()}, e.Type, current)
 			}
 		}
 	}
 }
 
-// note stores an event.
-func (o *Observer) note(ref Ref, event watch.EventType, is *unstructured.Unstructured) {
+// applyEvent stores the object of an event.
+func (o *Observer) applyEvent(ref Ref, event watch.EventType, current *unstructured.Unstructured) {
 	o.update(func() {
 		if event == watch.Deleted {
-			o.states[ref] = Observation{Last: is}
+			o.states[ref] = Observation{Last: current}
 			return
 		}
-		o.states[ref] = Observation{Object: is, Last: o.states[ref].Last}
+		o.states[ref] = Observation{Object: current, Last: o.states[ref].Last}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Patch is a change of one object, as an API server takes it.
+// A Patch is a patch of one object, in a format of the API server.
 type Patch struct {
 	Type types.PatchType
 	Data []byte
@@ -19,16 +19,15 @@ type Patch struct {
 // IsEmpty reports whether the patch changes nothing.
 func (p Patch) IsEmpty() bool { return len(p.Data) == 0 || string(p.Data) == "{}" }
 
-// TryPatch returns the object that a patch by the manager would result in. It
-// stores nothing.
-func (c *Cluster) TryPatch(ctx context.Context, ref Ref, manager string, p Patch) (*unstructured.Unstructured, error) {
+// DryRunPatch returns the result of a patch by the manager without storing it.
+func (c *Cluster) DryRunPatch(ctx context.Context, ref Ref, manager string, p Patch) (*unstructured.Unstructured, error) {
 	client, err := c.client(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	options := metav1.PatchOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}}
 	var out *unstructured.Unstructured
-	err = c.ask(ctx, func(ctx context.Context) error {
+	err = c.retryQuery(ctx, func(ctx context.Context) error {
 		var err error
 		out, err = client.Patch(ctx, ref.Name, p.Type, p.Data, options)
 		return err
@@ -36,21 +35,21 @@ func (c *Cluster) TryPatch(ctx context.Context, ref Ref, manager string, p Patch
 	return out, err
 }
 
-// RemoveMarks removes labels and annotations of an object, which marks chooses. It
-// is no error when the object is not there. marks is called again when the object
-// changed meanwhile.
+// RemoveMarks removes the labels and annotations of an object that marks returns.
+// marks is called again when the object changed in between. A missing object is not
+// an error.
 func (c *Cluster) RemoveMarks(ctx context.Context, ref Ref, marks func(*unstructured.Unstructured) (labels, annotations []string)) error {
 	client, err := c.client(ctx, ref)
 	if err != nil {
 		return err
 	}
-	const tries = 10 // controllers write a status meanwhile
+	const tries = 10 // controllers may update the status in between
 	for try := 1; ; try++ {
 		o, err := c.Object(ctx, ref)
 		if err != nil || o == nil {
 			return err
 		}
-		patch, err := removal(o, marks)
+		patch, err := removalPatch(o, marks)
 		if err != nil || patch == nil {
 			return err
 		}
@@ -64,9 +63,9 @@ func (c *Cluster) RemoveMarks(ctx context.Context, ref Ref, marks func(*unstruct
 	}
 }
 
-// removal returns the JSON merge patch that removes labels and annotations of an
-// object as it was read; nil when there are none to remove.
-func removal(o *unstructured.Unstructured, marks func(*unstructured.Unstructured) (labels, annotations []string)) ([]byte, error) {
+// removalPatch returns the JSON merge patch that removes labels and annotations of
+// an object, nil when there are none to remove.
+func removalPatch(o *unstructured.Unstructured, marks func(*unstructured.Unstructured) (labels, annotations []string)) ([]byte, error) {
 	labels, annotations := marks(o)
 	if len(labels)+len(annotations) == 0 {
 		return nil, nil

@@ -21,24 +21,23 @@ const (
 	loginLimit  = 5 * time.Minute  // for a plugin that may ask for a login
 )
 
-// Exit statuses with which [Access.PluginRunner] says what is wrong, those of timeout(1)
-// and of shells.
+// Exit statuses of [Access.PluginRunner], as in timeout(1) and shells.
 const (
 	PluginTimeout = 124 // the plugin took longer than its limit
 	PluginMissing = 127 // the program does not exist
 )
 
-// A plugin is the program that gets the credentials of a context, a credential
-// plugin: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+// A plugin is the credential plugin of a context:
+// https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 type plugin struct {
-	command     string // as the kubeconfig has it
-	installHint string // of the kubeconfig
+	command     string // as in the kubeconfig
+	installHint string // from the kubeconfig
 	limit       time.Duration
 }
 
-// bound has the runner of the access run the credential plugin, which client-go
-// neither limits nor ends, and returns the plugin; nil when there is none.
-func (a Access) bound(c *clientcmdapi.ExecConfig) *plugin {
+// limitPlugin makes the access's runner run the credential plugin, which client-go
+// neither limits nor ends. It returns the plugin, nil when there is none.
+func (a Access) limitPlugin(c *clientcmdapi.ExecConfig) *plugin {
 	if c == nil {
 		return nil
 	}
@@ -53,12 +52,12 @@ func (a Access) bound(c *clientcmdapi.ExecConfig) *plugin {
 	return p
 }
 
-// prompt returns from a request when its context ends, also while client-go waits for
-// a credential plugin.
-type prompt struct{ next http.RoundTripper }
+// cancelTransport returns from a request when its context ends, even while
+// client-go waits for a credential plugin.
+type cancelTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
-func (p prompt) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p cancelTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	type result struct {
 		resp *http.Response
 		err  error
@@ -83,21 +82,21 @@ func (p prompt) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var exitCode = regexp.MustCompile(`failed with exit code (\d+)`)
 
-// fault returns what is wrong with the plugin, nil when err is about something else.
-func (p *plugin) fault(err error, said func(string) string) *diag.Diag {
-	_, why, ok := strings.Cut(inner(err).Error(), "getting credentials: ")
+// fault returns the fault of the plugin, nil when err has another cause.
+func (p *plugin) fault(err error, clean func(string) string) *diag.Diag {
+	_, why, ok := strings.Cut(withoutRequest(err).Error(), "getting credentials: ")
 	if p == nil || !ok {
 		return nil
 	}
 	name := "the credential plugin " + quote(p.command) + " of the kubeconfig"
-	d := &diag.Diag{Msg: name + " gives no credentials: " + said(why), Hint: "run it by hand", Cause: err}
+	d := &diag.Diag{Msg: name + " gives no credentials: " + clean(why), Hint: "run it by hand", Cause: err}
 	var status int
 	if code := exitCode.FindStringSubmatch(why); code != nil {
 		status, _ = strconv.Atoi(code[1]) // the expression allows digits only
 	}
 	switch {
 	case status == PluginMissing, strings.Contains(why, "executable "+p.command+" not found"):
-		d.Msg, d.Hint = name+" is not installed", "install it, and see that it is in PATH"
+		d.Msg, d.Hint = name+" is not installed", "install it, and check that it is in PATH"
 		if hint := strings.Join(strings.Fields(p.installHint), " "); hint != "" {
 			d.Hint = visible(hint)
 		}

@@ -40,7 +40,7 @@ func TestPluginFault(t *testing.T) {
 		{"dial tcp: connection refused", "", ""},
 	} {
 		c := &Cluster{plugin: &plugin{command: "aws", installHint: "brew\n  install awscli", limit: pluginLimit}}
-		d := c.plugin.fault(errors.New(test.err), c.said)
+		d := c.plugin.fault(errors.New(test.err), c.visible)
 		switch {
 		case test.message == "" && d != nil:
 			t.Errorf("%q is taken for a fault of the plugin: %v", test.err, d)
@@ -53,12 +53,12 @@ func TestPluginFault(t *testing.T) {
 	}
 }
 
-func TestPluginBound(t *testing.T) {
+func TestLimitPlugin(t *testing.T) {
 	exec := func() *clientcmdapi.ExecConfig {
 		return &clientcmdapi.ExecConfig{Command: "aws", Args: []string{"eks", "get-token"}, InteractiveMode: clientcmdapi.NeverExecInteractiveMode}
 	}
 	c := exec()
-	p := Access{PluginRunner: []string{"/bin/fleetc", "credential-plugin"}}.bound(c)
+	p := Access{PluginRunner: []string{"/bin/fleetc", "credential-plugin"}}.limitPlugin(c)
 	if want := []string{"credential-plugin", "30s", "aws", "eks", "get-token"}; c.Command != "/bin/fleetc" || !slices.Equal(c.Args, want) {
 		t.Errorf("the plugin is run by %s %q", c.Command, c.Args)
 	}
@@ -66,10 +66,10 @@ func TestPluginBound(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	c = exec()
-	if (Access{}).bound(c); !reflect.DeepEqual(c, exec()) {
+	if (Access{}).limitPlugin(c); !reflect.DeepEqual(c, exec()) {
 		t.Errorf("without a runner, the plugin is run by %s %q", c.Command, c.Args)
 	}
-	if p := (Access{}).bound(nil); p != nil {
+	if p := (Access{}).limitPlugin(nil); p != nil {
 		t.Errorf("got %+v of a kubeconfig with no plugin", p)
 	}
 }
@@ -82,8 +82,8 @@ func (h hanging) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("the end")
 }
 
-// A request ends with its context, whatever client-go waits for.
-func TestPrompt(t *testing.T) {
+// A request ends with its context while client-go waits for a plugin.
+func TestCancelTransport(t *testing.T) {
 	h := hanging{make(chan struct{})}
 	defer close(h.goOn)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -92,7 +92,7 @@ func TestPrompt(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	resp, err := prompt{h}.RoundTrip(request)
+	resp, err := cancelTransport{h}.RoundTrip(request)
 	if resp != nil {
 		_ = resp.Body.Close()
 	}
@@ -113,17 +113,17 @@ contexts: [{name: one, context: {cluster: one, user: me}}]
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		as   As
+		as   Impersonation
 		want rest.ImpersonationConfig
 	}{
-		{As{}, rest.ImpersonationConfig{UserName: "ops", Groups: []string{"admins"}}},
+		{Impersonation{}, rest.ImpersonationConfig{UserName: "ops", Groups: []string{"admins"}}},
 		{
-			As{User: "ci", UID: "7", Groups: []string{"robots"}},
+			Impersonation{User: "ci", UID: "7", Groups: []string{"robots"}},
 			rest.ImpersonationConfig{UserName: "ci", UID: "7", Groups: []string{"robots"}},
 		},
-		{As{User: "ci"}, rest.ImpersonationConfig{UserName: "ci"}},
+		{Impersonation{User: "ci"}, rest.ImpersonationConfig{UserName: "ci"}},
 	} {
-		config, err := Address{Access: Access{Kubeconfig: file, As: test.as}, Context: "one"}.config()
+		config, err := Address{Access: Access{Kubeconfig: file, Impersonate: test.as}, Context: "one"}.config()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,9 +10,9 @@ import (
 )
 
 // A Reader reads objects in bulk: the first read of an object fetches all known
-// objects of its kind and namespace, with one list where that pays. Every object
-// is fetched at most once, so that a Reader shows one state of the cluster. It
-// is safe for concurrent use.
+// objects of its kind and namespace, with one list where that pays. It fetches
+// every object at most once, so that all reads show one state of the cluster. It is
+// safe for concurrent use.
 type Reader struct {
 	cluster *Cluster
 
@@ -20,7 +20,7 @@ type Reader struct {
 	groups map[group]*readGroup
 }
 
-// A group is what one list request returns.
+// A group is the kind and namespace of one list request.
 type group struct {
 	schema.GroupVersionKind
 	namespace string
@@ -33,8 +33,7 @@ type readGroup struct {
 	err   error
 }
 
-// NewReader returns a reader of the objects. Kinds that the cluster does not
-// serve in that version are allowed.
+// NewReader returns a reader of the objects. Their kinds need not be served.
 func (c *Cluster) NewReader(refs []Ref) *Reader {
 	r := &Reader{cluster: c, groups: map[group]*readGroup{}}
 	for _, ref := range refs {
@@ -54,11 +53,10 @@ func (c *Cluster) NewReader(refs []Ref) *Reader {
 
 func groupOf(ref Ref) group { return group{ref.GroupVersionKind, ref.Namespace} }
 
-// Object returns an object, or nil when it does not exist or the cluster does
-// not serve its kind. The object is shared: callers must not modify it. An
-// object that the reader does not know is read by a request of its own, and so
-// is every object of a group that cannot be read as a whole, which tells what
-// is wrong with each.
+// Object returns an object, nil when the object or its kind does not exist. Callers
+// must not modify it. Objects that the reader does not know are read individually,
+// and so are all objects of a group whose list fails, which gives each its own
+// error.
 func (r *Reader) Object(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	r.mu.Lock()
 	g := r.groups[groupOf(ref)]

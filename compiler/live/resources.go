@@ -13,14 +13,14 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// A Resource is how an API server serves a kind.
+// A Resource is the API resource of a kind.
 type Resource struct {
 	schema.GroupVersionResource
 	Namespaced bool
 }
 
-// Resource returns how the cluster serves a kind, and whether it does. What it
-// serves is read once, see [Cluster.Renew].
+// Resource returns the resource of a kind, and whether the cluster serves it.
+// Discovery is cached, see [Cluster.ResetDiscovery].
 func (c *Cluster) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Resource, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,24 +32,24 @@ func (c *Cluster) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Re
 	if r, ok := c.resources[gvk]; ok {
 		return r, true, nil
 	}
-	if err := c.unread[gvk.GroupVersion()]; err != nil {
-		return Resource{}, false, unreadFault(gvk.GroupVersion(), err)
+	if err := c.unreadGroups[gvk.GroupVersion()]; err != nil {
+		return Resource{}, false, discoveryError(gvk.GroupVersion(), err)
 	}
 	return Resource{}, false, nil
 }
 
-// Versions returns the versions in which the cluster serves a kind, the most
-// stable and newest first; none when it does not serve it.
+// Versions returns the versions in which the cluster serves a kind, the most stable
+// and newest first; none when it does not serve it.
 func (c *Cluster) Versions(ctx context.Context, gk schema.GroupKind) ([]string, error) {
-	// This reads what is served, and finds API services that are down.
+	// This runs discovery, and finds API services that are down.
 	if _, _, err := c.Resource(ctx, gk.WithVersion("")); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for gv, err := range c.unread {
+	for gv, err := range c.unreadGroups {
 		if gv.Group == gk.Group {
-			return nil, unreadFault(gv, err)
+			return nil, discoveryError(gv, err)
 		}
 	}
 	var out []string
@@ -62,24 +62,23 @@ func (c *Cluster) Versions(ctx context.Context, gk schema.GroupKind) ([]string, 
 	return out, nil
 }
 
-func unreadFault(gv schema.GroupVersion, err error) error {
-	return &Error{Reason: Refused, Message: fmt.Sprintf("%s does not say what it serves: %s", gv, visible(err.Error()))}
+func discoveryError(gv schema.GroupVersion, err error) error {
+	return &Error{Reason: Refused, Message: fmt.Sprintf("%s does not list its resources: %s", gv, visible(err.Error()))}
 }
 
-// Renew forgets what the cluster serves, which is read again when it is asked
-// for: CRDs came.
-func (c *Cluster) Renew() {
+// ResetDiscovery clears the discovery cache, because CRDs have changed.
+func (c *Cluster) ResetDiscovery() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.resources, c.documents = nil, nil
 }
 
-// discover reads what the cluster serves. An API service that is down is no
-// error as long as nobody asks for its kinds.
+// discover reads the served kinds. An API service that is down is an error only
+// when its kinds are requested.
 func (c *Cluster) discover(ctx context.Context) error {
 	var lists []*metav1.APIResourceList
 	unread := map[schema.GroupVersion]error{}
-	err := c.do(ctx, func(ctx context.Context) error {
+	err := c.retry(ctx, func(ctx context.Context) error {
 		var err error
 		_, lists, err = c.discovery.ServerGroupsAndResourcesWithContext(ctx)
 		var partial *discovery.ErrGroupDiscoveryFailed
@@ -92,7 +91,7 @@ func (c *Cluster) discover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.resources, c.unread, c.stored = map[schema.GroupVersionKind]Resource{}, unread, map[schema.GroupVersionKind]bool{}
+	c.resources, c.unreadGroups, c.stored = map[schema.GroupVersionKind]Resource{}, unread, map[schema.GroupVersionKind]bool{}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {

@@ -14,48 +14,47 @@ const (
 	lastPause  = 5 * time.Second
 )
 
-// do sends a request that can be repeated without harm, until it is answered
-// or the cluster's patience ends. What it returns went through answer.
-func (c *Cluster) do(ctx context.Context, request func(ctx context.Context) error) error {
-	return c.patiently(ctx, unguarded, request, retriable)
+// retry sends an idempotent request until it succeeds, fails for good, or the
+// cluster's retry timeout ends. It returns errors of apiError.
+func (c *Cluster) retry(ctx context.Context, request func(ctx context.Context) error) error {
+	return c.retryIf(ctx, noCheck, request, isRetriable)
 }
 
-// write is do for a request that changes something: before each try, the lease
-// that is held must still be.
+// write is retry for a request that changes something: each try requires the lease.
 func (c *Cluster) write(ctx context.Context, request func(ctx context.Context) error) error {
-	return c.patiently(ctx, c.guarded, request, retriable)
+	return c.retryIf(ctx, c.checkLease, request, isRetriable)
 }
 
-// guarded returns a fault when the lease that was taken is no longer held.
-func (c *Cluster) guarded(ctx context.Context) error {
+// checkLease returns a fault when the acquired lease was lost.
+func (c *Cluster) checkLease(ctx context.Context) error {
 	if c.guard == nil {
 		return nil
 	}
 	return c.guard(ctx)
 }
 
-// unguarded is for requests that change nothing.
-func unguarded(context.Context) error { return nil }
+// noCheck is the check before requests that change nothing.
+func noCheck(context.Context) error { return nil }
 
-// ask is do for a request that only asks: a webhook that does not answer is an
-// answer.
-func (c *Cluster) ask(ctx context.Context, request func(ctx context.Context) error) error {
-	return c.patiently(ctx, unguarded, request, func(err error) bool {
+// retryQuery is retry for dry runs: it returns the error of a webhook that does not
+// answer at once.
+func (c *Cluster) retryQuery(ctx context.Context, request func(ctx context.Context) error) error {
+	return c.retryIf(ctx, noCheck, request, func(err error) bool {
 		var status apierrors.APIStatus
-		return retriable(err) && !(errors.As(err, &status) && isWebhook(status.Status().Message))
+		return isRetriable(err) && !(errors.As(err, &status) && isWebhook(status.Status().Message))
 	})
 }
 
-// patiently sends a request again and again, as long as before returns nil and an
-// error says that another try may help.
-func (c *Cluster) patiently(ctx context.Context, before, request func(ctx context.Context) error, again func(error) bool) error {
+// retryIf sends a request until it succeeds, as long as before returns nil and
+// again returns true for the error.
+func (c *Cluster) retryIf(ctx context.Context, before, request func(ctx context.Context) error, again func(error) bool) error {
 	var end <-chan time.Time
 	pause := firstPause
 	for try := 1; ; try++ {
 		if err := before(ctx); err != nil {
 			return err
 		}
-		err := within(ctx, requestTimeout, request)
+		err := withTimeout(ctx, requestTimeout, request)
 		if err == nil || ctx.Err() != nil {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -63,32 +62,32 @@ func (c *Cluster) patiently(ctx context.Context, before, request func(ctx contex
 			return nil
 		}
 		if !again(err) {
-			return c.answer(err)
+			return c.apiError(err)
 		}
 		if try == delayAfter {
-			c.delays.note(c.answer(err).Error())
+			c.delays.delayed(c.apiError(err).Error())
 		}
 		if end == nil {
-			end = time.After(c.patience)
+			end = time.After(c.retryTimeout)
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-end:
-			return c.answer(err)
+			return c.apiError(err)
 		case <-time.After(pause):
 		}
 		pause = min(2*pause, lastPause)
 	}
 }
 
-// within calls f with a limit on its time. The client library logs nothing: its
-// errors are returned, and standard error is for people.
-func within(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
+// withTimeout calls f with a timeout. It silences the client library, whose errors
+// are returned.
+func withTimeout(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(quiet(ctx), limit)
 	defer cancel()
 	return f(ctx)
 }
 
-// quiet returns a context whose logger drops everything.
+// quiet returns a context whose logger discards everything.
 func quiet(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }

@@ -12,12 +12,12 @@ import (
 
 var errAway = apierrors.NewServiceUnavailable("the API server starts")
 
-// Nothing is written without the lease, also when a write is tried again after an
-// outage in which another took it.
+// A retried write requires the lease again, which another process may have taken
+// during an outage.
 func TestWriteNeedsLease(t *testing.T) {
 	lost := errors.New("another has the lease")
 	t.Run("before the first try", func(t *testing.T) {
-		c := &Cluster{patience: time.Minute, guard: func(context.Context) error { return lost }}
+		c := &Cluster{retryTimeout: time.Minute, guard: func(context.Context) error { return lost }}
 		err := c.write(t.Context(), func(context.Context) error {
 			t.Error("the request is sent")
 			return nil
@@ -29,7 +29,7 @@ func TestWriteNeedsLease(t *testing.T) {
 	t.Run("before each try", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			sent := 0
-			c := &Cluster{patience: time.Minute}
+			c := &Cluster{retryTimeout: time.Minute}
 			c.guard = func(context.Context) error {
 				if sent == 2 {
 					return lost
@@ -46,22 +46,22 @@ func TestWriteNeedsLease(t *testing.T) {
 		})
 	})
 	t.Run("reads need none", func(t *testing.T) {
-		c := &Cluster{patience: time.Minute, guard: func(context.Context) error { return lost }}
-		if err := c.do(t.Context(), func(context.Context) error { return nil }); err != nil {
+		c := &Cluster{retryTimeout: time.Minute, guard: func(context.Context) error { return lost }}
+		if err := c.retry(t.Context(), func(context.Context) error { return nil }); err != nil {
 			t.Errorf("got %v", err)
 		}
 	})
 }
 
-func TestPatience(t *testing.T) {
+func TestRetry(t *testing.T) {
 	webhook := apierrors.NewInternalError(errors.New(`failed calling webhook "a.example.com": EOF`))
 	for name, test := range map[string]struct {
-		asks     bool    // whether it only asks
-		errs     []error // of the tries; the last one of all that follow
-		want     bool    // whether it succeeds
-		sent     int     // 0 for several
+		asks     bool    // dry run
+		errs     []error // of the tries; the last one repeats
+		want     bool
+		sent     int // number of requests; 0 for several
 		duration time.Duration
-		told     bool // whether the delay is told
+		told     bool // the delay is reported
 	}{
 		"at once":                   {false, []error{nil}, true, 1, 0, false},
 		"away for a moment":         {false, []error{errAway, errAway, nil}, true, 3, time.Second, false},
@@ -75,12 +75,12 @@ func TestPatience(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, sent, told := &Cluster{patience: time.Minute}, 0, 0
+				c, sent, told := &Cluster{retryTimeout: time.Minute}, 0, 0
 				c.OnDelay(func(string) { told++ })
-				began := time.Now()
-				send := c.do
+				start := time.Now()
+				send := c.retry
 				if test.asks {
-					send = c.ask
+					send = c.retryQuery
 				}
 				err := send(t.Context(), func(context.Context) error {
 					err := test.errs[min(sent, len(test.errs)-1)]
@@ -90,7 +90,7 @@ func TestPatience(t *testing.T) {
 				if (err == nil) != test.want || test.sent != 0 && sent != test.sent {
 					t.Errorf("%d requests, %v", sent, err)
 				}
-				if took := time.Since(began); took > test.duration {
+				if took := time.Since(start); took > test.duration {
 					t.Errorf("it takes %s", took)
 				}
 				if (told == 1) != test.told || told > 1 {

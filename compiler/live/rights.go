@@ -8,21 +8,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A Right is to do something to objects of a kind.
+// A Right is the permission for a verb on a resource.
 type Right struct {
-	Verb      string // of the API: get, patch
+	Verb      string // API verb: get, patch
 	Group     string
 	Resource  string
-	Namespace string // empty for all
+	Namespace string // empty for all namespaces
 }
 
-// Verb returns what tells of kinds whether the user has a right to the verb to
-// objects of theirs in a namespace, and whether that is all that there is to be
-// known. Of kinds without namespaces it tells nothing but in their favour.
-func (c *Cluster) Verb(ctx context.Context, verb, namespace string) (may func(group, resource string) bool, whole bool, err error) {
+// VerbRules returns a function that reports whether the user has a right to the
+// verb on a resource in a namespace, and whether the rules are complete. Incomplete
+// rules, and those about resources without namespaces, can only confirm a right.
+func (c *Cluster) VerbRules(ctx context.Context, verb, namespace string) (may func(group, resource string) bool, whole bool, err error) {
 	review := &authorization.SelfSubjectRulesReview{Spec: authorization.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 	var rules authorization.SubjectRulesReviewStatus
-	err = c.do(ctx, func(ctx context.Context) error {
+	err = c.retry(ctx, func(ctx context.Context) error {
 		answer, err := c.reviews.SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err == nil {
 			rules = answer.Status
@@ -31,16 +31,16 @@ func (c *Cluster) Verb(ctx context.Context, verb, namespace string) (may func(gr
 	})
 	return func(group, resource string) bool {
 		return slices.ContainsFunc(rules.ResourceRules, func(r authorization.ResourceRule) bool {
-			return len(r.ResourceNames) == 0 && names(r.Verbs, verb) && names(r.APIGroups, group) && names(r.Resources, resource)
+			return len(r.ResourceNames) == 0 && matches(r.Verbs, verb) && matches(r.APIGroups, group) && matches(r.Resources, resource)
 		})
 	}, !rules.Incomplete, err
 }
 
-func names(rule []string, one string) bool {
+func matches(rule []string, one string) bool {
 	return slices.Contains(rule, one) || slices.Contains(rule, "*")
 }
 
-// May reports whether the user has a right. The zero Right is to do everything.
+// May reports whether the user has a right. The zero Right stands for all rights.
 func (c *Cluster) May(ctx context.Context, r Right) (bool, error) {
 	a := &authorization.ResourceAttributes{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Namespace: r.Namespace}
 	if r == (Right{}) {
@@ -48,7 +48,7 @@ func (c *Cluster) May(ctx context.Context, r Right) (bool, error) {
 	}
 	review := &authorization.SelfSubjectAccessReview{Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: a}}
 	var allowed bool
-	err := c.do(ctx, func(ctx context.Context) error {
+	err := c.retry(ctx, func(ctx context.Context) error {
 		answer, err := c.reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err == nil {
 			allowed = answer.Status.Allowed

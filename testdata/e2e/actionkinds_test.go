@@ -118,7 +118,7 @@ actions: early: {at: "before", stage: "apps", job: {metadata: namespace: "nowher
 func TestActionManual(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/dashboards.cue", "package fleet\n\nactions: dashboards: {at: \"before\", stage: \"apps\", manual: \"the dashboards of \\(cluster.name) are green\"}\n")
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "action dashboards: a person must approve it: the dashboards of one are green", "hint: run fleetc on a terminal, or pass --approve dashboards")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "action dashboards: a user must approve it: the dashboards of one are green", "hint: run fleetc on a terminal, or pass --approve dashboards")
 	p.fleetc("apply", "--yes", "--approve", "dashboard").exits(p, 2).says(p, `no manual action is called "dashboard"`, "hint: did you mean dashboards")
 	p.fleetc("apply", "--plan", "plan.json").ok(p).says(p, "^dev/one: runs action dashboards before stage apps: the dashboards of one are green$")
 	if w, _ := p.writes("one", 0); len(w) > 0 {

@@ -149,7 +149,7 @@ func TestBalancer(t *testing.T) {
 		t.Errorf("an apply that is refused writes %q", w)
 	}
 	p.env = []string{"LB_TOKEN=Bearer wrong"}
-	d := p.fleetc("apply", "--yes").exits(p, 2).says(p, "action drain: PUT "+b.URL+"/clusters/one is answered with 403 Forbidden$", "action drain: it is not undone: PUT", "actions: 1 not undone")
+	d := p.fleetc("apply", "--yes").exits(p, 2).says(p, "action drain: PUT "+b.URL+"/clusters/one returned 403 Forbidden$", "action drain: it is not undone: PUT", "actions: 1 not undone")
 	if strings.Contains(d.stdout+d.stderr, "wrong") {
 		t.Errorf("a secret is shown:\n%s%s", d.stdout, d.stderr)
 	}
@@ -314,7 +314,7 @@ actions: write: {at: "before", stage: "apps", exec: ["touch", "written"]}
 	})
 	p.write("goes-on", "")
 	d := <-ended
-	d.exits(p, 2).says(p, "another process took the lease of this cluster", "action wait: it is not undone: another process took the lease of this cluster", "actions: 1 not undone")
+	d.exits(p, 2).says(p, "somebody else took the lease of this cluster", "action wait: it is not undone: somebody else took the lease of this cluster", "actions: 1 not undone")
 	if there("written") || there("undone") {
 		t.Errorf("without the lease, it goes on:\n%s", d.stderr)
 	}

@@ -177,7 +177,7 @@ func (p *healthPlace) kubectl(input string, args ...string) string {
 }
 
 // observe reads objects as they are now.
-func (p *healthPlace) observe(declared []*unstructured.Unstructured) []health.Observed {
+func (p *healthPlace) observe(declared []*unstructured.Unstructured) []health.ObservedObject {
 	p.Helper()
 	var list struct{ Items []map[string]any }
 	if answer := p.kubectl(documents(p.T, declared), "get", "-n", "health", "-o", "json", "--ignore-not-found", "-f", "-"); answer != "" {
@@ -193,9 +193,9 @@ func (p *healthPlace) observe(declared []*unstructured.Unstructured) []health.Ob
 			}
 		}
 	}
-	var out []health.Observed
+	var out []health.ObservedObject
 	for _, d := range declared {
-		o := health.Observed{Declared: fleet.Object{Unstructured: d}}
+		o := health.ObservedObject{Declared: fleet.Object{Unstructured: d}}
 		for _, item := range list.Items {
 			if live := (&unstructured.Unstructured{Object: item}); live.GetKind() == d.GetKind() && live.GetName() == d.GetName() {
 				o.Live = live
@@ -283,8 +283,8 @@ func TestHealth(t *testing.T) {
 		"DaemonSet nowhere":                `^no node wants its pods$`,
 		"Pod nowhere":                      `^it is on no node: Unschedulable: 0/2 nodes are available`,
 		"APIService v1.nobody.example.com": `^condition Available is False: ServiceNotFound: `,
-		"Widget quiet":                     `^nobody has written a status yet$`,
-		"Widget ruled":                     `^nobody has written a status yet$`,
+		"Widget quiet":                     `^it has no status yet$`,
+		"Widget ruled":                     `^it has no status yet$`,
 		"PersistentVolumeClaim unused":     `^it waits for a volume`,
 	} {
 		if r := results[name]; !regexp.MustCompile(want).MatchString(r.Reason) {

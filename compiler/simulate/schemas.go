@@ -1,16 +1,16 @@
-// Package predict says what server-side apply would make of an object that a
-// cluster has, for who may not ask the cluster to try it.
+// Package simulate computes the result of a server-side apply without the cluster,
+// for users who may not send dry runs.
 //
-// It merges by the schemas that the cluster itself publishes and by the managed
-// fields of the object, with Kubernetes' own code for that. What an API server
-// does on top of it is done here as far as a schema tells: other spellings of
-// the same value count as equal, empty values that are not stored as absent, and
-// fields get the defaults that are known.
+// It merges objects with Kubernetes' own code, by the schemas that the cluster
+// publishes and by the managed fields of the object. Beyond the merge, it does what
+// an API server does as far as a schema says: different spellings of a value are
+// equal, empty values that the server does not store are absent, and fields get
+// known defaults.
 //
-// What admission would change is not known, nor what conversion between versions
-// of a kind would: fields that others have in another version are not seen to be
-// in conflict. The package asks no cluster.
-package predict
+// It does not know the changes of admission and of conversion between versions of a
+// kind: it does not detect conflicts with fields that a manager owns in another
+// version. The package does not access clusters.
+package simulate
 
 import (
 	"encoding/json"
@@ -30,17 +30,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/live"
 )
 
-// Schemas are those of the kinds of one API version. They are safe for
+// Schemas are the schemas of the kinds of one API version. They are safe for
 // concurrent use.
 type Schemas struct {
 	types managedfields.TypeConverter
 	named map[string]*spec.Schema
-	kinds map[schema.GroupVersionKind]string // names
+	kinds map[schema.GroupVersionKind]string // schema names
 }
 
-// Read reads the OpenAPI document that a cluster has of an API version. Without
-// one, or with one that makes no sense, there are no schemas: lists are then
-// taken as wholes.
+// Read reads the OpenAPI document of an API version from a cluster. Without a valid
+// document there are no schemas, and lists count as atomic.
 func Read(document []byte) *Schemas {
 	var doc spec3.OpenAPI
 	if json.Unmarshal(document, &doc) == nil && doc.Components != nil {
@@ -53,7 +52,7 @@ func Read(document []byte) *Schemas {
 	return &Schemas{types: managedfields.NewDeducedTypeConverter()}
 }
 
-// kindsOf returns the names of the schemas of kinds.
+// kindsOf maps kinds to the names of their schemas.
 func kindsOf(named map[string]*spec.Schema) map[schema.GroupVersionKind]string {
 	out := map[schema.GroupVersionKind]string{}
 	for name, s := range named {
@@ -68,44 +67,43 @@ func kindsOf(named map[string]*spec.Schema) map[schema.GroupVersionKind]string {
 	return out
 }
 
-// Has reports whether there is a schema of the kind.
+// Has reports whether the kind has a schema.
 func (s *Schemas) Has(gvk schema.GroupVersionKind) bool { return s.kinds[gvk] != "" }
 
-// Apply returns what an object, as the cluster has it now, would be after it is
-// applied as the bundle has it, and the fields of which
-// others have other values, which are those of the bundle then. Neither of the
-// objects is modified. An error says that the two do not fit the schema or each
-// other; it has no values in it.
-func (s *Schemas) Apply(is, object *unstructured.Unstructured) (*unstructured.Unstructured, []live.Field, error) {
-	gvk := is.GroupVersionKind()
-	manager, err := managedfields.NewDefaultCRDFieldManager(s.types, versions{}, versions{}, versions{}, gvk, gvk.GroupVersion(), "", nil)
+// Apply returns the object after the bundle's object is applied to the current one,
+// and the conflicts: fields of other managers with different values. It does not
+// modify its arguments. An error means that an object does not fit the schema; its
+// text has no values.
+func (s *Schemas) Apply(current, object *unstructured.Unstructured) (*unstructured.Unstructured, []live.Field, error) {
+	gvk := current.GroupVersionKind()
+	manager, err := managedfields.NewDefaultCRDFieldManager(s.types, singleVersion{}, singleVersion{}, singleVersion{}, gvk, gvk.GroupVersion(), "", nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("prepare to apply a %s: %w", gvk.Kind, err)
 	}
 	var conflicts []live.Field
-	out, err := manager.Apply(is.DeepCopy(), applied(object), live.Manager, false)
+	out, err := manager.Apply(current.DeepCopy(), appliedContent(object), live.Manager, false)
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		conflicts = live.ConflictsOf(status.Status(), func(s string) string { return diag.Visible(s, diag.MaxText) })
-		out, err = manager.Apply(is.DeepCopy(), applied(object), live.Manager, true)
+		out, err = manager.Apply(current.DeepCopy(), appliedContent(object), live.Manager, true)
 	}
 	if err != nil {
-		// It may have values in it.
+		// The text may contain values.
 		return nil, nil, errors.New("the object does not fit the schema that the cluster has of it")
 	}
 	would, ok := out.(*unstructured.Unstructured)
 	if !ok {
 		return nil, nil, fmt.Errorf("apply a %s: the result is a %T", gvk.Kind, out)
 	}
-	return &unstructured.Unstructured{Object: s.settled(would, is)}, conflicts, nil
+	return &unstructured.Unstructured{Object: s.stored(would, current)}, conflicts, nil
 }
 
-// versions stands for the versions of a kind and its defaults, of which an object
-// has one and none here.
-type versions struct{}
+// singleVersion implements conversion and defaulting for a kind with one version
+// and no defaults.
+type singleVersion struct{}
 
 // Convert implements [runtime.ObjectConvertor].
-func (versions) Convert(in, out, _ any) error {
+func (singleVersion) Convert(in, out, _ any) error {
 	from, ok := in.(*unstructured.Unstructured)
 	to, isToo := out.(*unstructured.Unstructured)
 	if !ok || !isToo {
@@ -115,9 +113,9 @@ func (versions) Convert(in, out, _ any) error {
 	return nil
 }
 
-// ConvertToVersion implements [runtime.ObjectConvertor]. Another version has no
-// schema here, which says that nothing is known of it.
-func (versions) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+// ConvertToVersion implements [runtime.ObjectConvertor]. Other versions are not
+// registered, because their schemas are unknown.
+func (singleVersion) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
 	if gv, ok := to.(schema.GroupVersion); ok && gv == in.GetObjectKind().GroupVersionKind().GroupVersion() {
 		return in, nil
 	}
@@ -125,15 +123,15 @@ func (versions) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (
 }
 
 // ConvertFieldLabel implements [runtime.ObjectConvertor].
-func (versions) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+func (singleVersion) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
 	return label, value, nil
 }
 
 // Default implements [runtime.ObjectDefaulter].
-func (versions) Default(runtime.Object) {}
+func (singleVersion) Default(runtime.Object) {}
 
 // New implements [runtime.ObjectCreater].
-func (versions) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+func (singleVersion) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(kind)
 	return o, nil

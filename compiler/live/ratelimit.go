@@ -8,9 +8,9 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// A fairLimiter limits requests on the client's side until the API server shows
-// that it has API Priority and Fairness, which then limits them by what the server
-// can take. An overloaded server answers 429, and the client waits as it says.
+// A fairLimiter limits the rate of requests until a response shows that the API
+// server has API Priority and Fairness. An overloaded server then answers 429, and
+// the client waits as long as it says.
 type fairLimiter struct {
 	flowcontrol.RateLimiter
 	fair atomic.Bool
@@ -38,20 +38,21 @@ func (l *fairLimiter) Wait(ctx context.Context) error {
 	return l.RateLimiter.Wait(ctx)
 }
 
-// flowSchema is the header in which an API server names the flow schema that
-// applied to a request, if it has priority and fairness.
+// flowSchema is the header that API Priority and Fairness adds to responses.
 const flowSchema = "X-Kubernetes-PF-FlowSchema-UID"
 
-// watch returns a round tripper that looks for the header.
-func (l *fairLimiter) watch(next http.RoundTripper) http.RoundTripper { return fairTripper{next, l} }
+// transport returns a round tripper that checks responses for the header.
+func (l *fairLimiter) transport(next http.RoundTripper) http.RoundTripper {
+	return fairTransport{next, l}
+}
 
-type fairTripper struct {
+type fairTransport struct {
 	next    http.RoundTripper
 	limiter *fairLimiter
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (t fairTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t fairTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(r)
 	if err == nil {
 		t.limiter.fair.Store(resp.Header.Get(flowSchema) != "")

@@ -11,28 +11,28 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// at returns a field of an object, nil when it has none.
+// at returns a field of an object, nil when it does not exist.
 func at(u *unstructured.Unstructured, field ...string) any {
 	v, _ := fleet.Lookup(u.Object, field)
 	return v
 }
 
-// text returns a field that is a text, and "" when it is none.
+// text returns a string field, "" for other types.
 func text(u *unstructured.Unstructured, field ...string) string {
 	s, _ := at(u, field...).(string)
 	return s
 }
 
-// number returns a field that is a whole number, and what to take when it is none.
+// number returns an integer field, or otherwise when it is not an integer.
 func number(u *unstructured.Unstructured, otherwise int64, field ...string) int64 {
-	if n, ok := whole(at(u, field...)); ok {
+	if n, ok := asInt(at(u, field...)); ok {
 		return n
 	}
 	return otherwise
 }
 
-// whole reads a whole number as decoders of JSON return it.
-func whole(v any) (int64, bool) {
+// asInt returns an integer of any type that JSON decoders produce.
+func asInt(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
 		return v, true
@@ -46,16 +46,16 @@ func whole(v any) (int64, bool) {
 	return 0, false
 }
 
-// A condition is one of status.conditions.
+// A condition is an element of status.conditions.
 type condition struct {
 	kind, status, reason, message string
-	stale                         bool // about a generation before the last
+	stale                         bool // of an earlier generation
 }
 
-// conditions returns the conditions of an object, in its order.
+// conditions returns the conditions of an object, in order.
 func conditions(u *unstructured.Unstructured) []condition {
 	listed, _ := at(u, "status", "conditions").([]any)
-	generation, known := whole(at(u, "metadata", "generation"))
+	generation, known := asInt(at(u, "metadata", "generation"))
 	var out []condition
 	for _, item := range listed {
 		m, ok := item.(map[string]any)
@@ -67,7 +67,7 @@ func conditions(u *unstructured.Unstructured) []condition {
 		c.status, _ = m["status"].(string)
 		c.reason, _ = m["reason"].(string)
 		c.message, _ = m["message"].(string)
-		if seen, ok := whole(m["observedGeneration"]); ok && known {
+		if seen, ok := asInt(m["observedGeneration"]); ok && known {
 			c.stale = seen != generation
 		}
 		out = append(out, c)
@@ -85,11 +85,11 @@ func conditionOf(u *unstructured.Unstructured, kind string) (condition, bool) {
 	return condition{}, false
 }
 
-// is reports whether the condition holds for the last generation.
-func (c condition) is(status string) bool { return c.status == status && !c.stale }
+// holds reports whether the condition has the status for the last generation.
+func (c condition) holds(status string) bool { return c.status == status && !c.stale }
 
-// why returns the reason and message of a condition, with a colon before them.
-func (c condition) why() string {
+// detail returns the reason and message of a condition, with a leading colon.
+func (c condition) detail() string {
 	out := ""
 	for _, part := range []string{c.reason, c.message} {
 		if part = clean(part); part != "" {
@@ -99,18 +99,18 @@ func (c condition) why() string {
 	return out
 }
 
-// says tells what a condition is.
-func (c condition) says() string {
+// describe returns a clause about the condition.
+func (c condition) describe() string {
 	if c.stale {
 		return fmt.Sprintf("condition %s is not of the last generation yet", clean(c.kind))
 	}
-	return fmt.Sprintf("condition %s is %s", clean(c.kind), clean(c.status)) + c.why()
+	return fmt.Sprintf("condition %s is %s", clean(c.kind), clean(c.status)) + c.detail()
 }
 
-// clean returns a text of the cluster's as one line that a message may show.
+// clean returns a text of the cluster as one line for messages.
 func clean(s string) string { return diag.Visible(strings.Join(strings.Fields(s), " "), diag.MaxText) }
 
-// count says a number of things: 1 pod, 2 pods.
+// count formats a number of things: 1 pod, 2 pods.
 func count(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -12,27 +12,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// listFrom is how many objects of a kind and a namespace are worth a list
-// request. listFactor bounds how many other objects are read with them.
+// listFrom is the number of objects of a kind and namespace from which a list
+// request pays. listFactor limits how many other objects such a list may have.
 const (
 	listFrom   = 2
 	listFactor = 4
 	listPage   = 500
 )
 
-// Objects reads objects of one kind and one namespace, and returns those that
-// exist by name. It sends list requests where that takes fewer requests than
-// reading each; a list with too many other objects is not read to its end.
+// Objects reads objects of one kind and namespace, and returns the existing ones by
+// name. It lists where that takes fewer requests; it does not read a list to its
+// end that has too many other objects.
 func (c *Cluster) Objects(ctx context.Context, gvk schema.GroupVersionKind, namespace string, names []string) (map[string]*unstructured.Unstructured, error) {
 	found, complete := map[string]*unstructured.Unstructured{}, false
 	if len(names) >= listFrom {
-		wanted := make(map[string]bool, len(names))
+		isWanted := make(map[string]bool, len(names))
 		for _, name := range names {
-			wanted[name] = true
+			isWanted[name] = true
 		}
 		var err error
 		complete, err = c.pages(ctx, gvk, namespace, listFactor*len(names), func(o *unstructured.Unstructured) {
-			if wanted[o.GetName()] {
+			if isWanted[o.GetName()] {
 				found[o.GetName()] = o
 			}
 		})
@@ -64,7 +64,7 @@ func (c *Cluster) pages(ctx context.Context, gvk schema.GroupVersionKind, namesp
 	}
 	for more := ""; ; {
 		var page *unstructured.UnstructuredList
-		err := c.do(ctx, func(ctx context.Context) error {
+		err := c.retry(ctx, func(ctx context.Context) error {
 			var err error
 			page, err = client.List(ctx, metav1.ListOptions{Limit: int64(min(limit, listPage)), Continue: more})
 			return err
@@ -82,8 +82,8 @@ func (c *Cluster) pages(ctx context.Context, gvk schema.GroupVersionKind, namesp
 	}
 }
 
-// OpenAPI returns the OpenAPI document with the schemas of an API version, as
-// JSON; nil when the cluster has none.
+// OpenAPI returns the OpenAPI document of an API version as JSON, nil when the
+// cluster has none.
 func (c *Cluster) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, error) {
 	path := "apis/" + gv.String()
 	if gv.Group == "" {
@@ -94,7 +94,7 @@ func (c *Cluster) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, 
 		return nil, err
 	}
 	var document []byte
-	err = c.do(ctx, func(ctx context.Context) error {
+	err = c.retry(ctx, func(ctx context.Context) error {
 		var err error
 		document, err = c.discovery.RESTClient().Get().RequestURI(paths[path]).SetHeader("Accept", "application/json").Do(ctx).Raw()
 		return err
@@ -105,7 +105,7 @@ func (c *Cluster) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, 
 	return document, err
 }
 
-// openAPIPaths returns the URLs of the OpenAPI documents, which are read once.
+// openAPIPaths returns the cached URLs of the OpenAPI documents.
 func (c *Cluster) openAPIPaths(ctx context.Context) (map[string]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,12 +115,12 @@ func (c *Cluster) openAPIPaths(ctx context.Context) (map[string]string, error) {
 	var index struct {
 		Paths map[string]struct{ ServerRelativeURL string }
 	}
-	err := c.do(ctx, func(ctx context.Context) error {
+	err := c.retry(ctx, func(ctx context.Context) error {
 		text, err := c.discovery.RESTClient().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
 		if err != nil {
 			return err
 		}
-		_ = json.Unmarshal(text, &index) // what is no index names no documents
+		_ = json.Unmarshal(text, &index) // an invalid index names no documents
 		return nil
 	})
 	if err != nil && ReasonOf(err) == "" {
@@ -131,7 +131,7 @@ func (c *Cluster) openAPIPaths(ctx context.Context) (map[string]string, error) {
 	for path, p := range index.Paths {
 		u, err := url.Parse(p.ServerRelativeURL)
 		if err != nil || u.IsAbs() || u.Host != "" {
-			continue // documents are read from the API server alone
+			continue // read documents only from the API server
 		}
 		if prefix != "" && !strings.HasPrefix(u.Path, prefix+"/") {
 			u.Path = prefix + u.Path

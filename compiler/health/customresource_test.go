@@ -12,10 +12,10 @@ kind: Widget
 metadata: {name: w, namespace: shop, generation: 3}
 `
 
-func TestCustom(t *testing.T) {
+func TestCustomResource(t *testing.T) {
 	check(t, nil, customHead, []sample{
-		{"no status", "", Unknown, "nobody has written a status yet"},
-		{"an empty one", "status: {}", Unknown, "nobody has written a status yet"},
+		{"no status", "", Unknown, "it has no status yet"},
+		{"an empty one", "status: {}", Unknown, "it has no status yet"},
 		{"a phase", "status: {phase: Weird}", Unknown, "its status has no condition Ready"},
 		{"seen", "status: {observedGeneration: 3}", Ready, "its controller has seen its last change"},
 		{"not seen", "status: {observedGeneration: 2, conditions: [{type: Ready, status: 'True'}]}", InProgress, "its controller has seen generation 2, and the last is 3"},
@@ -27,14 +27,14 @@ func TestCustom(t *testing.T) {
 		{"stalled", "status: {conditions: [{type: Stalled, status: 'True', reason: Bad}, {type: Ready, status: 'True'}]}", Failed, "condition Stalled is True: Bad"},
 		{"reconciling", "status: {conditions: [{type: Reconciling, status: 'True', reason: Progressing}, {type: Ready, status: 'True'}]}", InProgress, "condition Reconciling is True: Progressing"},
 		{"nonsense", "status: {conditions: [3, {type: 4, status: []}, {}], observedGeneration: x}", Unknown, "its status has no condition Ready"},
-		{"more nonsense", "status: [1]", Unknown, "nobody has written a status yet"},
+		{"more nonsense", "status: [1]", Unknown, "it has no status yet"},
 	})
 	if v := (*Rules)(nil).Judge(fleet.Object{}); v.State != Missing {
 		t.Errorf("no object: %v", v)
 	}
 }
 
-// TestStatusless holds that nothing is waited for that no one can write.
+// Objects of a kind without a status are ready when they exist.
 func TestStatusless(t *testing.T) {
 	definition := func(version string) string {
 		return `

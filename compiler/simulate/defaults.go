@@ -1,10 +1,9 @@
-package predict
+package simulate
 
-// known returns the default that Kubernetes' code gives to a field of a map of a
-// named schema, where that schema does not tell it: for fields in lists and maps
-// that are applied as a whole, and for a few that are often taken out of a release
-// again. It returns nil for all others.
-func known(schema, field string, in map[string]any) any {
+// codeDefault returns the default that Kubernetes sets in code, where the schema
+// does not state it: for fields in atomic lists and maps, and a few fields that
+// users often remove from a release. It returns nil for all others.
+func codeDefault(schema, field string, in map[string]any) any {
 	const core, apps, admission = "io.k8s.api.core.v1.", "io.k8s.api.apps.v1.", "io.k8s.api.admissionregistration.v1."
 	switch schema + "." + field {
 	case core + "ObjectFieldSelector.apiVersion", core + "PersistentVolumeClaim.apiVersion":

@@ -1,4 +1,4 @@
-package predict
+package simulate
 
 import (
 	"encoding/json"
@@ -24,8 +24,8 @@ func things(t testing.TB) *Schemas {
 	return s
 }
 
-// object returns a Thing with the fields of its specification, of which the given
-// managed fields are those of fleetc, and others those of kubectl.
+// object returns a Thing with the spec and the managed fields of fleetc and
+// kubectl.
 func object(t testing.TB, spec, own, others string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{
@@ -57,7 +57,7 @@ func object(t testing.TB, spec, own, others string) *unstructured.Unstructured {
 	if managed != nil {
 		o.Object["metadata"].(map[string]any)["managedFields"] = managed
 	}
-	// As it is decoded from JSON.
+	// Use the types that decoding JSON yields.
 	text, err := o.MarshalJSON()
 	if err == nil {
 		err = o.UnmarshalJSON(text)
@@ -112,13 +112,13 @@ func TestApply(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			is, bundle := object(t, tt.is, tt.own, tt.others), object(t, tt.bundle, "", "")
-			wasIs, wasBundle := is.DeepCopy(), bundle.DeepCopy()
-			got, conflicts, err := things(t).Apply(is, bundle)
+			current, bundle := object(t, tt.is, tt.own, tt.others), object(t, tt.bundle, "", "")
+			oldCurrent, oldBundle := current.DeepCopy(), bundle.DeepCopy()
+			got, conflicts, err := things(t).Apply(current, bundle)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(is, wasIs) || !reflect.DeepEqual(bundle, wasBundle) {
+			if !reflect.DeepEqual(current, oldCurrent) || !reflect.DeepEqual(bundle, oldBundle) {
 				t.Error("the objects were modified")
 			}
 			text, err := json.Marshal(got.Object["spec"])
@@ -143,7 +143,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// Without schemas, lists are wholes, and values are compared as they are.
+// Without schemas, lists are atomic and values are compared literally.
 func TestApplyWithoutSchemas(t *testing.T) {
 	for _, document := range []string{"", "null", "[]", "{}", `{"components": {"schemas": {"a": {"$ref": "#/nowhere"}}}}`} {
 		s := Read([]byte(document))
@@ -151,8 +151,8 @@ func TestApplyWithoutSchemas(t *testing.T) {
 			t.Errorf("%s has a schema", document)
 		}
 	}
-	is := object(t, `{"size": 1, "keyed": [{"port": 1, "protocol": "TCP"}, {"port": 2}]}`, `{"f:size": {}, "f:keyed": {}}`, "")
-	got, _, err := Read(nil).Apply(is, object(t, `{"keyed": [{"port": 1}]}`, "", ""))
+	current := object(t, `{"size": 1, "keyed": [{"port": 1, "protocol": "TCP"}, {"port": 2}]}`, `{"f:size": {}, "f:keyed": {}}`, "")
+	got, _, err := Read(nil).Apply(current, object(t, `{"keyed": [{"port": 1}]}`, "", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestApplyWithoutSchemas(t *testing.T) {
 	}
 }
 
-// What does not fit the schema is told without values.
+// An error about a schema shows no values.
 func TestApplyMisfit(t *testing.T) {
 	_, _, err := things(t).Apply(object(t, `{"size": 1}`, "", ""), object(t, `{"nothing": "hunter2"}`, "", ""))
 	if err == nil || strings.Contains(err.Error(), "hunter2") {
@@ -180,13 +180,13 @@ func FuzzRead(f *testing.F) {
 		if json.Unmarshal(spec, &v) != nil {
 			return
 		}
-		is := object(t, string(spec), `{"f:size": {}, "f:keyed": {}}`, "")
-		_, _, _ = Read(document).Apply(is, object(t, string(spec), "", ""))
+		current := object(t, string(spec), `{"f:size": {}, "f:keyed": {}}`, "")
+		_, _, _ = Read(document).Apply(current, object(t, string(spec), "", ""))
 	})
 }
 
-// A document of a cluster that is nonsense does no harm.
-func TestReadNonsense(t *testing.T) {
+// Invalid OpenAPI documents are ignored.
+func TestReadInvalid(t *testing.T) {
 	gvk := schema.GroupVersionKind{Version: "v1", Kind: "X"}
 	for _, text := range []string{"", "[]", `{"components":null}`, `{"components":{"schemas":{"x":null}}}`, `{"components":{"schemas":{"x":{"properties":{"a":null}}}}}`} {
 		if s := Read([]byte(text)); s.Has(gvk) {

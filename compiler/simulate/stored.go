@@ -1,4 +1,4 @@
-package predict
+package simulate
 
 import (
 	"encoding/base64"
@@ -21,25 +21,25 @@ const (
 	quantity  = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 )
 
-// settled returns the merged object as an API server would store it, as far as
-// it can be told from the object that is there, which it made the same way.
-func (s *Schemas) settled(merged, is *unstructured.Unstructured) map[string]any {
-	name := s.kinds[is.GroupVersionKind()]
-	out := s.fields(typ{name, s.named[name]}, merged.Object, is.Object, owned(is))
+// stored returns the merged object as an API server stores it, as far as the
+// current object shows.
+func (s *Schemas) stored(merged, current *unstructured.Unstructured) map[string]any {
+	name := s.kinds[current.GroupVersionKind()]
+	out := s.fields(typ{name, s.named[name]}, merged.Object, current.Object, ownershipOf(current))
 	delete(out, "status")
-	if status, ok := is.Object["status"]; ok {
+	if status, ok := current.Object["status"]; ok {
 		out["status"] = status
 	}
 	return out
 }
 
-// A typ is a schema and, where it has one, its name. The zero typ says nothing.
+// A typ is a schema and its name, if it has one. The zero typ is an unknown type.
 type typ struct {
 	name   string
 	schema *spec.Schema
 }
 
-// resolve follows a reference, which Kubernetes writes alone, or in an allOf
+// resolve follows a reference. Kubernetes writes references alone, or in an allOf
 // beside a default.
 func (s *Schemas) resolve(in *spec.Schema) typ {
 	if in == nil {
@@ -56,14 +56,14 @@ func (s *Schemas) resolve(in *spec.Schema) typ {
 	return typ{name, s.named[name]}
 }
 
-// field returns the schema of a field of a map, and its default as JSON has it,
-// nil when it has none.
+// field returns the schema of a field of a map, and its default, nil when it has
+// none.
 func (s *Schemas) field(t typ, name string, in map[string]any) (typ, any) {
 	if t.schema == nil {
 		return typ{}, nil
 	}
 	if p, ok := t.schema.Properties[name]; ok {
-		if d := known(t.name, name, in); d != nil {
+		if d := codeDefault(t.name, name, in); d != nil {
 			return s.resolve(&p), d
 		}
 		return s.resolve(&p), p.Default
@@ -81,22 +81,21 @@ func (s *Schemas) items(t typ) typ {
 	return s.resolve(t.schema.Items.Schema)
 }
 
-// value returns a merged value as it would be stored; is is what is stored there
-// now.
-func (s *Schemas) value(t typ, merged, is any, there bool, o ownership) any {
+// value returns the stored form of a merged value; current is the stored value now.
+func (s *Schemas) value(t typ, merged, current any, exists bool, o ownership) any {
 	switch m := merged.(type) {
 	case map[string]any:
-		is, _ := is.(map[string]any)
-		return s.fields(t, m, is, o)
+		current, _ := current.(map[string]any)
+		return s.fields(t, m, current, o)
 	case []any:
-		if there && is == nil && len(m) == 0 {
+		if exists && current == nil && len(m) == 0 {
 			return nil
 		}
-		is, _ := is.([]any)
-		return s.list(t, m, is, o)
+		current, _ := current.([]any)
+		return s.list(t, m, current, o)
 	default:
-		if same(t, merged, is) {
-			return is
+		if sameStored(t, merged, current) {
+			return current
 		}
 		if q, err := resource.ParseQuantity(fmt.Sprint(merged)); err == nil && t.name == quantity {
 			return q.String()
@@ -106,15 +105,15 @@ func (s *Schemas) value(t typ, merged, is any, there bool, o ownership) any {
 }
 
 // fields is value for maps.
-func (s *Schemas) fields(t typ, merged, is map[string]any, o ownership) map[string]any {
+func (s *Schemas) fields(t typ, merged, current map[string]any, o ownership) map[string]any {
 	out := make(map[string]any, len(merged))
 	for k, v := range merged {
-		now, there := is[k]
-		if list, ok := v.([]any); !there && (ok && len(list) == 0 || isEmpty(v) && o.field(k).owned) {
-			continue // it is not stored; managed fields have no empty lists
+		now, exists := current[k]
+		if list, ok := v.([]any); !exists && (ok && len(list) == 0 || isEmpty(v) && o.field(k).owned) {
+			continue // the API server omits it; managed fields have no empty lists
 		}
 		sub, _ := s.field(t, k, merged)
-		out[k] = s.value(sub, v, now, there, o.field(k))
+		out[k] = s.value(sub, v, now, exists, o.field(k))
 	}
 	if t.schema == nil {
 		return out
@@ -124,10 +123,10 @@ func (s *Schemas) fields(t typ, merged, is map[string]any, o ownership) map[stri
 			continue
 		}
 		_, d := s.field(t, k, merged)
-		now, there := is[k]
+		now, exists := current[k]
 		switch _, isMap := d.(map[string]any); {
 		case d == nil:
-		case there && alike(d, now):
+		case exists && equalValues(d, now):
 			out[k] = now
 		case !isMap && !isEmpty(d):
 			out[k] = d
@@ -136,12 +135,12 @@ func (s *Schemas) fields(t typ, merged, is map[string]any, o ownership) map[stri
 	return out
 }
 
-// list is value for lists. Their elements are the same by the keys of the list;
-// in a list that has none, by their places.
-func (s *Schemas) list(t typ, merged, is []any, o ownership) []any {
+// list is value for lists. It matches elements by the keys of the list, or by
+// position in a list without keys.
+func (s *Schemas) list(t typ, merged, current []any, o ownership) []any {
 	keys, items := listKeys(t), s.items(t)
 	byKey := map[string]any{}
-	for _, e := range is {
+	for _, e := range current {
 		byKey[s.key(items, e, keys)] = e
 	}
 	out := make([]any, len(merged))
@@ -152,16 +151,16 @@ func (s *Schemas) list(t typ, merged, is []any, o ownership) []any {
 		case len(keys) > 0:
 			key := s.key(items, e, keys)
 			now, sub = byKey[key], o.element(key)
-		case i < len(is):
-			now = is[i]
+		case i < len(current):
+			now = current[i]
 		}
 		out[i] = s.value(items, e, now, now != nil, sub)
 	}
 	return out
 }
 
-// listKeys returns the fields that tell the elements of a list apart, sorted;
-// none when it has no such.
+// listKeys returns the key fields of a list's elements, sorted; none for other
+// lists.
 func listKeys(t typ) []string {
 	if t.schema == nil {
 		return nil
@@ -174,7 +173,7 @@ func listKeys(t typ) []string {
 	return keys
 }
 
-// key returns the key of an element, as managed fields have it.
+// key returns the key of an element in the format of managed fields.
 func (s *Schemas) key(t typ, element any, keys []string) string {
 	e, _ := element.(map[string]any)
 	key := make(map[string]any, len(keys))
@@ -192,9 +191,9 @@ func (s *Schemas) key(t typ, element any, keys []string) string {
 	return string(text)
 }
 
-// same reports whether two values that are no maps or lists are stored as one.
-func same(t typ, a, b any) bool {
-	if alike(a, b) {
+// sameStored reports whether two scalars have the same stored form.
+func sameStored(t typ, a, b any) bool {
+	if equalValues(a, b) {
 		return true
 	}
 	if t.name == quantity {
@@ -214,8 +213,9 @@ func same(t typ, a, b any) bool {
 	return false
 }
 
-// alike reports whether two values are equal, numbers of whatever type.
-func alike(a, b any) bool {
+// equalValues reports whether two values are equal, ignoring the Go type of
+// numbers.
+func equalValues(a, b any) bool {
 	return reflect.DeepEqual(a, b) || isNumber(a) && isNumber(b) && fmt.Sprint(a) == fmt.Sprint(b)
 }
 
@@ -227,7 +227,7 @@ func isNumber(v any) bool {
 	return false
 }
 
-// isEmpty reports whether an API server may store a value by leaving it out.
+// isEmpty reports whether an API server may omit the value when it stores it.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -243,11 +243,11 @@ func isEmpty(v any) bool {
 // An ownership says which fields of a value [live.Manager] has applied.
 type ownership struct {
 	owned  bool           // the value itself
-	fields map[string]any // as managed fields have them; empty when it is applied as a whole
+	fields map[string]any // in the format of managed fields; empty when the whole value is applied
 }
 
-// owned returns which fields of an object were applied.
-func owned(o *unstructured.Unstructured) ownership {
+// ownershipOf returns the applied fields of an object.
+func ownershipOf(o *unstructured.Unstructured) ownership {
 	for _, m := range o.GetManagedFields() {
 		if m.Manager != live.Manager || m.Operation != metav1.ManagedFieldsOperationApply || m.Subresource != "" || m.FieldsV1 == nil {
 			continue

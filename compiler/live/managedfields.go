@@ -10,20 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Adopt changes who has which fields of an object, as take says; the content of the
-// object stays. take returns the new managed fields, and whether they differ; it
-// is called again when the object changed meanwhile. It is no error when the object
-// is not there; another object of that name than the one with the UID is an [Error]
-// with Moved.
-func (c *Cluster) Adopt(ctx context.Context, ref Ref, uid string, take func([]metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool)) error {
-	const tries = 10 // controllers write a status meanwhile
+// SetManagedFields changes the managed fields of an object, and not its content.
+// take returns the new managed fields, and whether they differ; it is called again
+// when the object changed in between. A missing object is not an error; a different
+// object than the one with the UID is an [Error] with Moved.
+func (c *Cluster) SetManagedFields(ctx context.Context, ref Ref, uid string, take func([]metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, bool)) error {
+	const tries = 10 // controllers may update the status in between
 	for try := 1; ; try++ {
 		o, err := c.Object(ctx, ref)
 		if err != nil || o == nil {
 			return err
 		}
 		if string(o.GetUID()) != uid {
-			return &Error{Reason: Moved, Message: "it was recreated meanwhile"}
+			return &Error{Reason: Moved, Message: "it was recreated in the meantime"}
 		}
 		fields, changed := take(o.GetManagedFields())
 		if !changed {
@@ -35,8 +34,8 @@ func (c *Cluster) Adopt(ctx context.Context, ref Ref, uid string, take func([]me
 	}
 }
 
-// setManagedFields sets the managed fields of an object as it was read, which must
-// still be that.
+// setManagedFields replaces the managed fields of o, which must be unchanged in the
+// cluster.
 func (c *Cluster) setManagedFields(ctx context.Context, ref Ref, o *unstructured.Unstructured, fields []metav1.ManagedFieldsEntry) error {
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "replace", "path": "/metadata/managedFields", "value": fields},

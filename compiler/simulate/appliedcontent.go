@@ -1,18 +1,18 @@
-package predict
+package simulate
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// applied returns a copy of an object as an API server takes it: without nulls,
-// which stand for nothing, and without the status, which is not applied.
-func applied(o *unstructured.Unstructured) *unstructured.Unstructured {
+// appliedContent returns a copy of an object as server-side apply accepts it:
+// without nulls and without the status.
+func appliedContent(o *unstructured.Unstructured) *unstructured.Unstructured {
 	object, _ := withoutNulls(o.Object).(map[string]any)
 	delete(object, "status")
 	return &unstructured.Unstructured{Object: object}
 }
 
-// withoutNulls returns a copy without the fields of maps that are null.
+// withoutNulls returns a copy without null fields of maps.
 func withoutNulls(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -5,38 +5,38 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// custom judges an object of a kind that nothing is known of, by what most
-// controllers write.
-func custom(u *unstructured.Unstructured) Verdict {
-	// The conditions of kstatus: they are there while something is not normal.
-	if c, found := conditionOf(u, "Stalled"); found && c.is("True") {
-		return Verdict{Failed, c.says()}
+// customResource judges an object of an unknown kind by common conventions for
+// conditions.
+func customResource(u *unstructured.Unstructured) Verdict {
+	// These conditions of kstatus exist only while something is wrong.
+	if c, found := conditionOf(u, "Stalled"); found && c.holds("True") {
+		return Verdict{Failed, c.describe()}
 	}
-	if c, found := conditionOf(u, "Reconciling"); found && c.is("True") {
-		return Verdict{InProgress, c.says()}
+	if c, found := conditionOf(u, "Reconciling"); found && c.holds("True") {
+		return Verdict{InProgress, c.describe()}
 	}
 	for _, kind := range []string{"Ready", "Available"} {
 		c, found := conditionOf(u, kind)
 		switch {
-		case found && c.is("True"):
-			return Verdict{Ready, c.says()}
+		case found && c.holds("True"):
+			return Verdict{Ready, c.describe()}
 		case found:
-			// Whether it ever will be is not said.
-			return Verdict{InProgress, c.says()}
+			// It may or may not become ready.
+			return Verdict{InProgress, c.describe()}
 		}
 	}
-	if _, told := whole(at(u, "status", "observedGeneration")); told {
+	if _, known := asInt(at(u, "status", "observedGeneration")); known {
 		return Verdict{Ready, "its controller has seen its last change"}
 	}
 	if status, _ := at(u, "status").(map[string]any); len(status) > 0 {
 		return Verdict{Unknown, "its status has no condition Ready"}
 	}
-	return Verdict{Unknown, "nobody has written a status yet"}
+	return Verdict{Unknown, "it has no status yet"}
 }
 
-// withoutStatus returns the kind that a CRD defines, when none of its versions
-// has a status: nobody can write one.
-func withoutStatus(u *unstructured.Unstructured) (gk schema.GroupKind, ok bool) {
+// statuslessKind returns the kind that a CRD defines, if none of its versions has a
+// status.
+func statuslessKind(u *unstructured.Unstructured) (gk schema.GroupKind, ok bool) {
 	if u == nil || u.GroupVersionKind().GroupKind().String() != "CustomResourceDefinition.apiextensions.k8s.io" {
 		return gk, false
 	}
