@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Request is one that the API server answered, or gave up.
+// Request is a request that the API server answered or that was canceled.
 type Request struct {
 	Verb      string // get, list, watch, create, update, patch, delete, deletecollection
 	URI       string // path and query
@@ -18,8 +18,8 @@ type Request struct {
 	Status    int
 }
 
-// Writes reports whether the request changed something, or would have: a
-// dry run and a question about rights do not.
+// Writes reports whether the request could change something. Dry runs and reviews
+// of rights cannot.
 func (r Request) Writes() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
@@ -28,9 +28,9 @@ func (r Request) Writes() bool {
 	return false
 }
 
-// Requests returns all requests so far but those of the control plane itself,
-// in the order in which they were answered. The log has a request before the
-// client has the answer.
+// Requests returns all requests so far, except those of the control plane, in the
+// order of their responses. A request is logged before its client gets the
+// response.
 func (c *Cluster) Requests() ([]Request, error) {
 	text, err := os.ReadFile(c.auditLog())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func (c *Cluster) Requests() ([]Request, error) {
 		return nil, err
 	}
 	if end := bytes.LastIndexByte(text, '\n'); end < len(text)-1 {
-		text = text[:end+1] // a line that is being written
+		text = text[:end+1] // an incomplete line
 	}
 	var all []Request
 	for line := range bytes.Lines(text) {

@@ -15,32 +15,32 @@ import (
 	"time"
 )
 
-// way is part of the key of the cache: another way to build is another build.
-const way = "1"
+// buildFormat is part of the cache key. Change it when builds change.
+const buildFormat = "1"
 
-// Recipe says how the tools of a module below testdata are built.
+// Recipe describes how to build the programs of a module below testdata.
 type Recipe struct {
-	Name     string   // of the module's directory
-	Parts    []string // files and directories that a build must have made
-	Versions []string // modules that it requires, and whose versions are to be known
+	Name     string   // name of the module's directory
+	Parts    []string // files and directories that a complete build has
+	Versions []string // required modules whose versions are part of the build
 
-	// Flags are further ones for the linker, by the versions; nil for none.
+	// Flags returns more linker flags, given the versions; may be nil.
 	Flags func(versions map[string]string) []string
-	// Finish brings the directory with the tools, under the names that Go
-	// gives them, into order. It can ask for the directories of modules.
+	// Finish arranges the directory of the built programs. It can look up the
+	// directories of modules.
 	Finish func(dir string, module func(path string) (string, error)) error
 }
 
-// Built is what a recipe made.
-type Built struct {
-	Dir      string // has the parts
+// BuildResult is the result of a recipe.
+type BuildResult struct {
+	Dir      string // directory with the parts
 	Versions map[string]string
 }
 
-// Build returns what the recipe makes. It lies in the user's cache, under a
-// key of all that decides what it is; the first process that misses it builds
-// it, and others wait for it. That takes minutes, so it is told to log.
-func (r Recipe) Build(ctx context.Context, log io.Writer) (*Built, error) {
+// Build returns the result of the recipe from the user's cache, or builds it, which
+// takes minutes and is logged. The cache key covers all inputs. Other processes
+// that need the same build wait for it.
+func (r Recipe) Build(ctx context.Context, log io.Writer) (*BuildResult, error) {
 	if err := supported(); err != nil {
 		return nil, err
 	}
@@ -52,27 +52,27 @@ func (r Recipe) Build(ctx context.Context, log io.Writer) (*Built, error) {
 	if err := b.read(); err != nil {
 		return nil, err
 	}
-	if b.done() {
-		return &b.built, nil
+	if b.exists() {
+		return &b.result, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(b.built.Dir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(b.result.Dir), 0o755); err != nil {
 		return nil, err
 	}
 	unlock, err := b.lock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !b.done() { // nobody else did it while we waited
+	if !b.exists() { // not built by another process in the meantime
 		err = b.run(ctx)
 	}
 	if err := errors.Join(err, unlock()); err != nil {
 		return nil, fmt.Errorf("build the tools of testdata/%s: %w", r.Name, err)
 	}
-	return &b.built, nil
+	return &b.result, nil
 }
 
-// findModule returns the directory of the module that has the programs. It is
-// part of the checkout that the working directory is in.
+// findModule returns the directory of a module in the checkout that contains the
+// working directory.
 func findModule(name string) (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -93,13 +93,13 @@ type build struct {
 	Recipe
 	module string // directory
 	log    io.Writer
-	built  Built // complete but for what is in Dir
+	result BuildResult // complete except for the files in Dir
 }
 
-// read finds out what is to be built, and where.
+// read computes the inputs of the build and its directory.
 func (b *build) read() error {
 	sum := sha256.New()
-	fmt.Fprintln(sum, way, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintln(sum, buildFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	var mod []byte
 	for _, name := range []string{"go.sum", "go.mod"} {
 		text, err := os.ReadFile(filepath.Join(b.module, name))
@@ -110,37 +110,37 @@ func (b *build) read() error {
 		sum.Write(text)
 		mod = text
 	}
-	b.built.Versions = map[string]string{}
+	b.result.Versions = map[string]string{}
 	for _, path := range b.Versions {
 		m := regexp.MustCompile(`(?m)^\s+` + regexp.QuoteMeta(path) + ` (v\S+)`).FindSubmatch(mod)
 		if m == nil {
 			return fmt.Errorf("%s/go.mod does not require %s", b.module, path)
 		}
-		b.built.Versions[path] = string(m[1])
+		b.result.Versions[path] = string(m[1])
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return err
 	}
-	b.built.Dir = filepath.Join(cache, "fleetc-"+b.Name, fmt.Sprintf("%x", sum.Sum(nil)[:12]))
+	b.result.Dir = filepath.Join(cache, "fleetc-"+b.Name, fmt.Sprintf("%x", sum.Sum(nil)[:12]))
 	return nil
 }
 
-// done reports whether the build is there. It comes there in one piece; that
-// each part is there is asked for those who tidy up caches.
-func (b *build) done() bool {
+// exists reports whether the build exists. It appears atomically; the check of each
+// part is for tools that clean caches.
+func (b *build) exists() bool {
 	for _, name := range b.Parts {
-		if !exists(filepath.Join(b.built.Dir, name)) {
+		if !exists(filepath.Join(b.result.Dir, name)) {
 			return false
 		}
 	}
 	return true
 }
 
-// lock waits until no other process builds the same.
+// lock waits until no other process runs the same build.
 func (b *build) lock(ctx context.Context) (unlock func() error, err error) {
 	for told := false; ; {
-		unlock, ok, err := tryLock(b.built.Dir + ".lock")
+		unlock, ok, err := tryLock(b.result.Dir + ".lock")
 		if err != nil || ok {
 			return unlock, err
 		}
@@ -156,11 +156,11 @@ func (b *build) lock(ctx context.Context) (unlock func() error, err error) {
 	}
 }
 
-// run builds into a directory of its own, which then gets its name.
+// run builds into a temporary directory, and renames it when it is complete.
 func (b *build) run(ctx context.Context) error {
-	fmt.Fprintf(b.log, "building the tools of testdata/%s into %s: once, for about ten minutes\n", b.Name, b.built.Dir)
-	// The lock is ours, so what is there was left by one who was killed.
-	tmp := b.built.Dir + ".new"
+	fmt.Fprintf(b.log, "building the tools of testdata/%s into %s: once, for about ten minutes\n", b.Name, b.result.Dir)
+	// Leftovers are those of a killed process, since this process has the lock.
+	tmp := b.result.Dir + ".new"
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (b *build) run(ctx context.Context) error {
 	defer os.RemoveAll(tmp)
 	flags := []string{"-s", "-w"}
 	if b.Flags != nil {
-		flags = append(flags, b.Flags(b.built.Versions)...)
+		flags = append(flags, b.Flags(b.result.Versions)...)
 	}
 	if _, err := b.goCommand(ctx, "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(flags, " "), "-o", tmp+string(filepath.Separator), "tool"); err != nil {
 		if ctx.Err() != nil {
@@ -185,14 +185,14 @@ func (b *build) run(ctx context.Context) error {
 	if err := b.Finish(tmp, module); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(b.built.Dir); err != nil { // incomplete, or done would be true
+	if err := os.RemoveAll(b.result.Dir); err != nil { // incomplete, since exists is false
 		return err
 	}
-	return os.Rename(tmp, b.built.Dir)
+	return os.Rename(tmp, b.result.Dir)
 }
 
-// goCommand runs the go command in the module, and ends with ctx or with this
-// process. It needs no C compiler.
+// goCommand runs the go command in the module without a C compiler. The command
+// ends with ctx or with this process.
 func (b *build) goCommand(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = b.module
@@ -208,7 +208,7 @@ func (b *build) goCommand(ctx context.Context, args ...string) (string, error) {
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
-	if err := yield(cmd.Process); err != nil {
+	if err := lowerPriority(cmd.Process); err != nil {
 		return "", errors.Join(err, cmd.Cancel(), cmd.Wait())
 	}
 	if err := cmd.Wait(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The key of a build changes with what is built, and only one process builds.
+// The key of a build depends on its inputs, and only one process builds.
 func TestBuildKey(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
@@ -32,14 +32,14 @@ func TestBuildKey(t *testing.T) {
 	write("go.mod", "require (\n\tk8s.io/kubernetes v1.37.1 // indirect\n\tsigs.k8s.io/kwok v0.8.0\n)\n")
 	write("go.sum", "a")
 	first := read()
-	if v := first.built.Versions; v[kubernetesModule] != "v1.37.1" || v[kwokModule] != "v0.8.0" || !strings.HasPrefix(first.built.Dir, cache) {
-		t.Errorf("%+v", first.built)
+	if v := first.result.Versions; v[kubernetesModule] != "v1.37.1" || v[kwokModule] != "v0.8.0" || !strings.HasPrefix(first.result.Dir, cache) {
+		t.Errorf("%+v", first.result)
 	}
-	if again := read(); !reflect.DeepEqual(again.built, first.built) {
-		t.Errorf("%+v and %+v", first.built, again.built)
+	if again := read(); !reflect.DeepEqual(again.result, first.result) {
+		t.Errorf("%+v and %+v", first.result, again.result)
 	}
 	write("go.sum", "b")
-	if other := read(); other.built.Dir == first.built.Dir {
+	if other := read(); other.result.Dir == first.result.Dir {
 		t.Error("another go.sum is the same build")
 	}
 	write("go.mod", "require sigs.k8s.io/kwok v0.8.0\n")
@@ -50,7 +50,7 @@ func TestBuildKey(t *testing.T) {
 
 // A second process waits for the first.
 func TestBuildLock(t *testing.T) {
-	b := &build{built: Built{Dir: filepath.Join(t.TempDir(), "key")}, log: io.Discard}
+	b := &build{result: BuildResult{Dir: filepath.Join(t.TempDir(), "key")}, log: io.Discard}
 	unlock, err := b.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -72,30 +72,30 @@ func TestBuildLock(t *testing.T) {
 	}
 }
 
-// A build that lacks a part is none.
+// A build without one of its parts is incomplete.
 func TestBuildIncomplete(t *testing.T) {
-	b := &build{Recipe: controlPlane, built: Built{Dir: t.TempDir()}}
+	b := &build{Recipe: controlPlane, result: BuildResult{Dir: t.TempDir()}}
 	for _, name := range b.Parts {
-		if b.done() {
+		if b.exists() {
 			t.Errorf("done without %s", name)
 		}
-		if err := os.WriteFile(filepath.Join(b.built.Dir, name), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(b.result.Dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !b.done() {
+	if !b.exists() {
 		t.Error("not done")
 	}
 }
 
-// A build that goes wrong says why and leaves nothing that looks like one.
+// A failed build returns the error and leaves no result.
 func TestBuildFails(t *testing.T) {
 	module := t.TempDir()
 	if err := os.WriteFile(filepath.Join(module, "go.mod"), []byte("module m\n\ntool example.invalid/none\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cache := t.TempDir()
-	b := &build{Recipe: controlPlane, module: module, log: io.Discard, built: Built{Dir: filepath.Join(cache, "key")}}
+	b := &build{Recipe: controlPlane, module: module, log: io.Discard, result: BuildResult{Dir: filepath.Join(cache, "key")}}
 	if err := b.run(t.Context()); err == nil || !strings.Contains(err.Error(), "example.invalid/none") {
 		t.Errorf("got %v", err)
 	}

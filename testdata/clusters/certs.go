@@ -50,7 +50,7 @@ func (a *authority) server() (pair, error) {
 	return a.sign(template)
 }
 
-// client returns a certificate that says who a user is.
+// client returns a client certificate for a user.
 func (a *authority) client(user string, groups ...string) (pair, error) {
 	template := certificate(pkix.Name{CommonName: user, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -71,7 +71,7 @@ func (a *authority) sign(template *x509.Certificate) (pair, error) {
 	return pair{cert: encode("CERTIFICATE", der), key: keyPEM}, err
 }
 
-// certificate is what all of them have in common.
+// certificate returns the common part of all certificates.
 func certificate(subject pkix.Name) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{Subject: subject, SerialNumber: serial(), NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0)}
@@ -84,8 +84,7 @@ func serial() *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-// signingKeys returns the two halves of a key for the tokens of service
-// accounts.
+// signingKeys returns the key pair for tokens of service accounts.
 func signingKeys() (private, public []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

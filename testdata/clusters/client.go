@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-const maxAnswer = 64 << 20
+const maxResponse = 64 << 20
 
-// newClient returns a client that trusts the authority alone.
+// newClient returns a client that trusts only the authority.
 func newClient(ca []byte, user pair) (*http.Client, error) {
 	cert, err := tls.X509KeyPair(user.cert, user.key)
 	if err != nil {
@@ -27,8 +27,8 @@ func newClient(ca []byte, user pair) (*http.Client, error) {
 	}}, nil
 }
 
-// Do sends a request to the API server as an administrator and returns the
-// status and the answer. The path begins with a slash and may have a query.
+// Do sends a request to the API server as an administrator and returns the status
+// and the body. The path begins with a slash and may have a query.
 func (c *Cluster) Do(ctx context.Context, method, path, contentType string, body []byte) (status int, answer []byte, err error) {
 	return c.send(ctx, c.http, method, path, contentType, body)
 }
@@ -46,13 +46,13 @@ func (c *Cluster) send(ctx context.Context, client *http.Client, method, path, c
 		return 0, nil, err
 	}
 	defer resp.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	return resp.StatusCode, answer, err
 }
 
 const userAgent = "fleetc-clusters"
 
-// fetch asks for a page and wants it to be there.
+// fetch gets a page, which must exist.
 func fetch(ctx context.Context, client *http.Client, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -72,15 +72,15 @@ func fetch(ctx context.Context, client *http.Client, url string) error {
 	return err
 }
 
-// Poll waits until ready returns nil. It gives up when ended does not return
-// nil any more, and with ctx; what is the sentence that did not become true.
-func Poll(ctx context.Context, what string, ended func() error, ready func(context.Context) error) error {
+// Poll waits until ready returns nil. It gives up with ctx, or when failed returns
+// an error. Its error includes the text what.
+func Poll(ctx context.Context, what string, failed func() error, ready func(context.Context) error) error {
 	for {
 		err := ready(ctx)
 		if err == nil {
 			return nil
 		}
-		if err := ended(); err != nil {
+		if err := failed(); err != nil {
 			return err
 		}
 		select {
@@ -91,14 +91,14 @@ func Poll(ctx context.Context, what string, ended func() error, ready func(conte
 	}
 }
 
-// waitServer waits until the API server says that it is ready.
+// waitServer waits until the API server is ready.
 func (c *Cluster) waitServer(ctx context.Context, server string) error {
-	return Poll(ctx, c.Name+" is ready", c.ended, func(ctx context.Context) error {
+	return Poll(ctx, c.Name+" is ready", c.partError, func(ctx context.Context) error {
 		return fetch(ctx, c.http, server+"/readyz")
 	})
 }
 
-// storageClass is a class that kwok's stages for volumes provide.
+// storageClass is a storage class that kwok provisions.
 const storageClass = `{
   "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
   "metadata": {"name": %q, "annotations": {"storageclass.kubernetes.io/is-default-class": "%t"}},
@@ -118,8 +118,8 @@ const node = `{
   }
 }`
 
-// furnish creates the nodes and what else a cluster usually has.
-func (c *Cluster) furnish(ctx context.Context) error {
+// createObjects creates the nodes and other objects that a cluster usually has.
+func (c *Cluster) createObjects(ctx context.Context) error {
 	type object struct{ path, text string }
 	var objects []object
 	for i, name := range classes {
@@ -140,9 +140,9 @@ func (c *Cluster) furnish(ctx context.Context) error {
 	return nil
 }
 
-// settle waits until pods can be created, scheduled and run.
-func (c *Cluster) settle(ctx context.Context) error {
-	return Poll(ctx, c.Name+" has its nodes and accounts", c.ended, func(ctx context.Context) error {
+// waitReady waits until pods can be created, scheduled and run.
+func (c *Cluster) waitReady(ctx context.Context) error {
+	return Poll(ctx, c.Name+" has its nodes and accounts", c.partError, func(ctx context.Context) error {
 		if err := fetch(ctx, c.http, c.Server+"/api/v1/namespaces/default/serviceaccounts/default"); err != nil {
 			return err
 		}

@@ -13,25 +13,25 @@ import (
 	"sync"
 )
 
-// Cluster is one control plane with its nodes.
+// Cluster is a control plane with its nodes.
 type Cluster struct {
 	Name    string
-	Context string // in kubeconfigs
+	Context string // name of its context in kubeconfigs
 	Server  string // https://127.0.0.1:…
-	// Kubeconfig is a file with this cluster alone, as an administrator and
-	// with the context chosen.
+	// Kubeconfig is the path of a kubeconfig with only this cluster as the current
+	// context, as an administrator.
 	Kubeconfig string
-	// Dir has the cluster's logs, keys and files.
+	// Dir is the directory of the cluster's logs, keys and files.
 	Dir string
 
-	fleet   *Fleet
-	nodes   int
-	emulate string // a minor version, or ""
-	port    int
-	ca      *authority
-	admin   pair
-	http    *http.Client
-	played  bool // whether operators and Services are
+	fleet             *Fleet
+	nodes             int
+	emulate           string // a minor version, or ""
+	port              int
+	ca                *authority
+	admin             pair
+	http              *http.Client
+	simulateOperators bool // see Spec.SimulateOperators
 
 	services *services
 	operator *operator
@@ -40,15 +40,14 @@ type Cluster struct {
 	parts map[string]*process // by program
 }
 
-// clients are the parts that talk to the API server, and the user that each
-// is there.
+// clients are the programs that talk to the API server, with their users.
 var clients = map[string]string{
 	"kube-controller-manager": "system:kube-controller-manager",
 	"kube-scheduler":          "system:kube-scheduler",
 	"kwok":                    "system:kwok",
 }
 
-const masters = "system:masters" // the group that may do everything
+const adminGroup = "system:masters" // the administrators' group
 
 // start starts the cluster for the first time.
 func (c *Cluster) start(ctx context.Context) error {
@@ -70,32 +69,32 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.startClients(); err != nil {
 		return err
 	}
-	if err := c.furnish(ctx); err != nil {
+	if err := c.createObjects(ctx); err != nil {
 		return err
 	}
-	if c.played {
+	if c.simulateOperators {
 		if err := c.operate(); err != nil {
 			return err
 		}
 	}
-	return c.settle(ctx)
+	return c.waitReady(ctx)
 }
 
-// writeKeys makes the cluster's directory and what its server proves itself
-// with.
+// writeKeys creates the cluster's directory with the keys and certificates of its
+// server.
 func (c *Cluster) writeKeys() error {
 	if err := os.Mkdir(c.Dir, 0o700); err != nil {
 		return err
 	}
 	var err error
-	if c.ca, err = newAuthority(flat(c.Name)); err != nil {
+	if c.ca, err = newAuthority(directoryName(c.Name)); err != nil {
 		return err
 	}
 	server, err := c.ca.server()
 	if err != nil {
 		return err
 	}
-	if c.admin, err = c.ca.client("admin", masters); err != nil {
+	if c.admin, err = c.ca.client("admin", adminGroup); err != nil {
 		return err
 	}
 	private, public, err := signingKeys()
@@ -115,8 +114,7 @@ func (c *Cluster) writeKeys() error {
 	return nil
 }
 
-// startServer starts the API server, on another port when somebody was faster
-// with the first.
+// startServer starts the API server, on another port if the first one is taken.
 func (c *Cluster) startServer(ctx context.Context) error {
 	for range 5 {
 		port, err := c.fleet.ports.next()
@@ -144,7 +142,7 @@ func (c *Cluster) startServer(ctx context.Context) error {
 // startAPIServer starts the API server at the cluster's port.
 func (c *Cluster) startAPIServer() (*process, error) {
 	flags := c.serverFlags()
-	if !c.played {
+	if !c.simulateOperators {
 		return c.startPart("kube-apiserver", flags)
 	}
 	more, env, err := c.startServices()
@@ -154,20 +152,20 @@ func (c *Cluster) startAPIServer() (*process, error) {
 	return c.startPart("kube-apiserver", append(flags, more...), env...)
 }
 
-// setServer tells where the cluster is, to those who look at all clusters.
+// setServer sets the address of the cluster in the kubeconfigs.
 func (c *Cluster) setServer(server string) {
 	c.fleet.mu.Lock()
 	defer c.fleet.mu.Unlock()
 	c.Server = server
 }
 
-// startClients starts what works through the API server and does not run.
+// startClients starts the programs that use the API server and are not running.
 func (c *Cluster) startClients() error {
 	for program, user := range clients {
 		if c.parts[program].running() {
 			continue
 		}
-		cert, err := c.ca.client(user, masters)
+		cert, err := c.ca.client(user, adminGroup)
 		if err != nil {
 			return err
 		}
@@ -194,8 +192,8 @@ func (c *Cluster) startPart(program string, flags []string, env ...string) (*pro
 	return p, nil
 }
 
-// Kill ends all processes of the control plane at once, as a crash does. What
-// it stored stays, in etcd. Connections are refused until Resume.
+// Kill kills all processes of the control plane, as a crash does. Its data stays in
+// etcd. The cluster refuses connections until Resume.
 func (c *Cluster) Kill() error {
 	if err := c.Err(); err != nil {
 		return err
@@ -213,8 +211,8 @@ func (c *Cluster) kill() error {
 	return errors.Join(errs...)
 }
 
-// Pause stops all processes of the control plane where they are. Connections
-// are taken by the kernel and not answered until Resume.
+// Pause stops all processes of the control plane. The kernel accepts connections,
+// and nothing answers until Resume.
 func (c *Cluster) Pause() error { return c.signal(pause) }
 
 func (c *Cluster) signal(send func(*os.Process) error) error {
@@ -234,9 +232,9 @@ func (c *Cluster) signal(send func(*os.Process) error) error {
 	return nil
 }
 
-// Resume brings a cluster back that was killed or paused, at the same address
-// and with what it had stored. It returns when the API server is ready and the
-// nodes are; controllers that were killed begin to work at about that time.
+// Resume restarts a killed or paused cluster at the same address with its data. It
+// returns when the API server and the nodes are ready; killed controllers start to
+// work at about that time.
 func (c *Cluster) Resume(ctx context.Context) error {
 	if err := c.signal(resume); err != nil {
 		return err
@@ -256,17 +254,17 @@ func (c *Cluster) Resume(ctx context.Context) error {
 	if err := c.startClients(); err != nil {
 		return err
 	}
-	return c.settle(ctx)
+	return c.waitReady(ctx)
 }
 
-// Err names the parts that ended by themselves; nil when there are none.
+// Err names the parts that ended unexpectedly; nil when there are none.
 func (c *Cluster) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.ended()
+	return c.partError()
 }
 
-func (c *Cluster) ended() error {
+func (c *Cluster) partError() error {
 	var errs []error
 	for _, program := range slices.Sorted(maps.Keys(c.parts)) {
 		errs = append(errs, c.parts[program].err())

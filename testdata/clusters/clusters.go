@@ -1,23 +1,22 @@
-// Package clusters starts fleets of real Kubernetes control planes on
-// loopback, for tests and for a person to play with: an API server, a
-// controller manager, a scheduler and kwok for each cluster, and one etcd for
-// all of them. kwok plays the nodes: pods get ready, Jobs complete, volumes
-// are bound, and no container runs. So there are no logs, no exec and no image
-// pulls, and a Service leads nowhere.
+// Package clusters starts fleets of real Kubernetes control planes on loopback, for
+// tests and for experiments: an API server, a controller manager, a scheduler and
+// kwok for each cluster, and one etcd for all of them. kwok simulates the nodes: pods
+// become ready, Jobs complete, volumes are bound, and no containers run. There are
+// therefore no logs, no exec and no image pulls, and Services have no backends.
 //
-// The programs are built once from the module in testdata/controlplane (see
-// Build). Nothing but the standard library is used. Everything listens on
-// 127.0.0.1 only. No process outlives the one that started it, even if that
-// one is killed; for this the package needs Linux.
+// The programs are built once from the module in testdata/controlplane, see [Build].
+// The package uses only the standard library. Everything listens on 127.0.0.1. All
+// processes end with the one that started them, even if that one is killed; for this
+// the package needs Linux.
 //
-// Annotations of a pod say how it goes wrong:
+// Annotations make a pod fail:
 //
-//	fleetc.test/stuck: ImagePullBackOff   its containers wait, for this reason, until the annotation goes
+//	fleetc.test/stuck: ImagePullBackOff   its containers wait for this reason until the annotation is removed
 //	fleetc.test/fail: "true"              its containers end with status 1
 //
-// A test starts what it needs with Test, several tests share a fleet that
-// TestMain starts with Start. Deleting a namespace takes ten seconds: give
-// each test its own and leave it.
+// A test starts its clusters with [Test]; several tests share a fleet that TestMain
+// starts with [Start]. Deleting a namespace takes ten seconds: give each test a new
+// one, and do not delete it.
 package clusters
 
 import (
@@ -32,31 +31,33 @@ import (
 	"sync"
 )
 
-// Spec says what cluster to start.
+// Spec describes a cluster to start.
 type Spec struct {
 	// Name is unique in the fleet: letters, digits, "-", "." and "/".
 	Name string
-	// Context is the cluster's context in kubeconfigs; Name when empty.
+	// Context is the name of the context in kubeconfigs; Name when empty.
 	Context string
-	// Version is the minor version of Kubernetes to behave as, such as
-	// "1.34"; when empty the one that was built. The APIs are those of that
-	// version, while the server still gives its own number as gitVersion.
+	// Version is the minor version of Kubernetes to emulate, such as "1.34"; the
+	// built version when empty. The APIs are those of that version; gitVersion is
+	// still that of the server.
 	Version string
-	// Nodes is how many nodes kwok plays; 0 for two.
+	// Nodes is the number of nodes that kwok simulates; 0 for two.
 	Nodes int
-	// Played says that what would run in pods is played too, as far as others
-	// wait for it: webhooks admit everything, aggregated APIs are there, and
-	// cert-manager and the Prometheus operator find their resources ready.
-	Played bool
+	// SimulateOperators also simulates what other programs wait for: webhooks admit
+	// everything, aggregated APIs exist, and cert-manager and the Prometheus
+	// operator report their resources as ready.
+	SimulateOperators bool
 }
 
-// Fleet is a number of running clusters.
+// Fleet is a set of running clusters.
 type Fleet struct {
-	// Dir has everything of the fleet: keys, kubeconfigs, logs, data.
+	// Dir is the directory of all files of the fleet: keys, kubeconfigs, logs,
+	// data.
 	Dir string
-	// Kubeconfig is a file with a context for each cluster and none chosen.
+	// Kubeconfig is the path of a kubeconfig with a context for each cluster and no
+	// current context.
 	Kubeconfig string
-	// Tools are the programs that run.
+	// Tools are the programs of the control planes.
 	Tools *Tools
 
 	unlock  func() error
@@ -69,10 +70,10 @@ type Fleet struct {
 	clusters []*Cluster
 }
 
-// Start builds the programs if that was not done yet, which takes minutes and
-// is told to log, and starts clusters, which takes seconds. It returns when
-// their nodes are ready. When it returns an error nothing runs any more, and
-// the error says where the logs are.
+// Start builds the programs unless they are cached, which takes minutes and is
+// logged, and starts clusters, which takes seconds. It returns when their nodes are
+// ready. After an error nothing runs any more, and the error names the directory of
+// the logs.
 func Start(ctx context.Context, log io.Writer, specs ...Spec) (*Fleet, error) {
 	if err := supported(); err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func Start(ctx context.Context, log io.Writer, specs ...Spec) (*Fleet, error) {
 	return f, nil
 }
 
-// boot starts what all clusters share, and the clusters.
+// boot starts etcd and the clusters.
 func (f *Fleet) boot(ctx context.Context, specs []Spec) error {
 	stages, err := stages(f.Tools.file("stages"))
 	if err != nil {
@@ -113,8 +114,7 @@ func (f *Fleet) boot(ctx context.Context, specs []Spec) error {
 	return f.Add(ctx, specs...)
 }
 
-// Add starts more clusters, all at once. After an error of a cluster that did
-// not start, the fleet is good for nothing but Stop.
+// Add starts more clusters concurrently. After an error, only Stop may be called.
 func (f *Fleet) Add(ctx context.Context, specs ...Spec) error {
 	var added []*Cluster
 	for _, s := range specs {
@@ -136,7 +136,7 @@ func (f *Fleet) Add(ctx context.Context, specs ...Spec) error {
 	return f.writeKubeconfig()
 }
 
-// cluster makes a cluster of the fleet that does not run yet.
+// cluster returns a new cluster of the fleet that is not running.
 func (f *Fleet) cluster(s Spec) (*Cluster, error) {
 	if s.Context == "" {
 		s.Context = s.Name
@@ -154,11 +154,11 @@ func (f *Fleet) cluster(s Spec) (*Cluster, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, other := range f.clusters {
-		if other.Context == s.Context || flat(other.Name) == flat(s.Name) {
+		if other.Context == s.Context || directoryName(other.Name) == directoryName(s.Name) {
 			return nil, fmt.Errorf("two clusters are %s (context %s)", s.Name, s.Context)
 		}
 	}
-	c := &Cluster{Name: s.Name, Context: s.Context, Dir: f.file(flat(s.Name)), fleet: f, nodes: s.Nodes, emulate: emulate, played: s.Played}
+	c := &Cluster{Name: s.Name, Context: s.Context, Dir: f.file(directoryName(s.Name)), fleet: f, nodes: s.Nodes, emulate: emulate, simulateOperators: s.SimulateOperators}
 	c.Kubeconfig = c.file("kubeconfig")
 	f.clusters = append(f.clusters, c)
 	return c, nil
@@ -176,20 +176,20 @@ func validName(name string) bool {
 	})
 }
 
-// flat returns the name as that of a directory.
-func flat(name string) string { return strings.ReplaceAll(name, "/", "_") }
+// directoryName returns the name as that of a directory.
+func directoryName(name string) string { return strings.ReplaceAll(name, "/", "_") }
 
-// Clusters returns all clusters, in the order in which they were added.
+// Clusters returns all clusters in the order of their addition.
 func (f *Fleet) Clusters() []*Cluster {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]*Cluster(nil), f.clusters...)
 }
 
-// Port returns a port of 127.0.0.1 that is free.
+// Port returns a free port of 127.0.0.1.
 func (f *Fleet) Port() (int, error) { return f.ports.next() }
 
-// Cluster returns that of the name, nil when there is none.
+// Cluster returns the cluster with the name, nil when there is none.
 func (f *Fleet) Cluster(name string) *Cluster {
 	for _, c := range f.Clusters() {
 		if c.Name == name {
@@ -199,8 +199,8 @@ func (f *Fleet) Cluster(name string) *Cluster {
 	return nil
 }
 
-// Kubectl runs kubectl with the fleet's kubeconfig and returns what it prints.
-// An error has what it complains about.
+// Kubectl runs kubectl with the fleet's kubeconfig and returns its output. An error
+// includes its messages.
 func (f *Fleet) Kubectl(ctx context.Context, args ...string) (string, error) {
 	return f.KubectlInput(ctx, "", args...)
 }
@@ -218,7 +218,7 @@ func (f *Fleet) KubectlInput(ctx context.Context, input string, args ...string) 
 	return out.String(), nil
 }
 
-// Err names the parts that ended by themselves; nil when there are none.
+// Err names the parts that ended unexpectedly; nil when there are none.
 func (f *Fleet) Err() error {
 	errs := []error{f.etcd.err()}
 	for _, c := range f.Clusters() {
@@ -227,8 +227,8 @@ func (f *Fleet) Err() error {
 	return errors.Join(errs...)
 }
 
-// Stop ends every process of the fleet and returns when all are gone. It
-// removes what the fleet wrote, but for the logs if they are to be kept.
+// Stop ends all processes of the fleet and waits for them. It removes the files of
+// the fleet, except the logs if keepLogs is set.
 func (f *Fleet) Stop(keepLogs bool) error {
 	var errs []error
 	for _, c := range f.Clusters() {
@@ -241,9 +241,9 @@ func (f *Fleet) Stop(keepLogs bool) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	f.starter.end()
+	f.starter.stop()
 	if keepLogs {
-		return errors.Join(f.keep(), f.unlock())
+		return errors.Join(f.keepLogs(), f.unlock())
 	}
 	return errors.Join(os.RemoveAll(f.Dir), f.unlock())
 }

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// shared has the clusters blue and green of the version that was built, and
-// old, which is an older one. Tests use their own namespaces.
+// shared has the clusters blue and green of the built version, and old of an older
+// version. Tests use their own namespaces.
 var shared *Fleet
 
-const old = "1.34"
+const oldVersion = "1.34"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(orphanEnv) != "" {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	f, err := Start(context.Background(), os.Stderr, Spec{Name: "blue"}, Spec{Name: "green"}, Spec{Name: "old", Version: old})
+	f, err := Start(context.Background(), os.Stderr, Spec{Name: "blue"}, Spec{Name: "green"}, Spec{Name: "old", Version: oldVersion})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -52,8 +52,8 @@ func run(m *testing.M) int {
 	return code
 }
 
-// processes returns the command lines that name the directory, as all of a
-// fleet's do.
+// processes returns the command lines that name the directory, as those of all
+// processes of a fleet do.
 func processes(dir string) []string {
 	var found []string
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -66,7 +66,7 @@ func processes(dir string) []string {
 	return found
 }
 
-// kubectl runs it against a cluster of the shared fleet.
+// kubectl runs kubectl against a cluster of the shared fleet.
 func kubectl(t *testing.T, c *Cluster, args ...string) string {
 	t.Helper()
 	out, err := shared.Kubectl(t.Context(), append([]string{"--context", c.Context}, args...)...)
@@ -76,14 +76,14 @@ func kubectl(t *testing.T, c *Cluster, args ...string) string {
 	return out
 }
 
-// until waits for what a kubectl command waits for.
-func until(t *testing.T, c *Cluster, namespace, condition, what string) {
+// waitFor waits for a condition with kubectl wait.
+func waitFor(t *testing.T, c *Cluster, namespace, condition, what string) {
 	t.Helper()
 	kubectl(t, c, "-n", namespace, "wait", "--timeout=2m", "--for="+condition, what)
 }
 
-// On every cluster, old and new, objects do what they do in a real one; those
-// that are to go wrong do, and only they.
+// On every cluster, old and new, objects behave as in a real one, and only pods
+// with the annotations fail.
 func TestWorkloads(t *testing.T) {
 	for _, c := range shared.Clusters() {
 		t.Run(c.Name, func(t *testing.T) {
@@ -91,22 +91,22 @@ func TestWorkloads(t *testing.T) {
 			const ns = "workloads"
 			kubectl(t, c, "create", "namespace", ns)
 			kubectl(t, c, "-n", ns, "apply", "--server-side", "-f", "testdata/workloads.yaml")
-			until(t, c, ns, "condition=Available", "deployment/web")
-			until(t, c, ns, "condition=Complete", "job/migrate")
-			until(t, c, ns, "condition=Failed", "job/broken")
-			until(t, c, ns, "jsonpath={.status.readyReplicas}=2", "statefulset/store")
-			until(t, c, ns, "jsonpath={.status.phase}=Bound", "pvc/data-store-0")
-			until(t, c, ns, "jsonpath={.status.numberReady}=2", "daemonset/agent")
-			until(t, c, ns, "jsonpath={.status.phase}=Succeeded", "pod/hook")
-			until(t, c, ns, "jsonpath={.status.loadBalancer.ingress[0].ip}=192.0.2.1", "service/front")
-			until(t, c, ns, `jsonpath={.status.conditions[?(@.type=="Progressing")].reason}=ProgressDeadlineExceeded`, "deployment/stuck")
+			waitFor(t, c, ns, "condition=Available", "deployment/web")
+			waitFor(t, c, ns, "condition=Complete", "job/migrate")
+			waitFor(t, c, ns, "condition=Failed", "job/broken")
+			waitFor(t, c, ns, "jsonpath={.status.readyReplicas}=2", "statefulset/store")
+			waitFor(t, c, ns, "jsonpath={.status.phase}=Bound", "pvc/data-store-0")
+			waitFor(t, c, ns, "jsonpath={.status.numberReady}=2", "daemonset/agent")
+			waitFor(t, c, ns, "jsonpath={.status.phase}=Succeeded", "pod/hook")
+			waitFor(t, c, ns, "jsonpath={.status.loadBalancer.ingress[0].ip}=192.0.2.1", "service/front")
+			waitFor(t, c, ns, `jsonpath={.status.conditions[?(@.type=="Progressing")].reason}=ProgressDeadlineExceeded`, "deployment/stuck")
 			reason := kubectl(t, c, "-n", ns, "get", "pods", "-l", "app=stuck", "-o", "jsonpath={.items[*].status.containerStatuses[*].state.waiting.reason}")
 			if reason != "ImagePullBackOff" {
 				t.Errorf("the stuck pod waits for %q", reason)
 			}
-			// It is stuck for as long as it is told to be.
+			// It is stuck as long as it has the annotation.
 			kubectl(t, c, "-n", ns, "annotate", "pods", "-l", "app=stuck", "fleetc.test/stuck-")
-			until(t, c, ns, "condition=Available", "deployment/stuck")
+			waitFor(t, c, ns, "condition=Available", "deployment/stuck")
 		})
 	}
 }
@@ -126,8 +126,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A cluster that is killed refuses connections, others do not notice, and it
-// comes back with what it had.
+// A killed cluster refuses connections, does not affect others, and keeps its data.
 func TestKill(t *testing.T) {
 	c, other := shared.Cluster("blue"), shared.Cluster("green")
 	kubectl(t, c, "create", "namespace", "before-kill")
@@ -138,11 +137,11 @@ func TestKill(t *testing.T) {
 		t.Errorf("a killed cluster answers %q, %v", out, err)
 	}
 	kubectl(t, other, "get", "nodes")
-	works(t, c, "after-kill")
+	rollOut(t, c, "after-kill")
 	kubectl(t, c, "get", "namespace", "before-kill")
 }
 
-// A cluster that is paused does not answer, and goes on where it was.
+// A paused cluster does not answer, and continues after Resume.
 func TestPause(t *testing.T) {
 	c, other := shared.Cluster("old"), shared.Cluster("green")
 	if err := c.Pause(); err != nil {
@@ -152,21 +151,21 @@ func TestPause(t *testing.T) {
 		t.Errorf("a paused cluster answers %q, %v", out, err)
 	}
 	kubectl(t, other, "get", "nodes")
-	works(t, c, "after-pause")
+	rollOut(t, c, "after-pause")
 }
 
-// works resumes the cluster and rolls something out.
-func works(t *testing.T, c *Cluster, namespace string) {
+// rollOut resumes the cluster and rolls out a Deployment.
+func rollOut(t *testing.T, c *Cluster, namespace string) {
 	t.Helper()
 	if err := c.Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	kubectl(t, c, "create", "namespace", namespace)
 	kubectl(t, c, "-n", namespace, "create", "deployment", "web", "--image=web")
-	until(t, c, namespace, "condition=Available", "deployment/web")
+	waitFor(t, c, namespace, "condition=Available", "deployment/web")
 }
 
-// A user may do what RBAC says.
+// A user has the rights that RBAC grants.
 func TestUser(t *testing.T) {
 	c := shared.Cluster("green")
 	file, err := c.User("jane", "readers")
@@ -182,7 +181,7 @@ func TestUser(t *testing.T) {
 	}
 	kubectl(t, c, "create", "clusterrole", "reader", "--verb=get,list", "--resource=nodes")
 	kubectl(t, c, "create", "clusterrolebinding", "readers", "--clusterrole=reader", "--group=readers")
-	deadline := time.Now().Add(time.Minute) // the server learns of roles a little later
+	deadline := time.Now().Add(time.Minute) // the server sees new roles after a delay
 	for err = get(); err != nil && time.Now().Before(deadline); err = get() {
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -191,7 +190,7 @@ func TestUser(t *testing.T) {
 	}
 }
 
-// Requests tells what clients wrote, and not what was only tried.
+// Requests returns writes, and marks dry runs.
 func TestRequests(t *testing.T) {
 	c := shared.Cluster("green")
 	writes := func() (found []string) {
@@ -221,7 +220,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A cluster that cannot be is refused before anything starts.
+// An invalid spec is rejected before anything starts.
 func TestAddRefuses(t *testing.T) {
 	for _, test := range []struct {
 		spec Spec
@@ -245,7 +244,7 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
-// A port that somebody else listens on is known from what the server says.
+// A taken port is recognized by the server's message.
 func TestPortTaken(t *testing.T) {
 	c := shared.Cluster("green")
 	p, err := shared.startProgram("second", filepath.Join(t.TempDir(), "log"), "kube-apiserver", c.serverFlags())
@@ -265,7 +264,7 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-// A part that ends by itself is noticed and named, with its log.
+// A part that ends unexpectedly is named, with its log.
 func TestPartEnds(t *testing.T) {
 	f, err := Start(t.Context(), os.Stderr, Spec{Name: "prod/eu", Context: "eu", Nodes: 1})
 	if err != nil {
@@ -296,7 +295,7 @@ func TestPartEnds(t *testing.T) {
 
 const orphanEnv = "FLEETC_CLUSTERS_ORPHAN"
 
-// orphan is another process that starts a cluster and is then killed.
+// orphan is run in another process, which starts a cluster and is then killed.
 func orphan() {
 	f, err := Start(context.Background(), os.Stderr, Spec{Name: "orphan"})
 	if err != nil {
@@ -307,8 +306,7 @@ func orphan() {
 	select {}
 }
 
-// Nothing outlives a process that is killed, and what it wrote is tidied up
-// by the next.
+// No process outlives a killed parent, and the next fleet removes its files.
 func TestKilled(t *testing.T) {
 	tmp := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -327,7 +325,7 @@ func TestKilled(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	cmd.Wait() // it was killed
+	cmd.Wait()
 	if scanned != nil || len(running) != 5 {
 		t.Fatalf("%v, running: %q", scanned, running)
 	}

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// kubeconfig is the part of the format that is needed. JSON is YAML, too.
+// kubeconfig is the necessary part of the format, in JSON, which is also YAML.
 type kubeconfig struct {
 	APIVersion string        `json:"apiVersion"`
 	Kind       string        `json:"kind"`
@@ -40,7 +40,7 @@ type kubeContext struct {
 	} `json:"context"`
 }
 
-// add adds a user of a cluster, under the cluster's context.
+// add adds a user of a cluster and a context.
 func (k *kubeconfig) add(c *Cluster, user string, cert pair) {
 	cluster := kubeCluster{Name: c.Context}
 	cluster.Cluster.Server, cluster.Cluster.CA = c.Server, c.ca.pem
@@ -51,7 +51,7 @@ func (k *kubeconfig) add(c *Cluster, user string, cert pair) {
 	k.Clusters, k.Users, k.Contexts = append(k.Clusters, cluster), append(k.Users, login), append(k.Contexts, context)
 }
 
-// write writes the file in one piece.
+// write writes the file atomically.
 func (k *kubeconfig) write(file string) error {
 	k.APIVersion, k.Kind = "v1", "Config"
 	text, err := json.MarshalIndent(k, "", "  ")
@@ -64,7 +64,7 @@ func (k *kubeconfig) write(file string) error {
 	return os.Rename(file+".new", file)
 }
 
-// writeKubeconfig writes that of the whole fleet.
+// writeKubeconfig writes the kubeconfig of the fleet.
 func (f *Fleet) writeKubeconfig() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,9 +77,9 @@ func (f *Fleet) writeKubeconfig() error {
 	return k.write(f.Kubeconfig)
 }
 
-// User makes a user who is known to the cluster by a certificate and returns
-// a kubeconfig of theirs, with the cluster's context chosen. They may do what
-// RBAC allows to the name and the groups.
+// User creates a user with a client certificate, and returns the path of a
+// kubeconfig with the cluster as the current context. RBAC grants rights to the
+// name and the groups.
 func (c *Cluster) User(name string, groups ...string) (file string, err error) {
 	cert, err := c.ca.client(name, groups...)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// operated are the custom resources whose operators are played, and the
-// conditions with which these say that all is well.
-var operated = []struct {
+// operatedKinds are the custom resources with simulated operators, and the
+// conditions that report readiness.
+var operatedKinds = []struct {
 	path       string
 	conditions []string
 }{
@@ -22,7 +22,7 @@ var operated = []struct {
 	{"/apis/monitoring.coreos.com/v1/prometheuses", []string{"Available", "Reconciled"}},
 }
 
-// operator plays the operators of a cluster.
+// operator simulates the operators of a cluster.
 type operator struct {
 	cluster *Cluster
 	client  *http.Client
@@ -30,10 +30,10 @@ type operator struct {
 	stopped chan struct{}
 }
 
-// operate begins to say of custom resources that they are ready.
+// operate starts to report custom resources as ready.
 func (c *Cluster) operate() error {
-	// Under this name, the audit log does not tell of it.
-	cert, err := c.ca.client(clients["kwok"], masters)
+	// The audit log leaves out this user agent.
+	cert, err := c.ca.client(clients["kwok"], adminGroup)
 	if err != nil {
 		return err
 	}
@@ -58,8 +58,8 @@ func (o *operator) close() {
 func (o *operator) run(ctx context.Context) {
 	defer close(o.stopped)
 	for {
-		for _, kind := range operated {
-			// A cluster may be away, and a kind may not be there yet.
+		for _, kind := range operatedKinds {
+			// A cluster may be down, and a kind may not exist yet.
 			_ = o.reconcile(ctx, kind.path, kind.conditions)
 		}
 		select {
@@ -70,8 +70,8 @@ func (o *operator) run(ctx context.Context) {
 	}
 }
 
-// custom is what is needed of a custom resource.
-type custom struct {
+// customResource is the necessary part of a custom resource.
+type customResource struct {
 	Metadata struct {
 		Name, Namespace string
 		Generation      int64
@@ -91,7 +91,7 @@ type condition struct {
 }
 
 func (o *operator) reconcile(ctx context.Context, path string, conditions []string) error {
-	var list struct{ Items []custom }
+	var list struct{ Items []customResource }
 	if err := o.do(ctx, http.MethodGet, path, nil, &list); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (o *operator) reconcile(ctx context.Context, path string, conditions []stri
 	return nil
 }
 
-// pathOf returns the path of an object, of the path of all objects of its kind.
+// pathOf returns the path of an object, given the path of all objects of its kind.
 func pathOf(all, namespace, name string) string {
 	if namespace == "" {
 		return all + "/" + name

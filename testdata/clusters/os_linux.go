@@ -8,8 +8,8 @@ import (
 
 func supported() error { return nil }
 
-// attributes make a child that the kernel kills when the thread that started
-// it ends, and that a Ctrl-C in the terminal does not reach.
+// attributes make the kernel kill a child together with the thread that started it,
+// and keep a Ctrl-C in the terminal from the child.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
@@ -25,14 +25,13 @@ func signal(p *os.Process, s syscall.Signal) error {
 	return nil
 }
 
-// killGroup kills a child and what it started.
+// killGroup kills a child and the processes that it started.
 func killGroup(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
-// yield lets others on the machine go first.
-func yield(p *os.Process) error { return syscall.Setpriority(syscall.PRIO_PROCESS, p.Pid, 10) }
+// lowerPriority gives other processes of the machine precedence.
+func lowerPriority(p *os.Process) error { return syscall.Setpriority(syscall.PRIO_PROCESS, p.Pid, 10) }
 
-// tryLock locks a file, which it makes if need be, until unlock is called or
-// the process ends.
+// tryLock creates and locks a file until unlock is called or the process ends.
 func tryLock(path string) (unlock func() error, ok bool, err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

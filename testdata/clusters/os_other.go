@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// supported says why there are no clusters here: only Linux ends a child
-// together with its parent.
+// supported returns an error, since only Linux ends a child together with its
+// parent.
 func supported() error { return errUnsupported }
 
 var errUnsupported = errors.New("clusters run on Linux only")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// startTimeout is for one cluster or etcd, on a machine with much else to do.
+// startTimeout is for one cluster or etcd on a busy machine.
 const startTimeout = 3 * time.Minute
 
 const (
@@ -18,7 +18,7 @@ const (
 	serviceRange = "10.96.0.0/16"
 )
 
-// auditPolicy leaves out what the parts themselves ask for.
+// auditPolicy leaves out the requests of the control plane.
 const auditPolicy = `{
   "apiVersion": "audit.k8s.io/v1",
   "kind": "Policy",
@@ -31,16 +31,16 @@ const auditPolicy = `{
 }
 `
 
-// startProgram starts one of the tools, with more of an environment.
+// startProgram starts one of the programs with additional environment variables.
 func (f *Fleet) startProgram(name, log, program string, flags []string, env ...string) (*process, error) {
 	cmd := exec.Command(f.Tools.file(program), flags...)
 	cmd.Dir, cmd.Env = f.Dir, append(environ(f.Dir), env...)
 	return f.starter.start(name, log, cmd)
 }
 
-// Run starts another program as a part of the cluster: Kill, Pause and Stop
-// concern it too, and Err tells when it ended by itself. Resume does not start
-// it again. Its log is in the cluster's directory, under its name.
+// Run starts another program as a part of the cluster: Kill, Pause and Stop include
+// it, and Err reports an unexpected end. Resume does not restart it. Its log is in
+// the cluster's directory, under its name.
 func (c *Cluster) Run(file string, flags, env []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,8 +55,8 @@ func (c *Cluster) Run(file string, flags, env []string) error {
 	return nil
 }
 
-// startEtcd starts the store of all clusters. What is in it need not survive
-// the machine.
+// startEtcd starts the store of all clusters. Its data need not survive the
+// machine.
 func (f *Fleet) startEtcd(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -90,7 +90,7 @@ func (f *Fleet) startEtcd(ctx context.Context) error {
 
 func (c *Cluster) serverFlags() []string {
 	return c.asVersion([]string{
-		"--etcd-servers=" + c.fleet.etcdURL, "--etcd-prefix=/" + flat(c.Name),
+		"--etcd-servers=" + c.fleet.etcdURL, "--etcd-prefix=/" + directoryName(c.Name),
 		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(c.port), "--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=" + serviceRange,
 		"--tls-cert-file=" + c.file("server.crt"), "--tls-private-key-file=" + c.file("server.key"),
@@ -106,12 +106,12 @@ func (c *Cluster) clientFlags(program, kubeconfig string) []string {
 	flags := []string{"--kubeconfig=" + kubeconfig}
 	switch program {
 	case "kwok":
-		// Without leases: after a kill the next kwok would wait until those
-		// of the last one expire, for 40 seconds.
+		// Leases are off: after a kill, the next kwok would wait 40 seconds for
+		// them to expire.
 		return append(flags, "--config="+c.fleet.file("stages.yaml"), "--manage-all-nodes",
 			"--node-lease-duration-seconds=0", "--cidr="+podRange, "--node-ip=127.0.0.1")
 	case "kube-controller-manager":
-		// No node is given up: nobody renews a lease, and a cluster may be
+		// Nodes never expire: nothing renews their leases, and a cluster may be
 		// paused for long.
 		flags = append(flags, "--service-account-private-key-file="+c.file("sa.key"), "--root-ca-file="+c.file("ca.crt"),
 			"--use-service-account-credentials=false", "--cluster-cidr="+podRange, "--node-monitor-grace-period=24h")
@@ -119,8 +119,8 @@ func (c *Cluster) clientFlags(program, kubeconfig string) []string {
 	return c.asVersion(append(flags, "--leader-elect=false", "--secure-port=0", "--profiling=false"))
 }
 
-// asVersion makes the parts of Kubernetes itself behave as an older version:
-// all of them, or the older server lacks what a newer client needs.
+// asVersion makes all parts of Kubernetes emulate an older version. An older server
+// lacks APIs that newer clients need.
 func (c *Cluster) asVersion(flags []string) []string {
 	if c.emulate == "" {
 		return flags

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// starter starts processes from one thread that does nothing else: the kernel
-// ends a child with the thread that started it, and Go ends threads at will.
+// starter starts processes from one dedicated thread: the kernel ends a child with
+// the thread that started it, and Go ends other threads at any time.
 type starter struct{ work chan func() }
 
 func newStarter() *starter {
 	s := &starter{work: make(chan func())}
 	go func() {
-		runtime.LockOSThread() // for ever: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		for f := range s.work {
 			f()
 		}
@@ -29,16 +29,16 @@ func newStarter() *starter {
 	return s
 }
 
-// end lets the thread go. No process may be left.
-func (s *starter) end() { close(s.work) }
+// stop ends the thread. All processes must have ended.
+func (s *starter) stop() { close(s.work) }
 
-// process is one part of a control plane.
+// process is a part of a control plane.
 type process struct {
 	name    string // "kube-apiserver of prod"
-	log     string // the file that it writes to
+	log     string // log file
 	cmd     *exec.Cmd
 	ended   chan struct{}
-	stopped atomic.Bool // we ended it
+	stopped atomic.Bool // kill was called
 }
 
 // start starts a program that writes to a log file.
@@ -56,7 +56,7 @@ func (s *starter) start(name, log string, cmd *exec.Cmd) (*process, error) {
 	}
 	p := &process{name: name, log: log, cmd: cmd, ended: make(chan struct{})}
 	go func() {
-		cmd.Wait() // the state tells how it ended
+		cmd.Wait() // the process state has the result
 		close(p.ended)
 	}()
 	return p, nil
@@ -75,8 +75,8 @@ func (p *process) running() bool {
 	}
 }
 
-// err says that the process ended though nobody ended it, with the end of its
-// log; otherwise it is nil.
+// err returns an error with the end of the log when the process ended unexpectedly;
+// otherwise nil.
 func (p *process) err() error {
 	if p == nil || p.running() || p.stopped.Load() {
 		return nil
@@ -116,22 +116,21 @@ func (p *process) tail() string {
 	return string(bytes.Join(lines[max(0, len(lines)-12):], []byte("\n")))
 }
 
-// portTaken reports whether the process ended because another one listens on
-// its port.
+// portTaken reports whether the process ended because its port is taken.
 func (p *process) portTaken() bool {
 	return !p.running() && bytes.Contains([]byte(p.tail()), []byte("address already in use"))
 }
 
-// environ is the environment of a part: nothing of the caller's but what a
-// program needs, so a kubeconfig or a proxy there has no effect. Temporary files
-// are in home too: kustomize-controller deletes those of others of its kind when
+// environ returns the environment of a part. It takes only necessary variables from
+// the caller, so that a kubeconfig or a proxy there has no effect. Temporary files
+// are in home as well: kustomize-controller deletes those of other instances when
 // it starts.
 func environ(home string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + home, "HOME=" + home}
 }
 
-// ports gives out ports of 127.0.0.1. They lie below those that the kernel
-// gives to clients, so a port is still free when a killed server returns.
+// ports allocates ports of 127.0.0.1 below the kernel's range for clients, so that
+// a port is still free when a killed server returns.
 type ports struct {
 	mu    sync.Mutex
 	given map[int]bool

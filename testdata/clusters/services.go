@@ -15,10 +15,9 @@ import (
 	"sync"
 )
 
-// services answers for what would run behind Services, to the API server, which
-// reaches them through it: webhooks admit everything and change nothing, and
-// aggregated APIs are there and have no resources. The API server trusts it as
-// it trusts public authorities, so webhooks must not name one of their own.
+// services answers requests of the API server to Services: webhooks admit
+// everything and change nothing, and aggregated APIs exist without resources. The
+// API server trusts it like a public authority, so webhooks must not name a CA.
 type services struct {
 	listener net.Listener
 	proxy    *http.Server
@@ -26,7 +25,7 @@ type services struct {
 	conns    conns
 }
 
-// egressConfig tells the API server to reach Services through a socket.
+// egressConfig makes the API server reach Services through a socket.
 const egressConfig = `{
   "apiVersion": "apiserver.k8s.io/v1beta1",
   "kind": "EgressSelectorConfiguration",
@@ -34,16 +33,16 @@ const egressConfig = `{
 }
 `
 
-// serveServices begins to answer at a socket.
+// serveServices starts to answer at a socket.
 func serveServices(socket string, ca *authority) (*services, error) {
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err
 	}
 	s := &services{listener: l, conns: conns{accepted: make(chan net.Conn), closed: make(chan struct{})}}
-	certs := &minted{ca: ca, byName: map[string]*tls.Certificate{}}
+	certs := &certificates{ca: ca, byName: map[string]*tls.Certificate{}}
 	s.proxy = &http.Server{Handler: http.HandlerFunc(s.connect)}
-	s.inner = &http.Server{Handler: http.HandlerFunc(answer)}
+	s.inner = &http.Server{Handler: http.HandlerFunc(handleRequest)}
 	go s.proxy.Serve(l) // until it is closed
 	go s.inner.Serve(tls.NewListener(&s.conns, &tls.Config{GetCertificate: certs.get}))
 	return s, nil
@@ -56,7 +55,7 @@ func (s *services) close() error {
 	return errors.Join(s.proxy.Close(), s.inner.Close())
 }
 
-// connect opens a connection to a Service, whichever it is.
+// connect opens a connection to any Service.
 func (s *services) connect(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodConnect {
 		http.Error(w, "this is a proxy", http.StatusMethodNotAllowed)
@@ -77,7 +76,7 @@ func (s *services) connect(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// conns is a listener of connections that others accepted.
+// conns is a listener for connections that were accepted elsewhere.
 type conns struct {
 	accepted chan net.Conn
 	closed   chan struct{}
@@ -103,14 +102,14 @@ func (c *conns) Close() error {
 // Addr implements net.Listener.
 func (c *conns) Addr() net.Addr { return &net.UnixAddr{Net: "unix"} }
 
-// minted are certificates for whatever name is asked for.
-type minted struct {
+// certificates creates certificates on demand for any name.
+type certificates struct {
 	ca     *authority
 	mu     sync.Mutex
 	byName map[string]*tls.Certificate
 }
 
-func (m *minted) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (m *certificates) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name := hello.ServerName
@@ -134,8 +133,8 @@ func (m *minted) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return &cert, nil
 }
 
-// answer answers as a webhook, or as an aggregated API.
-func answer(w http.ResponseWriter, r *http.Request) {
+// handleRequest answers as a webhook or an aggregated API.
+func handleRequest(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		version, ok := strings.CutPrefix(r.URL.Path, "/apis/")
 		if !ok || strings.Count(version, "/") != 1 {
@@ -154,7 +153,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 			Objects           []map[string]any `json:"objects"`
 		} `json:"request"`
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxAnswer)).Decode(&review); err != nil {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxResponse)).Decode(&review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
@@ -176,13 +175,13 @@ func answer(w http.ResponseWriter, r *http.Request) {
 
 func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // the caller went away
+	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
-// startServices answers for the Services of the cluster, and returns the flags
-// and the environment with which its API server asks.
+// startServices answers for the Services of the cluster, and returns the flags and
+// environment of its API server.
 func (c *Cluster) startServices() (flags, env []string, err error) {
-	socket, config := c.fleet.file(flat(c.Name)+".sock"), c.file("egress.json")
+	socket, config := c.fleet.file(directoryName(c.Name)+".sock"), c.file("egress.json")
 	if c.services == nil {
 		if c.services, err = serveServices(socket, c.ca); err != nil {
 			return nil, nil, err

@@ -11,23 +11,23 @@ import (
 	"strings"
 )
 
-// ours are the stages that kwok does not have.
+// ownStages are the stages that kwok does not have.
 //
 //go:embed stages/*.yaml
-var ours embed.FS
+var ownStages embed.FS
 
-// theirs are the directories of kwok's stages that are used.
-var theirs = []string{"node/fast", "node/heartbeat-with-lease", "pod/fast", "volume/fast"}
+// kwokStages are the directories of kwok's stages that are used.
+var kwokStages = []string{"node/fast", "node/heartbeat-with-lease", "pod/fast", "volume/fast"}
 
-// Two of kwok's stages must leave alone the pods that are to go wrong.
-var guards = map[string]string{"pod-ready": "fleetc.test/stuck", "pod-complete": "fleetc.test/fail"}
+// stageGuards are the annotations that two of kwok's stages must respect.
+var stageGuards = map[string]string{"pod-ready": "fleetc.test/stuck", "pod-complete": "fleetc.test/fail"}
 
-// classes are the storage classes of a cluster: kwok's, which is the default,
-// and those that clouds have and fleets name.
+// classes are the storage classes of a cluster: kwok's default, and common classes
+// of clouds.
 var classes = []string{"kwok-volume", "gp3", "premium-rwo"}
 
-// ofKwok is how kwok's stages for volumes find theirs.
-const ofKwok = "self.spec.storageClassName == 'kwok-volume'"
+// kwokClassCheck is the expression by which kwok's stages select volumes.
+const kwokClassCheck = "self.spec.storageClassName == 'kwok-volume'"
 
 const (
 	guard = `    - key: '.metadata.annotations["%s"]'
@@ -41,7 +41,7 @@ func copyStages(module, to string) error {
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return err
 	}
-	for _, dir := range theirs {
+	for _, dir := range kwokStages {
 		files, err := filepath.Glob(filepath.Join(module, filepath.FromSlash(dir), "*.yaml"))
 		if err != nil {
 			return err
@@ -67,9 +67,9 @@ func copyStages(module, to string) error {
 	return nil
 }
 
-// nameVolumeFirst has the stage that provisions a claim name the volume before it says
-// that the claim is bound. The volume controller takes a bound claim without the name of
-// a volume for one that has lost its volume.
+// nameVolumeFirst changes the stage that provisions a claim: it must name the
+// volume before it sets the phase to Bound. The volume controller treats a bound
+// claim without a volume name as lost.
 func nameVolumeFirst(stage string) (string, error) {
 	const bound, named, status = "  - patch:\n      root: metadata\n", "  - patch:\n      root: spec\n", "  - patch:\n      root: status\n"
 	before, rest, _ := strings.Cut(stage, bound)
@@ -81,7 +81,7 @@ func nameVolumeFirst(stage string) (string, error) {
 	return before + named + volume + bound + annotations + status + after, nil
 }
 
-// stages returns kwok's stages from a directory, guarded, and ours.
+// stages returns kwok's stages from a directory with guards, and our own.
 func stages(dir string) ([]byte, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
@@ -95,7 +95,7 @@ func stages(dir string) ([]byte, error) {
 			return nil, err
 		}
 		stage := string(text)
-		if annotation, ok := guards[strings.TrimSuffix(filepath.Base(file), ".yaml")]; ok {
+		if annotation, ok := stageGuards[strings.TrimSuffix(filepath.Base(file), ".yaml")]; ok {
 			if strings.Count(stage, guarded) != 1 {
 				return nil, fmt.Errorf("%s has not one place for a guard", file)
 			}
@@ -107,21 +107,21 @@ func stages(dir string) ([]byte, error) {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}
 		}
-		all = append(all, strings.ReplaceAll(stage, ofKwok, "self.spec.storageClassName in ['"+strings.Join(classes, "', '")+"']"))
-		volumes += strings.Count(stage, ofKwok)
+		all = append(all, strings.ReplaceAll(stage, kwokClassCheck, "self.spec.storageClassName in ['"+strings.Join(classes, "', '")+"']"))
+		volumes += strings.Count(stage, kwokClassCheck)
 	}
-	if guarding != len(guards) {
-		return nil, fmt.Errorf("%d of %d stages to guard are in %s", guarding, len(guards), dir)
+	if guarding != len(stageGuards) {
+		return nil, fmt.Errorf("%d of %d stages to guard are in %s", guarding, len(stageGuards), dir)
 	}
 	if volumes == 0 {
 		return nil, fmt.Errorf("no stage in %s is for volumes of kwok", dir)
 	}
-	own, err := fs.Glob(ours, "stages/*.yaml")
+	own, err := fs.Glob(ownStages, "stages/*.yaml")
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range own {
-		text, err := ours.ReadFile(file)
+		text, err := ownStages.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The stages are those of kwok that was built, guarded, and ours.
+// The stages are those of the built kwok with guards, and our own.
 func TestStages(t *testing.T) {
 	text, err := stages(shared.Tools.file("stages"))
 	if err != nil {
@@ -30,7 +30,7 @@ func TestStages(t *testing.T) {
 		if seen[name] == "" {
 			t.Errorf("no stage %s", name)
 		}
-		if !strings.Contains(seen[name], guards[name]) {
+		if !strings.Contains(seen[name], stageGuards[name]) {
 			t.Errorf("%s is not guarded", name)
 		}
 		delete(seen, name)
@@ -40,7 +40,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// Another kwok whose stages cannot be guarded is noticed.
+// A kwok version whose stages cannot be guarded is an error.
 func TestStagesUnguarded(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -60,20 +60,20 @@ func TestStagesUnguarded(t *testing.T) {
 	if _, err := stages(dir); err == nil || !strings.Contains(err.Error(), "is for volumes of kwok") {
 		t.Errorf("got %v", err)
 	}
-	write("pvc-provision.yaml", ofKwok)
+	write("pvc-provision.yaml", kwokClassCheck)
 	if _, err := stages(dir); err == nil || !strings.Contains(err.Error(), "has not the three patches of a claim") {
 		t.Errorf("got %v", err)
 	}
-	write("pvc-provision.yaml", ofKwok+"\n  - patch:\n      root: metadata\n  - patch:\n      root: spec\n  - patch:\n      root: status\n")
+	write("pvc-provision.yaml", kwokClassCheck+"\n  - patch:\n      root: metadata\n  - patch:\n      root: spec\n  - patch:\n      root: status\n")
 	if text, err := stages(dir); err != nil || !strings.Contains(string(text), "'gp3'") {
 		t.Errorf("got %s, %v", text, err)
 	}
 }
 
-// A module of kwok without the stages is noticed.
+// A kwok module without the stages is an error.
 func TestCopyStages(t *testing.T) {
 	module := t.TempDir()
-	for _, dir := range theirs {
+	for _, dir := range kwokStages {
 		if err := copyStages(module, filepath.Join(t.TempDir(), "to")); err == nil || !strings.Contains(err.Error(), filepath.FromSlash(dir)) {
 			t.Errorf("without %s: %v", dir, err)
 		}

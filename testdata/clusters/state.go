@@ -15,8 +15,8 @@ const (
 	keepName    = "kept"
 )
 
-// stateDir makes a directory for a fleet. The directory is locked for as long
-// as the fleet runs; those of processes that were killed are removed.
+// stateDir creates a directory for a fleet, which stays locked while the fleet
+// runs. It removes the directories of killed processes.
 func stateDir(parent string) (dir string, unlock func() error, err error) {
 	if err := sweep(parent); err != nil {
 		return "", nil, err
@@ -25,7 +25,7 @@ func stateDir(parent string) (dir string, unlock func() error, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	// The lock is there only when it is held, so nobody sweeps in between.
+	// The lock exists only while it is held, so no other process sweeps in between.
 	early := filepath.Join(dir, lockName+".new")
 	unlock, ok, err := tryLock(early)
 	if err == nil && !ok {
@@ -40,7 +40,7 @@ func stateDir(parent string) (dir string, unlock func() error, err error) {
 	return dir, unlock, nil
 }
 
-// sweep removes what fleets left that nobody stopped.
+// sweep removes the files of killed processes.
 func sweep(parent string) error {
 	dirs, err := filepath.Glob(filepath.Join(parent, statePrefix+"*"))
 	if err != nil {
@@ -53,7 +53,7 @@ func sweep(parent string) error {
 		}
 		unlock, ok, err := tryLock(lock)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			continue // another one is sweeping, or it is another user's
+			continue // being swept by another process, or another user's
 		}
 		if err != nil {
 			return err
@@ -67,8 +67,8 @@ func sweep(parent string) error {
 	return nil
 }
 
-// keep leaves the logs of a fleet that has ended, without keys and data.
-func (f *Fleet) keep() error {
+// keepLogs removes the files of a fleet that has ended, except its logs.
+func (f *Fleet) keepLogs() error {
 	err := filepath.WalkDir(f.Dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || strings.HasSuffix(path, ".log") {
 			return err

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Test starts a fleet for one test and stops it at the end. The test fails if
-// a part of it ended by itself; when a test fails, the logs are kept and it
-// says where.
+// Test starts a fleet for one test and stops it at the end. The test fails if a
+// part ended unexpectedly; a failed test keeps the logs and prints their directory.
 func Test(t testing.TB, specs ...Spec) *Fleet {
 	t.Helper()
 	ctx := context.Background()

@@ -15,7 +15,7 @@ const (
 	kwokModule       = "sigs.k8s.io/kwok"
 )
 
-// programs are those of a control plane.
+// programs are the programs of a control plane.
 var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"}
 
 var controlPlane = Recipe{
@@ -35,9 +35,9 @@ var controlPlane = Recipe{
 	},
 }
 
-// Tools are the programs of a control plane, built.
+// Tools are the built programs of a control plane.
 type Tools struct {
-	Dir        string // has the programs, by their usual names, and kwok's stages
+	Dir        string // directory of the programs, by their usual names, and kwok's stages
 	Kubernetes string // version, such as "v1.37.1"
 	Kwok       string
 }
@@ -53,8 +53,8 @@ func Build(ctx context.Context, log io.Writer) (*Tools, error) {
 
 func (t *Tools) file(name string) string { return filepath.Join(t.Dir, name) }
 
-// emulate returns the minor version to emulate, "" for the one that was built.
-// A server can behave as one of the three versions before it.
+// emulate returns the minor version to emulate, "" for the built version. A server
+// can emulate the three versions before it.
 func (t *Tools) emulate(version string) (string, error) {
 	var built, minor int
 	if _, err := fmt.Sscanf(t.Kubernetes, "v1.%d.", &built); err != nil {
@@ -70,8 +70,8 @@ func (t *Tools) emulate(version string) (string, error) {
 	return version, nil
 }
 
-// versionFlags make the programs say which version they are, as a release
-// does: clients decide by it.
+// versionFlags returns flags that set the versions of the programs, as in a
+// release: clients depend on them.
 func versionFlags(versions map[string]string) []string {
 	kubernetes := versions[kubernetesModule]
 	minor, _, _ := strings.Cut(strings.TrimPrefix(kubernetes, "v1."), ".")

@@ -2,7 +2,7 @@ package clusters
 
 import "testing"
 
-// The version of a cluster is one that the server can behave as.
+// A cluster can have the versions that the server emulates.
 func TestEmulate(t *testing.T) {
 	tools := &Tools{Kubernetes: "v1.37.1"}
 	for version, want := range map[string]string{"": "", "1.37": "", "1.36": "1.36", "1.34": "1.34"} {

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// accepted are the objects that fleetc refuses and this server takes, at all
-// or when they are created or applied, and why both are right.
-var accepted = map[string]string{
+// acceptedByServer are the objects that fleetc rejects and this server accepts, at
+// all or when they are created or applied, with reasons.
+var acceptedByServer = map[string]string{
 	"field-of-a-newer-version":    "fleetc refuses it for a cluster of 1.33, this one is newer",
 	"long-enum":                   "the server drops the field unless a feature is on",
 	"image-with-a-space":          "the server takes it in a template and refuses its pods",
@@ -25,25 +25,25 @@ var accepted = map[string]string{
 
 const twice = "only apply, which is what fleetc does, goes by the keys of lists"
 
-// refused are the objects that fleetc takes and this server refuses, and why
-// both are right.
-var refused = map[string]string{}
+// rejectedByServer are the objects that fleetc accepts and this server rejects,
+// with reasons.
+var rejectedByServer = map[string]string{}
 
-// What fleetc refuses and takes without a server, a real one refuses and
-// takes, when it is asked to check fields strictly: created and applied. It
-// refuses for what is wrong with the object, not for what is in the cluster.
+// A real server with strict field validation agrees with fleetc's validation
+// without a server, when objects are created and applied. It rejects objects for
+// their own faults, and not because of other objects in the cluster.
 func TestVerdicts(t *testing.T) {
 	c := shared.Cluster("green")
 	kubectl(t, c, "create", "namespace", "front")
-	until(t, c, "front", "create", "serviceaccount/default")
+	waitFor(t, c, "front", "create", "serviceaccount/default")
 	r := &resources{c: c, known: map[string]map[string]resource{}}
 	for _, test := range []struct {
 		file       string
 		takes      bool
 		exceptions map[string]string
 	}{
-		{"bad.yaml", false, accepted},
-		{"good.yaml", true, refused},
+		{"bad.yaml", false, acceptedByServer},
+		{"good.yaml", true, rejectedByServer},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			seen := map[string]bool{}
@@ -55,9 +55,9 @@ func TestVerdicts(t *testing.T) {
 				for _, verb := range []string{"create", "apply"} {
 					always, one := o.Metadata.Name, verb+" "+o.Metadata.Name
 					seen[always], seen[one] = true, true
-					status, message := r.try(t, verb, o)
+					status, message := r.dryRun(t, verb, o)
 					exception := test.exceptions[always] != "" || test.exceptions[one] != ""
-					if test.takes == exception && !refusal(status, message) || test.takes != exception && status >= 300 {
+					if test.takes == exception && !isInvalid(status, message) || test.takes != exception && status >= 300 {
 						t.Errorf("%s %s %s: status %d: %s", verb, o.Kind, o.Metadata.Name, status, message)
 					}
 				}
@@ -71,9 +71,9 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// refusal reports whether the answer is that the object is wrong. Of one that
-// cannot be applied at all the server says that itself is at fault.
-func refusal(status int, message string) bool {
+// isInvalid reports whether the response rejects the object. For an object that
+// cannot be applied at all, the server reports an internal error.
+func isInvalid(status int, message string) bool {
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return true
@@ -87,7 +87,7 @@ func refusal(status int, message string) bool {
 type document struct {
 	APIVersion, Kind string
 	Metadata         struct{ Name, GenerateName, Namespace string }
-	text             []byte // as JSON
+	text             []byte // JSON
 }
 
 func documents(t *testing.T, file string) []document {
@@ -110,7 +110,7 @@ func documents(t *testing.T, file string) []document {
 	return all
 }
 
-// resource is where the objects of a kind are.
+// resource is the API resource of a kind.
 type resource struct {
 	Name, Kind string
 	Namespaced bool
@@ -118,11 +118,11 @@ type resource struct {
 
 type resources struct {
 	c     *Cluster
-	known map[string]map[string]resource // by version of an API and kind
+	known map[string]map[string]resource // by API version and kind
 }
 
-// try sends an object to the server, which is not to keep it.
-func (r *resources) try(t *testing.T, verb string, o document) (status int, message string) {
+// dryRun sends an object to the server without storing it.
+func (r *resources) dryRun(t *testing.T, verb string, o document) (status int, message string) {
 	t.Helper()
 	path, ok := r.path(t, o)
 	if !ok {
@@ -143,8 +143,8 @@ func (r *resources) try(t *testing.T, verb string, o document) (status int, mess
 	return status, said.Message
 }
 
-// path returns where objects like this one are, and false when the server
-// does not know the kind.
+// path returns the path of objects of the kind, and false when the server does not
+// know the kind.
 func (r *resources) path(t *testing.T, o document) (string, bool) {
 	t.Helper()
 	base := "/apis/" + o.APIVersion

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// migration is a Job before a release, and one that takes back what it did.
+// migration is a Job before a release, with a Job that undoes it.
 const migration = `package fleet
 
 releases: web: actions: migrate: {
@@ -34,7 +34,8 @@ releases: web: actions: migrate: {
 }
 `
 
-// jobRequests returns what fleetc did with Jobs and Deployments since the mark.
+// jobRequests returns the requests of fleetc for Jobs and Deployments since the
+// mark.
 func (p *place) jobRequests(since int) (requests []string, mark int) {
 	all, mark := p.writes("one", since)
 	for _, r := range withoutOwn(all) {
@@ -45,9 +46,9 @@ func (p *place) jobRequests(since int) (requests []string, mark int) {
 	return requests, mark
 }
 
-// A Job runs before what needs it, and is gone afterwards; one that fails stays,
-// and is made anew; what it did is taken back by another when what needed it
-// does not come up.
+// A Job runs before the release that needs it, and is deleted afterwards. A failed
+// Job stays and is recreated by the next run. The undo Job runs when the release
+// does not become healthy.
 func TestActionJob(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/migration.cue", migration)
@@ -81,8 +82,8 @@ func TestActionJob(t *testing.T) {
 	}
 }
 
-// A Job that the cluster does not take, that is another's, that has no namespace,
-// or for which there is no right, is found before anything is written.
+// The plan finds Jobs that the cluster rejects, Jobs of other owners, and missing
+// namespaces and rights.
 func TestActionJobRefused(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
@@ -113,8 +114,8 @@ actions: early: {at: "before", stage: "apps", job: {metadata: namespace: "nowher
 	p.fleetc("apply", "--yes").ok(p).says(p, "actions: 2 done")
 }
 
-// What a person must approve is approved by a flag, or nothing is written; and a
-// plan says what is done, to be done exactly.
+// Manual actions need a flag; otherwise nothing is written. A saved plan lists its
+// actions.
 func TestActionManual(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/dashboards.cue", "package fleet\n\nactions: dashboards: {at: \"before\", stage: \"apps\", manual: \"the dashboards of \\(cluster.name) are green\"}\n")
@@ -125,7 +126,7 @@ func TestActionManual(t *testing.T) {
 		t.Errorf("applies that are refused write %q", w)
 	}
 
-	// An action that the plan does not have, or has otherwise, is not done.
+	// An action that is not in the plan, or has changed since, does not run.
 	p.edit("environments/dashboards.cue", "green", "red")
 	p.fleetc("apply", "--yes", "--approve", "dashboards", "--from-plan", "plan.json").exits(p, 2).says(p, "action dashboards: it was changed since the plan was made")
 	p.edit("environments/dashboards.cue", "red", "green")
@@ -150,9 +151,8 @@ func TestActionManual(t *testing.T) {
 	}
 }
 
-// Two clusters ask at once, one after the other, on a terminal; what one is
-// denied, the other may do.
-func TestActionAsked(t *testing.T) {
+// Two clusters ask on a terminal one after the other; each gets its own answer.
+func TestActionPrompt(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
 	p.write("environments/ask.cue", `package fleet
 
@@ -162,7 +162,7 @@ releases: a: {namespace: "default", objects: a: {apiVersion: "v1", kind: "Config
 	terminal, other := p.terminal()
 	cmd := p.command("apply", "--yes")
 	cmd.Stdin = other
-	var stderr answering
+	var stderr promptWriter
 	stderr.to, stderr.answers = terminal, map[string]string{"dev/one: approve? [y/N] ": "yes\n", "dev/two: approve? [y/N] ": "no\n"}
 	cmd.Stderr = &stderr
 	_ = cmd.Run()
@@ -179,8 +179,8 @@ releases: a: {namespace: "default", objects: a: {apiVersion: "v1", kind: "Config
 	}
 }
 
-// answering takes what a program writes, and answers questions in it.
-type answering struct {
+// promptWriter receives the output of a program, and answers its questions.
+type promptWriter struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
 	to      io.Writer
@@ -188,7 +188,7 @@ type answering struct {
 }
 
 // Write implements io.Writer.
-func (a *answering) Write(b []byte) (int, error) {
+func (a *promptWriter) Write(b []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.text.Write(b)
@@ -203,8 +203,8 @@ func (a *answering) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// terminal returns both ends of a terminal: what a person types on, and what a
-// program reads.
+// terminal returns both ends of a terminal: that of the user and that of the
+// program.
 func (p *place) terminal() (person, program *os.File) {
 	p.Helper()
 	open := func(name string) *os.File {

@@ -16,15 +16,15 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// A balancer is a load balancer with an API: it has a weight for a cluster, and
-// knows whether fleetc had written anything to its web release when it was asked
-// to change that.
+// A balancer is a load balancer with an API. It has the weight of a cluster, and
+// knows whether fleetc had written to the web release before a request changed the
+// weight.
 type balancer struct {
 	*httptest.Server
 	mu       sync.Mutex
 	weight   string
-	requests []string // that change something
-	looks    int      // requests that do not
+	requests []string // requests that change something
+	gets     int      // number of other requests
 	written  func() int
 }
 
@@ -45,22 +45,22 @@ func newBalancer(t *testing.T) *balancer {
 			b.weight = strings.TrimSuffix(strings.TrimPrefix(string(body), `{"weight":`), "}")
 			return
 		}
-		b.looks++
+		b.gets++
 		fmt.Fprintf(w, `{"name":"one","weight":%s}`, b.weight)
 	}))
 	t.Cleanup(b.Close)
 	return b
 }
 
-// asked returns how often the balancer was asked for anything.
-func (b *balancer) asked() int {
+// requestCount returns the number of requests.
+func (b *balancer) requestCount() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.looks + len(b.requests)
+	return b.gets + len(b.requests)
 }
 
-// took returns what the balancer was asked to change since the last call.
-func (b *balancer) took() []string {
+// takeChanges returns the changes since the last call.
+func (b *balancer) takeChanges() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	took := b.requests
@@ -68,15 +68,15 @@ func (b *balancer) took() []string {
 	return took
 }
 
-func (b *balancer) is(weight string) bool {
+func (b *balancer) hasWeight(weight string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.weight == weight
 }
 
-// switching are the actions that take a cluster out of the balancer while the
-// stage apps is applied.
-func (b *balancer) switching() string {
+// switchActions are the actions that take a cluster out of the balancer during the
+// stage apps.
+func (b *balancer) switchActions() string {
 	return strings.ReplaceAll(`package fleet
 
 import "github.com/fleetc/fleetc/schema"
@@ -101,11 +101,11 @@ actions: fill: {
 `, "URL", b.URL)
 }
 
-// newSwitched is a cluster behind a balancer, with the fleet web, not applied.
-func newSwitched(t *testing.T) (*place, *balancer) {
+// newBalanced returns a cluster behind a balancer, with the fleet web, not applied.
+func newBalanced(t *testing.T) (*place, *balancer) {
 	t.Helper()
 	p, b := newWeb(t), newBalancer(t)
-	p.write("environments/balancer.cue", b.switching())
+	p.write("environments/balancer.cue", b.switchActions())
 	b.written = func() int {
 		all, err := p.clusters["one"].Requests()
 		if err != nil {
@@ -122,7 +122,7 @@ func newSwitched(t *testing.T) (*place, *balancer) {
 	return p, b
 }
 
-func (p *place) wants(what string, got, want []string) {
+func (p *place) checkEqual(what string, got, want []string) {
 	p.Helper()
 	if !slices.Equal(got, want) {
 		p.Errorf("%s: %q, want %q", what, got, want)
@@ -133,19 +133,19 @@ const (
 	runs  = `metadata: labels: app: "web"`
 	stuck = `metadata: {labels: app: "web", annotations: "fleetc.test/stuck": "ImagePullBackOff"}`
 
-	// stuckFor is a timeout in which pods that are stuck have come so far, also
-	// on a machine with much else to do.
+	// stuckFor is a timeout after which stuck pods have reported their problem,
+	// even on a busy machine.
 	stuckFor = "20s"
 )
 
-// A load balancer sends nobody to a cluster while it is upgraded; and sends them
-// again when that does not work out.
+// A load balancer sends no traffic to a cluster during an upgrade, and sends it
+// again when the upgrade fails.
 func TestBalancer(t *testing.T) {
-	p, b := newSwitched(t)
+	p, b := newBalanced(t)
 	p.fleetc("apply", "--dry-run").exits(p, 1).says(p,
 		"^dev/one: runs action drain before stage apps: PUT "+b.URL+"/clusters/one$", "^dev/one: runs action fill after stage apps: PUT ")
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, "balancer.cue:[0-9:]+: action drain: the environment variable LB_TOKEN is not set", "^dev/one: refused, nothing was written")
-	if w, _ := p.writes("one", 0); len(w) > 0 || b.asked() > 0 {
+	if w, _ := p.writes("one", 0); len(w) > 0 || b.requestCount() > 0 {
 		t.Errorf("an apply that is refused writes %q", w)
 	}
 	p.env = []string{"LB_TOKEN=Bearer wrong"}
@@ -156,63 +156,63 @@ func TestBalancer(t *testing.T) {
 
 	p.env = []string{"LB_TOKEN=" + token}
 	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: runs action drain \\(PUT ", "^dev/one: applied: 3 created, 0 changed, 0 pruned; actions: 2 done")
-	p.wants("at the first apply", b.took(), []string{`{"weight":0}, 0 written`, `{"weight":100}, 3 written`})
+	p.checkEqual("at the first apply", b.takeChanges(), []string{`{"weight":0}, 0 written`, `{"weight":100}, 3 written`})
 
-	// Nothing to do is no request at all.
+	// An up-to-date apply sends no request.
 	_, mark := p.writes("one", 0)
-	before := b.asked()
+	before := b.requestCount()
 	if d := p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written"); strings.Contains(d.stdout, "action") {
 		t.Errorf("there is nothing to do, and it says\n%s", d.stdout)
 	}
 	p.fleetc("apply", "--dry-run").ok(p)
-	if w, _ := p.writes("one", mark); len(w) > 0 || b.asked() != before {
+	if w, _ := p.writes("one", mark); len(w) > 0 || b.requestCount() != before {
 		t.Errorf("a second apply writes %q", w)
 	}
 
-	// A rollout that is stuck.
+	// A stuck rollout.
 	p.edit("environments/web.cue", runs, stuck)
 	d = p.fleetc("apply", "--yes", "--timeout", stuckFor).exits(p, 2).says(p, "Deployment.apps web/web: .*ImagePullBackOff", "^dev/one: undoes action drain \\(PUT ", "actions: 1 undone")
-	p.wants("at a stuck rollout", b.took(), []string{`{"weight":0}, 3 written`, `{"weight":100}, 4 written`})
+	p.checkEqual("at a stuck rollout", b.takeChanges(), []string{`{"weight":0}, 3 written`, `{"weight":100}, 4 written`})
 	if strings.Contains(d.stdout+d.stderr, "s3cret") {
 		t.Errorf("a secret is shown:\n%s%s", d.stdout, d.stderr)
 	}
-	// What somebody else has done is not done again.
+	// An action whose verify task succeeds is skipped.
 	b.weight = "0"
 	p.edit("environments/web.cue", stuck, runs)
 	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: skips action drain \\(it is done already\\)$", "actions: 1 done, 1 skipped")
-	p.wants("when it is drained already", b.took(), []string{`{"weight":100}, 5 written`})
+	p.checkEqual("when it is drained already", b.takeChanges(), []string{`{"weight":100}, 5 written`})
 }
 
-// An apply that is interrupted undoes what it has done; one that is killed does
-// not, and the next goes on.
+// An interrupted apply undoes its actions. A killed one does not, and the next
+// apply resumes.
 func TestActionInterrupted(t *testing.T) {
-	p, b := newSwitched(t)
+	p, b := newBalanced(t)
 	p.env = []string{"LB_TOKEN=" + token}
 	p.edit("environments/web.cue", runs, stuck)
-	drained := func() *running {
+	drained := func() *runningCommand {
 		r := p.begin("apply", "--yes")
-		p.until("the cluster to be drained", func() bool { return b.is("0") })
+		p.waitFor("the cluster to be drained", func() bool { return b.hasWeight("0") })
 		return r
 	}
 	r := drained()
 	if err := r.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if r.end().exits(p, 2).says(p, "undoes action drain", "interrupted"); !b.is("100") {
-		t.Error("what was interrupted is not undone")
+	if r.end().exits(p, 2).says(p, "undoes action drain", "interrupted"); !b.hasWeight("100") {
+		t.Error("the interrupted apply did not undo its actions")
 	}
-	if drained().kill(0); !b.is("0") {
-		t.Error("what was killed is undone")
+	if drained().kill(0); !b.hasWeight("0") {
+		t.Error("the killed apply undid its actions")
 	}
-	b.took()
+	b.takeChanges()
 	p.edit("environments/web.cue", stuck, runs)
 	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: skips action drain \\(it is done already\\)$")
-	if took := b.took(); len(took) != 1 || !b.is("100") {
+	if took := b.takeChanges(); len(took) != 1 || !b.hasWeight("100") {
 		t.Errorf("after a kill: %q", took)
 	}
 }
 
-// commands write what they do into a log, and fail when a file says so.
+// commands are commands that log their run, and fail when a file says so.
 const commands = `package fleet
 
 releases: web: actions: {
@@ -227,8 +227,8 @@ echo "$1 $FLEETC_CLUSTER $FLEETC_STAGE $FLEETC_RELEASE $GREETING$SECRET" >>log.t
 if test -e "fail-$1"; then echo "cannot $1"; exit 1; fi
 `
 
-// Commands run when that is allowed; what was done is undone in reverse, also
-// when undoing one of them fails; and what failed is done again.
+// Commands run when they are allowed. Actions are undone in reverse order, even
+// when an undo fails, and run again in the next apply.
 func TestActionExec(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/commands.cue", commands)
@@ -251,37 +251,37 @@ func TestActionExec(t *testing.T) {
 		t.Errorf("an apply that is refused writes %q", w)
 	}
 
-	// The action after the release fails, and so does undoing one.
+	// The action after the release fails, and so does an undo.
 	p.write("fail-c", "")
 	p.write("fail-undo-b", "")
 	p.fleetc("apply", "--yes", "--allow-exec").exits(p, 2).says(p,
 		"action web/c: ./log c: exit status 1: cannot c", "action web/b: it is not undone: ./log undo-b: exit status 1: cannot undo-b",
 		"^dev/one: cannot undo action web/b \\(./log undo-b: exit status 1: cannot undo-b\\)", "4 created, 0 changed, 0 pruned; actions: 2 undone, 1 not undone")
 	line := func(name string) string { return name + " dev/one apps web" }
-	p.wants("at the first apply", ran(), []string{line("a"), line("b"), line("c") + " hello", line("undo-c") + " hello", line("undo-b"), line("undo-a")})
+	p.checkEqual("at the first apply", ran(), []string{line("a"), line("b"), line("c") + " hello", line("undo-c") + " hello", line("undo-b"), line("undo-a")})
 
-	// The objects are as they should be, and the release is not done.
+	// The objects are up to date, but the release is not complete.
 	for _, name := range []string{"fail-c", "fail-undo-b"} {
 		if err := os.Remove(filepath.Join(p.dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p.fleetc("apply", "--yes", "--allow-exec").ok(p).says(p, "^dev/one: applied: 0 created, 0 changed, 0 pruned; actions: 3 done")
-	p.wants("at the second apply", ran(), []string{line("a"), line("b"), line("c") + " hello"})
+	p.checkEqual("at the second apply", ran(), []string{line("a"), line("b"), line("c") + " hello"})
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 
-	// What is not about the release does not run them; what is does, without the
-	// rest of the stage.
+	// Changes of other releases do not run the actions; a partial apply of the
+	// release does.
 	p.write("environments/other.cue", "package fleet\n\nreleases: other: {namespace: \"web\", stage: \"apps\", objects: c: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"other\"}}\n")
 	p.fleetc("apply", "--yes").ok(p).says(p, "1 created")
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.fleetc("apply", "--yes", "--release", "other").ok(p).says(p, "nothing was written")
 	p.fleetc("apply", "--yes", "--allow-exec", "--release", "web").ok(p).says(p, "1 changed, 0 pruned; actions: 3 done")
-	p.wants("of one release", ran(), []string{line("a"), line("b"), line("c") + " hello"})
+	p.checkEqual("of one release", ran(), []string{line("a"), line("b"), line("c") + " hello"})
 }
 
-// When the lease of the cluster goes to somebody else, nothing more is done, nor
-// undone: they may rely on what they found.
+// After the lease is lost, no action runs and none is undone, since the new holder
+// may rely on them.
 func TestActionWithoutLease(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/wait.cue", `package fleet
@@ -298,11 +298,11 @@ actions: write: {at: "before", stage: "apps", exec: ["touch", "written"]}
 		_, err := os.Stat(filepath.Join(p.dir, name))
 		return err == nil
 	}
-	ended := make(chan done)
+	ended := make(chan result)
 	go func() { ended <- p.end(p.command("apply", "--yes", "--allow-exec")) }()
-	p.until("the action to run", func() bool { return there("waits") })
+	p.waitFor("the action to run", func() bool { return there("waits") })
 	p.kubectl("one", "-n", "fleetc-system", "patch", "lease", "apply", "--type=merge", "-p", `{"spec":{"holderIdentity":"somebody else"}}`)
-	p.until("the lease to be lost", func() bool {
+	p.waitFor("the lease to be lost", func() bool {
 		all, err := p.clusters["one"].Requests()
 		if err != nil {
 			t.Fatal(err)

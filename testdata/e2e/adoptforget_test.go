@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// newReleased is a cluster with two revisions of a release app that the helm program
-// installed with the environment, and a fleet that applies the same chart as
-// manifests.
+// newReleased returns a cluster with two revisions of a release app that the helm
+// program installed with the environment, and a fleet that applies the same chart
+// as manifests.
 func newReleased(t *testing.T, env ...string) *place {
 	t.Helper()
 	p := newHelm(t)
@@ -26,7 +26,7 @@ func newReleased(t *testing.T, env ...string) *place {
 	return p
 }
 
-// tryHelm runs the helm program on the cluster one, which may fail.
+// tryHelm runs the helm program on the cluster one, and returns its error.
 func (p *place) tryHelm(env []string, args ...string) (string, error) {
 	p.Helper()
 	tool, err := exec.Command("go", "tool", "-modfile=../tools/go.mod", "-n", "helm").Output()
@@ -40,7 +40,7 @@ func (p *place) tryHelm(env []string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// records returns the names of the Secrets with the release app.
+// records returns the names of the Secrets of the release app.
 func (p *place) records() string {
 	p.Helper()
 	return p.kubectl("one", "-n", "app", "get", "secrets", "-l", "owner=helm,name=app", "-o", "jsonpath={.items[*].metadata.name}")
@@ -51,8 +51,9 @@ const (
 	ofRelease   = "the record of Helm release app in app"
 )
 
-// forgotten wants helm to know no release any more, and the objects to live on.
-func (p *place) forgotten(uids string, env ...string) {
+// checkForgotten requires that helm knows no releases, and that the objects are the
+// same.
+func (p *place) checkForgotten(uids string, env ...string) {
 	p.Helper()
 	if out, err := p.tryHelm(env, "uninstall", "app"); err == nil || !strings.Contains(out, "release: not found") {
 		p.Errorf("helm uninstall: %v, %s", err, out)
@@ -68,7 +69,7 @@ func (p *place) uids() string {
 	return p.kubectl("one", "-n", "app", "get", "deployment/app", "configmap/app", "configmap/kept", "secret/app", "-o", "jsonpath={.items[*].metadata.uid}")
 }
 
-// The record of a release that fleetc adopts is removed with all revisions, and helm
+// The record of an adopted release is removed with all revisions, and helm
 // uninstall cannot delete the objects any more.
 func TestAdoptForget(t *testing.T) {
 	p := newReleased(t)
@@ -87,7 +88,7 @@ func TestAdoptForget(t *testing.T) {
 	p.edit("environments/app.cue", `{colour: "blue", slow: true}`, `colour: "blue"`)
 	p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, `(?s)dev/one: keeps `+ofRelease+`: helm uninstall would.*dev/one: applied: .*dev/one: keeps `+ofRelease+`: helm uninstall would`)
 
-	// The plan only removes the record. Helm writes it before the plan is done.
+	// The plan only removes the record. Helm writes it before the apply.
 	p.fleetc("apply", "--adopt", "--adopt-forget", "--plan", "plan.json").ok(p)
 	p.kubectl("one", "-n", "app", "label", "secret", "sh.helm.release.v1.app.v2", "written=again")
 	p.fleetc("apply", "--yes", "--from-plan", "plan.json").ok(p).says(p, "^dev/one: keeps "+ofRelease+": Helm has written it since the plan was made; helm uninstall would delete the objects", "nothing was written")
@@ -97,7 +98,8 @@ func TestAdoptForget(t *testing.T) {
 	p.fleetc("apply", "--adopt", "--adopt-forget", "--plan", "plan.json").ok(p)
 	_, mark := p.writes("one", 0)
 	p.fleetc("apply", "--yes", "--from-plan", "plan.json").ok(p).says(p, "^dev/one: removed "+ofRelease+"$", "^dev/one: applied: 0 created, 0 changed, 0 pruned$")
-	// The last revision goes last: an apply that is killed is finished by the next.
+	// The last revision is removed last, so that the next apply finishes a killed
+	// one.
 	const secrets = "delete /api/v1/namespaces/app/secrets/sh.helm.release.v1.app."
 	w, _ := p.writes("one", mark)
 	if w = withoutOwn(w); !slices.Equal(w, []string{secrets + "v1 200", secrets + "v2 200"}) {
@@ -106,11 +108,11 @@ func TestAdoptForget(t *testing.T) {
 	if got := p.kubectl("one", "-n", "app", "get", "deployment/app", "configmap/app", "-o", "jsonpath={.items[*].metadata.annotations} {.items[*].metadata.labels}"); strings.Contains(got, "helm.sh") || strings.Contains(got, "Helm") {
 		t.Errorf("Helm's marks stay: %s", got)
 	}
-	p.forgotten(uids)
+	p.checkForgotten(uids)
 }
 
 // Records in ConfigMaps are removed as well, with the marks of an object whose
-// fields stay with another manager.
+// fields another manager keeps.
 func TestAdoptForgetConfigMaps(t *testing.T) {
 	const driver = "HELM_DRIVER=configmap"
 	p := newReleased(t, driver)
@@ -139,12 +141,12 @@ func TestAdoptForgetConfigMaps(t *testing.T) {
 	if got := p.kubectl("one", "get", "namespace", "app", "-o", "jsonpath={.metadata.annotations} {.metadata.labels}"); strings.Contains(got, "helm.sh") || strings.Contains(got, "Helm") || !strings.Contains(got, "mine") {
 		t.Errorf("the namespace has %s", got)
 	}
-	p.forgotten(uids, driver)
+	p.checkForgotten(uids, driver)
 }
 
-// The record stays while the release has an object that fleetc does not apply, while
-// an operation of Helm is pending, and when Helm writes it during the apply. None of
-// this makes the apply fail.
+// The record stays while the release has an object that fleetc does not apply,
+// while an operation of Helm is pending, and when Helm writes it during the apply.
+// The apply succeeds all the same.
 func TestAdoptForgetKeeps(t *testing.T) {
 	p := newReleased(t)
 	p.helm("one", "upgrade", "app", filepath.Join(p.dir, "charts/app"), "--set", "more=true")
@@ -164,23 +166,23 @@ func TestAdoptForgetKeeps(t *testing.T) {
 	keeps("an operation of Helm is under way or was interrupted: revision 3 is pending-upgrade")
 	p.kubectl("one", "-n", "app", "label", last, "status=deployed", "--overwrite")
 
-	// Helm writes the record in the middle of an apply.
-	p.write("environments/numbered.cue", strings.ReplaceAll(numbered(0, 200, 0), `namespace: "web"`, `namespace: "app"`))
+	// Helm writes the record during an apply.
+	p.write("environments/numbered.cue", strings.ReplaceAll(numberedRelease(0, 200, 0), `namespace: "web"`, `namespace: "app"`))
 	r := p.begin("apply", "--yes", "--adopt", "--adopt-forget")
-	r.until("created", 20)
+	r.readUntil("created", 20)
 	p.kubectl("one", "-n", "app", "label", last, "written=again")
-	r.goOn()
+	r.readAll()
 	r.end().ok(p).says(p, "^dev/one: kept "+ofRelease+` \(Helm has written it since the plan was made; helm uninstall would delete the objects\)$`, "^dev/one: keeps "+ofRelease+": Helm has written it")
 	if got := p.records(); got != all {
 		t.Errorf("the records are %s", got)
 	}
 	uids := p.uids()
 	p.fleetc("apply", "--yes", "--adopt", "--adopt-forget").ok(p).says(p, "^dev/one: removed "+ofRelease+"$")
-	p.forgotten(uids)
+	p.checkForgotten(uids)
 }
 
-// A user who may not read or delete the records learns that, and nothing is lost. A
-// release that fleetc delivers with Helm keeps its records.
+// A user without the right to read or delete the records gets a fault, and nothing
+// is lost. A release with Helm delivery keeps its records.
 func TestAdoptForgetRights(t *testing.T) {
 	p := newReleased(t)
 	p.write("charts/app/templates/extra.yaml", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: extra}\n")
@@ -192,7 +194,7 @@ func TestAdoptForgetRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	as := func(args ...string) done { return p.end(p.command(append(args, "--kubeconfig", kubeconfig)...)) }
+	as := func(args ...string) result { return p.end(p.command(append(args, "--kubeconfig", kubeconfig)...)) }
 	p.kubectl("one", "create", "clusterrole", "most", "--verb=get,create,patch,update", "--resource=namespaces,secrets,configmaps,deployments.apps,jobs.batch,leases.coordination.k8s.io,customresourcedefinitions.apiextensions.k8s.io")
 	p.kubectl("one", "create", "clusterrolebinding", "most", "--clusterrole=most", "--user=deployer")
 	p.kubectl("one", "create", "clusterrole", "jobs", "--verb=delete", "--resource=jobs.batch")
@@ -200,18 +202,18 @@ func TestAdoptForgetRights(t *testing.T) {
 	p.kubectl("one", "create", "namespace", "fleetc-system")
 	p.kubectl("one", "-n", "fleetc-system", "create", "role", "own", "--verb=list,delete", "--resource=secrets")
 	p.kubectl("one", "-n", "fleetc-system", "create", "rolebinding", "own", "--role=own", "--user=deployer")
-	p.may("one", "deployer", "get", "namespaces")
-	p.may("one", "deployer", "list", "secrets", "-n", "fleetc-system")
+	p.waitForRight("one", "deployer", "get", "namespaces")
+	p.waitForRight("one", "deployer", "list", "secrets", "-n", "fleetc-system")
 	as("apply", "--dry-run", "--adopt").exits(p, 1).says(p, "^dev/one: keeps "+ofRelease+": the user may not list secrets in app; if the release still exists, helm uninstall would delete the objects$")
 	as("apply", "--yes", "--adopt", "--adopt-forget").exits(p, 2).says(p, "the user may not list configmaps in app; delete and list secrets in app", "nothing was written")
 	p.kubectl("one", "-n", "app", "create", "role", "look", "--verb=list", "--resource=secrets,configmaps")
 	p.kubectl("one", "-n", "app", "create", "rolebinding", "look", "--role=look", "--user=deployer")
-	p.may("one", "deployer", "list", "configmaps", "-n", "app")
-	// An object that cannot be read may exist.
+	p.waitForRight("one", "deployer", "list", "configmaps", "-n", "app")
+	// An unreadable object may exist.
 	as("apply", "--dry-run", "--adopt", "--adopt-forget").exits(p, 1).says(p, "^dev/one: keeps "+ofRelease+": the release also has objects that fleetc does not apply: ServiceAccount app/extra; helm")
 	p.kubectl("one", "-n", "app", "create", "role", "accounts", "--verb=get", "--resource=serviceaccounts")
 	p.kubectl("one", "-n", "app", "create", "rolebinding", "accounts", "--role=accounts", "--user=deployer")
-	p.may("one", "deployer", "get", "serviceaccounts", "-n", "app")
+	p.waitForRight("one", "deployer", "get", "serviceaccounts", "-n", "app")
 	as("apply", "--yes", "--adopt", "--adopt-forget").exits(p, 2).says(p, "the user may not delete secrets in app$", "nothing was written")
 	if got := p.records(); got != all {
 		t.Errorf("the records are %s", got)

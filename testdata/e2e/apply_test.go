@@ -13,7 +13,7 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// web is a release of two stages' worth: a namespace, and what is in it.
+// web is a release in two stages: a namespace and its content.
 const web = `package fleet
 
 stages: [{name: "default"}, {name: "apps"}]
@@ -48,7 +48,7 @@ releases: web: {
 
 const fleetFile = "environments/fleet.cue"
 
-// newWeb is a cluster with the fleet web, not applied.
+// newWeb returns a cluster with the fleet web, not applied.
 func newWeb(t *testing.T) *place {
 	t.Helper()
 	p := newPlace(t, clusters.Spec{Name: "one"})
@@ -57,9 +57,8 @@ func newWeb(t *testing.T) *place {
 	return p
 }
 
-// An apply creates what is missing and waits for it; the next one writes
-// nothing; a value that is changed is one patch, and one that was changed by
-// others is put back.
+// An apply creates missing objects and waits for them. The next apply writes
+// nothing. A changed value is one patch, and drift is reverted.
 func TestApply(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply").exits(p, 2).says(p, "nobody is there to answer")
@@ -106,8 +105,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// many is a release with so many ConfigMaps, and what is not pruned.
-func many(n int) string {
+// manyRelease is a release with n ConfigMaps, and objects that are not pruned.
+func manyRelease(n int) string {
 	var b strings.Builder
 	b.WriteString("package fleet\n\nreleases: many: {\n\tnamespace: \"web\"\n\tstage: \"apps\"\n\tobjects: {\n")
 	for i := range n {
@@ -136,12 +135,11 @@ releases: kept: {
 }
 `
 
-// What leaves the fleet is pruned, unless it is protected or kept; not too much
-// at once; nothing that the inventory does not have; and nothing outside of
-// what is applied.
+// Objects that leave the fleet are pruned, unless they are protected, kept, or more
+// than the limit. Objects outside of the inventory or the selection are not pruned.
 func TestPrune(t *testing.T) {
 	p := newWeb(t)
-	p.write("environments/many.cue", many(14))
+	p.write("environments/many.cue", manyRelease(14))
 	p.write("environments/kept.cue", kept)
 	p.fleetc("apply", "--yes").ok(p).says(p, "^dev/one: applied: 22 created")
 	p.kubectl("one", "-n", "web", "create", "configmap", "foreign")
@@ -149,8 +147,8 @@ func TestPrune(t *testing.T) {
 	if err := os.Remove(filepath.Join(p.dir, "environments/kept.cue")); err != nil {
 		t.Fatal(err)
 	}
-	p.write("environments/many.cue", many(12))
-	// Another object of the same name, that fleetc has not made.
+	p.write("environments/many.cue", manyRelease(12))
+	// Another object of the same name, which fleetc did not create.
 	p.kubectl("one", "-n", "web", "delete", "configmap", "many-12")
 	p.kubectl("one", "-n", "web", "create", "configmap", "many-12")
 	p.fleetc("apply", "--yes", "--stage", "default").ok(p).says(p, "nothing was written")
@@ -168,7 +166,7 @@ func TestPrune(t *testing.T) {
 		t.Errorf("an apply that keeps objects writes %q", w)
 	}
 
-	// Everything goes: refused, and done when somebody says so.
+	// Pruning everything is refused, and done with a flag.
 	for _, f := range []string{"many", "web"} {
 		if err := os.Remove(filepath.Join(p.dir, "environments", f+".cue")); err != nil {
 			t.Fatal(err)
@@ -184,9 +182,9 @@ func TestPrune(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
-// What was there before fleetc, and namespaces of what stays, are not pruned,
-// whatever is asked for.
-func TestNotPruned(t *testing.T) {
+// Objects that existed before fleetc, and namespaces of remaining objects, are
+// never pruned.
+func TestPreexistingNotPruned(t *testing.T) {
 	p := newWeb(t)
 	p.kubectl("one", "create", "namespace", "old")
 	p.write("environments/old.cue", `package fleet
@@ -208,7 +206,7 @@ releases: space: objects: old: {apiVersion: "v1", kind: "Namespace", metadata: n
 	}
 }
 
-// Somebody else's field is shown and left alone, until it is to be taken.
+// Fields of other managers are reported and left alone, unless they are forced.
 func TestConflict(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
@@ -227,7 +225,7 @@ func TestConflict(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
-// A field that cannot change is named before anything is written.
+// A changed immutable field is reported before anything is written.
 func TestImmutable(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
@@ -240,8 +238,8 @@ func TestImmutable(t *testing.T) {
 	}
 }
 
-// Objects that kubectl made are refused, and taken over when asked to, with
-// what only kubectl had set going away.
+// Objects of kubectl are refused, and adopted with a flag. Fields that only kubectl
+// had set are removed.
 func TestAdopt(t *testing.T) {
 	p := newWeb(t)
 	p.kubectl("one", "create", "namespace", "web")
@@ -262,7 +260,7 @@ func TestAdopt(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
-// A context that leads to another cluster is refused, in whichever way.
+// A context of a different cluster is refused.
 func TestIdentity(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
 	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
@@ -297,13 +295,13 @@ func TestIdentity(t *testing.T) {
 	p.edit("environments/dev/one/cluster.cue", `kubernetes: "1.37"`, `kubernetes: "1.37", context: "alias"`)
 	p.fleetc("apply", "--yes", "--kubeconfig", "kubeconfig").exits(p, 2).says(p, `lead to the same cluster`, "^dev/one: refused", "^dev/two: refused")
 	p.edit("environments/dev/one/cluster.cue", `, context: "alias"`, "")
-	// The inventory of another cluster, as a backup brings it.
+	// The inventory of another cluster, as after restoring a backup.
 	p.edit("environments/dev/one/cluster.cue", `kubernetes: "1.37"`, `kubernetes: "1.37", context: "`+two+`"`)
 	secret := p.kubectl("one", "-n", "fleetc-system", "get", "secret", inventorySecret, "-o", "json")
 	p.kubectl("two", "-n", "fleetc-system", "delete", "secret", inventorySecret)
 	p.kubectlInput("two", withoutServerFields(t, secret), "create", "-f", "-")
 	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "is not the cluster that fleetc knows as")
-	// One that was changed by hand.
+	// An inventory that was changed by hand.
 	p.kubectl("two", "-n", "fleetc-system", "patch", "secret", inventorySecret, "-p", `{"data":{"data":"aGVsbG8="}}`)
 	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "the inventory in fleetc-system cannot be used: its checksum is wrong")
 	if w, _ := p.writes("two", mark); len(w) > 0 {

@@ -13,9 +13,8 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// numbered is a release with ConfigMaps from one number to another, that say
-// which round it is.
-func numbered(from, to, round int) string {
+// numberedRelease is a release with a range of ConfigMaps that contain the round.
+func numberedRelease(from, to, round int) string {
 	var b strings.Builder
 	b.WriteString("package fleet\n\nreleases: numbered: {\n\tnamespace: \"web\"\n\tstage: \"apps\"\n\tobjects: {\n")
 	for i := from; i < to; i++ {
@@ -25,34 +24,33 @@ func numbered(from, to, round int) string {
 	return b.String()
 }
 
-// An apply that is killed at any moment leaves nothing that a later one does
-// not know: the next converges, prunes what the killed one had made and is no
-// longer wanted, and has nothing to do afterwards.
+// After an apply is killed at any moment, the next one converges, prunes leftovers,
+// and is then up to date.
 func TestKill(t *testing.T) {
 	p := newWeb(t)
-	p.write("environments/numbered.cue", numbered(0, 30, 0))
+	p.write("environments/numbered.cue", numberedRelease(0, 30, 0))
 	p.fleetc("apply", "--yes").ok(p)
 	random := rand.New(rand.NewPCG(7, 7))
-	takes := time.Second // an apply from beginning to end; known after the first
+	takes := time.Second // duration of an apply; known after the first
 	for round := 1; round <= (kills(t, 12)+3)/4*4; round++ {
-		// A third goes, a third changes, a third comes. What the killed apply
-		// was to make is not what the next one wants.
+		// A third of the objects is pruned, a third changes, and a third is
+		// created. Each apply has a different bundle.
 		from := round * 10
-		p.write("environments/numbered.cue", numbered(from, from+30, round))
+		p.write("environments/numbered.cue", numberedRelease(from, from+30, round))
 		apply := []string{"apply", "--yes", "--prune-limit", "100"}
 		if round%4 == 1 {
-			// For sure in the middle: much is written, and it waits for what never
-			// gets ready.
+			// In the middle: much is written, and the apply waits for an object
+			// that never becomes ready.
 			p.edit("environments/web.cue", runs, stuck)
 			r := p.begin(apply...)
-			r.until("waits for Deployment.apps web/web", 1)
+			r.readUntil("waits for Deployment.apps web/web", 1)
 			r.kill(0)
 			p.edit("environments/web.cue", stuck, runs)
 		} else {
 			p.begin(apply...).kill(time.Duration(random.Int64N(int64(takes))))
 		}
 		if round%4 != 0 {
-			continue // killed again and again, each for another bundle
+			continue // killed repeatedly, each time with a different bundle
 		}
 		began := time.Now()
 		p.fleetc(apply...).ok(p)
@@ -62,12 +60,12 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// The lease of an apply that was killed keeps nobody away for longer than it says.
+// The lease of a killed apply expires after its duration.
 func TestKilledLease(t *testing.T) {
 	p := newWeb(t)
 	p.edit("environments/web.cue", runs, stuck)
 	r := p.begin("apply", "--yes")
-	r.until("waits for Deployment.apps web/web", 1)
+	r.readUntil("waits for Deployment.apps web/web", 1)
 	if err := r.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +74,7 @@ func TestKilledLease(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, fmt.Sprintf(`^dev/one: waits for the lease of .*\(pid %d, `, r.Process.Pid), "^dev/one: applied: ")
 }
 
-// checkNumbered wants the ConfigMaps from one number to another, and no other.
+// checkNumbered requires the ConfigMaps of the range, and no others.
 func (p *place) checkNumbered(from, to, round int) {
 	p.Helper()
 	got := strings.Fields(p.kubectl("one", "-n", "web", "get", "configmaps", "-o", "jsonpath={range .items[*]}{.metadata.name}={.data.round} {end}"))
@@ -90,21 +88,20 @@ func (p *place) checkNumbered(from, to, round int) {
 	}
 }
 
-// The API server is paused, and killed and started again, while an apply is
-// under way: the apply goes on.
+// An apply continues when the API server is paused, or killed and restarted.
 func TestOutage(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
 	c := p.clusters["one"]
 	for round, outage := range []func() error{c.Pause, c.Kill} {
-		p.write("environments/numbered.cue", numbered(round*200, round*200+200, round))
+		p.write("environments/numbered.cue", numberedRelease(round*200, round*200+200, round))
 		r := p.begin("apply", "--yes", "--prune-limit", "500")
-		r.until("created", 20)
+		r.readUntil("created", 20)
 		if err := outage(); err != nil {
 			t.Fatal(err)
 		}
-		r.goOn()
-		time.Sleep(time.Second) // of outage
+		r.readAll()
+		time.Sleep(time.Second) // the outage
 		if err := c.Resume(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -122,14 +119,14 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// Two applies to one cluster do not interleave: the second says who is there,
-// or comes after the first. One that is interrupted gives the lease back.
+// Two applies to one cluster do not interleave: the second names the first, or runs
+// after it. An interrupted apply releases the lease.
 func TestTwoApplies(t *testing.T) {
 	p := newWeb(t)
-	// What never gets ready keeps the first one waiting.
+	// An object that never becomes ready keeps the first apply waiting.
 	p.edit("environments/web.cue", runs, stuck)
 	first := p.begin("apply", "--yes")
-	first.until("waits for Deployment.apps web/web", 1)
+	first.readUntil("waits for Deployment.apps web/web", 1)
 	_, mark := p.writes("one", 0)
 	host, err := os.Hostname()
 	if err != nil {
@@ -153,9 +150,9 @@ func TestTwoApplies(t *testing.T) {
 	}
 }
 
-// Clusters of several versions, of which one is down: the others are applied
-// to, and the summary and the status say so.
-func TestOneDown(t *testing.T) {
+// When one of several clusters is down, the others are applied, and the summary and
+// the status report it.
+func TestClusterDown(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two", Version: "1.34"}, clusters.Spec{Name: "three", Version: "1.36"})
 	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
 	p.write("environments/web.cue", web)

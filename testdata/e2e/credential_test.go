@@ -12,8 +12,8 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// plugin gives the fleet its own kubeconfig, in which a script gets the
-// credentials for the context of the cluster.
+// plugin creates a kubeconfig for the fleet in which a script returns the
+// credentials of the cluster's context.
 func (p *place) plugin(id, script string) {
 	p.Helper()
 	p.write("plugins/"+id, "#!/bin/sh\n"+script)
@@ -44,41 +44,41 @@ releases: web: {
 }
 `
 
-// hangs is a credential plugin that writes its own process number, and that of what it
-// started, and does not end.
-func hangs(p *place) (script, pids string) {
+// hangingPlugin is a credential plugin that writes the IDs of its processes and
+// does not end.
+func hangingPlugin(p *place) (script, pids string) {
 	pids = filepath.Join(p.dir, "pids")
 	return fmt.Sprintf("sleep 600 &\necho $$ $! >%[1]s.new\nmv %[1]s.new %[1]s\nwait\n", pids), pids
 }
 
-// ended waits until the processes whose numbers are in the file have ended.
-func (p *place) ended(pids string) {
+// waitEnded waits until the processes in the file have ended.
+func (p *place) waitEnded(pids string) {
 	p.Helper()
 	text, err := os.ReadFile(pids)
 	if err != nil {
 		p.Fatal(err)
 	}
 	for pid := range strings.FieldsSeq(string(text)) {
-		p.until("process "+pid+" to end", func() bool {
+		p.waitFor("process "+pid+" to end", func() bool {
 			stat, err := os.ReadFile("/proc/" + pid + "/stat")
 			return err != nil || strings.Contains(string(stat), ") Z ")
 		})
 	}
 }
 
-// A credential plugin that hangs is ended in time and named, and other clusters are
-// applied to.
+// A hanging credential plugin is killed after its limit and named, and other
+// clusters are applied.
 func TestCredentialPlugin(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
 	p.write("environments/web.cue", pluggedMap)
 	p.kubectl("two", "create", "clusterrolebinding", "deployer", "--clusterrole=cluster-admin", "--serviceaccount=default:default")
 	token := p.kubectl("two", "create", "token", "default")
 	p.plugin("two", fmt.Sprintf(`echo '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "%s"}}'`, token))
-	script, pids := hangs(p)
+	script, pids := hangingPlugin(p)
 	p.plugin("one", script)
 	p.fleetc("apply", "--yes", "--kubeconfig", "kubeconfig").exits(p, 2).says(p,
 		`the credential plugin ".*/plugins/one" of the kubeconfig did not answer within 30s`, "^dev/two: applied: 1 created")
-	p.ended(pids)
+	p.waitEnded(pids)
 
 	p.plugin("one", "echo 'the token has expired' >&2\nexit 3\n")
 	p.fleetc("status", "--kubeconfig", "kubeconfig", "dev/one").exits(p, 2).says(p,
@@ -88,29 +88,29 @@ func TestCredentialPlugin(t *testing.T) {
 		`the credential plugin "fleetc-has-no-such-plugin" of the kubeconfig is not installed`)
 }
 
-// One interrupt ends fleetc while a credential plugin hangs, and the plugin.
+// One interrupt ends fleetc and a hanging credential plugin.
 func TestCredentialPluginInterrupted(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"})
 	p.write("environments/web.cue", pluggedMap)
-	script, pids := hangs(p)
+	script, pids := hangingPlugin(p)
 	p.plugin("one", script)
 	for _, args := range [][]string{{"apply", "--yes"}, {"diff", "--live"}, {"status"}} {
 		r := p.begin(append(args, "--kubeconfig", "kubeconfig")...)
-		p.until("the plugin to run", func() bool { _, err := os.Stat(pids); return err == nil })
+		p.waitFor("the plugin to run", func() bool { _, err := os.Stat(pids); return err == nil })
 		if err := r.Process.Signal(syscall.SIGINT); err != nil {
 			p.Fatal(err)
 		}
 		late := time.AfterFunc(20*time.Second, func() { _ = r.Process.Kill() }) // before the limit of plugins
 		r.end().exits(p, 2).says(p, "interrupted")
 		late.Stop()
-		p.ended(pids)
+		p.waitEnded(pids)
 		if err := os.Remove(pids); err != nil {
 			p.Fatal(err)
 		}
 	}
 }
 
-// With --as, the API server sees another user, and the rights are that user's.
+// With --as, the API server sees the impersonated user with its rights.
 func TestImpersonation(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"})
 	p.write("environments/web.cue", pluggedMap)

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// depending is a stage in which app depends on cache, and cache on store: the
-// reverse of the order of their names. Objects with a gate are ready once they have
+// dependsFleet is a stage in which app depends on cache, and cache on store: the
+// reverse of the alphabetical order. Objects with a gate are ready once they have
 // the label up.
-const depending = `package fleet
+const dependsFleet = `package fleet
 
 #config: {apiVersion: "v1", kind: "ConfigMap", metadata: name: string, data: round: "0"}
 #hook: {
@@ -37,8 +37,8 @@ releases: store: {namespace: "shop", objects: {
 
 const dependingFile = "environments/depending.cue"
 
-// configs returns the ConfigMaps of the releases that fleetc writes or deletes since
-// the mark, in order, and the next mark.
+// configs returns the ConfigMaps of the releases that fleetc writes or deletes
+// since the mark, in order, and the next mark.
 func (p *place) configs(verb string, since int) (names []string, mark int) {
 	p.Helper()
 	writes, mark := p.writes("one", since)
@@ -62,19 +62,19 @@ func (p *place) gate(name string, open bool) {
 	p.kubectl("one", "-n", "shop", "label", "configmap", name, label)
 }
 
-// A release is not written before those that it depends on are healthy. What is
-// pruned, destroyed and rolled back keeps to that order.
+// A release is written only after its dependencies are healthy. Prune, destroy and
+// rollback respect the order.
 func TestDepends(t *testing.T) {
 	p := newWeb(t)
 	if err := os.Remove(filepath.Join(p.dir, "environments/web.cue")); err != nil {
 		t.Fatal(err)
 	}
-	p.write(dependingFile, depending)
+	p.write(dependingFile, dependsFleet)
 	ordered := []string{"store", "cache", "app"}
 
 	run := p.begin("apply", "--yes", "--allow-exec")
 	for i, name := range ordered[:2] {
-		run.until("waits for ConfigMap shop/"+name, 1)
+		run.readUntil("waits for ConfigMap shop/"+name, 1)
 		if got := p.kubectl("one", "-n", "shop", "get", "configmaps", "-l", "fleetc.dev/release", "-o", "name"); strings.Count(got, "configmap/") != i+1 {
 			t.Errorf("while %s is not healthy, there are %s", name, got)
 		}
@@ -93,9 +93,9 @@ func TestDepends(t *testing.T) {
 	p.removesInOrder(ordered)
 }
 
-// failsInOrder wants a level that fails to stop its stage. The levels before are on
-// record with their hooks, which do not run again; their actions are undone, and are
-// done again.
+// failsInOrder requires that a failed level stops its stage. The levels before are
+// recorded with their hooks, which do not run again; their actions are undone and
+// run again.
 func (p *place) failsInOrder(mark int, ordered []string) {
 	p.Helper()
 	p.edit(dependingFile, `round: "0"`, `round: "1"`)
@@ -109,7 +109,7 @@ func (p *place) failsInOrder(mark int, ordered []string) {
 	if got, _ := p.configs("patch", mark); !slices.Equal(got, ordered[:2]) {
 		p.Errorf("with a level that fails, fleetc writes %q", got)
 	}
-	// A dependency outside of the selection is taken as it is.
+	// A dependency outside of the selection is not waited for.
 	p.fleetc("apply", "--yes", "--allow-exec", "--timeout", "3s", "--release", "app").ok(p).says(p, "1 changed")
 	p.gate("cache", true)
 	d = p.fleetc("apply", "--yes", "--allow-exec").ok(p).says(p, "runs action users/open")
@@ -118,8 +118,8 @@ func (p *place) failsInOrder(mark int, ordered []string) {
 	}
 }
 
-// rollsBackInOrder wants a rollback to a bundle with dependencies to keep to them,
-// although the fleet has none any more.
+// rollsBackInOrder requires that a rollback respects the dependencies of the
+// recorded bundle, which the fleet does not have any more.
 func (p *place) rollsBackInOrder(mark int, ordered []string) {
 	p.Helper()
 	p.edit(dependingFile, `round: "1"`, `round: "2"`)
@@ -143,17 +143,17 @@ func (p *place) rollsBackInOrder(mark int, ordered []string) {
 	}
 }
 
-// removesInOrder wants objects to be pruned and destroyed before those that they
-// depend on.
+// removesInOrder requires that objects are pruned and destroyed before their
+// dependencies.
 func (p *place) removesInOrder(ordered []string) {
 	p.Helper()
-	p.write(dependingFile, depending)
+	p.write(dependingFile, dependsFleet)
 	p.fleetc("apply", "--yes", "--allow-exec").ok(p)
 	_, mark := p.configs("delete", 0)
 	reverse := slices.Clone(ordered)
 	slices.Reverse(reverse)
 
-	text := strings.Split(depending, "\n")
+	text := strings.Split(dependsFleet, "\n")
 	p.write(dependingFile, strings.Join(slices.DeleteFunc(text, func(line string) bool {
 		return strings.HasPrefix(line, "releases: app:") || strings.HasPrefix(line, "releases: cache:")
 	}), "\n"))
@@ -163,9 +163,9 @@ func (p *place) removesInOrder(ordered []string) {
 		p.Errorf("the order of pruning is %q", got)
 	}
 
-	p.write(dependingFile, depending)
+	p.write(dependingFile, dependsFleet)
 	run := p.begin("apply", "--yes", "--allow-exec")
-	run.until("waits for ConfigMap shop/cache", 1)
+	run.readUntil("waits for ConfigMap shop/cache", 1)
 	p.gate("cache", true)
 	run.end().ok(p)
 	p.fleetc("destroy", "dev/one", "--yes=dev/one").ok(p)

@@ -18,8 +18,8 @@ releases: web: objects: bye: {
 }
 `
 
-// destroy removes what was applied to one cluster, with hooks and releases of Helm's,
-// and keeps what pruning keeps. The fleet need not compile.
+// destroy removes everything that was applied to one cluster, with hooks and Helm
+// releases, except kept objects. The fleet need not compile.
 func TestDestroy(t *testing.T) {
 	p := newHelm(t)
 	p.edit("environments/app.cue", "values: colour: \"blue\"\n}", "values: colour: \"blue\"\n}\n"+strings.TrimPrefix(web[strings.Index(web, "releases: space"):], "")+strings.TrimPrefix(deleteHook, "package fleet\n"))
@@ -38,7 +38,7 @@ func TestDestroy(t *testing.T) {
 		t.Errorf("refused destroys write %q", w)
 	}
 
-	// One release: the rest stays.
+	// One release: all others stay.
 	p.fleetc("destroy", "dev/one", "--release", "web", "--yes=dev/one").ok(p).says(p, "^dev/one: destroyed: 0 created, 0 changed, 3 pruned; 1 hook run", "the next apply installs the releases again")
 	if got := p.kubectl("one", "get", "configmaps,deployments,secrets", "-A", "-l", "fleetc.dev/release=web", "-o", "name"); got != "" {
 		t.Errorf("of the release there is still %s", got)
@@ -47,7 +47,7 @@ func TestDestroy(t *testing.T) {
 	p.write("environments/broken.cue", "package fleet\n")
 	p.fleetc("apply", "--yes").ok(p).says(p, "3 created")
 
-	// All: what is protected is kept, and stays on record.
+	// Everything: protected objects are kept and stay in the inventory.
 	p.fleetc("destroy", "dev/one", "--yes=dev/one", "-o", "json").ok(p).says(p, `"status": "destroyed"`, `"action": "keep"`)
 	for _, gone := range []string{"deployments", "configmaps -l fleetc.dev/release", "secrets -l owner=helm"} {
 		if got := p.kubectl("one", append([]string{"get", "-A", "-o", "name"}, strings.Fields(gone)...)...); got != "" {
@@ -55,7 +55,7 @@ func TestDestroy(t *testing.T) {
 		}
 	}
 	if got := p.kubectl("one", "get", "namespaces,crds", "-o", "name"); !strings.Contains(got, "namespace/web") || !strings.Contains(got, "gadgets.example.com") {
-		t.Errorf("what is protected is not kept: %s", got)
+		t.Errorf("protected objects are not kept: %s", got)
 	}
 	if got := p.kubectl("one", "-n", "fleetc-system", "get", "secrets", "-o", "name"); got != "secret/"+inventorySecret {
 		t.Errorf("in fleetc-system are %s", got)
@@ -64,7 +64,7 @@ func TestDestroy(t *testing.T) {
 	p.fleetc("destroy", "dev/one", "--yes=dev/one").ok(p).says(p, "keeps Namespace web", "has nothing to destroy")
 
 	p.kubectl("one", "-n", "app", "annotate", "configmap", "kept", "helm.sh/resource-policy-")
-	// Nothing is left: neither is the namespace of fleetc's.
+	// Nothing is left, not even fleetc's namespace.
 	p.fleetc("destroy", "dev/one", "--yes=dev/one", "--prune-protected").ok(p).says(p, "destroyed: 0 created, 0 changed, 4 pruned; 3 objects deleted along with them")
 	if got := p.kubectl("one", "get", "namespaces,crds", "-o", "name"); strings.Contains(got, "web") || strings.Contains(got, "fleetc-system") || strings.Contains(got, "gadgets") {
 		t.Errorf("there are still %s", got)
@@ -73,15 +73,15 @@ func TestDestroy(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "is new to fleetc", "this is revision 1")
 }
 
-// A destroy that is killed is finished by the next one, at whatever moment.
+// The next destroy finishes one that was killed at any moment.
 func TestDestroyKilled(t *testing.T) {
 	p := newWeb(t)
-	p.write("environments/numbered.cue", numbered(0, 20, 0))
+	p.write("environments/numbered.cue", numberedRelease(0, 20, 0))
 	random := rand.New(rand.NewPCG(17, 17))
 	takes := 2 * time.Second
 	for round := range 6 {
 		p.fleetc("apply", "--yes").ok(p)
-		if round == 3 { // objects of others in the namespace: it stays
+		if round == 3 { // other objects in the namespace keep it
 			p.kubectl("one", "-n", "fleetc-system", "create", "configmap", "foreign")
 		}
 		destroy := []string{"destroy", "dev/one", "--yes=dev/one", "--prune-protected"}
@@ -103,10 +103,10 @@ func TestDestroyKilled(t *testing.T) {
 	}
 }
 
-// killIn kills it like kill, also when the namespace of the lease is gone.
-func (r *running) killIn(after time.Duration) {
+// killIn is kill for a cluster whose lease may be gone with its namespace.
+func (r *runningCommand) killIn(after time.Duration) {
 	r.p.Helper()
-	r.goOn()
+	r.readAll()
 	time.Sleep(after)
 	if err := r.Process.Kill(); err != nil && !strings.Contains(err.Error(), "finished") {
 		r.p.Fatal(err)

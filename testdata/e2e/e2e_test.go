@@ -1,4 +1,4 @@
-// Package e2e drives the real fleetc on real control planes.
+// Package e2e tests the real fleetc on real control planes.
 package e2e
 
 import (
@@ -21,9 +21,9 @@ import (
 )
 
 var (
-	shared *clusters.Fleet // each test adds clusters of its own
-	binary string          // fleetc
-	top    string          // of the repository
+	shared *clusters.Fleet // each test adds its clusters
+	binary string          // the fleetc program
+	top    string          // root of the repository
 )
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -61,19 +61,19 @@ func run(m *testing.M) int {
 	return 0
 }
 
-// inventorySecret is the name of the Secret with the inventory of the fleet of a place.
+// inventorySecret is the name of the Secret with a place's inventory.
 const inventorySecret = "inventory.example.com.infra"
 
-// A place is a fleet of fleetc and the clusters that it is for.
+// A place is a fleet of fleetc with its clusters.
 type place struct {
 	*testing.T
 	dir      string
-	env      []string                     // of fleetc, beside that of the test
+	env      []string                     // additional environment of fleetc
 	clusters map[string]*clusters.Cluster // by ID
 }
 
-// newPlace starts a cluster for each spec, whose name is the ID of a cluster
-// of a new fleet. The test runs beside others.
+// newPlace creates a fleet and starts a cluster for each spec, whose name is the
+// cluster's ID. The test runs in parallel.
 func newPlace(t *testing.T, specs ...clusters.Spec) *place {
 	t.Helper()
 	p := &place{T: t, dir: t.TempDir(), clusters: map[string]*clusters.Cluster{}}
@@ -91,8 +91,8 @@ func newPlace(t *testing.T, specs ...clusters.Spec) *place {
 
 var places atomic.Int32
 
-// boot waits for its turn among the tests, and starts a cluster for each spec,
-// by the ID that is its name; they end with the test.
+// boot waits for its turn among the tests and starts a cluster for each spec; they
+// end with the test.
 func (p *place) boot(specs ...clusters.Spec) {
 	p.Helper()
 	p.Parallel()
@@ -126,7 +126,7 @@ func (p *place) write(name, text string) {
 	}
 }
 
-// edit replaces a text that a file has.
+// edit replaces a text in a file.
 func (p *place) edit(name, from, to string) {
 	p.Helper()
 	data, err := os.ReadFile(filepath.Join(p.dir, name))
@@ -139,8 +139,8 @@ func (p *place) edit(name, from, to string) {
 	p.write(name, strings.ReplaceAll(string(data), from, to))
 }
 
-// A done is what a command did.
-type done struct {
+// A result is the outcome of a command.
+type result struct {
 	command        string
 	stdout, stderr string
 	status         int
@@ -153,13 +153,13 @@ func (p *place) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// fleetc runs it.
-func (p *place) fleetc(args ...string) done {
+// fleetc runs fleetc.
+func (p *place) fleetc(args ...string) result {
 	p.Helper()
 	return p.end(p.command(args...))
 }
 
-func (p *place) end(cmd *exec.Cmd) done {
+func (p *place) end(cmd *exec.Cmd) result {
 	p.Helper()
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -168,15 +168,15 @@ func (p *place) end(cmd *exec.Cmd) done {
 	if err != nil && !errors.As(err, &exit) {
 		p.Fatal(err)
 	}
-	return done{strings.Join(cmd.Args[1:], " "), stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	return result{strings.Join(cmd.Args[1:], " "), stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-func (d done) ok(p *place) done {
+func (d result) ok(p *place) result {
 	p.Helper()
 	return d.exits(p, 0)
 }
 
-func (d done) exits(p *place, status int) done {
+func (d result) exits(p *place, status int) result {
 	p.Helper()
 	if d.status != status {
 		p.Fatalf("fleetc %s: exit status %d, want %d\n%s%s", d.command, d.status, status, d.stdout, d.stderr)
@@ -184,8 +184,8 @@ func (d done) exits(p *place, status int) done {
 	return d
 }
 
-// says wants the output to match.
-func (d done) says(p *place, patterns ...string) done {
+// says requires the output to match each pattern.
+func (d result) says(p *place, patterns ...string) result {
 	p.Helper()
 	for _, pattern := range patterns {
 		if !regexp.MustCompile("(?m)" + pattern).MatchString(d.stdout + d.stderr) {
@@ -195,7 +195,7 @@ func (d done) says(p *place, patterns ...string) done {
 	return d
 }
 
-// kubectl runs it against the cluster of the ID.
+// kubectl runs kubectl against the cluster with the ID.
 func (p *place) kubectl(id string, args ...string) string {
 	p.Helper()
 	out, err := shared.Kubectl(p.Context(), append([]string{"--context", p.clusters[id].Context}, args...)...)
@@ -214,7 +214,7 @@ func (p *place) kubectlInput(id, input string, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// kubeconfig runs kubectl on the kubeconfig in the fleet's directory.
+// kubeconfig runs kubectl config on the fleet's kubeconfig.
 func (p *place) kubeconfig(args ...string) string {
 	p.Helper()
 	out, err := shared.Kubectl(p.Context(), append([]string{"--kubeconfig", filepath.Join(p.dir, "kubeconfig")}, args...)...)
@@ -224,18 +224,18 @@ func (p *place) kubeconfig(args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// may waits until a user may do something, as kubectl auth can-i asks it: the API
-// server learns of roles a little later than they are there.
-func (p *place) may(id, user string, what ...string) {
+// waitForRight waits until a user has a right, as kubectl auth can-i says: the API
+// server sees new roles after a delay.
+func (p *place) waitForRight(id, user string, what ...string) {
 	p.Helper()
-	p.until(user+" to have rights", func() bool {
+	p.waitFor(user+" to have rights", func() bool {
 		out, _ := shared.Kubectl(p.Context(), slices.Concat([]string{"--context", p.clusters[id].Context, "auth", "can-i", "--as", user}, what)...)
 		return strings.TrimSpace(out) == "yes"
 	})
 }
 
-// writes returns the requests of fleetc that changed something since the
-// mark, and the next mark.
+// writes returns fleetc's requests since the mark that changed something, and the
+// next mark.
 func (p *place) writes(id string, since int) (requests []string, mark int) {
 	p.Helper()
 	all, err := p.clusters[id].Requests()
@@ -251,7 +251,7 @@ func (p *place) writes(id string, since int) (requests []string, mark int) {
 	return requests, len(all)
 }
 
-// withoutOwn leaves what is about the lease and the inventory out of requests.
+// withoutOwn removes requests for the lease and the inventory.
 func withoutOwn(requests []string) []string {
 	var out []string
 	for _, r := range requests {
@@ -262,8 +262,8 @@ func withoutOwn(requests []string) []string {
 	return out
 }
 
-// until waits for what becomes true.
-func (p *place) until(what string, ready func() bool) {
+// waitFor waits until a condition is true.
+func (p *place) waitFor(what string, ready func() bool) {
 	p.Helper()
 	for end := time.Now().Add(2 * time.Minute); !ready(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// newExample is a cluster with the example fleet, not applied.
+// newExample returns a cluster with the example fleet, not applied.
 func newExample(t *testing.T) *place {
 	t.Helper()
 	dir := t.TempDir()
@@ -18,13 +18,13 @@ func newExample(t *testing.T) *place {
 		}
 	}
 	p := &place{T: t, dir: dir, clusters: map[string]*clusters.Cluster{}}
-	p.boot(clusters.Spec{Name: "ci", Nodes: 3, Played: true})
+	p.boot(clusters.Spec{Name: "ci", Nodes: 3, SimulateOperators: true})
 	p.edit("environments/dev/ci/cluster.cue", "kind-ci", p.clusters["ci"].Context)
 	return p
 }
 
-// An empty cluster becomes a cluster of the example fleet in one run, from the
-// repository alone; the next one writes nothing.
+// One apply turns an empty cluster into a cluster of the example fleet; the next
+// one writes nothing.
 func TestExample(t *testing.T) {
 	p := newExample(t)
 	p.fleetc("apply", "--yes", "--timeout", "2m", "dev/ci").ok(p).says(p, "^dev/ci: applied: ", "hooks run")

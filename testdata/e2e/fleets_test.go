@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// otherFleet returns a fleet of the module for the same cluster one.
+// otherFleet returns a fleet of another module for the same cluster.
 func (p *place) otherFleet(module string) *place {
 	p.Helper()
 	other := &place{T: p.T, dir: p.TempDir(), clusters: p.clusters}
@@ -15,8 +15,7 @@ func (p *place) otherFleet(module string) *place {
 	return other
 }
 
-// Two fleets apply to one cluster. Neither touches what the other has there, nor its
-// history.
+// Two fleets apply to one cluster without changing each other's objects or history.
 func TestSeveralFleets(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
@@ -49,7 +48,7 @@ releases: pay: {
 		t.Errorf("the other fleet is back in round %s", got)
 	}
 	p.fleetc("status", "--orphans").exits(p, 1).says(p, "^dev/one: has no orphans")
-	// What the other fleet has is a conflict.
+	// An object of the other fleet is a conflict.
 	other.edit("environments/pay.cue", `name: "settings", namespace: "pay"`, `name: "web", namespace: "web"`)
 	other.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap web/web.*fleet example.com/infra of fleetc")
 	other.fleetc("apply", "--yes", "--adopt").ok(p)
@@ -57,7 +56,7 @@ releases: pay: {
 	p.fleetc("apply", "--yes", "--adopt").ok(p)
 	settings(5)
 	other.fleetc("apply", "--yes").ok(p).says(p, "keeps ConfigMap web/web: fleet example.com/infra of fleetc owns it now")
-	// It goes, and leaves the first one alone.
+	// It is destroyed without effect on the first fleet.
 	other.fleetc("destroy", "dev/one", "--yes=dev/one", "--prune-protected=Namespace").ok(p)
 	if got := p.kubectl("one", "get", "namespaces", "-o", "name"); strings.Contains(got, "namespace/pay") || !strings.Contains(got, "namespace/fleetc-system") {
 		t.Errorf("after destroy, there are %s", got)

@@ -20,8 +20,8 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// healthCRDs define kinds that stand for those of operators: Widget has a
-// status, and nobody who writes it; Setting has none.
+// healthCRDs define kinds like those of operators: Widget has a status without a
+// controller; Setting has none.
 const healthCRDs = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -44,8 +44,8 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}}
 `
 
-// healthObjects are one of each kind that matters, and the state that each comes
-// to, in an annotation. PODS stands for the pods of a controller.
+// healthObjects are objects of each relevant kind, with their final state in an
+// annotation. PODS stands for the pod template of a controller.
 const healthObjects = `
 {apiVersion: v1, kind: Namespace, metadata: {name: health, annotations: {becomes: ready}}}
 ---
@@ -112,10 +112,10 @@ const healthObjects = `
 {apiVersion: example.com/v1, kind: Widget, metadata: {name: ruled, annotations: {becomes: in progress}}, spec: {size: 1}}
 `
 
-// healthQuota is there before the pods that it keeps from existing.
+// healthQuota is created before the pods that it prevents.
 const healthQuota = `{apiVersion: v1, kind: ResourceQuota, metadata: {name: memory, annotations: {becomes: ready}}, spec: {hard: {requests.memory: 32Gi}}}`
 
-// documents returns objects as kubectl reads them.
+// documents returns objects in kubectl's format.
 func documents(t *testing.T, objects []*unstructured.Unstructured) string {
 	t.Helper()
 	var all strings.Builder
@@ -130,12 +130,12 @@ func documents(t *testing.T, objects []*unstructured.Unstructured) string {
 	return all.String()
 }
 
-// pods returns the selector and the template of pods with annotations.
+// pods returns a selector and a pod template with annotations.
 func pods(name, annotations, more string) string {
 	return fmt.Sprintf("selector: {matchLabels: {app: %s}}, template: {metadata: {labels: {app: %[1]s}, annotations: {%s}}, spec: {%scontainers: [{name: app, image: 'registry.example.com/app:1', resources: {requests: {memory: 1Mi}}}]}}", name, annotations, more)
 }
 
-// healthPlace is a cluster, which a health.Explainer can read.
+// healthPlace is a cluster that implements health.Reader.
 type healthPlace struct {
 	*testing.T
 	cluster *clusters.Cluster
@@ -176,7 +176,7 @@ func (p *healthPlace) kubectl(input string, args ...string) string {
 	return out
 }
 
-// observe reads objects as they are now.
+// observe reads the live state of objects.
 func (p *healthPlace) observe(declared []*unstructured.Unstructured) []health.ObservedObject {
 	p.Helper()
 	var list struct{ Items []map[string]any }
@@ -206,7 +206,7 @@ func (p *healthPlace) observe(declared []*unstructured.Unstructured) []health.Ob
 	return out
 }
 
-// healthDeclared returns the objects that are declared.
+// healthDeclared returns the declared objects.
 func healthDeclared(t *testing.T) (crds, declared []*unstructured.Unstructured) {
 	t.Helper()
 	text := healthObjects
@@ -239,8 +239,8 @@ func healthDeclared(t *testing.T) (crds, declared []*unstructured.Unstructured) 
 	return crds, declared
 }
 
-// TestHealth judges objects of the kinds that fleets have on a real control plane,
-// from the moment that they are created until all have come to where they stay.
+// Objects of common kinds on a real control plane get the right verdicts, from
+// their creation until their final state.
 func TestHealth(t *testing.T) {
 	crds, declared := healthDeclared(t)
 	booted := &place{T: t, clusters: map[string]*clusters.Cluster{}}
@@ -260,7 +260,7 @@ func TestHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// CRDs are not served at once.
+	// New CRDs are served after a delay.
 	p.kubectl(healthCRDs, "apply", "--server-side", "-f", "-")
 	p.await(rules, crds, func(o health.Result) bool { return o.State == health.Ready })
 	for _, o := range p.observe(crds) {
@@ -292,7 +292,7 @@ func TestHealth(t *testing.T) {
 		}
 	}
 
-	// Why they are not ready. No container runs here, so there are no logs.
+	// Explanations. There are no logs, because no containers run here.
 	x := &health.Explainer{Reader: p}
 	for name, want := range map[string]string{
 		"Deployment stuck":             `^Deployment\.apps health/stuck: pod stuck-\S+ \(and 1 more\): container app: ImagePullBackOff`,
@@ -308,11 +308,11 @@ func TestHealth(t *testing.T) {
 		}
 	}
 
-	p.goesOn(rules, declared)
+	p.checkRecovery(rules, declared)
 }
 
-// goesOn changes what did not get ready.
-func (p *healthPlace) goesOn(rules *health.Rules, declared []*unstructured.Unstructured) {
+// checkRecovery fixes the objects that did not become ready.
+func (p *healthPlace) checkRecovery(rules *health.Rules, declared []*unstructured.Unstructured) {
 	only := func(kind, name string) []*unstructured.Unstructured {
 		for _, o := range declared {
 			if o.GetKind() == kind && o.GetName() == name {
@@ -325,10 +325,10 @@ func (p *healthPlace) goesOn(rules *health.Rules, declared []*unstructured.Unstr
 	is := func(want health.State) func(health.Result) bool {
 		return func(r health.Result) bool { return r.State == want }
 	}
-	// A rollout that failed gets ready when its images are found.
+	// A failed rollout becomes ready when its images exist.
 	p.kubectl("", "-n", "health", "annotate", "pods", "-l", "app=stuck", "fleetc.test/stuck-")
 	p.await(rules, only("Deployment", "stuck"), is(health.Ready))
-	// A change is not ready because the version before is.
+	// A changed object is not ready because its previous version was.
 	p.kubectl("", "-n", "health", "patch", "deployment", "web", "-p", `{"spec": {"template": {"metadata": {"annotations": {"fleetc.test/stuck": "ErrImagePull"}}}}}`)
 	web := p.await(rules, only("Deployment", "web"), func(r health.Result) bool { return strings.Contains(r.Reason, "up to date") })
 	if got := web["Deployment web"]; got.State != health.InProgress || got.Reason != "1 of 3 pods are up to date" {
@@ -337,7 +337,7 @@ func (p *healthPlace) goesOn(rules *health.Rules, declared []*unstructured.Unstr
 	p.kubectl("", "-n", "health", "rollout", "undo", "deployment", "web")
 	p.await(rules, only("Deployment", "web"), is(health.Ready))
 
-	// Somebody writes a status after all.
+	// A controller writes a status after all.
 	status := func(name, text string) {
 		p.kubectl("", "-n", "health", "patch", "widget", name, "--subresource=status", "--type=merge", "-p", `{"status": `+text+`}`)
 	}
@@ -354,7 +354,7 @@ func (p *healthPlace) goesOn(rules *health.Rules, declared []*unstructured.Unstr
 	status("quiet", `{"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "False", "reason": "Thinking"}]}`)
 	p.await(rules, only("Widget", "quiet"), is(health.InProgress))
 
-	// What is being deleted is not there yet, and not any more.
+	// An object that is being deleted is neither ready nor missing.
 	p.kubectl("", "-n", "health", "patch", "configmap", "settings", "--type=merge", "-p", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
 	p.kubectl("", "-n", "health", "delete", "configmap", "settings", "--wait=false")
 	held := p.await(rules, only("ConfigMap", "settings"), is(health.Terminating))
@@ -365,8 +365,8 @@ func (p *healthPlace) goesOn(rules *health.Rules, declared []*unstructured.Unstr
 	p.await(rules, only("ConfigMap", "settings"), is(health.Missing))
 }
 
-// await steps until all objects are as they should be, and returns the last
-// results, by kind and name.
+// await steps until all objects have the expected state, and returns the last
+// results by kind and name.
 func (p *healthPlace) await(rules *health.Rules, declared []*unstructured.Unstructured, good func(health.Result) bool) map[string]health.Result {
 	p.Helper()
 	waiting := health.Waiting{Rules: rules, Grace: time.Hour}

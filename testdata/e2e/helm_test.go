@@ -11,7 +11,7 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// newHelm is a cluster with a chart that Helm delivers, not applied.
+// newHelm returns a cluster with a chart that Helm delivers, not applied.
 func newHelm(t *testing.T) *place {
 	t.Helper()
 	p := newPlace(t, clusters.Spec{Name: "one"})
@@ -84,7 +84,7 @@ metadata: {name: kept, annotations: {helm.sh/resource-policy: keep}}
 	return p
 }
 
-// hookOf is a Job that Helm runs, as a document of a template.
+// hookOf returns a hook Job as a document of a template.
 func hookOf(event, name, more string) string {
 	return `---
 apiVersion: batch/v1
@@ -98,7 +98,7 @@ spec:
 `
 }
 
-// helm runs the helm program on the cluster of the ID.
+// helm runs the helm program on the cluster with the ID.
 func (p *place) helm(id string, args ...string) string {
 	p.Helper()
 	tool, err := exec.Command("go", "tool", "-modfile=../tools/go.mod", "-n", "helm").Output()
@@ -115,8 +115,8 @@ func (p *place) helm(id string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// helmHistory returns the statuses of the revisions of the release app, the first in
-// front.
+// helmHistory returns the statuses of the revisions of the release app, the oldest
+// first.
 func (p *place) helmHistory(id string) string {
 	p.Helper()
 	var revisions []struct {
@@ -138,9 +138,9 @@ func (p *place) colour(id string) string {
 	return p.kubectl(id, "-n", "app", "get", "configmap", "app", "-o", "jsonpath={.data.colour}")
 }
 
-// A release that Helm delivers is one that helm works on: it is installed, left
-// alone when nothing changes, upgraded, put back after somebody rolled it back,
-// and uninstalled.
+// The helm program works with a release of Helm delivery: it is installed, left
+// alone when it is up to date, upgraded, restored after a helm rollback, and
+// uninstalled.
 func TestHelmDelivery(t *testing.T) {
 	p := newHelm(t)
 	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, "^dev/one: installs HelmRelease.helm.sh app/app$", `\+ Deployment.apps app/app \(release app\)`)
@@ -204,7 +204,7 @@ func readFile(p *place, name string) string {
 	return string(text)
 }
 
-// A Helm release that somebody else made is refused until it is to be taken over.
+// A Helm release of another tool is refused until it is adopted.
 func TestHelmForeign(t *testing.T) {
 	p := newHelm(t)
 	p.kubectl("one", "create", "namespace", "app")
@@ -221,9 +221,8 @@ func TestHelmForeign(t *testing.T) {
 	}
 }
 
-// An upgrade that was killed, or failed, is followed by one that converges, and
-// leaves nothing behind. What Helm would delete for good is kept, and CRDs are
-// upgraded.
+// After a killed or failed upgrade, the next one converges without leftovers. Kept
+// objects stay, and CRDs are upgraded.
 func TestHelmRecovers(t *testing.T) {
 	p := newHelm(t)
 	p.edit("environments/app.cue", `colour: "blue"`, `{colour: "blue", fail: "migrate"}`)
@@ -240,7 +239,7 @@ func TestHelmRecovers(t *testing.T) {
 	p.edit("environments/app.cue", `fail: false`, `{slow: true, more: true}`)
 	p.edit("charts/app/crds/widget.yaml", "size: {type: integer}", "size: {type: integer}, colour: {type: string}")
 	r := p.begin("apply", "--yes")
-	p.until("the upgrade to wait", func() bool {
+	p.waitFor("the upgrade to wait", func() bool {
 		return strings.Contains(p.helmHistory("one"), "pending-upgrade") && p.kubectl("one", "-n", "app", "get", "configmap", "more", "--ignore-not-found", "-o", "name") != ""
 	})
 	r.kill(0)
@@ -253,7 +252,7 @@ func TestHelmRecovers(t *testing.T) {
 		t.Errorf("after the apply that follows: %s", got)
 	}
 	if got := p.kubectl("one", "-n", "app", "get", "configmap", "more", "--ignore-not-found", "-o", "name"); got != "" {
-		t.Error("what the killed upgrade made is still there")
+		t.Error("objects of the killed upgrade still exist")
 	}
 	if got := p.kubectl("one", "get", "crd", "gadgets.example.com", "-o", "jsonpath={.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.colour.type}"); got != "string" {
 		t.Error("the CRD was not upgraded")
@@ -269,12 +268,12 @@ func TestHelmRecovers(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "is failed")
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 
-	// Somebody else's helm is at work.
+	// Another Helm operation is running.
 	p.kubectl("one", "-n", "app", "label", "secret", "-l", "name=app,status=deployed", "fleetc.dev/revision=1", "status=pending-upgrade", "--overwrite")
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, "another Helm operation is running on it or was interrupted", "hint: wait; if it was interrupted, run helm rollback app -n app")
 }
 
-// A release changes hands on a running cluster, and nothing is deleted by that.
+// The delivery of a release changes on a live cluster without deleting objects.
 func TestHelmSwitch(t *testing.T) {
 	p := newHelm(t)
 	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
@@ -295,7 +294,7 @@ func TestHelmSwitch(t *testing.T) {
 	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
 	p.edit("environments/app.cue", `{colour: "red", more: true}`, `colour: "green"`)
 	if d := p.fleetc("diff", "--live").exits(p, 1).says(p, `~ data.colour: "?red"? -> "?green"?`, "- ConfigMap app/more"); strings.Contains(d.stdout+d.stderr, "made it") || strings.Contains(d.stdout, "HelmRelease") {
-		t.Errorf("what Helm hands over is taken for somebody else's:\n%s%s", d.stdout, d.stderr)
+		t.Errorf("objects that Helm hands over count as another tool's:\n%s%s", d.stdout, d.stderr)
 	}
 	p.fleetc("apply", "--yes").ok(p).says(p, "its objects are applied now", "pruned ConfigMap app/more")
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
@@ -307,9 +306,8 @@ func TestHelmSwitch(t *testing.T) {
 	}
 }
 
-// Hooks that run on deletion run when their release is gone from the fleet, in
-// Helm's order; test hooks run when they are asked for. It is the same whoever
-// delivers the release.
+// Deletion hooks run in Helm's order when their release leaves the fleet; test
+// hooks run on request. The delivery makes no difference.
 func TestHelmHooks(t *testing.T) {
 	p := newHelm(t)
 	p.write("charts/app/templates/more.yaml",

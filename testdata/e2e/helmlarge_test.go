@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// A release whose record does not fit into a Secret is a fault of the plan, when it is
-// to be installed and when it is to be upgraded: nothing is written.
+// A release whose record does not fit into a Secret is a fault of the plan, for an
+// install and an upgrade: nothing is written.
 func TestHelmTooLarge(t *testing.T) {
 	p := newHelm(t)
-	noise := make([]byte, 900<<10) // more than Helm can pack into 1 MiB of base64
+	noise := make([]byte, 900<<10) // too much for Helm to pack into 1 MiB of base64
 	r := rand.NewChaCha8([32]byte{1})
 	_, _ = r.Read(noise)
 	large := func(has string) {

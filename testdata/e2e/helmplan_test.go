@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// newSwitch is a cluster with a chart that is applied as objects, in its first
+// newSwitch returns a cluster with a chart that is applied as objects, in its first
 // state: image app:1, one replica.
 func newSwitch(t *testing.T) *place {
 	t.Helper()
@@ -24,8 +24,8 @@ func (p *place) switchTo(delivery, image, replicas string) {
 	p.write("environments/app.cue", head+"	delivery: \""+delivery+"\"\n	chart: path: \"charts/app\"\n	values: {colour: \"blue\", image: "+image+", replicas: "+replicas+"}\n}\n")
 }
 
-// A plan shows the fields that change when a release changes hands, in both
-// directions, and a kept plan does not hold when one of them moves.
+// A plan shows the changed fields when the delivery of a release changes, in both
+// directions. A saved plan fails when one of them changes.
 func TestHelmPlanSwitch(t *testing.T) {
 	p := newSwitch(t)
 	shows := func(from, to, was, is string) []string {
@@ -72,8 +72,8 @@ func TestHelmPlanSwitch(t *testing.T) {
 	}
 }
 
-// The plan of an upgrade shows the patch that Helm sends: it starts from the
-// object in the cluster, and leaves objects out that do not change.
+// The plan of an upgrade shows Helm's patch: it starts from the live object, and
+// leaves out unchanged objects.
 func TestHelmPlanDrift(t *testing.T) {
 	p := newSwitch(t)
 	p.switchTo("helm", "1", "1")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// moreObject is a ConfigMap that the chart has too, as a release of its own.
+// moreObject is a ConfigMap that the chart has too, in a separate release.
 const moreObject = `releases: more: {
 	namespace: "app"
 	stage:     "default"
@@ -13,9 +13,9 @@ const moreObject = `releases: more: {
 }
 `
 
-// What Helm made for a release, and another release of the fleet has now, is not
-// deleted with the first, whoever delivers the other.
-func TestHelmMoves(t *testing.T) {
+// An object that moves from one release to another is not deleted with the first,
+// with any delivery.
+func TestHelmObjectMoves(t *testing.T) {
 	p := newHelm(t)
 	p.edit("environments/app.cue", `colour: "blue"`, `{colour: "blue", more: true}`)
 	p.fleetc("apply", "--yes").ok(p)
@@ -41,7 +41,7 @@ func TestHelmMoves(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
-// What says in the cluster that it is kept is kept, and with it the namespace.
+// Live objects with the keep annotation are kept, and with them their namespace.
 func TestHelmKeeps(t *testing.T) {
 	p := newHelm(t)
 	p.edit("environments/app.cue", `colour: "blue"`, `{colour: "blue", more: true}`)
@@ -69,9 +69,9 @@ func TestHelmKeeps(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
-// A Helm release that somebody made in the place of fleetc's is not taken over,
-// and its objects not pruned, since the fleet applies the objects itself now.
-func TestHelmAnother(t *testing.T) {
+// A different Helm release in the place of fleetc's is not taken over. Its objects
+// are not pruned, since the fleet now applies them.
+func TestHelmReleaseReplaced(t *testing.T) {
 	p := newHelm(t)
 	p.edit("environments/app.cue", `colour: "blue"`, `{colour: "blue", more: true}`)
 	p.fleetc("apply", "--yes").ok(p)
@@ -86,9 +86,8 @@ func TestHelmAnother(t *testing.T) {
 	}
 }
 
-// A plan that is kept does not hold for other objects than those that it was made
-// for.
-func TestHelmFrozen(t *testing.T) {
+// A saved plan fails when the objects have changed.
+func TestHelmSavedPlan(t *testing.T) {
 	p := newHelm(t)
 	p.fleetc("apply", "--yes").ok(p)
 	p.edit("environments/app.cue", `colour: "blue"`, `colour: "red"`)
@@ -99,8 +98,8 @@ func TestHelmFrozen(t *testing.T) {
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes").ok(p).says(p, "changed HelmRelease.helm.sh app/app")
 }
 
-// What Helm delivers may be the operator of custom resources, and is there until
-// they are gone.
+// A release that Helm delivers may be an operator; it stays until its custom
+// resources are deleted.
 func TestHelmOperator(t *testing.T) {
 	p := newHelm(t)
 	app := readFile(p, "environments/app.cue")

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// git runs it in the fleet.
+// git runs git in the fleet.
 func (p *place) git(args ...string) string {
 	p.Helper()
 	cmd := exec.CommandContext(p.Context(), "git", append([]string{"-c", "user.name=me", "-c", "user.email=me@example.com"}, args...)...)
@@ -26,7 +26,7 @@ func (p *place) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit commits all files of the fleet, and returns the commit.
+// commit commits all files of the fleet and returns the commit.
 func (p *place) commit() string {
 	p.Helper()
 	p.git("add", "--all")
@@ -59,8 +59,8 @@ func (p *place) history() []revision {
 	return out.Clusters[0].Revisions
 }
 
-// objects returns all objects of the kinds that the fleets of these tests have,
-// as they were declared, by what they are.
+// objects returns all objects of the kinds in these tests without server-side
+// fields, by ID.
 func (p *place) objects() map[string]any {
 	p.Helper()
 	var list struct{ Items []json.RawMessage }
@@ -97,12 +97,12 @@ releases: extra: {
 }
 `
 
-// What was applied is on record, with the commit that it came from; going back
-// to it gives exactly the objects that there were, and is on record itself.
+// The history records applies with their commits. A rollback restores exactly the
+// recorded objects, and is recorded itself.
 func TestHistory(t *testing.T) {
 	p := newWeb(t)
 	p.git("init", "--quiet", "--initial-branch=main")
-	p.write("environments/numbered.cue", numbered(0, 4, 1))
+	p.write("environments/numbered.cue", numberedRelease(0, 4, 1))
 	first := p.commit()
 	p.fleetc("history").ok(p).says(p, `^dev/one +- +-`)
 	p.fleetc("status").exits(p, 1).says(p, `^dev/one +never applied`)
@@ -111,11 +111,11 @@ func TestHistory(t *testing.T) {
 	a := p.objects()
 	p.fleetc("status", "--health").ok(p).says(p, `^dev/one +up to date +1 +\S+Z +\S+@\S+ +`+first[:12]+` `, "^dev/one: all objects are ready")
 
-	// B changes, adds and removes; its files are not all committed.
+	// B changes, adds and removes objects; some of its files are not committed.
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.edit("environments/web.cue", "hunter2", "hunter3")
 	p.edit("environments/web.cue", "replicas: 2", "replicas: 3")
-	p.write("environments/numbered.cue", numbered(2, 6, 1))
+	p.write("environments/numbered.cue", numberedRelease(2, 6, 1))
 	p.write("environments/extra.cue", extra)
 	p.fleetc("status").exits(p, 1).says(p, `^dev/one +behind +1 `)
 	p.git("add", "environments/web.cue")
@@ -134,7 +134,7 @@ func TestHistory(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Nothing is written without being asked, and Secrets are not shown.
+	// Nothing is written without confirmation, and Secrets are hidden.
 	d := p.fleetc("rollback", "dev/one", "--dry-run").exits(p, 1).says(p, "^dev/one: goes back to revision 1: apply by ", `- ConfigMap web/new`, `\+ ConfigMap web/n-000`,
 		"^dev/one: cannot undo Job.batch web/hook: effects of this hook of release extra are not undone")
 	if strings.Contains(d.stdout+d.stderr, "hunter") {
@@ -145,7 +145,7 @@ func TestHistory(t *testing.T) {
 	p.fleetc("rollback", "dev", "--to", "0", "--yes").exits(p, 2).says(p, "--to takes the number of a revision")
 	p.fleetc("rollback", "dev/two", "--yes").exits(p, 2).says(p, "no cluster matches dev/two")
 	if w, _ := p.writes("one", mark); len(w) > 0 {
-		t.Errorf("nobody was asked, and %q was written", w)
+		t.Errorf("%q was written without confirmation", w)
 	}
 
 	// The fleet does not have to compile.
@@ -167,11 +167,11 @@ func TestHistory(t *testing.T) {
 	p.fleetc("status").exits(p, 1).says(p, `^dev/one +behind +3 `)
 	p.fleetc("apply", "--yes").ok(p).says(p, "this is revision 4$")
 	p.fleetc("status").ok(p).says(p, `^dev/one +up to date +4 `)
-	// By default, the newest bundle that is another one.
+	// The default is the newest revision with a different bundle.
 	p.fleetc("rollback", "dev/one", "--dry-run").exits(p, 1).says(p, "goes back to revision 3: rollback to 1")
 }
 
-// Status tells what holds clusters up, and JSON has what people read.
+// Status explains unhealthy clusters, and JSON has the same information.
 func TestStatus(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes", "-o", "json").ok(p).says(p, `^      "status": "applied"`, `^      "revision": 1,`)
@@ -192,40 +192,40 @@ func TestStatus(t *testing.T) {
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.fleetc("apply", "--yes").ok(p)
 	p.fleetc("rollback", "dev/one", "--yes", "-o", "json").ok(p).says(p, `^      "revision": 3,`, `^      "rollbackTo": 1,`)
-	// The inventory of another cluster is not taken for this one's.
+	// The inventory of another cluster is rejected.
 	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", inventorySecret)
 	p.kubectlInput("one", secretOf(t, inventorySecret, map[string][]byte{"data": []byte("x")}), "create", "-f", "-")
 	p.fleetc("status").exits(p, 2).says(p, "^dev/one +refused +-", "the inventory in fleetc-system cannot be used")
 	p.kubectl("one", "-n", "fleetc-system", "delete", "secret", inventorySecret)
 	p.fleetc("status", "--no-compile").exits(p, 1).says(p, "^dev/one +never applied")
-	// Without the inventory, the bundles are nobody's.
+	// Without the inventory, nothing references the bundles.
 	p.fleetc("apply", "--yes").ok(p).says(p, "this is revision 1$")
 	if got := p.chunks(); len(got) != 3 {
 		t.Errorf("there are %q", got)
 	}
 }
 
-// chunks returns the names of the Secrets that hold bundles.
+// chunks returns the names of the Secrets with bundles.
 func (p *place) chunks() []string {
 	p.Helper()
 	names := strings.Fields(p.kubectl("one", "-n", "fleetc-system", "get", "secrets", "-o", "jsonpath={.items[*].metadata.name}"))
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, "bundle-") })
 }
 
-// A cluster keeps as many revisions as it is told to, and no more Secrets than
-// they need. Those of releases that stay the same are shared.
-func TestHistoryIsBounded(t *testing.T) {
+// A cluster keeps the configured number of revisions, and only the Secrets that
+// they need. Unchanged releases share Secrets.
+func TestHistoryLimit(t *testing.T) {
 	p := newWeb(t)
 	p.edit("environments/dev/one/cluster.cue", "cluster: {", "cluster: {history: 3, ")
 	for i := range 5 {
-		p.write("environments/numbered.cue", numbered(0, 1, i))
+		p.write("environments/numbered.cue", numberedRelease(0, 1, i))
 		p.fleetc("apply", "--yes").ok(p).says(p, fmt.Sprintf("this is revision %d$", i+1))
 	}
 	h := p.history()
 	if len(h) != 3 || h[0].Revision != 5 || h[2].Revision != 3 {
 		t.Errorf("the history is %+v", h)
 	}
-	// The head, which says which releases there are, space, web, and three times numbered.
+	// The head, space, web, and three times numbered.
 	if got := p.chunks(); len(got) != 1+2+3 {
 		t.Errorf("there are %q", got)
 	}
@@ -236,41 +236,42 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Errorf("there are %q", got)
 	}
 
-	// A part of a bundle is no revision.
+	// A partial apply adds no revision.
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.fleetc("apply", "--yes", "--release", "web").ok(p).says(p, "0 created, 1 changed, 0 pruned$")
 	p.fleetc("status").exits(p, 1).says(p, `^dev/one +unfinished +6 `, "ran revision 6 last")
 	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "goes back to revision 6", "1 changed, 0 pruned; this is revision 6$")
 }
 
-// What is recorded is whole, or not there: neither a kill at any moment nor what
-// somebody does to Secrets gives half a bundle.
+// Revisions are complete: neither a kill at any moment nor changed Secrets lead to
+// a partial bundle.
 func TestHistoryKilled(t *testing.T) {
 	p := newWeb(t)
-	p.write("environments/numbered.cue", numbered(0, 3, 0))
+	p.write("environments/numbered.cue", numberedRelease(0, 3, 0))
 	p.fleetc("apply", "--yes").ok(p)
 	random := rand.New(rand.NewPCG(9, 9))
-	// The record comes after the last stage is healthy, some time before the end.
+	// The revision is written after the last stage is healthy, some time before the
+	// end.
 	const last = "stage apps is healthy"
-	takes := 50 * time.Millisecond // from there to the end; known after the first
+	takes := 50 * time.Millisecond // duration of the last part; known after the first
 	for round := 1; round <= 20; round++ {
-		p.write("environments/numbered.cue", numbered(0, 3, round))
+		p.write("environments/numbered.cue", numberedRelease(0, 3, round))
 		switch round % 4 {
-		case 1: // before the record: it waits for what never gets ready
+		case 1: // before the record, waiting for an object that never becomes ready
 			p.edit("environments/web.cue", runs, stuck)
 			r := p.begin("apply", "--yes")
-			r.until("waits for Deployment.apps web/web", 1)
+			r.readUntil("waits for Deployment.apps web/web", 1)
 			r.kill(0)
 			p.edit("environments/web.cue", stuck, runs)
-		case 0: // after it
+		case 0: // after the record
 			r := p.begin("apply", "--yes")
-			r.until(last, 1)
+			r.readUntil(last, 1)
 			began := time.Now()
 			r.end().ok(p)
 			takes = time.Since(began)
 		default:
 			r := p.begin("apply", "--yes")
-			r.until(last, 1)
+			r.readUntil(last, 1)
 			r.kill(time.Duration(random.Int64N(int64(takes))))
 		}
 		h := p.history()
@@ -287,14 +288,14 @@ func TestHistoryKilled(t *testing.T) {
 		if round%4 == 0 {
 			p.fleetc("status").ok(p)
 			p.checkNumbered(0, 3, round)
-			p.everyRevision()
+			p.checkRevisions()
 		}
 	}
 }
 
-// everyRevision wants every revision to be readable, and nothing to be there that
-// none of them needs, after an apply that had something to do.
-func (p *place) everyRevision() {
+// checkRevisions requires that every revision is readable, and that there are no
+// unused chunks after an apply with changes.
+func (p *place) checkRevisions() {
 	p.Helper()
 	p.edit("environments/web.cue", "example.com/web:1", "example.com/web:11")
 	p.fleetc("apply", "--yes").ok(p)
@@ -307,7 +308,7 @@ func (p *place) everyRevision() {
 	for _, r := range h {
 		bundles[r.Bundle] = true
 	}
-	// One head; space; one or two of web; one of numbered for each round.
+	// One head; space; one or two of web; one of numbered per round.
 	if got := p.chunks(); len(got) > 1+1+len(bundles)+8 {
 		p.Errorf("%d Secrets for %d revisions", len(got), len(h))
 	}

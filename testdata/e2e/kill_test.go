@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// kills returns how many commands a test kills: as many as the environment
-// variable KILLS says, or a few.
+// kills returns the number of commands that a test kills: the environment variable
+// KILLS, or few.
 func kills(t *testing.T, few int) int {
 	t.Helper()
 	text := os.Getenv("KILLS")
@@ -26,13 +26,14 @@ func kills(t *testing.T, few int) int {
 	return n
 }
 
-// killed is a release of a chart with two ConfigMaps, in the round and delivery.
-func killed(round int, delivery string) string {
+// killedRelease is a release of a chart with two ConfigMaps, in the round and
+// delivery.
+func killedRelease(round int, delivery string) string {
 	return fmt.Sprintf("package fleet\n\nreleases: k: {\n\tnamespace: \"web\"\n\tstage: \"apps\"\n\tdelivery: %q\n\tchart: path: \"charts/k\"\n\tvalues: round: %d\n}\n", delivery, round)
 }
 
-// Rollbacks, Helm's installations, upgrades and removals, and switches between the
-// deliveries are killed at any moment: the next apply converges and loses nothing.
+// Rollbacks, Helm's installs, upgrades and uninstalls, and changes of the delivery
+// are killed at any moment: the next apply converges and loses nothing.
 func TestKillDeliveries(t *testing.T) {
 	p := newWeb(t)
 	p.write("charts/k/Chart.yaml", "apiVersion: v2\nname: k\nversion: 1.0.0\n")
@@ -47,26 +48,26 @@ data: {round: "{{ $.Values.round }}"}
 	deliveries := []string{"manifests", "helm"}
 	random := rand.New(rand.NewPCG(11, 11))
 	apply := []string{"apply", "--yes", "--prune-limit", "100"}
-	p.write("environments/killed.cue", killed(0, "helm"))
+	p.write("environments/killed.cue", killedRelease(0, "helm"))
 	p.fleetc(apply...).ok(p)
-	takes := 2 * time.Second // an apply from beginning to end; known after the first
+	takes := 2 * time.Second // duration of an apply; known after the first
 	n := kills(t, 9)
 	for round := 1; round <= n; round++ {
 		delivery := deliveries[random.IntN(2)]
-		p.write("environments/killed.cue", killed(round, delivery))
-		p.write("environments/numbered.cue", numbered(round*5, round*5+10, round))
+		p.write("environments/killed.cue", killedRelease(round, delivery))
+		p.write("environments/numbered.cue", numberedRelease(round*5, round*5+10, round))
 		command := apply
 		switch random.IntN(4) {
 		case 0:
 			command = []string{"rollback", "dev/one", "--yes", "--prune-limit", "100"}
-		case 1: // the release goes
+		case 1: // the release is removed
 			p.write("environments/killed.cue", "package fleet\n")
 		}
 		p.begin(command...).kill(time.Duration(random.Int64N(int64(takes))))
 		if round%3 != 0 && round != n {
 			continue
 		}
-		p.write("environments/killed.cue", killed(round, delivery))
+		p.write("environments/killed.cue", killedRelease(round, delivery))
 		began := time.Now()
 		p.fleetc(apply...).ok(p)
 		takes = min(time.Since(began), 5*time.Second)
@@ -76,8 +77,8 @@ data: {round: "{{ $.Values.round }}"}
 	}
 }
 
-// checkKilled wants the two ConfigMaps of the round, no others of the release, and
-// a record of Helm's exactly when Helm delivers it.
+// checkKilled requires the two ConfigMaps of the round, no others of the release,
+// and a Helm record exactly for Helm delivery.
 func (p *place) checkKilled(round int, delivery string) {
 	p.Helper()
 	got := strings.Fields(p.kubectl("one", "-n", "web", "get", "configmaps", "-o", "jsonpath={range .items[*]}{.metadata.name}={.data.round} {end}"))

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// stamper starts a mutating webhook for the Deployments of namespace web. Each
-// request gets another time stamp, and a sidecar when it has none.
+// stamper starts a mutating webhook for the Deployments of namespace web. It adds a
+// new timestamp to each request, and a sidecar to objects without one.
 func (p *place) stamper(id string) {
 	p.Helper()
 	var stamp atomic.Int64
@@ -71,20 +71,20 @@ func (p *place) stamper(id string) {
 	}`, server.URL, base64.StdEncoding.EncodeToString(authority)), "create", "-f", "-")
 }
 
-// A mutating webhook sets fields that the bundle does not have, other values at
-// each request. A release that leaves them has no difference: in a plan, an
-// apply, a frozen plan and diff --live.
+// A mutating webhook sets fields that the bundle does not have, with new values in
+// each request. A release that leaves these fields shows no changes in plans,
+// applies, saved plans and diff --live.
 func TestLeaveAbsentFields(t *testing.T) {
 	p := newWeb(t)
 	p.stamper("one")
 	p.kubectl("one", "create", "namespace", "web")
-	p.until("the webhook is called", func() bool {
+	p.waitFor("the webhook is called", func() bool {
 		out := p.kubectl("one", "-n", "web", "create", "deployment", "probe", "--image=probe", "--dry-run=server", "-o", "yaml")
 		return strings.Contains(out, "example.com/stamp")
 	})
 	p.fleetc("apply", "--yes").ok(p)
-	// An apply with nothing to change does not ask the webhook. Without ownership, the
-	// comparison that asks has a difference each time.
+	// An up-to-date apply does not call the webhook. Without ownership, each dry
+	// run shows a difference.
 	p.fleetc("apply", "--dry-run").ok(p)
 	p.fleetc("diff", "--live").exits(p, 1).says(p, `metadata.annotations."example.com/stamp"`)
 
@@ -104,8 +104,8 @@ releases: web: ownership: webhook: {
 		t.Errorf("apply writes %q", w)
 	}
 
-	// A change of another field shows that field alone, and a frozen plan holds
-	// although the webhook has written another stamp since.
+	// A change of another field shows only that field, and a saved plan is still
+	// valid after the webhook has written a new timestamp.
 	p.edit("environments/web.cue", "replicas: 2", "replicas: 3")
 	p.fleetc("diff", "--live").exits(p, 1).says(p, "spec.replicas: 2 -> 3").lacks(p, "stamp", "sidecar")
 	p.fleetc("apply", "--plan", "plan.json").ok(p).says(p, "spec.replicas: 2 -> 3").lacks(p, "stamp", "sidecar")
@@ -124,8 +124,8 @@ releases: web: ownership: webhook: {
 	}
 }
 
-// lacks wants the output not to have the texts.
-func (d done) lacks(p *place, texts ...string) done {
+// lacks requires the output not to contain the texts.
+func (d result) lacks(p *place, texts ...string) result {
 	p.Helper()
 	for _, text := range texts {
 		if strings.Contains(d.stdout+d.stderr, text) {
@@ -135,8 +135,7 @@ func (d done) lacks(p *place, texts ...string) done {
 	return d
 }
 
-// Kinds whose API servers say in other words that a field cannot change are
-// recreated as well.
+// Objects are recreated for all wordings of messages about immutable fields.
 func TestReplaceOtherKinds(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/kinds.cue", `package fleet

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// A reader is a user of a cluster who may read everything and write nothing, by
-// the roles of docs/diff.md.
+// reader creates a user who may read everything and write nothing, with the roles
+// of docs/diff.md.
 func (p *place) reader(id string) (kubeconfig string) {
 	p.Helper()
 	kubeconfig, err := p.clusters[id].User("reader", "readers")
@@ -35,7 +35,7 @@ releases: space: {
 }
 `
 
-// newSpellings is a cluster with the fleet many, applied.
+// newSpellings returns a cluster with the fleet many, applied.
 func newSpellings(t *testing.T) *place {
 	t.Helper()
 	p := newPlace(t, clusters.Spec{Name: "one"})
@@ -49,10 +49,9 @@ func newSpellings(t *testing.T) *place {
 	return p
 }
 
-// live compares with what runs, in both ways, of which the second is that of a
-// reader; the two must say the same, and nothing is written. It returns what they
-// say of the objects, by ID.
-func (p *place) live(id, reader string, status int) map[string]liveChange {
+// diffLive runs diff --live as an administrator and as a reader. Both must report
+// the same, and write nothing. It returns the reported changes by ID.
+func (p *place) diffLive(id, reader string, status int) map[string]liveChange {
 	p.Helper()
 	p.env = []string{"FLEETC_DIFF_KEY=the same at each run"}
 	all, err := p.clusters[id].Requests()
@@ -61,29 +60,29 @@ func (p *place) live(id, reader string, status int) map[string]liveChange {
 	}
 	tried := p.fleetc("diff", "--live", "-o", "json").exits(p, status)
 	predicted := p.fleetc("diff", "--live", "-o", "json", "--kubeconfig", reader).exits(p, status)
-	p.wroteNothing(id, len(all))
+	p.checkNoWrites(id, len(all))
 	a, b := changesOf(p.T, tried.stdout), changesOf(p.T, predicted.stdout)
 	for id, c := range a {
 		if c.Compared != "" && (c.Compared != "dry-run" || b[id].Compared != "predicted") {
 			p.Errorf("%s is compared by %s, and by a reader by %s", id, c.Compared, b[id].Compared)
 		}
 	}
-	if x, y := plain(p.T, a), plain(p.T, b); x != y {
+	if x, y := plainChanges(p.T, a), plainChanges(p.T, b); x != y {
 		p.Errorf("by dry run:\n%s\npredicted:\n%s", x, y)
 	}
 	return a
 }
 
-// wroteNothing wants no request of fleetc to have changed anything since the
-// mark, nor one of the reader to have had a verb that does.
-func (p *place) wroteNothing(id string, mark int) {
+// checkNoWrites requires that no request of fleetc since the mark changed anything,
+// and that the reader used no writing verb.
+func (p *place) checkNoWrites(id string, mark int) {
 	p.Helper()
 	all, err := p.clusters[id].Requests()
 	if err != nil {
 		p.Fatal(err)
 	}
 	for _, r := range all[mark:] {
-		review := strings.HasPrefix(r.URI, "/apis/authorization.k8s.io/") // a question
+		review := strings.HasPrefix(r.URI, "/apis/authorization.k8s.io/") // a review of rights
 		reads := r.Verb == "get" || r.Verb == "list" || review
 		if strings.HasPrefix(r.UserAgent, "fleetc/") && (r.Writes() || r.User == "reader" && !reads) {
 			p.Errorf("%s sends %s %s", r.User, r.Verb, r.URI)
@@ -91,7 +90,7 @@ func (p *place) wroteNothing(id string, mark int) {
 	}
 }
 
-// A liveChange is what -o json has of an object.
+// A liveChange is an object in the output of -o json.
 type liveChange struct {
 	ID       string      `json:"id"`
 	Action   string      `json:"action"`
@@ -125,10 +124,10 @@ func changesOf(t *testing.T, stdout string) map[string]liveChange {
 	return out
 }
 
-// plain returns changes as text, without how they were found, and without what a
-// prediction cannot know: the defaults in what is new, and whether a value that
-// says nothing is left out. docs/diff.md tells so.
-func plain(t *testing.T, changes map[string]liveChange) string {
+// plainChanges formats changes without the kind of comparison, and without the
+// details that a simulated apply cannot know, as docs/diff.md says: defaults in new
+// values, and omitted empty values.
+func plainChanges(t *testing.T, changes map[string]liveChange) string {
 	t.Helper()
 	out := map[string]liveChange{}
 	for id, c := range changes {
@@ -151,9 +150,8 @@ func plain(t *testing.T, changes map[string]liveChange) string {
 	return string(text)
 }
 
-// A cluster that was just applied to has no difference, as far as an
-// administrator and a reader can tell; the objects are read with fewer requests
-// than there are objects.
+// A cluster after an apply has no differences, for an administrator and for a
+// reader. Comparing takes fewer requests than there are objects.
 func TestLiveExample(t *testing.T) {
 	p := newExample(t)
 	reader := p.reader("ci")
@@ -166,7 +164,7 @@ func TestLiveExample(t *testing.T) {
 	p.fleetc("diff", "--live", "dev/ci").ok(p).says(p, "^no differences in 1 cluster$")
 	p.fleetc("diff", "--live", "--kubeconfig", reader, "dev/ci").ok(p).says(p, "^no differences in 1 cluster$",
 		"^compared without a dry run: 17[0-9] objects in dev/ci: the user may not patch them$")
-	p.wroteNothing("ci", mark)
+	p.checkNoWrites("ci", mark)
 	if all, err = p.clusters["ci"].Requests(); err != nil {
 		t.Fatal(err)
 	}
@@ -182,18 +180,17 @@ func TestLiveExample(t *testing.T) {
 	}
 }
 
-// What is predicted is what a dry run says, for objects of many kinds and changes
-// of many sorts.
-func TestLivePredicted(t *testing.T) {
+// A simulated apply agrees with a dry run for many kinds of objects and changes.
+func TestLiveSimulated(t *testing.T) {
 	p := newSpellings(t)
 	reader := p.reader("one")
-	if d := p.live("one", reader, 0); len(d) > 0 {
+	if d := p.diffLive("one", reader, 0); len(d) > 0 {
 		t.Errorf("right after an apply: %v", d)
 	}
 	patch := func(object, patch string) {
 		p.kubectl("one", append([]string{"-n", "many", "patch", "--type=json", "-p", patch}, strings.Fields(object)...)...)
 	}
-	// By others.
+	// Changes by other tools.
 	for _, c := range []struct{ object, patch string }{
 		{"deployment spelled", `[{"op": "replace", "path": "/spec/replicas", "value": 1}]`},
 		{"deployment spelled", `[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "example.com/other"}]`},
@@ -221,12 +218,12 @@ func TestLivePredicted(t *testing.T) {
 		patch(c.object, c.patch)
 	}
 	p.kubectl("one", "-n", "many", "delete", "cronjob", "spelled")
-	p.live("one", reader, 1)
+	p.diffLive("one", reader, 1)
 	p.fleetc("apply", "--yes", "--force-conflicts", "--timeout", "2m").ok(p)
-	if d := p.live("one", reader, 0); len(d) > 0 {
+	if d := p.diffLive("one", reader, 0); len(d) > 0 {
 		t.Errorf("right after an apply: %v", d)
 	}
-	// In the fleet.
+	// Changes in the fleet.
 	for from, to := range map[string]string{
 		"example.com/one:1\n          ports":               "example.com/one:2\n          ports",
 		"            - {name: EMPTY, value: \"\"}\n":       "",
@@ -245,5 +242,5 @@ func TestLivePredicted(t *testing.T) {
 	} {
 		p.edit("environments/many.yaml", from, to)
 	}
-	p.live("one", reader, 1)
+	p.diffLive("one", reader, 1)
 }

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// --lock-timeout waits for another apply, says who that is, ends with the timeout or
-// an interrupt, and goes on when the lease is released or has expired.
+// --lock-timeout waits for another apply, names it, ends with the timeout or an
+// interrupt, and continues when the lease is released or has expired.
 func TestLockTimeout(t *testing.T) {
 	p := newWeb(t)
 	p.edit("environments/web.cue", runs, stuck)
 	first := p.begin("apply", "--yes")
-	first.until("waits for Deployment.apps web/web", 1)
+	first.readUntil("waits for Deployment.apps web/web", 1)
 	const since = `[0-9-]+T[0-9:]+Z`
 	holder := fmt.Sprintf(`.*\(pid %d, [0-9a-f]+\)`, first.Process.Pid)
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, holder+" applies to this cluster, since "+since, "pass --lock-timeout to make fleetc wait")
@@ -24,7 +24,7 @@ func TestLockTimeout(t *testing.T) {
 	}
 
 	interrupted := p.begin("apply", "--yes", "--lock-timeout", "10m")
-	interrupted.until("waits for the lease", 1)
+	interrupted.readUntil("waits for the lease", 1)
 	began = time.Now()
 	if err := interrupted.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
@@ -36,20 +36,20 @@ func TestLockTimeout(t *testing.T) {
 
 	p.edit("environments/web.cue", stuck, runs)
 	next := p.begin("apply", "--yes", "--lock-timeout", "10m")
-	next.until("waits for the lease", 1)
+	next.readUntil("waits for the lease", 1)
 	if err := first.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 	first.end().exits(p, 2)
 	next.end().ok(p).says(p, "^dev/one: applied: ")
 
-	// The holder dies while it is waited for.
+	// The holder dies during the wait.
 	p.edit("environments/web.cue", runs, stuck)
 	dies := p.begin("apply", "--yes")
-	dies.until("waits for Deployment.apps web/web", 1)
+	dies.readUntil("waits for Deployment.apps web/web", 1)
 	p.edit("environments/web.cue", stuck, runs)
 	last := p.begin("apply", "--yes", "--lock-timeout", "10m")
-	last.until("waits for the lease", 1)
+	last.readUntil("waits for the lease", 1)
 	if err := dies.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

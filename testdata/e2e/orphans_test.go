@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Objects that no inventory has are listed, without those that controllers made of
-// them; --adopt takes them in again, so that they are pruned.
+// Objects that are in no inventory are listed, without copies by controllers;
+// --adopt adds them to the inventory, so that they are pruned.
 func TestOrphans(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
@@ -25,7 +25,7 @@ func TestOrphans(t *testing.T) {
 	}
 	p.fleetc("status", "--orphans", "-o", "json").exits(p, 1).says(p, `"orphans": \[\n +"ConfigMap web/web",`)
 
-	// Without the rights to list, the kinds are named.
+	// Kinds that may not be listed are named.
 	kubeconfig, err := p.clusters["one"].User("viewer", "viewers")
 	if err != nil {
 		t.Fatal(err)

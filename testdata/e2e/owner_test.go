@@ -15,9 +15,9 @@ func ownedMap(name, meta string) string {
 	return fmt.Sprintf("\t\t%q: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: {name: %q%s}, data: colour: \"blue\"}\n", name, name, meta)
 }
 
-// owned is a release in a namespace of its own, whose objects other tools take.
-// One carries a label of Argo CD as the bundle has it.
-func owned() string {
+// ownedRelease is a release in a separate namespace, whose objects other tools
+// take. The bundle sets a label of Argo CD on one of them.
+func ownedRelease() string {
 	var maps strings.Builder
 	for _, name := range []string{"flux", "helm", "argo", "terraform", "ours"} {
 		maps.WriteString(ownedMap(name, ""))
@@ -39,8 +39,8 @@ releases: owned: {
 ` + maps.String() + "\t}\n}\n"
 }
 
-// takeAway has other tools take the objects of the release owned.
-func (p *place) takeAway() {
+// giveToOtherTools makes other tools take the objects of the release owned.
+func (p *place) giveToOtherTools() {
 	p.Helper()
 	object := func(name, meta string) string {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"owned"%s},"data":{"colour":"red"}}`, name, meta)
@@ -52,13 +52,13 @@ func (p *place) takeAway() {
 	p.kubectlInput("one", object("terraform", ""), "replace", "--field-manager=terraform", "-f", "-")
 }
 
-// An object that another tool manages by now stays when it leaves the fleet, with
-// its namespace, and leaves the inventory.
+// An object that another tool now manages stays when it leaves the fleet, with its
+// namespace, and leaves the inventory.
 func TestOwnedByOthers(t *testing.T) {
 	p := newWeb(t)
-	p.write("environments/owned.cue", owned())
+	p.write("environments/owned.cue", ownedRelease())
 	p.fleetc("apply", "--yes").ok(p)
-	p.takeAway()
+	p.giveToOtherTools()
 	if err := os.Remove(filepath.Join(p.dir, "environments/owned.cue")); err != nil {
 		t.Fatal(err)
 	}
@@ -94,13 +94,13 @@ func TestOwnedByOthers(t *testing.T) {
 		t.Errorf("there are the ConfigMaps %s:\n%s%s", got, d.stdout, d.stderr)
 	}
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
-	// An object that fleetc gave up is another tool's.
-	p.write("environments/owned.cue", owned())
+	// An object that fleetc left to another tool belongs to that tool.
+	p.write("environments/owned.cue", ownedRelease())
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, "ConfigMap owned/argo: it exists already, and Argo CD application shop made it")
 }
 
-// An object that another tool manages by now is not recreated.
-func TestOwnedNotReplaced(t *testing.T) {
+// An object that another tool now manages is not recreated.
+func TestOwnedNotRecreated(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/replace.cue", "package fleet\n\nreleases: web: replace: [\"Deployment.apps\"]\n")
 	p.fleetc("apply", "--yes").ok(p)
@@ -109,8 +109,8 @@ func TestOwnedNotReplaced(t *testing.T) {
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, "spec.selector: field is immutable", "Argo CD application shop owns it now, so that it is not recreated")
 }
 
-// Objects that Helm made for a release of the fleet, and another tool manages by
-// now, stay when the chart or the fleet does not have them any more.
+// Objects of a Helm release that another tool now manages stay when the chart or
+// the fleet does not have them any more.
 func TestOwnedHelmParts(t *testing.T) {
 	p := newHelm(t)
 	p.edit("environments/app.cue", `colour: "blue"`, `{colour: "blue", more: true}`)

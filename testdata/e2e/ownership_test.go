@@ -4,9 +4,9 @@ import (
 	"testing"
 )
 
-// A field that the release leaves to others is applied when the object is made,
-// and stays with who takes it, whatever else changes.
-func TestLeave(t *testing.T) {
+// A field that the release leaves to others is applied at the creation of the
+// object, and stays with a manager that takes it.
+func TestOwnershipLeave(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/leave.cue", `package fleet
 
@@ -23,7 +23,7 @@ releases: web: ownership: scaled: {
 	if got := replicas(); got != "2" {
 		t.Errorf("%s replicas are made", got)
 	}
-	// As long as nobody else has it, it follows the fleet.
+	// Until another manager takes it, it follows the fleet.
 	p.edit("environments/web.cue", "replicas: 2", "replicas: 3")
 	p.fleetc("apply", "--yes").ok(p).says(p, "1 changed")
 	if got := replicas(); got != "3" {
@@ -31,13 +31,13 @@ releases: web: ownership: scaled: {
 	}
 	p.kubectl("one", "-n", "web", "scale", "deployment", "web", "--replicas=5")
 	_, mark := p.writes("one", 0)
-	p.fleetc("apply", "--yes").ok(p).says(p, "runs its bundle") // fleetc lost the field, and does not want it
+	p.fleetc("apply", "--yes").ok(p).says(p, "runs its bundle") // fleetc lost the field, and leaves it
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("apply writes %q", w)
 	}
 	p.edit("environments/web.cue", `labels: app: "web"`, `labels: {app: "web", tier: "front"}`)
 	p.fleetc("apply", "--plan", "plan.json").ok(p)
-	// It may move between a plan and its apply.
+	// It may change between a plan and its apply.
 	p.kubectl("one", "-n", "web", "scale", "deployment", "web", "--replicas=4")
 	p.fleetc("apply", "--yes", "--from-plan", "plan.json").ok(p).says(p, "1 changed")
 	if got := replicas(); got != "4" {
@@ -49,14 +49,14 @@ releases: web: ownership: scaled: {
 	if got := p.kubectl("one", "-n", "web", "get", "deployment", "web", "-o", "jsonpath={.spec.template.spec.containers[0].image}"); got != "example.com/web:hot" {
 		t.Errorf("the image is %s", got)
 	}
-	// What is not left is in conflict as ever.
+	// Other fields still conflict.
 	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--type=merge", "-p", `{"data":{"colour":"green"}}`)
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, `other managers own fields of it: data.colour \(kubectl-patch\)`, "ownership")
 }
 
-// A field that the release takes is put back, and the plan says so; one that it
-// does not take is in conflict all the same.
-func TestTake(t *testing.T) {
+// A field that the release takes is reverted, and the plan says so. Other fields
+// still conflict.
+func TestOwnershipTake(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/take.cue", `package fleet
 
@@ -84,8 +84,8 @@ releases: web: ownership: scaled: {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
-// An object is made anew for a field that cannot change when its release allows
-// that for its kind, and in no other case.
+// An object is recreated for a changed immutable field only when its release allows
+// that for its kind.
 func TestReplace(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/replace.cue", "package fleet\n\nreleases: web: replace: [\"Deployment.apps\"]\n")
@@ -103,13 +103,13 @@ func TestReplace(t *testing.T) {
 		t.Error("the deployment is the one that was there")
 	}
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
-	// A plan that was made for another object is not done.
+	// A saved plan for another object fails.
 	p.edit("environments/web.cue", `app: "other"`, `app: "third"`)
 	p.fleetc("apply", "--plan", "plan.json").ok(p)
 	p.kubectl("one", "-n", "web", "delete", "deployment", "web")
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "the plan has replace, and now it is create")
 	p.fleetc("apply", "--yes").ok(p).says(p, "1 created")
-	// One that is to be kept is kept.
+	// An object with the keep annotation is kept.
 	p.edit("environments/web.cue", `metadata: name: "web"
 			spec: {`, `metadata: {name: "web", annotations: "fleetc.dev/prune": "never"}
 			spec: {`)

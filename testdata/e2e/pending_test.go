@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A finalizer that nobody removes delays the apply that deletes the object, and no
-// later one. The object stays in the inventory until it is gone.
+// A stuck finalizer delays only the apply that deletes the object. The object stays
+// in the inventory until it is deleted.
 func TestStuckFinalizer(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/held.cue", `package fleet
@@ -32,7 +32,7 @@ releases: held: {
 		t.Errorf("an object without a finalizer is still there: %s", got)
 	}
 
-	// A time limit that no test would sit out shows that nothing waits.
+	// The timeout is so long that the test would fail if anything waited.
 	const never = "1h"
 	p.fleetc("apply", "--yes", "--timeout", never).ok(p).says(p, "still deletes ConfigMap web/stuck: it is held by example.com/nobody", "nothing was written; 1 object is still being deleted")
 	p.fleetc("apply", "--dry-run").ok(p)
@@ -52,7 +52,7 @@ releases: held: {
 	}
 	p.fleetc("status", "--health").exits(p, 1).says(p, "example.com/nobody")
 
-	// destroy is done when all is gone.
+	// destroy ends when everything is deleted.
 	p.fleetc("destroy", "dev/one", "--release", "held", "--yes=dev/one", "--timeout", "2s").exits(p, 2).says(p, "ConfigMap web/stuck: it is not deleted after 2s: it is held by example.com/nobody")
 
 	p.kubectl("one", "-n", "web", "patch", "configmap", "stuck", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// userWidgets creates Widgets that fleetc has not applied, in a namespace.
+// userWidgets creates Widgets without fleetc in a namespace.
 func (p *place) userWidgets(namespace string, from, to int) {
 	p.Helper()
 	var list []string
@@ -20,9 +20,9 @@ func (p *place) userWidgets(namespace string, from, to int) {
 	p.kubectlInput("one", strings.Join(list, "\n"), "create", "-f", "-")
 }
 
-// What the API server deletes along with a CRD, a namespace or a claim is in the
-// plan, counts for the limit and is what a frozen plan allows; protected kinds are
-// pruned one by one.
+// Objects that the API server deletes along with a CRD, a namespace or a claim are
+// in the plan, count toward the limit, and are checked by a saved plan. Protected
+// kinds are pruned only if they are listed.
 func TestPruneProtected(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/widgets.cue", widgets)
@@ -35,13 +35,13 @@ func TestPruneProtected(t *testing.T) {
 	p.userWidgets("widgets", 12, 13)
 	p.kubectl("one", "-n", "widgets", "create", "configmap", "foreign")
 
-	// Unknown kinds, and kinds that nothing protects, are faults.
+	// Unknown and unprotected kinds are faults.
 	p.fleetc("apply", "--dry-run", "--prune-protected=Namespaces").exits(p, 2).says(p, `--prune-protected: "Namespaces" is not a protected kind`, "did you mean Namespace")
 	p.fleetc("apply", "--dry-run", "--prune-protected=ConfigMap").exits(p, 2).says(p, `"ConfigMap" is not a protected kind`, "use one of Namespace, CustomResourceDefinition")
 	p.fleetc("apply", "--dry-run", "--prune-protected", "Namespace").exits(p, 2).says(p, "--prune-protected=Namespace")
 
-	// The CRD alone: all Widgets go with it, in whatever namespace they are. What
-	// the plan prunes itself is not counted twice.
+	// The CRD alone: all Widgets in all namespaces are deleted with it. Objects
+	// that the plan prunes itself are not counted twice.
 	const crd = "CustomResourceDefinition.apiextensions.k8s.io widgets.example.com"
 	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, "keeps "+crd, "keeps Namespace widgets")
 	p.fleetc("apply", "--yes", "--prune-protected=CustomResourceDefinition").exits(p, 2).says(p,
@@ -69,7 +69,7 @@ func TestPruneProtected(t *testing.T) {
 		}
 	}
 
-	// A frozen plan fails when more would go, not when less would.
+	// A saved plan fails when more objects would be deleted, not when fewer would.
 	both := []string{"--prune-protected", "--prune-limit=20", "--plan", "plan.json"}
 	p.fleetc(append([]string{"apply"}, both...)...).ok(p).says(p, crd+": 13 other objects are deleted with it", "Namespace widgets: 1 other object is deleted with it: ConfigMap widgets/foreign")
 	p.userWidgets("users", 13, 14)
@@ -98,8 +98,8 @@ releases: data: {
 }
 `
 
-// The volume of a claim goes with it, unless its reclaim policy keeps it; what may
-// not be listed is said.
+// The volume of a claim is deleted with it, unless its reclaim policy is Retain.
+// Kinds that may not be listed are named.
 func TestPruneClaim(t *testing.T) {
 	p := newWeb(t)
 	p.kubectlInput("one", `{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"disk"},"spec":{
@@ -114,7 +114,7 @@ func TestPruneClaim(t *testing.T) {
 	p.kubectl("one", "patch", "persistentvolume", "disk", "-p", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`)
 	p.fleetc(claim...).exits(p, 1).says(p, "PersistentVolumeClaim web/data: PersistentVolume disk stays, with its data: its reclaim policy is Retain")
 
-	// Who may not list kinds is told of which.
+	// Kinds that the user may not list are named.
 	kubeconfig, err := p.clusters["one"].User("deployer", "deployers")
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestPruneClaim(t *testing.T) {
 	p.grant("one", "apply", "deployer", "deployers")
 	p.kubectl("one", "create", "clusterrole", "prune", "--verb=get,list,delete,patch,create", "--resource=configmaps,namespaces,persistentvolumeclaims,persistentvolumes")
 	p.kubectl("one", "create", "clusterrolebinding", "prune", "--clusterrole=prune", "--user=deployer")
-	p.may("one", "deployer", "list", "configmaps")
+	p.waitForRight("one", "deployer", "list", "configmaps")
 	for _, f := range []string{"web"} {
 		if err := os.Remove(filepath.Join(p.dir, "environments", f+".cue")); err != nil {
 			t.Fatal(err)

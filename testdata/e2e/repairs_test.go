@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Repairs of drift are applies of one revision, and do not push out the bundle to
-// go back to. A bundle that comes back has one revision as well.
+// Reverting drift adds applies to one revision and does not displace older bundles.
+// A bundle that returns has one revision as well.
 func TestRepairsKeepHistory(t *testing.T) {
 	p := newHelm(t)
 	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// requests returns the requests of fleetc since the mark that are not about its
-// lease, whose number depends on how long an apply takes; and the next mark.
+// requests returns the requests of fleetc since the mark, and the next mark. It
+// leaves out those for its lease, whose number depends on the duration.
 func (p *place) requests(id string, since int) (requests []string, mark int) {
 	p.Helper()
 	all, err := p.clusters[id].Requests()
@@ -25,12 +25,12 @@ func (p *place) requests(id string, since int) (requests []string, mark int) {
 	return requests, len(all)
 }
 
-// The number of requests follows from what an apply changes, not from how many
-// objects there are.
+// The number of requests depends on the changes of an apply, not on the number of
+// objects.
 func TestRequests(t *testing.T) {
 	const n = 300
 	p := newWeb(t)
-	p.write("environments/numbered.cue", numbered(0, n, 0))
+	p.write("environments/numbered.cue", numberedRelease(0, n, 0))
 	p.fleetc("apply", "--yes").ok(p)
 	first, mark := p.requests("one", 0)
 	if writes := slices.DeleteFunc(slices.Clone(first), func(r string) bool { return !strings.Contains(r, "/configmaps/n-") }); len(writes) != n {
@@ -59,7 +59,7 @@ func TestRequests(t *testing.T) {
 		t.Errorf("an apply of one change takes %d requests, more than %d: %q", len(one), most, one)
 	}
 
-	// Whatever another changes is seen all the same.
+	// Changes by other tools are still detected.
 	for _, change := range [][]string{
 		{"patch", "configmap", "n-001", "--type=merge", "-p", `{"data":{"round":"9"}}`},
 		{"patch", "configmap", "n-002", "--type=merge", "-p", `{"data":null}`},
@@ -80,8 +80,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A Job may be deleted as soon as it has ended. As a hook, in both deliveries, it
-// has succeeded then; as an object it is not run again until it changes.
+// A Job may be deleted as soon as it has ended. A hook has then succeeded, with
+// both deliveries; an object does not run again until it changes.
 func TestJobTTL(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"})
 	const job = `apiVersion: batch/v1
@@ -108,14 +108,15 @@ releases: manifests: {}
 releases: helm: delivery: "helm"
 `)
 	p.fleetc("apply", "--yes").ok(p).says(p, "hooks? run")
-	p.until("the Jobs to be gone", func() bool { return p.kubectl("one", "get", "jobs", "-o", "name") == "" })
+	p.waitFor("the Jobs to be gone", func() bool { return p.kubectl("one", "get", "jobs", "-o", "name") == "" })
 	p.fleetc("status", "--health").ok(p).says(p, "all objects are ready")
 	p.fleetc("diff", "--live", "--release", "manifests").ok(p)
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
-	// It runs again when it changes, and a failure is seen although the Job is gone.
+	// It runs again when it changes, and a failure is detected although the Job was
+	// deleted.
 	p.edit("environments/j.cue", "round: 1", "round: 2")
 	p.fleetc("apply", "--yes", "--release", "manifests").ok(p).says(p, "created Job.batch default/plain-manifests")
-	p.until("the Jobs to be gone", func() bool { return p.kubectl("one", "get", "jobs", "-o", "name") == "" })
+	p.waitFor("the Jobs to be gone", func() bool { return p.kubectl("one", "get", "jobs", "-o", "name") == "" })
 	p.edit("environments/j.cue", `fate: ""`, `fate: "fleetc.test/fail: 'true'"`)
 	p.fleetc("apply", "--yes", "--release", "manifests").exits(p, 2).says(p, "Job.batch default/hook-manifests: the hook did not succeed")
 	p.fleetc("apply", "--yes", "--release", "helm").exits(p, 2).says(p, "Job.batch default/hook-helm: the hook did not succeed")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// inventory returns what the inventory of the cluster one holds.
+// inventory returns the decoded inventory of the cluster one.
 func (p *place) inventory() map[string]any {
 	p.Helper()
 	var o struct{ Data map[string][]byte }
@@ -33,7 +33,7 @@ func (p *place) inventory() map[string]any {
 	return v
 }
 
-func packed(t *testing.T, v any) (data, sum []byte) {
+func packInventory(t *testing.T, v any) (data, sum []byte) {
 	t.Helper()
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -56,8 +56,8 @@ func parts(inventory map[string]any, revision int) []any {
 	return inventory["history"].([]any)[revision-1].(map[string]any)["parts"].([]any)
 }
 
-// A bundle that is not what was recorded, or that only a newer fleetc knows how to
-// read, is not gone back to; and keeps nobody from applying.
+// A damaged bundle, or one in a newer format, cannot be rolled back to, and does
+// not prevent applies.
 func TestHistoryBroken(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
@@ -70,14 +70,14 @@ func TestHistoryBroken(t *testing.T) {
 	webPart := parts(p.inventory(), 1)[2].([]any)[0].(string)
 	text := p.kubectl("one", "-n", "fleetc-system", "get", "secret", webPart, "-o", "json")
 	if !strings.Contains(text, `"immutable": true`) {
-		t.Errorf("what is recorded can be changed: %s", text)
+		t.Errorf("recorded parts can be changed: %s", text)
 	}
 	secrets("delete", "secret", webPart)
 	p.fleetc("rollback", "dev/one", "--yes").exits(p, 2).says(p, "revision 1 cannot be read: Secret "+webPart+" is missing", "go back to another one", "^dev/one: refused")
 	p.kubectlInput("one", secretOf(t, webPart, map[string][]byte{"data": []byte("x")}), "create", "-f", "-")
 	p.fleetc("rollback", "dev/one", "--yes").exits(p, 2).says(p, "revision 1 cannot be read: Secret "+webPart+" was changed")
 	p.fleetc("history").ok(p).says(p, `^dev/one +2\* `)
-	// What the next revision needs and is gone is written anew.
+	// Missing chunks of the next revision are written again.
 	shared := parts(p.inventory(), 2)[1].([]any)[0].(string)
 	secrets("delete", "secret", shared)
 	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
@@ -87,21 +87,21 @@ func TestHistoryBroken(t *testing.T) {
 
 	// A newer format.
 	v := p.inventory()
-	head, _ := packed(t, map[string]any{"format": 2, "stages": "something else"})
+	head, _ := packInventory(t, map[string]any{"format": 2, "stages": "something else"})
 	name := chunkName("bundle", head)
 	p.kubectlInput("one", secretOf(t, name, map[string][]byte{"data": head}), "create", "-f", "-")
 	parts(v, 3)[0] = []any{name}
-	data, sum := packed(t, v)
+	data, sum := packInventory(t, v)
 	secrets("delete", "secret", inventorySecret)
 	p.kubectlInput("one", secretOf(t, inventorySecret, map[string][]byte{"data": data, "sha256": sum}), "create", "-f", "-")
 	p.fleetc("rollback", "dev/one", "--yes", "--to", "4").exits(p, 2).says(p, "revision 4 is recorded in format 2, and this fleetc knows 1")
-	// It does not keep anybody from going back further.
+	// Older revisions can still be rolled back to.
 	p.edit("environments/web.cue", `colour: "green"`, `colour: "black"`)
 	p.fleetc("apply", "--yes").ok(p)
 	p.fleetc("rollback", "dev/one", "--yes", "--to", "3").ok(p).says(p, "cannot undo what hooks did is not known: revision 4 is recorded in format 2")
-	// A history that fleetc does not write.
+	// A malformed history.
 	parts(v, 3)[0] = []any{"web"}
-	data, sum = packed(t, v)
+	data, sum = packInventory(t, v)
 	secrets("delete", "secret", inventorySecret)
 	p.kubectlInput("one", secretOf(t, inventorySecret, map[string][]byte{"data": data, "sha256": sum}), "create", "-f", "-")
 	for _, command := range [][]string{{"apply", "--yes"}, {"rollback", "dev/one", "--yes"}, {"history"}, {"status"}} {
@@ -109,8 +109,8 @@ func TestHistoryBroken(t *testing.T) {
 	}
 }
 
-// Going back over a version of a CRD says what becomes of it, and over one in
-// which objects are stored does not go before they are stored otherwise.
+// A rollback that removes a version of a CRD says so, and is refused while objects
+// are stored in that version.
 func TestRollbackCRD(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/widgets.cue", widgets)
@@ -130,13 +130,13 @@ func TestRollbackCRD(t *testing.T) {
 		t.Errorf("a refused rollback writes %q", w)
 	}
 	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "goes back to revision 2", "1 changed")
-	// As Kubernetes has it, after all objects were written once more.
+	// The status after a storage migration.
 	p.kubectl("one", "patch", "crd", "widgets.example.com", "--subresource=status", "--type=merge", "-p", `{"status":{"storedVersions":["v1"]}}`)
 	p.fleetc("rollback", "dev/one", "--yes", "--to", "1").ok(p).says(p, "version v2 is removed, and requests for it fail", "1 changed")
 }
 
-// hooked is a release with hooks for all that can happen to it.
-const hooked = `package fleet
+// hooksRelease is a release with hooks for all events.
+const hooksRelease = `package fleet
 
 releases: web: objects: {
 	for event in ["pre-install", "pre-upgrade", "post-upgrade", "pre-rollback", "post-rollback"] {
@@ -150,34 +150,34 @@ releases: web: objects: {
 }
 `
 
-// A rollback runs the hooks for rollbacks, in place of those for upgrades, and
-// only of releases that it changes.
+// A rollback runs rollback hooks instead of upgrade hooks, only of releases that it
+// changes.
 func TestRollbackHooks(t *testing.T) {
 	p := newWeb(t)
-	p.write("environments/hooks.cue", hooked)
-	p.write("environments/numbered.cue", numbered(0, 1, 0))
+	p.write("environments/hooks.cue", hooksRelease)
+	p.write("environments/numbered.cue", numberedRelease(0, 1, 0))
 	p.fleetc("apply", "--yes").ok(p).says(p, "runs hook Job.batch web/pre-install", "; 1 hook run")
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.fleetc("apply", "--yes").ok(p).says(p, "runs hook Job.batch web/pre-upgrade", "runs hook Job.batch web/post-upgrade", "; 2 hooks run")
 	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "cannot undo Job.batch web/pre-upgrade: effects of this hook of release web are not undone",
 		"runs hook Job.batch web/pre-rollback", "runs hook Job.batch web/post-rollback", "; 2 hooks run; this is revision 3$")
-	p.write("environments/numbered.cue", numbered(0, 1, 1))
+	p.write("environments/numbered.cue", numberedRelease(0, 1, 1))
 	p.edit("environments/web.cue", `colour: "red"`, `colour: "blue"`)
 	p.fleetc("apply", "--yes").ok(p).says(p, "0 pruned; this is revision 4$")
 	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "1 changed, 0 pruned; this is revision 5$")
 }
 
-// With the rights that docs/apply.md lists, a user can go back; with those that
-// docs/history.md lists, see what runs, and no bundle.
+// With the rights of docs/apply.md, a user can roll back; with those of
+// docs/history.md, see the history, and no bundle.
 func TestHistoryRights(t *testing.T) {
 	p := newWeb(t)
 	p.grant("one", "apply", "deployer", "deployers")
-	user := func(name, group string) func(args ...string) done {
+	user := func(name, group string) func(args ...string) result {
 		kubeconfig, err := p.clusters["one"].User(name, group)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return func(args ...string) done {
+		return func(args ...string) result {
 			p.Helper()
 			return p.end(p.command(append(args, "--kubeconfig", kubeconfig)...))
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // foreignWeb applies the Deployment and the ConfigMap of the release web as another
-// tool would by server-side apply, with fields that the fleet does not have.
+// tool with server-side apply, with fields that the fleet does not have.
 func (p *place) foreignWeb(manager, labels string) {
 	p.Helper()
 	p.kubectlInput("one", `{"apiVersion":"v1","kind":"List","items":[
@@ -17,8 +17,8 @@ func (p *place) foreignWeb(manager, labels string) {
 ]}`, "apply", "--server-side", "--field-manager="+manager, "-f", "-")
 }
 
-// Objects of server-side appliers are taken over without --force-conflicts, and
-// nothing that only they had set stays; decorators keep their fields.
+// Objects of server-side appliers are adopted without --force-conflicts, and their
+// other fields are removed; decorators keep their fields.
 func TestTakeOverAppliers(t *testing.T) {
 	p := newWeb(t)
 	p.kubectl("one", "create", "namespace", "web")
@@ -64,7 +64,7 @@ func TestTakeOverAppliers(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
-// Objects of Flux are taken over when its manager is named, and no others are.
+// Objects of Flux are adopted only when its manager is named.
 func TestTakeOverNamed(t *testing.T) {
 	p := newWeb(t)
 	p.kubectl("one", "create", "namespace", "web")
@@ -78,7 +78,7 @@ func TestTakeOverNamed(t *testing.T) {
 		t.Errorf("the ConfigMap has %s", got)
 	}
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
-	// A manager that another tool became later is taken over by its name.
+	// The manager of a tool that has taken the object later can be named.
 	p.kubectl("one", "-n", "web", "annotate", "--field-manager=vpa-updater", "deployment", "web", "vpa=seen")
 	p.fleetc("apply", "--yes", "--adopt=from:vpa-updater").ok(p).says(p, "from vpa-updater: removes metadata.annotations.vpa")
 	if got := p.kubectl("one", "-n", "web", "get", "deployment", "web", "-o", "jsonpath={.metadata.annotations.vpa}"); got != "" {

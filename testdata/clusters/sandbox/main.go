@@ -97,7 +97,7 @@ func example(ctx context.Context, patterns []string) ([]clusters.Spec, error) {
 		// The minor version alone: 1.36.2 is emulated as 1.36.
 		version := strings.SplitN(c.Kubernetes, ".", 3)
 		specs = append(specs, clusters.Spec{
-			Name: c.ID, Context: c.Context, Version: strings.Join(version[:min(2, len(version))], "."), Nodes: 3, Played: true,
+			Name: c.ID, Context: c.Context, Version: strings.Join(version[:min(2, len(version))], "."), Nodes: 3, SimulateOperators: true,
 		})
 	}
 	return specs, nil

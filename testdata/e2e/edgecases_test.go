@@ -17,7 +17,7 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// grafana is a chart that makes up passwords, and a release that keeps them.
+// grafana adds a chart that generates passwords, and a release that keeps them.
 func (p *place) grafana() {
 	p.write("charts/g/Chart.yaml", "apiVersion: v2\nname: g\nversion: 1.0.0\n")
 	p.write("charts/g/values.yaml", "colour: blue\n")
@@ -58,9 +58,9 @@ releases: g: {
 `)
 }
 
-// A password that a chart makes up is made up once: it stays whatever becomes of
-// the inventory, whoever made the Secret, and in hooks.
-func TestKept(t *testing.T) {
+// A generated password is generated once: it survives the loss of the inventory, is
+// kept from any tool's Secret, and is kept in hooks.
+func TestGeneratedPasswords(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"})
 	p.grafana()
 	p.kubectl("one", "create", "namespace", "g")
@@ -85,18 +85,19 @@ func TestKept(t *testing.T) {
 	if got := passwords(); got != first {
 		t.Errorf("without the inventory, the passwords are %s, and were %s", got, first)
 	}
-	// Who may not read them changes nothing, and keeps no other cluster back.
+	// A user without the right to read them changes nothing, and other clusters are
+	// applied.
 	kubeconfig, err := p.clusters["one"].User("blind", "blind")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.kubectl("one", "create", "clusterrole", "blind", "--verb=get", "--resource=namespaces")
 	p.kubectl("one", "create", "clusterrolebinding", "blind", "--clusterrole=blind", "--user=blind")
-	p.may("one", "blind", "get", "namespaces")
+	p.waitForRight("one", "blind", "get", "namespaces")
 	p.end(p.command("apply", "--yes", "--kubeconfig", kubeconfig)).exits(p, 2).says(p, `cannot be read to keep its data.password: User "blind" cannot get`, "^dev/one: refused, nothing was written")
 }
 
-// plans are the plans of the fleet, as the compiler makes them.
+// plans returns the compiler's plans of the fleet.
 func (p *place) plans(o apply.Options) []*compiler.Planned {
 	p.Helper()
 	f, err := (&compiler.Compiler{Dir: p.dir, Build: "test"}).Load(p.Context())
@@ -127,13 +128,12 @@ const kubectlWeb = `{"apiVersion":"v1","kind":"List","items":[
       {"name":"side","image":"example.com/side:1"}]}}}}
 ]}`
 
-// The plan of objects that are taken over shows what goes away, and is what
-// happens.
+// The plan of an adoption shows the removed fields, and matches the result.
 func TestAdoptPlan(t *testing.T) {
 	p := newWeb(t)
 	p.kubectl("one", "create", "namespace", "web")
 	p.kubectlInput("one", kubectlWeb, "apply", "-f", "-")
-	// What another has stays.
+	// Fields of other managers stay.
 	p.kubectl("one", "-n", "web", "label", "--field-manager=somebody", "configmap", "web", "mine=1")
 	d := p.fleetc("apply", "--dry-run", "--adopt").exits(p, 1).says(p, `- data.extra: x`, `- metadata.labels.by: kubectl`, `- spec.template.spec.containers\[name=side\]`,
 		`spec.replicas: 4 -> 2`, `- spec.template.spec.nodeSelector`, `spec.template.spec.terminationGracePeriodSeconds: 7 -> 30`)
@@ -170,20 +170,20 @@ func TestAdoptPlan(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
-// A write that is tried again after an outage looks whether the lease is still
-// held: another may have it.
+// A write that is retried after an outage checks the lease, which another process
+// may have taken.
 func TestLeaseInRetry(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
-	p.write("environments/numbered.cue", numbered(0, 200, 0))
+	p.write("environments/numbered.cue", numberedRelease(0, 200, 0))
 	r := p.begin("apply", "--yes")
-	r.until("created", 20)
+	r.readUntil("created", 20)
 	c := p.clusters["one"]
 	if err := c.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	r.goOn()
-	time.Sleep(time.Second) // in which it begins to try again
+	r.readAll()
+	time.Sleep(time.Second) // until it starts to retry
 	if err := r.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestLeaseInRetry(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, mark := p.writes("one", 0)
-	time.Sleep(16 * time.Second) // until the lease is nobody's
+	time.Sleep(16 * time.Second) // until the lease expires
 	now := time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")
 	p.kubectl("one", "-n", "fleetc-system", "patch", "lease", "apply", "--type=merge", "-p", `{"spec":{"holderIdentity":"another","renewTime":"`+now+`"}}`)
 	if err := r.Process.Signal(syscall.SIGCONT); err != nil {
@@ -231,12 +231,13 @@ releases: widgets: {
 }
 `
 
-// What was applied in a version that is no longer served is pruned in another.
-func TestVersionGone(t *testing.T) {
+// An object is pruned although the version in which it was applied is not served
+// any more.
+func TestRemovedVersion(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/widgets.cue", twoVersions)
 	p.fleetc("apply", "--yes").ok(p)
-	// The version goes in the run that prunes.
+	// The version is removed in the run that prunes.
 	p.edit("environments/widgets.cue", `["v1", "v1beta1"]`, `["v1"]`)
 	p.edit("environments/widgets.cue", `two: {apiVersion: "example.com/v1beta1", kind: "Widget", metadata: name: "two", spec: size: 1}`, "")
 	p.edit("environments/widgets.cue", "example.com/v1beta1", "example.com/v1")
@@ -244,7 +245,7 @@ func TestVersionGone(t *testing.T) {
 	if got := p.kubectl("one", "-n", "widgets", "get", "widgets", "-o", "name"); got != "widget.example.com/one" {
 		t.Errorf("there is %s", got)
 	}
-	// It went before.
+	// It was removed earlier.
 	p.edit("environments/widgets.cue", `["v1"]`, `["v1", "v1beta1"]`)
 	p.edit("environments/widgets.cue", "example.com/v1\"", "example.com/v1beta1\"")
 	p.fleetc("apply", "--yes").ok(p)
@@ -258,8 +259,8 @@ func TestVersionGone(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
-// A custom resource is gone before its operator is pruned, and what holds it is
-// named.
+// A custom resource is deleted before its operator is pruned, and its finalizers
+// are named.
 func TestPruneOperator(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/widgets.cue", widgets)
@@ -305,9 +306,9 @@ releases: operator: {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
-// A version of a CRD and a resource in it come in one bundle, and the resource is
-// known to be there although its version is not served yet.
-func TestVersionComes(t *testing.T) {
+// A bundle may have a new version of a CRD and a resource in it. The plan
+// recognizes the live resource although the version is not served yet.
+func TestNewVersion(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/widgets.cue", twoVersions)
 	p.edit("environments/widgets.cue", `["v1", "v1beta1"]`, `["v1"]`)
@@ -324,7 +325,7 @@ func TestVersionComes(t *testing.T) {
 		p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 		last = next
 	}
-	// One that others made is not taken for one's own.
+	// An object of another tool is not treated as fleetc's.
 	p.kubectlInput("one", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"theirs","namespace":"widgets"},"spec":{"size":9}}`, "apply", "-f", "-")
 	p.edit("environments/widgets.cue", `in ["v1"`, `in ["v1", "v3alpha1"`)
 	p.write("environments/theirs.cue", `package fleet
@@ -334,9 +335,9 @@ releases: widgets: objects: theirs: {apiVersion: "example.com/v3alpha1", kind: "
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Widget.example.com widgets/theirs: it exists already, and kubectl-client-side-apply made it")
 }
 
-// deny is a policy of the cluster that denies a ConfigMap of a colour, and says
-// which.
-const deny = `{"apiVersion":"v1","kind":"List","items":[
+// denyPolicy is an admission policy that rejects a ConfigMap of a colour, and names
+// the colour.
+const denyPolicy = `{"apiVersion":"v1","kind":"List","items":[
 {"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":"deny"},"spec":{
   "failurePolicy":"Fail","matchConstraints":{"resourceRules":[
     {"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE","UPDATE"],"resources":["configmaps"]},
@@ -346,23 +347,23 @@ const deny = `{"apiVersion":"v1","kind":"List","items":[
 {"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":"deny"},"spec":{"policyName":"deny","validationActions":["Deny"]}}
 ]}`
 
-// denies makes the policy, and waits until it holds.
-func (p *place) denies(id string) {
+// createDenyPolicy creates the policy and waits until it is effective.
+func (p *place) createDenyPolicy(id string) {
 	p.Helper()
-	p.kubectlInput(id, deny, "create", "-f", "-")
-	p.until("the policy to hold", func() bool {
+	p.kubectlInput(id, denyPolicy, "create", "-f", "-")
+	p.waitFor("the policy to hold", func() bool {
 		_, err := shared.Kubectl(p.Context(), "--context", p.clusters[id].Context, "create", "configmap", "probe", "--dry-run=server", "--from-literal=colour=hunter2")
 		return err != nil
 	})
 }
 
-// What a cluster says when it refuses is shown without what Secrets hold, when it
-// is planned and when it is done. A conflict stays one, whatever else is wrong.
+// Rejections of the cluster hide the contents of Secrets, in plans and applies. A
+// conflict is still reported when the object has other faults.
 func TestRefusals(t *testing.T) {
 	p := newWeb(t)
-	p.denies("one")
+	p.createDenyPolicy("one")
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "hunter2"`)
-	for range 2 { // without the namespace it cannot be tried out; then it is
+	for range 2 { // no dry run without the namespace; then a dry run
 		d := p.fleetc("apply", "--yes").exits(p, 2).says(p, `ConfigMap web/web: .*the colour \(hidden\) is denied`)
 		if strings.Contains(d.stdout+d.stderr, "hunter2") {
 			t.Errorf("a secret is shown:\n%s%s", d.stdout, d.stderr)
@@ -377,9 +378,9 @@ func TestRefusals(t *testing.T) {
 	p.fleetc("apply", "--yes", "--force-conflicts").exits(p, 2).says(p, "two is denied")
 }
 
-// A plan of a cluster that is new to fleetc, and has moved, is not begun: not even
-// the namespace of fleetc is made.
-func TestFirstContactExact(t *testing.T) {
+// An outdated plan of a new cluster is not applied: not even fleetc's namespace is
+// created.
+func TestNewClusterSavedPlan(t *testing.T) {
 	p := newWeb(t)
 	plans := p.plans(apply.Options{})
 	p.kubectl("one", "create", "namespace", "web")
@@ -407,8 +408,7 @@ releases: web: objects: {
 }
 `
 
-// A release that is taken over from Helm is upgraded, and so is one of which the
-// record was lost.
+// A release that is adopted from Helm is upgraded, and so is one without a record.
 func TestUpgradeHooks(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/hooks.cue", events)
@@ -427,14 +427,14 @@ func TestUpgradeHooks(t *testing.T) {
 	}
 }
 
-// A namespace that is being deleted is waited for, and made anew with all that the
-// bundle has in it.
+// A namespace that is being deleted is waited for, and recreated with all its
+// objects in the bundle.
 func TestTerminating(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
 	p.kubectlInput("one", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"holds","namespace":"web","finalizers":["example.com/holds"]}}`, "create", "-f", "-")
 	p.kubectl("one", "delete", "namespace", "web", "--wait=false")
-	p.until("the namespace to say what is in it", func() bool {
+	p.waitFor("the namespace to say what is in it", func() bool {
 		return strings.Contains(p.kubectl("one", "get", "namespace", "web", "-o", "jsonpath={.status.conditions[*].message}"), "example.com/holds")
 	})
 	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `\+ Namespace web`, "4 objects created")
@@ -448,8 +448,8 @@ func TestTerminating(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
-// A hook that is to go when it has succeeded goes, whatever it is, also when one
-// after it fails; one that is not to go stays.
+// A hook with the policy hook-succeeded is deleted after its success, for any kind,
+// even when a later one fails; other hooks stay.
 func TestHookSucceeded(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/hooks.cue", `package fleet
@@ -479,7 +479,7 @@ releases: web: objects: {
 	}
 }
 
-// A key that leaves stringData leaves the Secret.
+// A key that is removed from stringData is removed from the Secret.
 func TestStringData(t *testing.T) {
 	p := newWeb(t)
 	p.edit("environments/web.cue", `password: "hunter2"`, `{password: "hunter2", old: "x"}`)
@@ -489,12 +489,12 @@ func TestStringData(t *testing.T) {
 	if got := p.kubectl("one", "-n", "web", "get", "secret", "web", "-o", "jsonpath={.data}"); got != `{"password":"aHVudGVyMg=="}` {
 		t.Errorf("the secret has %s", got)
 	}
-	// Another who changes a value is in conflict.
+	// A value that another manager changes is a conflict.
 	p.kubectl("one", "-n", "web", "patch", "secret", "web", "--type=merge", "-p", `{"data":{"password":"eA=="}}`)
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, `other managers own fields of it: data.password \(kubectl-patch\)`)
 }
 
-// A part that is applied hides nothing of another part that did not get healthy.
+// A partial apply does not hide an unhealthy release outside of it.
 func TestPartial(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/stuck.cue", `package fleet
@@ -524,8 +524,8 @@ releases: stuck: {
 	p.fleetc("apply", "--yes", "--release", "stuck", "--timeout", "5s").exits(p, 2).says(p, "Deployment.apps web/stuck: ")
 }
 
-// What was there before is fleetc's own from when fleetc makes it anew.
-func TestFoundAndMade(t *testing.T) {
+// An object that existed before belongs to fleetc once fleetc has recreated it.
+func TestRecreatedPreexisting(t *testing.T) {
 	p := newWeb(t)
 	p.kubectl("one", "create", "namespace", "old")
 	p.write("environments/old.cue", `package fleet

@@ -16,17 +16,17 @@ releases: other: {
 }
 `
 
-// What differs is told with its reason, whoever asks; what is in nobody's way is
-// no difference.
+// Differences have reasons, with any rights. Fields set by controllers and API
+// defaults are not differences.
 func TestLiveReasons(t *testing.T) {
 	p := newWeb(t)
 	reader := p.reader("one")
-	if d := p.live("one", reader, 1); len(d) != 4 || d["Secret web/web"].Reason != "missing" {
+	if d := p.diffLive("one", reader, 1); len(d) != 4 || d["Secret web/web"].Reason != "missing" {
 		t.Errorf("of a cluster that was never applied to: %v", d)
 	}
 	p.kubectl("one", "create", "namespace", "web")
 	p.kubectl("one", "-n", "web", "create", "configmap", "web", "--from-literal=colour=blue")
-	d := p.live("one", reader, 1)
+	d := p.diffLive("one", reader, 1)
 	if c := d["ConfigMap web/web"]; len(d) != 4 || c.Reason != "conflict" || c.Why != "kubectl-create made it" {
 		t.Errorf("of an object that another made: %v", d)
 	}
@@ -35,12 +35,12 @@ func TestLiveReasons(t *testing.T) {
 	p.write("environments/hook.cue", hookJob)
 	p.fleetc("apply", "--yes").ok(p)
 	p.kubectl("one", "-n", "web", "delete", "job", "migrate")
-	if d := p.live("one", reader, 0); len(d) > 0 {
+	if d := p.diffLive("one", reader, 0); len(d) > 0 {
 		t.Errorf("after an apply: %v", d)
 	}
 	p.kubectl("one", "-n", "web", "label", "configmap", "web", "mine=yes")
 	p.kubectl("one", "-n", "web", "annotate", "deployment", "web", "mine=yes")
-	if d := p.live("one", reader, 0); len(d) > 0 {
+	if d := p.diffLive("one", reader, 0); len(d) > 0 {
 		t.Errorf("after others added fields: %v", d)
 	}
 	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--type=merge", "-p", `{"data": {"colour": "red"}}`)
@@ -48,7 +48,7 @@ func TestLiveReasons(t *testing.T) {
 	p.kubectlInput("one", `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "web"}, "spec": {"replicas": 5}}`,
 		"apply", "--server-side", "--force-conflicts", "--field-manager=scaler", "-f", "-")
 	p.write("environments/other.cue", "package fleet\n")
-	d = p.live("one", reader, 1)
+	d = p.diffLive("one", reader, 1)
 	for id, want := range map[string]string{
 		"ConfigMap web/web":       "update conflict data.colour kubectl-patch",
 		"Secret web/web":          "create missing  ",
@@ -77,12 +77,12 @@ releases: web: ownership: {
 	ours: {target: kinds: ["ConfigMap"], fields: ["data.colour"], take: true}
 }
 `)
-	d = p.live("one", reader, 1)
+	d = p.diffLive("one", reader, 1)
 	if _, differs := d["Deployment.apps web/web"]; differs || d["ConfigMap web/web"].Reason != "changed" {
-		t.Errorf("as the release says who has which field: %v", d)
+		t.Errorf("with ownership of the release: %v", d)
 	}
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
-	if c := p.live("one", reader, 1)["ConfigMap web/web"]; c.ID != "" {
+	if c := p.diffLive("one", reader, 1)["ConfigMap web/web"]; c.ID != "" {
 		t.Errorf("as others have it: %v", c)
 	}
 }
@@ -97,18 +97,18 @@ releases: web: objects: migrate: {
 }
 `
 
-// Without its CRD an object is missing, and where a webhook does not answer, or a
-// field cannot change, it is predicted what would become of it.
+// An object without its CRD is missing. A webhook that does not answer and an
+// immutable field lead to a simulated apply.
 func TestLiveWithoutDryRun(t *testing.T) {
 	p := newWeb(t)
 	reader := p.reader("one")
 	p.write("environments/widgets.cue", widgets)
 	p.fleetc("apply", "--yes").ok(p)
-	p.silence()
+	p.blockWebhook()
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.edit("environments/web.cue", `selector: matchLabels: app: "web"`, `selector: matchLabels: app: "webs"`)
 	p.edit("environments/web.cue", `metadata: labels: app: "web"`, `metadata: labels: app: "webs"`)
-	p.until("the webhook is called", func() bool {
+	p.waitFor("the webhook is called", func() bool {
 		return strings.Contains(p.fleetc("diff", "--live").stdout, "compared without a dry run: 1 object in dev/one: a webhook does not answer")
 	})
 	p.fleetc("diff", "--live").exits(p, 1).says(p,
@@ -116,13 +116,13 @@ func TestLiveWithoutDryRun(t *testing.T) {
 		`~ Deployment.apps web/web \(release web, spec.selector: field is immutable, predicted\)`, `~ spec.selector.matchLabels.app: web -> webs`,
 		"^compared without a dry run: 1 object in dev/one: the API server refuses to apply them$")
 	p.kubectl("one", "delete", "crd", "widgets.example.com")
-	for _, d := range []done{p.fleetc("diff", "--live"), p.fleetc("diff", "--live", "--kubeconfig", reader)} {
+	for _, d := range []result{p.fleetc("diff", "--live"), p.fleetc("diff", "--live", "--kubeconfig", reader)} {
 		d.exits(p, 1).says(p, `\+ Widget.example.com widgets/one \(release widgets, the cluster does not serve example.com/v1 Widget\)`,
 			`\+ CustomResourceDefinition.apiextensions.k8s.io widgets.example.com \(release widgets\)`)
 	}
 }
 
-// What a user may not read is unknown, and hides nothing else.
+// An unreadable object is unknown, and does not hide other objects.
 func TestLiveRights(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
@@ -134,7 +134,7 @@ func TestLiveRights(t *testing.T) {
 	p.fleetc("diff", "--live", "--kubeconfig", kubeconfig).exits(p, 2).says(p, `User "intern" cannot get resource "namespaces"`, "^! cluster dev/one: not compared$")
 	p.kubectl("one", "create", "clusterrole", "intern", "--verb=get", "--resource=namespaces,configmaps,deployments.apps")
 	p.kubectl("one", "create", "clusterrolebinding", "intern", "--clusterrole=intern", "--user=intern")
-	p.may("one", "intern", "get", "namespaces")
+	p.waitForRight("one", "intern", "get", "namespaces")
 	p.fleetc("diff", "--live", "--kubeconfig", kubeconfig).exits(p, 2).says(p,
 		`^  ~ ConfigMap web/web \(release web, predicted\)$`,
 		`^  ! Secret web/web \(release web, the user may not get secrets in web\)$`,
@@ -142,19 +142,19 @@ func TestLiveRights(t *testing.T) {
 		`^1 object updated, 2 unknown in 1 cluster$`, `1 object is unknown: the user may not get secrets in web$`)
 	p.kubectl("one", "-n", "web", "create", "role", "intern", "--verb=patch", "--resource=configmaps")
 	p.kubectl("one", "-n", "web", "create", "rolebinding", "intern", "--role=intern", "--user=intern")
-	p.until("the right is had", func() bool {
+	p.waitFor("the right is had", func() bool {
 		return strings.Contains(p.fleetc("diff", "--live", "--kubeconfig", kubeconfig).stdout, "~ ConfigMap web/web (release web)\n")
 	})
 }
 
-// Passwords that are kept are those of the cluster; who may not read them learns
-// about everything else.
-func TestLiveKept(t *testing.T) {
+// Generated passwords are compared with the cluster's. A user who may not read them
+// still sees all other objects.
+func TestLiveGeneratedPasswords(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"})
 	p.grafana()
 	p.kubectl("one", "create", "namespace", "g")
 	p.fleetc("apply", "--yes").ok(p)
-	if d := p.live("one", p.reader("one"), 0); len(d) > 0 {
+	if d := p.diffLive("one", p.reader("one"), 0); len(d) > 0 {
 		t.Errorf("right after an apply: %v", d)
 	}
 	kubeconfig, err := p.clusters["one"].User("intern")
@@ -163,13 +163,13 @@ func TestLiveKept(t *testing.T) {
 	}
 	p.kubectl("one", "create", "clusterrole", "intern", "--verb=get", "--resource=namespaces,configmaps")
 	p.kubectl("one", "create", "clusterrolebinding", "intern", "--clusterrole=intern", "--user=intern")
-	p.may("one", "intern", "get", "namespaces")
+	p.waitForRight("one", "intern", "get", "namespaces")
 	p.edit("environments/g.cue", `colour: "blue"`, `colour: "red"`)
 	p.fleetc("diff", "--live", "--kubeconfig", kubeconfig).exits(p, 2).says(p, `^  ~ ConfigMap g/colour \(release g, predicted\)$`, `^  ! Secret g/stored `, "^1 object updated, 3 unknown in 1 cluster$")
 }
 
-// A cluster that is down, or is another one, does not keep the others from being
-// compared.
+// A cluster that is down, or is a different one, does not prevent the comparison of
+// others.
 func TestLiveDown(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
 	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
@@ -185,9 +185,9 @@ func TestLiveDown(t *testing.T) {
 	p.fleetc("diff", "--live").exits(p, 2).says(p, `^! cluster dev/two: not compared$`, `is cluster "dev/one" of fleet`)
 }
 
-// silence has the API server ask a webhook that does not answer before it changes a
-// ConfigMap in the namespace web.
-func (p *place) silence() {
+// blockWebhook configures a webhook that does not answer for ConfigMaps in the
+// namespace web.
+func (p *place) blockWebhook() {
 	p.Helper()
 	p.kubectlInput("one", `{
 		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "nobody"},
@@ -198,33 +198,33 @@ func (p *place) silence() {
 			"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "web"}}
 		}]
 	}`, "create", "-f", "-")
-	p.until("the webhook is called", func() bool {
+	p.waitFor("the webhook is called", func() bool {
 		_, err := shared.Kubectl(p.Context(), "--context", p.clusters["one"].Context, "-n", "web", "label", "configmap", "web", "a=b", "--dry-run=server")
 		return err != nil
 	})
 }
 
-// The plan of a change that a silent webhook stands in front of has the fields that
-// change, and none of those that others set. An apply says what it waits for, goes on
-// when the webhook is gone, and gives up after a while.
+// With a webhook that does not answer, the plan has the changed fields, and no
+// fields of other managers. An apply says what it waits for, continues when the
+// webhook is removed, and fails after a timeout.
 func TestSilentWebhook(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
 	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--field-manager=robot", "--type=merge", "-p", `{"metadata":{"labels":{"robot":"x"}},"data":{"extra":"y"}}`)
-	p.silence()
+	p.blockWebhook()
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, "~ data.colour: blue -> red", "has not tried out ConfigMap web/web: a webhook does not answer").lacks(p, "robot", "extra")
 	const waits = "dev/one: waits and tries again: failed calling webhook"
 	r := p.begin("apply", "--yes")
-	r.until(waits, 1)
+	r.readUntil(waits, 1)
 	p.kubectl("one", "delete", "validatingwebhookconfiguration", "nobody")
 	if d := r.end().ok(p); strings.Count(d.stderr, waits) != 1 {
-		t.Errorf("it says more than once what it waits for:\n%s", d.stderr)
+		t.Errorf("it reports the wait more than once:\n%s", d.stderr)
 	}
 	if got := p.kubectl("one", "-n", "web", "get", "configmap", "web", "-o", "jsonpath={.data}"); got != `{"colour":"red","extra":"y"}` {
 		t.Errorf("the ConfigMap has %s", got)
 	}
-	p.silence()
+	p.blockWebhook()
 	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, waits, "environments/web.cue:.*ConfigMap web/web: a webhook does not answer: failed calling webhook .nobody.example.com", "see that its pods run")
 }

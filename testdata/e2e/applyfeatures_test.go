@@ -39,8 +39,8 @@ releases: widgets: {
 }
 `
 
-// A CRD and a resource of it are in one bundle, also when the next version of
-// the CRD has a field that the resource uses at once.
+// A bundle may have a CRD and its custom resource, even when the resource uses a
+// new field of the next version of the CRD.
 func TestCRD(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/widgets.cue", widgets)
@@ -55,8 +55,8 @@ func TestCRD(t *testing.T) {
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 }
 
-// A plan that was kept is done exactly, or not at all when something moved.
-func TestFrozenPlan(t *testing.T) {
+// A saved plan is applied exactly, or not at all when something has changed.
+func TestSavedPlan(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
@@ -82,8 +82,8 @@ func TestFrozenPlan(t *testing.T) {
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "another bundle")
 }
 
-// A hook runs when its release changes, and not otherwise; when it fails, what
-// comes after it is not reached.
+// A hook runs when its release changes. When it fails, later objects are not
+// applied.
 func TestHooks(t *testing.T) {
 	p := newWeb(t)
 	hook := `package fleet
@@ -123,9 +123,9 @@ releases: web: objects: migrate: {
 	p.fleetc("apply", "--yes").ok(p).says(p, "1 changed, 0 pruned; 1 hook run")
 }
 
-// A hook that holds something is not deleted to be made anew, and what is no hook
-// is not taken for one.
-func TestHookHolds(t *testing.T) {
+// A hook that stores data is not recreated, and an object that is not a hook is not
+// treated as one.
+func TestHookKeepsData(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/hook.cue", `package fleet
 
@@ -153,8 +153,8 @@ releases: web: objects: hook: {
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Secret web/hook: an object of this name exists and is not a hook")
 }
 
-// Rights that the user has not are named all at once, before anything is
-// written; with those that docs/apply.md lists, all goes well.
+// All missing rights are listed before anything is written; with the rights of
+// docs/apply.md, an apply succeeds.
 func TestRights(t *testing.T) {
 	p := newWeb(t)
 	c := p.clusters["one"]
@@ -162,14 +162,14 @@ func TestRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	as := func(args ...string) done {
+	as := func(args ...string) result {
 		cmd := p.command(append(args, "--kubeconfig", kubeconfig)...)
 		return p.end(cmd)
 	}
 	as("apply", "--yes").exits(p, 2).says(p, `User "deployer" cannot get resource "namespaces"`)
 	p.kubectl("one", "create", "clusterrole", "reader", "--verb=get", "--resource=namespaces,secrets,configmaps,deployments.apps")
 	p.kubectl("one", "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=deployer")
-	p.may("one", "deployer", "get", "namespaces")
+	p.waitForRight("one", "deployer", "get", "namespaces")
 	_, mark := p.writes("one", 0)
 	as("apply", "--yes").exits(p, 2).says(p, "the user may not ", "create and patch configmaps in web", "create and patch deployments.apps in web",
 		"create, get and update leases.coordination.k8s.io in fleetc-system", "create, delete, list and update secrets in fleetc-system")
@@ -186,7 +186,7 @@ func TestRights(t *testing.T) {
 	as("apply", "--yes").exits(p, 2).says(p, "the user may not create, delete, get and patch jobs.batch in web$")
 }
 
-// An inventory that is too large for one Secret is in several.
+// An inventory that is too large for one Secret uses several.
 func TestLargeInventory(t *testing.T) {
 	p := newWeb(t)
 	p.fleetc("apply", "--yes").ok(p)
@@ -212,7 +212,7 @@ func TestLargeInventory(t *testing.T) {
 	}
 }
 
-// chunkName returns the name of a Secret with a part of what the fleet stores.
+// chunkName returns the name of a chunk.
 func chunkName(of string, part []byte) string {
 	sum := sha256.Sum256(append([]byte("example.com/infra\x00"), part...))
 	return of + "-" + hex.EncodeToString(sum[:16])
@@ -231,8 +231,8 @@ func secretOf(t *testing.T, name string, data map[string][]byte) string {
 	return string(text)
 }
 
-// grant gives the user, who is of the group, the rights of a page of docs, and
-// waits until they are had.
+// grant gives the user and group the rights of a page of the docs, and waits until
+// they are effective.
 func (p *place) grant(id, page, user, group string) {
 	p.Helper()
 	data, err := os.ReadFile(filepath.Join(top, "docs", page+".md"))
@@ -245,12 +245,11 @@ func (p *place) grant(id, page, user, group string) {
 		p.Fatalf("docs/%s.md has no roles", page)
 	}
 	p.kubectlInput(id, roles, "apply", "-f", "-")
-	p.may(id, user, "get", "namespaces/kube-system", "--as-group="+group)
-	p.may(id, user, "get", "leases.coordination.k8s.io", "--namespace=fleetc-system", "--as-group="+group)
+	p.waitForRight(id, user, "get", "namespaces/kube-system", "--as-group="+group)
+	p.waitForRight(id, user, "get", "leases.coordination.k8s.io", "--namespace=fleetc-system", "--as-group="+group)
 }
 
-// The same bundle applied by fleetc and, as it is exported, by kubectl gives
-// the same objects.
+// fleetc and kubectl, with the exported bundle, create the same objects.
 func TestSameAsKubectl(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
 	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
@@ -258,7 +257,7 @@ func TestSameAsKubectl(t *testing.T) {
 	p.write("environments/widgets.cue", widgets)
 	p.write("environments/plain.cue", "package fleet\n\nreleases: web: plaintext: \"Secret/web\": \"kubectl applies it here\"\n")
 	p.fleetc("apply", "--yes", "dev/one").ok(p)
-	p.fleetc("export", "--out", "out", "dev/one").ok(p) // applied to the other, by kubectl
+	p.fleetc("export", "--out", "out", "dev/one").ok(p) // kubectl applies it to the other cluster
 	dir := filepath.Join(p.dir, "out/dev/one")
 	p.kubectl("two", "apply", "--server-side", "-f", filepath.Join(dir, "space"))
 	crd, err := filepath.Glob(dir + "/widgets/*.yaml")
@@ -295,7 +294,7 @@ func base(t *testing.T, files []string, begins string) string {
 	return ""
 }
 
-// declared returns an object without what is another in every cluster.
+// declared returns an object without fields that differ between clusters.
 func declared(t *testing.T, object string) map[string]any {
 	t.Helper()
 	var o map[string]any

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// --force-conflicts takes the fields of one object, one release or one manager, and no
-// others.
-func TestForceSome(t *testing.T) {
+// --force-conflicts takes only the fields of the given object, release or manager.
+func TestForceSelection(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/other.cue", `package fleet
 
@@ -26,7 +25,7 @@ releases: other: {
 		return p.kubectl("one", "-n", "web", "get", "deployment/web", "configmap/web", "configmap/other", "-o", "jsonpath={.items[*]['spec.replicas','data']}")
 	}
 	byHand()
-	conflicts := func(d done, want ...string) {
+	conflicts := func(d result, want ...string) {
 		t.Helper()
 		d.exits(p, 2)
 		for _, id := range []string{"Deployment.apps web/web", "ConfigMap web/web", "ConfigMap web/other"} {
@@ -50,7 +49,7 @@ releases: other: {
 		t.Errorf("after the apply there is %s", now)
 	}
 
-	// A plan is done as it was made.
+	// A saved plan is applied unchanged.
 	byHand()
 	p.fleetc("apply", "--plan", "plan.json", "--force-conflicts=release:web", "--release", "web").ok(p)
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes").ok(p).says(p, "0 created, 2 changed")
@@ -59,8 +58,8 @@ releases: other: {
 	}
 }
 
-// --strict finds and undoes what people changed by hand in objects that fleetc
-// applies, also where the bundle has no field; what controllers set stays.
+// --strict reverts manual changes in objects that fleetc applies, even of fields
+// that the bundle does not have. Fields of controllers stay.
 func TestStrict(t *testing.T) {
 	p := newWeb(t)
 	p.kubectl("one", "create", "namespace", "web")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// hooksRun returns the names of the Jobs in the namespace app that ran as hooks.
-func hooksRun(d done) string {
+// hooksRun returns the names of the Jobs that ran as hooks in the namespace app.
+func hooksRun(d result) string {
 	var out []string
 	for line := range strings.Lines(d.stderr) {
 		if _, name, ok := strings.Cut(strings.TrimSpace(line), "runs hook Job.batch app/"); ok {
@@ -19,19 +19,19 @@ func hooksRun(d done) string {
 	return strings.Join(out, " ")
 }
 
-// A chart's hooks for rollbacks run when a release goes back, and then only.
+// A chart's rollback hooks run only when a release is rolled back.
 func TestRollbackChartHooks(t *testing.T) {
 	p := newHelm(t)
 	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
 	p.write("charts/app/templates/back.yaml", hookOf("pre-rollback", "before", "")+hookOf("post-rollback", "after", ""))
-	want := func(d done, hooks string) {
+	want := func(d result, hooks string) {
 		t.Helper()
 		if got := hooksRun(d.ok(p)); got != hooks {
 			t.Errorf("the hooks that ran are %q, want %q\n%s", got, hooks, d.stderr)
 		}
 	}
 	want(p.fleetc("apply", "--yes"), "migrate announce")
-	// Those of the revision run, and not those that the fleet has by now.
+	// The hooks of the revision run, not those of the current fleet.
 	p.edit("environments/app.cue", `colour: "blue"`, `colour: "red"`)
 	p.write("charts/app/templates/back.yaml", hookOf("pre-rollback", "other", ""))
 	want(p.fleetc("apply", "--yes"), "migrate announce")
@@ -42,8 +42,8 @@ func TestRollbackChartHooks(t *testing.T) {
 	p.fleetc("rollback", "dev/one", "--yes", "--to", "1").ok(p).says(p, "nothing was written")
 }
 
-// A release that Helm delivers goes back to the chart and the values of a
-// revision, also when the fleet has neither any more.
+// A release with Helm delivery is rolled back to the recorded chart and values,
+// even when the fleet has neither any more.
 func TestRollbackHelm(t *testing.T) {
 	p := newHelm(t)
 	p.fleetc("apply", "--yes").ok(p)
@@ -63,13 +63,12 @@ func TestRollbackHelm(t *testing.T) {
 		t.Errorf("gone back, the colour is %s, %s, and the release is %s", p.colour("one"), shade(), p.helmHistory("one"))
 	}
 	p.fleetc("rollback", "dev/one", "--yes", "--to", "1").ok(p).says(p, "nothing was written")
-	// What was rolled back to is what was applied: the fleet as it was then has
-	// nothing to do.
+	// After the rollback, the fleet of that revision is up to date.
 	p.write("environments/app.cue", app)
 	p.write("charts/app/templates/app.yaml", template)
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 
-	// A release that is gone comes back, and one goes that came.
+	// A removed release is restored, and a new one is removed.
 	p.write("environments/app.cue", strings.Split(app, "releases: app:")[0])
 	p.fleetc("apply", "--yes").ok(p).says(p, "this is revision 4$")
 	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "installs HelmRelease.helm.sh app/app")
@@ -82,9 +81,9 @@ func TestRollbackHelm(t *testing.T) {
 	}
 }
 
-// What runs on deletion may be a Secret, and is in none that those may read who
-// may read the inventory.
-func TestDeleteHooksAside(t *testing.T) {
+// Deletion hooks may be Secrets, so their chunks need more rights than the
+// inventory.
+func TestDeleteHooksStorage(t *testing.T) {
 	p := newHelm(t)
 	p.edit("environments/app.cue", `delivery:  "helm"`, `delivery:  "manifests"`)
 	p.write("charts/app/templates/more.yaml", hookOf("pre-delete", "last", "")+`---
@@ -108,7 +107,7 @@ stringData: {password: {{ .Values.password | quote }}}
 	there := func() []string {
 		return strings.Fields(p.kubectl("one", "-n", "fleetc-system", "get", "secret", "-o", "jsonpath={.items[*].metadata.name}"))
 	}
-	// A sweep keeps it, with every revision but one gone.
+	// A sweep keeps it when only one revision is left.
 	p.write("environments/history.cue", "package fleet\n\ncluster: history: 1\n")
 	for _, colour := range []string{"a", "b"} {
 		p.write("environments/more.cue", `package fleet
@@ -134,7 +133,7 @@ releases: space: objects: more: {apiVersion: "v1", kind: "ConfigMap", metadata: 
 	}
 }
 
-// A rollback does no actions, and says which there are.
+// A rollback runs no actions, and lists them.
 func TestRollbackActions(t *testing.T) {
 	p := newWeb(t)
 	action := func(name string) {
