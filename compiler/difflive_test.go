@@ -36,23 +36,23 @@ func TestLiveChangesIgnore(t *testing.T) {
 	}
 	conflict := []live.Field{{Path: ".data.a", Manager: "kubectl"}}
 	for name, test := range map[string]struct {
-		object        apply.Compared
+		object        apply.ObjectDiff
 		rules         []fleet.IgnoreRule
 		shown, hidden string
 	}{
-		"no rule":          {apply.Compared{Finding: apply.Changed, Before: before, After: after}, nil, "changed data.a data.b", ""},
-		"some":             {apply.Compared{Finding: apply.Changed, Before: before, After: after}, rule("data.b"), "changed data.a", "changed data.b"},
-		"all":              {apply.Compared{Finding: apply.Changed, Before: before, After: after}, rule("data"), "", "changed data.a data.b"},
-		"in conflict":      {apply.Compared{Finding: apply.Contest, Before: before, After: after, Fields: conflict}, rule("data.a"), "conflict data.a(kubectl) data.b", ""},
-		"one of both":      {apply.Compared{Finding: apply.Contest, Before: before, After: after, Fields: conflict}, rule("data"), "conflict data.a(kubectl)", "conflict data.b"},
-		"made by others":   {apply.Compared{Finding: apply.Contest, Why: "kubectl made it", Before: before, After: after}, rule("data"), "conflict", "conflict data.a data.b"},
-		"missing":          {apply.Compared{Finding: apply.Missing, After: after}, rule("data"), "missing ", ""},
-		"orphaned":         {apply.Compared{Finding: apply.Orphaned, Before: before}, rule("data"), "orphaned ", ""},
-		"unknown":          {apply.Compared{Finding: apply.Unknown}, rule("data"), "unknown", ""},
-		"a metadata field": {apply.Compared{Finding: apply.Changed, Before: before, After: after}, rule("metadata.labels"), "changed data.a data.b", ""},
+		"no rule":          {apply.ObjectDiff{Finding: apply.Changed, Before: before, After: after}, nil, "changed data.a data.b", ""},
+		"some":             {apply.ObjectDiff{Finding: apply.Changed, Before: before, After: after}, rule("data.b"), "changed data.a", "changed data.b"},
+		"all":              {apply.ObjectDiff{Finding: apply.Changed, Before: before, After: after}, rule("data"), "", "changed data.a data.b"},
+		"in conflict":      {apply.ObjectDiff{Finding: apply.InConflict, Before: before, After: after, Fields: conflict}, rule("data.a"), "conflict data.a(kubectl) data.b", ""},
+		"one of both":      {apply.ObjectDiff{Finding: apply.InConflict, Before: before, After: after, Fields: conflict}, rule("data"), "conflict data.a(kubectl)", "conflict data.b"},
+		"made by others":   {apply.ObjectDiff{Finding: apply.InConflict, Why: "kubectl made it", Before: before, After: after}, rule("data"), "conflict", "conflict data.a data.b"},
+		"missing":          {apply.ObjectDiff{Finding: apply.Missing, After: after}, rule("data"), "missing ", ""},
+		"orphaned":         {apply.ObjectDiff{Finding: apply.Orphaned, Before: before}, rule("data"), "orphaned ", ""},
+		"unknown":          {apply.ObjectDiff{Finding: apply.Unknown}, rule("data"), "unknown", ""},
+		"a metadata field": {apply.ObjectDiff{Finding: apply.Changed, Before: before, After: after}, rule("metadata.labels"), "changed data.a data.b", ""},
 	} {
 		test.object.ID, test.object.Release = "ConfigMap web/web", "web"
-		shown, hidden := liveChanges([]apply.Compared{test.object}, nil, test.rules)
+		shown, hidden := liveChanges([]apply.ObjectDiff{test.object}, nil, test.rules)
 		if got := changesText(shown); got != test.shown {
 			t.Errorf("%s: shows %q, want %q", name, got, test.shown)
 		}
