@@ -49,8 +49,8 @@ const PushesAtATime = 8
 
 // PushArtifacts pushes artifacts, some at a time, and yields what became of each
 // in their order. An error concerns one of them, and does not keep the others.
-func PushArtifacts(ctx context.Context, client *oci.Client, artifacts []*oci.Artifact, check bool) iter.Seq2[oci.Pushed, error] {
-	return ordered.Map(ctx, PushesAtATime, len(artifacts), func(ctx context.Context, i int) (oci.Pushed, error) {
+func PushArtifacts(ctx context.Context, client *oci.Client, artifacts []*oci.Artifact, check bool) iter.Seq2[oci.PushResult, error] {
+	return ordered.Map(ctx, PushesAtATime, len(artifacts), func(ctx context.Context, i int) (oci.PushResult, error) {
 		p, err := client.Push(ctx, artifacts[i], check)
 		return p, diag.In(artifacts[i].Cluster, err)
 	})

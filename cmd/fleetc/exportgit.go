@@ -50,7 +50,7 @@ type gitBranch struct {
 // toGit exports to branches of a git repository.
 func (x *exporting) toGit(ctx context.Context, c *compiler.Compiler, patterns []string) error {
 	err := x.toRemote(ctx, c, patterns, true)
-	if errors.Is(err, branch.ErrOther) {
+	if errors.Is(err, branch.ErrTreeMismatch) {
 		// Others have changed the directory of a settled cluster while this went on.
 		err = x.toRemote(ctx, c, patterns, false)
 	}
@@ -105,7 +105,7 @@ func (g *gitExport) push(ctx context.Context, parts map[string]*part) error {
 		updates[i] = u
 	}
 	results, err := g.remote.Push(ctx, g.check, updates...)
-	if err != nil && len(results) == 0 || errors.Is(err, branch.ErrOther) {
+	if err != nil && len(results) == 0 || errors.Is(err, branch.ErrTreeMismatch) {
 		return err
 	}
 	for i, r := range results {

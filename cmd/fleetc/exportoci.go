@@ -63,7 +63,7 @@ func (x *exporting) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	if err != nil {
 		return err
 	}
-	var pushed []oci.Pushed
+	var pushed []oci.PushResult
 	p := newProgress(x.cmd, len(artifacts))
 	for one, err := range compiler.PushArtifacts(ctx, client, artifacts, x.check) {
 		faults.Add(err)
@@ -86,7 +86,7 @@ func (x *exporting) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 		faults.Add(err)
 		pushed = append(pushed, one)
 	}
-	slices.SortFunc(pushed, func(a, b oci.Pushed) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	slices.SortFunc(pushed, func(a, b oci.PushResult) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return errors.Join(faults.Err(), x.printPushed(pushed, faults.Err() == nil))
 }
 
@@ -100,7 +100,7 @@ func (x *exporting) unpushed(ctx context.Context, c *compiler.Compiler, client *
 			if failed.Load() {
 				return false
 			}
-			is, err := client.Names(ctx, id, digest)
+			is, err := client.TagHas(ctx, id, digest)
 			failed.CompareAndSwap(false, err != nil)
 			return is
 		},
@@ -132,7 +132,7 @@ func (x *exporting) artifacts(ctx context.Context, dir string) ([]*oci.Artifact,
 // printPushed prints what became of the artifacts. The error is errDifferences
 // when something was to be pushed and nothing is to be; complete says that there
 // is no other error.
-func (x *exporting) printPushed(pushed []oci.Pushed, complete bool) error {
+func (x *exporting) printPushed(pushed []oci.PushResult, complete bool) error {
 	type artifact struct {
 		Cluster   string `json:"cluster"`
 		Tag       string `json:"tag"`

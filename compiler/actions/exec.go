@@ -31,7 +31,7 @@ func (r *Runner) command(ctx context.Context, a *fleet.Action, words []string) e
 	out := &tail{}
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.Dir, r.environment(a), out, out
-	git.Alone(cmd)
+	git.Detach(cmd)
 	cmd.WaitDelay = killAfter
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) {

@@ -20,19 +20,18 @@ const (
 	onMachine   = overNetwork + ":file"
 )
 
-// An address is where a repository is.
+// An address is the parsed address of a repository.
 type address struct {
-	url       string // as git takes it, maybe with credentials
-	name      string // as people may see it, without
-	protocols string // that git may use for it
+	url       string // URL for git, may contain credentials
+	name      string // name for messages, without credentials
+	protocols string // protocols that git may use, as GIT_ALLOW_PROTOCOL lists them
 }
 
-// hostPath matches the short form of ssh: nothing in it can be an option, or the
-// name of a program as in ext::sh.
+// hostPath matches the short form of ssh addresses, such as git@host:path. It
+// matches neither options nor git's ext::sh, which names a program.
 var hostPath = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9][A-Za-z0-9.-]*:[^:\s\\-][^\s\\]*$`)
 
-// parse reads the address of a repository as users write it; a path is one from
-// the directory dir.
+// parse parses the address of a repository. A relative path is relative to dir.
 func parse(text, dir string) (address, error) {
 	if strings.Contains(text, "://") {
 		return parseURL(text)
@@ -64,22 +63,22 @@ func parseURL(text string) (address, error) {
 		if parsed, ok := errors.AsType[*url.Error](err); ok {
 			err = parsed.Err
 		}
-		return address{}, &diag.Diag{Msg: "a git URL that cannot be read: " + hidden(err.Error()), Hint: forms}
+		return address{}, &diag.Diag{Msg: "invalid git URL: " + hidden(err.Error()), Hint: forms}
 	}
 	a := address{text, "", overNetwork}
 	switch {
 	case !slices.Contains([]string{"https", "http", "ssh", "file"}, u.Scheme):
-		return a, &diag.Diag{Msg: fmt.Sprintf("the scheme %q is not one to push to", u.Scheme), Hint: forms}
+		return a, &diag.Diag{Msg: fmt.Sprintf("the scheme %q is not supported", u.Scheme), Hint: forms}
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(text, "#"):
 		return a, &diag.Diag{Msg: "the git URL of " + u.Host + " has a query or a fragment", Hint: "leave it out; name the branch with --branch"}
 	case u.Scheme != "file" && u.Hostname() == "", u.Scheme == "file" && u.Host != "",
-		strings.HasPrefix(u.Host, "-"), strings.HasPrefix(u.User.Username(), "-"), strings.ContainsFunc(text, notPlain):
-		return a, &diag.Diag{Msg: "the git URL of " + diag.Visible(u.Host, diag.MaxText) + " is not one that git can use", Hint: forms}
+		strings.HasPrefix(u.Host, "-"), strings.HasPrefix(u.User.Username(), "-"), strings.ContainsFunc(text, needsEscape):
+		return a, &diag.Diag{Msg: "the git URL of " + diag.Visible(u.Host, diag.MaxText) + " is invalid", Hint: forms}
 	}
 	if u.Scheme == "file" {
 		a.protocols = onMachine
 	}
-	// Of http, the name is often a token too.
+	// The user name of an http URL is often a token, too.
 	named := *u
 	named.User = nil
 	if u.Scheme == "ssh" && u.User.Username() != "" {
@@ -89,21 +88,21 @@ func parseURL(text string) (address, error) {
 	return a, nil
 }
 
-// hidden is what the parser of URLs says, without the part of the URL that it
-// quotes.
+// hidden returns the message of a URL parser up to the first quote, since it
+// quotes the URL.
 func hidden(text string) string {
 	text, _, _ = strings.Cut(text, `"`)
 	return strings.TrimRight(text, ": ")
 }
 
-func notPlain(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }
+func needsEscape(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }
 
-// pathForm matches a directory in a repository.
-var pathForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$`)
+// directoryPath matches a directory in a repository.
+var directoryPath = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$`)
 
-// checkPath checks a directory in a repository.
+// checkPath returns a fault for a path that is not a directory in a repository.
 func checkPath(dir string) error {
-	legal := dir == "" || pathForm.MatchString(dir)
+	legal := dir == "" || directoryPath.MatchString(dir)
 	for part := range strings.SplitSeq(strings.ToLower(dir), "/") {
 		legal = legal && part != "." && part != ".." && part != ".git" && !strings.HasPrefix(part, "-")
 	}
@@ -111,7 +110,7 @@ func checkPath(dir string) error {
 		return nil
 	}
 	return &diag.Diag{
-		Msg:  fmt.Sprintf("%q is no directory for a tree in a repository", diag.Visible(dir, diag.MaxText)),
-		Hint: "write its path from the top of the repository, of letters, digits, dashes, underscores and dots",
+		Msg:  fmt.Sprintf("%q is not a valid directory in a repository", diag.Visible(dir, diag.MaxText)),
+		Hint: "write a path from the top of the repository, with letters, digits, dashes, underscores, dots and slashes",
 	}
 }

@@ -11,51 +11,52 @@ import (
 	"github.com/fleetc/fleetc/compiler/git"
 )
 
-// An attempt is an update on its way: a tree that stands on a tip.
+// An attempt is an update in progress: a new tree and the commit that it is
+// based on.
 type attempt struct {
 	*Remote
 	Update
-	count int // of tries that others made in vain
+	count int // retries so far
 
-	base    string   // commit that the tree was made from; empty for none
-	tip     string   // of the branch as the repository has it; empty when it has none
+	base    string   // commit that the tree is based on; empty for none
+	tip     string   // tip of the branch in the repository; empty when the branch does not exist
 	tree    string   // object ID
-	changes []string // of the tree from that of the base, as update-index reads them
-	paths   []string // that they concern
+	changes []string // differences between the trees of base and update, as update-index reads them
+	paths   []string // changed paths
 	message string
-	written map[string]string // the trees of directories as they were written
-	empty   bool              // nothing was
+	written map[string]string // tree IDs of the directories of the change
+	empty   bool              // the update changes no file
 }
 
-// ready makes the tree for the branches as they are now.
-func (a *attempt) ready(ctx context.Context) error {
-	was := a.base
-	if err := a.look(ctx); err != nil {
+// prepare makes the tree for the current tips of the branches.
+func (a *attempt) prepare(ctx context.Context) error {
+	oldBase := a.base
+	if err := a.fetchTips(ctx); err != nil {
 		return err
 	}
-	if a.tree != "" && was != "" && a.base != "" {
-		if was == a.base {
+	if a.tree != "" && oldBase != "" && a.base != "" {
+		if oldBase == a.base {
 			return nil
 		}
-		done, err := a.replay(ctx, was)
+		done, err := a.replay(ctx, oldBase)
 		if done || err != nil {
 			return err
 		}
 	}
-	return a.write(ctx)
+	return a.writeFiles(ctx)
 }
 
-// look fetches the tips.
-func (a *attempt) look(ctx context.Context) error {
-	wanted := []string{a.Branch}
+// fetchTips fetches the tips of the branches and sets base and tip.
+func (a *attempt) fetchTips(ctx context.Context) error {
+	names := []string{a.Branch}
 	if a.Onto != "" {
-		wanted = append(wanted, a.Onto)
+		names = append(names, a.Onto)
 	}
-	l, err := a.list(ctx, wanted...)
+	l, err := a.list(ctx, names...)
 	if err != nil {
 		return err
 	}
-	from := l.standard
+	from := l.defaultBranch
 	switch {
 	case a.Onto != "" && !slices.Contains(l.branches, a.Onto):
 		return &diag.Diag{
@@ -90,8 +91,8 @@ func (a *attempt) look(ctx context.Context) error {
 	return nil
 }
 
-// write has the files written onto the base, and makes the tree.
-func (a *attempt) write(ctx context.Context) error {
+// writeFiles calls Write in a checkout of the base and makes the tree.
+func (a *attempt) writeFiles(ctx context.Context) error {
 	dir, err := a.checkout(ctx)
 	if err != nil {
 		return err
@@ -116,7 +117,7 @@ func (a *attempt) write(ctx context.Context) error {
 		return nil
 	}
 	all, err := a.entries(ctx, a.tree, "-d")
-	trees := listingOf(all, a.Path).Trees
+	trees := newListing(all, a.Path).Trees
 	a.written = map[string]string{}
 	for _, d := range change.Directories {
 		if id := trees[d]; id != "" {
@@ -126,18 +127,17 @@ func (a *attempt) write(ctx context.Context) error {
 	return err
 }
 
-// unwritable is the fault of files that cannot be in the repository, such as
-// those where it has a submodule or a symbolic link.
+// unwritable returns the fault for files that git cannot add, for example below
+// a submodule or a symbolic link.
 func (a *attempt) unwritable(err error) error {
 	failed := git.Failed(err)
 	if failed == nil {
 		return err
 	}
-	return &diag.Diag{Msg: a.Name + " cannot have these files: " + failed.Error(), Hint: "name another directory with --path", Cause: err}
+	return &diag.Diag{Msg: a.Name + ": cannot add these files: " + failed.Error(), Hint: "name another directory with --path", Cause: err}
 }
 
-// writeTree makes a tree of the index, and remembers how it differs from the
-// base.
+// writeTree makes a tree of the index and records how it differs from the base.
 func (a *attempt) writeTree(ctx context.Context) error {
 	tree, err := a.run(ctx, "write-tree", "--missing-ok")
 	if err != nil {
@@ -164,26 +164,26 @@ func (a *attempt) writeTree(ctx context.Context) error {
 	return nil
 }
 
-// replay makes on the base that there is now the changes that were made on
-// another one. It does not when any of their files is not as it was there: then
-// they may be others.
-func (a *attempt) replay(ctx context.Context, was string) (done bool, err error) {
-	out, err := a.run(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", was, a.base)
+// replay applies the recorded changes to the current base. It returns false,
+// and changes nothing, when any of the changed files differs between oldBase
+// and the current base: Write must run again then.
+func (a *attempt) replay(ctx context.Context, oldBase string) (done bool, err error) {
+	out, err := a.run(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", oldBase, a.base)
 	if err != nil {
 		return false, a.fault(err)
 	}
-	mine, in := map[string]bool{}, map[string]bool{}
+	mine, parents := map[string]bool{}, map[string]bool{}
 	for _, p := range a.paths {
 		mine[p] = true
 		for d := range above(p) {
-			in[d] = true
+			parents[d] = true
 		}
 	}
 	for theirs := range strings.SplitSeq(out, "\x00") {
-		// A file in the place of a directory of ours, or the other way round, is
-		// in the way too.
+		// Replacing one of our directories by a file, or the reverse, is a
+		// conflict, too.
 		for p := range above(theirs) {
-			if mine[p] || p == theirs && in[p] {
+			if mine[p] || p == theirs && parents[p] {
 				return false, nil
 			}
 		}
@@ -198,8 +198,8 @@ func (a *attempt) replay(ctx context.Context, was string) (done bool, err error)
 	return true, a.writeTree(ctx)
 }
 
-// push pushes what is to be pushed. The error is errMoved when the branch is not
-// where it was.
+// push commits and pushes the tree. It returns errMoved when the branch has
+// moved since fetchTips.
 func (a *attempt) push(ctx context.Context, check bool) (Result, error) {
 	commit, state, err := a.commit(ctx, check)
 	result := Result{Branch: a.Branch, State: state, Commit: commit, Trees: a.written}
@@ -224,19 +224,19 @@ func (a *attempt) push(ctx context.Context, check bool) (Result, error) {
 	}
 	switch {
 	case now == commit:
-		return result, nil // it was pushed, and the answer was lost
+		return result, nil // the push succeeded, but its answer was lost
 	case now != a.tip, strings.Contains(failed.Text, "cannot lock ref"), strings.Contains(failed.Text, "(failed to update ref"):
 		return result, a.moved(err)
 	}
 	return result, a.refused(err)
 }
 
-// commit makes the commit, when there is one to be made, and says what is to
-// become of the branch.
+// commit makes the commit, if one is needed, and returns the state that the
+// branch will have.
 func (a *attempt) commit(ctx context.Context, check bool) (commit string, state State, err error) {
 	same := a.empty
 	if a.base != "" {
-		same, err = a.has(ctx, a.base, a.tree)
+		same, err = a.hasTree(ctx, a.base, a.tree)
 	}
 	switch {
 	case err != nil:
@@ -249,9 +249,9 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 		return a.base, Unchanged, nil
 	}
 	if a.Onto != "" && a.tip != "" {
-		if same, err := a.has(ctx, a.tip, a.tree); err != nil {
+		if same, err := a.hasTree(ctx, a.tip, a.tree); err != nil {
 			return "", "", err
-		} else if same && a.standsOn(ctx) {
+		} else if same && a.isRebased(ctx) {
 			return a.tip, Unchanged, nil
 		}
 	}
@@ -271,21 +271,21 @@ func (a *attempt) commit(ctx context.Context, check bool) (commit string, state 
 	if failed := git.Failed(err); failed != nil {
 		return "", "", &diag.Diag{
 			Msg:  "git cannot make the commit: " + diag.Visible(strings.Join(strings.Fields(failed.Text), " "), diag.MaxText),
-			Hint: "run git commit --allow-empty in another repository: it has to work without a question", Cause: err,
+			Hint: "run git commit --allow-empty in another repository: it must work without a prompt", Cause: err,
 		}
 	}
 	return strings.TrimSpace(string(out)), Committed, err
 }
 
-// has reports whether a commit has the tree.
-func (a *attempt) has(ctx context.Context, commit, tree string) (bool, error) {
+// hasTree reports whether a commit has the tree.
+func (a *attempt) hasTree(ctx context.Context, commit, tree string) (bool, error) {
 	out, err := a.run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{tree}")
 	return out == tree, a.fault(err)
 }
 
-// standsOn reports whether the tip of the branch is one commit on its base. The
-// copy has no history, but the commit tells.
-func (a *attempt) standsOn(ctx context.Context) bool {
+// isRebased reports whether the tip of the branch is a commit whose only parent
+// is the base. It reads the commit itself, since the copy has no history.
+func (a *attempt) isRebased(ctx context.Context) bool {
 	out, err := a.run(ctx, "cat-file", "commit", a.tip)
 	header, _, _ := strings.Cut(out, "\n\n")
 	parents := slices.DeleteFunc(strings.Split(header, "\n"), func(line string) bool { return !strings.HasPrefix(line, "parent ") })

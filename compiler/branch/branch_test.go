@@ -19,16 +19,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// A server is a bare repository and git's own HTTP server for it.
+// A server serves a bare repository with git's own HTTP server.
 type server struct {
 	url, bare string
-	handler   http.Handler // answers in place of git when it is set
+	handler   http.Handler // replaces git when it is set
 	home      string
 	pushes    int
 }
 
-// serve makes a repository with the files on the branch main; with none of them
-// it is empty. Git's configuration is that of the test alone.
+// serve makes a repository with the files on branch main; without files it is
+// empty. The test has its own git configuration.
 func serve(t *testing.T, files map[string]string) *server {
 	t.Helper()
 	s := &server{bare: filepath.Join(t.TempDir(), "clusters.git"), home: t.TempDir()}
@@ -44,7 +44,7 @@ func serve(t *testing.T, files map[string]string) *server {
 	if len(files) > 0 {
 		s.commit(t, "main", files)
 	}
-	backend := s.handlerOfGit()
+	backend := s.gitHandler()
 	var mu sync.Mutex
 	http := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/git-receive-pack") && r.Method == http.MethodPost {
@@ -77,7 +77,7 @@ func (s *server) git(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// commit commits files to a branch as another client does. An empty content
+// commit commits files to a branch like another client would. An empty content
 // removes a file.
 func (s *server) commit(t *testing.T, branch string, files map[string]string) {
 	t.Helper()
@@ -104,7 +104,7 @@ func (s *server) commit(t *testing.T, branch string, files map[string]string) {
 	s.git(t, "-C", dir, "push", "--quiet", s.bare, "HEAD:refs/heads/"+branch)
 }
 
-// files returns the files of a branch, nil when it is not there.
+// files returns the files of a branch, nil if it does not exist.
 func (s *server) files(t *testing.T, branch string) map[string]string {
 	t.Helper()
 	out, err := exec.Command("git", "-C", s.bare, "ls-tree", "-r", "--name-only", "refs/heads/"+branch).Output()
@@ -142,8 +142,7 @@ func (s *server) open(t *testing.T) *Remote {
 	return r
 }
 
-// writes returns a Write that makes files as they are given, and touches only
-// those that are others.
+// writes returns a Write that writes only the files whose content differs.
 func writes(files map[string]string) func(context.Context, string) (Change, error) {
 	return func(_ context.Context, dir string) (Change, error) {
 		c := Change{Message: "export\n\nTool: test\n"}
@@ -267,13 +266,13 @@ func TestEmptyRepository(t *testing.T) {
 	}
 }
 
-// Others push before each of our first pushes, before or after git has asked where
-// the branch is: what they changed stays, and what of ours they changed is written
-// again.
-func TestMoved(t *testing.T) {
+// Others push before each of our first pushes, before or after git has read the
+// position of the branch. Their changes stay, and Write runs again when they
+// change our files.
+func TestBranchMoves(t *testing.T) {
 	s := serve(t, map[string]string{"ours/x": "0", "theirs/x": "0"})
 	n, written := 0, 0
-	git := s.handlerOfGit()
+	git := s.gitHandler()
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asks := r.URL.Query().Get("service") == "git-receive-pack"
 		pushes := strings.HasSuffix(r.URL.Path, "/git-receive-pack") && r.Method == http.MethodPost
@@ -285,10 +284,10 @@ func TestMoved(t *testing.T) {
 		}
 		git.ServeHTTP(w, r)
 	})
-	write := writes(map[string]string{"x": "1", "y/z": "1"})
+	writeFiles := writes(map[string]string{"x": "1", "y/z": "1"})
 	result, err := s.push(t, Update{Branch: "main", Path: "ours", Write: func(ctx context.Context, dir string) (Change, error) {
 		written++
-		return write(ctx, dir)
+		return writeFiles(ctx, dir)
 	}})
 	if err != nil || result.State != Committed {
 		t.Fatalf("%+v, %v", result, err)
@@ -302,8 +301,8 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// handlerOfGit returns git's own server.
-func (s *server) handlerOfGit() http.Handler {
+// gitHandler returns git's own server.
+func (s *server) gitHandler() http.Handler {
 	path, _ := exec.Command("git", "--exec-path").Output()
 	return &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"), Stderr: os.Stderr,
@@ -311,11 +310,11 @@ func (s *server) handlerOfGit() http.Handler {
 	}
 }
 
-// A file of theirs where we have a directory is not overwritten without asking.
-func TestMovedInTheWay(t *testing.T) {
+// A file of others in the place of our directory is not overwritten.
+func TestBranchMovesWithConflict(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	n := 0
-	git := s.handlerOfGit()
+	git := s.gitHandler()
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/git-receive-pack") && r.Method == http.MethodPost && n == 0 {
 			n++
@@ -329,13 +328,13 @@ func TestMovedInTheWay(t *testing.T) {
 	}
 }
 
-// The branch is deleted in between: it starts from the default branch again, or
-// anew where it was that itself.
-func TestDeleted(t *testing.T) {
+// The branch is deleted during the push: it starts again from the default
+// branch, or without history if it is the default branch itself.
+func TestBranchIsDeleted(t *testing.T) {
 	for _, branch := range []string{"fleet", "main"} {
 		s := serve(t, map[string]string{"README": "0"})
 		s.commit(t, "fleet", map[string]string{"old": "0"})
-		git, n := s.handlerOfGit(), 0
+		git, n := s.gitHandler(), 0
 		s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "/git-receive-pack") && r.Method == http.MethodPost && n == 0 {
 				n++
@@ -354,8 +353,8 @@ func TestDeleted(t *testing.T) {
 	}
 }
 
-// Many who push to one branch at once all land.
-func TestRace(t *testing.T) {
+// Concurrent pushes to one branch all succeed.
+func TestConcurrentPushes(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	t.Setenv("TMPDIR", t.TempDir())
 	const pushers = 5
@@ -387,10 +386,10 @@ func TestPullRequestBranch(t *testing.T) {
 	first := s.mustPush(t, u, Committed)
 	wantFiles(t, s.files(t, "main"), map[string]string{"README": "0"})
 	wantFiles(t, s.files(t, "fleetc/prod"), map[string]string{"README": "0", "x": "1"})
-	if again := s.mustPush(t, u, Unchanged); again.Commit != first.Commit {
-		t.Errorf("the tip is %s, not %s", again.Commit, first.Commit)
+	if retry := s.mustPush(t, u, Unchanged); retry.Commit != first.Commit {
+		t.Errorf("the tip is %s, not %s", retry.Commit, first.Commit)
 	}
-	// The base moves, and the branch follows it; it has one commit of ours.
+	// The base moves, and the branch follows it with one commit of ours.
 	s.commit(t, "main", map[string]string{"README": "1"})
 	u.Write = writes(map[string]string{"x": "2"})
 	s.mustPush(t, u, Committed)
@@ -398,7 +397,7 @@ func TestPullRequestBranch(t *testing.T) {
 	if n := s.git(t, "-C", s.bare, "rev-list", "--count", "main..fleetc/prod"); n != "1\n" {
 		t.Errorf("%s commits", n)
 	}
-	// It is merged in another way, and the branch is left.
+	// The change is merged in another way, and the branch stays.
 	s.commit(t, "main", map[string]string{"x": "2"})
 	tip := s.tip(t, "fleetc/prod")
 	s.mustPush(t, u, Stale)
@@ -415,7 +414,7 @@ func TestPullRequestBranch(t *testing.T) {
 	wantFault(t, err, "cannot be merged into itself")
 }
 
-// Nothing is pushed before all is written.
+// Nothing is pushed before all trees are written.
 func TestAllOrNothing(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	wrong := errors.New("wrong")
@@ -436,7 +435,7 @@ func TestAllOrNothing(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
-	s.git(t, "config", "--global", "--unset", "user.name") // which nothing needs that makes no commit
+	s.git(t, "config", "--global", "--unset", "user.name") // a check makes no commit and needs no name
 	r := s.open(t)
 	results, err := r.Push(t.Context(), true, Update{Branch: "main", Write: writes(map[string]string{"x": "1"})},
 		Update{Branch: "new", Write: writes(nil)}, Update{Branch: "main", Write: writes(nil)})

@@ -14,17 +14,20 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// ErrOther says that a directory is not the tree that an update takes it for.
-var ErrOther = errors.New("a directory in the repository is another one")
+// ErrTreeMismatch says that an excluded directory has another tree than the
+// update expects.
+var ErrTreeMismatch = errors.New("an excluded directory has another tree than expected")
 
-// A Listing is what a directory in a repository has, at the tip of a branch.
+// A Listing has the contents of a directory in a repository at the tip of a
+// branch.
 type Listing struct {
-	Trees map[string]string // object IDs of the directories in it, by their paths below it
-	Files []string          // paths below it
+	Trees map[string]string // object IDs of directories, by paths relative to the directory
+	Files []string          // paths relative to the directory
 }
 
-// List returns what is below a path at the tip of a branch; nothing when there is no
-// such branch. Servers that can do so send no contents of files.
+// List lists a directory at the tip of a branch; the listing is empty when the
+// branch does not exist. File contents are not fetched if the server supports
+// filters.
 func (r *Remote) List(ctx context.Context, branch, path string) (Listing, error) {
 	err := cmp.Or(checkPath(path), r.checkBranch(ctx, branch))
 	if err != nil {
@@ -39,11 +42,11 @@ func (r *Remote) List(ctx context.Context, branch, path string) (Listing, error)
 		return Listing{}, r.fault(err)
 	}
 	all, err := r.entries(ctx, tips[0], "-t")
-	return listingOf(all, path), err
+	return newListing(all, path), err
 }
 
-// listingOf returns what of a commit or tree is below a path.
-func listingOf(all []entry, path string) Listing {
+// newListing returns the entries below a path.
+func newListing(all []entry, path string) Listing {
 	l := Listing{Trees: map[string]string{}}
 	for _, e := range all {
 		name, below := e.name, true
@@ -64,10 +67,10 @@ func listingOf(all []entry, path string) Listing {
 // An entry is a line of git ls-tree.
 type entry struct{ mode, kind, id, name string }
 
-// entries returns what a commit or tree has: with -d the directories, with -t the files
-// too. What git ls-tree -z prints is <mode> <kind> <ID>TAB<name>NUL.
-func (r *Remote) entries(ctx context.Context, of, which string) ([]entry, error) {
-	out, err := r.run(ctx, "ls-tree", "-r", which, "-z", "--full-tree", of)
+// entries lists a commit or tree: with option -d the directories, with -t the
+// files too. git ls-tree -z prints <mode> <kind> <ID>TAB<name>NUL.
+func (r *Remote) entries(ctx context.Context, tree, option string) ([]entry, error) {
+	out, err := r.run(ctx, "ls-tree", "-r", option, "-z", "--full-tree", tree)
 	if err != nil {
 		return nil, r.fault(err)
 	}
@@ -81,8 +84,8 @@ func (r *Remote) entries(ctx context.Context, of, which string) ([]entry, error)
 	return all, nil
 }
 
-// above yields a path and the directories that it is in, from the innermost on. What
-// no honest repository has, such as a name that begins with a slash, has an end too.
+// above yields a path and its parent directories, innermost first. It ends for
+// invalid names too, such as one with a leading slash.
 func above(name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for d := name; d != "." && d != "/" && yield(d); {
@@ -91,9 +94,9 @@ func above(name string) iter.Seq[string] {
 	}
 }
 
-// checkout makes the files of the base that are below the path, and not in one of
-// the directories that are left alone, those of the working tree. The index has
-// all files of the base. It returns where the path is in the working tree.
+// checkout writes the files of the base below Path into the working tree,
+// except for excluded directories, and returns the directory of Path in it.
+// Afterwards the index has all files of the base.
 func (a *attempt) checkout(ctx context.Context) (string, error) {
 	top := filepath.Join(a.dir, worktree)
 	err := os.RemoveAll(top)
@@ -110,49 +113,50 @@ func (a *attempt) checkout(ctx context.Context) (string, error) {
 	if a.base == "" {
 		return dir, a.verify(nil)
 	}
-	// A tree can have more files than bytes, and that is told by listing it.
+	// Listing the tree bounds its size: a small repository can have a tree with
+	// very many files.
 	all, err := a.entries(ctx, a.base, "-t")
 	if err == nil {
-		err = a.verify(listingOf(all, a.Path).Trees)
+		err = a.verify(newListing(all, a.Path).Trees)
 	}
 	if err != nil {
 		return "", err
 	}
-	wanted, err := a.wanted(ctx, all)
+	tree, err := a.includedTree(ctx, all)
 	if err != nil {
 		return "", err
 	}
-	// git fetches all that is missing of a tree at once, and writes what the index does
-	// not have yet.
+	// git fetches all missing objects of a tree in one request, and writes the
+	// files that are not yet in the index.
 	if _, err := a.run(ctx, "read-tree", "--empty"); err != nil {
 		return "", a.fault(err)
 	}
-	if _, err := a.remote(ctx, "read-tree", "-m", "-u", wanted); err != nil {
+	if _, err := a.remote(ctx, "read-tree", "-m", "-u", tree); err != nil {
 		return "", a.fault(err)
 	}
 	if _, err := a.run(ctx, "read-tree", a.base); err != nil {
 		return "", a.fault(err)
 	}
 	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
-		return "", &diag.Diag{Msg: fmt.Sprintf("%s has no directory %s, but something else of that name", a.Name, a.Path), Hint: "name another directory with --path"}
+		return "", &diag.Diag{Msg: fmt.Sprintf("%s: %s is not a directory", a.Name, a.Path), Hint: "name another directory with --path"}
 	}
 	return dir, nil
 }
 
-// verify returns ErrOther when a directory that is left alone is not the tree that
-// it has to be, of those that there are.
+// verify returns ErrTreeMismatch when an excluded directory does not have the
+// expected tree.
 func (a *attempt) verify(trees map[string]string) error {
 	for name, want := range a.Without {
 		if want != "" && trees[name] != want {
-			return ErrOther
+			return ErrTreeMismatch
 		}
 	}
 	return nil
 }
 
-// wanted makes the tree of the files that are to be checked out: those below the path,
-// or in its place, that are in no directory that is left alone.
-func (a *attempt) wanted(ctx context.Context, all []entry) (string, error) {
+// includedTree makes the tree to check out: the files below Path, or a file at
+// Path, without excluded directories.
+func (a *attempt) includedTree(ctx context.Context, all []entry) (string, error) {
 	without := map[string]bool{}
 	for name := range a.Without {
 		without[path.Join(a.Path, name)] = true
@@ -174,6 +178,6 @@ func (a *attempt) wanted(ctx context.Context, all []entry) (string, error) {
 	return tree, a.fault(err)
 }
 
-// Without are directories that an update leaves alone, by their paths, and the
-// object ID of the tree that each has to be; empty when it may be any.
+// Without maps directories that an update excludes to the object IDs that their
+// trees must have; an empty ID allows any tree.
 type Without map[string]string

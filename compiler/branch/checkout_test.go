@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// What an update leaves alone is not there for it, and is in the commit all the
-// same; what is there is all of the rest.
+// Excluded directories are not checked out, but are part of the commit. All
+// other files are checked out.
 func TestWithout(t *testing.T) {
 	for _, path := range []string{"", "clusters"} {
 		below := func(name string) string { return strings.TrimPrefix(path+"/"+name, "/") }
@@ -50,7 +50,7 @@ func TestWithout(t *testing.T) {
 		}
 
 		var there []string
-		write := writes(map[string]string{"prod/b/x": "new", "prod/d/x": "new", "top": ""})
+		writeFiles := writes(map[string]string{"prod/b/x": "new", "prod/d/x": "new", "top": ""})
 		u := Update{Branch: "main", Path: path, Without: Without{"prod/a": trees["prod/a"], "dev*/c": "", "prod/file": "", "none": ""}}
 		u.Write = func(ctx context.Context, dir string) (Change, error) {
 			err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
@@ -62,7 +62,7 @@ func TestWithout(t *testing.T) {
 			if err != nil {
 				return Change{}, err
 			}
-			c, err := write(ctx, dir)
+			c, err := writeFiles(ctx, dir)
 			c.Directories = []string{"prod/b", "prod/d", "none"}
 			return c, err
 		}
@@ -96,9 +96,9 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// What is left alone and is another tree than it has to be ends the update, before
-// anything is written.
-func TestOtherTree(t *testing.T) {
+// An excluded directory with another tree than expected ends the update before
+// Write runs.
+func TestTreeMismatch(t *testing.T) {
 	s := serve(t, map[string]string{"a/x": "1", "b/x": "1"})
 	r := s.open(t)
 	l, err := r.List(t.Context(), "main", "")
@@ -108,28 +108,28 @@ func TestOtherTree(t *testing.T) {
 	trees := l.Trees
 	u := Update{Branch: "main", Without: Without{"a": trees["a"]}, Write: writes(map[string]string{"b/x": "2"})}
 	s.commit(t, "main", map[string]string{"a/x": "2"})
-	if _, err := r.Push(t.Context(), false, u); !errors.Is(err, ErrOther) {
+	if _, err := r.Push(t.Context(), false, u); !errors.Is(err, ErrTreeMismatch) {
 		t.Errorf("another file: %v", err)
 	}
 	s.commit(t, "main", map[string]string{"a/x": ""})
-	if _, err := r.Push(t.Context(), false, u); !errors.Is(err, ErrOther) {
+	if _, err := r.Push(t.Context(), false, u); !errors.Is(err, ErrTreeMismatch) {
 		t.Errorf("no file: %v", err)
 	}
 	u.Branch, u.Without = "new", Without{"a": trees["a"], "b": ""}
-	if _, err := s.open(t).Push(t.Context(), false, u); !errors.Is(err, ErrOther) {
+	if _, err := s.open(t).Push(t.Context(), false, u); !errors.Is(err, ErrTreeMismatch) {
 		t.Errorf("another branch: %v", err)
 	}
 	if s.pushes != 0 || s.files(t, "main")["b/x"] != "1" {
 		t.Errorf("%d pushes", s.pushes)
 	}
 	empty := serve(t, nil)
-	if _, err := empty.open(t).Push(t.Context(), false, Update{Branch: "main", Without: Without{"a": trees["a"]}, Write: writes(nil)}); !errors.Is(err, ErrOther) {
+	if _, err := empty.open(t).Push(t.Context(), false, Update{Branch: "main", Without: Without{"a": trees["a"]}, Write: writes(nil)}); !errors.Is(err, ErrTreeMismatch) {
 		t.Errorf("an empty repository: %v", err)
 	}
 }
 
-// Contents of files that are left alone are not fetched, where the server can do
-// that.
+// The contents of excluded files are not fetched if the server supports
+// filters.
 func TestWithoutFetchesLess(t *testing.T) {
 	noise := strings.Repeat("0123456789abcdef", 1<<10)
 	s := serve(t, map[string]string{"a/x": "1", "b/x": noise})
@@ -154,7 +154,7 @@ func TestWithoutFetchesLess(t *testing.T) {
 	}
 }
 
-// Names of files that no directory can have are faults, and have an end.
+// Invalid file names are faults and do not loop.
 func TestHostileNames(t *testing.T) {
 	for _, name := range []string{"/x", "/", "//", "../x", ".git/x"} {
 		s := serve(t, map[string]string{"a/x": "1"})
@@ -173,7 +173,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// As many directories as no command line has room for.
+// More directories than fit on a command line.
 func TestWithoutMany(t *testing.T) {
 	s := serve(t, map[string]string{"a/x": "1"})
 	w := Without{}
@@ -183,7 +183,7 @@ func TestWithoutMany(t *testing.T) {
 	s.mustPush(t, Update{Branch: "main", Without: w, Write: writes(map[string]string{"b/x": "2"})}, Committed)
 }
 
-// object writes an object as it is given, and returns its ID.
+// object writes an object and returns its ID.
 func (s *server) object(t *testing.T, kind, content string) string {
 	t.Helper()
 	cmd := exec.Command("git", "-C", s.bare, "hash-object", "--literally", "-w", "-t", kind, "--stdin")

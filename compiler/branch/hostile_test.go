@@ -43,17 +43,17 @@ func TestAddress(t *testing.T) {
 		"a@-oProxyCommand=x:y":                 "is not the address",
 		"ext::sh -c x":                         "is not the address",
 		"ext::sh":                              "is not the address",
-		"ext://sh":                             `the scheme "ext" is not one to push to`,
-		"git://example.com/a":                  `the scheme "git" is not one to push to`,
-		"ssh://-oProxyCommand=x/y":             "is not one that git can use",
-		"https:///a":                           "is not one that git can use",
-		"file://host/a":                        "is not one that git can use",
-		"https://example.com/a b":              "is not one that git can use",
+		"ext://sh":                             `the scheme "ext" is not supported`,
+		"git://example.com/a":                  `the scheme "git" is not supported`,
+		"ssh://-oProxyCommand=x/y":             "is invalid",
+		"https:///a":                           "is invalid",
+		"file://host/a":                        "is invalid",
+		"https://example.com/a b":              "is invalid",
 		"https://example.com/a?token=secret":   "has a query",
 		"https://example.com/a#main":           "--branch",
-		"https://u:secret/secret@example.com/": "cannot be read",
-		"https://u:%secret@example.com/":       "cannot be read",
-		"https://exa\x1bmple.com/":             "cannot be read",
+		"https://u:secret/secret@example.com/": "invalid git URL",
+		"https://u:%secret@example.com/":       "invalid git URL",
+		"https://exa\x1bmple.com/":             "invalid git URL",
 	} {
 		_, err := parse(text, dir)
 		if err == nil {
@@ -93,7 +93,7 @@ func TestNames(t *testing.T) {
 	} {
 		u.Write = writes(nil)
 		_, err := s.push(t, u)
-		if u.Branch == "+a" { // which git takes
+		if u.Branch == "+a" { // a valid name for git
 			if err != nil {
 				t.Error(err)
 			}
@@ -103,7 +103,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The server refuses, and says why.
+// The fault has the reason of a server that refuses.
 func TestRefused(t *testing.T) {
 	for _, hook := range []string{"pre-receive", "update"} {
 		s := serve(t, map[string]string{"README": "0"})
@@ -123,19 +123,19 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A branch that never stays where it is ends the attempts.
-func TestNeverStill(t *testing.T) {
+// Retries end when a branch keeps moving.
+func TestBranchKeepsMoving(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	r := s.open(t)
 	a := &attempt{Remote: r, Update: Update{Branch: "main"}, count: maxAttempts}
-	if a.again(t.Context(), a.moved(nil)) {
+	if a.retry(t.Context(), a.moved(nil)) {
 		t.Error("there is no end")
 	}
-	wantFault(t, a.moved(nil), "main moves all the time")
+	wantFault(t, a.moved(nil), "main keeps moving")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a.count = 0
-	if a.again(ctx, errMoved) || a.again(t.Context(), errors.New("another")) {
+	if a.retry(ctx, errMoved) || a.retry(t.Context(), errors.New("another")) {
 		t.Error("it is tried again")
 	}
 }
@@ -151,10 +151,11 @@ func withPassword(next http.Handler) http.Handler {
 	})
 }
 
-// Credentials come from git's helpers, or from the address, and are shown nowhere.
+// Credentials come from git's helpers or from the address, and are never
+// printed.
 func TestCredentials(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
-	s.handler = withPassword(s.handlerOfGit())
+	s.handler = withPassword(s.gitHandler())
 	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
 	_, err := s.push(t, u)
 	wantFault(t, err, s.url, "hint: run git ls-remote "+s.url)
@@ -177,7 +178,7 @@ func TestCredentials(t *testing.T) {
 	wantFault(t, err, plain)
 }
 
-// Commits are signed with the key that git is configured with.
+// Commits are signed with the user's configured key.
 func TestSigned(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	key := filepath.Join(s.home, "key")
@@ -204,12 +205,12 @@ func TestSigned(t *testing.T) {
 	wantFault(t, err, "git cannot make the commit: ", "gone")
 }
 
-func TestNobody(t *testing.T) {
+func TestNoIdentity(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	s.git(t, "config", "--global", "--unset", "user.email")
 	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
 	_, err := s.push(t, u)
-	wantFault(t, err, "git does not know who makes the commit", "hint: run git config --global user.name NAME")
+	wantFault(t, err, "git has no name or address for the commit", "hint: run git config --global user.name NAME")
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
 		t.Setenv("GIT_"+who+"_NAME", who)
 		t.Setenv("GIT_"+who+"_EMAIL", who+"@example.com")
@@ -220,8 +221,8 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-// Nothing that the repository has runs, leads out of the copy, or changes what
-// is committed.
+// Hooks, filters, attributes, links and submodules of the repository neither
+// run, nor write outside of the copy, nor change the content of commits.
 func TestHostileRepository(t *testing.T) {
 	outside := t.TempDir()
 	s := serve(t, map[string]string{
@@ -253,15 +254,15 @@ func TestHostileRepository(t *testing.T) {
 	s.link(t, "out", outside)
 	s.link(t, "clusters/deep", outside)
 	_, err := s.push(t, Update{Branch: "main", Path: "out", Write: writes(map[string]string{"z": "1"})})
-	wantFault(t, err, "has no directory out, but something else")
+	wantFault(t, err, "out is not a directory")
 	_, err = s.push(t, Update{Branch: "main", Path: "out/more", Write: writes(map[string]string{"z": "1"})})
-	wantFault(t, err, "cannot have these files")
+	wantFault(t, err, "cannot add these files")
 	if _, err := os.Stat(filepath.Join(outside, "z")); err == nil {
 		t.Error("a file was written outside")
 	}
 	s.git(t, "-C", s.bare, "update-ref", "refs/heads/sub", s.gitlink(t, "a"))
 	_, err = s.push(t, Update{Branch: "sub", Path: "a", Write: writes(map[string]string{"z": "1"})})
-	wantFault(t, err, "cannot have these files")
+	wantFault(t, err, "cannot add these files")
 }
 
 // link commits a symbolic link to main.
@@ -289,7 +290,7 @@ func (s *server) gitlink(t *testing.T, name string) string {
 	return strings.TrimSpace(s.git(t, "-C", s.bare, "commit-tree", "-m", "sub", strings.TrimSpace(string(tree))))
 }
 
-// A server that does not answer, answers nonsense, or talks without an end.
+// A server that does not answer, answers nonsense, or never ends its answer.
 func TestHostileServer(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
@@ -314,7 +315,7 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
-// A server without the abilities that make a copy small has them not used.
+// A server without support for filters.
 func TestPlainServer(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0", "a/b/x": "1", "a/b/link": "2", "a/z": "0"})
 	s.git(t, "-C", s.bare, "config", "uploadpack.allowFilter", "false")
@@ -322,7 +323,7 @@ func TestPlainServer(t *testing.T) {
 	wantFiles(t, s.files(t, "main"), map[string]string{"README": "0", "a/b/x": "2", "a/z": "0"})
 }
 
-func TestMachine(t *testing.T) {
+func TestLocalPath(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	s.url = s.bare
 	r := s.open(t)
@@ -332,12 +333,11 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// A push that is interrupted leaves the branch as it was, and the next one does
-// what is to be done.
+// An interrupted push leaves the branch unchanged, and the next push succeeds.
 func TestInterrupted(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
 	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
-	git := s.handlerOfGit()
+	git := s.gitHandler()
 	ctx, cancel := context.WithCancel(t.Context())
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/git-receive-pack") && r.Method == http.MethodPost {
@@ -356,10 +356,10 @@ func TestInterrupted(t *testing.T) {
 	s.mustPush(t, u, Committed)
 }
 
-// An answer that is lost is no reason to push twice.
+// A lost answer does not cause a second push.
 func TestLostAnswer(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0"})
-	git := s.handlerOfGit()
+	git := s.gitHandler()
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/git-receive-pack") && r.Method == http.MethodPost {
 			git.ServeHTTP(httptest.NewRecorder(), r)

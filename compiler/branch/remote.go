@@ -1,20 +1,19 @@
-// Package branch commits files to branches of a git repository elsewhere, and
+// Package branch commits files to branches of a remote git repository and
 // pushes them.
 //
-//	fetch     the tips of the branches, no history           repository -> temporary copy
-//	write     somebody changes files in a working tree       tip        -> tree
-//	commit    when that is another tree than the tip's       tree       -> commit
-//	push      when the branch is still where it was          commit     -> repository
+//	fetch     the tips of the branches, without history     repository -> temporary copy
+//	write     the caller changes files in a working tree    tip        -> tree
+//	commit    if the tree differs from that of the tip      tree       -> commit
+//	push      if the branch has not moved                   commit     -> repository
 //
-// When the branch has moved, all begins again on its new tip; no merge is made
-// of texts. What others changed meanwhile stays, and what they changed of the
-// same files is written anew by who wrote it before. A branch is changed in one
-// step, or not at all.
+// When the branch has moved, the update starts again from the new tip; texts are
+// never merged. Commits that others pushed in the meantime stay; if they changed
+// the same files, the caller writes these again. A branch gets one commit or none.
 //
-// git does the work, so that credentials, keys, signatures and names are the
-// user's. Files are committed as they are written, whatever attributes the
-// repository has. The package asks no forge for anything, such as a pull request,
-// and does not know what is in the files.
+// The package runs the git program, so that credentials, signing keys and names
+// are those of the user. Attributes of the repository do not change the content
+// of files. The package does not call the API of a forge, for example to open
+// pull requests, and does not look into the files.
 package branch
 
 import (
@@ -33,10 +32,10 @@ import (
 )
 
 const (
-	maxRepo    = 16 << 30         // bytes of the temporary copy, with its working tree: 500 clusters of 12 MB, twice
-	maxListing = 64 << 20         // bytes of what git lists
-	maxPrinted = 1 << 20          // bytes of what else git prints
-	timeout    = 10 * time.Minute // of one conversation with the repository
+	maxRepo    = 16 << 30         // bytes of the temporary copy with its working tree: twice 500 clusters of 12 MB
+	maxListing = 64 << 20         // bytes of a git listing
+	maxPrinted = 1 << 20          // bytes of any other git output
+	timeout    = 10 * time.Minute // of one git command that uses the network
 
 	repository = "repository.git" // in the temporary directory
 	worktree   = "tree"
@@ -44,18 +43,18 @@ const (
 
 var objectID = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
-// A Remote is a repository elsewhere, with a temporary copy of what is needed of
-// it. It is for one goroutine.
+// A Remote is a remote repository with a temporary, partial copy. It is not
+// safe for concurrent use.
 type Remote struct {
-	Name string // its address, without credentials
+	Name string // address without credentials
 
 	address
 	dir string
 }
 
-// Open reads the address of a repository as users write it, in which a path is
-// one from the directory dir, and makes an empty copy. No network is used. The
-// caller closes it.
+// Open parses the address of a repository and makes an empty copy. A relative
+// path is relative to dir. Open does not use the network. The caller must close
+// the Remote.
 func Open(ctx context.Context, text, dir string) (*Remote, error) {
 	a, err := parse(text, dir)
 	if err != nil {
@@ -80,8 +79,8 @@ func (r *Remote) Close() error {
 	return nil
 }
 
-// init makes the empty copy. What its attributes say goes before what those of
-// the repository do, which may name programs to run or change what is written.
+// init makes the empty copy. Its own attributes override those of the
+// repository, which could run filter programs or convert files.
 func (r *Remote) init(ctx context.Context) error {
 	plain := git.Repo{Dir: r.dir, Name: r.Name, For: "--git"}
 	if _, err := plain.Run(ctx, nil, maxPrinted, "init", "--quiet", "--bare", "--template=", repository); err != nil {
@@ -101,7 +100,7 @@ func (r *Remote) init(ctx context.Context) error {
 	return nil
 }
 
-// git is the copy as git sees it.
+// git returns the copy as a [git.Repo].
 func (r *Remote) git() git.Repo {
 	return git.Repo{
 		Dir: r.dir, Name: r.Name, For: "--git", Protocols: r.protocols,
@@ -123,8 +122,8 @@ func (r *Remote) run(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// remote runs git where it talks to the repository, and stops it when that has
-// no end.
+// remote runs a git command that uses the network, and stops it after the
+// timeout.
 func (r *Remote) remote(ctx context.Context, args ...string) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -135,7 +134,8 @@ func (r *Remote) remote(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// fault makes git's error one of the repository's; others stay.
+// fault turns an error of git into a fault of the repository and returns any
+// other error unchanged.
 func (r *Remote) fault(err error) error {
 	failed := git.Failed(err)
 	if failed == nil {
@@ -143,17 +143,17 @@ func (r *Remote) fault(err error) error {
 	}
 	return &diag.Diag{
 		Msg: r.Name + ": " + failed.Error(), Cause: err,
-		Hint: "run git ls-remote " + r.Name + ": it has to work without a question",
+		Hint: "run git ls-remote " + r.Name + ": it must work without a prompt",
 	}
 }
 
-// A listing is what a repository says that it has.
+// A listing is the answer of git ls-remote.
 type listing struct {
-	standard string   // the branch that HEAD is, empty when there is none
-	branches []string // those that were asked for and are there
+	defaultBranch string   // branch of HEAD; empty for none
+	branches      []string // requested branches that exist
 }
 
-// list asks the repository for its default branch and some others.
+// list asks the repository for its default branch and for the given branches.
 func (r *Remote) list(ctx context.Context, branches ...string) (listing, error) {
 	args := []string{"ls-remote", "--symref", "origin", "HEAD"}
 	for _, b := range branches {
@@ -167,46 +167,46 @@ func (r *Remote) list(ctx context.Context, branches ...string) (listing, error) 
 	for line := range strings.Lines(out) {
 		what, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		if to, ok := strings.CutPrefix(what, "ref: refs/heads/"); ok && ref == "HEAD" {
-			l.standard = to
+			l.defaultBranch = to
 		}
 		name, ok := strings.CutPrefix(ref, "refs/heads/")
 		if ok && slices.Contains(branches, name) {
 			l.branches = append(l.branches, name)
 		}
 	}
-	if l.standard != "" && r.checkBranch(ctx, l.standard) != nil {
-		l.standard = "" // no honest server has it
+	if l.defaultBranch != "" && r.checkBranch(ctx, l.defaultBranch) != nil {
+		l.defaultBranch = "" // an invalid name: ignore it
 	}
 	return l, nil
 }
 
-// Default returns the name of the default branch, a fault when there is none.
+// Default returns the name of the default branch, or a fault if there is none.
 func (r *Remote) Default(ctx context.Context) (string, error) {
 	l, err := r.list(ctx)
-	if err == nil && l.standard == "" {
-		err = &diag.Diag{Msg: r.Name + " has no default branch, as when it is empty", Hint: "name a branch with --branch"}
+	if err == nil && l.defaultBranch == "" {
+		err = &diag.Diag{Msg: r.Name + " has no default branch; is it empty?", Hint: "name a branch with --branch"}
 	}
-	return l.standard, err
+	return l.defaultBranch, err
 }
 
-// checkBranch returns a fault when a name cannot be that of a branch.
+// checkBranch returns a fault for an invalid branch name.
 func (r *Remote) checkBranch(ctx context.Context, name string) error {
 	_, err := r.run(ctx, "check-ref-format", "refs/heads/"+name)
 	if git.Failed(err) == nil && !strings.HasPrefix(name, "-") {
 		return err
 	}
 	return &diag.Diag{
-		Msg:  fmt.Sprintf("%q cannot be the name of a branch", diag.Visible(name, diag.MaxText)),
+		Msg:  fmt.Sprintf("%q is not a valid branch name", diag.Visible(name, diag.MaxText)),
 		Hint: "use letters, digits, dashes and slashes",
 	}
 }
 
-// fetch fetches the tips of branches and returns their commits, in their order.
-// When only some files will be looked at, their contents may be missing until
-// then.
-func (r *Remote) fetch(ctx context.Context, some bool, branches []string) ([]string, error) {
+// fetch fetches the tips of branches and returns their commits in the same
+// order. With lazy, git fetches the contents of files later, when it needs
+// them.
+func (r *Remote) fetch(ctx context.Context, lazy bool, branches []string) ([]string, error) {
 	args := []string{"fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance"}
-	if some {
+	if lazy {
 		args = append(args, "--filter=blob:none")
 	}
 	args = append(args, "origin")
@@ -223,7 +223,7 @@ func (r *Remote) fetch(ctx context.Context, some bool, branches []string) ([]str
 			return nil, r.fault(err)
 		}
 		if !objectID.MatchString(tip) {
-			return nil, fmt.Errorf("git: %q is no commit", diag.Visible(tip, diag.MaxText))
+			return nil, fmt.Errorf("git: %q is not a commit", diag.Visible(tip, diag.MaxText))
 		}
 		tips[i] = tip
 	}

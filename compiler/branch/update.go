@@ -12,61 +12,61 @@ import (
 	"github.com/fleetc/fleetc/compiler/git"
 )
 
-// An Update is what one branch gets.
+// An Update describes the change of one branch.
 type Update struct {
-	Branch string // that gets a commit; it is made when it is not there
-	Onto   string // the branch that it is to be merged into, and whose tip it starts anew from; empty when it goes on itself
-	Path   string // directory in the repository, slash-separated; its top when empty
+	Branch string // branch that gets the commit; it is created if it does not exist
+	Onto   string // target branch of a pull request: the commit is based on its tip; empty to commit on top of Branch
+	Path   string // directory in the repository, slash-separated; empty for the top
 
-	// Without are directories below Path that Write neither reads nor changes: dir
-	// does not have them.
+	// Without has directories below Path that are not checked out and do not
+	// change.
 	Without Without
 
-	// Write changes files below dir, which is Path as it is in a commit. It is
-	// called again when others have changed what it changed.
+	// Write changes files below dir, the checkout of Path. It runs again when
+	// somebody else has pushed changes to the same files.
 	Write func(ctx context.Context, dir string) (Change, error)
 }
 
-// A Change is what was written into a directory.
-type Change struct {
-	Files       []string // that were added, changed or removed, slash-separated and below the directory
-	Message     string   // of the commit
+// A Change lists the files that Write changed.
+type Change struct { // added, changed and removed files, slash-separated and relative to the directory
+	Files       []string // commit message
+	Message     string   // directories whose tree IDs the result has, slash-separated and relative to the directory
 	Directories []string // of whose trees the result tells, slash-separated and below the directory
 }
 
-// A State says what became of a branch.
+// A State is the outcome of an update.
 type State string
 
-// The states.
+// States of a branch after [Remote.Push].
 const (
-	Unchanged State = "unchanged" // it has the content already, and nothing was pushed
-	Committed State = "committed" // it got a commit
-	Created   State = "created"   // it was made from the default branch, which has the content already
-	Stale     State = "stale"     // what it is to be merged into has the content already; it was left as it is
+	Unchanged State = "unchanged" // the branch has the content already; nothing was pushed
+	Committed State = "committed" // the branch got a commit
+	Created   State = "created"   // the branch was created from the default branch, which has the content already
+	Stale     State = "stale"     // Onto has the content already; the branch was left alone
 )
 
-// A Result is what became of a branch.
+// A Result is the outcome of one update.
 type Result struct {
 	Branch string
 	State  State
-	Commit string // the tip of the branch; of a stale one that of the other branch; empty when there is or would be none yet
+	Commit string // tip of the branch, or of Onto for a stale branch; empty if the commit does not exist
 
-	// Trees are the object IDs of directories as they were written. What others
-	// changed in them at the same time is not in it.
+	// Trees has the tree IDs of the directories of the change, without
+	// concurrent changes by others.
 	Trees map[string]string
 }
 
-// Push updates branches, each in one step, and returns what became of them in
-// their order. Nothing is pushed before all of them are written. With check,
-// nothing is pushed at all, and the results are what they would be.
+// Push updates each branch in one step and returns the results in the order of
+// the updates. It writes all trees before it pushes the first branch. With
+// check, it pushes nothing and returns the results that a push would have.
 //
-// A branch that is not there starts from the default branch, and without any
-// history where there is none.
+// A missing branch starts from the default branch, or without history if there
+// is none.
 //
-// The error is [ErrOther] when a directory that an update leaves alone is not what
-// that says. Others are faults: of the repository, which may refuse, of git without a
-// name or a key to sign with, and of a branch that others never leave alone. They
-// may leave some branches updated, those of the results.
+// The error is [ErrTreeMismatch] when an excluded directory has another tree
+// than expected. All other errors are faults: the repository refuses, git has
+// no name or signing key, or the branch keeps moving. After an error some
+// branches may be updated: those of the results.
 func (r *Remote) Push(ctx context.Context, check bool, updates ...Update) ([]Result, error) {
 	for _, u := range updates {
 		if err := r.check(ctx, u); err != nil {
@@ -81,7 +81,7 @@ func (r *Remote) Push(ctx context.Context, check bool, updates ...Update) ([]Res
 	attempts := make([]*attempt, len(updates))
 	for i, u := range updates {
 		attempts[i] = &attempt{Remote: r, Update: u}
-		if err := attempts[i].untilReady(ctx); err != nil {
+		if err := attempts[i].prepareWithRetry(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +96,7 @@ func (r *Remote) Push(ctx context.Context, check bool, updates ...Update) ([]Res
 	return results, nil
 }
 
-// check returns a fault when an update cannot be.
+// check returns a fault for an invalid update.
 func (r *Remote) check(ctx context.Context, u Update) error {
 	if err := r.checkBranch(ctx, u.Branch); err != nil {
 		return err
@@ -112,12 +112,12 @@ func (r *Remote) check(ctx context.Context, u Update) error {
 	return checkPath(u.Path)
 }
 
-// identity returns a fault when git does not know whose commits it makes.
+// identity returns a fault when git has no name and address for commits.
 func (r *Remote) identity(ctx context.Context) error {
 	for _, who := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} {
 		if _, err := r.run(ctx, "var", who); git.Failed(err) != nil {
 			return &diag.Diag{
-				Msg:  "git does not know who makes the commit",
+				Msg:  "git has no name or address for the commit",
 				Hint: "run git config --global user.name NAME and git config --global user.email ADDRESS", Cause: err,
 			}
 		} else if err != nil {
@@ -127,40 +127,40 @@ func (r *Remote) identity(ctx context.Context) error {
 	return nil
 }
 
-// maxAttempts is how often a branch may move while somebody pushes to it. With
-// the pauses, that is about a minute.
+// maxAttempts is the number of retries when a branch moves during a push. With
+// the pauses, they take about a minute.
 const maxAttempts = 20
 
-// untilReady reads the branches and writes the tree; again when one of them is
-// deleted in between.
-func (a *attempt) untilReady(ctx context.Context) error {
+// prepareWithRetry prepares the tree, and retries if a branch is deleted in the
+// meantime.
+func (a *attempt) prepareWithRetry(ctx context.Context) error {
 	for {
-		err := a.ready(ctx)
-		if !a.again(ctx, err) {
+		err := a.prepare(ctx)
+		if !a.retry(ctx, err) {
 			return err
 		}
 	}
 }
 
-// finish commits and pushes until the repository has the tree.
+// finish commits and pushes, and retries while the branch moves.
 func (a *attempt) finish(ctx context.Context, check bool) (Result, error) {
 	for {
 		result, err := a.push(ctx, check)
-		if !a.again(ctx, err) {
+		if !a.retry(ctx, err) {
 			return result, err
 		}
-		if err := a.untilReady(ctx); err != nil {
+		if err := a.prepareWithRetry(ctx); err != nil {
 			return Result{}, err
 		}
 	}
 }
 
-// errMoved says that a branch is not where it was.
+// errMoved says that the branch has moved since it was fetched.
 var errMoved = errors.New("the branch has moved")
 
-// again reports whether to try again after an error, having waited: longer from
-// time to time, and not as long as others who wait too.
-func (a *attempt) again(ctx context.Context, err error) bool {
+// retry waits after errMoved and reports whether to retry. Pauses grow and are
+// random, so that concurrent pushes do not collide again.
+func (a *attempt) retry(ctx context.Context, err error) bool {
 	if !errors.Is(err, errMoved) || a.count >= maxAttempts {
 		return false
 	}
@@ -174,15 +174,16 @@ func (a *attempt) again(ctx context.Context, err error) bool {
 	}
 }
 
-// moved is the fault of a branch that has moved, or an error as it is.
+// moved returns the fault of a branch that keeps moving.
 func (a *attempt) moved(because error) error {
 	return &diag.Diag{
-		Msg:  fmt.Sprintf("%s: the branch %s moves all the time", a.Name, a.Branch),
-		Hint: "run the command again when others have ended", Cause: errors.Join(errMoved, because),
+		Msg:  fmt.Sprintf("%s: the branch %s keeps moving", a.Name, a.Branch),
+		Hint: "run the command again when other exports have ended", Cause: errors.Join(errMoved, because),
 	}
 }
 
-// refused is the fault of a push that the repository does not take.
+// refused returns the fault of a push that the server rejects, with the
+// server's reason.
 func (a *attempt) refused(err error) error {
 	failed := git.Failed(err)
 	if failed == nil {

@@ -43,7 +43,7 @@ func Run(ctx context.Context, limit time.Duration, words []string, stdin *os.Fil
 	if term.IsTerminal(int(stdin.Fd())) {
 		cmd.Stdin = stdin
 	} else {
-		git.Alone(cmd)
+		git.Detach(cmd)
 	}
 	err := cmd.Run()
 	var exit *exec.ExitError

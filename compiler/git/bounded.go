@@ -11,29 +11,29 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// How long [Repo.RunWithin] does not look.
+// Pauses between two size checks of [Repo.RunWithin].
 const (
-	shortest = 200 * time.Millisecond
-	longest  = 3 * time.Second
+	minPause = 200 * time.Millisecond
+	maxPause = 3 * time.Second
 )
 
-// RunWithin is [Repo.Run] for what fetches: it stops git when the files below
-// Dir become more than most bytes, which is a fault.
+// RunWithin is [Repo.Run] for commands that fetch: it stops git with a fault
+// when the files below Dir become larger than most bytes.
 func (r Repo) RunWithin(ctx context.Context, most int64, limit int, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	defer func() { cancel(nil); <-done }()
 	go func() {
 		defer close(done)
-		for pause := shortest; ; {
+		for pause := minPause; ; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-time.After(pause):
 				if size(r.Dir) > most {
-					cancel(&diag.Diag{Msg: fmt.Sprintf("%s: more than %d MiB to fetch", r.Name, most>>20), Hint: "use a smaller repository"})
+					cancel(&diag.Diag{Msg: fmt.Sprintf("%s is larger than %d MiB", r.Name, most>>20), Hint: "use a smaller repository"})
 				}
-				pause = min(2*pause, longest) // to look at many files costs more than git
+				pause = min(2*pause, maxPause) // walking many files costs more than git
 			}
 		}
 	}()
@@ -44,7 +44,8 @@ func (r Repo) RunWithin(ctx context.Context, most int64, limit int, args ...stri
 	return out, err
 }
 
-// size is the size of all files below a directory that is being written to.
+// size returns the size of the files below a directory while it is being
+// written.
 func size(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {

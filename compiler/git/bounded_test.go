@@ -7,7 +7,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// What grows while git runs is stopped; what is small enough is not.
+// A command is stopped when its files exceed the limit.
 func TestRunWithin(t *testing.T) {
 	r := repo(t)
 	if _, err := r.RunWithin(t.Context(), 1<<30, limit, "status"); err != nil {
@@ -15,7 +15,7 @@ func TestRunWithin(t *testing.T) {
 	}
 	r.Settings = append(r.Settings, "alias.wait=!sleep 60")
 	_, err := r.RunWithin(t.Context(), 10, limit, "wait")
-	if d := diag.All(err); len(d) != 1 || Failed(err) != nil || !strings.HasPrefix(d[0].Msg, "here: more than 0 MiB") {
+	if d := diag.All(err); len(d) != 1 || Failed(err) != nil || !strings.HasPrefix(d[0].Msg, "here is larger than 0 MiB") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,10 +1,9 @@
-// Package git runs the git program: in a repository that others may have made,
-// and in surroundings that may be set for another one. No hook runs, no program
-// that a configuration names to watch files, and nothing asks a question; what
-// git prints is bounded, and it ends with its context.
+// Package git runs the git program safely in untrusted repositories and
+// environments. Hooks and file watchers do not run, git never prompts, its
+// output is limited, and it ends with its context.
 //
-// The user's configuration holds otherwise: credential helpers, keys, proxies
-// and addresses that stand for others.
+// The rest of the user's configuration applies: credential helpers, keys,
+// proxies and URL rewrites.
 package git
 
 import (
@@ -23,26 +22,26 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// A Repo is a repository, or a directory inside of one, that git works on.
+// A Repo is a repository, or a directory inside of one.
 type Repo struct {
-	Dir  string // where git runs
-	Name string // what faults call it: its address, or what is wanted of it
-	For  string // what cannot be done without git, as a clause
+	Dir  string // working directory of git
+	Name string // name of the repository in messages: its address, or a ref
+	For  string // what needs git, for messages
 
-	// Protocols are those that may be used, as GIT_ALLOW_PROTOCOL has them; no
-	// network is used when it is empty.
+	// Protocols are the allowed protocols in the form of GIT_ALLOW_PROTOCOL.
+	// Without any, git cannot use the network.
 	Protocols string
 	Settings  []string // further settings, as key=value
 	Env       []string // further variables
 }
 
-// An Error is git's own word on what went wrong.
+// An Error is the error message of a git command.
 type Error struct {
-	Text  string // what it wrote to standard error, without passwords
+	Text  string // standard error, without passwords
 	Cause error
 }
 
-// Error returns the first line that tells why git ended, as one line.
+// Error returns git's fatal message, or the whole text, as one line.
 func (e *Error) Error() string {
 	text := e.Text
 	if _, fatal, ok := strings.Cut(text, "fatal: "); ok {
@@ -54,18 +53,18 @@ func (e *Error) Error() string {
 	return e.Cause.Error()
 }
 
-// Unwrap returns the error behind it.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Failed returns git's own word in err; nil when it is another error.
+// Failed returns the [Error] in err, or nil.
 func Failed(err error) *Error {
 	failed, _ := errors.AsType[*Error](err)
 	return failed
 }
 
-// Run runs git with in as its input, which may be nil, and returns what it
-// prints. More than limit bytes of it is a fault. The error is an [Error] when
-// git fails, and that of ctx when ctx ends.
+// Run runs git with in as standard input, which may be nil, and returns its
+// output. Output of more than limit bytes is a fault. The error is an [Error]
+// when git fails, and that of ctx when ctx ends.
 func (r Repo) Run(ctx context.Context, in io.Reader, limit int, args ...string) ([]byte, error) {
 	var out []byte
 	err := r.Stream(ctx, in, func(printed io.Reader) (err error) {
@@ -81,9 +80,9 @@ func (r Repo) Run(ctx context.Context, in io.Reader, limit int, args ...string) 
 	return out, nil
 }
 
-// Stream is [Repo.Run] with read in place of a limit, which has what git prints
-// while it runs. An error of read ends git, and is returned; but for an
-// unexpected end, which git's own error explains if there is one.
+// Stream runs git like [Repo.Run] and passes the output to read while git runs.
+// An error of read stops git and is returned, except for an unexpected EOF if
+// git itself failed.
 func (r Repo) Stream(ctx context.Context, in io.Reader, read func(printed io.Reader) error, args ...string) error {
 	settings := []string{"--no-replace-objects", "--no-optional-locks"}
 	for _, s := range append([]string{"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "protocol.ext.allow=never"}, r.Settings...) {
@@ -93,10 +92,10 @@ func (r Repo) Stream(ctx context.Context, in io.Reader, read func(printed io.Rea
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append(settings, args...)...)
 	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, r.environment(os.Environ()), in
-	Alone(cmd)
+	Detach(cmd)
 	cmd.WaitDelay = 5 * time.Second
-	var complaint head
-	cmd.Stderr = &complaint
+	var stderr headBuffer
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -107,28 +106,28 @@ func (r Repo) Stream(ctx context.Context, in io.Reader, read func(printed io.Rea
 	if err != nil {
 		return fmt.Errorf("git %s: %w", args[0], err)
 	}
-	unread := read(out)
-	if unread != nil {
-		cancel() // what is left is not read
+	readErr := read(out)
+	if readErr != nil {
+		cancel() // the rest is not read
 	}
 	err = cmd.Wait()
 	switch {
-	case unread != nil && !errors.Is(unread, io.ErrUnexpectedEOF):
-		return unread
-	case err != nil && ctx.Err() != nil && unread == nil:
+	case readErr != nil && !errors.Is(readErr, io.ErrUnexpectedEOF):
+		return readErr
+	case err != nil && ctx.Err() != nil && readErr == nil:
 		return ctx.Err()
 	case err != nil:
-		return &Error{userinfo.ReplaceAllString(complaint.String(), "://"), fmt.Errorf("git %s: %w", args[0], err)}
+		return &Error{userinfo.ReplaceAllString(stderr.String(), "://"), fmt.Errorf("git %s: %w", args[0], err)}
 	}
-	return unread
+	return readErr
 }
 
-// userinfo matches the name and password in an address.
+// userinfo matches user and password of a URL.
 var userinfo = regexp.MustCompile(`://[^/\s]*@`)
 
-// environment is the environment for git: the user's, without what would point
-// it at another repository, as hooks have it, with no way to ask a question, and
-// in one language.
+// environment returns the environment for git: that of the user, without
+// variables that select another repository, without prompts, and with messages in
+// English.
 func (r Repo) environment(environ []string) []string {
 	local := []string{
 		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR",
@@ -148,14 +147,14 @@ func (r Repo) environment(environ []string) []string {
 	}, r.Env)
 }
 
-// head keeps the beginning of what is written to it.
-type head struct{ bytes.Buffer }
+// headBuffer stores the first 64 KiB written to it.
+type headBuffer struct{ bytes.Buffer }
 
 // Write implements [io.Writer].
-func (h *head) Write(p []byte) (int, error) {
+func (h *headBuffer) Write(p []byte) (int, error) {
 	const most = 64 << 10
-	if keep := most - h.Len(); keep > 0 {
-		h.Buffer.Write(p[:min(keep, len(p))])
+	if n := most - h.Len(); n > 0 {
+		h.Buffer.Write(p[:min(n, len(p))])
 	}
 	return len(p), nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// limit is more than git prints here.
+// limit is larger than all outputs of the tests.
 const limit = 1 << 20
 
 // repo makes a repository with one commit.
@@ -44,9 +44,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What runs where git is called must not decide where git works, nor what it
-// runs.
-func TestSurroundings(t *testing.T) {
+// The environment of the caller selects neither the repository nor programs to
+// run.
+func TestEnvironment(t *testing.T) {
 	r := repo(t)
 	ran := filepath.Join(t.TempDir(), "ran")
 	script := filepath.Join(r.Dir, ".git", "hooks", "pre-commit")
@@ -95,7 +95,7 @@ func TestStream(t *testing.T) {
 	if !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
-	// It is git's own error that explains why there is nothing to read.
+	// git's own error explains an unexpected end.
 	err = r.Stream(t.Context(), nil, func(printed io.Reader) error {
 		_, err := io.ReadFull(printed, make([]byte, 4))
 		if err == io.EOF {
@@ -127,7 +127,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-func TestMissing(t *testing.T) {
+func TestNoGit(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := Repo{Dir: t.TempDir(), For: "this test"}.Run(t.Context(), nil, limit, "status")
 	if d := diag.All(err); len(d) != 1 || d[0].Msg != "this test needs the git command" || d[0].Hint != "install git" {
@@ -163,7 +163,7 @@ func TestPasswords(t *testing.T) {
 }
 
 func TestHead(t *testing.T) {
-	var h head
+	var h headBuffer
 	for range 3 {
 		if n, err := h.Write(slices.Repeat([]byte("x"), 40<<10)); n != 40<<10 || err != nil {
 			t.Errorf("%d, %v", n, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// The media types that Flux's OCIRepository takes, and its own client writes.
+// Media types that Flux's OCIRepository accepts and its own client writes.
 const (
 	configType = "application/vnd.cncf.flux.config.v1+json"
 	layerType  = "application/vnd.cncf.flux.content.v1.tar+gzip"
@@ -33,15 +33,16 @@ const (
 	revisionKey = "org.opencontainers.image.revision"
 )
 
-// Provenance says where an artifact comes from.
+// Provenance describes the origin of an artifact.
 type Provenance struct {
 	Fleet   string // path of the fleet's module
 	Cluster string // ID
 	Digest  string // of the bundle
 
-	// Where the fleet is, and what of it. An artifact that only these would
-	// change stays as it is, so that they name what last changed it.
-	Source, Revision string // may be empty
+	// Source is the repository of the fleet, Revision its commit. Both may be
+	// empty. An artifact is not pushed again when only these differ, so that
+	// they name the commit that last changed it.
+	Source, Revision string
 }
 
 func (p Provenance) annotations() map[string]string {
@@ -50,15 +51,16 @@ func (p Provenance) annotations() map[string]string {
 	return all
 }
 
-// An Artifact is what a cluster gets. Its content is in a file.
+// An Artifact holds the manifests of a cluster as an OCI image. Its layer is in
+// a file.
 type Artifact struct {
 	Provenance
 	image v1.Image
 }
 
-// Pack makes an artifact of files, given by their slash-separated names. It
-// writes its content to a new file of the given path, which has to stay as long
-// as the artifact is used.
+// Pack makes an artifact of files, which have slash-separated names. It writes
+// the layer to the new file into, which must exist as long as the artifact is
+// in use.
 func Pack(files map[string][]byte, p Provenance, into string) (*Artifact, error) {
 	if err := writeLayer(files, into); err != nil {
 		return nil, fmt.Errorf("pack the artifact of %s: %w", p.Cluster, err)
@@ -79,8 +81,8 @@ func Pack(files map[string][]byte, p Provenance, into string) (*Artifact, error)
 	return &Artifact{p, annotated}, nil
 }
 
-// writeLayer writes a gzipped tar file of one form: names sorted, nothing in it
-// but names and contents. Digests rest on its bytes.
+// writeLayer writes a reproducible gzipped tar file, with sorted names and
+// without times or owners. Digests depend on its bytes.
 func writeLayer(files map[string][]byte, into string) error {
 	out, err := os.OpenFile(into, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

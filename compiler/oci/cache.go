@@ -22,56 +22,57 @@ import (
 )
 
 const (
-	maxManifest = 4 << 20 // bytes of one, which is what registries take
-	maxPart     = 64 << 20
-	maxParts    = 10_000
-	maxAsked    = 8 // results that are asked for at a time
-	atATime     = 4 // results that are pushed at a time, and parts of each, whichever way
-	answerTime  = 10 * time.Second
+	maxManifest  = 4 << 20 // bytes of a manifest, the limit of registries
+	maxPart      = 64 << 20
+	maxParts     = 10_000
+	maxFetches   = 8 // results that are fetched at a time
+	maxTransfers = 4 // results that are pushed at a time, and parts that are transferred at a time for each result
+	answerTime   = 10 * time.Second
 )
 
-// A Part is a content that results have, maybe several of them the same.
+// A Part is a blob of a result. Several results may share one.
 type Part struct {
 	Digest fleet.Sum
 	Size   int64
 }
 
-// A Cache is results in one repository of a registry, for all machines that may
-// read it. Each result is an artifact, whose tag is a hash of the result's key.
-// Its layers are a record, and the parts that the record is about, which the
-// registry has once.
+// A Cache stores results in one repository of a registry and shares them
+// between machines. Each result is an artifact, tagged with a hash of the cache
+// key. Its layers are a record and the parts that the record refers to; the
+// registry stores equal parts once.
 //
-// It may be used by several goroutines, and no error comes out of it: what cannot
-// be had is a miss, what cannot be kept is not kept. When a request fails or takes
-// too long, there are no more.
+// A Cache is safe for concurrent use. Its methods return no errors: a result
+// that cannot be read is a miss, and a result that cannot be written is
+// dropped. After a request that fails or times out, the Cache makes no more
+// requests.
 type Cache struct {
-	at     string // oci://host/path
-	repo   name.Repository
-	puller *remote.Puller
-	pusher *remote.Pusher
+	address string // oci://host/path
+	repo    name.Repository
+	puller  *remote.Puller
+	pusher  *remote.Pusher
 
 	limits cacheLimits
 	ctx    context.Context // of all requests
 	end    context.CancelFunc
-	asked  chan struct{} // has one for each result that is being asked for
+	slots  chan struct{} // limits concurrent fetches
 
-	fetching singleflight.Group // of parts, by their digests
-	running  sync.WaitGroup     // what pushes
+	fetching singleflight.Group // downloads of parts, by digest
+	running  sync.WaitGroup     // push workers
 	mu       sync.Mutex
-	pending  []pushing
+	pending  []upload
 	workers  int
-	failed   string // why there are no more requests
-	closed   string // why nothing is pushed any more
-	hidden   string // why nothing is read until something could be pushed
+	failed   string // why there are no more requests at all
+	closed   string // why there are no more pushes
+	hidden   string // why there are no more reads until a push succeeds
 }
 
-// cacheLimits say how long an operation may take.
+// cacheLimits are the timeouts of operations.
 type cacheLimits struct{ get, put, rest time.Duration }
 
-// ParseRepository reads the address of a [Cache] as users write it, and returns it
-// as oci://host/path. The error is a fault.
+// ParseRepository parses the address of a [Cache] and returns it as
+// oci://host/path. The error is a fault.
 func ParseRepository(text string) (string, error) {
-	p := place{text, "write oci://REGISTRY/PATH, as in oci://ghcr.io/example/cache"}
+	p := rawAddress{text, "write oci://REGISTRY/PATH, as in oci://ghcr.io/example/cache"}
 	host, path, tag, err := p.split()
 	if err == nil && tag != "" {
 		err = p.fault("it has a tag")
@@ -79,17 +80,18 @@ func ParseRepository(text string) (string, error) {
 	return registry.Scheme + host + "/" + path, err
 }
 
-// NewCache returns the results at an address of [ParseRepository]. It uses no
-// network yet. Whatever it does ends with ctx; the caller closes it before.
-func NewCache(ctx context.Context, at string) (*Cache, error) {
-	over := registry.Transport()
-	over.MaxIdleConnsPerHost = maxAsked * atATime
-	over.ResponseHeaderTimeout = answerTime
-	repo, options, err := registry.OpenMany(at, over, maxPart+maxManifest)
+// NewCache returns the cache at an address of [ParseRepository]. It does not
+// use the network yet. All requests end with ctx; the caller must close the
+// Cache before.
+func NewCache(ctx context.Context, address string) (*Cache, error) {
+	transport := registry.Transport()
+	transport.MaxIdleConnsPerHost = maxFetches * maxTransfers
+	transport.ResponseHeaderTimeout = answerTime
+	repo, options, err := registry.OpenMany(address, transport, maxPart+maxManifest)
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, remote.WithJobs(maxAsked*atATime))
+	options = append(options, remote.WithJobs(maxFetches*maxTransfers))
 	puller, err := remote.NewPuller(options...)
 	if err != nil {
 		return nil, err
@@ -99,30 +101,30 @@ func NewCache(ctx context.Context, at string) (*Cache, error) {
 		return nil, err
 	}
 	c := &Cache{
-		at: at, repo: repo, puller: puller, pusher: pusher, asked: make(chan struct{}, maxAsked),
+		address: address, repo: repo, puller: puller, pusher: pusher, slots: make(chan struct{}, maxFetches),
 		limits: cacheLimits{get: 30 * time.Second, put: 2 * time.Minute, rest: 2 * time.Minute},
 	}
 	c.ctx, c.end = context.WithCancel(ctx)
 	return c, nil
 }
 
-// tag returns that of a key.
+// tag returns the tag of a key.
 func (c *Cache) tag(key string) name.Tag {
 	sum := sha256.Sum256([]byte(key))
 	return c.repo.Tag(hex.EncodeToString(sum[:]))
 }
 
-// Get returns the record of a key. It hands over each of its parts that is not
-// had, in any order and several at once. A part that is not taken, and anything
-// else that Put would not have made, is a miss.
+// Get returns the record of a key. It passes each part for which has returns
+// false to take, in any order and concurrently. The result is a miss when take
+// rejects a part, or when Put could not have written the artifact.
 func (c *Cache) Get(ctx context.Context, key string, has func(fleet.Sum) bool, take func(fleet.Sum, []byte) bool) (record []byte, ok bool) {
 	select {
-	case c.asked <- struct{}{}:
+	case c.slots <- struct{}{}:
 	case <-ctx.Done():
 		return nil, false
 	}
-	defer func() { <-c.asked }()
-	if !c.reads() {
+	defer func() { <-c.slots }()
+	if !c.mayRead() {
 		return nil, false
 	}
 	limited, cancel := context.WithTimeout(ctx, c.limits.get)
@@ -141,30 +143,30 @@ func (c *Cache) Get(ctx context.Context, key string, has func(fleet.Sum) bool, t
 	return nil, false
 }
 
-// reads reports whether it is worth while to ask for anything.
-func (c *Cache) reads() bool {
+// mayRead reports whether the cache may read.
+func (c *Cache) mayRead() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failed == "" && c.hidden == ""
 }
 
-// Put keeps the record of a key, which is about the parts, for others. It does so
-// in the background, where it asks for the parts that the registry lacks; a result
-// of which one is gone is not kept.
+// Put stores the record of a key and its parts in the background. It calls part
+// for the parts that the registry lacks, and drops the result when one of them
+// is not available any more.
 func (c *Cache) Put(key string, record []byte, parts []Part, part func(fleet.Sum) ([]byte, bool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failed != "" || c.closed != "" || len(parts) > maxParts {
 		return
 	}
-	c.pending = append(c.pending, pushing{c.tag(key), record, parts, part})
-	if c.workers < atATime {
+	c.pending = append(c.pending, upload{c.tag(key), record, parts, part})
+	if c.workers < maxTransfers {
 		c.workers++
 		c.running.Go(c.work)
 	}
 }
 
-// work pushes until there is nothing to push.
+// work pushes results until the queue is empty.
 func (c *Cache) work() {
 	for {
 		c.mu.Lock()
@@ -181,7 +183,7 @@ func (c *Cache) work() {
 		switch {
 		case err == nil:
 			c.stop(&c.hidden, "")
-		case c.ctx.Err() != nil, errors.Is(err, errGone):
+		case c.ctx.Err() != nil, errors.Is(err, errPartMissing):
 		case refused(err):
 			c.stop(&c.closed, c.why("write", err)+"; nothing more was pushed")
 		default:
@@ -191,8 +193,8 @@ func (c *Cache) work() {
 	}
 }
 
-// Close waits until all is pushed, or as long as is worth while, and says in one
-// line what was in the way; nothing when all went well.
+// Close waits for the pending pushes, up to a limit, and returns one line about
+// the problem that stopped the cache, or an empty string.
 func (c *Cache) Close() string {
 	defer c.end()
 	done := make(chan struct{})
@@ -203,7 +205,7 @@ func (c *Cache) Close() string {
 	select {
 	case <-done:
 	case <-time.After(c.limits.rest):
-		c.stop(&c.failed, fmt.Sprintf("%s: the registry takes longer than %s for what was left to push", c.at, c.limits.rest))
+		c.stop(&c.failed, fmt.Sprintf("%s: the registry takes longer than %s for the remaining pushes", c.address, c.limits.rest))
 		c.end()
 		<-done
 	}
@@ -212,11 +214,12 @@ func (c *Cache) Close() string {
 	return cmp.Or(c.failed, c.closed, c.hidden)
 }
 
-// fail ends all requests, since one has failed within a context of the limit.
+// fail stops all requests after an error. limited is the context of the failed
+// request, with the timeout limit.
 func (c *Cache) fail(verb string, limited context.Context, limit time.Duration, err error) {
 	why := c.why(verb, err)
 	if limited.Err() != nil {
-		why = fmt.Sprintf("%s: the registry takes longer than %s", c.at, limit)
+		why = fmt.Sprintf("%s: the registry takes longer than %s", c.address, limit)
 	}
 	why += "; the rest was rendered here"
 	c.mu.Lock()
@@ -225,19 +228,19 @@ func (c *Cache) fail(verb string, limited context.Context, limit time.Duration, 
 	c.end()
 }
 
-// stop sets one of the reasons.
+// stop sets one of the reasons for which the cache stops.
 func (c *Cache) stop(reason *string, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	*reason = why
 }
 
-// why is an error of the registry as one line.
+// why returns an error of the registry as one line.
 func (c *Cache) why(verb string, err error) string {
-	return diag.All(registry.Fault(c.at, verb, err))[0].Msg
+	return diag.All(registry.Fault(c.address, verb, err))[0].Msg
 }
 
-// refused reports whether the registry does not let these credentials do this.
+// refused reports whether the registry rejects the credentials.
 func refused(err error) bool {
 	answer, ok := errors.AsType[*transport.Error](err)
 	return ok && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden)

@@ -25,11 +25,11 @@ import (
 
 func (s *server) cache(t *testing.T) *Cache {
 	t.Helper()
-	at, err := ParseRepository("oci://" + s.host() + "/example/cache")
+	address, err := ParseRepository("oci://" + s.host() + "/example/cache")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := NewCache(t.Context(), at)
+	c, err := NewCache(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func (s *server) cache(t *testing.T) *Cache {
 	return c
 }
 
-// A folder has parts by their digests.
+// A folder stores parts by digest.
 type folder struct {
 	mu   sync.Mutex
 	data map[fleet.Sum][]byte
@@ -78,7 +78,7 @@ func partsOf(texts ...string) []Part {
 	return out
 }
 
-// put keeps a result in the registry.
+// put stores a result in the registry.
 func (s *server) put(t *testing.T, key, record string, parts ...string) {
 	t.Helper()
 	c := s.cache(t)
@@ -88,7 +88,7 @@ func (s *server) put(t *testing.T, key, record string, parts ...string) {
 	}
 }
 
-// misses asks for a key, which is not there, and returns what was in the way.
+// misses wants a cache miss and returns the line of Close.
 func (s *server) misses(t *testing.T, key string) string {
 	t.Helper()
 	c := s.cache(t)
@@ -103,7 +103,7 @@ func TestCache(t *testing.T) {
 	if why := s.misses(t, "k"); why != "" {
 		t.Error(why)
 	}
-	// One part is there twice, and one is empty.
+	// One part occurs twice, and one is empty.
 	s.put(t, "k", "record", "one", "two", "", "one")
 	c := s.cache(t)
 	into := newFolder("two")
@@ -118,20 +118,21 @@ func TestCache(t *testing.T) {
 	if !ok || string(record) != "record" || len(taken) != 2 || !into.has(sha256.Sum256([]byte("one"))) || !into.has(sha256.Sum256(nil)) {
 		t.Errorf("got %q, %v with %q", record, ok, taken)
 	}
-	// What the registry has is not uploaded: only the record and the manifest are.
+	// Parts that the registry has are not uploaded again: only the record and
+	// the manifest are.
 	before := s.writes
 	s.put(t, "other", "other record", "two", "one")
 	if n := s.writes - before; n != 4 {
 		t.Errorf("%d requests that write", n)
 	}
-	// A part that is not taken is a miss.
+	// A rejected part is a miss.
 	if _, ok := c.Get(t.Context(), "k", newFolder().has, func(fleet.Sum, []byte) bool { return false }); ok {
-		t.Error("what was not taken is there")
+		t.Error("a hit with a rejected part")
 	}
 	if why := c.Close(); why != "" {
 		t.Error(why)
 	}
-	// A part that is gone meanwhile keeps the result from being kept, and no other.
+	// A result with a missing part is dropped; other results are stored.
 	c = s.cache(t)
 	c.Put("gone", []byte("record"), partsOf("gone"), newFolder().get)
 	c.Put("kept", []byte("record"), partsOf("kept"), newFolder("kept").get)
@@ -141,12 +142,12 @@ func TestCache(t *testing.T) {
 	s.misses(t, "gone")
 	c = s.cache(t)
 	if _, ok := c.Get(t.Context(), "kept", newFolder().has, newFolder().take); !ok {
-		t.Errorf("the other one is not kept: %s", c.Close())
+		t.Errorf("the other result is not stored: %s", c.Close())
 	}
 }
 
-// Several processes may keep the same at once.
-func TestCacheAtOnce(t *testing.T) {
+// Several processes may store the same results at the same time.
+func TestCacheConcurrently(t *testing.T) {
 	s := serve(t)
 	var running sync.WaitGroup
 	for range 3 {
@@ -178,17 +179,18 @@ func TestCacheAtOnce(t *testing.T) {
 	}
 }
 
-// Who may only read reads; who may not even do that does neither.
+// Credentials that may only read can read; after a refused read there are no
+// more reads.
 func TestCacheRefused(t *testing.T) {
 	s := serve(t)
 	s.put(t, "k", "record", "one")
 	real := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	refuse := func(w http.ResponseWriter) { http.Error(w, "no", http.StatusForbidden) }
-	reads := 0
+	mayRead := 0
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/manifests/"):
-			reads++
+			mayRead++
 			refuse(w)
 		case r.Method == http.MethodPost:
 			refuse(w)
@@ -199,11 +201,11 @@ func TestCacheRefused(t *testing.T) {
 	c := s.cache(t)
 	for range 3 {
 		if _, ok := c.Get(t.Context(), "k", newFolder().has, newFolder().take); ok {
-			t.Error("what may not be read was read")
+			t.Error("a hit without permission to read")
 		}
 	}
-	if reads != 1 {
-		t.Errorf("it was asked %d times", reads)
+	if mayRead != 1 {
+		t.Errorf("it was asked %d times", mayRead)
 	}
 	for i := range 50 {
 		c.Put(fmt.Sprint(i), []byte("record"), nil, newFolder().get)
@@ -211,7 +213,7 @@ func TestCacheRefused(t *testing.T) {
 	if why := c.Close(); !strings.HasSuffix(why, "/example/cache: the registry does not let these credentials write it, or it does not exist; nothing more was pushed") {
 		t.Errorf("got %q", why)
 	}
-	// Some registries say so of what is not there yet, until something is pushed.
+	// Some registries answer 403 until the repository exists.
 	var there atomic.Bool
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/manifests/") && !there.Load() {
@@ -228,15 +230,14 @@ func TestCacheRefused(t *testing.T) {
 	c.Put("k", []byte("record"), nil, newFolder().get)
 	c.running.Wait()
 	if _, ok := c.Get(t.Context(), "k", newFolder().has, newFolder().take); !ok {
-		t.Error("what was pushed cannot be read")
+		t.Error("a miss after a push")
 	}
 	if why := c.Close(); why != "" {
 		t.Error(why)
 	}
 }
 
-// A registry that fails is asked for nothing more, and one that says nonsense has
-// nothing.
+// After a failed request there are no more requests; nonsense is a miss.
 func TestCacheHostile(t *testing.T) {
 	s := serve(t)
 	s.put(t, "k", "record", "one")
@@ -281,18 +282,18 @@ func TestCacheHostile(t *testing.T) {
 	if why := s.misses(t, "k"); why != "" {
 		t.Errorf("nonsense: %s", why)
 	}
-	// What is being pushed is waited for, and not for ever.
+	// Close waits for running pushes, up to a limit.
 	s.handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	c := s.cache(t)
 	c.limits.rest = 50 * time.Millisecond
 	c.Put("k", []byte("record"), nil, newFolder().get)
-	if why := c.Close(); !strings.Contains(why, "takes longer than 50ms for what was left to push") {
+	if why := c.Close(); !strings.Contains(why, "takes longer than 50ms for the remaining pushes") {
 		t.Errorf("got %q", why)
 	}
 }
 
-// What another tool has put there, and what is damaged, is a miss; the next one
-// takes its place.
+// An artifact of another tool and a damaged one are misses, and the next push
+// replaces them.
 func TestCacheForeign(t *testing.T) {
 	s := serve(t)
 	image, err := random.Image(10, 1)
@@ -329,7 +330,7 @@ func TestCacheForeign(t *testing.T) {
 	}
 }
 
-func TestLayersOf(t *testing.T) {
+func TestParseManifest(t *testing.T) {
 	sum := v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("a", 64)}
 	good := func() *v1.Manifest {
 		return &v1.Manifest{
@@ -342,7 +343,7 @@ func TestLayersOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return layersOf(data)
+		return parseManifest(data)
 	}
 	if parts, err := read(good()); err != nil || len(parts) != 2 || parts[1].Size != 2 {
 		t.Errorf("%v, %v", parts, err)
@@ -370,19 +371,19 @@ func TestLayersOf(t *testing.T) {
 		}
 	}
 	for _, data := range []string{"", "null", "[]", "{}", "hello", `{"layers": 1}`, strings.Repeat(" ", maxManifest+1) + "{}"} {
-		if parts, err := layersOf([]byte(data)); err == nil {
+		if parts, err := parseManifest([]byte(data)); err == nil {
 			t.Errorf("%.20q: got %v", data, parts)
 		}
 	}
 }
 
 func TestParseRepository(t *testing.T) {
-	if at, err := ParseRepository("oci://127.0.0.1:5000/a/b"); err != nil || at != "oci://127.0.0.1:5000/a/b" {
-		t.Errorf("%s, %v", at, err)
+	if address, err := ParseRepository("oci://127.0.0.1:5000/a/b"); err != nil || address != "oci://127.0.0.1:5000/a/b" {
+		t.Errorf("%s, %v", address, err)
 	}
 	for text, want := range map[string]string{
 		"": "does not begin with oci://", "oci://": "has no path", "oci://example.com": "has no path", "oci://example.com/a:1": "has a tag",
-		"oci://example.com/A": "its path is not", "oci://u:secret@example.com/a": "has credentials", "oci:///a": "its registry has no host",
+		"oci://example.com/A": "its path may have", "oci://u:secret@example.com/a": "has credentials", "oci:///a": "its registry has no host",
 		"oci://example.com/" + strings.Repeat("a", 256): "longer than 255",
 	} {
 		_, err := ParseRepository(text)

@@ -24,7 +24,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// The media types of results.
+// Media types of results.
 const (
 	resultType = "application/vnd.fleetc.result.config.v1+json"
 	recordType = "application/vnd.fleetc.result.record.v1"
@@ -32,36 +32,36 @@ const (
 )
 
 var (
-	errForeign = errors.New("not what is kept here")
-	errGone    = errors.New("a part is gone")
+	errInvalid     = errors.New("not a valid result")
+	errPartMissing = errors.New("a part is missing")
 )
 
-// A pushing is a result that is to be pushed.
-type pushing struct {
+// An upload is a result to push.
+type upload struct {
 	tag    name.Tag
 	record []byte
 	parts  []Part
 	part   func(fleet.Sum) ([]byte, bool)
 }
 
-// push pushes what the registry lacks of a result, and then its manifest.
-func (c *Cache) push(ctx context.Context, p pushing) error {
+// push pushes the missing blobs of a result, and then its manifest.
+func (c *Cache) push(ctx context.Context, p upload) error {
 	config, record := static.NewLayer([]byte("{}"), resultType), static.NewLayer(p.record, recordType)
 	layers := []v1.Layer{config, record}
-	met := map[fleet.Sum]bool{}
+	seen := map[fleet.Sum]bool{}
 	for _, one := range p.parts {
-		if met[one.Digest] {
+		if seen[one.Digest] {
 			continue
 		}
-		met[one.Digest] = true
+		seen[one.Digest] = true
 		layer, err := partial.CompressedToLayer(partLayer{one, p.part})
 		if err != nil {
 			return err
 		}
 		layers = append(layers, layer)
 	}
-	uploads, others := errgroup.WithContext(ctx)
-	uploads.SetLimit(atATime)
+	uploads, uploadCtx := errgroup.WithContext(ctx)
+	uploads.SetLimit(maxTransfers)
 	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1}
 	for i, layer := range layers {
 		described, err := partial.Descriptor(layer)
@@ -73,11 +73,11 @@ func (c *Cache) push(ctx context.Context, p pushing) error {
 		} else {
 			m.Layers = append(m.Layers, *described)
 		}
-		// What is under way goes on when another part fails: it is done for all
-		// results that have it.
+		// A running upload continues when another one fails, since other
+		// results may wait for the same part.
 		uploads.Go(func() error {
-			if others.Err() != nil {
-				return others.Err()
+			if uploadCtx.Err() != nil {
+				return uploadCtx.Err()
 			}
 			return c.pusher.Upload(ctx, c.repo, layer)
 		})
@@ -87,27 +87,27 @@ func (c *Cache) push(ctx context.Context, p pushing) error {
 	}
 	data, err := json.Marshal(m)
 	if err != nil || len(data) > maxManifest {
-		return errors.Join(errGone, err)
+		return errors.Join(errPartMissing, err)
 	}
 	return c.pusher.Put(ctx, p.tag, manifest(data))
 }
 
-// pull returns the record of a tag, see [Cache.Get].
+// pull returns the record of a tag and passes its parts on, see [Cache.Get].
 func (c *Cache) pull(ctx context.Context, tag name.Tag, has func(fleet.Sum) bool, take func(fleet.Sum, []byte) bool) ([]byte, error) {
 	found, err := c.puller.Get(ctx, tag)
 	if err != nil {
 		return nil, err
 	}
-	sizes, err := layersOf(found.Manifest)
+	sizes, err := parseManifest(found.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	downloads, others := errgroup.WithContext(ctx)
-	downloads.SetLimit(atATime)
+	downloads, downloadCtx := errgroup.WithContext(ctx)
+	downloads.SetLimit(maxTransfers)
 	for _, p := range sizes[1:] {
 		downloads.Go(func() error {
-			if others.Err() != nil { // as in push
-				return others.Err()
+			if downloadCtx.Err() != nil { // as in push
+				return downloadCtx.Err()
 			}
 			_, err, _ := c.fetching.Do(p.Digest.String(), func() (any, error) {
 				if has(p.Digest) {
@@ -115,7 +115,7 @@ func (c *Cache) pull(ctx context.Context, tag name.Tag, has func(fleet.Sum) bool
 				}
 				data, err := c.blob(ctx, p)
 				if err == nil && !take(p.Digest, data) {
-					err = errForeign
+					err = errInvalid
 				}
 				return nil, err
 			})
@@ -128,14 +128,15 @@ func (c *Cache) pull(ctx context.Context, tag name.Tag, has func(fleet.Sum) bool
 	return c.blob(ctx, sizes[0])
 }
 
-// layersOf returns the record that a manifest has, and its parts.
-func layersOf(data []byte) ([]Part, error) {
+// parseManifest returns the record and the parts that a manifest lists, the
+// record first.
+func parseManifest(data []byte) ([]Part, error) {
 	if len(data) > maxManifest {
-		return nil, errForeign
+		return nil, errInvalid
 	}
 	m, err := v1.ParseManifest(bytes.NewReader(data))
 	if err != nil || m.Config.MediaType != resultType || len(m.Layers) == 0 || len(m.Layers) > maxParts+1 {
-		return nil, errForeign
+		return nil, errInvalid
 	}
 	var out []Part
 	left := int64(maxAnswer)
@@ -146,14 +147,14 @@ func layersOf(data []byte) ([]Part, error) {
 		}
 		digest, err := hex.DecodeString(l.Digest.Hex)
 		if left -= l.Size; l.MediaType != want || l.Digest.Algorithm != "sha256" || err != nil || len(digest) != sha256.Size || l.Size < 0 || l.Size > maxPart || left < 0 {
-			return nil, errForeign
+			return nil, errInvalid
 		}
 		out = append(out, Part{fleet.Sum(digest), l.Size})
 	}
 	return out, nil
 }
 
-// blob returns a blob of the repository.
+// blob returns a blob of the repository and verifies its digest.
 func (c *Cache) blob(ctx context.Context, p Part) ([]byte, error) {
 	layer, err := c.puller.Layer(ctx, c.repo.Digest(p.Digest.String()))
 	if err != nil {
@@ -169,13 +170,13 @@ func (c *Cache) blob(ctx context.Context, p Part) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(data)) != p.Size || sha256.Sum256(data) != p.Digest {
-		return nil, errForeign
+		return nil, errInvalid
 	}
 	return data, nil
 }
 
-// isMiss reports whether an error says that the registry answered, and does not
-// have what is asked for, whatever it has in its place.
+// isMiss reports whether the registry answered, but does not have the result,
+// or has something else in its place.
 func isMiss(err error) bool {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		return answer.StatusCode == http.StatusNotFound
@@ -185,35 +186,35 @@ func isMiss(err error) bool {
 	return !request && !network && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, context.Canceled)
 }
 
-// A manifest is one that has been made.
+// A manifest is the JSON of a manifest as a [remote.Taggable].
 type manifest []byte
 
-// RawManifest returns its bytes.
+// RawManifest returns the JSON.
 func (m manifest) RawManifest() ([]byte, error) { return m, nil }
 
-// MediaType returns its type.
+// MediaType returns the media type of OCI manifests.
 func (m manifest) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
 
-// A partLayer is a part as a layer, which is read when it is uploaded.
+// A partLayer is a part as a layer. Its content is read during the upload.
 type partLayer struct {
 	Part
 	read func(fleet.Sum) ([]byte, bool)
 }
 
-// Digest returns that of its content.
+// Digest returns the digest of the part.
 func (l partLayer) Digest() (v1.Hash, error) { return v1.NewHash(l.Part.Digest.String()) }
 
-// Size returns that of its content.
+// Size returns the size of the part.
 func (l partLayer) Size() (int64, error) { return l.Part.Size, nil }
 
-// MediaType returns that of parts.
+// MediaType returns the media type of parts.
 func (l partLayer) MediaType() (types.MediaType, error) { return partType, nil }
 
-// Compressed returns its content, which is not compressed.
+// Compressed returns the content of the part, which is not compressed.
 func (l partLayer) Compressed() (io.ReadCloser, error) {
 	data, ok := l.read(l.Part.Digest)
 	if !ok {
-		return nil, fmt.Errorf("%s: %w", l.Part.Digest, errGone)
+		return nil, fmt.Errorf("%s: %w", l.Part.Digest, errPartMissing)
 	}
 	return io.NopCloser(bytes.NewReader(data)), nil
 }

@@ -29,46 +29,47 @@ const (
 	timeout   = 10 * time.Minute // for one artifact
 )
 
-// A Client talks to a registry about the artifacts of a fleet. It may be used by
-// several goroutines.
+// A Client pushes and reads the artifacts of a fleet. It is safe for concurrent
+// use.
 type Client struct {
-	target Target
-	over   http.RoundTripper
+	target    Target
+	transport http.RoundTripper
 }
 
-// NewClient returns a client for the target. It uses no network yet.
+// NewClient returns a client for the target. It does not use the network yet.
 func NewClient(t Target) *Client { return &Client{t, registry.Transport()} }
 
-// Check returns a fault when the registry can have no artifact of a cluster.
+// Check returns a fault when the ID of a cluster is not valid in the name of a
+// repository.
 func (c *Client) Check(cluster string) error {
 	_, err := c.target.repository(cluster)
 	return err
 }
 
-// A Pushed is an artifact that the registry has, or would have.
-type Pushed struct {
+// A PushResult describes the artifact that the tag of a cluster has after a push
+// or a check.
+type PushResult struct {
 	Cluster string // ID
 	Address string // oci://host/path
 	Tag     string
-	Digest  string // sha256:hex of the manifest, by which the artifact can be asked for
-	Changed bool   // whether it had to be pushed
+	Digest  string // sha256:hex of the manifest
+	Changed bool   // whether the artifact was, or would be, pushed
 }
 
-// Push makes the tag of a cluster name the artifact, and says what the registry
-// has then. It pushes nothing when the tag names it already, and nothing at all
-// with check. The error is a fault.
-func (c *Client) Push(ctx context.Context, a *Artifact, check bool) (Pushed, error) {
-	p := Pushed{Cluster: a.Cluster, Tag: c.target.tag}
-	err := c.at(ctx, a.Cluster, "write", func(at string, tag name.Tag, options []remote.Option) error {
-		p.Address = at
+// Push pushes the artifact to the tag of its cluster, unless the tag has equal
+// content already. With check, it pushes nothing. The error is a fault.
+func (c *Client) Push(ctx context.Context, a *Artifact, check bool) (PushResult, error) {
+	p := PushResult{Cluster: a.Cluster, Tag: c.target.tag}
+	err := c.withTag(ctx, a.Cluster, "write", func(address string, tag name.Tag, options []remote.Option) error {
+		p.Address = address
 		digest, err := a.image.Digest()
 		if err != nil {
 			return err
 		}
 		p.Digest = digest.String()
-		now, err := a.current(tag, options)
-		if now != "" || err != nil {
-			p.Digest = now
+		current, err := a.current(tag, options)
+		if current != "" || err != nil {
+			p.Digest = current
 			return err
 		}
 		p.Changed = true
@@ -80,76 +81,77 @@ func (c *Client) Push(ctx context.Context, a *Artifact, check bool) (Pushed, err
 	return p, err
 }
 
-// Names reports whether the tag of a cluster names the artifact with a digest. The
-// error is a fault.
-func (c *Client) Names(ctx context.Context, cluster, digest string) (is bool, err error) {
-	err = c.at(ctx, cluster, "read", func(_ string, tag name.Tag, options []remote.Option) error {
-		now, err := named(tag, options)
-		is = err == nil && now.String() == digest
+// TagHas reports whether the tag of a cluster has the digest. The error is a
+// fault.
+func (c *Client) TagHas(ctx context.Context, cluster, digest string) (ok bool, err error) {
+	err = c.withTag(ctx, cluster, "read", func(_ string, tag name.Tag, options []remote.Option) error {
+		current, err := tagDigest(tag, options)
+		ok = err == nil && current.String() == digest
 		return err
 	})
-	return is, err
+	return ok, err
 }
 
-// Unchanged is what Push returns of an artifact that the tag of a cluster names. The
-// error is a fault.
-func (c *Client) Unchanged(cluster, digest string) (Pushed, error) {
-	at, err := c.target.repository(cluster)
-	return Pushed{Cluster: cluster, Address: at, Tag: c.target.tag, Digest: digest}, err
+// Unchanged returns the result of a push for a tag that already has the digest.
+// The error is a fault.
+func (c *Client) Unchanged(cluster, digest string) (PushResult, error) {
+	address, err := c.target.repository(cluster)
+	return PushResult{Cluster: cluster, Address: address, Tag: c.target.tag, Digest: digest}, err
 }
 
-// at calls work with the repository and tag of a cluster, and makes its error a
-// fault.
-func (c *Client) at(ctx context.Context, cluster, verb string, work func(at string, tag name.Tag, options []remote.Option) error) error {
-	at, err := c.target.repository(cluster)
+// withTag calls work with the repository and the tag of a cluster, and turns
+// its error into a fault.
+func (c *Client) withTag(ctx context.Context, cluster, verb string, work func(address string, tag name.Tag, options []remote.Option) error) error {
+	address, err := c.target.repository(cluster)
 	if err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	repo, options, err := registry.Open(limited, at, c.over, maxAnswer)
+	repo, options, err := registry.Open(limited, address, c.transport, maxAnswer)
 	if err == nil {
-		err = work(at, repo.Tag(c.target.tag), options)
+		err = work(address, repo.Tag(c.target.tag), options)
 	}
-	_, told := errors.AsType[*diag.Diag](err)
+	_, isFault := errors.AsType[*diag.Diag](err)
 	switch {
-	case err == nil, told:
+	case err == nil, isFault:
 		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		return &diag.Diag{Msg: fmt.Sprintf("%s:%s: the registry takes longer than %s", at, c.target.tag, timeout), Hint: "run the command again", Cause: err}
+		return &diag.Diag{Msg: fmt.Sprintf("%s:%s: the registry takes longer than %s", address, c.target.tag, timeout), Hint: "run the command again", Cause: err}
 	}
-	return registry.Fault(at+":"+c.target.tag, verb, err)
+	return registry.Fault(address+":"+c.target.tag, verb, err)
 }
 
-// current returns the digest of what the tag names when that need not be
-// changed, empty when it need.
+// current returns the digest that the tag has if it need not change, and an
+// empty string otherwise.
 func (a *Artifact) current(tag name.Tag, options []remote.Option) (string, error) {
-	there, err := named(tag, options)
-	if err != nil || there == (v1.Hash{}) {
+	old, err := tagDigest(tag, options)
+	if err != nil || old == (v1.Hash{}) {
 		return "", err
 	}
 	mine, err := a.image.Digest()
 	if err != nil {
 		return "", err
 	}
-	if there == mine {
+	if old == mine {
 		return mine.String(), nil
 	}
-	old, err := remote.Get(tag, options...)
+	descriptor, err := remote.Get(tag, options...)
 	if err != nil {
 		return "", err
 	}
-	same, err := a.same(old.Manifest)
+	same, err := a.same(descriptor.Manifest)
 	if !same || err != nil {
 		return "", err
 	}
-	return old.Digest.String(), nil
+	return descriptor.Digest.String(), nil
 }
 
-// named returns the digest of what a tag names, the zero one when it names nothing.
-func named(tag name.Tag, options []remote.Option) (v1.Hash, error) {
+// tagDigest returns the digest of a tag, the zero digest if the tag does not
+// exist.
+func tagDigest(tag name.Tag, options []remote.Option) (v1.Hash, error) {
 	there, err := remote.Head(tag, options...)
 	if answer, ok := errors.AsType[*transport.Error](err); ok && absent(answer.StatusCode) {
 		return v1.Hash{}, nil
@@ -160,15 +162,15 @@ func named(tag name.Tag, options []remote.Option) (v1.Hash, error) {
 	return there.Digest, nil
 }
 
-// absent reports whether a registry's answer may mean that it has no such tag.
-// Some say so of what they let nobody read before it is there; whether one may
-// write, the push tells.
+// absent reports whether the status of an answer can mean that the tag does not
+// exist. Some registries answer 401 or 403 for a missing repository; the push
+// then finds out whether writing is allowed.
 func absent(status int) bool {
 	return status == http.StatusNotFound || status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// same reports whether a manifest differs from the artifact's in source and
-// revision at most. Nonsense is not the same.
+// same reports whether a manifest equals that of the artifact except for source
+// and revision. An invalid manifest is not the same.
 func (a *Artifact) same(manifest []byte) (bool, error) {
 	mine, err := a.image.Manifest()
 	if err != nil {
@@ -189,13 +191,12 @@ func (a *Artifact) same(manifest []byte) (bool, error) {
 	return equal(old.Config, mine.Config) && slices.EqualFunc(old.Layers, mine.Layers, equal) && maps.Equal(plain(old), plain(*mine)), nil
 }
 
-// Files returns the files of the artifact that the tag of a cluster names, by
-// their slash-separated names, all below one directory; none when there is no
-// such artifact. It has to be known that there is none: where the registry does
-// not let it be read, that is an error. The error is a fault.
+// Files returns the files of the artifact that the tag of a cluster has, by
+// their slash-separated names. It returns no files when the tag does not exist,
+// but an error when the registry rejects the credentials. The error is a fault.
 func (c *Client) Files(ctx context.Context, cluster string) (map[string][]byte, error) {
 	var files map[string][]byte
-	err := c.at(ctx, cluster, "read", func(at string, tag name.Tag, options []remote.Option) error {
+	err := c.withTag(ctx, cluster, "read", func(address string, tag name.Tag, options []remote.Option) error {
 		found, err := remote.Get(tag, options...)
 		if answer, ok := errors.AsType[*transport.Error](err); ok && answer.StatusCode == http.StatusNotFound {
 			return nil
@@ -205,7 +206,7 @@ func (c *Client) Files(ctx context.Context, cluster string) (map[string][]byte, 
 		}
 		manifest, err := v1.ParseManifest(bytes.NewReader(found.Manifest))
 		if err != nil || len(manifest.Layers) != 1 || manifest.Layers[0].MediaType != layerType {
-			return &diag.Diag{Msg: fmt.Sprintf("%s:%s is no artifact of fleetc", at, tag.TagStr()), Hint: "export to another path or tag", Cause: err}
+			return &diag.Diag{Msg: fmt.Sprintf("%s:%s is not an artifact of fleetc", address, tag.TagStr()), Hint: "export to another path or tag", Cause: err}
 		}
 		layer, err := remote.Layer(tag.Context().Digest(manifest.Layers[0].Digest.String()), options...)
 		if err != nil {
@@ -221,7 +222,7 @@ func (c *Client) Files(ctx context.Context, cluster string) (map[string][]byte, 
 	return files, err
 }
 
-// unpack reads what writeLayer has written, or somebody else in its place.
+// unpack reads the files of a layer, which may come from another tool.
 func unpack(blob io.Reader) (map[string][]byte, error) {
 	unzipped, err := gzip.NewReader(blob)
 	if err != nil {
@@ -238,7 +239,7 @@ func unpack(blob io.Reader) (map[string][]byte, error) {
 			return nil, err
 		}
 		if hd.Typeflag != tar.TypeReg || !fs.ValidPath(hd.Name) {
-			return nil, fmt.Errorf("the artifact has %q, which is no file of a bundle", hd.Name)
+			return nil, fmt.Errorf("the artifact has %q, which is not a file of a bundle", hd.Name)
 		}
 		if files[hd.Name], err = io.ReadAll(in); err != nil {
 			return nil, err

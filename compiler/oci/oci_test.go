@@ -27,10 +27,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// A server is a registry.
+// A server is a registry for tests.
 type server struct {
 	*httptest.Server
-	handler http.Handler // in place of the registry when it is set
+	handler http.Handler // replaces the registry when it is set
 	mu      sync.Mutex
 	writes  int // requests that change something
 }
@@ -92,11 +92,11 @@ func TestPush(t *testing.T) {
 		t.Fatalf("%+v, %v, %d writes", checked, err, s.writes)
 	}
 	first, err := c.Push(t.Context(), pack(t, bundle(), Provenance{}), false)
-	want := Pushed{"prod/eu-1", "oci://" + s.host() + "/example/clusters/prod/eu-1", "main", first.Digest, true}
+	want := PushResult{"prod/eu-1", "oci://" + s.host() + "/example/clusters/prod/eu-1", "main", first.Digest, true}
 	if err != nil || first != want || first != checked {
 		t.Fatalf("%+v, %v, want %+v", first, err, want)
 	}
-	// The digest is a promise: the same in every place, and from version to version.
+	// The digest is stable across machines and versions.
 	if first.Digest != "sha256:17f1a2f68b1460eed21aa50486fcdc866a140fd65a0a466c52307f0c40e4b525" {
 		t.Errorf("the digest is %s", first.Digest)
 	}
@@ -112,7 +112,7 @@ func TestPush(t *testing.T) {
 	if err != nil || !maps.EqualFunc(files, bundle(), bytes.Equal) {
 		t.Errorf("got %q, %v", files, err)
 	}
-	// Another client sees what Flux's looks for.
+	// Another client reads what Flux looks for.
 	ref, err := name.ParseReference(strings.TrimPrefix(first.Address, "oci://") + ":main")
 	if err != nil {
 		t.Fatal(err)
@@ -141,11 +141,11 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// Source and revision are those of the push that changed something.
+// Source and revision belong to the push that changed the content.
 func TestRevision(t *testing.T) {
 	s := serve(t)
 	c := s.client(t, "main")
-	push := func(files map[string][]byte, p Provenance) Pushed {
+	push := func(files map[string][]byte, p Provenance) PushResult {
 		t.Helper()
 		pushed, err := c.Push(t.Context(), pack(t, files, p), false)
 		if err != nil {
@@ -161,13 +161,13 @@ func TestRevision(t *testing.T) {
 	other := bundle()
 	other["bundle.json"] = []byte("{ }\n")
 	if third := push(other, Provenance{Revision: "main@sha1:3"}); !third.Changed {
-		t.Error("what changed was not pushed")
+		t.Error("a change was not pushed")
 	}
 	ref, err := name.ParseReference(s.host() + "/example/clusters/prod/eu-1:main")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What another tool pushed there is no reason not to push.
+	// An artifact of another tool does not prevent a push.
 	image, err := random.Image(10, 1)
 	if err == nil {
 		err = remote.Write(ref, image)
@@ -175,7 +175,7 @@ func TestRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Files(t.Context(), "prod/eu-1"); err == nil || !strings.Contains(err.Error(), "is no artifact of fleetc") {
+	if _, err := c.Files(t.Context(), "prod/eu-1"); err == nil || !strings.Contains(err.Error(), "is not an artifact of fleetc") {
 		t.Errorf("got %v", err)
 	}
 	if p := push(other, Provenance{Revision: "main@sha1:4"}); !p.Changed {
@@ -191,8 +191,8 @@ func TestParse(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "does not begin with oci://", "https://example.com/a:1": "does not begin with oci://", "oci://": "has no path", "oci://example.com/a": "has no tag",
-		"oci://example.com:5000/a": "has no tag", "oci://example.com/A:1": "its path is not", "oci://example.com/a//b:1": "its path is not", "oci://example.com/../a:1": "its path is not",
-		"oci://example.com/a:1/b": "its tag is not", "oci://example.com/a:": "its tag is not", "oci://example.com/a:-x": "its tag is not", "oci://example.com/a@sha256:1": "a digest is no tag",
+		"oci://example.com:5000/a": "has no tag", "oci://example.com/A:1": "its path may have", "oci://example.com/a//b:1": "its path may have", "oci://example.com/../a:1": "its path may have",
+		"oci://example.com/a:1/b": "its tag may have", "oci://example.com/a:": "its tag may have", "oci://example.com/a:-x": "its tag may have", "oci://example.com/a@sha256:1": "it has a digest instead of a tag",
 		"oci://u:secret@example.com/a:1": "has credentials", "oci:///a:1": "its registry has no host", "oci://a b/a:1": "its registry has no host",
 	} {
 		_, err := Parse(text)
@@ -211,7 +211,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Credentials are those of docker login.
+// Credentials come from docker login.
 func TestCredentials(t *testing.T) {
 	s := serve(t)
 	real := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
@@ -231,7 +231,7 @@ func TestCredentials(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := c.Files(t.Context(), "prod/eu-1"); err == nil || !strings.Contains(err.Error(), "does not let these credentials read it") {
-		t.Errorf("what cannot be read is taken as absent: %v", err)
+		t.Errorf("an unreadable artifact counts as missing: %v", err)
 	}
 	config := `{"auths": {"` + s.host() + `": {"username": "ann", "password": "secret"}}}`
 	if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(config), 0o600); err != nil {
@@ -242,7 +242,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// A registry that fails, says nonsense or does not answer.
+// A registry that fails, answers nonsense or does not answer.
 func TestHostile(t *testing.T) {
 	s := serve(t)
 	c := s.client(t, "main")

@@ -1,8 +1,9 @@
-// Package registry talks to registries of charts and other artifacts: with the
-// credentials that docker login has left, over HTTPS but for this machine and
-// private addresses, and within bounds, since their answers are anybody's.
+// Package registry talks to OCI registries of charts and other artifacts. It
+// uses the credentials of docker login, and HTTPS except for this machine and
+// private addresses. Sizes and numbers of answers are limited, since registries
+// are not trusted.
 //
-// It knows no kind of artifact, keeps nothing and prints nothing.
+// It does not interpret artifacts, does not cache and does not print.
 package registry
 
 import (
@@ -25,13 +26,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// Scheme begins the addresses of what is in a registry.
+// Scheme is the prefix of addresses in a registry.
 const Scheme = "oci://"
 
 // ErrNotFound says that the registry does not have the tag or the repository.
 var ErrNotFound = errors.New("not in the registry")
 
-// Transport returns a transport for hosts that nothing is known about.
+// Transport returns an HTTP transport with timeouts for untrusted hosts.
 func Transport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -44,33 +45,33 @@ func Transport() *http.Transport {
 	}
 }
 
-// Open returns the repository oci://host/path, and how one operation talks to
-// it over the transport: with at most 200 requests, to which it answers with at
-// most so many bytes. The error is what is wrong with the address.
-func Open(ctx context.Context, at string, over http.RoundTripper, most int64) (name.Repository, []remote.Option, error) {
-	repo, options, err := open(at, newLimited(over, most))
+// Open returns the repository oci://host/path and the options of one operation
+// over the transport. The operation may send at most 200 requests and receive
+// at most most bytes. The error is an invalid address.
+func Open(ctx context.Context, at string, transport http.RoundTripper, most int64) (name.Repository, []remote.Option, error) {
+	repo, options, err := open(at, newLimited(transport, most))
 	return repo, append(options, remote.WithContext(ctx)), err
 }
 
-// OpenMany is [Open] for any number of operations, which have contexts of their
-// own. Each answer has at most so many bytes.
-func OpenMany(at string, over http.RoundTripper, most int64) (name.Repository, []remote.Option, error) {
-	return open(at, eachLimited{over, most})
+// OpenMany is [Open] for any number of operations, each with its context. Each
+// answer may have at most most bytes.
+func OpenMany(at string, transport http.RoundTripper, most int64) (name.Repository, []remote.Option, error) {
+	return open(at, perRequestTransport{transport, most})
 }
 
-func open(at string, over http.RoundTripper) (name.Repository, []remote.Option, error) {
+func open(at string, transport http.RoundTripper) (name.Repository, []remote.Option, error) {
 	repo, err := name.NewRepository(strings.TrimPrefix(at, Scheme), name.StrictValidation)
 	return repo, []remote.Option{
 		remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithTransport(over),
+		remote.WithTransport(transport),
 		remote.WithUserAgent("fleetc"),
 		remote.WithRetryBackoff(remote.Backoff{Duration: 200 * time.Millisecond, Factor: 3, Jitter: 0.1, Steps: 3}),
 	}, err
 }
 
-// Fault says in the user's words what a registry answered to one who wanted to
-// read or write, which is the verb, what is at the address. The error is an
-// [ErrNotFound] when it is not there.
+// Fault turns an error of a registry into a fault. verb is the failed action,
+// "read" or "write". The fault wraps [ErrNotFound] when the artifact does not
+// exist.
 func Fault(at, verb string, err error) error {
 	d := &diag.Diag{Msg: at + ": " + reason(err), Hint: "check the address and the network", Cause: err}
 	host, _, _ := strings.Cut(strings.TrimPrefix(at, Scheme), "/")
@@ -91,7 +92,7 @@ func Fault(at, verb string, err error) error {
 	return d
 }
 
-// reason is the error of a client as one line, without the URL.
+// reason returns the error of a client as one line, without the URL.
 func reason(err error) string {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
@@ -99,24 +100,24 @@ func reason(err error) string {
 	return diag.Visible(strings.Join(strings.Fields(err.Error()), " "), diag.MaxText)
 }
 
-// limited is a transport that bounds what one operation on a registry may
-// send and ask for, however many pages or redirects it answers with.
-type limited struct {
+// limitedTransport limits the requests and the bytes of one operation,
+// including pages and redirects.
+type limitedTransport struct {
 	base     http.RoundTripper
 	most     int64
-	requests atomic.Int64 // left
-	bytes    atomic.Int64 // left
+	requests atomic.Int64 // remaining
+	bytes    atomic.Int64 // remaining
 }
 
-func newLimited(base http.RoundTripper, most int64) *limited {
-	l := &limited{base: base, most: most}
+func newLimited(base http.RoundTripper, most int64) *limitedTransport {
+	l := &limitedTransport{base: base, most: most}
 	l.requests.Store(200)
 	l.bytes.Store(most)
 	return l
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
+func (l *limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if l.requests.Add(-1) < 0 {
 		return nil, errors.New("the registry needs more than 200 requests for one artifact")
 	}
@@ -127,20 +128,20 @@ func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// eachLimited is a transport that bounds each answer on its own.
-type eachLimited struct {
+// perRequestTransport limits the bytes of each answer.
+type perRequestTransport struct {
 	base http.RoundTripper
 	most int64
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (e eachLimited) RoundTrip(req *http.Request) (*http.Response, error) {
+func (e perRequestTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return newLimited(e.base, e.most).RoundTrip(req)
 }
 
 type limitedBody struct {
 	io.ReadCloser
-	limit *limited
+	limit *limitedTransport
 }
 
 func (b *limitedBody) Read(p []byte) (int, error) {

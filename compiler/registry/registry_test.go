@@ -30,7 +30,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A registry here is talked to without TLS, and another one with it.
+// Local registries use plain HTTP, others HTTPS.
 func TestOpen(t *testing.T) {
 	for at, scheme := range map[string]string{"oci://127.0.0.1:5000/a": "http", "oci://localhost:5000/a": "http", "oci://example.com/a": "https", "oci://example.com:5000/a/b": "https"} {
 		repo, _, err := Open(t.Context(), at, Transport(), 1)
@@ -59,7 +59,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// An answer without an end is not read.
+// An endless answer is cut off.
 func TestEndless(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for {

@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	moduleFile = "cue.mod/module.cue" // makes a directory the root of a fleet
+	moduleFile = "cue.mod/module.cue" // marks the root of a fleet
 
 	maxFiles   = 100_000
-	maxBytes   = 1 << 30  // of all files
-	maxListing = 16 << 20 // bytes that git may list
+	maxBytes   = 1 << 30  // total size of files
+	maxListing = 16 << 20 // bytes of a git listing
 )
 
 var objectID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// A commit is one of the repository around a fleet.
+// A commit is a commit of the repository that contains a fleet.
 type commit struct {
 	dir    string // the fleet's root
-	prefix string // its path in the repository, with a slash at the end; empty at the top
-	ref    string // as the user names it
+	prefix string // path of the root in the repository, with a trailing slash; empty at the top
+	ref    string // as written by the user
 	hash   string
 }
 
-// A file is one in a commit.
+// A file is an entry of a commit.
 type file struct {
 	id   string
 	mode string // 100644, 100755, or 120000 for a symbolic link
@@ -39,7 +39,7 @@ type file struct {
 
 const linkMode = "120000"
 
-// open finds the repository around a directory, and the commit.
+// open finds the repository that contains dir, and the commit.
 func open(ctx context.Context, dir, ref string) (*commit, error) {
 	c := &commit{dir: dir, ref: diag.Visible(ref, diag.MaxText)}
 	here, err := c.run(ctx, "rev-parse", "--is-inside-work-tree", "--show-prefix")
@@ -58,8 +58,8 @@ func open(ctx context.Context, dir, ref string) (*commit, error) {
 	return nil, c.noCommit(ctx, ref)
 }
 
-// noRepository makes git's error about the repository a fault; nil stands for
-// one without a working tree.
+// noRepository turns git's error about the repository into a fault. A nil error
+// stands for a repository without a working tree.
 func (c *commit) noRepository(err error) error {
 	failed := git.Failed(err)
 	if err != nil && failed == nil {
@@ -67,11 +67,11 @@ func (c *commit) noRepository(err error) error {
 	}
 	if err == nil || strings.Contains(failed.Text, "not a git repository") {
 		return &diag.Diag{
-			Msg: "the fleet is in no git repository, so there is no " + c.ref + " to read", Cause: err,
+			Msg: "the fleet is not in a git repository: cannot read " + c.ref + "", Cause: err,
 			Hint: "run git init and commit the fleet, or compare with an exported tree",
 		}
 	}
-	return &diag.Diag{Msg: "git: " + failed.Error(), Hint: "run git status in the fleet's directory: it has to work", Cause: err}
+	return &diag.Diag{Msg: "git: " + failed.Error(), Hint: "run git status in the fleet's directory: it must work", Cause: err}
 }
 
 // names returns the names of all branches and tags, sorted.
@@ -88,10 +88,10 @@ func (c *commit) names(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// noCommit says that there is no such commit, and which branch or tag is near.
+// noCommit returns the fault of a missing commit, with a suggestion.
 func (c *commit) noCommit(ctx context.Context, ref string) error {
 	if ref == "" {
-		return &diag.Diag{Msg: "no commit is named", Hint: "name a branch, a tag or a commit, as in git:main"}
+		return &diag.Diag{Msg: "the name of the commit is empty", Hint: "name a branch, a tag or a commit, as in git:main"}
 	}
 	names, err := c.names(ctx)
 	if err != nil {
@@ -117,8 +117,8 @@ func (c *commit) noCommit(ctx context.Context, ref string) error {
 	return &diag.Diag{Msg: "the repository has no commit " + c.ref, Hint: hint}
 }
 
-// files lists the files of the commit below the fleet's root. Submodules are
-// left out.
+// files lists the files of the commit below the fleet's root, without
+// submodules.
 func (c *commit) files(ctx context.Context) (map[string]file, error) {
 	if _, err := c.run(ctx, "rev-parse", "--verify", "--quiet", c.hash+":"+c.prefix+moduleFile); err != nil {
 		if git.Failed(err) != nil {
@@ -154,7 +154,7 @@ func (c *commit) files(ctx context.Context) (map[string]file, error) {
 		if total += size; total > maxBytes || len(files) == maxFiles {
 			return nil, &diag.Diag{
 				Msg:  fmt.Sprintf("%s has more than %d files or %d MiB below the fleet's root", c.ref, maxFiles, maxBytes>>20),
-				Hint: "move the fleet into a directory of its own",
+				Hint: "move the fleet into a separate directory",
 			}
 		}
 		files[name] = file{fields[2], fields[0], size}
@@ -162,15 +162,16 @@ func (c *commit) files(ctx context.Context) (map[string]file, error) {
 	return files, nil
 }
 
-// noFleet says that the commit does not have this fleet.
+// noFleet returns the fault of a commit without a fleet in this directory.
 func (c *commit) noFleet() error {
 	return &diag.Diag{
-		Msg:  fmt.Sprintf("%s has no fleet here: no %s", c.ref, diag.Visible(c.prefix+moduleFile, diag.MaxText)),
+		Msg:  fmt.Sprintf("%s has no fleet in this directory: %s is missing", c.ref, diag.Visible(c.prefix+moduleFile, diag.MaxText)),
 		Hint: "name a commit that has the fleet in the same directory",
 	}
 }
 
-// incomplete says that the repository lacks objects, as a partial clone does.
+// incomplete returns the fault of a repository that lacks objects, such as a
+// partial clone.
 func (c *commit) incomplete(err error) error {
 	return &diag.Diag{
 		Msg:  "the repository lacks files of " + c.ref + ": it is a partial clone, or damaged",
@@ -178,12 +179,12 @@ func (c *commit) incomplete(err error) error {
 	}
 }
 
-// git is the fleet's directory as git sees it.
+// git returns the fleet's directory as a [git.Repo].
 func (c *commit) git() git.Repo {
 	return git.Repo{Dir: c.dir, Name: c.ref, For: "comparing with a commit"}
 }
 
-// run runs git in the fleet's directory and returns what it prints.
+// run runs git in the fleet's directory and returns its output.
 func (c *commit) run(ctx context.Context, args ...string) ([]byte, error) {
 	return c.git().Run(ctx, nil, maxListing, args...)
 }

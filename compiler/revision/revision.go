@@ -1,15 +1,14 @@
-// Package revision reads an earlier state of a fleet from the git repository
-// that it is in.
+// Package revision reads a commit of the git repository that contains a fleet.
 //
 //   - [Checkout] writes the fleet's files of a commit into a temporary directory.
-//   - [Head] names the commit that is checked out.
-//   - [Changed] names the files that are not as they are in a commit.
-//   - [Names] names the branches and tags.
+//   - [Head] returns the commit that is checked out.
+//   - [Changed] returns the files that differ from a commit.
+//   - [Names] returns the branches and tags.
 //
-// Contents are those that git stores: no filter, line-end conversion or hook of
-// anybody's configuration is run, and a file that git-lfs keeps elsewhere is
-// its pointer. The package uses no network, writes nothing into the repository
-// and the working tree, and does not know what the files mean.
+// File contents are those that git stores: filters, line-end conversions and
+// hooks do not run, and a git-lfs file is its pointer. The package does not use
+// the network, does not write to the repository or the working tree, and does not
+// interpret the files.
 package revision
 
 import (
@@ -21,20 +20,19 @@ import (
 	"strings"
 )
 
-// layers is where the layers of a fleet are.
+// layers is the directory of the layers of a fleet.
 const layers = "environments/"
 
-// Checkout writes the files below dir, the root of a fleet, as they are in a
-// commit, into a temporary directory, and returns its path with all links
-// resolved. The commit is named by ref in any way that git knows.
+// Checkout writes the files of a commit below dir, the root of a fleet, into a
+// temporary directory and returns its path without symbolic links. ref names the
+// commit in any form that git accepts.
 //
-// Symbolic links are written as such, wherever they lead; a submodule is an
-// empty directory, and modes are not kept. The caller calls done, which is never
-// nil, when it needs the files no more; they are removed, too, when the context
-// ends.
+// Symbolic links are written unchanged, wherever they lead; a submodule becomes an
+// empty directory, and file modes are lost. The caller must call done, which is
+// never nil; it removes the files. They are also removed when the context ends.
 //
-// The error is a fault when git, the repository or the commit is not there, when
-// the commit has no fleet in this directory, or too many files.
+// The error is a fault when git, the repository or the commit is missing, or when
+// the commit has no fleet in this directory or too many files.
 func Checkout(ctx context.Context, dir, ref string) (root string, done func(), err error) {
 	done = func() {}
 	c, err := open(ctx, dir, ref)
@@ -64,13 +62,12 @@ func Checkout(ctx context.Context, dir, ref string) (root string, done func(), e
 	return root, func() { stop(); remove() }, nil
 }
 
-// Changed returns the files below dir, the root of a fleet, that are not as
-// they are in a commit: their paths, slash-separated and relative to dir,
-// sorted. They are those that were added, also those that git does not know or
-// is told to ignore, since what reads the fleet does not ask git; those that
-// were changed; and those that were removed. One that was renamed is two of
-// them. All files of a submodule count as changed, and modes do not count, apart
-// from what is a symbolic link.
+// Changed returns the files below dir, the root of a fleet, that were added,
+// changed or removed since a commit: slash-separated paths relative to dir,
+// sorted. Untracked and ignored files count as added, since the fleet is read
+// without git. A renamed file counts as removed and added. All files of a
+// submodule count as changed. File modes do not count, except for symbolic
+// links.
 //
 // The errors are those of [Checkout].
 func Changed(ctx context.Context, dir, ref string) ([]string, error) {
@@ -89,10 +86,10 @@ func Changed(ctx context.Context, dir, ref string) ([]string, error) {
 	return changed, err
 }
 
-// Head returns the hash of the commit that is checked out around dir, the root of
-// a fleet, and whether the fleet's files are others: those that it has are
-// changed or gone, or there are new ones among the layers. What else git does not
-// know does not count.
+// Head returns the hash of the commit that is checked out at dir, the root of a
+// fleet, and whether the fleet is modified: a tracked file is changed or
+// removed, or there is an untracked file in a layer. Other untracked files do
+// not count.
 //
 // The errors are those of [Checkout].
 func Head(ctx context.Context, dir string) (commit string, modified bool, err error) {
@@ -109,13 +106,13 @@ func Head(ctx context.Context, dir string) (commit string, modified bool, err er
 		err = fmt.Errorf("compare the files with HEAD: %w", err)
 	}
 	return c.hash, slices.ContainsFunc(changed, func(name string) bool {
-		_, known := files[name]
-		return known || strings.HasPrefix(name, layers)
+		_, tracked := files[name]
+		return tracked || strings.HasPrefix(name, layers)
 	}), err
 }
 
-// Names returns the names of the branches and tags of the git repository that dir is
-// in, sorted. The error is a fault when there is no repository.
+// Names returns the branches and tags of the git repository that contains dir,
+// sorted. The error is a fault when there is no repository.
 func Names(ctx context.Context, dir string) ([]string, error) {
 	c, err := open(ctx, dir, "HEAD")
 	if err != nil {

@@ -61,7 +61,7 @@ func commitAll(t *testing.T, dir string) string {
 // fleet makes a repository with a fleet in the given directory of it.
 func fleet(t *testing.T, below string, initial ...string) (repo, dir string) {
 	t.Helper()
-	// The temporary directories of the package are seen by the tests alone.
+	// A separate TMPDIR, to check for files that are left over.
 	t.Setenv("TMPDIR", t.TempDir())
 	repo = t.TempDir()
 	dir = filepath.Join(repo, below)
@@ -75,7 +75,8 @@ func fleet(t *testing.T, below string, initial ...string) (repo, dir string) {
 	return repo, dir
 }
 
-// tree returns what is below a directory: contents, and what links link to.
+// tree returns the files and links below a directory, with their contents and
+// targets.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -158,8 +159,8 @@ func TestCheckout(t *testing.T) {
 	}
 }
 
-// No program that the repository's configuration names is run, and what
-// attributes say does not count.
+// Filters and other programs of the repository's configuration do not run, and
+// attributes do not count.
 func TestNothingRuns(t *testing.T) {
 	repo, dir := fleet(t, "")
 	write(t, dir, map[string]string{
@@ -186,7 +187,7 @@ func TestNothingRuns(t *testing.T) {
 	}
 }
 
-// As in a hook, git's variables point at another repository.
+// As in a hook, git's variables name another repository.
 func TestEnvironment(t *testing.T) {
 	_, other := fleet(t, "")
 	_, dir := fleet(t, "")
@@ -215,8 +216,8 @@ func TestChanged(t *testing.T) {
 		runGit(t, dir, "add", "staged")
 		runGit(t, dir, "mv", "old.yaml", "renamed.yaml")
 		runGit(t, dir, "update-index", "--assume-unchanged", "bytes")
-		for _, gone := range []string{"sub", "link", "was-link"} {
-			if err := os.RemoveAll(filepath.Join(dir, gone)); err != nil {
+		for _, removed := range []string{"sub", "link", "was-link"} {
+			if err := os.RemoveAll(filepath.Join(dir, removed)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -236,7 +237,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// A submodule is empty in a checkout, and all of it is changed.
+// A submodule is empty in a checkout, and all its files count as changed.
 func TestHead(t *testing.T) {
 	repo, dir := fleet(t, "infra")
 	hash := commitAll(t, repo)
@@ -258,7 +259,7 @@ func TestHead(t *testing.T) {
 	write(t, dir, map[string]string{"old.yaml": "another"})
 	want(true)
 	_, _, err := Head(t.Context(), t.TempDir())
-	wantFault(t, err, "the fleet is in no git repository")
+	wantFault(t, err, "the fleet is not in a git repository")
 }
 
 func TestSubmodule(t *testing.T) {
@@ -310,22 +311,22 @@ func TestFaults(t *testing.T) {
 		dir, ref string
 		want     []string
 	}{
-		"no repository":   {alone, "main", []string{"in no git repository", "main", "run git init"}},
-		"bare":            {filepath.Join(repo, "bare.git"), "main", []string{"in no git repository"}},
+		"no repository":   {alone, "main", []string{"not in a git repository", "main", "run git init"}},
+		"bare":            {filepath.Join(repo, "bare.git"), "main", []string{"not in a git repository"}},
 		"no branch":       {dir, "mian", []string{"the repository has no commit mian", "did you mean main?"}},
 		"no branch, deep": {dir, "release/eu1", []string{"did you mean release/eu?"}},
 		"no tag":          {dir, "v1.0.1", []string{"did you mean v1.0.0?"}},
 		"nothing near":    {dir, "somethingelse", []string{"use one of main, release/eu, v1.0.0"}},
 		"no hash":         {dir, strings.Repeat("0", 40), []string{"has no commit 000000"}},
-		"empty":           {dir, "", []string{"no commit is named", "git:main"}},
+		"empty":           {dir, "", []string{"the name of the commit is empty", "git:main"}},
 		"an option":       {dir, "--git-dir", []string{"has no commit --git-dir"}},
 		"control":         {dir, "\x1b[31m", []string{"has no commit \ufffd[31m"}},
 		"a range":         {dir, "main..v1.0.0", []string{"has no commit main..v1.0.0"}},
 		"a tree":          {dir, "main^{tree}", []string{"has no commit main^{tree}"}},
 		"a file":          {dir, "main:README.md", []string{"has no commit main:README.md"}},
-		"no directory":    {later, "v1.0.0", []string{"v1.0.0 has no fleet here: no later/cue.mod/module.cue", "same directory"}},
-		"no module":       {repo, "main", []string{"main has no fleet here: no cue.mod/module.cue"}},
-		"nothing":         {dir, orphan, []string{"has no fleet here"}},
+		"no directory":    {later, "v1.0.0", []string{"v1.0.0 has no fleet in this directory: later/cue.mod/module.cue is missing", "same directory"}},
+		"no module":       {repo, "main", []string{"main has no fleet in this directory: cue.mod/module.cue is missing"}},
+		"nothing":         {dir, orphan, []string{"has no fleet in this directory"}},
 		"shallow":         {filepath.Join(shallow, "infra"), "v1.0.0~5", []string{"this shallow clone has no commit v1.0.0~5", "git fetch --unshallow"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -346,7 +347,8 @@ func TestNoGit(t *testing.T) {
 	wantFault(t, err, "needs the git command", "install git")
 }
 
-// An owner whom git does not trust, and a repository that it cannot read.
+// A repository of another owner, which git does not trust, and an unreadable
+// one.
 func TestBrokenRepository(t *testing.T) {
 	_, dir := fleet(t, "")
 	write(t, dir, map[string]string{".git/config": "[core]\n\trepositoryformatversion = 99\n"})
@@ -365,7 +367,7 @@ func TestPartialClone(t *testing.T) {
 	wantNothingLeft(t)
 }
 
-// A blob that is gone is noticed late.
+// A missing blob fails during the checkout.
 func TestDamaged(t *testing.T) {
 	_, dir := fleet(t, "")
 	id := runGit(t, dir, "rev-parse", "HEAD:old.yaml")
@@ -378,8 +380,8 @@ func TestDamaged(t *testing.T) {
 	wantNothingLeft(t)
 }
 
-// commitTree commits a tree that lists the fleet's module and more, as lines
-// of git mktree, in a repository whose checks are off.
+// commitTree commits a tree with the fleet's module and further lines of git
+// mktree, in a repository without checks.
 func commitTree(t *testing.T, dir string, lines []string) {
 	t.Helper()
 	module := runGit(t, dir, "rev-parse", "HEAD:cue.mod")
@@ -387,7 +389,7 @@ func commitTree(t *testing.T, dir string, lines []string) {
 	runGit(t, dir, "update-ref", "refs/heads/hostile", runGit(t, dir, "commit-tree", "-m", "x", id))
 }
 
-func TestTooMuch(t *testing.T) {
+func TestTooManyFiles(t *testing.T) {
 	_, dir := fleet(t, "")
 	small := gitIn(t, dir, "x", "hash-object", "-w", "--stdin")
 	large := gitIn(t, dir, strings.Repeat("x", 8<<20), "hash-object", "-w", "--stdin")
@@ -399,12 +401,12 @@ func TestTooMuch(t *testing.T) {
 		commitTree(t, dir, lines)
 		_, done, err := Checkout(t.Context(), dir, "hostile")
 		done()
-		wantFault(t, err, "hostile has more than 100000 files or 1024 MiB", "directory of its own")
+		wantFault(t, err, "hostile has more than 100000 files or 1024 MiB", "separate directory")
 	}
 	wantNothingLeft(t)
 }
 
-// A tree of trees of trees has more files than git can list in a life.
+// Nested trees with more files than git could ever list.
 func TestBomb(t *testing.T) {
 	_, dir := fleet(t, "")
 	id := gitIn(t, dir, "x", "hash-object", "-w", "--stdin")
@@ -424,7 +426,7 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// Names that leave the directory, and a link with the name of a directory.
+// Names outside of the directory, and a link with the name of a directory.
 func TestHostileNames(t *testing.T) {
 	_, dir := fleet(t, "")
 	outside := t.TempDir()
@@ -479,7 +481,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	cancel()
 	for _, err = os.Stat(root); err == nil; _, err = os.Stat(root) {
-		runtime.Gosched() // it goes without done
+		runtime.Gosched() // removed without a call of done
 	}
 	done()
 	wantNothingLeft(t)

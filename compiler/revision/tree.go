@@ -23,14 +23,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/git"
 )
 
-// write writes files of the commit below a directory.
+// write writes files of the commit into a directory.
 func (c *commit) write(ctx context.Context, dir string, files map[string]file) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	// Links come last, so that nothing is written through one.
+	// Links come last, so that no file is written through a link.
 	names := slices.SortedFunc(maps.Keys(files), func(a, b string) int {
 		link := func(name string) int {
 			if files[name].mode == linkMode {
@@ -43,7 +43,7 @@ func (c *commit) write(ctx context.Context, dir string, files map[string]file) e
 	var ids strings.Builder
 	for _, name := range names {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return &diag.Diag{Msg: fmt.Sprintf("%s has a file that this system cannot have: %q", c.ref, diag.Visible(name, diag.MaxText))}
+			return &diag.Diag{Msg: fmt.Sprintf("%s has a file with a name that this system does not allow: %q", c.ref, diag.Visible(name, diag.MaxText))}
 		}
 		ids.WriteString(files[name].id + "\n")
 	}
@@ -69,8 +69,8 @@ func (c *commit) write(ctx context.Context, dir string, files map[string]file) e
 	return err
 }
 
-// writeFile writes one file, which comes next of what git cat-file prints:
-// "<id> blob <size>", the content, and a line end.
+// writeFile writes the next file of the output of git cat-file: "<id> blob
+// <size>", the content, and a line end.
 func (c *commit) writeFile(root *os.Root, name string, f file, in *bufio.Reader) (err error) {
 	header, err := in.ReadString('\n')
 	switch want := fmt.Sprintf("%s blob %d\n", f.id, f.size); {
@@ -95,8 +95,8 @@ func (c *commit) writeFile(root *os.Root, name string, f file, in *bufio.Reader)
 	return err
 }
 
-// writeNew writes a file that is not there. One that is has a name that this
-// system takes for the same.
+// writeNew creates a file. It fails for an existing file, which happens when
+// the system considers two names the same.
 func writeNew(root *os.Root, name string, content io.Reader, size int64) error {
 	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -109,7 +109,8 @@ func writeNew(root *os.Root, name string, content io.Reader, size int64) error {
 	return errors.Join(err, out.Close())
 }
 
-// compare returns which files below a directory are not the given ones.
+// compare returns the paths of files below a directory that differ from the
+// given files.
 func compare(ctx context.Context, dir string, files map[string]file) ([]string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -156,7 +157,8 @@ func compare(ctx context.Context, dir string, files map[string]file) ([]string, 
 	return changed, nil
 }
 
-// equal reports whether a file in the working tree is that of the commit.
+// equal reports whether a file in the working tree equals the file of the
+// commit.
 func equal(root *os.Root, name string, e fs.DirEntry, f file) (bool, error) {
 	isLink := e.Type() == fs.ModeSymlink
 	if isLink != (f.mode == linkMode) || !isLink && !e.Type().IsRegular() {
@@ -168,7 +170,7 @@ func equal(root *os.Root, name string, e fs.DirEntry, f file) (bool, error) {
 			return false, err
 		}
 		target = filepath.ToSlash(target)
-		return int64(len(target)) == f.size && f.is(strings.NewReader(target)), nil
+		return int64(len(target)) == f.size && f.hasContent(strings.NewReader(target)), nil
 	}
 	info, err := e.Info()
 	if err != nil || info.Size() != f.size {
@@ -179,11 +181,11 @@ func equal(root *os.Root, name string, e fs.DirEntry, f file) (bool, error) {
 		return false, err
 	}
 	defer in.Close()
-	return f.is(in), nil
+	return f.hasContent(in), nil
 }
 
-// is reports whether the file has this content, which it hashes as git does.
-func (f file) is(content io.Reader) bool {
+// hasContent reports whether the file has this content, by git's object ID.
+func (f file) hasContent(content io.Reader) bool {
 	var h hash.Hash
 	if len(f.id) == 2*sha1.Size {
 		h = sha1.New()
