@@ -28,7 +28,7 @@ func (f *Fleet) judgeAhead(ctx context.Context, c *fleet.Cluster, releases int) 
 			for objs := range a.found {
 				// A bug shows again when the CRDs are checked.
 				_, _ = ordered.Sound(func() (struct{}, error) {
-					f.crds.Judge(ctx, c, objs)
+					f.crds.Warm(ctx, c, objs)
 					return struct{}{}, nil
 				})
 			}

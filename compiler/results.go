@@ -84,14 +84,14 @@ func (r *results) apis(chart string, f func() []string) []string {
 	return out
 }
 
-// IsSound reports whether an earlier run found nothing wrong with a CRD.
-func (r *results) IsSound(key string) bool {
+// HasValidCRD reports whether an earlier run found a CRD to be valid.
+func (r *results) HasValidCRD(key string) bool {
 	_, ok := r.cache.Get(r.keyOf("sound CRD", key))
 	return ok
 }
 
-// NoteSound keeps that nothing is wrong with a CRD.
-func (r *results) NoteSound(key string) {
+// AddValidCRD stores that a CRD is valid.
+func (r *results) AddValidCRD(key string) {
 	r.cache.Put(r.keyOf("sound CRD", key), nil)
 }
 

@@ -10,10 +10,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// BenchmarkResources checks a thousand custom resources against a CRD that has
-// been met before: all different ones, as in a first cluster, with rules and
-// without, and those of a second cluster, which are the same.
-// Garbage is collected as often as cmd/fleetc does.
+// BenchmarkResources validates a thousand custom resources against a known CRD:
+// different ones as in a first cluster, with and without rules, and equal ones
+// as in a second cluster. The garbage collector is set as in cmd/fleetc.
 func BenchmarkResources(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(300))
 	rules := regexp.MustCompile(`(?m)^ +x-kubernetes-validations:\n( +- rule:.*\n( +(message|messageExpression|fieldPath):.*\n)*)+`)
@@ -34,7 +33,7 @@ func BenchmarkResources(b *testing.B) {
 			}
 			for b.Loop() {
 				if !bb.again {
-					k.resources.Clear()
+					k.resourceProblems.Clear()
 				}
 				if err := k.Objects(c, objs, nil); err != nil {
 					b.Fatal(err)
@@ -55,8 +54,7 @@ func thousand(b *testing.B) []fleet.Object {
 	return objects(b, texts...)
 }
 
-// BenchmarkDefinition checks a CRD: one that has not been met before, and one
-// that has.
+// BenchmarkDefinition validates a new CRD and a cached one.
 func BenchmarkDefinition(b *testing.B) {
 	objs, c := objects(b, widgets(b)), cluster("1.37")
 	b.Run("new", func(b *testing.B) {
@@ -77,18 +75,18 @@ func BenchmarkDefinition(b *testing.B) {
 	})
 }
 
-// BenchmarkCompile compiles a schema and reports how much memory it keeps.
+// BenchmarkCompile compiles a schema and reports its memory.
 func BenchmarkCompile(b *testing.B) {
 	d, _ := read(objects(b, widgets(b))[0])
-	compile := func() *compiled {
-		c := &compiled{}
+	compile := func() *compiledSchema {
+		c := &compiledSchema{}
 		if found := c.compile(d, "v1", newest()); len(found) > 0 {
 			b.Fatal(found)
 		}
 		return c
 	}
 	compile()
-	keep := make([]*compiled, 50)
+	keep := make([]*compiledSchema, 50)
 	before := heap()
 	for i := range keep {
 		keep[i] = compile()
@@ -101,7 +99,7 @@ func BenchmarkCompile(b *testing.B) {
 	runtime.KeepAlive(keep)
 }
 
-// heap returns how much memory is in use.
+// heap returns the memory in use.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()

@@ -7,30 +7,29 @@ import (
 	"regexp/syntax"
 )
 
-// An API server takes any of this from those that it trusts, and is protected
-// by the time that a request may take. What stands here bounds the time and
-// memory for objects that nobody has looked at; what people write stays far
-// below.
+// The limits protect against objects and CRDs from untrusted sources. Real ones
+// stay far below. An API server has no such limits for its clients; it has
+// timeouts for requests.
 const (
-	maxBytes     = 3 << 20       // of an object as JSON: an API server takes no larger request
-	maxDepth     = 500           // of nested maps and lists
-	maxWork      = 1_000_000_000 // nodes of an object times nodes of its schema
-	maxDefaulted = 10_000_000    // nodes that defaults may add to an object
-	maxUnfolded  = 1_000_000     // nodes that are counted in the defaults of a schema
-	maxPattern   = 20_000        // steps of one regular expression, its repetitions unfolded
-	maxPatterns  = 500_000       // the same of all in a CRD
-	maxRules     = 5_000         // how often the rules of a CRD would be compiled
+	maxBytes           = 3 << 20       // of an object as JSON; an API server accepts no larger request
+	maxDepth           = 500           // of nested maps and lists
+	maxWork            = 1_000_000_000 // nodes of an object times nodes of its schema
+	maxDefaulted       = 10_000_000    // nodes that defaults may add to an object
+	maxCountedDefaults = 1_000_000     // nodes to count in the defaults of a schema
+	maxPattern         = 20_000        // size of a regular expression with unrolled repetitions
+	maxPatterns        = 500_000       // total size of the regular expressions of a CRD
+	maxRules           = 5_000         // compilations of the rules of a CRD
 )
 
-// A meter measures an object.
+// A meter measures the size of an object.
 type meter struct {
 	nodes, bytes int
 	nulls        int
-	problem      string // what is too much; "" while nothing is
+	problem      string // exceeded limit; empty for none
 }
 
-// in counts a node with its bytes and reports whether to go on.
-func (m *meter) in(depth, bytes int) bool {
+// enter counts a node and its bytes, and reports whether to continue.
+func (m *meter) enter(depth, bytes int) bool {
 	m.nodes++
 	m.bytes += bytes + 1
 	switch {
@@ -38,19 +37,19 @@ func (m *meter) in(depth, bytes int) bool {
 	case depth > maxDepth:
 		m.problem = fmt.Sprintf("it is nested deeper than %d levels", maxDepth)
 	case m.bytes > maxBytes:
-		m.problem = fmt.Sprintf("it is larger than the %d MiB that the API server takes", maxBytes>>20)
+		m.problem = fmt.Sprintf("it is larger than the %d MiB that the API server accepts", maxBytes>>20)
 	}
 	return m.problem == ""
 }
 
-// normal returns a deep copy of a decoded value with numbers as the API server
-// decodes them: int64 when they are whole, float64 otherwise.
-func (m *meter) normal(v any, depth int) any {
+// normalize returns a deep copy of a decoded value, with numbers as the API
+// server decodes them: int64 for integers, float64 otherwise.
+func (m *meter) normalize(v any, depth int) any {
 	size := 4
 	if s, ok := v.(string); ok {
 		size = len(s) + 2
 	}
-	if !m.in(depth, size) {
+	if !m.enter(depth, size) {
 		return nil
 	}
 	switch v := v.(type) {
@@ -58,13 +57,13 @@ func (m *meter) normal(v any, depth int) any {
 		c := make(map[string]any, len(v))
 		for k, e := range v {
 			m.bytes += len(k) + 3
-			c[k] = m.normal(e, depth+1)
+			c[k] = m.normalize(e, depth+1)
 		}
 		return c
 	case []any:
 		c := make([]any, len(v))
 		for i, e := range v {
-			c[i] = m.normal(e, depth+1)
+			c[i] = m.normalize(e, depth+1)
 		}
 		return c
 	case nil:
@@ -75,12 +74,12 @@ func (m *meter) normal(v any, depth int) any {
 	case int:
 		return int64(v)
 	case float64:
-		// Beyond 2^53, the text had another number than the float.
+		// A float beyond 2^53 may differ from the number in the text.
 		if v == math.Trunc(v) && math.Abs(v) <= 1<<53 {
 			return int64(v)
 		}
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			m.problem = "it has a value that JSON cannot write"
+			m.problem = "it has a value that JSON does not support"
 		}
 		return v
 	case json.Number:
@@ -89,24 +88,24 @@ func (m *meter) normal(v any, depth int) any {
 		}
 		f, err := v.Float64()
 		if err != nil {
-			m.problem = "it has a value that JSON cannot write"
+			m.problem = "it has a value that JSON does not support"
 		}
 		return f
 	}
-	m.problem = "it has a value that JSON cannot write"
+	m.problem = "it has a value that JSON does not support"
 	return nil
 }
 
-// weights are what the schemas of a CRD cost to compile.
-type weights struct {
+// A schemaCost measures how expensive the schemas of a CRD are to compile.
+type schemaCost struct {
 	patterns, rules int
 	expressions     []string // of the rules
 	problem         string
 }
 
-// add adds what is below a part of a schema. Defaults are checked by rules of
-// their own, compiled again for each default above: above is how many.
-func (w *weights) add(v any, above int) {
+// add adds a part of a schema. The API server compiles rules again for each
+// default that contains them; above is the number of these defaults.
+func (w *schemaCost) add(v any, above int) {
 	switch v := v.(type) {
 	case map[string]any:
 		if _, ok := v["default"]; ok {
@@ -114,13 +113,13 @@ func (w *weights) add(v any, above int) {
 		}
 		if rules, ok := v["x-kubernetes-validations"].([]any); ok {
 			w.rules += len(rules) * (2 + above)
-			w.express(rules)
+			w.addExpressions(rules)
 		}
 		if text, ok := v["pattern"].(string); ok {
-			w.pattern(text)
+			w.addPattern(text)
 		}
 		if w.rules > maxRules && w.problem == "" {
-			w.problem = "it has more rules than are checked"
+			w.problem = "it has more rules than fleetc checks"
 		}
 		if w.problem != "" {
 			return
@@ -135,8 +134,8 @@ func (w *weights) add(v any, above int) {
 	}
 }
 
-// express adds the expressions of rules.
-func (w *weights) express(rules []any) {
+// addExpressions adds the CEL expressions of rules.
+func (w *schemaCost) addExpressions(rules []any) {
 	for _, r := range rules {
 		r, _ := r.(map[string]any)
 		for _, key := range []string{"rule", "messageExpression"} {
@@ -147,32 +146,33 @@ func (w *weights) express(rules []any) {
 	}
 }
 
-// pattern adds a regular expression. What does not parse is for others.
-func (w *weights) pattern(text string) {
+// addPattern adds a regular expression. Invalid ones are reported by the
+// validation.
+func (w *schemaCost) addPattern(text string) {
 	re, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return
 	}
-	n := steps(re)
+	n := patternSize(re)
 	w.patterns += n
 	switch {
 	case w.problem != "":
 	case n > maxPattern:
-		w.problem = fmt.Sprintf("its pattern %s repeats too much to be checked", quote(text))
+		w.problem = fmt.Sprintf("its pattern %s repeats too often to be checked", quote(text))
 	case w.patterns > maxPatterns:
-		w.problem = "its patterns are more than are checked"
+		w.problem = "its patterns are larger than fleetc checks"
 	}
 }
 
-// steps returns how long a regular expression is with its repetitions
-// unfolded.
-func steps(re *syntax.Regexp) int {
+// patternSize returns the size of a regular expression with unrolled
+// repetitions.
+func patternSize(re *syntax.Regexp) int {
 	n := 1
 	if re.Op == syntax.OpLiteral {
 		n = len(re.Rune)
 	}
 	for _, sub := range re.Sub {
-		n += steps(sub)
+		n += patternSize(sub)
 	}
 	if re.Op == syntax.OpRepeat {
 		n *= max(re.Min, re.Max, 1)

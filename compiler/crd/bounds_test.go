@@ -27,11 +27,11 @@ func TestHostileDefinitions(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ property, want string }{
 		"deep":              {"a: " + deep, "it is nested deeper than 500 levels\n"},
-		"large":             {"a: {type: string, title: " + strings.Repeat("x", maxBytes) + "}", "it is larger than the 3 MiB that the API server takes\n"},
-		"pattern":           {"a: {type: string, pattern: '(abcdefghijklmnopqrstuvwxyz){1,1000}'}", "its pattern \"(abcdefghijklmnopqrstuvwxyz){1,1000}\" repeats too much to be checked\n"},
-		"patterns":          {"a: {type: object, properties: {" + patterns(600) + "}}", "its patterns are more than are checked\n"},
-		"rules":             {rules, "it has more rules than are checked\n"},
-		"rules in defaults": {"a: " + nested, "it has more rules than are checked\n"},
+		"large":             {"a: {type: string, title: " + strings.Repeat("x", maxBytes) + "}", "it is larger than the 3 MiB that the API server accepts\n"},
+		"pattern":           {"a: {type: string, pattern: '(abcdefghijklmnopqrstuvwxyz){1,1000}'}", "its pattern \"(abcdefghijklmnopqrstuvwxyz){1,1000}\" repeats too often to be checked\n"},
+		"patterns":          {"a: {type: object, properties: {" + patterns(600) + "}}", "its patterns are larger than fleetc checks\n"},
+		"rules":             {rules, "it has more rules than fleetc checks\n"},
+		"rules in defaults": {"a: " + nested, "it has more rules than fleetc checks\n"},
 		"recursive":         {"a: {$ref: '#/properties/spec'}", root + ".properties.spec.properties.a.$ref: $ref is not supported\n"},
 	} {
 		if got := definitionFaults(t, tt.property); !strings.HasPrefix(got, tt.want) {
@@ -48,9 +48,8 @@ func patterns(n int) string {
 	return b.String()
 }
 
-// A default of many items, of which each has a default of many items, would
-// fill any memory.
-func TestDefaultsThatMultiply(t *testing.T) {
+// Items with defaults whose items have defaults would fill any memory.
+func TestNestedDefaults(t *testing.T) {
 	const many = "[{}, {}, {}, {}, {}, {}, {}, {}, {}, {}]"
 	items := "{type: object, properties: {a: {type: string, default: x}}}"
 	for range 12 {
@@ -59,12 +58,12 @@ func TestDefaultsThatMultiply(t *testing.T) {
 	objs := objects(t, strings.Replace(gadgets, "a: {type: string}", "a: "+items, 1),
 		"{apiVersion: example.com/v1, kind: Gadget, metadata: {name: a}, spec: {a: {}}}")
 	got := short(check(t, objs), "Gadget.example.com a")
-	if want := "the defaults of its CRD would make it too large\n"; got != want {
+	if want := "it would be too large with the defaults of its CRD\n"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
-// Rules have a budget of cost, for each and for all of an object.
+// Rules have a cost budget, each and for an object.
 func TestCostOfRules(t *testing.T) {
 	schema := "l: {type: array, items: {type: string}, x-kubernetes-validations: [{rule: 'self.all(x, self.all(y, x + y != \"no\"))'}]}"
 	known := objects(t, strings.Replace(gadgets, "l: {type: array, items: {type: string}}", schema, 1))
@@ -74,13 +73,13 @@ func TestCostOfRules(t *testing.T) {
 	if !strings.HasPrefix(got, "spec.l: ") || !strings.Contains(got, "actual cost limit exceeded") {
 		t.Errorf("got\n%s", got)
 	}
-	mannerly(t, got)
+	checkStyle(t, got)
 }
 
-// An object and a schema that take too long together are refused.
+// Objects that are too large for their schema are refused.
 func TestWork(t *testing.T) {
-	d := &compiled{nodes: 100_000}
-	if got := d.check(map[string]any{"l": anys(40_000)}); len(got) != 1 || !strings.Contains(got[0].text, "too large to be checked") {
+	d := &compiledSchema{nodes: 100_000}
+	if got := d.check(map[string]any{"l": anys(40_000)}); len(got) != 1 || !strings.Contains(got[0].text, "too large for a check") {
 		t.Errorf("got %v", got)
 	}
 }
@@ -101,24 +100,24 @@ func TestSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := steps(re); got < want/2 || got > want*2 {
+		if got := patternSize(re); got < want/2 || got > want*2 {
 			t.Errorf("%s has %d steps, want about %d", pattern, got, want)
 		}
 	}
 }
 
-// A breakdown of the code that checks is a fault of the object.
-func TestGuarded(t *testing.T) {
+// A panic in the validation is a fault of the object.
+func TestPanic(t *testing.T) {
 	got := guarded(func() []problem { panic("dunno what to do here") })
-	if len(got) != 1 || !strings.Contains(got[0].text, "breaks down") || got[0].cause == nil || strings.Contains(got[0].text, "dunno") {
+	if len(got) != 1 || !strings.Contains(got[0].text, "the validation fails on it") || got[0].cause == nil || strings.Contains(got[0].text, "dunno") {
 		t.Errorf("got %v", got)
 	}
-	if got := (&compiled{}).check(map[string]any{"spec": map[string]any{}}); len(got) != 1 || got[0].cause == nil {
+	if got := (&compiledSchema{}).check(map[string]any{"spec": map[string]any{}}); len(got) != 1 || got[0].cause == nil {
 		t.Errorf("a schema that is none: got %v", got)
 	}
 }
 
-// Many faults and long words take no more time than their number.
+// Many faults with long words do not take longer than others.
 func TestManyLongWords(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	text := strings.Replace(gadgets, "a: {type: string}", "a: {type: string, enum: ["+long+", "+long+"y]}\n                "+long+": {type: string}", 1)

@@ -1,12 +1,11 @@
-// Package crd checks the CustomResourceDefinitions of a cluster, and its
-// custom resources against them, as the API server would when it creates them.
+// Package crd validates the CustomResourceDefinitions of a cluster, and its
+// custom resources against them, as the API server does when it creates them.
 //
 // The rules are those of Kubernetes' own code: structural schemas, pruning,
-// defaulting, validation, list types and the rules in CEL with their limits of
-// cost. Their findings are put into the words of the house, with the value
-// that was found and what is allowed. The package changes no object, parses no
-// YAML and asks no cluster and no network. Whether a kind or version is served
-// and what an object's metadata may hold is checked elsewhere.
+// defaulting, validation, list types, and CEL rules with their cost limits. The
+// faults name the value and the allowed values. The package does not change
+// objects, parse YAML or use a cluster or the network. Other packages check
+// whether a version is served, and the metadata of objects.
 package crd
 
 import (
@@ -26,36 +25,34 @@ import (
 	"github.com/fleetc/fleetc/compiler/memo"
 )
 
-// A Checker checks the clusters of a fleet and remembers by content what it
-// finds out: what is wrong with CRDs, their compiled schemas, of the kinds and
-// versions that are there as objects, and what is wrong with those. The zero
-// value is ready for use, by several goroutines at once. Use one for a run and
-// let it go then: it forgets nothing.
+// A Checker validates the clusters of a fleet and caches its results by
+// content: problems of CRDs, compiled schemas, and problems of custom
+// resources. The zero value is ready for concurrent use. The caches only grow,
+// so use one Checker per run.
 type Checker struct {
-	Earlier Earlier // what earlier runs found; may be nil
+	Earlier EarlierResults // cache of earlier runs; may be nil
 
-	verdicts    memo.Map[verdictKey, []problem]
-	schemas     memo.Map[schemaKey, *compiled]
-	definitions memo.Map[*unstructured.Unstructured, definition] // of contents that clusters share
-	resources   sync.Map                                         // of resourceKey to []problem
-	shared      memo.Map[sharedKey, []problem]
-	newer       memo.Map[minor, newer]
+	crdProblems      memo.Map[crdKey, []problem]
+	schemas          memo.Map[schemaKey, *compiledSchema]
+	definitions      memo.Map[*unstructured.Unstructured, definition] // for objects that clusters share
+	resourceProblems sync.Map                                         // resourceKey to []problem
+	sharedProblems   memo.Map[sharedKey, []problem]
+	celFeatures      memo.Map[minor, celFeatures]
 }
 
-// Earlier is what earlier runs of the same build found: of CRDs in which nothing is
-// wrong, a key. It may be asked by several goroutines at once.
-type Earlier interface {
-	IsSound(key string) bool
-	NoteSound(key string)
+// EarlierResults caches the keys of valid CRDs between runs of the same build. It must
+// be safe for concurrent use.
+type EarlierResults interface {
+	HasValidCRD(key string) bool
+	AddValidCRD(key string)
 }
 
-// Objects checks the CRDs among the objects of a cluster, and those objects
-// that are of a kind which a CRD describes: one among the objects or, for want
-// of one there, one of known. Those are CRDs that the cluster has without the
-// bundle; they are used and not checked themselves. A release is not needed
-// for them. Lists must be flattened before.
+// Objects validates the CRDs among objs, and the custom resources among them.
+// The CRD of a custom resource comes from objs or, if it is not there, from
+// known: CRDs that the cluster has without the bundle, which are not validated
+// and need no release. Lists must be flattened before.
 //
-// The error is a diag.List with every fault found, marked as the cluster's.
+// The error is a diag.List with all faults, marked with the cluster's ID.
 func (k *Checker) Objects(c *fleet.Cluster, objs, known []fleet.Object) error {
 	run := run{k: k, compat: compatibility(c.KubeVersion), kinds: map[schema.GroupKind]*definition{}}
 	var defined []*definition
@@ -65,9 +62,9 @@ func (k *Checker) Objects(c *fleet.Cluster, objs, known []fleet.Object) error {
 			defined = append(defined, d)
 		}
 	}
-	run.findVerdicts(defined)
+	run.checkCRDs(defined)
 	for _, d := range defined {
-		run.judge(d)
+		run.addCRD(d)
 	}
 	for _, o := range known {
 		if d, ok := k.read(o); ok {
@@ -82,22 +79,22 @@ func (k *Checker) Objects(c *fleet.Cluster, objs, known []fleet.Object) error {
 	return diag.In(c.ID, run.faults.Err())
 }
 
-// Judge finds out what is wrong with the CRDs among the objects of a cluster, so
-// that [Checker.Objects] knows when it comes to them. It leaves the rest to that
+// Warm validates the CRDs among the objects of a cluster ahead of
+// [Checker.Objects], which then finds the results in the cache. It stops early
 // when ctx ends.
-func (k *Checker) Judge(ctx context.Context, c *fleet.Cluster, objs []fleet.Object) {
+func (k *Checker) Warm(ctx context.Context, c *fleet.Cluster, objs []fleet.Object) {
 	run := run{k: k, compat: compatibility(c.KubeVersion)}
 	for _, o := range objs {
 		if ctx.Err() != nil {
 			return
 		}
 		if d, ok := k.read(o); ok {
-			run.verdict(d)
+			run.crdFaults(d)
 		}
 	}
 }
 
-// A run is the check of one cluster.
+// A run is the validation of one cluster.
 type run struct {
 	k      *Checker
 	compat minor
@@ -105,17 +102,17 @@ type run struct {
 	faults diag.List
 }
 
-// define makes a kind known. The first of several CRDs counts: that there are
-// several is for others to say.
+// define adds the kind of a CRD. The first of several CRDs for a kind is used;
+// another package reports the duplicates.
 func (r *run) define(d *definition) {
 	if _, ok := r.kinds[d.kind]; !ok {
 		r.kinds[d.kind] = d
 	}
 }
 
-// findVerdicts finds what is wrong with CRDs, with several at the same time: it
-// takes longest, and a cluster can have hundreds.
-func (r *run) findVerdicts(all []*definition) {
+// checkCRDs validates CRDs in parallel: they take most of the time, and a
+// cluster can have hundreds.
+func (r *run) checkCRDs(all []*definition) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	next := make(chan *definition)
@@ -123,7 +120,7 @@ func (r *run) findVerdicts(all []*definition) {
 	for range min(runtime.GOMAXPROCS(0), len(all)) {
 		running.Go(func() {
 			for d := range next {
-				r.verdict(d)
+				r.crdFaults(d)
 			}
 		})
 	}
@@ -132,41 +129,41 @@ func (r *run) findVerdicts(all []*definition) {
 	}
 }
 
-// verdict returns what is wrong with a CRD.
-func (r *run) verdict(d *definition) []problem {
+// crdFaults returns the problems of a CRD.
+func (r *run) crdFaults(d *definition) []problem {
 	if len(d.limits) > 0 {
 		return d.limits
 	}
-	return r.k.verdicts.Get(verdictKey{d.digest, r.compat}, func() []problem { return r.k.verdict(d, r.compat) })
+	return r.k.crdProblems.Get(crdKey{d.digest, r.compat}, func() []problem { return r.k.crdFaults(d, r.compat) })
 }
 
-// judge adds the faults of a CRD.
-func (r *run) judge(d *definition) {
-	found := r.verdict(d)
+// addCRD adds the faults of a CRD. A CRD with other problems than those of its
+// names and its conversion is broken: objects cannot be validated against it.
+func (r *run) addCRD(d *definition) {
+	found := r.crdFaults(d)
 	d.broken = slices.ContainsFunc(found, func(p problem) bool {
 		return !strings.HasPrefix(p.field, "spec.names") && !strings.HasPrefix(p.field, "spec.conversion") && p.field != "spec.group"
 	})
 	r.add(d.object, found)
 }
 
-// verdict returns what is wrong with a CRD, from an earlier run if that found
-// nothing.
-func (k *Checker) verdict(d *definition, compat minor) []problem {
+// crdFaults returns the problems of a CRD, and uses the cache of earlier runs.
+func (k *Checker) crdFaults(d *definition, compat minor) []problem {
 	if k.Earlier == nil {
-		return k.find(d, compat)
+		return k.validate(d, compat)
 	}
 	key := fmt.Sprintf("%x 1.%d", d.digest, compat)
-	if k.Earlier.IsSound(key) {
+	if k.Earlier.HasValidCRD(key) {
 		return nil
 	}
-	found := k.find(d, compat)
+	found := k.validate(d, compat)
 	if len(found) == 0 {
-		k.Earlier.NoteSound(key)
+		k.Earlier.AddValidCRD(key)
 	}
 	return found
 }
 
-// resource adds the faults of an object when a CRD describes its kind.
+// resource adds the faults of an object if there is a CRD for its kind.
 func (r *run) resource(o fleet.Object) {
 	gvk, ok := kindOf(o)
 	if !ok {
@@ -177,13 +174,14 @@ func (r *run) resource(o fleet.Object) {
 		return
 	}
 	found := d.limits
-	var s *compiled
+	var s *compiledSchema
 	if len(found) == 0 {
 		s = r.k.schema(d, gvk.Version, r.compat)
 		found = s.problems
 	}
 	if len(found) > 0 {
-		// Only a CRD of known gets here: the others have been judged.
+		// Only a CRD of known can have problems here; the others were validated
+		// before.
 		d.broken = true
 		r.add(d.object, found)
 		return
@@ -192,10 +190,10 @@ func (r *run) resource(o fleet.Object) {
 		r.add(o, r.k.check(s, o.Object))
 		return
 	}
-	r.add(o, r.k.shared.Get(sharedKey{s, o.Unstructured}, func() []problem { return r.k.check(s, o.Object) }))
+	r.add(o, r.k.sharedProblems.Get(sharedKey{s, o.Unstructured}, func() []problem { return r.k.check(s, o.Object) }))
 }
 
-// read reads an object when it is a CRD, see [read].
+// read returns the definition of an object that is a CRD, see [read].
 func (k *Checker) read(o fleet.Object) (*definition, bool) {
 	if !o.Shared || o.GetKind() != crdKind {
 		return read(o)
@@ -212,37 +210,36 @@ func (k *Checker) read(o fleet.Object) (*definition, bool) {
 	return &d, readable
 }
 
-// A sharedKey names a custom resource that clusters share, by where its content
-// is.
+// A sharedKey identifies a custom resource that clusters share by its pointer.
 type sharedKey struct {
-	schema  *compiled
+	schema  *compiledSchema
 	content *unstructured.Unstructured
 }
 
-// A resourceKey names the content of a custom resource.
+// A resourceKey identifies the content of a custom resource.
 type resourceKey struct {
-	schema *compiled
+	schema *compiledSchema
 	digest [sha256.Size]byte
 }
 
-// check returns what is wrong with a custom resource. Many clusters have the
-// same, so it looks at equal ones once.
-func (k *Checker) check(s *compiled, object map[string]any) []problem {
+// check returns the problems of a custom resource, and validates equal ones
+// once.
+func (k *Checker) check(s *compiledSchema, object map[string]any) []problem {
 	w := writer{}
 	w.value(object, 0)
 	if w.problem != "" {
 		return []problem{{text: ": " + w.problem}}
 	}
 	key := resourceKey{s, sha256.Sum256(w.text)}
-	if found, ok := k.resources.Load(key); ok {
+	if found, ok := k.resourceProblems.Load(key); ok {
 		return found.([]problem)
 	}
 	found := s.check(object)
-	k.resources.Store(key, found)
+	k.resourceProblems.Store(key, found)
 	return found
 }
 
-// add adds what is wrong with an object.
+// add adds the faults of an object.
 func (r *run) add(o fleet.Object, found []problem) {
 	r.faults = append(r.faults, faults(o, found)...)
 }

@@ -39,7 +39,7 @@ func objects(t testing.TB, texts ...string) []fleet.Object {
 	return out
 }
 
-// widgets returns the text of a CRD with one of everything.
+// widgets returns a CRD that uses every feature.
 func widgets(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile("../../testdata/crds/widgets.yaml")
@@ -49,7 +49,7 @@ func widgets(t testing.TB) string {
 	return string(text)
 }
 
-// widget returns the text of a custom resource.
+// widget returns a custom resource.
 func widget(spec string) string {
 	return "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: front}, spec: " + spec + "}"
 }
@@ -71,7 +71,7 @@ func check(t testing.TB, objs []fleet.Object) string {
 	return text(t, k.Objects(cluster("1.37"), objs, nil))
 }
 
-// short returns faults without what all of them have in this test.
+// short removes the common parts of faults.
 func short(faults, title string) string {
 	for _, s := range []string{"web.cue:3:1: " + title + ": ", " (release web, web/templates/all.yaml)", "    in prod/eu\n"} {
 		faults = strings.ReplaceAll(faults, s, "")
@@ -79,8 +79,8 @@ func short(faults, title string) string {
 	return strings.ReplaceAll(faults, "    hint: ", "  ")
 }
 
-// mannerly reports faults that are not written as the house writes them.
-func mannerly(t testing.TB, faults string) {
+// checkStyle reports faults that do not follow the rules for messages.
+func checkStyle(t testing.TB, faults string) {
 	t.Helper()
 	for _, bad := range []string{
 		"map[", "interface", "failed", "unable", "apiextensions.", "{}", "<nil>", "nil pointer", "Invalid value", " 0x", "ERROR",
@@ -107,9 +107,9 @@ web.cue:3:1: Widget.example.com front/a: spec.size is "big": it must be an integ
 	}
 }
 
-// What a version does not serve, what no CRD describes and what says nothing
-// of itself is for others to report.
-func TestNotItsBusiness(t *testing.T) {
+// Versions that are not served, kinds without a CRD and objects without a kind
+// are left to other packages.
+func TestIgnoredObjects(t *testing.T) {
 	objs := objects(
 		t, widgets(t),
 		"{apiVersion: example.com/v0, kind: Widget, metadata: {name: a}, spec: 3}",
@@ -128,7 +128,7 @@ func TestNotItsBusiness(t *testing.T) {
 	}
 }
 
-// A CRD that is at fault is reported, and nothing is checked against it.
+// A broken CRD is reported, and objects are not validated against it.
 func TestBrokenDefinition(t *testing.T) {
 	broken := strings.Replace(widgets(t), "level: {type: integer", "level: {type: whole", 1)
 	got := short(check(t, objects(t, broken, widget("{size: big}"))), "CustomResourceDefinition.apiextensions.k8s.io widgets.example.com")
@@ -138,8 +138,7 @@ func TestBrokenDefinition(t *testing.T) {
 	}
 }
 
-// Known CRDs are used without being checked themselves; one of the bundle
-// counts before them.
+// Known CRDs are not validated, and a CRD of the bundle replaces them.
 func TestKnown(t *testing.T) {
 	var k Checker
 	known := objects(t, strings.Replace(widgets(t), "storage: true", "storage: false", 1))
@@ -170,7 +169,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// Only what is there as an object is compiled, and once for all clusters.
+// Only schemas with objects are compiled, once for all clusters.
 func TestLazyAndShared(t *testing.T) {
 	var k Checker
 	for _, v := range []string{"1.36", "1.37", "1.37.2", "", "nonsense", "1.99"} {
@@ -178,23 +177,23 @@ func TestLazyAndShared(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if v, s := k.verdicts.Len(), k.schemas.Len(); v != 2 || s != 0 {
+	if v, s := k.crdProblems.Len(), k.schemas.Len(); v != 2 || s != 0 {
 		t.Errorf("%d verdicts and %d schemas, want one for 1.36, one for all others, and none", v, s)
 	}
 	alpha := "{apiVersion: example.com/v1alpha1, kind: Widget, metadata: {name: a}, spec: {size: 1}}"
-	// Other words in a description make no other CRD.
+	// A changed description does not make a CRD different.
 	again := strings.Replace(widgets(t), "How large it is.", "Its size.", 1)
 	for _, text := range []string{widgets(t), again} {
 		if err := k.Objects(cluster("1.37"), objects(t, text, alpha, alpha), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if v, s := k.verdicts.Len(), k.schemas.Len(); v != 2 || s != 1 {
+	if v, s := k.crdProblems.Len(), k.schemas.Len(); v != 2 || s != 1 {
 		t.Errorf("%d verdicts and %d schemas", v, s)
 	}
 }
 
-// The check changes nothing, and many at once find the same.
+// Concurrent checks find the same and change nothing.
 func TestConcurrent(t *testing.T) {
 	objs := objects(t, widgets(t), widget("{size: big, ports: [{name: a, number: 22}], note: null}"), widget("{size: 1, replicas: 9, unknown: {a: 1}}"))
 	before := objects(t, widgets(t), widget("{size: big, ports: [{name: a, number: 22}], note: null}"), widget("{size: 1, replicas: 9, unknown: {a: 1}}"))

@@ -2,23 +2,23 @@ package crd
 
 import "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
-// expand returns the most nodes that defaults add below one map: a default can
-// have items that have defaults that have items. It counts until left is used
-// up, and then returns the bound.
-func expand(s *schema.Structural, left *int) int {
+// maxDefaultNodes returns the maximum number of nodes that defaults add below
+// one map, since a default can have items with defaults. When left is used up,
+// it returns maxDefaulted.
+func maxDefaultNodes(s *schema.Structural, left *int) int {
 	if s == nil {
 		return 0
 	}
 	own, most := 0, 0
 	for _, p := range s.Properties {
 		if p.Default.Object != nil {
-			own += unfold(p.Default.Object, &p, left)
+			own += countNodes(p.Default.Object, &p, left)
 		}
-		most = max(most, expand(&p, left))
+		most = max(most, maxDefaultNodes(&p, left))
 	}
-	most = max(most, expand(s.Items, left))
+	most = max(most, maxDefaultNodes(s.Items, left))
 	if s.AdditionalProperties != nil {
-		most = max(most, expand(s.AdditionalProperties.Structural, left))
+		most = max(most, maxDefaultNodes(s.AdditionalProperties.Structural, left))
 	}
 	if *left < 0 {
 		return maxDefaulted
@@ -26,9 +26,9 @@ func expand(s *schema.Structural, left *int) int {
 	return max(own, most)
 }
 
-// unfold returns the nodes of a value with the defaults below it, and stops
+// countNodes counts the nodes of a value with the defaults below it. It stops
 // when left is used up.
-func unfold(v any, s *schema.Structural, left *int) int {
+func countNodes(v any, s *schema.Structural, left *int) int {
 	*left--
 	n := 1
 	if s == nil || *left < 0 {
@@ -38,14 +38,14 @@ func unfold(v any, s *schema.Structural, left *int) int {
 	case map[string]any:
 		for k, p := range s.Properties {
 			if _, ok := v[k]; !ok && p.Default.Object != nil {
-				n += unfold(p.Default.Object, &p, left)
+				n += countNodes(p.Default.Object, &p, left)
 			}
 		}
 		for k, e := range v {
 			if p, ok := s.Properties[k]; ok {
-				n += unfold(e, &p, left)
+				n += countNodes(e, &p, left)
 			} else if s.AdditionalProperties != nil {
-				n += unfold(e, s.AdditionalProperties.Structural, left)
+				n += countNodes(e, s.AdditionalProperties.Structural, left)
 			}
 		}
 	case []any:
@@ -53,7 +53,7 @@ func unfold(v any, s *schema.Structural, left *int) int {
 			if *left < 0 {
 				break
 			}
-			n += unfold(e, s.Items, left)
+			n += countNodes(e, s.Items, left)
 		}
 	}
 	return n

@@ -23,12 +23,13 @@ const (
 // A minor is a minor version of Kubernetes 1.
 type minor uint
 
-// newest is the compatibility version of the library that this is built with.
+// newest returns the compatibility version of the linked Kubernetes libraries.
 func newest() minor { return minor(environment.DefaultCompatibilityVersion().Minor()) }
 
-// compatibility returns the version whose rules an API server lets new CRDs
-// use: the one before its own, so that it can be rolled back. A version that
-// is not known, or newer than the library, counts as the library's.
+// compatibility returns the version whose CEL features an API server allows in
+// new CRDs: its previous minor version, so that it can be rolled back. An
+// unknown version, or one newer than the libraries, counts as that of the
+// libraries.
 func compatibility(kubeVersion string) minor {
 	rest, ok := strings.CutPrefix(kubeVersion, "1.")
 	text, _, _ := strings.Cut(rest, ".")
@@ -39,19 +40,20 @@ func compatibility(kubeVersion string) minor {
 	return min(minor(n-1), newest())
 }
 
-// version returns the minor version as Kubernetes' code takes it.
+// version returns the minor version as a version.Version.
 func (m minor) version() *version.Version { return version.MajorMinor(1, uint(m)) }
 
-// A definition is what is read of a CRD without checking it.
+// A definition holds the fields of a CRD that are read before its validation.
 type definition struct {
 	object fleet.Object
 	kind   schema.GroupKind
-	digest [sha256.Size]byte // of what text returns
-	limits []problem         // why it cannot even be read
-	broken bool              // nothing can be checked against it
+	digest [sha256.Size]byte // of the text
+	limits []problem         // exceeded limits, which prevent any validation
+	broken bool              // objects cannot be validated against it
 }
 
-// kindOf returns the version and kind of an object that says what it is.
+// kindOf returns the version and kind of an object, and false for an object
+// without them.
 func kindOf(o fleet.Object) (gvk schema.GroupVersionKind, ok bool) {
 	apiVersion, _ := o.Object["apiVersion"].(string)
 	kind, _ := o.Object["kind"].(string)
@@ -59,8 +61,8 @@ func kindOf(o fleet.Object) (gvk schema.GroupVersionKind, ok bool) {
 	return gv.WithKind(kind), err == nil && kind != "" && gv.Version != ""
 }
 
-// read reads an object when it is a CRD. One that does not say which kind it
-// describes, in which versions, is passed over: that is for others to say.
+// read returns the definition of an object that is a CRD. It skips a CRD
+// without kind, plural, scope or versions, which another package reports.
 func read(o fleet.Object) (d *definition, ok bool) {
 	if o.Unstructured == nil || o.Object["apiVersion"] != crdVersion || o.Object["kind"] != crdKind {
 		return nil, false
@@ -92,7 +94,7 @@ func read(o fleet.Object) (d *definition, ok bool) {
 	return d, true
 }
 
-// versions returns the versions of the CRD; nil when one has no name.
+// versions returns the versions of the CRD, or nil if a version has no name.
 func (d *definition) versions() []map[string]any {
 	field, _, _ := unstructured.NestedFieldNoCopy(d.object.Object, "spec", "versions")
 	list, _ := field.([]any)
@@ -107,7 +109,7 @@ func (d *definition) versions() []map[string]any {
 	return out
 }
 
-// version returns one version of the CRD.
+// version returns a version of the CRD by name.
 func (d *definition) version(name string) (v map[string]any, ok bool) {
 	all := d.versions()
 	i := slices.IndexFunc(all, func(v map[string]any) bool { return v["name"] == name })

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	maxValue  = 80 // how long a value is shown, in bytes
-	maxListed = 12 // how many allowed values are listed
+	maxValue  = 80 // bytes of a value in a message
+	maxListed = 12 // allowed values in a message
 )
 
-// finding returns a finding of Kubernetes' code as a problem.
-func finding(err *field.Error) problem {
+// newProblem converts an error of Kubernetes' validation.
+func newProblem(err *field.Error) problem {
 	p := problem{field: err.Field}
 	if p.field == "<nil>" {
 		p.field = ""
@@ -38,13 +38,13 @@ func finding(err *field.Error) problem {
 	case field.ErrorTypeRequired:
 		p.text, p.hint = " is missing", "set it"
 	case field.ErrorTypeDuplicate:
-		p.text, p.hint = " is there twice", "leave it out or change it in all but one"
-		if v := shown(value); v != "" {
+		p.text, p.hint = " occurs twice", "remove the duplicates"
+		if v := valueText(value); v != "" {
 			p.text += ": " + v
 		}
 	case field.ErrorTypeNotSupported:
-		allowed := quoted(err.Detail)
-		p.text = is(value) + ": it must be " + oneOf(allowed)
+		allowed := quotedWords(err.Detail)
+		p.text = isText(value) + ": it must be " + oneOf(allowed)
 		p.hint = diag.DidYouMean(fmt.Sprint(value), words(fmt.Sprint(value), allowed))
 		return p
 	case field.ErrorTypeTooMany:
@@ -54,28 +54,29 @@ func finding(err *field.Error) problem {
 			detail = "it must be " + jsonTypes[want[1]]
 		}
 	default:
-		p.text = is(value)
+		p.text = isText(value)
 	}
 	if detail != "" {
 		p.text += ": " + detail
 	}
 	if p.text == "" {
-		p.text = ": it is refused"
+		p.text = ": it is invalid"
 	}
 	return p
 }
 
-// is returns what a field is, for a message: ` is "x"`; "" when it is too
-// much to be shown.
-func is(v any) string {
-	if s := shown(v); s != "" && s != `""` {
+// isText returns ` is "x"` for a message, or an empty string if the value is
+// too large to show.
+func isText(v any) string {
+	if s := valueText(v); s != "" && s != `""` {
 		return " is " + s
 	}
 	return ""
 }
 
-// shown returns a value as a message shows it; "" for one that does not fit.
-func shown(v any) string {
+// valueText returns a value for a message, or an empty string if it is too
+// large.
+func valueText(v any) string {
 	r := reflect.ValueOf(v)
 	for r.Kind() == reflect.Pointer && !r.IsNil() {
 		r = r.Elem()
@@ -96,13 +97,13 @@ func shown(v any) string {
 	return ""
 }
 
-// pairs returns the small values of a small map: name "x", port 80.
+// pairs returns the entries of a small map: name "x", port 80.
 func pairs(m map[string]any) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		switch m[k].(type) {
 		case string, bool, int64, float64:
-			out = append(out, diag.Visible(k, maxValue)+" "+shown(m[k]))
+			out = append(out, diag.Visible(k, maxValue)+" "+valueText(m[k]))
 		}
 	}
 	if text := strings.Join(out, ", "); len(out) == len(m) && len(out) > 0 && len(text) <= 2*maxValue {
@@ -111,7 +112,7 @@ func pairs(m map[string]any) string {
 	return "a map"
 }
 
-// quote returns text in quotes, shortened.
+// quote returns a text in quotes, shortened to maxValue.
 func quote(s string) string {
 	if len(s) > maxValue {
 		s = s[:maxValue] + "…"
@@ -119,11 +120,11 @@ func quote(s string) string {
 	return strconv.Quote(strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// quotedWord matches one of the values that a finding lists.
+// quotedWord matches one of the values that an error lists.
 var quotedWord = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// quoted returns the values in quotes of a text.
-func quoted(text string) []string {
+// quotedWords returns the quoted words of a text.
+func quotedWords(text string) []string {
 	var out []string
 	for _, q := range quotedWord.FindAllString(text, -1) {
 		if s, err := strconv.Unquote(q); err == nil {
@@ -133,7 +134,7 @@ func quoted(text string) []string {
 	return out
 }
 
-// oneOf names what is allowed: "a or b", "one of a, b, c".
+// oneOf lists the allowed values: "a or b", "one of a, b, c".
 func oneOf(allowed []string) string {
 	var words []string
 	for _, a := range allowed[:min(len(allowed), maxListed)] {
@@ -155,10 +156,10 @@ func oneOf(allowed []string) string {
 	return "one of " + strings.Join(words, ", ")
 }
 
-// celError matches a line that tells what is wrong with an expression.
+// celError matches the message of an error in a CEL expression.
 var celError = regexp.MustCompile(`ERROR: <input>:\d+:\d+: ([^\n]*)`)
 
-// clause returns a detail of a finding as a clause on one line.
+// clause returns the detail of an error as a clause on one line.
 func clause(detail string) string {
 	if lead, _, ok := strings.Cut(detail, "ERROR: <input>"); ok {
 		var lines []string
@@ -170,7 +171,7 @@ func clause(detail string) string {
 		lead = strings.TrimPrefix(lead, "messageExpression ")
 		detail = strings.ReplaceAll(lead, "compilation failed", "it does not compile") + strings.Join(lines, ", ")
 	}
-	// Of defaults it is said where they are, which is known.
+	// The errors of defaults repeat the path, which the message has already.
 	if _, rest, ok := strings.Cut(detail, " in body "); ok {
 		detail = rest
 	}
@@ -182,8 +183,8 @@ func clause(detail string) string {
 	return diag.Visible(detail, maxText)
 }
 
-// paths are the fields that a CRD has under another path in the form in which
-// Kubernetes' code checks it. What all versions have alike is there once.
+// paths maps fields of the internal form of a CRD to those of v1. The internal
+// form has fields that are equal in all versions once.
 var paths = []struct{ in, out string }{
 	{"spec.validation", "spec.versions[0].schema"},
 	{"spec.subresources", "spec.versions[0].subresources"},
@@ -193,18 +194,18 @@ var paths = []struct{ in, out string }{
 	{"spec.conversion.conversionReviewVersions", "spec.conversion.webhook.conversionReviewVersions"},
 }
 
-// simpleKey matches a key in brackets that needs none.
+// simpleKey matches a key in brackets that could be written after a dot.
 var simpleKey = regexp.MustCompile(`\[([A-Za-z_$][-\w$]*)\]`)
 
-// ofDefinition returns a finding about a CRD as a problem; ok is false for one
-// that is not told: others check the metadata, and what the costliest rules
-// are depends on chance.
-func ofDefinition(err *field.Error) (p problem, ok bool) {
+// crdProblem converts an error about a CRD. ok is false for errors that are not
+// reported: other packages check the metadata, and the order of the most
+// expensive rules is random.
+func crdProblem(err *field.Error) (p problem, ok bool) {
 	if strings.HasPrefix(err.Field, "metadata.") && !strings.Contains(err.Field, approval) ||
 		strings.HasPrefix(err.Field, "status.") || strings.HasPrefix(err.Detail, "contributed to estimated rule cost") {
 		return problem{}, false
 	}
-	p = finding(err)
+	p = newProblem(err)
 	for _, to := range paths {
 		if rest, ok := strings.CutPrefix(p.field, to.in); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			p.field = to.out + rest

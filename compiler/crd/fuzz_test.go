@@ -11,8 +11,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// FuzzObjects checks a CRD and an object of any form: nothing breaks down, and
-// no fault is written as the house does not write them.
+// FuzzObjects validates any CRD and object: it does not panic, and the faults
+// follow the rules for messages.
 func FuzzObjects(f *testing.F) {
 	for _, spec := range []string{
 		"{size: 1}", "{size: a, mode: x, ports: [{name: 1}], labels: {a: null}}", "{size: 1, auth: {user: x, token: z}, hosts: [a, a]}",

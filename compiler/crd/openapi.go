@@ -14,11 +14,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// maxErrors is how many findings about one object are put into words.
+// maxErrors is the maximum number of errors that are converted for one object.
 const maxErrors = 1000
 
-// openAPI adds what the validation against the schema finds.
-func (x *examination) openAPI(result *validate.Result) {
+// openAPI adds the problems of the validation against the schema.
+func (x *resourceCheck) openAPI(result *validate.Result) {
 	if result == nil {
 		return
 	}
@@ -33,7 +33,8 @@ func (x *examination) openAPI(result *validate.Result) {
 		slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 		errs = errs[:maxErrors]
 	}
-	// Alternatives of which some are about missing fields explain those.
+	// Errors of alternatives that differ in their required fields replace the
+	// errors of these fields.
 	explained := map[string]bool{}
 	var forms []string
 	for _, err := range errs {
@@ -50,22 +51,22 @@ func (x *examination) openAPI(result *validate.Result) {
 		if explained[p.field] {
 			continue
 		}
-		if inForm := func(path string) bool { return within(p.field, path) }; slices.ContainsFunc(forms, inForm) && !x.own(v, p.field) {
-			p.text += ", in the nearest of the forms it may have"
+		if inForm := func(path string) bool { return within(p.field, path) }; slices.ContainsFunc(forms, inForm) && !x.isOwn(v, p.field) {
+			p.text += ", in the closest alternative of its schema"
 		}
 		x.add(p)
 	}
 	slices.Sort(forms)
 	for _, path := range slices.Compact(forms) {
-		// What is wrong with the form that comes nearest has been said.
+		// Problems of the closest alternative were added above.
 		if !slices.ContainsFunc(x.found, func(p problem) bool { return within(p.field, path) }) {
-			x.add(problem{field: path, text: is(x.walk(path).value) + ": it has none of the forms that its schema allows"})
+			x.add(problem{field: path, text: isText(x.walk(path).value) + ": it matches none of the alternatives in its schema"})
 		}
 	}
 }
 
-// blocks reports whether the API server evaluates no rules after such a
-// finding.
+// blocks reports whether the API server skips the rules after an error with
+// this code.
 func blocks(code int32) bool {
 	switch code {
 	case openapierrors.RequiredFailCode, openapierrors.EnumFailCode, openapierrors.TooLongFailCode,
@@ -75,9 +76,9 @@ func blocks(code int32) bool {
 	return false
 }
 
-// own reports whether a finding is about what the schema says of a field in any
-// case, and not about one of several forms of it.
-func (x *examination) own(v *openapierrors.Validation, path string) bool {
+// isOwn reports whether an error is about the schema of the field itself, and
+// not about an alternative of it.
+func (x *resourceCheck) isOwn(v *openapierrors.Validation, path string) bool {
 	at := x.walk(path)
 	s := at.schema()
 	if s == nil {
@@ -101,14 +102,14 @@ func (x *examination) own(v *openapierrors.Validation, path string) bool {
 	return true
 }
 
-// within reports whether a field is another one or below it.
-func within(path, of string) bool {
-	rest, ok := strings.CutPrefix(path, of)
-	return ok && (of == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
+// within reports whether a field equals another one or is below it.
+func within(path, parent string) bool {
+	rest, ok := strings.CutPrefix(path, parent)
+	return ok && (parent == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// violation returns a finding about one field as a problem.
-func (x *examination) violation(v *openapierrors.Validation) problem {
+// violation converts an error about one field.
+func (x *resourceCheck) violation(v *openapierrors.Validation) problem {
 	p := problem{field: strings.TrimPrefix(v.Name, ".")}
 	found := x.walk(p.field)
 	value := found.value
@@ -125,10 +126,10 @@ func (x *examination) violation(v *openapierrors.Validation) problem {
 			if s, ok := a.(string); ok {
 				allowed = append(allowed, s)
 			} else {
-				allowed = append(allowed, shown(a))
+				allowed = append(allowed, valueText(a))
 			}
 		}
-		p.text = is(value) + ": it must be " + oneOf(allowed)
+		p.text = isText(value) + ": it must be " + oneOf(allowed)
 		if s, ok := value.(string); ok {
 			p.hint = diag.DidYouMean(s, words(s, allowed))
 		}
@@ -136,7 +137,7 @@ func (x *examination) violation(v *openapierrors.Validation) problem {
 		p.text, p.hint = x.wrongType(v, value, found.schema())
 	case openapierrors.PatternFailCode:
 		_, pattern, _ := strings.Cut(must, "'")
-		p.text = is(value) + ": it must match " + diag.Visible(strings.TrimSuffix(pattern, "'"), maxText)
+		p.text = isText(value) + ": it must match " + diag.Visible(strings.TrimSuffix(pattern, "'"), maxText)
 	case openapierrors.TooLongFailCode, openapierrors.TooShortFailCode:
 		n := 0
 		if s, ok := value.(string); ok {
@@ -148,15 +149,15 @@ func (x *examination) violation(v *openapierrors.Validation) problem {
 	case openapierrors.TooManyPropertiesCode, openapierrors.TooFewPropertiesCode:
 		p.text = fmt.Sprintf(" has %v keys: it must have %s %v", v.Value, bound(must), v.Valid)
 	default:
-		p.text = is(value) + ": it must " + clause(must)
+		p.text = isText(value) + ": it must " + clause(must)
 		if must == "" {
-			p.text = is(value) + ": its schema does not allow it"
+			p.text = isText(value) + ": its schema does not allow it"
 		}
 	}
 	return p
 }
 
-// bound returns which of the two bounds a message is about.
+// bound returns which bound a message is about.
 func bound(message string) string {
 	if strings.Contains(message, "at least") {
 		return "at least"
@@ -164,23 +165,23 @@ func bound(message string) string {
 	return "at most"
 }
 
-// jsonTypes names the types of a schema.
+// jsonTypes are the names of schema types in messages.
 var jsonTypes = map[string]string{
 	"integer": "an integer", "number": "a number", "string": "a string", "boolean": "true or false",
 	"array": "a list", "object": "a map", "integer,string": "an integer or a string",
 	"int32": "an integer", "int64": "an integer", "float": "a number", "double": "a number",
 }
 
-// expected matches what a finding of a wrong type says of the right one.
+// expected matches the expected type in an error.
 var expected = regexp.MustCompile(` must be of type ([^:]*)`)
 
-// wrongType returns the text and hint for a value of a wrong type or format.
-func (x *examination) wrongType(v *openapierrors.Validation, value any, s *schema.Structural) (text, hint string) {
+// wrongType returns text and hint for a value with a wrong type or format.
+func (x *resourceCheck) wrongType(v *openapierrors.Validation, value any, s *schema.Structural) (text, hint string) {
 	want := ""
 	if m := expected.FindStringSubmatch(v.Error()); m != nil {
 		want = m[1]
 	}
-	what := is(value)
+	what := isText(value)
 	switch value.(type) {
 	case nil:
 		what = " is null"
@@ -209,13 +210,14 @@ func (x *examination) wrongType(v *openapierrors.Validation, value any, s *schem
 	return what + ": it must be " + name, hint
 }
 
-// combined matches a finding about alternatives: their path and their kind.
+// combined matches an error of anyOf, oneOf, allOf or not, with its path and
+// kind.
 var combined = regexp.MustCompile(`^"(.*)" must (?:not )?validate .*\((anyOf|oneOf|allOf|not)\)`)
 
-// alternatives looks at a finding about a combination of schemas. Where the
-// alternatives say which fields are needed and no more, the problem is added
-// and those fields are explained. Otherwise, it returns the path.
-func (x *examination) alternatives(err error, explained map[string]bool) (path string, ok bool) {
+// alternatives handles an error of a combination of schemas. If the
+// alternatives only differ in their required fields, it adds the problem and
+// marks these fields as explained. Otherwise it returns the path.
+func (x *resourceCheck) alternatives(err error, explained map[string]bool) (path string, ok bool) {
 	m := combined.FindStringSubmatch(err.Error())
 	if m == nil {
 		return "", false
@@ -224,7 +226,7 @@ func (x *examination) alternatives(err error, explained map[string]bool) (path s
 	at := x.walk(path)
 	s := at.schema()
 	if m[2] == "not" {
-		x.add(problem{field: path, text: is(at.value) + ": it has a form that its schema forbids" + forbidden(s)})
+		x.add(problem{field: path, text: isText(at.value) + ": its schema forbids it" + forbidden(s)})
 		return "", false
 	}
 	if s == nil || s.ValueValidation == nil || m[2] == "allOf" {
@@ -238,7 +240,7 @@ func (x *examination) alternatives(err error, explained map[string]bool) (path s
 	if sets == nil || !isMap {
 		return path, true
 	}
-	var has, all []string
+	var present, all []string
 	for _, set := range sets {
 		complete := true
 		for _, name := range set {
@@ -249,21 +251,21 @@ func (x *examination) alternatives(err error, explained map[string]bool) (path s
 		}
 		all = append(all, strings.Join(set, " with "))
 		if complete {
-			has = append(has, strings.Join(set, " with "))
+			present = append(present, strings.Join(set, " with "))
 		}
 	}
-	slices.Sort(has)
+	slices.Sort(present)
 	slices.Sort(all)
 	text := " has none of " + strings.Join(slices.Compact(all), ", ") + ": it must have one"
-	if len(has) > 1 {
-		text = " has " + strings.Join(has, " and ") + ": it must have only one of them"
+	if len(present) > 1 {
+		text = " has " + strings.Join(present, " and ") + ": it must have only one of them"
 	}
 	x.add(problem{field: path, text: text})
 	return "", false
 }
 
-// needs returns the fields that each of the alternatives needs; nil when one
-// of them says more than that.
+// needs returns the required fields of each alternative, or nil if one of them
+// has other conditions.
 func needs(all []schema.NestedValueValidation) [][]string {
 	var out [][]string
 	for _, a := range all {
@@ -277,7 +279,7 @@ func needs(all []schema.NestedValueValidation) [][]string {
 	return out
 }
 
-// forbidden says which fields a schema forbids together.
+// forbidden names the fields that a schema forbids together.
 func forbidden(s *schema.Structural) string {
 	if s == nil || s.ValueValidation == nil || s.ValueValidation.Not == nil {
 		return ""

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	maxFaults = 20  // how many faults of one object are told before the rest is counted
-	maxText   = 300 // how long a quoted text may be, in bytes
-	maxWord   = 100 // how long a word may be that a hint is sought for
+	maxFaults = 20  // faults per object; the rest is counted
+	maxText   = 300 // bytes of a quoted text
+	maxWord   = 100 // bytes of a word for which there is a suggestion
 )
 
-// A problem is one thing wrong with an object, without its place.
-type problem struct {
-	field string // the path of the field; empty for the object
-	text  string // what follows the field: " is missing", ": must be a list"
-	hint  string // what to do, as an order; may be empty
-	cause error  // what is behind it; mostly nil
+// A problem is a fault of an object without its position.
+type problem struct { // path of the field; empty for the object
+	field string // path of the field; empty for the object
+	text  string // follows the field in the message: " is missing", ": must be a list"
+	hint  string // what to do; may be empty
+	cause error  // may be nil
 }
 
-// faults returns the problems of an object as faults: one for each field, the
-// first ones only when they are many.
+// faults converts the problems of an object to faults, one for each field, at
+// most maxFaults.
 func faults(o fleet.Object, found []problem) diag.List {
 	var out diag.List
 	folded := fold(found)
@@ -37,12 +37,12 @@ func faults(o fleet.Object, found []problem) diag.List {
 		out = append(out, fault(o, strings.TrimPrefix(diag.Visible(p.field, maxText)+p.text, ": "), p.hint, cause))
 	}
 	if n := len(folded) - len(out); n > 0 {
-		out = append(out, fault(o, fmt.Sprintf("%d more of its fields are at fault", n), "", nil))
+		out = append(out, fault(o, fmt.Sprintf("%d more of its fields are invalid", n), "", nil))
 	}
 	return out
 }
 
-// fold returns the problems sorted, with those of one field in one.
+// fold sorts problems and joins those of one field.
 func fold(found []problem) []problem {
 	sorted := slices.SortedFunc(slices.Values(found), func(a, b problem) int {
 		return cmp.Or(cmp.Compare(a.field, b.field), cmp.Compare(a.text, b.text), cmp.Compare(a.hint, b.hint))
@@ -63,7 +63,7 @@ func fold(found []problem) []problem {
 	return out
 }
 
-// fault returns a fault of one object.
+// fault returns a fault of an object.
 func fault(o fleet.Object, msg, hint string, cause error) *diag.Diag {
 	msg = diag.Visible(msg, 4*maxText)
 	if from := o.Origin(); from != "" {
@@ -76,8 +76,8 @@ func fault(o fleet.Object, msg, hint string, cause error) *diag.Diag {
 	return d
 }
 
-// words returns those among which a hint may be sought for a word: a hint for
-// a text of any length would take too long.
+// words returns the candidates for a suggestion, without long ones: comparing
+// texts of any length takes too long.
 func words(word string, among []string) []string {
 	if len(word) > maxWord {
 		return nil

@@ -22,24 +22,23 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// check returns what is wrong with a custom resource. It does in the order of
-// the API server what that does with an object to be created: it takes out
-// what the schema does not have, sets the defaults, and validates the rest.
-func (c *compiled) check(object map[string]any) []problem {
+// check returns the problems of a custom resource. Like the API server on
+// creation, it prunes unknown fields, sets defaults and validates the result.
+func (c *compiledSchema) check(object map[string]any) []problem {
 	return guarded(func() []problem {
 		m := meter{}
-		o, _ := m.normal(object, 0).(map[string]any)
+		o, _ := m.normalize(object, 0).(map[string]any)
 		switch {
 		case m.problem != "":
 		case m.nodes*c.nodes > maxWork:
-			m.problem = "it is too large to be checked against a schema as large as that of its CRD"
+			m.problem = "it is too large for a check against the large schema of its CRD"
 		case m.nodes*c.defaulted > maxDefaulted:
-			m.problem = "the defaults of its CRD would make it too large"
+			m.problem = "it would be too large with the defaults of its CRD"
 		}
 		if m.problem != "" {
 			return []problem{{text: ": " + m.problem}}
 		}
-		x := &examination{compiled: c, object: o, nulls: m.nulls > 0}
+		x := &resourceCheck{compiledSchema: c, object: o, nulls: m.nulls > 0}
 		if !x.prune() {
 			return x.found
 		}
@@ -52,25 +51,24 @@ func (c *compiled) check(object map[string]any) []problem {
 	})
 }
 
-// An examination is the check of one custom resource.
-type examination struct {
-	*compiled
-	object   map[string]any // as the API server would have it by now
-	nulls    bool           // there may be some in it
+// A resourceCheck is the validation of one custom resource.
+type resourceCheck struct {
+	*compiledSchema
+	object   map[string]any // current state: pruned, and later with defaults
+	nulls    bool           // the object may contain nulls
 	found    []problem
-	blocking bool // a finding after which no rule is evaluated
+	blocking bool // a problem after which the API server skips the rules
 }
 
 // add adds a problem.
-func (x *examination) add(p problem) { x.found = append(x.found, p) }
+func (x *resourceCheck) add(p problem) { x.found = append(x.found, p) }
 
-// prune takes out what the schema does not have, which is at fault, and nulls
-// that it does not allow, which is not. It reports whether the object can be
-// checked further.
-func (x *examination) prune() bool {
+// prune removes and reports unknown fields, and removes nulls that the schema
+// does not allow. It returns false if the validation cannot continue.
+func (x *resourceCheck) prune() bool {
 	meta, hasMeta, unknown, err := objectmeta.GetObjectMetaWithOptions(x.object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {
-		x.add(ofMetadata("metadata", err))
+		x.add(metadataProblem("metadata", err))
 		return false
 	}
 	apiVersion, kind := x.object["apiVersion"], x.object["kind"]
@@ -82,7 +80,7 @@ func (x *examination) prune() bool {
 	}
 	var wrong *field.Error
 	var more []string
-	if x.uses.embedded {
+	if x.features.embedded {
 		wrong, more = objectmeta.CoerceWithOptions(nil, x.object, x.structural, false, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
 	}
 	unknown = append(unknown, more...)
@@ -93,9 +91,9 @@ func (x *examination) prune() bool {
 		}
 	}
 	if wrong != nil {
-		p := finding(wrong)
+		p := newProblem(wrong)
 		if strings.Contains(wrong.Detail, "json: ") {
-			p.text = ": it holds something that no metadata of Kubernetes has"
+			p.text = ": it is not valid metadata"
 		}
 		x.add(p)
 		return false
@@ -103,25 +101,25 @@ func (x *examination) prune() bool {
 	x.object["apiVersion"], x.object["kind"] = apiVersion, kind
 	if hasMeta {
 		if err := objectmeta.SetObjectMeta(x.object, meta); err != nil {
-			x.add(ofMetadata("metadata", err))
+			x.add(metadataProblem("metadata", err))
 			return false
 		}
 	}
 	return true
 }
 
-// ofMetadata returns an error of reading metadata as a problem.
-func ofMetadata(path string, err error) problem {
+// metadataProblem converts an error of decoding metadata.
+func metadataProblem(path string, err error) problem {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return problem{field: path + "." + wrong.Field, text: " is " + jsonKind(wrong.Value) + ": it must be " + goKind(wrong.Type)}
 	}
-	return problem{field: path, text: " holds something that no metadata of Kubernetes has", cause: err}
+	return problem{field: path, text: " is not valid metadata", cause: err}
 }
 
-// unknown returns the problem of a field that the schema does not have; ok is
-// false for one below a map which must be none: that is reported of the map.
-// The hint is looked for when it is asked for.
-func (x *examination) unknown(path string, hinted bool) (p problem, ok bool) {
+// unknown returns the problem of an unknown field. ok is false below a map
+// where the schema has another type, since that is reported for the map. The
+// suggestion is computed only if hinted.
+func (x *resourceCheck) unknown(path string, hinted bool) (p problem, ok bool) {
 	p = problem{field: path, text: " is an unknown field", hint: "leave it out"}
 	at := x.walk(path)
 	var names []string
@@ -141,15 +139,15 @@ func (x *examination) unknown(path string, hinted bool) (p problem, ok bool) {
 	return p, true
 }
 
-// validate validates the object with its defaults.
-func (x *examination) validate() {
+// validate validates the object after defaulting.
+func (x *resourceCheck) validate() {
 	x.openAPI(x.validator.Validate(x.object))
 	x.scale()
 	var errs field.ErrorList
-	if x.uses.embedded {
+	if x.features.embedded {
 		errs = objectmeta.Validate(context.Background(), nil, x.object, x.structural, false)
 	}
-	if x.uses.lists {
+	if x.features.lists {
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, x.structural, x.object)...)
 	}
 	for _, err := range errs {
@@ -157,7 +155,7 @@ func (x *examination) validate() {
 		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
 			x.blocking = true
 		}
-		x.add(finding(err))
+		x.add(newProblem(err))
 	}
 	if x.rules == nil || x.blocking {
 		return
@@ -168,8 +166,8 @@ func (x *examination) validate() {
 	}
 }
 
-// scale checks the number that the scale subresource sets.
-func (x *examination) scale() {
+// scale validates the number of replicas that the scale subresource sets.
+func (x *resourceCheck) scale() {
 	if x.replicas == "" {
 		return
 	}
@@ -179,27 +177,27 @@ func (x *examination) scale() {
 	switch {
 	case !found || slices.ContainsFunc(x.found, func(p problem) bool { return p.field == path }):
 	case !isInt:
-		x.add(problem{field: path, text: is(v) + ": it must be an integer"})
+		x.add(problem{field: path, text: isText(v) + ": it must be an integer"})
 	case n < 0 || n > math.MaxInt32:
 		x.add(problem{field: path, text: fmt.Sprintf(" is %d: it must be from 0 to %d", n, math.MaxInt32)})
 	}
 }
 
-// rule returns the finding of a rule as a problem, with the rule as the hint.
-func (x *examination) rule(err *field.Error) problem {
+// rule converts the error of a rule and puts the rule into the hint.
+func (x *resourceCheck) rule(err *field.Error) problem {
 	p := problem{field: strings.TrimPrefix(err.Field, "<nil>")}
 	switch v := x.walk(p.field).value.(type) {
 	case string, bool, int64, float64:
-		p.text = is(v)
+		p.text = isText(v)
 	}
 	if rule, failed := strings.CutPrefix(err.Detail, "failed rule: "); failed {
 		p.text += ": the rule does not hold"
-		p.hint = "keep to the rule " + ruleText(rule)
+		p.hint = "meet the rule " + ruleText(rule)
 		return p
 	}
 	p.text += ": " + clause(err.Detail)
 	if rule, ok := x.ruleOf(err); ok {
-		p.hint = "keep to the rule " + ruleText(rule)
+		p.hint = "meet the rule " + ruleText(rule)
 	}
 	return p
 }
@@ -209,9 +207,9 @@ func ruleText(rule string) string {
 	return diag.Visible(strings.Join(strings.Fields(rule), " "), maxText)
 }
 
-// ruleOf returns the rule with the message of a finding: at the finding's
-// field, or above it when the rule names another field than its own.
-func (x *examination) ruleOf(err *field.Error) (rule string, ok bool) {
+// ruleOf returns the rule that caused an error: at the error's field, or above
+// it when the rule has a fieldPath.
+func (x *resourceCheck) ruleOf(err *field.Error) (rule string, ok bool) {
 	at := x.walk(strings.TrimPrefix(err.Field, "<nil>"))
 	var byExpression []string
 	for i, s := range slices.Backward(at.schemas) {

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// tooNew returns the rules of a CRD that an API server of a compatibility
-// version does not take yet, of a CRD which the newest one takes.
-func tooNew(crd *apiextensions.CustomResourceDefinition, compat minor) []problem {
+// unsupportedRules returns the rules that an API server of a compatibility
+// version does not support yet. The CRD must be valid for the newest version.
+func unsupportedRules(crd *apiextensions.CustomResourceDefinition, compat minor) []problem {
 	var found []problem
 	for i, v := range crd.Spec.Versions {
 		path := field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
@@ -32,40 +32,41 @@ func tooNew(crd *apiextensions.CustomResourceDefinition, compat minor) []problem
 		}
 		s, err := schema.NewStructural(validation.OpenAPIV3Schema)
 		if err != nil {
-			continue // it has been checked
+			continue // reported by the validation
 		}
-		found = append(found, tooNewBelow(path, s, true, compat)...)
+		found = append(found, unsupportedRulesBelow(path, s, true, compat)...)
 	}
 	return found
 }
 
-// tooNewBelow looks at a part of a schema.
-func tooNewBelow(path *field.Path, s *schema.Structural, root bool, compat minor) []problem {
+// unsupportedRulesBelow checks a part of a schema.
+func unsupportedRulesBelow(path *field.Path, s *schema.Structural, root bool, compat minor) []problem {
 	if s == nil {
 		return nil
 	}
 	var found []problem
 	if len(s.XValidations) > 0 {
-		found = tooNewAt(path, s, root, compat)
+		found = unsupportedRulesAt(path, s, root, compat)
 	}
-	found = append(found, tooNewBelow(path.Child("items"), s.Items, false, compat)...)
+	found = append(found, unsupportedRulesBelow(path.Child("items"), s.Items, false, compat)...)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		p := s.Properties[name]
-		found = append(found, tooNewBelow(path.Child("properties").Key(name), &p, false, compat)...)
+		found = append(found, unsupportedRulesBelow(path.Child("properties").Key(name), &p, false, compat)...)
 	}
 	if s.AdditionalProperties != nil {
-		found = append(found, tooNewBelow(path.Child("additionalProperties"), s.AdditionalProperties.Structural, false, compat)...)
+		found = append(found, unsupportedRulesBelow(path.Child("additionalProperties"), s.AdditionalProperties.Structural, false, compat)...)
 	}
 	return found
 }
 
-// tooNewAt compiles the rules of one schema as new ones.
-func tooNewAt(path *field.Path, s *schema.Structural, root bool, compat minor) []problem {
+// unsupportedRulesAt compiles the rules of one schema for the compatibility
+// version.
+func unsupportedRulesAt(path *field.Path, s *schema.Structural, root bool, compat minor) []problem {
 	decl := model.SchemaDeclType(s, root || s.XEmbeddedResource)
 	results, err := cel.Compile(s, decl, celconfig.PerCallLimit,
 		environment.MustBaseEnvSet(compat.version()), cel.NewExpressionsEnvLoader())
 	if err != nil {
-		return nil // it has been checked
+		return nil // reported by the validation
 	}
 	var found []problem
 	for i, r := range results {
@@ -82,7 +83,7 @@ func tooNewAt(path *field.Path, s *schema.Structural, root bool, compat minor) [
 			}
 			found = append(found, problem{
 				field: simpleKey.ReplaceAllString(at.Child(e.field).String(), ".$1"),
-				text: fmt.Sprintf(" is %s, which Kubernetes 1.%d does not take yet: %s",
+				text: fmt.Sprintf(" is %s, which Kubernetes 1.%d does not support yet: %s",
 					quote(e.text), compat+1, strings.TrimPrefix(clause(e.err.Detail), "it does not compile: ")),
 				hint: "use the version of the CRD that is made for Kubernetes 1." + strconv.Itoa(int(compat)+1),
 			})

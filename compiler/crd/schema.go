@@ -16,47 +16,48 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// A schemaKey names the schema of one version of a CRD, and the version of
-// Kubernetes that checks objects against it, when that matters.
+// A schemaKey identifies the schema of one version of a CRD, and the
+// compatibility version, if it matters.
 type schemaKey struct {
 	digest  [sha256.Size]byte
 	version string
 	compat  minor
 }
 
-// compiled is the schema of one version of a CRD, ready for use by several
-// goroutines at once.
-type compiled struct {
+// compiledSchema is the compiled schema of one version of a CRD. It is safe for
+// concurrent use.
+type compiledSchema struct {
 	structural *schema.Structural
 	validator  validation.SchemaValidator
 	rules      *cel.Validator // nil when the schema has no rules
-	preserve   bool           // unknown fields are kept everywhere
-	status     bool           // status is not taken when an object is created
-	replicas   string         // path of the number that scale sets; may be empty
+	preserve   bool           // unknown fields are preserved everywhere
+	status     bool           // the status subresource is enabled: status is ignored on creation
+	replicas   string         // path of the replicas for the scale subresource; may be empty
 	nodes      int            // of the schema
-	defaulted  int            // the most nodes that defaults add below one node
-	uses       uses           // what it makes use of
-	dated      bool           // it has formats that older versions pass over
-	problems   []problem      // why there is no schema
+	defaulted  int            // maximum number of nodes that defaults add below one node
+	features   schemaFeatures // features that need extra checks
+	newFormats bool           // has formats that older versions ignore
+	problems   []problem      // why the schema cannot be used
 }
 
-// schema returns the compiled schema of a version that the CRD has.
-func (k *Checker) schema(d *definition, name string, compat minor) *compiled {
-	at := func(compat minor) *compiled {
-		return k.schemas.Get(schemaKey{d.digest, name, compat}, func() (c *compiled) {
-			c = &compiled{}
+// schema returns the compiled schema of a version of the CRD.
+func (k *Checker) schema(d *definition, name string, compat minor) *compiledSchema {
+	at := func(compat minor) *compiledSchema {
+		return k.schemas.Get(schemaKey{d.digest, name, compat}, func() (c *compiledSchema) {
+			c = &compiledSchema{}
 			c.problems = guarded(func() []problem { return c.compile(d, name, compat) })
 			return c
 		})
 	}
 	c := at(newest())
-	if c.dated && compat < newest() {
+	if c.newFormats && compat < newest() {
 		return at(compat)
 	}
 	return c
 }
 
-// A versionText is what counts of one version of a CRD.
+// A versionText has the fields of a version of a CRD that matter for
+// validation.
 type versionText struct {
 	Schema struct {
 		OpenAPIV3Schema *apiextensionsv1.JSONSchemaProps `json:"openAPIV3Schema"`
@@ -64,15 +65,16 @@ type versionText struct {
 	Subresources *apiextensionsv1.CustomResourceSubresources `json:"subresources"`
 }
 
-// compile compiles the schema of one version. It returns why it cannot.
-func (c *compiled) compile(d *definition, name string, compat minor) []problem {
+// compile compiles the schema of a version and returns the problems that
+// prevent it.
+func (c *compiledSchema) compile(d *definition, name string, compat minor) []problem {
 	in := &apiextensions.JSONSchemaProps{}
 	if found := c.decode(d, name, in); len(found) > 0 {
 		return found
 	}
 	structural, err := schema.NewStructural(in)
 	if err == nil {
-		// The defaults are shared with in, which is let go.
+		// PruneDefaults changes in too, which is not used any more.
 		err = defaulting.PruneDefaults(structural)
 	}
 	if err != nil {
@@ -84,16 +86,16 @@ func (c *compiled) compile(d *definition, name string, compat minor) []problem {
 		return []problem{{text: ": its schema of version " + name + " cannot be used: " + clause(err.Error())}}
 	}
 	c.rules = cel.NewValidator(structural, true, celconfig.PerCallLimit)
-	c.uses.look(structural)
-	left := maxUnfolded
-	c.defaulted = expand(structural, &left)
+	c.features.add(structural)
+	left := maxCountedDefaults
+	c.defaulted = maxDefaultNodes(structural, &left)
 	return nil
 }
 
-// decode reads one version of the CRD.
-func (c *compiled) decode(d *definition, name string, in *apiextensions.JSONSchemaProps) []problem {
+// decode decodes a version of the CRD.
+func (c *compiledSchema) decode(d *definition, name string, in *apiextensions.JSONSchemaProps) []problem {
 	v, _ := d.version(name)
-	w := weights{}
+	w := schemaCost{}
 	w.add(v, 0)
 	if w.problem != "" {
 		return []problem{{text: ": " + w.problem}}
@@ -102,7 +104,7 @@ func (c *compiled) decode(d *definition, name string, in *apiextensions.JSONSche
 	t.value(v, 0)
 	var text versionText
 	if err := json.Unmarshal(t.text, &text); err != nil {
-		p := ofDecoding(err)
+		p := decodingProblem(err)
 		return []problem{{text: ": its version " + name + " cannot be decoded: " + strings.TrimPrefix(p.field+p.text, ": "), cause: err}}
 	}
 	if text.Schema.OpenAPIV3Schema == nil {
@@ -120,36 +122,35 @@ func (c *compiled) decode(d *definition, name string, in *apiextensions.JSONSche
 		}
 	}
 	c.nodes = t.nodes
-	c.dated = crdvalidation.SchemaHas(in, dated)
+	c.newFormats = crdvalidation.SchemaHas(in, hasNewFormat)
 	return nil
 }
 
-// uses are what a schema makes use of. What it does not is not looked for in
-// objects.
-type uses struct {
-	embedded bool // objects inside of objects
-	lists    bool // lists that are sets or maps
+// schemaFeatures are features of a schema that need extra checks of objects.
+type schemaFeatures struct {
+	embedded bool // nested objects
+	lists    bool // list sets and list maps
 }
 
-// look looks at a part of a schema.
-func (u *uses) look(s *schema.Structural) {
+// add adds the features of a part of a schema.
+func (u *schemaFeatures) add(s *schema.Structural) {
 	if s == nil {
 		return
 	}
 	u.embedded = u.embedded || s.XEmbeddedResource
 	u.lists = u.lists || s.XListType != nil && *s.XListType != "atomic"
-	u.look(s.Items)
+	u.add(s.Items)
 	for _, p := range s.Properties {
-		u.look(&p)
+		u.add(&p)
 	}
 	if s.AdditionalProperties != nil {
-		u.look(s.AdditionalProperties.Structural)
+		u.add(s.AdditionalProperties.Structural)
 	}
 }
 
-// dated reports whether a schema has a format that the library knows and the
-// oldest API servers do not.
-func dated(in *apiextensions.JSONSchemaProps) bool {
+// hasNewFormat reports whether a schema has a format that the oldest API
+// servers do not know.
+func hasNewFormat(in *apiextensions.JSONSchemaProps) bool {
 	if in.Format == "" {
 		return false
 	}

@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// text returns the JSON of what counts of the CRD: its name, its approval and
-// its spec, without the descriptions of fields. Equal CRDs have equal texts.
-// When the CRD is too large or deep, it says so.
+// text returns the fields of the CRD that matter for validation as JSON: its
+// name, its approval and its spec, without descriptions. Equal CRDs have equal
+// texts. problem is an exceeded limit.
 func (d *definition) text() (text []byte, problem string) {
 	meta := map[string]any{"name": d.object.GetName()}
 	if v, ok := d.object.GetAnnotations()[approval]; ok {
@@ -26,8 +26,8 @@ func (d *definition) text() (text []byte, problem string) {
 type writer struct {
 	meter
 	text     []byte
-	inSchema bool // leaves out descriptions
-	names    bool // the next map has names of fields as keys
+	inSchema bool // inside of a schema: leave out descriptions
+	names    bool // the keys of the next map are names of fields
 }
 
 func (w *writer) value(v any, depth int) {
@@ -35,7 +35,7 @@ func (w *writer) value(v any, depth int) {
 	if s, ok := v.(string); ok {
 		size = len(s) + 2
 	}
-	if !w.in(depth, size) {
+	if !w.enter(depth, size) {
 		return
 	}
 	switch v := v.(type) {
@@ -57,14 +57,14 @@ func (w *writer) value(v any, depth int) {
 	default:
 		text, err := json.Marshal(v)
 		if err != nil {
-			w.problem = "it has a value that JSON cannot write"
+			w.problem = "it has a value that JSON does not support"
 		}
 		w.text = append(w.text, text...)
 	}
 }
 
 func (w *writer) object(v map[string]any, depth int) {
-	names := w.names // a field may be called description
+	names := w.names // the name of a field may be description
 	w.names = false
 	keys := slices.AppendSeq(make([]string, 0, len(v)), maps.Keys(v))
 	slices.Sort(keys)
@@ -81,7 +81,7 @@ func (w *writer) object(v map[string]any, depth int) {
 		w.bytes += len(key) + 3
 		w.string(key)
 		w.text = append(w.text, ':')
-		// What is a value there, and no schema, is written as it is.
+		// Values such as defaults are not schemas: they are written unchanged.
 		outer := w.inSchema
 		w.inSchema = outer && key != "default" && key != "enum" && key != "example"
 		w.names = key == "properties" && !names
@@ -91,11 +91,11 @@ func (w *writer) object(v map[string]any, depth int) {
 	w.text = append(w.text, '}')
 }
 
-// string writes a string, without encoding/json when it is plain.
+// string writes a string; for a plain one, it does not need encoding/json.
 func (w *writer) string(s string) {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			text, _ := json.Marshal(s) // a string always can be
+			text, _ := json.Marshal(s) // cannot fail for a string
 			w.text = append(w.text, text...)
 			return
 		}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What makes no difference to a check makes none to the text; all else does.
+// Changes without influence on the validation do not change the text; all
+// others do.
 func TestText(t *testing.T) {
 	text := func(crd string) string {
 		d, ok := read(objects(t, crd)[0])

@@ -8,27 +8,27 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// A place is where a path of an object leads.
+// A place is the end of a path in an object.
 type place struct {
-	value   any                  // the deepest value on the path
-	schemas []*schema.Structural // from the root to the value's; nil where there is none
-	rest    string               // the end of the path that no value has
+	value   any                  // deepest value on the path
+	schemas []*schema.Structural // schemas from the root to the value; nil where there is none
+	rest    string               // rest of the path below the value
 }
 
-// schema returns the schema of the value; nil when there is none.
+// schema returns the schema of the value, or nil.
 func (p place) schema() *schema.Structural { return p.schemas[len(p.schemas)-1] }
 
-// walk follows a path as Kubernetes' code writes it: spec.ports[0].name. Keys
-// with dots in them make such a path ambiguous: the longest key that fits is
-// taken. A leading bracket can hold a key too.
-func (x *examination) walk(path string) place {
+// walk follows a path in the notation of Kubernetes: spec.ports[0].name. Keys
+// with dots make a path ambiguous; the longest existing key is used. A leading
+// bracket can also contain a key.
+func (x *resourceCheck) walk(path string) place {
 	p := place{value: x.object, schemas: []*schema.Structural{x.structural}, rest: path}
 	for p.rest != "" && p.step() {
 	}
 	return p
 }
 
-// step goes down one level and reports whether it could.
+// step descends one level and reports whether it could.
 func (p *place) step() bool {
 	s := p.schema()
 	switch v := p.value.(type) {
@@ -57,7 +57,7 @@ func (p *place) step() bool {
 	return false
 }
 
-// cutKey cuts the longest key of a map off the front of a path.
+// cutKey cuts the longest existing key of a map off the front of a path.
 func cutKey(m map[string]any, path string) (key, rest string, ok bool) {
 	ends := ".["
 	inner, bracket := strings.CutPrefix(path, "[")
@@ -94,7 +94,7 @@ func below(s *schema.Structural, key string) *schema.Structural {
 	return nil
 }
 
-// validations returns the rules of a schema, also those that stand in allOf.
+// validations returns the rules of a schema, including those in allOf.
 func validations(s *schema.Structural) []apiextensionsv1.ValidationRule {
 	if s == nil {
 		return nil

@@ -3,7 +3,7 @@ package crd
 import "testing"
 
 func TestWalk(t *testing.T) {
-	x := &examination{compiled: &compiled{}, object: map[string]any{
+	x := &resourceCheck{compiledSchema: &compiledSchema{}, object: map[string]any{
 		"a":     map[string]any{"b": 1, "b.c": 2, "b.c/d": 3, "": 4, "x]y": 5, "l": []any{"p", map[string]any{"q": 6}}},
 		"a.b.c": 7,
 	}}

@@ -26,7 +26,7 @@ import (
 type Repo struct {
 	Dir  string // working directory of git
 	Name string // name of the repository in messages: its address, or a ref
-	For  string // what needs git, for messages
+	For  string // the operation that needs git, for messages
 
 	// Protocols are the allowed protocols in the form of GIT_ALLOW_PROTOCOL.
 	// Without any, git cannot use the network.

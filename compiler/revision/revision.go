@@ -112,7 +112,7 @@ func Head(ctx context.Context, dir string) (commit string, modified bool, err er
 }
 
 // Names returns the branches and tags of the git repository that contains dir,
-// sorted. The error is a fault when there is no repository.
+// sorted. The error is a fault when dir is in none.
 func Names(ctx context.Context, dir string) ([]string, error) {
 	c, err := open(ctx, dir, "HEAD")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// expressions are of every library that there is for rules, and of none.
+// expressions use features of every CEL library for rules, and of none.
 var expressions = []string{
 	"self == 'a'", "self.matches('^a') && self.size() < 5", "[self].exists(x, x == 'a')", "self.split(',').all(x, x != '')",
 	"type(self) == string", "duration(self) > duration('1s')", "self in ['a', 'b']",
@@ -22,8 +22,8 @@ var expressions = []string{
 	"self.split(',').reverse() == ['a']", "self.split(',').slice(0, 1) == ['a']",
 }
 
-// TestNewerThan holds that the rules that are not compiled for an older version
-// are none that it does not take.
+// TestNewerThan tests that rules which are not compiled for an older version
+// are supported by it.
 func TestNewerThan(t *testing.T) {
 	var k Checker
 	found, passed := 0, 0
@@ -35,22 +35,22 @@ func TestNewerThan(t *testing.T) {
 		text := strings.Replace(gadgets, "a: {type: string}", "a: {type: string, maxLength: 50, x-kubernetes-validations: ["+rule+"]}", 1)
 		d, ok := read(objects(t, text)[0])
 		if !ok {
-			t.Fatalf("%s is no CRD", text)
+			t.Fatalf("%s is not a CRD", text)
 		}
-		if len(k.find(d, newest())) > 0 {
+		if len(k.validate(d, newest())) > 0 {
 			t.Errorf("%s is none for the newest version either", e)
 			continue
 		}
 		for compat := minor(20); compat < newest(); compat++ {
-			got := k.find(d, compat)
+			got := k.validate(d, compat)
 			plain, _ := d.text()
 			crd, _ := decode(plain)
-			if want := tooNew(crd, compat); !reflect.DeepEqual(got, want) {
+			if want := unsupportedRules(crd, compat); !reflect.DeepEqual(got, want) {
 				t.Errorf("%s for 1.%d: %v, want %v", e, compat, got, want)
 			} else if len(want) > 0 {
 				found++
 			}
-			if !k.newerThan(compat).in([]string{e}) {
+			if !k.newerThan(compat).usedBy([]string{e}) {
 				passed++
 			}
 		}

@@ -107,7 +107,7 @@ func TestBadDefinitions(t *testing.T) {
 		}
 		objs := objects(t, strings.Replace(gadgets, tt.old, tt.new, 1))
 		got := short(check(t, objs), "CustomResourceDefinition.apiextensions.k8s.io gadgets.example.com")
-		mannerly(t, got)
+		checkStyle(t, got)
 		if got == "" || !strings.Contains(got, tt.want) || strings.HasSuffix(tt.want, "\n") && got != tt.want && !strings.Contains(got, "entire OpenAPIv3 schema") {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.new, got, tt.want)
 		}
@@ -117,7 +117,7 @@ func TestBadDefinitions(t *testing.T) {
 func TestGoodDefinitions(t *testing.T) {
 	for _, tt := range []struct{ old, new string }{
 		{"", ""},
-		// What a CRD says of its own state is not taken when it is created.
+		// The status of a CRD is ignored on creation.
 		{"\nspec:\n", "\nstatus: {acceptedNames: {kind: '', plural: ''}, conditions: [], storedVersions: []}\nspec:\n"},
 		{"a: {type: string}", "description: {type: string, default: x, description: A text.}"},
 		{"a: {type: string}", "a: {type: object, default: {description: x}, required: [description], properties: {description: {type: string}}}"},
@@ -134,7 +134,7 @@ func TestGoodDefinitions(t *testing.T) {
 	}
 }
 
-// A group of Kubernetes' own needs an approval, which is in the metadata.
+// A group of Kubernetes itself needs an approval annotation.
 func TestApproval(t *testing.T) {
 	ours := strings.ReplaceAll(gadgets, "example.com", "example.k8s.io")
 	got := short(check(t, objects(t, ours)), "CustomResourceDefinition.apiextensions.k8s.io gadgets.example.k8s.io")
@@ -148,7 +148,7 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// The name and the labels of a CRD are checked elsewhere.
+// Name and labels of a CRD are validated by another package.
 func TestDefinitionMetadata(t *testing.T) {
 	for _, meta := range []string{"{name: another}", "{name: 'A b'}", "{name: gadgets.example.com, labels: {'a b': 'c d'}}", "{name: a, x: 1}"} {
 		text := strings.Replace(gadgets, "{name: gadgets.example.com}", meta, 1)
@@ -158,14 +158,14 @@ func TestDefinitionMetadata(t *testing.T) {
 	}
 }
 
-// Each version of Kubernetes takes the functions in new rules that the one
-// before it had.
-func TestRulesTooNew(t *testing.T) {
+// A version of Kubernetes allows the functions in new rules that its previous
+// version supports.
+func TestUnsupportedRules(t *testing.T) {
 	var k Checker
 	old := "a: {type: string}"
 	objs := objects(t, strings.Replace(gadgets, old, "a: {type: string, maxLength: 50, x-kubernetes-validations: [{rule: isIP(self)}]}", 1))
 	const want = root + ".properties.spec.properties.a.x-kubernetes-validations[0].rule is \"isIP(self)\"," +
-		" which Kubernetes 1.30 does not take yet: undeclared reference to 'isIP'\n" +
+		" which Kubernetes 1.30 does not support yet: undeclared reference to 'isIP'\n" +
 		"  use the version of the CRD that is made for Kubernetes 1.30\n"
 	for version, faulty := range map[string]bool{"1.29": true, "1.30": true, "1.30.4": true, "1.31": false, "1.37": false} {
 		got := short(text(t, k.Objects(cluster(version), objs, nil)), "CustomResourceDefinition.apiextensions.k8s.io gadgets.example.com")
@@ -176,7 +176,7 @@ func TestRulesTooNew(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", version, got, want)
 		}
 	}
-	// The same in what an older API server takes is the same fault everywhere.
+	// A rule that no version supports has the same fault in all of them.
 	two := strings.Replace(gadgets, old, "a: {type: string, maxLength: 50, x-kubernetes-validations: [{rule: self.startsWith('a'), messageExpression: 'isIP(self) ? \"a\" : \"b\"'}]}", 1)
 	two = strings.Replace(two, "    - name: v1\n", "    - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n    - name: v1\n", 1)
 	got := text(t, k.Objects(cluster("1.30"), objects(t, two), nil))

@@ -17,17 +17,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// A verdictKey names a CRD, and the version of Kubernetes that is to take it.
-type verdictKey struct {
+// A crdKey identifies a CRD and the compatibility version of its validation.
+type crdKey struct {
 	digest [sha256.Size]byte
 	compat minor
 }
 
-// find finds what is wrong with a CRD, as an API server of a version does when it
-// is created.
-func (k *Checker) find(d *definition, compat minor) []problem {
+// validate returns the problems of a CRD like an API server that creates it.
+func (k *Checker) validate(d *definition, compat minor) []problem {
 	return guarded(func() []problem {
-		w := weights{}
+		w := schemaCost{}
 		w.add(d.object.Object["spec"], 0)
 		if w.problem != "" {
 			return []problem{{text: ": " + w.problem}}
@@ -38,24 +37,24 @@ func (k *Checker) find(d *definition, compat minor) []problem {
 			return found
 		}
 		for _, err := range validation.ValidateCustomResourceDefinition(context.Background(), crd) {
-			if p, ok := ofDefinition(err); ok {
+			if p, ok := crdProblem(err); ok {
 				found = append(found, p)
 			}
 		}
-		if len(found) == 0 && compat < newest() && k.newerThan(compat).in(w.expressions) {
-			found = tooNew(crd, compat)
+		if len(found) == 0 && compat < newest() && k.newerThan(compat).usedBy(w.expressions) {
+			found = unsupportedRules(crd, compat)
 		}
 		return found
 	})
 }
 
-// guarded returns the problems that f finds. When the code that f calls breaks
-// down on what it is given, that is the problem.
+// guarded returns the problems that f finds. A panic in the code of Kubernetes
+// becomes a problem.
 func guarded(f func() []problem) (found []problem) {
 	defer func() {
 		if v := recover(); v != nil {
 			found = []problem{{
-				text: ": the check of it breaks down: it has a form that nobody expects",
+				text: ": the validation fails on it: it has an unexpected form",
 				hint: "leave out what it does not need", cause: fmt.Errorf("panic: %v", v),
 			}}
 		}
@@ -63,17 +62,17 @@ func guarded(f func() []problem) (found []problem) {
 	return f()
 }
 
-// decode decodes a CRD as an API server does that is asked to refuse unknown
-// fields, with its defaults and in the form that it checks.
+// decode decodes a CRD with strict field validation, sets its defaults and
+// converts it to the internal form.
 func decode(text []byte) (*apiextensions.CustomResourceDefinition, []problem) {
 	v1 := &apiextensionsv1.CustomResourceDefinition{}
 	strict, err := kjson.UnmarshalStrict(text, v1)
 	if err != nil {
-		return nil, []problem{ofDecoding(err)}
+		return nil, []problem{decodingProblem(err)}
 	}
 	var found []problem
 	for _, err := range strict {
-		p := ofDecoding(err)
+		p := decodingProblem(err)
 		if strings.HasPrefix(p.field, "spec") || p.field == "" {
 			found = append(found, p)
 		}
@@ -81,13 +80,13 @@ func decode(text []byte) (*apiextensions.CustomResourceDefinition, []problem) {
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(v1)
 	crd := &apiextensions.CustomResourceDefinition{}
 	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(v1, crd, nil); err != nil {
-		return nil, []problem{ofDecoding(err)}
+		return nil, []problem{decodingProblem(err)}
 	}
 	return crd, found
 }
 
-// ofDecoding returns an error of the decoder as a problem.
-func ofDecoding(err error) problem {
+// decodingProblem converts an error of the decoder.
+func decodingProblem(err error) problem {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return problem{field: wrong.Field, text: " is " + jsonKind(wrong.Value) + ": it must be " + goKind(wrong.Type)}
 	}
@@ -97,7 +96,7 @@ func ofDecoding(err error) problem {
 	return problem{text: ": it cannot be decoded: " + clause(err.Error()), cause: err}
 }
 
-// unknownHint returns the hint for a field that a CRD does not have.
+// unknownHint returns the hint for an unknown field of a CRD.
 func unknownHint(path string) string {
 	path = strings.TrimSuffix(path, `"`)
 	name := path[strings.LastIndexByte(path, '.')+1:]
@@ -122,7 +121,7 @@ func unknownHint(path string) string {
 	return "leave it out"
 }
 
-// jsonKind names a type of JSON that its decoder names.
+// jsonKind returns the text for a JSON type in an error of the decoder.
 func jsonKind(name string) string {
 	name, _, _ = strings.Cut(name, " ") // number 3.5
 	switch name {
@@ -134,7 +133,7 @@ func jsonKind(name string) string {
 	return "a " + name
 }
 
-// goKind names what a field of a CRD must be.
+// goKind returns the text for the expected type of a field of a CRD.
 func goKind(t reflect.Type) string {
 	if t == nil {
 		return "something else"
