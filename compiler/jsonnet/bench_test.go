@@ -36,7 +36,7 @@ function(params, cluster)
 	return rendererOf(b, string(txtar.Format(&a)))
 }
 
-// unusedFunctions makes a library as large as those of the field.
+// unusedFunctions makes a library as large as common public ones.
 func unusedFunctions() string {
 	var s strings.Builder
 	for i := range 500 {
@@ -73,7 +73,7 @@ func BenchmarkComponentsParallel(b *testing.B) {
 	})
 }
 
-// BenchmarkFirst renders one component with nothing read or parsed before.
+// BenchmarkFirst renders one component with empty caches.
 func BenchmarkFirst(b *testing.B) {
 	dir := components(b)
 	for b.Loop() {
@@ -87,7 +87,7 @@ func BenchmarkFirst(b *testing.B) {
 	}
 }
 
-// BenchmarkEmpty renders nothing: what every render takes.
+// BenchmarkEmpty renders nothing, to measure the overhead of a render.
 func BenchmarkEmpty(b *testing.B) {
 	r := rendererOf(b, "-- a.jsonnet --\nfunction(params) []\n")
 	for b.Loop() {

@@ -12,11 +12,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// argumentNames are the parameters that fleetc itself sets.
+// argumentNames are the parameters that fleetc sets.
 var argumentNames = []string{"params", "cluster", "release"}
 
-// arguments returns the arguments that fleetc itself sets, as Jsonnet has
-// values. The release is there for files that need its name or namespace.
+// arguments returns the arguments that fleetc sets, as Jsonnet values. The
+// release is for files that need its name or namespace.
 func arguments(req Request) (map[string]any, error) {
 	release := req.Release
 	own := map[string]any{"name": release.Name, "namespace": release.Namespace, "stage": release.Stage}
@@ -43,12 +43,12 @@ func (req Request) values() any {
 	return req.Params
 }
 
-// bind gives the file's function its arguments. Each value is the argument of
-// the parameter with its name, unless there is a parameter params, which takes
-// all values as a map. A function that cannot be seen from the text, such as
-// one that another function returns, gets params and cluster.
+// bind passes the arguments to the file's function. Each value is the argument
+// of the parameter with its name, unless there is a parameter params, which
+// takes all values as a map. A function that is not visible in the text, such
+// as the result of a call, gets params and cluster.
 func (m *machine) bind(node ast.Node) error {
-	fn, err := m.checked(node)
+	fn, err := m.checkFunction(node)
 	if err != nil {
 		return err
 	}
@@ -65,20 +65,21 @@ func (m *machine) bind(node ast.Node) error {
 	for _, name := range names {
 		arg, ok := m.run.args[name]
 		if !ok {
-			continue // the default
+			continue // use the default
 		}
 		text, err := json.Marshal(arg)
 		if err != nil {
 			return err
 		}
-		m.vm.TLACode(name, string(text)) // JSON is Jsonnet
+		m.vm.TLACode(name, string(text)) // JSON is valid Jsonnet
 	}
 	return nil
 }
 
-// checked returns the function of a file, nil when it cannot be seen from the
-// text. The error has the faults of values that the function does not take.
-func (m *machine) checked(node ast.Node) (*ast.Function, error) {
+// checkFunction returns the function of a file, or nil if it is not visible in
+// the text. The error has the faults of values and parameters that do not
+// match.
+func (m *machine) checkFunction(node ast.Node) (*ast.Function, error) {
 	f := m.follow(node, map[ast.Identifier]ast.Node{}, 0)
 	if f == nil {
 		return nil, nil
@@ -89,7 +90,7 @@ func (m *machine) checked(node ast.Node) (*ast.Function, error) {
 		if len(values) == 0 {
 			return nil, nil
 		}
-		d := m.run.fault("the file is not a function, and the release sets values for it")
+		d := m.run.fault("the file is not a function, but the release sets values")
 		d.Hint = "make it a function with a parameter for each value"
 		return nil, d
 	}
@@ -98,7 +99,7 @@ func (m *machine) checked(node ast.Node) (*ast.Function, error) {
 		values = nil
 	}
 	var faults diag.List
-	var names []string // of parameters that take a value
+	var names []string // parameters that take a value
 	for _, p := range fn.Parameters {
 		if !isArgument(string(p.Name)) {
 			names = append(names, string(p.Name))
@@ -120,7 +121,7 @@ func (m *machine) checked(node ast.Node) (*ast.Function, error) {
 	return fn, faults.Err()
 }
 
-// withoutValue returns the fault of a parameter that nothing sets.
+// withoutValue returns the fault of a parameter without a value.
 func (t *run) withoutValue(p ast.Parameter, byName bool) *diag.Diag {
 	name := string(p.Name)
 	d := t.fault("the parameter %s of the file's function has no value", name)
@@ -135,13 +136,12 @@ func (t *run) withoutValue(p ast.Parameter, byName bool) *diag.Diag {
 		d.Hint = fmt.Sprintf("write params.%s, or remove params: then each value has a parameter", name)
 		return d
 	}
-	slices.Reverse(d.At) // the release's line is the one to change
+	slices.Reverse(d.At) // the release needs the change
 	d.Hint = fmt.Sprintf("set %s, or give the parameter a default", t.req.Release.Path("values", name))
 	return d
 }
 
-// withoutParameter returns the fault of a value that is not one of the
-// parameters.
+// withoutParameter returns the fault of a value without a parameter.
 func (t *run) withoutParameter(fn *ast.Function, name string, parameters []string) *diag.Diag {
 	release := t.req.Release
 	d := &diag.Diag{At: []diag.Pos{release.Pos, {File: t.req.File}}, Path: release.Path("values", name)}
@@ -155,7 +155,7 @@ func (t *run) withoutParameter(fn *ast.Function, name string, parameters []strin
 	}
 	switch {
 	case isArgument(name):
-		d.Msg = fmt.Sprintf("no value can have this name: fleetc itself sets the parameter %s", name)
+		d.Msg = fmt.Sprintf("this name is reserved: fleetc sets the parameter %s", name)
 		d.Hint = "give the value and its parameter another name"
 	case len(parameters) == 0:
 		d.Msg = "no such value: the file's function has no parameter " + name
@@ -167,11 +167,11 @@ func (t *run) withoutParameter(fn *ast.Function, name string, parameters []strin
 	return d
 }
 
-// maxFollow is how many steps are followed from a file to its function.
+// maxFollow is the maximum number of steps from a file to its function.
 const maxFollow = 1000
 
-// follow returns the function that a file evaluates to, or else the expression
-// that is certainly none; nil when the text does not tell.
+// follow returns the function that a file evaluates to, or an expression that
+// is certainly not a function, or nil if the text does not show it.
 func (m *machine) follow(node ast.Node, binds map[ast.Identifier]ast.Node, steps int) ast.Node {
 	for ; steps < maxFollow; steps++ {
 		switch n := node.(type) {
@@ -183,7 +183,7 @@ func (m *machine) follow(node ast.Node, binds map[ast.Identifier]ast.Node, steps
 			}
 			node = n.Body
 		case *ast.Var:
-			// A name that is bound twice may be the other one.
+			// The name may be bound twice, and this may be the wrong binding.
 			node = binds[n.Id]
 		case *ast.Conditional: // an assert
 			if _, ok := n.BranchFalse.(*ast.Error); !ok {
@@ -194,7 +194,7 @@ func (m *machine) follow(node ast.Node, binds map[ast.Identifier]ast.Node, steps
 			m.meter.code = true
 			imported, _, err := m.vm.ImportAST(n.Loc().FileName, n.File.Value)
 			if err != nil {
-				return nil // told again when it is evaluated
+				return nil // reported by the evaluation
 			}
 			node, binds = imported, map[ast.Identifier]ast.Node{}
 		default:
@@ -204,10 +204,10 @@ func (m *machine) follow(node ast.Node, binds map[ast.Identifier]ast.Node, steps
 	return nil
 }
 
-// posOf returns where a range of a file begins.
+// posOf returns the beginning of a range.
 func posOf(at *ast.LocationRange) diag.Pos {
 	return diag.Pos{File: at.FileName, Line: at.Begin.Line, Col: at.Begin.Column}
 }
 
-// isArgument reports whether fleetc itself sets a parameter.
+// isArgument reports whether fleetc sets a parameter.
 func isArgument(name string) bool { return slices.Contains(argumentNames, name) }

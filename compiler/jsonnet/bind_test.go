@@ -34,7 +34,7 @@ environments/fleet.cue:7:2: releases.app.values.replicas: no such value: the fil
     a.jsonnet:1:1: and here
     hint: add the parameter replicas, or params, which takes all values
 `},
-		{"{}", `a.jsonnet: releases.app: the file is not a function, and the release sets values for it
+		{"{}", `a.jsonnet: releases.app: the file is not a function, but the release sets values
     environments/fleet.cue:7:2: and here
     hint: make it a function with a parameter for each value
 `},
@@ -51,11 +51,11 @@ environments/fleet.cue:7:2: releases.app.values.replicas: no such value: the fil
 `},
 		{"import 'a.jsonnet'", `a.jsonnet:1:1: releases.app: calls nest more than 500 deep
     environments/fleet.cue:7:2: and here
-    hint: look for what uses itself without end
+    hint: look for an endless recursion
 `},
 		{"local a = b, b = a; a", `a.jsonnet:1:11: releases.app: calls nest more than 500 deep
     environments/fleet.cue:7:2: and here
-    hint: look for what uses itself without end
+    hint: look for an endless recursion
 `},
 	} {
 		r := rendererOf(t, "-- a.jsonnet --\n"+test.file+"\n-- b.jsonnet --\nfunction(host, image, replicas, x) []\n")
@@ -71,7 +71,7 @@ func TestInexactValues(t *testing.T) {
 	req := requestOf("a.jsonnet")
 	req.Params = map[string]any{"a": map[string]any{"id": int64(9007199254740993)}}
 	_, err := r.Render(t.Context(), req)
-	want := `environments/fleet.cue:7:2: releases.app.values.a.id: Jsonnet has no number 9007199254740993: its integers end at 2^53
+	want := `environments/fleet.cue:7:2: releases.app.values.a.id: Jsonnet cannot represent the number 9007199254740993 exactly: its integers end at 2^53
     hint: make it a string
 `
 	if got := textOfFaults(t, err); got != want {

@@ -9,21 +9,21 @@ import (
 	"github.com/google/go-jsonnet/toolutils"
 )
 
-// Dependencies returns the files of the fleet that renders of a file can read,
-// sorted: itself, and all that it and they import, whatever is evaluated. The
-// name is as in [Request]. charts reports whether it may render charts.
+// Dependencies returns the files of the fleet that a render of a file can read,
+// sorted: the file and all its transitive imports, evaluated or not. The name
+// is as in [Request]. charts reports whether the file may render charts.
 //
-// What is not there, or does not parse, is no error here: a render of it is. The
-// error is that of too many files.
+// Missing and invalid files are not errors here, but in a render. The error is
+// too many files.
 func (r *Renderer) Dependencies(ctx context.Context, name string) (files []string, charts bool, err error) {
 	m, err := r.machine()
 	if err != nil {
 		return nil, false, err
 	}
 	m.run = newRun(ctx, r, Request{File: path.Clean(name)})
-	c := closure{machine: m, seen: map[string]bool{}}
+	c := importWalk{machine: m, seen: map[string]bool{}}
 	defer func() {
-		// A file is input: what it makes the library do is its fault.
+		// The file is input: a panic of the library is a fault of the file.
 		if p := recover(); p != nil {
 			files, err = nil, fmt.Errorf("%s%v", crashed, p)
 			return
@@ -38,15 +38,15 @@ func (r *Renderer) Dependencies(ctx context.Context, name string) (files []strin
 	return m.run.readFiles(), c.charts, ctx.Err()
 }
 
-// A closure follows the imports of files.
-type closure struct {
+// An importWalk follows the imports of files.
+type importWalk struct {
 	machine *machine
-	seen    map[string]bool // files of code, by what the library calls them
+	seen    map[string]bool // visited code files, by the name in the library
 	charts  bool
 }
 
-// code follows the imports of a file of code that another one imports.
-func (c *closure) code(from, name string) {
+// code follows the imports of a code file that another file imports.
+func (c *importWalk) code(from, name string) {
 	c.machine.meter.code = true
 	node, found, err := c.machine.vm.ImportAST(from, name)
 	if err != nil || c.seen[found] || c.machine.run.ctx.Err() != nil {
@@ -56,8 +56,8 @@ func (c *closure) code(from, name string) {
 	c.node(found, node)
 }
 
-// node follows the imports in an expression of a file.
-func (c *closure) node(file string, n ast.Node) {
+// node follows the imports in an expression.
+func (c *importWalk) node(file string, n ast.Node) {
 	switch n := n.(type) {
 	case *ast.Import:
 		c.code(file, n.File.Value)
@@ -66,7 +66,7 @@ func (c *closure) node(file string, n ast.Node) {
 	case *ast.ImportBin:
 		c.data(file, n.File.Value)
 	case *ast.Var:
-		// The standard library, as a value: it may go anywhere.
+		// std as a value: the program may call any of its functions.
 		c.charts = c.charts || n.Id == "std"
 	case *ast.Index:
 		target, isVar := n.Target.(*ast.Var)
@@ -76,7 +76,7 @@ func (c *closure) node(file string, n ast.Node) {
 			return
 		}
 	case *ast.DesugaredObject:
-		for _, a := range n.Asserts { // which toolutils forgets
+		for _, a := range n.Asserts { // which toolutils.Children leaves out
 			c.node(file, a)
 		}
 	}
@@ -85,9 +85,9 @@ func (c *closure) node(file string, n ast.Node) {
 	}
 }
 
-// data notes a file that is imported as it is.
-func (c *closure) data(from, name string) {
+// data records a file that is imported as text or bytes.
+func (c *importWalk) data(from, name string) {
 	c.machine.meter.code = false
-	// One that cannot be read is a fault of the render that wants it.
+	// An unreadable file is a fault of the render.
 	_, _, _ = c.machine.run.find(from, name)
 }

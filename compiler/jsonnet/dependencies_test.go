@@ -10,11 +10,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// TestDependencies has imports in every place of the language in which one can
-// be, evaluated or not.
+// TestDependencies has imports in every syntactic position, evaluated or not.
 func TestDependencies(t *testing.T) {
 	for name, test := range map[string]struct {
-		text, want string // the files beside main.jsonnet
+		text, want string // files next to main.jsonnet
 		charts     bool
 	}{
 		"none":            {text: "{}"},
@@ -85,7 +84,7 @@ import 'a.libsonnet'
 			r.Library = []byte("{ helmTemplate(a):: std.native('helmTemplate')(a, a, {}) }")
 			want := append(strings.Fields(test.want), "main.jsonnet")
 			slices.Sort(want)
-			for range 2 { // the second time with what the machine has parsed
+			for range 2 { // the second time with cached syntax trees
 				got, charts, err := r.Dependencies(t.Context(), "./main.jsonnet")
 				if err != nil || !reflect.DeepEqual(got, want) || charts != test.charts {
 					t.Errorf("%v, %v, %v; want %v, %v", got, charts, err, want, test.charts)
@@ -95,8 +94,8 @@ import 'a.libsonnet'
 	}
 }
 
-// TestDependenciesAreEnough holds Dependencies to having all that renders read,
-// whichever cluster they are for, and after as before.
+// TestDependenciesAreEnough tests that Dependencies has all files that renders
+// read, for any cluster and in any order.
 func TestDependenciesAreEnough(t *testing.T) {
 	r := rendererOf(t, library2)
 	for range 2 {
@@ -117,8 +116,8 @@ func TestDependenciesAreEnough(t *testing.T) {
 	}
 }
 
-// FuzzDependencies holds Dependencies to having all that a render reads, of any
-// file, and to saying when it asks for charts.
+// FuzzDependencies tests that Dependencies has all files that a render of any
+// file reads, and reports the use of charts.
 func FuzzDependencies(f *testing.F) {
 	for _, text := range []string{
 		"import 'a.libsonnet'", "{ assert importstr 'b.txt' == 'b', x: 1 }", "[std[x] for x in ['native']]",
@@ -137,16 +136,16 @@ func FuzzDependencies(f *testing.F) {
 			return
 		}
 		req := requestOf("main.jsonnet")
-		asked := false
-		req.HelmTemplate = func(context.Context, HelmCall) ([]fleet.Object, error) { asked = true; return nil, nil }
+		usesCharts := false
+		req.HelmTemplate = func(context.Context, HelmCall) ([]fleet.Object, error) { usesCharts = true; return nil, nil }
 		got, _ := r.Render(t.Context(), req)
 		for _, name := range got.Reads {
 			if !slices.Contains(deps, name) {
 				t.Errorf("%s is read, and is not in %v", name, deps)
 			}
 		}
-		if asked && !charts {
-			t.Error("charts are asked for")
+		if usesCharts && !charts {
+			t.Error("charts are rendered, but not reported")
 		}
 	})
 }

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	maxStack  = 500 // calls inside each other, which is the default of all Jsonnet tools
+	maxStack  = 500 // nested calls, the default of all Jsonnet tools
 	maxSteps  = 50_000_000
 	maxTime   = 2 * time.Minute
 	maxMemory = 1 << 30
 
-	glance = 25 * time.Millisecond // how often memory is looked at
-	grace  = 2 * time.Second       // in which an evaluation that is told to stop has to
+	memoryInterval = 25 * time.Millisecond // between two measurements of memory
+	stopTimeout    = 2 * time.Second       // for an evaluation to stop after a limit
 
-	graceCancelled = 500 * time.Millisecond // the same, when nobody waits for the result
-	graceMemory    = 100 * time.Millisecond // the same, when it takes twice the memory
+	cancelTimeout = 500 * time.Millisecond // the same after a cancellation
+	memoryTimeout = 100 * time.Millisecond // the same after twice the memory limit
 )
 
-// A machine evaluates files, one after the other. What it has parsed it keeps;
-// values it does not, since they may depend on the request.
+// A machine evaluates files, one after the other. It caches syntax trees, but
+// no values, since these may depend on the request.
 type machine struct {
 	vm    *jsonnet.VM
 	meter meter
@@ -44,34 +44,34 @@ func newMachine() (*machine, error) {
 	return m, m.meter.attach(m.vm)
 }
 
-// An outcome is how an evaluation ended.
+// An outcome is the end of an evaluation.
 type outcome struct {
 	json    string
 	err     error
-	stopped bool // in the middle: the machine is of no more use
+	stopped bool // interrupted: the machine cannot be used again
 }
 
-// supervise evaluates the file and stops it when it takes too much. alive is
-// false when it does not stop.
+// supervise evaluates the file and stops it at a limit. alive is false if it
+// does not stop.
 func (r *Renderer) supervise(ctx context.Context, m *machine, t *run) (out outcome, alive bool) {
 	m.run = t
 	m.meter.reset(cmp.Or(r.MaxSteps, maxSteps))
 	stop := m.meter.stop
 	done := make(chan outcome, 1)
 	go func() {
-		out := outcome{stopped: true} // unless the end is reached: the meter ends the goroutine
+		out := outcome{stopped: true} // unless the meter ends the goroutine
 		defer func() { done <- out }()
 		out.json, out.err = m.evaluate()
 		out.stopped = false
 	}()
 
 	limit := cmp.Or(r.MaxTime, maxTime)
-	deadline, look := time.NewTimer(limit), time.NewTicker(glance)
+	deadline, look := time.NewTimer(limit), time.NewTicker(memoryInterval)
 	defer deadline.Stop()
 	defer look.Stop()
 	var why error
 	var late <-chan time.Time
-	hurried := false
+	memoryExceeded := false
 	cancelled := ctx.Done()
 	end := func(err error, within time.Duration) {
 		if why == nil {
@@ -90,24 +90,24 @@ func (r *Renderer) supervise(ctx context.Context, m *machine, t *run) (out outco
 			return out, true
 		case <-cancelled:
 			cancelled = nil
-			end(ctx.Err(), graceCancelled)
+			end(ctx.Err(), cancelTimeout)
 		case <-deadline.C:
-			end(&stopFault{fmt.Sprintf("the evaluation takes longer than %s", limit)}, grace)
+			end(&stopFault{fmt.Sprintf("the evaluation takes longer than %s", limit)}, stopTimeout)
 		case <-look.C:
 			switch now := bounded.Measure(); {
 			case !now.Exceeds(before, mem):
 			case why == nil:
-				end(&stopFault{fmt.Sprintf("the evaluation takes more than %d MiB of memory", mem>>20)}, grace)
-			case now.Exceeds(before, 2*mem) && !hurried: // there may be none left in a moment
-				late, hurried = time.After(graceMemory), true
+				end(&stopFault{fmt.Sprintf("the evaluation takes more than %d MiB of memory", mem>>20)}, stopTimeout)
+			case now.Exceeds(before, 2*mem) && !memoryExceeded: // the process may run out of memory soon
+				late, memoryExceeded = time.After(memoryTimeout), true
 			}
 		case <-late:
 			if ctx.Err() != nil {
 				return outcome{err: ctx.Err()}, false
 			}
-			// What else the run knows is still being written.
-			d := faultOf(t.req, "%v, and does not stop when it is told to", why)
-			d.Hint, d.Cause = "look for a large std.range, std.repeat or std.makeArray, or for a value that holds itself many times", diag.ErrRunaway
+			// The evaluation still writes to the run, so use the request only.
+			d := faultOf(t.req, "%v, and does not stop", why)
+			d.Hint, d.Cause = "look for a large std.range, std.repeat or std.makeArray, or for a value with many references to itself", diag.ErrRunaway
 			return outcome{err: d}, false
 		}
 	}
@@ -116,12 +116,12 @@ func (r *Renderer) supervise(ctx context.Context, m *machine, t *run) (out outco
 // evaluate parses and evaluates the file and returns its result as JSON.
 func (m *machine) evaluate() (json string, err error) {
 	defer func() {
-		// A file is input: what it makes the library do is its fault.
+		// The file is input: a panic of the library is a fault of the file.
 		if p := recover(); p != nil {
 			json, err = "", fmt.Errorf("%s%v", crashed, p)
 		}
 	}()
-	// What has been evaluated may come from another request's charts.
+	// Values may come from the charts of another request.
 	m.vm.ExtReset()
 	m.vm.TLAReset()
 	node, err := m.parse(m.run.req.File)
@@ -134,7 +134,7 @@ func (m *machine) evaluate() (json string, err error) {
 	return m.vm.Evaluate(node)
 }
 
-// Write takes what std.trace writes.
+// Write records the output of std.trace.
 func (m *machine) Write(p []byte) (int, error) {
 	const maxTrace = 64 << 10
 	if room := maxTrace - m.run.trace.Len(); room > 0 {
@@ -143,7 +143,7 @@ func (m *machine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A stopFault says why an evaluation was stopped.
+// A stopFault is the limit that stopped an evaluation.
 type stopFault struct{ msg string }
 
 func (s *stopFault) Error() string { return s.msg }
@@ -152,7 +152,7 @@ func (s *stopFault) Error() string { return s.msg }
 func (t *run) fault(format string, args ...any) *diag.Diag {
 	d := faultOf(t.req, format, args...)
 	if t.reads[t.req.File] == nil {
-		d.At = d.At[1:] // there is no such file to look at
+		d.At = d.At[1:] // the file does not exist
 	}
 	return d
 }

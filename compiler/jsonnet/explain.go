@@ -13,10 +13,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// goTypes match the names of the library's own types in its messages.
+// goTypes matches the names of the library's types in its messages.
 var goTypes = regexp.MustCompile(`\*jsonnet\.value(Null|Boolean|Number|Function|FlatString|StringTree|Array|Object)`)
 
-// explain returns a message of the library in words of the user's, and a hint.
+// explain converts a message of the library to a message for users, with a
+// hint.
 func (m *machine) explain(msg string, frames []jsonnet.TraceFrame) (clause, hint string) {
 	source := ""
 	if len(frames) > 0 {
@@ -27,34 +28,34 @@ func (m *machine) explain(msg string, frames []jsonnet.TraceFrame) (clause, hint
 		return "there is no field " + missing, diag.DidYouMean(missing, m.fieldsNear(source))
 	}
 	if kind, ok := strings.CutPrefix(msg, "Value non indexable: "); ok {
-		return "a field or element is wanted of a " + goName(kind), ""
+		return "a " + goName(kind) + " has no fields or elements", ""
 	}
 	if variable, ok := strings.CutPrefix(msg, "Undefined external variable: "); ok {
 		return "there is no external variable " + variable, "take it from params or cluster"
 	}
 	switch msg {
 	case "max stack frames exceeded":
-		return "calls nest more than 500 deep", "look for what uses itself without end"
+		return "calls nest more than 500 deep", "look for an endless recursion"
 	case noJSON:
-		return "a function, where a Kubernetes object, or a map or list of them, is wanted", "call it, or hide it by ::"
+		return "a function: it must be a Kubernetes object, or a map or list of them", "call it, or hide it by ::"
 	case "Unexpected type null, expected function":
 		if called := native.FindStringSubmatch(source); called != nil {
 			return "there is no native function " + called[1], diag.OneOf(called[1], nativeNames)
 		}
 	}
 	if strings.HasPrefix(source, "error") {
-		return msg, "" // the user's own words
+		return msg, "" // message from the file itself
 	}
 	return lowered(goTypes.ReplaceAllStringFunc(msg, goName)), ""
 }
 
-// noJSON is what the library says of a function in a result.
+// noJSON is the library's message about a function in a result.
 const noJSON = "couldn't manifest function as JSON"
 
-// native matches a call of a native function.
+// native matches a call of std.native.
 var native = regexp.MustCompile(`std\.native\(\s*['"]([^'"]*)['"]\s*\)`)
 
-// goName returns what Jsonnet calls one of the library's types.
+// goName returns the Jsonnet name of one of the library's types.
 func goName(goType string) string {
 	kind := strings.ToLower(strings.TrimPrefix(goType, "*jsonnet.value"))
 	switch kind {
@@ -64,7 +65,7 @@ func goName(goType string) string {
 	return kind
 }
 
-// text returns the text in a range of a file that was read.
+// text returns the text of a range in a file.
 func (t *run) text(at *ast.LocationRange) string {
 	f := t.reads[at.FileName]
 	if f == nil {
@@ -84,9 +85,9 @@ func (t *run) text(at *ast.LocationRange) string {
 // chain matches a chain of fields.
 var chain = regexp.MustCompile(`^[a-zA-Z_]\w*(\.[a-zA-Z_]\w*)+$`)
 
-// fieldsNear returns the fields that may have been meant where the last of a
-// chain is not there: those of the argument that it goes into, those of the
-// standard library, or else all that are written in a file that was read.
+// fieldsNear returns candidates for the last field of a chain: the fields of an
+// argument or of the standard library or, for other chains, all fields in the
+// files that were read.
 func (m *machine) fieldsNear(source string) []string {
 	if steps := strings.Split(source, "."); chain.MatchString(source) {
 		if steps[0] == "std" {
@@ -98,7 +99,7 @@ func (m *machine) fieldsNear(source string) []string {
 	}
 	var all []string
 	for name := range m.run.reads {
-		// What is not code, or has not been evaluated, does not count.
+		// Ignores files that are not code or not evaluated.
 		if node, err := m.parse(name); err == nil {
 			all = fieldsIn(node, all)
 		}
@@ -138,7 +139,7 @@ func (m *machine) stdFields() []string {
 	return fields
 }
 
-// fieldsIn appends the names of all fields that are written in a tree.
+// fieldsIn appends the names of all fields in a syntax tree.
 func fieldsIn(node ast.Node, to []string) []string {
 	if o, ok := node.(*ast.DesugaredObject); ok {
 		for _, f := range o.Fields {
@@ -155,5 +156,5 @@ func fieldsIn(node ast.Node, to []string) []string {
 
 var wordPattern = regexp.MustCompile(`[a-zA-Z_]\w*`)
 
-// words returns the names in a text.
+// words returns the identifiers in a text.
 func words(text string) []string { return wordPattern.FindAllString(text, -1) }

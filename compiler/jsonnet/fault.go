@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	crashed    = "(CRASH) " // begins what the library says of its own panics
-	maxMessage = 1000       // bytes; a user's error may hold a whole manifest
-	maxCallers = 2          // lines of the call stack beside the first
+	crashed    = "(CRASH) " // prefix of the library's messages about its own panics
+	maxMessage = 1000       // bytes; an error of a file may contain a whole manifest
+	maxCallers = 2          // lines of the call stack besides the first
 )
 
-// fault returns what the library says as a fault of the user's.
+// fault converts an error of the library to a fault.
 func (m *machine) fault(err error) error {
 	if faults, ok := errors.AsType[diag.List](err); ok {
 		return faults
@@ -49,9 +49,9 @@ func (m *machine) fault(err error) error {
 		first, _, _ := strings.Cut(msg, "\n")
 		return t.fault("the file does not evaluate: %s", tidy(first))
 	}
-	if told := t.told[err.Error()]; told != nil {
-		d := t.fault("%s", told.Msg)
-		d.Hint = told.Hint
+	if knownFaults := t.knownFaults[err.Error()]; knownFaults != nil {
+		d := t.fault("%s", knownFaults.Msg)
+		d.Hint = knownFaults.Hint
 		return d
 	}
 	if d := t.static(err.Error()); d != nil {
@@ -60,7 +60,7 @@ func (m *machine) fault(err error) error {
 	return t.fault("%s", tidy(err.Error()))
 }
 
-// runtime returns the fault for what went wrong in the evaluation.
+// runtime converts an error of the evaluation to a fault.
 func (m *machine) runtime(err jsonnet.RuntimeError) error {
 	t := m.run
 	if d := t.static(err.Msg); d != nil {
@@ -74,9 +74,9 @@ func (m *machine) runtime(err jsonnet.RuntimeError) error {
 			d.At = append(d.At, posOf(&f.Loc))
 		}
 	}
-	if told := t.told[err.Msg]; told != nil {
-		d.Msg, d.Hint, d.Cause = told.Msg, told.Hint, told.Cause
-		d.At = append(d.At, told.At...)
+	if knownFaults := t.knownFaults[err.Msg]; knownFaults != nil {
+		d.Msg, d.Hint, d.Cause = knownFaults.Msg, knownFaults.Hint, knownFaults.Cause
+		d.At = append(d.At, knownFaults.At...)
 	} else {
 		d.Msg, d.Hint = m.explain(err.Msg, frames)
 	}
@@ -86,15 +86,15 @@ func (m *machine) runtime(err jsonnet.RuntimeError) error {
 	case err.Msg == noJSON:
 		d.Msg = cmp.Or(path, "the result") + " is " + d.Msg
 	case path != "":
-		// What the library was given is looked at late, and only there.
+		// The library evaluates the arguments late and without a position.
 		d.Msg = path + ": " + d.Msg
 	}
 	return d
 }
 
-// frames returns the lines of the user's in a call stack that say most: the
-// innermost in front, and behind it those that led there. A line in a library
-// that is vendored comes behind the one that calls into it.
+// frames returns the most helpful lines of a call stack: the innermost line of
+// the user first, then its callers. A line in a vendored library comes after
+// the line that calls the library.
 func (t *run) frames(stack []jsonnet.TraceFrame) []jsonnet.TraceFrame {
 	var own, vendored []jsonnet.TraceFrame
 	seen := map[diag.Pos]bool{}
@@ -121,15 +121,15 @@ func (t *run) frames(stack []jsonnet.TraceFrame) []jsonnet.TraceFrame {
 	return own[:min(len(own), 1+maxCallers)]
 }
 
-// places match the beginning of what the library says of a file that does not
-// parse, behind the file's name.
+// places matches the position, after the file name, in the library's messages
+// about syntax errors.
 var places = []*regexp.Regexp{
 	regexp.MustCompile(`^:(\d+):(\d+)(?:-\d+)? `),
 	regexp.MustCompile(`^:\((\d+):(\d+)\)-\(\d+:\d+\) `),
 }
 
-// static returns the fault for a file that does not parse; nil when the
-// message is of something else.
+// static returns the fault of a file with a syntax error, or nil for other
+// messages.
 func (t *run) static(msg string) *diag.Diag {
 	for _, file := range t.readFiles() {
 		rest, ok := strings.CutPrefix(msg, file)
@@ -155,8 +155,8 @@ func (t *run) static(msg string) *diag.Diag {
 	return nil
 }
 
-// resultPath returns the path in the result at which it was when something
-// went wrong, as far as the stack says it.
+// resultPath returns the path in the result where an error occurred, as far as
+// the stack shows it.
 func resultPath(stack []jsonnet.TraceFrame) string {
 	var b strings.Builder
 	for _, f := range stack {
@@ -174,8 +174,8 @@ func resultPath(stack []jsonnet.TraceFrame) string {
 	return b.String()
 }
 
-// tidy returns a message without a full stop, control characters and most of
-// its length.
+// tidy removes the full stop and control characters of a message and shortens
+// it.
 func tidy(msg string) string {
 	msg = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -189,8 +189,8 @@ func tidy(msg string) string {
 	return msg
 }
 
-// lowered returns a message that begins in lower case, unless it begins with a
-// name in capitals.
+// lowered returns a message with a lower-case first letter, unless it begins
+// with an acronym.
 func lowered(msg string) string {
 	if len(msg) < 2 || msg[0] < 'A' || msg[0] > 'Z' || msg[1] >= 'A' && msg[1] <= 'Z' {
 		return msg

@@ -13,7 +13,7 @@ func TestFaults(t *testing.T) {
     environments/fleet.cue:7:2: and here
     hint: did you mean name?
 `},
-		{"a field of what is no object", "function(params)\n  params.replicas.name", `a.jsonnet:2:3: releases.app: a field or element is wanted of a number
+		{"a field of what is no object", "function(params)\n  params.replicas.name", `a.jsonnet:2:3: releases.app: a number has no fields or elements
     environments/fleet.cue:7:2: and here
 `},
 		{"a function of the standard library", "function(params)\n  std.lenght('x')", `a.jsonnet:2:3: releases.app: there is no field lenght
@@ -97,8 +97,8 @@ func TestLongMessage(t *testing.T) {
 	}
 }
 
-// FuzzRender holds that no text ends the process, and that what is wrong with
-// one is told without a trace of Go.
+// FuzzRender tests that no text ends the process, and that faults do not
+// mention Go.
 func FuzzRender(f *testing.F) {
 	for _, src := range []string{
 		"function(params, cluster) {apiVersion: 'v1', kind: 'A', n: params.n}",

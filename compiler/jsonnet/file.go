@@ -15,30 +15,29 @@ import (
 )
 
 const (
-	maxFile = 16 << 20 // bytes of one file
-	maxCode = 4 << 20  // bytes of one that is evaluated: parsing takes a hundred times as much
+	maxFile = 16 << 20 // bytes of a file
+	maxCode = 4 << 20  // bytes of a file that is parsed, which takes a hundred times as much memory
 )
 
-// files are the files of a fleet, each read once. The zero value is ready for
-// use.
+// files reads each file of a fleet once. The zero value is ready for use.
 type files struct {
 	mu     sync.Mutex
 	root   *os.Root // nil until the first file
 	loaded map[string]*file
 }
 
-// A file is the content of a file, or why there is none.
+// A file has the content of a file, or the error of reading it.
 type file struct {
 	contents jsonnet.Contents
 	missing  bool
-	err      error // why it cannot be read, as a clause
+	err      error // read error, as a clause
 
-	once   sync.Once
-	nested error // why it is not parsed
+	once     sync.Once
+	parseErr error // why the file is not parsed
 }
 
-// load returns a file by its slash-separated path from the root dir, a clean
-// one.
+// load returns a file by its clean, slash-separated path relative to dir, the
+// root.
 func (s *files) load(dir, name string) *file {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +61,8 @@ func (s *files) load(dir, name string) *file {
 	return f
 }
 
-// read reads a regular file. Links are followed as long as they stay inside of the
-// root and out of .git.
+// read reads a regular file. Links may not leave the root and may not lead into
+// .git.
 func (s *files) read(dir, name string) ([]byte, error) {
 	if s.root == nil {
 		root, err := os.OpenRoot(dir)
@@ -78,7 +77,7 @@ func (s *files) read(dir, name string) ([]byte, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("it %w", err)
 	}
-	// A pipe would block the opening.
+	// Opening a pipe would block.
 	info, err := s.root.Lstat(real)
 	switch {
 	case err != nil:
@@ -86,7 +85,7 @@ func (s *files) read(dir, name string) ([]byte, error) {
 	case info.IsDir():
 		return nil, errors.New("it is a directory")
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	}
 	f, err := s.root.Open(real)
 	if err != nil {
@@ -103,7 +102,7 @@ func (s *files) read(dir, name string) ([]byte, error) {
 	return data, nil
 }
 
-// clause returns what is wrong with a path, without the path.
+// clause returns the cause of a path error, without the path.
 func clause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -121,16 +120,16 @@ func (s *files) close() error {
 	return s.root.Close()
 }
 
-// parsable returns why the content is not given to the parser; nil when it may
-// be.
-func (f *file) parsable() error {
+// checkParse returns an error if the content is too large or nested too deep
+// for the parser.
+func (f *file) checkParse() error {
 	f.once.Do(func() {
 		data := f.contents.Data()
 		if len(data) > maxCode {
-			f.nested = fmt.Errorf("it is larger than %d MiB, too much for code; take data by std.parseJson(importstr ...)", maxCode>>20)
+			f.parseErr = fmt.Errorf("it is larger than %d MiB, too much for code; take data by std.parseJson(importstr ...)", maxCode>>20)
 			return
 		}
-		f.nested = nesting(data)
+		f.parseErr = nesting(data)
 	})
-	return f.nested
+	return f.parseErr
 }

@@ -17,35 +17,34 @@ import (
 )
 
 const (
-	vendorDir = "vendor" // where jsonnet-bundler puts libraries
+	vendorDir = "vendor" // libraries of jsonnet-bundler
 	library   = "fleetc.libsonnet"
-	embedded  = "<fleetc>/" // begins the name of what is no file of the fleet's
+	embedded  = "<fleetc>/" // prefix of file names that are not in the fleet
 
 	maxReads     = 10_000    // files of one render
-	maxReadBytes = 128 << 20 // bytes of them
+	maxReadBytes = 128 << 20 // total bytes of the files of one render
 )
 
 // A run is one evaluation.
 type run struct {
 	renderer *Renderer
-	ctx      context.Context // of the natives
+	ctx      context.Context // for native functions
 	req      Request
-	args     map[string]any // by the parameter that takes it
+	args     map[string]any // by parameter
 
-	reads map[string]*file
-	bytes int
-	told  map[string]*diag.Diag // what importer and natives said, by its text
-	trace bytes.Buffer
+	reads       map[string]*file
+	bytes       int
+	knownFaults map[string]*diag.Diag // faults of the importer and natives, by message
+	trace       bytes.Buffer
 }
 
 func newRun(ctx context.Context, r *Renderer, req Request) *run {
-	return &run{renderer: r, ctx: ctx, req: req, reads: map[string]*file{}, told: map[string]*diag.Diag{}}
+	return &run{renderer: r, ctx: ctx, req: req, reads: map[string]*file{}, knownFaults: map[string]*diag.Diag{}}
 }
 
 func (t *run) readFiles() []string { return slices.Sorted(maps.Keys(t.reads)) }
 
-// isUsers reports whether a file name of the library's is that of a file in
-// the fleet.
+// isUsers reports whether a file name of the library is a file of the fleet.
 func isUsers(name string) bool { return name != "" && name[0] != '<' }
 
 // parse returns the syntax tree of a file.
@@ -55,14 +54,14 @@ func (m *machine) parse(name string) (ast.Node, error) {
 	return node, err
 }
 
-// Import finds and reads a file: beside the one that imports it, in the vendor
-// directory, or what every fleet has.
+// Import finds and reads a file for the library: next to the importing file, in
+// the vendor directory, or the embedded library.
 func (m *machine) Import(from, name string) (jsonnet.Contents, string, error) {
 	t := m.run
 	found, f, err := t.find(from, name)
 	if err == nil && m.meter.code {
-		if nested := f.parsable(); nested != nil {
-			err = t.tell(&diag.Diag{Msg: fmt.Sprintf("%q is not evaluated: %v", name, nested)})
+		if parseErr := f.checkParse(); parseErr != nil {
+			err = t.register(&diag.Diag{Msg: fmt.Sprintf("%q is not evaluated: %v", name, parseErr)})
 		}
 	}
 	if err != nil {
@@ -71,22 +70,22 @@ func (m *machine) Import(from, name string) (jsonnet.Contents, string, error) {
 	return f.contents, found, nil
 }
 
-// tell returns a fault as an error that passes through the library, which
-// keeps its text alone.
-func (t *run) tell(d *diag.Diag) error {
-	t.told[d.Msg] = d
+// register returns a fault as an error for the library, which only passes on
+// its text, and records it under that text.
+func (t *run) register(d *diag.Diag) error {
+	t.knownFaults[d.Msg] = d
 	return errors.New(d.Msg)
 }
 
 // find returns the file that an import names.
 func (t *run) find(from, name string) (string, *file, error) {
 	fault := func(hint, format string, args ...any) (string, *file, error) {
-		return "", nil, t.tell(&diag.Diag{Msg: fmt.Sprintf("%q %s", name, fmt.Sprintf(format, args...)), Hint: hint})
+		return "", nil, t.register(&diag.Diag{Msg: fmt.Sprintf("%q %s", name, fmt.Sprintf(format, args...)), Hint: hint})
 	}
 	if path.IsAbs(name) || strings.ContainsAny(name, "\\\x00") || strings.Contains(name, "://") {
-		return fault("", "is no relative path with slashes: files come from the repository alone")
+		return fault("", "is not a relative path with slashes: imports must be files of the repository")
 	}
-	places := whereToLook(from, name)
+	places := importPaths(from, name)
 	for _, at := range places {
 		if at == ".." || strings.HasPrefix(at, "../") {
 			return fault("", "leads out of the repository")
@@ -106,11 +105,11 @@ func (t *run) find(from, name string) (string, *file, error) {
 	if f := t.renderer.library(); f != nil && name == library && from != "" {
 		return embedded + library, f, nil
 	}
-	return fault(toPutThere(from, name, places), "is not there")
+	return fault(missingHint(from, name, places), "is not there")
 }
 
-// whereToLook returns the files that an import may mean, in order.
-func whereToLook(from, name string) []string {
+// importPaths returns the candidate files of an import, in order.
+func importPaths(from, name string) []string {
 	if from == "" {
 		return []string{path.Clean(name)}
 	}
@@ -124,20 +123,19 @@ func whereToLook(from, name string) []string {
 	return places
 }
 
-// toPutThere returns the hint for an import of a file that is in none of the
-// places.
-func toPutThere(from, name string, places []string) string {
+// missingHint returns the hint for an import of a missing file.
+func missingHint(from, name string, places []string) string {
 	first, _, ok := strings.Cut(name, "/")
 	switch {
 	case from == "" || len(places) == 0:
 		return ""
-	case ok && strings.Contains(strings.Trim(first, "."), "."): // a host's name
+	case ok && strings.Contains(strings.Trim(first, "."), "."): // a host name
 		return "run jb install, and commit the directory vendor"
 	}
 	return "add " + strings.Join(places, " or ")
 }
 
-// count bounds what one render reads.
+// count limits the files of one render.
 func (t *run) count(name string, f *file) error {
 	if t.reads[name] != nil {
 		return nil
@@ -145,12 +143,12 @@ func (t *run) count(name string, f *file) error {
 	t.reads[name] = f
 	t.bytes += len(f.contents.Data())
 	if len(t.reads) > maxReads || t.bytes > maxReadBytes {
-		return t.tell(&diag.Diag{Msg: fmt.Sprintf("%q is one file too many: at most %d files and %d MiB are read", name, maxReads, maxReadBytes>>20)})
+		return t.register(&diag.Diag{Msg: fmt.Sprintf("%q exceeds the limit of %d files and %d MiB", name, maxReads, maxReadBytes>>20)})
 	}
 	return nil
 }
 
-// library returns the library of all fleets; nil when there is none.
+// library returns the embedded library, or nil.
 func (r *Renderer) library() *file {
 	r.once.Do(func() {
 		if r.Library != nil {

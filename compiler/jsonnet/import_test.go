@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// hostile is a fleet with a file outside of it, in ../secret.txt.
+// hostile makes a fleet with a file outside of it, ../secret.txt.
 func hostile(t *testing.T, main string) *Renderer {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,10 +39,10 @@ func TestHostileImports(t *testing.T) {
 		{"../../secret.txt", "leads out of the repository"},
 		{"../../fleet/folder/x", "leads out of the repository"},
 		{"x/../../../secret.txt", "leads out of the repository"},
-		{"/etc/passwd", "is no relative path with slashes: files come from the repository alone"},
-		{"https://example.com/x.libsonnet", "is no relative path with slashes: files come from the repository alone"},
-		{`..\\..\\secret.txt`, "is no relative path with slashes: files come from the repository alone"},
-		{`x\u0000y`, "is no relative path with slashes: files come from the repository alone"},
+		{"/etc/passwd", "is not a relative path with slashes: imports must be files of the repository"},
+		{"https://example.com/x.libsonnet", "is not a relative path with slashes: imports must be files of the repository"},
+		{`..\\..\\secret.txt`, "is not a relative path with slashes: imports must be files of the repository"},
+		{`x\u0000y`, "is not a relative path with slashes: imports must be files of the repository"},
 		{"out.libsonnet", "cannot be read: it leads out of the repository"},
 		{"absolute.libsonnet", "cannot be read: it leads out of the repository"},
 		{"out/secret.txt", "cannot be read: it leads out of the repository"},
@@ -79,7 +79,7 @@ func TestHostileFile(t *testing.T) {
 		"app/out.libsonnet": "environments/fleet.cue:7:2: releases.app: \"app/out.libsonnet\" cannot be read: it leads out of the repository\n",
 		"app/none.jsonnet":  "environments/fleet.cue:7:2: releases.app: \"app/none.jsonnet\" is not there\n",
 		"fleetc.libsonnet":  "environments/fleet.cue:7:2: releases.app: \"fleetc.libsonnet\" is not there\n",
-		"/etc/passwd":       "environments/fleet.cue:7:2: releases.app: \"/etc/passwd\" is no relative path with slashes: files come from the repository alone\n",
+		"/etc/passwd":       "environments/fleet.cue:7:2: releases.app: \"/etc/passwd\" is not a relative path with slashes: imports must be files of the repository\n",
 	} {
 		_, err := hostile(t, "{}").Render(t.Context(), requestOf(file))
 		if got := textOfFaults(t, err); got != want {
@@ -109,8 +109,8 @@ func TestVendoredLibraryStaysInside(t *testing.T) {
 	}
 }
 
-// TestOwnFilesBeforeVendored holds the order of places, and that the embedded
-// library is the last of them.
+// TestOwnFilesBeforeVendored tests the order of import paths; the embedded
+// library is the last.
 func TestOwnFilesBeforeVendored(t *testing.T) {
 	r := rendererOf(t, `
 -- main.jsonnet --
@@ -145,7 +145,7 @@ func TestTooManyFiles(t *testing.T) {
 		run.reads[fmt.Sprint(i)] = &file{}
 	}
 	m.run = run
-	if _, _, err := m.Import("a.jsonnet", "one.txt"); err == nil || err.Error() != `"one.txt" is one file too many: at most 10000 files and 128 MiB are read` {
+	if _, _, err := m.Import("a.jsonnet", "one.txt"); err == nil || err.Error() != `"one.txt" exceeds the limit of 10000 files and 128 MiB` {
 		t.Errorf("got %v", err)
 	}
 }

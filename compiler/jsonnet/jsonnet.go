@@ -1,16 +1,16 @@
 // Package jsonnet renders the Jsonnet source of a release: a file of the
-// repository with a function of the release's values, whose result is
-// Kubernetes objects in any nesting. It is the only package that knows the Jsonnet
+// repository with a function of the release's values. The result is a nested
+// structure of Kubernetes objects. Only this package imports the Jsonnet
 // library.
 //
-// An evaluation is a function of the request and of the files that it reads,
-// which are reported. Files come from the repository and its vendor directory;
-// nothing else is read, no environment, no network and no clock. The package
-// does not know charts: what renders them is a function of the request.
+// An evaluation depends on the request and on the files that it reads, which it
+// reports. Files come from the repository and its vendor directory. The
+// environment, the network and the clock are not accessible. Charts are
+// rendered by a function of the request.
 //
-// An evaluation is bounded in steps, depth, time and memory. One that is inside of
-// a built-in function cannot be stopped: Render returns, and it goes on in the
-// background, see [diag.ErrRunaway].
+// Steps, depth, time and memory of an evaluation are limited. An evaluation
+// inside of a built-in function cannot be interrupted: Render returns, but the
+// evaluation continues in the background, see [diag.ErrRunaway].
 package jsonnet
 
 import (
@@ -22,55 +22,55 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A Renderer renders the Jsonnet files of one fleet. It reads each file once:
-// all renders see the same content. It may be used by several goroutines.
+// A Renderer renders the Jsonnet files of one fleet. It reads each file once,
+// so that all renders see the same content. It is safe for concurrent use.
 type Renderer struct {
 	Dir       string        // absolute path of the fleet's root
-	Library   []byte        // what import "fleetc.libsonnet" finds where the fleet has no such file, nil for nothing
-	MaxSteps  int           // expressions that one render may evaluate, 0 for 50 million
-	MaxTime   time.Duration // that one render may take, 0 for two minutes
-	MaxMemory uint64        // bytes by which the process's memory in use may grow during one render, 0 for 1 GiB
+	Library   []byte        // content of "fleetc.libsonnet" if the fleet has no such file; nil for none
+	MaxSteps  int           // maximum number of evaluated expressions in a render, 0 for 50 million
+	MaxTime   time.Duration // maximum duration of a render, 0 for two minutes
+	MaxMemory uint64        // maximum growth of the process's memory during a render in bytes, 0 for 1 GiB
 
 	files files
 	once  sync.Once
-	lib   *file     // of Library
-	idle  sync.Pool // of *machine: what they have parsed is parsed once
+	lib   *file     // parsed Library
+	idle  sync.Pool // of *machine, to reuse their syntax trees
 }
 
-// A Request says what to render.
+// A Request describes a render.
 type Request struct {
-	File    string         // slash-separated and relative to the fleet's root
-	Params  any            // the release's values: what encoding/json takes, a map or nil
-	Cluster any            // what the file may know of the cluster: what encoding/json takes
-	Release *fleet.Release // whose objects they are; faults name its line
+	File    string         // slash-separated path relative to the fleet's root
+	Params  any            // values of the release: a map that encoding/json accepts, or nil
+	Cluster any            // data about the cluster: a value that encoding/json accepts
+	Release *fleet.Release // release of the objects; faults have its position
 
-	// HelmTemplate renders a chart for the native function helmTemplate. It is
-	// called in the middle of the evaluation, and its result must depend on
-	// the call alone. Charts are faults when it is nil.
+	// HelmTemplate renders a chart for the native function helmTemplate. It
+	// runs during the evaluation, and its result must depend on the call only.
+	// Without it, charts are faults.
 	HelmTemplate func(ctx context.Context, call HelmCall) ([]fleet.Object, error)
 }
 
-// A HelmCall is one call of helmTemplate.
+// A HelmCall is a call of helmTemplate.
 type HelmCall struct {
-	Name      string         // of the Helm release
-	Chart     string         // as the file names it: a pinned chart's package, or a path
-	Namespace string         // of the objects; that of the release when the file sets none
-	Values    map[string]any // as encoding/json decodes them; never nil
+	Name      string         // Helm release name
+	Chart     string         // package of a pinned chart, or a path
+	Namespace string         // namespace of the objects; by default that of the release
+	Values    map[string]any // as decoded by encoding/json; never nil
 }
 
-// A Result is what a file renders to.
+// A Result is the result of a render.
 type Result struct {
-	Objects []fleet.Object // in the order of the result: keys sorted, lists as they are
-	Reads   []string       // the files of the fleet that were read, sorted
-	Trace   string         // what std.trace wrote, or the beginning of it
+	Objects []fleet.Object // in the order of the result: sorted by keys, lists in their order
+	Reads   []string       // files of the fleet that were read, sorted
+	Trace   string         // output of std.trace, maybe truncated
 }
 
-// Render evaluates a file and returns its objects. When there is an error, the
-// result still says which files were read.
+// Render evaluates a file and returns its objects. After an error, the result
+// still has the files that were read.
 //
-// The error holds what is wrong with the file: the line of Jsonnet in front,
-// the release's behind it. Its cause is [diag.ErrRunaway] when the evaluation is
-// in the middle of one built-in function, which nothing can interrupt.
+// The positions of a fault are that of the Jsonnet code, then that of the
+// release. Its cause is [diag.ErrRunaway] when the evaluation is inside of a
+// built-in function and cannot be interrupted.
 func (r *Renderer) Render(ctx context.Context, req Request) (Result, error) {
 	m, err := r.machine()
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *Renderer) Render(ctx context.Context, req Request) (Result, error) {
 	}
 	out, alive := r.supervise(ctx, m, t)
 	if !alive {
-		// The machine is still in use: it must not be looked at.
+		// The machine is still running and must not be touched.
 		return Result{}, out.err
 	}
 	result := Result{Reads: t.readFiles(), Trace: t.trace.String()}
@@ -99,10 +99,9 @@ func (r *Renderer) Render(ctx context.Context, req Request) (Result, error) {
 	return result, out.err
 }
 
-// Check returns the faults of values that the file's function does not take,
-// and of parameters that have no value: those that are known without an
-// evaluation. It needs the file, the values and the release of the request. A
-// file that does not parse is a fault of [Renderer.Render].
+// Check returns the faults of values and parameters that do not match. It does
+// not evaluate the file, and needs the file, the values and the release of the
+// request. Syntax errors are faults of [Renderer.Render].
 func (r *Renderer) Check(ctx context.Context, req Request) (err error) {
 	m, err := r.machine()
 	if err != nil {
@@ -112,7 +111,7 @@ func (r *Renderer) Check(ctx context.Context, req Request) (err error) {
 	m.run = newRun(ctx, r, req)
 	defer func() {
 		if recover() != nil {
-			err = nil // Render reports the crash of the library
+			err = nil // Render reports the panic
 			return
 		}
 		m.run = nil
@@ -122,14 +121,14 @@ func (r *Renderer) Check(ctx context.Context, req Request) (err error) {
 	if err != nil {
 		return nil
 	}
-	_, err = m.checked(node)
+	_, err = m.checkFunction(node)
 	return err
 }
 
-// Close lets go of the fleet's directory. No render may be under way.
+// Close closes the fleet's directory. No render may be running.
 func (r *Renderer) Close() error { return r.files.close() }
 
-// machine returns a machine that nobody uses.
+// machine returns an idle machine.
 func (r *Renderer) machine() (*machine, error) {
 	if m, ok := r.idle.Get().(*machine); ok {
 		return m, nil

@@ -30,7 +30,7 @@ func rendererOf(t testing.TB, archive string) *Renderer {
 	return r
 }
 
-// libraryOf returns the library that every fleet has.
+// libraryOf returns the embedded library.
 func libraryOf(t testing.TB) []byte {
 	t.Helper()
 	data, err := os.ReadFile("../../lib/fleetc.libsonnet")
@@ -50,8 +50,7 @@ func write(t testing.TB, file string, data []byte) {
 	}
 }
 
-// requestOf returns a request for a file with params and cluster as every
-// cluster has them.
+// requestOf returns a request for a file with typical params and cluster.
 func requestOf(file string) Request {
 	return Request{
 		File:    file,
@@ -61,7 +60,7 @@ func requestOf(file string) Request {
 	}
 }
 
-// textOfFaults returns faults as the user sees them.
+// textOfFaults returns faults as printed.
 func textOfFaults(t testing.TB, err error) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -205,7 +204,7 @@ func TestReads(t *testing.T) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
 
-	// What was read by another render, even on the same machine, is not told.
+	// Files of another render on the same machine are not reported.
 	req := requestOf("app/main.jsonnet")
 	req.Cluster = map[string]any{"id": "other"}
 	got, err = r.Render(t.Context(), req)
@@ -216,7 +215,7 @@ func TestReads(t *testing.T) {
 		t.Errorf("the second render read %q, want %q", got.Reads, want)
 	}
 
-	// A render that fails says what it read: a change there may mend it.
+	// A failed render reports its files, too, since a change there may fix it.
 	req.Cluster = map[string]any{"id": "never"}
 	got, err = r.Render(t.Context(), req)
 	if err == nil || !reflect.DeepEqual(got.Reads, append([]string{"app/main.jsonnet", "app/never.libsonnet"}, want.Reads[1:]...)) {
@@ -264,8 +263,8 @@ import 'n.libsonnet'
 	}
 }
 
-// TestTogether renders with one renderer in many goroutines, each with values
-// and charts of its own.
+// TestTogether renders concurrently with one renderer, with different values
+// and charts.
 func TestTogether(t *testing.T) {
 	r := rendererOf(t, `
 -- main.jsonnet --

@@ -39,7 +39,7 @@ func stack(t testing.TB) []fleet.Object {
 	return got.Objects
 }
 
-// TestLibrary compares what the library makes with testdata/library.yaml,
+// TestLibrary compares the output of the library with testdata/library.yaml,
 // which UPDATE_GOLDEN=1 writes.
 func TestLibrary(t *testing.T) {
 	var got bytes.Buffer
@@ -64,8 +64,8 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestLibraryIsValid holds what the library makes against the schemas of every
-// version of Kubernetes that is known.
+// TestLibraryIsValid validates the output of the library for every supported
+// version of Kubernetes.
 func TestLibraryIsValid(t *testing.T) {
 	for _, v := range kube.Versions() {
 		if err := (&validate.Checker{}).Objects(&fleet.Cluster{ID: "c", KubeVersion: v.String(), Stages: []string{"apps"}}, stack(t)); err != nil {
@@ -74,12 +74,11 @@ func TestLibraryIsValid(t *testing.T) {
 	}
 }
 
-// member matches a field of the library in its own line, and the line above.
+// member matches a function of the library and the line above it.
 var member = regexp.MustCompile(`(?m)^(.*)\n  ([a-zA-Z]+)\(.*\)::`)
 
-// TestLibraryIsDocumented holds that every function has a comment and is part
-// of the test's stack, that mixins are named as such, and that the library
-// stays small.
+// TestLibraryIsDocumented tests that every function has a comment and a test,
+// that mixins are named as such, and that the library stays small.
 func TestLibraryIsDocumented(t *testing.T) {
 	text := string(libraryOf(t))
 	used, err := os.ReadFile("testdata/library.jsonnet")

@@ -12,43 +12,41 @@ import (
 	"github.com/google/go-jsonnet/ast"
 )
 
-// The library has no way to stop an evaluation, and its limit on calls does
-// not count those in tail position, each of which takes Go's stack until the
-// process dies of it. It has a hook that sees every expression before and
-// after it is evaluated, made for its own debugger, with fields that other
-// packages cannot set. This file sets them all the same: it is the only one
-// that goes around the language, and it refuses to work when the library's
-// types are not what it expects.
+// The library cannot stop an evaluation, and its limit on nested calls does not
+// count tail calls, which use Go's stack until the process dies. It has a hook
+// before and after the evaluation of every expression, for its own debugger, in
+// unexported fields. This file sets them with unsafe, the only use of it in the
+// project, and returns an error if the library's types have changed.
 
-// maxDepth is how many expressions may be evaluated inside each other. One
-// takes up to 3 KiB of Go's stack, which has 512 MiB on 64-bit machines.
+// maxDepth is the maximum number of nested expressions. An expression takes up
+// to 3 KiB of Go's stack, which is limited to 512 MiB on 64-bit machines.
 const maxDepth = 100_000
 
-// slack is how many more expressions are evaluated beyond a limit in search
-// of one that the user wrote: a loop is often inside the standard library.
+// slack is the number of expressions after a limit to search for one in a file
+// of the user: a loop is often inside of the standard library.
 const slack = 10_000
 
-// A meter counts what a machine evaluates, and ends the goroutine that does it
-// when it is too much or when it is told to.
+// A meter counts evaluated expressions, and ends the goroutine at a limit or on
+// request.
 type meter struct {
-	stop     *atomic.Bool // set by others
+	stop     *atomic.Bool // set by other goroutines
 	maxSteps int
 	steps    int
 	depth    int
 	late     int                // steps since the limit
-	over     error              // which limit it is; nil below all of them
-	at       *ast.LocationRange // where it was, in a file of the user's; nil when it is not known
-	code     bool               // whether what is imported next is evaluated
+	over     error              // exceeded limit, or nil
+	at       *ast.LocationRange // position in a file of the user, or nil
+	code     bool               // whether the next import is code
 }
 
-// reset starts to count anew.
+// reset resets the counters.
 func (m *meter) reset(maxSteps int) { *m = meter{stop: new(atomic.Bool), maxSteps: maxSteps} }
 
-// A value stands for the library's interface of that name: two words whose
+// A value stands for the library's interface with this name: two words, whose
 // methods are not called.
 type value interface{ aValue() }
 
-// attach makes the meter see all that the VM evaluates.
+// attach sets the hook of the VM.
 func (m *meter) attach(vm *jsonnet.VM) error {
 	pre, post := m.before, m.after
 	hook := reflect.ValueOf(&vm.EvalHook).Elem()
@@ -62,9 +60,9 @@ func (m *meter) attach(vm *jsonnet.VM) error {
 	return nil
 }
 
-// sameWords reports whether functions of the types are called alike: all
-// parameters are of the same type, pointers both, or interfaces with methods
-// both, and nothing is returned.
+// sameWords reports whether functions of the types have the same calling
+// convention: no results, and parameters that are equal, both pointers, or both
+// interfaces with methods.
 func sameWords(a, b reflect.Type) bool {
 	if a.Kind() != reflect.Func || a.NumIn() != b.NumIn() || a.NumOut()+b.NumOut() > 0 {
 		return false
@@ -80,7 +78,7 @@ func sameWords(a, b reflect.Type) bool {
 	return true
 }
 
-// before is called when an expression is about to be evaluated.
+// before runs before the evaluation of an expression.
 func (m *meter) before(_ unsafe.Pointer, n ast.Node) {
 	m.steps++
 	m.depth++
@@ -95,17 +93,17 @@ func (m *meter) before(_ unsafe.Pointer, n ast.Node) {
 	}
 }
 
-// after is called when an expression is evaluated.
+// after runs after the evaluation of an expression.
 func (m *meter) after(unsafe.Pointer, ast.Node, value, error) { m.depth-- }
 
-// exceed ends the goroutine, once it is at an expression of the user's.
+// exceed ends the goroutine, preferably at an expression of the user.
 func (m *meter) exceed(n ast.Node) {
 	if m.over == nil {
 		switch {
 		case m.steps > m.maxSteps:
 			m.over = &stopFault{fmt.Sprintf("the evaluation takes more than %d steps", m.maxSteps)}
 		case m.depth > maxDepth:
-			m.over = &stopFault{fmt.Sprintf("expressions nest more than %d deep: something calls itself without end", maxDepth)}
+			m.over = &stopFault{fmt.Sprintf("expressions nest more than %d deep: look for an endless recursion", maxDepth)}
 		}
 	}
 	m.late++

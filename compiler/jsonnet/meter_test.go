@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-jsonnet/ast"
 )
 
-// TestMeterSeesAll holds that every expression is seen before and after.
+// TestMeterSeesAll tests that the hooks run for every expression.
 func TestMeterSeesAll(t *testing.T) {
 	var m meter
 	m.reset(1 << 30)

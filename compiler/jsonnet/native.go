@@ -23,10 +23,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// nativeNames are the functions that std.native gives.
+// nativeNames are the functions for std.native.
 var nativeNames = []string{"helmTemplate", "manifestYaml", "parseYaml", "sha256"}
 
-// natives returns the functions. They depend on their arguments alone.
+// natives returns the native functions. Their results depend on their arguments
+// only.
 func (m *machine) natives() []*jsonnet.NativeFunction {
 	function := func(name string, params ast.Identifiers, call func(args []any) (any, error)) *jsonnet.NativeFunction {
 		return &jsonnet.NativeFunction{Name: name, Params: params, Func: func(args []any) (any, error) {
@@ -36,7 +37,7 @@ func (m *machine) natives() []*jsonnet.NativeFunction {
 			}
 			first := diag.All(err)[0]
 			msg := strings.TrimPrefix(first.Path+": ", ": ") + first.Msg
-			return nil, m.run.tell(&diag.Diag{At: first.At, Msg: name + ": " + msg, Hint: first.Hint, Cause: err})
+			return nil, m.run.register(&diag.Diag{At: first.At, Msg: name + ": " + msg, Hint: first.Hint, Cause: err})
 		}}
 	}
 	return []*jsonnet.NativeFunction{
@@ -54,7 +55,7 @@ func (m *machine) natives() []*jsonnet.NativeFunction {
 func textOf(v any, name string) (string, error) {
 	s, ok := v.(string)
 	if !ok {
-		return "", fmt.Errorf("%s is %s, where a string is wanted", name, kindOf(v))
+		return "", fmt.Errorf("%s is %s: it must be a string", name, kindOf(v))
 	}
 	return s, nil
 }
@@ -71,7 +72,7 @@ func (t *run) helmTemplate(args []any) (any, error) {
 	}
 	opts, ok := args[2].(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("opts is %s, where an object is wanted", kindOf(args[2]))
+		return nil, fmt.Errorf("opts is %s: it must be an object", kindOf(args[2]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(opts)) {
 		switch name {
@@ -81,14 +82,14 @@ func (t *run) helmTemplate(args []any) (any, error) {
 			}
 		case "values":
 			if call.Values, ok = opts[name].(map[string]any); !ok {
-				return nil, fmt.Errorf("opts.values is %s, where an object is wanted", kindOf(opts[name]))
+				return nil, fmt.Errorf("opts.values is %s: it must be an object", kindOf(opts[name]))
 			}
 		default:
 			return nil, &diag.Diag{Msg: "opts has no field " + name, Hint: diag.OneOf(name, []string{"namespace", "values"})}
 		}
 	}
 	if t.req.HelmTemplate == nil {
-		return nil, errors.New("there are no charts here")
+		return nil, errors.New("charts are not available here")
 	}
 	objs, err := t.req.HelmTemplate(t.ctx, call)
 	if err != nil {
@@ -97,9 +98,8 @@ func (t *run) helmTemplate(args []any) (any, error) {
 	return byKindAndName(objs)
 }
 
-// byKindAndName returns objects as a map that a file can patch: deployment_web.
-// Where two would have one key, the namespace and then a number tell them
-// apart.
+// byKindAndName returns objects as a map that a file can patch, with keys such
+// as deployment_web. Equal keys get the namespace, and then a number.
 func byKindAndName(objs []fleet.Object) (any, error) {
 	count := map[string]int{}
 	for _, o := range objs {
@@ -124,8 +124,8 @@ func byKindAndName(objs []fleet.Object) (any, error) {
 	return out, nil
 }
 
-// snake returns a name that Jsonnet takes as a field without quotes:
-// ServiceAccount_my-app is service_account_my_app.
+// snake returns a name that is a Jsonnet identifier: ServiceAccount_my-app
+// becomes service_account_my_app.
 func snake(name string) string {
 	var b strings.Builder
 	lower := false
@@ -177,7 +177,7 @@ func parseYaml(args []any) (any, error) {
 	}
 }
 
-// yamlMessage is what the YAML library says, in one line and without its
+// yamlMessage returns a message of the YAML library on one line and without
 // prefixes.
 func yamlMessage(err error) string {
 	msg := err.Error()
@@ -187,8 +187,8 @@ func yamlMessage(err error) string {
 	return strings.Join(strings.Fields(msg), " ")
 }
 
-// manifestYaml returns a value as YAML with its keys sorted, which does not
-// change from version to version of the standard library.
+// manifestYaml returns a value as YAML with sorted keys. It does not depend on
+// the version of the standard library.
 func manifestYaml(v any) (any, error) {
 	out, err := yaml.Marshal(v)
 	return string(out), err

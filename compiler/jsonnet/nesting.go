@@ -5,25 +5,24 @@ import (
 	"fmt"
 )
 
-// The library parses and evaluates by recursion without a limit, and Go ends
-// the process that runs out of stack: twelve kilobytes of opening brackets do.
-// So a text is measured before it is parsed. The measure is never too small
-// for what the parser makes of the text; it may be too large for a text that
-// nobody writes.
+// The library parses and evaluates by recursion without a limit, and Go ends a
+// process that runs out of stack: 12 KB of opening brackets are enough. So the
+// nesting of a text is measured before parsing. The result is an upper bound
+// for the syntax tree; it may be too large for unusual texts.
 const (
-	maxBrackets = 400  // inside each other: one takes up to 130 KiB of stack
-	maxChain    = 5000 // tokens inside each other without brackets: one takes 6 KiB
+	maxBrackets = 400  // nested brackets: each takes up to 130 KiB of stack
+	maxChain    = 5000 // nested tokens without brackets: each takes 6 KiB
 )
 
-// A level is what has been read between two brackets: a chain of tokens, each
-// of which may be the parent of the next.
+// A level is the text between two brackets: a chain of tokens, of which each
+// may be the parent of the next.
 type level struct {
-	chain int   // since the last comma
-	binds []int // the chain at each local and assert that no semicolon has ended
+	chain int   // tokens since the last comma
+	binds []int // length of the chain at each local and assert without its semicolon
 }
 
-// nesting returns an error when the text may nest deeper than the parser and
-// the evaluation can bear.
+// nesting returns an error if the text may nest too deep for the parser or the
+// evaluation.
 func nesting(src []byte) error {
 	chain, brackets, at := measure(src, maxChain, maxBrackets)
 	line := 1 + bytes.Count(src[:at], []byte("\n"))
@@ -36,9 +35,8 @@ func nesting(src []byte) error {
 	return nil
 }
 
-// measure returns how deep a text nests at most: the sum of the chains at one
-// place, and the brackets that are open. It stops where one is beyond its
-// limit.
+// measure returns the maximum nesting of a text: the sum of the chains at one
+// position, and the number of open brackets. It stops at a limit.
 func measure(src []byte, chainLimit, bracketLimit int) (chain, brackets, at int) {
 	levels := []level{{}}
 	sum := 0 // of the chains of all levels
@@ -79,8 +77,8 @@ func measure(src []byte, chainLimit, bracketLimit int) (chain, brackets, at int)
 	return chain, brackets, at
 }
 
-// innermost returns the length of the chain behind what a comma or semicolon
-// ends: an element, or a variable of the last local.
+// innermost returns the length of the chain after a comma or semicolon, which
+// ends an element or a variable of the last local.
 func (l *level) innermost() int {
 	if n := len(l.binds); n > 0 {
 		return l.binds[n-1] + 1
@@ -94,8 +92,8 @@ func isWord(c byte) bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// wordLen returns the length of the name, keyword or digits that the text begins
-// with. A number ends where letters begin.
+// wordLen returns the length of the name, keyword or number at the beginning of
+// the text.
 func wordLen(src []byte) int {
 	n := 1
 	for n < len(src) && isWord(src[n]) && (!isDigit(src[0]) || isDigit(src[n])) {
@@ -104,7 +102,7 @@ func wordLen(src []byte) int {
 	return n
 }
 
-// isBlank reports whether the text begins with a blank or a comment.
+// isBlank reports whether the text begins with white space or a comment.
 func isBlank(src []byte) bool {
 	switch src[0] {
 	case ' ', '\t', '\n', '\r', '#':
@@ -113,8 +111,8 @@ func isBlank(src []byte) bool {
 	return bytes.HasPrefix(src, []byte("//")) || bytes.HasPrefix(src, []byte("/*"))
 }
 
-// skip returns the length of the blank, comment or string that the text begins
-// with; 0 when it begins with something else.
+// skip returns the length of the white space, comment or string at the
+// beginning of the text, or 0.
 func skip(src []byte) int {
 	until := func(n int, end string) int {
 		if i := bytes.Index(src[n:], []byte(end)); i >= 0 {
@@ -122,17 +120,17 @@ func skip(src []byte) int {
 		}
 		return len(src)
 	}
-	has := func(s string) bool { return bytes.HasPrefix(src, []byte(s)) }
+	hasPrefix := func(s string) bool { return bytes.HasPrefix(src, []byte(s)) }
 	switch c := src[0]; {
 	case c == ' ' || c == '\t' || c == '\n' || c == '\r':
 		return 1
-	case c == '#' || has("//"):
+	case c == '#' || hasPrefix("//"):
 		return until(0, "\n")
-	case has("/*"):
+	case hasPrefix("/*"):
 		return until(2, "*/")
-	case has("|||"):
+	case hasPrefix("|||"):
 		return textBlock(src)
-	case has(`@"`) || has(`@'`):
+	case hasPrefix(`@"`) || hasPrefix(`@'`):
 		return verbatim(src)
 	case c == '"' || c == '\'':
 		for n := 1; n < len(src); n++ {
@@ -148,7 +146,8 @@ func skip(src []byte) int {
 	return 0
 }
 
-// verbatim returns the length of a string in which two quotes stand for one.
+// verbatim returns the length of a verbatim string, in which two quotes stand
+// for one.
 func verbatim(src []byte) int {
 	quote := src[1]
 	for n := 2; n < len(src); n++ {
@@ -163,10 +162,10 @@ func verbatim(src []byte) int {
 	return len(src)
 }
 
-// textBlock returns the length of a text between |||. Its lines are empty or
-// begin with the blanks of the first that is not; the first other line ends it.
-// It goes exactly as the library does: whoever makes the two disagree hides
-// brackets in a text.
+// textBlock returns the length of a text block between |||. Its lines are empty
+// or begin with the indentation of the first line that is not empty; any other
+// line ends it. It must agree exactly with the library: with a difference, a
+// text could hide brackets.
 func textBlock(src []byte) int {
 	n := bytes.IndexByte(src, '\n') + 1
 	if n == 0 {

@@ -27,7 +27,7 @@ func TestMeasure(t *testing.T) {
 		{"[[[]]]", 3, 3},
 		{"[[], [], []]", 2, 2},
 		{"a.b.c", 5, 0},
-		{"f(1)(2)(3)", 5, 1}, // f, three brackets, and what is in the last
+		{"f(1)(2)(3)", 5, 1}, // f, three brackets, and the last argument
 		{"local a = 1; a", 4, 0},
 		{"local a = 1; local b = 1; local c = 1; c", 6, 0},
 		{"local a = 1, b = 2, c = 3; c", 4, 0},
@@ -58,8 +58,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestDeep has texts that would end the process when they were parsed or
-// evaluated as they are.
+// TestDeep has texts that would end the process if they were parsed or
+// evaluated.
 func TestDeep(t *testing.T) {
 	const n = 100_000
 	for name, src := range map[string]string{
@@ -103,7 +103,7 @@ func TestAlmostDeep(t *testing.T) {
 		req := requestOf("a.jsonnet")
 		req.Params = nil
 		_, err := r.Render(t.Context(), req)
-		// Some results are no objects; what counts is that they are results.
+		// Some results are not objects; any result is fine.
 		if got := textOfFaults(t, err); strings.Contains(got, "is not evaluated") {
 			t.Errorf("%s: %s", name, got[:min(len(got), 300)])
 		}
@@ -118,8 +118,8 @@ func treeDepth(node ast.Node) int {
 	return deepest + 1
 }
 
-// checkMeasure holds that what the parser makes of a text is no deeper than
-// measured, but for what it adds by itself for a token.
+// checkMeasure tests that the syntax tree is not deeper than measured, except
+// for nodes that the parser adds for a token.
 func checkMeasure(t *testing.T, src string) {
 	t.Helper()
 	node, err := jsonnet.SnippetToAST("", src)
@@ -135,7 +135,7 @@ func checkMeasure(t *testing.T, src string) {
 	}
 }
 
-// TestMeasureCorpus measures the texts with which the library tests itself.
+// TestMeasureCorpus measures the library's own test files.
 func TestMeasureCorpus(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/google/go-jsonnet").Output()
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// maxFaults is how many faults of one result are told: the first few show what
-// is wrong with the rest.
+// maxFaults is the maximum number of faults of one result.
 const maxFaults = 10
 
 // objects returns the Kubernetes objects in a result.
@@ -30,15 +29,15 @@ func objects(req Request, json string) ([]fleet.Object, error) {
 	return c.objs, c.faults.Err()
 }
 
-// A collector takes the objects out of a result.
+// A collector collects the objects of a result.
 type collector struct {
 	req    Request
 	objs   []fleet.Object
 	faults diag.List
 }
 
-// collect takes what is at the path: an object, or maps and lists of them. What
-// is null is left out, so that a condition needs no else.
+// collect collects an object, or maps and lists of objects. It ignores null, so
+// that a condition needs no else.
 func (c *collector) collect(path string, v any) {
 	switch v := v.(type) {
 	case nil:
@@ -62,11 +61,11 @@ func (c *collector) collect(path string, v any) {
 			}
 		}
 	default:
-		c.fault(path, fmt.Sprintf("%s, where a Kubernetes object, or a map or list of them, is wanted", kindOf(v)))
+		c.fault(path, fmt.Sprintf("%s: it must be a Kubernetes object, or a map or list of them", kindOf(v)))
 	}
 }
 
-// object takes one object, or the items of a list of objects.
+// object collects an object, or the items of a List.
 func (c *collector) object(path string, o map[string]any) {
 	u := &unstructured.Unstructured{Object: o}
 	if !strings.HasSuffix(u.GetKind(), "List") || !u.IsList() {
@@ -78,7 +77,7 @@ func (c *collector) object(path string, o map[string]any) {
 		at := path + ".items[" + strconv.Itoa(i) + "]"
 		m, ok := item.(map[string]any)
 		if !ok {
-			c.fault(at, fmt.Sprintf("%s, where an item of a %s is wanted", kindOf(item), u.GetKind()))
+			c.fault(at, fmt.Sprintf("%s: it must be an item of a %s", kindOf(item), u.GetKind()))
 			continue
 		}
 		c.collect(at, m)
@@ -93,14 +92,14 @@ func (c *collector) fault(path, msg string) {
 	case n < maxFaults:
 		c.faults.Add(faultOf(c.req, "%s is %s", path, msg))
 	case n == maxFaults:
-		c.faults.Add(faultOf(c.req, "there is more in the result that is no Kubernetes object"))
+		c.faults.Add(faultOf(c.req, "the result has more values that are not Kubernetes objects"))
 	}
 }
 
-// identifier matches what Jsonnet takes as a field without quotes.
+// identifier matches a field that Jsonnet accepts without quotes.
 var identifier = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// field returns a step into a field as Jsonnet writes it.
+// field returns the access to a field in Jsonnet syntax.
 func field(k string) string {
 	if identifier.MatchString(k) {
 		return "." + k
@@ -108,7 +107,7 @@ func field(k string) string {
 	return "[" + strconv.Quote(k) + "]"
 }
 
-// kindOf names the kind of a value.
+// kindOf returns the name of a value's type.
 func kindOf(v any) string {
 	switch v.(type) {
 	case nil:

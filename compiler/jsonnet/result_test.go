@@ -6,7 +6,7 @@ import (
 )
 
 func TestResultFaults(t *testing.T) {
-	const wanted = ", where a Kubernetes object, or a map or list of them, is wanted"
+	const wanted = ": it must be a Kubernetes object, or a map or list of them"
 	for _, test := range []struct {
 		result string
 		want   []string
@@ -21,10 +21,10 @@ func TestResultFaults(t *testing.T) {
 		{"{a: {kind: 'Deployment', metadata: {name: 'x'}}}", []string{".a is an object with kind Deployment and no apiVersion"}},
 		{"{a: {apiVersion: 'v1', metadata: {name: 'x'}}}", []string{".a is an object with apiVersion v1 and no kind"}},
 		{"{a: {apiVersion: 1, kind: 'x'}}", []string{".a is an object with kind x and no apiVersion"}},
-		{"{apiVersion: 'v1', kind: 'List', items: [1, {}, {kind: 'A'}]}", []string{".items[0] is a number, where an item of a List is wanted", ".items[2] is an object with kind A and no apiVersion"}},
+		{"{apiVersion: 'v1', kind: 'List', items: [1, {}, {kind: 'A'}]}", []string{".items[0] is a number: it must be an item of a List", ".items[2] is an object with kind A and no apiVersion"}},
 		{"{a: function(x) x}", []string{".a is a function" + wanted}},
 		{"function(x) x", []string{"the result is a function" + wanted}},
-		{"std.range(1, 30)", []string{"[0] is a number" + wanted, "there is more in the result that is no Kubernetes object"}},
+		{"std.range(1, 30)", []string{"[0] is a number" + wanted, "the result has more values that are not Kubernetes objects"}},
 	} {
 		r := rendererOf(t, "-- a.jsonnet --\nfunction(params) "+test.result+"\n")
 		_, err := r.Render(t.Context(), requestOf("a.jsonnet"))

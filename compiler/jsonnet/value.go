@@ -11,18 +11,18 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// maxValueDepth is how deep data that is handed to Jsonnet may nest: it becomes
-// code, whose brackets are bounded.
+// maxValueDepth is the maximum nesting of values that are passed to Jsonnet.
+// They become code, with limited brackets.
 const maxValueDepth = maxBrackets / 2
 
-// maxExact is the largest of the integers that a number of Jsonnet, a float of
-// 64 bits, tells from its neighbours.
+// maxExact is the largest integer up to which all integers are exact in
+// Jsonnet's numbers, which are 64-bit floats.
 const maxExact = 1 << 53
 
-// plain returns a value as Jsonnet has it: nil, bool, float64, string, []any
-// and map[string]any, nothing of it shared with v. Values of other types are
-// taken as encoding/json encodes them. An integer that a float does not hold is
-// an error, whose path is that of the value.
+// plain returns a deep copy of a value with Jsonnet's types: nil, bool,
+// float64, string, []any and map[string]any. Other types are encoded by
+// encoding/json. An integer that does not fit into a float is an error with the
+// path of the value.
 func plain(v any, depth int) (any, error) {
 	if depth > maxValueDepth {
 		return nil, &diag.Diag{Msg: fmt.Sprintf("nests more than %d deep", maxValueDepth)}
@@ -36,7 +36,7 @@ func plain(v any, depth int) (any, error) {
 		return whole(v)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, &diag.Diag{Msg: fmt.Sprintf("%v is no number of JSON", v)}
+			return nil, &diag.Diag{Msg: fmt.Sprintf("%v is not a valid JSON number", v)}
 		}
 		return v, nil
 	case json.Number:
@@ -68,7 +68,7 @@ func plain(v any, depth int) (any, error) {
 	return decode(data, depth)
 }
 
-// decode returns JSON as Jsonnet has it.
+// decode decodes JSON to Jsonnet's types.
 func decode(data []byte, depth int) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -98,10 +98,10 @@ func number(n json.Number) (any, error) {
 }
 
 func inexact(n string) error {
-	return &diag.Diag{Msg: "Jsonnet has no number " + n + ": its integers end at 2^53", Hint: "make it a string"}
+	return &diag.Diag{Msg: "Jsonnet cannot represent the number " + n + " exactly: its integers end at 2^53", Hint: "make it a string"}
 }
 
-// below returns the fault err as one of an element or field further up.
+// below adds a step to the path of a fault.
 func below(step string, err error) error {
 	d, ok := errors.AsType[*diag.Diag](err)
 	if !ok {

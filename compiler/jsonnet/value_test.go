@@ -45,12 +45,12 @@ func TestPlainFaults(t *testing.T) {
 		in        any
 		path, msg string
 	}{
-		{map[string]any{"a": []any{int64(1<<53 + 1)}}, ".a[0]", "Jsonnet has no number 9007199254740993: its integers end at 2^53"},
-		{json.Number("-9007199254740993"), "", "Jsonnet has no number -9007199254740993: its integers end at 2^53"},
-		{json.Number("123456789012345678901234567890"), "", "Jsonnet has no number 123456789012345678901234567890: its integers end at 2^53"},
-		{json.Number("1e999"), "", "Jsonnet has no number 1e999: its integers end at 2^53"},
-		{math.Inf(1), "", "+Inf is no number of JSON"},
-		{[]any{math.NaN()}, "[0]", "NaN is no number of JSON"},
+		{map[string]any{"a": []any{int64(1<<53 + 1)}}, ".a[0]", "Jsonnet cannot represent the number 9007199254740993 exactly: its integers end at 2^53"},
+		{json.Number("-9007199254740993"), "", "Jsonnet cannot represent the number -9007199254740993 exactly: its integers end at 2^53"},
+		{json.Number("123456789012345678901234567890"), "", "Jsonnet cannot represent the number 123456789012345678901234567890 exactly: its integers end at 2^53"},
+		{json.Number("1e999"), "", "Jsonnet cannot represent the number 1e999 exactly: its integers end at 2^53"},
+		{math.Inf(1), "", "+Inf is not a valid JSON number"},
+		{[]any{math.NaN()}, "[0]", "NaN is not a valid JSON number"},
 	} {
 		_, err := plain(test.in, 0)
 		if d := diag.All(err); len(d) != 1 || d[0].Path != test.path || d[0].Msg != test.msg {

@@ -8,14 +8,13 @@ import (
 )
 
 const (
-	maxExpanded = 64 << 20 // bytes of a file when its aliases are replaced, about
-	perNode     = 16       // bytes that a node counts for, beside its text
-	maxNested   = 4        // how deep texts in texts are looked at
+	maxExpanded = 64 << 20 // approximate bytes of a file with expanded aliases
+	perNode     = 16       // bytes that a node counts, besides its text
+	maxNested   = 4        // nesting of YAML in strings that is measured
 )
 
-// smallExpanded reports whether the YAML stays small when its aliases are replaced
-// by what they stand for, as kustomize does, also in texts that are themselves
-// YAML, such as patches. What does not parse is small.
+// smallExpanded reports whether the YAML stays small when kustomize expands its
+// aliases, including YAML in strings, such as patches. Invalid YAML is small.
 func smallExpanded(data []byte) bool { return within(data, maxNested) }
 
 func within(data []byte, nested int) bool {
@@ -38,11 +37,11 @@ func within(data []byte, nested int) bool {
 
 // An expansion measures a document.
 type expansion struct {
-	sizes  map[*yaml.Node]int // of nodes that have an anchor; -1 while one is measured
+	sizes  map[*yaml.Node]int // sizes of nodes with an anchor; -1 during the measurement
 	nested int
 }
 
-// size returns how large the node becomes, or more than is allowed.
+// size returns the size of the expanded node, or more than the limit.
 func (e *expansion) size(n *yaml.Node) int {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// laughs is YAML that becomes 10^n texts when its aliases are replaced.
+// laughs returns YAML that expands to 10^n strings.
 func laughs(n int) string {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n")
@@ -43,7 +43,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestBillionLaughs has them in every file that kustomize parses.
+// TestBillionLaughs has aliases in every file that kustomize parses.
 func TestBillionLaughs(t *testing.T) {
 	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + laughs(9)
 	for name, archive := range map[string]string{
@@ -59,7 +59,7 @@ func TestBillionLaughs(t *testing.T) {
 			t.Errorf("%s:\n%s", name, got)
 		}
 	}
-	// What is only put into a ConfigMap is not YAML.
+	// A file that is only put into a ConfigMap is not parsed.
 	archive := "-- app/kustomization.yaml --\nconfigMapGenerator: [{name: a, files: [x.yaml]}]\n-- app/x.yaml --\n" + laughs(9)
 	if _, _, err := Build(t.Context(), unpack(t, []byte(archive)), "app", release(), nil); err != nil {
 		t.Error(err)

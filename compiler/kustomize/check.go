@@ -15,14 +15,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// Kustomize has no switch for its network: it takes a path that looks like an
-// address for one, and calls git or makes a request. So every kustomization
-// is read here first, with kustomize's own decoder, every path in it is
-// checked, and kustomize is given no kustomization file but those that were.
+// Kustomize cannot disable its network access: it treats a path that looks like
+// an address as one, and calls git or makes a request. So every kustomization
+// is first read here with kustomize's own decoder, all its paths are checked,
+// and kustomize gets no other kustomization files.
 
 // directory checks the kustomization of a directory and all that it includes.
-// pos is where the directory is named; kind is Kustomization or Component. It
-// returns nil when there are faults.
+// pos is the position of the reference to the directory; kind is Kustomization
+// or Component. It returns nil after faults.
 func (b *build) directory(pos diag.Pos, name, kind string) *file {
 	dir, err := b.tree.real(name)
 	if err != nil {
@@ -62,7 +62,7 @@ func (b *build) directory(pos diag.Pos, name, kind string) *file {
 	return f
 }
 
-// check checks what a kustomization says.
+// check checks the fields of a kustomization.
 func (b *build) check(f *file) {
 	b.checkFields(f)
 	b.checkGenerated(f)
@@ -70,8 +70,8 @@ func (b *build) check(f *file) {
 	for i, p := range f.k.Resources {
 		f.k.Resources[i] = b.resource(f, f.pos("resources", i), p)
 	}
-	for i, p := range f.deprecated().bases {
-		f.deprecated().bases[i] = b.resource(f, f.pos("bases", i), p)
+	for i, p := range f.deprecatedFields().bases {
+		f.deprecatedFields().bases[i] = b.resource(f, f.pos("bases", i), p)
 	}
 	for i, p := range f.k.Components {
 		if pos := f.pos("components", i); b.follows(p) {
@@ -103,11 +103,11 @@ func (b *build) check(f *file) {
 	}
 }
 
-// maxObjects is how many objects a kustomization has, at most. These take
-// seconds.
+// maxObjects is the maximum number of objects of a kustomization. Building so
+// many takes seconds.
 const maxObjects = 2000
 
-// checkFields reports the fields that a build here does without.
+// checkFields reports fields that are not supported.
 func (b *build) checkFields(f *file) {
 	if len(f.k.HelmCharts) > 0 {
 		b.fault(f.pos("helmCharts"), "a kustomization does not render Helm charts here", "make the chart a release of its own, with its patches")
@@ -152,8 +152,7 @@ func (b *build) checkGenerated(f *file) {
 	}
 }
 
-// keyed returns the path of a file of a generator, which may have the key in
-// front of it.
+// keyed returns the path of a generator's file without its optional key.
 func keyed(source string) string {
 	if key, name, ok := strings.Cut(source, "="); ok && key != "" && !strings.Contains(name, "=") {
 		return name
@@ -168,7 +167,7 @@ func (b *build) checkPatches(f *file) {
 			b.parsed(f, f.pos("patches", i, "path"), p.Path)
 		}
 	}
-	old := f.deprecated()
+	old := f.deprecatedFields()
 	for i, p := range old.jsonPatches {
 		if p.Path != "" {
 			b.parsed(f, f.pos("patchesJson6902", i, "path"), p.Path)
@@ -188,8 +187,8 @@ func (b *build) checkPatches(f *file) {
 	}
 }
 
-// inline reports whether kustomize takes the text for objects, and not for the
-// path of a file of them.
+// inline reports whether kustomize reads the text as objects, and not as the
+// path of a file.
 func (b *build) inline(text string) bool {
 	_, err := b.resources.RF().SliceFromBytes([]byte(text))
 	return err == nil
@@ -199,7 +198,7 @@ func (b *build) inline(text string) bool {
 func (b *build) follows(p string) bool { return b.remotes != nil && remote(p) }
 
 // resource checks an entry of resources: a file of objects, or a directory with
-// a kustomization. It returns the entry that kustomize is to see.
+// a kustomization. It returns the entry for kustomize.
 func (b *build) resource(f *file, pos diag.Pos, p string) string {
 	name := path.Join(f.dir, p)
 	switch {
@@ -216,7 +215,7 @@ func (b *build) resource(f *file, pos diag.Pos, p string) string {
 	return p
 }
 
-// objectFile checks a file of objects, which an entry names.
+// objectFile checks a file of objects.
 func (b *build) objectFile(f *file, pos diag.Pos, name, entry string) {
 	data, err := b.tree.read(name)
 	if err != nil {
@@ -231,14 +230,14 @@ func (b *build) objectFile(f *file, pos diag.Pos, name, entry string) {
 	}
 }
 
-// include counts the objects of a kustomization that the file includes.
+// include adds the number of objects of an included kustomization.
 func (f *file) include(other *file) {
 	if other != nil {
 		f.objects += other.objects
 	}
 }
 
-// objects reads a file of objects; nil when it is none.
+// objects reads a file of objects. It returns nil after a fault.
 func (b *build) objects(name string, data []byte) resmap.ResMap {
 	m, err := b.resources.NewResMapFromBytes(data)
 	if err == nil {
@@ -251,7 +250,7 @@ func (b *build) objects(name string, data []byte) resmap.ResMap {
 		if decoder.Decode(&doc) != nil {
 			break
 		}
-		// The first document that is wrong by itself is the one that is meant.
+		// Report the first document that is invalid on its own.
 		if one, err := yaml.Marshal(&doc); err == nil && len(doc.Content) == 1 && !b.inline(string(one)) {
 			pos.Line = doc.Content[0].Line
 			break
@@ -264,7 +263,7 @@ func (b *build) objects(name string, data []byte) resmap.ResMap {
 	return nil
 }
 
-// parsed checks a path of a file that kustomize parses, and returns its
+// parsed checks the path of a file that kustomize parses, and returns its
 // content.
 func (b *build) parsed(f *file, pos diag.Pos, p string) ([]byte, bool) {
 	if !b.path(f, pos, p, false) {
@@ -283,8 +282,8 @@ func (b *build) parsed(f *file, pos diag.Pos, p string) ([]byte, bool) {
 	return data, b.yaml(name, data)
 }
 
-// path checks that a path of the file's leads to a file, or to a directory,
-// below the root.
+// path checks that a path in the file refers to a file or a directory below the
+// root.
 func (b *build) path(f *file, pos diag.Pos, p string, isDir bool) bool {
 	if msg, hint := outside(f.dir, p); msg != "" {
 		b.fault(pos, msg, hint)

@@ -203,7 +203,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestDirectory has what a release can say that is no kustomization.
+// TestDirectory has sources that are not kustomizations.
 func TestDirectory(t *testing.T) {
 	root := unpack(t, []byte(base))
 	for dir, want := range map[string]string{

@@ -17,26 +17,26 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// A file is a kustomization file that has been read.
+// A file is a kustomization file.
 type file struct {
-	name string // below the root
-	dir  string // of the file, without links
+	name string // path below the root
+	dir  string // directory of the file, without links
 	data []byte
 	k    types.Kustomization
 	doc  *yaml.Node
 
-	texts     map[string]bool // the strategic merge patches that are no paths
-	rewritten bool            // whether paths are in the place of addresses
-	objects   int             // how many it has, with those that it includes
+	texts     map[string]bool // strategic merge patches that are inline and not paths
+	rewritten bool            // whether addresses were replaced by paths
+	objects   int             // number of objects, including those of included kustomizations
 }
 
-// isKustomization reports whether the path is one of a kustomization file.
+// isKustomization reports whether the path is that of a kustomization file.
 func isKustomization(name string) bool {
 	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
 }
 
-// open reads the kustomization file of a directory. pos is where the directory
-// is named.
+// open reads the kustomization file of a directory. pos is the position of the
+// reference to it.
 func (b *build) open(pos diag.Pos, dir string) *file {
 	var found []string
 	for _, base := range konfig.RecognizedKustomizationFileNames() {
@@ -67,7 +67,7 @@ func (b *build) open(pos diag.Pos, dir string) *file {
 	return b.decode(f)
 }
 
-// decode reads what the file says, as kustomize does.
+// decode decodes the file like kustomize.
 func (b *build) decode(f *file) *file {
 	var doc yaml.Node
 	decoder := yaml.NewDecoder(strings.NewReader(string(f.data)))
@@ -93,7 +93,7 @@ var (
 	wrongType    = regexp.MustCompile(`cannot unmarshal (\w+) into Go (?:struct field \w+\.(\S+)|value) of type (\S+)`)
 )
 
-// mistyped says where and how the file is not a kustomization.
+// mistyped returns the fault of a file that kustomize cannot decode.
 func (f *file) mistyped(err error) (pos diag.Pos, msg, hint string) {
 	text := oneLine(err.Error())
 	if m := unknownField.FindStringSubmatch(text); m != nil {
@@ -111,7 +111,7 @@ func (f *file) mistyped(err error) (pos diag.Pos, msg, hint string) {
 	return diag.Pos{File: f.name}, shorten(text), ""
 }
 
-// kindOf names a type of JSON's or Go's to those who write YAML.
+// kindOf returns the YAML name for a type of JSON or Go.
 func kindOf(typ string) string {
 	switch {
 	case typ == "array" || strings.HasPrefix(typ, "[]"):
@@ -137,8 +137,7 @@ func fields() []string {
 	return names
 }
 
-// pos returns where the field on a path of keys and indexes is written, or the
-// deepest part of the path that is.
+// pos returns the position of a field, or of its deepest existing parent.
 func (f *file) pos(field ...any) diag.Pos {
 	n, at := follow(f.doc), f.doc
 	for _, step := range field {
@@ -154,7 +153,7 @@ func (f *file) pos(field ...any) diag.Pos {
 				break
 			}
 			for i := 0; i+1 < len(n.Content); i += 2 {
-				// As encoding/json finds fields.
+				// encoding/json ignores case as well.
 				if strings.EqualFold(n.Content[i].Value, step) {
 					at, next = n.Content[i], n.Content[i+1]
 				}
@@ -168,7 +167,7 @@ func (f *file) pos(field ...any) diag.Pos {
 	return f.place(at)
 }
 
-// key returns where the first key of that name is, or the file.
+// key returns the position of the first key with the name, or of the file.
 func (f *file) key(name string) diag.Pos {
 	if n := find(f.doc, name); n != nil {
 		return f.place(n)
@@ -208,11 +207,11 @@ func follow(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// yamlLine matches a line number in what the YAML library says.
+// yamlLine matches a line number in a message of the YAML library.
 var yamlLine = regexp.MustCompile(`line (\d+): (.*)$`)
 
-// yaml checks a file of YAML documents: that they parse, say each key once and
-// stay small when their aliases are replaced.
+// yaml checks a file of YAML documents: they must be valid, have no duplicate
+// keys and stay small with expanded aliases.
 func (b *build) yaml(name string, data []byte) bool {
 	if !smallExpanded(data) {
 		b.fault(diag.Pos{File: name}, "aliases that make more than "+strconv.Itoa(maxExpanded>>20)+" MiB of it", "")

@@ -7,8 +7,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// FuzzBuild has no kustomization end the program, or read what it says it has
-// not read. The file x.yaml is what the kustomization may name.
+// FuzzBuild tests that no kustomization crashes the program or reads unreported
+// files. The kustomization may refer to x.yaml.
 func FuzzBuild(f *testing.F) {
 	const object = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: {containers: [{name: a, image: a}]}}}\n"
 	for _, archive := range good(f) {

@@ -1,18 +1,16 @@
-// Package kustomize builds kustomizations: directories of the repository that
-// say how manifests become objects. It is the only door of kustomize's
-// libraries.
+// Package kustomize builds kustomizations of the repository. Only this package
+// imports kustomize's libraries.
 //
-// It builds what the kustomize command builds, from files below the fleet's
-// root alone. It runs no plugins, no containers, no Helm and no git, opens no
-// connection and reads no environment: what would need any of these is a fault.
-// It prints nothing to standard error. What kustomize tells the standard logger,
-// such as which vars are unused, the program has to silence. Kustomizations say
-// nothing about clusters, so the same directory is the same objects for all of
-// them.
+// It builds the same objects as the kustomize command, from files below the
+// fleet's root. Plugins, containers, Helm, git, network access and the
+// environment are not available; a kustomization that needs them is a fault.
+// The package does not print to standard error, but the program must silence
+// the standard logger, which kustomize uses for warnings. Kustomizations do not
+// depend on clusters, so a directory gives the same objects for all of them.
 //
-// It bounds what is read, the number of objects, what aliases make of them, and
-// the time and memory of a build: replacements, vars and the copy operations of
-// JSON patches make much out of little.
+// Input sizes, the number of objects, expanded aliases, and the time and memory
+// of a build are limited: with replacements, vars and JSON patches, a small
+// input can have a huge result.
 package kustomize
 
 import (
@@ -38,19 +36,18 @@ import (
 	"github.com/fleetc/fleetc/compiler/stderr"
 )
 
-// Build returns the objects of the kustomization in the directory dir, which
-// is relative to the fleet's root and slash-separated, in the order in which
-// the kustomize command prints them. Their Template is the kustomization file.
+// Build returns the objects of the kustomization in dir, which is
+// slash-separated and relative to the fleet's root, in the order of the
+// kustomize command. Their Template is the kustomization file.
 //
 // reads are the files that were read, relative to the root and sorted, also
-// when there is an error: as they are named and, where links are on the way, as
-// they are found.
+// after an error. A file behind a symbolic link has both paths.
 //
-// The error holds the faults of the kustomization and of those that it
-// includes, each at the user's file and at the release; it is that of ctx when
-// ctx ends first. ctx is looked at whenever a file is read.
+// The error has the faults of the kustomization and of those that it includes,
+// with the positions in the file and of the release; it is that of ctx when ctx
+// ends first.
 //
-// remotes finds what addresses refer to; without it, they are faults.
+// remotes resolves addresses; without it, they are faults.
 func Build(ctx context.Context, root, dir string, r *fleet.Release, remotes Remotes) (objs []fleet.Object, reads []string, err error) {
 	sys, err := os.OpenRoot(root)
 	if err != nil {
@@ -66,11 +63,12 @@ func Build(ctx context.Context, root, dir string, r *fleet.Release, remotes Remo
 	}
 	b.tree.kustomization = b.serve
 	defer func() {
-		// A build that was given up goes on, and uses the tree.
+		// An abandoned build continues and uses the tree.
 		if ctx.Err() == nil && !errors.Is(err, diag.ErrRunaway) {
 			reads = b.tree.recorded()
 		}
-		// A kustomization is input: what it makes the library do is its fault.
+		// A kustomization is input: a panic of the library is a fault of the
+		// kustomization.
 		if p := recover(); p != nil {
 			objs, err = nil, b.at(diag.Pos{}, "does not build: "+oneLine(fmt.Sprint(p)), "")
 		}
@@ -94,28 +92,28 @@ type build struct {
 	release   *fleet.Release
 	resources *resmap.Factory
 	tree      *tree
-	checked   map[string]*file // kustomization files, by directory without links; nil for one with faults
+	checked   map[string]*file // kustomization files, by directory without links; nil after faults
 	faults    diag.List
 	remotes   Remotes           // nil for none
-	dir       string            // of the topmost kustomization
-	mounts    int               // addresses that were followed
-	stack     []string          // directories that are being checked
-	instead   map[string][]byte // kustomization files as kustomize is to see them otherwise, by name
+	dir       string            // directory of the topmost kustomization
+	mounts    int               // number of resolved addresses
+	stack     []string          // directories whose check is running
+	instead   map[string][]byte // rewritten kustomization files, by name
 }
 
-// running lets one kustomize run at a time: it keeps the schema of Kubernetes
-// in variables of the process, which it fills while others read them. A build
-// that exceeds its limits goes on, and none can follow.
+// running allows one kustomize build at a time, since kustomize stores the
+// Kubernetes schema in global variables without a lock. A build that exceeds
+// its limits continues in the background, and no other build may start.
 var (
 	running  = make(chan struct{}, 1)
 	exceeded = make(chan struct{})
 	exceed   = sync.OnceFunc(func() { close(exceeded) })
 )
 
-// limits are those of one run of kustomize.
+// limits are the limits of one build.
 var limits = bounded.Limits{Time: 2 * time.Minute}
 
-// begin waits until no kustomize runs.
+// begin waits until no other build runs.
 func (b *build) begin(top *file) error {
 	select {
 	case running <- struct{}{}:
@@ -124,14 +122,14 @@ func (b *build) begin(top *file) error {
 	case <-exceeded:
 	}
 	select {
-	case <-exceeded: // The other build may have ended, and this one not have to wait.
+	case <-exceeded: // The other build may have ended at the same time.
 		return b.at(diag.Pos{File: top.name}, "not built, since another kustomization exceeded its limits", "")
 	default:
 		return nil
 	}
 }
 
-// run lets kustomize build what has been checked, within limits.
+// run builds the checked kustomization within the limits.
 func (b *build) run(top *file) ([]fleet.Object, error) {
 	if err := b.begin(top); err != nil {
 		return nil, err
@@ -141,7 +139,8 @@ func (b *build) run(top *file) ([]fleet.Object, error) {
 		if !b.warns() {
 			return b.kustomize(top)
 		}
-		// A build that was given up prints on, so the end of this one counts.
+		// An abandoned build continues to print, so this Silence must end
+		// first.
 		if failed := stderr.Silence(func() { objs, err = b.kustomize(top) }); failed != nil {
 			return nil, failed
 		}
@@ -156,7 +155,7 @@ func (b *build) run(top *file) ([]fleet.Object, error) {
 	return objs, err
 }
 
-// kustomize runs kustomize on what has been checked.
+// kustomize calls kustomize for the checked kustomization.
 func (b *build) kustomize(top *file) ([]fleet.Object, error) {
 	m, err := b.kustomizer().Run(b.tree, "/"+top.dir)
 	if err != nil {
@@ -183,8 +182,7 @@ func (b *build) kustomize(top *file) ([]fleet.Object, error) {
 	return objs, nil
 }
 
-// top checks the kustomization that the release names, and all that it
-// includes.
+// top checks the kustomization of the release and all that it includes.
 func (b *build) top(dir string) *file {
 	if msg, hint := outside(".", dir); msg != "" {
 		b.fault(diag.Pos{}, msg, hint)
@@ -206,8 +204,8 @@ func (b *build) top(dir string) *file {
 	return b.directory(diag.Pos{}, dir, types.KustomizationKind)
 }
 
-// at is a fault at a place of a kustomization, or at the release alone when
-// there is none.
+// at returns a fault at a position of a kustomization, or at the release for an
+// invalid position.
 func (b *build) at(pos diag.Pos, msg, hint string) *diag.Diag {
 	d := &diag.Diag{Msg: msg, Hint: hint}
 	if b.release.Name != "" {
@@ -223,13 +221,13 @@ func (b *build) at(pos diag.Pos, msg, hint string) *diag.Diag {
 
 func (b *build) fault(pos diag.Pos, msg, hint string) { b.faults.Add(b.at(pos, msg, hint)) }
 
-// missing is the fault of a path that cannot be followed.
+// missing returns the fault of a path that does not exist.
 func (b *build) missing(pos diag.Pos, dir, name string, err error) {
 	if !os.IsNotExist(err) {
 		b.fault(pos, name+" "+reason(err), "")
 		return
 	}
-	// The first part of the path that is not there is what is misspelt.
+	// Suggest a name for the first part of the path that does not exist.
 	parts := strings.Split(path.Clean(name), "/")
 	for i, part := range parts {
 		above := path.Join(append([]string{dir}, parts[:i]...)...)
@@ -241,8 +239,8 @@ func (b *build) missing(pos diag.Pos, dir, name string, err error) {
 	b.fault(pos, name+" does not exist", "")
 }
 
-// outside says what is wrong with a path that is not one below the root when
-// it stands in a file of the directory.
+// outside returns the fault message and hint for a path of a file in dir that
+// is not below the root.
 func outside(dir, name string) (msg, hint string) {
 	switch {
 	case name == "":

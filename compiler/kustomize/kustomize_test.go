@@ -80,7 +80,7 @@ func good(t testing.TB) map[string][]byte {
 	return out
 }
 
-// plain builds with kustomize as its command does, on the disk and without
+// plain builds like the kustomize command, on the disk and without
 // restrictions.
 func plain(t *testing.T, dir string) []map[string]any {
 	t.Helper()
@@ -99,7 +99,7 @@ func plain(t *testing.T, dir string) []map[string]any {
 	}
 	var out []map[string]any
 	for doc := range strings.SplitSeq(string(text), "\n---\n") {
-		data, err := sigsyaml.YAMLToJSON([]byte(doc + "\n")) // which the split has taken
+		data, err := sigsyaml.YAMLToJSON([]byte(doc + "\n")) // the split removes the line end
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,8 +120,8 @@ func contents(objs []fleet.Object) []map[string]any {
 	return out
 }
 
-// TestBuildsWhatKustomizeBuilds compares with kustomize's own build, and with
-// what was built before.
+// TestBuildsWhatKustomizeBuilds compares builds with those of kustomize and
+// with golden files.
 func TestBuildsWhatKustomizeBuilds(t *testing.T) {
 	for name, archive := range good(t) {
 		t.Run(name, func(t *testing.T) {
@@ -175,8 +175,8 @@ func golden(t *testing.T, name string, objs []fleet.Object, reads []string) {
 	}
 }
 
-// TestReads holds Build to reading what it says it has read: without any other
-// file it builds the same.
+// TestReads tests that a build gives the same result with nothing but the files
+// in reads.
 func TestReads(t *testing.T) {
 	for name, archive := range good(t) {
 		root := unpack(t, archive)
@@ -204,8 +204,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestAtOnce builds in several goroutines: the objects are the same.
-func TestAtOnce(t *testing.T) {
+// TestConcurrentBuilds builds in several goroutines: the objects are the same.
+func TestConcurrentBuilds(t *testing.T) {
 	archives := good(t)
 	var group sync.WaitGroup
 	for name, archive := range archives {
@@ -238,7 +238,7 @@ func TestNoRoot(t *testing.T) {
 	}
 }
 
-// TestNumbers holds numbers to the types that Kubernetes' libraries have.
+// TestNumbers tests that numbers have the types of Kubernetes' libraries.
 func TestNumbers(t *testing.T) {
 	root := unpack(t, []byte(`
 -- app/kustomization.yaml --
@@ -262,7 +262,7 @@ spec: {i: 9007199254740993, n: -1, f: 1.5, e: 1e3, s: "1", b: true, l: [1, 2.5]}
 	objs[0].DeepCopy() // panics on numbers of other types
 }
 
-// TestQuiet holds Build to printing nothing, where kustomize prints warnings.
+// TestQuiet tests that Build prints nothing where kustomize prints warnings.
 func TestQuiet(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "printed"))
 	if err != nil {
@@ -296,8 +296,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestLimits holds a build to its limits of time and memory: a fault at the
-// kustomization, after which none other begins.
+// TestLimits tests the limits of time and memory: they give a fault, and no
+// other build starts afterwards.
 func TestLimits(t *testing.T) {
 	bomb := func(n int) string {
 		return "-- app/kustomization.yaml --\nresources: [a.yaml]\nvars:\n" +
@@ -324,7 +324,7 @@ func TestLimits(t *testing.T) {
 		if _, _, err = Build(t.Context(), root, "app", release(), nil); !strings.Contains(faults(t, err), "another kustomization exceeded its limits") {
 			t.Errorf("%s: then\n%s", name, faults(t, err))
 		}
-		running <- struct{}{} // after the build that goes on
+		running <- struct{}{} // after the end of the abandoned build
 		<-running
 		exceeded = make(chan struct{})
 		exceed = sync.OnceFunc(func() { close(exceeded) })

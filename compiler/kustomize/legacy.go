@@ -14,18 +14,18 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// deprecated are fields that name files or have objects in them.
-type deprecated struct {
+// deprecatedFields are fields that name files or contain objects.
+type deprecatedFields struct {
 	bases          []string
 	jsonPatches    []types.Patch
 	strategicMerge []types.PatchStrategicMerge
 }
 
-func (f *file) deprecated() deprecated {
-	return deprecated{f.k.Bases, f.k.PatchesJson6902, f.k.PatchesStrategicMerge}
+func (f *file) deprecatedFields() deprecatedFields {
+	return deprecatedFields{f.k.Bases, f.k.PatchesJson6902, f.k.PatchesStrategicMerge}
 }
 
-// warns reports whether kustomize prints a warning: of a deprecated field.
+// warns reports whether kustomize prints a warning about a deprecated field.
 func (b *build) warns() bool {
 	for _, f := range b.checked {
 		if f == nil {
@@ -38,20 +38,20 @@ func (b *build) warns() bool {
 	return false
 }
 
-// serve returns what kustomize sees of a kustomization file.
+// serve returns the content of a kustomization file for kustomize.
 func (b *build) serve(name string, data []byte) ([]byte, error) {
 	if text, ok := b.instead[name]; ok {
 		return text, nil
 	}
 	for _, f := range b.checked {
 		if f != nil && f.name == name {
-			return f.seen(data)
+			return f.rewrite(data)
 		}
 	}
 	return nil, fmt.Errorf("%s was not checked", name)
 }
 
-// strategic returns the strategic merge patches in today's words.
+// strategic returns patchesStrategicMerge as patches.
 func (f *file) strategic() []types.Patch {
 	var patches []types.Patch
 	for _, p := range f.k.PatchesStrategicMerge {
@@ -64,7 +64,7 @@ func (f *file) strategic() []types.Patch {
 	return patches
 }
 
-// These match kustomize's errors of vars, and the name of the var.
+// Patterns of kustomize's errors about vars, with the name of the var.
 var (
 	varObject = regexp.MustCompile(`var '\{(\S+) .*\}' cannot be mapped to a field in the set of known resources$`)
 	varField  = regexp.MustCompile(`field specified in var '\{(\S+) .*\}' not found in corresponding resource$`)
@@ -72,8 +72,7 @@ var (
 	varTwice  = regexp.MustCompile(`var '(\S+)' already encountered$`)
 )
 
-// varFault returns the fault for an error of kustomize's about a var; nil when
-// the error is about something else.
+// varFault returns the fault for an error about a var, or nil for other errors.
 func (b *build) varFault(text string) *diag.Diag {
 	for _, known := range []struct {
 		form      *regexp.Regexp

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// reason is why a file cannot be read, as what follows its name.
+// reason returns the error of reading a file as a clause that follows its name.
 func reason(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + e.Err.Error()
@@ -19,7 +19,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// oneLine returns a text with every run of white space as one space.
+// oneLine replaces white space by single spaces.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 var (
@@ -35,13 +35,13 @@ var (
 	noName   = regexp.MustCompile(`^missing metadata\.name in object .*$`)
 )
 
-// noise are words in front of a cause that say nothing about it.
+// noise are prefixes of causes without information.
 var noise = []string{
 	"accumulating resources: ", "accumulating components: ", "invalid Kustomization: ", "json: ",
 	"MalformedYAMLError: ", "yaml: ", "loading generator plugins: ",
 }
 
-// shorten returns the innermost cause of what kustomize says in one line.
+// shorten returns the innermost cause of a kustomize error on one line.
 func shorten(text string) string {
 	for before := ""; before != text; {
 		before = text
@@ -72,8 +72,8 @@ func shorten(text string) string {
 	return strings.ReplaceAll(text, "'/", "'")
 }
 
-// innermost returns the directory of the kustomization that an error of
-// kustomize's is about; "" for the topmost.
+// innermost returns the directory of the kustomization in an error, or an empty
+// string for the topmost.
 func innermost(text string) string {
 	dir := ""
 	for {
@@ -102,7 +102,7 @@ var (
 	noField   = regexp.MustCompile(`operation does not apply: doc is missing (?:path|key): "?([^":]+)`)
 )
 
-// failed is the fault for an error of kustomize's build.
+// failed returns the fault of a failed build.
 func (b *build) failed(top *file, err error) error {
 	if b.tree.spent {
 		return b.at(diag.Pos{File: top.name}, "kustomizations include each other so often that one "+errSpent.Error(), "")
@@ -146,7 +146,8 @@ func (b *build) failed(top *file, err error) error {
 	return b.at(pos, text, hint)
 }
 
-// object names an object by kustomize's ID of it, Kind.version.group/name.namespace.
+// object returns the name of an object from its kustomize ID,
+// Kind.version.group/name.namespace.
 func object(id string) string {
 	gvk, name, ok := strings.Cut(id, "/")
 	if !ok {
@@ -162,7 +163,7 @@ func object(id string) string {
 	return kind + " " + name
 }
 
-// patches calls yield with the place and the text of each patch of the file.
+// patches calls yield with the position and text of each patch of the file.
 func (b *build) patches(f *file, yield func(pos diag.Pos, text []byte)) {
 	one := func(pos diag.Pos, file, text string) {
 		data := []byte(text)
@@ -174,7 +175,7 @@ func (b *build) patches(f *file, yield func(pos diag.Pos, text []byte)) {
 	for i, p := range f.k.Patches {
 		one(f.pos("patches", i), p.Path, p.Patch)
 	}
-	old := f.deprecated()
+	old := f.deprecatedFields()
 	for i, p := range old.jsonPatches {
 		one(f.pos("patchesJson6902", i), p.Path, p.Patch)
 	}
@@ -187,7 +188,7 @@ func (b *build) patches(f *file, yield func(pos diag.Pos, text []byte)) {
 	}
 }
 
-// patchOf returns where the first patch of an object is named.
+// patchOf returns the position of the first patch of an object.
 func (b *build) patchOf(f *file, id string) diag.Pos {
 	pos := diag.Pos{File: f.name}
 	b.patches(f, func(at diag.Pos, text []byte) {
@@ -201,7 +202,7 @@ func (b *build) patchOf(f *file, id string) diag.Pos {
 	return pos
 }
 
-// patchWith returns where the only patch that has the text is named.
+// patchWith returns the position of the only patch that contains the text.
 func (b *build) patchWith(f *file, part string) diag.Pos {
 	var found []diag.Pos
 	b.patches(f, func(at diag.Pos, text []byte) {
@@ -215,7 +216,7 @@ func (b *build) patchWith(f *file, part string) diag.Pos {
 	return diag.Pos{File: f.name}
 }
 
-// generatorOf returns where the generator of a ConfigMap or Secret is.
+// generatorOf returns the position of the generator of a ConfigMap or Secret.
 func (b *build) generatorOf(f *file, name string) diag.Pos {
 	for i, g := range f.k.ConfigMapGenerator {
 		if g.Name == name {

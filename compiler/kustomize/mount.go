@@ -15,32 +15,33 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// Remotes returns what an address in a kustomization refers to; nil when it is not
-// pinned. Its errors are faults without a place.
+// Remotes resolves an address in a kustomization. It returns nil if the address
+// is not pinned. Its errors are faults without a position.
 type Remotes func(ctx context.Context, address string) (*Remote, error)
 
-// A Remote is a file or directory of another place.
+// A Remote is a file or directory of a remote repository.
 type Remote struct {
-	Name  string // of the place and its version, for people; two with the same name have the same files
-	Path  string // of the file or directory in it
+	Name  string // name and version, for messages; equal names have equal files
+	Path  string // path of the file or directory in the repository
 	Files Files
 }
 
-// Files are those of a remote place, by clean, slash-separated paths.
+// Files are the files of a remote repository, by clean, slash-separated paths.
 type Files interface {
 	IsDir(name string) bool
-	Read(name string) ([]byte, error) // fs.ErrNotExist when it has none of the name
+	Read(name string) ([]byte, error) // fs.ErrNotExist for a missing file
 }
 
-// mounted is the directory, below the root, in which kustomize sees remote places. The
-// fleet's own directory of that name is not seen.
+// mounted is the directory below the root where kustomize sees remote
+// repositories. A directory of the fleet with this name is hidden.
 const mounted = "fleetc-remote"
 
-// maxRemotes is how many addresses one build follows, those in remote bases included.
+// maxRemotes is the maximum number of addresses in a build, including those in
+// remote bases.
 const maxRemotes = 100
 
-// mountOf returns the remote place that a path below the root is in; empty for the
-// fleet's repository. rest is the path in the place.
+// mountOf returns the remote repository that contains a path, and the path in
+// it. place is empty for the fleet's repository.
 func mountOf(name string) (place, rest string) {
 	below, ok := strings.CutPrefix(path.Clean(filepath.ToSlash(name)), mounted+"/")
 	if !ok {
@@ -53,7 +54,7 @@ func mountOf(name string) (place, rest string) {
 	return place, rest
 }
 
-// plainName is a name with nothing in it that kustomize takes for a part of an address.
+// plainName returns a name without characters that are special in addresses.
 func plainName(name string) string {
 	_, after, ok := strings.Cut(name, "://")
 	if ok {
@@ -69,8 +70,8 @@ func plainName(name string) string {
 	return strings.ReplaceAll(name, ".git", "")
 }
 
-// mount lets kustomize see what an address refers to, and returns its path below the
-// root.
+// mount makes the target of an address visible for kustomize, and returns its
+// path below the root.
 func (b *build) mount(pos diag.Pos, address string) (string, bool) {
 	if b.mounts++; b.mounts > maxRemotes {
 		b.fault(pos, fmt.Sprintf("more than %d remote addresses in one kustomization", maxRemotes), "make it several releases")
@@ -97,8 +98,8 @@ func (b *build) mount(pos diag.Pos, address string) (string, bool) {
 	return path.Join(mounted, place, found.Path), true
 }
 
-// remoteEntry checks an entry of resources or components that is an address, and
-// returns the path that kustomize is to see in its place; the entry when it is not to.
+// remoteEntry checks an address in resources or components, and returns its
+// replacement for kustomize, or the entry after a fault.
 func (b *build) remoteEntry(f *file, pos diag.Pos, address, kind string) string {
 	name, ok := b.mount(pos, address)
 	if !ok {
@@ -120,9 +121,9 @@ func (b *build) remoteEntry(f *file, pos diag.Pos, address, kind string) string 
 	return filepath.ToSlash(relative)
 }
 
-// seen returns what kustomize sees of a kustomization: itself, with paths in the place
-// of addresses.
-func (f *file) seen(data []byte) ([]byte, error) {
+// rewrite returns the content of a kustomization with paths in the place of
+// addresses.
+func (f *file) rewrite(data []byte) ([]byte, error) {
 	if !f.rewritten {
 		return data, nil
 	}
@@ -148,8 +149,8 @@ func (mountInfo) ModTime() time.Time { return time.Time{} }
 func (i mountInfo) IsDir() bool      { return i.isDir }
 func (mountInfo) Sys() any           { return nil }
 
-// mountStat describes what is at a path in a remote place. The place answers
-// whether a file exists by reading it.
+// mountStat returns the file info of a path in a remote repository. It reads a
+// file to find out whether it exists.
 func (t *tree) mountStat(place, rest string) (fs.FileInfo, error) {
 	files := t.mounts[place]
 	switch {

@@ -16,10 +16,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// archived are the files of an archive.
-type archived map[string][]byte
+// archiveFiles are the files of an archive.
+type archiveFiles map[string][]byte
 
-func (a archived) IsDir(name string) bool {
+func (a archiveFiles) IsDir(name string) bool {
 	for file := range a {
 		if name == "." || strings.HasPrefix(file, name+"/") {
 			return true
@@ -28,21 +28,21 @@ func (a archived) IsDir(name string) bool {
 	return false
 }
 
-func (a archived) Read(name string) ([]byte, error) {
+func (a archiveFiles) Read(name string) ([]byte, error) {
 	if data, ok := a[name]; ok {
 		return data, nil
 	}
 	return nil, fs.ErrNotExist
 }
 
-// remotePlaces returns remotes of which each address is PLACE#PATH after https://, and each
-// place a directory of the archive.
+// remotePlaces returns remotes for addresses of the form https://PLACE#PATH,
+// where each place is a directory of the archive.
 func remotePlaces(archive string) Remotes {
-	places := map[string]archived{}
+	places := map[string]archiveFiles{}
 	for _, f := range txtar.Parse([]byte(archive)).Files {
 		place, name, _ := strings.Cut(f.Name, "/")
 		if places[place] == nil {
-			places[place] = archived{}
+			places[place] = archiveFiles{}
 		}
 		places[place][name] = f.Data
 	}
@@ -83,8 +83,8 @@ kind: Component
 nameSuffix: -c
 `
 
-// TestRemote compares remote bases, files and components, also those in remote bases,
-// with copies of them.
+// TestRemote compares builds with remote bases, files and components with
+// builds of copies.
 func TestRemote(t *testing.T) {
 	local := `
 -- app/kustomization.yaml --
@@ -108,8 +108,8 @@ patches: [{target: {kind: ServiceAccount, name: x}, patch: '[{"op": "add", "path
 	}
 }
 
-// TestRemoteFaults holds remote bases to their own files, and addresses that cannot be
-// followed to faults at the user's line.
+// TestRemoteFaults tests that remote bases cannot read other files, and that
+// invalid addresses are faults at the user's line.
 func TestRemoteFaults(t *testing.T) {
 	for name, test := range map[string]struct{ local, remote, want string }{
 		"not pinned":    {"resources: ['https://none#x']", "", "app/kustomization.yaml:1:13: releases.web.kustomize: https://none#x is remote, and not pinned\n" + at + "    hint: run fleetc source add app, which pins it\n"},
@@ -134,15 +134,15 @@ func TestRemoteFaults(t *testing.T) {
 	}
 }
 
-// TestRemoteWithoutEnd has bases that lead to others without end.
-func TestRemoteWithoutEnd(t *testing.T) {
+// TestEndlessRemotes has an endless chain of remote bases.
+func TestEndlessRemotes(t *testing.T) {
 	n := 0
 	endless := func(_ context.Context, _ string) (*Remote, error) {
 		if n++; n > 10*maxRemotes {
 			return nil, errors.New("no end")
 		}
 		text := fmt.Sprintf("resources: ['https://a/%d']\n", n)
-		return &Remote{Name: fmt.Sprint("https://a/", n), Path: ".", Files: archived{"kustomization.yaml": []byte(text)}}, nil
+		return &Remote{Name: fmt.Sprint("https://a/", n), Path: ".", Files: archiveFiles{"kustomization.yaml": []byte(text)}}, nil
 	}
 	root := unpack(t, []byte("-- app/kustomization.yaml --\nresources: ['https://a/0']\n"))
 	_, _, err := Build(t.Context(), root, "app", release(), endless)

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// plugin checks an entry of generators, transformers or validators: objects
-// that configure those that are part of kustomize, or a file of them.
+// plugin checks an entry of generators, transformers or validators: the
+// configuration of a built-in one, or a file with it.
 func (b *build) plugin(f *file, pos diag.Pos, text string) {
 	m, err := b.resources.NewResMapFromBytes([]byte(text))
 	if err == nil {
@@ -26,8 +26,8 @@ func (b *build) plugin(f *file, pos diag.Pos, text string) {
 		b.fault(pos, "a configuration that does not parse: "+shorten(oneLine(err.Error())), "")
 		return
 	}
-	// A directory would be built, and what its patches make of the paths in the
-	// configuration is not known before.
+	// Kustomize would build a directory, and patches could change the paths in
+	// the configuration after this check.
 	data, ok := b.parsed(f, pos, text)
 	if !ok {
 		return
@@ -42,7 +42,7 @@ func (b *build) plugin(f *file, pos diag.Pos, text string) {
 	}
 }
 
-// paths are the fields with which the parts of kustomize name files. Each has
+// paths are the fields of built-in plugins that name files. Each plugin has
 // some of them.
 type paths struct {
 	types.KvPairSources
@@ -52,8 +52,7 @@ type paths struct {
 	Replacements   []struct{ Path string }
 }
 
-// configured checks the configurations of parts of kustomize. pos is where
-// they are.
+// configured checks configurations of built-in plugins at pos.
 func (b *build) configured(f *file, pos diag.Pos, m resmap.ResMap) {
 	for _, res := range m.Resources() {
 		switch gvk := res.GetGvk(); {
@@ -70,8 +69,8 @@ func (b *build) configured(f *file, pos diag.Pos, m resmap.ResMap) {
 			continue
 		}
 		var p paths
-		// A field of another type is one of another kind of configuration, and the
-		// other fields are read all the same.
+		// A field with another type belongs to another kind of configuration;
+		// the other fields are decoded nevertheless.
 		_ = sigsyaml.Unmarshal(data, &p)
 		b.configuredPaths(f, pos, res.GetKind(), p)
 	}
@@ -102,12 +101,12 @@ func (b *build) configuredPaths(f *file, pos diag.Pos, kind string, p paths) {
 	}
 }
 
-// maxVisits is how many fields of types kustomize may look at in one file of
-// definitions.
+// maxVisits is the maximum number of type fields that kustomize may visit in a
+// file of definitions.
 const maxVisits = 100_000
 
-// definitions checks a file of crds. Kustomize follows the references between
-// the types in it for ever, when they go round.
+// definitions checks a file of crds. Kustomize follows references between its
+// types, in cycles for ever.
 func (b *build) definitions(pos diag.Pos, name string, data []byte) {
 	var types map[string]struct{ Schema spec.Schema }
 	asJSON, err := sigsyaml.YAMLToJSON(data)

@@ -19,38 +19,37 @@ import (
 )
 
 const (
-	maxFile  = 16 << 20  // bytes of one file
-	maxTotal = 256 << 20 // bytes that one build reads; a file that is read twice counts twice
-	maxReads = 50_000    // files that one build reads, counted likewise
+	maxFile  = 16 << 20  // bytes of a file
+	maxTotal = 256 << 20 // total bytes of the reads of a build
+	maxReads = 50_000    // number of the reads of a build
 )
 
-// A tree is the fleet's root as kustomize sees it: a file system of which "/"
-// is the root, which cannot be left and cannot be written to. Every file has
-// one content for as long as the tree is open. It serves one goroutine.
+// A tree is the file system for kustomize: read-only, with the fleet's root as
+// "/". The content of a file never changes. A tree is not safe for concurrent
+// use.
 type tree struct {
 	ctx  context.Context
 	root *os.Root
 
 	files map[string][]byte // by path without the first slash
-	also  map[string]bool   // where files are that links lead to
+	also  map[string]bool   // other names of files that were read through links
 	reads int
 	bytes int
-	spent bool // whether a file was refused for that
+	spent bool // whether a read was refused because of the limits
 
-	mounts map[string]Files // remote places, by their directories in mounted
+	mounts map[string]Files // remote repositories, by directory in mounted
 
-	// kustomization is given the content of every kustomization file, and
-	// returns what kustomize shall see of it.
+	// kustomization rewrites the content of kustomization files for kustomize.
 	kustomization func(name string, data []byte) ([]byte, error)
 }
 
 var _ filesys.FileSystem = (*tree)(nil)
 
-// errSpent is that of a build that has read more than a build may.
-var errSpent = fmt.Errorf("is beyond the %d files or %d MiB that a build reads", maxReads, maxTotal>>20)
+// errSpent is the error of a build that exceeds the limits for reads.
+var errSpent = fmt.Errorf("exceeds the limit of %d files or %d MiB for a build", maxReads, maxTotal>>20)
 
-// inner returns a path of kustomize's as one below the root, slash-separated;
-// "." for the root.
+// inner returns a path of kustomize relative to the root, slash-separated, "."
+// for the root.
 func inner(name string) string {
 	name = strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(name)), "/")
 	if name == "" {
@@ -69,7 +68,7 @@ func (t *tree) real(name string) (string, error) {
 	return links.Resolve(t.root, name)
 }
 
-// stat returns what is known of a file, with links followed.
+// stat returns the file info of a path, and follows links.
 func (t *tree) stat(name string) (fs.FileInfo, error) {
 	real, err := t.real(name)
 	if err != nil {
@@ -78,7 +77,7 @@ func (t *tree) stat(name string) (fs.FileInfo, error) {
 	return t.lstat(real)
 }
 
-// lstat returns what is known of a path without links.
+// lstat returns the file info of a path without links.
 func (t *tree) lstat(real string) (fs.FileInfo, error) {
 	if place, rest := mountOf(real); place != "" {
 		return t.mountStat(place, rest)
@@ -117,7 +116,7 @@ func (t *tree) load(name string) ([]byte, error) {
 	if place, rest := mountOf(real); place != "" {
 		return t.mounts[place].Read(rest)
 	}
-	// Opening a pipe would wait for who writes to it.
+	// Opening a pipe would block.
 	if info, err := t.root.Lstat(filepath.FromSlash(real)); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
@@ -139,7 +138,7 @@ func (t *tree) load(name string) ([]byte, error) {
 	return data, nil
 }
 
-// names returns what a directory has, sorted.
+// names returns the entries of a directory, sorted.
 func (t *tree) names(dir string) []string {
 	real, err := t.real(dir)
 	if err != nil {
@@ -159,8 +158,8 @@ func (t *tree) names(dir string) []string {
 	return names
 }
 
-// recorded returns all files of the fleet that were read, sorted. Files behind links
-// have both of their names.
+// recorded returns all files of the fleet that were read, sorted. Files behind
+// links have both names.
 func (t *tree) recorded() []string {
 	names := slices.Collect(maps.Keys(t.files))
 	names = slices.AppendSeq(names, maps.Keys(t.also))
@@ -169,7 +168,7 @@ func (t *tree) recorded() []string {
 	return slices.Compact(names)
 }
 
-// ReadFile is what kustomize reads files with.
+// ReadFile reads a file for kustomize.
 func (t *tree) ReadFile(name string) ([]byte, error) {
 	name = inner(name)
 	data, err := t.read(name)
@@ -202,13 +201,13 @@ func (t *tree) IsDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Exists reports whether there is something at the path.
+// Exists reports whether a path exists.
 func (t *tree) Exists(name string) bool {
 	_, err := t.stat(name)
 	return err == nil
 }
 
-// What follows is part of the interface, and no build has use for it.
+// The remaining methods of the interface are not used by builds.
 
 func (t *tree) Create(string) (filesys.File, error)  { return nil, fs.ErrPermission }
 func (t *tree) Mkdir(string) error                   { return fs.ErrPermission }

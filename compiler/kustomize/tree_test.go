@@ -36,7 +36,7 @@ func newTree(t *testing.T, root string) *tree {
 func TestPathsStayInside(t *testing.T) {
 	for place, text := range places {
 		if strings.Contains(text, "helmChart") || strings.Contains(text, "HelmChart") || strings.Contains(text, "openapi") || place == "executed" || place == "not inline" || place == "container" || place == "directory" {
-			continue // these are faults whatever the path is
+			continue // always a fault
 		}
 		for path, want := range map[string]string{
 			"OUT":                 "is an absolute path",
@@ -180,7 +180,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestSpent holds what is read to its bounds, however often it is the same.
+// TestSpent tests the limits for reads, including repeated reads.
 func TestSpent(t *testing.T) {
 	tr := newTree(t, unpack(t, []byte("-- a --\na\n")))
 	for range maxReads {
@@ -202,7 +202,7 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// TestDoubling has bases that each include the next twice: 2^30 objects.
+// TestDoubling has bases that each include the next one twice: 2^30 objects.
 func TestDoubling(t *testing.T) {
 	var b strings.Builder
 	for i := range 30 {

@@ -12,28 +12,27 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Kustomize says nothing of a patch whose target matches nothing. So that is
-// looked for once the whole builds: each kustomization is built again up to its
-// patches, with one before each of them that marks what the target matches. The
-// patches of components are left as they are: whoever includes one need not have
-// all that it patches.
+// Kustomize ignores a patch whose target matches nothing. So after a build
+// without errors, each kustomization is built again up to each of its patches,
+// with an extra patch that marks the objects of the target. Patches of
+// components are not checked: they may be optional.
 
-// mark is the beginning of the annotations that mark.
+// mark is the prefix of the annotations for marking.
 const mark = "fleetc/matched-"
 
 // unmatched reports the targets of patches that match nothing.
 func (b *build) unmatched() {
 	for _, dir := range slices.Sorted(maps.Keys(b.checked)) {
 		f := b.checked[dir]
-		// As they are applied.
+		// In the order of application.
 		merges, late := f.strategic(), len(f.k.Patches)
-		patches := slices.Concat(merges, f.k.Patches, f.deprecated().jsonPatches)
+		patches := slices.Concat(merges, f.k.Patches, f.deprecatedFields().jsonPatches)
 		if f.k.Kind == types.ComponentKind || !slices.ContainsFunc(patches, func(p types.Patch) bool { return p.Target != nil }) {
 			continue
 		}
 		matched := b.marked(f, patches)
 		for i, p := range patches {
-			// What a patch marks, it or one after it may remove.
+			// The object may be removed by this or a later patch.
 			if p.Target == nil || matched[i] || b.tree.ctx.Err() != nil || b.marked(f, patches[:i], p)[i] {
 				continue
 			}
@@ -47,8 +46,8 @@ func (b *build) unmatched() {
 	}
 }
 
-// marked returns which of the patches have a target that matches something after
-// the patches before them. The last ones are not applied themselves.
+// marked returns which of the patches last have a target that matches something
+// after patches were applied.
 func (b *build) marked(f *file, patches []types.Patch, last ...types.Patch) map[int]bool {
 	k := f.k
 	k.FixKustomization() // bases
@@ -56,7 +55,7 @@ func (b *build) marked(f *file, patches []types.Patch, last ...types.Patch) map[
 		TypeMeta: k.TypeMeta, Resources: k.Resources, Components: k.Components, Generators: k.Generators, Configurations: k.Configurations,
 		ConfigMapGenerator: k.ConfigMapGenerator, SecretGenerator: k.SecretGenerator, GeneratorOptions: k.GeneratorOptions,
 	}
-	all := map[int]bool{} // what is true when the part does not build, and nothing can be told
+	all := map[int]bool{} // the result if the build fails: report nothing
 	for i, p := range slices.Concat(patches, last) {
 		all[i] = true
 		if p.Target != nil {
@@ -90,8 +89,8 @@ func (b *build) marked(f *file, patches []types.Patch, last ...types.Patch) map[
 
 func (b *build) kustomizer() *krusty.Kustomizer {
 	return krusty.MakeKustomizer(&krusty.Options{
-		Reorder:          krusty.ReorderOptionUnspecified, // as the command does
-		LoadRestrictions: types.LoadRestrictionsNone,      // the tree has its own
+		Reorder:          krusty.ReorderOptionUnspecified, // as in the kustomize command
+		LoadRestrictions: types.LoadRestrictionsNone,      // the tree has its own restrictions
 		PluginConfig:     types.DisabledPluginConfig(),
 	})
 }

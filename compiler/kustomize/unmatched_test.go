@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// unmatchedFiles are a base with one Deployment and one ConfigMap, and what
-// includes it.
+// unmatchedFiles have a base with a Deployment and a ConfigMap, and
+// kustomizations that include it.
 const unmatchedFiles = `
 -- base/kustomization.yaml --
 resources: [objects.yaml]

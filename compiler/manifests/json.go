@@ -11,10 +11,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// maxDepth is how deep values of JSON are in each other.
+// maxDepth is the maximum nesting of JSON values.
 const maxDepth = 1000
 
-// json takes the objects of a file of JSON values.
+// json adds the objects of a file of JSON values.
 func (s *source) json(t *text) {
 	r := reader{text: t, decoder: json.NewDecoder(bytes.NewReader(t.data)), fault: s.fault}
 	r.decoder.UseNumber()
@@ -38,7 +38,7 @@ func (s *source) json(t *text) {
 	}
 }
 
-// A reader reads JSON values with their places.
+// A reader reads JSON values and their positions.
 type reader struct {
 	text    *text
 	decoder *json.Decoder
@@ -50,7 +50,7 @@ func (r reader) pos(offset int) diag.Pos {
 	return diag.Pos{File: r.text.name, Line: p.line, Col: p.col}
 }
 
-// next returns where the next token begins.
+// next returns the offset of the next token.
 func (r reader) next() int {
 	data, at := r.text.data, int(r.decoder.InputOffset())
 	for at < len(data) && strings.IndexByte(" \t\r\n,:", data[at]) >= 0 {
@@ -59,7 +59,7 @@ func (r reader) next() int {
 	return at
 }
 
-// failed returns where the decoder has failed.
+// failed returns the offset of the decoder's error.
 func (r reader) failed() int {
 	data, at := r.text.data, int(r.decoder.InputOffset())
 	for at < len(data) && strings.IndexByte(" \t\r\n", data[at]) >= 0 {
@@ -68,8 +68,7 @@ func (r reader) failed() int {
 	return at
 }
 
-// message is what the JSON library says, without the prefix that repeats what
-// is already said.
+// message returns a message of the JSON library without its redundant prefix.
 func message(err error) string {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return "the file ends within a value"
@@ -77,8 +76,8 @@ func message(err error) string {
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// value reads the next value: int64 for numbers that are, float64 for others.
-// At the end of the text, outside of all values, it returns io.EOF.
+// value reads the next value, with int64 for integers and float64 for other
+// numbers. It returns io.EOF at the end of the text.
 func (r reader) value(depth int) (any, place, error) {
 	start := r.next()
 	if depth > maxDepth {
@@ -121,14 +120,14 @@ func (r reader) object(at place, depth int) (any, place, error) {
 		}
 		key, ok := token.(string)
 		if !ok {
-			return nil, at, errors.New("a key that is no text")
+			return nil, at, errors.New("a key that is not a string")
 		}
 		v, p, err := r.value(depth + 1)
 		if err != nil {
 			return nil, at, err
 		}
-		if was, ok := first[key]; ok {
-			r.fault(r.pos(start), fmt.Sprintf("the key %s is there twice, first in line %d", excerpt(key), r.text.at(was).line), "keep one of them")
+		if firstPlace, ok := first[key]; ok {
+			r.fault(r.pos(start), fmt.Sprintf("the key %s is there twice, first in line %d", excerpt(key), r.text.at(firstPlace).line), "keep one of them")
 			continue
 		}
 		if out[key], first[key] = v, start; key == "items" {

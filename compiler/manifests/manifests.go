@@ -1,8 +1,7 @@
-// Package manifests reads the objects of YAML and JSON files of the
-// repository, as kubectl apply -R -f reads them. It is stricter than kubectl:
-// a key that stands twice, a document that is no object and a directory
-// without manifests are faults. It changes nothing in the objects and does not
-// ask whether Kubernetes takes them.
+// Package manifests reads the objects of YAML and JSON files of the repository
+// like kubectl apply -R -f. It is stricter than kubectl: duplicate keys,
+// documents that are not objects and directories without manifests are faults.
+// It does not change or validate the objects.
 package manifests
 
 import (
@@ -24,24 +23,23 @@ import (
 )
 
 const (
-	maxFile    = 16 << 20 // bytes of one file
-	maxTotal   = 64 << 20 // bytes of all
+	maxFile    = 16 << 20 // bytes of a file
+	maxTotal   = 64 << 20 // bytes of all files
 	maxFiles   = 5_000
 	maxObjects = 20_000
-	maxFaults  = 100 // after which no more files are read
+	maxFaults  = 100 // faults after which reading stops
 )
 
 // Read returns the objects of a file, or of all files *.yaml, *.yml and *.json
-// in a directory and those below it: files and directories of a directory come
-// in the order of their names. name is relative to the fleet's root and
-// slash-separated. Items of lists are objects of their own. Template is the file
-// of an object, and Pos where its document begins, or its item.
+// below a directory, sorted by name in each directory. name is slash-separated
+// and relative to the fleet's root. Items of lists become separate objects.
+// Template is the file of an object, and Pos the beginning of its document or
+// item.
 //
 // reads are the files that were read, relative to the root and sorted, also
-// when there is an error: as they are named and, where links are on the way,
-// as they are found.
+// after an error. A file behind a symbolic link has both paths.
 //
-// The error holds everything that is wrong, at its line and at the release.
+// The error has all faults, with the positions in the file and of the release.
 func Read(root, name string, r *fleet.Release) (objs []fleet.Object, reads []string, err error) {
 	sys, err := os.OpenRoot(root)
 	if err != nil {
@@ -62,14 +60,14 @@ type source struct {
 	tree    tree
 	release *fleet.Release
 	reads   map[string]bool
-	files   int // that were read, with their bytes
+	files   int // number of files that were read, and their size
 	bytes   int
 	objects []fleet.Object
 	faults  diag.List
-	full    bool // whether there was more than is read
+	full    bool // whether a limit was exceeded
 }
 
-// top reads what the release names.
+// top reads the file or directory of the release.
 func (s *source) top(name string) {
 	below := path.Clean(name)
 	switch {
@@ -104,8 +102,8 @@ func (s *source) top(name string) {
 	}
 }
 
-// missing is the fault of a path that is not there. The first part of it that
-// is not is what is misspelt.
+// missing returns the fault of a missing path. It suggests a name for the first
+// part that does not exist.
 func (s *source) missing(name, below string) {
 	parts, above := strings.Split(below, "/"), "."
 	for _, part := range parts {
@@ -126,7 +124,7 @@ func (s *source) missing(name, below string) {
 	s.fault(diag.Pos{}, name+" is a link to what does not exist", "")
 }
 
-// isManifest reports whether a file of a directory is read.
+// isManifest reports whether a file in a directory is read.
 func isManifest(name string) bool {
 	switch path.Ext(name) {
 	case ".yaml", ".yml", ".json":
@@ -135,8 +133,8 @@ func isManifest(name string) bool {
 	return false
 }
 
-// directory reads the manifests of a directory. real is where it is, and above
-// are those that it is in, where they are: a link can lead back to one.
+// directory reads the manifests of a directory. real is its path without links,
+// and above are the paths of its parents, to detect link cycles.
 func (s *source) directory(name, real string, above []string) {
 	if slices.Contains(above, real) {
 		s.fault(diag.Pos{File: name}, "a link that leads back to "+real, "remove it")
@@ -156,7 +154,7 @@ func (s *source) directory(name, real string, above []string) {
 		where, info, err := s.tree.stat(below)
 		switch {
 		case err != nil && !isManifest(base) && !errors.Is(err, links.ErrLeaves):
-			// A broken link that would not be read either.
+			// Ignore a broken link with another extension.
 		case errors.Is(err, fs.ErrNotExist):
 			s.fault(diag.Pos{File: below}, "a link to what does not exist", "remove it")
 		case err != nil:
@@ -206,7 +204,7 @@ func (s *source) file(name, real string, info fs.FileInfo) {
 	}
 }
 
-// tooMuch ends the reading.
+// tooMuch stops reading with a fault.
 func (s *source) tooMuch(msg string) {
 	if !s.full {
 		s.fault(diag.Pos{}, msg, "make it several releases")
@@ -214,10 +212,10 @@ func (s *source) tooMuch(msg string) {
 	s.full = true
 }
 
-// enough reports whether nothing more is to be read.
+// enough reports whether reading stops.
 func (s *source) enough() bool { return s.full || len(s.faults) > maxFaults }
 
-// add takes an object, with its place.
+// add adds an object with its position.
 func (s *source) add(name string, o map[string]any, p place) {
 	pos := diag.Pos{File: name, Line: p.line, Col: p.col}
 	apiVersion, _ := o["apiVersion"].(string)
@@ -236,7 +234,7 @@ func (s *source) add(name string, o map[string]any, p place) {
 	}
 }
 
-// list takes an object, or those of a list of objects.
+// list adds an object, or the items of a List.
 func (s *source) list(name string, o map[string]any, p place, kind string) {
 	items, isList := o["items"].([]any)
 	if !isList || !strings.HasSuffix(kind, "List") {
@@ -267,15 +265,15 @@ func (s *source) list(name string, o map[string]any, p place, kind string) {
 	}
 }
 
-// read notes what was read.
+// read records files that were read.
 func (s *source) read(names ...string) {
 	for _, name := range names {
 		s.reads[name] = true
 	}
 }
 
-// fault adds a fault at a place of a manifest, or at the release alone when
-// there is none.
+// fault adds a fault at a position of a manifest, or at the release for an
+// invalid position.
 func (s *source) fault(pos diag.Pos, msg, hint string) {
 	d := &diag.Diag{Path: s.release.Path("manifests"), Msg: msg, Hint: hint}
 	for _, p := range []diag.Pos{pos, s.release.SourcePos} {

@@ -59,7 +59,7 @@ func faults(t *testing.T, err error) string {
 	return b.String()
 }
 
-// ids are the objects with their places.
+// ids lists objects with their positions.
 func ids(objs []fleet.Object) string {
 	var out []string
 	for _, o := range objs {
@@ -68,7 +68,7 @@ func ids(objs []fleet.Object) string {
 	return strings.Join(out, ", ")
 }
 
-// TestGolden reads a directory with everything that manifests can be.
+// TestGolden reads a directory with all kinds of manifests.
 func TestGolden(t *testing.T) {
 	archive, err := os.ReadFile("testdata/all.txtar")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestValues holds values to those of kubectl, and of charts.
+// TestValues compares values with those of kubectl and of charts.
 func TestValues(t *testing.T) {
 	const yaml = "apiVersion: v1\nkind: X\nmetadata: {name: a}\nspec: {i: 9007199254740993, m: -1, f: 1.5, e: 1e3, o: 0755, yes: yes, s: '1', nil: null, list: [1, 2.5], u: 18446744073709551615}\n"
 	want := map[string]any{"i": int64(9007199254740993), "m": int64(-1), "f": 1.5, "e": int64(1000), "o": int64(493), "true": true, "s": "1", "nil": nil, "list": []any{int64(1), 2.5}, "u": 18446744073709551615.0}
@@ -151,7 +151,7 @@ func TestValues(t *testing.T) {
 			t.Fatal(faults(t, err))
 		}
 		if name == "x.json" {
-			want["e"] = 1000.0 // as Kubernetes decodes it
+			want["e"] = 1000.0 // as decoded by Kubernetes
 		}
 		if got := objs[0].Object["spec"]; !reflect.DeepEqual(got, any(want)) {
 			t.Errorf("%s: %#v", name, got)
@@ -192,7 +192,7 @@ func TestFaults(t *testing.T) {
 		},
 		{"x.yaml", a + "data: *no\n", "app/x.yaml:1: releases.web.manifests: YAML that does not parse: unknown anchor 'no' referenced\n" + at},
 		{"x.yaml", a + "a: &a [*a]\n", "app/x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document\n" + at},
-		{"x.yaml", a + "? [a]\n: b\n", "app/x.yaml:4:3: releases.web.manifests: a key that is no text\n" + at},
+		{"x.yaml", a + "? [a]\n: b\n", "app/x.yaml:4:3: releases.web.manifests: a key that is not a string\n" + at},
 		{"kustomization.yaml", "resources: [x.yaml]\n", "app/kustomization.yaml: releases.web.manifests: a kustomization is no manifest\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
 		{"x.yml", "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", "app/x.yml:2:1: releases.web.manifests: a kustomization is no manifest\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
 		{"x.txt", "", "environments/fleet.cue:7:2: releases.web.manifests: no manifests in app and below it\n    hint: put files in it that end in .yaml, .yml or .json\n"},
@@ -221,7 +221,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestPath has what a release can say that is no manifest.
+// TestPath has sources that are not manifests.
 func TestPath(t *testing.T) {
 	above := t.TempDir()
 	root := filepath.Join(above, "fleet")
@@ -276,7 +276,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestLinksInDirectory has links in a directory that is read.
+// TestLinksInDirectory has links in a directory.
 func TestLinksInDirectory(t *testing.T) {
 	root := unpack(t, "-- app/x.yaml --\n{apiVersion: v1, kind: A, metadata: {name: a}}\n-- other/y.yaml --\n{apiVersion: v1, kind: A, metadata: {name: b}}\n")
 	link := func(links ...string) {
@@ -331,7 +331,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestTotal has more than may be read, of files and of bytes.
+// TestTotal exceeds the limits of files and bytes.
 func TestTotal(t *testing.T) {
 	root := t.TempDir()
 	big := []byte("# " + strings.Repeat("x", maxFile-3) + "\n")

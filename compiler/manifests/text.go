@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// A text is a file, with where its lines begin.
+// A text is the content of a file with the offsets of its lines.
 type text struct {
 	name  string
 	data  []byte
@@ -25,20 +25,20 @@ func newText(name string, data []byte) *text {
 	}
 }
 
-// A place is where an object is in a text, and where its items are if it is a
-// list.
+// A place is the position of an object in a text and, for a list, the positions
+// of its items.
 type place struct {
 	line, col int // from 1, in bytes
 	items     []place
 }
 
-// at returns the place of an offset.
+// at returns the position of an offset.
 func (t *text) at(offset int) place {
 	line := sort.SearchInts(t.lines, offset+1)
 	return place{line: line, col: offset - t.lines[line-1] + 1}
 }
 
-// column returns the column in bytes of one in characters.
+// column converts a column in characters to bytes.
 func (t *text) column(line, col int) int {
 	if line < 1 || line > len(t.lines) {
 		return col
@@ -57,15 +57,15 @@ func (t *text) column(line, col int) int {
 // A document is one YAML document of a text.
 type document struct {
 	data  []byte
-	above int // lines of the text in front of it
+	above int // number of lines before it
 }
 
-// split returns the YAML documents of the text that have content: what is
-// between lines that begin with --- or are "...". Directives and comments in
-// front of --- belong to the document behind it.
+// split returns the YAML documents of the text that have content, which are
+// separated by lines that begin with --- or are "...". Directives and comments
+// before --- belong to the following document.
 func (t *text) split() []document {
 	var docs []document
-	begin, started, content := 0, false, false // of the present document
+	begin, started, content := 0, false, false // of the current document
 	cut := func(end int) {
 		if content {
 			docs = append(docs, document{data: t.data[t.offset(begin):t.offset(end)], above: begin})
@@ -100,8 +100,7 @@ func isMarker(line []byte, marker string) bool {
 	return bytes.HasPrefix(line, []byte(marker)) && (len(line) == len(marker) || bytes.IndexByte([]byte(" \t\r\n"), line[len(marker)]) >= 0)
 }
 
-// offset returns where line i begins, from 0; the end of the text behind the
-// last.
+// offset returns the offset of line i, counted from 0, or the end of the text.
 func (t *text) offset(i int) int {
 	if i >= len(t.lines) {
 		return len(t.data)

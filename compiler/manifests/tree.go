@@ -12,12 +12,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/links"
 )
 
-// A tree is the fleet's root, which cannot be left.
+// A tree is the fleet's root; paths cannot leave it.
 type tree struct {
 	root *os.Root
 }
 
-// stat returns where a file is and what it is, with links followed.
+// stat returns the path and the info of a file after following links.
 func (t tree) stat(name string) (real string, info fs.FileInfo, err error) {
 	if real, err = links.Resolve(t.root, name); err != nil {
 		return "", nil, err
@@ -26,7 +26,7 @@ func (t tree) stat(name string) (real string, info fs.FileInfo, err error) {
 	return real, info, err
 }
 
-// read returns the content of a file, of which real is the path.
+// read returns the content of a file; real is its path without links.
 func (t tree) read(real string) ([]byte, error) {
 	f, err := t.root.Open(filepath.FromSlash(real))
 	if err != nil {
@@ -43,7 +43,7 @@ func (t tree) read(real string) ([]byte, error) {
 	return data, nil
 }
 
-// names returns what a directory has, sorted.
+// names returns the entries of a directory, sorted.
 func (t tree) names(real string) ([]string, error) {
 	f, err := t.root.Open(filepath.FromSlash(real))
 	if err != nil {
@@ -55,7 +55,7 @@ func (t tree) names(real string) ([]string, error) {
 	return names, err
 }
 
-// reason is why a file cannot be read, as what follows its name.
+// reason returns the error of reading a file as a clause that follows its name.
 func reason(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + e.Err.Error()

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	maxExpanded = 64 << 20 // bytes of a document when its aliases are replaced, about
-	perNode     = 16       // bytes that a node counts for, beside its text
+	maxExpanded = 64 << 20 // approximate bytes of a document with expanded aliases
+	perNode     = 16       // bytes that a node counts, besides its text
 )
 
-// yaml takes the objects of a document. It is parsed twice: once for the
-// places, and once as kubectl does, which has another opinion on what yes is.
+// yaml adds the objects of a document. It parses twice: for positions, and like
+// kubectl, whose YAML version differs, for example for yes.
 func (s *source) yaml(t *text, d document) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(d.data, &doc); err != nil {
@@ -60,10 +60,10 @@ func (s *source) yaml(t *text, d document) {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// yamlLine matches a line number in what the YAML libraries say.
+// yamlLine matches a line number in a message of the YAML libraries.
 var yamlLine = regexp.MustCompile(`\bline (\d+): (.*)$`)
 
-// unparsed is the fault of a document that does not parse.
+// unparsed returns the fault of an invalid document.
 func (s *source) unparsed(t *text, d document, err error) {
 	pos := diag.Pos{File: t.name, Line: d.above + 1}
 	msg := strings.Join(strings.Fields(err.Error()), " ")
@@ -78,20 +78,20 @@ func (s *source) unparsed(t *text, d document, err error) {
 	s.fault(pos, "YAML that does not parse: "+msg, "")
 }
 
-// nodes are those of a document.
+// nodes are the nodes of a document.
 type nodes struct {
 	t     *text
 	above int
-	sizes map[*yaml.Node]int // of those with an anchor; -1 while one is measured
+	sizes map[*yaml.Node]int // sizes of nodes with an anchor; -1 during the measurement
 }
 
-// pos returns where a node is.
+// pos returns the position of a node.
 func (n nodes) pos(at *yaml.Node) diag.Pos {
 	p := n.place(at)
 	return diag.Pos{File: n.t.name, Line: p.line, Col: p.col}
 }
 
-// place returns where a node is, and where its items are.
+// place returns the positions of a node and of its items.
 func (n nodes) place(at *yaml.Node) place {
 	line := at.Line + n.above
 	p := place{line: line, col: n.t.column(line, at.Column)}
@@ -105,8 +105,7 @@ func (n nodes) place(at *yaml.Node) place {
 	return p
 }
 
-// size returns how large a node becomes when aliases are replaced, or more than
-// is allowed.
+// size returns the size of the expanded node, or more than the limit.
 func (n nodes) size(at *yaml.Node) int {
 	if at.Kind == yaml.AliasNode {
 		at = at.Alias
@@ -132,7 +131,7 @@ func (n nodes) size(at *yaml.Node) int {
 	return size
 }
 
-// keys reports the keys that are in their map already, or no text.
+// keys reports duplicate keys, and keys that are not strings.
 func (n nodes) keys(at *yaml.Node, fault func(pos diag.Pos, msg, hint string)) {
 	seen := map[string]*yaml.Node{}
 	for i, c := range at.Content {
@@ -143,7 +142,7 @@ func (n nodes) keys(at *yaml.Node, fault func(pos diag.Pos, msg, hint string)) {
 		// 1, "1" and 0x1 are one key in JSON.
 		var v any
 		if err := c.Decode(&v); err != nil || c.Kind != yaml.ScalarNode && (c.Alias == nil || c.Alias.Kind != yaml.ScalarNode) {
-			fault(n.pos(c), "a key that is no text", "")
+			fault(n.pos(c), "a key that is not a string", "")
 			continue
 		}
 		key := fmt.Sprint(v)
