@@ -1,8 +1,6 @@
-// Package blockyaml decodes YAML as programs write it: maps and lists in block
-// style, and scalars in the usual forms. That is nearly all that charts render to,
-// and takes a fraction of what a full parser does. Whatever else there is in a
-// document, the package does not know it, also when it is wrong, and says so: the
-// full parser decides then.
+// Package blockyaml is a fast decoder for a subset of YAML: block maps, block
+// lists and common scalars. Nearly all output of charts is in this subset. For
+// any other document, valid or not, it reports that the full parser is needed.
 package blockyaml
 
 import (
@@ -11,13 +9,13 @@ import (
 )
 
 const (
-	maxDepth = 100  // of maps and lists within each other
-	maxKey   = 1000 // bytes of a key as it is written
+	maxDepth = 100  // nested maps and lists
+	maxKey   = 1000 // bytes of a key in the source text
 )
 
-// Decode returns the value of a YAML document as Kubernetes' own libraries decode
-// it: maps have text as keys, integers are int64 and other numbers float64. ok is
-// false for a document that is not all of the simple kind, or none.
+// Decode decodes a YAML document like Kubernetes' libraries: maps have string
+// keys, integers are int64 and other numbers float64. ok is false if the
+// document is not in the subset, or invalid.
 func Decode(text string) (v any, ok bool) {
 	if !clean(text) {
 		return nil, false
@@ -25,13 +23,13 @@ func Decode(text string) (v any, ok bool) {
 	d := &decoder{text: text}
 	d.advance()
 	if d.bad || d.over {
-		return nil, !d.bad // there is nothing
+		return nil, !d.bad // empty document
 	}
 	v, ok = d.node(0)
 	return v, ok && !d.bad && d.over
 }
 
-// clean reports whether there are only characters that are themselves everywhere.
+// clean reports whether all characters are plain text in every context.
 func clean(text string) bool {
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -50,26 +48,26 @@ func clean(text string) bool {
 	return true
 }
 
-// A decoder stands at a line with something on it.
+// A decoder is at the start of a line with content.
 type decoder struct {
 	text   string
-	next   int    // where the next line begins
-	indent int    // of the line; more within an element of a list
-	line   string // without the indentation, and blanks at the end
-	begun  bool   // a line was met
-	over   bool   // there is no line any more
-	bad    bool   // the document is not of the simple kind
+	next   int    // offset of the next line
+	indent int    // indentation of the line; more inside of a list item
+	line   string // without indentation and trailing blanks
+	begun  bool   // whether there was a line
+	over   bool   // whether there are no more lines
+	bad    bool   // whether the document is not in the subset
 }
 
 // A rawLine is a line of the text.
 type rawLine struct {
 	indent int
-	text   string // behind the indentation
-	end    int    // where the next one begins
-	broken bool   // it ends in a line break
+	text   string // after the indentation
+	end    int    // offset of the next line
+	broken bool   // whether it ends in a line break
 }
 
-// raw returns the line that begins at the offset, which is within the text.
+// raw returns the line at the offset, which must be inside of the text.
 func (d *decoder) raw(at int) rawLine {
 	l := rawLine{text: d.text[at:], end: len(d.text)}
 	if n := strings.IndexByte(l.text, '\n'); n >= 0 {
@@ -82,7 +80,7 @@ func (d *decoder) raw(at int) rawLine {
 	return l
 }
 
-// advance goes to the next line that has something on it.
+// advance moves to the next line with content.
 func (d *decoder) advance() {
 	for d.next < len(d.text) {
 		l := d.raw(d.next)
@@ -104,7 +102,7 @@ func (d *decoder) advance() {
 	d.line, d.indent, d.over = "", -1, true
 }
 
-// take stands at a line, and reports whether it may be one of a simple document.
+// take starts a line, and reports whether it may be in the subset.
 func (d *decoder) take(indent int, content string) bool {
 	if indent == 0 && (content[0] == '%' || isMarker(content)) {
 		return false
@@ -113,7 +111,7 @@ func (d *decoder) take(indent int, content string) bool {
 	return strings.IndexByte(content, '\t') < 0
 }
 
-// isMarker reports whether a line begins or ends a document, or may do so.
+// isMarker reports whether a line may be a document marker.
 func isMarker(line string) bool {
 	return strings.HasPrefix(line, "---") || strings.HasPrefix(line, "...")
 }
@@ -186,9 +184,9 @@ func (d *decoder) list(indent, depth int) (any, bool) {
 	return out, d.indent <= indent
 }
 
-// value decodes what stands behind a key or a dash of a map or list with the
-// indentation. The elements of a list below a key may stand as far to the left as
-// that.
+// value decodes the value after a key or dash of a map or list with the
+// indentation. The items of a list below a key may have the same indentation as
+// the key.
 func (d *decoder) value(rest string, indent, depth int, ofKey bool) (any, bool) {
 	if rest == "" || rest[0] == '#' {
 		d.advance()
@@ -213,8 +211,8 @@ func (d *decoder) isNode() bool {
 	return isMap || isItem(d.line)
 }
 
-// scalar decodes a scalar, and the maps and lists that are written like one, in a
-// map or list with the indentation.
+// scalar decodes a scalar, or a flow map or list, in a map or list with the
+// indentation.
 func (d *decoder) scalar(rest string, indent int) (any, bool) {
 	var v any
 	ok := false
@@ -233,16 +231,16 @@ func (d *decoder) scalar(rest string, indent int) (any, bool) {
 	return v, ok && !d.bad && d.indent <= indent
 }
 
-// end goes on behind a value that ends on the line, and reports whether nothing
-// but a comment follows it there.
+// end advances after a value that ends on the line, and reports whether only a
+// comment follows it there.
 func (d *decoder) end(rest string) bool {
 	comment := skipBlanks(rest)
 	d.advance()
 	return comment == "" || len(comment) < len(rest) && comment[0] == '#'
 }
 
-// cutKey cuts the key off the front of a line, with its colon and the blanks
-// behind that.
+// cutKey cuts the key, its colon and the following blanks off the front of a
+// line.
 func cutKey(line string) (key, rest string, ok bool) {
 	if line == "" {
 		return "", "", false

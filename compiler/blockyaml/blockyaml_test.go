@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// fully decodes a document as Kubernetes' own libraries do.
+// fully decodes a document with Kubernetes' libraries.
 func fully(text string) (v any, err error) {
 	data, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err == nil {
@@ -21,8 +21,8 @@ func fully(text string) (v any, err error) {
 	return v, err
 }
 
-// same holds that what is decoded is what the full parser makes of it, and reports
-// whether it is decoded.
+// same tests that a decoded value equals that of the full parser, and reports
+// whether the document is in the subset.
 func same(t *testing.T, text string) bool {
 	t.Helper()
 	got, ok := Decode(text)
@@ -38,7 +38,7 @@ func same(t *testing.T, text string) bool {
 	return true
 }
 
-// simple are documents that are decoded.
+// simple are documents in the subset.
 var simple = []string{
 	"", "\n", "# c\n", "---\n", "a: \"x\n  y\"\n", "a: 'x\n\n  y''z\n   '\n", "a: \"x \\\"\n  # y\" # c\nb: c\n", "- 'x\n  y'\n- a\n", "a:\n  {}\nb:\n  []\nc:\n  x\n  y\nd:\n  'z'\n",
 	"a: 1", "a: 1\n", "---\na: b\n", "# c\n\n---\n# d\na: b # c\n\n# e\n", "- a\n- b\n", "-\n  a: 1\n-\n- b: 2\n  c: 3\n", "a:\n", "a: # c\nb: x#y\n",
@@ -51,7 +51,7 @@ var simple = []string{
 	"a: --flag=x\nb: -x\nc: $(A)\nd: (x)\ne: a - b\nf: /x\n", "a.b/c-d_e$f: x\n", "a: x\\ny\n", "  a: 1\n  b: 2\n",
 }
 
-// other are documents that the full parser decides on, or refuses.
+// other are documents that need the full parser, or are invalid.
 var other = []string{
 	"a", "a: &x 1\nb: *x\n", "a: !!str 1\n", "<<: {a: 1}\n", "\"<<\": {a: 1}\n", "a: >\n  x\n", "a: |2\n  x\n", "a: {b: c}\n", "a: [[b]]\n", "a: [b\n c]\n",
 	"a: \"x\n y\n", "a: 'x\ny'\n", "a: \"x\\\n  y\"\n", "? a\n: b\n", "a: 1\na: 2\n", "a: b: c\n", "a: b\n c: d\n", "a:\n    b: 1\n  c: 2\n", "a: 1\n---\nb: 2\n", "a: 1\n...\n", "%YAML 1.1\n---\na: 1\n",
@@ -74,8 +74,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeFiles has what a fleet is exported to, what charts render from and
-// what is wrong with some files.
+// TestDecodeFiles decodes exported files, files of charts and invalid files.
 func TestDecodeFiles(t *testing.T) {
 	decoded, all := 0, 0
 	err := filepath.WalkDir("../../testdata", func(file string, e fs.DirEntry, err error) error {

@@ -8,7 +8,7 @@ import (
 	goyaml "sigs.k8s.io/yaml/goyaml.v2"
 )
 
-// cutQuoted cuts a quoted scalar that ends on the line off its front.
+// cutQuoted cuts a quoted scalar that ends on the line off the front.
 func cutQuoted(line string) (v, rest string, ok bool) {
 	inner, rest, ok := cutQuote(line[1:], line[0])
 	if !ok {
@@ -18,7 +18,7 @@ func cutQuoted(line string) (v, rest string, ok bool) {
 	return v, rest, ok
 }
 
-// cutQuote cuts the text off the front up to the quote that ends it.
+// cutQuote cuts the text up to its closing quote off the front.
 func cutQuote(text string, quote byte) (inner, rest string, ok bool) {
 	for i := 0; i < len(text); i++ {
 		switch {
@@ -34,8 +34,7 @@ func cutQuote(text string, quote byte) (inner, rest string, ok bool) {
 	return "", "", false
 }
 
-// unescaped returns what a quoted text stands for. Of escapes it knows the most
-// common ones.
+// unescaped decodes a quoted text. It supports the most common escapes.
 func unescaped(text string, quote byte) (string, bool) {
 	if quote == '\'' {
 		return strings.ReplaceAll(text, "''", "'"), true
@@ -62,8 +61,8 @@ func unescaped(text string, quote byte) (string, bool) {
 	return b.String(), true
 }
 
-// quoted decodes a quoted scalar, which may go on on the lines that are indented
-// more.
+// quoted decodes a quoted scalar, which may continue on lines with more
+// indentation.
 func (d *decoder) quoted(line string, indent int) (any, bool) {
 	quote := line[0]
 	inner, rest, ok := cutQuote(line[1:], quote)
@@ -95,7 +94,7 @@ func (d *decoder) quoted(line string, indent int) (any, bool) {
 	return nil, false
 }
 
-// fold writes what stands for a line break and the blank lines behind it.
+// fold writes the folded form of a line break and the blank lines after it.
 func fold(b *strings.Builder, blanks *int) {
 	if *blanks == 0 {
 		b.WriteByte(' ')
@@ -105,7 +104,8 @@ func fold(b *strings.Builder, blanks *int) {
 	}
 }
 
-// cutFlow cuts an empty map, or a list of simple scalars, off the front of a line.
+// cutFlow cuts an empty map, or a list of simple scalars, off the front of a
+// line.
 func cutFlow(line string) (v any, rest string, ok bool) {
 	if rest, ok := strings.CutPrefix(line, "{}"); ok {
 		return map[string]any{}, rest, true
@@ -146,7 +146,7 @@ func cutFlowScalar(line string) (v any, rest string, ok bool) {
 	return v, line[n:], ok
 }
 
-// literal decodes the lines behind a bar.
+// literal decodes the lines after a bar.
 func (d *decoder) literal(header string, indent int) (any, bool) {
 	if header != "|" && header != "|-" && header != "|+" {
 		return nil, false
@@ -187,8 +187,8 @@ func (d *decoder) literal(header string, indent int) (any, bool) {
 	return b.String(), true
 }
 
-// begin returns the indentation of the lines behind a bar, which is that of the
-// first that is not blank.
+// begin returns the indentation of the lines after a bar: that of the first
+// line that is not blank.
 func (d *decoder) begin(indent int) (int, bool) {
 	blanks := 0
 	for at := d.next; at < len(d.text); {
@@ -202,8 +202,8 @@ func (d *decoder) begin(indent int) (int, bool) {
 	return 0, false
 }
 
-// plain decodes a scalar without quotes, which goes on on the lines that are
-// indented more.
+// plain decodes a scalar without quotes, which may continue on lines with more
+// indentation.
 func (d *decoder) plain(rest string, indent int) (any, bool) {
 	if !mayBegin(rest) {
 		return nil, false
@@ -242,13 +242,13 @@ func (d *decoder) plain(rest string, indent int) (any, bool) {
 	}
 	d.advance()
 	if b.Len() > 0 {
-		// What is not on one line is text, if it does not begin as a number.
+		// A scalar on several lines is text, unless it begins like a number.
 		return b.String(), !mayBeNumber(first)
 	}
 	return resolve(first)
 }
 
-// mayBegin reports whether a plain scalar may begin so, and means nothing else.
+// mayBegin reports whether the line can only begin a plain scalar.
 func mayBegin(s string) bool {
 	c := s[0]
 	if c == '-' {
@@ -257,9 +257,9 @@ func mayBegin(s string) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c >= 0x80 || strings.IndexByte("_/$(.+<~^;=\\", c) >= 0 && !isMarker(s)
 }
 
-// cutComment cuts the comment off the end of a line of a plain scalar, and reports
-// whether the scalar may go on on the next one. ok is false for a line that has a
-// key on it.
+// cutComment cuts the comment off the end of a line of a plain scalar, and
+// reports whether the scalar may continue on the next line. ok is false for a
+// line with a key.
 func cutComment(line string) (content string, more, ok bool) {
 	more = true
 	if n := strings.Index(line, " #"); n >= 0 {
@@ -272,7 +272,7 @@ func mayBeNumber(s string) bool {
 	return s != "" && ('0' <= s[0] && s[0] <= '9' || s[0] == '-' || s[0] == '+' || s[0] == '.')
 }
 
-// resolve returns what a plain scalar stands for.
+// resolve returns the value of a plain scalar.
 func resolve(s string) (v any, ok bool) {
 	switch {
 	case s == "true":
@@ -289,12 +289,12 @@ func resolve(s string) (v any, ok bool) {
 		n, err := strconv.ParseInt(s, 10, 64)
 		return n, err == nil
 	case strings.ContainsAny(s, "gGhHjJkKlLmMqQrRsSuUvVwWyY"):
-		return s, true // no number or date has one of these
+		return s, true // no number or date has one of these characters
 	}
 	return resolveNumber(s)
 }
 
-// isWord reports whether a text may be one of the other words for a value.
+// isWord reports whether a text may be another word for a bool, null or number.
 func isWord(s string) bool {
 	if s == "" || len(s) > len("false") || strings.IndexByte("yYnNtTfFoO~", s[0]) < 0 {
 		return false
@@ -306,7 +306,7 @@ func isWord(s string) bool {
 	return false
 }
 
-// isInteger reports whether a text is an integer as people write it.
+// isInteger reports whether a text is a common decimal integer.
 func isInteger(s string) bool {
 	if len(s) > 18 || s[0] == '0' && len(s) > 1 {
 		return false
@@ -319,7 +319,7 @@ func isInteger(s string) bool {
 	return true
 }
 
-// resolveNumber lets the full parser say what a text that may be a number is.
+// resolveNumber uses the full parser for a text that may be a number.
 func resolveNumber(s string) (v any, ok bool) {
 	if err := goyaml.Unmarshal([]byte(s), &v); err != nil {
 		return nil, false

@@ -1,6 +1,6 @@
-// Package bundle puts the objects of one cluster into the order in which they
-// apply, writes each as canonical YAML and computes the digest that names the
-// whole. It renders and checks nothing, and reads no files, no network and no
+// Package bundle sorts the objects of a cluster in the order of application,
+// encodes each as canonical YAML and computes the digest of the bundle. It does
+// not render or check objects, and does not use files, the network or the
 // clock: equal objects give equal bytes and an equal digest on every machine.
 package bundle
 
@@ -21,36 +21,33 @@ import (
 	"github.com/fleetc/fleetc/compiler/memo"
 )
 
-// An Assembler makes the bundles of a fleet. It remembers the texts of contents
-// that clusters share. It may be used by several goroutines at once.
+// An Assembler makes the bundles of a fleet. It caches the YAML of objects that
+// clusters share. It is safe for concurrent use.
 type Assembler struct {
-	Fleet string // the module path, which objects say that they are of
+	Fleet string // module path, for the marks of objects
 
 	texts memo.Map[textKey, text]
 }
 
-// A textKey names the text of a content that clusters share.
+// A textKey is the cache key for the YAML of a shared object.
 type textKey struct {
 	content *unstructured.Unstructured
 	release string
 }
 
-// A text is what is written of an object, without the ID of the cluster, which
-// goes in between.
+// A text is the YAML of an object before and after the ID of its cluster.
 type text struct {
 	before, after []byte
 	err           error
 }
 
-// Assemble returns the bundle of the cluster with the given objects, which say
-// in it whose they are, see [fleet.Mark]: ordered by stage, then by level, then by
-// kind as Helm installs them, then by name, namespace and ID. The pins say what was rendered
-// and end up sorted by release. Neither slice is modified, but the bundle shares
-// the objects' content.
+// Assemble returns the bundle of the cluster with the given objects, marked by
+// [fleet.Mark]. They are sorted by stage, level, the order of kinds in Helm,
+// name, namespace and ID. The pins of rendered sources are sorted by release.
+// Neither slice is modified, but the bundle shares the content of the objects.
 //
-// An object whose release is of a stage that the cluster does not have, an ID
-// that occurs twice and content that JSON cannot carry are faults, all of them
-// in one [diag.List].
+// The error is a [diag.List] of all faults: an object in a stage that the
+// cluster does not have, a duplicate ID, or content that JSON does not support.
 func (a *Assembler) Assemble(c *fleet.Cluster, objs []fleet.Object, pins []fleet.Pin) (*fleet.Bundle, error) {
 	entries, err := order(c, objs)
 	if err != nil {
@@ -83,8 +80,8 @@ func (a *Assembler) Assemble(c *fleet.Cluster, objs []fleet.Object, pins []fleet
 		if err != nil {
 			return nil, fmt.Errorf("encode the header of %s: %w", e.id, err)
 		}
-		// A header is one line of JSON, and a sum has always the same length: no two
-		// bundles are hashed over the same bytes.
+		// A header is one line of JSON, and a sum has a fixed length, so the
+		// hashed bytes of two bundles differ.
 		sum.Write(append(head, '\n'))
 		sum.Write(b.Sums[i][:])
 	}
@@ -95,11 +92,10 @@ func (a *Assembler) Assemble(c *fleet.Cluster, objs []fleet.Object, pins []fleet
 	return b, nil
 }
 
-// markColumn is where the lines of the ID of the cluster would start, if it had
-// several.
+// markColumn is the column for the lines of a cluster ID in a block scalar.
 const markColumn = 6
 
-// text returns the text of an object, of which marked is the marked one.
+// text returns the YAML of an object; marked is the same object with marks.
 func (a *Assembler) text(o, marked fleet.Object) text {
 	if !o.Shared {
 		return encodeText(marked)
@@ -112,23 +108,23 @@ func encodeText(marked fleet.Object) text {
 	object := maps.Clone(marked.Object)
 	meta := maps.Clone(object["metadata"].(map[string]any))
 	annotations := maps.Clone(meta["annotations"].(map[string]any))
-	object["metadata"], meta["annotations"], annotations[fleet.ClusterAnnotation] = meta, annotations, hole{}
+	object["metadata"], meta["annotations"], annotations[fleet.ClusterAnnotation] = meta, annotations, placeholder{}
 	e := encoder{buf: make([]byte, 0, 1024)}
 	if err := e.fields(object, 0, false); err != nil {
 		return text{err: err}
 	}
 	all := bytes.Clone(e.buf)
-	return text{before: all[:e.hole:e.hole], after: all[e.hole:]}
+	return text{before: all[:e.placeholder:e.placeholder], after: all[e.placeholder:]}
 }
 
-// An entry is an object with what it is ordered by.
+// An entry is an object with its sort keys.
 type entry struct {
 	fleet.Object
 	stage, level, rank        int
 	kind, name, namespace, id string
 }
 
-// order returns the objects in the order in which they apply.
+// order returns the objects in the order of application.
 func order(c *fleet.Cluster, objs []fleet.Object) ([]entry, error) {
 	stages := make(map[string]int, len(c.Stages))
 	for i, s := range c.Stages {
@@ -165,8 +161,8 @@ func order(c *fleet.Cluster, objs []fleet.Object) ([]entry, error) {
 	return entries, faults.Err()
 }
 
-// header returns what the digest of a bundle has of an object beside its text.
-// Without dependencies, it is what it was before there were levels.
+// header returns the metadata of an object for the digest. Without dependencies
+// it has no levels, to keep the digests of older versions.
 func (e entry) header() []any {
 	header := []any{e.Release.Stage, e.Release.Name, e.id}
 	if e.level > 0 {

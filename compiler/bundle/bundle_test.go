@@ -33,7 +33,7 @@ var (
 	db      = &fleet.Release{Name: "db", Stage: "apps"}
 )
 
-// ordered is in the order that Assemble must give.
+// ordered is in the order that Assemble must return.
 func ordered() []fleet.Object {
 	return []fleet.Object{
 		object(crds, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "b"),
@@ -56,8 +56,8 @@ func assemble(c *fleet.Cluster, objs []fleet.Object, pins []fleet.Pin) (*fleet.B
 	return (&Assembler{Fleet: "example.com/fleet"}).Assemble(c, objs, pins)
 }
 
-// Contents that clusters share have the text that they have alone, with the
-// cluster's ID in it, whatever that is.
+// The YAML of a shared object equals that of a separate one, with any cluster
+// ID.
 func TestAssembleShared(t *testing.T) {
 	alone, together := ordered(), ordered()
 	alone[4].SetAnnotations(map[string]string{"a": "b", "z": "y"})
@@ -130,8 +130,8 @@ func TestAssembleOrder(t *testing.T) {
 			t.Fatalf("pins %v, given %v", b.Charts, pins)
 		}
 	}
-	// The digest is written into exports and clusters: a change of it is a
-	// change of every fleet, and must be on purpose.
+	// The digest is stored in exports and clusters: changing it changes every
+	// fleet, and must be intended.
 	if want := "sha256:295b3f9821f8c096ca5db0266c92da2146e5dea0958a881943a796f633505e33"; digest != want {
 		t.Errorf("digest %s, want %s", digest, want)
 	}
@@ -147,8 +147,7 @@ func TestAssembleEmpty(t *testing.T) {
 	}
 }
 
-// TestDigest changes one thing after the other and wants another digest for
-// each.
+// TestDigest changes one thing at a time and wants another digest each time.
 func TestDigest(t *testing.T) {
 	seen := map[string]string{}
 	digest := func(what string, c *fleet.Cluster, objs []fleet.Object) {
@@ -183,7 +182,7 @@ func TestDigest(t *testing.T) {
 	digest("one object of another level", cluster, objs)
 }
 
-// The levels of a stage come one after the other, whatever kinds they have.
+// The levels of a stage follow each other, independent of kinds.
 func TestAssembleLevels(t *testing.T) {
 	level := func(name string, n int) *fleet.Release { return &fleet.Release{Name: name, Stage: "apps", Level: n} }
 	api, web, db := level("api", 2), level("web", 1), level("db", 0)
@@ -218,7 +217,7 @@ func TestAssembleFaults(t *testing.T) {
 			[]fleet.Object{object(web, "v1", "Pod", "a", "a"), object(db, "v1beta1", "Pod", "a", "a")},
 			[]string{"web.cue:3: Pod a/a: releases web and db both have this object"},
 		},
-		{[]fleet.Object{nan, object(web, "v1", "Pod", "", "a")}, []string{"web.cue:9: ConfigMap a/nan: data.x: NaN is no number of JSON"}},
+		{[]fleet.Object{nan, object(web, "v1", "Pod", "", "a")}, []string{"web.cue:9: ConfigMap a/nan: data.x: NaN is not a valid JSON number"}},
 	} {
 		b, err := assemble(cluster, c.objs, nil)
 		var got []string
@@ -235,8 +234,8 @@ func TestAssembleFaults(t *testing.T) {
 	}
 }
 
-// A string that looks like the header of another object must not let two
-// bundles share a digest.
+// A string that looks like the header of another object does not give two
+// bundles the same digest.
 func TestDigestFraming(t *testing.T) {
 	one := object(web, "v1", "ConfigMap", "a", "a")
 	two := object(web, "v1", "ConfigMap", "a", "b")

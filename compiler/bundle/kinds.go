@@ -2,8 +2,8 @@ package bundle
 
 import "strings"
 
-// installOrder is the order in which Helm 3.22.0 installs the kinds that it
-// knows, which users of charts rely on. Other kinds follow, alphabetically.
+// installOrder is the order in which Helm 3.22.0 installs its known kinds,
+// which users of charts rely on. Other kinds follow alphabetically.
 const installOrder = `
 PriorityClass Namespace NetworkPolicy ResourceQuota LimitRange
 PodSecurityPolicy PodDisruptionBudget ServiceAccount Secret SecretList
@@ -15,7 +15,7 @@ HorizontalPodAutoscaler StatefulSet Job CronJob IngressClass Ingress
 APIService
 `
 
-// kindRanks returns the place of each kind in installOrder.
+// kindRanks returns the index of each kind in installOrder.
 func kindRanks() map[string]int {
 	kinds := strings.Fields(installOrder)
 	ranks := make(map[string]int, len(kinds))

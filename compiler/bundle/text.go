@@ -8,15 +8,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// traits is what a string has in it that decides how it can be written.
+// traits are the properties of a string that decide how it is quoted.
 type traits uint8
 
 const (
-	newline traits = 1 << iota // lines
-	tab                        // not in plain text
-	quote                      // ' is easier to read around it than "
-	hidden                     // characters that only an escape shows, or carries
-	special                    // means something else when plain
+	newline traits = 1 << iota // several lines
+	tab                        // not allowed in plain text
+	quote                      // contains ", so that ' is easier to read
+	hidden                     // characters that need an escape
+	special                    // has another meaning without quotes
 )
 
 // inspect returns the traits of s.
@@ -51,10 +51,10 @@ func inspect(s string) (traits, error) {
 	return t, nil
 }
 
-// visible reports whether a character outside of ASCII may stand for itself.
-// Some readers end lines at, or refuse, those that may not; others hide from a
-// reviewer what the text is. The ranges are written out, because Go's tables
-// change with its version, and a digest must not.
+// visible reports whether a character outside of ASCII may be written without
+// an escape. Some YAML readers treat the others as line ends or refuse them;
+// some hide text from reviewers. The ranges are written out, since Go's Unicode
+// tables change with its version, and the digest must not.
 func visible(r rune) bool {
 	switch {
 	case r <= 0xa0, r == 0xad, // control characters with NEL, no-break space, soft hyphen
@@ -67,8 +67,8 @@ func visible(r rune) bool {
 	return true
 }
 
-// plain reports whether a string of one visible line reads back as itself
-// when it is not quoted. It errs on the side of quotes.
+// plain reports whether a single-line string can be written without quotes. In
+// doubt, it returns false.
 func plain(s string) bool {
 	if s == "" || s[len(s)-1] == ' ' {
 		return false
@@ -92,8 +92,8 @@ func plain(s string) bool {
 	return !word(s) && !numeric(s)
 }
 
-// word reports whether some version of YAML reads s as a bool, null or a
-// number without digits.
+// word reports whether some version of YAML reads s as a bool, null or a number
+// without digits.
 func word(s string) bool {
 	if len(s) > len("false") {
 		return false
@@ -105,9 +105,9 @@ func word(s string) bool {
 	return false
 }
 
-// numeric reports whether some reader could take s for a number of any base,
-// with or without underscores, for minutes and seconds, or for a time. None of
-// them has two points, so that versions and addresses stay plain.
+// numeric reports whether some reader could read s as a number of any base,
+// with or without underscores, as sexagesimal, or as a time. None of these has
+// two points, so versions and addresses stay plain.
 func numeric(s string) bool {
 	digits := strings.TrimLeft(s, "+-.")
 	if len(s)-len(digits) > 2 || digits == "" || digits[0] < '0' || '9' < digits[0] {
@@ -127,8 +127,7 @@ func numeric(s string) bool {
 	return points < 2
 }
 
-// text writes a string. The lines of a literal block start in the given
-// column.
+// text writes a string. The lines of a literal block start in the given column.
 func (e *encoder) text(s string, col int) error {
 	t, err := inspect(s)
 	switch {
@@ -144,7 +143,7 @@ func (e *encoder) text(s string, col int) error {
 	return nil
 }
 
-// key writes a string that must stay in one line.
+// key writes a string on one line.
 func (e *encoder) key(s string) error {
 	t, err := inspect(s)
 	if err == nil {
@@ -166,11 +165,11 @@ func (e *encoder) line(s string, t traits) {
 	}
 }
 
-// literal writes a block of lines, without the last line's end.
+// literal writes a block of lines, without the last line end.
 func (e *encoder) literal(s string, col int) {
 	e.buf = append(e.buf, '|')
 	if s[0] == ' ' || s[0] == '\t' || s[0] == '\n' {
-		// The first line does not show how far the block is indented.
+		// The first line does not show the indentation of the block.
 		e.buf = append(e.buf, '2')
 	}
 	body, ended := strings.CutSuffix(s, "\n")

@@ -12,19 +12,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// longKey is the length from which a key needs its explicit form: readers
-// look for the colon of a plain one in a bounded number of bytes only.
+// longKey is the length from which a key needs its explicit form: readers limit
+// the bytes before the colon of a plain key.
 const longKey = 128
 
-// Encode returns the canonical YAML of an object: indented by two, keys sorted
-// by their bytes, list items in the column of their key, no line folded, text
-// of several lines as a literal block. Readers of YAML 1.1 (kubectl, the API
-// server) and of YAML 1.2 alike get the JSON value of obj back.
+// Encode returns the canonical YAML of an object: indentation by two, sorted
+// keys, list items in the column of their key, no folded lines, and texts of
+// several lines as literal blocks. Readers of YAML 1.1 (kubectl, the API
+// server) and YAML 1.2 decode it to the JSON value of obj.
 //
-// The values are those of unstructured objects: nil, bool, int, int64,
-// float64, [json.Number], string, []any and map[string]any. Another type, a
-// float that JSON does not have and a string that is not UTF-8 are faults whose
-// path is that of the field.
+// Values have the types of unstructured objects: nil, bool, int, int64,
+// float64, [json.Number], string, []any and map[string]any. Other types, floats
+// that JSON does not support and invalid UTF-8 are faults with the path of the
+// field.
 func Encode(obj map[string]any) ([]byte, error) {
 	if len(obj) == 0 {
 		return []byte("{}\n"), nil
@@ -36,13 +36,13 @@ func Encode(obj map[string]any) ([]byte, error) {
 	return bytes.Clone(e.buf), nil
 }
 
-// A hole is a value that is written later.
-type hole struct{}
+// A placeholder marks a value that is written later.
+type placeholder struct{}
 
 type encoder struct {
-	buf  []byte
-	hole int      // where it is in buf; 0 when there is none
-	keys []string // of the maps that are being written, one after the other
+	buf         []byte
+	placeholder int      // offset of the placeholder in buf; 0 for none
+	keys        []string // stack of the sorted keys of the maps that are being written
 }
 
 // indent starts a line.
@@ -55,11 +55,11 @@ func (e *encoder) indent(n int) {
 	e.buf = append(e.buf, spaces[:n]...)
 }
 
-// fields writes a map in the given column; when inline, its first line has
-// already begun.
+// fields writes a map in the given column; when inline, the caller has started
+// its first line.
 func (e *encoder) fields(m map[string]any, col int, inline bool) error {
-	// The keys lie on a stack of the encoder's: allocating them for every map
-	// costs a third of the time.
+	// The keys are on a stack of the encoder: allocating them for every map
+	// takes a third of the time.
 	base := len(e.keys)
 	for key := range m {
 		e.keys = append(e.keys, key)
@@ -82,7 +82,7 @@ func (e *encoder) fields(m map[string]any, col int, inline bool) error {
 			return err
 		}
 		if !explicit && len(e.buf)-start > longKey {
-			// Its escapes made it long.
+			// Escapes made the key long.
 			e.buf = slices.Insert(e.buf, start, '?', ' ')
 			explicit = true
 		}
@@ -98,8 +98,8 @@ func (e *encoder) fields(m map[string]any, col int, inline bool) error {
 	return nil
 }
 
-// items writes a list in the given column; when inline, its first line has
-// already begun.
+// items writes a list in the given column; when inline, the caller has started
+// its first line.
 func (e *encoder) items(l []any, col int, inline bool) error {
 	for i, v := range l {
 		if !inline {
@@ -114,8 +114,8 @@ func (e *encoder) items(l []any, col int, inline bool) error {
 	return nil
 }
 
-// child writes a value and the end of its line. What precedes it in the line
-// is a key's colon, or an indicator of one byte in the given column.
+// child writes a value and its line end. Before it on the line is the colon of
+// a key, or an indicator of one byte in the given column.
 func (e *encoder) child(v any, col int, indicator bool) error {
 	switch v := v.(type) {
 	case map[string]any:
@@ -140,7 +140,7 @@ func (e *encoder) child(v any, col int, indicator bool) error {
 	return nil
 }
 
-// open goes to where a collection starts, and reports whether that is in the
+// open moves to the start of a collection, and reports whether that is on the
 // same line.
 func (e *encoder) open(indicator bool) (inline bool) {
 	if indicator {
@@ -151,16 +151,16 @@ func (e *encoder) open(indicator bool) (inline bool) {
 	return indicator
 }
 
-// scalar writes a value without children. The lines of a literal block start
-// in the given column.
+// scalar writes a value without children. The lines of a literal block start in
+// the given column.
 func (e *encoder) scalar(v any, col int) error {
 	switch v := v.(type) {
 	case string:
 		return e.text(v, col)
 	case nil:
 		e.buf = append(e.buf, "null"...)
-	case hole:
-		e.hole = len(e.buf)
+	case placeholder:
+		e.placeholder = len(e.buf)
 	case bool:
 		e.buf = strconv.AppendBool(e.buf, v)
 	case int64:
@@ -171,12 +171,12 @@ func (e *encoder) scalar(v any, col int) error {
 		return e.float(v)
 	case json.Number:
 		return e.number(v)
-	case map[string]any: // empty, but JSON tells it from a nil one
+	case map[string]any: // empty, but JSON distinguishes it from a nil map
 		e.buf = append(e.buf, either(v == nil, "null", "{}")...)
 	case []any:
 		e.buf = append(e.buf, either(v == nil, "null", "[]")...)
 	default:
-		return &diag.Diag{Msg: fmt.Sprintf("a %T is no value of a Kubernetes object", v)}
+		return &diag.Diag{Msg: fmt.Sprintf("a %T is not valid in a Kubernetes object", v)}
 	}
 	return nil
 }
@@ -188,13 +188,13 @@ func either(first bool, a, b string) string {
 	return b
 }
 
-// float writes a number as JSON does, except for exponents: without a point
-// and a sign, YAML 1.1 takes them for text.
+// float writes a number like JSON, except for exponents: YAML 1.1 reads those
+// without a point and a sign as text.
 func (e *encoder) float(f float64) error {
 	abs := math.Abs(f)
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
-		return &diag.Diag{Msg: fmt.Sprintf("%v is no number of JSON", f)}
+		return &diag.Diag{Msg: fmt.Sprintf("%v is not a valid JSON number", f)}
 	case f == 0 && math.Signbit(f):
 		e.buf = append(e.buf, "-0.0"...)
 	case f == 0 || 1e-6 <= abs && abs < 1e21:
@@ -210,8 +210,8 @@ func (e *encoder) float(f float64) error {
 	return nil
 }
 
-// number writes a number that was kept as text: an integer as it is, anything
-// else as the float that every reader makes of it.
+// number writes a json.Number: an integer unchanged, any other number as the
+// float that readers decode.
 func (e *encoder) number(n json.Number) error {
 	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return e.scalar(i, 0)
@@ -222,12 +222,12 @@ func (e *encoder) number(n json.Number) error {
 	}
 	f, err := n.Float64()
 	if err != nil || !json.Valid([]byte(n)) {
-		return &diag.Diag{Msg: fmt.Sprintf("%q is no number of 64 bits", string(n))}
+		return &diag.Diag{Msg: fmt.Sprintf("%q is not a number of 64 bits", string(n))}
 	}
 	return e.float(f)
 }
 
-// under returns the fault err as one of a field or item further up.
+// under adds a step to the path of a fault.
 func under(step string, err error) error {
 	out := *diag.All(err)[0]
 	if out.Path != "" && !strings.HasPrefix(out.Path, "[") {

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// roundTrip fails the test unless readers of YAML 1.1 and 1.2 get the JSON
-// value of obj back from its canonical text, and unless that text is stable.
+// roundTrip tests that readers of YAML 1.1 and 1.2 decode the canonical text of
+// obj to its JSON value, and that the text is stable.
 func roundTrip(t *testing.T, obj map[string]any) []byte {
 	t.Helper()
 	text, err := Encode(obj)
@@ -41,7 +41,8 @@ func roundTrip(t *testing.T, obj map[string]any) []byte {
 	if got, err = json.Marshal(v); err != nil || !equalJSON(t, got, want) {
 		t.Fatalf("YAML 1.2: got %s (%v)\nwant %s\nfrom:\n%s", got, err, want, text)
 	}
-	// Reading and writing again must change nothing, integers kept apart from floats.
+	// Decoding and encoding again changes nothing, with integers distinguished
+	// from floats.
 	var back map[string]any
 	dec := json.NewDecoder(bytes.NewReader(want))
 	dec.UseNumber()
@@ -63,9 +64,9 @@ func roundTrip(t *testing.T, obj map[string]any) []byte {
 	return text
 }
 
-// equalJSON compares values and not bytes: the order of keys and the escapes
-// are the encoder's own. Numbers are compared by their text, but for the zero
-// with a sign, which JSON writers in Go spell in two ways.
+// equalJSON compares values and not bytes, since the encoders differ in the
+// order of keys and in escapes. Numbers are compared as texts, except for
+// negative zero, which has two spellings in Go.
 func equalJSON(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	norm := func(data []byte) string {
@@ -188,14 +189,14 @@ func TestEncodeFaults(t *testing.T) {
 		v    any
 		want string
 	}{
-		{math.NaN(), "spec.list[1].x: NaN is no number of JSON"},
-		{math.Inf(-1), "spec.list[1].x: -Inf is no number of JSON"},
+		{math.NaN(), "spec.list[1].x: NaN is not a valid JSON number"},
+		{math.Inf(-1), "spec.list[1].x: -Inf is not a valid JSON number"},
 		{"a\xffb", "spec.list[1].x: the string is not UTF-8 at byte 1"},
 		{map[string]any{"\xff": 1}, "spec.list[1].x: the string is not UTF-8 at byte 0"},
-		{[]string{"a"}, "spec.list[1].x: a []string is no value of a Kubernetes object"},
-		{json.Number("0x1"), `spec.list[1].x: "0x1" is no number of 64 bits`},
-		{json.Number("1e999"), `spec.list[1].x: "1e999" is no number of 64 bits`},
-		{json.Number("inf"), `spec.list[1].x: "inf" is no number of 64 bits`},
+		{[]string{"a"}, "spec.list[1].x: a []string is not valid in a Kubernetes object"},
+		{json.Number("0x1"), `spec.list[1].x: "0x1" is not a number of 64 bits`},
+		{json.Number("1e999"), `spec.list[1].x: "1e999" is not a number of 64 bits`},
+		{json.Number("inf"), `spec.list[1].x: "inf" is not a number of 64 bits`},
 	} {
 		obj := map[string]any{"spec": map[string]any{"list": []any{"ok", map[string]any{"x": c.v}}}}
 		_, err := Encode(obj)
@@ -205,8 +206,8 @@ func TestEncodeFaults(t *testing.T) {
 	}
 }
 
-// tree makes an object of the bytes of a fuzzer: each byte says what comes
-// next, and strings are cut from text.
+// tree makes an object from the bytes of a fuzzer: each byte selects the next
+// node, and strings are cut from text.
 type tree struct {
 	shape []byte
 	text  string
@@ -266,7 +267,7 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// deployment is an object as charts render them; n makes it unique.
+// deployment is a typical object of a chart; n makes it unique.
 func deployment(n int) map[string]any {
 	labels := func() map[string]any {
 		return map[string]any{"app.kubernetes.io/name": "web", "app.kubernetes.io/instance": fmt.Sprint("web-", n), "helm.sh/chart": "web-1.2.3"}
@@ -301,9 +302,9 @@ func deployment(n int) map[string]any {
 	}
 }
 
-// Measured on one busy core: Encode 120 MB/s, go.yaml.in/yaml/v3 with the same
-// layout 14 MB/s (and wrong for a block that starts with a tab), sigs.k8s.io/yaml
-// 7 MB/s.
+// Measured on a busy core: Encode 120 MB/s, go.yaml.in/yaml/v3 with the same
+// layout 14 MB/s (and wrong for a block that starts with a tab),
+// sigs.k8s.io/yaml 7 MB/s.
 func BenchmarkEncode(b *testing.B) {
 	obj := deployment(1)
 	for name, encode := range map[string]func() ([]byte, error){

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// BenchmarkRelease applies 5 patches to the objects of a large release: 200,
-// of which each is a target of some.
+// BenchmarkRelease applies 5 patches with targets to the 200 objects of a large
+// release.
 func BenchmarkRelease(b *testing.B) {
 	var objs []fleet.Object
 	for i := range 40 {
@@ -37,7 +37,7 @@ func BenchmarkRelease(b *testing.B) {
 	b.ReportMetric(float64(len(objs)), "objects")
 }
 
-// BenchmarkClone is what of that is copying.
+// BenchmarkClone measures the copies alone.
 func BenchmarkClone(b *testing.B) {
 	var objs []*unstructured.Unstructured
 	for range 40 {

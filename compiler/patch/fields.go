@@ -11,20 +11,20 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// What a strategic merge patch says beside fields.
+// Directives of strategic merge patches.
 const (
-	directive  = "$patch"                    // of a map or of an item: what to do with it
-	retainKeys = "$retainKeys"               // of a map: the only keys that stay
-	orderOf    = "$setElementOrder/"         // with the name of a list: how its items stand
-	dropFrom   = "$deleteFromPrimitiveList/" // with the name of a list: the values that go
+	directive  = "$patch"                    // of a map or an item: merge, replace or delete it
+	retainKeys = "$retainKeys"               // of a map: the only keys to keep
+	orderOf    = "$setElementOrder/"         // with the name of a list: the order of its items
+	dropFrom   = "$deleteFromPrimitiveList/" // with the name of a list: the values to delete
 
 	replace = "replace"
 	remove  = "delete"
 	merge   = "merge"
 )
 
-// fieldOf returns the field that a key of a strategic merge patch is about; ok
-// is false when it is about the whole map.
+// fieldOf returns the field of a key in a strategic merge patch; ok is false
+// for a directive of the whole map.
 func fieldOf(key string) (field string, ok bool) {
 	if key == directive || key == retainKeys {
 		return "", false
@@ -38,8 +38,8 @@ func fieldOf(key string) (field string, ok bool) {
 	return key, true
 }
 
-// child returns the schema of a field; known is false when a kind of
-// Kubernetes' own does not have it. The schema is nil where there is none.
+// child returns the schema of a field, or nil if there is none; known is false
+// for a field that a built-in kind does not have.
 func child(s *kube.Schema, field string) (sub *kube.Schema, known bool) {
 	switch {
 	case s == nil || s.Type != kube.Object:
@@ -51,8 +51,7 @@ func child(s *kube.Schema, field string) (sub *kube.Schema, known bool) {
 	return s.Elem, true
 }
 
-// merges reports whether the items of a list merge, and do not replace each
-// other.
+// merges reports whether the items of a list are merged and not replaced.
 func merges(s *kube.Schema) bool { return s != nil && slices.Contains(s.Strategy, merge) }
 
 // elem returns the schema of the items of a list, nil when there is none.
@@ -63,8 +62,8 @@ func elem(s *kube.Schema) *kube.Schema {
 	return s.Elem
 }
 
-// A checker looks at a patch beside an object, before anything is changed: at
-// the names of its fields, and at the form of its directives.
+// A checker validates a patch against an object before any change: the names of
+// fields and the form of directives.
 type checker struct {
 	version    *kube.Version
 	directives bool // whether the patch may have them
@@ -78,8 +77,8 @@ func (c *checker) add(hint, msg string, more ...string) {
 	c.found = append(c.found, &problem{at: at, msg: msg, hint: hint})
 }
 
-// check looks at a map of a patch. have is what stands in its place in the
-// object, whatever that is.
+// check checks a map of a patch; have is the value of any type at its path in
+// the object.
 func (c *checker) check(patch map[string]any, have any, s *kube.Schema) {
 	there, _ := have.(map[string]any)
 	for _, k := range slices.Sorted(maps.Keys(patch)) {
@@ -93,7 +92,7 @@ func (c *checker) check(patch map[string]any, have any, s *kube.Schema) {
 			continue
 		}
 		sub, known := child(s, field)
-		if _, has := there[field]; !known && !has {
+		if _, exists := there[field]; !known && !exists {
 			c.unknown(s, field)
 			continue
 		}
@@ -121,8 +120,7 @@ func (c *checker) value(v, have any, s *kube.Schema) {
 	}
 }
 
-// item looks at an item of a list with the schema s, which have stands in the
-// place of.
+// item checks an item of a list with schema s; have is the list in the object.
 func (c *checker) item(item any, have []any, s *kube.Schema) {
 	m, ok := item.(map[string]any)
 	if !ok {
@@ -148,7 +146,7 @@ func (c *checker) item(item any, have []any, s *kube.Schema) {
 	}
 }
 
-// directive looks at what a patch says of a whole map.
+// directive checks a directive of a whole map.
 func (c *checker) directive(k string, patch map[string]any) {
 	v := patch[k]
 	if k == directive {
@@ -169,7 +167,7 @@ func (c *checker) directive(k string, patch map[string]any) {
 	}
 }
 
-// unknown reports a field that the kind does not have.
+// unknown reports an unknown field.
 func (c *checker) unknown(s *kube.Schema, field string) {
 	msg := fmt.Sprintf("no such field in Kubernetes %s", c.version)
 	if len(c.path) > 0 {
@@ -188,8 +186,8 @@ func (c *checker) unknown(s *kube.Schema, field string) {
 	c.add(hint, msg, field)
 }
 
-// indexOf returns the index of the first map of a list whose key has the
-// value, -1 when there is none.
+// indexOf returns the index of the first map of a list with the value of the
+// key, or -1.
 func indexOf(list []any, key string, value any) int {
 	return slices.IndexFunc(list, func(item any) bool {
 		m, ok := item.(map[string]any)

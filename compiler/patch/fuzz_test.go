@@ -12,8 +12,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// FuzzRelease patches any object with anything. Nothing of it may panic,
-// change what was given, depend on chance, or make another object of one.
+// FuzzRelease applies any patch to any object: it does not panic, change its
+// input, have random results or change an identity.
 func FuzzRelease(f *testing.F) {
 	f.Add(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"template":{"spec":{"containers":[{"name":"a","image":"nginx"}]}}}}`,
 		`{"Strategic":{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"x"},{"name":"b","$patch":"delete"}],"$setElementOrder/containers":[{"name":"a"}]}}}}}`)

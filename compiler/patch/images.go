@@ -11,21 +11,20 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// hub is the registry of names that have none, and library is where it keeps
-// those without a path.
+// hub is the default registry, and library is the default path in it.
 const (
 	hub     = "docker.io/"
 	library = hub + "library/"
 )
 
-// A renaming is what an images patch does to names.
-type renaming struct {
-	from []string // beginnings of whole names, the longest first
+// An imageRename is the effect of an images patch on names.
+type imageRename struct {
+	from []string // prefixes of full names, the longest first
 	to   map[string]string
 }
 
-func newRenaming(images map[string]string) renaming {
-	r := renaming{to: map[string]string{}}
+func newRenaming(images map[string]string) imageRename {
+	r := imageRename{to: map[string]string{}}
 	for _, key := range slices.Sorted(maps.Keys(images)) {
 		from := whole(key)
 		if _, twice := r.to[from]; !twice {
@@ -37,9 +36,9 @@ func newRenaming(images map[string]string) renaming {
 	return r
 }
 
-// rename returns the new name of an image; fits says whether there is one, or
-// whether the image has it already.
-func (r renaming) rename(image string) (name string, fits bool) {
+// rename returns the new name of an image; fits reports whether a prefix
+// matches, or the image already has a new name.
+func (r imageRename) rename(image string) (name string, fits bool) {
 	names := forms(image)
 	for _, from := range r.from {
 		for _, n := range names {
@@ -56,16 +55,16 @@ func (r renaming) rename(image string) (name string, fits bool) {
 	return image, false
 }
 
-// begins reports whether a name begins with another, by whole components: a
-// tag or digest may follow, or more of the path.
+// begins reports whether a name has the prefix up to the end of a component;
+// more of the path, a tag or a digest may follow.
 func begins(name, with string) bool {
 	rest, ok := strings.CutPrefix(name, with)
 	return ok && (with == "" || strings.HasSuffix(with, "/") || rest == "" || strings.ContainsRune("/:@", rune(rest[0])))
 }
 
-// whole returns the beginning of an image's name with its registry, as a
-// container runtime reads it. What has no slash is an image, unless it has a
-// dot, as registries have it.
+// whole returns a prefix of a name with its registry, like a container runtime.
+// A prefix without a slash is an image, unless it contains a dot like a
+// registry.
 func whole(beginning string) string {
 	first, rest, slash := strings.Cut(beginning, "/")
 	host, _, _ := strings.Cut(first, ":")
@@ -84,8 +83,8 @@ func whole(beginning string) string {
 	return hub + beginning
 }
 
-// forms returns the whole names of an image, the one that a container runtime
-// uses in front: nginx is docker.io/library/nginx, and docker.io/nginx.
+// forms returns the full names of an image, that of a container runtime first:
+// docker.io/library/nginx and docker.io/nginx for nginx.
 func forms(image string) []string {
 	first, rest, slash := strings.Cut(image, "/")
 	switch {
@@ -111,9 +110,9 @@ func isRegistry(first string) bool {
 	return strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first
 }
 
-// rename renames the images of an object, where a kind of Kubernetes' own has
-// them. It reports whether the patch has something to say about one of them.
-func (a *application) rename(it *item, names renaming) (fits bool) {
+// rename renames the images of an object of a built-in kind. It reports whether
+// the patch applies to one of them.
+func (a *application) rename(it *item, names imageRename) (fits bool) {
 	a.eachImage(it.Unstructured.Object, a.schema(it.Object), func(in map[string]any, field string) {
 		if image, ok := in[field].(string); ok && image != "" {
 			name, f := names.rename(image)
@@ -123,8 +122,8 @@ func (a *application) rename(it *item, names renaming) (fits bool) {
 	return fits
 }
 
-// Images returns the names of the images of each of the objects of a cluster,
-// where a kind of Kubernetes' own has them, in no particular order.
+// Images returns the names of the images of each object of a cluster, for
+// built-in kinds, in any order.
 func Images(c *fleet.Cluster, objs []fleet.Object) [][]string {
 	a := newApplication(c)
 	out := make([][]string, len(objs))
@@ -141,8 +140,8 @@ func Images(c *fleet.Cluster, objs []fleet.Object) [][]string {
 	return out
 }
 
-// imageField returns the field of a definition that names an image, "" when
-// there is none.
+// imageField returns the field of a definition that names an image, or an empty
+// string.
 func imageField(s *kube.Schema) string {
 	switch s.Name {
 	case "io.k8s.api.core.v1.Container", "io.k8s.api.core.v1.EphemeralContainer":
@@ -153,7 +152,7 @@ func imageField(s *kube.Schema) string {
 	return ""
 }
 
-// eachImage calls f for each field of a value that names an image.
+// eachImage calls f for each field that names an image.
 func (a *application) eachImage(v any, s *kube.Schema, f func(in map[string]any, field string)) {
 	if !a.hasImages(s) {
 		return
@@ -175,26 +174,25 @@ func (a *application) eachImage(v any, s *kube.Schema, f func(in map[string]any,
 	}
 }
 
-// hasImages reports whether a schema has a field that names an image, at any
-// depth.
+// hasImages reports whether a schema contains a field that names an image.
 func (a *application) hasImages(s *kube.Schema) bool {
 	if s == nil {
 		return false
 	}
-	has, known := a.images[s]
+	found, known := a.images[s]
 	if known {
-		return has
+		return found
 	}
-	a.images[s] = false // where a schema has itself in it, the rest of it decides
-	has = imageField(s) != "" || a.hasImages(s.Elem)
+	a.images[s] = false // ends the recursion for recursive schemas
+	found = imageField(s) != "" || a.hasImages(s.Elem)
 	for _, f := range s.Fields {
-		has = has || a.hasImages(f)
+		found = found || a.hasImages(f)
 	}
-	a.images[s] = has
-	return has
+	a.images[s] = found
+	return found
 }
 
-// noImage returns the fault of an images patch that renames nothing.
+// noImage returns the fault of an images patch without any effect.
 func (a *application) noImage(p *fleet.Patch, matched []*item) *diag.Diag {
 	r := a.rule("patches", p.Name, p.Pos)
 	d := &diag.Diag{At: r.at, Path: r.path + ".images", Hint: "leave the patch out, or set optional: true"}
@@ -222,7 +220,7 @@ func (a *application) noImage(p *fleet.Patch, matched []*item) *diag.Diag {
 	return d
 }
 
-// beginnings returns the paths and registries that names begin with.
+// beginnings returns the paths and registries that are prefixes of names.
 func beginnings(names []string) []string {
 	var out []string
 	for _, n := range names {

@@ -78,24 +78,24 @@ func TestRenameTakesTheLongest(t *testing.T) {
 			t.Errorf("%s becomes %s, want %s", image, got, want)
 		}
 	}
-	// What was renamed before is not at fault.
+	// An image that already has the new name is not a fault.
 	if got, fits := newRenaming(map[string]string{"nginx": "r.example/nginx"}).rename("r.example/nginx:1"); got != "r.example/nginx:1" || !fits {
 		t.Errorf("r.example/nginx:1 becomes %s, fits: %t", got, fits)
 	}
 }
 
-// Every kind with pods is known to have images, and no other kind.
+// Images are found in every kind with pods, and in no other kind.
 func TestKindsWithImages(t *testing.T) {
 	a := &application{images: map[*kube.Schema]bool{}}
-	var has []string
+	var kinds []string
 	for _, k := range newest(t).Kinds() {
 		if a.hasImages(newest(t).Schema(k.GroupVersionKind)) {
-			has = append(has, k.Kind)
+			kinds = append(kinds, k.Kind)
 		}
 	}
-	slices.Sort(has)
+	slices.Sort(kinds)
 	want := "CronJob DaemonSet Deployment Job Pod PodTemplate ReplicaSet ReplicationController StatefulSet"
-	if got := strings.Join(slices.Compact(has), " "); got != want {
+	if got := strings.Join(slices.Compact(kinds), " "); got != want {
 		t.Errorf("kinds with images: %s\nwant %s", got, want)
 	}
 }

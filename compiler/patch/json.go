@@ -13,19 +13,18 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// maxCopied is how many values the copies of one patch may make in an object:
-// copies of copies grow without end.
+// maxCopied limits the values that copy operations of a patch add to an object,
+// since copies of copies grow exponentially.
 const maxCopied = 1 << 20
 
-// A document is an object to which operations of a JSON patch (RFC 6902)
-// apply.
+// A document is an object during the operations of a JSON patch (RFC 6902).
 type document struct {
 	root   any
-	secret bool // whether values are kept out of messages
+	secret bool // whether messages hide values
 	copied int
 }
 
-// operate applies operations to an object, up to the first that does not fit.
+// operate applies operations to an object, up to the first that fails.
 func operate(it *item, ops []fleet.Operation) []*problem {
 	gk := it.GroupVersionKind().GroupKind()
 	d := &document{root: it.Unstructured.Object, secret: gk.Group == "" && gk.Kind == "Secret"}
@@ -46,7 +45,7 @@ func operate(it *item, ops []fleet.Operation) []*problem {
 	return nil
 }
 
-// wording returns an operation as messages have it.
+// wording returns an operation for messages.
 func wording(op fleet.Operation) string {
 	path := cmp.Or(visible(op.Path), `""`)
 	if op.Op == "move" || op.Op == "copy" {
@@ -95,7 +94,7 @@ func (d *document) apply(op fleet.Operation) *problem {
 	case "test":
 		return d.test(op)
 	}
-	return &problem{msg: "is no operation", hint: oneOf(op.Op, []string{"add", "copy", "move", "remove", "replace", "test"}, "")}
+	return &problem{msg: "is not an operation", hint: oneOf(op.Op, []string{"add", "copy", "move", "remove", "replace", "test"}, "")}
 }
 
 func (d *document) test(op fleet.Operation) *problem {
@@ -114,8 +113,8 @@ func (d *document) test(op fleet.Operation) *problem {
 	return &problem{msg: "it is " + diag.TypeOf(v) + ", but another one"}
 }
 
-// add puts a value where there is none, in place of what a map has there, or
-// before an item of a list.
+// add sets a value: a new or existing key of a map, or a new item before an
+// index of a list.
 func (d *document) add(pointer string, v any) *problem {
 	return d.edit(pointer, func(into any, key string) (any, *problem) {
 		list, ok := into.([]any)
@@ -133,7 +132,7 @@ func (d *document) add(pointer string, v any) *problem {
 	}, v)
 }
 
-// remove takes out a value and returns it.
+// remove removes a value and returns it.
 func (d *document) remove(pointer string) (v any, p *problem) {
 	if pointer == "" {
 		return nil, &problem{msg: "is the whole object", hint: `delete it with strategic: {"$patch": "delete"}`}
@@ -169,8 +168,8 @@ func (d *document) get(pointer string) (any, *problem) {
 	return at, nil
 }
 
-// edit changes the value that holds the one at a pointer: f gets it and
-// returns what it becomes. The root has no such value and becomes root.
+// edit replaces the parent of the value at a pointer by the result of f. For an
+// empty pointer, root replaces the document.
 func (d *document) edit(pointer string, f func(holder any, key string) (any, *problem), root any) *problem {
 	keys := split(pointer)
 	if len(keys) == 0 {
@@ -199,7 +198,7 @@ func (d *document) edit(pointer string, f func(holder any, key string) (any, *pr
 	return p
 }
 
-// within says where a problem is, which has no place yet.
+// within adds the path to a problem that has none.
 func (p *problem) within(keys []string) *problem {
 	if p == nil {
 		return nil
@@ -213,24 +212,24 @@ func (p *problem) within(keys []string) *problem {
 }
 
 // member returns the value of a map's key, or an item of a list.
-func member(of any, key string) (any, *problem) {
-	switch of := of.(type) {
+func member(parent any, key string) (any, *problem) {
+	switch parent := parent.(type) {
 	case map[string]any:
-		if v, ok := of[key]; ok {
+		if v, ok := parent[key]; ok {
 			return v, nil
 		}
-		return nil, &problem{msg: "has no " + visible(key), hint: oneOf(key, slices.Collect(maps.Keys(of)), ""), lacks: true}
+		return nil, &problem{msg: "has no " + visible(key), hint: oneOf(key, slices.Collect(maps.Keys(parent)), ""), lacks: true}
 	case []any:
-		i, p := index(key, len(of))
+		i, p := index(key, len(parent))
 		if p != nil {
 			return nil, p
 		}
-		return of[i], nil
+		return parent[i], nil
 	}
-	return nil, &problem{msg: "is " + diag.TypeOf(of) + " and has no " + visible(key)}
+	return nil, &problem{msg: "is " + diag.TypeOf(parent) + " and has no " + visible(key)}
 }
 
-// put sets a key of a map, or an item that a list has.
+// put sets a key of a map, or an existing item of a list.
 func put(into any, key string, v any) (any, *problem) {
 	switch into := into.(type) {
 	case map[string]any:
@@ -247,15 +246,15 @@ func put(into any, key string, v any) (any, *problem) {
 	return nil, &problem{msg: "is " + diag.TypeOf(into) + " and takes no " + visible(key)}
 }
 
-// arrayIndex matches the index of an item, as RFC 6901 has it.
+// arrayIndex matches the index of an item (RFC 6901).
 var arrayIndex = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
 
-// index reads the index of an item of a list that has n.
+// index parses the index of an item in a list of length n.
 func index(key string, n int) (int, *problem) {
 	i, err := strconv.Atoi(key)
 	switch {
 	case !arrayIndex.MatchString(key):
-		return 0, &problem{msg: "is a list, and " + visible(key) + " is no index of an item"}
+		return 0, &problem{msg: "is a list, and " + visible(key) + " is not an index of an item"}
 	case err != nil || i >= n:
 		return 0, &problem{msg: "is a list without an item " + visible(key)}
 	}
@@ -280,7 +279,7 @@ var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
 func join(keys []string) string { return "/" + strings.Join(each(keys, escape.Replace), "/") }
 
-// size returns how many values a value is made of, counted to the limit.
+// size counts the nodes of a value, up to the limit.
 func size(v any, limit int) int {
 	n := 1
 	switch v := v.(type) {

@@ -30,7 +30,7 @@ fleet.cue:14:2: releases."my-web".patches.p4.json.0: CronJob.batch nightly: test
 	})
 }
 
-// The examples of RFC 6902, appendix A. The documents that are no objects are
+// The examples of RFC 6902, appendix A. Documents that are not objects are
 // under a key.
 func TestRFC6902(t *testing.T) {
 	for _, test := range []struct{ name, doc, ops, want string }{
@@ -55,10 +55,10 @@ func TestRFC6902(t *testing.T) {
 		{"add a null", `{}`, `[{"op": "add", "path": "/a", "value": null}]`, `{"a":null}`},
 		{"add at the end", `{"a": [1]}`, `[{"op": "add", "path": "/a/1", "value": 2}]`, `{"a":[1,2]}`},
 		{"add behind the end", `{"a": [1]}`, `[{"op": "add", "path": "/a/2", "value": 2}]`, `0: add /a/2: /a is a list without an item 2`},
-		{"leading zeros", `{"a": [1, 2]}`, `[{"op": "replace", "path": "/a/01", "value": 2}]`, `0: replace /a/01: /a is a list, and 01 is no index of an item`},
-		{"negative", `{"a": [1, 2]}`, `[{"op": "remove", "path": "/a/-1"}]`, `0: remove /a/-1: /a is a list, and -1 is no index of an item`},
+		{"leading zeros", `{"a": [1, 2]}`, `[{"op": "replace", "path": "/a/01", "value": 2}]`, `0: replace /a/01: /a is a list, and 01 is not an index of an item`},
+		{"negative", `{"a": [1, 2]}`, `[{"op": "remove", "path": "/a/-1"}]`, `0: remove /a/-1: /a is a list, and -1 is not an index of an item`},
 		{"huge", `{"a": [1, 2]}`, `[{"op": "remove", "path": "/a/99999999999999999999"}]`, `0: remove /a/99999999999999999999: /a is a list without an item 99999999999999999999`},
-		{"the end is nothing to replace", `{"a": [1, 2]}`, `[{"op": "replace", "path": "/a/-", "value": 3}]`, `0: replace /a/-: /a is a list, and - is no index of an item`},
+		{"the end is nothing to replace", `{"a": [1, 2]}`, `[{"op": "replace", "path": "/a/-", "value": 3}]`, `0: replace /a/-: /a is a list, and - is not an index of an item`},
 		{"into a scalar", `{"a": {"b": 1}}`, `[{"op": "add", "path": "/a/b/c", "value": 3}]`, `0: add /a/b/c: /a/b is a number and takes no c`},
 		{"through a scalar", `{"a": true}`, `[{"op": "add", "path": "/a/b/c", "value": 3}]`, `0: add /a/b/c: /a is a bool and has no b`},
 		{"the empty key", `{"": {"": 1}}`, `[{"op": "replace", "path": "//", "value": 2}]`, `{"":{"":2}}`},
@@ -75,7 +75,7 @@ func TestRFC6902(t *testing.T) {
 		{"test a map", `{"a": {"b": [1, null], "c": 2}}`, `[{"op": "test", "path": "/a", "value": {"c": 2.0, "b": [1, null]}}]`, `{"a":{"b":[1,null],"c":2}}`},
 		{"test another map", `{"a": {"b": 1}}`, `[{"op": "test", "path": "/a", "value": {"b": 2}}]`, `0: test /a: it is a map, but another one`},
 		{"test null", `{"a": null}`, `[{"op": "test", "path": "/a", "value": null}]`, `{"a":null}`},
-		{"no operation", `{"a": null}`, `[{"op": "tset", "path": "/a", "value": null}]`, `0: tset /a: is no operation`},
+		{"no operation", `{"a": null}`, `[{"op": "tset", "path": "/a", "value": null}]`, `0: tset /a: is not an operation`},
 	} {
 		var ops []fleet.Operation
 		if err := json.Unmarshal([]byte(test.ops), &ops); err != nil {
@@ -96,7 +96,7 @@ func TestRFC6902(t *testing.T) {
 	}
 }
 
-// Copies of copies double: they end before memory does.
+// Copies of copies double the size: the limit stops them.
 func TestCopiesEnd(t *testing.T) {
 	var ops []fleet.Operation
 	for range 64 {

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/schema"
 )
 
-// written evaluates a fleet of one cluster whose layer imports the library of
-// patches, and returns its release.
+// written evaluates a fleet of one cluster whose layer imports the patch
+// library, and returns its release.
 func written(t *testing.T, layer string) (*fleet.Release, error) {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "fleet") // need not exist
@@ -178,7 +178,7 @@ releases: "my-web": patches: zz: {target: kinds: ["Pod"], merge: metadata: label
 			if g := strings.Join(got, " "); g != test.want {
 				t.Errorf("%s:\n got %s\nwant %s", test.field, g, test.want)
 			}
-			// A release without pods has nothing for the library, and is not at fault.
+			// A release without pods is not a fault for the library.
 			if test.name == "without" {
 				return
 			}
@@ -194,7 +194,7 @@ releases: "my-web": patches: zz: {target: kinds: ["Pod"], merge: metadata: label
 	}
 }
 
-// What is wrong is reported at the line that uses the library.
+// Faults have the line that uses the library.
 func TestLibraryFaults(t *testing.T) {
 	for _, test := range []struct{ name, layer, want string }{
 		{"missing", `#CommonLabels`, `

@@ -8,16 +8,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// An entry is an item of a list that is being merged.
+// An entry is an item of a list during a merge.
 type entry struct {
 	value any
-	old   int // its index in the list of the object, -1 when it is new
-	rank  int // its index in what says the order, -1 when that does not name it
+	old   int // index in the list of the object, -1 for a new item
+	rank  int // index in the order of the patch, -1 if it is not there
 }
 
-// mergeList merges a list of a patch, which was checked, into a list of an
-// object. s is the list's schema, which says that the items merge: maps by
-// their merge key, scalars by their value.
+// mergeList merges a list of a checked patch into a list of an object. The
+// items are maps with the merge key of schema s, or scalars.
 func mergeList(have, patch []any, s *kube.Schema) ([]any, *problem) {
 	entries := make([]entry, len(have), len(have)+len(patch))
 	var hasMaps, hasOthers bool
@@ -88,10 +87,9 @@ func mergeItems(entries []entry, patch []any, s *kube.Schema) ([]any, *problem) 
 	return weave(entries), nil
 }
 
-// find returns the index of the entry that an item of a patch merges into, -1
-// when there is none. Kubernetes goes by the merge key and takes the first
-// that has it; where several do (a port for TCP and for UDP), the keys of the
-// list decide between them.
+// find returns the index of the entry that an item of a patch merges into, or
+// -1. Kubernetes uses the first item with the same merge key; if there are
+// several, such as a port for TCP and UDP, the other keys of the list decide.
 func find(entries []entry, item map[string]any, s *kube.Schema) int {
 	first, exact := -1, -1
 	for i, e := range entries {
@@ -112,14 +110,14 @@ func find(entries []entry, item map[string]any, s *kube.Schema) int {
 	return first
 }
 
-// sameKeys reports whether two items agree in all keys of their list.
+// sameKeys reports whether two items are equal in all keys of their list.
 func sameKeys(a, b map[string]any, s *kube.Schema) bool {
 	return !slices.ContainsFunc(s.ListKeys, func(key string) bool {
 		return !equal(keyOf(a, key, s), keyOf(b, key, s))
 	})
 }
 
-// keyOf returns the value of a key of an item, its default when there is none.
+// keyOf returns the value of a key of an item, or its default.
 func keyOf(item map[string]any, key string, s *kube.Schema) any {
 	v := item[key]
 	if f, _ := child(s.Elem, key); v == nil && f != nil {
@@ -128,9 +126,9 @@ func keyOf(item map[string]any, key string, s *kube.Schema) any {
 	return v
 }
 
-// weave puts the entries of a merged list into their order: those that have a
-// rank by their rank, the others as they stood; and both among each other as
-// they stood, as far as that goes.
+// weave sorts the entries of a merged list: those with a rank by rank, the
+// others by their old position, and both together by old position as far as
+// possible.
 func weave(entries []entry) []any {
 	var ranked, rest []entry
 	for _, e := range entries {
@@ -153,9 +151,9 @@ func weave(entries []entry) []any {
 	return out
 }
 
-// reorder puts a list that was merged into the order that a patch sets. before
-// is the list of the object, added that of the patch; every item of it must be
-// part of the order, in that order.
+// reorder sorts a merged list in the order of a patch. before is the list of
+// the object, added that of the patch; order must contain all items of added in
+// the same order.
 func reorder(list, before, added, order []any, s *kube.Schema) ([]any, *problem) {
 	key := ""
 	if merges(s) {

@@ -12,12 +12,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// matched returns the items that a target chooses, and whether it chooses one
-// that is at fault already.
+// matched returns the items that a target selects, and whether one of them has
+// a fault already.
 func (a *application) matched(target fleet.Selector) (items []*item, broken bool) {
 	for _, it := range a.items {
 		switch {
-		case it.gone || !target.Matches(a.placed(it.Object, target)):
+		case it.deleted || !target.Matches(a.placed(it.Object, target)):
 		case it.broken:
 			broken = true
 		default:
@@ -27,8 +27,8 @@ func (a *application) matched(target fleet.Selector) (items []*item, broken bool
 	return items, broken
 }
 
-// placed returns the object as a target looks at it: in the namespace of its
-// release when it names none and its kind has one.
+// placed returns the object for a match: with the namespace of its release if
+// it has none and its kind is namespaced.
 func (a *application) placed(o fleet.Object, target fleet.Selector) fleet.Object {
 	if a.release != nil {
 		o.Release = a.release
@@ -48,8 +48,8 @@ func (a *application) placed(o fleet.Object, target fleet.Selector) fleet.Object
 	return o
 }
 
-// namespaced reports whether the kind of an object has namespaces, as far as
-// that is known.
+// namespaced reports whether the kind of an object is namespaced, as far as
+// known.
 func (a *application) namespaced(o fleet.Object) bool {
 	gvk := o.GroupVersionKind()
 	if k, served := a.kube.Kind(gvk); served {
@@ -63,7 +63,7 @@ func (a *application) namespaced(o fleet.Object) bool {
 	return true
 }
 
-// A rule is what has a target, as messages name it.
+// A rule is a part of a release that has a target, for messages.
 type rule struct {
 	at     []diag.Pos
 	path   string
@@ -73,7 +73,7 @@ type rule struct {
 	absent string // what to do when it is about nothing
 }
 
-// rule returns the rule of the name in a field of the release.
+// rule returns the rule with a name in a field of the release.
 func (a *application) rule(field, name string, pos diag.Pos) rule {
 	r := rule{
 		path: a.release.Path(field, label(name)), is: map[string]string{"patches": "a patch", "ownership": "ownership"}[field],
@@ -88,8 +88,8 @@ func (a *application) rule(field, name string, pos diag.Pos) rule {
 	return r
 }
 
-// unmatched returns the fault of a rule whose target t matches no object. It says
-// which part of the target is the first that leaves nothing.
+// unmatched returns the fault of a rule whose target t matches no object. It
+// names the first part of the target that excludes the remaining objects.
 func (a *application) unmatched(r rule, t fleet.Selector) *diag.Diag {
 	d, _ := a.unmatchedPart(r, t)
 	return d
@@ -100,7 +100,7 @@ func (a *application) unmatched(r rule, t fleet.Selector) *diag.Diag {
 func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, part int) {
 	var left []fleet.Object
 	for _, it := range a.items {
-		if !it.gone {
+		if !it.deleted {
 			left = append(left, it.Object)
 		}
 	}
@@ -145,7 +145,7 @@ func (a *application) unmatchedPart(r rule, t fleet.Selector) (d *diag.Diag, par
 		}
 		return d, i + 1
 	}
-	return d, 0 // not reached: what every part chooses from the part before, the whole chooses
+	return d, 0 // unreachable: the target would match
 }
 
 func (a *application) releaseOf(o fleet.Object) string {
@@ -156,8 +156,8 @@ func (a *application) namespaceOf(o fleet.Object) string {
 	return a.placed(o, fleet.Selector{Namespaces: []string{"*"}}).GetNamespace()
 }
 
-// kindFor returns the function that names the kind of an object: with its
-// group when that is how the wanted kinds are written.
+// kindFor returns the function that formats the kind of an object: with its
+// group if the wanted kinds have one.
 func kindFor(wanted []string) func(o fleet.Object) string {
 	return func(o fleet.Object) string {
 		gk := o.GroupVersionKind().GroupKind()
@@ -176,7 +176,7 @@ func labelTexts(labels map[string]string) []string {
 	return out
 }
 
-// near returns a hint when one of what there is is near to what is wanted.
+// near returns a suggestion for a wanted name among the existing ones.
 func near(wanted, there []string) string {
 	for _, w := range wanted {
 		if len(w) > maxShown {
@@ -189,10 +189,10 @@ func near(wanted, there []string) string {
 	return ""
 }
 
-// maxListed is how many objects a hint lists.
+// maxListed is the maximum number of objects in a hint.
 const maxListed = 8
 
-// list names objects by kind and name, and counts what is more than a line.
+// list lists objects by kind and name, and counts the rest.
 func list(objs []fleet.Object) string {
 	names := each(objs, func(o fleet.Object) string { return visible(o.GetKind() + " " + o.GetName()) })
 	slices.Sort(names)

@@ -40,7 +40,7 @@ fleet.cue:11:2: releases."my-web".patches.p1.target: matches nothing: the releas
 	})
 }
 
-// A release without objects is not searched for near names.
+// Suggestions are not computed for a release without objects.
 func TestNoObjects(t *testing.T) {
 	_, err := Release(eu, release(t, `{target: {kinds: [Deployment]}, merge: {a: 1}}`), nil)
 	want := `fleet.cue:10:2: releases."my-web".patches.p0: matches nothing: the release has no objects
@@ -51,8 +51,8 @@ func TestNoObjects(t *testing.T) {
 	}
 }
 
-// Objects that name no namespace are in that of their release, unless their
-// kind has none.
+// Objects without a namespace are in that of their release, unless their kind
+// is cluster-scoped.
 func TestNamespaces(t *testing.T) {
 	c := *eu
 	c.APIs = []fleet.API{{APIVersion: "example.com/v1", Kind: "Mesh"}}

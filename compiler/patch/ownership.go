@@ -8,12 +8,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// CheckOwnership returns the faults of what a release of the cluster says of who
-// has fields of its objects, and of what may be made anew: a target or a kind
-// that matches none of the objects, a field to take that no such object has, a
-// field to leave that no such object can have, and one that is both taken and
-// left. The objects are those after all patches; others, of the whole cluster,
-// have the CRDs that describe custom resources.
+// CheckOwnership returns the faults of a release's rules about field ownership
+// and recreation: a target or kind that matches no object, an owned field that
+// no object has, an ignored field that no object can have, and a field that is
+// both. objs are the objects after all patches; others has the CRDs of the
+// cluster.
 func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Object) error {
 	if len(r.Ownership) == 0 && len(r.Replace) == 0 {
 		return nil
@@ -25,7 +24,7 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 	}
 	crds := slices.DeleteFunc(slices.Clone(others), func(o fleet.Object) bool { return !isCRD(o) })
 	var faults diag.List
-	said := map[string][]saidOwnership{} // by IDs of objects
+	rules := map[string][]ownershipRule{} // by IDs of objects
 	for i := range r.Ownership {
 		o := &r.Ownership[i]
 		matched, _ := a.matched(o.Target)
@@ -39,11 +38,11 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 			at := rule{at: []diag.Pos{f.Pos}, path: fmt.Sprintf("%s.fields.%d", r.Path("ownership", label(o.Name)), j)}
 			found := o.Optional
 			for _, it := range matched {
-				has := len(fleet.Elements(it.Object.Object, f.Path)) > 0
-				found = found || has
-				if has || o.Leave {
-					faults.Add(contradiction(at, it.Object, f, o, said[it.ID()]))
-					said[it.ID()] = append(said[it.ID()], saidOwnership{o, f})
+				exists := len(fleet.Elements(it.Object.Object, f.Path)) > 0
+				found = found || exists
+				if exists || o.Leave {
+					faults.Add(contradiction(at, it.Object, f, o, rules[it.ID()]))
+					rules[it.ID()] = append(rules[it.ID()], ownershipRule{o, f})
 				}
 			}
 			switch {
@@ -67,8 +66,8 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 	return faults.Err()
 }
 
-// noField returns the fault of a path that none of the objects has, with what is
-// there in its place.
+// noField returns the fault of a path that none of the objects has, with the
+// fields that exist instead.
 func (a *application) noField(at rule, f fleet.FieldPath, matched []*item) *diag.Diag {
 	d := &diag.Diag{At: at.at, Path: at.path}
 	objs := make([]fleet.Object, len(matched))
@@ -80,16 +79,15 @@ func (a *application) noField(at rule, f fleet.FieldPath, matched []*item) *diag
 	return d
 }
 
-// A saidOwnership is what was said of a field of an object.
-type saidOwnership struct {
+// An ownershipRule is a rule about a field of an object.
+type ownershipRule struct {
 	by    *fleet.Ownership
 	field fleet.FieldPath
 }
 
-// contradiction returns the fault of a field that is taken and left, nil when it
-// is not.
-func contradiction(at rule, o fleet.Object, f fleet.FieldPath, by *fleet.Ownership, said []saidOwnership) error {
-	for _, s := range said {
+// contradiction returns the fault of a field with contradicting rules, or nil.
+func contradiction(at rule, o fleet.Object, f fleet.FieldPath, by *fleet.Ownership, rules []ownershipRule) error {
+	for _, s := range rules {
 		if s.by.Leave != by.Leave && (fleet.HasPrefix(s.field.Path, f.Path) || fleet.HasPrefix(f.Path, s.field.Path)) {
 			return &diag.Diag{
 				At: append(at.at, s.field.Pos), Path: at.path,

@@ -1,11 +1,11 @@
-// Package patch changes the objects that a release renders, as its patches
-// say: with Kubernetes' strategic merge, a JSON merge patch (RFC 7386), a JSON
-// patch (RFC 6902), or new beginnings for the names of container images.
+// Package patch applies the patches of a release to its rendered objects:
+// Kubernetes' strategic merge, JSON merge patch (RFC 7386), JSON patch (RFC
+// 6902), and new prefixes for names of container images.
 //
-// The package reads no CUE, no files and no network, and does not check what
-// comes out: that is the business of who validates objects. It does check that
-// a patch finds what it is for, and names no field that a kind of Kubernetes'
-// own does not have, since the line of the patch is then the one to mend.
+// The package does not use CUE, files or the network, and does not validate the
+// resulting objects. It does check that a patch matches an object and names no
+// unknown field of a built-in kind, since the fault is then in the line of the
+// patch.
 package patch
 
 import (
@@ -19,22 +19,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// Release applies the patches of a release of the cluster, in their order, to
-// the objects that the release renders, and returns what they become: in the
-// same order, without those that a patch deletes. Lists must be flattened
-// before. Neither objs nor the objects in it are modified. Those that change
-// are copies, which share nothing with the given ones nor with the patches;
-// the others are the given ones.
+// Release applies the patches of a release in order and returns the objects in
+// the same order, without deleted ones. Lists must be flattened before. objs is
+// not modified: changed objects are copies that share nothing with objs or the
+// patches; the others are returned as they are.
 //
-// Each patch sees what the ones before it made. A strategic merge goes by the
-// schemas of the cluster's Kubernetes version; for kinds that it does not
-// have, maps merge and lists replace. An object keeps its apiVersion, kind,
-// name and namespace, unless a JSON operation is for exactly that field.
+// Each patch sees the result of the previous ones. A strategic merge uses the
+// schemas of the cluster's Kubernetes version; for other kinds, maps merge and
+// lists are replaced. apiVersion, kind, name and namespace cannot change,
+// except by a JSON operation on exactly that field.
 //
-// The error is a diag.List with everything that is wrong, at the lines of the
-// patches: one that matches no object and is not optional, a field that a kind
-// does not have, an operation that has no place. Values of Secrets are not
-// part of it. Objects are nil when there is an error.
+// The error is a diag.List of all faults, at the lines of the patches: a patch
+// that is not optional and matches nothing, an unknown field, an operation that
+// fails. It contains no values of Secrets. The objects are nil after an error.
 func Release(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) ([]fleet.Object, error) {
 	if len(r.Patches) == 0 {
 		return objs, nil
@@ -55,20 +52,20 @@ func Release(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) ([]fleet.O
 	}
 	out := make([]fleet.Object, 0, len(a.items))
 	for _, it := range a.items {
-		if !it.gone {
+		if !it.deleted {
 			out = append(out, it.Object)
 		}
 	}
 	return out, nil
 }
 
-// An application is the work on the objects of one release.
+// An application is the state for the objects of one release.
 type application struct {
 	release *fleet.Release
 	kube    *kube.Version
 	apis    []fleet.API
 	items   []*item
-	images  map[*kube.Schema]bool // whether a schema has images in it
+	images  map[*kube.Schema]bool // whether a schema has images
 }
 
 func newApplication(c *fleet.Cluster) *application {
@@ -80,12 +77,12 @@ func newApplication(c *fleet.Cluster) *application {
 	return &application{kube: version, apis: c.APIs, images: map[*kube.Schema]bool{}}
 }
 
-// An item is an object on its way through the patches.
+// An item is an object between patches.
 type item struct {
 	fleet.Object
-	own    bool // whether the object is a copy
-	gone   bool // whether a patch deleted it
-	broken bool // whether a patch does not fit: what comes after it says nothing
+	own     bool // the object is a copy
+	deleted bool // a patch deleted the object
+	broken  bool // a patch failed; faults of later ones are not reported
 }
 
 // apply applies one patch to all objects that it matches.
@@ -97,7 +94,7 @@ func (a *application) apply(p *fleet.Patch) diag.List {
 		}
 		return diag.List{a.unmatched(a.rule("patches", p.Name, p.Pos), p.Target)}
 	}
-	var problems []problemOf
+	var problems []objectProblem
 	changes := p.Images == nil || p.Optional
 	change := a.change(p)
 	for _, it := range matched {
@@ -107,11 +104,11 @@ func (a *application) apply(p *fleet.Patch) diag.List {
 		}
 		before, id := identityOf(it.Unstructured.Object), it.ID()
 		found, fits := change(it)
-		if len(found) == 0 && !it.gone {
+		if len(found) == 0 && !it.deleted {
 			found = a.moved(p, before, it.Unstructured.Object)
 		}
 		for _, f := range found {
-			problems = append(problems, problemOf{f, id})
+			problems = append(problems, objectProblem{f, id})
 			it.broken = true
 		}
 		changes = changes || fits
@@ -122,9 +119,8 @@ func (a *application) apply(p *fleet.Patch) diag.List {
 	return a.faults(p, problems)
 }
 
-// change returns the function that makes a patch's change of an object. It
-// returns what is wrong, and whether the patch has something to say about the
-// object.
+// change returns the function that applies a patch to an object. The function
+// returns the problems, and whether the patch applies to the object.
 func (a *application) change(p *fleet.Patch) func(it *item) (found []*problem, fits bool) {
 	switch {
 	case p.Strategic != nil:
@@ -144,8 +140,7 @@ func (a *application) change(p *fleet.Patch) func(it *item) (found []*problem, f
 	return func(it *item) ([]*problem, bool) { return operate(it, ops), true }
 }
 
-// schema returns the schema of an object, nil when its kind is none that the
-// version of Kubernetes has itself.
+// schema returns the schema of an object, or nil if its kind is not built in.
 func (a *application) schema(o fleet.Object) *kube.Schema { return a.kube.Schema(o.GroupVersionKind()) }
 
 // strategic merges a patch into an object by its schema.
@@ -161,7 +156,7 @@ func (a *application) strategic(it *item, patch map[string]any) []*problem {
 	case p != nil:
 		return under("strategic", []*problem{p})
 	case !keep:
-		it.gone = true
+		it.deleted = true
 		return nil
 	case patch[directive] == replace:
 		before.complete(out)
@@ -180,7 +175,7 @@ func (a *application) merge(it *item, patch map[string]any) []*problem {
 	return nil
 }
 
-// An identity is what names an object.
+// An identity is the identity of an object.
 type identity struct{ apiVersion, kind, namespace, name any }
 
 func identityOf(o map[string]any) identity {
@@ -188,7 +183,7 @@ func identityOf(o map[string]any) identity {
 	return identity{o["apiVersion"], o["kind"], meta["namespace"], meta["name"]}
 }
 
-// complete gives an object those parts of the identity that it lacks.
+// complete sets the missing parts of an object's identity.
 func (id identity) complete(o map[string]any) {
 	set := func(in map[string]any, field string, v any) {
 		if _, there := in[field]; !there && v != nil {
@@ -204,9 +199,8 @@ func (id identity) complete(o map[string]any) {
 	}
 }
 
-// moved returns what is wrong when a patch made another object of one: it
-// has another identity, and the patch does not say in so many words that it
-// shall have.
+// moved returns the problems of a patch that changed the identity of an object
+// without an explicit operation for it.
 func (a *application) moved(p *fleet.Patch, before identity, o map[string]any) []*problem {
 	after := identityOf(o)
 	var found []*problem

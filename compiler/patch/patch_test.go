@@ -14,7 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// decoded returns YAML as Kubernetes' libraries decode it.
+// decoded returns YAML as decoded by Kubernetes' libraries.
 func decoded(t testing.TB, text string) any {
 	t.Helper()
 	data, err := yaml.YAMLToJSONStrict([]byte(text))
@@ -141,7 +141,7 @@ spec:
   schedule: "0 0 * * *"
   jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: job, image: acme/job}]}}}}`
 
-// only returns the parts of the result that the tests name.
+// only returns the parts of the result that the tests show.
 func TestRelease(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -255,8 +255,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// What a patch leaves alone is what was given, in the same order and with the
-// place that it came from.
+// Objects without changes are returned as they were, in the same order and with
+// their source.
 func TestReleaseLeavesTheRest(t *testing.T) {
 	objs := objects(t, shop)
 	out, err := Release(eu, release(t, `{target: {kinds: [CronJob, ConfigMap]}, strategic: {metadata: {annotations: {a: b}}}}`), objs)
@@ -277,7 +277,8 @@ func TestReleaseLeavesTheRest(t *testing.T) {
 	}
 }
 
-// Objects that one patch changed share nothing with each other, nor with it.
+// Objects that one patch changed share nothing with each other or with the
+// patch.
 func TestReleaseSharesNothing(t *testing.T) {
 	r := release(t, `{target: {kinds: [Deployment, CronJob]}, strategic: {metadata: {annotations: {a: b}}}}`)
 	out, err := Release(eu, r, objects(t, shop))
@@ -297,14 +298,14 @@ func TestReleaseSharesNothing(t *testing.T) {
 	}
 }
 
-// A faultTest is patches of the objects of shop, and the faults that they are.
+// A faultTest has patches for the objects of shop, and their faults.
 type faultTest struct {
 	name    string
 	patches []string
 	want    string
 }
 
-// testFaults tests in the version of Kubernetes that the faults name.
+// testFaults uses the version of Kubernetes in the faults.
 func testFaults(t *testing.T, tests []faultTest) {
 	t.Helper()
 	for _, test := range tests {

@@ -14,15 +14,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// A fieldSchema is the schema of a value: of one of Kubernetes' own kinds, or of
-// a CRD as it is written there. The zero value allows any field.
+// A fieldSchema is the schema of a value of a built-in kind or, as JSON, of a
+// CRD. The zero value allows any field.
 type fieldSchema struct {
 	kube *kube.Schema
 	crd  map[string]any
 }
 
-// schemaOf returns the schema of an object. Schemas of custom resources come
-// from the first of the CRDs that describes their kind.
+// schemaOf returns the schema of an object. Custom resources use the first CRD
+// for their kind.
 func (a *application) schemaOf(o fleet.Object, crds []fleet.Object) fieldSchema {
 	gvk := o.GroupVersionKind()
 	if s := a.kube.Schema(gvk); s != nil {
@@ -59,8 +59,8 @@ func isCRD(o fleet.Object) bool {
 }
 
 // impossible returns the first step of a path that an object cannot have, and
-// the names of the fields that it can have there; ok is false when it can have
-// the whole path, as far as its schema is known.
+// the possible fields there; ok is false if the path is possible as far as the
+// schema is known.
 func (a *application) impossible(o fleet.Object, crds []fleet.Object, path []fleet.Step) (step int, names []string, ok bool) {
 	s := a.schemaOf(o, crds)
 	custom := s.crd != nil
@@ -151,9 +151,9 @@ func (s fieldSchema) names() []string {
 
 const correctPath = "correct the path, or remove this line"
 
-// cannotHave returns the fault of a field that none of the objects can have; nil
-// when one of them can. It is about the object that can have the most steps of the
-// path, and nearest is the first one that it cannot.
+// cannotHave returns the fault of a field that none of the objects can have, or
+// nil. It describes the object that can have the most steps of the path; nearest
+// is the index of the first step that this object cannot have.
 func (a *application) cannotHave(at rule, f fleet.FieldPath, matched []*item, crds []fleet.Object) (d *diag.Diag, nearest int) {
 	for _, it := range matched {
 		step, names, wrong := a.impossible(it.Object, crds, f.Path)

@@ -13,14 +13,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A problem is what does not fit when a patch meets an object.
+// A problem is the reason why a patch does not fit an object.
 type problem struct {
 	at        []string // the path in the patch, innermost step first
 	msg, hint string
-	lacks     bool // whether a map does not have a key
+	lacks     bool // whether the problem is a missing key
 }
 
-// in returns the problem as one of the value that holds it, under a name.
+// in returns the problem with another step in front of its path.
 func (p *problem) in(step string) *problem {
 	if p != nil {
 		p.at = append(p.at, step)
@@ -35,19 +35,19 @@ func under(step string, all []*problem) []*problem {
 	return all
 }
 
-// A problemOf is a problem with an object.
-type problemOf struct {
+// An objectProblem is a problem with an object.
+type objectProblem struct {
 	*problem
 	id string
 }
 
-// maxNamed is how many objects, or words, are named before the rest is
+// maxNamed is the maximum number of objects or words in a list; the rest is
 // counted.
 const maxNamed = 3
 
-// faults returns the faults of a patch. What is wrong in the same way with
-// several objects is one fault.
-func (a *application) faults(p *fleet.Patch, problems []problemOf) diag.List {
+// faults returns the faults of a patch. Equal problems of several objects are
+// one fault.
+func (a *application) faults(p *fleet.Patch, problems []objectProblem) diag.List {
 	type key struct{ path, msg, hint string }
 	ids := map[key][]string{}
 	var keys []key
@@ -70,10 +70,10 @@ func (a *application) faults(p *fleet.Patch, problems []problemOf) diag.List {
 	return out
 }
 
-// plain matches what CUE takes as a label, or as an index, without quotes.
+// plain matches a label or index that CUE accepts without quotes.
 var plain = regexp.MustCompile(`^([a-zA-Z$][a-zA-Z0-9_$]*|[0-9]+)$`)
 
-// label returns a step of a path as CUE writes it.
+// label returns a step of a path in CUE syntax.
 func label(step string) string {
 	if plain.MatchString(step) && len(step) <= maxShown {
 		return step
@@ -81,7 +81,7 @@ func label(step string) string {
 	return strconv.Quote(visible(step))
 }
 
-// some names the first of the words and counts the rest.
+// some lists the first words and counts the rest.
 func some(words []string) string {
 	if len(words) <= maxNamed {
 		return strings.Join(words, ", ")
@@ -89,11 +89,11 @@ func some(words []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(words[:maxNamed], ", "), len(words)-maxNamed)
 }
 
-// maxShown is how much of a value a message shows, in bytes.
+// maxShown is the maximum number of bytes of a value in a message.
 const maxShown = 80
 
-// visible returns a text of anybody's so that it fits a message: short, in one
-// line, and without what a terminal would obey.
+// visible returns an untrusted text for a message: short, on one line and
+// without control characters.
 func visible(text string) string {
 	quoted := strconv.Quote(shorten(text))
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
@@ -106,7 +106,7 @@ func shorten(text string) string {
 	return text
 }
 
-// show returns a value as messages have it.
+// show returns a value for messages.
 func show(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -123,8 +123,7 @@ func show(v any) string {
 	return string(data)
 }
 
-// oneOf is diag's function of that name, but for words too long to be a slip,
-// and with a hint for when there is none.
+// oneOf is [diag.OneOf] without long words, and with a default hint.
 func oneOf(word string, among []string, otherwise string) string {
 	if len(word) > maxShown {
 		return otherwise

@@ -7,10 +7,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// mergeMap merges a strategic merge patch, which was checked, into a map,
-// which it changes. It returns what the map becomes; keep is false when the
-// patch deletes it. s is the schema of the map, nil when there is none: maps
-// then merge, and everything else replaces.
+// mergeMap merges a checked strategic merge patch into the map have and returns
+// the result; keep is false if the patch deletes the map. s is the schema of
+// the map; without it, maps merge and other values are replaced.
 func mergeMap(have, patch map[string]any, s *kube.Schema) (out map[string]any, keep bool, p *problem) {
 	switch patch[directive] {
 	case remove:
@@ -29,7 +28,7 @@ func mergeMap(have, patch map[string]any, s *kube.Schema) (out map[string]any, k
 	return have, true, nil
 }
 
-// fieldsOf returns the fields that a map of a patch is about, sorted.
+// fieldsOf returns the fields of a map of a patch, sorted.
 func fieldsOf(patch map[string]any) []string {
 	fields := make([]string, 0, len(patch))
 	for k := range patch {
@@ -41,8 +40,8 @@ func fieldsOf(patch map[string]any) []string {
 	return slices.Compact(fields)
 }
 
-// mergeField merges what a patch says of one field: its value, then the order
-// of its items, then the values that go.
+// mergeField merges a field of a patch: its value, then the order of items,
+// then the values to delete.
 func mergeField(have, patch map[string]any, field string, s *kube.Schema) *problem {
 	sub, _ := child(s, field)
 	before, _ := have[field].([]any)
@@ -102,10 +101,9 @@ func mergeValue(have map[string]any, field string, v any, s *kube.Schema) *probl
 	return nil
 }
 
-// fresh returns a value of a patch as it stands where there was nothing to
-// merge it into: a copy without directives, and without the nulls of maps. keep
-// is false for what a directive deletes. raw says that nulls mean something:
-// those in the lists of a custom resource do.
+// fresh returns a value of a patch for a place without a value: a copy without
+// directives and without nulls in maps. keep is false for a deleted value. With
+// raw, nulls are kept, as in lists of custom resources.
 func fresh(v any, s *kube.Schema, raw bool) (out any, keep bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -127,7 +125,7 @@ func fresh(v any, s *kube.Schema, raw bool) (out any, keep bool) {
 		l := make([]any, 0, len(v))
 		for _, e := range v {
 			if isMarker(e) {
-				continue // the list is new, so there is nothing to replace
+				continue // a new list has nothing to replace
 			}
 			if e, keep := fresh(e, elem(s), raw || s == nil); keep {
 				l = append(l, e)
@@ -138,7 +136,7 @@ func fresh(v any, s *kube.Schema, raw bool) (out any, keep bool) {
 	return v, true
 }
 
-// freshMap is fresh for a map that its own directive replaces.
+// freshMap is fresh for a map that is replaced by a directive.
 func freshMap(v map[string]any, s *kube.Schema) map[string]any {
 	v = maps.Clone(v)
 	delete(v, directive)
@@ -147,8 +145,7 @@ func freshMap(v map[string]any, s *kube.Schema) map[string]any {
 	return m
 }
 
-// isMarker reports whether an item of a list says only that the patch replaces
-// the list.
+// isMarker reports whether an item is only the directive to replace its list.
 func isMarker(item any) bool {
 	m, ok := item.(map[string]any)
 	return ok && len(m) == 1 && m[directive] == replace

@@ -26,7 +26,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// newest is the version of Kubernetes that the imported types are of.
+// newest is the version of Kubernetes of the imported types.
 func newest(t testing.TB) *kube.Version {
 	t.Helper()
 	v, known := kube.Minor("1.37")
@@ -36,7 +36,7 @@ func newest(t testing.TB) *kube.Version {
 	return v
 }
 
-// typed are the kinds that Kubernetes' own library merges in these tests.
+// typed are the kinds that Kubernetes' library merges in these tests.
 func typed(t testing.TB) map[schema.GroupVersionKind]reflect.Type {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -60,8 +60,8 @@ func typed(t testing.TB) map[schema.GroupVersionKind]reflect.Type {
 	return out
 }
 
-// The schemas must say of every field what the library's types say: whether
-// lists merge, and by which key.
+// The schemas agree with the library's types for every field: whether lists
+// merge, and by which key.
 func TestStrategiesAreThoseOfTheTypes(t *testing.T) {
 	lists := 0
 	for gvk, typ := range typed(t) {
@@ -109,15 +109,15 @@ func TestStrategiesAreThoseOfTheTypes(t *testing.T) {
 	}
 }
 
-// byLibrary merges as Kubernetes' own library does.
+// byLibrary merges with Kubernetes' library.
 func byLibrary(t testing.TB, typ reflect.Type, have, patch map[string]any) (map[string]any, error) {
 	t.Helper()
 	out, err := strategicpatch.StrategicMergeMapPatch(cloneMap(have), cloneMap(patch), reflect.New(typ).Interface())
 	return out, err
 }
 
-// tidy returns what the library made without what it leaves of a patch: nulls
-// and directives in items that it does not look into.
+// tidy removes leftovers of the patch from the library's result: nulls and
+// directives in items that it does not visit.
 func tidy(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -238,7 +238,7 @@ func text(t testing.TB, v any) string {
 	return string(data)
 }
 
-// A generator makes objects by their schemas, and patches of them.
+// A generator generates objects from schemas, and patches for them.
 type generator struct{ *rand.Rand }
 
 func (g *generator) object(s *kube.Schema, depth int) map[string]any {
@@ -249,7 +249,7 @@ func (g *generator) object(s *kube.Schema, depth int) map[string]any {
 	return m
 }
 
-// value returns a value of the schema; nil when it makes none.
+// value returns a value of the schema, or nil.
 func (g *generator) value(s *kube.Schema, depth int) any {
 	if depth == 0 || s == nil {
 		return nil
@@ -269,7 +269,7 @@ func (g *generator) value(s *kube.Schema, depth int) any {
 			return m
 		}
 		for _, k := range keysOf(s) {
-			// Deep parts must come up as often as shallow ones.
+			// Deep parts occur as often as shallow ones.
 			if v := g.value(s.Fields[k], depth-1); v != nil && (k == "spec" || k == "template" || g.IntN(5) < 2) {
 				m[k] = v
 			}
@@ -293,13 +293,13 @@ func (g *generator) value(s *kube.Schema, depth int) any {
 	return string(rune('p' + g.IntN(4)))
 }
 
-// scalar reports whether the library merges maps of such values: it takes maps
-// of structs for a fault.
+// scalar reports whether the library merges maps of such values: it fails for
+// maps of structs.
 func (g *generator) scalar(s *kube.Schema) bool {
 	return s != nil && s.Type != kube.Object && s.Type != kube.List && s.Type != kube.Any
 }
 
-// list returns a list of n items, fewer where they would be the same.
+// list returns a list of n different items, or fewer.
 func (g *generator) list(s *kube.Schema, depth, n int) any {
 	if s.Elem == nil || s.Elem.Type == kube.Any || s.Elem.Type == kube.List {
 		return nil
@@ -358,7 +358,7 @@ func (g *generator) patch(s *kube.Schema, have map[string]any, depth int) map[st
 				continue
 			}
 			inner := g.patch(f, there, depth-1)
-			// The library does not look into what replaces.
+			// The library does not visit replacements.
 			switch {
 			case slices.Contains(f.Strategy, replace):
 				inner = g.object(f, depth-1)
@@ -418,7 +418,7 @@ func (g *generator) patchList(m map[string]any, k string, s *kube.Schema, have [
 		m[k] = slices.Insert(l, g.IntN(len(l)+1), any(map[string]any{directive: replace}))
 		return
 	}
-	// What is there changes more often than what is new.
+	// Existing fields change more often than new ones are added.
 	for i, v := range l {
 		item := v.(map[string]any)
 		if at := indexOf(have, s.MergeKey, item[s.MergeKey]); at >= 0 {
@@ -439,14 +439,15 @@ func (g *generator) patchList(m map[string]any, k string, s *kube.Schema, have [
 		}
 	}
 	m[k] = l
-	// Where items go, the library overwrites the list whose order it keeps.
+	// When items are deleted, the library overwrites the list whose order it
+	// keeps.
 	if !slices.ContainsFunc(l, func(v any) bool { return v.(map[string]any)[directive] == remove }) {
 		g.order(m, k, s, l, have)
 	}
 }
 
-// order sometimes says how the items of a list stand: those of the patch in
-// their order, and some of the others between them.
+// order sometimes sets the order of a list: the items of the patch, and some of
+// the others in between.
 func (g *generator) order(m map[string]any, k string, s *kube.Schema, l, have []any) {
 	if g.IntN(3) > 0 || len(l) == 0 || len(have) == 0 {
 		return

@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// clone returns a copy of a value that shares nothing with it.
+// clone returns a deep copy of a value.
 func clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -35,11 +35,11 @@ func cloneMap(m map[string]any) map[string]any {
 	return out
 }
 
-// maxWhole is up to where a float64 holds every whole number.
+// maxWhole is the limit up to which a float64 represents all integers.
 const maxWhole = 1 << 53
 
-// native returns a copy of a value with its numbers as Kubernetes' libraries
-// decode them: int64 for whole ones, float64 for others.
+// native returns a deep copy of a value with numbers as Kubernetes' libraries
+// decode them: int64 for integers, float64 for others.
 func native(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -72,8 +72,8 @@ func native(v any) any {
 	return v
 }
 
-// equal reports whether two values are the same in JSON, where a number has no
-// kind.
+// equal reports whether two values are equal in JSON, which does not
+// distinguish types of numbers.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -112,11 +112,11 @@ func equal(a, b any) bool {
 }
 
 func sameNumber(i int64, f float64) bool {
-	const end = 1 << 63 // the first number that is no int64
+	const end = 1 << 63 // the first number that does not fit into an int64
 	return f == math.Trunc(f) && f >= -end && f < end && int64(f) == i
 }
 
-// mergeJSON merges a JSON merge patch (RFC 7386) into a map, which it changes.
+// mergeJSON merges a JSON merge patch (RFC 7386) into the map into.
 func mergeJSON(into, patch map[string]any) {
 	for k, v := range patch {
 		inner, ok := v.(map[string]any)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The examples of RFC 7386, appendix A, as far as they are of objects.
+// The examples of RFC 7386, appendix A, with objects.
 func TestRFC7386(t *testing.T) {
 	for _, test := range []struct{ have, patch, want string }{
 		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
@@ -71,7 +71,7 @@ func TestEqual(t *testing.T) {
 		{map[string]any{"a": []any{int64(1)}}, map[string]any{"a": []any{1.0}}, true},
 		{[]any{}, map[string]any{}, false},
 		{[]any{"a"}, []any{"a", "b"}, false},
-		{[]string{"a"}, []string{"a"}, true}, // no JSON, and no panic
+		{[]string{"a"}, []string{"a"}, true}, // not JSON, must not panic
 	} {
 		if got := equal(test.a, test.b); got != test.want {
 			t.Errorf("equal(%v, %v) is %t", test.a, test.b, got)

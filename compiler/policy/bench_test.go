@@ -10,7 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/policy"
 )
 
-// deployment is one as a chart renders it.
+// deployment is a typical Deployment of a chart.
 const deployment = `
 apiVersion: apps/v1
 kind: Deployment

@@ -16,30 +16,30 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// A form says what a rule is made of.
+// A form is the form of a rule.
 type form int
 
 const (
-	ofNothing form = iota // it is in error
+	ofNothing form = iota // the rule is invalid
 	ofObject
 	ofViolations
 )
 
-// A compiled is a rule in the CUE context of an engine.
-type compiled struct {
+// A compiledRule is a rule in the CUE context of an engine.
+type compiledRule struct {
 	policy cue.Value
 	form   form
 	fault  string
-	kinds  []string            // that are selected from objects somewhere
-	lines  map[string]diag.Pos // where fields of the rule are written, by path
+	kinds  []string            // kinds that the rule selects from objects
+	lines  map[string]diag.Pos // positions of the fields of the rule, by path
 }
 
-// compile compiles the source of a rule. That is CUE with the fields object,
-// or objects and violations: a file, or a txtar archive of packages whose
-// comment begins with the path of the policy in the package ./, with lines
-// behind it that say where its fields are written.
-func compile(cctx *cue.Context, source string) *compiled {
-	c := &compiled{lines: map[string]diag.Pos{}}
+// compile compiles the source of a rule: CUE with the field object, or objects
+// and violations. The source is a file, or a txtar archive of packages whose
+// comment begins with the path of the policy in the package ./, followed by
+// lines with the positions of its fields.
+func compile(cctx *cue.Context, source string) *compiledRule {
+	c := &compiledRule{lines: map[string]diag.Pos{}}
 	a := txtar.Parse([]byte(source))
 	var at cue.Path
 	if len(a.Files) == 0 {
@@ -73,13 +73,13 @@ func compile(cctx *cue.Context, source string) *compiled {
 	return c
 }
 
-// build evaluates the packages of the rule, and looks at its policy.
-func (c *compiled) build(cctx *cue.Context, main []*ast.File, imported map[string][]*ast.File, at cue.Path) {
+// build evaluates the packages of the rule and looks up its policy.
+func (c *compiledRule) build(cctx *cue.Context, main []*ast.File, imported map[string][]*ast.File, at cue.Path) {
 	var bctx *build.Context
 	bctx = build.NewContext(build.Loader(func(_ token.Pos, p string) *build.Instance {
 		files := imported[importKey(p)]
 		if files == nil {
-			return nil // a package of CUE's own
+			return nil // a package of CUE's standard library
 		}
 		in := bctx.NewInstance(p, nil)
 		addAll(in, files)
@@ -109,25 +109,26 @@ func (c *compiled) build(cctx *cue.Context, main []*ast.File, imported map[strin
 	}
 }
 
-// addAll adds the files of a package and completes it. Faults stay with it.
+// addAll adds the files of a package and completes it. The package keeps its
+// errors.
 func addAll(in *build.Instance, files []*ast.File) {
 	for _, f := range files {
 		if err := in.AddSyntax(f); err != nil {
 			return
 		}
 	}
-	_ = in.Complete() // which is in.Err as well
+	_ = in.Complete() // sets in.Err
 }
 
-// importKey returns an import path without the version and with the name of
-// the package, which may be written in several ways.
+// importKey returns an import path without the version and with the name of the
+// package, since it has several notations.
 func importKey(p string) string {
 	ip := ast.ParseImportPath(p)
 	return ip.Path + ":" + ip.Qualifier
 }
 
-// readLines reads where the fields of the rule are written.
-func (c *compiled) readLines(text string) {
+// readLines reads the positions of the rule's fields.
+func (c *compiledRule) readLines(text string) {
 	for line := range strings.Lines(text) {
 		field, at, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		parts := strings.Split(at, ":")
@@ -143,9 +144,9 @@ func (c *compiled) readLines(text string) {
 	}
 }
 
-// noteKinds notes the kinds that a file selects from objects: they are looked
-// for, and are to be there.
-func (c *compiled) noteKinds(f *ast.File) {
+// noteKinds records the kinds that a file selects from objects: they must exist in
+// the evaluation.
+func (c *compiledRule) noteKinds(f *ast.File) {
 	note := func(x ast.Expr, label ast.Node) {
 		id, ok := x.(*ast.Ident)
 		l, isLabel := label.(ast.Label)

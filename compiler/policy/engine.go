@@ -12,27 +12,27 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// maxEvaluations is how often an engine is used. CUE's contexts keep a little
-// of everything that they have seen.
+// maxEvaluations is the number of evaluations of an engine, since CUE's
+// contexts grow with every value.
 const maxEvaluations = 20_000
 
-// An engine evaluates rules, for one goroutine at a time.
+// An engine evaluates rules. It is not safe for concurrent use.
 type engine struct {
 	cctx        *cue.Context
-	rules       map[digest]*compiled
+	rules       map[digest]*compiledRule
 	evaluations int
-	object      *object   // the one that was looked at last
-	value       cue.Value // of that object
+	object      *object   // the last object
+	value       cue.Value // value of the last object
 }
 
 func newEngine() *engine {
-	return &engine{cctx: cuecontext.New(), rules: map[digest]*compiled{}}
+	return &engine{cctx: cuecontext.New(), rules: map[digest]*compiledRule{}}
 }
 
 func (e *engine) worn() bool { return e.evaluations > maxEvaluations }
 
-// compiled returns the rule, compiled once.
-func (e *engine) compiled(rl *rule) *compiled {
+// compiledRule returns the compiled rule, and compiles it once.
+func (e *engine) compiledRule(rl *rule) *compiledRule {
 	c := e.rules[rl.source]
 	if c == nil {
 		c = compile(e.cctx, rl.Source)
@@ -41,18 +41,18 @@ func (e *engine) compiled(rl *rule) *compiled {
 	return c
 }
 
-// form finds out which form a rule has.
-func (e *engine) form(rl *rule) (v verdict) {
+// form determines the form of a rule.
+func (e *engine) form(rl *rule) (v result) {
 	defer guard(&v)
-	c := e.compiled(rl)
-	return verdict{form: c.form, fault: c.fault}
+	c := e.compiledRule(rl)
+	return result{form: c.form, fault: c.fault}
 }
 
-// judge checks an object against a rule of the form object.
-func (e *engine) judge(rl *rule, o *object) (v verdict) {
+// checkObject checks an object against a rule of the form object.
+func (e *engine) checkObject(rl *rule, o *object) (v result) {
 	e.evaluations++
 	defer guard(&v)
-	c := e.compiled(rl)
+	c := e.compiledRule(rl)
 	if e.object != o {
 		e.object, e.value = o, e.cctx.Encode(o.plain)
 	}
@@ -65,18 +65,18 @@ func (e *engine) judge(rl *rule, o *object) (v verdict) {
 	return v
 }
 
-// A violation is an object that a rule says breaks it.
+// A violation is an object that a rule lists in its violations.
 type violation struct {
 	Kind    string `json:"kind"`
 	ID      string `json:"id"`
 	Message string `json:"message"`
 }
 
-// compute computes the violations of a rule.
-func (e *engine) compute(rl *rule, all *world) (v verdict) {
+// compute evaluates the violations of a rule.
+func (e *engine) compute(rl *rule, all *world) (v result) {
 	e.evaluations += len(all.objects)
 	defer guard(&v)
-	c := e.compiled(rl)
+	c := e.compiledRule(rl)
 	kinds := slices.Clone(c.kinds)
 	for _, k := range rl.Match.Kinds {
 		kind, _, _ := strings.Cut(k, ".") // of a group
@@ -94,9 +94,9 @@ func (e *engine) compute(rl *rule, all *world) (v verdict) {
 }
 
 // guard turns a panic of CUE into a fault of the rule.
-func guard(v *verdict) {
+func guard(v *result) {
 	if r := recover(); r != nil {
-		*v = verdict{fault: visible(fmt.Sprintf("CUE cannot evaluate it: %v", r))}
+		*v = result{fault: visible(fmt.Sprintf("CUE cannot evaluate it: %v", r))}
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// findings returns what CUE finds wrong with an object.
-func (c *compiled) findings(err error, o *object) []finding {
+// findings returns CUE's errors about an object.
+func (c *compiledRule) findings(err error, o *object) []finding {
 	var out []finding
 	for _, d := range cuediag.Raw("", err, cue.Value{}) {
 		f := finding{text: d.Msg}
@@ -46,8 +46,8 @@ var (
 	noneOf   = regexp.MustCompile(`^.+ is none of (.+)$`)
 )
 
-// reworded returns what CUE says of a value with the value in front; as it is
-// where the value has no short form.
+// reworded returns CUE's message with the value in front, if the value has a
+// short form.
 func reworded(msg, value string) string {
 	if value == "" {
 		return msg
@@ -68,8 +68,8 @@ func reworded(msg, value string) string {
 	return "is " + value + ": " + must
 }
 
-// withoutValue returns what CUE says of the value of a secret, unless that
-// tells it.
+// withoutValue returns a message of CUE about a secret value, unless it
+// contains the value.
 func withoutValue(msg string, o *object, path []string) string {
 	value, _ := valueAt(o.plain, path)
 	if s, ok := value.(string); ok && !conflict.MatchString(msg) && !bound.MatchString(msg) && !noneOf.MatchString(msg) && !strings.HasPrefix(msg, "invalid value") && !strings.Contains(msg, s) {
@@ -78,15 +78,14 @@ func withoutValue(msg string, o *object, path []string) string {
 	return "is not what the rule allows"
 }
 
-// below returns the path of a field of the object, without what leads to the
-// object.
+// below returns the path of a field relative to the object.
 func below(path []string) []string {
 	i := slices.Index(path, "object")
 	if len(path) > 2 && path[0] == "policies" && path[2] == "object" {
-		i = 2 // the name of the policy may be object as well
+		i = 2 // the policy itself may be called object
 	}
 	if i < 0 {
-		return nil // of something that the rule refers to
+		return nil // a field of another value in the rule
 	}
 	path = path[i+1:]
 	var out []string
@@ -99,9 +98,8 @@ func below(path []string) []string {
 	return out
 }
 
-// line returns where the user writes the field of the rule, or the nearest
-// one around it.
-func (c *compiled) line(path []string) diag.Pos {
+// line returns the position of a field of the rule, or of its nearest parent.
+func (c *compiledRule) line(path []string) diag.Pos {
 	at := "object"
 	best := c.lines[at]
 	for _, s := range path {
@@ -117,10 +115,9 @@ func (c *compiled) line(path []string) diag.Pos {
 	return best
 }
 
-// missing returns the fields that the rule gives a value and the object does
-// not have: that unifying adds them does not mean that they are there. Empty
-// structs and lists are as good as none.
-func (c *compiled) missing(result cue.Value, plain any, path []string, found []finding) []finding {
+// missing returns the fields that the rule sets and the object lacks, since
+// unification adds them. Empty structs and lists count as missing.
+func (c *compiledRule) missing(result cue.Value, plain any, path []string, found []finding) []finding {
 	switch plain := plain.(type) {
 	case map[string]any:
 		it, err := result.Fields()
@@ -148,7 +145,7 @@ func (c *compiled) missing(result cue.Value, plain any, path []string, found []f
 	return found
 }
 
-// hasLeaf reports whether a value in JSON holds anything but empty structs and
+// hasLeaf reports whether a JSON value contains anything but empty structs and
 // lists.
 func hasLeaf(data []byte) bool {
 	var v any
@@ -196,7 +193,7 @@ func valueAt(v any, path []string) (any, bool) {
 	return v, len(path) > 0
 }
 
-// inline returns a scalar as messages have it; "" for anything else.
+// inline returns a scalar for messages, or an empty string for other values.
 func inline(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -8,9 +8,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/policy"
 )
 
-// TestContainerPolicies checks the policies for images and resources: each
-// case is a policy and the spec of a pod, and what the fault says; nothing
-// where the pod is allowed.
+// TestContainerPolicies checks the policies for images and resources: each case
+// has a policy, the spec of a pod, and the fault, which is empty for an allowed
+// pod.
 func TestContainerPolicies(t *testing.T) {
 	const some = "policy.#AllowedRegistries & {#registries: [\"registry.example.com\", \"ghcr.io/example/\", \"localhost:5000\"]}"
 	const hub = "policy.#AllowedRegistries & {#registries: [\"docker.io\"]}"
@@ -60,8 +60,8 @@ func TestContainerPolicies(t *testing.T) {
 	}
 }
 
-// TestClusterPolicies checks the policies that look at Secrets, or at several
-// objects: each case is what breaks the policy, and what the faults are.
+// TestClusterPolicies checks the policies for Secrets and for several objects:
+// each case has objects that break the policy, and the faults.
 func TestClusterPolicies(t *testing.T) {
 	const (
 		namespaces = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"
@@ -127,7 +127,7 @@ func TestClusterPolicies(t *testing.T) {
 	}
 }
 
-// TestPodRule checks a rule of a user's own that is made from the library's.
+// TestPodRule checks a user's rule that uses the library.
 func TestPodRule(t *testing.T) {
 	c := cluster(t, `package fleet
 

@@ -5,45 +5,45 @@ import (
 	"sync"
 )
 
-// A digest stands for a text or an object.
+// A digest is the digest of a text or an object.
 type digest [sha256.Size]byte
 
 func digestOf(text string) digest { return sha256.Sum256([]byte(text)) }
 
-// A verdictKey says what a verdict is about: a rule, and an object or a set of
-// them; the rule alone where that is zero.
-type verdictKey struct{ source, objects digest }
+// A cacheKey is the cache key of a result: a rule, and an object or a set of
+// objects; the digest of the objects is zero for the rule alone.
+type cacheKey struct{ source, objects digest }
 
-// A verdict is what an evaluation found out.
-type verdict struct {
+// A result is the result of an evaluation.
+type result struct {
 	form       form
 	found      []finding
 	violations []violation
-	fault      string // what is wrong with the rule
+	fault      string // error in the rule itself
 }
 
-// maxVerdicts is how many verdicts one generation holds. Most of them are
-// empty: some 200 bytes each.
-const maxVerdicts = 1 << 18
+// maxResults is the size of one generation of the cache. Most results are
+// empty: about 200 bytes each.
+const maxResults = 1 << 18
 
-// generations remembers verdicts. When the young are too many, they become the
-// old ones, and what was old and has not been asked for since is forgotten.
-type generations struct {
+// resultCache caches results. When the young generation is full it becomes the
+// old one, and unused results of the old generation are evicted.
+type resultCache struct {
 	mu         sync.Mutex
-	young, old map[verdictKey]func() verdict
+	young, old map[cacheKey]func() result
 }
 
-// get returns the verdict of a key, from f when it is not remembered. f is
-// called once, also when several ask at once.
-func (g *generations) get(key verdictKey, f func() verdict) verdict {
+// get returns the cached result of a key, or that of f. Concurrent calls for a
+// key call f once.
+func (g *resultCache) get(key cacheKey, f func() result) result {
 	g.mu.Lock()
 	v, ok := g.young[key]
 	if !ok {
 		if v, ok = g.old[key]; !ok {
 			v = sync.OnceValue(f)
 		}
-		if g.young == nil || len(g.young) >= maxVerdicts {
-			g.young, g.old = map[verdictKey]func() verdict{}, g.young
+		if g.young == nil || len(g.young) >= maxResults {
+			g.young, g.old = map[cacheKey]func() result{}, g.young
 		}
 		g.young[key] = v
 	}

@@ -11,32 +11,32 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// TestGenerations holds that a verdict is computed once while it is in use,
-// and that what nobody asks for is forgotten.
-func TestGenerations(t *testing.T) {
-	var g generations
+// TestResultCache tests that a result in use is computed once, and that unused
+// results are evicted.
+func TestResultCache(t *testing.T) {
+	var g resultCache
 	calls := map[uint64]int{}
 	get := func(n uint64) {
-		var k verdictKey
+		var k cacheKey
 		binary.BigEndian.PutUint64(k.objects[:], n)
-		if v := g.get(k, func() verdict { calls[n]++; return verdict{fault: "x"} }); v.fault != "x" {
+		if v := g.get(k, func() result { calls[n]++; return result{fault: "x"} }); v.fault != "x" {
 			t.Fatal("another verdict")
 		}
 	}
-	for n := range uint64(3 * maxVerdicts) {
+	for n := range uint64(3 * maxResults) {
 		get(n)
 		if n%1000 == 0 {
-			get(0) // in use all the time
+			get(0) // always in use
 		}
 	}
 	get(1)
-	if len(g.young)+len(g.old) > 2*maxVerdicts || calls[0] != 1 || calls[1] != 2 {
+	if len(g.young)+len(g.old) > 2*maxResults || calls[0] != 1 || calls[1] != 2 {
 		t.Errorf("%d verdicts; calls of a verdict in use %d, of another %d", len(g.young)+len(g.old), calls[0], calls[1])
 	}
 }
 
-// TestObjectThatCannotBeChecked holds that a rule is at fault when CUE panics for one
-// of its objects. The engine of the test has no CUE context.
+// TestObjectThatCannotBeChecked tests that a panic of CUE for an object is a
+// fault of the rule. The engine of the test has no CUE context.
 func TestObjectThatCannotBeChecked(t *testing.T) {
 	var k Checker
 	c := &fleet.Cluster{ID: "eu", Policies: []fleet.Policy{{Name: "p", Message: "no", Source: "object: spec: replicas: >=2"}}}
@@ -51,7 +51,7 @@ func TestObjectThatCannotBeChecked(t *testing.T) {
 	}
 }
 
-// TestWorn holds that an engine is replaced after a while.
+// TestWorn tests that an engine is replaced after maxEvaluations.
 func TestWorn(t *testing.T) {
 	var k Checker
 	e := k.take()
@@ -66,9 +66,9 @@ func TestWorn(t *testing.T) {
 	}
 }
 
-// TestGuard holds that a panic is a fault of the rule.
+// TestGuard tests that a panic is a fault of the rule.
 func TestGuard(t *testing.T) {
-	v := func() (v verdict) {
+	v := func() (v result) {
 		defer guard(&v)
 		panic("boom")
 	}()

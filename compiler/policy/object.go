@@ -12,24 +12,24 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// CUE takes long for objects that no cluster would take: these bounds are far
-// beyond real ones.
+// Limits of objects, since CUE is slow for huge ones. Real objects are far
+// smaller.
 const (
-	maxDepth  = 200     // how deep the fields of an object may nest
-	maxBytes  = 4 << 20 // how large an object may be as JSON
-	maxValues = 100_000 // how many values it may have
-	maxItems  = 2_000   // how many structs a list may have
+	maxDepth  = 200     // nested fields
+	maxBytes  = 4 << 20 // bytes as JSON
+	maxValues = 100_000 // number of values
+	maxItems  = 2_000   // structs in a list
 )
 
-// An object is one of the cluster at hand.
+// An object is an object of the cluster.
 type object struct {
 	fleet.Object
-	plain  map[string]any // as rules see it
+	plain  map[string]any // normalized
 	digest digest
-	unfit  string // why no rule can look at it; "" when one can
+	unfit  string // limit that the object exceeds; empty for none
 }
 
-// read makes the object ready for rules, and reports whether it is.
+// read normalizes the object and reports whether rules can check it.
 func (o *object) read() bool {
 	if o.plain != nil {
 		return true
@@ -56,16 +56,16 @@ func (o *object) read() bool {
 	return true
 }
 
-// isSecret reports whether what is at the path is not to be told.
+// isSecret reports whether the value at the path must not be shown.
 func (o *object) isSecret(path []string) bool {
 	return o.GetKind() == "Secret" && (len(path) == 0 || path[0] == "data" || path[0] == "stringData")
 }
 
-// A normaliser brings objects into the form in which rules see them.
-type normaliser struct{ values int } // how many more there may be
+// A normaliser normalizes objects for rules.
+type normaliser struct{ values int } // remaining values
 
-// value returns a value without the fields that are null, and with whole
-// numbers as such, however they are written.
+// value returns a value without null fields, and with whole numbers as
+// integers, in any notation.
 func (n *normaliser) value(v any, depth int) (any, error) {
 	if depth == 0 {
 		return nil, fmt.Errorf("its fields nest deeper than the %d levels that rules look at", maxDepth)
@@ -93,7 +93,7 @@ func (n *normaliser) value(v any, depth int) (any, error) {
 		return number(v)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%v is no number", v)
+			return nil, fmt.Errorf("%v is not a valid number", v)
 		}
 		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 			return int64(v), nil
@@ -108,7 +108,7 @@ func (n *normaliser) value(v any, depth int) (any, error) {
 	case float32:
 		return n.value(float64(v), depth)
 	}
-	return nil, fmt.Errorf("a %T is no part of an object", v)
+	return nil, fmt.Errorf("a %T is not valid in an object", v)
 }
 
 func (n *normaliser) list(l []any, depth int) (any, error) {
@@ -129,7 +129,7 @@ func (n *normaliser) list(l []any, depth int) (any, error) {
 	return out, nil
 }
 
-// number returns a number that is written as text.
+// number parses a number.
 func number(text json.Number) (any, error) {
 	if i, err := text.Int64(); err == nil {
 		return i, nil
@@ -139,23 +139,23 @@ func number(text json.Number) (any, error) {
 	}
 	f, err := text.Float64()
 	if err != nil {
-		return nil, fmt.Errorf("%s is no number", visible(text.String()))
+		return nil, fmt.Errorf("%s is not a valid number", visible(text.String()))
 	}
 	n := normaliser{values: 1}
 	return n.value(f, 1)
 }
 
-// An objectID is how violations name an object.
+// An objectID identifies an object in violations.
 type objectID struct{ kind, id string }
 
-// A world is the objects that a rule computes its violations from.
+// A world holds the objects for the violations of a rule.
 type world struct {
 	objects []*object
 	byID    map[objectID]*object
 }
 
-// add adds an object, by its kind; by kind and group where another group has
-// an object of the same kind and name.
+// add adds an object by its kind, or by kind and group if another group has an
+// object with the same kind and name.
 func (w *world) add(o *object) {
 	id := objectID{o.GetKind(), o.GetName()}
 	if ns := o.GetNamespace(); ns != "" {
@@ -168,7 +168,7 @@ func (w *world) add(o *object) {
 	w.objects = append(w.objects, o)
 }
 
-// digest stands for all objects of the world, in any order.
+// digest returns a digest of all objects that does not depend on their order.
 func (w *world) digest() digest {
 	var lines []string
 	for id, o := range w.byID {
@@ -178,8 +178,8 @@ func (w *world) digest() digest {
 	return digestOf(strings.Join(lines, ""))
 }
 
-// fields returns the world as rules see it: by kind, then by ID. The given
-// kinds are there even when they have no objects.
+// fields returns the objects by kind, then by ID. The given kinds exist even
+// without objects.
 func (w *world) fields(kinds []string) map[string]any {
 	out := map[string]any{}
 	for _, k := range kinds {

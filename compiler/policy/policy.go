@@ -1,11 +1,10 @@
-// Package policy checks the objects of a cluster against its policies: rules
-// written in CUE, which reach the package as text.
+// Package policy checks the objects of a cluster against its policies, which
+// are rules in CUE that the package gets as text.
 //
-// A rule has one of two forms. Its object is what each object must be: the two
-// are unified, and everything that the rule requires has to be in the object
-// already. Or its violations are computed from all objects that the policy is
-// about. The package changes no object, reads no file, clock or network, and
-// does not know where a rule comes from.
+// A rule has one of two forms. With an object, each object is unified with it
+// and must already have everything that the rule requires. With violations, the
+// rule computes them from all objects of the policy. The package does not
+// change objects, and does not use files, the clock or the network.
 package policy
 
 import (
@@ -21,26 +20,24 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A Checker checks the clusters of a fleet and remembers what it finds out, by
-// the texts of rules and the contents of objects: an object that is the same
-// in many clusters is evaluated once. The zero value is ready for use, by
-// several goroutines at once.
+// A Checker checks the clusters of a fleet. It caches results by the texts of
+// rules and the contents of objects, so that an object in many clusters is
+// evaluated once. The zero value is ready for concurrent use.
 type Checker struct {
-	Limits bounded.Limits // of the check of one cluster
+	Limits bounded.Limits // for the check of one cluster
 
 	mu       sync.Mutex
 	idle     []*engine
-	verdicts generations
+	verdicts resultCache
 }
 
 // Objects checks the objects of a cluster against its policies. today is the
-// day with which the ends of waivers are compared, as in 2026-12-31; none has
-// ended when it is empty. Lists must be flattened before. When ctx ends, so does
-// the check.
+// date for the ends of waivers, as in 2026-12-31; if it is empty, no waiver has
+// ended. Lists must be flattened before. The check ends with ctx.
 //
-// The error is a diag.List, marked as the cluster's, with a fault for each
-// object and policy that it breaks and no waiver accepts; for each waiver that
-// has ended or that nothing needs; and for each rule that is in error itself.
+// The error is a diag.List, marked with the cluster's ID. It has a fault for
+// each object that violates a policy without a waiver, for each waiver that has
+// ended or is not needed, and for each invalid rule.
 func (k *Checker) Objects(ctx context.Context, c *fleet.Cluster, objs []fleet.Object, today string) error {
 	if len(c.Policies) == 0 {
 		return nil
@@ -81,7 +78,7 @@ func (r *run) check(c *fleet.Cluster, objs []fleet.Object) error {
 	return r.faults.Err()
 }
 
-// excess returns the fault of the rule whose evaluation exceeded a limit.
+// excess returns the fault of a rule whose evaluation exceeded a limit.
 func (r *run) excess(over *bounded.Excess) error {
 	d := &diag.Diag{Msg: "the evaluation of the rule " + over.Msg, Cause: over, Hint: "look for lists and comprehensions in the rule that multiply each other"}
 	if rl := r.current.Load(); rl != nil {
@@ -90,28 +87,28 @@ func (r *run) excess(over *bounded.Excess) error {
 	return d
 }
 
-// A rule is a policy of the cluster at hand, with the objects that it is about
-// and those of them that break it.
+// A rule is a policy of the cluster with the objects that it selects and its
+// violations.
 type rule struct {
 	fleet.Policy
 	source  digest
 	matched []*object
 	form    form
 	broken  []breach
-	fault   string // what is wrong with the rule itself
+	fault   string // error in the rule itself
 }
 
-// A breach is an object that breaks a rule.
+// A breach is an object that violates a rule.
 type breach struct {
 	*object
 	found []finding
 }
 
-// A finding is what is wrong with an object, without the object.
+// A finding is a violation without the object.
 type finding struct {
-	path []string // of the field; empty for the object
-	text string   // empty when the message of the policy says it all
-	line diag.Pos // of the rule; may not be known
+	path []string // path of the field; empty for the object
+	text string   // empty when the message of the policy is enough
+	line diag.Pos // position in the rule; may be invalid
 }
 
 // A run is the check of one cluster.
@@ -119,19 +116,19 @@ type run struct {
 	k       *Checker
 	today   string
 	objects []*object
-	engine  *engine // taken when something has to be evaluated
+	engine  *engine // taken at the first evaluation
 	faults  diag.List
-	current atomic.Pointer[rule] // the one that is evaluated
+	current atomic.Pointer[rule] // the rule that is being evaluated
 }
 
-// each checks object after object against the rules of the form object.
+// each checks the objects against the rules of the form object.
 func (r *run) each(rules []*rule) {
 	for _, rl := range rules {
 		if len(rl.matched) == 0 {
 			continue
 		}
 		r.current.Store(rl)
-		v := r.k.verdicts.get(verdictKey{source: rl.source}, func() verdict { return r.evaluator().form(rl) })
+		v := r.k.verdicts.get(cacheKey{source: rl.source}, func() result { return r.evaluator().form(rl) })
 		rl.form, rl.fault = v.form, v.fault
 	}
 	about := map[*object][]*rule{}
@@ -149,7 +146,7 @@ func (r *run) each(rules []*rule) {
 				continue
 			}
 			r.current.Store(rl)
-			v := r.k.verdicts.get(verdictKey{rl.source, o.digest}, func() verdict { return r.evaluator().judge(rl, o) })
+			v := r.k.verdicts.get(cacheKey{rl.source, o.digest}, func() result { return r.evaluator().checkObject(rl, o) })
 			if v.fault != "" {
 				rl.fault = v.fault
 			}
@@ -160,7 +157,7 @@ func (r *run) each(rules []*rule) {
 	}
 }
 
-// together checks the objects of rules of the form violations.
+// together checks the rules of the form violations.
 func (r *run) together(rules []*rule) {
 	for _, rl := range rules {
 		if rl.form != ofViolations {
@@ -175,13 +172,13 @@ func (r *run) together(rules []*rule) {
 			}
 		}
 		r.current.Store(rl)
-		v := r.k.verdicts.get(verdictKey{rl.source, all.digest()}, func() verdict { return r.evaluator().compute(rl, all) })
+		v := r.k.verdicts.get(cacheKey{rl.source, all.digest()}, func() result { return r.evaluator().compute(rl, all) })
 		rl.fault = v.fault
 		r.blame(rl, all, v.violations)
 	}
 }
 
-// blame finds the objects that a rule calls violations.
+// blame finds the objects of the violations of a rule.
 func (r *run) blame(rl *rule, all *world, violations []violation) {
 	at := map[*object]int{}
 	for _, v := range violations {
@@ -201,7 +198,7 @@ func (r *run) blame(rl *rule, all *world, violations []violation) {
 	slices.SortStableFunc(rl.broken, func(a, b breach) int { return cmp.Compare(a.ID(), b.ID()) })
 }
 
-// evaluator returns an engine, which is the run's until it is done.
+// evaluator returns the engine of the run.
 func (r *run) evaluator() *engine {
 	if r.engine == nil || r.engine.worn() {
 		r.engine = r.k.take()
@@ -215,7 +212,7 @@ func (r *run) done() {
 	}
 }
 
-// take returns an engine that nobody else uses.
+// take returns an idle engine.
 func (k *Checker) take() *engine {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -227,7 +224,7 @@ func (k *Checker) take() *engine {
 	return newEngine()
 }
 
-// put gives an engine back.
+// put returns an engine to the pool.
 func (k *Checker) put(e *engine) {
 	e.object = nil
 	if e.worn() {

@@ -22,7 +22,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/unify"
 )
 
-// cluster evaluates a fleet of one layer in these files, and of one cluster
+// cluster evaluates a fleet of one layer with these files, and one cluster
 // below it.
 func cluster(t testing.TB, root ...string) *fleet.Cluster {
 	t.Helper()
@@ -83,8 +83,7 @@ func evaluate(t testing.TB, root ...string) (*fleet.Cluster, error) {
 	return unify.Cluster(dir, "eu", []fleet.Layer{{Name: "root", Dir: "environments"}, {Name: "eu", Dir: "environments/eu"}}, in)
 }
 
-// objects returns the objects of a YAML stream, as a chart of the release app
-// renders them.
+// objects returns the objects of a YAML stream as objects of the release app.
 func objects(t testing.TB, stream string) []fleet.Object {
 	t.Helper()
 	var out []fleet.Object
@@ -109,7 +108,7 @@ func text(err error) string {
 	return b.String()
 }
 
-// check returns the faults of the objects as they are printed.
+// check returns the printed faults of the objects.
 func check(t testing.TB, root, stream, today string) string {
 	t.Helper()
 	var k policy.Checker
@@ -121,8 +120,8 @@ func object(spec string) string {
 	return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop, labels: {tier: gold, app.kubernetes.io/name: web}}\nspec: " + spec + "\n"
 }
 
-// TestRules checks one object against one rule. want is what the fault says
-// between the message and the origin; nothing when there is none.
+// TestRules checks one object against one rule. want is the fault between the
+// message and the origin; empty for no fault.
 func TestRules(t *testing.T) {
 	for _, test := range []struct{ name, rule, object, want string }{
 		{"a bound", `p: object: spec: replicas: >=2`, `{replicas: 2}`, ""},
@@ -191,7 +190,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// rulesHead is what the rules of tests refer to.
+// rulesHead has definitions for the rules of tests.
 const rulesHead = `package fleet
 
 import (
@@ -348,8 +347,8 @@ func TestObjectsOfNoUse(t *testing.T) {
 	}
 }
 
-// TestChecker holds that one Checker finds the same for many clusters at once,
-// and that what is computed once counts for all.
+// TestChecker tests that a Checker finds the same for many clusters
+// concurrently, and evaluates each object once.
 func TestChecker(t *testing.T) {
 	c := cluster(t, "package fleet\n\npolicies: p: {message: \"no\", object: spec: replicas: >=2}\npolicies: q: {message: \"none\", objects: _, violations: [for id, o in objects.Deployment if o.spec.replicas == 1 {kind: \"Deployment\", \"id\": id}]}\n")
 	var k policy.Checker
@@ -373,7 +372,7 @@ func TestChecker(t *testing.T) {
 	}
 }
 
-// TestPlainSource checks a rule that is one file.
+// TestPlainSource checks a rule in a single file.
 func TestPlainSource(t *testing.T) {
 	var k policy.Checker
 	c := &fleet.Cluster{ID: "eu", Policies: []fleet.Policy{

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	maxFindings = 3   // how many fields of one object are told before the rest is counted
-	maxText     = 300 // how long a quoted text may be, in bytes
+	maxFindings = 3   // fields of one object in a message; the rest is counted
+	maxText     = 300 // bytes of a quoted text
 )
 
-// report adds the faults of a rule: those of the rule itself, of the objects
-// that break it, and of its waivers.
+// report adds the faults of a rule itself, of its violations and of its
+// waivers.
 func (r *run) report(rl *rule) {
 	at := policyPath(rl.Name)
 	if rl.fault != "" {
@@ -51,10 +51,10 @@ func (r *run) report(rl *rule) {
 	}
 }
 
-// fault returns an object that breaks a rule as a fault.
+// fault returns the fault of an object that violates a rule.
 func (b breach) fault(rl *rule) *diag.Diag {
 	msg, at := visible(rl.Message), rl.Pos
-	var told, named []string
+	var texts, named []string
 	for _, f := range b.found {
 		text := visible(f.text)
 		if len(f.path) > 0 {
@@ -62,18 +62,18 @@ func (b breach) fault(rl *rule) *diag.Diag {
 			text = strings.TrimSpace(field + " " + text)
 			named = append(named, items...)
 		}
-		if text != "" && !slices.Contains(told, text) {
-			told = append(told, text)
+		if text != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
 		}
-		if len(told) == 1 && f.line.IsValid() {
+		if len(texts) == 1 && f.line.IsValid() {
 			at = f.line
 		}
 	}
-	if n := len(told) - maxFindings; n > 0 {
-		told = append(told[:maxFindings], fmt.Sprintf("and %d more", n))
+	if n := len(texts) - maxFindings; n > 0 {
+		texts = append(texts[:maxFindings], fmt.Sprintf("and %d more", n))
 	}
-	if len(told) > 0 {
-		msg += ": " + strings.Join(told, "; ")
+	if len(texts) > 0 {
+		msg += ": " + strings.Join(texts, "; ")
 	}
 	slices.Sort(named)
 	named = slices.Compact(named)
@@ -92,8 +92,8 @@ func (b breach) fault(rl *rule) *diag.Diag {
 // plainKey matches keys that need no quotes in a path.
 var plainKey = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
 
-// written returns a path as messages have it, and which names the items have
-// that it goes through: spec.containers[0].image, containers[0] is web.
+// written returns a path for messages, with the names of items on the path:
+// spec.containers[0].image, containers[0] is web.
 func (b breach) written(path []string) (string, []string) {
 	var s strings.Builder
 	var named []string
@@ -121,12 +121,12 @@ func (b breach) written(path []string) (string, []string) {
 	return s.String(), named
 }
 
-// policyPath returns the path of a policy as CUE writes it.
+// policyPath returns the path of a policy in CUE syntax.
 func policyPath(name string) string { return "policies." + label(name) }
 
 var identifier = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
 
-// label returns the name of a field as CUE writes it.
+// label returns the name of a field in CUE syntax.
 func label(name string) string {
 	if identifier.MatchString(name) {
 		return name
@@ -134,7 +134,8 @@ func label(name string) string {
 	return strconv.Quote(name)
 }
 
-// places returns the position as a fault has it, when it is known.
+// places returns the position as a list for a fault, which is empty if it is
+// unknown.
 func places(p diag.Pos) []diag.Pos {
 	if !p.IsValid() {
 		return nil
@@ -142,5 +143,5 @@ func places(p diag.Pos) []diag.Pos {
 	return []diag.Pos{p}
 }
 
-// visible returns text that is fit for a message: short and printable.
+// visible returns a text for messages: short and printable.
 func visible(s string) string { return diag.Visible(s, diag.MaxText) }

@@ -13,15 +13,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/policy"
 )
 
-// A control is a policy of the Pod Security Standards, with pods that it
-// allows and pods that it refuses. A pod is written as its spec, or with a
-// metadata in front; C stands for one container, with what follows in braces.
+// A control is a policy of the Pod Security Standards with pods that it allows
+// and refuses. A pod is a spec, or a spec with metadata in front; C{...} stands
+// for one container with these fields.
 type control struct {
 	policy           string
 	allowed, refused []string
 }
 
-// everywhere returns a setting in the places for containers of each kind.
+// everywhere returns a setting in the containers of each kind.
 func everywhere(settings ...string) []string {
 	var out []string
 	for _, s := range settings {
@@ -32,8 +32,8 @@ func everywhere(settings ...string) []string {
 	return out
 }
 
-// onPodsAndContainers returns a security context as that of a pod, and as that
-// of containers of each kind.
+// onPodsAndContainers returns a security context for a pod, and for its
+// containers of each kind.
 func onPodsAndContainers(contexts ...string) []string {
 	var out []string
 	for _, c := range contexts {
@@ -43,7 +43,7 @@ func onPodsAndContainers(contexts ...string) []string {
 	return out
 }
 
-// with returns the settings, each beside another.
+// with returns combinations of the settings.
 func with(other string, settings []string) []string {
 	var out []string
 	for _, s := range settings {
@@ -212,8 +212,8 @@ var standards = []control{
 	},
 }
 
-// alike makes the first container of everywhere one that every control allows,
-// where the control looks at all of them.
+// alike makes the first container of everywhere valid for all controls, if the
+// control checks all containers.
 func alike(name, pod string) string {
 	first := map[string]string{
 		"PrivilegeEscalation": "allowPrivilegeEscalation: false", "SeccompRequired": "seccompProfile: {type: RuntimeDefault}", "CapabilitiesDropped": "capabilities: {drop: [ALL]}",
@@ -224,13 +224,13 @@ func alike(name, pod string) string {
 	return strings.Replace(pod, "{runAsNonRoot: true}", "{"+first+"}", 1)
 }
 
-// makers wrap the template of a pod in what makes pods.
+// makers wrap the template of a pod in each kind that creates pods.
 var makers = map[string]string{
 	"v1 Pod": "", "v1 PodTemplate": "template", "v1 ReplicationController": "spec.template", "apps/v1 Deployment": "spec.template", "apps/v1 StatefulSet": "spec.template",
 	"apps/v1 DaemonSet": "spec.template", "apps/v1 ReplicaSet": "spec.template", "batch/v1 Job": "spec.template", "batch/v1 CronJob": "spec.jobTemplate.spec.template",
 }
 
-// workload returns a pod, or an object that makes it.
+// workload returns a pod, or an object that creates it.
 func workload(t *testing.T, kind, pod string) fleet.Object {
 	t.Helper()
 	m := map[string]any{}
@@ -257,8 +257,8 @@ func workload(t *testing.T, kind, pod string) fleet.Object {
 	return fleet.Object{Unstructured: u}
 }
 
-// TestPodSecurityStandards checks every control of the standards in both
-// directions: on pods, and on the kinds that make them in turn.
+// TestPodSecurityStandards checks every control with allowed and refused pods,
+// and with the kinds that create pods.
 func TestPodSecurityStandards(t *testing.T) {
 	kinds := []string{"apps/v1 Deployment", "v1 PodTemplate", "batch/v1 CronJob", "apps/v1 StatefulSet", "v1 ReplicationController", "apps/v1 DaemonSet", "batch/v1 Job", "apps/v1 ReplicaSet"}
 	for _, s := range standards {
@@ -286,7 +286,7 @@ func TestPodSecurityStandards(t *testing.T) {
 	}
 }
 
-// TestSets holds which policies the sets have: all controls of their level.
+// TestSets tests that each set has all controls of its level.
 func TestSets(t *testing.T) {
 	for set, n := range map[string]int{"Baseline": 12, "Restricted": 19} {
 		c := cluster(t, "package fleet\n\nimport (\n\t\"github.com/fleetc/fleetc/lib/policy\"\n\t\"github.com/fleetc/fleetc/schema\"\n)\n\npolicies: schema.#Policies\n"+
@@ -309,7 +309,7 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// TestAllMakers holds that every kind that makes pods is looked into.
+// TestAllMakers tests that every kind that creates pods is checked.
 func TestAllMakers(t *testing.T) {
 	c := cluster(t, "package fleet\n\nimport \"github.com/fleetc/fleetc/lib/policy\"\n\npolicies: p: policy.#HostNamespaces\n")
 	for kind, path := range makers {

@@ -16,27 +16,26 @@ import (
 
 const crdKind = "CustomResourceDefinition.apiextensions.k8s.io"
 
-// A catalog is what one cluster serves: Kubernetes' own kinds, those of the
-// CRDs among its objects, and those that the cluster declares. Where they
-// disagree, the one named first here wins.
+// A catalog holds the kinds that a cluster serves: built-in kinds, kinds of the
+// CRDs among its objects, and declared kinds. In a conflict, the first of these
+// wins.
 type catalog struct {
-	kube     *kube.Version
-	declared map[schema.GroupKind][]declared
+	kube            *kube.Version
+	declaredVersion map[schema.GroupKind][]declaredVersion
 }
 
-// A declared version of a kind is one that Kubernetes itself does not have.
-type declared struct {
+// A declaredVersion is a version of a kind that is not built in.
+type declaredVersion struct {
 	version    string
 	namespaced bool
 	served     bool
-	by         string // who declares it, as messages name it
+	by         string // source of the declaration, for messages
 }
 
-// newCatalog reads the CRDs among objs and the cluster's own declarations. A
-// CRD that cannot be read describes nothing: what is wrong with it is reported
-// with its fields.
+// newCatalog reads the CRDs among objs and the cluster's declarations. It
+// ignores an invalid CRD, whose fields are reported elsewhere.
 func newCatalog(v *kube.Version, c *fleet.Cluster, objs []fleet.Object) *catalog {
-	k := &catalog{kube: v, declared: map[schema.GroupKind][]declared{}}
+	k := &catalog{kube: v, declaredVersion: map[schema.GroupKind][]declaredVersion{}}
 	for _, o := range objs {
 		if o.Unstructured != nil && o.GroupVersionKind().GroupKind().String() == crdKind {
 			k.addCRD(o)
@@ -44,13 +43,13 @@ func newCatalog(v *kube.Version, c *fleet.Cluster, objs []fleet.Object) *catalog
 	}
 	for _, a := range c.APIs {
 		gvk := schema.FromAPIVersionAndKind(a.APIVersion, a.Kind)
-		k.declared[gvk.GroupKind()] = append(k.declared[gvk.GroupKind()],
-			declared{gvk.Version, a.Namespaced, true, "cluster.apis"})
+		k.declaredVersion[gvk.GroupKind()] = append(k.declaredVersion[gvk.GroupKind()],
+			declaredVersion{gvk.Version, a.Namespaced, true, "cluster.apis"})
 	}
 	return k
 }
 
-// addCRD adds the kind that a CRD describes.
+// addCRD adds the kind of a CRD.
 func (k *catalog) addCRD(o fleet.Object) {
 	spec := mapOf(o.Object["spec"])
 	var gk schema.GroupKind
@@ -60,18 +59,18 @@ func (k *catalog) addCRD(o fleet.Object) {
 	for _, v := range listOf(spec, "versions") {
 		name, _ := mapOf(v)["name"].(string)
 		served, _ := mapOf(v)["served"].(bool)
-		k.declared[gk] = append(k.declared[gk],
-			declared{name, scope == "Namespaced", served, "the CRD of release " + visible(o.Release.Name)})
+		k.declaredVersion[gk] = append(k.declaredVersion[gk],
+			declaredVersion{name, scope == "Namespaced", served, "the CRD of release " + visible(o.Release.Name)})
 	}
 }
 
 // scope reports whether the cluster serves a kind in this version, and whether
-// its objects live in a namespace.
+// the kind is namespaced.
 func (k *catalog) scope(gvk schema.GroupVersionKind) (namespaced, known bool) {
 	if kind, served := k.kube.Kind(gvk); served {
 		return kind.Namespaced, true
 	}
-	for _, d := range k.declared[gvk.GroupKind()] {
+	for _, d := range k.declaredVersion[gvk.GroupKind()] {
 		if d.version == gvk.Version && d.served {
 			return d.namespaced, true
 		}
@@ -79,11 +78,11 @@ func (k *catalog) scope(gvk schema.GroupVersionKind) (namespaced, known bool) {
 	return false, false
 }
 
-// versions returns the versions in which the cluster serves a kind, the most
+// versions returns the versions of a kind that the cluster serves, the most
 // stable and newest first.
 func (k *catalog) versions(gk schema.GroupKind) []string {
 	out := k.kube.ServedIn(gk)
-	for _, d := range k.declared[gk] {
+	for _, d := range k.declaredVersion[gk] {
 		if d.served {
 			out = append(out, d.version)
 		}
@@ -103,7 +102,7 @@ func (k *catalog) unknown(gvk schema.GroupVersionKind) (msg, hint string) {
 		msg += ": it is there " + when
 		hint = "set cluster.kubernetes to a version that has it, or leave the object out"
 	}
-	if d := k.declared[gk]; len(d) > 0 && !kube.HasKind(gk) {
+	if d := k.declaredVersion[gk]; len(d) > 0 && !kube.HasKind(gk) {
 		msg, hint = fmt.Sprintf("%s serves no %s in %s", d[0].by, gvk.Kind, gv), "set served in one of its versions"
 	}
 	if served := k.versions(gk); len(served) > 0 {
@@ -113,7 +112,7 @@ func (k *catalog) unknown(gvk schema.GroupVersionKind) (msg, hint string) {
 		return msg, hint
 	}
 	if kube.HasGroup(gvk.Group) || !strings.Contains(gvk.Group, ".") {
-		// A group of a CRD has a dot: what is wanted is a kind of Kubernetes.
+		// Groups of CRDs contain a dot, so this is meant to be a built-in kind.
 		return msg, k.elsewhere(gvk)
 	}
 	msg = fmt.Sprintf("nothing describes kind %s of %s", gvk.Kind, gv)
@@ -124,8 +123,8 @@ func (k *catalog) unknown(gvk schema.GroupVersionKind) (msg, hint string) {
 		"in the cluster's layer, or add the release that brings its CRD", gv, gvk.Kind)
 }
 
-// elsewhere returns a hint for a kind that a group of Kubernetes does not
-// have: the group that does, or the name that is meant.
+// elsewhere returns a hint for a kind that is not in a built-in group: the
+// group that has it, or a similar name.
 func (k *catalog) elsewhere(gvk schema.GroupVersionKind) string {
 	var use []string
 	for _, gk := range kube.GroupKinds() {
@@ -154,7 +153,7 @@ func (k *catalog) kindsOf(group string) []string {
 			out = append(out, gk.Kind)
 		}
 	}
-	for gk := range k.declared {
+	for gk := range k.declaredVersion {
 		if gk.Group == group && len(k.versions(gk)) > 0 {
 			out = append(out, gk.Kind)
 		}

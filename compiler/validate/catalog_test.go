@@ -8,8 +8,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// crd returns a CRD of the group example.com that serves v1 and v1beta1, and
-// has v2 switched off.
+// crd returns a CRD of the group example.com with the served versions v1 and
+// v1beta1, and v2, which is not served.
 func crd(plural, kind, scope string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %s.example.com},
 spec: {group: example.com, scope: %s, names: {kind: %s, plural: %s},
@@ -93,7 +93,7 @@ func TestUnknownKinds(t *testing.T) {
 	}
 }
 
-// A kind that nobody describes is one fault, however many objects have it.
+// An unknown kind is one fault, even with several objects.
 func TestUnknownKindOnce(t *testing.T) {
 	const two = "{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}\n---\n{apiVersion: example.com/v1, kind: Thing, metadata: {name: b}}"
 	objs := append(objects(t, web, two), objects(t, api, two)...)
@@ -107,7 +107,7 @@ func TestUnknownKindOnce(t *testing.T) {
 	}
 }
 
-// A CRD that cannot be read describes nothing, and its fields say why.
+// An invalid CRD adds no kinds, and its fields have the faults.
 func TestCRDFaults(t *testing.T) {
 	whole := crd("things", "Thing", "Namespaced")
 	for _, tt := range []struct{ name, object, want string }{
@@ -131,7 +131,7 @@ func TestCRDFaults(t *testing.T) {
 	}
 }
 
-// An outdated CRD is one fault; the kind that it describes is not another.
+// An outdated CRD is one fault; its kind is not another one.
 func TestOutdatedCRD(t *testing.T) {
 	objs := objects(t, web, strings.Replace(crd("things", "Thing", "Namespaced"), "k8s.io/v1", "k8s.io/v1beta1", 1)+
 		"\n---\n{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}")
@@ -144,7 +144,7 @@ func TestOutdatedCRD(t *testing.T) {
 	}
 }
 
-// A CRD that serves no version gets a hint of its own.
+// A CRD without served versions has its own hint.
 func TestNothingServed(t *testing.T) {
 	objs := objects(t, web, strings.ReplaceAll(crd("things", "Thing", "Namespaced"), "served: true", "served: false")+
 		"\n---\n{apiVersion: example.com/v1, kind: Thing, metadata: {name: a}}")

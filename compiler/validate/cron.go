@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cronJob checks when a CronJob runs.
+// cronJob checks the schedule of a CronJob.
 func (w *walk) cronJob(m map[string]any) {
 	if text, ok := m["schedule"].(string); ok && text != "" {
 		switch fault := scheduleFault(text); {
@@ -25,11 +25,11 @@ func (w *walk) cronJob(m map[string]any) {
 	}
 }
 
-// A cronField is one of the five of a schedule.
+// A cronField is one of the five fields of a schedule.
 type cronField struct {
 	name      string
 	low, high int
-	words     []string // of the values from low on
+	words     []string // names of the values from low on
 }
 
 func cronFields() [5]cronField {
@@ -42,7 +42,7 @@ func cronFields() [5]cronField {
 	}
 }
 
-// scheduleFault returns what is wrong with a schedule, "" when nothing is.
+// scheduleFault returns the error in a schedule, or an empty string.
 func scheduleFault(text string) string {
 	if name, ok := strings.CutPrefix(text, "@"); ok {
 		every, isEvery := strings.CutPrefix(name, "every ")
@@ -72,8 +72,8 @@ func scheduleFault(text string) string {
 	return ""
 }
 
-// takes reports whether the field takes a value, range or step: 5, 1-5, */15,
-// mon-fri.
+// takes reports whether a value, range or step is valid for the field: 5, 1-5,
+// */15, mon-fri.
 func (f cronField) takes(part string) bool {
 	rest, step, stepped := strings.Cut(part, "/")
 	if stepped {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// maxData is how many bytes the data of a Secret or ConfigMap may have.
+// maxData is the maximum size of the data of a Secret or ConfigMap.
 const maxData = 1 << 20
 
 // data checks the keys and the size of a Secret or ConfigMap.
@@ -20,7 +20,7 @@ func (w *walk) data(definition string, m map[string]any) {
 			text, _ := v.(string)
 			encoded := part == "binaryData" || part == "data" && definition == secret
 			if _, over := mapOf(m["stringData"])[k]; over && part == "data" {
-				continue // stringData takes its place
+				continue // overridden by stringData
 			}
 			size += sizeOf(text, encoded)
 		}
@@ -46,16 +46,16 @@ func (w *walk) data(definition string, m map[string]any) {
 	}
 }
 
-// sizeOf returns how many bytes a text stands for.
+// sizeOf returns the decoded size of a text.
 func sizeOf(text string, encoded bool) int {
 	if !encoded {
 		return len(text)
 	}
-	// Base64 may be folded.
+	// Base64 may contain line ends.
 	return (len(text) - strings.Count(text, "\n") - strings.Count(text, "\r") - strings.Count(text, "=")) * 3 / 4
 }
 
-// secretKeys returns what a Secret of a type must have.
+// secretKeys returns the required keys for a type of Secret.
 func secretKeys(kind string) []string {
 	switch kind {
 	case "kubernetes.io/tls":

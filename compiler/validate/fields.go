@@ -11,35 +11,34 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// maxFaults is how many faults of one object are reported: more are not read.
+// maxFaults is the maximum number of reported faults of an object.
 const maxFaults = 20
 
-// A walk goes through the fields of one object beside their schema, as the API
-// server takes them: a null stands for a field that is not there.
+// A walk checks the fields of an object against their schema, like the API
+// server: null counts as a missing field.
 type walk struct {
 	object  fleet.Object
 	version *kube.Version
 	legal   *legalTexts
 	path    []step
 	faults  diag.List
-	ordered bool // whether keys are walked in order
-	quiet   bool // whether values are kept out of messages
-	status  bool // whether this is the object's status, which only has to be of the right type
+	ordered bool // whether to visit keys in order
+	quiet   bool // whether messages hide values
+	status  bool // whether this is the status, of which only the types are checked
 	claims  []string
 }
 
-// A step is one of a path into an object: a field, a key of free choice, or
-// the index of an item.
+// A step is a step of a path in an object: a field, a key of a map, or the
+// index of an item.
 type step struct {
 	name  string
-	index int // of an item, when there is no name
+	index int // of an item, if there is no name
 	key   bool
 	item  any
 }
 
-// fields checks all fields of an object, when it is of one of the kinds that
-// the version of Kubernetes serves itself.
-// Without metadata, that of the object itself is left out.
+// fields checks all fields of an object of a built-in kind. Without metadata,
+// the metadata of the object is skipped.
 func fields(o fleet.Object, v *kube.Version, legal *legalTexts, metadata bool) diag.List {
 	s := v.Schema(o.GroupVersionKind())
 	if s == nil {
@@ -50,7 +49,7 @@ func fields(o fleet.Object, v *kube.Version, legal *legalTexts, metadata bool) d
 	if len(w.faults) <= maxFaults {
 		return w.faults
 	}
-	// Which ones are reported must not be left to chance.
+	// Visit keys in order, so that the reported faults are deterministic.
 	w = &walk{object: o, version: v, legal: legal, ordered: true}
 	w.root(s, metadata)
 	last := w.faults[maxFaults-1]
@@ -68,7 +67,7 @@ func (w *walk) root(s *kube.Schema, metadata bool) {
 	w.value(s, m)
 }
 
-// full reports whether there are faults enough.
+// full reports whether the maximum of faults is reached.
 func (w *walk) full() bool { return len(w.faults) > maxFaults }
 
 // value checks one value.
@@ -95,8 +94,7 @@ func (w *walk) value(s *kube.Schema, v any) {
 	}
 }
 
-// structure checks an object: one with fixed fields, or one whose keys are
-// free.
+// structure checks an object: one with fixed fields, or a map with any keys.
 func (w *walk) structure(s *kube.Schema, m map[string]any) {
 	switch {
 	case s.Open:
@@ -143,8 +141,7 @@ func (w *walk) each(m map[string]any) func(yield func(string, any) bool) {
 	}
 }
 
-// required checks that the fields are there that the API server gives no
-// value of its own.
+// required checks the required fields for which the API server has no default.
 func (w *walk) required(s *kube.Schema, m map[string]any) {
 	if needsSpec(s, m) {
 		w.add("set it", "is missing", "spec")
@@ -167,8 +164,8 @@ func (w *walk) required(s *kube.Schema, m map[string]any) {
 	}
 }
 
-// needsSpec reports whether an object without a spec lacks what its spec must
-// have: the API server reads it as an empty one.
+// needsSpec reports whether an object without a spec lacks required fields: the
+// API server reads it as an empty spec.
 func needsSpec(s *kube.Schema, m map[string]any) bool {
 	spec := s.Fields["spec"]
 	if spec == nil || m["spec"] != nil || slices.Contains(s.Required, "spec") {
@@ -177,8 +174,9 @@ func needsSpec(s *kube.Schema, m map[string]any) bool {
 	return slices.ContainsFunc(spec.Required, func(f string) bool { return !takesZero(spec.Name, f) })
 }
 
-// takesZero reports whether the API server takes a field that the documents
-// require as its zero value when it is not there. It was asked field by field.
+// takesZero reports whether the API server accepts the zero value for a missing
+// field that the OpenAPI document requires. The list comes from requests to an
+// API server for each field.
 func takesZero(definition, field string) bool {
 	switch definition {
 	case core + "HTTPHeader", core + "Sysctl":
@@ -211,9 +209,9 @@ func takesZero(definition, field string) bool {
 	return false
 }
 
-// unknownField reports a field that the schema does not have.
+// unknownField reports an unknown field.
 func (w *walk) unknownField(s *kube.Schema, field string) {
-	const maxName = 100 // a longer one is no slip
+	const maxName = 100 // longer names are not typos
 	hint := ""
 	if len(field) <= maxName {
 		hint = diag.OneOf(field, slices.Sorted(maps.Keys(s.Fields)))
@@ -229,11 +227,12 @@ func (w *walk) unknownField(s *kube.Schema, field string) {
 	w.add(hint, msg, field)
 }
 
-// list checks the items of a list, and that those which must differ do.
+// list checks the items of a list, and that they are unique if the schema
+// requires it.
 func (w *walk) list(s *kube.Schema, l []any) {
 	for i, v := range l {
 		if v == nil && s.Elem.Type == kube.Object {
-			v = map[string]any{} // as the API server reads it
+			v = map[string]any{} // like the API server
 		}
 		w.path = append(w.path, step{index: i, item: v})
 		w.value(s.Elem, v)
@@ -256,8 +255,8 @@ func (w *walk) list(s *kube.Schema, l []any) {
 	}
 }
 
-// identify returns what tells an item of a list from the others, "" when
-// nothing has to, and a function that says what it is.
+// identify returns the identity of an item among the others, or an empty string
+// if duplicates are allowed, and a function that describes it.
 func identify(s *kube.Schema, item any) (id string, says func() string) {
 	switch s.ListType {
 	case kube.ListSet:
@@ -278,7 +277,7 @@ func identify(s *kube.Schema, item any) (id string, says func() string) {
 			}
 			text, ok := scalarText(values[i])
 			if !ok {
-				return "", nil // it is reported as missing or of a wrong type
+				return "", nil // reported as missing or of a wrong type
 			}
 			b.WriteString(text)
 			b.WriteByte(0)

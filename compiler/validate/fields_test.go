@@ -18,8 +18,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// decoded returns the object of a YAML document as the renderer decodes it:
-// whole numbers are int64. It is nil when the document has none.
+// decoded returns the object of a YAML document with integers as int64, like
+// the renderer, or nil for an empty document.
 func decoded(t testing.TB, text string) map[string]any {
 	t.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -33,7 +33,7 @@ func decoded(t testing.TB, text string) map[string]any {
 	return m
 }
 
-// documents returns those of a file.
+// documents returns the documents of a file.
 func documents(t testing.TB, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -47,8 +47,8 @@ func object(m map[string]any) fleet.Object {
 	return fleet.Object{Unstructured: &unstructured.Unstructured{Object: m}, Release: web}
 }
 
-// comment returns the faults of an error as the documents of testdata say
-// them: without the object and the release.
+// comment returns the faults of an error as in testdata: without object and
+// release.
 func comment(err error) string {
 	var b strings.Builder
 	for _, d := range diag.All(err) {
@@ -61,7 +61,7 @@ func comment(err error) string {
 	return b.String()
 }
 
-// Each of many wrong objects is refused, with the faults that stand before it.
+// Each invalid object has the faults in the comment before it.
 func TestBad(t *testing.T) {
 	docs := documents(t, "testdata/bad.yaml")
 	if len(docs) < 60 {
@@ -70,7 +70,7 @@ func TestBad(t *testing.T) {
 	seen := map[string]bool{}
 	for i, doc := range docs {
 		if i == 0 {
-			doc = doc[strings.Index(doc, "# spec."):] // after the file's own comment
+			doc = doc[strings.Index(doc, "# spec."):] // after the comment of the file
 		}
 		m := decoded(t, doc)
 		o := object(m)
@@ -98,7 +98,7 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// Each of many right objects passes in every version that serves it.
+// Each valid object passes in every version that serves it.
 func TestGood(t *testing.T) {
 	for _, v := range kube.Versions() {
 		var objs []fleet.Object
@@ -147,8 +147,7 @@ func TestExampleFleet(t *testing.T) {
 	}
 }
 
-// Of an object with many faults the same ones are reported every time, and
-// not more than can be read.
+// The reported faults of an object are deterministic, and limited.
 func TestManyFaults(t *testing.T) {
 	many := map[string]any{}
 	for i := range 200 {
@@ -178,8 +177,8 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// What is wrong with the form of an object does not hide what is wrong with
-// its fields, and is not said twice.
+// Faults in the form of an object do not hide faults in its fields, and are
+// reported once.
 func TestFormAndFields(t *testing.T) {
 	objs := objects(t, web, "{apiVersion: v1, kind: Service, metadata: {labels: {a: 1}}, spec: {typ: ClusterIP}}")
 	want := `web.cue:3:1: Service: metadata.labels has a number under "a", not a string (release web, web/templates/all.yaml)
@@ -197,7 +196,7 @@ web.cue:3:1: Service: spec.typ is no field of ServiceSpec in Kubernetes 1.36 (re
 	}
 }
 
-// Validation changes nothing but the namespace.
+// The validation changes only the namespace.
 func TestFieldsAreKept(t *testing.T) {
 	for _, doc := range documents(t, "testdata/good.yaml") {
 		o, before := object(decoded(t, doc)), object(decoded(t, doc))
@@ -213,8 +212,7 @@ func TestFieldsAreKept(t *testing.T) {
 	}
 }
 
-// Whatever stands in the fields of whatever kind, the check ends without a
-// panic.
+// No value in any field of any kind causes a panic.
 func FuzzFields(f *testing.F) {
 	v, _ := kube.Minor("1.36")
 	kinds := v.Kinds()

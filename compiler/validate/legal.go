@@ -6,21 +6,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// What texts are made of, as the messages say it.
+// Descriptions of valid texts for messages.
 const (
 	labelKey   = "letters, digits, -, _ and ., with a letter or digit at both ends, at most 63 in all, after an optional domain and /"
 	labelValue = "letters, digits, -, _ and ., with a letter or digit at both ends, at most 63 in all, or empty"
 	portName   = "lower case letters, digits and single -, with a letter among them and none - at the ends, at most 15 in all"
 )
 
-// legalTexts remembers which labels are legal: a cluster has few of them, many
-// times. The zero value is ready for use.
+// legalTexts caches the results for labels, since a cluster has few different
+// ones. The zero value is ready for use.
 type legalTexts struct {
 	keys, values map[string]bool
 }
 
-// maxRemembered bounds what is remembered.
-const maxRemembered = 10000
+// maxCachedTexts is the maximum size of the cache.
+const maxCachedTexts = 10000
 
 func (l *legalTexts) key(text string) bool {
 	return remember(&l.keys, text, func() bool { return len(validation.IsQualifiedName(text)) == 0 })
@@ -30,20 +30,20 @@ func (l *legalTexts) value(text string) bool {
 	return remember(&l.values, text, func() bool { return len(validation.IsValidLabelValue(text)) == 0 })
 }
 
-func remember(known *map[string]bool, text string, legal func() bool) bool {
-	is, ok := (*known)[text]
+func remember(cache *map[string]bool, text string, legal func() bool) bool {
+	valid, ok := (*cache)[text]
 	if ok {
-		return is
+		return valid
 	}
-	if *known == nil || len(*known) >= maxRemembered {
-		*known = map[string]bool{}
+	if *cache == nil || len(*cache) >= maxCachedTexts {
+		*cache = map[string]bool{}
 	}
-	is = legal()
-	(*known)[text] = is
-	return is
+	valid = legal()
+	(*cache)[text] = valid
+	return valid
 }
 
-// labels checks a map of labels, or of what selects by labels.
+// labels checks a map of labels or a label selector.
 func (w *walk) labels(m map[string]any, field string) {
 	all, _ := m[field].(map[string]any)
 	for k, v := range w.each(all) {
@@ -56,7 +56,7 @@ func (w *walk) labels(m map[string]any, field string) {
 	}
 }
 
-// maxAnnotations is how many bytes the annotations of an object may have.
+// maxAnnotations is the maximum size of the annotations of an object.
 const maxAnnotations = 256 << 10
 
 // annotations checks the keys and the size of annotations.
@@ -75,14 +75,14 @@ func (w *walk) annotations(m map[string]any) {
 	}
 }
 
-// name checks a field, when it is there, by a rule for names.
+// name checks a field against a rule for names, if the field is set.
 func (w *walk) name(m map[string]any, field string, legal func(string) []string, want string) {
 	if text, ok := m[field].(string); ok && text != "" && len(legal(text)) > 0 {
 		w.add("", "is "+w.show(text)+", no legal name: it must be "+want, field)
 	}
 }
 
-// within checks a whole number, when it is there.
+// within checks a whole number, if it is set.
 func (w *walk) within(m map[string]any, field string, low, high float64) {
 	n, ok := number(m[field])
 	switch {
@@ -115,7 +115,7 @@ func (w *walk) portOrName(m map[string]any, field string) {
 	}
 }
 
-// share checks a number that is not negative, or a percentage.
+// share checks a percentage or a number that is not negative.
 func (w *walk) share(m map[string]any, field string) {
 	w.within(m, field, 0, unbounded)
 	if text, ok := m[field].(string); ok && len(validation.IsValidPercent(text)) > 0 {
@@ -123,8 +123,8 @@ func (w *walk) share(m map[string]any, field string) {
 	}
 }
 
-// unique checks that what the items of a list say in a field differs. Those
-// that say nothing are let through.
+// unique checks that a field has different values in the items of a list. Items
+// without the field are ignored.
 func (w *walk) unique(m map[string]any, field, by string) {
 	seen := map[string]int{}
 	for i, item := range listOf(m, field) {
@@ -140,14 +140,14 @@ func (w *walk) unique(m map[string]any, field, by string) {
 	}
 }
 
-// mapOf returns a value as a map, nil when it is none: that is for others to
-// report.
+// mapOf returns a value as a map, or nil for another type, which is reported
+// elsewhere.
 func mapOf(v any) map[string]any {
 	m, _ := v.(map[string]any)
 	return m
 }
 
-// listOf returns a field as a list, nil when it is none.
+// listOf returns a field as a list, or nil for another type.
 func listOf(m map[string]any, field string) []any {
 	l, _ := m[field].([]any)
 	return l

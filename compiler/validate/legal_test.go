@@ -8,7 +8,7 @@ import (
 
 func TestLegalTexts(t *testing.T) {
 	var l legalTexts
-	for range 2 { // the second time from memory
+	for range 2 { // the second time from the cache
 		for _, key := range []string{"a", "A_b-c.d", "example.com/a", strings.Repeat("a", 63)} {
 			if !l.key(key) {
 				t.Errorf("the key %q is refused", key)
@@ -30,10 +30,10 @@ func TestLegalTexts(t *testing.T) {
 			}
 		}
 	}
-	for i := range maxRemembered * 2 {
+	for i := range maxCachedTexts * 2 {
 		l.value(fmt.Sprint(i))
 	}
-	if len(l.values) > maxRemembered {
+	if len(l.values) > maxCachedTexts {
 		t.Errorf("%d values are remembered", len(l.values))
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// What names are made of, as the messages say it.
+// Descriptions of valid names for messages.
 const (
 	subdomain = "lower case letters, digits, - and ., with a letter or digit at both ends of each part between dots, at most 253 in all"
 	label     = "lower case letters, digits and -, with a letter or digit at both ends, at most 63 in all"
@@ -23,12 +23,12 @@ const (
 	keyName   = "letters, digits, -, _ and ., at most 253 in all"
 )
 
-// serviceNamesRelaxed is the minor version from which the name of a Service
-// may start with a digit (feature gate RelaxedServiceNameValidation, on since).
+// serviceNamesRelaxed is the minor version since which the name of a Service
+// may start with a digit (feature gate RelaxedServiceNameValidation).
 const serviceNamesRelaxed = 36
 
-// illegalName returns what the object's name would have to be, or "" when the
-// API server of the minor version takes it.
+// illegalName returns the description of valid names if the API server of the
+// minor version rejects the object's name, or an empty string.
 func illegalName(o fleet.Object, gk schema.GroupKind, minor int) (want string) {
 	name := o.GetName()
 	switch gk.String() {
@@ -45,9 +45,9 @@ func illegalName(o fleet.Object, gk schema.GroupKind, minor int) (want string) {
 		return unless(isSegment(name), segment)
 	case "LeaseCandidate.coordination.k8s.io":
 		return unless(len(validation.IsConfigMapKey(name)) == 0, keyName)
-	case "CronJob.batch": // its jobs get eleven more
+	case "CronJob.batch": // its jobs append eleven characters
 		return unless(isSubdomain(name) && len(name) <= 52, "at most 52 characters: "+subdomain)
-	case "Job.batch": // its pods carry it as a label
+	case "Job.batch": // its pods have it as a label
 		return unless(isSubdomain(name) && len(name) <= 63, "at most 63 characters: "+subdomain)
 	case "IPAddress.networking.k8s.io":
 		ip, err := netip.ParseAddr(name)
@@ -58,7 +58,7 @@ func illegalName(o fleet.Object, gk schema.GroupKind, minor int) (want string) {
 	case crdKind:
 		return joinedName(o, name, "names.plural")
 	case "APIService.apiregistration.k8s.io":
-		// The API service of the group without a name ends in a dot: v1.
+		// The name of the APIService of the core group ends in a dot: v1.
 		if group, _, _ := unstructured.NestedString(o.Object, "spec", "group"); group == "" {
 			name = strings.TrimSuffix(name, ".")
 			break
@@ -77,27 +77,28 @@ func unless(legal bool, want string) string {
 
 func isSubdomain(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
-// isSegment reports whether a name is one segment of a URL path. The API
-// server takes unprintable characters too; no terminal or file system should.
+// isSegment reports whether a name is one segment of a URL path. The API server
+// also accepts unprintable characters, which are unsafe in terminals and file
+// systems.
 func isSegment(name string) bool {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
 	return name != "." && name != ".." && !strings.ContainsAny(name, "/%") && !strings.ContainsFunc(name, unprintable)
 }
 
-// trustBundleName checks the name of a ClusterTrustBundle: below the name of
-// its signer, when it has one.
+// trustBundleName checks the name of a ClusterTrustBundle, which begins with
+// the name of its signer, if it has one.
 func trustBundleName(name, signer string) (want string) {
 	if signer == "" {
 		return unless(isSubdomain(name), subdomain)
 	}
 	prefix := strings.ReplaceAll(signer, "/", ":") + ":"
 	rest, ok := strings.CutPrefix(name, prefix)
-	// A hostile signer could bring what no name may have.
+	// The signer itself is untrusted text.
 	return unless(ok && isSubdomain(rest) && isSegment(name), visible(prefix)+" followed by "+subdomain)
 }
 
-// joinedName checks a name that is a field of the object's spec, a dot and
-// spec.group. Fields that are missing are for others to report.
+// joinedName checks a name of the form FIELD.GROUP with fields of the spec.
+// Missing fields are reported elsewhere.
 func joinedName(o fleet.Object, name, field string) (want string) {
 	first, _, _ := unstructured.NestedString(o.Object, append([]string{"spec"}, strings.Split(field, ".")...)...)
 	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
@@ -107,5 +108,5 @@ func joinedName(o fleet.Object, name, field string) (want string) {
 	return unless(isSubdomain(name), subdomain)
 }
 
-// visible returns text that is fit for a message: short and printable.
+// visible returns a text for messages: short and printable.
 func visible(s string) string { return diag.Visible(s, diag.MaxText) }

@@ -58,7 +58,7 @@ func TestIllegalName(t *testing.T) {
 	}
 }
 
-// Some names repeat what stands in the object.
+// Some names repeat fields of the object.
 func TestIllegalNameOfSpec(t *testing.T) {
 	for _, tt := range []struct {
 		kind, name string

@@ -1,14 +1,14 @@
 // Package validate checks the objects of a cluster before they become its
-// bundle: that each has a version, a kind and a legal name, that the cluster
-// serves its kind, that it lives in a namespace exactly when its kind does,
-// that none is there twice, and that the fields of Kubernetes' own kinds are
-// what the API server of the cluster's version takes.
+// bundle: each has an apiVersion, a kind and a valid name; the cluster serves
+// the kind; only objects of namespaced kinds have a namespace; there are no
+// duplicates; and the API server of the cluster's version accepts the fields of
+// built-in kinds.
 //
-// The package does not check the fields of custom resources and of what SOPS has
-// encrypted, changes no value,
-// parses no YAML, and asks no cluster and no network. Of what the API server
-// knows beyond its schemas, it checks what people get wrong, not everything:
-// what it refuses is wrong, what it lets through is not proven right.
+// The package does not check fields of custom resources or values encrypted by
+// SOPS. It does not change values, parse YAML, or use a cluster or the network.
+// Of the API server's rules beyond its schemas, it implements those that users
+// often violate. So a reported object is invalid, but an unreported one may be
+// invalid as well.
 package validate
 
 import (
@@ -28,8 +28,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/memo"
 )
 
-// Cluster returns a fault when the cluster's Kubernetes version is none that
-// the package knows the kinds of.
+// Cluster returns a fault when the kinds of the cluster's Kubernetes version
+// are unknown.
 func Cluster(c *fleet.Cluster) error {
 	if _, known := kube.Minor(c.KubeVersion); known {
 		return nil
@@ -43,49 +43,47 @@ func Cluster(c *fleet.Cluster) error {
 	})
 }
 
-// A Checker checks the clusters of a fleet, and remembers what it finds out
-// about contents that they share. The zero value is ready for use, by several
-// goroutines at once.
+// A Checker checks the clusters of a fleet and caches results for objects that
+// they share. The zero value is ready for concurrent use.
 type Checker struct {
 	placed   memo.Map[placement, *unstructured.Unstructured]
 	unmarked memo.Map[*unstructured.Unstructured, *unstructured.Unstructured]
-	sound    memo.Map[soundness, bool]
+	sound    memo.Map[validityKey, bool]
 }
 
-// A placement is a content that is put into a namespace; into none when that is
-// empty.
+// A placement is the cache key for an object in a namespace, which is empty for
+// none.
 type placement struct {
 	content   *unstructured.Unstructured
 	namespace string
 }
 
-// A soundness is the question whether anything is wrong with a content on its
-// own, in a version of Kubernetes.
-type soundness struct {
+// A validityKey is the cache key for the validity of an object on its own in a
+// version of Kubernetes.
+type validityKey struct {
 	content *unstructured.Unstructured
 	version *kube.Version
 }
 
-// Objects checks all objects of a cluster together. It puts them into their
-// places in the slice: an object of a namespaced kind that names no namespace
-// gets the one of its release, and one of a cluster-scoped kind loses a
-// namespace that it names, as the API server drops it too. Lists must be
-// flattened before.
+// Objects checks all objects of a cluster together. It replaces objects in the
+// slice to correct their namespace: an object of a namespaced kind without one
+// gets that of its release, and the namespace of a cluster-scoped object is
+// dropped, as the API server does. Lists must be flattened before.
 //
-// The error is a diag.List with every fault found, marked as the cluster's.
+// The error is a diag.List of all faults, marked with the cluster's ID.
 func (kc *Checker) Objects(c *fleet.Cluster, objs []fleet.Object) error {
 	k := &check{Checker: kc, unknown: map[schema.GroupVersionKind][]fleet.Object{}, seen: map[identity][]fleet.Object{}, namespaces: map[string]bool{}}
 	v, ok := kube.Minor(c.KubeVersion)
 	if !ok {
 		k.faults.Add(Cluster(c))
-		// What does not depend on the version is still checked, by the rules
-		// of the newest.
+		// For an unknown version, the checks that do not depend on it use the
+		// rules of the newest.
 		all := kube.Versions()
 		v = all[len(all)-1]
 	}
 	k.kinds = newCatalog(v, c, objs)
 	for i := range objs {
-		if o := &objs[i]; !k.isSound(*o, v, ok) {
+		if o := &objs[i]; !k.isKnownValid(*o, v, ok) {
 			k.alone(o, v, ok)
 		} else {
 			k.together(o, ok)
@@ -96,9 +94,9 @@ func (kc *Checker) Objects(c *fleet.Cluster, objs []fleet.Object) error {
 	return diag.In(c.ID, k.faults.Err())
 }
 
-// Alone checks objects of a cluster, each on its own: its form, its name and the
-// fields of its kind, and nothing that depends on what else is in the cluster. The
-// error is a diag.List, marked as the cluster's.
+// Alone checks objects of a cluster individually: form, name and fields,
+// without checks that depend on other objects. The error is a diag.List, marked
+// with the cluster's ID.
 func (kc *Checker) Alone(c *fleet.Cluster, objs []fleet.Object) error {
 	v, ok := kube.Minor(c.KubeVersion)
 	if !ok {
@@ -113,13 +111,12 @@ func (kc *Checker) Alone(c *fleet.Cluster, objs []fleet.Object) error {
 	return diag.In(c.ID, k.faults.Err())
 }
 
-// isSound reports whether it is known that nothing is wrong with an object on its
-// own.
-func (k *check) isSound(o fleet.Object, v *kube.Version, versionKnown bool) bool {
+// isKnownValid reports whether an object is known to be valid on its own.
+func (k *check) isKnownValid(o fleet.Object, v *kube.Version, versionKnown bool) bool {
 	if !o.Shared || !versionKnown {
 		return false
 	}
-	return k.sound.Get(soundness{o.Unstructured, v}, func() bool {
+	return k.sound.Get(validityKey{o.Unstructured, v}, func() bool {
 		try := &check{}
 		sound := try.content(o, v, true)
 		if sound {
@@ -137,7 +134,7 @@ func (k *check) alone(o *fleet.Object, v *kube.Version, versionKnown bool) {
 	}
 }
 
-// name checks the name of an object of sound form.
+// name checks the name of an object of valid form.
 func (k *check) name(o fleet.Object, v *kube.Version) {
 	gvk := o.GroupVersionKind()
 	if want := illegalName(o, gvk.GroupKind(), v.Number()); want != "" {
@@ -145,18 +142,19 @@ func (k *check) name(o fleet.Object, v *kube.Version) {
 	}
 }
 
-// content checks an object on its own. It reports whether its form is sound.
+// content checks an object on its own. It reports whether its form is valid.
 func (k *check) content(o fleet.Object, v *kube.Version, versionKnown bool) bool {
 	sound := k.form(o)
-	// What SOPS has encrypted is none of Kubernetes' own until it is decrypted.
+	// Values that SOPS encrypted are not valid for Kubernetes until they are
+	// decrypted.
 	if versionKnown && o.Unstructured != nil && !fleet.IsEncrypted(o.Unstructured) {
 		k.faults = append(k.faults, fields(o, v, &k.legal, sound)...)
 	}
 	return sound
 }
 
-// Namespaces puts the objects of a cluster into their namespaces, as Objects
-// does, and says nothing of what is wrong with them.
+// Namespaces sets the namespaces of the objects of a cluster like Objects,
+// without reporting faults.
 func (kc *Checker) Namespaces(c *fleet.Cluster, objs []fleet.Object) {
 	v, ok := kube.Minor(c.KubeVersion)
 	if !ok {
@@ -174,7 +172,7 @@ func (kc *Checker) Namespaces(c *fleet.Cluster, objs []fleet.Object) {
 	}
 }
 
-// place puts an object into the namespace where it belongs.
+// place sets the namespace of an object.
 func (kc *Checker) place(o *fleet.Object, namespaced bool) {
 	if namespaced == (o.GetNamespace() != "") {
 		return
@@ -201,8 +199,8 @@ func (kc *Checker) Unmarked(o fleet.Object) fleet.Object {
 	return o
 }
 
-// inNamespace returns a content with another namespace, or with none. It shares
-// with the given one what is not metadata.
+// inNamespace returns an object with another namespace, or with none. The copy
+// shares all fields except the metadata.
 func inNamespace(content *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: maps.Clone(content.Object)}
 	if meta, ok := out.Object["metadata"].(map[string]any); ok {
@@ -217,13 +215,13 @@ type check struct {
 	*Checker
 	faults     diag.List
 	kinds      *catalog
-	unknown    map[schema.GroupVersionKind][]fleet.Object // of kinds that the cluster does not serve
+	unknown    map[schema.GroupVersionKind][]fleet.Object // by kinds that the cluster does not serve
 	seen       map[identity][]fleet.Object
 	legal      legalTexts
-	namespaces map[string]bool // releases whose namespace has been reported
+	namespaces map[string]bool // releases with a reported namespace
 }
 
-// An identity is what makes two objects one.
+// An identity identifies an object in a cluster.
 type identity struct {
 	schema.GroupKind
 	namespace, name string
@@ -233,8 +231,8 @@ func (k *check) add(o fleet.Object, msg, hint string) {
 	k.faults = append(k.faults, fault(o, msg, hint))
 }
 
-// together checks one object of sound form among the others. Without a known
-// version of Kubernetes, it takes every kind as it is.
+// together checks one object of valid form among the others. Without a known
+// version of Kubernetes, it accepts every kind.
 func (k *check) together(o *fleet.Object, versionKnown bool) {
 	gvk := o.GroupVersionKind()
 	id := identity{gvk.GroupKind(), o.GetNamespace(), o.GetName()}
@@ -252,7 +250,7 @@ func (k *check) together(o *fleet.Object, versionKnown bool) {
 	k.seen[id] = append(k.seen[id], *o)
 }
 
-// namespace puts an object into the namespace where it belongs, and checks it.
+// namespace sets the namespace of an object and checks it.
 func (k *check) namespace(o *fleet.Object, namespaced bool) {
 	k.place(o, namespaced)
 	if !namespaced {
@@ -263,25 +261,25 @@ func (k *check) namespace(o *fleet.Object, namespaced bool) {
 		return
 	}
 	if r := o.Release; ns == r.Namespace {
-		// Every object of the release has it: say so once.
+		// Every object of the release has it: report it once.
 		if !k.namespaces[r.Name] {
 			k.namespaces[r.Name] = true
 			k.faults = append(k.faults, &diag.Diag{
 				At:   places(r.Pos),
 				Path: "releases." + visible(r.Name) + ".namespace",
-				Msg:  fmt.Sprintf("%q is no legal namespace: it must be %s", visible(ns), label),
+				Msg:  fmt.Sprintf("%q is not a valid namespace: it must be %s", visible(ns), label),
 			})
 		}
 		return
 	}
-	k.add(*o, fmt.Sprintf("metadata.namespace %q is no legal namespace: it must be %s", visible(ns), label), "")
+	k.add(*o, fmt.Sprintf("metadata.namespace %q is not a valid namespace: it must be %s", visible(ns), label), "")
 }
 
-// legalKind is what the API server takes as the kind of a CRD.
+// legalKind matches the kinds that the API server accepts in a CRD.
 var legalKind = regexp.MustCompile(`^[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$`)
 
-// form checks that an object says what it is: that the fields which name it
-// are there and of the right type. It reports whether they are.
+// form checks the type and the presence of the fields that identify an object.
+// It reports whether they are valid.
 func (k *check) form(o fleet.Object) bool {
 	if o.Unstructured == nil || len(o.Object) == 0 {
 		k.add(o, "the object is empty", "leave it out")
@@ -317,8 +315,7 @@ func (k *check) form(o fleet.Object) bool {
 	return len(k.faults) == before
 }
 
-// text returns the string that a field must have; ok is false when it has
-// none, which is a fault.
+// text returns the string in a required field; ok is false after a fault.
 func (k *check) text(o fleet.Object, in map[string]any, path, field string) (text string, ok bool) {
 	switch v := in[field].(type) {
 	case nil:
@@ -334,8 +331,8 @@ func (k *check) text(o fleet.Object, in map[string]any, path, field string) (tex
 	return "", false
 }
 
-// strings checks that a field of the metadata maps to strings. A null counts
-// as an empty string, as it does for the API server.
+// strings checks that a field of the metadata maps to strings. Like for the API
+// server, null is an empty string.
 func (k *check) strings(o fleet.Object, meta map[string]any, field string) {
 	if meta[field] == nil {
 		return

@@ -26,8 +26,8 @@ func cluster(version string) *fleet.Cluster {
 	return &fleet.Cluster{ID: "prod/eu", KubeVersion: version, KubePos: diag.Pos{File: "cluster.cue", Line: 1, Col: 1}}
 }
 
-// objects returns the objects of a release, written as YAML documents. Those
-// of web come from a template, those of other releases from CUE.
+// objects returns the objects of a release, given as YAML documents. Those of
+// web come from a template, others from CUE.
 func objects(t testing.TB, r *fleet.Release, text string) []fleet.Object {
 	t.Helper()
 	var out []fleet.Object
@@ -213,9 +213,9 @@ func TestNamespaceFaults(t *testing.T) {
 	odd := &fleet.Release{Name: "odd", Namespace: "a.b", Pos: diag.Pos{File: "odd.cue", Line: 1, Col: 1}}
 	objs = append(objs, objects(t, odd, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: a}}\n---\n"+
 		"{apiVersion: v1, kind: ServiceAccount, metadata: {name: b, namespace: a.b}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: c}}")...)
-	want := `odd.cue:1:1: releases.odd.namespace: "a.b" is no legal namespace: it must be ` + label + `
+	want := `odd.cue:1:1: releases.odd.namespace: "a.b" is not a valid namespace: it must be ` + label + `
     in prod/eu
-web.cue:3:1: ServiceAccount ../up/a: metadata.namespace "../up" is no legal namespace: it must be ` + label + ` (release web, web/templates/all.yaml)
+web.cue:3:1: ServiceAccount ../up/a: metadata.namespace "../up" is not a valid namespace: it must be ` + label + ` (release web, web/templates/all.yaml)
     in prod/eu
 `
 	if got := faults(t, checked(cluster("1.36"), objs)); got != want {
@@ -226,7 +226,7 @@ web.cue:3:1: ServiceAccount ../up/a: metadata.namespace "../up" is no legal name
 func TestVersionFaults(t *testing.T) {
 	for _, version := range []string{"1.28.3", "1.38", "2.30", "", "latest"} {
 		t.Run(version, func(t *testing.T) {
-			// The rest of the checks must not drown in faults of kinds.
+			// Faults about kinds do not hide other faults.
 			objs := objects(t, web, "{apiVersion: example.com/v1, kind: Any, metadata: {name: a}}\n---\n{apiVersion: v1, kind: ServiceAccount, metadata: {}}")
 			want := `cluster.cue:1:1: cluster.kubernetes: the kinds of Kubernetes "` + version + `" are not known
     hint: use a version from 1.29 to 1.37
@@ -252,10 +252,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// Whatever the objects are, the check ends without a panic, and what passes
-// has a name and a namespace that cannot leave a directory.
-// checked checks objects as those of one cluster, and as such that clusters share,
-// and wants the same of both.
+// checked checks objects as those of one cluster and as shared objects, and wants
+// equal results.
 func checked(c *fleet.Cluster, objs []fleet.Object) error {
 	shared := slices.Clone(objs)
 	for i := range shared {
@@ -277,6 +275,8 @@ func checked(c *fleet.Cluster, objs []fleet.Object) error {
 	return alone
 }
 
+// FuzzObjects tests that no objects cause a panic, and that valid names and
+// namespaces cannot leave a directory.
 func FuzzObjects(f *testing.F) {
 	for _, text := range []string{
 		`[{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}]`,
@@ -313,7 +313,8 @@ func FuzzObjects(f *testing.F) {
 		for _, o := range objs {
 			name, ns := o.GetName(), o.GetNamespace()
 			bad := name == "" || name == "." || name == ".." || strings.ContainsAny(name+ns, "/%\x00\n")
-			// The names of a few kinds are any segment of a path: a..b is one.
+			// The names of a few kinds may be any segment of a path: a..b is
+			// one.
 			free := map[string]bool{
 				"Role": true, "ClusterRole": true, "RoleBinding": true, "ClusterRoleBinding": true,
 				"PodDisruptionBudget": true, "CertificateSigningRequest": true, "Event": true, "LeaseCandidate": true,
@@ -325,7 +326,7 @@ func FuzzObjects(f *testing.F) {
 	})
 }
 
-// BenchmarkObjects checks 1,000 objects of Kubernetes' own kinds, warm.
+// BenchmarkObjects checks 1,000 objects of built-in kinds with warm caches.
 func BenchmarkObjects(b *testing.B) {
 	docs := documents(b, "testdata/good.yaml")
 	var objs []fleet.Object
