@@ -27,7 +27,7 @@ func (f *Fleet) judgeAhead(ctx context.Context, c *fleet.Cluster, releases int) 
 		a.running.Go(func() {
 			for objs := range a.found {
 				// A bug shows again when the CRDs are checked.
-				_, _ = ordered.Sound(func() (struct{}, error) {
+				_, _ = ordered.Recover(func() (struct{}, error) {
 					f.crds.Warm(ctx, c, objs)
 					return struct{}{}, nil
 				})

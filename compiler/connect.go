@@ -115,7 +115,7 @@ func (f *Fleet) connectAll(ctx context.Context, a live.Access) servers {
 // connectTo connects to a cluster. It is a fault when the layers say that the cluster has
 // another UID.
 func connectTo(ctx context.Context, c *fleet.Cluster, a live.Access) server {
-	l, err := ordered.Sound(func() (*live.Cluster, error) {
+	l, err := ordered.Recover(func() (*live.Cluster, error) {
 		return live.Connect(ctx, live.Address{Access: a, Context: c.KubeContext})
 	})
 	if err != nil {

@@ -139,7 +139,7 @@ func (f *Fleet) renderOthers(ctx context.Context, all *clusterRendering, served 
 			})
 		case ch.Chart != nil:
 			running.Go(func() {
-				one.brings, faults[i] = ordered.Sound(func() ([]string, error) { return f.crdsOf(ch.Chart), nil })
+				one.brings, faults[i] = ordered.Recover(func() ([]string, error) { return f.crdsOf(ch.Chart), nil })
 			})
 		}
 	}
@@ -149,7 +149,7 @@ func (f *Fleet) renderOthers(ctx context.Context, all *clusterRendering, served 
 
 // renderOne renders a release that sees the given API versions.
 func (f *Fleet) renderOne(ctx context.Context, c *fleet.Cluster, r *fleet.Release, saw []string) rendering {
-	result, err := ordered.Sound(func() (render.Result, error) { return f.source(ctx, c, r, saw) })
+	result, err := ordered.Recover(func() (render.Result, error) { return f.source(ctx, c, r, saw) })
 	if f.plain {
 		alone(result.Objects)
 		alone(result.Hooks)

@@ -23,7 +23,7 @@ type Update struct {
 	Without Without
 
 	// Write changes files below dir, the checkout of Path. It runs again when
-	// somebody else has pushed changes to the same files.
+	// another client has pushed changes to the same files.
 	Write func(ctx context.Context, dir string) (Change, error)
 }
 

@@ -1,6 +1,6 @@
-// Package cache keeps results on disk that are costly to make and follow from
-// their key alone. What it has may be gone at any time: a miss costs work and
-// changes nothing else. It does not know what the results are.
+// Package cache stores results on disk that are expensive to compute and depend
+// only on their key. Entries may disappear at any time: a miss costs time and
+// changes nothing else. The package does not interpret the results.
 package cache
 
 import (
@@ -21,18 +21,18 @@ import (
 
 const (
 	maxEntry = 64 << 20         // bytes of one result
-	maxTotal = 1 << 30          // bytes of all
-	fresh    = time.Hour        // how long a result counts as just used, and the folder as just swept
-	tempFile = ".tmp-"          // begins the names of files that are being written
-	marker   = "last-swept"     // its time is that of the last sweep
-	tempLife = 10 * time.Minute // after which a file that is being written is one of a killed process
+	maxTotal = 1 << 30          // bytes of all results
+	fresh    = time.Hour        // age up to which a result need not be touched, and the folder need not be swept
+	tempFile = ".tmp-"          // prefix of files that are being written
+	marker   = "last-swept"     // file whose modification time is that of the last sweep
+	tempLife = 10 * time.Minute // age from which a temporary file belongs to a killed process
 )
 
-// A Cache is a folder of results. Several processes may use it at once. The
-// zero value has nothing and keeps nothing.
+// A Cache is a folder of results. Several processes may use it concurrently.
+// The zero value is always empty.
 type Cache struct {
 	Dir      string
-	ReadOnly bool // whether nothing is kept
+	ReadOnly bool // whether Put stores nothing
 
 	swept sync.Once
 }
@@ -44,7 +44,7 @@ func (c *Cache) file(key string) string {
 	return filepath.Join(c.Dir, name[:2], name)
 }
 
-// Get returns the result of a key. A damaged one is a miss, and removed.
+// Get returns the result of a key. A damaged entry is a miss and is removed.
 func (c *Cache) Get(key string) (data []byte, ok bool) {
 	if c.Dir == "" {
 		return nil, false
@@ -68,8 +68,8 @@ func (c *Cache) Get(key string) (data []byte, ok bool) {
 	return data, true
 }
 
-// whole returns the result in a file, which has its sha256 in front; ok is false
-// when that is not its.
+// whole returns the result in a file, which begins with its SHA-256; ok is
+// false for a wrong sum.
 func whole(stored []byte) (data []byte, ok bool) {
 	if len(stored) < sha256.Size {
 		return nil, false
@@ -79,8 +79,8 @@ func whole(stored []byte) (data []byte, ok bool) {
 	return data, bytes.Equal(sum, want[:])
 }
 
-// Has reports whether there is a result of a key, which may be damaged. It counts
-// as used.
+// Has reports whether there is an entry for a key, which may be damaged. It
+// counts as a use of the entry.
 func (c *Cache) Has(key string) bool {
 	if c.Dir == "" {
 		return false
@@ -93,7 +93,7 @@ func (c *Cache) Has(key string) bool {
 	return err == nil
 }
 
-// touch keeps a result from being swept.
+// touch records the use of an entry, for the sweep.
 func touch(file string, info fs.FileInfo) {
 	if time.Since(info.ModTime()) > fresh {
 		now := time.Now()
@@ -101,10 +101,10 @@ func touch(file string, info fs.FileInfo) {
 	}
 }
 
-// Since returns a function that reports whether a file, or the directory that it
-// is in, may have been changed since now, or is not there any more.
+// Since returns a function that reports whether a file or its directory may
+// have changed since now, or is missing.
 func Since() (changed func(file string) bool) {
-	const coarse = 100 * time.Millisecond // how far the times of files may be behind
+	const coarse = 100 * time.Millisecond // resolution of file times
 	start := time.Now().Add(-coarse)
 	return func(file string) bool {
 		for _, name := range []string{file, filepath.Dir(file)} {
@@ -116,8 +116,8 @@ func Since() (changed func(file string) bool) {
 	}
 }
 
-// Put keeps the result of a key. A folder that cannot be written to keeps
-// nothing.
+// Put stores the result of a key. It does nothing if the folder is not
+// writable.
 func (c *Cache) Put(key string, data []byte) {
 	if c.Dir == "" || c.ReadOnly || len(data) > maxEntry {
 		return
@@ -138,8 +138,7 @@ func (c *Cache) Put(key string, data []byte) {
 	if err == nil {
 		_, err = f.Write(data)
 	}
-	// Without waiting for the disk: a result that a power cut tears is found out
-	// by its sum.
+	// No fsync: the sum detects a file that was cut off by a power failure.
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
@@ -153,8 +152,8 @@ func (c *Cache) Put(key string, data []byte) {
 	c.swept.Do(func() { c.sweep(maxTotal) })
 }
 
-// sweep removes the results that were not used for longest, until all take less
-// than the limit, and what killed processes left. It does so once an hour.
+// sweep removes the least recently used results until their size is below the
+// limit, and temporary files of killed processes. It does so once an hour.
 func (c *Cache) sweep(limit int64) {
 	mark := filepath.Join(c.Dir, marker)
 	if info, err := os.Stat(mark); err == nil && time.Since(info.ModTime()) < fresh {

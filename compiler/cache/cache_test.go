@@ -24,7 +24,7 @@ func TestCache(t *testing.T) {
 	if _, ok := c.Get("other"); ok {
 		t.Error("another key has the result")
 	}
-	// Torn, changed, empty: each is a miss, and can be replaced.
+	// A truncated, changed or empty file is a miss, and can be replaced.
 	c.Put("k", []byte("result"))
 	whole, err := os.ReadFile(c.file("k"))
 	if err != nil {
@@ -90,7 +90,7 @@ func TestSweep(t *testing.T) {
 		c.Put(key, make([]byte, 1000))
 		age(c.file(key), time.Duration(10-i)*time.Hour)
 	}
-	// Using it makes it young.
+	// Get updates the time of use.
 	if _, ok := c.Get("old"); !ok {
 		t.Fatal("no result")
 	}

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A table says which kinds Kubernetes serves in which minor versions.
+// A table lists the kinds of each minor version of Kubernetes.
 type table struct {
 	kinds       map[schema.GroupKind][]row
 	groups      map[string]bool
-	first, last int // the minor versions that the table covers
+	first, last int // range of minor versions in the table
 }
 
 // A row is one version of a kind.
@@ -22,10 +22,10 @@ type row struct {
 	minors     []span // ascending
 }
 
-// A span is a run of minor versions, both ends included.
+// A span is a range of minor versions, both ends included.
 type span struct{ from, to int }
 
-// in reports whether the row's version of the kind is served in a minor version.
+// in reports whether a minor version serves the row's version of the kind.
 func (r row) in(minor int) bool { return covers(r.minors, minor) }
 
 func covers(minors []span, minor int) bool {
@@ -37,7 +37,7 @@ func covers(minors []span, minor int) bool {
 	return false
 }
 
-// parse reads the table as gen writes it.
+// parse parses the table that gen writes.
 func parse(text string) (*table, error) {
 	t := &table{kinds: map[schema.GroupKind][]row{}, groups: map[string]bool{}}
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -67,7 +67,7 @@ func parse(text string) (*table, error) {
 	return t, nil
 }
 
-// spans reads minor versions as 1.29-1.31,1.33.
+// spans parses minor versions such as 1.29-1.31,1.33.
 func spans(text string) ([]span, error) {
 	var out []span
 	for part := range strings.SplitSeq(text, ",") {
@@ -96,8 +96,8 @@ func minorOf(version string) (minor int, ok bool) {
 	return int(n), err == nil
 }
 
-// when says which minor versions the spans are, as far as the table knows:
-// until 1.31, from 1.34, from 1.33 until 1.36.
+// when describes spans of minor versions: until 1.31, from 1.34, from 1.33
+// until 1.36.
 func (t *table) when(minors []span) string {
 	var parts []string
 	for _, s := range minors {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The table must say what is well known of Kubernetes, whatever wrote it.
+// The table agrees with well-known facts about Kubernetes.
 func TestTableFacts(t *testing.T) {
 	k := kubernetes()
 	if k.first != 29 || k.last != 37 {
@@ -17,7 +17,7 @@ func TestTableFacts(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		apiVersion, kind string
-		minors           string // that serve it
+		minors           string // minor versions that serve it
 		scope            string
 	}{
 		{"v1", "Pod", "1.29-1.37", "Namespaced"},
@@ -85,8 +85,8 @@ func TestTableFacts(t *testing.T) {
 	}
 }
 
-// The table must be in the form in which gen writes it: a header that names
-// the source of every minor version, then sorted rows, each once.
+// The table has the form that gen writes: a header with the source of every
+// minor version, then sorted rows without duplicates.
 func TestTableForm(t *testing.T) {
 	k := kubernetes()
 	lines := strings.Split(strings.TrimSuffix(kindsText, "\n"), "\n")
@@ -113,7 +113,8 @@ func TestTableForm(t *testing.T) {
 			t.Errorf("%s stands after %s", line, last)
 		}
 		last = row
-		// A kind that changed its scope would need a look at every use.
+		// A kind that changes its scope would need changes in all users of the
+		// table.
 		gk := strings.Split(f[0], "/")[0] + " " + f[1]
 		if s, ok := scopes[gk]; ok && s != f[2] {
 			t.Errorf("%s has two scopes", gk)

@@ -1,11 +1,11 @@
-// Package kube knows what Kubernetes itself serves, minor version by minor
-// version: its kinds, and the schema of each.
+// Package kube lists the built-in kinds of each minor version of Kubernetes and
+// their schemas.
 //
-// Both are embedded, and written by go generate from what k8s.io/kubernetes
-// carries in its source: its discovery documents, its OpenAPI documents, and
-// the enums of its generated Go code. The package checks no object, knows no
-// custom resource, and asks no cluster and no network. Nothing is read before
-// it is asked for, and each version's schemas are decoded once.
+// Both are embedded. go generate writes them from the source of
+// k8s.io/kubernetes: its discovery documents, its OpenAPI documents and the
+// enums of its generated Go code. The package does not check objects, does not
+// know custom resources and does not use a cluster or the network. The data is
+// decoded at its first use, the schemas of each version separately.
 package kube
 
 import (
@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The versions are where gen starts to look: it goes down to the newest patch
-// that the module proxy serves.
+// gen starts at these versions and uses the newest patch that the module proxy
+// serves.
 //
 //go:generate go run ./gen . v1.29.15 v1.30.14 v1.31.14 v1.32.13 v1.33.13 v1.34.12 v1.35.8 v1.36.5 v1.37.2
 
@@ -29,7 +29,7 @@ var kindsText string
 //go:embed schemas.txt.zst
 var schemasPacked []byte
 
-// kubernetes is the table of Kubernetes' own kinds, read when first asked for.
+// kubernetes is the table of built-in kinds, parsed at its first use.
 var kubernetes = sync.OnceValue(func() *table { return must(parse(kindsText)) })
 
 // versions are the versions of the table, in order.
@@ -44,8 +44,8 @@ var versions = sync.OnceValue(func() []*Version {
 	return out
 })
 
-// must returns v. What is embedded is read by the package's tests, so an error
-// is one of the build.
+// must returns v. An error is a bug of the build, since tests decode the
+// embedded files.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic("kube: " + err.Error())
@@ -60,13 +60,12 @@ type Version struct {
 	schemas func() schemas
 }
 
-// Versions returns all minor versions that the package knows, oldest first.
-// The slice is the caller's.
+// Versions returns all minor versions in the table, oldest first. The caller
+// owns the slice.
 func Versions() []*Version { return slices.Clone(versions()) }
 
-// Minor returns the minor version of Kubernetes that a version (1.36, 1.36.2)
-// is of. Known is false when the package does not know it, or when the text is
-// no version.
+// Minor returns the minor version of a version such as 1.36 or 1.36.2. known is
+// false if the table lacks it, or if the text is not a version.
 func Minor(version string) (v *Version, known bool) {
 	minor, ok := minorOf(version)
 	all := versions()
@@ -77,20 +76,20 @@ func Minor(version string) (v *Version, known bool) {
 	return all[i], true
 }
 
-// String returns the version as 1.36.
+// String returns the version, such as 1.36.
 func (v *Version) String() string { return "1." + strconv.Itoa(v.minor) }
 
-// Number returns the minor version: 36 of 1.36.
+// Number returns the minor version, such as 36 for 1.36.
 func (v *Version) Number() int { return v.minor }
 
 // A Kind is a kind that a version serves.
 type Kind struct {
 	schema.GroupVersionKind
-	Namespaced bool // whether its objects live in namespaces
+	Namespaced bool // whether its objects have a namespace
 }
 
-// Kind returns a kind that the version serves; served is false when it does
-// not.
+// Kind returns a kind of the version; served is false if the version does not
+// serve it.
 func (v *Version) Kind(gvk schema.GroupVersionKind) (k Kind, served bool) {
 	for _, r := range v.table.kinds[gvk.GroupKind()] {
 		if r.version == gvk.Version && r.in(v.minor) {
@@ -100,9 +99,9 @@ func (v *Version) Kind(gvk schema.GroupVersionKind) (k Kind, served bool) {
 	return Kind{}, false
 }
 
-// Kinds returns all kinds that the version serves, also the alpha ones that a
-// cluster has switched off, ordered by group, kind and version. The slice is
-// the caller's.
+// Kinds returns all kinds of the version, sorted by group, kind and version. It
+// includes alpha versions, which are disabled by default in clusters. The
+// caller owns the slice.
 func (v *Version) Kinds() []Kind {
 	var out []Kind
 	for gk, rows := range v.table.kinds {
@@ -118,8 +117,8 @@ func (v *Version) Kinds() []Kind {
 	return out
 }
 
-// ServedIn returns the API versions of a kind's group in which the version
-// serves it, in no order that means anything; nil when it does not.
+// ServedIn returns the API versions of a group in which the version serves a
+// kind, in any order, or nil.
 func (v *Version) ServedIn(gk schema.GroupKind) []string {
 	var out []string
 	for _, r := range v.table.kinds[gk] {
@@ -130,13 +129,12 @@ func (v *Version) ServedIn(gk schema.GroupKind) []string {
 	return out
 }
 
-// Schema returns the schema of a kind that the version serves, nil when it
-// does not. All callers share it: it must not be modified.
+// Schema returns the schema of a kind of the version, or nil. It is shared and
+// must not be modified.
 func (v *Version) Schema(gvk schema.GroupVersionKind) *Schema { return v.schemas().kinds[gvk] }
 
-// Definition returns a schema by the name that Kubernetes' OpenAPI documents
-// give it (io.k8s.api.core.v1.PodSpec), nil when the version has none. All
-// callers share it: it must not be modified.
+// Definition returns a schema by its name in the OpenAPI documents
+// (io.k8s.api.core.v1.PodSpec), or nil. It is shared and must not be modified.
 func (v *Version) Definition(name string) *Schema { return v.schemas().named[name] }
 
 // HasGroup reports whether any version has an API group.
@@ -145,12 +143,11 @@ func HasGroup(group string) bool { return kubernetes().groups[group] }
 // HasKind reports whether any version has a kind, in any API version.
 func HasKind(gk schema.GroupKind) bool { return len(kubernetes().kinds[gk]) > 0 }
 
-// GroupKinds returns the kinds of all versions, in no order that means
-// anything.
+// GroupKinds returns the kinds of all versions, in any order.
 func GroupKinds() []schema.GroupKind { return slices.Collect(maps.Keys(kubernetes().kinds)) }
 
-// WhenKind says which versions serve a kind, as far as the package knows:
-// until 1.31, from 1.34, from 1.33 until 1.36; "" when none does.
+// WhenKind describes the versions that serve a kind, within the table: until
+// 1.31, from 1.34, from 1.33 until 1.36; empty for none.
 func WhenKind(gvk schema.GroupVersionKind) string {
 	t := kubernetes()
 	for _, r := range t.kinds[gvk.GroupKind()] {
@@ -161,8 +158,8 @@ func WhenKind(gvk schema.GroupVersionKind) string {
 	return ""
 }
 
-// WhenField says which versions have a field of a definition, in the words of
-// WhenKind; "" when none does. It decodes the schemas of all versions.
+// WhenField describes the versions in which a definition has a field, like
+// WhenKind. It decodes the schemas of all versions.
 func WhenField(definition, field string) string {
 	var minors []span
 	for _, v := range versions() {

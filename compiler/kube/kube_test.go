@@ -12,7 +12,7 @@ var (
 	flowSchema = schema.GroupVersionKind{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta3", Kind: "FlowSchema"}
 )
 
-// version returns a minor version that must be known.
+// version returns a known minor version.
 func version(t testing.TB, text string) *Version {
 	t.Helper()
 	v, known := Minor(text)
@@ -43,8 +43,7 @@ func TestMinor(t *testing.T) {
 	}
 }
 
-// Every kind of every version has a schema with the fields that every object
-// has.
+// Every kind of every version has a schema with the common fields of objects.
 func TestKindsHaveSchemas(t *testing.T) {
 	for _, v := range Versions() {
 		kinds := v.Kinds()

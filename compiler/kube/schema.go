@@ -13,41 +13,41 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Schema says what a value may be. Values are JSON: null stands for a field
-// that is not there.
+// A Schema describes the valid values of a field. Values are JSON: null counts
+// as a missing field.
 type Schema struct {
-	Name   string // of the definition in the OpenAPI documents; empty for a type written in place
+	Name   string // name of the definition in the OpenAPI documents; empty for an inline type
 	Type   Type
-	Format string // int32, int64, double, date-time, byte; empty when there is none
+	Format string // int32, int64, double, date-time, byte; empty for none
 
-	// Of an object with fixed fields.
+	// For an object with fixed fields.
 	Fields   map[string]*Schema
 	Required []string // sorted
 
-	// Of a list's items, or of the values of an object with free keys.
+	// For a list: its items. For a map: its values.
 	Elem *Schema
 
-	// How a list or an object merges, as server-side apply takes it. The type
-	// of an object is atomic or granular, or empty.
+	// How a list or an object merges in server-side apply. For an object, the
+	// type is atomic, granular or empty.
 	ListType ListType
-	ListKeys []string // what tells the items of a ListMap apart
+	ListKeys []string // fields that identify the items of a ListMap
 	MapType  string
 
-	// How kubectl's strategic merge takes it.
+	// How kubectl's strategic merge merges a list.
 	MergeKey string
 	Strategy []string // merge, replace, retainKeys
 
-	Enum    []string // all that a string may be; nil when it is free
-	Default any      // as decoded from JSON, with numbers as float64; nil when there is none
-	Open    bool     // whether fields that are not named are kept
+	Enum    []string // allowed values of a string; nil for any
+	Default any      // as decoded from JSON, with numbers as float64; nil for none
+	Open    bool     // whether unknown fields are preserved
 }
 
-// A Type is what a value is in JSON, and in two cases how it is read.
+// A Type is the JSON type of a value, or a special format of it.
 type Type string
 
-// The types of a Schema.
+// Types of a Schema.
 const (
-	Any         Type = "" // anything, also null
+	Any         Type = "" // any value, including null
 	Object      Type = "object"
 	List        Type = "array"
 	String      Type = "string"
@@ -58,24 +58,24 @@ const (
 	Quantity    Type = "quantity"      // a string or number such as 100m or 1Gi
 )
 
-// A ListType is how the items of a list are told apart when lists merge.
+// A ListType decides how the items of lists are matched in a merge.
 type ListType string
 
-// The types of a list.
+// Types of a list.
 const (
-	ListAtomic ListType = "atomic" // not at all: one list replaces the other
-	ListSet    ListType = "set"    // by their value
-	ListMap    ListType = "map"    // by the fields that ListKeys names
+	ListAtomic ListType = "atomic" // not matched: the list is replaced
+	ListSet    ListType = "set"    // by value
+	ListMap    ListType = "map"    // by the fields in ListKeys
 )
 
-// schemas are those of one minor version.
+// schemas are the schemas of one minor version.
 type schemas struct {
 	kinds map[schema.GroupVersionKind]*Schema
 	named map[string]*Schema
 }
 
-// A definition is a line of the embedded file. The generator says what the
-// fields are.
+// A definition is a line of the embedded file. The generator documents the
+// fields.
 type definition struct {
 	Kind       string                 `json:"kind"`
 	Ref        string                 `json:"$ref"`
@@ -95,7 +95,7 @@ type definition struct {
 	Open       bool                   `json:"x-kubernetes-preserve-unknown-fields"`
 }
 
-// decode returns the schemas of a minor version out of the packed file.
+// decode decodes the schemas of a minor version from the embedded file.
 func decode(packed []byte, minor int) (schemas, error) {
 	unpacked, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1))
 	if err != nil {
@@ -132,7 +132,7 @@ func decode(packed []byte, minor int) (schemas, error) {
 	return link(all)
 }
 
-// link makes schemas of definitions, whose references become pointers.
+// link converts definitions to schemas and resolves references to pointers.
 func link(all map[string]*definition) (schemas, error) {
 	l := linker{all: all, done: map[string]*Schema{}}
 	out := schemas{kinds: map[schema.GroupVersionKind]*Schema{}, named: l.done}
@@ -155,8 +155,8 @@ type linker struct {
 	done map[string]*Schema
 }
 
-// named returns the schema of a definition. It is known before it is whole,
-// since a definition may refer to itself.
+// named returns the schema of a definition. It is registered before it is
+// complete, since a definition may refer to itself.
 func (l *linker) named(name string) (*Schema, error) {
 	if s := l.done[name]; s != nil {
 		return s, nil
@@ -170,7 +170,7 @@ func (l *linker) named(name string) (*Schema, error) {
 	return s, l.fill(s, d)
 }
 
-// schema returns the schema of a type as it is written in place.
+// schema returns the schema of an inline type.
 func (l *linker) schema(d *definition) (*Schema, error) {
 	if d == nil {
 		return nil, nil
@@ -183,8 +183,8 @@ func (l *linker) schema(d *definition) (*Schema, error) {
 	if err != nil || d.MapType == "" && d.ListType == "" && d.Strategy == "" && d.Default == nil {
 		return s, err
 	}
-	// Something stands beside the reference. No definition refers to itself
-	// that way, so s is whole.
+	// The reference has sibling fields. No definition refers to itself in this
+	// way, so s is complete.
 	beside := *s
 	if d.MapType != "" {
 		beside.MapType = d.MapType
@@ -224,8 +224,8 @@ func (l *linker) fill(s *Schema, d *definition) (err error) {
 	return err
 }
 
-// listType fills in how a list merges when the documents say it for strategic
-// merge alone, as server-side apply does it too.
+// listType sets the list type from the strategic merge, like server-side apply,
+// if the documents have no other.
 func (s *Schema) listType() {
 	if s.ListType != "" || len(s.Strategy) == 0 || s.Strategy[0] != "merge" {
 		return

@@ -13,7 +13,7 @@ import (
 )
 
 // at returns the schema at a path below a kind: field, [] for the items of a
-// list, {} for the values of an object.
+// list, {} for the values of a map.
 func at(t *testing.T, v *Version, gvk schema.GroupVersionKind, path string) *Schema {
 	t.Helper()
 	s := v.Schema(gvk)
@@ -33,7 +33,7 @@ func at(t *testing.T, v *Version, gvk schema.GroupVersionKind, path string) *Sch
 	return s
 }
 
-// The schemas must say what is well known of Kubernetes, whatever wrote them.
+// The schemas agree with well-known facts about Kubernetes.
 func TestSchemaFacts(t *testing.T) {
 	const podSpec = "spec template spec "
 	service := schema.GroupVersionKind{Version: "v1", Kind: "Service"}
@@ -85,7 +85,7 @@ func TestSchemaFacts(t *testing.T) {
 	}
 }
 
-// Whether a field is required is what the newest version says of it.
+// The newest version decides whether a field is required.
 func TestSettled(t *testing.T) {
 	for _, tt := range []struct {
 		name, field string
@@ -108,7 +108,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// No schema is reached by two names, and each knows its own.
+// Each schema has exactly one name.
 func TestNames(t *testing.T) {
 	for _, v := range Versions() {
 		for name, s := range v.schemas().named {
@@ -124,7 +124,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A version is decoded once, and not with another one.
+// Each version is decoded once, separately from the others.
 func TestOnce(t *testing.T) {
 	first, again := version(t, "1.36").Schema(deployment), version(t, "1.36.2").Schema(deployment)
 	if first != again || first == version(t, "1.37").Schema(deployment) {

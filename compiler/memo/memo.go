@@ -1,13 +1,14 @@
-// Package memo remembers, for one run, what was found out already.
+// Package memo memoizes values for the duration of a run.
 package memo
 
 import "sync"
 
-// A Map computes the value of each key once, also when several ask for it at
-// once. It forgets nothing. The zero value is ready for use.
+// A Map computes the value of each key once, also for concurrent calls. It only
+// grows. The zero value is ready for use.
 type Map[K comparable, V any] struct{ m sync.Map }
 
-// Get returns the value of a key, from f when nobody has asked before.
+// Get returns the value of a key; the first call for the key computes it with
+// f.
 func (m *Map[K, V]) Get(key K, f func() V) V {
 	v, ok := m.m.Load(key)
 	if !ok {
@@ -16,7 +17,7 @@ func (m *Map[K, V]) Get(key K, f func() V) V {
 	return v.(func() V)()
 }
 
-// Len returns how many keys have a value.
+// Len returns the number of keys.
 func (m *Map[K, V]) Len() (n int) {
 	m.m.Range(func(any, any) bool { n++; return true })
 	return n

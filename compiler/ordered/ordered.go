@@ -1,5 +1,5 @@
-// Package ordered does the same to many things at a time, and yields what comes out
-// in their order.
+// Package ordered is a parallel map that yields results in the order of their
+// inputs.
 package ordered
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// Map calls f for 0 to n-1 and yields the results in that order. At most
-// limit of them are running or wait to be yielded, so that memory is bounded
-// by limit and not by n. An error is yielded like any result; it does not end
-// the iteration, unless it is [diag.ErrRunaway]. When the loop over the results ends, or ctx does, no call of
-// f is left running; the context that f gets is then cancelled.
+// Map calls f for 0 to n-1 in parallel and yields the results in order. At most
+// limit results are running or waiting to be yielded, so that memory is bounded
+// by limit and not by n. An error is yielded like any result and does not end
+// the iteration, except for [diag.ErrRunaway]. When the loop over the results or
+// ctx ends, Map cancels the context of f and waits for running calls.
 func Map[T any](ctx context.Context, limit, n int, f func(ctx context.Context, i int) (T, error)) iter.Seq2[T, error] {
 	type result struct {
 		value T
@@ -35,7 +35,7 @@ func Map[T any](ctx context.Context, limit, n int, f func(ctx context.Context, i
 					results[i] <- result{err: err}
 					return
 				}
-				v, err := Sound(func() (T, error) { return f(ctx, i) })
+				v, err := Recover(func() (T, error) { return f(ctx, i) })
 				results[i] <- result{v, err}
 			})
 		}
@@ -55,9 +55,9 @@ func Map[T any](ctx context.Context, limit, n int, f func(ctx context.Context, i
 	}
 }
 
-// Sound calls f, and makes a panic in it a fault: whatever the input is, the
-// others are still worked on, and the user sees no stack.
-func Sound[T any](f func() (T, error)) (v T, err error) {
+// Recover calls f and turns a panic into a fault, so that one input does not end
+// the work on the others, and users see no stack trace.
+func Recover[T any](f func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &diag.Diag{Msg: fmt.Sprintf("fleetc has a bug: %v", p), Hint: "report it, with the files that show it"}

@@ -90,7 +90,7 @@ func TestMapCancelled(t *testing.T) {
 	}
 }
 
-// TestMapPanic makes a panic the fault of its own element alone.
+// TestMapPanic tests that a panic is a fault of one element only.
 func TestMapPanic(t *testing.T) {
 	var got []int
 	var faults []string
@@ -111,7 +111,8 @@ func TestMapPanic(t *testing.T) {
 	}
 }
 
-// TestMapEndsAtRunaway starts nothing more when an evaluation does not stop.
+// TestMapEndsAtRunaway tests that nothing is started after an evaluation that
+// does not stop.
 func TestMapEndsAtRunaway(t *testing.T) {
 	var calls, yielded int
 	for _, err := range Map(t.Context(), 1, 50, func(_ context.Context, i int) (int, error) {

@@ -5,18 +5,17 @@ import (
 	"strconv"
 )
 
-// mark is a text that stands nowhere by chance, and is legal as a part of most
-// names.
+// mark is a text that does not occur by chance, and is valid in most names.
 const mark = "x7q"
 
-// rare is a number that is.
+// rare is a number that does not occur by chance.
 const rare = 7301
 
-// maxTexts is how many of the texts that a value may be compared with are tried.
+// maxTexts is the maximum number of compared texts to try.
 const maxTexts = 6
 
-// others returns values to put in the place of one, those that show most in
-// front. A nil removes it.
+// others returns replacements of a value, those that show most first. A nil
+// removes the value.
 func (s *Subject) others(c candidate) []any {
 	switch v := c.value.(type) {
 	case string:

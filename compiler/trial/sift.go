@@ -12,38 +12,37 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A sifting finds those among many values that a field depends on. Most have
-// nothing to do with it: several are changed at once, and one after the other
-// only where the field changed with them.
+// A groupTest finds those among many values that a field depends on. Most
+// values have no influence, so it changes several at once, and single ones only
+// if the field changed.
 //
-// Two values are together at most once for each kind of change, so that a
-// switch cannot hide what another value does behind it: one that does not show
-// itself, and is turned off with a value that is there only because of it.
-// Values are also never turned on and off at once.
-type sifting struct {
+// Two values are in the same group at most once for each kind of change, so
+// that a switch cannot hide another value. For the same reason, values are
+// never turned on and off in the same group.
+type groupTest struct {
 	*Subject
 	ctx  context.Context
-	left int // how many times to render
+	left int // remaining renderings
 }
 
-// A suspect is a value that may have to do with the field.
-type suspect struct {
+// A trackedValue is a value that may influence the field.
+type trackedValue struct {
 	candidate
 	others []any
-	alone  bool // whether it was changed by itself in this round
+	alone  bool // whether it was changed alone in this round
 	how    How
-	shown  any // what was in its place when that was found
+	shown  any // the replacement that had the effect
 }
 
-// sift finds out what the field has to do with the values.
-func (s *sifting) sift(all []*suspect) {
+// sift determines the influence of the values on the field.
+func (s *groupTest) sift(all []*trackedValue) {
 	for round := 0; ; round++ {
-		var kinds [3][]*suspect
+		var kinds [3][]*trackedValue
 		for _, c := range all {
 			if c.alone = false; c.how >= Changes || round >= len(c.others) {
 				continue
 			}
-			if c.how == Exists { // it shows in all company
+			if c.how == Exists { // its effect shows in any group
 				s.single(c, round)
 				continue
 			}
@@ -61,23 +60,24 @@ func (s *sifting) sift(all []*suspect) {
 				s.together(row, round)
 			}
 			for first := range n {
-				var column []*suspect
+				var column []*trackedValue
 				for i := first; i < len(of); i += n {
 					column = append(column, of[i])
 				}
 				s.together(column, round)
 			}
 		}
-		if s.left <= 0 || s.ctx.Err() != nil || !slices.ContainsFunc(all, func(c *suspect) bool { return c.how < Changes && len(c.others) > round+1 }) {
+		if s.left <= 0 || s.ctx.Err() != nil || !slices.ContainsFunc(all, func(c *trackedValue) bool { return c.how < Changes && len(c.others) > round+1 }) {
 			return
 		}
 	}
 }
 
-// together changes several values at once, and parts of them where that shows.
-func (s *sifting) together(of []*suspect, round int) {
+// together changes several values at once, and halves of them if that has an
+// effect.
+func (s *groupTest) together(of []*trackedValue, round int) {
 	const few = 2
-	of = slices.DeleteFunc(slices.Clone(of), func(c *suspect) bool { return c.alone || c.how >= Changes })
+	of = slices.DeleteFunc(slices.Clone(of), func(c *trackedValue) bool { return c.alone || c.how >= Changes })
 	if len(of) <= few {
 		for _, c := range of {
 			s.single(c, round)
@@ -94,12 +94,12 @@ func (s *sifting) together(of []*suspect, round int) {
 }
 
 // single changes one value.
-func (s *sifting) single(c *suspect, round int) {
+func (s *groupTest) single(c *trackedValue, round int) {
 	c.alone = true
 	if !s.ready() {
 		return
 	}
-	o, err := s.Render(s.changes([]*suspect{c}, round)...)
+	o, err := s.Render(s.changes([]*trackedValue{c}, round)...)
 	if err != nil {
 		return
 	}
@@ -108,8 +108,8 @@ func (s *sifting) single(c *suspect, round int) {
 	}
 }
 
-// ready reports whether the object may be rendered once more.
-func (s *sifting) ready() bool {
+// ready reports whether another rendering is allowed.
+func (s *groupTest) ready() bool {
 	if s.left <= 0 || s.ctx.Err() != nil {
 		return false
 	}
@@ -117,11 +117,11 @@ func (s *sifting) ready() bool {
 	return true
 }
 
-// changes returns what changes the values in a round. What is in a list changes
-// the list, one that is in no other.
-func (s *sifting) changes(of []*suspect, round int) []Change {
-	// Elements that are removed are so from the end on: those before stay.
-	of = slices.SortedFunc(slices.Values(of), func(a, b *suspect) int { return -comparePaths(a.path, b.path) })
+// changes returns the changes of values in a round. Values in a list change the
+// outermost list.
+func (s *groupTest) changes(of []*trackedValue, round int) []Change {
+	// Remove elements from the end, so that earlier indexes stay valid.
+	of = slices.SortedFunc(slices.Values(of), func(a, b *trackedValue) int { return -comparePaths(a.path, b.path) })
 	var out []Change
 	lists := map[string]int{}
 	for _, c := range of {
@@ -143,9 +143,9 @@ func (s *sifting) changes(of []*suspect, round int) []Change {
 	return out
 }
 
-// list returns how long the path is to the outermost list that a value is in:
-// all of it when it is in none.
-func (s *sifting) list(path []string) int {
+// list returns the length of the path to the outermost list that contains a
+// value, or of the whole path.
+func (s *groupTest) list(path []string) int {
 	at := any(s.Values)
 	for i, key := range path {
 		if _, ok := at.([]any); ok {
@@ -168,7 +168,7 @@ func comparePaths(a, b []string) int {
 	})
 }
 
-// truth reports whether a value is true to a template.
+// truth reports whether a value is true in a template.
 func truth(v any) bool {
 	if v == nil {
 		return false

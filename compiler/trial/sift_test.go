@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// manyValues returns values of which a template looks at few.
+// manyValues returns values of which a template reads few.
 func manyValues() map[string]any {
 	out := values()
 	for i := range 200 {
@@ -18,7 +18,7 @@ func manyValues() map[string]any {
 	return out
 }
 
-// Of many values, those that count are found in few renderings.
+// Few renderings find the dependencies among many values.
 func TestSift(t *testing.T) {
 	s := subject(manyValues(), "size")
 	n, render := 0, s.Render
@@ -29,9 +29,8 @@ func TestSift(t *testing.T) {
 	}
 }
 
-// A value that does not show because of another one is found wherever the two
-// stand among the rest: a switch that is off already, and one that must be off
-// for the other.
+// A value that another one hides is found at any position: behind a switch that
+// is off, and behind one that must be off.
 func TestHidden(t *testing.T) {
 	all := manyValues()
 	names := slices.Sorted(maps.Keys(all))

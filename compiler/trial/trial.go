@@ -1,6 +1,6 @@
-// Package trial finds the values that a field of an object depends on, by
-// trial: it changes one value after the other and has the object rendered
-// again. It does not know what renders it, nor where values are written.
+// Package trial finds the values that a field of an object depends on by
+// perturbation tests: it changes one value after the other and renders the
+// object again. It does not know the renderer or the source of the values.
 package trial
 
 import (
@@ -16,85 +16,86 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A Subject is an object and what renders it.
+// A Subject is an object with its renderer and its values.
 type Subject struct {
-	Object map[string]any // as it is rendered; not modified
-	Field  []string       // keys, and indexes of lists; empty for the whole object
-	Values map[string]any // as encoding/json decodes them; not modified
+	Object map[string]any // the rendered object; not modified
+	Field  []string       // keys and list indexes; empty for the whole object
+	Values map[string]any // as decoded by encoding/json; not modified
 
-	// Lookup returns the field of an object, nil when it has none; nil for what
-	// is at Field.
+	// Lookup returns the examined part of an object, or nil if it is missing.
+	// The default is the value at Field.
 	Lookup func(o map[string]any) any
 
-	// Render renders the object with other values. It returns nil when the
-	// object is not there any more, and that in its place when it has another
+	// Render renders the object with changed values. It returns nil if the
+	// object is not rendered any more, and its replacement if it has another
 	// name. An error says nothing about the values.
 	Render func(changes ...Change) (map[string]any, error)
 
-	// Same reports whether an object that Render returned is still the same one.
+	// Same reports whether a result of Render is still the same object.
 	Same func(o map[string]any) bool
 
 	// Reads reports whether rendering the object reads the value at a path; nil
-	// when that is not known.
+	// if unknown.
 	Reads func(path []string) bool
 
-	// First reports whether a value is one to start with; nil for any order.
+	// First reports whether to try a value first; may be nil.
 	First func(path []string) bool
 
-	// Texts returns texts that the value of a name is compared with; may be nil.
+	// Texts returns texts that templates compare with the value of a name; may
+	// be nil.
 	Texts func(name string) []string
 
-	Most int // how many times to render, 0 for 2000
+	Most int // maximum number of renderings, 0 for 2000
 }
 
-// A Change puts another value at a path of keys, or none when it is nil.
+// A Change replaces the value at a path, or removes it if Value is nil.
 type Change struct {
 	Path  []string
 	Value any
 }
 
-// How says what a value has to do with a field.
+// How is the influence of a value on a field.
 type How int
 
-// What a value can have to do with a field, the strongest last.
+// Kinds of influence, the strongest last.
 const (
-	No      How = iota // nothing that was found
-	Exists             // the object is there, or has its name, because of the value
-	Changes            // the field is another one with another value
-	Holds              // the field has the text of the value in it
+	No      How = iota // no influence found
+	Exists             // the existence or the name of the object depends on the value
+	Changes            // the field changes with the value
+	Holds              // the field contains the text of the value
 )
 
-// String names it as output in JSON does.
+// String returns the name in JSON output.
 func (h How) String() string { return [...]string{"no", "exists", "changes", "holds"}[h] }
 
 // A Dependency is a value that a field depends on.
 type Dependency struct {
-	Path []string // keys, and indexes of lists
+	Path []string // keys and list indexes
 	How  How
 
-	// Other is a value in the place of this one that shows it, nil for none.
+	// Other is a replacement that shows the influence, nil for none.
 	Other any
 }
 
-// Dependencies returns the values that the field depends on, sorted by path. It
-// reports whether all of them were tried. It ends early with the error of ctx.
+// Dependencies returns the values that the field depends on, sorted by path,
+// and whether it tried all candidates. It ends early with the error of ctx.
 func (s *Subject) Dependencies(ctx context.Context) (found []Dependency, complete bool, err error) {
-	run := s.sifting(ctx)
+	run := s.groupTest(ctx)
 	candidates := s.candidates()
 	for len(candidates) > 0 {
-		// Maps come behind what is in them, which says more.
+		// Maps come after their members, which are more specific.
 		n := slices.IndexFunc(candidates, func(c candidate) bool {
 			return c.isMap != candidates[0].isMap || c.isMap && len(c.path) != len(candidates[0].path)
 		})
 		if n < 0 {
 			n = len(candidates)
 		}
-		var suspects []*suspect
+		var suspects []*trackedValue
 		for _, c := range candidates[:n] {
 			if !c.isMap || !slices.ContainsFunc(found, func(d Dependency) bool {
 				return len(d.Path) > len(c.path) && slices.Equal(d.Path[:len(c.path)], c.path)
 			}) {
-				suspects = append(suspects, &suspect{candidate: c, others: s.others(c)})
+				suspects = append(suspects, &trackedValue{candidate: c, others: s.others(c)})
 			}
 		}
 		run.sift(suspects)
@@ -109,32 +110,32 @@ func (s *Subject) Dependencies(ctx context.Context) (found []Dependency, complet
 	return found, run.left > 0, ctx.Err()
 }
 
-// Try returns what the value at a path has to do with the field.
+// Try returns the influence of the value at a path on the field.
 func (s *Subject) Try(ctx context.Context, path ...string) How {
 	v, ok := fleet.Lookup(s.Values, path)
 	if !ok {
 		return No
 	}
 	_, isMap := v.(map[string]any)
-	one := &suspect{candidate: candidate{path, v, isMap}}
+	one := &trackedValue{candidate: candidate{path, v, isMap}}
 	one.others = s.others(one.candidate)
-	s.sifting(ctx).sift([]*suspect{one})
+	s.groupTest(ctx).sift([]*trackedValue{one})
 	return one.how
 }
 
-func (s *Subject) sifting(ctx context.Context) *sifting {
-	return &sifting{s, ctx, cmp.Or(s.Most, 2000)}
+func (s *Subject) groupTest(ctx context.Context) *groupTest {
+	return &groupTest{s, ctx, cmp.Or(s.Most, 2000)}
 }
 
-// A candidate is a value that may have to do with the field.
+// A candidate is a value that may influence the field.
 type candidate struct {
 	path  []string
 	value any
 	isMap bool
 }
 
-// candidates returns the scalars, empty lists and maps that are read; maps come
-// behind what is in them.
+// candidates returns the scalars and empty lists and maps that are read; maps
+// come after their members.
 func (s *Subject) candidates() []candidate {
 	var out []candidate
 	var walk func(v any, path []string, read bool)
@@ -207,8 +208,8 @@ func inList(v any, path []string, out *[]candidate) {
 	*out = append(*out, candidate{path, v, false})
 }
 
-// replaced returns a copy of a value with another one at the path in it; an
-// element of a list that is removed leaves the list.
+// replaced returns a copy of a value with another one at the path. A nil
+// removes an element from its list.
 func replaced(in any, path []string, v any) any {
 	if len(path) == 0 {
 		return v
@@ -236,15 +237,15 @@ func replaced(in any, path []string, v any) any {
 	return in
 }
 
-// Compare says what it means that o was rendered with another value in the
-// place of one. o is nil when the object was not there.
+// Compare returns the influence of a value, given the result o of rendering
+// with another value, or nil if the object was missing.
 func (s *Subject) Compare(o map[string]any, value, other any) How {
 	if o == nil {
 		return Exists
 	}
-	was, is := s.lookup(s.Object), s.lookup(o)
-	if !reflect.DeepEqual(was, is) {
-		if len(s.Field) > 0 && holds(was, is, value, other) {
+	before, after := s.lookup(s.Object), s.lookup(o)
+	if !reflect.DeepEqual(before, after) {
+		if len(s.Field) > 0 && holds(before, after, value, other) {
 			return Holds
 		}
 		if s.Same(o) || len(s.Field) > 0 {
@@ -265,11 +266,11 @@ func (s *Subject) lookup(o map[string]any) any {
 	return v
 }
 
-// holds reports whether a field has the text of a value in it: it is the same
-// but for that text.
-func holds(was, is, value, other any) bool {
-	a, okA := text(was)
-	b, okB := text(is)
+// holds reports whether a field contains the text of a value: the field changes
+// only in that text.
+func holds(before, after, value, other any) bool {
+	a, okA := text(before)
+	b, okB := text(after)
 	from, okFrom := text(value)
 	to, okTo := text(other)
 	if !okA || !okB || !okFrom || !okTo || to == "" {
@@ -289,7 +290,7 @@ func holds(was, is, value, other any) bool {
 	return errA == nil && errB == nil && len(y) > 0 && swapped(string(x), string(y))
 }
 
-// unheard reports whether a text is one that stands nowhere by chance.
+// unheard reports whether a text does not occur by chance.
 func unheard(text string) bool { return text == mark || text == strconv.Itoa(rare) }
 
 // text returns a scalar as text.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// subject renders an object from values as a template might.
+// subject renders an object from values like a template.
 func subject(values map[string]any, field ...string) *Subject {
 	render := func(v map[string]any) (map[string]any, error) {
 		if v["required"] == nil {
@@ -85,7 +85,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// A map that holds nothing is one that may hold something.
+// An empty map may have members.
 func TestEmptyMap(t *testing.T) {
 	v := values()
 	v["labels"] = map[string]any{}
@@ -100,7 +100,8 @@ func TestEmptyMap(t *testing.T) {
 	}
 }
 
-// The number of renderings is bounded, and it is said when that is too few.
+// The number of renderings is limited, and a search that was cut off is
+// reported.
 func TestBound(t *testing.T) {
 	s := subject(values(), "size")
 	s.Most = 3
@@ -111,7 +112,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// Values that nothing reads are not tried.
+// Values that no template reads are not tried.
 func TestReads(t *testing.T) {
 	s := subject(values(), "size")
 	s.Reads = func(path []string) bool { return path[0] == "size" }

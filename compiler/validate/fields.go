@@ -32,7 +32,7 @@ type walk struct {
 // index of an item.
 type step struct {
 	name  string
-	index int // of an item, if there is no name
+	index int // index of an item without a name
 	key   bool
 	item  any
 }

@@ -90,7 +90,7 @@ func (kc *Checker) Objects(c *fleet.Cluster, objs []fleet.Object) error {
 		}
 	}
 	k.reportUnknown()
-	k.reportTwice()
+	k.reportDuplicates()
 	return diag.In(c.ID, k.faults.Err())
 }
 

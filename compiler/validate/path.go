@@ -10,8 +10,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// add reports a fault of the value at hand, or of one below it, to which more
-// leads: names of fields, indexes of items.
+// add reports a fault of the current value, or of a value below it at the path
+// more, with names of fields and indexes of items.
 func (w *walk) add(hint, msg string, more ...any) {
 	if w.full() {
 		return
@@ -41,13 +41,13 @@ func (w *walk) add(hint, msg string, more ...any) {
 	w.faults = append(w.faults, &diag.Diag{At: places(o.Pos), Path: o.Title(), Msg: msg + o.Origin() + ")", Hint: hint, Cause: cause})
 }
 
-// inKey is a step to a key of free choice.
+// inKey descends to a key of a map.
 func inKey(key string) step { return step{name: key, key: true} }
 
 // plainKey matches keys that need no quotes in a path.
 var plainKey = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
 
-// written returns a path as messages have it:
+// written returns a path for messages:
 // spec.template.spec.containers[0].resources.limits["nvidia.com/gpu"].
 func written(path []step) string {
 	var b strings.Builder
@@ -67,8 +67,7 @@ func written(path []step) string {
 	return b.String()
 }
 
-// namedItems says which names the items have that a path goes through:
-// containers[0] is web.
+// namedItems lists the names of the items on a path: containers[0] is web.
 func namedItems(path []step) string {
 	var out []string
 	for i, s := range path {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	maxOrigins = 5  // how many origins of one fault are named before the rest is counted
-	maxPlaces  = 10 // how many places of one fault are shown
+	maxOrigins = 5  // origins in the message of a fault; the rest is counted
+	maxPlaces  = 10 // positions of a fault
 )
 
 // fault returns a fault of one object.
@@ -31,8 +31,8 @@ func (k *check) reportUnknown() {
 	}
 }
 
-// reportTwice adds one fault for each object that is there more than once.
-func (k *check) reportTwice() {
+// reportDuplicates adds one fault for each object that occurs more than once.
+func (k *check) reportDuplicates() {
 	for _, objs := range k.seen {
 		if len(objs) < 2 {
 			continue
@@ -55,8 +55,7 @@ func (k *check) reportTwice() {
 	}
 }
 
-// positions returns where the objects are written, each place once, and only
-// the first ones.
+// positions returns the first positions of the objects, without duplicates.
 func positions(objs []fleet.Object) []diag.Pos {
 	var at []diag.Pos
 	for _, o := range objs {
@@ -70,7 +69,8 @@ func positions(objs []fleet.Object) []diag.Pos {
 	return at
 }
 
-// places returns the position as a fault has it, when it is known.
+// places returns the position as a list for a fault, which is empty if it is
+// unknown.
 func places(p diag.Pos) []diag.Pos {
 	if !p.IsValid() {
 		return nil

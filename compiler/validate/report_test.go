@@ -36,7 +36,7 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// Many copies are counted, not listed, and places are shown once.
+// Many copies are counted and not listed, and positions are shown once.
 func TestManyTimes(t *testing.T) {
 	var objs []fleet.Object
 	for i := range 40 {
@@ -55,8 +55,7 @@ func TestManyTimes(t *testing.T) {
 	}
 }
 
-// Faults without a place are still told apart, and every run has them in the
-// same order.
+// Faults without a position are distinct, and their order is deterministic.
 func TestOrder(t *testing.T) {
 	r := &fleet.Release{Name: "web", Namespace: "front"}
 	run := func() string {

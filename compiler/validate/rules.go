@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Definitions of Kubernetes' OpenAPI documents.
+// Names of definitions in Kubernetes' OpenAPI documents.
 const (
 	core       = "io.k8s.api.core.v1."
 	apps       = "io.k8s.api.apps.v1."
@@ -21,7 +21,7 @@ const (
 	secret     = core + "Secret"
 )
 
-// rules checks what a schema cannot say of a value of a definition.
+// rules checks rules for a definition that its schema does not express.
 func (w *walk) rules(definition string, m map[string]any) {
 	switch definition {
 	case meta + "ObjectMeta":
@@ -154,7 +154,7 @@ func (w *walk) container(m map[string]any) {
 	}
 }
 
-// resources checks that a container asks for no more than its limits.
+// resources checks that the requests of a container do not exceed its limits.
 func (w *walk) resources(m map[string]any) {
 	limits := mapOf(m["limits"])
 	for _, part := range []string{"requests", "limits"} {
@@ -174,8 +174,8 @@ func (w *walk) resources(m map[string]any) {
 	}
 }
 
-// resourceName checks the name of a resource of a container: those without a
-// domain are Kubernetes' own.
+// resourceName checks the name of a resource of a container: names without a
+// domain belong to Kubernetes.
 func (w *walk) resourceName(part, name string) {
 	own := []string{"cpu", "memory", "ephemeral-storage"}
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// Every definition for which there are rules is one of Kubernetes: a name with
-// a slip would switch its rules off in silence.
+// Every definition with rules exists in Kubernetes: with a typo in the name,
+// the rules would have no effect.
 func TestRulesHaveDefinitions(t *testing.T) {
 	const networking, autoscaling = "io.k8s.api.networking.v1.", "io.k8s.api.autoscaling."
 	for _, v := range kube.Versions() {
@@ -83,8 +83,8 @@ func TestRulesHaveDefinitions(t *testing.T) {
 	}
 }
 
-// What takesZero lets through is required by the documents of some version:
-// otherwise nobody would miss it.
+// Every field of takesZero is required by the documents of some version: others
+// could be removed from it.
 func TestTakesZero(t *testing.T) {
 	for definition, field := range map[string]string{
 		core + "HTTPHeader": "value", core + "Sysctl": "value", core + "Event": "metadata", core + "LimitRangeSpec": "limits",
@@ -108,7 +108,7 @@ func TestTakesZero(t *testing.T) {
 	}
 }
 
-// Each rule takes values of whatever type: they are for others to report.
+// Rules accept values of any type: wrong types are reported elsewhere.
 func TestRulesTakeAnything(t *testing.T) {
 	v, _ := kube.Minor("1.36")
 	for _, k := range v.Kinds() {

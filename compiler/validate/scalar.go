@@ -47,8 +47,8 @@ func (w *walk) scalar(s *kube.Schema, v any) {
 	}
 }
 
-// text checks a string: its form, and that it is one of those that are
-// allowed. An empty one counts as not there where that may be.
+// text checks the format and the allowed values of a string. An empty string
+// counts as missing if it may be missing.
 func (w *walk) text(s *kube.Schema, text string) {
 	switch s.Format {
 	case "byte":
@@ -95,13 +95,13 @@ func (w *walk) integer(format, want string, v any) {
 	if format == "int32" {
 		low, high = math.MinInt32, math.MaxInt32
 	}
-	// The nearest float64 to the largest int64 is one too many.
+	// The float64 nearest to the largest int64 is larger than it.
 	if _, whole := v.(int64); !whole && n == float64(math.MaxInt64) || n < low || n > high {
 		w.add("", "is "+w.show(v)+", more than "+strings.TrimPrefix(format, "int")+" bits hold")
 	}
 }
 
-// quantity checks an amount of something, such as 100m or 1Gi.
+// quantity checks a quantity such as 100m or 1Gi.
 func (w *walk) quantity(v any) {
 	text, ok := v.(string)
 	if !ok {
@@ -115,7 +115,7 @@ func (w *walk) quantity(v any) {
 	}
 }
 
-// number returns a number as the libraries of Kubernetes decode it.
+// number decodes a number like the libraries of Kubernetes.
 func number(v any) (n float64, ok bool) {
 	switch v := v.(type) {
 	case int64:
@@ -128,7 +128,7 @@ func number(v any) (n float64, ok bool) {
 	return 0, false
 }
 
-// base64Fault returns the place of the first byte that makes text illegal.
+// base64Fault returns the offset of the first invalid byte.
 func base64Fault(text string) (at int64, is bool) {
 	if _, err := base64.StdEncoding.DecodeString(text); err != nil {
 		bad, _ := errors.AsType[base64.CorruptInputError](err)
@@ -137,7 +137,7 @@ func base64Fault(text string) (at int64, is bool) {
 	return 0, false
 }
 
-// wrongType reports a value of another type than the one that is wanted.
+// wrongType reports a value with another type than the schema's.
 func (w *walk) wrongType(want string, v any) {
 	found := diag.TypeOf(v)
 	if _, ok := scalarText(v); ok && !w.quiet {
@@ -164,8 +164,8 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// scalarText returns a text of a string, number or bool that no other of them
-// has, unless they are the same number.
+// scalarText returns a text that identifies a string, number or bool. Equal
+// numbers have equal texts.
 func scalarText(v any) (text string, ok bool) {
 	switch v := v.(type) {
 	case string:
@@ -179,11 +179,11 @@ func scalarText(v any) (text string, ok bool) {
 	return "", false
 }
 
-// maxShown is how many bytes of a value a message shows.
+// maxShown is the maximum number of bytes of a value in a message.
 const maxShown = 60
 
-// show returns a scalar as messages have it: short, with what
-// cannot be printed as Go writes it.
+// show returns a scalar for messages: short, with unprintable characters
+// escaped.
 func show(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -196,7 +196,7 @@ func show(v any) string {
 	return diag.TypeOf(v)
 }
 
-// show is the function show, but for values that must not be seen.
+// show is the function show, except for values that must stay hidden.
 func (w *walk) show(v any) string {
 	if w.quiet {
 		return "a value that is not shown"

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/kube"
 )
 
-// messages returns what a check of a value says, without the release.
+// messages returns the faults of a value, without the release.
 func messages(check func(w *walk)) string {
 	v, _ := kube.Minor("1.36")
 	w := &walk{object: object(map[string]any{"kind": "A"}), version: v, legal: &legalTexts{}, ordered: true, path: []step{{name: "x"}}}
@@ -74,7 +74,7 @@ func TestScalar(t *testing.T) {
 	}
 }
 
-// Values of Secrets are in no message.
+// No message shows values of Secrets.
 func TestQuiet(t *testing.T) {
 	for _, s := range []*kube.Schema{
 		{Type: kube.String, Enum: []string{"A"}},
@@ -114,7 +114,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// Two values have one text only when they are the same to the API server.
+// Two values have the same text only if they are equal for the API server.
 func TestScalarText(t *testing.T) {
 	texts := map[string]any{}
 	for _, v := range []any{"1", int64(1), 1.5, true, "true", "", nil} {

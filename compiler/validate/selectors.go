@@ -71,8 +71,7 @@ func (w *walk) operator(found string, allowed ...string) {
 	w.add(didYouMean(found, allowed), "is "+w.show(found)+", not one of "+strings.Join(allowed, ", "), "operator")
 }
 
-// didYouMean is diag's function of that name, but for words too long to be a
-// slip.
+// didYouMean is [diag.DidYouMean] without long words.
 func didYouMean(word string, among []string) string {
 	if len(word) > maxShown {
 		return ""
@@ -130,11 +129,11 @@ func (w *walk) workload(definition string, m map[string]any) {
 func (w *walk) selects(m map[string]any) {
 	selector := mapOf(m["selector"])
 	if selector == nil {
-		return // which is reported as missing
+		return // reported as missing
 	}
 	var typed metav1.LabelSelector
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &typed) != nil {
-		return // something in it is of the wrong type
+		return // reported as a wrong type
 	}
 	if len(typed.MatchLabels)+len(typed.MatchExpressions) == 0 {
 		w.add("give it matchLabels", "is empty", "selector")
@@ -142,7 +141,7 @@ func (w *walk) selects(m map[string]any) {
 	}
 	parsed, err := metav1.LabelSelectorAsSelector(&typed)
 	if err != nil {
-		return // it is reported where it is wrong
+		return // reported at its value
 	}
 	w.matches(parsed, m)
 }
@@ -167,7 +166,7 @@ func labelsText(l labels.Set) string {
 	return shorten(l.String())
 }
 
-// stringsOf returns a map of strings, without what is of another type.
+// stringsOf returns the string values of a map.
 func stringsOf(v any) labels.Set {
 	out := labels.Set{}
 	for k, v := range mapOf(v) {

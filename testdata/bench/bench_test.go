@@ -46,8 +46,8 @@ func read(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// A fleet is the same whenever it is generated, and so are the inputs of the
-// other tools.
+// The generated fleet is reproducible, and so are the inputs of the other
+// tools.
 func TestGenerateSame(t *testing.T) {
 	first, second := fleetOf(t, 3), fleetOf(t, 3)
 	for _, w := range []*work{first, second} {
@@ -74,8 +74,8 @@ func TestGenerateSame(t *testing.T) {
 	}
 }
 
-// The fleet has no faults, is as large as it says, and every release has as
-// many objects as Helm renders from the values files.
+// The fleet has no faults and the expected size, and every release has as many
+// objects as Helm renders from the values files.
 func TestFleetIsThatOfHelm(t *testing.T) {
 	w := fleetOf(t, 3)
 	helmOnPath(t)
@@ -102,7 +102,7 @@ func TestFleetIsThatOfHelm(t *testing.T) {
 		seen++
 		count, size := map[string]int{}, 0
 		for i, o := range slices.Concat(b.Objects, b.Hooks) {
-			if !strings.Contains(o.GetAnnotations()["helm.sh/hook"], "test") { // nobody renders those
+			if !strings.Contains(o.GetAnnotations()["helm.sh/hook"], "test") { // no tool renders test hooks
 				count[o.Release.Name]++
 			}
 			if i < len(b.YAML) {
@@ -134,7 +134,8 @@ func helmOnPath(t *testing.T) {
 	t.Setenv("PATH", filepath.Dir(strings.TrimSpace(string(out)))+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }
 
-// objects counts the objects of a file of manifests; those of a list, each.
+// objects counts the objects of a file of manifests, including the items of
+// lists.
 func objects(t *testing.T, file string) int {
 	t.Helper()
 	in, err := os.Open(file)
@@ -160,7 +161,7 @@ func objects(t *testing.T, file string) int {
 	}
 }
 
-// The steps that change something change what they say.
+// The steps with a change print changes.
 func TestSteps(t *testing.T) {
 	w := fleetOf(t, 3)
 	digests := func() map[string]string {

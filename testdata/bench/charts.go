@@ -16,7 +16,7 @@ import (
 //go:embed blocks
 var blocks embed.FS
 
-// size says how large a chart is made. The zero value adds nothing.
+// size is the size of a chart. The zero value adds nothing.
 type size struct {
 	parts      []string // workloads, of eleven objects each
 	crds       int      // how many custom resources are defined
@@ -29,7 +29,7 @@ type size struct {
 	charts     []string // subcharts, of one workload each
 }
 
-// chart writes a chart that is generated as a whole to dir.
+// chart generates a chart in dir.
 func chart(dir, name string, s size) error {
 	if err := block(dir, "Chart.yaml", "Chart.yaml", "CHART", name); err != nil {
 		return err
@@ -82,7 +82,7 @@ func chart(dir, name string, s size) error {
 }
 
 // enlarge adds definitions, dashboards and subcharts to the chart in dir, which
-// prints them under the conditions.
+// renders them under the conditions.
 func enlarge(dir, name string, s size, ifCRDs, ifDashboards string) error {
 	for i := range s.crds {
 		kind := fmt.Sprintf("%s%s", strings.ToUpper(name[:1])+strings.ReplaceAll(name[1:], "-", ""), ordinal(i))
@@ -136,7 +136,7 @@ func workload(dir, chart, part string) error {
 // ordinal names the definitions of a chart: A, B, and so on to Z.
 func ordinal(i int) string { return string(rune('A' + i%26)) }
 
-// blob returns lines of text, which is a template of nobody's.
+// blob returns lines of text that are not a template.
 func blob(n int) string {
 	b := &strings.Builder{}
 	for i := 0; b.Len() < n; i++ {
@@ -145,7 +145,7 @@ func blob(n int) string {
 	return b.String()
 }
 
-// block writes one of the blocks, filled in.
+// block writes one of the blocks with its placeholders replaced.
 func block(dir, file, name string, pairs ...string) error {
 	text, err := fill(name, pairs...)
 	if err != nil {
@@ -159,10 +159,10 @@ func fill(name string, pairs ...string) (string, error) {
 	return replace(string(data), pairs...), err
 }
 
-// replace puts the second of each pair where the first stands.
+// replace replaces the first of each pair by the second.
 func replace(text string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(text) }
 
-// put writes a file and the directories above it.
+// put writes a file and creates its parent directories.
 func put(dir, file, text string) error {
 	path := filepath.Join(dir, filepath.FromSlash(file))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

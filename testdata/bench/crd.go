@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// words make the descriptions of generated schemas and dashboards.
+// words are the words of descriptions in generated schemas and dashboards.
 var words = strings.Fields(`the desired state of each listener that serves requests for a zone is kept by its owner until
 	the next rollout replaces it and traffic moves to other endpoints when a limit is reached an empty list selects
 	all of them and null means that the operator chooses what fits the class of the workload in this namespace`)
 
-// text returns n words that depend on seed alone.
+// text returns n words, which depend on seed only.
 func text(seed, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -22,8 +22,8 @@ func text(seed, n int) string {
 	return b.String()
 }
 
-// crd returns the definition of one custom resource, with a schema that has
-// about size bytes of YAML, as deep and as wordy as those of operators are.
+// crd returns a CustomResourceDefinition with about size bytes of YAML, as deep
+// and as verbose as those of operators.
 func crd(group, kind string, size int) string {
 	plural := strings.ToLower(kind) + "s"
 	b := &strings.Builder{}
@@ -81,7 +81,7 @@ spec:
 	return b.String()
 }
 
-// object writes the schema of an object, depth objects deep.
+// object writes the schema of an object with the given depth.
 func object(b *strings.Builder, in string, seed, depth int) {
 	describe(b, in, seed)
 	fmt.Fprintf(b, "%stype: object\n%sproperties:\n", in, in)
@@ -111,7 +111,7 @@ func nested(b *strings.Builder, in string, seed, depth int) {
 	}
 }
 
-// scalar writes the schema of a value that is no object.
+// scalar writes the schema of a scalar.
 func scalar(b *strings.Builder, in string, seed int) {
 	describe(b, in, seed)
 	switch seed % 6 {
@@ -135,8 +135,8 @@ func describe(b *strings.Builder, in string, seed int) {
 	fmt.Fprintf(b, "%sdescription: |-\n%s  %s,\n%s  %s.\n", in, in, text(seed, 9+seed%8), in, text(seed+5, 12))
 }
 
-// dashboard returns the JSON of a dashboard of about size bytes. Braces are
-// those of its own language, not of templates.
+// dashboard returns the JSON of a dashboard of about size bytes. Its braces
+// belong to the dashboard's language and not to templates.
 func dashboard(name string, size int) string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, `{"title": %q, "uid": %q, "timezone": "utc", "refresh": "30s", "tags": ["bench"], "panels": [`, name, name)

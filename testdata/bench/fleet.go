@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// kubernetes is the version that all clusters run.
+// kubernetes is the version of all clusters.
 const kubernetes = "1.34.0"
 
 // cluster is one cluster of the fleet.
@@ -106,8 +106,8 @@ stages: schema.#Stages & [{name: "base"}, {name: "apps"}]
 	return w.layer("environments/fleet.cue", "root", head, func(r release) values { return r.base })
 }
 
-// layer writes one layer: the CUE file, and the values file of each release
-// even where it is empty, so that everybody reads three.
+// layer writes one layer: the CUE file, and the values file of each release,
+// even if it is empty, so that all tools read three.
 func (w *work) layer(file, name, head string, of func(release) values) error {
 	folder := name
 	if name == "root" {
@@ -123,7 +123,7 @@ func (w *work) layer(file, name, head string, of func(release) values) error {
 		if len(v) > 0 {
 			cue += fmt.Sprintf("releases: %q: defaults: %q: %s\n", r.name, name, data)
 		}
-		// YAML has no tabs between brackets, either.
+		// YAML has no tabs between brackets.
 		if err := put(w.dir, "values/"+folder+"/"+r.name+".yaml", strings.ReplaceAll(data, "\t", "  ")+"\n"); err != nil {
 			return err
 		}

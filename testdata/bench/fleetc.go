@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// build builds the fleetc of the checkout in the current directory as releases
-// are built.
+// build builds the fleetc of the checkout in the current directory like a
+// release.
 func build(ctx context.Context, dir string) (string, error) {
 	file := filepath.Join(dir, "fleetc")
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "kustomize_disable_go_plugin_support", "-o", file, "./cmd/fleetc")
@@ -21,16 +21,17 @@ func build(ctx context.Context, dir string) (string, error) {
 	return file, nil
 }
 
-// step is one run of fleetc. They run in order, on what those before left.
+// A step is one run of fleetc. Steps run in order, each in the state that the
+// previous ones left.
 type step struct {
 	name string
-	file string // written before it runs
+	file string // written before the run
 	text string
 	args []string
-	git  bool // whether the repository is made before it runs
+	git  bool // whether to create the repository before the run
 }
 
-// cold is the step with which all others are compared.
+// cold is the step that all others are compared with.
 const cold = "fleetc export, cold"
 
 // steps are the runs of fleetc on a workload.
@@ -64,11 +65,11 @@ func steps(w *work) []step {
 	}
 }
 
-// repository is where fleetc pushes to, in the fleet's directory.
+// repository is the repository for fleetc's pushes, in the fleet's directory.
 const repository = "exported.git"
 
-// gitRepository makes the repository: an empty one that can leave out the contents of
-// files, as those of GitHub and GitLab can.
+// gitRepository makes an empty repository that supports partial fetches, as
+// those of GitHub and GitLab do.
 func (w *work) gitRepository(ctx context.Context) error {
 	dir := filepath.Join(w.dir, repository)
 	for _, args := range [][]string{{"init", "--quiet", "--bare", dir}, {"-C", dir, "config", "uploadpack.allowFilter", "true"}} {
@@ -79,8 +80,8 @@ func (w *work) gitRepository(ctx context.Context) error {
 	return nil
 }
 
-// age makes the files of the fleet an hour old, as those that are exported mostly
-// are: of files that change while it runs, fleetc does not note what it read.
+// age makes the files of the fleet an hour old, as in a typical export: fleetc
+// does not record reads of files that may change during the run.
 func (w *work) age() error {
 	at := time.Now().Add(-time.Hour)
 	for _, dir := range []string{"charts", "cue.mod", "environments"} {

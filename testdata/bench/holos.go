@@ -7,7 +7,7 @@ import (
 )
 
 // buildPlan is a component of Holos: a release of any cluster. RELEASE and the
-// values are filled in.
+// values are replaced.
 const buildPlan = `@extern(embed)
 package holos
 
@@ -50,8 +50,8 @@ holos: {
 }
 `
 
-// holos writes a platform of Holos in as little CUE as it takes: a component
-// for each release, which is given its cluster's values.
+// holos writes a platform of Holos with minimal CUE: a component for each
+// release, which gets its cluster's values.
 func (w *work) holos() error {
 	var list []any
 	for i, c := range w.clusters {
@@ -91,8 +91,8 @@ func (w *work) holos() error {
 	return nil
 }
 
-// holosComponent writes the component of a release, with its chart where Holos
-// keeps what it downloaded.
+// holosComponent writes the component of a release, with its chart in the place
+// of Holos' downloads.
 func (w *work) holosComponent(r release) error {
 	base, err := encoded(r.base)
 	if err != nil {
@@ -118,7 +118,8 @@ func (w *work) holosComponent(r release) error {
 	return os.CopyFS(vendor, os.DirFS(filepath.Join(w.dir, "charts", r.name)))
 }
 
-// encoded returns JSON, which is CUE and YAML, too; of no values, an empty map.
+// encoded returns JSON, which is valid CUE and YAML; an empty map for no
+// values.
 func encoded(v any) (string, error) {
 	if m, ok := v.(values); ok && m == nil {
 		v = values{}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// helm writes render.sh, which renders one release of a cluster, and jobs, its
-// arguments for all.
+// helm writes render.sh, which renders one release of a cluster, and jobs, the
+// arguments for all releases.
 func (w *work) helm() error {
 	var jobs strings.Builder
 	for _, c := range w.clusters {
@@ -44,7 +44,7 @@ func (w *work) helmfile() error {
 	if err != nil {
 		return err
 	}
-	// Helmfile looks for its keys at the beginnings of lines.
+	// Helmfile requires its keys at the beginnings of lines.
 	return put(w.dir, "helmfile.yaml", fmt.Sprintf("kubeVersion: %s\nreleases: %s\n", kubernetes, data))
 }
 
@@ -74,8 +74,8 @@ func (w *work) tanka() error {
 	return nil
 }
 
-// kustomize writes a kustomization for each cluster, names, and build.sh, which
-// builds one.
+// kustomize writes a kustomization for each cluster, a list of their names, and
+// build.sh, which builds one.
 func (w *work) kustomize() error {
 	var names strings.Builder
 	for _, c := range w.clusters {
@@ -105,7 +105,7 @@ func (w *work) kustomize() error {
 	return w.script("build.sh", "#!/bin/sh\nexec kustomize build --enable-helm --load-restrictor LoadRestrictionsNone \"kustomize/$1\" > \"out/$1/all.yaml\"\n")
 }
 
-// script writes a program.
+// script writes an executable file.
 func (w *work) script(name, text string) error {
 	if err := put(w.dir, name, text); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (w *work) script(name, text string) error {
 	return os.Chmod(filepath.Join(w.dir, name), 0o755)
 }
 
-// folder makes the directory that the scripts write a cluster to.
+// folder creates the directory for the output of the scripts.
 func (w *work) folder(c cluster) error {
 	return os.MkdirAll(filepath.Join(w.dir, "out", c.name), 0o755)
 }

@@ -54,14 +54,14 @@ func main() {
 	}
 }
 
-// options are what the command line says.
+// options are the command-line options.
 type options struct {
 	sizes                       []int
 	peers                       []peer
 	format, dir, fleetc, charts string
 }
 
-// parse reads the lists of sizes and peers.
+// parse parses the lists of sizes and peers.
 func (o *options) parse(sizes, names string) error {
 	if o.format != "text" && o.format != "json" {
 		return fmt.Errorf("-o %s: want text or json", o.format)
@@ -98,8 +98,8 @@ func peerNames() []string {
 	return list
 }
 
-// run measures everything and prints the report. What a peer does wrong is in
-// the report; what fleetc does wrong ends the run.
+// run measures everything and prints the report. Failures of peers are in the
+// report; a failure of fleetc ends the run.
 func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) {
 	if o.dir == "" {
 		if o.dir, err = os.MkdirTemp("", "fleetc-bench-"); err != nil {
@@ -147,7 +147,7 @@ func (o *options) run(ctx context.Context, out, progress io.Writer) (err error) 
 // measure runs fleetc and the peers on F(n).
 func (o *options) measure(ctx context.Context, n int, peers []peer, r *report, progress io.Writer) error {
 	dir := filepath.Join(o.dir, fmt.Sprintf("F%d", n))
-	// What an earlier run left there would not be measured anew.
+	// Remove the results of an earlier run.
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// result is what one whole process, with all that it started, took.
+// result is the cost of a process with all its children.
 type result struct {
 	What     string  `json:"what"`
 	Clusters int     `json:"clusters"`
@@ -20,12 +20,10 @@ type result struct {
 	Fault    string  `json:"fault,omitempty"`
 }
 
-// sampleEvery is how often memory is looked at: a peak that is shorter can be
-// missed.
+// sampleEvery is the interval of memory samples, which can miss shorter peaks.
 const sampleEvery = 5 * time.Millisecond
 
-// measure runs a command in dir to its end. That it fails is part of the
-// result.
+// measure runs a command in dir to its end. A failure is part of the result.
 func measure(ctx context.Context, dir string, command ...string) result {
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
@@ -53,7 +51,7 @@ func measure(ctx context.Context, dir string, command ...string) result {
 	r := result{Wall: time.Since(began).Seconds()}
 	close(done)
 	r.Peak = float64(max(<-peak, largest(cmd.ProcessState))) / 1e6
-	// Both are of the process and of those that it has waited for.
+	// Both include the children that the process waited for.
 	r.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	if err != nil {
 		text := strings.TrimSpace(stderr.String())

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// resident returns the bytes of resident memory of a process and of all that
-// descend from it. Pages that several share count once for each.
+// resident returns the resident memory of a process and its descendants in
+// bytes. Shared pages count several times.
 func resident(pid int) int64 {
 	var sum int64
 	if data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid)); err == nil {
@@ -19,7 +19,7 @@ func resident(pid int) int64 {
 			sum = pages * int64(os.Getpagesize())
 		}
 	}
-	// A thread's children are those that it started.
+	// The children of a thread are those that it started.
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, file := range threads {
 		data, _ := os.ReadFile(file)
@@ -32,8 +32,8 @@ func resident(pid int) int64 {
 	return sum
 }
 
-// largest returns the most that the process or one of its children had
-// resident, as the kernel kept it: what samples cannot miss.
+// largest returns the kernel's maximum of the resident memory of the process or
+// one of its children, including peaks between samples.
 func largest(s *os.ProcessState) int64 {
 	usage, ok := s.SysUsage().(*syscall.Rusage)
 	if !ok {

@@ -4,8 +4,8 @@ package main
 
 import "os"
 
-// resident knows nothing where there is no /proc.
+// resident returns 0, since there is no /proc.
 func resident(int) int64 { return 0 }
 
-// largest knows nothing: systems differ in the unit that they count in.
+// largest returns 0, since the unit differs between systems.
 func largest(*os.ProcessState) int64 { return 0 }

@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// peer is another way to render the same fleet.
+// A peer is another tool that renders the same fleet.
 type peer struct {
 	name    string
 	about   string
-	tools   []string          // what must be on the PATH
-	version []string          // prints its version
-	write   func(*work) error // its own input, beside the charts and values
+	tools   []string          // required programs on the PATH
+	version []string          // command that prints the version
+	write   func(*work) error // writes the tool's input, next to the charts and values
 	command func() []string   // run in the workload's directory; writes below out
 }
 
@@ -69,7 +69,7 @@ var peers = []peer{
 
 func processors() string { return fmt.Sprint(runtime.GOMAXPROCS(0)) }
 
-// missing names the tools of a peer that are not on the PATH.
+// missing lists the tools of a peer that are not on the PATH.
 func (p peer) missing() []string {
 	return slices.DeleteFunc(slices.Clone(p.tools), func(tool string) bool {
 		_, err := exec.LookPath(tool)
@@ -77,8 +77,8 @@ func (p peer) missing() []string {
 	})
 }
 
-// printed returns the first line of what a version command prints. Some end
-// with an error where they cannot ask for newer ones.
+// printed returns the first line of the output of a version command. Some of
+// these commands fail without network.
 func printed(ctx context.Context, command []string) string {
 	var stdout, stderr strings.Builder
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
@@ -92,7 +92,7 @@ func printed(ctx context.Context, command []string) string {
 	return fmt.Sprintf("unknown version: %v", err)
 }
 
-// run measures a peer on a workload. What those before it wrote is removed.
+// run measures a peer on a workload. It removes the output of previous runs.
 func (p peer) run(ctx context.Context, w *work) (result, error) {
 	out := filepath.Join(w.dir, "out")
 	if err := os.RemoveAll(out); err != nil {

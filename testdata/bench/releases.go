@@ -5,13 +5,13 @@ import "fmt"
 // values are the values of a chart.
 type values = map[string]any
 
-// release is one of the releases of every cluster.
+// A release is one of the releases of every cluster.
 type release struct {
 	name, namespace, stage string
 
-	own                  string // the chart of this repository that is enlarged; generated when empty
+	own                  string // chart of this repository that is enlarged; empty for a generated chart
 	size                 size
-	ifCRDs, ifDashboards string   // conditions for what an own chart is enlarged by
+	ifCRDs, ifDashboards string   // values that enable the additions to an own chart
 	secrets              []string // Secrets whose values may be exported
 
 	base    values
@@ -33,10 +33,10 @@ func (r release) inCluster(n int, c cluster) values {
 	return r.cluster(n, c)
 }
 
-// releases are twelve, as large as what public charts for the same purposes
-// come to: a network, certificates, an ingress, DNS, metrics, secrets,
-// monitoring, logs, delivery, a service mesh in two charts, and backups. Seven
-// of them differ from cluster to cluster.
+// releases are twelve, of the size of public charts for the same purposes: a
+// network, certificates, an ingress, DNS, metrics, secrets, monitoring, logs,
+// delivery, a service mesh in two charts, and backups. Seven of them differ
+// between clusters.
 var releases = []release{
 	{
 		name: "network", namespace: "kube-system", stage: "base",
@@ -117,8 +117,8 @@ var releases = []release{
 	},
 }
 
-// replicas gives the workloads of a generated chart as many pods as the
-// environment's number.
+// replicas sets the replicas of all workloads of a generated chart to the
+// number of the environment.
 func replicas(parts ...string) func(n int) values {
 	return func(n int) values {
 		v := values{}
@@ -129,7 +129,7 @@ func replicas(parts ...string) func(n int) values {
 	}
 }
 
-// names are what generated charts are told of a cluster.
+// names are the values of generated charts that depend on the cluster.
 func names(_ int, c cluster) values {
 	return values{"global": values{"cluster": c.name, "domain": c.domain, "region": c.region}}
 }

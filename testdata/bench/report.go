@@ -7,27 +7,27 @@ import (
 	"slices"
 )
 
-// report is all that one run of this program measured.
+// A report has all results of a run.
 type report struct {
 	Machine  string            `json:"machine"`
 	Versions map[string]string `json:"versions"`
-	Missing  map[string]string `json:"missing"` // peers that did not run, and why
+	Missing  map[string]string `json:"missing"` // peers that did not run, with the reason
 	Results  []result          `json:"results"`
 	Growth   []growth          `json:"growth"`
 }
 
-// growth says how the time and the memory of one cluster change with the size
-// of the fleet: 1 is linear in time, and memory that doubles for each doubling.
+// growth is the change of time and memory per cluster with the size of the
+// fleet: 1 means linear time, and memory that doubles with the fleet.
 type growth struct {
 	What   string  `json:"what"`
 	From   int     `json:"from"`
 	To     int     `json:"to"`
-	Wall   float64 `json:"wallPerCluster"` // at To, against From
+	Wall   float64 `json:"wallPerCluster"` // at To, relative to From
 	CPU    float64 `json:"cpuPerCluster"`
-	Memory float64 `json:"peak"` // of the whole, at To against From
+	Memory float64 `json:"peak"` // total, at To relative to From
 }
 
-// of returns what a size of the fleet took.
+// of returns the result for a size of the fleet.
 func (r *report) of(what string, n int) (result, bool) {
 	i := slices.IndexFunc(r.Results, func(x result) bool { return x.What == what && x.Clusters == n && x.Fault == "" })
 	if i < 0 {
@@ -36,9 +36,8 @@ func (r *report) of(what string, n int) (result, bool) {
 	return r.Results[i], true
 }
 
-// grow fills in the growth of everything that ran at both ends: at the largest
-// fleet, and at that of ten clusters, or the smallest one where that is none
-// of them.
+// grow computes the growth of everything that ran at both ends: the largest
+// fleet, and that of ten clusters or, without it, the smallest.
 func (r *report) grow(sizes []int) {
 	to, from := slices.Max(sizes), slices.Min(sizes)
 	if to > 10 && slices.Contains(sizes, 10) {
@@ -59,8 +58,7 @@ func (r *report) grow(sizes []int) {
 	}
 }
 
-// ratio returns a/b, and 0 where there is nothing to compare with: an
-// infinity is not JSON.
+// ratio returns a/b, or 0 for b = 0, since JSON has no infinity.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0

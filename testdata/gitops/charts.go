@@ -19,8 +19,8 @@ import (
 )
 
 // Publish packages the chart of a directory for the Helm repository at
-// URL/charts and for the registry, at oci://HOST/charts, and returns the
-// digest of the package.
+// URL/charts and for the registry at oci://HOST/charts, and returns the digest
+// of the package.
 func (s *Servers) Publish(dir string) (digest string, err error) {
 	c, err := loader.Load(dir)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// depending has the release extra wait for a widget that is ready once it has the
-// label up.
+// depending has a release extra that waits for a widget, which is ready when it
+// has the label up.
 const depending = `package fleet
 
 health: "Widget.example.com": ready: [{expression: "'up' in metadata.labels"}]
 releases: extra: depends: widget: true
 `
 
-// Flux applies a release after those that it depends on are ready, and prunes it.
+// Flux applies a release after its dependencies are ready, and prunes it.
 func TestDepends(t *testing.T) {
 	p := newPlace(t, "a")
 	c := p.byGit()

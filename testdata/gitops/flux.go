@@ -1,10 +1,10 @@
 // Package gitops runs real Flux for clusters of package clusters, and serves
-// on loopback what Flux reads: git repositories, a registry, Helm charts.
-// Flux's controllers are processes beside the control plane, which end with
-// it; no container runs.
+// the sources of Flux on loopback: git repositories, a registry and Helm
+// charts. Flux's controllers are processes next to the control plane, which end
+// with it; there are no containers.
 //
-// The controllers are built once from the module in testdata/flux (see
-// Build). Tests never wait for an interval: they call Poke.
+// The controllers are built once from the module in testdata/flux (see Build).
+// Tests do not wait for intervals: they call Poke.
 package gitops
 
 import (
@@ -21,21 +21,21 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// controllers are the programs of Flux that run, which are also the modules
-// of github.com/fluxcd that have them.
+// controllers are the programs of Flux, which are also the names of their
+// modules in github.com/fluxcd.
 var controllers = []string{"source-controller", "kustomize-controller", "helm-controller"}
 
 // crds is the directory of Flux's CRDs in a build.
 const crds = "crds"
 
-// startTimeout is for the CRDs and the controllers of one cluster, on a
-// machine with much else to do.
+// startTimeout is the timeout for the CRDs and the controllers of one cluster
+// on a busy machine.
 const startTimeout = 3 * time.Minute
 
 var recipe = clusters.Recipe{Name: "flux", Parts: append([]string{crds}, controllers...), Finish: copyCRDs}
 
-// Build returns the directory with Flux's controllers and CRDs, built if need
-// be; see [clusters.Recipe.Build].
+// Build returns the directory with Flux's controllers and CRDs, and builds it
+// if necessary; see [clusters.Recipe.Build].
 func Build(ctx context.Context, log io.Writer) (dir string, err error) {
 	built, err := recipe.Build(ctx, log)
 	if err != nil {
@@ -74,16 +74,16 @@ func copyCRDs(dir string, module func(string) (string, error)) error {
 	return nil
 }
 
-// Namespace is the one that Flux's own objects are in, by custom.
+// Namespace is the usual namespace of Flux's own objects.
 const Namespace = "flux-system"
 
-// Flux is Flux as it runs for one cluster.
+// Flux is a running Flux for one cluster.
 type Flux struct {
 	Cluster *clusters.Cluster
 }
 
-// Start builds Flux if that was not done yet, installs its CRDs in a cluster
-// of the fleet, and starts its controllers. They end with the cluster.
+// Start builds Flux if necessary, installs its CRDs in a cluster of the fleet
+// and starts its controllers. They end with the cluster.
 func Start(ctx context.Context, log io.Writer, fleet *clusters.Fleet, c *clusters.Cluster) (*Flux, error) {
 	dir, err := Build(ctx, log)
 	if err != nil {
@@ -108,8 +108,8 @@ func Start(ctx context.Context, log io.Writer, fleet *clusters.Fleet, c *cluster
 	return &Flux{Cluster: c}, nil
 }
 
-// startControllers starts the controllers as an administrator of the cluster
-// with a name of its own, which the audit log has.
+// startControllers starts the controllers as an administrator of the cluster.
+// The user name is unique, to find it in the audit log.
 func startControllers(ctx context.Context, dir string, fleet *clusters.Fleet, c *clusters.Cluster) error {
 	kubeconfig, err := c.User("flux", "system:masters")
 	if err != nil {
@@ -121,7 +121,7 @@ func startControllers(ctx context.Context, dir string, fleet *clusters.Fleet, c 
 	}
 	storage := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	for _, program := range controllers {
-		// "0" is for no server.
+		// "0" disables the server.
 		flags := []string{"--metrics-addr=0", "--health-addr=0", "--log-level=info", "--requeue-dependency=1s"}
 		if program == "source-controller" {
 			data := filepath.Join(c.Dir, "sources")

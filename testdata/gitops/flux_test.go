@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A build has the CRDs of all controllers, or there is none.
+// A build has the CRDs of all controllers.
 func TestCopyCRDs(t *testing.T) {
 	modules := t.TempDir()
 	module := func(path string) (string, error) {

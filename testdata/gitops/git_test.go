@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// bootstrap is what a cluster has of its own: the source of its bundle, and a
-// Kustomization of the directory in it that is for Flux. It waits for nothing:
-// while one waits for what a commit has broken, it does not look at the next.
+// bootstrap has the objects that a user creates once in a cluster: the source
+// of its bundle, and a Kustomization for the directory with Flux's objects. It
+// does not wait for readiness: otherwise it would not notice the commit that
+// repairs a broken one.
 const bootstrap = `apiVersion: source.toolkit.fluxcd.io/v1
 kind: %[1]s
 metadata: {name: flux-system, namespace: flux-system}
@@ -23,10 +24,10 @@ metadata: {name: flux-system, namespace: flux-system}
 spec: {interval: 1h, path: %[4]q, prune: true, sourceRef: {kind: %[1]s, name: flux-system}}
 `
 
-// A channel is a way from the fleet to its clusters.
+// A channel is a way to deliver the fleet to its clusters.
 type channel struct {
 	*place
-	kind   string                   // of the source
+	kind   string                   // kind of the source
 	export func() map[string]string // exports the fleet and returns the revision for each cluster
 }
 
@@ -86,13 +87,14 @@ func (p *place) byOCI() channel {
 	}}
 }
 
-// deliver exports the fleet, and has the clusters do what is new to them.
+// deliver exports the fleet and waits until the clusters applied the new
+// revisions.
 func (c channel) deliver() {
 	c.Helper()
 	c.reconcile(c.export())
 }
 
-// reconcile has the clusters take the given revisions.
+// reconcile waits until the clusters applied the given revisions.
 func (c channel) reconcile(revisions map[string]string) {
 	c.Helper()
 	c.each(func(name string, f *Flux) error {
@@ -106,8 +108,8 @@ func (c channel) reconcile(revisions map[string]string) {
 	})
 }
 
-// story is what becomes of a fleet: everything gets ready as apply makes it, a
-// change is applied, and what is removed is pruned.
+// story follows a fleet: all objects become ready as with apply, a change is
+// applied, and removed objects are pruned.
 func (c channel) story() {
 	c.deliver()
 	for name, replicas := range map[string]string{"a": "2", "b": "3", "c": "2"} {
@@ -142,8 +144,8 @@ func (c channel) story() {
 	c.same("a")
 }
 
-// Three clusters follow one branch. Each change is one commit, and an export of
-// the same is none.
+// Three clusters follow one branch. Each change is one commit, and an export
+// without changes makes none.
 func TestGit(t *testing.T) {
 	p := newPlace(t, "a", "b", "c")
 	c := p.byGit()
@@ -163,7 +165,7 @@ func TestGit(t *testing.T) {
 	c.story()
 }
 
-// Three clusters follow an artifact each. Only what changes is pushed.
+// Three clusters follow one artifact each. Only changed artifacts are pushed.
 func TestOCI(t *testing.T) {
 	p := newPlace(t, "a", "b", "c")
 	c := p.byOCI()

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	shared *clusters.Fleet // each test adds clusters of its own
+	shared *clusters.Fleet // each test adds its clusters
 	binary string          // fleetc
 )
 
@@ -39,7 +39,7 @@ func run(m *testing.M) int {
 		if shared, err = clusters.Start(context.Background(), os.Stderr); err != nil {
 			return err
 		}
-		// Flux of one cluster must not delete the files of that of another.
+		// Flux of one cluster must not delete the files of another one.
 		other, err := os.MkdirTemp("", "kustomization-*")
 		if err != nil {
 			return err
@@ -60,18 +60,18 @@ func run(m *testing.M) int {
 	return 0
 }
 
-// A place is a fleet of fleetc, the clusters that it is for, which run Flux,
-// and what they read from.
+// A place is a fleet of fleetc with its clusters, which run Flux, and their
+// sources.
 type place struct {
 	*testing.T
-	dir     string            // of the fleet
+	dir     string            // directory of the fleet
 	flux    map[string]*Flux  // by name of the cluster
 	alone   map[string]string // kubeconfigs of clusters without Flux, see same
 	servers *Servers
 }
 
-// newPlace makes a copy of the fleet in testdata, as prod/NAME a cluster of
-// each name, and starts these clusters, with Flux. The test runs beside others.
+// newPlace copies the fleet in testdata with a cluster prod/NAME for each name,
+// and starts these clusters with Flux. The test runs in parallel with others.
 func newPlace(t *testing.T, names ...string) *place {
 	t.Helper()
 	t.Parallel()
@@ -126,7 +126,7 @@ func (p *place) boot(names ...string) []*clusters.Cluster {
 	return booted
 }
 
-// each does the same with all clusters that run Flux, at once.
+// each calls f for all clusters with Flux in parallel.
 func (p *place) each(do func(name string, f *Flux) error) {
 	p.Helper()
 	var wg sync.WaitGroup
@@ -161,7 +161,7 @@ func (p *place) remove(name string) {
 	}
 }
 
-// edit replaces a text that a file has.
+// edit replaces a text in a file.
 func (p *place) edit(name, from, to string) {
 	p.Helper()
 	data, err := os.ReadFile(filepath.Join(p.dir, name))
@@ -174,14 +174,14 @@ func (p *place) edit(name, from, to string) {
 	p.write(name, strings.ReplaceAll(string(data), from, to))
 }
 
-// A done is what a command did.
-type done struct {
+// A commandResult is the result of a command.
+type commandResult struct {
 	command, said string
 	status        int
 }
 
-// fleetc runs it in the fleet, with the kubeconfig of all clusters.
-func (p *place) fleetc(args ...string) done {
+// fleetc runs fleetc in the fleet, with the kubeconfig of all clusters.
+func (p *place) fleetc(args ...string) commandResult {
 	p.Helper()
 	cmd := exec.CommandContext(p.Context(), binary, args...)
 	cmd.Dir = p.dir
@@ -191,15 +191,15 @@ func (p *place) fleetc(args ...string) done {
 	if err != nil && !errors.As(err, &exit) {
 		p.Fatal(err)
 	}
-	return done{strings.Join(args, " "), string(said), cmd.ProcessState.ExitCode()}
+	return commandResult{strings.Join(args, " "), string(said), cmd.ProcessState.ExitCode()}
 }
 
-func (d done) ok(p *place) done {
+func (d commandResult) ok(p *place) commandResult {
 	p.Helper()
 	return d.exits(p, 0)
 }
 
-func (d done) exits(p *place, status int) done {
+func (d commandResult) exits(p *place, status int) commandResult {
 	p.Helper()
 	if d.status != status {
 		p.Fatalf("fleetc %s: exit status %d, want %d\n%s", d.command, d.status, status, d.said)
@@ -207,8 +207,8 @@ func (d done) exits(p *place, status int) done {
 	return d
 }
 
-// says wants the output to match.
-func (d done) says(p *place, patterns ...string) done {
+// says tests that the output matches.
+func (d commandResult) says(p *place, patterns ...string) commandResult {
 	p.Helper()
 	for _, pattern := range patterns {
 		if !regexp.MustCompile("(?m)" + pattern).MatchString(d.said) {
@@ -218,7 +218,7 @@ func (d done) says(p *place, patterns ...string) done {
 	return d
 }
 
-// kubectl runs it for a cluster with Flux.
+// kubectl runs kubectl for a cluster with Flux.
 func (p *place) kubectl(name string, args ...string) string {
 	p.Helper()
 	return p.kubectlInput(name, "", args...)
@@ -233,8 +233,8 @@ func (p *place) kubectlInput(name, input string, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// field returns a field of an object in the cluster, "" when there is no
-// such object.
+// field returns a field of an object in the cluster, or an empty string if the
+// object does not exist.
 func (p *place) field(name, namespace, object, path string) string {
 	p.Helper()
 	return p.kubectl(name, "-n", namespace, "get", object, "--ignore-not-found", "-o", "jsonpath={"+path+"}")

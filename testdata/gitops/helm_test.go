@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A release that Helm delivers is one of Helm's own, made by Flux as by apply:
-// its hooks run, and it follows the values.
+// A release delivered by Helm is a Helm release, with Flux as with apply: its
+// hooks run, and it follows the values.
 func TestHelm(t *testing.T) {
 	for _, from := range []string{"http", "oci"} {
 		t.Run(from, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestHelm(t *testing.T) {
 			p.remove("environments/shop.cue")
 			c.deliver()
 			if got := p.field("a", "shop", "configmap/shop", ".metadata.name") + p.field("a", "shop", "secrets", ".items[*].metadata.name"); got != "" {
-				t.Errorf("what is left of the release is %s", got)
+				t.Errorf("leftovers of the release: %s", got)
 			}
 			if strings.Contains(p.kubectl("a", "-n", Namespace, "get", "helmreleases,helmrepositories,ocirepositories", "-o", "name"), "shop") {
 				t.Error("the release's own objects of Flux are left")

@@ -7,14 +7,14 @@ import (
 )
 
 // hooks returns the Jobs of the release with hooks, a line for each: name, UID
-// and how many of its pods have succeeded.
+// and the number of its succeeded pods.
 func (p *place) hooks() []string {
 	p.Helper()
 	lines := p.kubectl("a", "-n", "shop", "get", "jobs", "-o", "jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.status.succeeded}{'\\n'}{end}")
 	return strings.Split(lines, "\n")
 }
 
-// unchanged pokes all Kustomizations, and wants the hooks not to run for that.
+// unchanged pokes all Kustomizations and tests that the hooks do not run again.
 func (p *place) unchanged() {
 	p.Helper()
 	before, flux := p.hooks(), p.flux["a"]
@@ -35,9 +35,8 @@ func (p *place) unchanged() {
 	}
 }
 
-// Hooks run before and after their release when that changes, once, and not
-// again when Flux looks again. One that fails holds its release up until it is
-// mended.
+// Hooks run once before and after a change of their release, and not at further
+// reconciliations. A failed hook blocks its release until it is repaired.
 func TestHooks(t *testing.T) {
 	p := newPlace(t, "a")
 	c := p.byGit()
@@ -96,7 +95,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// writes returns what Flux has changed in a cluster, in order.
+// writes returns the changes of a cluster by Flux, in order.
 func (p *place) writes(name string) []string {
 	p.Helper()
 	requests, err := p.flux[name].Cluster.Requests()

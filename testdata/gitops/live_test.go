@@ -7,38 +7,38 @@ import (
 	"strings"
 )
 
-// A live is an object of a bundle, as a cluster has it.
-type live = map[string]any
+// A liveObject is an object of a bundle as stored in the cluster.
+type liveObject = map[string]any
 
-// lives returns the objects of a cluster's bundle as they are in the cluster
-// of a kubeconfig, by kind, namespace and name, without what servers, other
-// controllers and Flux write.
-func (p *place) lives(name, kubeconfig string) map[string]live {
+// lives returns the objects of a cluster's bundle from the cluster of a
+// kubeconfig, by kind, namespace and name, without fields set by servers, other
+// controllers and Flux.
+func (p *place) lives(name, kubeconfig string) map[string]liveObject {
 	p.Helper()
 	bundle := p.fleetc("build", "prod/"+name).ok(p).said
 	text, err := shared.KubectlInput(p.Context(), bundle, "--kubeconfig", kubeconfig, "get", "-f", "-", "-o", "json")
 	if err != nil {
 		p.Fatal(err)
 	}
-	var list struct{ Items []live }
+	var list struct{ Items []liveObject }
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		p.Fatal(err)
 	}
-	all := map[string]live{}
+	all := map[string]liveObject{}
 	for _, o := range list.Items {
-		meta := o["metadata"].(live)
+		meta := o["metadata"].(liveObject)
 		all[fmt.Sprint(o["kind"], " ", meta["namespace"], "/", meta["name"])] = o
 		without(o, "status", "metadata.uid", "metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp", "metadata.managedFields")
 		switch o["kind"] {
 		case "Service":
 			without(o, "spec.clusterIP", "spec.clusterIPs")
 		case "Job":
-			// A Job without labels gets those of its pods; a hook is no hook for
-			// Flux.
+			// A Job without labels gets those of its pods; Flux does not treat
+			// hooks specially.
 			for _, at := range []string{"metadata.labels", "spec.selector.matchLabels", "spec.template.metadata.labels"} {
 				without(o, at+".controller-uid", at+".batch_kubernetes_io/controller-uid", at+".job-name", at+".batch_kubernetes_io/job-name")
 			}
-			// Flux does not mark what Helm runs as a hook.
+			// Flux does not mark hooks that Helm runs.
 			without(o, "metadata.labels.fleetc_dev/release", "metadata.annotations.fleetc_dev/cluster", "metadata.annotations.fleetc_dev/fleet")
 			without(o, "metadata.annotations.helm_sh/hook", "metadata.annotations.helm_sh/hook-delete-policy", "spec.template.metadata.annotations.fleetc_dev/run")
 		}
@@ -56,16 +56,17 @@ func (p *place) lives(name, kubeconfig string) map[string]live {
 	return all
 }
 
-// member returns the map at a path, nil when there is none.
-func member(o live, path string) live {
+// member returns the map at a path, or nil.
+func member(o liveObject, path string) liveObject {
 	for _, key := range strings.Split(path, ".") {
-		o, _ = o[strings.ReplaceAll(key, "_", ".")].(live)
+		o, _ = o[strings.ReplaceAll(key, "_", ".")].(liveObject)
 	}
 	return o
 }
 
-// without removes what is at the paths, in which _ stands for a dot of a key.
-func without(o live, paths ...string) {
+// without removes the fields at the paths, in which _ stands for a dot in a
+// key.
+func without(o liveObject, paths ...string) {
 	for _, path := range paths {
 		dir, key := o, path
 		if at := strings.LastIndexByte(path, '.'); at >= 0 {
@@ -76,7 +77,7 @@ func without(o live, paths ...string) {
 }
 
 // another returns a kubeconfig in which the context of the cluster name, which
-// runs Flux, leads to another cluster, with no Flux.
+// runs Flux, refers to another cluster without Flux.
 func (p *place) another(name string) (kubeconfig string) {
 	p.Helper()
 	c := p.boot(name + "-alone")[0]
@@ -86,8 +87,8 @@ func (p *place) another(name string) (kubeconfig string) {
 	return c.Kubeconfig
 }
 
-// same wants the objects of the cluster's bundle to be as fleetc apply makes
-// them in another cluster.
+// same tests that the objects of the cluster's bundle equal those that fleetc
+// apply creates in another cluster.
 func (p *place) same(name string) {
 	p.Helper()
 	if p.alone[name] == "" {
@@ -106,7 +107,7 @@ func (p *place) same(name string) {
 	}
 }
 
-func pretty(o live) string {
+func pretty(o liveObject) string {
 	text, _ := json.MarshalIndent(o, "", "  ")
 	return string(text)
 }

@@ -18,14 +18,13 @@ import (
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
-// waitTimeout is for one thing to become true, on a machine with much else to do.
+// waitTimeout is the timeout for a single condition on a busy machine.
 const waitTimeout = 5 * time.Minute
 
-// requestedAt is the annotation by which one asks a controller to look again,
-// now.
+// requestedAt is the annotation that requests an immediate reconciliation.
 const requestedAt = "reconcile.fluxcd.io/requestedAt"
 
-// resources are Flux's kinds, and where the API server has them.
+// resources are Flux's kinds with their API paths.
 var resources = map[string]string{
 	"GitRepository":  "/apis/source.toolkit.fluxcd.io/v1/namespaces/%s/gitrepositories/%s",
 	"OCIRepository":  "/apis/source.toolkit.fluxcd.io/v1/namespaces/%s/ocirepositories/%s",
@@ -35,7 +34,7 @@ var resources = map[string]string{
 	"HelmRelease":    "/apis/helm.toolkit.fluxcd.io/v2/namespaces/%s/helmreleases/%s",
 }
 
-// object is what counts of one of Flux's objects.
+// object has the relevant fields of one of Flux's objects.
 type object struct {
 	Kind     string
 	Metadata struct {
@@ -46,7 +45,7 @@ type object struct {
 	Status struct {
 		ObservedGeneration     int64
 		LastHandledReconcileAt string
-		LastAppliedRevision    string // of a Kustomization, as the next
+		LastAppliedRevision    string // of a Kustomization, like the next field
 		LastAttemptedRevision  string
 		Artifact               struct{ Revision string }
 		Conditions             []condition
@@ -58,17 +57,17 @@ type condition struct {
 	ObservedGeneration            int64
 }
 
-// Poke asks Flux to look at one of its objects again, now. Ready then waits
-// until it has.
+// Poke requests an immediate reconciliation of one of Flux's objects. Ready
+// then waits for it.
 func (f *Flux) Poke(ctx context.Context, kind, namespace, name string) error {
 	_, err := f.request(ctx, http.MethodPatch, kind, namespace, name,
 		fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, requestedAt, strconv.FormatInt(time.Now().UnixNano(), 10)))
 	return err
 }
 
-// Ready waits until Flux has made true what the object says: the object as it
-// is now, after the last poke, and at the revision, of which a part is enough;
-// any when it is empty. The error has what Flux says about all of its objects.
+// Ready waits until Flux has reconciled the current generation of an object,
+// after the last poke, at a revision that contains the given one. The error has
+// the status of all of Flux's objects.
 func (f *Flux) Ready(ctx context.Context, kind, namespace, name, revision string) error {
 	return f.wait(ctx, kind+" "+namespace+"/"+name+" is ready", func(ctx context.Context) error {
 		o, err := f.get(ctx, kind, namespace, name)
@@ -76,7 +75,7 @@ func (f *Flux) Ready(ctx context.Context, kind, namespace, name, revision string
 	})
 }
 
-// Reconciled waits, as Ready does, for all Kustomizations of the cluster.
+// Reconciled waits like Ready for all Kustomizations of the cluster.
 func (f *Flux) Reconciled(ctx context.Context, revision string) error {
 	return f.wait(ctx, "all Kustomizations are ready", func(ctx context.Context) error {
 		all, err := f.list(ctx, "Kustomization")
@@ -90,7 +89,7 @@ func (f *Flux) Reconciled(ctx context.Context, revision string) error {
 	})
 }
 
-// Fails waits until Flux has tried a revision of a Kustomization in vain.
+// Fails waits until Flux failed to apply a revision of a Kustomization.
 func (f *Flux) Fails(ctx context.Context, namespace, name, revision string) error {
 	return f.wait(ctx, "Kustomization "+namespace+"/"+name+" fails", func(ctx context.Context) error {
 		o, err := f.get(ctx, "Kustomization", namespace, name)
@@ -101,7 +100,7 @@ func (f *Flux) Fails(ctx context.Context, namespace, name, revision string) erro
 	})
 }
 
-// wait waits until what is so.
+// wait waits for a condition.
 func (f *Flux) wait(ctx context.Context, what string, so func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
@@ -112,17 +111,17 @@ func (f *Flux) wait(ctx context.Context, what string, so func(context.Context) e
 	return nil
 }
 
-// ready says what keeps the object from being ready.
+// ready returns the reason why the object is not ready.
 func (o *object) ready(revision string) error {
 	var why string
-	is := o.Status.LastAppliedRevision + o.Status.Artifact.Revision
+	current := o.Status.LastAppliedRevision + o.Status.Artifact.Revision
 	switch at := o.Metadata.Annotations[requestedAt]; {
 	case at != o.Status.LastHandledReconcileAt:
 		why = fmt.Sprintf("was poked at %s, and last handled %s", at, o.Status.LastHandledReconcileAt)
 	case o.Status.ObservedGeneration != o.Metadata.Generation:
 		why = fmt.Sprintf("is of generation %d, and seen is %d", o.Metadata.Generation, o.Status.ObservedGeneration)
-	case !strings.Contains(is, revision):
-		why = fmt.Sprintf("has revision %s, not %s", is, revision)
+	case !strings.Contains(current, revision):
+		why = fmt.Sprintf("has revision %s, not %s", current, revision)
 	case !o.has("Ready", "True"):
 		why = fmt.Sprintf("has the conditions %v", o.Status.Conditions)
 	default:
@@ -131,7 +130,7 @@ func (o *object) ready(revision string) error {
 	return fmt.Errorf("%s %s/%s %s", o.Kind, o.Metadata.Namespace, o.Metadata.Name, why)
 }
 
-// has reports whether a condition has the status for the object as it is.
+// has reports whether a condition has the status for the current generation.
 func (o *object) has(condition, status string) bool {
 	for _, c := range o.Status.Conditions {
 		if c.Type == condition && c.Status == status && c.ObservedGeneration == o.Metadata.Generation {
@@ -149,7 +148,7 @@ func (f *Flux) get(ctx context.Context, kind, namespace, name string) (o object,
 	return o, json.Unmarshal(text, &o)
 }
 
-// list returns the objects of a kind, of all namespaces.
+// list returns the objects of a kind in all namespaces.
 func (f *Flux) list(ctx context.Context, kind string) ([]object, error) {
 	all := strings.Replace(strings.TrimSuffix(resources[kind], "/%s"), "/namespaces/%s", "", 1)
 	status, answer, err := f.Cluster.Do(ctx, http.MethodGet, all, "application/json", nil)
@@ -162,7 +161,7 @@ func (f *Flux) list(ctx context.Context, kind string) ([]object, error) {
 	var list struct{ Items []object }
 	err = json.Unmarshal(answer, &list)
 	for i := range list.Items {
-		list.Items[i].Kind = kind // which lists leave out
+		list.Items[i].Kind = kind // lists lack the kind
 	}
 	return list.Items, err
 }
@@ -183,8 +182,8 @@ func (f *Flux) request(ctx context.Context, method, kind, namespace, name, body 
 	return answer, nil
 }
 
-// Explain returns what Flux says about all of its objects in the cluster, and
-// the end of what its controllers have logged.
+// Explain returns the status of all of Flux's objects in the cluster, and the
+// last log lines of its controllers.
 func (f *Flux) Explain(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An object is ready when Flux says so of what it is now.
+// An object is ready when its status says so for its current generation.
 func TestReady(t *testing.T) {
 	const ready = `{"type": "Ready", "status": "True", "observedGeneration": 2}`
 	for _, test := range []struct{ name, object, why string }{

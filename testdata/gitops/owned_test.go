@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What Flux has applied is not fleetc's: an apply says whose it is and writes nothing.
-// The plan of an apply that is to take it over from Flux by name lists it.
+// Objects applied by Flux belong to Flux: an apply reports the owner and writes
+// nothing. The plan of an apply that adopts them from Flux lists them.
 func TestOwned(t *testing.T) {
 	p := newPlace(t, "a")
 	p.byGit().deliver()

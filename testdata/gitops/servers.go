@@ -17,20 +17,20 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// Servers are what Flux reads from, on one port of 127.0.0.1: below /git
-// repositories that git itself serves, at the top a registry in memory, and
-// below /charts the files of a directory.
+// Servers serve the sources of Flux on one port of 127.0.0.1: git repositories
+// below /git, a registry in memory at the top, and the files of a directory
+// below /charts.
 type Servers struct {
 	URL    string // http://127.0.0.1:…
 	Host   string // 127.0.0.1:…, for references to images
-	Charts string // the directory that is served below /charts
+	Charts string // directory of the files below /charts
 
 	dir    string
 	server *http.Server
 }
 
-// Serve starts the servers. They keep what they serve in the directory, which
-// is there and empty.
+// Serve starts the servers. They store their data in the directory, which must
+// be empty.
 func Serve(ctx context.Context, dir string) (*Servers, error) {
 	s := &Servers{dir: dir, Charts: filepath.Join(dir, "charts")}
 	for _, d := range []string{s.Charts, s.repositories()} {
@@ -62,13 +62,13 @@ func Serve(ctx context.Context, dir string) (*Servers, error) {
 	return s, nil
 }
 
-// Close ends the servers.
+// Close stops the servers.
 func (s *Servers) Close() error { return s.server.Close() }
 
 func (s *Servers) repositories() string { return filepath.Join(s.dir, "git") }
 
-// Repository makes an empty git repository, which everybody may push to, and
-// returns its URL.
+// Repository makes an empty git repository that accepts pushes from everybody,
+// and returns its URL.
 func (s *Servers) Repository(ctx context.Context, name string) (url string, err error) {
 	name += ".git"
 	dir := filepath.Join(s.repositories(), name)
@@ -81,7 +81,7 @@ func (s *Servers) Repository(ctx context.Context, name string) (url string, err 
 	return s.URL + "/git/" + name, nil
 }
 
-// git runs git and returns what it prints.
+// git runs git and returns its output.
 func (s *Servers) git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Env = append(os.Environ(), Git...)
@@ -94,8 +94,7 @@ func (s *Servers) git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Git is the environment in which git neither knows who the user is nor what
-// they have configured.
+// Git is an environment for git without the user's name and configuration.
 var Git = []string{
 	"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_TERMINAL_PROMPT=0",
 	"GIT_AUTHOR_NAME=fleet", "GIT_AUTHOR_EMAIL=fleet@example.com", "GIT_COMMITTER_NAME=fleet", "GIT_COMMITTER_EMAIL=fleet@example.com",

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// addEnums adds the enums to the definitions. Kubernetes leaves them out of
-// its documents; the Go code that the documents are made from has them.
+// addEnums adds the enums to the definitions. The OpenAPI documents of
+// Kubernetes lack them, but the generated Go code has them.
 func addEnums(all map[string]*definition, file string) error {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -45,8 +45,8 @@ func addEnums(all map[string]*definition, file string) error {
 	return nil
 }
 
-// functionOf returns the name of the generated function that returns a
-// definition: the last four parts of its package, without signs, and its name.
+// functionOf returns the name of the generated function for a definition: the
+// last four parts of its package, without punctuation, and its name.
 func functionOf(name string) string {
 	parts := strings.Split(strings.Replace(name, "io.k8s.", "k8s.io.", 1), ".")
 	if len(parts) > 2 && parts[0] == "k8s" {
@@ -56,8 +56,8 @@ func functionOf(name string) string {
 	return "schema_" + strings.ReplaceAll(strings.Join(parts, "_"), "-", "")
 }
 
-// addEnum adds the enums in an expression that builds a definition, and
-// returns how many there are.
+// addEnum adds the enums in an expression that builds a definition, and returns
+// their number.
 func addEnum(d *definition, x ast.Expr) (found int, err error) {
 	for _, e := range elements(x) {
 		kv, ok := e.(*ast.KeyValueExpr)
@@ -92,12 +92,12 @@ func addEnum(d *definition, x ast.Expr) (found int, err error) {
 
 func addInner(d *definition, x ast.Expr) (found int, err error) {
 	if d == nil {
-		// The documents say nothing of what is inside; then neither do enums.
+		// The documents do not describe this type, so its enums are ignored.
 		d = &definition{}
 	}
 	found, err = addEnum(d, x)
 	if found > 0 && d.Type == "" {
-		return 0, fmt.Errorf("an enum inside of what the documents do not have")
+		return 0, fmt.Errorf("an enum inside of a type that the documents do not have")
 	}
 	return found, err
 }
@@ -121,7 +121,7 @@ func addFields(d *definition, x ast.Expr) (found int, err error) {
 	return found, nil
 }
 
-// elements returns those of a composite literal, or of a pointer to one.
+// elements returns the elements of a composite literal, or of a pointer to one.
 func elements(x ast.Expr) []ast.Expr {
 	if u, ok := x.(*ast.UnaryExpr); ok {
 		x = u.X
@@ -149,7 +149,7 @@ func texts(x ast.Expr) ([]string, error) {
 func text(x ast.Expr) (string, error) {
 	b, ok := x.(*ast.BasicLit)
 	if !ok || b.Kind != token.STRING {
-		return "", fmt.Errorf("%T is no text", x)
+		return "", fmt.Errorf("%T is not a string", x)
 	}
 	return strconv.Unquote(b.Value)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// enumsFixture is Go code as Kubernetes generates it, in both of its forms.
+// enumsFixture is generated Go code of Kubernetes, in both of its forms.
 const enumsFixture = `package openapi
 
 func schema_k8sio_api_core_v1_PodSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
@@ -91,8 +91,8 @@ func TestAddEnums(t *testing.T) {
 	for text, want := range map[string]string{
 		"package a\n": "no enums",
 		"package":     "expected 'IDENT'",
-		strings.Replace(enumsFixture, `"Never", "Always"`, `"Never", Always`, 1): "*ast.Ident is no text",
-		strings.Replace(enumsFixture, `"policy": {`, `"politics": {`, 1):         "an enum inside of what the documents do not have",
+		strings.Replace(enumsFixture, `"Never", "Always"`, `"Never", Always`, 1): "*ast.Ident is not a string",
+		strings.Replace(enumsFixture, `"policy": {`, `"politics": {`, 1):         "an enum inside of a type that the documents do not have",
 	} {
 		write(text)
 		if err := addEnums(all, file); err == nil || !strings.Contains(err.Error(), want) {

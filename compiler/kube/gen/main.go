@@ -1,16 +1,16 @@
-// Command gen writes what each minor version of Kubernetes serves: the table
-// of its kinds, and their schemas.
+// Command gen writes the table of the kinds of each minor version of
+// Kubernetes, and their schemas.
 //
 //	gen DIRECTORY VERSION...
 //
-// It takes the discovery documents, the OpenAPI documents and the enums of the
-// generated Go code that k8s.io/kubernetes carries in its source, from the Go
-// module proxy through the go command, and writes kinds.txt and
-// schemas.txt.zst into the directory. Each VERSION (v1.36.5) stands for its
-// minor version. When the proxy does not serve a patch, the one before it is
-// taken; the table's header says which. Alpha versions are in the table: the
-// documents describe a server with every API switched on. The program leaves
-// out what cannot be kept in a cluster, such as reviews and subresources.
+// It reads the discovery documents, the OpenAPI documents and the enums of the
+// generated Go code in the source of k8s.io/kubernetes, which it downloads with
+// the go command, and writes kinds.txt and schemas.txt.zst to the directory.
+// Each VERSION (v1.36.5) stands for its minor version. If the module proxy
+// lacks the patch, gen uses the previous one; the header of the table has the
+// versions. The table includes alpha versions, since the documents describe a
+// server with all APIs enabled. It excludes kinds that are not stored, such as
+// reviews and subresources.
 package main
 
 import (
@@ -72,7 +72,7 @@ func write(out string, versions []string) error {
 	if err := os.WriteFile(filepath.Join(out, "kinds.txt"), []byte(format(sources, minors)), 0o644); err != nil {
 		return err
 	}
-	settle(schemas)
+	unifyRequired(schemas)
 	text, err := formatSchemas(schemas)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func write(out string, versions []string) error {
 	return os.WriteFile(filepath.Join(out, "schemas.txt.zst"), packed, 0o644)
 }
 
-// format returns the table's text, sorted by version, kind and scope.
+// format returns the text of the table, sorted by version, kind and scope.
 func format(sources []string, minors map[kind][]int) string {
 	var b strings.Builder
 	b.WriteString("# The kinds that Kubernetes serves, by minor version. Written by go generate; do not edit.\n")
@@ -97,7 +97,7 @@ func format(sources []string, minors map[kind][]int) string {
 	return b.String()
 }
 
-// ranges writes minor versions as 1.29-1.31,1.33.
+// ranges formats minor versions as 1.29-1.31,1.33.
 func ranges(minors []int) string {
 	slices.Sort(minors)
 	var out []string
@@ -116,14 +116,14 @@ func ranges(minors []int) string {
 	return strings.Join(out, ",")
 }
 
-// download brings the newest patch of a minor version, from the given one
-// downwards, and returns its version and directory in the module cache.
+// download downloads the newest patch of a minor version, starting with the
+// given one, and returns its version and directory in the module cache.
 func download(version string) (source, dir string, err error) {
 	major, minor, patch, err := split(version)
 	if err != nil {
 		return "", "", err
 	}
-	// Outside of any module, so that the go command leaves every go.sum alone.
+	// Outside of any module, so that the go command does not change a go.sum.
 	work, err := os.MkdirTemp("", "gen")
 	if err != nil {
 		return "", "", err
@@ -150,7 +150,7 @@ func download(version string) (source, dir string, err error) {
 	return "", "", fmt.Errorf("no patch of %s: %w", version, refused)
 }
 
-// split returns the numbers of a version v1.36.5.
+// split returns the numbers of a version such as v1.36.5.
 func split(version string) (major, minor, patch int, err error) {
 	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
 	if len(parts) != 3 {
@@ -189,8 +189,8 @@ func served(dir string) (map[kind]bool, error) {
 			return nil, fmt.Errorf("read %s: %w", file, err)
 		}
 		for _, r := range list.Resources {
-			// A bundle holds what can be created and found again: no
-			// pods/log, no TokenReview, no ComponentStatus.
+			// Objects of a bundle can be created and read: no pods/log,
+			// TokenReview or ComponentStatus.
 			if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "create") || !slices.Contains(r.Verbs, "get") {
 				continue
 			}

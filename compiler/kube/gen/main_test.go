@@ -23,7 +23,7 @@ v1 Pod Namespaced 1.29-1.30
 	}
 }
 
-// Subresources, reviews and what is only read are not in the table.
+// The table excludes subresources, reviews and read-only kinds.
 func TestServed(t *testing.T) {
 	dir := t.TempDir()
 	discovery := filepath.Join(dir, "api", "discovery")

@@ -15,10 +15,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A definition is a schema as the OpenAPI documents have it, and, with the
-// fields of the second part cleared, as the program writes it.
+// A definition is a schema of the OpenAPI documents. The program writes it
+// without the fields of the second part.
 type definition struct {
-	Kind       string                 `json:"kind,omitempty"` // apiVersion and kind, when it is one of the table
+	Kind       string                 `json:"kind,omitempty"` // apiVersion and kind, for a kind of the table
 	Ref        string                 `json:"$ref,omitempty"`
 	Type       string                 `json:"type,omitempty"`
 	Format     string                 `json:"format,omitempty"`
@@ -47,15 +47,15 @@ const (
 	quantity  = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 )
 
-// open are the definitions that take any object. An object without fields
-// that is not named here takes none: its type in Go is an empty struct.
+// open are the definitions that allow any object. Other objects without fields
+// are empty structs in Go and allow no fields.
 var open = []string{
 	"io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
 	"io.k8s.apimachinery.pkg.runtime.RawExtension",
 }
 
-// definitions returns the schemas of the kinds, and all that they refer to, as
-// the source directory has them.
+// definitions returns the schemas of the kinds and of all types that they refer
+// to, from a source directory.
 func definitions(dir string, kinds map[kind]bool) (map[string]*definition, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "api", "openapi-spec", "v3", "*.json"))
 	if err != nil {
@@ -90,8 +90,8 @@ func definitions(dir string, kinds map[kind]bool) (map[string]*definition, error
 	return reachable(all, kinds)
 }
 
-// reachable names the definitions of the kinds, and returns them with all that
-// they refer to.
+// reachable names the definitions of the kinds, and returns them with all
+// definitions that they refer to.
 func reachable(all map[string]*definition, kinds map[kind]bool) (map[string]*definition, error) {
 	wanted := map[string]bool{}
 	for k := range kinds {
@@ -129,7 +129,7 @@ func reachable(all map[string]*definition, kinds map[kind]bool) (map[string]*def
 	for name, d := range all {
 		gvks := d.GVKs
 		d.GVKs = nil
-		if len(gvks) != 1 { // lists of options have many
+		if len(gvks) != 1 { // types for lists of options have many
 			continue
 		}
 		id := strings.TrimPrefix(gvks[0].Group+"/"+gvks[0].Version, "/") + " " + gvks[0].Kind
@@ -148,9 +148,9 @@ func reachable(all map[string]*definition, kinds map[kind]bool) (map[string]*def
 	return out, nil
 }
 
-// simplify rewrites what OpenAPI says in a roundabout way: a reference with
-// something beside it, the types that are text or number, types that take
-// anything, and defaults that say nothing.
+// simplify rewrites indirect notations of OpenAPI: references with sibling
+// fields, types that are strings or numbers, types for any value, and defaults
+// without effect.
 func simplify(name string, d *definition) error {
 	switch {
 	case len(d.AllOf) == 1 && d.AllOf[0].Ref != "" && d.Ref == "":
@@ -184,15 +184,14 @@ func simplifyInner(name string, d *definition) error {
 	return simplify(name+"[]", d)
 }
 
-// stable matches the definitions of versions whose meaning does not change.
+// stable matches the definitions of stable API versions.
 var stable = regexp.MustCompile(`\.v[0-9]+\.[^.]+$`)
 
-// settle makes the newest minor version that has a field say for all whether
-// it is required. Kubernetes corrects its documents when they demand what its
-// API server never did, or leave out what it always has: the demand itself
-// may not change. In alpha and beta versions it may grow, so there the newest
-// only drops demands.
-func settle(schemas map[int]map[string]*definition) {
+// unifyRequired uses the required fields of the newest minor version for all
+// versions. Kubernetes corrects its documents when they disagree with the API
+// server, and may not change a requirement itself. In alpha and beta versions
+// new requirements are possible, so there the newest version only removes some.
+func unifyRequired(schemas map[int]map[string]*definition) {
 	required := map[string]bool{} // name and field, in the newest version that has it
 	for _, minor := range slices.Backward(slices.Sorted(maps.Keys(schemas))) {
 		for name, d := range schemas[minor] {
@@ -217,8 +216,8 @@ func settle(schemas map[int]map[string]*definition) {
 	}
 }
 
-// formatSchemas returns one line for each variant of a definition: the minor
-// versions that have it, its name and its text as JSON.
+// formatSchemas returns one line for each variant of a definition: its minor
+// versions, its name and its JSON.
 func formatSchemas(schemas map[int]map[string]*definition) ([]byte, error) {
 	type variant struct{ name, text string }
 	minors := map[variant][]int{}
@@ -240,7 +239,7 @@ func formatSchemas(schemas map[int]map[string]*definition) ([]byte, error) {
 	return []byte(strings.Join(lines, "")), nil
 }
 
-// pack compresses the text, the same way every time.
+// pack compresses the text reproducibly.
 func pack(text []byte) ([]byte, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(4<<20))
 	if err != nil {

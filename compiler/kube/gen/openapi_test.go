@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// source writes a source directory with these OpenAPI documents and the
-// generated Go code of one enum, and returns it.
+// source writes a source directory with the OpenAPI documents and the generated
+// Go code of one enum, and returns it.
 func source(t *testing.T, documents ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ io.k8s.apimachinery.pkg.api.resource.Quantity 1.30 {"format":"quantity"}
 io.k8s.apimachinery.pkg.runtime.RawExtension 1.30 {"type":"object","x-kubernetes-preserve-unknown-fields":true}
 `} {
 		schemas := map[int]map[string]*definition{minor: got}
-		settle(schemas)
+		unifyRequired(schemas)
 		text, err := formatSchemas(schemas)
 		if err != nil || string(text) != want {
 			t.Errorf("%v, got\n%swant\n%s", err, text, want)
@@ -82,8 +82,8 @@ func TestDefinitionsFaults(t *testing.T) {
 	}
 }
 
-// What the newest version says of a stable field holds for all of them; in an
-// alpha or beta version it only takes demands back.
+// The required fields of a stable version come from the newest version; for
+// alpha and beta versions, it only removes requirements.
 func TestSettle(t *testing.T) {
 	parse := func(text string) map[string]*definition {
 		var out map[string]*definition
@@ -98,7 +98,7 @@ func TestSettle(t *testing.T) {
 		30: parse(`{"io.v1.A": {"properties": {"a": {}, "b": {}}, "required": ["a"]},
 			"io.v1beta1.B": {"properties": {"a": {}, "b": {}}, "required": ["a"]}}`),
 	}
-	settle(schemas)
+	unifyRequired(schemas)
 	text, err := formatSchemas(schemas)
 	want := `io.v1.A 1.29 {"properties":{"a":{},"b":{},"old":{}},"required":["a","old"]}
 io.v1.A 1.30 {"properties":{"a":{},"b":{}},"required":["a"]}
@@ -110,8 +110,8 @@ io.v1beta1.B 1.30 {"properties":{"a":{},"b":{}},"required":["a"]}
 	}
 }
 
-// What is in several versions is written once, and packed the same way every
-// time.
+// A definition of several versions is written once, and the packed bytes are
+// reproducible.
 func TestPack(t *testing.T) {
 	d := map[string]*definition{"io.v1.A": {Type: "object"}}
 	text, err := formatSchemas(map[int]map[string]*definition{29: d, 30: d, 32: d})
@@ -136,7 +136,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// The embedded file is what the program packs.
+// The embedded file equals the output of the program.
 func TestEmbedded(t *testing.T) {
 	packed, err := os.ReadFile("../schemas.txt.zst")
 	if err != nil {

@@ -78,13 +78,13 @@ func run(ctx context.Context, objects int, program string, stdout, stderr io.Wri
 
 // A bench applies the same objects with several tools.
 type bench struct {
-	dir     string // has a directory for each tool
+	dir     string // with a directory for each tool
 	objects int
 	cluster *clusters.Cluster
 	stderr  io.Writer
 }
 
-// measure has a tool apply the objects three times, and prints what that took.
+// measure applies the objects three times with a tool and prints the results.
 func (b *bench) measure(ctx context.Context, tool tool, to io.Writer) error {
 	if _, err := exec.LookPath(tool.commands[0][0]); err != nil {
 		fmt.Fprintf(b.stderr, "%s is not on the PATH, and left out\n", tool.name)

@@ -1,14 +1,15 @@
 package main
 
-// A tool applies ConfigMaps to the cluster of KUBECONFIG, in the namespace of its name.
+// A tool applies ConfigMaps to the cluster of KUBECONFIG, in a namespace with
+// its name.
 type tool struct {
 	name     string
-	files    func(configMaps string) map[string]string // that it reads, by their paths
+	files    func(configMaps string) map[string]string // input files, by path
 	before   [][]string                                // commands before the first apply
-	commands [][]string                                // of an apply
+	commands [][]string                                // commands of an apply
 }
 
-// tools returns fleetc and the tools that it is compared with.
+// tools returns fleetc and the tools for comparison.
 func tools(fleetc, kubectl string) []tool {
 	asIs := func(configMaps string) map[string]string { return map[string]string{"many.yaml": configMaps} }
 	namespace := func(name string) [][]string { return [][]string{{kubectl, "create", "namespace", name}} }
