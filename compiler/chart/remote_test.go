@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
 // TestRemoteDigest fetches a pinned git directory anew with the same digest, and
@@ -40,4 +42,15 @@ func TestRemoteDigest(t *testing.T) {
 	pin.Digest = "sha256:" + strings.Repeat("0", 64)
 	_, err = fresh.Remote(t.Context(), pin)
 	wantFault(t, err, "has the digest "+pins[0].Digest, "its pin says "+pin.Digest, "fleetc source add")
+
+	for name, wrong := range map[string]func(*fleet.RemoteSource){
+		"is of another place":                    func(s *fleet.RemoteSource) { s.Git.URL = "https://other.example.com/repo.git" },
+		`"main" is not a commit`:                 func(s *fleet.RemoteSource) { s.Git.Ref = "main" },
+		"is not a directory of a git repository": func(s *fleet.RemoteSource) { s.Dirs = []string{"../app"} },
+	} {
+		pin := pins[0]
+		wrong(&pin)
+		_, err = fresh.Remote(t.Context(), pin)
+		wantFault(t, err, name, "run fleetc source add again")
+	}
 }
