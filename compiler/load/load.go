@@ -135,7 +135,7 @@ func loadInstances(root string, overlay map[string]load.Source, dirs []string) [
 		args[i] = "./" + d
 	}
 	config := func() *load.Config {
-		return &load.Config{Dir: root, ModuleRoot: root, Package: pkg, Overlay: overlay}
+		return &load.Config{Dir: root, ModuleRoot: root, Package: pkg, Overlay: overlay, ParseFile: parseFile}
 	}
 	instances := load.Instances(args, config())
 	if len(instances) == len(dirs) {

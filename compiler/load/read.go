@@ -38,7 +38,7 @@ func ReadPackage(dir, name string) (root string, in *build.Instance, err error) 
 	if err != nil {
 		return "", nil, err
 	}
-	config := &load.Config{Dir: root, ModuleRoot: root, Package: "*", Overlay: overlay}
+	config := &load.Config{Dir: root, ModuleRoot: root, Package: "*", Overlay: overlay, ParseFile: parseFile}
 	if info, err := os.Stat(abs); err != nil {
 		return "", nil, err
 	} else if info.IsDir() {

@@ -1,0 +1,68 @@
+package load
+
+import (
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/parser"
+	"cuelang.org/go/cue/scanner"
+	"cuelang.org/go/cue/token"
+)
+
+// maxChain is how many operators, selectors, indexes and calls one expression may
+// have in a row. CUE limits brackets inside each other in the same way, and evaluates
+// a chain by as many calls inside each other: a long one exceeds Go's stack, which
+// ends the process.
+const maxChain = 10_000
+
+// parseFile parses a file of CUE unless one of its expressions is a chain that is
+// too long.
+func parseFile(name string, src any, config parser.Config) (*ast.File, error) {
+	if text, ok := src.([]byte); ok && len(text) > maxChain {
+		if err := checkChains(name, text); err != nil {
+			return nil, err
+		}
+	}
+	return parser.ParseFile(name, src, config)
+}
+
+// A level is the tokens between two brackets.
+type level struct {
+	links int  // of the chain so far
+	text  bool // whether the brackets are in a text: "\(x)"
+}
+
+// checkChains reports the first chain of a text that is too long.
+func checkChains(name string, text []byte) error {
+	var s scanner.Scanner
+	s.Init(token.NewFile(name, -1, len(text)), text, func(token.Pos, string, []any) {}, 0)
+	levels := []level{{}}
+	inText := false // whether the next bracket is in a text
+	for {
+		pos, tok, _ := s.Scan()
+		at := &levels[len(levels)-1]
+		switch {
+		case tok == token.EOF:
+			return nil
+		case tok == token.COMMA || tok == token.COLON:
+			at.links = 0
+		case tok == token.PERIOD || tok.IsOperator() && tok.Precedence() > 0:
+			at.links++
+		case tok == token.INTERPOLATION:
+			inText = true
+		case tok == token.LPAREN || tok == token.LBRACK || tok == token.LBRACE:
+			if !inText {
+				at.links++
+			}
+			levels = append(levels, level{text: inText})
+			inText = false
+		case (tok == token.RPAREN || tok == token.RBRACK || tok == token.RBRACE) && len(levels) > 1:
+			levels = levels[:len(levels)-1]
+			inText = at.text && strings.HasSuffix(s.ResumeInterpolation(), `\(`)
+		}
+		if at.links > maxChain {
+			return errors.Newf(pos, "an expression has more than %d operators in a row", maxChain)
+		}
+	}
+}
