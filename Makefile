@@ -1,21 +1,42 @@
 TOOLS := go tool -modfile=testdata/tools/go.mod
 
-.PHONY: check build demo test golden generate generate-check bench fuzz lint fmt
-check: lint test e2e e2e-gitops ## Everything that CI runs.
+# All targets compile with the same flags, so that what one of them has compiled
+# serves the others. Kustomize can load plugins of Go, which fleetc does not let
+# it do; without the tag, the linker cannot leave out unused code. -s leaves out
+# the symbol table, which makes binaries smaller and linking faster.
+export CGO_ENABLED ?= 0
+export GOFLAGS := $(GOFLAGS) -trimpath -tags=kustomize_disable_go_plugin_support -ldflags=-s
 
-# Kustomize can load plugins of Go, which fleetc does not let it do; without the
-# tag, they would keep the linker from leaving out what nobody calls.
+.PHONY: check build demo quick test race race-all golden generate generate-check bench fuzz lint fmt
+check: lint test race e2e e2e-gitops ## Everything that CI runs.
+
 build: ## Build the binary.
-	CGO_ENABLED=0 go build -trimpath -tags kustomize_disable_go_plugin_support -o bin/fleetc ./cmd/fleetc
+	go build -o bin/fleetc ./cmd/fleetc
 
-demo: ## Compile the example fleet into ./clusters.
-	go run ./cmd/fleetc export --out clusters
+demo: build ## Compile the example fleet into ./clusters.
+	bin/fleetc export --out clusters
 
-# A process that looks for races waits for a second before it ends, which thousands
-# do here: fleetc would not run any more then.
+quick: ## Test what usually breaks: every package but the slow ones, and the scripts.
+	go test $$(go list ./... | grep -v -e /compiler$$ -e /cmd/fleetc$$)
+	go test ./compiler -run 'Floors|Manners|English'
+	go test ./cmd/fleetc -run 'Scripts'
+
 test: ## Run the tests, all of them, against the real parts.
-	GORACE=atexit_sleep_ms=0 go test -race -timeout 40m ./...
-	go test ./testdata/bench
+	go test -timeout 40m ./... ./testdata/bench
+
+# The race detector needs C, and makes programs several times slower. CI runs it
+# for the packages that share memory between goroutines, and for the scripts of
+# commands that work on several clusters at a time. A process that looks for races
+# sleeps for a second before it ends, which thousands do here: GORACE turns it off.
+RACE = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '\bgo func|\.Go\b|sync\.|atomic\.' compiler/* | xargs -n 1 dirname | grep -vx compiler | sort -u | sed 's,^,./,')
+race race-all: export GORACE := atexit_sleep_ms=0
+race race-all: export CGO_ENABLED := 1
+race: ## Look for data races where goroutines are.
+	go test -race -vet=off -timeout 40m $(RACE)
+	go test -race -vet=off -timeout 40m ./cmd/fleetc -run 'Scripts/(export_(tree|git|oci)|diff_clusters|vet_layers|shard|cache)$$|ExampleGolden'
+
+race-all: ## Run all tests with the race detector, as once a night.
+	go test -race -vet=off -timeout 90m ./...
 
 golden: ## Rewrite expected output; read the diff.
 	go test ./cmd/fleetc -update
@@ -35,7 +56,7 @@ tools: ## Build control planes and Flux, once.
 # other; a control plane takes half a gigabyte.
 e2e: ## Test against real control planes, which are built once.
 	go run ./testdata/clusters/sandbox -build
-	go test -count=1 -timeout 40m -parallel 6 ./testdata/clusters ./testdata/e2e
+	go test -count=1 -vet=off -timeout 40m -parallel 6 ./testdata/clusters ./testdata/e2e
 
 # How many applies, rollbacks and Helm deliveries are killed at random moments.
 KILLS ?= 200
@@ -46,7 +67,7 @@ e2e-kill: ## Kill commands at random moments, and look for anything lost.
 
 e2e-gitops: ## Test with real Flux, which is built once.
 	go run ./testdata/clusters/sandbox -build -flux
-	go test -count=1 -timeout 40m -parallel 3 ./testdata/gitops
+	go test -count=1 -vet=off -timeout 40m -parallel 3 ./testdata/gitops
 
 sandbox: ## Run the clusters of the example fleet here, until Ctrl-C.
 	go run ./testdata/clusters/sandbox

@@ -31,7 +31,7 @@ func TestPreCommit(t *testing.T) {
 		"HOME="+home, "XDG_CACHE_HOME="+home, "PRE_COMMIT_HOME="+filepath.Join(home, "pre-commit"), "PRE_COMMIT_COLOR=never",
 		"GIT_CONFIG_GLOBAL="+filepath.Join(home, "gitconfig"), "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
-		"GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOFLAGS=-buildvcs=false -trimpath")
+		"GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false -trimpath")
 
 	hooks := hooked{t, t.TempDir(), env}
 	for _, part := range []string{"cmd", "compiler", "schema", "lib"} {
