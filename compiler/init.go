@@ -30,7 +30,7 @@ import "github.com/fleetc/fleetc/schema"
 cluster?:     schema.#Cluster
 environment?: string
 releases:     schema.#Releases
-stages:       schema.#Stages & [{name: "default"}]
+stages: schema.#Stages & [{name: "default"}]
 `
 
 // Init makes the directory a fleet, and an existing fleet complete: it writes

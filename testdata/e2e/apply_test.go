@@ -52,7 +52,7 @@ const fleetFile = "environments/fleet.cue"
 func newWeb(t *testing.T) *place {
 	t.Helper()
 	p := newPlace(t, clusters.Spec{Name: "one"})
-	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
+	p.edit(fleetFile, `stages: schema.#Stages & [{name: "default"}]`, `stages: schema.#Stages`)
 	p.write("environments/web.cue", web)
 	return p
 }
@@ -172,7 +172,7 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.edit(fleetFile, "stages:       schema.#Stages", `stages:       schema.#Stages & [{name: "default"}]`)
+	p.edit(fleetFile, "stages: schema.#Stages", `stages: schema.#Stages & [{name: "default"}]`)
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, "15 objects would be pruned, and the limit is 10", "pass --prune-limit 15")
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a refused apply writes %q", w)
@@ -263,7 +263,7 @@ func TestAdopt(t *testing.T) {
 // A context of a different cluster is refused.
 func TestIdentity(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
-	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
+	p.edit(fleetFile, `stages: schema.#Stages & [{name: "default"}]`, `stages: schema.#Stages`)
 	p.write("environments/web.cue", web)
 	applied := p.fleetc("apply", "--yes", "--parallel", "1").ok(p).says(p, "^dev/one: applied", "^dev/two: applied")
 	if events := applied.stderr; strings.LastIndex(events, "dev/one: stage") > strings.Index(events, "dev/two: stage") {

@@ -252,7 +252,7 @@ func (p *place) grant(id, page, user, group string) {
 // fleetc and kubectl, with the exported bundle, create the same objects.
 func TestSameAsKubectl(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
-	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
+	p.edit(fleetFile, `stages: schema.#Stages & [{name: "default"}]`, `stages: schema.#Stages`)
 	p.write("environments/web.cue", web)
 	p.write("environments/widgets.cue", widgets)
 	p.write("environments/plain.cue", "package fleet\n\nreleases: web: plaintext: \"Secret/web\": \"kubectl applies it here\"\n")

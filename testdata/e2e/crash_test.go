@@ -154,7 +154,7 @@ func TestTwoApplies(t *testing.T) {
 // the status report it.
 func TestClusterDown(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two", Version: "1.34"}, clusters.Spec{Name: "three", Version: "1.36"})
-	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
+	p.edit(fleetFile, `stages: schema.#Stages & [{name: "default"}]`, `stages: schema.#Stages`)
 	p.write("environments/web.cue", web)
 	if err := p.clusters["two"].Kill(); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 func newHelm(t *testing.T) *place {
 	t.Helper()
 	p := newPlace(t, clusters.Spec{Name: "one"})
-	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
+	p.edit(fleetFile, `stages: schema.#Stages & [{name: "default"}]`, `stages: schema.#Stages`)
 	p.write("environments/app.cue", `package fleet
 
 stages: [{name: "default"}, {name: "apps"}]

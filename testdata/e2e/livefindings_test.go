@@ -172,7 +172,7 @@ func TestLiveGeneratedPasswords(t *testing.T) {
 // others.
 func TestLiveDown(t *testing.T) {
 	p := newPlace(t, clusters.Spec{Name: "one"}, clusters.Spec{Name: "two"})
-	p.edit(fleetFile, `stages:       schema.#Stages & [{name: "default"}]`, `stages:       schema.#Stages`)
+	p.edit(fleetFile, `stages: schema.#Stages & [{name: "default"}]`, `stages: schema.#Stages`)
 	p.write("environments/web.cue", web)
 	p.fleetc("apply", "--yes").ok(p)
 	p.fleetc("diff", "--live").ok(p).says(p, "^no differences in 2 clusters$")

@@ -38,6 +38,6 @@ func TestOrphans(t *testing.T) {
 	if err := os.Remove(filepath.Join(p.dir, "environments/web.cue")); err != nil {
 		t.Fatal(err)
 	}
-	p.edit(fleetFile, "stages:       schema.#Stages", `stages:       schema.#Stages & [{name: "default"}]`)
+	p.edit(fleetFile, "stages: schema.#Stages", `stages: schema.#Stages & [{name: "default"}]`)
 	p.fleetc("apply", "--yes", "--prune-protected=Namespace").ok(p).says(p, "4 pruned")
 }

@@ -128,7 +128,7 @@ func TestPruneClaim(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.edit(fleetFile, "stages:       schema.#Stages", `stages:       schema.#Stages & [{name: "default"}]`)
+	p.edit(fleetFile, "stages: schema.#Stages", `stages: schema.#Stages & [{name: "default"}]`)
 	p.kubectl("one", "-n", "web", "create", "configmap", "foreign")
 	out := p.fleetc("apply", "--dry-run", "--prune-protected", "--kubeconfig", kubeconfig).exits(p, 1).says(p,
 		"Namespace web: 1 other object is deleted with it: ConfigMap web/foreign; the user may not list [0-9]+ kinds: .*ResourceQuota")
