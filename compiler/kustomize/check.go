@@ -53,7 +53,7 @@ func (b *build) directory(pos diag.Pos, name, kind string) *file {
 	}
 	switch isComponent := f.k.Kind == types.ComponentKind; {
 	case kind == types.ComponentKind && !isComponent:
-		b.fault(pos, f.name+" is no component", "name it under resources")
+		b.fault(pos, f.name+" is not a component", "name it under resources")
 		return nil
 	case kind != types.ComponentKind && isComponent:
 		b.fault(pos, f.name+" is a component", "name it under the components of a kustomization")
@@ -110,10 +110,10 @@ const maxObjects = 2000
 // checkFields reports fields that are not supported.
 func (b *build) checkFields(f *file) {
 	if len(f.k.HelmCharts) > 0 {
-		b.fault(f.pos("helmCharts"), "a kustomization does not render Helm charts here", "make the chart a release of its own, with its patches")
+		b.fault(f.pos("helmCharts"), "a kustomization does not render Helm charts here", "make the chart a separate release, with its patches")
 	}
 	if len(f.k.HelmChartInflationGenerator) > 0 {
-		b.fault(f.pos("helmChartInflationGenerator"), "a kustomization does not render Helm charts here", "make the chart a release of its own, with its patches")
+		b.fault(f.pos("helmChartInflationGenerator"), "a kustomization does not render Helm charts here", "make the chart a separate release, with its patches")
 	}
 	if len(f.k.OpenAPI) > 0 {
 		b.fault(f.pos("openapi"), "a schema for one kustomization would hold for all others of the process", "leave it out, and write JSON patches for lists of custom resources")
@@ -257,7 +257,7 @@ func (b *build) objects(name string, data []byte) resmap.ResMap {
 		}
 	}
 	if m := twice.FindStringSubmatch(text); m != nil {
-		text = object(m[1]) + " is there twice"
+		text = object(m[1]) + " occurs twice"
 	}
 	b.fault(pos, text, "")
 	return nil
@@ -294,9 +294,9 @@ func (b *build) path(f *file, pos diag.Pos, p string, isDir bool) bool {
 	case err != nil:
 		b.missing(pos, f.dir, p, err)
 	case isDir && !info.IsDir():
-		b.fault(pos, p+" is a file, and a directory with a kustomization.yaml is wanted", "")
+		b.fault(pos, p+"is a file: it must be a directory with a kustomization.yaml", "")
 	case !isDir && info.IsDir():
-		b.fault(pos, p+" is a directory, and a file is wanted", "name the files in it")
+		b.fault(pos, p+"is a directory: it must be a file", "name the files in it")
 	case !isDir && !info.Mode().IsRegular():
 		b.fault(pos, p+" is not a file", "")
 	default:

@@ -47,7 +47,7 @@ func TestFaults(t *testing.T) {
 		},
 		{
 			"twice", "-- app/kustomization.yaml --\nresources: [../base, ../base]\n",
-			"app/kustomization.yaml:1:1: releases.web.kustomize: Deployment a is there twice\n" + at,
+			"app/kustomization.yaml:1:1: releases.web.kustomize: Deployment a occurs twice\n" + at,
 		},
 		{
 			"merges into nothing", "-- app/kustomization.yaml --\nconfigMapGenerator:\n- name: x\n  behavior: merge\n  literals: [a=b]\n",
@@ -142,18 +142,18 @@ func TestFaults(t *testing.T) {
 		{
 			"component", "-- app/kustomization.yaml --\nresources: [../comp]\ncomponents: [../base]\n-- comp/kustomization.yaml --\nkind: Component\nnamePrefix: x-\n",
 			"app/kustomization.yaml:1:13: releases.web.kustomize: comp/kustomization.yaml is a component\n" + at + "    hint: name it under the components of a kustomization\n" +
-				"app/kustomization.yaml:2:14: releases.web.kustomize: base/kustomization.yaml is no component\n" + at + "    hint: name it under resources\n",
+				"app/kustomization.yaml:2:14: releases.web.kustomize: base/kustomization.yaml is not a component\n" + at + "    hint: name it under resources\n",
 		},
 		{
 			"file of a directory", "-- app/kustomization.yaml --\nresources: [../base/kustomization.yaml]\ncomponents: [x.txt]\nconfigurations: [../base]\n",
 			"app/kustomization.yaml:1:13: releases.web.kustomize: ../base/kustomization.yaml is a kustomization file\n" + at + "    hint: name its directory: ../base\n" +
-				"app/kustomization.yaml:2:14: releases.web.kustomize: x.txt is a file, and a directory with a kustomization.yaml is wanted\n" + at +
-				"app/kustomization.yaml:3:18: releases.web.kustomize: ../base is a directory, and a file is wanted\n" + at + "    hint: name the files in it\n",
+				"app/kustomization.yaml:2:14: releases.web.kustomize: x.txtis a file: it must be a directory with a kustomization.yaml\n" + at +
+				"app/kustomization.yaml:3:18: releases.web.kustomize: ../baseis a directory: it must be a file\n" + at + "    hint: name the files in it\n",
 		},
 
 		{
 			"charts", "-- app/kustomization.yaml --\nhelmCharts:\n- {name: x, repo: https://charts.example.com}\n",
-			"app/kustomization.yaml:1:1: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: make the chart a release of its own, with its patches\n",
+			"app/kustomization.yaml:1:1: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: make the chart a separate release, with its patches\n",
 		},
 		{
 			"schema", "-- app/kustomization.yaml --\nresources: [../base]\nopenapi: {path: schema.json}\n",
@@ -177,20 +177,20 @@ func TestFaults(t *testing.T) {
 		},
 		{
 			"var twice", "-- app/kustomization.yaml --\nresources: [../mid]\nvars:\n- {name: A, objref: {apiVersion: apps/v1, kind: Deployment, name: a}}\n-- mid/kustomization.yaml --\nresources: [../base]\nvars:\n- {name: A, objref: {apiVersion: apps/v1, kind: Deployment, name: a}}\n",
-			"mid/kustomization.yaml:3:3: releases.web.kustomize: the var A is there twice\n" + at + "    hint: rename one of them\n",
+			"mid/kustomization.yaml:3:3: releases.web.kustomize: the var A occurs twice\n" + at + "    hint: rename one of them\n",
 		},
 
 		{
 			"plugins", "-- app/kustomization.yaml --\nresources: [../base]\ntransformers:\n- |-\n  apiVersion: someteam.example.com/v1\n  kind: Foo\n  metadata: {name: x, annotations: {config.kubernetes.io/function: \"exec: {path: ./x}\"}}\ngenerators: [gen.yaml, ../base]\nvalidators:\n- |-\n  kind: [\n  x\n-- app/gen.yaml --\napiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: x}\n",
-			"app/gen.yaml: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: make the chart a release of its own, with its patches\n" +
+			"app/gen.yaml: releases.web.kustomize: a kustomization does not render Helm charts here\n" + at + "    hint: make the chart a separate release, with its patches\n" +
 				"app/kustomization.yaml:3:3: releases.web.kustomize: Foo is a plugin, and plugins are off\n" + at + "    hint: use what has apiVersion: builtin\n" +
-				"app/kustomization.yaml:7:24: releases.web.kustomize: ../base is a directory, and a file is wanted\n" + at + "    hint: name the files in it\n" +
+				"app/kustomization.yaml:7:24: releases.web.kustomize: ../baseis a directory: it must be a file\n" + at + "    hint: name the files in it\n" +
 				"app/kustomization.yaml:9:3: releases.web.kustomize: a configuration that does not parse: line 2: did not find expected ',' or ']'\n" + at,
 		},
 		{
 			"definitions that go round", "-- app/kustomization.yaml --\nresources: [../base]\ncrds: [a.json, b.yaml, c.yaml]\n-- app/a.json --\n{\"A\": {\"Schema\": {\"properties\": {\"apiVersion\": {}, \"kind\": {}, \"metadata\": {}, \"spec\": {\"$ref\": \"A\"}}}}}\n-- app/b.yaml --\n- a\n-- app/c.yaml --\n",
 			"app/kustomization.yaml:2:8: releases.web.kustomize: a.json has types that refer to themselves, or too often to each other\n" + at + "    hint: leave the references out\n" +
-				"app/kustomization.yaml:2:16: releases.web.kustomize: b.yaml is no file of OpenAPI definitions\n" + at + "    hint: name custom resource definitions under resources\n" +
+				"app/kustomization.yaml:2:16: releases.web.kustomize: b.yaml is not a file of OpenAPI definitions\n" + at + "    hint: name custom resource definitions under resources\n" +
 				"app/kustomization.yaml:2:24: releases.web.kustomize: c.yaml is empty\n" + at,
 		},
 	} {

@@ -81,7 +81,7 @@ func (b *build) varFault(text string) *diag.Diag {
 		{varObject, "the objref of the var NAME matches nothing", "name an object as its file does, without prefixes"},
 		{varField, "the object of the var NAME does not have the field of its fieldref", "correct fieldPath, or add the field to the object"},
 		{varMany, "the objref of the var NAME matches several objects", "add namespace to objref"},
-		{varTwice, "the var NAME is there twice", "rename one of them"},
+		{varTwice, "the var NAME occurs twice", "rename one of them"},
 	} {
 		m := known.form.FindStringSubmatch(text)
 		if m == nil {

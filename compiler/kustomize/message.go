@@ -127,7 +127,7 @@ func (b *build) failed(top *file, err error) error {
 		pos, hint = b.patchOf(f, id), "give the patch a target"
 		text = "the patch of " + object(id) + " matches several objects"
 	case twice.MatchString(text):
-		text = object(twice.FindStringSubmatch(text)[1]) + " is there twice"
+		text = object(twice.FindStringSubmatch(text)[1]) + " occurs twice"
 		pos = f.pos("resources")
 	case noMerge.MatchString(text):
 		m := noMerge.FindStringSubmatch(text)

@@ -119,7 +119,7 @@ func TestRemoteFaults(t *testing.T) {
 		"file of fleet": {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nconfigMapGenerator: [{name: a, files: [../../../secret.yaml]}]\n", "../../../secret.yaml leads out of the repository"},
 		"other place":   {"resources: ['https://b#b', 'https://a#app']", "-- b/b/kustomization.yaml --\nnamePrefix: a\nresources: [x.yaml]\n-- b/b/x.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n-- a/app/kustomization.yaml --\nresources: [../../example.com_b@v1/b]\n", "../../example.com_b@v1/b leads out of the repository"},
 		"by its place":  {"resources: ['https://a#x.yaml', ../fleetc-remote/example.com_a@v1/y.yaml]", "-- a/x.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n-- a/y.yaml --\n{}\n", "../fleetc-remote/example.com_a@v1/y.yaml leads out of the repository"},
-		"component":     {"components: ['https://a#app']", "-- a/app/kustomization.yaml --\nnamePrefix: a\n", "is no component"},
+		"component":     {"components: ['https://a#app']", "-- a/app/kustomization.yaml --\nnamePrefix: a\n", "is not a component"},
 		"patch":         {"resources: [../secret.yaml]\npatches: [{path: 'https://a#x.yaml'}]", "-- a/x.yaml --\n{}\n", "https://a#x.yaml is remote, and a build fetches nothing"},
 		"itself":        {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nresources: ['https://a#app']\n", "kustomizations include each other"},
 		"chart":         {"resources: ['https://a#app']", "-- a/app/kustomization.yaml --\nhelmCharts: [{name: a}]\n", "does not render Helm charts"},

@@ -60,7 +60,7 @@ func (b *build) configured(f *file, pos diag.Pos, m resmap.ResMap) {
 			b.fault(pos, gvk.Kind+" is a plugin, and plugins are off", "use what has apiVersion: builtin")
 			continue
 		case gvk.Kind == "HelmChartInflationGenerator":
-			b.fault(pos, "a kustomization does not render Helm charts here", "make the chart a release of its own, with its patches")
+			b.fault(pos, "a kustomization does not render Helm charts here", "make the chart a separate release, with its patches")
 			continue
 		}
 		data, err := res.AsYAML()
@@ -111,7 +111,7 @@ func (b *build) definitions(pos diag.Pos, name string, data []byte) {
 	var types map[string]struct{ Schema spec.Schema }
 	asJSON, err := sigsyaml.YAMLToJSON(data)
 	if err != nil || json.Unmarshal(asJSON, &types) != nil {
-		b.fault(pos, name+" is no file of OpenAPI definitions", "name custom resource definitions under resources")
+		b.fault(pos, name+" is not a file of OpenAPI definitions", "name custom resource definitions under resources")
 		return
 	}
 	visits := 0

@@ -127,7 +127,7 @@ func (r reader) object(at place, depth int) (any, place, error) {
 			return nil, at, err
 		}
 		if firstPlace, ok := first[key]; ok {
-			r.fault(r.pos(start), fmt.Sprintf("the key %s is there twice, first in line %d", excerpt(key), r.text.at(firstPlace).line), "keep one of them")
+			r.fault(r.pos(start), fmt.Sprintf("the key %s occurs twice, first in line %d", excerpt(key), r.text.at(firstPlace).line), "keep one of them")
 			continue
 		}
 		if out[key], first[key] = v, start; key == "items" {

@@ -173,7 +173,7 @@ func (s *source) file(name, real string, info fs.FileInfo) {
 	s.files++
 	switch {
 	case strings.HasPrefix(path.Base(name), "kustomization.y") || path.Base(name) == "Kustomization":
-		s.fault(diag.Pos{File: name}, "a kustomization is no manifest", "name its directory as the kustomize of a release: "+path.Dir(name))
+		s.fault(diag.Pos{File: name}, "a kustomization is not a manifest", "name its directory as the kustomize of a release: "+path.Dir(name))
 		return
 	case !info.Mode().IsRegular():
 		s.fault(diag.Pos{File: name}, "is not a file", "")
@@ -228,7 +228,7 @@ func (s *source) add(name string, o map[string]any, p place) {
 	case kind == "":
 		s.fault(pos, "a document without kind, of apiVersion "+apiVersion, "")
 	case strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/"):
-		s.fault(pos, "a kustomization is no manifest", "name its directory as the kustomize of a release: "+path.Dir(name))
+		s.fault(pos, "a kustomization is not a manifest", "name its directory as the kustomize of a release: "+path.Dir(name))
 	default:
 		s.list(name, o, p, kind)
 	}
@@ -258,7 +258,7 @@ func (s *source) list(name string, o map[string]any, p place, kind string) {
 		}
 		m, ok := item.(map[string]any)
 		if !ok {
-			s.fault(diag.Pos{File: name, Line: at.line, Col: at.col}, fmt.Sprintf("item %d of a %s is no object", i, kind), "")
+			s.fault(diag.Pos{File: name, Line: at.line, Col: at.col}, fmt.Sprintf("item %d of a %s is not an object", i, kind), "")
 			continue
 		}
 		s.add(name, m, at)

@@ -164,11 +164,11 @@ func TestFaults(t *testing.T) {
 	for _, test := range []struct{ file, text, want string }{
 		{
 			"x.yaml", a + "data:\n  k: 1\n  # c\n  k: 2\n---\n" + a + "data: {ä: 1, b: 2, b: 3}\nkind: X\n",
-			"app/x.yaml:7:3: releases.web.manifests: the key k is there twice, first in line 5\n" + at + "    hint: keep one of them\n" +
-				"app/x.yaml:12:21: releases.web.manifests: the key b is there twice, first in line 12\n" + at + "    hint: keep one of them\n" +
-				"app/x.yaml:13:1: releases.web.manifests: the key kind is there twice, first in line 10\n" + at + "    hint: keep one of them\n",
+			"app/x.yaml:7:3: releases.web.manifests: the key k occurs twice, first in line 5\n" + at + "    hint: keep one of them\n" +
+				"app/x.yaml:12:21: releases.web.manifests: the key b occurs twice, first in line 12\n" + at + "    hint: keep one of them\n" +
+				"app/x.yaml:13:1: releases.web.manifests: the key kind occurs twice, first in line 10\n" + at + "    hint: keep one of them\n",
 		},
-		{"x.yaml", a + "data: {1: a, '1': b}\n", "app/x.yaml:4:14: releases.web.manifests: the key 1 is there twice, first in line 4\n" + at + "    hint: keep one of them\n"},
+		{"x.yaml", a + "data: {1: a, '1': b}\n", "app/x.yaml:4:14: releases.web.manifests: the key 1 occurs twice, first in line 4\n" + at + "    hint: keep one of them\n"},
 		{
 			"x.yaml", "---\n# c\ndata: 1\n---\nkind: X\n---\napiVersion: v1\n---\n- a\n---\ntext\n---\n1\n---\n{}\n",
 			"app/x.yaml:3:1: releases.web.manifests: a document without apiVersion and kind\n" + at +
@@ -182,7 +182,7 @@ func TestFaults(t *testing.T) {
 		{"x.yaml", "apiVersion: 1\nkind: {a: b}\n", "app/x.yaml:1:1: releases.web.manifests: a document without apiVersion and kind\n" + at},
 		{
 			"x.yaml", "apiVersion: v1\nkind: List\nitems:\n- a\n- {kind: X}\n",
-			"app/x.yaml:4:3: releases.web.manifests: item 0 of a List is no object\n" + at +
+			"app/x.yaml:4:3: releases.web.manifests: item 0 of a List is not an object\n" + at +
 				"app/x.yaml:5:3: releases.web.manifests: a document without apiVersion, of kind X\n" + at,
 		},
 		{
@@ -193,8 +193,8 @@ func TestFaults(t *testing.T) {
 		{"x.yaml", a + "data: *no\n", "app/x.yaml:1: releases.web.manifests: YAML that does not parse: unknown anchor 'no' referenced\n" + at},
 		{"x.yaml", a + "a: &a [*a]\n", "app/x.yaml:1:1: releases.web.manifests: aliases that make more than 64 MiB of the document\n" + at},
 		{"x.yaml", a + "? [a]\n: b\n", "app/x.yaml:4:3: releases.web.manifests: a key that is not a string\n" + at},
-		{"kustomization.yaml", "resources: [x.yaml]\n", "app/kustomization.yaml: releases.web.manifests: a kustomization is no manifest\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
-		{"x.yml", "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", "app/x.yml:2:1: releases.web.manifests: a kustomization is no manifest\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
+		{"kustomization.yaml", "resources: [x.yaml]\n", "app/kustomization.yaml: releases.web.manifests: a kustomization is not a manifest\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
+		{"x.yml", "---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", "app/x.yml:2:1: releases.web.manifests: a kustomization is not a manifest\n" + at + "    hint: name its directory as the kustomize of a release: app\n"},
 		{"x.txt", "", "environments/fleet.cue:7:2: releases.web.manifests: no manifests in app and below it\n    hint: put files in it that end in .yaml, .yml or .json\n"},
 		{"x.yaml", "# nothing\n---\n---\n", "environments/fleet.cue:7:2: releases.web.manifests: no objects in app\n"},
 
@@ -203,8 +203,8 @@ func TestFaults(t *testing.T) {
 			"app/x.json:3:1: releases.web.manifests: a document without apiVersion and kind\n" + at},
 		{
 			"x.json", "{\"apiVersion\": \"v1\", \"kind\": \"X\",\n\t\"data\": {\"k\": {}, \"k\": 1,\n\t\t\"k\": 1e999}}",
-			"app/x.json:2:20: releases.web.manifests: the key k is there twice, first in line 2\n" + at + "    hint: keep one of them\n" +
-				"app/x.json:3:3: releases.web.manifests: the key k is there twice, first in line 2\n" + at + "    hint: keep one of them\n" +
+			"app/x.json:2:20: releases.web.manifests: the key k occurs twice, first in line 2\n" + at + "    hint: keep one of them\n" +
+				"app/x.json:3:3: releases.web.manifests: the key k occurs twice, first in line 2\n" + at + "    hint: keep one of them\n" +
 				"app/x.json:3:8: releases.web.manifests: a number that is out of range: 1e999\n" + at,
 		},
 		{"x.json", "{\"kind\": \"X\",\n  \"a\": [1,, 2]}", "app/x.json:2:11: releases.web.manifests: JSON that does not parse: invalid character ',' looking for beginning of value\n" + at},

@@ -147,7 +147,7 @@ func (n nodes) keys(at *yaml.Node, fault func(pos diag.Pos, msg, hint string)) {
 		}
 		key := fmt.Sprint(v)
 		if first, ok := seen[key]; ok {
-			fault(n.pos(c), fmt.Sprintf("the key %s is there twice, first in line %d", excerpt(key), first.Line+n.above), "keep one of them")
+			fault(n.pos(c), fmt.Sprintf("the key %s occurs twice, first in line %d", excerpt(key), first.Line+n.above), "keep one of them")
 			continue
 		}
 		seen[key] = c

@@ -47,9 +47,9 @@ func (s *groupTest) sift(all []*trackedValue) {
 				continue
 			}
 			kind := 0
-			if was, is := truth(c.value), truth(c.others[round]); is && !was {
+			if before, after := truth(c.value), truth(c.others[round]); after && !before {
 				kind = 1
-			} else if was && !is {
+			} else if before && !after {
 				kind = 2
 			}
 			kinds[kind] = append(kinds[kind], c)

@@ -160,14 +160,14 @@ func (w *walk) resources(m map[string]any) {
 	for _, part := range []string{"requests", "limits"} {
 		for name, v := range w.each(mapOf(m[part])) {
 			w.resourceName(part, name)
-			asked, ok := quantityOf(v)
+			amount, ok := quantityOf(v)
 			if !ok {
 				continue
 			}
-			if asked.Sign() < 0 {
+			if amount.Sign() < 0 {
 				w.add("", "is "+show(v)+", less than nothing", part, inKey(name))
 			}
-			if limit, ok := quantityOf(limits[name]); ok && asked.Cmp(limit) > 0 {
+			if limit, ok := quantityOf(limits[name]); ok && amount.Cmp(limit) > 0 {
 				w.add("", "is "+show(v)+", more than its limit "+show(limits[name]), part, inKey(name))
 			}
 		}

@@ -53,7 +53,7 @@ func (w *walk) text(s *kube.Schema, text string) {
 	switch s.Format {
 	case "byte":
 		if at, ok := base64Fault(text); ok {
-			w.add("encode it in base64", fmt.Sprintf("is no base64: its byte %d does not belong there", at))
+			w.add("encode it in base64", fmt.Sprintf("is not valid base64: its byte %d does not belong there", at))
 		}
 	case "date-time":
 		layout, as := time.RFC3339, "2006-01-02T15:04:05Z"
@@ -129,7 +129,7 @@ func number(v any) (n float64, ok bool) {
 }
 
 // base64Fault returns the offset of the first invalid byte.
-func base64Fault(text string) (at int64, is bool) {
+func base64Fault(text string) (at int64, invalid bool) {
 	if _, err := base64.StdEncoding.DecodeString(text); err != nil {
 		bad, _ := errors.AsType[base64.CorruptInputError](err)
 		return int64(bad), true

@@ -152,11 +152,11 @@ func (w *walk) matches(s labels.Selector, m map[string]any) {
 	if template == nil {
 		return
 	}
-	has := stringsOf(mapOf(template["metadata"])["labels"])
-	if s.Matches(has) {
+	podLabels := stringsOf(mapOf(template["metadata"])["labels"])
+	if s.Matches(podLabels) {
 		return
 	}
-	w.add("give the template those labels", "selects "+shorten(s.String())+", and the labels of the template are "+labelsText(has), "selector")
+	w.add("give the template those labels", "selects "+shorten(s.String())+", and the labels of the template are "+labelsText(podLabels), "selector")
 }
 
 func labelsText(l labels.Set) string {
