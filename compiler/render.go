@@ -56,9 +56,7 @@ func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering
 // steps, by which compare orders them.
 func (f *Fleet) renderAll(ctx context.Context, all *clusterRendering, compare func(a, b *fleet.Release) int) error {
 	c, served := all.cluster, f.served(all.cluster)
-	ahead := f.judgeAhead(ctx, c, len(all.releases))
-	defer ahead.end()
-	if err := f.renderOthers(ctx, all, served, ahead); err != nil {
+	if err := f.renderOthers(ctx, all, served); err != nil {
 		return err
 	}
 	for range maxRounds {
@@ -78,10 +76,7 @@ func (f *Fleet) renderAll(ctx context.Context, all *clusterRendering, compare fu
 			if saw = slices.Compact(saw); last.done && slices.Equal(last.saw, saw) {
 				continue
 			}
-			first := !last.done
-			if *last = f.renderOne(ctx, c, r, saw); first {
-				ahead.add(last.result.Objects)
-			}
+			*last = f.renderOne(ctx, c, r, saw)
 			again = true
 		}
 		if !again {
@@ -126,17 +121,14 @@ func (f *Fleet) crdsOf(ch *fleet.Chart) []string {
 // renderOthers renders the releases that do not ask for API versions, at the same
 // time. What the others bring is known when they are rendered: until then, it is
 // taken for what is in the crds directories of their charts, which is mostly right.
-func (f *Fleet) renderOthers(ctx context.Context, all *clusterRendering, served []string, ahead *ahead) error {
+func (f *Fleet) renderOthers(ctx context.Context, all *clusterRendering, served []string) error {
 	var running sync.WaitGroup
 	faults := make([]error, len(all.releases))
 	for i, r := range all.releases {
 		one, ch := &all.renderings[i], f.charts[r.Chart]
 		switch {
 		case !f.asksForAPIs(r):
-			running.Go(func() {
-				*one = f.renderOne(ctx, all.cluster, r, served)
-				ahead.add(one.result.Objects)
-			})
+			running.Go(func() { *one = f.renderOne(ctx, all.cluster, r, served) })
 		case ch.Chart != nil:
 			running.Go(func() {
 				one.brings, faults[i] = ordered.Recover(func() ([]string, error) { return f.crdsOf(ch.Chart), nil })

@@ -9,7 +9,6 @@
 package crd
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"runtime"
@@ -77,21 +76,6 @@ func (k *Checker) Objects(c *fleet.Cluster, objs, known []fleet.Object) error {
 		}
 	}
 	return diag.In(c.ID, run.faults.Err())
-}
-
-// Warm validates the CRDs among the objects of a cluster ahead of
-// [Checker.Objects], which then finds the results in the cache. It stops early
-// when ctx ends.
-func (k *Checker) Warm(ctx context.Context, c *fleet.Cluster, objs []fleet.Object) {
-	run := run{k: k, compat: compatibility(c.KubeVersion)}
-	for _, o := range objs {
-		if ctx.Err() != nil {
-			return
-		}
-		if d, ok := k.read(o); ok {
-			run.crdFaults(d)
-		}
-	}
 }
 
 // A run is the validation of one cluster.
