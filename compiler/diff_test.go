@@ -69,7 +69,7 @@ func TestDiffIsTheSame(t *testing.T) {
 	tree := filepath.Join(t.TempDir(), "tree")
 	exportFleet(t, dir, tree)
 	layers := filepath.Join(dir, "environments")
-	appendTo(t, filepath.Join(layers, "prod/env.cue"), "\nreleases: elasticsearch: values: httpPort: 9201\n")
+	appendTo(t, filepath.Join(layers, "prod/env.cue"), "\nreleases: elasticsearch: values: replicas: 2\n")
 	appendTo(t, filepath.Join(layers, "dev/new/cluster.cue"), "package fleet\n\ncluster: {name: \"new\", kubernetes: \"1.36\"}\n")
 	var want *diff.Result
 	for _, req := range []compiler.DiffRequest{{Commit: "HEAD"}, {Tree: tree}} {

@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +53,8 @@ func (f *fleetCheck) checkDefaults() {
 	}
 }
 
-// uselessDefaults returns the defaults that no cluster uses, by their places.
+// uselessDefaults returns the defaults that no cluster uses, by their places. A
+// default above a single cluster is not among them: it is for the clusters to come.
 func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 	useless := map[diag.Pos]*uselessDefault{}
 	covered := map[string]bool{} // whether the run has all clusters of a layer
@@ -83,6 +85,9 @@ func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 			}
 		}
 	}
+	maps.DeleteFunc(useless, func(_ diag.Pos, d *uselessDefault) bool {
+		return len(d.clusters) == 1 && d.Below != d.clusters[0]
+	})
 	return useless
 }
 
