@@ -31,10 +31,14 @@ func Excess(root, id string, in *build.Instance, over *bounded.Excess) error {
 		Msg: what + " " + over.Msg, Cause: over,
 		Hint: "look for lists and comprehensions that multiply each other",
 	}
-	if at, text := heaviest(root, in); at.IsValid() {
-		d.At, d.Hint = []diag.Pos{at}, text+" may stand for too many values: make it smaller"
-	} else if n := len(in.Files); n > 0 {
+	if n := len(in.Files); n > 0 {
 		d.At = []diag.Pos{{File: cuediag.File(root, in.Files[n-1].Pos())}}
+	}
+	if over.Of == bounded.Depth {
+		// Its stack grows to Go's limit while the text is searched, which takes seconds.
+		d.Hint = "look for a definition that uses itself without a condition that ends it"
+	} else if at, text := heaviest(root, in); at.IsValid() {
+		d.At, d.Hint = []diag.Pos{at}, text+" may stand for too many values: make it smaller"
 	}
 	switch over.Of {
 	case bounded.Time:

@@ -1,8 +1,10 @@
 package unify
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/build"
@@ -24,8 +26,9 @@ func checkCalls(root string, in *build.Instance) error {
 	var w *weigher
 	var faults diag.List
 	for _, of := range append(in.Dependencies(), in) {
+		var g *growthCheck
 		for _, f := range of.Files {
-			if !importsAny(f, "strings", "list") {
+			if !importsAny(f, growingPackages...) {
 				continue
 			}
 			ast.Walk(f, func(n ast.Node) bool {
@@ -45,6 +48,10 @@ func checkCalls(root string, in *build.Instance) error {
 				})
 				return false
 			}, nil)
+			if g == nil {
+				g = newGrowthCheck(root, of, &faults)
+			}
+			g.file(f)
 		}
 	}
 	return faults.Err()
@@ -54,7 +61,7 @@ func checkCalls(root string, in *build.Instance) error {
 func importsAny(f *ast.File, names ...string) bool {
 	for spec := range f.ImportSpecs() {
 		for _, name := range names {
-			if spec.Path.Value == `"`+name+`"` {
+			if of, err := literal.Unquote(spec.Path.Value); err == nil && (of == name || strings.HasPrefix(of, name+":")) {
 				return true
 			}
 		}
@@ -65,7 +72,7 @@ func importsAny(f *ast.File, names ...string) bool {
 // multiplies reports whether the result of a function may be as large as the product
 // of its arguments.
 func multiplies(function string) bool {
-	return function == "strings.Repeat" || function == "list.Repeat" || function == "strings.Replace"
+	return function == "strings.Repeat" || function == "list.Repeat" || function == "strings.Replace" || function == "strings.Join"
 }
 
 // call estimates the result of a function.
@@ -90,16 +97,25 @@ func (w *weigher) call(c *ast.CallExpr) float64 {
 
 func callee(c *ast.CallExpr) string {
 	if sel, ok := c.Fun.(*ast.SelectorExpr); ok {
-		if pkg, ok := sel.X.(*ast.Ident); ok {
-			if name, _, err := ast.LabelName(sel.Sel); err == nil {
-				return pkg.Name + "." + name
-			}
+		if name := qualified(sel); name != "" {
+			return name
 		}
 	}
 	if id, ok := c.Fun.(*ast.Ident); ok {
 		return id.Name
 	}
 	return "a function"
+}
+
+// qualified returns the name of what a selector selects of a package, whatever name
+// the file imports that by: "strings.Repeat".
+func qualified(sel *ast.SelectorExpr) string {
+	pkg, ok := sel.X.(*ast.Ident)
+	name, _, err := ast.LabelName(sel.Sel)
+	if !ok || err != nil {
+		return ""
+	}
+	return cmp.Or(importedAs(pkg), pkg.Name) + "." + name
 }
 
 // choices multiplies the alternatives of disjunctions that are unified.
