@@ -155,6 +155,11 @@ func (c *checker) schemas(n *node, values map[string]any, at []string) {
 			c.add(at, nil, fmt.Sprintf("the schema of chart %s is no JSON Schema: %v", n.name, err), "")
 			return
 		}
+		if tooMuchWork(validator, values) {
+			c.add(at, nil, fmt.Sprintf("the schema of chart %s takes too long to check: its definitions refer to others too often", n.name),
+				"use another version of the chart")
+			return
+		}
 		if invalid, ok := validator.Validate(values).(*jsonschema.ValidationError); ok {
 			for _, leaf := range leaves(invalid) {
 				c.refused(leaf, n, at)
