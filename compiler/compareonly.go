@@ -15,6 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/diff"
 	"github.com/fleetc/fleetc/compiler/fleet"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/ordered"
 	"github.com/fleetc/fleetc/compiler/unify"
 )
 
@@ -26,7 +27,9 @@ func (c *Compiler) DifferenceRules(ctx context.Context, name string) ([]fleet.Di
 	if err != nil {
 		return nil, err
 	}
-	rules, err := bounded.Run(ctx, c.Limits, func() ([]fleet.DifferenceRule, error) { return unify.Differences(root, in) })
+	rules, err := ordered.Recover(func() ([]fleet.DifferenceRule, error) {
+		return bounded.Run(ctx, c.Limits, func() ([]fleet.DifferenceRule, error) { return unify.Differences(root, in) })
+	})
 	if over, ok := errors.AsType[*bounded.Excess](err); ok {
 		err = unify.Excess(root, "", in, over)
 	}

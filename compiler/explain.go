@@ -14,6 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/bounded"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/ordered"
 	"github.com/fleetc/fleetc/compiler/load"
 	"github.com/fleetc/fleetc/compiler/unify"
 	"github.com/fleetc/fleetc/compiler/values"
@@ -61,7 +62,7 @@ func (c *Compiler) Explain(ctx context.Context, pattern string) (*Explainer, err
 
 // limited evaluates something of the explained cluster within the limits.
 func limited[T any](ctx context.Context, x *Explainer, f func() (T, error)) (T, error) {
-	v, err := bounded.Run(ctx, x.c.Limits, f)
+	v, err := ordered.Recover(func() (T, error) { return bounded.Run(ctx, x.c.Limits, f) })
 	if over, ok := errors.AsType[*bounded.Excess](err); ok {
 		err = x.over(over)
 	}
