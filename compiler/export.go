@@ -57,7 +57,7 @@ func (f *Fleet) Vetted(ctx context.Context, layout fleet.Layout) iter.Seq2[*Vett
 		var out *VettedCluster
 		if b != nil {
 			faults.Add(f.checkLayouts(b, layout))
-			out = &VettedCluster{Objects: len(b.Objects), Rules: patch.IgnoreChecks(c, b.Objects, f.known[c.ID])}
+			out = &VettedCluster{Objects: len(b.Objects), Rules: patch.RuleChecks(c, b.Objects, f.known[c.ID])}
 		}
 		if err := faults.Err(); err != nil {
 			return out, inCluster(c, err)

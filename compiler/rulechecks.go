@@ -11,8 +11,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// This file checks what must hold in one cluster of the fleet at least: that the
-// rules of diff.ignore match an object somewhere. What each cluster says of them is
+// This file checks what must hold in one cluster of the fleet at least: that
+// selectors of objects match an object somewhere. What each cluster says of them is
 // kept with the result of vet, and every run puts together what all of its clusters
 // say.
 
@@ -20,6 +20,15 @@ import (
 // them, by what the clusters say, which are given by their IDs. Rules of a layer of
 // which other clusters are not among these are left to a run over all of them.
 func (c *Compiler) CheckRules(said map[string][]fleet.RuleCheck) error {
+	all, err := c.ClusterIDs()
+	if err != nil {
+		return err
+	}
+	return ruleFaults(all, said)
+}
+
+// ruleFaults is [Compiler.CheckRules] in a fleet of the given clusters.
+func ruleFaults(all []string, said map[string][]fleet.RuleCheck) error {
 	type part struct {
 		path string
 		pos  diag.Pos
@@ -34,10 +43,6 @@ func (c *Compiler) CheckRules(said map[string][]fleet.RuleCheck) error {
 			}
 			clusters[p] = append(clusters[p], id)
 		}
-	}
-	all, err := c.ClusterIDs()
-	if err != nil {
-		return err
 	}
 	parts := slices.SortedFunc(maps.Keys(nearest), func(a, b part) int {
 		return cmp.Or(a.pos.Compare(b.pos), cmp.Compare(a.path, b.path))

@@ -14,7 +14,7 @@ import (
 )
 
 // This file checks the clusters of a fleet against each other: the selectors of
-// releases must choose clusters that the fleet has, no two clusters may have the
+// releases must choose clusters that the fleet has, release patterns must match a release, no two clusters may have the
 // same kubeconfig context, and each default of a layer must have an effect in some
 // cluster. The faults are no part of the results that are kept by cluster: every run
 // compares what all of its clusters say.
@@ -98,6 +98,7 @@ func (f *fleetCheck) run() error {
 	f.checkEnvironments()
 	if f.sound {
 		f.checkDefaults()
+		f.checkRules()
 	}
 	if whole {
 		f.checkLabels()
@@ -261,6 +262,16 @@ func (f *fleetCheck) checkChosen() {
 			})
 		}
 	}
+}
+
+// checkRules reports what the layers of no cluster fulfil: release patterns that match
+// no release, and dependencies that are removed from no release.
+func (f *fleetCheck) checkRules() {
+	checks := map[string][]fleet.RuleCheck{}
+	for _, c := range f.selected {
+		checks[c.ID] = c.Checks
+	}
+	f.faults.Add(ruleFaults(f.ids, checks))
 }
 
 // isAtFault reports whether a text of the selector matches no cluster.

@@ -53,6 +53,7 @@ type Cluster struct {
 	Releases    []*Release        // sorted by name
 	Selectors   []ClusterSelector // of releases, also of those that the cluster does not get; sorted by release
 	Defaults    DefaultUses       // which defaults of its layers have an effect
+	Checks      []RuleCheck       // of what must hold in a cluster of the fleet, as far as the layers decide it
 	Policies    []Policy          // sorted by name
 	Health      []HealthRule      // when objects are ready, sorted by name
 	Actions     []Action          // before and after stages, sorted by name

@@ -18,6 +18,7 @@ type HealthRule struct {
 	Ready       []HealthTest  `json:"ready,omitempty"`       // all of which hold for an object that is ready
 	Progressing []HealthTest  `json:"progressing,omitempty"` // one of which holds for an object that is neither ready nor failed
 	Failed      []HealthTest  `json:"failed,omitempty"`      // one of which holds for an object that does not get ready by itself
+	Texts       []MatchText   `json:"-"`                     // of Match, or of the name that is a kind
 	Pos         diag.Pos      `json:"-"`                     // where the rule is written
 }
 

@@ -85,6 +85,7 @@ type Policy struct {
 	Match   Selector
 	Source  string         // CUE: a file with object, or objects and violations, or a txtar archive of the packages it needs
 	Waivers []PolicyWaiver // sorted by name
+	Texts   []MatchText    // of Match
 	Pos     diag.Pos       // where the rule is written
 }
 
@@ -93,6 +94,7 @@ type PolicyWaiver struct {
 	Name   string
 	Reason string
 	Match  Selector
-	Until  string   // the last day, 2006-01-02; empty for ever
-	Pos    diag.Pos // where the waiver is written
+	Until  string      // the last day, 2006-01-02; empty for ever
+	Texts  []MatchText // of Match
+	Pos    diag.Pos    // where the waiver is written
 }

@@ -8,23 +8,22 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// IgnoreChecks says of the rules of diff.ignore of a cluster whether they match any
-// of its objects, and whether one of these can have each of the fields. known are
-// CRDs that describe custom resources and are no objects of the cluster's releases.
-func IgnoreChecks(c *fleet.Cluster, objs, known []fleet.Object) []fleet.RuleCheck {
-	rules := c.IgnoreRules()
-	if len(rules) == 0 {
-		return nil
-	}
+// RuleChecks says of the rules of diff.ignore of a cluster whether they match any
+// of its objects, and whether one of these can have each of the fields; and of the
+// texts that its layers write in policies and rules for health whether each of them
+// matches an object. known are CRDs that describe custom resources and are not
+// objects of the cluster's releases.
+func RuleChecks(c *fleet.Cluster, objs, known []fleet.Object) []fleet.RuleCheck {
 	crds := slices.DeleteFunc(slices.Concat(objs, known), func(o fleet.Object) bool { return !isCRD(o) })
-	var out []fleet.RuleCheck
+	out := matchChecks(c, objs, crds)
+	rules := c.IgnoreRules()
 	for i := range rules {
 		out = append(out, ignoreChecks(c, &rules[i], objs, crds)...)
 	}
 	return out
 }
 
-// ignoreChecks is IgnoreChecks for one rule.
+// ignoreChecks is RuleChecks for one rule of diff.ignore.
 func ignoreChecks(c *fleet.Cluster, r *fleet.IgnoreRule, objs, crds []fleet.Object) []fleet.RuleCheck {
 	a := newApplication(c)
 	in := rule{at: []diag.Pos{r.Pos}, path: r.Path(), is: "a rule", target: "match", among: "its clusters have", absent: "remove it"}

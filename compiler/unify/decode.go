@@ -146,7 +146,7 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 		})
 	}
 	r.Random = e.random(lookup(v, "random"), path, &faults)
-	r.Open, r.Plaintext = e.waivers(v, "open"), e.waivers(v, "plaintext")
+	r.Open, r.Plaintext = e.openWaivers(v, path, &faults), e.waivers(v, "plaintext")
 	r.Patches, r.Health = e.patches(v, path, &faults), e.health(v, path+".health", &faults)
 	r.Ownership, r.Replace, r.Ignore = e.ownership(v, path, &faults), e.replace(v, path, &faults), e.ignoreRules(v, r, &faults)
 	read := e.reader()
@@ -170,6 +170,19 @@ func (e *evaluation) waivers(release cue.Value, field string) []fleet.Waiver {
 	}
 	slices.SortFunc(out, func(a, b fleet.Waiver) int { return cmp.Compare(a.Path, b.Path) })
 	return out
+}
+
+// openWaivers reads the field open of a release, which is at the path. It is a fault
+// in a release of which the source is no chart.
+func (e *evaluation) openWaivers(release cue.Value, path string, faults *diag.List) []fleet.Waiver {
+	open := e.waivers(release, "open")
+	if len(open) > 0 && !lookup(release, "chart").Exists() && len(present(release, "jsonnet", "kustomize", "manifests", "objects")) > 0 {
+		faults.Add(&diag.Diag{
+			At: []diag.Pos{open[0].Pos}, Path: path + ".open",
+			Msg: "has no effect: the release has no chart", Hint: "remove it: only values of charts have types",
+		})
+	}
+	return open
 }
 
 // withOrigins returns the final values t with the positions, layers and

@@ -3,12 +3,14 @@ package unify
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"cuelang.org/go/cue"
 
+	"github.com/fleetc/fleetc/compiler/cuediag"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
@@ -24,8 +26,10 @@ func (e *evaluation) depends(final cue.Value, c *fleet.Cluster, off []string) er
 	for _, r := range c.Releases {
 		for _, f := range fieldsOf(d.values[r.Name], "depends") {
 			// A value that is not a bool is a fault by the schema.
-			if on, _ := f.v.Bool(); on && d.allowed(r, f) {
+			if on, err := f.v.Bool(); on && d.allowed(r, f) {
 				r.Depends = append(r.Depends, f.name)
+			} else if !on && err == nil {
+				c.Checks = append(c.Checks, d.withoutDependency(r, f)...)
 			}
 		}
 	}
@@ -73,6 +77,20 @@ func (d *dependencies) allowed(r *fleet.Release, f namedValue) bool {
 			fmt.Sprintf("move release %s to stage %s or an earlier one", other.Name, r.Stage), other.Pos)
 	}
 	return true
+}
+
+// withoutDependency checks the name of a release that another must not depend on,
+// which a release of any cluster may have.
+func (d *dependencies) withoutDependency(r *fleet.Release, f namedValue) []fleet.RuleCheck {
+	pos := cuediag.Pos(d.root, d.sourcePos(f.v))
+	if d.layerOfFile(pos.File) == "" {
+		return nil
+	}
+	_, exists := d.values[f.name]
+	text := fleet.MatchText{Path: r.Path("depends", cue.Str(f.name).String()), Field: "depends", Text: f.name, Pos: pos}
+	return fleet.CheckTexts([]fleet.MatchText{text}, func(fleet.MatchText) bool { return exists },
+		func(fleet.MatchText) string { return "no release is called " + diag.Visible(f.name, diag.MaxText) },
+		slices.Collect(maps.Keys(d.values)))
 }
 
 // others returns the names of the releases of the cluster but one.

@@ -31,8 +31,12 @@ func (e *evaluation) health(owner cue.Value, path string, faults *diag.List) []f
 			e.checkMatch(f.v, at, func(v cue.Value, below, msg, hint string) {
 				faults.Add(&diag.Diag{At: []diag.Pos{e.written(r.Pos, v)}, Path: at + below, Msg: msg, Hint: hint})
 			})
+			r.Texts = e.matchTexts(f.v, at)
 		} else {
 			r.Match.Kinds = []string{f.name}
+			if own {
+				r.Texts = []fleet.MatchText{{Path: at, Field: "kinds", Text: f.name, Pos: r.Pos}}
+			}
 		}
 		if wait, err := lookup(f.v, "wait").Bool(); err == nil {
 			r.Wait = &wait

@@ -33,7 +33,8 @@ func (e *evaluation) policies(in *build.Instance, final cue.Value) []fleet.Polic
 	var out []fleet.Policy
 	for _, f := range all {
 		pos, own := c.place(f.name)
-		p := fleet.Policy{Name: f.name, Message: textOf(f.v, "message"), Match: selectorOf(f.v), Pos: cuediag.Pos(e.root, pos)}
+		at := "policies." + cue.MakePath(cue.Str(f.name)).String()
+		p := fleet.Policy{Name: f.name, Message: textOf(f.v, "message"), Match: selectorOf(f.v), Texts: e.matchTexts(f.v, at), Pos: cuediag.Pos(e.root, pos)}
 		lines := ""
 		if own {
 			lines = e.ruleLines(f.v)
@@ -41,7 +42,8 @@ func (e *evaluation) policies(in *build.Instance, final cue.Value) []fleet.Polic
 		p.Source = c.ruleSource(f.name, lines)
 		for _, w := range fieldsOf(f.v, "waivers") {
 			p.Waivers = append(p.Waivers, fleet.PolicyWaiver{
-				Name: w.name, Reason: textOf(w.v, "reason"), Match: selectorOf(w.v), Until: textOf(w.v, "until"), Pos: e.fieldPos(w.v),
+				Name: w.name, Reason: textOf(w.v, "reason"), Match: selectorOf(w.v), Until: textOf(w.v, "until"),
+				Texts: e.matchTexts(w.v, at+".waivers."+cue.MakePath(cue.Str(w.name)).String()), Pos: e.fieldPos(w.v),
 			})
 		}
 		out = append(out, p)

@@ -54,6 +54,32 @@ func (e *evaluation) choices(list cue.Value) []fleet.ClusterChoice {
 	return out
 }
 
+// matchTexts returns the texts of the field match of a rule or a waiver, as far as
+// the fleet's layers write them. at is the path of the rule.
+func (e *evaluation) matchTexts(rule cue.Value, at string) []fleet.MatchText {
+	match := lookup(rule, "match")
+	if !match.Exists() {
+		return nil
+	}
+	var out []fleet.MatchText
+	add := func(field string, choices []fleet.ClusterChoice) {
+		for _, t := range choices {
+			path := at + ".match." + field
+			if field == "labels" {
+				path += "." + cue.MakePath(cue.Str(t.Key)).String()
+			}
+			if e.layerOfFile(t.Pos.File) != "" {
+				out = append(out, fleet.MatchText{Path: path, Field: field, Key: t.Key, Text: t.Text, Pos: t.Pos})
+			}
+		}
+	}
+	for _, field := range []string{"releases", "kinds", "namespaces", "names"} {
+		add(field, e.choices(lookup(match, field)))
+	}
+	add("labels", e.labelChoices(lookup(match, "labels")))
+	return out
+}
+
 // labelChoices returns labels, sorted by key.
 func (e *evaluation) labelChoices(labels cue.Value) []fleet.ClusterChoice {
 	var out []fleet.ClusterChoice

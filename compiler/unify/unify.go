@@ -100,6 +100,7 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 		return nil, diag.In(id, err)
 	}
 	c.Policies = e.policies(in, final)
+	c.Checks = append(c.Checks, c.ReleaseChecks(fieldNames(lookup(final, "releases")))...)
 	e.readDefaultUses(c)
 	return c, nil
 }
