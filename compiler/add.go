@@ -19,7 +19,7 @@ import (
 
 // An AddedChart is a chart that is pinned, and how a layer uses it.
 type AddedChart struct {
-	Chart   chart.Resolved
+	Chart   chart.Resolution
 	File    string // that was written, relative to the fleet's root, slash-separated
 	Import  string // CUE import path of the package
 	Package string // name of the package
@@ -71,7 +71,7 @@ func (c *Compiler) AddChart(ctx context.Context, req chart.Request, name string)
 	if err != nil {
 		return nil, err
 	}
-	p := pinning{c: c, source: source, root: root, pkg: load.Package{Name: name, File: file}, versions: []chart.Resolved{resolved}, edits: load.Edits{}}
+	p := pinning{c: c, source: source, root: root, pkg: load.Package{Name: name, File: file}, versions: []chart.Resolution{resolved}, edits: load.Edits{}}
 	for _, other := range packages {
 		if other.Name == name {
 			p.pkg = other

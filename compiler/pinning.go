@@ -26,7 +26,7 @@ type pinning struct {
 	source   *chart.Source
 	root     string
 	pkg      load.Package     // as it is; without pins when it is new
-	versions []chart.Resolved // as it will be, the first being what a release has by default
+	versions []chart.Resolution // as it will be, the first being what a release has by default
 	edits    load.Edits       // of the package's file and of layers
 	unpinned error            // why a document that a schema refers to is not pinned; nil when all are
 }
@@ -37,11 +37,11 @@ func (p *pinning) keep() {
 	first := p.versions[0]
 	for _, pin := range p.pkg.Pins {
 		if pin.Version != "" && sameChart(pin.Ref, first.Ref) && !p.has(pin.Version) {
-			p.versions = append(p.versions, chart.Resolved{Ref: pin.Ref, Name: first.Name, Version: pin.Version, Description: first.Description})
+			p.versions = append(p.versions, chart.Resolution{Ref: pin.Ref, Name: first.Name, Version: pin.Version, Description: first.Description})
 		}
 	}
 	// The newest first, behind what is the default.
-	slices.SortStableFunc(p.versions[1:], func(a, b chart.Resolved) int { return compareVersions(b.Version, a.Version) })
+	slices.SortStableFunc(p.versions[1:], func(a, b chart.Resolution) int { return compareVersions(b.Version, a.Version) })
 }
 
 // sameChart reports whether two references can be versions of one chart.
@@ -50,7 +50,7 @@ func sameChart(a, b fleet.ChartRef) bool {
 }
 
 func (p *pinning) has(version string) bool {
-	return slices.ContainsFunc(p.versions, func(r chart.Resolved) bool { return r.Version == version })
+	return slices.ContainsFunc(p.versions, func(r chart.Resolution) bool { return r.Version == version })
 }
 
 func compareVersions(a, b string) int {
@@ -76,7 +76,7 @@ func (p *pinning) write(ctx context.Context) (evaluation, error) {
 		after = p.evaluate(ctx)
 		if after.Fleet != nil && after.faults == nil {
 			used := ChartUsers(after.Fleet)
-			others := slices.DeleteFunc(slices.Clone(p.versions[1:]), func(r chart.Resolved) bool { return used[r.Ref] == nil })
+			others := slices.DeleteFunc(slices.Clone(p.versions[1:]), func(r chart.Resolution) bool { return used[r.Ref] == nil })
 			p.versions = slices.Concat(p.versions[:1], others)
 		}
 	}

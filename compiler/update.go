@@ -28,7 +28,7 @@ type UpdateRequest struct {
 
 // A ChartUpdate is what moving a chart to another version changes.
 type ChartUpdate struct {
-	Chart    chart.Resolved // the version that was asked for
+	Chart    chart.Resolution // the version that was asked for
 	Package  load.Package   // as it was
 	Files    []string       // that are written, sorted, relative to the fleet's root; empty when nothing changes
 	Moves    []Move         // sorted by version before
@@ -121,7 +121,7 @@ func (c *Compiler) pinningOf(ctx context.Context, req UpdateRequest) (*pinning, 
 		wanted.Version = found.Newest
 	}
 	resolved, err := p.source.Resolve(ctx, wanted)
-	p.versions = []chart.Resolved{resolved}
+	p.versions = []chart.Resolution{resolved}
 	return p, err
 }
 
@@ -184,11 +184,11 @@ func (p *pinning) in(name string, f *fleet.Fleet) error {
 	}
 	p.keep()
 	// The default stays what it is.
-	i := slices.IndexFunc(p.versions, func(r chart.Resolved) bool { return r.Version == p.pkg.Pins[0].Version })
+	i := slices.IndexFunc(p.versions, func(r chart.Resolution) bool { return r.Version == p.pkg.Pins[0].Version })
 	if i > 0 {
 		first := p.versions[i]
 		p.versions = slices.Insert(slices.Delete(p.versions, i, i+1), 0, first)
-		slices.SortStableFunc(p.versions[1:], func(a, b chart.Resolved) int { return compareVersions(b.Version, a.Version) })
+		slices.SortStableFunc(p.versions[1:], func(a, b chart.Resolution) int { return compareVersions(b.Version, a.Version) })
 	}
 	return nil
 }

@@ -9,15 +9,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// parseAddress reads an address as kustomizations write it: the URL of a file, or a
-// directory of a git repository, for which git has a URL.
+// parseAddress parses a remote resource in the syntax of kustomizations: the URL of
+// a file, for which the returned GitRef is empty, or a directory of a git
+// repository.
 //
 //	https://HOST/PATH/FILE.yaml
 //	https://HOST/ORG/REPO//PATH?ref=REF   also ORG/REPO.git/PATH, and ORG/REPO/PATH
 //	github.com/ORG/REPO/PATH?ref=REF
 //	git@HOST:ORG/REPO//PATH?ref=REF, ssh://git@HOST/ORG/REPO//PATH?ref=REF
 //
-// git:: may be in front of it.
+// A prefix git:: is allowed.
 func parseAddress(address string) (git fleet.GitRef, err error) {
 	text, query, hasQuery := strings.Cut(strings.TrimPrefix(address, "git::"), "?")
 	if u, err := url.Parse(text); err == nil && !hasQuery && text == address && isFile(u) {
@@ -39,19 +40,19 @@ func parseAddress(address string) (git fleet.GitRef, err error) {
 	}
 	git.URL, git.Path = splitRepo(withScheme(text))
 	if strings.HasPrefix(git.URL, "file:") {
-		// A stranger's base must not read this machine's repositories.
+		// A third-party base must not read repositories of this machine.
 		return git, fault("copy it into the repository, and name it by its path", "%q is a directory of this machine", oneLine(address))
 	}
 	return git, checkGit(git)
 }
 
-// isFile reports whether a URL names a file of objects.
+// isFile reports whether the URL names a file of Kubernetes objects.
 func isFile(u *url.URL) bool {
 	inGit := strings.Contains(u.Path, "//") || strings.Contains(u.Path, ".git/")
 	return (u.Scheme == "https" || u.Scheme == "http") && !inGit && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(u.Path))
 }
 
-// withScheme returns the address of a repository as a URL.
+// withScheme converts the address of a repository to a URL with a scheme.
 func withScheme(text string) string {
 	for _, short := range []string{"github.com/", "github.com:"} {
 		if len(text) > len(short) && strings.EqualFold(text[:len(short)], short) {
@@ -68,10 +69,10 @@ func withScheme(text string) string {
 	return "ssh://" + host + "/" + strings.TrimPrefix(rest, "/")
 }
 
-// splitRepo splits a URL into that of the repository and the path in it.
+// splitRepo splits a URL into the URL of the repository and a path inside it.
 func splitRepo(text string) (repo, dir string) {
 	scheme, rest, _ := strings.Cut(text, "://")
-	const parts = 3 // the host, and the two of the repository that come before a path
+	const parts = 3 // host, owner and name
 	switch i := strings.Index(rest, "//"); {
 	case i > 0:
 		repo, dir = rest[:i], rest[i+2:]

@@ -17,8 +17,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// Limits of one chart with all archives inside it. Those of Helm's that exist
-// are the same.
+// Limits of a chart, including the archives nested in it. Where Helm has a limit,
+// the value is the same.
 const (
 	maxEntries = 10_000
 	maxTotal   = 100 << 20 // bytes of all files, unpacked
@@ -26,8 +26,8 @@ const (
 	maxName    = 1024      // bytes of a file's name
 	maxDepth   = 8         // archives inside archives
 
-	// maxStream is the size of an unpacked archive with its headers, which tar
-	// may hold any number of for one entry.
+	// maxStream limits the size of an unpacked archive with its headers. A tar entry
+	// may have any number of headers.
 	maxStream = maxTotal + maxEntries*4096
 )
 
@@ -40,14 +40,14 @@ var (
 	drive = regexp.MustCompile(`^[a-zA-Z]:`)
 )
 
-// bom may begin a text file that was written on Windows; Helm drops it.
+// bom is the byte order mark at the start of some text files from Windows. Helm
+// drops it.
 const bom = "\xEF\xBB\xBF"
 
-// unpack returns the files of a chart's archive, tar or gzipped tar, named as
-// Helm's loader names them. It takes no archive that Helm's loader refuses,
-// and refuses more: names that could mean another place on some system,
-// anything but plain files, a second file of the same name, and archives in
-// charts/ that break the same rules.
+// unpack returns the files of a chart's archive, tar or gzipped tar, with the names
+// that Helm's loader gives them. It refuses every archive that Helm's loader
+// refuses, and also names that are unsafe on some system, links and devices,
+// duplicate names, and nested archives in charts/ with any of these.
 func unpack(data []byte) ([]fleet.File, error) {
 	b := budget{entries: maxEntries, bytes: maxTotal}
 	if !isGzip(data) && !isTar(data) {
@@ -63,18 +63,18 @@ func unpack(data []byte) ([]fleet.File, error) {
 func isGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b, 8}) }
 
 func isTar(data []byte) bool {
-	const at = 257 // where a tar header has its magic
+	const at = 257 // offset of the magic in a tar header
 	return len(data) > at && bytes.HasPrefix(data[at:], []byte("ustar"))
 }
 
-// A budget is what is left of the limits of one chart. Archives inside it
-// spend from the same one, or nesting would multiply them.
+// A budget is the remaining part of a chart's limits. Nested archives share the
+// budget of the outer one.
 type budget struct {
 	entries int
 	bytes   int64
 }
 
-// unpack reads one archive of a chart, without those inside it.
+// unpack reads one archive of a chart. It does not unpack nested archives.
 func (b *budget) unpack(data []byte) ([]fleet.File, error) {
 	files, err := b.untar(data)
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *budget) unpack(data []byte) ([]fleet.File, error) {
 	return files, nil
 }
 
-// untar reads one archive, which has one directory at its top.
+// untar reads one archive, which must have a single top directory.
 func (b *budget) untar(data []byte) ([]fleet.File, error) {
 	var stream io.Reader = bytes.NewReader(data)
 	if isGzip(data) {
@@ -101,7 +101,7 @@ func (b *budget) untar(data []byte) ([]fleet.File, error) {
 	}
 	var files []fleet.File
 	top, seen := "", map[string]bool{}
-	for in := tar.NewReader(&capped{stream, maxStream, errStream}); ; {
+	for in := tar.NewReader(&limitedReader{stream, maxStream, errStream}); ; {
 		hd, err := in.Next()
 		if err == io.EOF {
 			break
@@ -141,7 +141,7 @@ func (b *budget) untar(data []byte) ([]fleet.File, error) {
 	return files, nil
 }
 
-// broken says that an archive cannot be read, and why.
+// broken returns the error for an unreadable archive.
 func broken(err error) error {
 	if errors.Is(err, errStream) {
 		return errStream
@@ -156,13 +156,13 @@ func (b *budget) entry() error {
 	return nil
 }
 
-// file reads a file of a chart of the given size.
+// file reads a file of the given size and drops its byte order mark.
 func (b *budget) file(in io.Reader, name string, size int64) ([]byte, error) {
 	content, err := b.raw(in, name, size)
 	return bytes.TrimPrefix(content, []byte(bom)), err
 }
 
-// raw reads a file of the given size, as it is.
+// raw reads a file of the given size without changing it.
 func (b *budget) raw(in io.Reader, name string, size int64) ([]byte, error) {
 	if size > maxFile {
 		return nil, fmt.Errorf("%s is larger than %d MiB", name, maxFile>>20)
@@ -178,8 +178,8 @@ func (b *budget) raw(in io.Reader, name string, size int64) ([]byte, error) {
 	return content, nil
 }
 
-// inner checks the archives in charts/, which Helm's loader unpacks later, and
-// those of charts that are in charts/ as directories.
+// inner checks the nested archives in charts/, including those in unpacked
+// subcharts. Helm's loader unpacks them later.
 func (b *budget) inner(files []fleet.File, depth int) error {
 	for _, f := range files {
 		if !isInner(f.Name) {
@@ -220,9 +220,8 @@ func isInner(name string) bool {
 	}
 }
 
-// entryName splits the name of an entry into the archive's top directory and
-// the name below it, which is clean and relative. Of the top directory itself
-// the name is ".".
+// entryName splits the name of a tar entry into the top directory and the clean
+// relative name below it. The name of the top directory itself is ".".
 func entryName(hd *tar.Header) (top, name string, err error) {
 	switch hd.Typeflag {
 	case tar.TypeReg:
@@ -243,7 +242,7 @@ func entryName(hd *tar.Header) (top, name string, err error) {
 		if strings.Contains(full, "/") {
 			return "", "", fmt.Errorf("the name %q mixes slashes and backslashes", hd.Name)
 		}
-		full = strings.ReplaceAll(full, `\`, "/") // as archivers on Windows write it
+		full = strings.ReplaceAll(full, `\`, "/") // written by archivers on Windows
 	}
 	top, name, _ = strings.Cut(full, "/")
 	clean := path.Clean(name)
@@ -260,8 +259,7 @@ func entryName(hd *tar.Header) (top, name string, err error) {
 	return top, clean, nil
 }
 
-// checkName refuses names that no chart needs and that terminals, JSON or file
-// systems would show or take as something else.
+// checkName refuses names that terminals, JSON or file systems could misinterpret.
 func checkName(name string) error {
 	switch {
 	case len(name) > maxName:
@@ -274,14 +272,14 @@ func checkName(name string) error {
 	return nil
 }
 
-// A capped reader ends with err when there is more than left bytes.
-type capped struct {
+// A limitedReader returns err after left bytes.
+type limitedReader struct {
 	in   io.Reader
 	left int64
 	err  error
 }
 
-func (c *capped) Read(p []byte) (int, error) {
+func (c *limitedReader) Read(p []byte) (int, error) {
 	if c.left <= 0 {
 		return 0, c.err
 	}

@@ -51,7 +51,7 @@ func TestUnpackAsHelmDoes(t *testing.T) {
 	}
 }
 
-// A refusal is an archive and what is said about it.
+// A refusal is an archive and the expected error.
 type refusal struct {
 	data []byte
 	want string
@@ -153,8 +153,8 @@ func TestUnpackLimits(t *testing.T) {
 	})
 }
 
-// headerBomb is a small gzip of extended headers without end, which a tar
-// reader skips by itself.
+// headerBomb is a small gzip file with endless extended headers, which a tar reader
+// skips.
 func headerBomb(t *testing.T) []byte {
 	t.Helper()
 	var one bytes.Buffer
@@ -162,7 +162,7 @@ func headerBomb(t *testing.T) []byte {
 	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "web/a", PAXRecords: map[string]string{"FLEETC.x": strings.Repeat("a", 1<<19)}}); err != nil {
 		t.Fatal(err)
 	}
-	header := one.Bytes()[:one.Len()-512] // without that of the file
+	header := one.Bytes()[:one.Len()-512] // without the header of the file
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
 	if err != nil {
@@ -179,16 +179,16 @@ func headerBomb(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-func TestCapped(t *testing.T) {
-	c := &capped{strings.NewReader("abcdef"), 4, io.ErrNoProgress}
+func TestLimitedReader(t *testing.T) {
+	c := &limitedReader{strings.NewReader("abcdef"), 4, io.ErrNoProgress}
 	got, err := io.ReadAll(c)
 	if string(got) != "abcd" || err != io.ErrNoProgress {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
 
-// FuzzArchive checks that no archive makes unpack panic or name a file that is
-// not below the chart, and that it takes none that Helm's loader refuses.
+// FuzzArchive checks that unpack never panics, never returns a name outside the
+// chart, and refuses every archive that Helm's loader refuses.
 func FuzzArchive(f *testing.F) {
 	f.Add(pack(f, yaml1, file("web/a/b", "c")))
 	f.Add(pack(f, yaml1, file(`web\a`, "c")))
@@ -196,7 +196,7 @@ func FuzzArchive(f *testing.F) {
 	f.Add(zip(f, pack(f, yaml1)))
 	f.Add(pack(f, yaml1, file("web/charts/a.tgz", string(zip(f, pack(f, yaml1))))))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		// Few changes of a header survive its checksum.
+		// withSums repairs checksums, because most mutations of a header break them.
 		for _, data := range [][]byte{data, withSums(data)} {
 			files, err := unpack(data)
 			if err != nil {
@@ -229,8 +229,7 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// withSums corrects the checksums of everything in a tar file that could be a
-// header.
+// withSums corrects the checksums of all blocks that may be tar headers.
 func withSums(data []byte) []byte {
 	data = bytes.Clone(data)
 	for at := 0; at+512 <= len(data); at += 512 {

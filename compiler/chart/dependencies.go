@@ -15,31 +15,33 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A completion adds to a chart the dependencies that its Chart.yaml lists and its
-// charts directory lacks, as `helm dependency build` does.
-type completion struct {
+// A dependencyBuilder adds the dependencies that a Chart.yaml lists and the charts
+// directory lacks, as `helm dependency build` does.
+type dependencyBuilder struct {
 	budget
 	source *Source
-	ref    fleet.ChartRef // of the chart
+	ref    fleet.ChartRef // the chart
 
-	// find returns the dependency that a version or range in a repository, or a path
-	// in a git repository, means: exact and with its digest, or nothing to leave it out.
+	// find resolves a version range in a repository, or a path in a git repository,
+	// to an exact reference with digest. The zero ChartRef leaves the dependency
+	// out.
 	find func(ctx context.Context, want fleet.ChartRef) (fleet.ChartRef, error)
 
 	reads []string // files of the fleet that dependencies are read from
 }
 
-// completion returns one for a chart that has the files.
-func (s *Source) completion(ref fleet.ChartRef, files []fleet.File) *completion {
-	c := &completion{source: s, ref: ref, budget: budget{entries: maxEntries - len(files), bytes: maxTotal}}
+// dependencyBuilder returns the builder for a chart with the given files.
+func (s *Source) dependencyBuilder(ref fleet.ChartRef, files []fleet.File) *dependencyBuilder {
+	c := &dependencyBuilder{source: s, ref: ref, budget: budget{entries: maxEntries - len(files), bytes: maxTotal}}
 	for _, f := range files {
 		c.bytes -= int64(len(f.Data))
 	}
 	return c
 }
 
-// complete returns the files of a chart with those of the dependencies that it lacks.
-func (c *completion) complete(ctx context.Context, at fleet.ChartRef, files []fleet.File, depth int) ([]fleet.File, error) {
+// complete returns the chart's files together with those of its missing
+// dependencies.
+func (c *dependencyBuilder) complete(ctx context.Context, at fleet.ChartRef, files []fleet.File, depth int) ([]fleet.File, error) {
 	loaded, err := load(at, files)
 	if err != nil {
 		return nil, err
@@ -80,8 +82,9 @@ func (c *completion) complete(ctx context.Context, at fleet.ChartRef, files []fl
 	return out, nil
 }
 
-// missingDependencies returns what Chart.yaml lists and the charts directory lacks,
-// by name, as Helm compares; with the version of the lock file if there is one.
+// missingDependencies returns the dependencies that Chart.yaml lists and the charts
+// directory lacks. It compares by name, as Helm does, and takes versions from the
+// lock file if there is one.
 func missingDependencies(c *helm.Chart) []helm.Dependency {
 	var out []helm.Dependency
 	for i, d := range c.Metadata.Dependencies {
@@ -99,8 +102,7 @@ func missingDependencies(c *helm.Chart) []helm.Dependency {
 	return out
 }
 
-// checkLock returns a fault when the lock file is of other dependencies than those
-// that Chart.yaml lists.
+// checkLock returns a fault when the lock file is out of sync with Chart.yaml.
 func checkLock(at fleet.ChartRef, c *helm.Chart) error {
 	if c.Lock == nil {
 		return nil
@@ -110,7 +112,7 @@ func checkLock(at fleet.ChartRef, c *helm.Chart) error {
 	sums := []any{[2][]*helm.Dependency{req, c.Lock.Dependencies}}
 	if c.Metadata.APIVersion == helm.APIVersionV1 {
 		list, lock = "requirements.yaml", "requirements.lock"
-		sums = append(sums, map[string][]*helm.Dependency{"dependencies": req}) // as Helm 2 wrote it
+		sums = append(sums, map[string][]*helm.Dependency{"dependencies": req}) // format of Helm 2
 	}
 	for _, of := range sums {
 		if text, err := json.Marshal(of); err == nil && digest(text) == c.Lock.Digest {
@@ -120,8 +122,8 @@ func checkLock(at fleet.ChartRef, c *helm.Chart) error {
 	return fault("run helm dependency update in the directory of the chart", "%s: %s is out of sync with the dependencies in %s", at, lock, list)
 }
 
-// dependency returns the files of a dependency, below charts.
-func (c *completion) dependency(ctx context.Context, at fleet.ChartRef, d helm.Dependency, depth int) ([]fleet.File, error) {
+// dependency returns the files of a dependency, with names below charts/.
+func (c *dependencyBuilder) dependency(ctx context.Context, at fleet.ChartRef, d helm.Dependency, depth int) ([]fleet.File, error) {
 	want, err := wantedDependency(at, d)
 	if err != nil {
 		return nil, err
@@ -151,7 +153,7 @@ func (c *completion) dependency(ctx context.Context, at fleet.ChartRef, d helm.D
 		return nil, inDependency(at, dep, err)
 	}
 	if dep.Repo == "" {
-		// Helm expects an archive to be complete; of a directory, its own may be missing.
+		// Helm expects an archive to be complete. A directory may lack dependencies.
 		if files, err = c.complete(ctx, dep, files, depth+1); err != nil {
 			return nil, err
 		}
@@ -167,7 +169,7 @@ func inDependency(at, dep fleet.ChartRef, err error) error {
 	return &diag.Diag{Msg: fmt.Sprintf("%s: its dependency %s: %s", at, dep, err), Hint: "use a chart with fewer and smaller files", Cause: err}
 }
 
-// isInRange reports whether a version is one that a range, or a version, means.
+// isInRange reports whether version satisfies want, a range or an exact version.
 func isInRange(want, version string) bool {
 	if want == version || want == "" {
 		return true
@@ -180,8 +182,8 @@ func isInRange(want, version string) bool {
 	return err == nil && constraint.Check(v)
 }
 
-// wantedDependency returns where a dependency is. The version of one in a repository
-// is a range, if there is no lock file.
+// wantedDependency returns the location of a dependency. Without a lock file, the
+// version of a dependency in a repository is a range.
 func wantedDependency(at fleet.ChartRef, d helm.Dependency) (fleet.ChartRef, error) {
 	dir, isDir := strings.CutPrefix(d.Repository, fileScheme)
 	switch {
@@ -195,7 +197,7 @@ func wantedDependency(at fleet.ChartRef, d helm.Dependency) (fleet.ChartRef, err
 	if err != nil {
 		return want, inChartYAML(at, d, err)
 	}
-	from := at.Git.URL + at.Repo // a chart has one of them
+	from := at.Git.URL + at.Repo // a chart has one of the two
 	if strings.HasPrefix(want.Repo, "http://") && (strings.HasPrefix(from, "https://") || strings.HasPrefix(from, "ssh://") || isOCI(from)) {
 		return want, fault("ask the owners of the chart to write https", "%s: the repository of the dependency %s is %s, and the chart itself is fetched encrypted",
 			at, want.Name, want.Repo)
@@ -203,7 +205,7 @@ func wantedDependency(at fleet.ChartRef, d helm.Dependency) (fleet.ChartRef, err
 	return want, nil
 }
 
-// inChartYAML says which dependency an error is about.
+// inChartYAML adds to an error the dependency and its Chart.yaml.
 func inChartYAML(at fleet.ChartRef, d helm.Dependency, err error) error {
 	var out diag.List
 	for _, e := range diag.All(err) {
@@ -214,7 +216,7 @@ func inChartYAML(at fleet.ChartRef, d helm.Dependency, err error) error {
 	return out.Err()
 }
 
-// besides returns the chart in a directory relative to that of another one.
+// besides resolves a directory relative to the directory of another chart.
 func besides(at fleet.ChartRef, name, dir string) (fleet.ChartRef, error) {
 	hint := "put the chart into the same repository, and write its path relative to the chart's directory"
 	if dir == "" || path.IsAbs(dir) || drive.MatchString(dir) {
@@ -242,9 +244,9 @@ func besides(at fleet.ChartRef, name, dir string) (fleet.ChartRef, error) {
 	return out, nil
 }
 
-// read returns the files of a dependency, and what was found; nothing when it is to
-// be left out.
-func (c *completion) read(ctx context.Context, want fleet.ChartRef) ([]fleet.File, fleet.ChartRef, error) {
+// read finds a dependency and returns its files and exact reference. Both are empty
+// when the dependency is left out.
+func (c *dependencyBuilder) read(ctx context.Context, want fleet.ChartRef) ([]fleet.File, fleet.ChartRef, error) {
 	if want.Path != "" {
 		files, reads, err := c.source.local(want)
 		c.reads = append(c.reads, reads...)

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// needing returns the Chart.yaml of a chart that lists dependencies, each as
-// "name range repository".
+// needing returns a Chart.yaml with dependencies, each in the form "name range
+// repository".
 func needing(name string, deps ...string) string {
 	text := chartYAML(name, "1.0.0") + "dependencies:\n"
 	for _, d := range deps {
@@ -25,7 +25,7 @@ func needing(name string, deps ...string) string {
 	return text
 }
 
-// lockOf returns the lock file of a Chart.yaml, with the given versions.
+// lockOf returns the lock file of a Chart.yaml with the given versions.
 func lockOf(t *testing.T, chartYAML string, versions ...string) string {
 	t.Helper()
 	var meta helm.Metadata
@@ -47,8 +47,8 @@ func lockOf(t *testing.T, chartYAML string, versions ...string) string {
 	return string(text)
 }
 
-// resolvedPath adds the chart in a directory of the fleet.
-func resolvedPath(t *testing.T, s *Source, dir string) (Resolved, error) {
+// resolvedPath resolves the chart in a directory of the fleet.
+func resolvedPath(t *testing.T, s *Source, dir string) (Resolution, error) {
 	t.Helper()
 	return s.Resolve(t.Context(), Request{Ref: "./" + dir})
 }
@@ -60,8 +60,8 @@ func pinNames(ref fleet.ChartRef) (names []string) {
 	return names
 }
 
-// TestDependenciesOfTheFleet has a chart of the fleet with dependencies in a
-// repository, in a registry and beside it, without and with a lock file.
+// TestDependenciesOfTheFleet resolves dependencies from a repository, a registry and
+// a directory, with and without a lock file.
 func TestDependenciesOfTheFleet(t *testing.T) {
 	s := source(t)
 	r := newRepo(t, archive(t, "db", "1.0.0"), archive(t, "db", "1.1.0"), archive(t, "db", "2.0.0"))
@@ -89,7 +89,7 @@ func TestDependenciesOfTheFleet(t *testing.T) {
 		t.Errorf("pinned are %q, want %q", pinNames(got.Ref), want)
 	}
 	asked := len(r.asked)
-	c, err := again(s).Chart(t.Context(), got.Ref)
+	c, err := nextRun(s).Chart(t.Context(), got.Ref)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestDependenciesOfTheFleet(t *testing.T) {
 	if !slices.Equal(names(c.Files), files) {
 		t.Errorf("got %q, want %q", names(c.Files), files)
 	}
-	reads, err := again(s).Files(t.Context(), got.Ref)
+	reads, err := nextRun(s).Files(t.Context(), got.Ref)
 	if want := []string{
 		"charts/app/Chart.yaml", "charts/common/.helmignore", "charts/common/Chart.yaml", "charts/common/templates/_a.tpl", "leaf/Chart.yaml",
 	}; err != nil || !slices.Equal(reads, want) {
@@ -113,24 +113,24 @@ func TestDependenciesOfTheFleet(t *testing.T) {
 	}
 
 	write(t, s.Root, map[string]string{"charts/app/Chart.lock": lockOf(t, list, "1.0.0", "0.1.0", "1.0.0")})
-	_, err = again(s).Chart(t.Context(), got.Ref)
+	_, err = nextRun(s).Chart(t.Context(), got.Ref)
 	wantFault(t, err, "charts/app: the dependency "+oci+"/cache@0.1.0 is not pinned", "run fleetc chart add ./charts/app")
-	if got, err = resolvedPath(t, again(s), "charts/app"); err != nil {
+	if got, err = resolvedPath(t, nextRun(s), "charts/app"); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{db + "1.0.0", oci + "/cache@0.1.0"}; !slices.Equal(pinNames(got.Ref), want) {
 		t.Errorf("pinned are %q, want %q", pinNames(got.Ref), want)
 	}
-	before, err := again(s).Chart(t.Context(), got.Ref)
+	before, err := nextRun(s).Chart(t.Context(), got.Ref)
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, s.Root, map[string]string{"leaf/templates/new.yaml": "a"})
-	after, err := again(s).Chart(t.Context(), got.Ref)
+	after, err := nextRun(s).Chart(t.Context(), got.Ref)
 	if err != nil || after.Digest == before.Digest {
 		t.Errorf("a change of a chart beside it does not change its digest: %v", err)
 	}
-	offline := again(s)
+	offline := nextRun(s)
 	offline.Offline = true
 	if !offline.Has(t.Context(), got.Ref) {
 		t.Error("a chart is not there")
@@ -141,20 +141,20 @@ func TestDependenciesOfTheFleet(t *testing.T) {
 	}
 	r.server.Close()
 	o.server.Close()
-	written, _, err := again(s).Vendor(t.Context(), []fleet.ChartRef{got.Ref}, nil)
+	written, _, err := nextRun(s).Vendor(t.Context(), []fleet.ChartRef{got.Ref}, nil)
 	if err != nil || len(written) != 2 {
 		t.Errorf("vendored are %q, %v", written, err)
 	}
 	if _, err := offline.Chart(t.Context(), got.Ref); err != nil {
 		t.Errorf("out of vendor/charts: %v", err)
 	}
-	reads, err = again(s).Files(t.Context(), got.Ref)
+	reads, err = nextRun(s).Files(t.Context(), got.Ref)
 	if err != nil || !slices.Contains(reads, written[0]) || !slices.Contains(reads, written[1]) {
 		t.Errorf("it is read from %q, %v, without %q", reads, err, written)
 	}
 }
 
-// TestDependenciesInGit has a chart of a git repository.
+// TestDependenciesInGit resolves dependencies of a chart in a git repository.
 func TestDependenciesInGit(t *testing.T) {
 	s := source(t)
 	r := newRepo(t, archive(t, "db", "1.0.0"))
@@ -189,17 +189,17 @@ func TestDependenciesInGit(t *testing.T) {
 	if c.Digest == got.Ref.Digest || !digestForm.MatchString(c.Digest) {
 		t.Errorf("the digest %s is not one of the chart with its dependencies", c.Digest)
 	}
-	if err := again(s).Verify(t.Context(), got.Ref); err != nil {
+	if err := nextRun(s).Verify(t.Context(), got.Ref); err != nil {
 		t.Error(err)
 	}
 	r.replace("db-1.0.0.tgz", archive(t, "db", "1.0.1"))
-	err = again(s).Verify(t.Context(), got.Ref)
+	err = nextRun(s).Verify(t.Context(), got.Ref)
 	wantFault(t, err, r.url()+"/db@1.0.0 has the digest", "run fleetc chart add git+"+url+"//charts/app --version "+commit)
 	_, err = (&Source{Cache: t.TempDir()}).Chart(t.Context(), got.Ref)
 	wantFault(t, err, "its pin says", "run fleetc chart add git+"+url+"//charts/app --version "+commit)
 }
 
-// TestLockAsHelmWritesIt has a lock file that `helm dependency update` wrote.
+// TestLockAsHelmWritesIt reads a lock file that `helm dependency update` wrote.
 func TestLockAsHelmWritesIt(t *testing.T) {
 	s := source(t)
 	list := chartYAML("app", "1.0.0") + `dependencies:
@@ -224,10 +224,10 @@ generated: "2026-11-24T00:50:02.731019192Z"
 		t.Errorf("got %v", err)
 	}
 	write(t, s.Root, map[string]string{"app/Chart.yaml": strings.Replace(list, "^1.0.0", "^1.1.0", 1)})
-	_, err = again(s).Chart(t.Context(), fleet.ChartRef{Path: "app"})
+	_, err = nextRun(s).Chart(t.Context(), fleet.ChartRef{Path: "app"})
 	wantFault(t, err, "app: Chart.lock is out of sync with the dependencies in Chart.yaml", "run helm dependency update")
 	write(t, s.Root, map[string]string{"app/Chart.yaml": strings.Replace(list, "apiVersion: v2", "apiVersion: v1", 1), "app/requirements.lock": lock})
-	if _, err = again(s).Chart(t.Context(), fleet.ChartRef{Path: "app"}); err != nil {
+	if _, err = nextRun(s).Chart(t.Context(), fleet.ChartRef{Path: "app"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -273,7 +273,7 @@ func TestDependencyFaults(t *testing.T) {
 	} {
 		files[name+"/Chart.yaml"] = c.list
 		write(t, s.Root, files)
-		_, err := resolvedPath(t, again(s), name)
+		_, err := resolvedPath(t, nextRun(s), name)
 		t.Run(name, func(t *testing.T) {
 			wantFault(t, err, c.want...)
 			if strings.Contains(err.Error(), "hunter2") {
@@ -282,7 +282,7 @@ func TestDependencyFaults(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"a", "self"} {
-		_, err := again(s).Chart(t.Context(), fleet.ChartRef{Path: name})
+		_, err := nextRun(s).Chart(t.Context(), fleet.ChartRef{Path: name})
 		wantFault(t, err, "dependencies inside dependencies, 9 deep", "remove the circle")
 	}
 	_, err := s.Resolve(t.Context(), Request{Ref: "needy", Repo: r.url()})
@@ -294,7 +294,7 @@ func TestDependencyFaults(t *testing.T) {
 	wantFault(t, err, "without --offline")
 }
 
-// TestDependenciesAreBounded has charts whose dependencies are too much together.
+// TestDependenciesAreBounded checks the limits of nested dependencies.
 func TestDependenciesAreBounded(t *testing.T) {
 	s := source(t)
 	var deps []string
@@ -325,7 +325,7 @@ func TestDependenciesAreBounded(t *testing.T) {
 	wantFault(t, err, "many: it has more than 100 dependencies")
 }
 
-// TestPinsOfDependencies has pins that do not fit what a chart lists.
+// TestPinsOfDependencies checks pins that do not match the dependencies of a chart.
 func TestPinsOfDependencies(t *testing.T) {
 	s := source(t)
 	db := archive(t, "db", "1.0.0")
@@ -336,7 +336,7 @@ func TestPinsOfDependencies(t *testing.T) {
 		t.Fatal(err)
 	}
 	chart := func(ref fleet.ChartRef) error {
-		_, err := again(s).Chart(t.Context(), ref)
+		_, err := nextRun(s).Chart(t.Context(), ref)
 		return err
 	}
 	none := got.Ref
@@ -344,7 +344,7 @@ func TestPinsOfDependencies(t *testing.T) {
 	if err := chart(none); err != nil {
 		t.Errorf("without pins, the values say what is missing: %v", err)
 	}
-	// As after helm dependency build.
+	// The state after `helm dependency build`.
 	write(t, s.Root, map[string]string{"app/charts/db-1.0.0.tgz": string(db)})
 	if err := chart(got.Ref); err != nil {
 		t.Error(err)
@@ -372,8 +372,8 @@ func TestPinsOfDependencies(t *testing.T) {
 	wantFault(t, chart(remote), "is not a path in a git repository")
 }
 
-// TestCredentialsOfDependencies has a chart that lists a dependency in a repository
-// which nobody has given credentials, beside one with some.
+// TestCredentialsOfDependencies checks that a dependency without credentials gets
+// none of another repository.
 func TestCredentialsOfDependencies(t *testing.T) {
 	s := source(t)
 	mine, other := newRepo(t, archive(t, "db", "1.0.0")), newRepo(t, archive(t, "cache", "1.0.0"))
@@ -388,8 +388,7 @@ func TestCredentialsOfDependencies(t *testing.T) {
 	}
 }
 
-// TestDependencyDowngrade has a chart that comes by https, with a dependency that
-// does not.
+// TestDependencyDowngrade refuses a dependency over http of a chart over https.
 func TestDependencyDowngrade(t *testing.T) {
 	for _, at := range []fleet.ChartRef{
 		{Repo: "https://h", Name: "x"}, {Repo: "oci://h", Name: "x"}, {Git: fleet.GitRef{URL: "ssh://h/r"}}, {Git: fleet.GitRef{URL: "https://h/r"}},
@@ -404,12 +403,12 @@ func TestDependencyDowngrade(t *testing.T) {
 	}
 }
 
-// TestPackageOfDependencies has pins of two versions in a package.
+// TestPackageOfDependencies writes a package with pins of two versions.
 func TestPackageOfDependencies(t *testing.T) {
 	ref := fleet.ChartRef{Repo: "https://h", Name: "app", Version: "1.0.0", Digest: "sha256:1", Dependencies: "https://h/db@1.0.0 sha256:2\n"}
 	next := ref
 	next.Version, next.Dependencies = "2.0.0", "https://h/db@2.0.0 sha256:3\n"
-	text := string(Package("app", Resolved{Ref: next, Name: "app", Version: "2.0.0"}, Resolved{Ref: ref, Name: "app", Version: "1.0.0"}))
+	text := string(Package("app", Resolution{Ref: next, Name: "app", Version: "2.0.0"}, Resolution{Ref: ref, Name: "app", Version: "1.0.0"}))
 	for _, want := range []string{"dependencies: {\n", `"https://h/db@1.0.0": "sha256:2"`, "}[version]\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)

@@ -12,14 +12,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// maxDependencies is how many dependencies of one chart may be pinned.
+// maxDependencies limits the pinned dependencies of one chart.
 const maxDependencies = 100
 
-// fileScheme begins the repository of a dependency that is a directory beside the
-// chart. In a pin, it begins the path from the root of the git repository.
+// fileScheme is the URL scheme of dependencies in a directory beside the chart. In a
+// pin, the path is relative to the root of the git repository.
 const fileScheme = "file://"
 
-// dependencies returns the charts that are pinned as dependencies of another one.
+// dependencies returns the pinned dependencies of a chart as references.
 func dependencies(ref fleet.ChartRef) []fleet.ChartRef {
 	var out []fleet.ChartRef
 	for at, digest := range ref.Dependencies.All() {
@@ -39,7 +39,7 @@ func dependencies(ref fleet.ChartRef) []fleet.ChartRef {
 	return out
 }
 
-// dependencyName is the name under which a dependency is pinned.
+// dependencyName returns the name under which a dependency is pinned.
 func dependencyName(dep fleet.ChartRef) string {
 	if dep.Git.URL != "" {
 		return fileScheme + "/" + dep.Git.Path
@@ -47,7 +47,7 @@ func dependencyName(dep fleet.ChartRef) string {
 	return dep.Repo + "/" + dep.Name + "@" + dep.Version
 }
 
-// checkDependencies checks the pins of dependencies as checkRef checks others.
+// checkDependencies validates the pins of dependencies with checkRef.
 func checkDependencies(ref fleet.ChartRef) error {
 	again := "run " + addCommand(ref)
 	deps := dependencies(ref)
@@ -65,8 +65,8 @@ func checkDependencies(ref fleet.ChartRef) error {
 	return nil
 }
 
-// forParent returns an error about a dependency with the hint to add the chart that
-// has it.
+// forParent adds to an error about a dependency the hint to pin its parent chart
+// again.
 func forParent(ref, dep fleet.ChartRef, err error) error {
 	var out diag.List
 	for _, d := range diag.All(err) {
@@ -77,18 +77,18 @@ func forParent(ref, dep fleet.ChartRef, err error) error {
 	return out.Err()
 }
 
-// pinned returns the files of a chart with those of its pinned dependencies, and of
-// those by path.
+// pinned returns the chart's files together with those of its dependencies, pinned
+// or by path.
 func (s *Source) pinned(ctx context.Context, ref fleet.ChartRef, files []fleet.File) ([]fleet.File, error) {
 	if ref.Dependencies == "" && (ref.Path == "" || !hasPaths(files)) {
 		return files, nil
 	}
-	c := s.completion(ref, files)
+	c := s.dependencyBuilder(ref, files)
 	deps := dependencies(ref)
 	used := map[fleet.ChartRef]bool{}
 	c.find = func(_ context.Context, want fleet.ChartRef) (fleet.ChartRef, error) {
 		if len(deps) == 0 {
-			return fleet.ChartRef{}, nil // the values say so
+			return fleet.ChartRef{}, nil // without pins, dependencies are left out
 		}
 		found := choose(deps, want)
 		if found == (fleet.ChartRef{}) {
@@ -102,7 +102,7 @@ func (s *Source) pinned(ctx context.Context, ref fleet.ChartRef, files []fleet.F
 		return nil, err
 	}
 	for _, dep := range deps {
-		// A local `helm dependency build` puts the same archive into charts.
+		// `helm dependency build` stores the same archive in charts/.
 		same := func(f fleet.File) bool { return isInner(f.Name) && digest(f.Data) == dep.Digest }
 		if !used[dep] && !slices.ContainsFunc(files, same) {
 			return nil, fault("run "+addCommand(ref)+", or remove what charts has instead",
@@ -112,7 +112,7 @@ func (s *Source) pinned(ctx context.Context, ref fleet.ChartRef, files []fleet.F
 	return complete, nil
 }
 
-// choose returns the newest pin that a dependency may have.
+// choose returns the newest pin that satisfies want.
 func choose(deps []fleet.ChartRef, want fleet.ChartRef) (found fleet.ChartRef) {
 	for _, dep := range deps {
 		fits := dep.Git == want.Git
@@ -135,19 +135,19 @@ func isNewer(a, b string) bool {
 	return err == nil && v.GreaterThan(w)
 }
 
-// hasPaths reports whether the chart may have dependencies that are directories.
+// hasPaths reports whether the chart may depend on charts in directories.
 func hasPaths(files []fleet.File) bool {
 	return slices.ContainsFunc(files, func(f fleet.File) bool {
 		return (f.Name == "Chart.yaml" || f.Name == "requirements.yaml") && bytes.Contains(f.Data, []byte(fileScheme))
 	})
 }
 
-// pinDependencies returns the reference of a chart with the pins of the dependencies
-// that the chart lacks: with the versions of its lock file, or the newest.
+// pinDependencies returns ref with pins for the dependencies that the chart lacks,
+// in the versions of its lock file or the newest ones in range.
 func (s *Source) pinDependencies(ctx context.Context, ref fleet.ChartRef, files []fleet.File) (fleet.ChartRef, error) {
 	digests := map[string]string{}
-	found := map[fleet.ChartRef]fleet.ChartRef{} // by what was wanted
-	c := s.completion(ref, files)
+	found := map[fleet.ChartRef]fleet.ChartRef{} // exact reference by requirement
+	c := s.dependencyBuilder(ref, files)
 	c.find = func(ctx context.Context, want fleet.ChartRef) (fleet.ChartRef, error) {
 		if dep, ok := found[want]; ok {
 			return dep, nil

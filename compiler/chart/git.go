@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	maxRepo    = 1 << 30  // bytes that a git repository may take on disk
-	maxListing = 64 << 20 // bytes that git may list
+	maxRepo    = 1 << 30  // bytes of a git repository on disk
+	maxListing = 64 << 20 // bytes of output of git
 	fetchedRef = "refs/fleetc/chart"
 )
 
@@ -23,9 +23,9 @@ var (
 	fullHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 )
 
-// fetchGit fetches the directory that ref names, and returns it as an archive
-// with the commit that it is of. git does the talking, so that the user's
-// credential helpers and keys work.
+// fetchGit fetches the directory of ref and returns it as an archive, together with
+// the commit. It runs the git command, so the user's credential helpers and keys
+// apply.
 func (s *Source) fetchGit(ctx context.Context, ref fleet.GitRef) (archive []byte, commit string, err error) {
 	err = s.inRepo(ctx, ref.URL, func(g gitRepo) error {
 		if commit, err = g.fetch(ctx, ref.Ref); err != nil {
@@ -37,7 +37,7 @@ func (s *Source) fetchGit(ctx context.Context, ref fleet.GitRef) (archive []byte
 	return archive, commit, err
 }
 
-// inRepo calls work with an empty repository to fetch into.
+// inRepo calls work with an empty temporary repository.
 func (s *Source) inRepo(ctx context.Context, url string, work func(gitRepo) error) (err error) {
 	g, end, err := s.openRepo(ctx, url)
 	if err != nil {
@@ -47,21 +47,20 @@ func (s *Source) inRepo(ctx context.Context, url string, work func(gitRepo) erro
 	return work(g)
 }
 
-// A gitRepo is a bare repository that exists for one fetch.
+// A gitRepo is a temporary bare repository for one fetch.
 type gitRepo struct {
 	dir string
 	url string
 }
 
-// fetch fetches one ref, with no more history than the server makes it take,
-// and returns its commit.
+// fetch fetches one ref, as shallow as the server allows, and returns its commit.
 func (g gitRepo) fetch(ctx context.Context, ref string) (string, error) {
 	_, err := g.remote(ctx, "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--",
 		g.url, "+"+ref+":"+fetchedRef)
 	local := fetchedRef
 	if git.Failed(err) != nil && hexRef.MatchString(ref) {
-		// A server may not give a commit that no ref points to, and none gives
-		// one by a short name.
+		// Some servers refuse commits that no ref points to, and all refuse short
+		// hashes.
 		_, err = g.remote(ctx, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--",
 			g.url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 		local = ref
@@ -83,7 +82,7 @@ func (g gitRepo) fetch(ctx context.Context, ref string) (string, error) {
 	return commit, nil
 }
 
-// noRef says that a branch or tag does not exist, and which one is near.
+// noRef returns the fault for a missing branch or tag, and suggests a similar name.
 func (g gitRepo) noRef(ctx context.Context, ref string) error {
 	out, err := g.remote(ctx, "ls-remote", "--heads", "--tags", "--refs", "--", g.url)
 	if err != nil {
@@ -100,13 +99,14 @@ func (g gitRepo) noRef(ctx context.Context, ref string) error {
 	return fault(oneOf(ref, slices.Compact(names)), "%s has no branch or tag %s", g.url, ref)
 }
 
-// remote runs git where it uses the network and stops it when what it fetches
-// has no end.
+// remote runs a git command that uses the network and limits the size of the
+// download.
 func (g gitRepo) remote(ctx context.Context, args ...string) ([]byte, error) {
 	return g.git().RunWithin(ctx, maxRepo, maxListing, args...)
 }
 
-// fault turns git's error into one of the repository's; others stay.
+// fault converts an error of git into a fault of the repository. It returns other
+// errors unchanged.
 func (g gitRepo) fault(err error) error {
 	if failed := git.Failed(err); failed != nil {
 		return &diag.Diag{
@@ -117,13 +117,12 @@ func (g gitRepo) fault(err error) error {
 	return err
 }
 
-// run runs git and returns what it prints.
+// run runs a git command and returns its output.
 func (g gitRepo) run(ctx context.Context, args ...string) ([]byte, error) {
 	return g.git().Run(ctx, nil, maxListing, args...)
 }
 
-// git is the repository as git sees it: one that tells no other history than
-// the server's.
+// git returns the repository for package git, with the protocols that its URL needs.
 func (g gitRepo) git() git.Repo {
 	protocols := "http:https:ssh:git"
 	if strings.HasPrefix(g.url, "file:") {

@@ -19,7 +19,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// git runs the user's git.
+// runGit runs the git command.
 func runGit(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{
@@ -34,12 +34,12 @@ func runGit(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// A gitServer has one repository, repo.git, with the commits that commit made.
+// A gitServer serves one repository, repo.git.
 type gitServer struct {
-	dir    string // what is served
-	work   string // a work tree
+	dir    string // served directory
+	work   string // work tree
 	server *httptest.Server
-	old    atomic.Bool // speak the first protocol, which gives only what refs point to
+	old    atomic.Bool // use an old protocol version, which serves only commits that refs point to
 	fail   atomic.Bool
 }
 
@@ -123,7 +123,7 @@ func TestGit(t *testing.T) {
 		if left, _ := os.ReadDir(store{fresh.Cache}.work()); len(left) > 0 {
 			t.Errorf("left over: %v", left)
 		}
-		// A branch is held by its digest.
+		// The digest pins the content of a branch.
 		_, err = fresh.Chart(t.Context(), fleet.ChartRef{Git: fleet.GitRef{URL: url, Ref: "main", Path: "charts/web"}, Digest: "sha256:" + strings.Repeat("0", 64)})
 		wantFault(t, err, digests[second], strings.Repeat("0", 64), "fleetc chart add git+"+url+"//charts/web --version main")
 	}
@@ -131,7 +131,7 @@ func TestGit(t *testing.T) {
 		t.Error("two commits have one digest")
 	}
 	g.server.Close()
-	if _, err := again(s).Chart(t.Context(), fleet.ChartRef{Git: fleet.GitRef{URL: g.urls()[0], Ref: first, Path: "charts/web"}, Digest: digests[first]}); err != nil {
+	if _, err := nextRun(s).Chart(t.Context(), fleet.ChartRef{Git: fleet.GitRef{URL: g.urls()[0], Ref: first, Path: "charts/web"}, Digest: digests[first]}); err != nil {
 		t.Errorf("with the server gone: %v", err)
 	}
 }
@@ -163,7 +163,8 @@ func TestGitRootChart(t *testing.T) {
 	}
 }
 
-// A server of the first protocol refuses a commit that no ref points to.
+// TestGitServerRefusesCommits uses an old protocol version, which refuses commits
+// that no ref points to.
 func TestGitServerRefusesCommits(t *testing.T) {
 	s := source(t)
 	g := newGit(t)

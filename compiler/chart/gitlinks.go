@@ -17,23 +17,23 @@ import (
 	"github.com/fleetc/fleetc/compiler/links"
 )
 
-// A gitTree is what a commit has: files, symbolic links, submodules and the
-// directories that they are in. Nothing outside of the commit is read.
+// A gitTree is the tree of a commit: files, symbolic links, submodules and their
+// parent directories. Paths cannot leave it.
 type gitTree struct {
 	entries map[string]*gitEntry // by path from the root of the repository, which is "."
 	links   []string             // paths of the symbolic links
 
-	submodules bool // whether there are some
+	submodules bool // whether the commit has submodules
 }
 
-// A gitEntry is one of a tree. It is its own [fs.FileInfo].
+// A gitEntry is an entry of a gitTree. It implements [fs.FileInfo].
 type gitEntry struct {
 	name   string
 	mode   fs.FileMode
 	id     string
 	size   int64
 	target string   // of a symbolic link; empty when it is too long
-	names  []string // of what is in a directory, in git's order
+	names  []string // of a directory: its entries, in git's order
 }
 
 // Methods of [fs.FileInfo].
@@ -44,14 +44,14 @@ func (e *gitEntry) ModTime() time.Time { return time.Time{} }
 func (e *gitEntry) IsDir() bool        { return e.mode.IsDir() }
 func (e *gitEntry) Sys() any           { return nil }
 
-// submodule is the mode of a submodule: a directory that the commit does not have.
+// submodule is the mode of a submodule, a directory whose content the commit lacks.
 const submodule = fs.ModeDir | fs.ModeIrregular
 
 func newGitTree() *gitTree {
 	return &gitTree{entries: map[string]*gitEntry{".": {name: ".", mode: fs.ModeDir}}}
 }
 
-// add adds what ls-tree lists of a directory.
+// add adds the entries of a directory from the output of git ls-tree.
 func (t *gitTree) add(dir, listing string) error {
 	for line := range strings.SplitSeq(strings.TrimSuffix(listing, "\x00"), "\x00") {
 		if line == "" {
@@ -83,7 +83,7 @@ func (t *gitTree) add(dir, listing string) error {
 	return nil
 }
 
-// put adds an entry, and the directories that it is in.
+// put adds an entry and its parent directories.
 func (t *gitTree) put(name string, e *gitEntry) {
 	for {
 		t.entries[name] = e
@@ -118,7 +118,7 @@ func (t *gitTree) Readlink(name string) (string, error) {
 	return e.target, nil
 }
 
-// resolve returns the path of an entry that is no symbolic link, and the entry.
+// resolve follows symbolic links and returns the final path and its entry.
 func (t *gitTree) resolve(name string) (string, *gitEntry, error) {
 	real, err := links.Resolve(t, name)
 	if err != nil {
@@ -127,7 +127,7 @@ func (t *gitTree) resolve(name string) (string, *gitEntry, error) {
 	return real, t.entries[real], nil
 }
 
-// chartDir returns the directory with the given path, which has a Chart.yaml.
+// chartDir resolves the path of a directory and checks that it has a Chart.yaml.
 func (t *gitTree) chartDir(name string) (string, error) {
 	dir, _, err := t.resolve(path.Clean(name))
 	if err == nil {
@@ -144,8 +144,8 @@ type gitWalker struct {
 	found []blob
 }
 
-// blobs returns the files of a chart, sorted. Symbolic links are followed as when
-// Helm packages the directory; those that the rules leave out may lead anywhere.
+// blobs returns the files of a chart, sorted. It follows symbolic links as Helm does
+// when it packages the directory. Ignored links may lead anywhere.
 func (t *gitTree) blobs(dir string, rules *ignore.Rules) ([]blob, error) {
 	w := gitWalker{tree: t, rules: rules, budget: budget{entries: maxEntries, bytes: maxTotal}}
 	if err := w.dir(dir, "", nil); err != nil {
@@ -155,8 +155,8 @@ func (t *gitTree) blobs(dir string, rules *ignore.Rules) ([]blob, error) {
 	return w.found, nil
 }
 
-// dir collects a directory, which has the given name below the chart. The
-// directories that it is in are above.
+// dir collects a directory under the given name relative to the chart. above lists
+// its parent directories, to detect cycles.
 func (w *gitWalker) dir(at, name string, above []string) error {
 	if slices.Contains(above, at) {
 		return fault(linkHint, "%s is a symbolic link to a directory that it is in", name)
@@ -170,7 +170,7 @@ func (w *gitWalker) dir(at, name string, above []string) error {
 	return nil
 }
 
-// linkHint is what to do about a symbolic link in somebody's repository.
+// linkHint is the hint for a bad symbolic link in a third-party repository.
 const linkHint = "ask the owners of the repository to put the files into the chart, or use a chart that they have packaged"
 
 // one collects the file, directory or symbolic link at a path.
@@ -187,7 +187,7 @@ func (w *gitWalker) one(at, name string, above []string) error {
 		if w.ignores(name, to) {
 			return nil
 		}
-		// A directory costs something each time that a link leads to it.
+		// A directory counts against the limit each time that a link leads to it.
 		if err := cmp.Or(w.entry(), checkName(name)); err != nil {
 			return err
 		}
@@ -214,12 +214,12 @@ func (w *gitWalker) one(at, name string, above []string) error {
 	return nil
 }
 
-// ignores reports whether the rules leave out an entry or a directory that it is in.
+// ignores reports whether the rules ignore an entry or one of its parents.
 func (w *gitWalker) ignores(name string, e *gitEntry) bool {
 	return isIgnored(w.rules, name) || e.IsDir() && w.rules.Ignore(name, e)
 }
 
-// broken says why a symbolic link cannot be followed.
+// broken returns the error for a symbolic link that cannot be followed.
 func (w *gitWalker) broken(e *gitEntry, name string, err error) error {
 	why := err.Error()
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,7 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// links makes symbolic links in the work tree: targets by name.
+// links creates symbolic links in the work tree. The map has targets by name.
 func (g *gitServer) links(t *testing.T, targets map[string]string) {
 	t.Helper()
 	for name, target := range targets {
@@ -28,8 +28,8 @@ func (g *gitServer) links(t *testing.T, targets map[string]string) {
 	}
 }
 
-// TestGitLinksAsHelmFollowsThem has symbolic links in a git repository, and compares
-// with Helm's reading of a clone and with the same directory in the fleet.
+// TestGitLinksAsHelmFollowsThem compares symbolic links in a git repository with
+// Helm's loader on a clone, and with the same directory in the fleet.
 func TestGitLinksAsHelmFollowsThem(t *testing.T) {
 	s := source(t)
 	g := newGit(t)
@@ -71,9 +71,9 @@ func TestGitLinksAsHelmFollowsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(filepath.Join(g.work, "charts/web/ci")); err != nil {
-		t.Fatal(err) // Helm stops at links that lead nowhere, although they are to be ignored
+		t.Fatal(err) // Helm fails for broken links, even ignored ones
 	}
-	log.SetOutput(io.Discard) // it logs every link
+	log.SetOutput(io.Discard) // Helm logs every link
 	defer log.SetOutput(os.Stderr)
 	want, err := loader.LoadDir(filepath.Join(g.work, "charts/web"))
 	if err != nil {
@@ -171,7 +171,7 @@ func TestGitLinkFaults(t *testing.T) {
 	}
 	// The same directories in the fleet.
 	local := &Source{Root: g.work, Cache: t.TempDir()}
-	delete(want, "hidden") // bounded, after some seconds
+	delete(want, "hidden") // exceeds the limit after some seconds
 	for name := range want {
 		if _, err := local.Chart(t.Context(), fleet.ChartRef{Path: name}); err == nil && name != "module" && name != "inside" {
 			t.Errorf("%s is read in the fleet", name)

@@ -22,10 +22,9 @@ type blob struct {
 	name string // below the chart's directory
 }
 
-// archive returns the chart's directory at a commit as a tar file of one form:
-// names sorted, nothing in it but names and contents, and not compressed. Its
-// digest is the same wherever it is made, and with whichever git. In the place of
-// a symbolic link is the file or directory that it leads to.
+// archive returns the chart's directory at a commit as an uncompressed tar file in
+// canonical form: sorted names, no metadata. The digest is the same on every machine
+// and with every version of git. The targets of symbolic links replace the links.
 func (g gitRepo) archive(ctx context.Context, commit string, ref fleet.GitRef) ([]byte, error) {
 	tree, err := g.tree(ctx, commit, ref)
 	if err != nil {
@@ -50,7 +49,7 @@ func (g gitRepo) archive(ctx context.Context, commit string, ref fleet.GitRef) (
 	return canonicalTar(blobs, contents)
 }
 
-// inChart says which chart an error is about.
+// inChart adds the chart to an error.
 func inChart(ref fleet.GitRef, err error) error {
 	d := &diag.Diag{Msg: fmt.Sprintf("%s: %s", fleet.ChartRef{Git: ref}, err), Cause: err}
 	if of, ok := errors.AsType[*diag.Diag](err); ok {
@@ -59,8 +58,8 @@ func inChart(ref fleet.GitRef, err error) error {
 	return d
 }
 
-// tree lists the directory of a chart at a commit. If there are symbolic links in it,
-// or on the way to it, it lists the whole commit: they may lead anywhere in there.
+// tree lists the directory of a chart at a commit. If the directory or a parent has
+// symbolic links, it lists the whole commit, because links may lead anywhere in it.
 func (g gitRepo) tree(ctx context.Context, commit string, ref fleet.GitRef) (*gitTree, error) {
 	tree := newGitTree()
 	listing, err := g.list(ctx, commit+":"+ref.Path)
@@ -101,8 +100,8 @@ func (g gitRepo) readLinks(ctx context.Context, tree *gitTree) error {
 	return err
 }
 
-// ignoreRules returns what .helmignore says about a chart. It matters for symbolic
-// links and submodules alone: other files stay in the archive.
+// ignoreRules returns the rules of the chart's .helmignore. They apply to symbolic
+// links and submodules only. Other ignored files stay in the archive.
 func (g gitRepo) ignoreRules(ctx context.Context, tree *gitTree, dir string) (*ignore.Rules, error) {
 	rules := ignore.Empty()
 	_, e, err := tree.resolve(path.Join(dir, ignore.HelmIgnore))
@@ -119,7 +118,7 @@ func (g gitRepo) ignoreRules(ctx context.Context, tree *gitTree, dir string) (*i
 	return rules, nil
 }
 
-// cat returns the contents of blobs, in their order.
+// cat returns the contents of blobs, in the same order.
 func (g gitRepo) cat(ctx context.Context, blobs []blob) ([][]byte, error) {
 	var ids strings.Builder
 	for _, b := range blobs {
@@ -131,7 +130,7 @@ func (g gitRepo) cat(ctx context.Context, blobs []blob) ([][]byte, error) {
 	}
 	contents := make([][]byte, len(blobs))
 	for i, b := range blobs {
-		// The header is "<id> blob <size>", and a line end follows the content.
+		// The header is "<id> blob <size>". A newline follows the content.
 		header := fmt.Sprintf("%s blob %d\n", b.id, b.size)
 		rest, ok := bytes.CutPrefix(out, []byte(header))
 		if !ok || int64(len(rest)) <= b.size {
@@ -142,8 +141,8 @@ func (g gitRepo) cat(ctx context.Context, blobs []blob) ([][]byte, error) {
 	return contents, nil
 }
 
-// canonicalTar packs files, which are sorted. Pins rest on its bytes: they
-// must never change.
+// canonicalTar packs sorted files. Its bytes must never change, because committed
+// pins contain their digest.
 func canonicalTar(blobs []blob, contents [][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -162,7 +161,8 @@ func canonicalTar(blobs []blob, contents [][]byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// noChart says that there is no chart at the path, and where there are some.
+// noChart returns the fault for a path without a chart. It lists the charts of the
+// commit.
 func (g gitRepo) noChart(ctx context.Context, commit string, ref fleet.GitRef) error {
 	listing, err := g.run(ctx, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
 	if err != nil {

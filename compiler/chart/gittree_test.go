@@ -50,7 +50,8 @@ func TestGitTree(t *testing.T) {
 	}
 }
 
-// Pins that users have committed rest on these bytes.
+// TestCanonicalTarNeverChanges compares with fixed bytes, because committed pins
+// contain their digest.
 func TestCanonicalTarNeverChanges(t *testing.T) {
 	long := strings.Repeat("long/", 60) + "name"
 	names := []string{"Chart.yaml", long, "templates/ü.yaml"}

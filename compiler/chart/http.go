@@ -18,8 +18,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// An index is a repository's list of charts: the versions of each, by name.
-// What a pin does not need is not read.
+// An index is the index.yaml of a repository: the versions of each chart, by name.
+// It has only the fields that pins need.
 type index map[string][]*entry
 
 type entry struct {
@@ -28,7 +28,7 @@ type entry struct {
 	Digest  string   `json:"digest" yaml:"digest"`
 }
 
-// index returns a repository's index, fetched once.
+// index returns the index of a repository. It fetches each index once.
 func (s *Source) index(ctx context.Context, repo string) (index, error) {
 	return s.indexes.do(ctx, repo, func() (index, error) {
 		data, err := s.get(ctx, repo, repo+"/index.yaml", maxIndex)
@@ -56,7 +56,7 @@ func parseIndex(data []byte) (index, error) {
 	} else {
 		err = yaml.Unmarshal(data, &file)
 	}
-	// Nonsense in the entry of one chart says nothing about the others.
+	// An invalid entry of one chart does not affect the other charts.
 	if _, ok := errors.AsType[*yaml.TypeError](err); err != nil && !(ok && file.Entries != nil) {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (x index) versions(repo, name string) ([]*entry, error) {
 	return nil, fault(oneOf(name, names), "%s has no chart %s", repo, name)
 }
 
-// fetchHTTP downloads the archive of a pin out of an HTTP repository.
+// fetchHTTP downloads the archive of a pin from an HTTP repository.
 func (s *Source) fetchHTTP(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
 	x, err := s.index(ctx, ref.Repo)
 	if err != nil {
@@ -102,12 +102,12 @@ func (s *Source) fetchHTTP(ctx context.Context, ref fleet.ChartRef) ([]byte, err
 	return nil, noVersion(ref, all)
 }
 
-// download fetches the archive that an index entry names.
+// download fetches the archive of an index entry.
 func (s *Source) download(ctx context.Context, ref fleet.ChartRef, e *entry) ([]byte, error) {
 	if len(e.URLs) == 0 {
 		return nil, fault("use another version", "%s: the repository's index has no URL for it", ref)
 	}
-	// The first, as Helm does: a repository that lists several is a mirror's.
+	// Use the first URL, as Helm does. Repositories with several URLs list mirrors.
 	at, err := resolve(ref.Repo, e.URLs[0])
 	if err != nil {
 		return nil, &diag.Diag{Msg: fmt.Sprintf("%s: the repository's index has a URL that cannot be used: %s", ref, oneLine(urlReason(err))), Cause: err}
@@ -119,8 +119,8 @@ func (s *Source) download(ctx context.Context, ref fleet.ChartRef, e *entry) ([]
 	return s.get(ctx, ref.Repo, at.String(), maxDownload)
 }
 
-// resolve returns the URL of an archive, which an index writes relative to the
-// repository or in full.
+// resolve returns the URL of an archive. An index has absolute URLs or URLs relative
+// to the repository.
 func resolve(repo, raw string) (*url.URL, error) {
 	base, err := url.Parse(repo + "/")
 	if err != nil {
@@ -140,7 +140,7 @@ func resolve(repo, raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// get downloads what belongs to a repository.
+// get downloads a file that a repository serves.
 func (s *Source) get(ctx context.Context, repo, at string, limit int64) ([]byte, error) {
 	client, err := s.client(ctx, repo)
 	if err != nil {
@@ -152,8 +152,8 @@ func (s *Source) get(ctx context.Context, repo, at string, limit int64) ([]byte,
 	}
 	req.Header.Set("User-Agent", "fleetc")
 	if limit == maxDownload {
-		// Otherwise net/http would unpack an archive that a server declares to
-		// be an encoded tar file, and its digest would be another one.
+		// Without this header, net/http would decompress archives that a server
+		// declares as encoded tar files, and the digest would differ.
 		req.Header.Set("Accept-Encoding", "identity")
 	}
 	name := showURL(req.URL)
@@ -191,7 +191,7 @@ func badStatus(name string, resp *http.Response) error {
 	return fault(hint, "%s: the server answers %d %s", name, resp.StatusCode, http.StatusText(resp.StatusCode))
 }
 
-// showURL is a URL without what may be a secret in it.
+// showURL formats a URL without parts that may be secret.
 func showURL(u *url.URL) string {
 	shown := *u
 	shown.User, shown.RawQuery, shown.Fragment = nil, "", ""

@@ -16,19 +16,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A chartRepo is a chart repository on a real server.
+// A chartRepo is a chart repository on a local HTTP server.
 type chartRepo struct {
 	server *httptest.Server
 
 	mu       sync.Mutex
 	files    map[string][]byte
 	asked    []*http.Request
-	user     string // that it asks for; nobody when empty
+	user     string // required user; empty for none
 	password string
 	moved    map[string]string // redirects by path
 }
 
-// newRepo starts a repository with an index of archives made by archive.
+// newRepo starts a repository with an index of the given archives.
 func newRepo(t testing.TB, archives ...[]byte) *chartRepo {
 	t.Helper()
 	r := &chartRepo{files: map[string][]byte{}, moved: map[string]string{}}
@@ -53,8 +53,7 @@ func newRepo(t testing.TB, archives ...[]byte) *chartRepo {
 	return r
 }
 
-// joinEntries puts the versions of one chart, which follow each other, under
-// one key.
+// joinEntries merges the entries of one chart, which are adjacent, under one key.
 func joinEntries(index string) string {
 	var out []string
 	seen := map[string]bool{}
@@ -265,7 +264,7 @@ func TestServerErrorsHideSecrets(t *testing.T) {
 	_, err := s.Resolve(t.Context(), Request{Ref: repo.url() + "/web"})
 	wantFault(t, err, "404")
 	repo.replace("index.yaml", []byte(`{"entries": {"web": [{"version": "1.0.0", "urls": ["gone.tgz?token=hunter2"]}]}}`))
-	_, moved := again(s).Resolve(t.Context(), Request{Ref: repo.url() + "/web"})
+	_, moved := nextRun(s).Resolve(t.Context(), Request{Ref: repo.url() + "/web"})
 	wantFault(t, moved, "refused")
 	if text := err.Error() + moved.Error(); strings.Contains(text, "hunter2") {
 		t.Errorf("a secret in %s", text)

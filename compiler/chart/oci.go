@@ -17,15 +17,15 @@ import (
 
 const (
 	chartLayer       = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
-	legacyChartLayer = "application/tar+gzip" // of Helm before 3.7
+	legacyChartLayer = "application/tar+gzip" // media type of Helm before 3.7
 )
 
-// tagOf is the tag of a version: a registry takes no plus sign.
+// tagOf returns the tag of a version. Tags cannot contain a plus sign.
 func tagOf(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
 func versionOf(tag string) string { return strings.ReplaceAll(tag, "_", "+") }
 
-// splitTag splits host/path:tag; the tag is otherwise when there is none.
+// splitTag splits host/path:tag. Without a tag, it returns otherwise.
 func splitTag(at, otherwise string) (repository, tag string) {
 	if i := strings.LastIndexByte(at, ':'); i > strings.LastIndexByte(at, '/') {
 		return at[:i], at[i+1:]
@@ -33,8 +33,7 @@ func splitTag(at, otherwise string) (repository, tag string) {
 	return at, otherwise
 }
 
-// fetchOCI downloads the chart that a registry has under a tag of the
-// repository oci://host/path.
+// fetchOCI downloads the chart with a tag from the repository oci://host/path.
 func (s *Source) fetchOCI(ctx context.Context, at, tag string) ([]byte, error) {
 	repo, options, err := s.registry(ctx, at)
 	if err != nil {
@@ -56,8 +55,8 @@ func (s *Source) fetchOCI(ctx context.Context, at, tag string) ([]byte, error) {
 	return nil, fault("check the name: images and charts have the same kind of address", "%s:%s is not a chart", at, tag)
 }
 
-// pull downloads a layer, whose bytes the registry library checks against the
-// digest in the manifest.
+// pull downloads a layer. The registry library verifies its digest from the
+// manifest.
 func pull(repo name.Repository, layer v1.Descriptor, at string, options []remote.Option) ([]byte, error) {
 	if layer.Size > maxDownload {
 		return nil, fault("", "%s is larger than %d MiB", at, maxDownload>>20)
@@ -91,7 +90,7 @@ func (s *Source) tags(ctx context.Context, at string) ([]string, error) {
 	return tags, nil
 }
 
-// registry returns the repository oci://host/path and how to talk to it.
+// registry returns the repository oci://host/path and the options to access it.
 func (s *Source) registry(ctx context.Context, at string) (name.Repository, []remote.Option, error) {
 	repo, options, err := registry.Open(ctx, at, s.plain(), maxDownload+maxIndex)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// An ociRegistry is a registry that asks for a user when it has one.
+// An ociRegistry is a registry with optional basic authentication.
 type ociRegistry struct {
 	server         *httptest.Server
 	handler        http.Handler
@@ -54,7 +54,7 @@ func (r *ociRegistry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 func (r *ociRegistry) host() string { return strings.TrimPrefix(r.server.URL, "http://") }
 
-// push puts data into the registry as Helm does.
+// push uploads data as Helm does.
 func (r *ociRegistry) push(t *testing.T, repo, tag string, data []byte, mediaType types.MediaType) {
 	t.Helper()
 	ref, err := name.ParseReference(r.host() + "/" + repo + ":" + tag)
@@ -80,7 +80,7 @@ func TestOCI(t *testing.T) {
 	r.push(t, "team/charts/web", "latest", archive(t, "web", "9.0.0"), chartLayer)
 	repo := "oci://" + r.host() + "/team/charts"
 	for want, c := range map[string]string{"1.2.0+build.5": "", "1.1.0": "<1.2", "2.0.0-rc.1": ">=2.0.0-0", "1.0.0": "1.0.0"} {
-		got, err := again(s).Resolve(t.Context(), Request{Ref: repo + "/web", Version: c})
+		got, err := nextRun(s).Resolve(t.Context(), Request{Ref: repo + "/web", Version: c})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,15 +97,15 @@ func TestOCI(t *testing.T) {
 		}
 	}
 	lists := r.lists.Load()
-	if _, err := again(s).Resolve(t.Context(), Request{Ref: repo + "/web", Version: "1.1.0"}); err != nil || r.lists.Load() != lists {
+	if _, err := nextRun(s).Resolve(t.Context(), Request{Ref: repo + "/web", Version: "1.1.0"}); err != nil || r.lists.Load() != lists {
 		t.Errorf("the tags were listed for an exact version, %v", err)
 	}
-	got, err := again(s).Resolve(t.Context(), Request{Ref: repo + "/web", Version: "<1.2"})
+	got, err := nextRun(s).Resolve(t.Context(), Request{Ref: repo + "/web", Version: "<1.2"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.server.Close()
-	if _, err := again(s).Chart(t.Context(), got.Ref); err != nil {
+	if _, err := nextRun(s).Chart(t.Context(), got.Ref); err != nil {
 		t.Errorf("with the registry gone: %v", err)
 	}
 }
@@ -133,7 +133,7 @@ func TestOCIFaults(t *testing.T) {
 		"no host":       {Request{Ref: "oci://web"}, []string{"names no place"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := again(s).Resolve(t.Context(), c.req)
+			_, err := nextRun(s).Resolve(t.Context(), c.req)
 			wantFault(t, err, c.want...)
 		})
 	}
@@ -177,7 +177,7 @@ func TestOCIAuth(t *testing.T) {
 	}
 }
 
-// An index of an HTTP repository may point into a registry.
+// TestIndexToRegistry resolves a chart of an HTTP index with a URL in a registry.
 func TestIndexToRegistry(t *testing.T) {
 	s := source(t)
 	r := newRegistry(t)
@@ -185,7 +185,7 @@ func TestIndexToRegistry(t *testing.T) {
 	repo := newRepo(t)
 	for _, tag := range []string{":1.0.0_a", ""} {
 		repo.replace("index.yaml", []byte(`{"entries": {"web": [{"version": "1.0.0+a", "urls": ["oci://`+r.host()+`/web`+tag+`"]}]}}`))
-		got, err := again(s).Resolve(t.Context(), Request{Ref: repo.url() + "/web"})
+		got, err := nextRun(s).Resolve(t.Context(), Request{Ref: repo.url() + "/web"})
 		if err != nil || got.Ref.Repo != repo.url() {
 			t.Errorf("got %v, %v", got, err)
 		}

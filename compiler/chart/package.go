@@ -11,18 +11,17 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// reserved are names that a package of a chart cannot have: words of CUE, the
-// packages that its importers use already, and the package of layers.
+// reserved are invalid names for the package of a chart: keywords of CUE, packages
+// that its importers use, and the package of layers.
 const reserved = " package import for in if let else fallback try null true false bool bytes error float float32 float64 int int8 int16 int32 " +
 	"int64 int128 uint uint8 uint16 uint32 uint64 uint128 number rune string self len close and or div mod quo rem " +
 	"matchN matchIf _ fleet schema "
 
 var notInName = regexp.MustCompile(`[^a-zA-Z0-9_]`)
 
-// PackageName returns the name of the CUE package that pins the chart with the
-// given name, which is also the name of its directory below
-// environments/charts: CUE imports a directory of the package's own name
-// without further ado.
+// PackageName returns the name of the CUE package that pins a chart. The package's
+// directory below environments/charts has the same name, so import paths need no
+// package name.
 func PackageName(name string) string {
 	name = notInName.ReplaceAllString(name, "_")
 	if name == "" || strings.Contains(reserved, " "+name+" ") || name[0] == '_' || name[0] >= '0' && name[0] <= '9' {
@@ -31,12 +30,12 @@ func PackageName(name string) string {
 	return name
 }
 
-// Package returns the text of the CUE package that pins versions of a chart: the
-// first is the one that a release has unless a layer says otherwise. All are of
-// one repository; a chart by path has one. The name is one that PackageName
-// returns. What the chart says about itself ends in comments and strings and
-// nowhere else. Tables of several versions are for `cue fmt` to align.
-func Package(name string, versions ...Resolved) []byte {
+// Package returns the source of the CUE package that pins versions of a chart. The
+// first version is the default. All versions are from one repository; a chart by
+// path has one version. The name comes from PackageName. Metadata of the chart
+// appears only in comments and strings. `cue fmt` aligns the tables of several
+// versions.
+func Package(name string, versions ...Resolution) []byte {
 	first := versions[0]
 	about, chart := "", oneLine(first.Name)
 	if text := strings.TrimRight(oneLine(first.Description), ". "); text != "" {
@@ -76,11 +75,12 @@ func Package(name string, versions ...Resolved) []byte {
 	return b.Bytes()
 }
 
-// A pin is what differs between the versions of a chart, as CUE expressions.
+// A pin has the fields that differ between versions of a chart, as CUE expressions.
 type pin struct{ version, ref, digest string }
 
-// pinned writes the versions as a choice, by which a table has the rest.
-func pinned(versions []Resolved) pin {
+// pinned writes versions as a disjunction and looks up the other fields in tables by
+// version.
+func pinned(versions []Resolution) pin {
 	if len(versions) == 1 {
 		v := versions[0]
 		return pin{quote(oneLine(v.Version)), quote(v.Ref.Git.Ref), quote(v.Ref.Digest)}
@@ -100,10 +100,10 @@ func pinned(versions []Resolved) pin {
 	return p
 }
 
-// writeDigests writes a field with what else is pinned with the versions, for each
-// version its own.
-func writeDigests(b *bytes.Buffer, field string, versions []Resolved, of func(fleet.ChartRef) fleet.Digests) {
-	if !slices.ContainsFunc(versions, func(v Resolved) bool { return of(v.Ref) != "" }) {
+// writeDigests writes a field with the digests of dependencies or schemas, per
+// version.
+func writeDigests(b *bytes.Buffer, field string, versions []Resolution, of func(fleet.ChartRef) fleet.Digests) {
+	if !slices.ContainsFunc(versions, func(v Resolution) bool { return of(v.Ref) != "" }) {
 		return
 	}
 	fmt.Fprintf(b, "\t\t%s: {\n", field)
@@ -129,8 +129,7 @@ func writeDigests(b *bytes.Buffer, field string, versions []Resolved, of func(fl
 	b.WriteString("\n")
 }
 
-// writeFields writes keys and their expressions as lines, the expressions in a
-// column.
+// writeFields writes keys and expressions as lines, with aligned expressions.
 func writeFields(b *bytes.Buffer, indent string, pairs ...string) {
 	width := 0
 	for i := 0; i < len(pairs); i += 2 {
@@ -141,14 +140,14 @@ func writeFields(b *bytes.Buffer, indent string, pairs ...string) {
 	}
 }
 
-// quote returns s as a string literal. Those of JSON are those of CUE: a
-// backslash comes out as two, so nothing is interpolated.
+// quote returns s as a CUE string literal. JSON strings are valid CUE: JSON escapes
+// each backslash, so CUE interpolates nothing.
 func quote(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
-		panic("encoding a string: " + err.Error()) // json encodes every string
+		panic("encoding a string: " + err.Error()) // cannot happen: JSON encodes every string
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

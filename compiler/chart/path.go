@@ -24,8 +24,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/links"
 )
 
-// local reads a chart that is a directory or an archive below the root. reads are the
-// files that it reads, relative to the root.
+// local reads a chart that is a directory or an archive below the root. reads lists
+// the files read, relative to the root.
 func (s *Source) local(ref fleet.ChartRef) (files []fleet.File, reads []string, err error) {
 	root, err := os.OpenRoot(s.Root)
 	if err != nil {
@@ -58,8 +58,7 @@ func (s *Source) local(ref fleet.ChartRef) (files []fleet.File, reads []string, 
 	return files, reads, nil
 }
 
-// outOfGit returns a fault when a path leads into the directory of git, which may have
-// credentials.
+// outOfGit refuses paths into the .git directory, which may contain credentials.
 func outOfGit(root *os.Root, name string) error {
 	if _, err := links.Resolve(root, name); errors.Is(err, links.ErrGit) {
 		return &diag.Diag{Msg: name + " " + err.Error(), Hint: "put the files into the fleet's repository", Cause: err}
@@ -67,7 +66,7 @@ func outOfGit(root *os.Root, name string) error {
 	return nil
 }
 
-// notThere explains why the chart's path leads nowhere.
+// notThere returns the fault for a path that does not exist.
 func notThere(root *os.Root, name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return outside(root, name, err)
@@ -80,8 +79,8 @@ func notThere(root *os.Root, name string, err error) error {
 	return &diag.Diag{Msg: name + " does not exist in the fleet's repository", Hint: hint, Cause: err}
 }
 
-// outside explains why a name below the root cannot be followed: os.Root does
-// not go through links that leave it, and links are all that can.
+// outside returns the fault for a symbolic link that leaves the root, which os.Root
+// does not follow.
 func outside(root *os.Root, name string, err error) error {
 	for at := name; at != "."; at = path.Dir(at) {
 		if target, lerr := root.Readlink(at); lerr == nil {
@@ -98,11 +97,11 @@ func outside(root *os.Root, name string, err error) error {
 	return fmt.Errorf("read %s: %w", name, err)
 }
 
-// chartsIn returns the names of the charts that are in a directory, sorted.
+// chartsIn returns the names of the charts in a directory, sorted.
 func chartsIn(root *os.Root, dir string) []string {
 	entries, err := fs.ReadDir(root.FS(), dir)
 	if err != nil {
-		return nil // a hint does not depend on it
+		return nil // used for a hint only
 	}
 	var found []string
 	for _, e := range entries {
@@ -114,7 +113,7 @@ func chartsIn(root *os.Root, dir string) []string {
 	return found
 }
 
-// readArchive reads a chart that is packaged in the repository.
+// readArchive reads a packaged chart in the fleet's repository.
 func readArchive(root *os.Root, name string, info fs.FileInfo) ([]fleet.File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("neither a directory nor an archive")
@@ -138,9 +137,9 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// readDir reads a chart as Helm reads a directory: files that .helmignore
-// names are left out, and links are followed, here as far as the root goes. Otherwise
-// than in Helm, the directory of git is not part of a chart at the repository's root.
+// readDir reads a chart from a directory as Helm does: it leaves out files that
+// .helmignore lists and follows links inside the root. Unlike Helm, it leaves out
+// .git when the chart is the root of the repository.
 func readDir(root *os.Root, name string) ([]fleet.File, error) {
 	noChart := &diag.Diag{Msg: "no Chart.yaml in " + name}
 	if _, err := root.Lstat(path.Join(name, "Chart.yaml")); err != nil {
@@ -178,8 +177,9 @@ type walker struct {
 	files []fleet.File
 }
 
-// dir reads the directory with the given name below the chart, which it opens once
-// for all that is in it. The directories that it is in are above.
+// dir reads a directory under the given name relative to the chart. It opens the
+// directory once for all entries. above lists its parent directories, to detect
+// cycles.
 func (w *walker) dir(name string, above []fs.FileInfo) error {
 	full := path.Join(w.top, name)
 	info, err := w.root.Stat(full)
@@ -205,7 +205,7 @@ func (w *walker) dir(name string, above []fs.FileInfo) error {
 		}
 		from, at := dir, e.Name()
 		if e.Type()&fs.ModeSymlink != 0 {
-			from, at = w.root, path.Join(full, at) // it may lead anywhere in there
+			from, at = w.root, path.Join(full, at) // the link may lead anywhere below the root
 			if err := outOfGit(w.root, at); err != nil {
 				return err
 			}
@@ -217,8 +217,8 @@ func (w *walker) dir(name string, above []fs.FileInfo) error {
 	return nil
 }
 
-// one reads the file or directory with the given name below the chart, which is
-// at a path from somewhere.
+// one reads the file or directory at the path at of from, under the given name
+// relative to the chart.
 func (w *walker) one(name string, from *os.Root, at string, above []fs.FileInfo) error {
 	full := path.Join(w.top, name)
 	info, err := from.Stat(at)
@@ -256,8 +256,8 @@ func (w *walker) one(name string, from *os.Root, at string, above []fs.FileInfo)
 	return nil
 }
 
-// filesDigest is the sha256 over names and contents, sorted by name, each with
-// its length before it.
+// filesDigest returns the sha256 over the sorted names and contents, each with its
+// length as a prefix.
 func filesDigest(files []fleet.File) string {
 	sorted := slices.SortedFunc(slices.Values(files), func(a, b fleet.File) int { return strings.Compare(a.Name, b.Name) })
 	h := sha256.New()
@@ -272,8 +272,7 @@ func filesDigest(files []fleet.File) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// withoutIgnored leaves out the files that Helm would not read if they were a
-// directory.
+// withoutIgnored removes the files that Helm would ignore when it reads a directory.
 func withoutIgnored(files []fleet.File) ([]fleet.File, error) {
 	rules := ignore.Empty()
 	for _, f := range files {
@@ -292,8 +291,8 @@ func withoutIgnored(files []fleet.File) ([]fleet.File, error) {
 	return kept, nil
 }
 
-// isIgnored reports whether the rules leave out the file or a directory that
-// it is in.
+// isIgnored reports whether the rules ignore the file or one of its parent
+// directories.
 func isIgnored(rules *ignore.Rules, name string) bool {
 	dir := (&tar.Header{Typeflag: tar.TypeDir}).FileInfo()
 	for i, c := range name {
@@ -313,9 +312,9 @@ func parseIgnore(text []byte) (*ignore.Rules, error) {
 }
 
 // Files returns the files of the fleet's repository that a chart is read from,
-// relative to its root: those of a chart by path that are part of the chart, or
-// its archive; of another one its archive in vendor/charts, or none. Its dependencies
-// are part of it. It errs as [Source.Chart] does, and uses no network.
+// relative to its root: the files or archive of a chart by path, or the archive of a
+// remote chart in vendor/charts. It includes the dependencies, uses no network, and
+// returns the errors of [Source.Chart].
 func (s *Source) Files(ctx context.Context, ref fleet.ChartRef) ([]string, error) {
 	if err := checkRef(ref); err != nil {
 		return nil, err
@@ -331,7 +330,7 @@ func (s *Source) Files(ctx context.Context, ref fleet.ChartRef) ([]string, error
 			continue
 		}
 		name := vendoredName(of)
-		if _, err := root.Lstat(filepath.FromSlash(name)); err == nil { // or it comes from elsewhere
+		if _, err := root.Lstat(filepath.FromSlash(name)); err == nil { // not vendored otherwise
 			files = append(files, name)
 		}
 	}
@@ -346,7 +345,7 @@ func (s *Source) Files(ctx context.Context, ref fleet.ChartRef) ([]string, error
 	if !hasPaths(own) {
 		return files, nil
 	}
-	c := s.completion(ref, own)
+	c := s.dependencyBuilder(ref, own)
 	c.find = func(context.Context, fleet.ChartRef) (fleet.ChartRef, error) { return fleet.ChartRef{}, nil }
 	_, err = c.complete(ctx, ref, own, 0)
 	return append(files, c.reads...), err

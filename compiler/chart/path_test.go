@@ -51,9 +51,9 @@ func TestDirectoryAsHelmReadsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Remove(filepath.Join(web, "old.bak")); err != nil {
-		t.Fatal(err) // Helm stops at it, although it is to be ignored
+		t.Fatal(err) // Helm fails for broken links, even ignored ones
 	}
-	log.SetOutput(io.Discard) // it logs every link
+	log.SetOutput(io.Discard) // Helm logs every link
 	defer log.SetOutput(os.Stderr)
 	want, err := loader.LoadDir(web)
 	if err != nil {
@@ -212,8 +212,8 @@ func TestWithoutIgnored(t *testing.T) {
 	}
 }
 
-// TestFiles has the files that charts are read from: those that are part of a
-// directory, an archive by path, and one of a remote chart in vendor/charts.
+// TestFiles checks the files that charts are read from: a directory, an archive by
+// path, and a remote chart in vendor/charts.
 func TestFiles(t *testing.T) {
 	s := source(t)
 	s.Offline = true
@@ -229,7 +229,7 @@ func TestFiles(t *testing.T) {
 	link(t, "../../../shared/a.tpl", filepath.Join(s.Root, "charts/web/templates/a.tpl"))
 	check := func(ref fleet.ChartRef, want ...string) {
 		t.Helper()
-		if got, err := again(s).Files(t.Context(), ref); err != nil || !slices.Equal(got, want) {
+		if got, err := nextRun(s).Files(t.Context(), ref); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s is read from %q, %v, want %q", ref, got, err, want)
 		}
 	}
@@ -239,7 +239,7 @@ func TestFiles(t *testing.T) {
 	write(t, s.Root, map[string]string{vendoredName(remote): "of other bytes"})
 	check(remote, vendoredName(remote))
 	for _, wrong := range []fleet.ChartRef{{}, {Path: "../x"}, {Path: "charts/wbe"}, {Path: "shared"}} {
-		if got, err := again(s).Files(t.Context(), wrong); err == nil {
+		if got, err := nextRun(s).Files(t.Context(), wrong); err == nil {
 			t.Errorf("%v is read from %q", wrong, got)
 		}
 	}

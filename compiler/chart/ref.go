@@ -14,7 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// The forms of names, versions and digests, as schema/release.cue has them.
+// Formats of names, versions and digests, as in schema/release.cue.
 var (
 	nameForm    = regexp.MustCompile(`^[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?$`)
 	versionForm = regexp.MustCompile(`^v?[0-9]+(\.[0-9]+)?(\.[0-9]+)?(-[-0-9A-Za-z.]+)?(\+[-0-9A-Za-z.]+)?$`)
@@ -28,9 +28,9 @@ const (
 	gitLogin    = "leave them out, and set up a git credential helper"
 )
 
-// checkRef returns a fault when a pin could not be what `chart add` writes.
-// The schema has refused most of that, but the parts of a reference end in
-// file names, URLs and arguments of git, and those rest on no other room.
+// checkRef returns a fault for a pin that `chart add` cannot have written. The
+// schema rejects most of them, but parts of a reference become file names, URLs and
+// arguments of git, so this package checks them itself.
 func checkRef(ref fleet.ChartRef) error {
 	for at, digest := range ref.Schemas.All() {
 		if err := checkSchemaURL(at); err != nil {
@@ -71,7 +71,7 @@ func checkPath(name string) error {
 	return nil
 }
 
-// checkRepo checks the URL of an HTTP repository or a registry's folder.
+// checkRepo checks the URL of an HTTP repository or of a path in a registry.
 func checkRepo(raw string) error {
 	hint := helmLogin
 	if isOCI(raw) {
@@ -84,8 +84,8 @@ func checkGit(ref fleet.GitRef) error {
 	if err := checkURL(ref.URL, gitLogin, "https", "http", "ssh", "git", "file"); err != nil {
 		return err
 	}
-	// A reference becomes part of a refspec: what could be an option, several
-	// refs, a pattern or a history walk is none.
+	// The ref becomes part of a refspec. It must not be an option, several refs, a
+	// pattern or a revision expression.
 	if !refForm.MatchString(ref.Ref) || strings.ContainsAny(ref.Ref[:1], "-+") || strings.Contains(ref.Ref, "..") {
 		return fault("use a commit, a tag or a branch", "%q is not a git ref", ref.Ref)
 	}
@@ -95,12 +95,12 @@ func checkGit(ref fleet.GitRef) error {
 	return nil
 }
 
-// checkURL checks that a URL names a place, and nothing else: it goes into a
-// file that is committed.
+// checkURL checks that a URL has no credentials, query or fragment, because it goes
+// into a committed file.
 func checkURL(raw, login string, schemes ...string) error {
 	u, err := url.Parse(raw)
 	if err != nil {
-		// The error repeats the URL, credentials and all.
+		// The message of the error contains the URL with its credentials.
 		return fault("", "a URL that cannot be read: %s", oneLine(urlReason(err)))
 	}
 	password := false
@@ -126,7 +126,8 @@ func notPlain(r rune) bool {
 	return r > unicode.MaxASCII || !unicode.IsGraphic(r) || r == ' ' || r == '\\'
 }
 
-// urlReason is the error of url.Parse or an HTTP client without the URL.
+// urlReason returns the message of an error from url.Parse or an HTTP client without
+// the URL.
 func urlReason(err error) string {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err.Error()
@@ -136,7 +137,7 @@ func urlReason(err error) string {
 
 func isOCI(repo string) bool { return strings.HasPrefix(repo, "oci://") }
 
-// addCommand is what pins the chart again, as it now is.
+// addCommand returns the command that pins the same chart again.
 func addCommand(ref fleet.ChartRef) string {
 	if ref.Path != "" {
 		return "fleetc chart add ./" + ref.Path
@@ -151,8 +152,8 @@ func addCommand(ref fleet.ChartRef) string {
 	return fmt.Sprintf("fleetc chart add %s --version %s", where, ref.Git.Ref)
 }
 
-// oneLine makes what a server, a program or a chart says fit for a message:
-// one line, printable, not endless.
+// oneLine makes text of a server, program or chart safe for messages: one printable
+// line of limited length.
 func oneLine(s string) string {
 	const limit = 300
 	s = strings.ToValidUTF8(s, "")

@@ -16,7 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// checkSource returns a fault when a pin could not be what `source add` writes.
+// checkSource returns a fault for a pin that `source add` cannot have written.
 func checkSource(src fleet.RemoteSource) error {
 	again := "run fleetc source add again"
 	git, err := parseAddress(src.Address)
@@ -43,9 +43,8 @@ func checkSource(src fleet.RemoteSource) error {
 	return nil
 }
 
-// Remote returns the files of a pinned source by their paths: out of the fleet's own
-// repository or the store, or else from where they come from. That of a file is its
-// base name.
+// Remote returns the files of a pinned source by path, from the fleet's repository,
+// the store or the network. The path of a single file is its base name.
 func (s *Source) Remote(ctx context.Context, src fleet.RemoteSource) (map[string][]byte, error) {
 	if err := checkSource(src); err != nil {
 		return nil, err
@@ -84,8 +83,8 @@ func (s *Source) remoteData(ctx context.Context, src fleet.RemoteSource) ([]byte
 	return s.storedRemote(ctx, src)
 }
 
-// storedRemote returns a pinned source out of the store or, if it is not there or is
-// damaged, from where it comes from.
+// storedRemote returns a pinned source from the store. It downloads the source when
+// the store lacks it or has a damaged copy.
 func (s *Source) storedRemote(ctx context.Context, src fleet.RemoteSource) ([]byte, error) {
 	st, err := s.store()
 	if err != nil {
@@ -104,7 +103,7 @@ func (s *Source) storedRemote(ctx context.Context, src fleet.RemoteSource) ([]by
 	return data, st.write(src.Digest, data)
 }
 
-// fetchRemote fetches a pinned source and checks its digest.
+// fetchRemote downloads a pinned source and checks its digest.
 func (s *Source) fetchRemote(ctx context.Context, src fleet.RemoteSource) ([]byte, error) {
 	data, err := bounded(ctx, src.Address, func(ctx context.Context) ([]byte, error) {
 		if src.Git.URL == "" {
@@ -130,7 +129,7 @@ func (s *Source) fetchRemote(ctx context.Context, src fleet.RemoteSource) ([]byt
 	return data, nil
 }
 
-// getFile downloads a file of objects.
+// getFile downloads a file of Kubernetes objects.
 func (s *Source) getFile(ctx context.Context, at string) ([]byte, error) {
 	data, err := s.get(ctx, at, at, maxSchema)
 	if err == nil && len(bytes.TrimSpace(data)) == 0 {
@@ -139,7 +138,7 @@ func (s *Source) getFile(ctx context.Context, at string) ([]byte, error) {
 	return data, err
 }
 
-// VerifyRemote checks a pinned source as [Source.Verify] does a chart.
+// VerifyRemote checks a pinned source like [Source.Verify].
 func (s *Source) VerifyRemote(ctx context.Context, src fleet.RemoteSource) error {
 	if err := checkSource(src); err != nil {
 		return err
@@ -151,7 +150,7 @@ func (s *Source) VerifyRemote(ctx context.Context, src fleet.RemoteSource) error
 	return err
 }
 
-// vendoredSource returns the file of a pinned source in the fleet's repository.
+// vendoredSource returns the path of a pinned source in the fleet's repository.
 func vendoredSource(src fleet.RemoteSource) string {
 	const short = 12
 	plain := func(name string) string { return notInName.ReplaceAllString(name, "_") }
@@ -163,8 +162,8 @@ func vendoredSource(src fleet.RemoteSource) string {
 	return vendor + "/" + plain(strings.TrimSuffix(base, path.Ext(base))) + end + ".yaml"
 }
 
-// vendorRemote puts a pinned source into the fleet's repository, and returns the file;
-// empty when there is nothing to write.
+// vendorRemote writes a pinned source into the fleet's repository and returns the
+// path, or "" when the file is up to date.
 func (s *Source) vendorRemote(ctx context.Context, root *os.Root, src fleet.RemoteSource, keep map[string]bool) (string, error) {
 	if err := checkSource(src); err != nil {
 		return "", err
@@ -184,8 +183,8 @@ func (s *Source) vendorRemote(ctx context.Context, root *os.Root, src fleet.Remo
 	return name, writeVendored(root, name, data)
 }
 
-// RemoteFiles returns the file of the fleet's repository that a pinned source is read
-// from, or none.
+// RemoteFiles returns the file in the fleet's repository that has the pinned source,
+// if any.
 func (s *Source) RemoteFiles(src fleet.RemoteSource) []string {
 	if checkSource(src) != nil {
 		return nil
@@ -197,14 +196,14 @@ func (s *Source) RemoteFiles(src fleet.RemoteSource) []string {
 	return []string{name}
 }
 
-// gitFiles are the files of a commit, which are read one by one.
+// gitFiles reads single files of a commit.
 type gitFiles struct {
 	ctx    context.Context
 	repo   gitRepo
 	commit string
 	tree   *gitTree
 	read   map[string][]byte // by path
-	dirs   map[string]bool   // from which files were read
+	dirs   map[string]bool   // directories of the files that were read
 }
 
 // openGitFiles fetches a commit, tag or branch.
@@ -225,7 +224,7 @@ func openGitFiles(ctx context.Context, g gitRepo, ref string) (*gitFiles, error)
 	return f, g.readLinks(ctx, tree)
 }
 
-// IsDir reports whether the commit has a directory with the path.
+// IsDir reports whether the commit has the directory.
 func (f *gitFiles) IsDir(name string) bool {
 	_, e, err := f.tree.resolve(name)
 	return err == nil && e.IsDir() && e.mode != submodule
@@ -253,8 +252,8 @@ func (f *gitFiles) Read(name string) ([]byte, error) {
 	return contents[0], nil
 }
 
-// archive packs the files of directories, without those below them. Larger files than
-// a kustomization may read are left out.
+// archive packs the files of directories without their subdirectories. It leaves out
+// files larger than the limit of kustomizations.
 func (f *gitFiles) archive(ctx context.Context, dirs []string) ([]byte, error) {
 	b := budget{entries: maxEntries, bytes: maxTotal}
 	var blobs []blob

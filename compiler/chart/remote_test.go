@@ -9,8 +9,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// TestRemoteDigest fetches a pinned git directory anew with the same digest, and
-// refuses another one. Directories that were not read are not part of it.
+// TestRemoteDigest downloads a pinned git directory twice with the same digest, and
+// refuses another digest. The archive has only directories that were read.
 func TestRemoteDigest(t *testing.T) {
 	s, g := source(t), newGit(t)
 	commit := g.commit(t, map[string]string{"app/a.yaml": "a", "app/b.yaml": "b", "app/in/c.yaml": "c", "other/d.yaml": "d"})

@@ -18,8 +18,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/registry"
 )
 
-// A repository is one that `helm repo add` has written to Helm's
-// repositories.yaml. Helm's own type would bring all of Helm's client in.
+// A repository is an entry of Helm's repositories.yaml. Helm's own type would import
+// all of Helm's client.
 type repository struct {
 	Name     string `json:"name"`
 	URL      string `json:"url"`
@@ -32,8 +32,8 @@ type repository struct {
 	PassAll  bool   `json:"pass_credentials_all"`
 }
 
-// repositories returns what Helm's repositories.yaml lists; nothing when there
-// is no such file.
+// repositories returns the entries of Helm's repositories.yaml, or none when the
+// file does not exist.
 func (s *Source) repositories(ctx context.Context) ([]repository, error) {
 	file := os.Getenv("HELM_REPOSITORY_CONFIG")
 	if file == "" {
@@ -51,15 +51,15 @@ func (s *Source) repositories(ctx context.Context) ([]repository, error) {
 			Repositories []repository `json:"repositories"`
 		}
 		if err := yaml.Unmarshal(text, &list); err != nil {
-			// The text has passwords in it, and the error may quote it.
+			// The error may quote the file, which contains passwords.
 			return nil, fault("run helm repo list", "%s is not what helm repo add writes", file)
 		}
 		return list.Repositories, nil
 	})
 }
 
-// client returns an HTTP client for what belongs to the repository with the
-// given URL: with the credentials that Helm has for it.
+// client returns an HTTP client for a repository with the credentials from Helm's
+// configuration.
 func (s *Source) client(ctx context.Context, repo string) (*http.Client, error) {
 	known, err := s.repositories(ctx)
 	if err != nil {
@@ -89,8 +89,7 @@ func (s *Source) client(ctx context.Context, repo string) (*http.Client, error) 
 	return &http.Client{Transport: t, CheckRedirect: checkRedirect}, nil
 }
 
-// sameRepo reports whether a URL of repositories.yaml is that of the
-// repository.
+// sameRepo reports whether a URL of repositories.yaml names the repository.
 func sameRepo(raw string, repo *url.URL) bool {
 	u, err := url.Parse(raw)
 	return err == nil && sameOrigin(u, repo) && strings.TrimRight(u.Path, "/") == strings.TrimRight(repo.Path, "/")
@@ -110,7 +109,7 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// tls returns the TLS configuration of a repository; nil when it has none.
+// tls returns the TLS configuration of a repository, or nil for the default.
 func (r repository) tls() (*tls.Config, error) {
 	if r.CertFile == "" && r.KeyFile == "" && r.CAFile == "" && !r.Insecure {
 		return nil, nil
@@ -136,7 +135,7 @@ func (r repository) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// plain returns the transport for hosts that nothing is known about.
+// plain returns the transport for hosts without configuration.
 func (s *Source) plain() *http.Transport {
 	s.transportOnce.Do(func() {
 		s.transport = registry.Transport()
@@ -144,10 +143,10 @@ func (s *Source) plain() *http.Transport {
 	return s.transport
 }
 
-// credentials is a transport that gives a repository's credentials, user,
-// password and client certificate, to the repository and, unless Helm was told
-// to pass them to all, to nobody else. Each hop of a redirect comes through
-// here; net/http's own rule would let other ports and subdomains have them.
+// credentials is a transport that adds the user, password and client certificate of
+// a repository. It sends them only to the repository's origin, or to all hosts if
+// Helm's configuration says pass_credentials_all. It handles each hop of a redirect:
+// net/http alone would send them to other ports and subdomains.
 type credentials struct {
 	repository
 	origin     *url.URL
@@ -167,7 +166,7 @@ func (c *credentials) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.own.RoundTrip(req)
 }
 
-// checkRedirect limits redirects, and what they tell the next host.
+// checkRedirect limits redirects and removes the Referer header.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	req.Header.Del("Referer")
 	switch last := via[len(via)-1]; {

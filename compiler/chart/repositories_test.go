@@ -42,7 +42,8 @@ func TestBasicAuth(t *testing.T) {
 	}
 }
 
-// Another port is another host; net/http alone would send the header there.
+// TestCredentialsStayWithTheirHost includes another port, to which net/http alone
+// would send the header.
 func TestCredentialsStayWithTheirHost(t *testing.T) {
 	for name, c := range map[string]struct {
 		all      bool
@@ -144,7 +145,7 @@ func TestRepositoriesFile(t *testing.T) {
 	if strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("a secret in %v", err)
 	}
-	// Helm's own place, when nothing names another.
+	// Without variables, the source reads Helm's default path.
 	s = source(t)
 	writeConfig(t, "repositories:\n- {name: mine, url: 'ftp://example.com'}\n")
 	t.Setenv("HELM_REPOSITORY_CONFIG", "")

@@ -12,25 +12,25 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A Request says which chart to add, as a user writes it. Ref is one of
+// A Request names a chart to add, as the user writes it. Ref is one of
 //
 //	oci://HOST/PATH/NAME
 //	https://HOST/PATH/NAME         the last part is the chart, the rest its repository
 //	NAME                           in Repo
-//	ALIAS/NAME                     in a repository that Helm knows as ALIAS
-//	git+https://HOST/REPO//PATH    also git+http, git+ssh, git+git and git+file; //PATH may be left out
-//	./PATH                         in the fleet's repository; also without ./ if it exists
+//	ALIAS/NAME                     in the repository ALIAS of Helm's configuration
+//	git+https://HOST/REPO//PATH    also git+http, git+ssh, git+git and git+file; //PATH is optional
+//	./PATH                         in the fleet's repository; ./ is optional if the path exists
 type Request struct {
 	Ref     string
-	Version string // range of versions, newest stable one when empty; for git a ref, HEAD when empty
-	Repo    string // URL of the repository that Ref is a name in; may be empty
+	Version string // range of versions, empty for the newest stable one; for git a ref, empty for HEAD
+	Repo    string // URL of the repository of Ref; may be empty
 }
 
 const forms = "use oci://HOST/PATH/NAME, https://HOST/PATH/NAME, NAME with --repo URL, ALIAS/NAME of a helm repository, " +
 	"git+https://HOST/REPO//PATH, or ./PATH"
 
-// target returns the reference that a request means, without its digest. The
-// version of a chart in a repository is still the range that was asked for.
+// target parses a request into a reference without digest. The version of a chart in
+// a repository is still the requested range.
 func (s *Source) target(ctx context.Context, req Request) (fleet.ChartRef, error) {
 	if req.Repo != "" {
 		if !nameForm.MatchString(req.Ref) {
@@ -64,8 +64,8 @@ func (s *Source) target(ctx context.Context, req Request) (fleet.ChartRef, error
 	return s.inAlias(ctx, req)
 }
 
-// isLocal reports whether a reference is a path, by its form or because there
-// is something.
+// isLocal reports whether a reference is a path: it looks like one, or a file with
+// this name exists.
 func (s *Source) isLocal(ref string) bool {
 	if ref == "." || ref == ".." || strings.HasPrefix(ref, "./") || strings.HasPrefix(ref, "../") || filepath.IsAbs(ref) {
 		return true
@@ -77,7 +77,7 @@ func (s *Source) isLocal(ref string) bool {
 	return err == nil
 }
 
-// splitLast splits a URL before its last part.
+// splitLast splits a URL before its last path element.
 func splitLast(ref string) (before, last string) {
 	ref = strings.TrimRight(ref, "/")
 	if i := strings.LastIndexByte(ref, '/'); i >= 0 {
@@ -102,14 +102,14 @@ func inRepo(repo, name, version string) (fleet.ChartRef, error) {
 	return fleet.ChartRef{Repo: repo, Name: name, Version: version}, nil
 }
 
-// inGit reads URL//PATH.
+// inGit parses URL//PATH.
 func inGit(raw, ref string) (fleet.ChartRef, error) {
 	git := fleet.GitRef{URL: raw, Ref: ref}
 	if ref == "" {
 		git.Ref = "HEAD"
 	}
 	if scheme, rest, _ := strings.Cut(raw, "://"); len(rest) > 1 {
-		// From the second byte on: that of a file:// URL is the root.
+		// Skip the first byte: the path of a file:// URL starts with a slash.
 		if i := strings.Index(rest[1:], "//"); i >= 0 {
 			git.URL = scheme + "://" + rest[:i+1]
 			if git.Path = strings.Trim(rest[i+1:], "/"); git.Path != "" {
@@ -123,7 +123,7 @@ func inGit(raw, ref string) (fleet.ChartRef, error) {
 	return fleet.ChartRef{Git: git}, checkGit(git)
 }
 
-// inAlias reads ALIAS/NAME.
+// inAlias parses ALIAS/NAME.
 func (s *Source) inAlias(ctx context.Context, req Request) (fleet.ChartRef, error) {
 	alias, name, ok := strings.Cut(req.Ref, "/")
 	if !ok || !nameForm.MatchString(alias) || !nameForm.MatchString(name) {
@@ -147,8 +147,7 @@ func (s *Source) inAlias(ctx context.Context, req Request) (fleet.ChartRef, erro
 	return fleet.ChartRef{}, fault(hint, "helm knows no repository %s, and the fleet's repository has no %s", alias, req.Ref)
 }
 
-// oneOf is a hint that names what is near to word, or the first few of what
-// there is.
+// oneOf returns a hint with the name most similar to word, or the first few names.
 func oneOf(word string, among []string) string {
 	const few = 8
 	if hint := diag.DidYouMean(word, among); hint != "" || len(among) <= few {

@@ -101,8 +101,7 @@ func TestOneOf(t *testing.T) {
 	}
 }
 
-// FuzzTarget checks that whatever is taken for a reference is one that a pin
-// may have.
+// FuzzTarget checks that every accepted request makes a valid pin.
 func FuzzTarget(f *testing.F) {
 	f.Add("oci://h/a/web", "1", "")
 	f.Add("https://me@h/a/web", "", "")

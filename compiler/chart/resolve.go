@@ -16,28 +16,26 @@ import (
 	"github.com/fleetc/fleetc/compiler/registry"
 )
 
-// A Resolved is a chart that was found for a [Request], with what its
-// Chart.yaml says about it.
-type Resolved struct {
+// A Resolution is the chart found for a [Request], with metadata of its Chart.yaml.
+type Resolution struct {
 	Ref         fleet.ChartRef // exact, with the digest
 	Name        string         // of the chart: letters, digits, dashes, dots and underscores
 	Version     string
 	AppVersion  string // may be empty
 	Description string // one line; may be empty
-	Deprecated  bool   // its maintainers have given it up
+	Deprecated  bool   // set by the maintainers
 }
 
-// Resolve finds the chart that a user asks for: in a repository the newest
-// version in the range, in git the commit. It downloads the chart with the
-// dependencies that it lacks, checks that it is one and that the repository's index
-// tells the truth about it, and keeps it in the store. It returns a fault when there
-// is no such chart.
-func (s *Source) Resolve(ctx context.Context, req Request) (Resolved, error) {
+// Resolve finds the chart of a request: the newest version in the range, or the
+// commit of a git ref. It downloads the chart and its missing dependencies into the
+// store, and checks that the chart loads and matches the index of the repository. It
+// returns a fault when the chart does not exist.
+func (s *Source) Resolve(ctx context.Context, req Request) (Resolution, error) {
 	ref, err := s.target(ctx, req)
 	if err != nil {
-		return Resolved{}, err
+		return Resolution{}, err
 	}
-	var r Resolved
+	var r Resolution
 	var files []fleet.File
 	if ref.Path == "" {
 		r, files, err = s.newest(ctx, req.Ref, ref)
@@ -45,16 +43,16 @@ func (s *Source) Resolve(ctx context.Context, req Request) (Resolved, error) {
 		r, err = describe(ref, files)
 	}
 	if err != nil {
-		return Resolved{}, err
+		return Resolution{}, err
 	}
 	r.Ref, err = s.pinDependencies(ctx, r.Ref, files)
 	return r, err
 }
 
-// newest finds a remote chart as Resolve does, without dependencies.
-func (s *Source) newest(ctx context.Context, name string, ref fleet.ChartRef) (Resolved, []fleet.File, error) {
+// newest resolves a remote chart without its dependencies.
+func (s *Source) newest(ctx context.Context, name string, ref fleet.ChartRef) (Resolution, []fleet.File, error) {
 	if s.Offline {
-		return Resolved{}, nil, fault("run the command again without --offline", "%s: adding a chart needs the network", oneLine(name))
+		return Resolution{}, nil, fault("run the command again without --offline", "%s: adding a chart needs the network", oneLine(name))
 	}
 	data, err := bounded(ctx, name, func(ctx context.Context) ([]byte, error) {
 		switch {
@@ -68,37 +66,37 @@ func (s *Source) newest(ctx context.Context, name string, ref fleet.ChartRef) (R
 		return s.newestHTTP(ctx, &ref)
 	})
 	if err != nil {
-		return Resolved{}, nil, err
+		return Resolution{}, nil, err
 	}
 	ref.Digest = digest(data)
 	files, err := remoteFiles(ref, data)
 	if err != nil {
-		return Resolved{}, nil, err
+		return Resolution{}, nil, err
 	}
 	r, err := describe(ref, files)
 	if err != nil {
-		return Resolved{}, nil, err
+		return Resolution{}, nil, err
 	}
 	st, err := s.store()
 	if err != nil {
-		return Resolved{}, nil, err
+		return Resolution{}, nil, err
 	}
 	s.swept.Do(st.sweep)
 	return r, files, st.write(ref.Digest, data)
 }
 
-// Describe returns the chart that ref pins with what its Chart.yaml says about
-// it. It errs as Chart does.
-func (s *Source) Describe(ctx context.Context, ref fleet.ChartRef) (Resolved, error) {
+// Describe returns the pinned chart with metadata of its Chart.yaml. It returns the
+// errors of [Source.Chart].
+func (s *Source) Describe(ctx context.Context, ref fleet.ChartRef) (Resolution, error) {
 	c, err := s.Chart(ctx, ref)
 	if err != nil {
-		return Resolved{}, err
+		return Resolution{}, err
 	}
 	return describe(ref, c.Files)
 }
 
-// newestHTTP downloads the newest version in the range that ref has for its
-// version, and sets the version.
+// newestHTTP downloads the newest version in the range ref.Version, and sets
+// ref.Version to it.
 func (s *Source) newestHTTP(ctx context.Context, ref *fleet.ChartRef) ([]byte, error) {
 	x, err := s.index(ctx, ref.Repo)
 	if err != nil {
@@ -132,7 +130,7 @@ func (s *Source) newestHTTP(ctx context.Context, ref *fleet.ChartRef) ([]byte, e
 func (s *Source) newestOCI(ctx context.Context, ref *fleet.ChartRef) ([]byte, error) {
 	at := ref.Repo + "/" + ref.Name
 	if _, err := semver.StrictNewVersion(ref.Version); err == nil {
-		// No need to list a registry that may have thousands of tags.
+		// An exact version needs no list of tags, which may have thousands.
 		data, err := s.fetchOCI(ctx, at, tagOf(ref.Version))
 		if err == nil || !errors.Is(err, registry.ErrNotFound) {
 			return data, err
@@ -152,9 +150,8 @@ func (s *Source) newestOCI(ctx context.Context, ref *fleet.ChartRef) ([]byte, er
 	return s.fetchOCI(ctx, at, tags[slices.Index(versions, ref.Version)])
 }
 
-// newest returns the version that Helm would take: the one that the range of
-// ref spells out, or the newest in it. Pre-releases are only in a range that
-// has one in it.
+// newest selects the version as Helm does: the exact version, or the newest one in
+// the range. Pre-releases match only ranges that contain a pre-release.
 func newest(ref fleet.ChartRef, all []string) (string, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(v string) bool { return !versionForm.MatchString(v) })
 	if slices.Contains(all, ref.Version) {
@@ -179,7 +176,7 @@ func newest(ref fleet.ChartRef, all []string) (string, error) {
 	return "", noVersion(ref, all)
 }
 
-// newestFirst returns the semantic versions among the given ones.
+// newestFirst returns the valid semantic versions, newest first.
 func newestFirst(all []string) []*semver.Version {
 	var versions []*semver.Version
 	for _, text := range all {
@@ -196,8 +193,8 @@ func newestFirst(all []string) []*semver.Version {
 	return versions
 }
 
-// noVersion is the fault of a range, or version, that a repository has nothing
-// for.
+// noVersion returns the fault for a version or range that matches no version of a
+// repository.
 func noVersion(ref fleet.ChartRef, all []string) error {
 	const few = 5
 	what := "no version " + oneLine(ref.Version)
@@ -217,29 +214,29 @@ func noVersion(ref fleet.ChartRef, all []string) error {
 	return fault(hint, "%s has %s of %s", ref.Repo, what, ref.Name)
 }
 
-// describe reads Chart.yaml, and checks it against the reference: an index or
-// a tag may say something else, and then nobody would know what is pinned.
-func describe(ref fleet.ChartRef, files []fleet.File) (Resolved, error) {
+// describe reads Chart.yaml and checks it against the reference. The name and
+// version must match the index or tag, so that a pin is unambiguous.
+func describe(ref fleet.ChartRef, files []fleet.File) (Resolution, error) {
 	if err := loads(ref, files); err != nil {
-		return Resolved{}, err
+		return Resolution{}, err
 	}
 	var meta helm.Metadata
 	for _, f := range files {
 		if f.Name == "Chart.yaml" {
-			// loads has read the same bytes.
+			// loads has parsed the same bytes without error.
 			_ = yaml.Unmarshal(f.Data, &meta)
 		}
 	}
 	if !nameForm.MatchString(meta.Name) {
-		return Resolved{}, fault("", "%s: Chart.yaml has the name %q, which is not one for a chart", ref, oneLine(meta.Name))
+		return Resolution{}, fault("", "%s: Chart.yaml has the name %q, which is not one for a chart", ref, oneLine(meta.Name))
 	}
 	if ref.Repo != "" && !isOCI(ref.Repo) && meta.Name != ref.Name {
-		return Resolved{}, fault("ask the repository's owner", "%s: its Chart.yaml has the name %s", ref, meta.Name)
+		return Resolution{}, fault("ask the repository's owner", "%s: its Chart.yaml has the name %s", ref, meta.Name)
 	}
 	if ref.Repo != "" && !sameVersion(meta.Version, ref.Version) {
-		return Resolved{}, fault("ask the repository's owner", "%s: its Chart.yaml has the version %s", ref, oneLine(meta.Version))
+		return Resolution{}, fault("ask the repository's owner", "%s: its Chart.yaml has the version %s", ref, oneLine(meta.Version))
 	}
-	return Resolved{
+	return Resolution{
 		Ref: ref, Name: meta.Name, Version: oneLine(meta.Version), AppVersion: oneLine(meta.AppVersion),
 		Description: oneLine(meta.Description), Deprecated: meta.Deprecated,
 	}, nil

@@ -40,12 +40,12 @@ func TestResolveHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Resolved{Ref: repo.pin(t, "web", "1.2.0"), Name: "web", Version: "1.2.0", AppVersion: "9", Description: "The web chart"}
+	want := Resolution{Ref: repo.pin(t, "web", "1.2.0"), Name: "web", Version: "1.2.0", AppVersion: "9", Description: "The web chart"}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	repo.server.Close()
-	if _, err := again(s).Chart(t.Context(), got.Ref); err != nil {
+	if _, err := nextRun(s).Chart(t.Context(), got.Ref); err != nil {
 		t.Errorf("what was added is not in the store: %v", err)
 	}
 }
@@ -59,7 +59,7 @@ func TestResolvePath(t *testing.T) {
 		"worse/Chart.yaml":      "apiVersion: v2\nname: [\n",
 	})
 	got, err := s.Resolve(t.Context(), Request{Ref: "./charts/web"})
-	want := Resolved{Ref: fleet.ChartRef{Path: "charts/web"}, Name: "web", Version: "1.0.0", AppVersion: "9", Description: "The web chart", Deprecated: true}
+	want := Resolution{Ref: fleet.ChartRef{Path: "charts/web"}, Name: "web", Version: "1.0.0", AppVersion: "9", Description: "The web chart", Deprecated: true}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
 	}

@@ -15,14 +15,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// Limits of the documents that the schemas of one chart refer to.
+// Limits of the documents that the schemas of one chart reference.
 const (
-	maxSchema  = 16 << 20 // bytes of one
+	maxSchema  = 16 << 20 // bytes of one document
 	maxSchemas = 100      // documents
 )
 
-// checkSchemaURL checks the URL of a document that a schema refers to. The chart
-// chooses it, and what it names is fetched without credentials.
+// checkSchemaURL checks the URL of a document that a schema references. The chart
+// chooses the URL, so the request has no credentials.
 func checkSchemaURL(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil || strings.ContainsAny(raw, " \n") {
@@ -37,10 +37,9 @@ func checkSchemaURL(raw string) error {
 	return nil
 }
 
-// PinSchemas fetches the documents with the given URLs, which the
-// values.schema.json of a chart refers to, and returns the reference with their
-// digests added. It returns the URLs of those that cannot be had with the fault
-// of the first; they stay as they are.
+// PinSchemas downloads the documents that the values.schema.json of a chart
+// references, and returns ref with their digests. It also returns the URLs that
+// failed, and the fault of the first. Pins of failed URLs stay unchanged.
 func (s *Source) PinSchemas(ctx context.Context, ref fleet.ChartRef, urls []string) (pinned fleet.ChartRef, left []string, err error) {
 	digests := map[string]string{}
 	for at, digest := range ref.Schemas.All() {
@@ -66,7 +65,7 @@ func (s *Source) PinSchemas(ctx context.Context, ref fleet.ChartRef, urls []stri
 	return ref, left, err
 }
 
-// pinSchema fetches one document into the store, and returns its digest.
+// pinSchema downloads one document into the store and returns its digest.
 func (s *Source) pinSchema(ctx context.Context, ref fleet.ChartRef, at string, have int) (string, error) {
 	if err := checkSchemaURL(at); err != nil {
 		return "", err
@@ -88,8 +87,8 @@ func (s *Source) pinSchema(ctx context.Context, ref fleet.ChartRef, at string, h
 	return digest(data), st.write(digest(data), data)
 }
 
-// getSchema downloads a document. Only the repository of the chart gets its
-// credentials.
+// getSchema downloads a document. It sends credentials of the chart's repository
+// only to that repository.
 func (s *Source) getSchema(ctx context.Context, ref fleet.ChartRef, at string) ([]byte, error) {
 	repo := at
 	if ref.Repo != "" && !isOCI(ref.Repo) {
@@ -105,8 +104,8 @@ func (s *Source) getSchema(ctx context.Context, ref fleet.ChartRef, at string) (
 	return data, nil
 }
 
-// schemas returns the documents that are pinned with a chart: those in the
-// fleet's own repository or the store, or else from where they come from.
+// schemas returns the pinned documents of a chart from the fleet's repository, the
+// store or the network.
 func (s *Source) schemas(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, error) {
 	var files []fleet.File
 	for at, want := range ref.Schemas.All() {
@@ -133,8 +132,8 @@ func (s *Source) schema(ctx context.Context, ref fleet.ChartRef, at, want string
 	return s.storedSchema(ctx, ref, at, want)
 }
 
-// storedSchema returns a pinned document out of the store or, if it is not
-// there or is damaged, from where it comes from.
+// storedSchema returns a pinned document from the store. It downloads the document
+// when the store lacks it or has a damaged copy.
 func (s *Source) storedSchema(ctx context.Context, ref fleet.ChartRef, at, want string) ([]byte, error) {
 	st, err := s.store()
 	if err != nil {
@@ -166,7 +165,7 @@ func (s *Source) getPinnedSchema(ctx context.Context, ref fleet.ChartRef, at, wa
 	return data, nil
 }
 
-// verifySchemas checks the pinned documents as [Source.Verify] does the archive.
+// verifySchemas checks pinned documents as [Source.Verify] checks the archive.
 func (s *Source) verifySchemas(ctx context.Context, ref fleet.ChartRef) error {
 	var faults diag.List
 	for at, want := range ref.Schemas.All() {
@@ -181,15 +180,15 @@ func (s *Source) verifySchemas(ctx context.Context, ref fleet.ChartRef) error {
 	return faults.Err()
 }
 
-// schemaName returns the file of a pinned document in the fleet's repository.
+// schemaName returns the path of a pinned document in the fleet's repository.
 func schemaName(at, digest string) string {
 	const short = 12
 	base := strings.TrimSuffix(path.Base(at), ".json")
 	return fmt.Sprintf("%s/%s-%s.json", vendor, notInName.ReplaceAllString(base, "_"), strings.TrimPrefix(digest, "sha256:")[:short])
 }
 
-// vendorSchemas puts the documents that are pinned with a chart into the fleet's
-// repository, and returns the files that it writes.
+// vendorSchemas writes the pinned documents of a chart into the fleet's repository
+// and returns the written files.
 func (s *Source) vendorSchemas(ctx context.Context, root *os.Root, ref fleet.ChartRef, keep map[string]bool) (written []string, err error) {
 	for at, want := range ref.Schemas.All() {
 		name := schemaName(at, want)
@@ -209,8 +208,8 @@ func (s *Source) vendorSchemas(ctx context.Context, root *os.Root, ref fleet.Cha
 	return written, nil
 }
 
-// vendoredSchemas returns the files of the fleet's repository that have pinned
-// documents of a chart.
+// vendoredSchemas returns the files of the fleet's repository with pinned documents
+// of a chart.
 func vendoredSchemas(root *os.Root, ref fleet.ChartRef) []string {
 	var files []string
 	for at, want := range ref.Schemas.All() {

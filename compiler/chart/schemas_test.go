@@ -12,7 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// TestSchemasAreFetchedSafely has a chart name documents that it must not get.
+// TestSchemasAreFetchedSafely has a chart that references forbidden URLs.
 func TestSchemasAreFetchedSafely(t *testing.T) {
 	var credentials []string
 	mux := http.NewServeMux()

@@ -1,12 +1,10 @@
-// Package chart finds the bytes of every chart and checks their digests.
+// Package chart fetches charts and checks their digests.
 //
-// A chart comes from an HTTP repository, a registry, a git repository or the
-// fleet's own repository. What comes over the network is kept in a
-// content-addressed store, so that a second run needs no network, and is
-// checked against its pin every time, also when it comes out of the store.
-// The package reads archives under limits; it does not render them, decode
-// values, choose versions while a fleet compiles, or write anywhere but into
-// its store.
+// A chart comes from an HTTP repository, a registry, a git repository or the fleet's
+// own repository. Downloads go into a content-addressed store, so a second run needs
+// no network. The package checks the digest on every read, from the store too. It
+// reads archives within limits and writes only to the store. It does not render
+// charts.
 package chart
 
 import (
@@ -26,31 +24,30 @@ import (
 )
 
 const (
-	maxDownload = 100 << 20        // bytes of an archive as it is sent
+	maxDownload = 100 << 20        // bytes of a compressed archive
 	maxIndex    = 64 << 20         // bytes of a repository's index.yaml
-	timeout     = 10 * time.Minute // for one chart, from the first byte to the last
+	timeout     = 10 * time.Minute // for one chart
 )
 
-// A Source finds charts. It reads each of them once and may be used by several
-// goroutines; it must not be copied after its first use.
+// A Source loads charts. It reads each chart once and is safe for concurrent use. It
+// must not be copied after first use.
 type Source struct {
-	Root    string // absolute path of the fleet's root, which charts by path must not leave
-	Cache   string // directory of the store; fleetc in the user's cache folder when empty
-	Offline bool   // refuse the network
+	Root    string // absolute path of the fleet's root, which contains all charts by path
+	Cache   string // directory of the store; empty for fleetc in the user's cache folder
+	Offline bool   // refuse network access
 
-	charts  once[fleet.ChartRef, *fleet.Chart]
-	indexes once[string, index]        // by URL of the repository
-	helm    once[string, []repository] // by path of Helm's repositories.yaml
+	charts  memo[fleet.ChartRef, *fleet.Chart]
+	indexes memo[string, index]        // by URL of the repository
+	helm    memo[string, []repository] // by path of Helm's repositories.yaml
 	swept   sync.Once
 
 	transportOnce sync.Once
 	transport     *http.Transport
 }
 
-// Chart returns the content of the chart that ref pins: from the store, or
-// else from where it comes from. It returns a fault when the chart cannot be
-// had, when its bytes do not have the pinned digest, or when they are not a
-// chart. The result is shared and must not be modified.
+// Chart returns the chart that ref pins, from the fleet's repository, the store or
+// the network. It returns a fault when the chart cannot be fetched, has another
+// digest, or does not load. The result is shared and must not be modified.
 func (s *Source) Chart(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, error) {
 	return s.charts.do(ctx, ref, func() (*fleet.Chart, error) {
 		if err := checkRef(ref); err != nil {
@@ -71,7 +68,7 @@ func (s *Source) Chart(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, e
 	})
 }
 
-// own returns the files of a chart without those of its dependencies.
+// own returns the files of a chart without its dependencies.
 func (s *Source) own(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, error) {
 	if ref.Path != "" {
 		files, _, err := s.local(ref)
@@ -84,7 +81,7 @@ func (s *Source) own(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, err
 	return remoteFiles(ref, data)
 }
 
-// contentDigest returns the digest of all that a chart consists of.
+// contentDigest returns a digest of the complete content of a chart.
 func contentDigest(ref fleet.ChartRef, files []fleet.File) string {
 	switch {
 	case ref.Path != "":
@@ -95,9 +92,8 @@ func contentDigest(ref fleet.ChartRef, files []fleet.File) string {
 	return ref.Digest
 }
 
-// Has reports whether the bytes that ref pins are at hand: in the fleet's own
-// repository or in the store, with the pinned digest. Those of a chart by path,
-// which has no digest, always are.
+// Has reports whether the fleet's repository or the store has the archive with the
+// pinned digest. It is always true for a chart by path, which has no digest.
 func (s *Source) Has(ctx context.Context, ref fleet.ChartRef) bool {
 	if checkRef(ref) != nil {
 		return false
@@ -118,11 +114,11 @@ func (s *Source) Has(ctx context.Context, ref fleet.ChartRef) bool {
 	return err == nil
 }
 
-// Verify fetches the chart and its pinned dependencies anew from where they come from, whatever the fleet's
-// repository and the store have (when offline: out of them, and nowhere else),
-// and returns a fault when its digest is not the pinned one or when it does not
-// load. An archive in the fleet's repository is checked as well. Of a chart by
-// path it checks only that it loads.
+// Verify downloads the chart and its pinned dependencies again, also if they are in
+// the fleet's repository or the store. Offline, it uses only these copies. It
+// returns a fault when a digest differs or the chart does not load. It also checks
+// the archive in the fleet's repository. For a chart by path it checks only that the
+// chart loads.
 func (s *Source) Verify(ctx context.Context, ref fleet.ChartRef) error {
 	if err := checkRef(ref); err != nil {
 		return err
@@ -151,7 +147,7 @@ func (s *Source) Verify(ctx context.Context, ref fleet.ChartRef) error {
 	return loads(ref, files)
 }
 
-// verified returns the files of a remote chart, which is fetched anew.
+// verified downloads a remote chart again and returns its files.
 func (s *Source) verified(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, error) {
 	data, err := s.vendored(ref)
 	switch {
@@ -167,8 +163,8 @@ func (s *Source) verified(ctx context.Context, ref fleet.ChartRef) ([]fleet.File
 	return remoteFiles(ref, data)
 }
 
-// archive returns the bytes that a remote pin names: those in the fleet's own
-// repository, or else those of the store or from where the chart comes from.
+// archive returns the archive of a remote pin from the fleet's repository, the store
+// or the network.
 func (s *Source) archive(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
 	data, err := s.vendored(ref)
 	if data != nil || err != nil {
@@ -177,8 +173,8 @@ func (s *Source) archive(ctx context.Context, ref fleet.ChartRef) ([]byte, error
 	return s.stored(ctx, ref)
 }
 
-// stored returns the bytes that a remote pin names, out of the store or, if
-// they are not there or are damaged, from where the chart comes from.
+// stored returns the archive of a remote pin from the store. It downloads the
+// archive when the store lacks it or has a damaged copy.
 func (s *Source) stored(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
 	st, err := s.store()
 	if err != nil {
@@ -228,8 +224,8 @@ func (s *Source) fetchPinned(ctx context.Context, ref fleet.ChartRef) ([]byte, e
 	return data, nil
 }
 
-// bounded calls work with a deadline and says what was going on when the
-// time, or the caller's patience, is over.
+// bounded calls work with a deadline. When ctx or the deadline ends, the error names
+// the operation.
 func bounded[T any](ctx context.Context, what string, work func(context.Context) (T, error)) (T, error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -245,9 +241,8 @@ func bounded[T any](ctx context.Context, what string, work func(context.Context)
 	return v, err
 }
 
-// remoteFiles unpacks the archive of a remote chart. Helm honours .helmignore
-// when it reads a directory or makes an archive of one; what git holds is a
-// directory.
+// remoteFiles unpacks the archive of a remote chart. For charts in git it applies
+// .helmignore, as Helm does for directories.
 func remoteFiles(ref fleet.ChartRef, data []byte) ([]fleet.File, error) {
 	files, err := unpack(data)
 	if err == nil && ref.Git.URL != "" {
@@ -259,13 +254,13 @@ func remoteFiles(ref fleet.ChartRef, data []byte) ([]fleet.File, error) {
 	return files, nil
 }
 
-// loads returns a fault when Helm does not take the files for a chart.
+// loads returns a fault when Helm cannot load the files as a chart.
 func loads(ref fleet.ChartRef, files []fleet.File) error {
 	_, err := load(ref, files)
 	return err
 }
 
-// load returns the chart that Helm takes the files for.
+// load parses the files as a chart with Helm's loader.
 func load(ref fleet.ChartRef, files []fleet.File) (*helm.Chart, error) {
 	buffered := make([]*loader.BufferedFile, len(files))
 	for i, f := range files {
@@ -278,7 +273,7 @@ func load(ref fleet.ChartRef, files []fleet.File) (*helm.Chart, error) {
 	return c, nil
 }
 
-// digest returns the digest of data as pins write it.
+// digest returns the sha256 of data in the format of pins.
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -19,7 +19,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// pack makes a tar file; the Linkname of a plain file is its content.
+// pack creates a tar file. The Linkname of a regular file is its content.
 func pack(t testing.TB, list ...tar.Header) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -71,7 +71,7 @@ func chartYAML(name, version string) string {
 	return fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\nappVersion: \"9\"\ndescription: The %[1]s chart\n", name, version)
 }
 
-// archive makes the gzipped archive of a small chart.
+// archive returns the gzipped archive of a small chart.
 func archive(t testing.TB, name, version string) []byte {
 	t.Helper()
 	return zip(t, pack(t,
@@ -79,17 +79,16 @@ func archive(t testing.TB, name, version string) []byte {
 		file(name+"/templates/cm.yaml", "kind: ConfigMap # "+version+"\n")))
 }
 
-// source returns a source with a root and an empty store, apart from the
-// configuration of whoever runs the test.
+// source returns a source with a root, an empty store and an isolated configuration.
 func source(t *testing.T) *Source {
 	t.Helper()
 	isolate(t)
 	return &Source{Root: t.TempDir(), Cache: filepath.Join(t.TempDir(), "cache")}
 }
 
-// again returns a source as a later run has it: with the store and nothing in
-// memory.
-func again(s *Source) *Source { return &Source{Root: s.Root, Cache: s.Cache} }
+// nextRun returns a source with the same store and an empty memory, as in a later
+// run.
+func nextRun(s *Source) *Source { return &Source{Root: s.Root, Cache: s.Cache} }
 
 func isolate(t *testing.T) {
 	t.Helper()
@@ -116,8 +115,7 @@ func write(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// wantFault fails the test unless err is one fault whose text and hint have
-// all the given parts.
+// wantFault fails the test unless err is a single fault that contains all parts.
 func wantFault(t testing.TB, err error, parts ...string) {
 	t.Helper()
 	d, ok := errors.AsType[*diag.Diag](err)
@@ -178,14 +176,14 @@ func TestSecondRunNeedsNoNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	repo.server.Close()
-	second, err := again(s).Chart(t.Context(), ref)
+	second, err := nextRun(s).Chart(t.Context(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if first.Digest != second.Digest || !slices.Equal(names(first.Files), names(second.Files)) {
 		t.Errorf("got %v, then %v", first, second)
 	}
-	offline := again(s)
+	offline := nextRun(s)
 	offline.Offline = true
 	if _, err := offline.Chart(t.Context(), ref); err != nil {
 		t.Errorf("offline, with the chart in the store: %v", err)
@@ -193,7 +191,7 @@ func TestSecondRunNeedsNoNetwork(t *testing.T) {
 	if err := offline.Verify(t.Context(), ref); err != nil {
 		t.Errorf("offline verify, with the chart in the store: %v", err)
 	}
-	if err := again(s).Verify(t.Context(), ref); err == nil {
+	if err := nextRun(s).Verify(t.Context(), ref); err == nil {
 		t.Error("verify took the store's bytes for the repository's")
 	}
 }
@@ -222,11 +220,11 @@ func TestDamagedStore(t *testing.T) {
 			if err := os.WriteFile(stored, damage, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			offline := again(s)
+			offline := nextRun(s)
 			offline.Offline = true
 			_, err := offline.Chart(t.Context(), ref)
 			wantFault(t, err, "is damaged in the chart store", "run fleetc vet once")
-			if _, err := again(s).Chart(t.Context(), ref); err != nil {
+			if _, err := nextRun(s).Chart(t.Context(), ref); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := offline.archive(t.Context(), ref); err != nil {

@@ -13,20 +13,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// tempPrefix begins the names of files and directories that are being written.
+// tempPrefix starts the names of temporary files and directories.
 const tempPrefix = ".tmp-"
 
-// stale is the age from which a temporary file belongs to a run that was
-// killed: far beyond the time that a run may take.
+// stale is the age after which a temporary file belongs to a killed run.
 const stale = 24 * time.Hour
 
-// A store keeps archives by the sha256 of their bytes, in files that are
-// complete from the moment at which they have their name.
+// A store has archives in files named by their sha256. It renames files into place,
+// so readers see only complete ones.
 type store struct {
 	dir string
 }
 
-// store returns the source's store. Nothing is created before it is written to.
+// store returns the store of the source. It creates no directory.
 func (s *Source) store() (store, error) {
 	if s.Cache != "" {
 		return store{s.Cache}, nil
@@ -41,12 +40,12 @@ func (s *Source) store() (store, error) {
 	return store{filepath.Join(dir, "fleetc")}, nil
 }
 
-// state is what a store knows about a digest.
+// state is the state of a file in the store.
 type state int
 
 const (
-	absent  state = iota // there is no file
-	damaged              // the file has other bytes than its name says
+	absent  state = iota // not in the store
+	damaged              // the content has another digest
 	intact
 )
 
@@ -56,7 +55,7 @@ func (s store) file(digest string) string {
 	return filepath.Join(s.charts(), strings.TrimPrefix(digest, "sha256:"))
 }
 
-// read returns the bytes with the given digest, and them only.
+// read returns the bytes with the given digest. It never returns other bytes.
 func (s store) read(want string) ([]byte, state, error) {
 	f, err := os.Open(s.file(want))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,8 +75,8 @@ func (s store) read(want string) ([]byte, state, error) {
 	return data, intact, nil
 }
 
-// write stores data under its digest. Readers and other writers, in this
-// process or another one, see all of it or nothing.
+// write stores data under its digest. It is atomic for readers and writers of all
+// processes.
 func (s store) write(digest string, data []byte) (err error) {
 	defer func() {
 		if err != nil {
@@ -97,14 +96,14 @@ func (s store) write(digest string, data []byte) (err error) {
 		}
 	}()
 	_, err = f.Write(data)
-	// The name must not reach the disk before the bytes do.
+	// Sync before the rename, so that a crash leaves no incomplete file.
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), s.file(digest))
 }
 
-// tempDir makes a directory that the caller removes.
+// tempDir creates a temporary directory. The caller must remove it.
 func (s store) tempDir() (string, error) {
 	if err := os.MkdirAll(s.work(), 0o755); err != nil {
 		return "", fmt.Errorf("write the chart store: %w", err)
@@ -118,8 +117,8 @@ func (s store) tempDir() (string, error) {
 
 func (s store) work() string { return filepath.Join(s.dir, "work") }
 
-// sweep removes what killed runs left behind. It is housekeeping: what it
-// cannot remove stays for the next run.
+// sweep removes temporary files of killed runs. It ignores errors; a later run tries
+// again.
 func (s store) sweep() {
 	for _, dir := range []string{s.charts(), s.work()} {
 		entries, err := os.ReadDir(dir)

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// writerEnv makes the test binary a writer of the store that it names.
+// writerEnv is the variable that makes the test binary write to the store in its
+// value.
 const writerEnv = "FLEETC_TEST_STORE"
 
 func TestMain(m *testing.M) {
@@ -32,8 +33,8 @@ func writeUntilKilled(s store) {
 	}
 }
 
-// Two processes write the same files at once until both are killed in the
-// middle of it; what is there under its name is complete.
+// TestKilledWriters kills two processes that write the same files. All files with
+// final names must be complete.
 func TestKilledWriters(t *testing.T) {
 	s := store{t.TempDir()}
 	var writers []*exec.Cmd

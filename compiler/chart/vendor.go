@@ -16,15 +16,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// vendor is the folder for archives in the fleet's repository.
+// vendor is the directory of archives in the fleet's repository.
 const vendor = "vendor/charts"
 
-// vendoredForm is how the files in it are called: the end of the name is the
-// beginning of the sha256.
+// vendoredForm matches the names of vendored files, which end in the first digits of
+// their sha256.
 var vendoredForm = regexp.MustCompile(`-([0-9a-f]{12})\.(?:tgz|json|yaml)$`)
 
-// vendoredName returns the file of a pinned archive, relative to the fleet's
-// root: name, version and digest for people to tell them apart.
+// vendoredName returns the path of a vendored archive relative to the fleet's root.
+// It contains name, version and digest for readers.
 func vendoredName(ref fleet.ChartRef) string {
 	const short = 12
 	name, version := ref.Name, ref.Version
@@ -36,8 +36,8 @@ func vendoredName(ref fleet.ChartRef) string {
 	return vendor + "/" + plain + "-" + strings.TrimPrefix(ref.Digest, "sha256:")[:short] + ".tgz"
 }
 
-// vendored returns the archive of a pin out of the fleet's own repository; nil
-// when it has none. One with other bytes is a fault.
+// vendored returns the archive of a pin from the fleet's repository, or nil. An
+// archive with another digest is a fault.
 func (s *Source) vendored(ref fleet.ChartRef) ([]byte, error) {
 	if s.Root == "" {
 		return nil, nil
@@ -50,7 +50,8 @@ func (s *Source) vendored(ref fleet.ChartRef) ([]byte, error) {
 	return readVendored(root, vendoredName(ref), "archive", ref.String(), ref.Digest)
 }
 
-// readVendored returns the file with the given digest; nil when there is none.
+// readVendored reads a vendored file and checks its digest. It returns nil when the
+// file does not exist.
 func readVendored(root *os.Root, name, kind, of, want string) ([]byte, error) {
 	info, err := root.Stat(filepath.FromSlash(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,11 +73,10 @@ func readVendored(root *os.Root, name, kind, of, want string) ([]byte, error) {
 	return data, nil
 }
 
-// Vendor puts the archives of the charts, and pinned sources, into vendor/charts of the fleet's
-// repository, where compiling looks first, and removes those from there that it
-// has put there for other pins. It returns the files that it has written and
-// removed, sorted, relative to the fleet's root. Charts by path are in the
-// repository already.
+// Vendor writes archives of charts and pinned sources to vendor/charts of the
+// fleet's repository, which the compiler prefers to the network, and removes
+// vendored files of old pins. It returns the written and removed files, sorted,
+// relative to the fleet's root. It skips charts by path.
 func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef, sources []fleet.RemoteSource) (written, removed []string, err error) {
 	root, err := os.OpenRoot(s.Root)
 	if err != nil {
@@ -117,8 +117,8 @@ func (s *Source) Vendor(ctx context.Context, refs []fleet.ChartRef, sources []fl
 	return written, removed, faults.Err()
 }
 
-// vendorOne puts the archive of a remote chart into the fleet's repository, and
-// returns the file; empty when there is nothing to write.
+// vendorOne writes the archive of a remote chart and returns its path, or "" when
+// the file is up to date.
 func (s *Source) vendorOne(ctx context.Context, root *os.Root, ref fleet.ChartRef, keep map[string]bool) (string, error) {
 	if ref.Path != "" {
 		return "", nil
@@ -138,8 +138,7 @@ func (s *Source) vendorOne(ctx context.Context, root *os.Root, ref fleet.ChartRe
 	return name, writeVendored(root, name, data)
 }
 
-// writeVendored writes a file that is complete from the moment at which it has
-// its name.
+// writeVendored writes a file atomically.
 func writeVendored(root *os.Root, name string, data []byte) (err error) {
 	name = filepath.FromSlash(name)
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -157,8 +156,8 @@ func writeVendored(root *os.Root, name string, data []byte) (err error) {
 	return root.Rename(temp, name)
 }
 
-// removeVendored removes the archives of former pins. A file is one when its
-// name says the digest that its bytes have; others are somebody else's.
+// removeVendored removes vendored files of old pins. It removes only files whose
+// name has the digest of their content.
 func removeVendored(root *os.Root, keep map[string]bool) (removed []string, err error) {
 	dir, err := root.Open(filepath.FromSlash(vendor))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,19 +12,18 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// Versions says which versions there are of a pinned chart. Each is one that
-// [Request] takes.
+// Versions lists versions of a pinned chart. Each is a valid version of a [Request].
 type Versions struct {
-	Pinned     string // the version of the pin; of a chart in git the tag at its commit, or the commit
-	Compatible string // the newest of the same major version; of a chart in git without tags the newest commit
-	Newest     string // the newest stable version, and never one that is older than the pinned
+	Pinned     string // the pinned version; for git the tag of the commit, or the commit
+	Compatible string // the newest with the same major version; for git without tags the newest commit
+	Newest     string // the newest stable version, at least the pinned one
 }
 
-// Outdated reports whether there is a newer version than the pinned.
+// Outdated reports whether a newer version than the pinned one exists.
 func (v Versions) Outdated() bool { return v.Newest != v.Pinned }
 
-// Versions asks where the chart comes from which versions it has. Charts by path
-// have none.
+// Versions looks up the versions of the chart in its repository. It returns none for
+// charts by path.
 func (s *Source) Versions(ctx context.Context, ref fleet.ChartRef) (Versions, error) {
 	if err := checkRef(ref); err != nil || ref.Path != "" {
 		return Versions{}, err
@@ -56,7 +55,7 @@ func (s *Source) Versions(ctx context.Context, ref fleet.ChartRef) (Versions, er
 	})
 }
 
-// newer chooses among all versions those that may follow the pinned one.
+// newer selects the updates of the pinned version.
 func newer(pinned string, all []string) Versions {
 	v := Versions{pinned, pinned, pinned}
 	have, err := semver.NewVersion(pinned)
@@ -80,9 +79,9 @@ func newer(pinned string, all []string) Versions {
 	return v
 }
 
-// gitVersions takes the tags of a repository for versions: v1.2.3, or in one of
-// several charts app-1.2.3. Where the pin is none of them, the newest is what
-// HEAD points to.
+// gitVersions takes versions from the tags of a repository: v1.2.3, or app-1.2.3 for
+// one of several charts. If the pinned commit has no such tag, the newest version is
+// the commit of HEAD.
 func (s *Source) gitVersions(ctx context.Context, ref fleet.GitRef) (Versions, error) {
 	var listed []byte
 	err := s.inRepo(ctx, ref.URL, func(g gitRepo) (err error) {
@@ -95,12 +94,12 @@ func (s *Source) gitVersions(ctx context.Context, ref fleet.GitRef) (Versions, e
 	commits := map[string]string{} // by name of the ref
 	for line := range strings.Lines(string(listed)) {
 		if commit, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && fullHash.MatchString(commit) {
-			// An annotated tag is followed by the commit that it is of.
+			// The line after an annotated tag has its commit.
 			commits[strings.TrimSuffix(strings.TrimPrefix(name, "refs/tags/"), "^{}")] = commit
 		}
 	}
 	prefix := path.Base(strings.TrimSuffix(path.Join(ref.URL, ref.Path), ".git")) + "-"
-	// A chart's own tags come before those of the whole repository.
+	// Tags with the chart's name take precedence over tags of the whole repository.
 	for _, prefix := range []string{prefix, ""} {
 		tags := map[string]string{} // by version
 		for name := range commits {

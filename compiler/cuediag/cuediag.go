@@ -1,5 +1,5 @@
-// Package cuediag turns the errors and positions of CUE into faults. It is
-// shared by the stages that evaluate CUE, and evaluates nothing itself.
+// Package cuediag converts errors and positions of CUE to faults. It does not
+// evaluate CUE.
 package cuediag
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/fleetc/fleetc/schema"
 )
 
-// Pos returns p with its file relative to root, or absolute when the file is
-// outside of root; the zero Pos when p is not known.
+// Pos converts a CUE position to one with a file relative to root, or absolute
+// outside of root. It returns the zero Pos when p is unknown.
 func Pos(root string, p token.Pos) diag.Pos {
 	file := File(root, p)
 	if file == "" {
@@ -30,13 +30,13 @@ func Pos(root string, p token.Pos) diag.Pos {
 	return diag.Pos{File: file, Line: at.Line, Col: at.Column}
 }
 
-// File returns the file of p as [Pos] has it; "" when p is not known.
+// File returns the file of p in the form of [Pos], or "" when p is unknown.
 func File(root string, p token.Pos) string {
 	file := p.Filename()
 	if !p.IsValid() || file == "" {
 		return ""
 	}
-	// Most files are below the root and have clean names, as the root has.
+	// Fast path: most files are below the root and have clean names.
 	if n := len(root); len(file) > n && file[n] == filepath.Separator && file[:n] == root {
 		if rel := file[n+1:]; filepath.IsLocal(rel) && filepath.Clean(rel) == rel {
 			return filepath.ToSlash(rel)
@@ -48,11 +48,10 @@ func File(root string, p token.Pos) string {
 	return filepath.ToSlash(file)
 }
 
-// Faults returns the faults that err holds, sorted; at least one when err is
-// not nil. Positions are relative to root. The user's own lines come first,
-// those of the deepest layer in front; types are named only when no line of
-// the user's is known. v is the value that was evaluated, for hints and
-// places; it may be the zero value.
+// Faults converts err to sorted faults, at least one when err is not nil. Positions
+// are relative to root. The user's lines come first, those of the deepest layer in
+// front. Lines of types appear only when no line of the user is known. v is the
+// evaluated value, used for hints and positions; it may be the zero value.
 func Faults(root string, err error, v cue.Value) diag.List {
 	out := Raw(root, err, v)
 	separateFacts(root, out, v)
@@ -60,7 +59,7 @@ func Faults(root string, err error, v cue.Value) diag.List {
 	return firstOfEach(out)
 }
 
-// Raw is [Faults] in CUE's own words, for those who put them in others.
+// Raw is [Faults] with CUE's own messages, for callers that translate them.
 func Raw(root string, err error, v cue.Value) diag.List {
 	var out diag.List
 	for _, e := range errors.Errors(err) {
@@ -98,15 +97,14 @@ func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
 	return d
 }
 
-// isConsequence reports whether the fault only says that a text cannot be made
-// of what another fault is about.
+// isConsequence reports whether the fault only says that a string interpolation
+// failed because of another fault.
 func isConsequence(d *diag.Diag) bool {
 	cause := causeOf(d)
 	return d.Msg == "invalid interpolation" || cause != d.Msg && strings.HasPrefix(cause, "cycle with field")
 }
 
-// causeOf returns what the message of a fault says beside that a text cannot be
-// made.
+// causeOf returns the cause inside the message of a failed string interpolation.
 func causeOf(d *diag.Diag) string {
 	cause := d.Msg
 	for strings.HasPrefix(cause, "invalid interpolation: ") {
@@ -115,8 +113,8 @@ func causeOf(d *diag.Diag) string {
 	return cause
 }
 
-// message returns what e says without its position, and what the errors inside
-// of it add.
+// message returns the message of e without its position, with the messages of nested
+// errors.
 func message(e errors.Error) string {
 	format, args := e.Msg()
 	msg := fmt.Sprintf(format, args...)
@@ -137,14 +135,13 @@ func message(e errors.Error) string {
 	return msg + ": " + more
 }
 
-// isSummary reports whether CUE only counts errors with msg: the errors
-// themselves follow.
+// isSummary reports whether msg only counts errors that follow.
 func isSummary(msg string) bool {
 	return strings.Contains(msg, "errors in empty disjunction") || strings.Contains(msg, "error in empty disjunction")
 }
 
-// places returns where e comes from: the user's lines, the deepest layer
-// first; the first line of a type when there is no other.
+// places returns the source positions of e: the user's lines, the deepest layer
+// first, or else the first line of a type.
 func places(root string, e errors.Error) []diag.Pos {
 	var user, types []diag.Pos
 	for _, p := range append([]token.Pos{e.Position()}, e.InputPositions()...) {
@@ -166,9 +163,9 @@ func places(root string, e errors.Error) []diag.Pos {
 	return user
 }
 
-// IsType reports whether the file holds what fleetc provides or generates,
-// types and libraries, and not what a user writes. In fleetc's own repository
-// the schema and the libraries are not below cue.mod.
+// IsType reports whether the file belongs to fleetc's types and libraries or is
+// generated, as opposed to written by the user. In fleetc's own repository the
+// schema and libraries are outside cue.mod.
 func IsType(file string) bool {
 	if strings.HasPrefix(file, "cue.mod/") || strings.HasPrefix(file, "environments/charts/") {
 		return true
@@ -185,8 +182,8 @@ func has(files fs.FS, name string) bool {
 	return err == nil
 }
 
-// withoutEchoes sorts the faults, folds the alternatives that a value fails
-// into one, and drops those that only repeat another.
+// withoutEchoes sorts the faults, merges failed alternatives of one value, and drops
+// faults that follow from others.
 func withoutEchoes(l diag.List) diag.List {
 	sorted, ok := l.Err().(diag.List)
 	if !ok {
@@ -203,11 +200,11 @@ func withoutEchoes(l diag.List) diag.List {
 	return out
 }
 
-// conflict matches what CUE says of each alternative of a disjunction that a
-// value is not. Its operands are literals without the word between them.
+// conflict matches CUE's message for a failed alternative of a disjunction. The
+// operands are literals that do not contain " and ".
 var conflict = regexp.MustCompile(`^conflicting values (.+?) and (.+?)(?: \(mismatched types [^()]* and [^()]*\))?$`)
 
-// foldAlternatives joins the conflicts of one value with the alternatives of a
+// foldAlternatives merges the conflicts of one value with the alternatives of a
 // disjunction.
 func foldAlternatives(l diag.List) diag.List {
 	type key struct{ path, value string }
@@ -252,17 +249,16 @@ func foldAlternatives(l diag.List) diag.List {
 	return out
 }
 
-// ValuesPath returns the path of the value that the default at the given path
-// becomes; any other path as it is.
+// ValuesPath converts the path of a default to the path of its value. It returns
+// other paths unchanged.
 func ValuesPath(path string) string { return defaultsOf.ReplaceAllString(path, "$1.values") }
 
 // defaultsOf matches the path of the defaults of a layer.
 var defaultsOf = regexp.MustCompile(`^(releases\.(?:"[^"]*"|[^.]*))\.defaults\.(?:"[^"]*"|[^.]*)`)
 
-// echoes reports whether d follows from e: it fails because what it refers to
-// does.
+// echoes reports whether d follows from e, because it refers to the field of e.
 func echoes(d, e *diag.Diag) bool {
-	// A default that its own type refuses is filled into values all the same.
+	// An invalid default also makes the value invalid that it fills.
 	if len(d.At) > 0 && len(e.At) > 0 && d.At[0] == e.At[0] && d.Path != e.Path && ValuesPath(e.Path) == d.Path {
 		return true
 	}
@@ -273,13 +269,13 @@ func echoes(d, e *diag.Diag) bool {
 	return cause != d.Msg && (e.Msg == cause || len(d.At) > 0 && len(e.At) > 0 && d.At[0] == e.At[0] && !strings.HasPrefix(e.Msg, "invalid interpolation"))
 }
 
-// notAllowed completes the fault of a field that a closed struct does not
-// have. Where the schema closes it, CUE may name only what is inside of it.
+// notAllowed completes the fault of a field that a closed struct does not have. If
+// the schema closes a parent, CUE may report only a field below it.
 func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
 	const schemaDepth = 3 // releases.<name>.<field>
 	d.Msg = "field not allowed"
 	parent := v
-	// The layers' own definitions are no part of the schema.
+	// The layers' own definitions do not belong to the schema.
 	own := len(path) > 0 && strings.HasPrefix(path[0], "#")
 	for i, s := range path {
 		sel := cue.ParsePath(s).Selectors()
@@ -300,13 +296,13 @@ func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
 	}
 }
 
-// onlyTypes reports whether no place is one of the user's.
+// onlyTypes reports whether no position is in a file of the user.
 func onlyTypes(at []diag.Pos) bool {
 	return !slices.ContainsFunc(at, func(p diag.Pos) bool { return !IsType(p.File) })
 }
 
-// field returns where the user writes the field at the path, or the struct
-// around it when the field itself is missing.
+// field returns the position where the user writes the field, or its parent struct
+// when the field is missing.
 func field(root string, v cue.Value, path string, missing bool) diag.Pos {
 	p := cue.ParsePath(path)
 	if sel := p.Selectors(); missing && p.Err() == nil && len(sel) > 0 && !v.LookupPath(p).Exists() {
@@ -322,8 +318,7 @@ func field(root string, v cue.Value, path string, missing bool) diag.Pos {
 	return diag.Pos{}
 }
 
-// Conjuncts returns the values that v is the unification of; v itself when it
-// is not one.
+// Conjuncts returns the operands of the unification v, or v itself.
 func Conjuncts(v cue.Value) []cue.Value {
 	op, args := v.Expr()
 	if op != cue.AndOp {
@@ -336,10 +331,9 @@ func Conjuncts(v cue.Value) []cue.Value {
 	return out
 }
 
-// siblings returns the names of the fields that parent may have beside the one
-// given. They are those of its types, or that are optional: parent itself is
-// in error, and other fields of it may be misspelt as well. With all, they are
-// whatever is there.
+// siblings returns the names of the fields that parent may have, except but: fields
+// of its types and optional fields, because other fields of an erroneous struct may
+// be misspelt too. With all, it returns every field.
 func siblings(root string, parent cue.Value, but cue.Selector, all bool) []string {
 	var names []string
 	for _, c := range Conjuncts(parent) {
@@ -358,7 +352,7 @@ func siblings(root string, parent cue.Value, but cue.Selector, all bool) []strin
 	return slices.Compact(names)
 }
 
-// isTyped reports whether a type has something to say about the field of v.
+// isTyped reports whether a type constrains v.
 func isTyped(root string, v cue.Value) bool {
 	return slices.ContainsFunc(Conjuncts(v), func(c cue.Value) bool {
 		s := c.Source()

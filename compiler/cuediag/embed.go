@@ -16,16 +16,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// An Embed is a file that a file of CUE embeds.
+// An EmbeddedFile is a file that a CUE file embeds.
 type Embed struct {
 	Name string   // relative to the fleet's root, slash-separated
-	As   string   // as CUE has it in positions: relative to the file that embeds it
+	As   string   // name in CUE's positions: relative to the embedding file
 	Pos  diag.Pos // of the attribute
 }
 
-// Embeds returns the files that a file of the fleet with the given root embeds,
-// none for a file outside of it. The error is a fault at an @embed that finds
-// nothing.
+// Embeds returns the files that a CUE file of the fleet embeds, none for files
+// outside of root. An @embed without matching files is a fault.
 func Embeds(root string, file *ast.File) ([]Embed, error) {
 	name, err := filepath.Rel(root, file.Filename)
 	if err != nil || !filepath.IsLocal(name) {
@@ -48,7 +47,7 @@ func Embeds(root string, file *ast.File) ([]Embed, error) {
 			return nil, Faults(root, err, cue.Value{}).Err()
 		}
 		for _, f := range found {
-			// A glob may name directories, which CUE passes over.
+			// CUE skips directories that a glob matches.
 			if info, err := fs.Stat(tree, f); err == nil && !info.IsDir() {
 				out = append(out, Embed{f, strings.TrimPrefix(f, dir), Pos(root, e.Attribute.Pos)})
 			}
@@ -57,14 +56,13 @@ func Embeds(root string, file *ast.File) ([]Embed, error) {
 	return out, nil
 }
 
-// embedFile matches the file that an @embed names.
+// embedFile matches the file name in an @embed.
 var embedFile = regexp.MustCompile(`\bfile=("(?:[^"\\]|\\.)*"|[^,)"\s]+)`)
 
-// RebaseEmbeds makes a file of the fleet with the given root name the files that
-// it embeds from the root on. CUE has the places in them by these names: files
-// of one name in several layers would be the same to it. A file with globs stays
-// as it is, since their matches are names of fields. It must not run while
-// anything reads the file.
+// RebaseEmbeds rewrites the @embed attributes of a file to names relative to the
+// fleet's root. CUE uses these names in positions, where equal names in different
+// layers would be ambiguous. It skips files with globs, whose matches become field
+// names. It must not run concurrently with readers of the file.
 func RebaseEmbeds(root string, file *ast.File) {
 	tok := file.Pos().File()
 	dir, err := filepath.Rel(root, filepath.Dir(file.Filename))
@@ -88,7 +86,7 @@ func RebaseEmbeds(root string, file *ast.File) {
 		a.Text = embedFile.ReplaceAllStringFunc(a.Text, func(arg string) string {
 			name := unquoted(strings.TrimPrefix(arg, "file="))
 			if !filepath.IsLocal(name) || path.Clean(name) != name {
-				return arg // CUE refuses it
+				return arg // CUE rejects it
 			}
 			return "file=" + strconv.Quote(path.Join(filepath.ToSlash(dir), name))
 		})
@@ -97,8 +95,8 @@ func RebaseEmbeds(root string, file *ast.File) {
 	tok.SetFSLoc(loc)
 }
 
-// embedsOf returns the attributes of a file that embed others, and reports
-// whether one of them is a glob.
+// embedsOf returns the @embed attributes of a file, and reports whether one of them
+// is a glob.
 func embedsOf(file *ast.File) (embeds []*ast.Attribute, globs bool) {
 	ast.Walk(file, func(n ast.Node) bool {
 		if a, ok := n.(*ast.Attribute); ok {

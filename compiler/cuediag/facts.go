@@ -9,14 +9,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// clusterFields are what a cluster says of itself, and other fields refer to.
+// clusterFields are the fields of a cluster that other fields refer to.
 var clusterFields = []string{"cluster", "environment"}
 
-// separateFacts moves the places where the cluster says something of itself out of
-// those of faults that are about other fields: these only refer to it, and the line
-// that does is the one to look at.
+// separateFacts moves positions in these fields behind the other positions of a
+// fault about another field. The referring line is the one to look at.
 func separateFacts(root string, l diag.List, v cue.Value) {
-	var spans []span // found when they are needed
+	var spans []span // computed on first use
 	for _, d := range l {
 		first, _, _ := strings.Cut(d.Path, ".")
 		if len(d.At) < 2 || !v.Exists() || slices.Contains(clusterFields, first) {
@@ -39,14 +38,14 @@ func separateFacts(root string, l diag.List, v cue.Value) {
 	}
 }
 
-// A span is where a field is written, with all that is in it.
+// A span is the source range of a field and its value.
 type span struct{ from, to diag.Pos }
 
 func (s span) contains(p diag.Pos) bool {
 	return p.File == s.from.File && s.from.Compare(p) <= 0 && p.Compare(s.to) <= 0
 }
 
-// spansOf returns where the user writes the fields of a cluster.
+// spansOf returns the source ranges of the cluster's fields in the user's files.
 func spansOf(root string, v cue.Value) []span {
 	out := []span{}
 	for _, name := range clusterFields {

@@ -8,11 +8,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// Misread returns faults with those explained that come from lines which are CUE,
-// and which their author wrote as YAML has them: CUE reads image: nginx:1.25 as a
-// field nginx of image, and takes the field below values: for a part of it.
+// Misread replaces faults caused by YAML syntax that is also valid CUE with another
+// meaning. For example, CUE reads image: nginx:1.25 as a field nginx of image, and a
+// field below values: as a part of it.
 func Misread(root string, l diag.List) diag.List {
-	files := map[string]string{} // what is in them
+	files := map[string]string{} // contents by name
 	var out diag.List
 	for _, d := range l {
 		out = append(out, misread(root, d, files))
@@ -38,11 +38,10 @@ func misread(root string, d *diag.Diag, files map[string]string) *diag.Diag {
 	return d
 }
 
-// colonText matches a value without quotes that has a colon in it: no space follows
-// that, as one does between a field and its value.
+// colonText matches an unquoted value with a colon that no space follows.
 var colonText = regexp.MustCompile(`:\s+([A-Za-z][\w.-]*(?:/[\w.-]+)*:[\w.-]+)\s*(?:[,}\]].*)?$`)
 
-// colonInText is a text such as nginx:1.25 without quotes.
+// colonInText explains an unquoted text such as nginx:1.25.
 func (x *explanation) colonInText() bool {
 	line, col := x.line()
 	m := colonText.FindStringSubmatchIndex(masked(line))
@@ -57,11 +56,11 @@ func (x *explanation) colonInText() bool {
 	return true
 }
 
-// fieldLine matches a line that begins with a field.
+// fieldLine matches a line that starts with a field.
 var fieldLine = regexp.MustCompile(`^\s*("[^"]*"|[\w#$]+)[?!]?:`)
 
-// valueBelow is a field that is set to nothing, as YAML allows: CUE takes the field
-// in the line below for its value.
+// valueBelow explains a field without a value, as YAML allows. CUE takes the next
+// field for its value.
 func (x *explanation) valueBelow() bool {
 	line, _ := x.line()
 	above, n := x.lineAbove()
@@ -76,10 +75,10 @@ func (x *explanation) valueBelow() bool {
 	return true
 }
 
-// mapField matches a line that ends with a field which must be a map.
+// mapField matches a line that ends with a field of type map.
 var mapField = regexp.MustCompile(`(^|[\s:{])(values|defaults|defaults:\s*("[^"]*"|[\w-]+)):$`)
 
-// noValueAbove says that a line ends with a field that has no value.
+// noValueAbove reports that a line ends with a field without a value.
 func (x *explanation) noValueAbove(above, text string) {
 	name := above[strings.LastIndexAny(text[:len(text)-1], " \t:{,")+1 : len(text)-1]
 	x.Msg, x.Hint = name+" has no value", "write "+name+`: "...", or `+name+": {}"

@@ -16,10 +16,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// A form says in words what a pattern of the schema accepts.
+// A form describes what a pattern of the schema accepts.
 type form struct{ is, example string }
 
-// forms are the patterns of the schema.
+// forms describes the patterns of the schema.
 var forms = map[string]form{
 	`^[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?$`:                            {"letters and digits, with - _ and . between them", `"my-name"`},
 	`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`:                                       {"lower-case letters and digits, with - between them", `"my-name"`},
@@ -47,7 +47,7 @@ var forms = map[string]form{
 	`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?$`: {"a group and version", `"karpenter.sh/v1"`},
 }
 
-// hint says how a text of the form is written.
+// hint returns the hint for an invalid text.
 func (f form) hint() string {
 	if strings.HasPrefix(f.example, "run ") {
 		return f.example
@@ -62,7 +62,7 @@ func unquoted(s string) string {
 	return s
 }
 
-// missing is a field that must be set and is not.
+// missing explains a required field without a value.
 func (x *explanation) missing([]string) {
 	name := x.Path[strings.LastIndex(x.Path, ".")+1:]
 	value := `"..."`
@@ -73,7 +73,7 @@ func (x *explanation) missing([]string) {
 		value = `"NAME"`
 	}
 	if strings.HasPrefix(name, "#") {
-		value = "..." // a parameter
+		value = "..." // parameter
 	}
 	x.Hint = cmp.Or(x.Hint, "add "+name+": "+value)
 }
@@ -81,7 +81,7 @@ func (x *explanation) missing([]string) {
 // releaseField matches a field of a release.
 var releaseField = regexp.MustCompile(`^releases\.(?:"[^"]*"|[^."]*)\.("[^"]*"|[^."]*)$`)
 
-// unknownField is a field that the schema does not have.
+// unknownField explains a field that the schema does not have.
 func (x *explanation) unknownField([]string) {
 	if x.Hint != "" {
 		return
@@ -103,10 +103,10 @@ func (x *explanation) unknownField([]string) {
 	}
 }
 
-// selected matches the expression in front of a field that is selected.
+// selected matches the expression before a selector.
 var selected = regexp.MustCompile(`((?:[\w#$]+|\."[^"]*"|\.[\w#$]+|\["[^"]*"\])+)\.$`)
 
-// undefined is a reference to a field that a value does not have.
+// undefined explains a reference to a missing field.
 func (x *explanation) undefined(m []string) {
 	name := strings.Trim(m[1], `"`)
 	line, col := x.line()
@@ -128,7 +128,7 @@ func (x *explanation) undefined(m []string) {
 	x.Hint = cmp.Or(x.Hint, diag.DidYouMean(name, append(x.fieldsAt(of), x.definitionsOf(of)...)), "set "+name+", or correct its name")
 }
 
-// definition matches a definition at the beginning of a line.
+// definition matches a definition at the start of a line.
 var definition = regexp.MustCompile(`(?m)^(#\w+)[?!]?:`)
 
 // definitionsOf returns the definitions of a package that the file imports.
@@ -171,7 +171,7 @@ func (x *explanation) fieldsAt(at string) []string {
 	return names
 }
 
-// notSet is a reference to a field that the schema allows and no layer sets.
+// notSet explains a reference to a field that no layer sets.
 func (x *explanation) notSet(m []string) {
 	line, col := x.line()
 	name := m[1]
@@ -183,7 +183,7 @@ func (x *explanation) notSet(m []string) {
 	x.Msg, x.Hint = name+" is not set", cmp.Or(x.Hint, "set it in the cluster, or in a layer above")
 }
 
-// unused is an import that nothing refers to.
+// unused explains an unused import.
 func (x *explanation) unused(m []string) {
 	name := path.Base(m[1])
 	if source := x.source(); regexp.MustCompile(`(?m)^[^/\n]*\b` + regexp.QuoteMeta(name) + `:.*\b` + regexp.QuoteMeta(name) + `\.#`).MatchString(source) {
@@ -194,20 +194,20 @@ func (x *explanation) unused(m []string) {
 	x.Msg, x.Hint = `the import "`+m[1]+`" is not used`, "remove the line, or refer to the package as "+name
 }
 
-// relativeImport is an import of a path that begins with a dot.
+// relativeImport explains an import path that starts with a dot.
 func (x *explanation) relativeImport(m []string) {
 	x.Msg = m[1] + " is not an import path: a path begins with the name of a module"
 	x.Hint = `write import "` + x.module() + "/environments/" + strings.TrimLeft(m[1], "./") + `"`
 }
 
-// noPackage is an import of a package that does not exist.
+// noPackage explains an import of a package that does not exist.
 func (x *explanation) noPackage(m []string) {
 	name := cmp.Or(m[1:]...)
 	x.Msg = "cannot find the package " + name
 	x.Hint = cmp.Or(diag.DidYouMean(name, x.importable()), "correct the import path, or add the chart with fleetc chart add")
 }
 
-// importable returns the import paths of the fleet's charts, and those of fleetc.
+// importable returns the import paths of the fleet's charts and of fleetc.
 func (x *explanation) importable() []string {
 	var out []string
 	charts, err := os.ReadDir(filepath.Join(x.root, "environments", "charts"))
@@ -224,13 +224,13 @@ func (x *explanation) importable() []string {
 	return out
 }
 
-// noStandardPackage is an import of a package that CUE does not have.
+// noStandardPackage explains an import of an unknown standard package.
 func (x *explanation) noStandardPackage(m []string) {
 	x.Msg = "no package of CUE is called " + m[1]
 	x.Hint = cmp.Or(diag.DidYouMean(m[1], slices.Sorted(maps.Values(packages))), "correct the import path")
 }
 
-// unreadable is a file that an @embed names and that cannot be read.
+// unreadable explains an @embed of a file that cannot be read.
 func (x *explanation) unreadable(m []string) {
 	if strings.Contains(m[1], "no such file") {
 		x.Msg, x.Hint = "@embed names a file that does not exist", "put the file beside this one, or correct its name"
@@ -239,7 +239,7 @@ func (x *explanation) unreadable(m []string) {
 	x.Msg, x.Hint = "the file that @embed names cannot be read: "+m[1], "correct the file"
 }
 
-// packages are the packages of CUE that layers use, by name.
+// packages maps names to the CUE packages that layers use.
 var packages = map[string]string{
 	"base64": "encoding/base64", "csv": "encoding/csv", "hex": "encoding/hex", "json": "encoding/json", "toml": "encoding/toml", "yaml": "encoding/yaml",
 	"list": "list", "math": "math", "net": "net", "path": "path", "regexp": "regexp", "sha256": "crypto/sha256", "strconv": "strconv",
@@ -248,13 +248,13 @@ var packages = map[string]string{
 	"patch": "github.com/fleetc/fleetc/lib/patch", "policy": "github.com/fleetc/fleetc/lib/policy", "readiness": "github.com/fleetc/fleetc/lib/readiness",
 }
 
-// words of YAML and other languages that stand for a value of CUE.
+// words maps words of YAML and other languages to CUE values.
 var words = map[string]string{
 	"True": "true", "TRUE": "true", "yes": "true", "Yes": "true", "on": "true", "False": "false", "FALSE": "false", "no": "false", "No": "false", "off": "false",
 	"None": "null", "nil": "null", "Null": "null", "NULL": "null", "undefined": "null",
 }
 
-// notFound is a name that no field, import or clause of the file gives a meaning.
+// notFound explains an unresolved name.
 func (x *explanation) notFound(m []string) {
 	name := m[1]
 	line, col := x.line()

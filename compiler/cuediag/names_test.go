@@ -9,8 +9,7 @@ import (
 	"github.com/fleetc/fleetc/schema"
 )
 
-// TestForms checks that every pattern of the schema is said in words, and that
-// nothing else is.
+// TestForms checks that forms describes exactly the patterns of the schema.
 func TestForms(t *testing.T) {
 	patterns := map[string]bool{}
 	names, err := fs.Glob(schema.Files, "*.cue")

@@ -8,15 +8,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// A pattern is how a line looks that its author wrote as another language has
-// it. It is matched with the line without the texts in it; with raw, with the
-// line as it is.
+// A pattern matches a line in the syntax of another language. The line is matched
+// without the content of its strings, or unchanged with raw.
 type pattern struct {
 	line      *regexp.Regexp
 	raw       bool
-	always    bool   // also where the line can be parsed
-	above     bool   // also where the fault is in the line below
-	msg, hint string // $1 stands for a part of the line
+	always    bool   // also if the line is valid CUE
+	above     bool   // also if the fault is in the next line
+	msg, hint string // $1 is replaced with a match
 }
 
 var patterns = []pattern{
@@ -56,9 +55,9 @@ var patterns = []pattern{
 	{line: regexp.MustCompile(`("[^"]*"|\d)\s+("?[\w-]+"?\s*:|"[^"]*"|\d+)`), raw: true, msg: "a comma is missing behind $1", hint: "write $1, $2"},
 }
 
-// slip looks for a pattern in the line of a fault, and for some in the line
-// above. It says what the pattern means, and reports whether there is one. Most
-// patterns are right elsewhere, and count only where the file cannot be parsed.
+// slip applies the first pattern that matches the line of a fault, or for some
+// patterns the line above. Most patterns apply only to files that CUE cannot parse.
+// It reports whether a pattern matched.
 func (x *explanation) slip(syntax bool) bool {
 	line, _ := x.line()
 	above, n := x.lineAbove()
@@ -77,7 +76,7 @@ func (x *explanation) slip(syntax bool) bool {
 	return false
 }
 
-// apply says what the pattern means where the line matches it.
+// apply sets message, hint and position if the pattern matches.
 func (p *pattern) apply(d *diag.Diag, line string) bool {
 	text := line
 	if !p.raw {
@@ -104,10 +103,10 @@ func (p *pattern) apply(d *diag.Diag, line string) bool {
 	return true
 }
 
-// word matches a text that is neither a number nor a word of CUE.
+// word matches a text that is neither a number nor a CUE keyword.
 var word = regexp.MustCompile(`^[A-Za-z][\w-]*$`)
 
-// quotedWord returns a word in quotes, and any other text as it is.
+// quotedWord quotes a word and returns other text unchanged.
 func quotedWord(s string) string {
 	if word.MatchString(s) && !literal.MatchString(s) {
 		return strconv.Quote(s)
@@ -115,15 +114,14 @@ func quotedWord(s string) string {
 	return s
 }
 
-// move puts the fault at another place of its file.
+// move moves the fault to another position in its file.
 func (x *explanation) move(line, col int) {
 	if len(x.At) > 0 {
 		x.At = append([]diag.Pos{{File: x.At[0].File, Line: line, Col: col}}, x.At[1:]...)
 	}
 }
 
-// lineAbove returns the last line above the fault that has something in it, and
-// its number.
+// lineAbove returns the last non-empty line above the fault and its number.
 func (x *explanation) lineAbove() (string, int) {
 	lines := strings.Split(x.source(), "\n")
 	for n := min(x.place().Line-1, len(lines)); n >= 1; n-- {
@@ -134,8 +132,7 @@ func (x *explanation) lineAbove() (string, int) {
 	return "", 0
 }
 
-// masked returns a line with x for each byte of the texts in it, and without
-// its comment.
+// masked removes the comment of a line and replaces each byte of its strings with x.
 func masked(line string) string {
 	b := []byte(line)
 	inside := false
@@ -155,15 +152,14 @@ func masked(line string) string {
 	return string(b)
 }
 
-// plainValue matches a value that cannot be CUE and that YAML takes for a text.
+// plainValue matches a value that is invalid CUE and a string in YAML.
 var plainValue = regexp.MustCompile(`:\s*([^\s"{}\[\](),#&|'][^"{}\[\],]*?)\s*(?:[,}\]].*)?$`)
 
-// unquotedText returns the text without quotes that stands around or before a
-// column of a line as the value of a field; "" when there is none.
+// unquotedText returns the unquoted field value at a column of a line, or "".
 func unquotedText(line string, col int) string {
 	text := masked(line)
 	m := plainValue.FindStringSubmatchIndex(text)
-	// The pattern begins at the first colon that can be; the value is behind the last.
+	// The pattern matches at the first colon. The value follows the last one.
 	for m != nil {
 		inner := plainValue.FindStringSubmatchIndex(text[m[2]:])
 		if inner == nil || strings.HasPrefix(text[m[2]+inner[0]:], "://") || inner[2] > 0 && text[m[2]+inner[2]-1] == ':' {

@@ -9,10 +9,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// maxSource is how much of a file is read to explain a fault in it.
+// maxSource limits how much of a file is read to explain a fault.
 const maxSource = 1 << 20
 
-// place returns the first place of the fault.
+// place returns the first position of the fault.
 func (x *explanation) place() diag.Pos {
 	if len(x.At) == 0 {
 		return diag.Pos{}
@@ -20,8 +20,7 @@ func (x *explanation) place() diag.Pos {
 	return x.At[0]
 }
 
-// source returns the text of the file that the fault is in; "" when it cannot be
-// read.
+// source returns the text of the fault's file, or "" when it cannot be read.
 func (x *explanation) source() string {
 	if x.text != "" {
 		return x.text
@@ -36,7 +35,7 @@ func (x *explanation) source() string {
 	return readSource(name)
 }
 
-// readSource returns the text of a file; "" when it cannot be read.
+// readSource returns the text of a file, or "" when it cannot be read.
 func readSource(name string) string {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > maxSource {
 		return ""
@@ -48,8 +47,7 @@ func readSource(name string) string {
 	return string(data)
 }
 
-// line returns the line that the fault is in, and the column in it; 0 when it is
-// not known.
+// line returns the line of the fault and the column in it, 0 when unknown.
 func (x *explanation) line() (line string, col int) {
 	lines := strings.Split(x.source(), "\n")
 	if n := x.place().Line; n >= 1 && n <= len(lines) {
@@ -58,8 +56,8 @@ func (x *explanation) line() (line string, col int) {
 	return "", 0
 }
 
-// indentedOnly reports whether a line, counted from 1, is indented below a line
-// without a brace, and has the same indentation as the line above, as in YAML.
+// indentedOnly reports whether a line, counted from 1, is in a block that has
+// indentation but no brace, as in YAML.
 func indentedOnly(source string, line int) bool {
 	lines := strings.Split(source, "\n")
 	n := line - 1
@@ -84,7 +82,7 @@ func indentation(line string) int { return len(line) - len(strings.TrimLeft(line
 
 var moduleClause = regexp.MustCompile(`(?m)^module:\s*"([^"@]+)`)
 
-// module returns the path of the fleet's module.
+// module returns the module path of the fleet.
 func (x *explanation) module() string {
 	data, err := os.ReadFile(filepath.Join(x.root, "cue.mod", "module.cue"))
 	if m := moduleClause.FindSubmatch(data); err == nil && m != nil {

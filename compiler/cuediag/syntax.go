@@ -7,18 +7,17 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// unparsed matches the messages of CUE's parser about a file that it cannot read,
-// and those of its compiler about unknown syntax.
+// unparsed matches syntax errors of CUE's parser and compiler.
 var unparsed = regexp.MustCompile(`^(missing ',' |expected |illegal |string literal not|unknown escape|non-matching whitespace|` +
 	`else requires|optional marker|invalid (field|label|string|character)|unexpected |escape |comment not terminated|BOM |NUL|import declaration)`)
 
-// foundToken matches what the parser found where it expected something else.
+// foundToken matches the unexpected token in a message of the parser.
 var foundToken = regexp.MustCompile(`found (?:'(?:IDENT|STRING|INT|FLOAT)' (.+)|'(.+)'|(newline))$`)
 
-// isSyntax reports whether a fault is about text that CUE cannot parse.
+// isSyntax reports whether a fault is a syntax error.
 func isSyntax(d *diag.Diag) bool { return unparsed.MatchString(d.Msg) }
 
-// syntax explains a text that CUE cannot parse.
+// syntax explains a syntax error.
 func (x *explanation) syntax() {
 	line, col := x.line()
 	d, msg := x.Diag, x.Msg
@@ -54,7 +53,7 @@ func (x *explanation) syntax() {
 	}
 }
 
-// escapeAt returns the escape sequence around a column.
+// escapeAt returns the escape sequence at a column.
 func escapeAt(line string, col int) string {
 	if i := strings.LastIndexByte(line[:min(col, len(line))], '\\'); i >= 0 && i+1 < len(line) {
 		return line[i : i+2]
@@ -62,8 +61,8 @@ func escapeAt(line string, col int) string {
 	return "this escape"
 }
 
-// emptyAbove is a field without a value, or an operator without its second
-// part, in front of what cannot follow it.
+// emptyAbove explains a field without a value, or an operator without its right
+// operand, on the line above.
 func (x *explanation) emptyAbove(line string, col int) bool {
 	d := x.Diag
 	if !strings.HasPrefix(d.Msg, "expected operand") {
@@ -93,17 +92,17 @@ func (x *explanation) emptyAbove(line string, col int) bool {
 	return false
 }
 
-// A bracket is an opening bracket with its place.
+// A bracket is an opening bracket with its position.
 type bracket struct {
 	is        byte
 	line, col int
 }
 
-// closing are the brackets that close others.
+// closing maps opening to closing brackets.
 var closing = map[byte]byte{'{': '}', '[': ']', '(': ')'}
 
-// brackets returns the brackets that a text leaves open up to a line, or the one
-// that is closed by another one there.
+// brackets returns the open brackets at a line, or the bracket that the wrong kind
+// closes there.
 func brackets(source string, upTo int) (open []bracket, wrong *bracket, by byte) {
 	for n, line := range strings.Split(source, "\n") {
 		if upTo > 0 && n+1 > upTo {
@@ -129,7 +128,8 @@ func brackets(source string, upTo int) (open []bracket, wrong *bracket, by byte)
 	return open, nil, 0
 }
 
-// unclosed is a bracket that nothing closes: the fault is where it opens.
+// unclosed explains a bracket without a closing one. It moves the fault to the
+// opening bracket.
 func (x *explanation) unclosed() bool {
 	d := x.Diag
 	open, _, _ := brackets(x.source(), 0)
@@ -142,7 +142,7 @@ func (x *explanation) unclosed() bool {
 	return true
 }
 
-// wrongBracket is a bracket that is closed by one of another kind.
+// wrongBracket explains a bracket closed by one of another kind.
 func (x *explanation) wrongBracket() bool {
 	d := x.Diag
 	_, wrong, by := brackets(x.source(), x.place().Line)

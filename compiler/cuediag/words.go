@@ -12,23 +12,23 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// A phrase translates a message of CUE. It completes the fault from the parts
-// that the pattern matches.
+// A phrase translates a message of CUE. It completes the fault from the submatches
+// of its pattern.
 type phrase struct {
 	cue *regexp.Regexp
 	say func(x *explanation, m []string)
 }
 
-// An explanation is a fault while its message is translated.
+// An explanation is a fault during the translation of its message.
 type explanation struct {
 	*diag.Diag
 	root string
 	v    cue.Value
-	text string // of the file that the fault is in, when it has been read
+	text string // content of the fault's file, once read
 }
 
-// phrases are tried in order; the first that matches is used. They name
-// the mistake and the right spelling in the words of a fleet.
+// phrases is a list of translations. The first match applies. They name the mistake
+// and the fix in terms of a fleet.
 var phrases = []phrase{
 	{regexp.MustCompile(`^conflicting values (.+) and (.+) \(mismatched types (.+) and (.+)\)$`), (*explanation).otherType},
 	{conflict, (*explanation).twoValues},
@@ -62,8 +62,8 @@ var phrases = []phrase{
 	{regexp.MustCompile(`^preference mark not allowed at this position$`), orSlip(saying("* marks the default of several values, and stands alone here", `write a text as "*", and a shared value by its name: _shared`))},
 }
 
-// orSlip returns a translation for a message that mostly has its cause in how the
-// line is written.
+// orSlip returns a translation that first looks for a mistake in the syntax of the
+// line.
 func orSlip(say func(*explanation, []string)) func(*explanation, []string) {
 	return func(x *explanation, m []string) {
 		if !x.slip(false) {
@@ -72,8 +72,8 @@ func orSlip(say func(*explanation, []string)) func(*explanation, []string) {
 	}
 }
 
-// saying returns a translation with a fixed form: $1 stands for a part of what
-// the pattern matches, $K1 for the type that it names.
+// saying returns a translation with fixed text. $1 is replaced with a submatch, $K1
+// with the type that it names.
 func saying(msg, hint string) func(*explanation, []string) {
 	return func(x *explanation, m []string) {
 		var parts []string
@@ -88,8 +88,7 @@ func saying(msg, hint string) func(*explanation, []string) {
 	}
 }
 
-// Explain translates the messages of faults that are in CUE's words, and gives
-// them hints.
+// Explain translates CUE's messages in faults and adds hints.
 func Explain(root string, l diag.List, v cue.Value) {
 	for _, d := range l {
 		x := &explanation{Diag: d, root: root, v: v}
@@ -102,7 +101,7 @@ func Explain(root string, l diag.List, v cue.Value) {
 			continue
 		}
 		for _, p := range phrases {
-			// A text that cannot be made says in the end why.
+			// The message of a failed string interpolation ends with its cause.
 			if m := p.cue.FindStringSubmatch(strings.TrimSpace(causeOfText(d.Msg))); m != nil {
 				p.say(x, m)
 				break
@@ -111,9 +110,9 @@ func Explain(root string, l diag.List, v cue.Value) {
 	}
 }
 
-// firstOfEach returns the faults without those that follow from another: of a
-// file that CUE cannot parse the first is right, and of what one line means, or
-// the same slip in several lines, too.
+// firstOfEach drops faults that follow from others: it keeps the first syntax error
+// of a file, the first fault of a line, and the first of equal mistakes in several
+// lines.
 func firstOfEach(l diag.List) diag.List {
 	type slip struct {
 		file, msg string
@@ -150,8 +149,7 @@ func firstOfEach(l diag.List) diag.List {
 	})
 }
 
-// causeOfText returns a message without what CUE puts in front for each text
-// that cannot be made because of it.
+// causeOfText removes the prefixes of failed string interpolations from a message.
 func causeOfText(msg string) string {
 	const prefix = "invalid interpolation: "
 	for strings.HasPrefix(msg, prefix) && !strings.HasPrefix(msg, prefix+"cannot use ") {
@@ -160,7 +158,7 @@ func causeOfText(msg string) string {
 	return msg
 }
 
-// kindName returns the name of a type of CUE with its article.
+// kindName returns the name of a CUE type with its article.
 func kindName(kind string) string {
 	switch {
 	case strings.Contains(kind, "|"):
@@ -186,7 +184,7 @@ func kindName(kind string) string {
 
 var literal = regexp.MustCompile(`^("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|-?[0-9][0-9._eE+-]*|true|false|null)$`)
 
-// otherType is a value of another type than the one that it must have.
+// otherType explains a value of the wrong type.
 func (x *explanation) otherType(m []string) {
 	value, want, has, must := m[1], m[2], m[3], m[4]
 	switch {
@@ -212,8 +210,8 @@ func (x *explanation) otherType(m []string) {
 	x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), converted(value, has, must), "give it "+kindName(must))
 }
 
-// isWritten reports whether the user's line has a value of the type: a list, or
-// something else than a list.
+// isWritten reports whether the user's line contains a value of the type: a list, or
+// anything else.
 func (x *explanation) isWritten(kind string) bool {
 	line, col := x.line()
 	if col < 1 || col > len(line) {
@@ -222,8 +220,8 @@ func (x *explanation) isWritten(kind string) bool {
 	return (line[col-1] == '[') == (kind == "list")
 }
 
-// converted returns how to write a literal as the type that it must have; ""
-// when the literal cannot be converted.
+// converted returns a literal as a value of the required type, or "" when it cannot
+// be converted.
 func converted(value, has, must string) string {
 	if !literal.MatchString(value) {
 		return ""
@@ -246,8 +244,7 @@ func converted(value, has, must string) string {
 
 func isNumber(kind string) bool { return kind == "int" || kind == "number" || kind == "float" }
 
-// shapes are how to write fields of a fleet that have another type than
-// beginners expect.
+// shapes are examples of fields that beginners often write with the wrong type.
 var shapes = []struct {
 	path *regexp.Regexp
 	hint string
@@ -272,7 +269,7 @@ func shapeOf(path string) string {
 	return ""
 }
 
-// twoValues is a field that two lines set.
+// twoValues explains a field with two conflicting values.
 func (x *explanation) twoValues(m []string) {
 	a, b := m[1], m[2]
 	if !literal.MatchString(a) || !literal.MatchString(b) {
@@ -290,7 +287,7 @@ func (x *explanation) twoValues(m []string) {
 	x.Hint = cmp.Or(x.Hint, hint)
 }
 
-// noneOf is a value that is none of the alternatives, which may be types.
+// noneOf explains a value that matches no alternative, which may be types.
 func (x *explanation) noneOf(m []string) {
 	choices := strings.Split(m[2], ", ")
 	for _, kind := range []string{"bool", "string", "int", "number"} {
@@ -307,7 +304,7 @@ func (x *explanation) noneOf(m []string) {
 	x.Hint = cmp.Or(x.Hint, hint, "use one of them")
 }
 
-// literalKind returns the type of a literal, as CUE names it.
+// literalKind returns the CUE type of a literal.
 func literalKind(value string) string {
 	switch {
 	case strings.HasPrefix(value, `"`):
@@ -318,7 +315,7 @@ func literalKind(value string) string {
 	return "number"
 }
 
-// outOfBound is a value that does not satisfy a comparison.
+// outOfBound explains a value that violates a comparison.
 func (x *explanation) outOfBound(m []string) {
 	value, bound := m[1], m[2]
 	if value == `""` && bound == `!=""` {
@@ -341,7 +338,7 @@ func (x *explanation) outOfBound(m []string) {
 	x.Msg, x.Hint = "invalid value "+value+": it must match "+pattern, cmp.Or(x.Hint, "change the value, or the rule")
 }
 
-// noValue is a field that has a type or a rule, and no value.
+// noValue explains a field with a type or constraint, but no value.
 func (x *explanation) noValue(m []string) {
 	x.Msg = "has no value"
 	last := x.Path[strings.LastIndex(x.Path, ".")+1:]
@@ -357,7 +354,7 @@ func (x *explanation) noValue(m []string) {
 	x.Hint = cmp.Or(x.Hint, "set "+last+" to a value")
 }
 
-// valueOf says in words which values an expression of CUE allows.
+// valueOf describes the values that a CUE expression allows.
 func valueOf(expr string) string {
 	if slices.Contains([]string{"string", "int", "float", "number", "bool", "bytes"}, expr) {
 		return kindName(expr)

@@ -1,9 +1,8 @@
-// Package faults writes faults for those who read them: people, programs, code
-// scanners and GitHub's checks.
+// Package faults writes faults for people, programs, code scanners and GitHub's
+// checks.
 //
-// It knows what a fault says and nothing of what was compiled. How files are
-// named from elsewhere, and what their lines are, it is told: it reads no file
-// and prints nothing.
+// The caller provides the names and lines of files: the package reads no file and
+// writes only to the given writer.
 package faults
 
 import (
@@ -13,44 +12,43 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// A Format is a way to write faults.
+// A Format is an output format for faults.
 type Format string
 
-// The formats.
+// The output formats.
 const (
 	Text   Format = "text"   // for people
 	JSON   Format = "json"   // one document, see [Fault]
 	SARIF  Format = "sarif"  // one document, a log of SARIF 2.1.0
-	GitHub Format = "github" // workflow commands, one line each, which GitHub Actions makes annotations of
+	GitHub Format = "github" // workflow commands, one line each, which GitHub Actions shows as annotations
 )
 
-// Formats returns the names of all formats, the default in front.
+// Formats returns the names of all formats. The first is the default.
 func Formats() []string {
 	return []string{string(Text), string(JSON), string(SARIF), string(GitHub)}
 }
 
-// IsDocument reports whether faults in the format are a whole document, which
-// is there also when there are none.
+// IsDocument reports whether the format always writes one complete document, even
+// without faults.
 func (f Format) IsDocument() bool { return f == JSON || f == SARIF }
 
-// Files says how the files that faults name are seen from elsewhere. Its
-// functions take files as [diag.Pos] has them.
+// Files resolves the files of faults. Its functions take file names in the form of
+// [diag.Pos].
 type Files struct {
-	Here       func(file string) string                           // from the working directory
-	Repository func(file string) (name string, ok bool)           // from the top of the repository, slash-separated; not ok outside of it
-	Line       func(file string, line int) (text string, ok bool) // one line, from 1, without its end
+	Here       func(file string) string                           // path from the working directory
+	Repository func(file string) (name string, ok bool)           // path from the top of the repository, slash-separated; not ok outside of it
+	Line       func(file string, line int) (text string, ok bool) // one line, from 1, without line end
 }
 
-// A Report is the faults of one run of fleetc.
+// A Report has the faults of one run of fleetc.
 type Report struct {
-	Err     error  // holds the faults; nil when there are none
+	Err     error  // contains the faults; nil when there are none
 	Version string // of fleetc
 	Files   Files
 }
 
-// Write writes the report in a format; any other than those above is taken for
-// text. Faults of several clusters that are one mistake are folded. The error is
-// that of w.
+// Write writes the report in a format, or as text when the format is unknown. It
+// combines equal faults of several clusters. It returns only errors of w.
 func (r *Report) Write(w io.Writer, f Format) error {
 	folded := *r
 	if r.Err != nil {
@@ -68,8 +66,8 @@ func (r *Report) Write(w io.Writer, f Format) error {
 	return diag.WriteText(w, r.Err, r.Files.Here)
 }
 
-// column returns the column of a position in UTF-16 code units, from 1, which
-// is how SARIF, GitHub and most editors count; 0 when it is not known.
+// column returns the column of a position in UTF-16 code units, from 1, as SARIF,
+// GitHub and most editors count; 0 when unknown.
 func (r *Report) column(p diag.Pos) int {
 	if p.Line < 1 || p.Col < 1 {
 		return 0

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// files are of a fleet in the directory infra of a repository. Lines of every
-// file are the given ones.
+// files returns Files for a fleet in the directory infra of a repository. All files
+// have the given lines.
 func files(lines ...string) Files {
 	return Files{
 		Here:       func(file string) string { return "../" + file },
@@ -63,8 +63,8 @@ func TestColumn(t *testing.T) {
 	for _, test := range []struct {
 		line, col, want int
 	}{
-		{1, 1, 1}, {1, 2, 2}, {1, 4, 3}, {1, 8, 5}, {1, 9, 6}, // at the end of the line too
-		{1, 10, 0}, {4, 1, 0}, {0, 0, 0}, {1, 0, 0}, // not known
+		{1, 1, 1}, {1, 2, 2}, {1, 4, 3}, {1, 8, 5}, {1, 9, 6}, // including the end of the line
+		{1, 10, 0}, {4, 1, 0}, {0, 0, 0}, {1, 0, 0}, // unknown
 		{2, 3, 3}, {3, 1, 1},
 	} {
 		r := Report{Files: files(lines...)}
@@ -163,15 +163,15 @@ func TestSARIF(t *testing.T) {
 	if strings.Join(places, "\n") != strings.Join(want, "\n") {
 		t.Errorf("places are %q", places)
 	}
-	// What has no place is none of the code's.
+	// Faults without a position are notifications.
 	notes := run.Invocations[0]
 	if notes.Successful || len(notes.Notifications) != 1 || notes.Notifications[0].Message.Text != "no place" || notes.Notifications[0].RuleID != "" {
 		t.Errorf("%+v", notes)
 	}
 }
 
-// FuzzWrite checks that no text of a fault breaks out of its place: GitHub's
-// commands stay one line each, and documents stay documents.
+// FuzzWrite checks that hostile text cannot add lines to GitHub's commands or break
+// documents.
 func FuzzWrite(f *testing.F) {
 	f.Add("a.cue", "path", "message\n::error::x", "hint", "c", "line", 3)
 	f.Add("%0A,:", "::", "%0D\r\x00{0}](", "\xff", "\n", "ü", -2)

@@ -8,16 +8,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// The escapes of workflow commands: without them, a message could end its line
-// and begin a command of its own. What the runner undoes last is first here.
+// Escapes of workflow commands. They prevent a message from ending its line and
+// starting another command. The runner reverses them in the opposite order.
 var (
 	githubData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	githubProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// writeGitHub writes an error command for each fault. The log of a workflow
-// shows the message alone, and GitHub makes annotations of the first few only:
-// so the message is the whole fault, with its places.
+// writeGitHub writes an error command for each fault. The log of a workflow shows
+// only the message, and GitHub annotates only the first few, so the message contains
+// the whole fault with its positions.
 func (r *Report) writeGitHub(w io.Writer) error {
 	var b strings.Builder
 	for _, d := range diag.All(r.Err) {
@@ -40,8 +40,8 @@ func (r *Report) writeGitHub(w io.Writer) error {
 	return err
 }
 
-// githubPlace writes the properties that say where the fault is, when it is in
-// the repository.
+// githubPlace writes the properties with the position of a fault inside the
+// repository.
 func (r *Report) githubPlace(b *strings.Builder, p diag.Pos) {
 	name, ok := r.Files.Repository(p.File)
 	if !ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// FuzzHostile writes faults with text from outside in every format: nothing of
-// it reaches a terminal as a control sequence, or a CI system as a command.
+// FuzzHostile writes faults with hostile text in every format. None of it may reach
+// a terminal as a control sequence or a CI system as a command.
 func FuzzHostile(f *testing.F) {
 	f.Add("values.yaml", "releases.web", "bad value", "write it")
 	f.Add("a\n::error::x.cue", "x\r\n::set-output name=a::b", "\x1b]8;;https://evil\x07link\x1b]8;;\x07", "\u009b31m")

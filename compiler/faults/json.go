@@ -8,28 +8,28 @@ import (
 	"github.com/fleetc/fleetc/compiler/diag"
 )
 
-// A Fault is a fault as JSON has it. The names of its fields are a contract.
+// A Fault is the JSON form of a fault. The field names are stable.
 type Fault struct {
-	At       []Place  `json:"at"`             // the places that contribute, the one to look at first in front; may be empty
-	Path     string   `json:"path,omitempty"` // the field or object that is wrong
+	At       []Place  `json:"at"`             // source positions, the most relevant first; may be empty
+	Path     string   `json:"path,omitempty"` // the invalid field or object
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint,omitempty"` // what to do
-	Clusters []string `json:"clusters"`       // IDs of all clusters that it concerns; empty when it concerns the whole fleet
+	Clusters []string `json:"clusters"`       // IDs of all affected clusters; empty for the whole fleet
 
-	// Example is the cluster whose values are in the path, the message and the
-	// hint, when the other clusters have other values.
+	// Example is the cluster whose values appear in the path, message and hint, when
+	// those of the other clusters differ.
 	Example string `json:"example,omitempty"`
 }
 
-// A Place is a position as JSON has it.
+// A Place is the JSON form of a position.
 type Place struct {
-	File   string `json:"file"`             // slash-separated and relative to the fleet's root, or absolute when outside of it
+	File   string `json:"file"`             // slash-separated and relative to the fleet's root, or absolute outside of it
 	Line   int    `json:"line,omitempty"`   // from 1
 	Column int    `json:"column,omitempty"` // in bytes, from 1
 }
 
-// Of returns the faults of err for JSON, in their order; an empty list for a
-// nil err.
+// Of returns the JSON form of the faults of err, in order. For a nil err the list is
+// empty.
 func Of(err error) []Fault {
 	out := []Fault{}
 	for _, d := range diag.All(err) {
@@ -48,8 +48,8 @@ func (r *Report) writeJSON(w io.Writer) error {
 	}{Of(r.Err)})
 }
 
-// encode writes a document. Messages are full of < and >, which stay as they
-// are: nobody reads the document as HTML.
+// encode writes a document. It does not escape < and >, which are common in
+// messages.
 func encode(w io.Writer, document any) error {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

@@ -14,13 +14,12 @@ const (
 	sarifSchema  = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 	sarifVersion = "2.1.0"
 
-	// sourceRoot is the name that code scanners have for the top of the
-	// repository. The log does not say where that is: it would be another place
-	// on every machine.
+	// sourceRoot is the conventional base ID for the top of the repository. The log
+	// does not resolve it, because the path differs between machines.
 	sourceRoot = "%SRCROOT%"
 
-	// sarifRule is the rule of every fault. A fault carries no class, and one
-	// that was made of its wording would change with the wording.
+	// sarifRule is the rule of all faults. Faults have no class, and a rule derived
+	// from the message would change with its wording.
 	sarifRule = "fault"
 )
 
@@ -57,7 +56,7 @@ type sarifInvocation struct {
 	Notifications []sarifFinding `json:"toolExecutionNotifications"`
 }
 
-// A sarifFinding is a result or, without a rule and places, a notification.
+// A sarifFinding is a result, or a notification when it has no rule and locations.
 type sarifFinding struct {
 	RuleID     string          `json:"ruleId,omitempty"`
 	Level      string          `json:"level"`
@@ -98,9 +97,9 @@ type sarifRegion struct {
 	Column int `json:"startColumn,omitempty"`
 }
 
-// writeSARIF writes a log with one run. Faults with a place are its results.
-// Those without, such as a flag that does not exist, are notifications of the
-// tool: code scanners refuse a whole log for one result without a location.
+// writeSARIF writes a log with one run. Faults with a position are results. Others,
+// such as an unknown flag, are notifications, because code scanners reject logs with
+// results that have no location.
 func (r *Report) writeSARIF(w io.Writer) error {
 	run := sarifRun{
 		ColumnKind: "utf16CodeUnits",
@@ -144,7 +143,7 @@ func (r *Report) sarifFinding(d *diag.Diag) (sarifFinding, error) {
 			f.RuleID, f.Locations = sarifRule, []sarifLocation{l}
 			continue
 		}
-		// Viewers show a related place where the message links to it.
+		// Viewers show a related location only where the message links to it.
 		message += fmt.Sprintf("\n    and [here](%d)", i)
 		l.ID, l.Message = i, &sarifMessage{"and here"}
 		f.Related = append(f.Related, l)
@@ -166,8 +165,8 @@ func (r *Report) sarifLocation(p diag.Pos) sarifLocation {
 	return l
 }
 
-// fileURI returns the URI of an absolute path; one with a drive has no slash in
-// front. What is not absolute stays relative.
+// fileURI returns the URI of an absolute path, including Windows paths with a drive.
+// Relative paths stay relative.
 func fileURI(file string) string {
 	name := filepath.ToSlash(file)
 	if !filepath.IsAbs(file) {
@@ -179,7 +178,7 @@ func fileURI(file string) string {
 	return (&url.URL{Scheme: "file", Path: name}).String()
 }
 
-// sarifText returns text that means itself in a message of SARIF, in which
-// {0} stands for an argument and [text](target) is a link. The first has an
-// escape, the second none.
+// sarifText escapes text for a SARIF message, where {0} is an argument and
+// [text](target) a link. Braces have an escape; links have none, so a space breaks
+// them.
 var sarifText = strings.NewReplacer("{", "{{", "}", "}}", "](", "] (").Replace

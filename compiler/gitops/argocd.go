@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/health"
 )
 
-// Where the files of the layout are, below the directory of a cluster. The first
-// has the Applications, which go into the cluster of Argo CD.
+// Paths of the layout below the directory of a cluster. The first has the
+// Applications, which apply to the cluster that runs Argo CD.
 const (
 	argoDir      = "argocd"
 	manifestsDir = "manifests"
@@ -32,9 +32,9 @@ const (
 	healthOption  = "argocd.argoproj.io/ignore-healthcheck"
 )
 
-// argo lays a bundle out for Argo CD: one Application for the cluster, in which
-// waves are the steps. Hooks run in the phase Sync, each in its wave: those of
-// PreSync would run before the first stage, whatever stage they are of.
+// argo lays out a bundle for Argo CD: one Application for the cluster, with a sync
+// wave per step. Hooks run in the Sync phase, each in its wave. PreSync hooks would
+// run before the first stage.
 func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 	c := b.Cluster
 	if c.GitOps.ArgoCD.RepoURL == "" {
@@ -93,9 +93,9 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 	return out, faults.Err()
 }
 
-// unordered returns a fault for each release that would not wait for one that it
-// depends on: Argo CD syncs the Application of the cluster without waiting for that
-// of a chart.
+// unordered returns a fault for each release that depends on a release delivered by
+// Helm. Argo CD syncs the Application of the cluster without waiting for that of a
+// chart.
 func unordered(c *fleet.Cluster) error {
 	byHelm := map[string]bool{}
 	for _, r := range c.Releases {
@@ -116,9 +116,8 @@ func unordered(c *fleet.Cluster) error {
 	return faults.Err()
 }
 
-// application adds an Application that reads the given source, with what of its
-// objects is left to others. r is the release that Helm delivers; nil when it is
-// that of the cluster.
+// application adds an Application with the given source and ignored fields. r is the
+// release that Helm delivers, or nil for the Application of the cluster.
 func (l Layouter) application(to *fleet.Bundle, name string, source map[string]any, left []any, r *fleet.Release) error {
 	c := to.Cluster
 	a := c.GitOps.ArgoCD
@@ -149,7 +148,7 @@ func (l Layouter) application(to *fleet.Bundle, name string, source map[string]a
 		spec["ignoreDifferences"] = left
 	}
 	o := object(argoAPI, "Application", a.Namespace, name, spec)
-	// The API server says what differs, with what it sets by itself.
+	// Server-side diff ignores API defaults.
 	annotations := map[string]string{compareOption: "ServerSideDiff=true"}
 	if r != nil {
 		annotations[waveOption] = strconv.Itoa(slices.Index(c.ApplySteps(), r.ApplyStep()) * wavesOfLevel)
@@ -161,7 +160,7 @@ func (l Layouter) application(to *fleet.Bundle, name string, source map[string]a
 	return l.own(to, path.Join(argoDir, name+".yaml"), o)
 }
 
-// argoChart returns the source of an Application that Helm delivers.
+// argoChart returns the source of an Application for a release that Helm delivers.
 func argoChart(r *fleet.Release, chart fleet.ChartRef) (map[string]any, error) {
 	helm := map[string]any{"releaseName": r.Name}
 	if values, _ := r.Values.Native().(map[string]any); len(values) > 0 {
@@ -172,7 +171,7 @@ func argoChart(r *fleet.Release, chart fleet.ChartRef) (map[string]any, error) {
 		return nil, notDelivered(r, chart, "Argo CD")
 	case chart.Repo != "":
 		return map[string]any{
-			// Argo CD knows a registry by the absence of a scheme.
+			// Argo CD expects registries without a scheme.
 			"repoURL": strings.TrimPrefix(chart.Repo, "oci://"), "chart": chart.Name, "targetRevision": chart.Version, "helm": helm,
 		}, nil
 	case chart.Git.URL != "" && commit.MatchString(chart.Git.Ref):
@@ -183,11 +182,11 @@ func argoChart(r *fleet.Release, chart fleet.ChartRef) (map[string]any, error) {
 	return nil, notDelivered(r, chart, "Argo CD")
 }
 
-// argoHook returns a hook in Argo CD's own form, which runs it at every sync.
-// What does not run is an object like others.
+// argoHook converts a hook to an Argo CD hook, which runs at every sync. A hook that
+// does not run becomes an ordinary object.
 func argoHook(o fleet.Object, p part) fleet.Object {
 	policies := map[string]string{"hook-succeeded": "HookSucceeded", "hook-failed": "HookFailed"}
-	deletions := []string{"BeforeHookCreation"} // or what is there would stand in its way
+	deletions := []string{"BeforeHookCreation"} // an existing Job would block the new one
 	for _, w := range fleet.HookDeletions(o.Unstructured) {
 		if policy := policies[w]; policy != "" {
 			deletions = append(deletions, policy)
@@ -200,7 +199,7 @@ func argoHook(o fleet.Object, p part) fleet.Object {
 	return annotate(annotate(o, hookOption, "Sync"), deleteOption, strings.Join(deletions, ","))
 }
 
-// options adds options to a list of some.
+// options appends options to a comma-separated list.
 func options(list string, more ...string) string {
 	var all []string
 	for o := range strings.SplitSeq(list, ",") {

@@ -7,8 +7,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// TestPinnedDependenciesAreNotDelivered has a chart whose dependencies are pinned:
-// Flux and Argo CD would take others.
+// TestPinnedDependenciesAreNotDelivered refuses a chart with pinned dependencies,
+// because Flux and Argo CD would resolve other versions.
 func TestPinnedDependenciesAreNotDelivered(t *testing.T) {
 	r := &fleet.Release{Name: "app"}
 	pin := fleet.ChartRef{Git: fleet.GitRef{URL: "https://h/r.git", Ref: strings.Repeat("0", 40)}}

@@ -10,15 +10,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/health"
 )
 
-// Where the files of the layout are, below the directory of a cluster. Flux is
-// pointed at the first, which has nothing else in it.
+// Paths of the layout below the directory of a cluster. Flux syncs the first, which
+// has only Flux objects.
 const (
 	fluxDir   = "flux"
 	stagesDir = "stages"
 )
 
-// fluxPrefix begins the names of what is made for Flux, which stands beside what
-// others have made there.
+// fluxPrefix starts the names of generated Flux objects, to avoid conflicts with
+// other objects in the namespace.
 const fluxPrefix = "fleetc-"
 
 const (
@@ -27,12 +27,12 @@ const (
 	forceOption = fluxGroup + "/force"
 )
 
-// flux lays a bundle out for Flux: a Kustomization for each step, which waits
-// for the one before.
+// flux lays out a bundle for Flux: a Kustomization per step, which depends on the
+// previous one.
 //
-// Within a Kustomization, Flux applies namespaces and CRDs first and waits for
-// them (ApplyAllStaged of fluxcd/pkg/ssa), so custom resources may be beside
-// their CRDs. One that depends on another waits until that has the same revision.
+// Within a Kustomization, Flux applies namespaces and CRDs first and waits for them
+// (ApplyAllStaged of fluxcd/pkg/ssa), so a step may have both a CRD and its custom
+// resources. A Kustomization waits until its dependency has the same revision.
 func (l Layouter) flux(b *fleet.Bundle) (*fleet.Bundle, error) {
 	rules, err := health.Compile(b.Cluster)
 	if err != nil {
@@ -74,7 +74,7 @@ func (l Layouter) flux(b *fleet.Bundle) (*fleet.Bundle, error) {
 	return out, faults.Err()
 }
 
-// list returns the kustomization that lists the files of objects.
+// list returns the kustomization.yaml with the files of objects.
 func (l Layouter) list(objs []fleet.Object) map[string]any {
 	var names []any
 	for _, name := range l.Names(objs) {
@@ -83,12 +83,12 @@ func (l Layouter) list(objs []fleet.Object) map[string]any {
 	return map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": names}
 }
 
-// kustomization returns the Kustomization of Flux for a step.
+// kustomization returns the Flux Kustomization of a step.
 func kustomization(c *fleet.Cluster, s step, checks checks, before string) map[string]any {
 	f := c.GitOps.Flux
 	place := placeOf(f.Prefix, c, stagesDir, s.name)
 	if f.Source.Kind == "OCIRepository" {
-		place = path.Join(stagesDir, s.name) // it has one cluster
+		place = path.Join(stagesDir, s.name) // this directory belongs to one cluster
 	}
 	source := map[string]any{"kind": f.Source.Kind, "name": f.Source.Name}
 	if f.Source.Namespace != "" {
@@ -127,9 +127,8 @@ func kustomization(c *fleet.Cluster, s step, checks checks, before string) map[s
 	return object(fluxGroup+"/v1", "Kustomization", f.Namespace, fluxPrefix+s.name, spec)
 }
 
-// fluxHook returns a hook as an object that Flux makes anew when the content of
-// its release changes, and leaves alone otherwise. One for installations alone
-// is made anew when it changes itself.
+// fluxHook converts a hook to an object that Flux recreates when the content of its
+// release changes. Flux recreates an install-only hook when the hook itself changes.
 func fluxHook(o fleet.Object, p part, content string) fleet.Object {
 	upgrades := false
 	for _, e := range fleet.HookEvents(o.Unstructured) {
@@ -143,7 +142,7 @@ func fluxHook(o fleet.Object, p part, content string) fleet.Object {
 	switch {
 	case !upgrades:
 	case o.GetKind() == "Job":
-		// The template of a Job cannot change, so Flux deletes the Job first.
+		// The template of a Job is immutable, so Flux must delete the Job first.
 		template, _, _ := unstructured.NestedMap(o.Object, "spec", "template", "metadata", "annotations")
 		if template == nil {
 			template = map[string]any{}

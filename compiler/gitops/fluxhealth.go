@@ -12,34 +12,34 @@ import (
 	"github.com/fleetc/fleetc/compiler/health"
 )
 
-// checks say for what a Kustomization waits, and how that is judged.
+// checks are the health checks of a Kustomization.
 type checks struct {
-	some        []any // objects to wait for, as healthChecks has them; nil when it waits for all
-	expressions []any // as healthCheckExprs has them
+	some        []any // objects to wait for, as in healthChecks; nil to wait for all
+	expressions []any // as in healthCheckExprs
 	timeout     time.Duration
 }
 
-// A judged kind is what the rules say of the objects of a kind.
-type judgedKind struct {
-	first        fleet.Object // that is waited for, if any
+// A kindHealth is the combined health rule of all objects of a kind.
+type kindHealth struct {
+	first        fleet.Object // the first object to wait for, if any
 	expressions  health.Expressions
-	waits, skips bool // whether one is waited for, and whether one is not
+	waits, skips bool // whether the rules wait for some of the objects, and skip some
 }
 
-// checksOf returns the checks of objects that apply together, by the rules of
-// their cluster. Flux judges all objects of a kind by one rule: that they are to
-// be judged by several is a fault.
+// checksOf returns the health checks of objects that apply together, by the rules of
+// their cluster. Flux has one rule per kind, so different rules for objects of a
+// kind are a fault.
 func checksOf(rules *health.Rules, objs []fleet.Object) (checks, error) {
 	var faults diag.List
 	var c checks
-	kinds := map[schema.GroupKind]*judgedKind{}
+	kinds := map[schema.GroupKind]*kindHealth{}
 	var order []schema.GroupKind
 	mixed := false
 	for _, o := range objs {
 		gk := o.GroupVersionKind().GroupKind()
 		k := kinds[gk]
 		if k == nil {
-			k = &judgedKind{first: o}
+			k = &kindHealth{first: o}
 			kinds[gk] = k
 			order = append(order, gk)
 		}
@@ -75,9 +75,9 @@ func checksOf(rules *health.Rules, objs []fleet.Object) (checks, error) {
 	return c, faults.Err()
 }
 
-// expression returns what healthCheckExprs has of a kind; nil when Flux's own
-// rule judges it.
-func (k *judgedKind) expression() any {
+// expression returns the entry of healthCheckExprs for a kind, or nil for Flux's
+// default.
+func (k *kindHealth) expression() any {
 	e := k.expressions
 	if !k.waits {
 		e.Current = "true"
@@ -95,7 +95,7 @@ func (k *judgedKind) expression() any {
 	return x
 }
 
-// reference names an object.
+// reference returns a reference to an object.
 func reference(o fleet.Object) any {
 	r := map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "name": o.GetName()}
 	if o.GetNamespace() != "" {

@@ -16,19 +16,19 @@ const (
 	sourceAPI = "source.toolkit.fluxcd.io/v1"
 	helmAPI   = "helm.toolkit.fluxcd.io/v2"
 
-	// chartLayer is how a registry calls the archive of a chart.
+	// chartLayer is the media type of chart archives in a registry.
 	chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
-	// digestAnnotation tells the digest of a chart's archive where there is no
-	// field for it.
+	// digestAnnotation has the digest of a chart's archive where Flux has no field
+	// for it.
 	digestAnnotation = "fleetc.dev/chart-digest"
 
-	// retries are how often Helm tries again after a failure.
+	// retries is the number of retries of Helm after a failure.
 	retries = int64(3)
 )
 
-// helmReleases returns the releases of a bundle that Helm delivers as objects of
-// Flux: each with the source of its chart.
+// helmReleases returns the Flux objects for the releases that Helm delivers: a
+// HelmRelease and a source for each.
 func (l Layouter) helmReleases(b *fleet.Bundle) ([]fleet.Object, error) {
 	var out []fleet.Object
 	var faults diag.List
@@ -49,8 +49,8 @@ func (l Layouter) helmReleases(b *fleet.Bundle) ([]fleet.Object, error) {
 	return out, faults.Err()
 }
 
-// helmRelease returns the HelmRelease of a release. What Helm does when things
-// go wrong, with CRDs and with drift is said, not left to Flux.
+// helmRelease returns the HelmRelease of a release. It sets the policies for
+// failures, CRDs and drift explicitly.
 func helmRelease(b *fleet.Bundle, r *fleet.Release, from map[string]any) map[string]any {
 	f := b.Cluster.GitOps.Flux
 	spec := map[string]any{
@@ -81,18 +81,19 @@ func helmRelease(b *fleet.Bundle, r *fleet.Release, from map[string]any) map[str
 	return o
 }
 
-// hasNamespace reports whether a bundle brings a namespace by itself: one that
-// Helm makes gets a label of Helm's, also when it is there.
+// hasNamespace reports whether the bundle contains the namespace. If Helm creates a
+// namespace, it adds a label, even to an existing one.
 func hasNamespace(b *fleet.Bundle, name string) bool {
 	return slices.ContainsFunc(applied(b), func(o fleet.Object) bool {
 		return o.GetKind() == "Namespace" && o.GroupVersionKind().Group == "" && o.GetName() == name
 	})
 }
 
-// commit matches the name of a commit.
+// commit matches the hash of a commit.
 var commit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// fluxSource returns the source of a chart, and what a HelmRelease says of it.
+// fluxSource returns the source object of a chart and the fields of the HelmRelease
+// that refer to it.
 func fluxSource(r *fleet.Release, chart fleet.ChartRef, f fleet.Flux) (source, spec map[string]any, err error) {
 	name, interval := fluxPrefix+r.Name, f.Interval.String()
 	byChart := func(kind string, fields map[string]any) map[string]any {
@@ -105,7 +106,7 @@ func fluxSource(r *fleet.Release, chart fleet.ChartRef, f fleet.Flux) (source, s
 	case strings.HasPrefix(chart.Repo, "oci://"):
 		return object(sourceAPI, "OCIRepository", f.Namespace, name, map[string]any{
 			"interval": interval, "url": strings.TrimSuffix(chart.Repo, "/") + "/" + chart.Name,
-			"ref":           map[string]any{"tag": strings.ReplaceAll(chart.Version, "+", "_")}, // as Helm tags it
+			"ref":           map[string]any{"tag": strings.ReplaceAll(chart.Version, "+", "_")}, // Helm's tag of the version
 			"layerSelector": map[string]any{"mediaType": chartLayer, "operation": "copy"},
 		}), map[string]any{"chartRef": map[string]any{"kind": "OCIRepository", "name": name}}, nil
 	case chart.Repo != "":
@@ -119,8 +120,8 @@ func fluxSource(r *fleet.Release, chart fleet.ChartRef, f fleet.Flux) (source, s
 	return nil, nil, notDelivered(r, chart, "Flux")
 }
 
-// notDelivered is the fault of a chart that somebody else than fleetc cannot
-// get, or could get otherwise than it is.
+// notDelivered returns the fault for a chart that the GitOps tool cannot fetch, or
+// would fetch with other content.
 func notDelivered(r *fleet.Release, chart fleet.ChartRef, who string) error {
 	d := &diag.Diag{
 		At: []diag.Pos{r.SourcePos}, Path: r.Path("chart"), Msg: who + " does not get a chart of this repository",

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// FuzzLay lays out objects of any kinds, stages and hooks. In both layouts each of
-// them is written once, the same way every time, and what is laid out stays as it is.
+// FuzzLay lays out random objects, stages and hooks. Both layouts contain each
+// object once, are deterministic, and do not modify the input.
 func FuzzLay(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3})
 	f.Add([]byte{0x10, 0x25, 0x3a, 0x4f, 0x60, 0x75})
@@ -75,7 +75,7 @@ func FuzzLay(f *testing.F) {
 	})
 }
 
-// namesIn returns the names of objects, sorted.
+// namesIn returns the sorted names of objects.
 func namesIn(objs []fleet.Object) []string {
 	var out []string
 	for _, o := range objs {

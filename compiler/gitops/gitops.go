@@ -1,10 +1,9 @@
-// Package gitops makes of a bundle what Flux and Argo CD apply: the objects as
-// these take them, and objects of their own that say in which order, how to wait
-// and what to prune. Both come from one model, the steps of a bundle.
+// Package gitops converts a bundle to the files that Flux or Argo CD apply: the
+// objects, and Kustomizations or Applications with their order, health checks and
+// pruning. Both layouts share one model, the steps of a bundle.
 //
-// It is a function of its arguments: it writes no files and asks no cluster. It
-// does not render, check or apply objects either, but for what an export must
-// not have: the values of Secrets, see [Secrets].
+// The package is pure: it does not access files or clusters. It also finds values of
+// Secrets that an export must not contain, see [Secrets].
 package gitops
 
 import (
@@ -16,16 +15,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A Layouter lays bundles out as files.
+// A Layouter lays out bundles as files.
 type Layouter struct {
-	Fleet  string                               // path of its module
-	Names  func([]fleet.Object) []string        // returns the files of objects, below a directory that is theirs
-	Encode func(map[string]any) ([]byte, error) // returns the text of an object
+	Fleet  string                               // module path
+	Names  func([]fleet.Object) []string        // returns the files of objects, relative to their directory
+	Encode func(map[string]any) ([]byte, error) // returns the YAML of an object
 }
 
-// Lay returns the bundle as it is written for a layout: with the digest and the
-// pins of b, and with objects of its own. What the layout cannot say, or has not
-// been told, is a fault.
+// Lay returns the bundle in the given layout, with the digest and pins of b and the
+// objects of the GitOps tool. Features that the layout does not support, and missing
+// settings, are faults.
 func (l Layouter) Lay(b *fleet.Bundle, layout fleet.Layout) (*fleet.Bundle, error) {
 	if layout == fleet.PlainLayout {
 		return b, nil
@@ -41,7 +40,8 @@ func (l Layouter) Lay(b *fleet.Bundle, layout fleet.Layout) (*fleet.Bundle, erro
 	return out, faults.Err()
 }
 
-// undone returns a fault for each action of a cluster that nobody would do.
+// undone returns a fault for each action of a cluster, because no layout supports
+// actions.
 func undone(b *fleet.Bundle) error {
 	var faults diag.List
 	for _, a := range b.Cluster.AllActions() {
@@ -55,7 +55,7 @@ func undone(b *fleet.Bundle) error {
 	return faults.Err()
 }
 
-// add adds an object of the bundle to those that are written.
+// add writes an object of the bundle below dir.
 func (l Layouter) add(to *fleet.Bundle, dir string, o fleet.Object) error {
 	text, err := l.Encode(o.Object)
 	if err != nil {
@@ -65,12 +65,12 @@ func (l Layouter) add(to *fleet.Bundle, dir string, o fleet.Object) error {
 	return nil
 }
 
-// own adds a file with an object for Flux or Argo CD.
+// own writes a file with an object of Flux or Argo CD.
 func (l Layouter) own(to *fleet.Bundle, name string, object map[string]any) error {
 	return l.file(to, name, fleet.Mark(l.Fleet, to.Cluster, fleet.Object{Unstructured: &unstructured.Unstructured{Object: object}}).Object)
 }
 
-// file adds a file that has no object of the bundle.
+// file writes a file that has no object of the bundle.
 func (l Layouter) file(to *fleet.Bundle, name string, content map[string]any) error {
 	text, err := l.Encode(content)
 	if err != nil {
@@ -80,13 +80,13 @@ func (l Layouter) file(to *fleet.Bundle, name string, content map[string]any) er
 	return nil
 }
 
-// empty returns a bundle to add to, for the cluster of b.
+// empty returns an empty bundle for the cluster of b.
 func empty(b *fleet.Bundle, layout fleet.Layout) *fleet.Bundle {
 	return &fleet.Bundle{Cluster: b.Cluster, Digest: b.Digest, Charts: b.Charts, Layout: layout}
 }
 
-// applied returns the objects of a bundle that are applied as such: those of
-// releases that Helm does not deliver.
+// applied returns the objects that are applied directly, without those of releases
+// that Helm delivers.
 func applied(b *fleet.Bundle) []fleet.Object {
 	var out []fleet.Object
 	for _, o := range b.Objects {
@@ -97,14 +97,13 @@ func applied(b *fleet.Bundle) []fleet.Object {
 	return out
 }
 
-// isKept reports whether an object stays in the cluster when it is no longer
-// part of the bundle, as apply has it: what hangs on it would be lost, or it says
-// so itself.
+// isKept reports whether pruning must keep an object, by the rules of apply:
+// deleting it would lose data, or it is annotated to stay.
 func isKept(o fleet.Object) bool {
 	return fleet.IsProtected(o.GroupVersionKind().GroupKind()) || fleet.KeptBy(o.Unstructured) != ""
 }
 
-// pinOf returns the chart that a release of a bundle was rendered from.
+// pinOf returns the chart that a release was rendered from.
 func pinOf(b *fleet.Bundle, release string) fleet.ChartRef {
 	for _, p := range b.Charts {
 		if p.Release == release {
@@ -114,12 +113,12 @@ func pinOf(b *fleet.Bundle, release string) fleet.ChartRef {
 	return fleet.ChartRef{}
 }
 
-// placeOf returns the directory of a cluster below what an export is written to.
+// placeOf returns the path of a cluster's directory below the export's prefix.
 func placeOf(prefix string, c *fleet.Cluster, below ...string) string {
 	return path.Join(append([]string{prefix, c.ID}, below...)...)
 }
 
-// object returns an object with a specification.
+// object returns an object with the given spec.
 func object(apiVersion, kind, namespace, name string, spec map[string]any) map[string]any {
 	u := unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetAPIVersion(apiVersion)

@@ -18,7 +18,7 @@ var (
 	db  = &fleet.Release{Name: "db", Namespace: "db", Stage: "apps", Pos: diag.Pos{File: "db.cue", Line: 1, Col: 1}}
 )
 
-// made makes an object; hook is empty, or its events and its weight.
+// made returns an object. hook is empty, or has the events and weight of a hook.
 func made(r *fleet.Release, apiVersion, kind, name string, hook ...string) fleet.Object {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(apiVersion)
@@ -34,7 +34,7 @@ func made(r *fleet.Release, apiVersion, kind, name string, hook ...string) fleet
 	return fleet.Object{Unstructured: u, Release: r}
 }
 
-// text writes steps on a line each.
+// text formats steps, one per line.
 func text(steps []step) string {
 	var b strings.Builder
 	for _, s := range steps {
@@ -105,7 +105,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// Each level of a stage has steps of its own, after those of the level before.
+// TestStepsOfLevels checks that each level of a stage has its own steps, after those
+// of the previous level.
 func TestStepsOfLevels(t *testing.T) {
 	level := func(name, stage string, n int) *fleet.Release {
 		return &fleet.Release{Name: name, Stage: stage, Level: n}
@@ -130,7 +131,8 @@ func TestStepsOfLevels(t *testing.T) {
 	}
 }
 
-// Argo CD cannot have objects wait for a chart that is an Application of its own.
+// TestUnordered checks the fault for objects that depend on a chart with its own
+// Application.
 func TestUnordered(t *testing.T) {
 	release := func(name string, by fleet.Delivery, depends ...string) *fleet.Release {
 		return &fleet.Release{Name: name, Delivery: by, Depends: depends, Pos: diag.Pos{File: name + ".cue", Line: 1}}
@@ -149,8 +151,8 @@ func TestChecks(t *testing.T) {
 	widget := func(name string) fleet.Object { return made(web, "example.com/v1", "Widget", name) }
 	for name, test := range map[string]struct {
 		rules []fleet.HealthRule
-		some  []string // names that are waited for; nil for all
-		exprs []string // of current
+		some  []string // names in healthChecks; nil for all
+		exprs []string // current expressions
 		fault string
 	}{
 		"no rules": {},

@@ -11,13 +11,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A leftField is a field that a release leaves to others.
-type leftField struct {
+// An ignoredField is a field of an object that its release leaves to other managers.
+type ignoredField struct {
 	path   []fleet.Step
-	absent bool // whether no object of the bundle has it, such as a webhook's time stamp
+	absent bool // whether no object of the bundle has it, such as a timestamp of a webhook
 }
 
-// presentFields returns the fields of releases that an object has.
+// presentFields returns the ignored fields that an object has.
 func presentFields(objs []fleet.Object) map[*fleet.FieldPath]bool {
 	present := map[*fleet.FieldPath]bool{}
 	for _, o := range objs {
@@ -36,20 +36,19 @@ func presentFields(objs []fleet.Object) map[*fleet.FieldPath]bool {
 	return present
 }
 
-// leftToOthers returns a rule for each object with fields that its release
-// leaves to others.
-func leftToOthers(objs []fleet.Object, rule func(o fleet.Object, fields []leftField) map[string]any) []any {
+// leftToOthers returns a rule for each object with ignored fields.
+func leftToOthers(objs []fleet.Object, rule func(o fleet.Object, fields []ignoredField) map[string]any) []any {
 	var rules []any
 	present := presentFields(objs)
 	for _, o := range objs {
-		var fields []leftField
+		var fields []ignoredField
 		for i := range o.Release.Ownership {
 			own := &o.Release.Ownership[i]
 			if !own.Leave || !own.Target.Matches(o) {
 				continue
 			}
 			for j := range own.Fields {
-				fields = append(fields, leftField{own.Fields[j].Path, !present[&own.Fields[j]]})
+				fields = append(fields, ignoredField{own.Fields[j].Path, !present[&own.Fields[j]]})
 			}
 		}
 		if len(fields) == 0 {
@@ -62,10 +61,10 @@ func leftToOthers(objs []fleet.Object, rule func(o fleet.Object, fields []leftFi
 	return rules
 }
 
-// fluxIgnore returns what a Kustomization or a HelmRelease has of fields that it
-// leaves alone; nil when the object has none of them. Flux cannot name an element
-// of a list that the object does not have.
-func fluxIgnore(o fleet.Object, fields []leftField) map[string]any {
+// fluxIgnore returns the ignore rule of a Kustomization or HelmRelease for an
+// object, or nil when none applies. Flux cannot select list elements that the object
+// lacks.
+func fluxIgnore(o fleet.Object, fields []ignoredField) map[string]any {
 	var paths []any
 	for _, f := range fields {
 		for _, p := range pointers(o.Object, "", f.path, f.absent) {
@@ -85,8 +84,8 @@ func fluxIgnore(o fleet.Object, fields []leftField) map[string]any {
 	return map[string]any{"paths": paths, "target": target}
 }
 
-// pointers returns JSON pointers to what a path leads to in a value, which is at
-// the given one; with absent, also when the value does not have the field.
+// pointers returns the JSON pointers of a field path in v, which is at the pointer
+// at. With absent, it includes fields that v lacks.
 func pointers(v any, at string, path []fleet.Step, absent bool) []string {
 	if len(path) == 0 {
 		return []string{at}
@@ -110,11 +109,11 @@ func pointers(v any, at string, path []fleet.Step, absent bool) []string {
 	return out
 }
 
-// escaped writes a key as JSON pointers have it.
+// escaped escapes a key for a JSON pointer.
 func escaped(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
-// argoIgnore returns what an Application has of fields that it leaves alone.
-func argoIgnore(o fleet.Object, fields []leftField) map[string]any {
+// argoIgnore returns the ignoreDifferences entry of an Application for an object.
+func argoIgnore(o fleet.Object, fields []ignoredField) map[string]any {
 	rule := map[string]any{"kind": o.GetKind(), "name": o.GetName()}
 	if group := o.GroupVersionKind().Group; group != "" {
 		rule["group"] = group
@@ -130,7 +129,7 @@ func argoIgnore(o fleet.Object, fields []leftField) map[string]any {
 	return rule
 }
 
-// jqPath writes a path in the language of jq.
+// jqPath returns a field path as a jq expression.
 func jqPath(path []fleet.Step) string {
 	var b strings.Builder
 	for i, s := range path {
@@ -150,7 +149,7 @@ func jqPath(path []fleet.Step) string {
 	return b.String()
 }
 
-// jqName matches the keys that jq takes without quotes.
+// jqName matches keys that jq accepts without quotes.
 var jqName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func jqKey(key string) string {

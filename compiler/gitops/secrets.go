@@ -11,11 +11,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// Secrets reports the Secrets of a bundle whose values whoever reads an export
-// could read, unless their releases allow it, and what releases allow without
-// need. The values are not in the faults. For the layouts in which Helm gets the
-// values of releases as they are, so can be read what a chart with Secrets makes
-// them of.
+// Secrets returns a fault for each Secret with values that the export would expose
+// without the release's permission, and for unused permissions. The faults do not
+// contain the values. Where Helm gets the values of a release in plain text, the
+// Secrets that its chart renders are exposed too.
 func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
 	var faults diag.List
 	needed := map[*fleet.Release]map[string]bool{}
@@ -57,11 +56,11 @@ func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
 	return faults.Err()
 }
 
-// valuesOf is how a release allows that its values can be read.
+// valuesOf is the permission of a release to expose its values.
 const valuesOf = "values"
 
-// helmValues reports the releases with Secrets whose values an export has, and
-// notes what they need to allow.
+// helmValues checks the releases with Secrets whose values the export contains, and
+// records the permissions that they use.
 func helmValues(b *fleet.Bundle, layout fleet.Layout, needed map[*fleet.Release]map[string]bool) error {
 	var faults diag.List
 	for _, r := range b.Cluster.Releases {
@@ -84,7 +83,7 @@ func helmValues(b *fleet.Bundle, layout fleet.Layout, needed map[*fleet.Release]
 	return faults.Err()
 }
 
-// placesOf returns where an object is written, as far as that is known.
+// placesOf returns the source position of an object, if known.
 func placesOf(o fleet.Object) []diag.Pos {
 	for _, p := range []diag.Pos{o.Pos, o.Release.Pos} {
 		if p.IsValid() {

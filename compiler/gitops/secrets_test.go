@@ -9,9 +9,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// The values of a release that Helm delivers are in an export for Flux or Argo
-// CD: when its chart has a Secret, also one without a value that could be read,
-// they must be allowed.
+// TestSecretsOfValues checks that an export for Flux or Argo CD needs permission for
+// the values of a release that Helm delivers when its chart has a Secret, also one
+// without readable value.
 func TestSecretsOfValues(t *testing.T) {
 	values := fleet.Map(map[string]*fleet.Tree{"password": {Scalar: "x"}})
 	for name, test := range map[string]struct {

@@ -14,14 +14,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/fleet"
 )
 
-// A step is a part of a level that applies as a whole, before the next one.
+// A step is a part of a level that applies as a unit before the next step.
 type step struct {
-	name    string // apps or, of a higher level, apps.level-1; apps.base, apps.pre-1 or apps.post-1 of what comes before and after it
-	wave    int    // its place, which does not depend on how many others there are in its level
+	name    string // apps, or apps.level-1 for a higher level; apps.base, apps.pre-1 or apps.post-1 for parts before and after it
+	wave    int    // sync wave, independent of the number of steps in the level
 	objects []fleet.Object
 }
 
-// The places of the parts of a level among the waves.
+// Offsets of the parts of a level among the waves.
 const (
 	wavesOfLevel = 1000
 	mainWave     = 500
@@ -35,21 +35,21 @@ func nameOf(l fleet.ApplyStep) string {
 	return l.Stage + ".level-" + strconv.Itoa(l.Level)
 }
 
-// A part says what of its level an object is.
+// A part is the role of an object within its level.
 type part int
 
 const (
 	mainPart   part = iota
-	prePart         // a hook that runs before
-	postPart        // a hook that runs after
-	notApplied      // a hook for something else, such as a deletion
+	prePart         // hook that runs before
+	postPart        // hook that runs after
+	notApplied      // hook for another event, such as a deletion
 )
 
-// runAnnotation has a Job run again when it changes.
+// runAnnotation makes a changed Job run again.
 const runAnnotation = "fleetc.dev/run"
 
-// partsOf returns the parts of its level that an object is of. Whether a chart
-// is installed or upgraded is not known: hooks for either are for both.
+// partsOf returns the parts of an object. The layout cannot tell installs from
+// upgrades, so hooks for either run for both.
 func partsOf(o fleet.Object) []part {
 	events := fleet.HookEvents(o.Unstructured)
 	if len(events) == 0 {
@@ -62,7 +62,7 @@ func partsOf(o fleet.Object) []part {
 	if has("pre-install", "pre-upgrade") {
 		parts = append(parts, prePart)
 	}
-	// What does not run is there for all that come after it.
+	// A hook that does not run is present for all later parts.
 	if has("post-install", "post-upgrade") && (len(parts) == 0 || fleet.HookRuns(o.Unstructured)) {
 		parts = append(parts, postPart)
 	}
@@ -72,8 +72,8 @@ func partsOf(o fleet.Object) []part {
 	return parts
 }
 
-// steps returns the steps of the given objects of a bundle, in order. Those that
-// would have nothing are left out. Hooks are as run makes them.
+// steps returns the steps of the given objects, in order and without empty ones. run
+// converts hooks.
 func steps(b *fleet.Bundle, objs []fleet.Object, run func(o fleet.Object, p part) fleet.Object) []step {
 	var out []step
 	for i, level := range b.Cluster.ApplySteps() {
@@ -96,7 +96,7 @@ func steps(b *fleet.Bundle, objs []fleet.Object, run func(o fleet.Object, p part
 			}
 		}
 		if len(hooks[prePart]) == 0 {
-			// Whoever applies them knows that they come first.
+			// They apply together, and the GitOps tool applies these kinds first.
 			base, rest = nil, slices.Concat(base, rest)
 		}
 		add := func(name string, wave int, objects []fleet.Object) {
@@ -117,8 +117,8 @@ func steps(b *fleet.Bundle, objs []fleet.Object, run func(o fleet.Object, p part
 	return out
 }
 
-// inTurn returns the hooks of releases in the order of their weights: first
-// those of every release up to its first that runs, then up to the second.
+// inTurn groups the hooks of releases by weight: first the hooks of each release up
+// to the first that runs, then up to the second, and so on.
 func inTurn(hooks map[string][]fleet.Object, p part, run func(fleet.Object, part) fleet.Object) [][]fleet.Object {
 	var turns [][]fleet.Object
 	for _, release := range slices.Sorted(maps.Keys(hooks)) {
@@ -140,9 +140,9 @@ func inTurn(hooks map[string][]fleet.Object, p part, run func(fleet.Object, part
 	return turns
 }
 
-// hook returns an object that was a hook of Helm's as one without its
-// annotations. One that runs stays when it is through, since it would run again
-// when it is not there; of one that runs twice, the second has a name of its own.
+// hook converts a Helm hook to an object without Helm's annotations. A hook that
+// runs stays after completion, because a missing one would run again. A hook that
+// runs twice gets a second name.
 func hook(o fleet.Object, p part) fleet.Object {
 	again := p == postPart && partsOf(o)[0] == prePart
 	o.Unstructured = o.DeepCopy()
@@ -151,7 +151,7 @@ func hook(o fleet.Object, p part) fleet.Object {
 		delete(a, name)
 	}
 	if len(a) == 0 {
-		a = nil // as it was without them
+		a = nil // nil, as before the annotations
 	}
 	o.SetAnnotations(a)
 	if again {
@@ -163,11 +163,10 @@ func hook(o fleet.Object, p part) fleet.Object {
 	return o
 }
 
-// maxJobName is how long the name of a Job or pod may be, since it is the value
-// of a label too.
+// maxJobName limits the name of a Job or pod, which is also the value of a label.
 const maxJobName = 63
 
-// named returns a name with something at its end.
+// named appends a suffix to a name.
 func named(name, end string) string {
 	if len(name)+1+len(end) > maxJobName {
 		end = short(name) + "-" + end
@@ -176,7 +175,7 @@ func named(name, end string) string {
 	return name + "-" + end
 }
 
-// annotate sets an annotation of an object, which it copies.
+// annotate returns a copy of an object with an annotation.
 func annotate(o fleet.Object, name, value string) fleet.Object {
 	o.Unstructured = o.DeepCopy()
 	a := o.GetAnnotations()
@@ -188,7 +187,7 @@ func annotate(o fleet.Object, name, value string) fleet.Object {
 	return o
 }
 
-// contents returns what names the content of each release of a bundle.
+// contents returns a digest of the content of each release of a bundle.
 func contents(b *fleet.Bundle) map[string]string {
 	sums := map[string][]byte{}
 	for i, o := range b.Objects {
@@ -202,7 +201,7 @@ func contents(b *fleet.Bundle) map[string]string {
 	return out
 }
 
-// short returns a name for a text.
+// short returns a short digest of a text.
 func short(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:5])

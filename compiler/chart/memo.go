@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// once does the work for a key one time and hands the result to everybody who
-// asks for it. The zero value is ready for use.
-type once[K comparable, V any] struct {
+// A memo runs the work for a key once and returns the result to all callers. The
+// zero value is ready to use.
+type memo[K comparable, V any] struct {
 	mu    sync.Mutex
 	calls map[K]*call[V]
 }
@@ -16,13 +16,13 @@ type call[V any] struct {
 	done  chan struct{} // closed when val, err and again are set
 	val   V
 	err   error
-	again bool // the caller that did the work went away: its error is not the answer
+	again bool // the context of the caller that ran the work ended, so another caller must run it
 }
 
-// do returns the result of work for the key, and waits for it no longer than
-// ctx allows. Errors are kept as well, except those of a caller whose context
-// ended: then the next one who waits does the work.
-func (o *once[K, V]) do(ctx context.Context, key K, work func() (V, error)) (V, error) {
+// do returns the result of work for the key. It stops waiting when ctx ends. It
+// caches errors too, unless the context of the caller that ran the work ended. Then
+// the next waiting caller runs the work.
+func (o *memo[K, V]) do(ctx context.Context, key K, work func() (V, error)) (V, error) {
 	for {
 		o.mu.Lock()
 		c, found := o.calls[key]
@@ -48,8 +48,8 @@ func (o *once[K, V]) do(ctx context.Context, key K, work func() (V, error)) (V, 
 	}
 }
 
-func (o *once[K, V]) run(ctx context.Context, key K, c *call[V], work func() (V, error)) (V, error) {
-	// Deferred, so that those who wait go on when work panics.
+func (o *memo[K, V]) run(ctx context.Context, key K, c *call[V], work func() (V, error)) (V, error) {
+	// Deferred, so that waiting callers continue when work panics.
 	defer func() {
 		if c.again {
 			o.mu.Lock()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-func TestOnceKeepsErrors(t *testing.T) {
-	var o once[string, int]
+func TestMemoKeepsErrors(t *testing.T) {
+	var o memo[string, int]
 	n, broken := 0, errors.New("broken")
 	work := func() (int, error) { n++; return n, broken }
 	for range 3 {
@@ -21,8 +21,8 @@ func TestOnceKeepsErrors(t *testing.T) {
 	}
 }
 
-func TestOnceOutlivesACaller(t *testing.T) {
-	var o once[string, int]
+func TestMemoOutlivesACaller(t *testing.T) {
+	var o memo[string, int]
 	ctx, cancel := context.WithCancel(t.Context())
 	started := make(chan struct{})
 	first := make(chan error, 1)
@@ -50,8 +50,8 @@ func TestOnceOutlivesACaller(t *testing.T) {
 	}
 }
 
-func TestOnceAfterPanic(t *testing.T) {
-	var o once[string, int]
+func TestMemoAfterPanic(t *testing.T) {
+	var o memo[string, int]
 	var recovered atomic.Bool
 	func() {
 		defer func() { recovered.Store(recover() != nil) }()
