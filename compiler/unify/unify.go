@@ -99,10 +99,15 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	if err != nil {
 		return nil, diag.In(id, err)
 	}
+	e.complete(c, in, final)
+	return c, nil
+}
+
+// complete adds to a cluster without faults what is read from its final value.
+func (e *evaluation) complete(c *fleet.Cluster, in *build.Instance, final cue.Value) {
 	c.Policies = e.policies(in, final)
 	c.Checks = append(c.Checks, c.ReleaseChecks(fieldNames(lookup(final, "releases")))...)
 	e.readDefaultUses(c)
-	return c, nil
 }
 
 // restoreDefaults puts the merged defaults into the values of a cluster that is
