@@ -131,7 +131,7 @@ func TestActionManual(t *testing.T) {
 	p.fleetc("apply", "--yes", "--approve", "dashboards", "--from-plan", "plan.json").exits(p, 2).says(p, "action dashboards: it was changed since the plan was made")
 	p.edit("environments/dashboards.cue", "red", "green")
 	p.write("environments/smuggled.cue", "package fleet\n\nactions: smuggled: {at: \"after\", stage: \"apps\", exec: [\"touch\", \"smuggled\"]}\n")
-	p.fleetc("apply", "--yes", "--approve", "dashboards", "--allow-exec", "--from-plan", "plan.json").exits(p, 2).says(p, "action smuggled: the plan does not have it")
+	p.fleetc("apply", "--yes", "--approve", "dashboards", "--allow-exec", "--from-plan", "plan.json").exits(p, 2).says(p, "action smuggled: it is not in the plan")
 	if w, _ := p.writes("one", 0); len(w) > 0 {
 		t.Errorf("applies that are refused write %q", w)
 	}

@@ -77,7 +77,7 @@ func TestSavedPlan(t *testing.T) {
 	}
 	p.fleetc("apply", "--plan", "plan.json").ok(p)
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes").ok(p).says(p, "1 created, 2 changed")
-	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "now there is nothing to do")
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "the action was change, and now it is none")
 	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "another bundle")
 }

@@ -68,7 +68,7 @@ func TestGeneratedPasswords(t *testing.T) {
 	passwords := func() string {
 		return p.kubectl("one", "-n", "g", "get", "secrets", "-o", "jsonpath={range .items[*]}{.metadata.name}={.data.password} {end}")
 	}
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Secret g/stored: it is there already")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "Secret g/stored: it exists already")
 	p.fleetc("apply", "--yes", "--adopt").ok(p)
 	first := passwords()
 	if !strings.Contains(first, "stored=b2Yta3ViZWN0bA==") {
@@ -197,7 +197,7 @@ func TestLeaseInRetry(t *testing.T) {
 	if err := r.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	r.end().exits(p, 2).says(p, "the lease of this cluster went to another")
+	r.end().exits(p, 2).says(p, "another took the lease of this cluster")
 	w, _ := p.writes("one", mark)
 	if w = withoutOwn(w); len(w) > 0 {
 		t.Errorf("without the lease, apply writes %q", w)

@@ -107,7 +107,7 @@ func TestReplace(t *testing.T) {
 	p.edit("environments/web.cue", `app: "other"`, `app: "third"`)
 	p.fleetc("apply", "--plan", "plan.json").ok(p)
 	p.kubectl("one", "-n", "web", "delete", "deployment", "web")
-	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "the plan has replace, and now it is create")
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "the action was replace, and now it is create")
 	p.fleetc("apply", "--yes").ok(p).says(p, "1 created")
 	// An object with the keep annotation is kept.
 	p.edit("environments/web.cue", `metadata: name: "web"

@@ -105,7 +105,7 @@ func TestHistoryBroken(t *testing.T) {
 	secrets("delete", "secret", inventorySecret)
 	p.kubectlInput("one", secretOf(t, inventorySecret, map[string][]byte{"data": data, "sha256": sum}), "create", "-f", "-")
 	for _, command := range [][]string{{"apply", "--yes"}, {"rollback", "dev/one", "--yes"}, {"history"}, {"status"}} {
-		p.fleetc(command...).exits(p, 2).says(p, "revision 4 is in Secret web, which is not one of fleetc's")
+		p.fleetc(command...).exits(p, 2).says(p, "revision 4 is in Secret web, which fleetc did not write")
 	}
 }
 
