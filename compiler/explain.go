@@ -14,8 +14,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/bounded"
 	"github.com/fleetc/fleetc/compiler/diag"
 	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/ordered"
 	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/ordered"
 	"github.com/fleetc/fleetc/compiler/unify"
 	"github.com/fleetc/fleetc/compiler/values"
 )

@@ -25,10 +25,10 @@ type pinning struct {
 	c        *Compiler
 	source   *chart.Source
 	root     string
-	pkg      load.Package     // as it is; without pins when it is new
+	pkg      load.Package       // as it is; without pins when it is new
 	versions []chart.Resolution // as it will be, the first being what a release has by default
-	edits    load.Edits       // of the package's file and of layers
-	unpinned error            // why a document that a schema refers to is not pinned; nil when all are
+	edits    load.Edits         // of the package's file and of layers
+	unpinned error              // why a document that a schema refers to is not pinned; nil when all are
 }
 
 // keep adds those versions that the package has already. One of the same name

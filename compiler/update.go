@@ -29,11 +29,11 @@ type UpdateRequest struct {
 // A ChartUpdate is what moving a chart to another version changes.
 type ChartUpdate struct {
 	Chart    chart.Resolution // the version that was asked for
-	Package  load.Package   // as it was
-	Files    []string       // that are written, sorted, relative to the fleet's root; empty when nothing changes
-	Moves    []Move         // sorted by version before
-	Faults   error          // that the fleet has now and had not before
-	Rendered diff.Result    // what changes in the objects of the clusters
+	Package  load.Package     // as it was
+	Files    []string         // that are written, sorted, relative to the fleet's root; empty when nothing changes
+	Moves    []Move           // sorted by version before
+	Faults   error            // that the fleet has now and had not before
+	Rendered diff.Result      // what changes in the objects of the clusters
 }
 
 // A Move is clusters that go from one version of a chart to another.
