@@ -17,7 +17,7 @@ import (
 )
 
 // An EmbeddedFile is a file that a CUE file embeds.
-type Embed struct {
+type EmbeddedFile struct {
 	Name string   // relative to the fleet's root, slash-separated
 	As   string   // name in CUE's positions: relative to the embedding file
 	Pos  diag.Pos // of the attribute
@@ -25,7 +25,7 @@ type Embed struct {
 
 // Embeds returns the files that a CUE file of the fleet embeds, none for files
 // outside of root. An @embed without matching files is a fault.
-func Embeds(root string, file *ast.File) ([]Embed, error) {
+func Embeds(root string, file *ast.File) ([]EmbeddedFile, error) {
 	name, err := filepath.Rel(root, file.Filename)
 	if err != nil || !filepath.IsLocal(name) {
 		return nil, nil
@@ -39,7 +39,7 @@ func Embeds(root string, file *ast.File) ([]Embed, error) {
 	if cerr != nil {
 		return nil, Faults(root, cerr, cue.Value{}).Err()
 	}
-	var out []Embed
+	var out []EmbeddedFile
 	tree := os.DirFS(root)
 	for _, e := range embeds {
 		found, err := e.FindAll(tree)
@@ -49,7 +49,7 @@ func Embeds(root string, file *ast.File) ([]Embed, error) {
 		for _, f := range found {
 			// CUE skips directories that a glob matches.
 			if info, err := fs.Stat(tree, f); err == nil && !info.IsDir() {
-				out = append(out, Embed{f, strings.TrimPrefix(f, dir), Pos(root, e.Attribute.Pos)})
+				out = append(out, EmbeddedFile{f, strings.TrimPrefix(f, dir), Pos(root, e.Attribute.Pos)})
 			}
 		}
 	}

@@ -62,7 +62,7 @@ func escapeAt(line string, col int) string {
 }
 
 // emptyAbove explains a field without a value, or an operator without its right
-// operand, on the line above.
+// operand, before the fault.
 func (x *explanation) emptyAbove(line string, col int) bool {
 	d := x.Diag
 	if !strings.HasPrefix(d.Msg, "expected operand") {

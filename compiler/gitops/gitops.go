@@ -40,7 +40,7 @@ func (l Layouter) Lay(b *fleet.Bundle, layout fleet.Layout) (*fleet.Bundle, erro
 	return out, faults.Err()
 }
 
-// undone returns a fault for each action of a cluster, because no layout supports
+// undone returns a fault for each action without applyOnly, because no layout supports
 // actions.
 func undone(b *fleet.Bundle) error {
 	var faults diag.List
