@@ -146,7 +146,7 @@ func TestInternals(t *testing.T) {
 }
 
 // scriptInternals matches what no fault has, in any script.
-var scriptInternals = regexp.MustCompile(`=~"|=~ |strconv\.|#Releases\.|_\|_|conflicting values|disjunction|structural cycle|incomplete (?:value|type)|` +
+var scriptInternals = regexp.MustCompile(`=~"|=~ |strconv\.(?:Parse|Atoi|Unquote)|#Releases\.|_\|_|conflicting values|disjunction|structural cycle|incomplete (?:value|type)|` +
 	`non-concrete|mismatched types|out of bound|explicit error|^\s*(?:schema|cue\.mod/pkg/\S*)/\S+\.cue:\d+:\d+: `)
 
 // faultLine matches the first line of a fault, and those that follow it.
