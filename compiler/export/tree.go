@@ -180,7 +180,15 @@ func (s *Session) makeDir() error {
 			s.made = append(s.made, dir)
 		}
 	}
-	if err := os.MkdirAll(s.tree.Dir, 0o755); err != nil {
+	// Another export may remove the directory between the steps of MkdirAll, which
+	// then reports that it exists.
+	var err error
+	for range 100 {
+		if err = os.MkdirAll(s.tree.Dir, 0o755); !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	if err != nil {
 		return s.unusable(err)
 	}
 	return nil
