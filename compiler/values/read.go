@@ -31,6 +31,8 @@ type Read struct {
 	asked Kind     // what kinds a template asks whether it is
 	keyed bool     // a template goes through its keys
 	text  bool     // it can be text
+	wide  bool     // it is read by way of a computed key of all values of a chart
+	own   *Read    // without what is read that way; nil when it is the same
 
 	// GaveUp says, on the root alone, why not all could be found out. The root
 	// is Printed then, so that nothing counts as unread.
@@ -85,7 +87,7 @@ const maxNodes = 1 << 20
 // tree turns the places that were marked into the tree for the caller.
 func (r *interpreter) tree() *Read {
 	nodes := 0
-	root := build(r.values, &nodes)
+	root := build(r.values, false, &nodes)
 	if root == nil {
 		root = &Read{}
 	}
@@ -102,10 +104,10 @@ func (r *interpreter) tree() *Read {
 }
 
 // build returns the node of a place, nil when nothing there is read.
-func build(p *place, nodes *int) *Read {
-	n := &Read{Mode: p.mode, Where: p.where, free: p.free, form: p.form, asked: p.asked, keyed: p.keyed, lands: p.lands, text: p.text}
+func build(p *place, wide bool, nodes *int) *Read {
+	n := &Read{wide: wide, Mode: p.mode, Where: p.where, free: p.free, form: p.form, asked: p.asked, keyed: p.keyed, lands: p.lands, text: p.text}
 	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
-		if kid := build(p.keys[key], nodes); kid != nil {
+		if kid := build(p.keys[key], wide, nodes); kid != nil {
 			if n.Keys == nil {
 				n.Keys = map[string]*Read{}
 			}
@@ -114,7 +116,7 @@ func build(p *place, nodes *int) *Read {
 		}
 	}
 	if p.any != nil && p.any != p {
-		if n.Any = build(p.any, nodes); n.Any != nil {
+		if n.Any = build(p.any, wide || p.isChart() || len(p.keys) >= minNamed, nodes); n.Any != nil {
 			n.inherit(n.Any)
 			if !p.free {
 				n.Any.asked = 0 // whether it is the map that a template looks for
@@ -133,6 +135,14 @@ func (r *Read) inherit(kid *Read) {
 	if r.Where == "" {
 		r.Where = kid.Where
 	}
+}
+
+// exact returns what is read without computed keys of all values.
+func (r *Read) exact() *Read {
+	if r.own != nil {
+		return r.own
+	}
+	return r
 }
 
 // A spreader copies what is read of any key below each key, all the way down.
@@ -177,6 +187,13 @@ func (s *spreader) both(a, b *Read) *Read {
 		Mode: a.Mode | b.Mode, Where: a.Where, free: a.free || b.free, form: a.form | b.form, asked: a.asked | b.asked, keyed: a.keyed || b.keyed, lands: a.lands.and(b.lands), text: a.text || b.text,
 	}
 	s.joined[[2]*Read{a, b}] = n
+	n.wide = a.wide && b.wide
+	switch {
+	case b.wide && !a.wide:
+		n.own = a.exact()
+	case a.own != nil || b.own != nil:
+		n.own = s.both(a.exact(), b.exact())
+	}
 	n.Any = s.both(a.Any, b.Any)
 	if n.Where == "" {
 		n.Where = b.Where

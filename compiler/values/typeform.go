@@ -24,6 +24,7 @@ const (
 	listForm                      // a list
 	mapForm                       // a map
 	exactForm                     // a text stays a text: it is printed as YAML or JSON
+	yamlForm                      // a text is the YAML of a map or a list
 	allForms     = 1<<iota - 1
 )
 
@@ -201,7 +202,9 @@ func (f form) meets(v *fleet.Tree) bool {
 	case k == List:
 		return f&(scalarForms|mapForm) == 0
 	case f&(listForm|mapForm) != 0:
-		return k == String // passed to tpl, or empty
+		return k == String && looksLikeYAML(s) // passed to tpl, or empty
+	case f&yamlForm != 0 && k == String && !looksLikeYAML(s):
+		return false
 	case f&wholeForm != 0 && (k == Bool || exact || !isWhole(text)),
 		f&decimalForm != 0 && (k == Bool || exact || !isDecimal(text)),
 		f&boolForm != 0 && (k == Number || exact || text != "true" && text != "false"),
@@ -211,6 +214,13 @@ func (f form) meets(v *fleet.Tree) bool {
 		return false
 	}
 	return true
+}
+
+// looksLikeYAML reports whether the text can be the YAML of a map or a list, or
+// is empty.
+func looksLikeYAML(s string) bool {
+	s = strings.TrimSpace(s)
+	return s == "" || strings.ContainsAny(s, ":[{\n") || strings.HasPrefix(s, "- ")
 }
 
 // isWhole reports whether YAML takes the text for a whole number.
@@ -275,6 +285,11 @@ func (c *checker) formed(v *fleet.Tree, t *Type, path []string) bool {
 
 // misformed reports a value that does not meet the conditions of its sinks.
 func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
+	if f&(mapForm|listForm) == 0 && f&yamlForm != 0 && t != nil {
+		if f |= mapForm; t.seen&List != 0 {
+			f ^= mapForm | listForm
+		}
+	}
 	what, write := f.words()
 	msg, def := fmt.Sprintf("%s, and Kubernetes takes %s where the chart prints it", describeValue(v), what), ""
 	if t != nil {

@@ -141,12 +141,22 @@ type gathered struct {
 	text    bool // it can be text
 	where   string
 	printed string // the template that prints the whole
+
+	fields bool // keys are read, and not only by way of a computed key of all values
+	loose  bool // it is iterated or read by a computed key, likewise
+	ranged bool // it is iterated, likewise
+	may    Kind // what kinds a template asks whether it is, likewise
 }
 
 func gather(reads []*Read) gathered {
 	g := gathered{keys: map[string]bool{}}
 	for _, r := range reads {
 		g.mode |= r.Mode
+		if e := r.exact(); !e.wide {
+			g.fields, g.may = g.fields || len(e.Keys) > 0, g.may|e.asked
+			g.loose = g.loose || e.Any != nil
+			g.ranged = g.ranged || e.Mode&Ranged != 0
+		}
 		g.any = g.any || r.Any != nil
 		g.free = g.free || r.free
 		g.form, g.asked, g.keyed = g.form|r.form, g.asked|r.asked, g.keyed || r.keyed
@@ -212,6 +222,9 @@ func (b *builder) kinds(t *Type, r gathered, in reach, loose bool) {
 		return
 	}
 	whole := in.printed != ""
+	// Which of the values a computed key names is not known: what is read there
+	// says nothing about the kind of this one.
+	loose = loose && (r.loose || r.ranged)
 	k := t.seen | Null
 	switch {
 	case t.seen&^Null == 0:
@@ -227,24 +240,24 @@ func (b *builder) kinds(t *Type, r gathered, in reach, loose bool) {
 			if t.blank {
 				k |= String | Number | Bool
 			}
-			if loose || len(r.keys) > 0 || t.blank && whole {
+			if loose || r.fields || t.blank && whole {
 				k = Any
 			}
 		}
 		if t.seen&Number != 0 && (whole || r.mode&Tested == 0) {
 			k |= String
 		}
-		if t.seen&(Number|Bool) != 0 && (loose || len(r.keys) > 0) {
+		if t.seen&(Number|Bool) != 0 && (loose || r.fields) {
 			k = Any
 		}
-		if t.seen&List != 0 && r.mode&Ranged != 0 {
+		if t.seen&List != 0 && r.ranged {
 			k |= Map
 		}
 		if t.seen&Map != 0 && len(t.Keys) == 0 && (whole || loose) {
 			k |= List
 		}
-		if r.asked&Any != Any {
-			k |= r.asked & (Map | List)
+		if r.may&Any != Any {
+			k |= r.may & (Map | List)
 		}
 		if t.asText || r.text || t.seen&Bool != 0 && (whole || in.ranged) {
 			k |= String
@@ -258,6 +271,9 @@ func (b *builder) kinds(t *Type, r gathered, in reach, loose bool) {
 		if whole && (t.seen&Map != 0 && len(t.Keys) == 0 || t.seen&List != 0) {
 			// As text, which the template passes to tpl.
 			k |= String
+			if !in.part && !in.ranged && !t.asText && r.asked&(Bool|Number|String) == 0 {
+				t.form |= yamlForm
+			}
 		}
 	}
 	t.Kinds = k
