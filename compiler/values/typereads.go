@@ -214,6 +214,15 @@ func (b *builder) openness(t *Type, r gathered, in reach, loose bool) {
 	}
 }
 
+// asTemplateText returns the kind of a map or a list as text, which the template
+// passes to tpl.
+func (t *Type) asTemplateText(r gathered, in reach) Kind {
+	if !in.part && !in.ranged && !t.asText && r.asked&(Bool|Number|String) == 0 {
+		t.form |= yamlForm
+	}
+	return String
+}
+
 // kinds decides what a value may be. A schema decides alone; the defaults are
 // always possible.
 func (b *builder) kinds(t *Type, r gathered, in reach, loose bool) {
@@ -269,11 +278,7 @@ func (b *builder) kinds(t *Type, r gathered, in reach, loose bool) {
 			k = Any
 		}
 		if whole && (t.seen&Map != 0 && len(t.Keys) == 0 || t.seen&List != 0) {
-			// As text, which the template passes to tpl.
-			k |= String
-			if !in.part && !in.ranged && !t.asText && r.asked&(Bool|Number|String) == 0 {
-				t.form |= yamlForm
-			}
+			k |= t.asTemplateText(r, in)
 		}
 	}
 	t.Kinds = k
