@@ -14,9 +14,9 @@ import (
 )
 
 // This file checks the clusters of a fleet against each other: the selectors of
-// releases must choose clusters that the fleet has, release patterns must match a release, no two clusters may have the
-// same kubeconfig context, and each default of a layer must have an effect in some
-// cluster. The faults are no part of the results that are kept by cluster: every run
+// releases must choose clusters that the fleet has, release patterns must match a
+// release, no two clusters may have the same kubeconfig context, and each default of
+// a layer must have an effect in some cluster. The faults are no part of the results that are kept by cluster: every run
 // compares what all of its clusters say.
 
 // A fleetCheck compares clusters with the whole fleet.

@@ -138,7 +138,8 @@ func TestInternals(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, line := range faultLines(archive) {
-			if m := scriptInternals.FindString(line); m != "" {
+			// A function of CUE that the user calls.
+			if m := scriptInternals.FindString(strings.ReplaceAll(line, "strconv.FormatFloat", "")); m != "" {
 				t.Errorf("%s: the fault has %q, which is not the user's language:\n%s", script, m, line)
 			}
 		}
@@ -146,7 +147,7 @@ func TestInternals(t *testing.T) {
 }
 
 // scriptInternals matches what no fault has, in any script.
-var scriptInternals = regexp.MustCompile(`=~"|=~ |strconv\.(?:Parse|Atoi|Unquote)|#Releases\.|_\|_|conflicting values|disjunction|structural cycle|incomplete (?:value|type)|` +
+var scriptInternals = regexp.MustCompile(`=~"|=~ |strconv\.|#Releases\.|_\|_|conflicting values|disjunction|structural cycle|incomplete (?:value|type)|` +
 	`non-concrete|mismatched types|out of bound|explicit error|^\s*(?:schema|cue\.mod/pkg/\S*)/\S+\.cue:\d+:\d+: `)
 
 // faultLine matches the first line of a fault, and those that follow it.
