@@ -65,6 +65,7 @@ type Fleet struct {
 	ports   *ports
 	etcd    *process
 	etcdURL string
+	log     io.Writer // safe for concurrent use
 
 	mu       sync.Mutex
 	clusters []*Cluster
@@ -88,12 +89,24 @@ func Start(ctx context.Context, log io.Writer, specs ...Spec) (*Fleet, error) {
 	}
 	f := &Fleet{
 		Dir: dir, Kubeconfig: filepath.Join(dir, "kubeconfig"), Tools: tools,
-		unlock: unlock, starter: newStarter(), ports: &ports{},
+		unlock: unlock, starter: newStarter(), ports: &ports{}, log: &lockedWriter{w: log},
 	}
 	if err := f.boot(ctx, specs); err != nil {
 		return nil, errors.Join(err, f.Stop(true), fmt.Errorf("the logs are in %s", dir))
 	}
 	return f, nil
+}
+
+// lockedWriter writes the lines of several goroutines.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
 }
 
 // boot starts etcd and the clusters.

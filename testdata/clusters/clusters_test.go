@@ -293,6 +293,55 @@ func TestPartEnds(t *testing.T) {
 	}
 }
 
+// A crashed simulator is started again and reported; one that crashes repeatedly is an
+// error, and one that was killed with its cluster stays dead.
+func TestSimulatorCrashes(t *testing.T) {
+	var log strings.Builder
+	f, err := Start(t.Context(), &log, Spec{Name: "eu", Nodes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := f.Cluster("eu")
+	current := func() *process {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.parts[simulator]
+	}
+	for round := range maxRestarts + 1 {
+		p := current()
+		if err := syscall.Kill(p.cmd.Process.Pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		<-p.ended
+		if round == maxRestarts {
+			break
+		}
+		if err := Poll(t.Context(), "kwok runs again", c.Err, func(context.Context) error {
+			if current() == p {
+				return errors.New("not yet")
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "kwok of eu ended: signal: killed\n") {
+		t.Errorf("got %v", err)
+	}
+	if got := strings.Count(log.String(), "kwok of eu ended (signal: killed) and is started again\n"); got != maxRestarts {
+		t.Errorf("%d restarts are reported: %s", got, log.String())
+	}
+	c.mu.Lock()
+	c.restarts = 0
+	c.mu.Unlock()
+	if err := f.Stop(false); err != nil {
+		t.Fatal(err)
+	}
+	if left := processes(f.Dir); left != nil {
+		t.Errorf("processes are left: %q", left)
+	}
+}
+
 const orphanEnv = "FLEETC_CLUSTERS_ORPHAN"
 
 // orphan is run in another process, which starts a cluster and is then killed.

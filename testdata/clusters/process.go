@@ -86,10 +86,13 @@ func (p *process) err() error {
 
 // kill ends the process and waits for its end. It may be paused.
 func (p *process) kill() error {
-	if !p.running() {
+	if p == nil {
 		return nil
 	}
 	p.stopped.Store(true)
+	if !p.running() {
+		return nil
+	}
 	if err := kill(p.cmd.Process); err != nil {
 		return fmt.Errorf("kill %s: %w", p.name, err)
 	}
