@@ -18,7 +18,7 @@ demo: build ## Compile the example fleet into ./clusters.
 
 quick: ## Test what usually breaks: every package but the slow ones, and the scripts.
 	go test $$(go list ./... | grep -v -e /compiler$$ -e /cmd/fleetc$$)
-	go test ./compiler -run 'Floors|Manners|English'
+	go test ./compiler -run 'Wings|Manners|English'
 	go test ./cmd/fleetc -run 'Scripts'
 
 test: ## Run the tests, all of them, against the real parts.
@@ -43,10 +43,10 @@ golden: ## Rewrite expected output; read the diff.
 	git diff --stat testdata
 
 generate: ## Read what Kubernetes serves from its source again.
-	go generate ./compiler/kube
+	go generate ./compiler/base/kube
 
 generate-check: generate ## The embedded files are what the source says.
-	git diff --exit-code -- compiler/kube
+	git diff --exit-code -- compiler/base/kube
 
 .PHONY: tools e2e e2e-gitops e2e-kill sandbox
 tools: ## Build control planes and Flux, once.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/fleetc/fleetc/compiler/cache"
-	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/base/cache"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // maxAccepted is for how many values it is kept that a chart accepts them. When

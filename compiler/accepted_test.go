@@ -3,7 +3,7 @@ package compiler
 import (
 	"testing"
 
-	"github.com/fleetc/fleetc/compiler/cache"
+	"github.com/fleetc/fleetc/compiler/base/cache"
 )
 
 // TestAccepted asks for values in two runs: those that are accepted are checked

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // exampleParts are what the example fleet is made of, in the repository.

@@ -11,19 +11,19 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fleetc/fleetc/compiler/apply"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/diff"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/live"
-	"github.com/fleetc/fleetc/compiler/ordered"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // ApplyOptions say how clusters are applied to. The zero value is ready for
 // use.
 type ApplyOptions struct {
 	apply.Options
-	live.Access
+	cluster.Access
 }
 
 // A Planned is a cluster with what applying its bundle means.
@@ -262,7 +262,7 @@ var selectorQuotes = regexp.MustCompile(`="([^"\]]*)"`)
 
 // Contested returns the change of a field that is in conflict, and whether it
 // is known: how it is, and how it would be.
-func (p *Planned) Contested(id string, field live.Field) (diff.FieldChange, bool) {
+func (p *Planned) Contested(id string, field cluster.Field) (diff.FieldChange, bool) {
 	path := selectorQuotes.ReplaceAllString(strings.TrimPrefix(field.Path, "."), "=$1")
 	for _, c := range p.Changes {
 		if c.ID != id {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/export"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 )
 
 // benchRoot is the root layer of generated fleets: charts of the example, and

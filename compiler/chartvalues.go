@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/load"
-	"github.com/fleetc/fleetc/compiler/values"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
 // ChartValues are the values of a pinned chart.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"slices"
 
-	"github.com/fleetc/fleetc/compiler/cuediag"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/jsonnet"
-	"github.com/fleetc/fleetc/compiler/ordered"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
 )
 
 // checkValues checks the values of every release of the clusters against the

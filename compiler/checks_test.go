@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/kube"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
 // TestChartsPassEveryVersion renders Istio's charts and those of testdata for

@@ -3,10 +3,10 @@ package compiler
 import (
 	"slices"
 
-	"github.com/fleetc/fleetc/compiler/cuediag"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/diff"
-	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // layers compares what the layers of the clusters say.

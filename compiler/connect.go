@@ -8,10 +8,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/live"
-	"github.com/fleetc/fleetc/compiler/ordered"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // checkContexts returns the faults of clusters that do not say how to reach
@@ -64,7 +64,7 @@ func sameContexts(clusters []*fleet.Cluster) error {
 
 // A server is the connection to a cluster, or why there is none.
 type server struct {
-	live  *live.Cluster
+	live  *cluster.Cluster
 	err   error
 	looks bool // whether nothing is applied, and what may not be read is let be
 }
@@ -83,7 +83,7 @@ func (s servers) of(id string) server {
 
 // connect begins to connect to all clusters. Connections that are not there when ctx
 // ends have its error.
-func (f *Fleet) connect(ctx context.Context, a live.Access) servers {
+func (f *Fleet) connect(ctx context.Context, a cluster.Access) servers {
 	const atATime = 16 // connecting is waiting
 	turns := make(chan struct{}, atATime)
 	out := servers{}
@@ -100,7 +100,7 @@ func (f *Fleet) connect(ctx context.Context, a live.Access) servers {
 }
 
 // connectAll connects to all clusters, and returns when that is done.
-func (f *Fleet) connectAll(ctx context.Context, a live.Access) servers {
+func (f *Fleet) connectAll(ctx context.Context, a cluster.Access) servers {
 	f.servers = f.connect(ctx, a)
 	same := f.sameClusters()
 	out := servers{}
@@ -114,9 +114,9 @@ func (f *Fleet) connectAll(ctx context.Context, a live.Access) servers {
 
 // connectTo connects to a cluster. It is a fault when the layers say that the cluster has
 // another UID.
-func connectTo(ctx context.Context, c *fleet.Cluster, a live.Access) server {
-	l, err := ordered.Recover(func() (*live.Cluster, error) {
-		return live.Connect(ctx, live.Address{Access: a, Context: c.KubeContext})
+func connectTo(ctx context.Context, c *fleet.Cluster, a cluster.Access) server {
+	l, err := ordered.Recover(func() (*cluster.Cluster, error) {
+		return cluster.Connect(ctx, cluster.Address{Access: a, Context: c.KubeContext})
 	})
 	if err != nil {
 		return server{err: at(c, err)}

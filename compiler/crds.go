@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/manifests"
-	"github.com/fleetc/fleetc/compiler/render"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/render"
+	"github.com/fleetc/fleetc/compiler/stage/source/manifests"
 )
 
 // readCRDs reads the CRDs that clusters have without a release, each file once,

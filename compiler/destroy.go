@@ -3,8 +3,8 @@ package compiler
 import (
 	"context"
 
-	"github.com/fleetc/fleetc/compiler/apply"
-	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
 // Destroy plans the removal of all that fleetc has applied to the one cluster that

@@ -6,13 +6,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/diff"
-	"github.com/fleetc/fleetc/compiler/export"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/load"
-	"github.com/fleetc/fleetc/compiler/ordered"
-	"github.com/fleetc/fleetc/compiler/render"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
 // A DiffRequest says what of a fleet is compared, and with what: with an

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/diff"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // generateCommitted writes a fleet of n clusters and commits it. The temporary

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fleetc/fleetc/compiler/diff"
-	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // An entire commit has all of its clusters compared.

@@ -11,19 +11,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetc/fleetc/compiler/apply"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/diff"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/live"
-	"github.com/fleetc/fleetc/compiler/ordered"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // A LiveRequest says which running clusters are compared, and how they are
 // reached.
 type LiveRequest struct {
 	DiffRequest // without Tree and Commit
-	live.Access
+	cluster.Access
 	Strict bool // undo what people changed by hand, see [apply.Options]
 }
 
@@ -209,11 +209,11 @@ func liveChanges(objects []apply.ObjectDiff, key []byte, rules []fleet.IgnoreRul
 
 // withContested moves fields that are in conflict from what is ignored of an object
 // to its changes. Each list has one change at most.
-func withContested(changes, ignored []diff.Change, contested []live.Field) (out, left []diff.Change) {
+func withContested(changes, ignored []diff.Change, contested []cluster.Field) (out, left []diff.Change) {
 	for _, c := range ignored {
 		moved := diff.Change{ID: c.ID, Action: c.Action, Release: c.Release}
 		isContested := func(f diff.FieldChange) bool {
-			return slices.ContainsFunc(contested, func(by live.Field) bool { return isConflict(f, by) })
+			return slices.ContainsFunc(contested, func(by cluster.Field) bool { return isConflict(f, by) })
 		}
 		for _, f := range c.Fields {
 			if isContested(f) {
@@ -240,7 +240,7 @@ func withContested(changes, ignored []diff.Change, contested []live.Field) (out,
 
 // isConflict reports whether a field that is in conflict is the one that changes,
 // holds it, or is in it.
-func isConflict(f diff.FieldChange, by live.Field) bool {
+func isConflict(f diff.FieldChange, by cluster.Field) bool {
 	at, path := plainPath(f.Path), plainPath(strings.TrimPrefix(by.Path, "."))
 	return isWithin(at, path) || isWithin(path, at)
 }
@@ -255,7 +255,7 @@ func contentOf(o *unstructured.Unstructured, r *fleet.Release) []fleet.Object {
 
 // contest notes who has the fields of a change that are in conflict. Those that
 // are not seen to change are told of the object.
-func contest(c *diff.Change, fields []live.Field) {
+func contest(c *diff.Change, fields []cluster.Field) {
 	var others []string
 	for _, f := range fields {
 		seen := false

@@ -6,10 +6,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetc/fleetc/compiler/apply"
-	"github.com/fleetc/fleetc/compiler/diff"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/live"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // liveMap returns a ConfigMap of a cluster with data.
@@ -34,7 +34,7 @@ func TestLiveChangesIgnore(t *testing.T) {
 		}
 		return []fleet.IgnoreRule{r}
 	}
-	conflict := []live.Field{{Path: ".data.a", Manager: "kubectl"}}
+	conflict := []cluster.Field{{Path: ".data.a", Manager: "kubectl"}}
 	for name, test := range map[string]struct {
 		object        apply.ObjectDiff
 		rules         []fleet.IgnoreRule

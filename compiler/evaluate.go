@@ -5,14 +5,14 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/fleetc/fleetc/compiler/bounded"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/health"
-	"github.com/fleetc/fleetc/compiler/load"
-	"github.com/fleetc/fleetc/compiler/ordered"
-	"github.com/fleetc/fleetc/compiler/unify"
-	"github.com/fleetc/fleetc/compiler/validate"
+	"github.com/fleetc/fleetc/compiler/base/bounded"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster/health"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/unify"
+	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
 
 // An evaluation is the clusters of a fleet without their charts.

@@ -11,13 +11,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/bounded"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/load"
-	"github.com/fleetc/fleetc/compiler/ordered"
-	"github.com/fleetc/fleetc/compiler/unify"
-	"github.com/fleetc/fleetc/compiler/values"
+	"github.com/fleetc/fleetc/compiler/base/bounded"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/unify"
+	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
 // An Explainer explains the configuration of one cluster. It is not for several

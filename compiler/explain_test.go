@@ -14,10 +14,10 @@ import (
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/parser"
 
-	"github.com/fleetc/fleetc/compiler/cuediag"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // valueLeaves returns the scalars, empty maps and empty lists of a tree by their

@@ -7,15 +7,15 @@ import (
 	"iter"
 	"path/filepath"
 
-	"github.com/fleetc/fleetc/compiler/bundle"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/export"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/gitops"
-	"github.com/fleetc/fleetc/compiler/links"
-	"github.com/fleetc/fleetc/compiler/load"
-	"github.com/fleetc/fleetc/compiler/ordered"
-	"github.com/fleetc/fleetc/compiler/patch"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/links"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
+	"github.com/fleetc/fleetc/compiler/deliver/export/gitops"
+	"github.com/fleetc/fleetc/compiler/stage/bundle"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/patch"
 )
 
 // Exports compiles the clusters as Bundles does, and yields what is to be written

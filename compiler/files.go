@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/faults"
-	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/base/diag/faults"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // FileNames returns how files in faults are named for a user in the working

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/format"
-	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/format"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // A source is a CUE file of a module.

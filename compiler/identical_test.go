@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/bundle"
+	"github.com/fleetc/fleetc/compiler/stage/bundle"
 )
 
 // The bundles are the same to the byte, whatever is shared between clusters, kept

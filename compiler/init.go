@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // cueLanguage is the version of the CUE language that new fleets are written

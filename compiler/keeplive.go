@@ -5,9 +5,9 @@ import (
 	"encoding/base64"
 	"fmt"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/live"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
 // An unread is behind the fault of a value that is to be kept and cannot be read
@@ -22,8 +22,8 @@ func (u *unread) Unwrap() error { return u.error }
 // of it, a password that is in use is never made up anew.
 func keepLive(ctx context.Context, s server) keeper {
 	return func(o fleet.Object, field []string) (any, bool, error) {
-		is, err := s.live.Object(ctx, live.RefOf(o.Unstructured))
-		if s.looks && live.ReasonOf(err) == live.Forbidden {
+		is, err := s.live.Object(ctx, cluster.RefOf(o.Unstructured))
+		if s.looks && cluster.ReasonOf(err) == cluster.Forbidden {
 			return nil, false, nil // comparing tells that it may not be read
 		}
 		if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/kube"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
 // checkKubernetes returns a fault when the version is not empty and none that is

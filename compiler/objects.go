@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // objects renders the objects of a cluster and checks them, and the hooks beside

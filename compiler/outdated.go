@@ -6,11 +6,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/fleetc/fleetc/compiler/chart"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/load"
-	"github.com/fleetc/fleetc/compiler/ordered"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // A ChartVersions says which versions there are of a chart that the fleet pins.

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/patch"
-	"github.com/fleetc/fleetc/compiler/render"
-	"github.com/fleetc/fleetc/compiler/trial"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/query/trial"
+	"github.com/fleetc/fleetc/compiler/stage/patch"
+	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
 // A provenance is where an object comes from, and how to render it again.

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fleetc/fleetc/compiler/chart"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/kustomize"
-	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
 )
 
 // A remoteReader finds what kustomizations refer to in other places, as it is pinned.

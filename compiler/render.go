@@ -6,12 +6,12 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/ordered"
-	"github.com/fleetc/fleetc/compiler/patch"
-	"github.com/fleetc/fleetc/compiler/render"
-	"github.com/fleetc/fleetc/compiler/validate"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/stage/patch"
+	"github.com/fleetc/fleetc/compiler/stage/render"
+	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
 
 // maxRounds bounds how often charts are rendered again since the CRDs of

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/oci"
-	"github.com/fleetc/fleetc/compiler/render"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
+	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
 // What a registry has in place of what was rendered is a miss, though it be whole:

@@ -8,10 +8,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetc/fleetc/compiler/cache"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/oci"
-	"github.com/fleetc/fleetc/compiler/values"
+	"github.com/fleetc/fleetc/compiler/base/cache"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
+	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
 // results are what earlier runs of the same build have left on disk, and what

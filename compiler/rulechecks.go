@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // This file checks what must hold in one cluster of the fleet at least: that

@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/load"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // A Selector selects clusters by what their layers say. A cluster must have all

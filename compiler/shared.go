@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/fleetc/fleetc/compiler/fleet"
-	"github.com/fleetc/fleetc/compiler/render"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
 // A renderKey names what a chart renders to: equal keys render equally. It

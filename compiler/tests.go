@@ -5,9 +5,9 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/fleetc/fleetc/compiler/apply"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/ordered"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
 // Test runs the test hooks of the releases of planned clusters, for some

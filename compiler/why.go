@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // This file tells what of a cluster is kept on disk, and why the rest is not. For

@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetc/fleetc/compiler/credential"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/live"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster/credential"
 )
 
 // accessFlags adds the flags that say how clusters are reached, and as whom.
-func accessFlags(cmd *cobra.Command, into *live.Access) {
+func accessFlags(cmd *cobra.Command, into *cluster.Access) {
 	f := cmd.Flags()
 	f.StringVar(&into.Kubeconfig, "kubeconfig", "", "`file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
 	f.StringVar(&into.Impersonate.User, "as", "", "impersonate this `user`, or service account: system:serviceaccount:NAMESPACE:NAME")
@@ -26,7 +26,7 @@ func accessFlags(cmd *cobra.Command, into *live.Access) {
 
 // completeAccess checks the flags, and sets the user agent and the plugin runner, which
 // are the same for all commands.
-func completeAccess(o *options, a *live.Access) (err error) {
+func completeAccess(o *options, a *cluster.Access) (err error) {
 	if a.Impersonate.User == "" && (len(a.Impersonate.Groups) > 0 || a.Impersonate.UID != "") {
 		return &diag.Diag{Msg: "--as-group and --as-uid do not say which user to impersonate", Hint: "pass --as USER"}
 	}

@@ -1,6 +1,6 @@
 package main
 
-import "github.com/fleetc/fleetc/compiler/apply"
+import "github.com/fleetc/fleetc/compiler/deliver/apply"
 
 // alsoDeletes says in a question how many objects that fleetc has not applied are
 // deleted along with others.

@@ -6,8 +6,8 @@ import (
 	"io"
 	"testing"
 
-	"github.com/fleetc/fleetc/compiler/apply"
-	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
 // written hands on what is written.

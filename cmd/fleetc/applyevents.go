@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/fleetc/fleetc/compiler/apply"
-	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
 // newApplyProgress returns what shows on a terminal what is under way, and elsewhere, line by

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/actions"
-	"github.com/fleetc/fleetc/compiler/apply"
-	"github.com/fleetc/fleetc/compiler/diff"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // An appliedCluster is a cluster in the report as JSON. The names of fields stay

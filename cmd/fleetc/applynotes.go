@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/actions"
-	"github.com/fleetc/fleetc/compiler/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 )
 
 // firstNote tells which cluster is applied to for the first time.

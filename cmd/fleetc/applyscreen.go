@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/apply"
-	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
 // An applyScreen shows on a terminal how clusters are applied to: what is worth

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/apply"
-	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
 // A terminal shows what is written to it, as far as an applyScreen needs it.

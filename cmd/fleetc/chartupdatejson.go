@@ -6,8 +6,8 @@ import (
 	"io"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/diff"
-	"github.com/fleetc/fleetc/compiler/faults"
+	"github.com/fleetc/fleetc/compiler/base/diag/faults"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // An updateReport is a compiler.ChartUpdate as chart update -o json prints it.

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/diff"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // A compareReport is a compiler.Comparison as compare -o json prints it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/diff"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // compareMarkdown writes a comparison as a comment on a change request.

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/diff"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 const (

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/diff"
-	"github.com/fleetc/fleetc/compiler/live"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 const diffLong = `diff compiles clusters and compares their objects with what they were: in the
@@ -69,7 +69,7 @@ const diffKeyVariable = "FLEETC_DIFF_KEY"
 type diffOptions struct {
 	compiler.DiffRequest
 	against, output    string
-	access             live.Access
+	access             cluster.Access
 	live, stat, strict bool
 	style              diff.Style
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // An explainedObject is the explanation of an object as explain -o json prints

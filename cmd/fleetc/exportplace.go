@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // checkPlace returns a fault for each cluster whose layers tell Flux or Argo CD to

@@ -15,8 +15,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/diag"
-	"github.com/fleetc/fleetc/compiler/faults"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/faults"
 )
 
 // sarifSchema compiles the schema that OASIS publishes for SARIF 2.1.0. It is

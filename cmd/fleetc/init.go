@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 const initLong = `init makes a directory a fleet: it writes cue.mod/module.cue with the given

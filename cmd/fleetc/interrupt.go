@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fleetc/fleetc/compiler/faults"
+	"github.com/fleetc/fleetc/compiler/base/diag/faults"
 )
 
 // patience is how long after a signal a command may take to end by itself. What

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fleetc/fleetc/compiler/bounded"
-	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/base/bounded"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // The environment variables that set the limits of evaluations.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetc/fleetc/compiler/fleet"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 const listLong = `list shows the clusters of the fleet, and with -o json also their releases.

@@ -16,7 +16,7 @@ import (
 	"cuelang.org/go/cue/parser"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/fleetc/fleetc/compiler/export"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/schema"
 )
 

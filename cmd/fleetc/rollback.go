@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetc/fleetc/compiler/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 const rollbackLong = `rollback makes a cluster run an earlier bundle again: that of revision --to, or

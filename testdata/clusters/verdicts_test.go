@@ -47,7 +47,7 @@ func TestVerdicts(t *testing.T) {
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			seen := map[string]bool{}
-			docs := documents(t, "../../compiler/validate/testdata/"+test.file)
+			docs := documents(t, "../../compiler/stage/validate/testdata/"+test.file)
 			if len(docs) < 40 {
 				t.Errorf("only %d objects", len(docs))
 			}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/apply"
-	"github.com/fleetc/fleetc/compiler/live"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/testdata/clusters"
 )
 
@@ -106,7 +106,7 @@ func (p *place) plans(o apply.Options) []*compiler.Planned {
 	}
 	o.Holder = "test"
 	var out []*compiler.Planned
-	for planned, err := range f.Plans(p.Context(), compiler.ApplyOptions{Options: o, Access: live.Access{Kubeconfig: shared.Kubeconfig, Agent: "test"}}, make([]byte, 32)) {
+	for planned, err := range f.Plans(p.Context(), compiler.ApplyOptions{Options: o, Access: cluster.Access{Kubeconfig: shared.Kubeconfig, Agent: "test"}}, make([]byte, 32)) {
 		if err != nil {
 			p.Fatal(err)
 		}

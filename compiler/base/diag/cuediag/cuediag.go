@@ -1,0 +1,361 @@
+// Package cuediag converts errors and positions of CUE to faults. It does not
+// evaluate CUE.
+package cuediag
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/lib"
+	"github.com/fleetc/fleetc/schema"
+)
+
+// Pos converts a CUE position to one with a file relative to root, or absolute
+// outside of root. It returns the zero Pos when p is unknown.
+func Pos(root string, p token.Pos) diag.Pos {
+	file := File(root, p)
+	if file == "" {
+		return diag.Pos{}
+	}
+	at := p.Position()
+	return diag.Pos{File: file, Line: at.Line, Col: at.Column}
+}
+
+// File returns the file of p in the form of [Pos], or "" when p is unknown.
+func File(root string, p token.Pos) string {
+	file := p.Filename()
+	if !p.IsValid() || file == "" {
+		return ""
+	}
+	// Fast path: most files are below the root and have clean names.
+	if n := len(root); len(file) > n && file[n] == filepath.Separator && file[:n] == root {
+		if rel := file[n+1:]; filepath.IsLocal(rel) && filepath.Clean(rel) == rel {
+			return filepath.ToSlash(rel)
+		}
+	}
+	if rel, err := filepath.Rel(root, file); err == nil && filepath.IsLocal(rel) {
+		file = rel
+	}
+	return filepath.ToSlash(file)
+}
+
+// Faults converts err to sorted faults, at least one when err is not nil. Positions
+// are relative to root. The user's lines come first, those of the deepest layer in
+// front. Lines of types appear only when no line of the user is known. v is the
+// evaluated value, used for hints and positions; it may be the zero value.
+func Faults(root string, err error, v cue.Value) diag.List {
+	out := Raw(root, err, v)
+	separateFacts(root, out, v)
+	Explain(root, out, v)
+	return firstOfEach(out)
+}
+
+// Raw is [Faults] with CUE's own messages, for callers that translate them.
+func Raw(root string, err error, v cue.Value) diag.List {
+	var out diag.List
+	for _, e := range errors.Errors(err) {
+		if d := fault(root, e, v); d != nil {
+			out = append(out, d)
+		}
+	}
+	if slices.ContainsFunc(out, func(d *diag.Diag) bool { return !isConsequence(d) }) {
+		out = slices.DeleteFunc(out, isConsequence)
+	}
+	if out = withoutEchoes(out); len(out) == 0 {
+		return diag.All(err)
+	}
+	return out
+}
+
+func fault(root string, e errors.Error, v cue.Value) *diag.Diag {
+	msg := message(e)
+	if isSummary(msg) {
+		return nil
+	}
+	d := &diag.Diag{At: places(root, e), Path: strings.Join(e.Path(), "."), Msg: msg, Cause: e}
+	missing := strings.HasPrefix(msg, "field is required but not present")
+	if onlyTypes(d.At) && v.Exists() {
+		if at := field(root, v, d.Path, missing); at.IsValid() {
+			d.At = []diag.Pos{at}
+		}
+	}
+	switch {
+	case strings.HasSuffix(msg, "field not allowed"):
+		notAllowed(root, d, v, e.Path())
+	case strings.HasPrefix(msg, "cycle with field"):
+		d.Msg, d.Hint = "refers to itself, by "+strings.TrimPrefix(msg, "cycle with field: "), "set one of them to a value"
+	}
+	return d
+}
+
+// isConsequence reports whether the fault only says that a string interpolation
+// failed because of another fault.
+func isConsequence(d *diag.Diag) bool {
+	cause := causeOf(d)
+	return d.Msg == "invalid interpolation" || cause != d.Msg && strings.HasPrefix(cause, "cycle with field")
+}
+
+// causeOf returns the cause inside the message of a failed string interpolation.
+func causeOf(d *diag.Diag) string {
+	cause := d.Msg
+	for strings.HasPrefix(cause, "invalid interpolation: ") {
+		cause = strings.TrimPrefix(cause, "invalid interpolation: ")
+	}
+	return cause
+}
+
+// message returns the message of e without its position, with the messages of nested
+// errors.
+func message(e errors.Error) string {
+	format, args := e.Msg()
+	msg := fmt.Sprintf(format, args...)
+	inner := errors.Unwrap(e)
+	if inner == nil {
+		return msg
+	}
+	more := inner.Error()
+	if ce, ok := inner.(errors.Error); ok {
+		more = message(ce)
+	}
+	switch {
+	case msg == "import failed" || msg == "":
+		return more
+	case strings.Contains(msg, more):
+		return msg
+	}
+	return msg + ": " + more
+}
+
+// isSummary reports whether msg only counts errors that follow.
+func isSummary(msg string) bool {
+	return strings.Contains(msg, "errors in empty disjunction") || strings.Contains(msg, "error in empty disjunction")
+}
+
+// places returns the source positions of e: the user's lines, the deepest layer
+// first, or else the first line of a type.
+func places(root string, e errors.Error) []diag.Pos {
+	var user, types []diag.Pos
+	for _, p := range append([]token.Pos{e.Position()}, e.InputPositions()...) {
+		pos := Pos(root, p)
+		switch {
+		case !pos.IsValid() || slices.Contains(user, pos) || slices.Contains(types, pos):
+		case IsType(pos.File):
+			types = append(types, pos)
+		default:
+			user = append(user, pos)
+		}
+	}
+	if len(user) == 0 {
+		return types[:min(1, len(types))]
+	}
+	slices.SortStableFunc(user, func(a, b diag.Pos) int {
+		return strings.Count(b.File, "/") - strings.Count(a.File, "/")
+	})
+	return user
+}
+
+// IsType reports whether the file belongs to fleetc's types and libraries or is
+// generated, as opposed to written by the user. In fleetc's own repository the
+// schema and libraries are outside cue.mod.
+func IsType(file string) bool {
+	if strings.HasPrefix(file, "cue.mod/") || strings.HasPrefix(file, "environments/charts/") {
+		return true
+	}
+	if name, ok := strings.CutPrefix(file, "schema/"); ok {
+		return has(schema.Files, name)
+	}
+	name, ok := strings.CutPrefix(file, "lib/")
+	return ok && has(lib.Files, name)
+}
+
+func has(files fs.FS, name string) bool {
+	_, err := fs.Stat(files, name)
+	return err == nil
+}
+
+// withoutEchoes sorts the faults, merges failed alternatives of one value, and drops
+// faults that follow from others.
+func withoutEchoes(l diag.List) diag.List {
+	sorted, ok := l.Err().(diag.List)
+	if !ok {
+		return nil
+	}
+	sorted = foldAlternatives(sorted)
+	var out diag.List
+	for _, d := range sorted {
+		if !slices.ContainsFunc(sorted, func(e *diag.Diag) bool { return echoes(d, e) }) &&
+			!slices.ContainsFunc(out, func(e *diag.Diag) bool { return e.Path == d.Path && e.Msg == d.Msg }) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// conflict matches CUE's message for a failed alternative of a disjunction. The
+// operands are literals that do not contain " and ".
+var conflict = regexp.MustCompile(`^conflicting values (.+?) and (.+?)(?: \(mismatched types [^()]* and [^()]*\))?$`)
+
+// foldAlternatives merges the conflicts of one value with the alternatives of a
+// disjunction.
+func foldAlternatives(l diag.List) diag.List {
+	type key struct{ path, value string }
+	allowed := map[key][]string{}
+	operands := func(d *diag.Diag) (a, b key) {
+		m := conflict.FindStringSubmatch(d.Msg)
+		if m == nil {
+			return a, b
+		}
+		return key{d.Path, m[1]}, key{d.Path, m[2]}
+	}
+	for _, d := range l {
+		if a, b := operands(d); a.value != "" {
+			allowed[a] = append(allowed[a], b.value)
+			allowed[b] = append(allowed[b], a.value)
+		}
+	}
+	done := map[key]*diag.Diag{}
+	var out diag.List
+	for _, d := range l {
+		a, b := operands(d)
+		if len(allowed[b]) > len(allowed[a]) {
+			a = b
+		}
+		switch {
+		case len(allowed[a]) < 2:
+			out = append(out, d)
+		case done[a] != nil:
+			for _, p := range d.At {
+				if !slices.Contains(done[a].At, p) {
+					done[a].At = append(done[a].At, p)
+				}
+			}
+		default:
+			folded := *d
+			folded.At = slices.Clone(d.At)
+			folded.Msg = a.value + " is none of " + strings.Join(allowed[a], ", ")
+			done[a] = &folded
+			out = append(out, &folded)
+		}
+	}
+	return out
+}
+
+// ValuesPath converts the path of a default to the path of its value. It returns
+// other paths unchanged.
+func ValuesPath(path string) string { return defaultsOf.ReplaceAllString(path, "$1.values") }
+
+// defaultsOf matches the path of the defaults of a layer.
+var defaultsOf = regexp.MustCompile(`^(releases\.(?:"[^"]*"|[^.]*))\.defaults\.(?:"[^"]*"|[^.]*)`)
+
+// echoes reports whether d follows from e, because it refers to the field of e.
+func echoes(d, e *diag.Diag) bool {
+	// An invalid default also makes the value invalid that it fills.
+	if len(d.At) > 0 && len(e.At) > 0 && d.At[0] == e.At[0] && d.Path != e.Path && ValuesPath(e.Path) == d.Path {
+		return true
+	}
+	cause := causeOf(d)
+	if field, ok := strings.CutPrefix(cause, "required field missing: "); ok {
+		return strings.HasPrefix(e.Msg, "field is required but not present") && (e.Path == field || strings.HasSuffix(e.Path, "."+field))
+	}
+	return cause != d.Msg && (e.Msg == cause || len(d.At) > 0 && len(e.At) > 0 && d.At[0] == e.At[0] && !strings.HasPrefix(e.Msg, "invalid interpolation"))
+}
+
+// notAllowed completes the fault of a field that a closed struct does not have. If
+// the schema closes a parent, CUE may report only a field below it.
+func notAllowed(root string, d *diag.Diag, v cue.Value, path []string) {
+	const schemaDepth = 3 // releases.<name>.<field>
+	d.Msg = "field not allowed"
+	parent := v
+	// The layers' own definitions do not belong to the schema.
+	own := len(path) > 0 && strings.HasPrefix(path[0], "#")
+	for i, s := range path {
+		sel := cue.ParsePath(s).Selectors()
+		if !parent.Exists() || len(sel) != 1 {
+			return
+		}
+		child := parent.LookupPath(cue.MakePath(sel[0]))
+		last := i == len(path)-1
+		if last || !own && i < schemaDepth && !isTyped(root, child) {
+			d.Path = strings.Join(path[:i+1], ".")
+			if at := field(root, v, d.Path, false); at.IsValid() && !last {
+				d.At = []diag.Pos{at}
+			}
+			d.Hint = diag.OneOf(sel[0].String(), siblings(root, parent, sel[0], own))
+			return
+		}
+		parent = child
+	}
+}
+
+// onlyTypes reports whether no position is in a file of the user.
+func onlyTypes(at []diag.Pos) bool {
+	return !slices.ContainsFunc(at, func(p diag.Pos) bool { return !IsType(p.File) })
+}
+
+// field returns the position where the user writes the field, or its parent struct
+// when the field is missing.
+func field(root string, v cue.Value, path string, missing bool) diag.Pos {
+	p := cue.ParsePath(path)
+	if sel := p.Selectors(); missing && p.Err() == nil && len(sel) > 0 && !v.LookupPath(p).Exists() {
+		p = cue.MakePath(sel[:len(sel)-1]...)
+	}
+	for _, c := range Conjuncts(v.LookupPath(p)) {
+		if s := c.Source(); s != nil {
+			if pos := Pos(root, s.Pos()); pos.IsValid() && !IsType(pos.File) {
+				return pos
+			}
+		}
+	}
+	return diag.Pos{}
+}
+
+// Conjuncts returns the operands of the unification v, or v itself.
+func Conjuncts(v cue.Value) []cue.Value {
+	op, args := v.Expr()
+	if op != cue.AndOp {
+		return []cue.Value{v}
+	}
+	var out []cue.Value
+	for _, a := range args {
+		out = append(out, Conjuncts(a)...)
+	}
+	return out
+}
+
+// siblings returns the names of the fields that parent may have, except but: fields
+// of its types and optional fields, because other fields of an erroneous struct may
+// be misspelt too. With all, it returns every field.
+func siblings(root string, parent cue.Value, but cue.Selector, all bool) []string {
+	var names []string
+	for _, c := range Conjuncts(parent) {
+		it, err := c.Fields(cue.Optional(true))
+		if err != nil {
+			continue
+		}
+		for it.Next() {
+			sel := it.Selector()
+			if sel.LabelType() == cue.StringLabel && sel != but && (all || sel.ConstraintType() != 0 || isTyped(root, it.Value())) {
+				names = append(names, sel.Unquoted())
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// isTyped reports whether a type constrains v.
+func isTyped(root string, v cue.Value) bool {
+	return slices.ContainsFunc(Conjuncts(v), func(c cue.Value) bool {
+		s := c.Source()
+		return s != nil && IsType(Pos(root, s.Pos()).File)
+	})
+}

@@ -1,0 +1,74 @@
+package cuediag
+
+import (
+	"bytes"
+	"testing"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/cuecontext"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+func TestFaults(t *testing.T) {
+	for _, test := range []struct{ name, in, want string }{
+		{"a conflict has both places", `a: 1, a: 2`, `x.cue:1:10: a: set to two different values, 2 and 1
+    x.cue:1:4: and here
+    hint: keep one of the two lines
+`},
+		{"alternatives are folded", `a: "p" | "q", a: "r"`, `x.cue:1:4: a: "r" is none of "p", "q"
+    x.cue:1:18: and here
+    x.cue:1:10: and here
+    hint: did you mean "p"?
+`},
+		{"what refers to a fault is no fault of its own", `a: 1, a: 2, b: "\(a)"`, `x.cue:1:10: a: set to two different values, 2 and 1
+    x.cue:1:4: and here
+    hint: keep one of the two lines
+`},
+		{"a cycle", `a: b + 1, b: a + 1`, `x.cue:1:4: a: refers to itself, by b
+    hint: set one of them to a value
+x.cue:1:14: b: refers to itself, by a
+    hint: set one of them to a value
+`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := cuecontext.New().CompileString(test.in, cue.Filename("/fleet/x.cue"))
+			err := v.Validate(cue.Concrete(true))
+			if err == nil {
+				t.Fatal("there is no fault")
+			}
+			var b bytes.Buffer
+			if err := diag.WriteText(&b, Faults("/fleet", err, v).Err(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if b.String() != test.want {
+				t.Errorf("got\n%s\nwant\n%s", b.String(), test.want)
+			}
+		})
+	}
+}
+
+func TestPos(t *testing.T) {
+	v := cuecontext.New().CompileString("a: 1", cue.Filename("/fleet/environments/x.cue"))
+	for root, want := range map[string]string{
+		"/fleet": "environments/x.cue:1:1", "/fleet/environments": "x.cue:1:1", "/other": "/fleet/environments/x.cue:1:1",
+	} {
+		if got := Pos(root, v.LookupPath(cue.ParsePath("a")).Source().Pos()).String(); got != want {
+			t.Errorf("from %s the place is %s, want %s", root, got, want)
+		}
+	}
+}
+
+func TestValuesPath(t *testing.T) {
+	for path, want := range map[string]string{
+		`releases.app.defaults.prod.a.b`:            `releases.app.values.a.b`,
+		`releases."my-app".defaults."us-east-1".a`:  `releases."my-app".values.a`,
+		`releases.app.values.a`:                     `releases.app.values.a`,
+		`releases.app.values.defaults.prod.a`:       `releases.app.values.defaults.prod.a`,
+		`releases."a.b".defaults.root.defaults.x.y`: `releases."a.b".values.defaults.x.y`,
+	} {
+		if got := ValuesPath(path); got != want {
+			t.Errorf("%s becomes %s, want %s", path, got, want)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package cuediag
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/inject/embed"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// An EmbeddedFile is a file that a CUE file embeds.
+type EmbeddedFile struct {
+	Name string   // relative to the fleet's root, slash-separated
+	As   string   // name in CUE's positions: relative to the embedding file
+	Pos  diag.Pos // of the attribute
+}
+
+// Embeds returns the files that a CUE file of the fleet embeds, none for files
+// outside of root. An @embed without matching files is a fault.
+func Embeds(root string, file *ast.File) ([]EmbeddedFile, error) {
+	name, err := filepath.Rel(root, file.Filename)
+	if err != nil || !filepath.IsLocal(name) {
+		return nil, nil
+	}
+	name = filepath.ToSlash(name)
+	dir := path.Dir(name) + "/"
+	if isRebased(file) {
+		name, dir = path.Base(name), ""
+	}
+	embeds, cerr := embed.EmbeddedPaths(name, file)
+	if cerr != nil {
+		return nil, Faults(root, cerr, cue.Value{}).Err()
+	}
+	var out []EmbeddedFile
+	tree := os.DirFS(root)
+	for _, e := range embeds {
+		found, err := e.FindAll(tree)
+		if err != nil {
+			return nil, Faults(root, err, cue.Value{}).Err()
+		}
+		for _, f := range found {
+			// CUE skips directories that a glob matches.
+			if info, err := fs.Stat(tree, f); err == nil && !info.IsDir() {
+				out = append(out, EmbeddedFile{f, strings.TrimPrefix(f, dir), Pos(root, e.Attribute.Pos)})
+			}
+		}
+	}
+	return out, nil
+}
+
+// embedFile matches the file name in an @embed.
+var embedFile = regexp.MustCompile(`\bfile=("(?:[^"\\]|\\.)*"|[^,)"\s]+)`)
+
+// RebaseEmbeds rewrites the @embed attributes of a file to names relative to the
+// fleet's root. CUE uses these names in positions, where equal names in different
+// layers would be ambiguous. It skips files with globs, whose matches become field
+// names. It must not run concurrently with readers of the file.
+func RebaseEmbeds(root string, file *ast.File) {
+	tok := file.Pos().File()
+	dir, err := filepath.Rel(root, filepath.Dir(file.Filename))
+	if tok == nil || tok.FSLoc().FS == nil || err != nil || !filepath.IsLocal(dir) || isRebased(file) {
+		return
+	}
+	embeds, globs := embedsOf(file)
+	if len(embeds) == 0 || globs {
+		return
+	}
+	loc := tok.FSLoc()
+	top := strings.TrimSuffix(path.Dir(loc.Path), filepath.ToSlash(dir))
+	if filepath.ToSlash(dir) == "." {
+		top = path.Dir(loc.Path)
+	}
+	sub, err := fs.Sub(loc.FS, path.Clean(top))
+	if err != nil {
+		return
+	}
+	for _, a := range embeds {
+		a.Text = embedFile.ReplaceAllStringFunc(a.Text, func(arg string) string {
+			name := unquoted(strings.TrimPrefix(arg, "file="))
+			if !filepath.IsLocal(name) || path.Clean(name) != name {
+				return arg // CUE rejects it
+			}
+			return "file=" + strconv.Quote(path.Join(filepath.ToSlash(dir), name))
+		})
+	}
+	loc.FS, loc.Path = sub, path.Base(loc.Path)
+	tok.SetFSLoc(loc)
+}
+
+// embedsOf returns the @embed attributes of a file, and reports whether one of them
+// is a glob.
+func embedsOf(file *ast.File) (embeds []*ast.Attribute, globs bool) {
+	ast.Walk(file, func(n ast.Node) bool {
+		if a, ok := n.(*ast.Attribute); ok {
+			if name, body := a.Split(); name == "embed" {
+				embeds = append(embeds, a)
+				globs = globs || strings.Contains(body, "glob=")
+			}
+		}
+		return true
+	}, nil)
+	return embeds, globs
+}
+
+// isRebased reports whether RebaseEmbeds has changed the file.
+func isRebased(file *ast.File) bool {
+	tok := file.Pos().File()
+	return tok != nil && tok.FSLoc().Path != "" && !strings.Contains(tok.FSLoc().Path, "/")
+}

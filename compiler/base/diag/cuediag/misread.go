@@ -1,0 +1,88 @@
+package cuediag
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// Misread replaces faults caused by YAML syntax that is also valid CUE with another
+// meaning. For example, CUE reads image: nginx:1.25 as a field nginx of image, and a
+// field below values: as a part of it.
+func Misread(root string, l diag.List) diag.List {
+	files := map[string]string{} // contents by name
+	var out diag.List
+	for _, d := range l {
+		out = append(out, misread(root, d, files))
+	}
+	return out
+}
+
+func misread(root string, d *diag.Diag, files map[string]string) *diag.Diag {
+	if len(d.At) == 0 || path.Ext(d.At[0].File) != ".cue" {
+		return d
+	}
+	of := *d
+	x := &explanation{Diag: &of, root: root}
+	text, ok := files[d.At[0].File]
+	if !ok {
+		text = x.source()
+		files[d.At[0].File] = text
+	}
+	x.text = text
+	if x.colonInText() || x.valueBelow() {
+		return &of
+	}
+	return d
+}
+
+// colonText matches an unquoted value with a colon that no space follows.
+var colonText = regexp.MustCompile(`:\s+([A-Za-z][\w.-]*(?:/[\w.-]+)*:[\w.-]+)\s*(?:[,}\]].*)?$`)
+
+// colonInText explains an unquoted text such as nginx:1.25.
+func (x *explanation) colonInText() bool {
+	line, col := x.line()
+	m := colonText.FindStringSubmatchIndex(masked(line))
+	if m == nil || col > m[3]+1 {
+		return false
+	}
+	text := line[m[2]:m[3]]
+	x.move(x.place().Line, m[2]+1)
+	name, _, _ := strings.Cut(text, ":")
+	x.Path = strings.TrimSuffix(x.Path, "."+name)
+	x.Msg, x.Hint = "text stands in quotes", `write "`+diag.Visible(text, diag.MaxText)+`"`
+	return true
+}
+
+// fieldLine matches a line that starts with a field.
+var fieldLine = regexp.MustCompile(`^\s*("[^"]*"|[\w#$]+)[?!]?:`)
+
+// valueBelow explains a field without a value, as YAML allows. CUE takes the next
+// field for its value.
+func (x *explanation) valueBelow() bool {
+	line, _ := x.line()
+	above, n := x.lineAbove()
+	text := strings.TrimRight(masked(above), " \t")
+	field := fieldLine.FindStringSubmatch(line)
+	if field == nil || !strings.HasSuffix(text, ":") || indentation(line) > indentation(above) {
+		return false
+	}
+	x.Path, _, _ = strings.Cut(x.Path, "."+field[1])
+	x.move(n, indentation(above)+1)
+	x.noValueAbove(above, text)
+	return true
+}
+
+// mapField matches a line that ends with a field of type map.
+var mapField = regexp.MustCompile(`(^|[\s:{])(values|defaults|defaults:\s*("[^"]*"|[\w-]+)):$`)
+
+// noValueAbove reports that a line ends with a field without a value.
+func (x *explanation) noValueAbove(above, text string) {
+	name := above[strings.LastIndexAny(text[:len(text)-1], " \t:{,")+1 : len(text)-1]
+	x.Msg, x.Hint = name+" has no value", "write "+name+`: "...", or `+name+": {}"
+	if mapField.MatchString(text) {
+		x.Hint = "write " + name + ": {...}, or remove the line"
+	}
+}

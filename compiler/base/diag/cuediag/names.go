@@ -1,0 +1,300 @@
+package cuediag
+
+import (
+	"cmp"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// A form describes what a pattern of the schema accepts.
+type form struct{ is, example string }
+
+// forms describes the patterns of the schema.
+var forms = map[string]form{
+	`^[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?$`:                            {"letters and digits, with - _ and . between them", `"my-name"`},
+	`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`:                                       {"lower-case letters and digits, with - between them", `"my-name"`},
+	`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`:                                  {"at most 63 lower-case letters and digits, with - between them", `"my-name"`},
+	`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`:                                      {"lower-case letters and digits, with - and . between them", `"my-name"`},
+	`^1\.(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*))?$`:                              {"a version of Kubernetes", `"1.36" or "1.36.2"`},
+	`^v?[0-9]+(\.[0-9]+)?(\.[0-9]+)?(-[-0-9A-Za-z.]+)?(\+[-0-9A-Za-z.]+)?$`: {"one exact version", `"1.2.3"`},
+	`^(https?|oci)://`:                                                      {"a URL that begins with https:// or oci://", `"https://charts.example.com"`},
+	`^(https?|ssh|git|file)://`:                                             {"a URL that begins with https://, ssh://, git:// or file://", `"https://git.example.com/charts"`},
+	`^(https?|oci|file)://`:                                                 {"the URL of a chart that begins with https://, oci:// or file://", `"https://charts.example.com/redis@17.0.0"`},
+	`^https://`:                                                             {"a URL that begins with https://", `"https://example.com/values.schema.json"`},
+	`^https?://`:                                                            {"a URL that begins with https://", `"https://example.com/hook"`},
+	`^sha256:[0-9a-f]{64}$`:                                                 {"sha256: and 64 digits from 0 to f", "run fleetc chart add, which writes it"},
+	`\.(jsonnet|libsonnet)$`:                                                {"a file whose name ends in .jsonnet or .libsonnet", `"apps/web.jsonnet"`},
+	`^[^-]`:                                                                 {"a commit, tag or branch, which does not begin with -", `"v1.2.3"`},
+	`^[A-Z][A-Za-z0-9]*$`:                                                   {"a kind of objects, which begins with a capital letter", `"Deployment"`},
+	`^[A-Za-z0-9-]+$`:                                                       {"letters, digits and -", `"Content-Type"`},
+	`^[A-Za-z_][A-Za-z0-9_]*$`:                                              {"letters, digits and _", `"API_TOKEN"`},
+	`^([0-9]+h)?([0-9]+m)?([0-9]+s)?$`:                                      {"a duration in h, m and s", `"1m30s"`},
+	`^[^/]+(/[^/]+)*$`:                                                      {"a path without a slash at its ends", `"clusters/prod"`},
+	`^(/.*)?$`:                                                              {"a path that begins with /", `"/spec/replicas"`},
+	`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`:                                          {"a date", `"2026-12-31"`},
+	`^[A-Z][A-Za-z0-9]*/[^ ]+ .+$`:                                          {"an object and a field of it", `"Secret/grafana data.password"`},
+	`^(Secret/[^/ ]+|values)$`:                                              {"a Secret, or values", `"Secret/grafana"`},
+	`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?$`: {"a group and version", `"karpenter.sh/v1"`},
+}
+
+// hint returns the hint for an invalid text.
+func (f form) hint() string {
+	if strings.HasPrefix(f.example, "run ") {
+		return f.example
+	}
+	return "write it as in " + f.example
+}
+
+func unquoted(s string) string {
+	if u, err := strconv.Unquote(s); err == nil {
+		return u
+	}
+	return s
+}
+
+// missing explains a required field without a value.
+func (x *explanation) missing([]string) {
+	name := x.Path[strings.LastIndex(x.Path, ".")+1:]
+	value := `"..."`
+	switch {
+	case x.Path == "cluster.kubernetes":
+		value = `"1.36"`
+	case name == "namespace" || name == "name":
+		value = `"NAME"`
+	}
+	if strings.HasPrefix(name, "#") {
+		value = "..." // parameter
+	}
+	x.Hint = cmp.Or(x.Hint, "add "+name+": "+value)
+}
+
+// releaseField matches a field of a release.
+var releaseField = regexp.MustCompile(`^releases\.(?:"[^"]*"|[^."]*)\.("[^"]*"|[^."]*)$`)
+
+// unknownField explains a field that the schema does not have.
+func (x *explanation) unknownField([]string) {
+	if x.Hint != "" {
+		return
+	}
+	line, col := x.line()
+	switch m := releaseField.FindStringSubmatch(x.Path); {
+	case indentedOnly(x.source(), x.place().Line):
+		x.Msg = "field not allowed here: CUE nests fields by braces, and not by indentation"
+		x.Hint = "put { behind the colon of the field that it belongs to, and } below"
+	case m != nil && m[1] == "version":
+		x.Hint = `write chart: version: "..." for another version of the chart`
+	case m != nil:
+		x.Hint = "write values of the chart below values, or below defaults and the name of the layer: defaults: LAYER: " + strings.TrimSpace(line[max(0, col-1):])
+		if len(x.Hint) > diag.MaxText || !strings.Contains(line, ":") {
+			x.Hint = "write values of the chart below values, or below defaults and the name of the layer"
+		}
+	default:
+		x.Hint = "remove it, or correct its name"
+	}
+}
+
+// selected matches the expression before a selector.
+var selected = regexp.MustCompile(`((?:[\w#$]+|\."[^"]*"|\.[\w#$]+|\["[^"]*"\])+)\.$`)
+
+// undefined explains a reference to a missing field.
+func (x *explanation) undefined(m []string) {
+	name := strings.Trim(m[1], `"`)
+	line, col := x.line()
+	of := ""
+	if col > 1 && col <= len(line)+1 {
+		if s := selected.FindStringSubmatch(line[:col-1]); s != nil {
+			of = s[1]
+		}
+	}
+	if of == "" {
+		x.Msg, x.Hint = "no field is called "+name, cmp.Or(x.Hint, "correct the name, or set the field")
+		return
+	}
+	x.Msg = of + " has no field " + name
+	if strings.HasPrefix(of, "cluster.facts") || of == "cluster" {
+		x.Hint = cmp.Or(x.Hint, diag.DidYouMean(name, x.fieldsAt(of)), "set cluster: facts: "+name+", and refer to cluster.facts."+name)
+		return
+	}
+	x.Hint = cmp.Or(x.Hint, diag.DidYouMean(name, append(x.fieldsAt(of), x.definitionsOf(of)...)), "set "+name+", or correct its name")
+}
+
+// definition matches a definition at the start of a line.
+var definition = regexp.MustCompile(`(?m)^(#\w+)[?!]?:`)
+
+// definitionsOf returns the definitions of a package that the file imports.
+func (x *explanation) definitionsOf(name string) []string {
+	m := regexp.MustCompile(`"([^"\s]*/` + regexp.QuoteMeta(name) + `)"`).FindStringSubmatch(x.source())
+	if m == nil {
+		return nil
+	}
+	dir, ok := strings.CutPrefix(m[1], x.module()+"/")
+	if !ok {
+		dir = "cue.mod/pkg/" + m[1]
+	}
+	files, err := filepath.Glob(filepath.Join(x.root, filepath.FromSlash(path.Clean("/"+dir)), "*.cue"))
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, file := range files {
+		for _, m := range definition.FindAllStringSubmatch(readSource(file), -1) {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// fieldsAt returns the names of the fields of the value at a path.
+func (x *explanation) fieldsAt(at string) []string {
+	p := cue.ParsePath(at)
+	if p.Err() != nil || !x.v.Exists() {
+		return nil
+	}
+	it, err := x.v.LookupPath(p).Fields(cue.Optional(true), cue.Definitions(true))
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for it.Next() {
+		names = append(names, strings.Trim(it.Selector().String(), `"?!`))
+	}
+	return names
+}
+
+// notSet explains a reference to a field that no layer sets.
+func (x *explanation) notSet(m []string) {
+	line, col := x.line()
+	name := m[1]
+	if col > 1 && col <= len(line)+1 {
+		if s := selected.FindStringSubmatch(line[:col-1]); s != nil {
+			name = s[1] + "." + name
+		}
+	}
+	x.Msg, x.Hint = name+" is not set", cmp.Or(x.Hint, "set it in the cluster, or in a layer above")
+}
+
+// unused explains an unused import.
+func (x *explanation) unused(m []string) {
+	name := path.Base(m[1])
+	if source := x.source(); regexp.MustCompile(`(?m)^[^/\n]*\b` + regexp.QuoteMeta(name) + `:.*\b` + regexp.QuoteMeta(name) + `\.#`).MatchString(source) {
+		x.Msg = "the package " + name + " is hidden by the field of the same name"
+		x.Hint = `write the name of the release in quotes: releases: "` + name + `": ` + name + ".#Release"
+		return
+	}
+	x.Msg, x.Hint = `the import "`+m[1]+`" is not used`, "remove the line, or refer to the package as "+name
+}
+
+// relativeImport explains an import path that starts with a dot.
+func (x *explanation) relativeImport(m []string) {
+	x.Msg = m[1] + " is not an import path: a path begins with the name of a module"
+	x.Hint = `write import "` + x.module() + "/environments/" + strings.TrimLeft(m[1], "./") + `"`
+}
+
+// noPackage explains an import of a package that does not exist.
+func (x *explanation) noPackage(m []string) {
+	name := cmp.Or(m[1:]...)
+	x.Msg = "cannot find the package " + name
+	x.Hint = cmp.Or(diag.DidYouMean(name, x.importable()), "correct the import path, or add the chart with fleetc chart add")
+}
+
+// importable returns the import paths of the fleet's charts and of fleetc.
+func (x *explanation) importable() []string {
+	var out []string
+	charts, err := os.ReadDir(filepath.Join(x.root, "environments", "charts"))
+	for _, c := range charts {
+		if err == nil && c.IsDir() {
+			out = append(out, x.module()+"/environments/charts/"+c.Name())
+		}
+	}
+	for _, p := range slices.Sorted(maps.Values(packages)) {
+		if strings.HasPrefix(p, "github.com/") {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// noStandardPackage explains an import of an unknown standard package.
+func (x *explanation) noStandardPackage(m []string) {
+	x.Msg = "no package of CUE is called " + m[1]
+	x.Hint = cmp.Or(diag.DidYouMean(m[1], slices.Sorted(maps.Values(packages))), "correct the import path")
+}
+
+// unreadable explains an @embed of a file that cannot be read.
+func (x *explanation) unreadable(m []string) {
+	if strings.Contains(m[1], "no such file") {
+		x.Msg, x.Hint = "@embed names a file that does not exist", "put the file beside this one, or correct its name"
+		return
+	}
+	x.Msg, x.Hint = "the file that @embed names cannot be read: "+m[1], "correct the file"
+}
+
+// packages maps names to the CUE packages that layers use.
+var packages = map[string]string{
+	"base64": "encoding/base64", "csv": "encoding/csv", "hex": "encoding/hex", "json": "encoding/json", "toml": "encoding/toml", "yaml": "encoding/yaml",
+	"list": "list", "math": "math", "net": "net", "path": "path", "regexp": "regexp", "sha256": "crypto/sha256", "strconv": "strconv",
+	"strings": "strings", "struct": "struct", "template": "text/template", "time": "time",
+	"schema": "github.com/fleetc/fleetc/schema", "stack": "github.com/fleetc/fleetc/lib/stack",
+	"patch": "github.com/fleetc/fleetc/lib/patch", "policy": "github.com/fleetc/fleetc/lib/policy", "readiness": "github.com/fleetc/fleetc/lib/readiness",
+}
+
+// words maps words of YAML and other languages to CUE values.
+var words = map[string]string{
+	"True": "true", "TRUE": "true", "yes": "true", "Yes": "true", "on": "true", "False": "false", "FALSE": "false", "no": "false", "No": "false", "off": "false",
+	"None": "null", "nil": "null", "Null": "null", "NULL": "null", "undefined": "null",
+}
+
+// notFound explains an unresolved name.
+func (x *explanation) notFound(m []string) {
+	name := m[1]
+	line, col := x.line()
+	if x.slip(false) {
+		return
+	}
+	rest := ""
+	if col > 0 && col-1+len(name) <= len(line) {
+		rest = line[col-1+len(name):]
+	}
+	known := slices.Contains([]string{"cluster", "environment", "releases", "stages"}, name)
+	text := unquotedText(line, col)
+	switch {
+	case words[name] != "":
+		x.Msg, x.Hint = name+" is not a value of CUE", "write "+words[name]+`, or "`+name+`" for the text`
+	case packages[name] != "" && strings.HasPrefix(rest, "."):
+		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+packages[name]+`" below the package clause`
+	case strings.HasPrefix(rest, ".#"):
+		x.Msg, x.Hint = "the package "+name+" is not imported", `write import "`+x.module()+`/environments/charts/`+name+`" below the package clause`
+	case known:
+		x.Msg, x.Hint = "refers to "+name+", which no layer sets", "set "+name+" in this cluster, or in a layer above"
+	case strings.HasPrefix(name, "#") || strings.HasPrefix(name, "_"):
+		x.Msg = "nothing is called " + name
+		x.Hint = cmp.Or(diag.DidYouMean(name, declared(x.source())), "correct the name, or declare it: "+name+": ...")
+	case text != "" && text != name:
+		x.Msg, x.Hint = "text stands in quotes", `write "`+text+`"`
+	default:
+		hint := `write "` + name + `" if it is a text`
+		if near := diag.Nearest(name, declared(x.source())); near != "" {
+			hint = "did you mean " + near + `? Write "` + name + `" if it is a text`
+		}
+		x.Msg, x.Hint = "no field or import is called "+name, hint
+	}
+}
+
+// declared returns the names of fields that a file declares.
+func declared(source string) []string {
+	var names []string
+	for _, m := range regexp.MustCompile(`(?m)(?:^|[\s{,])([\w#$]+)[?!]?:`).FindAllStringSubmatch(source, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}

@@ -1,0 +1,179 @@
+package cuediag
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// A pattern matches a line in the syntax of another language. The line is matched
+// without the content of its strings, or unchanged with raw.
+type pattern struct {
+	line      *regexp.Regexp
+	raw       bool
+	always    bool   // also if the line is valid CUE
+	above     bool   // also if the fault is in the next line
+	msg, hint string // $1 is replaced with a match
+}
+
+var patterns = []pattern{
+	{line: regexp.MustCompile(`(?:^|\s)#(?:\s+|$)(.*)$`), raw: true, always: true, msg: "# does not begin a comment in CUE", hint: "write // $1"},
+	{line: regexp.MustCompile(`^\s*#([\w-]+)\s*$`), always: true, msg: "# does not begin a comment in CUE", hint: "write // $1"},
+	{line: regexp.MustCompile(`/\*|\*/`), msg: "CUE has no comments of the form /* */", hint: "write // in front of each line of the comment"},
+	{line: regexp.MustCompile(`^\s*---`), above: true, msg: "--- does not begin a document in CUE: a file is one document", hint: "remove the line"},
+	{line: regexp.MustCompile(`\{\{-?\s*[.$\w"]`), raw: true, always: true, msg: "a template in {{ }} means nothing in CUE", hint: `refer to a field by its name, as in message: cluster.name, or in a text: "\(cluster.name)"`},
+	{line: regexp.MustCompile(`\$\{?(\w+)`), always: true, msg: "CUE does not read the environment variable $1", hint: "write the value, or set a field in the layer of each cluster and refer to that"},
+	{line: regexp.MustCompile(`^\s*<<\s*:|:\s*&[A-Za-z]\w*\s*$|:\s*\*[A-Za-z]\w*\s*$`), always: true, msg: "CUE has no anchors and aliases as YAML has them", hint: "give the shared part a name, _shared: {...}, and refer to it: _shared"},
+	{line: regexp.MustCompile(`:\s*[|>][-+]?\s*$`), above: true, msg: "a text of several lines does not begin with | or > in CUE", hint: `put """ behind the colon, the text on the lines below, and """ on a line of its own`},
+	{line: regexp.MustCompile(`[^\s+*/&|<>=!,:-]\s*([+*/&])\s*$`), above: true, msg: "nothing follows the $1 at the end of the line", hint: "write what it applies to, or remove it"},
+	{line: regexp.MustCompile(`:\s*!!?\w+\s`), msg: "CUE has no tags as YAML has them", hint: `write the value alone: 3 is a number, "3" a text`},
+	{line: regexp.MustCompile(`^\s*\?\s`), msg: "CUE has no keys that begin with ?", hint: "write KEY: VALUE"},
+	{line: regexp.MustCompile(`,\s*,`), msg: "two commas follow each other", hint: "remove one"},
+	{line: regexp.MustCompile(`:\s*~\s*$`), msg: "~ is not a value of CUE", hint: "write null"},
+	{line: regexp.MustCompile(`^\s*-\s`), always: true, msg: "a list does not begin with dashes in CUE", hint: `write it in brackets, as in ["a", "b"] or [{name: "a"}, {name: "b"}]`},
+	{line: regexp.MustCompile(`[“”„‘’]([^“”„‘’"]*)[“”‘’]?`), raw: true, msg: "curly quotation marks are not those of CUE", hint: `write "$1"`},
+	{line: regexp.MustCompile("`([^`]*)`?"), msg: "a backtick does not begin a text in CUE", hint: `write "$1"`},
+	{line: regexp.MustCompile(`^\s*("?[\w.-]+"?)\s*=\s*([^=~].*)?$`), raw: true, msg: "a field is set with a colon in CUE, not with =", hint: "write $1: $Q2"},
+	{line: regexp.MustCompile(`;\s*$`), msg: "lines do not end with ; in CUE", hint: "remove it"},
+	{line: regexp.MustCompile(`\b(if|for)\b[^{]*$`), above: true, msg: "what follows $1 stands in braces", hint: "write { at the end of the line with $1, and } below its fields"},
+	{line: regexp.MustCompile(`^\s*\}\s*else\b`), always: true, msg: "CUE has no else", hint: "write a second if with the opposite condition: if !(CONDITION) {...}"},
+	{line: regexp.MustCompile(`^import\s+([^"(\s][^\s]*)\s*$`), msg: "the path of an import stands in quotes", hint: `write import "$1"`},
+	{line: regexp.MustCompile(`^import\b`), msg: "imports stand at the top of a file", hint: "move the line below the package clause, above all fields"},
+	{line: regexp.MustCompile(`^package\s+"(\w+)"`), raw: true, msg: "the name of a package has no quotes", hint: "write package $1"},
+	{line: regexp.MustCompile(`^package\s`), msg: "a file has one package clause, in its first line", hint: "remove the line, or what stands above the first one"},
+	{line: regexp.MustCompile(`[:\s]\d+,\d{3}\b`), msg: "a number has no comma in it", hint: "write it without, as in 8080"},
+	{line: regexp.MustCompile(`:\s*0(\d+)\s*$`), msg: "a number does not begin with 0", hint: `write "0$1" for a text, or 0o$1 for an octal number`},
+	{line: regexp.MustCompile(`[–—−]`), raw: true, msg: "a long dash is not the minus sign of CUE", hint: "write -"},
+	{line: regexp.MustCompile(`:\s*"[^"]*"[\w.]`), raw: true, msg: "the text ends at its second quotation mark", hint: `write \" for a quotation mark inside of a text`},
+	{line: regexp.MustCompile(`^\s*([\w#]+(?:\.[A-Za-z_]\w*)+)\s*:`), msg: "the name $1 has a dot in it, and stands without quotes", hint: `write "$1": for one name, or $C1: for fields in each other`},
+	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*([A-Za-z_][\w]*(?:[-./][\w]+)+)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it has more in it than letters, digits and _", hint: `write "$1":`},
+	{line: regexp.MustCompile(`(?:^|[{,]|:\s)\s*(\d[\w./-]*)\s*:(?:[^/]|$)`), msg: "the name $1 needs quotes: it begins with a digit", hint: `write "$1":`},
+	{line: regexp.MustCompile(`^\s*("[^"]*"|[\w#]+)\s+(".*|\{.*)$`), raw: true, msg: "a colon is missing behind $1", hint: "write $1: $2"},
+	{line: regexp.MustCompile(`:\s*("[^"]*")\s*\{`), raw: true, msg: "a colon is missing behind $1", hint: "write $1: {"},
+	{line: regexp.MustCompile(`("[^"]*"|\d)\s+("?[\w-]+"?\s*:|"[^"]*"|\d+)`), raw: true, msg: "a comma is missing behind $1", hint: "write $1, $2"},
+}
+
+// slip applies the first pattern that matches the line of a fault, or for some
+// patterns the line above. Most patterns apply only to files that CUE cannot parse.
+// It reports whether a pattern matched.
+func (x *explanation) slip(syntax bool) bool {
+	line, _ := x.line()
+	above, n := x.lineAbove()
+	for _, p := range patterns {
+		if !p.always && !syntax {
+			continue
+		}
+		if p.apply(x.Diag, line) {
+			return true
+		}
+		if p.above && p.apply(x.Diag, above) {
+			x.move(n, indentation(above)+1)
+			return true
+		}
+	}
+	return false
+}
+
+// apply sets message, hint and position if the pattern matches.
+func (p *pattern) apply(d *diag.Diag, line string) bool {
+	text := line
+	if !p.raw {
+		text = masked(line)
+	}
+	m := p.line.FindStringSubmatchIndex(text)
+	if m == nil {
+		return false
+	}
+	fill := func(s string) string {
+		for i := 1; i < len(m)/2; i++ {
+			part := ""
+			if m[2*i] >= 0 {
+				part = strings.TrimSpace(line[m[2*i]:m[2*i+1]])
+			}
+			digit := string(rune('0' + i))
+			s = strings.ReplaceAll(s, "$Q"+digit, quotedWord(part))
+			s = strings.ReplaceAll(s, "$C"+digit, strings.ReplaceAll(part, ".", ": "))
+			s = strings.ReplaceAll(s, "$"+digit, part)
+		}
+		return diag.Visible(strings.TrimSpace(s), diag.MaxText)
+	}
+	d.Msg, d.Hint = fill(p.msg), fill(p.hint)
+	return true
+}
+
+// word matches a text that is neither a number nor a CUE keyword.
+var word = regexp.MustCompile(`^[A-Za-z][\w-]*$`)
+
+// quotedWord quotes a word and returns other text unchanged.
+func quotedWord(s string) string {
+	if word.MatchString(s) && !literal.MatchString(s) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// move moves the fault to another position in its file.
+func (x *explanation) move(line, col int) {
+	if len(x.At) > 0 {
+		x.At = append([]diag.Pos{{File: x.At[0].File, Line: line, Col: col}}, x.At[1:]...)
+	}
+}
+
+// lineAbove returns the last non-empty line above the fault and its number.
+func (x *explanation) lineAbove() (string, int) {
+	lines := strings.Split(x.source(), "\n")
+	for n := min(x.place().Line-1, len(lines)); n >= 1; n-- {
+		if strings.TrimSpace(masked(lines[n-1])) != "" {
+			return strings.TrimSuffix(lines[n-1], "\r"), n
+		}
+	}
+	return "", 0
+}
+
+// masked removes the comment of a line and replaces each byte of its strings with x.
+func masked(line string) string {
+	b := []byte(line)
+	inside := false
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] == '\\' && inside && i+1 < len(b):
+			b[i], b[i+1] = 'x', 'x'
+			i++
+		case b[i] == '"':
+			inside = !inside
+		case inside:
+			b[i] = 'x'
+		case b[i] == '/' && i+1 < len(b) && b[i+1] == '/' && (i == 0 || b[i-1] != ':'):
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}
+
+// plainValue matches a value that is invalid CUE and a string in YAML.
+var plainValue = regexp.MustCompile(`:\s*([^\s"{}\[\](),#&|'][^"{}\[\],]*?)\s*(?:[,}\]].*)?$`)
+
+// unquotedText returns the unquoted field value at a column of a line, or "".
+func unquotedText(line string, col int) string {
+	text := masked(line)
+	m := plainValue.FindStringSubmatchIndex(text)
+	// The pattern matches at the first colon. The value follows the last one.
+	for m != nil {
+		inner := plainValue.FindStringSubmatchIndex(text[m[2]:])
+		if inner == nil || strings.HasPrefix(text[m[2]+inner[0]:], "://") || inner[2] > 0 && text[m[2]+inner[2]-1] == ':' {
+			break
+		}
+		for i := range inner {
+			if inner[i] >= 0 {
+				inner[i] += m[2]
+			}
+		}
+		m = inner
+	}
+	if m == nil || col > 0 && col-1 < m[2] {
+		return ""
+	}
+	return line[m[2]:m[3]]
+}

@@ -1,0 +1,92 @@
+package cuediag
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// maxSource limits how much of a file is read to explain a fault.
+const maxSource = 1 << 20
+
+// place returns the first position of the fault.
+func (x *explanation) place() diag.Pos {
+	if len(x.At) == 0 {
+		return diag.Pos{}
+	}
+	return x.At[0]
+}
+
+// source returns the text of the fault's file, or "" when it cannot be read.
+func (x *explanation) source() string {
+	if x.text != "" {
+		return x.text
+	}
+	name := filepath.FromSlash(x.place().File)
+	if x.root == "" || name == "" {
+		return ""
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(x.root, name)
+	}
+	return readSource(name)
+}
+
+// readSource returns the text of a file, or "" when it cannot be read.
+func readSource(name string) string {
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > maxSource {
+		return ""
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// line returns the line of the fault and the column in it, 0 when unknown.
+func (x *explanation) line() (line string, col int) {
+	lines := strings.Split(x.source(), "\n")
+	if n := x.place().Line; n >= 1 && n <= len(lines) {
+		return strings.TrimSuffix(lines[n-1], "\r"), min(x.place().Col, len(lines[n-1])+1)
+	}
+	return "", 0
+}
+
+// indentedOnly reports whether a line, counted from 1, is in a block that has
+// indentation but no brace, as in YAML.
+func indentedOnly(source string, line int) bool {
+	lines := strings.Split(source, "\n")
+	n := line - 1
+	if n < 2 || n >= len(lines) {
+		return false
+	}
+	own := indentation(lines[n])
+	for i := n - 1; i >= 0; i-- {
+		switch in := indentation(lines[i]); {
+		case strings.TrimSpace(lines[i]) == "":
+			return false
+		case in < own:
+			return strings.HasSuffix(strings.TrimSpace(lines[i]), ":")
+		case in > own:
+			return false
+		}
+	}
+	return false
+}
+
+func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+
+var moduleClause = regexp.MustCompile(`(?m)^module:\s*"([^"@]+)`)
+
+// module returns the module path of the fleet.
+func (x *explanation) module() string {
+	data, err := os.ReadFile(filepath.Join(x.root, "cue.mod", "module.cue"))
+	if m := moduleClause.FindSubmatch(data); err == nil && m != nil {
+		return string(m[1])
+	}
+	return "MODULE"
+}

@@ -1,0 +1,375 @@
+package cuediag
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/errors"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// A phrase translates a message of CUE. It completes the fault from the submatches
+// of its pattern.
+type phrase struct {
+	cue *regexp.Regexp
+	say func(x *explanation, m []string)
+}
+
+// An explanation is a fault during the translation of its message.
+type explanation struct {
+	*diag.Diag
+	root string
+	v    cue.Value
+	text string // content of the fault's file, once read
+}
+
+// phrases is a list of translations. The first match applies. They name the mistake
+// and the fix in terms of a fleet.
+var phrases = []phrase{
+	{regexp.MustCompile(`^conflicting values (.+) and (.+) \(mismatched types (.+) and (.+)\)$`), (*explanation).otherType},
+	{conflict, (*explanation).twoValues},
+	{regexp.MustCompile(`^(.+) is none of (.+)$`), (*explanation).noneOf},
+	{regexp.MustCompile(`^invalid value (.*) \(out of bound (.+)\)$`), (*explanation).outOfBound},
+	{regexp.MustCompile(`^incomplete value (.+)$`), (*explanation).noValue},
+	{regexp.MustCompile(`^field is required but not present$`), (*explanation).missing},
+	{regexp.MustCompile(`^field not allowed$`), (*explanation).unknownField},
+	{regexp.MustCompile(`^undefined field: (.+)$`), (*explanation).undefined},
+	{regexp.MustCompile(`^cannot reference optional field: (.+)$`), (*explanation).notSet},
+	{regexp.MustCompile(`^reference "(.+)" not found$`), (*explanation).notFound},
+	{regexp.MustCompile(`^(?:structural cycle|cycle error|cycle with field: .*)$`), saying("contains itself, or refers to itself", "set one of the fields to a value")},
+	{regexp.MustCompile(`^imported and not used: "([^"]+)"`), (*explanation).unused},
+	{regexp.MustCompile(`^builtin package "(.+)" undefined$`), (*explanation).noStandardPackage},
+	{regexp.MustCompile(`^relative import paths not allowed \("(.+)"\)$`), (*explanation).relativeImport},
+	{regexp.MustCompile(`^cannot determine package name for "(.+)"; .*$`), saying("no package is called $1", "correct the import path: names of packages have letters, digits and _, as in environments/charts/my_app")},
+	{regexp.MustCompile(`^(?:cannot find package "(.+?)".*|no dependency found for package "(.+?)".*|cannot find module providing package (.+))$`), (*explanation).noPackage},
+	{regexp.MustCompile(`^invalid operands (.+) and (.+) to '(.+)' \(type (.+) and (.+)\)$`), saying("$3 does not take $1 and $2: one is $K4, the other $K5", `put a value into a text with "\(NAME)", or make both of one type`)},
+	{regexp.MustCompile(`^invalid operation ([-+!])(.+) \(.*\)$`), orSlip(saying("$1 stands in front of $2, which is not a number", "remove the $1"))},
+	{regexp.MustCompile(`^invalid interpolation: cannot use .* \(type (\w+)\) as type .*$`), saying("$K1 cannot be a part of a text", `name one of its fields: "\(NAME.FIELD)"`)},
+	{regexp.MustCompile(`^(?:invalid list )?index out of range \[(\d+)\] with length (\d+)$`), saying("element [$1] does not exist: the list has length $2", "count from 0: the first element is [0]")},
+	{regexp.MustCompile(`^cannot use (.+) \(type (\w+)\) as (\w+) in argument (\d+) to (.+)$`), saying("argument $4 of $5 is $1, $K2; it must be $K3", "give it $K3")},
+	{regexp.MustCompile(`^cannot use (.+) \(type (\w+)\) as type (\w+)$`), saying("$1 is $K2, and must be $K3", "write a comparison for a condition, such as NAME == VALUE")},
+	{regexp.MustCompile(`^cannot call non-function (.+?)\.(\w+) \(.*\)$`), saying("$1 has no function $2", "see https://pkg.go.dev/cuelang.org/go/pkg/$1 for its functions")},
+	{regexp.MustCompile(`^error in call to (\S+): (?:strconv\.\w+: |json: |:)?(.*)$`), saying("the call of $1 fails: $2", "correct what is between its parentheses")},
+	{regexp.MustCompile(`^cannot range over (.+) \(found (\w+), want .*\)$`), saying("a loop goes over a list or a map, and $1 is $K2", "give it a list or a map")},
+	{regexp.MustCompile(`^(?:explicit error \(_\|_ literal\) in source)$`), saying("an error is written here", "remove it")},
+	{regexp.MustCompile(`^@embed: (?:failed to decode file|read file \S+|open [^:]+): (.*)$`), (*explanation).unreadable},
+	{regexp.MustCompile(`^@embed: (?:path not normalized|cannot refer to parent directory).*$`), saying("@embed reads files of its own directory and those below", "copy the file beside this one, and write @embed(file=values.yaml)")},
+	{regexp.MustCompile(`^@embed: (.*)$`), saying("@embed cannot be read: $1", "write @embed(file=values.yaml), or @embed(file=NAME, type=yaml)")},
+	{regexp.MustCompile(`^preference mark not allowed at this position$`), orSlip(saying("* marks the default of several values, and stands alone here", `write a text as "*", and a shared value by its name: _shared`))},
+}
+
+// orSlip returns a translation that first looks for a mistake in the syntax of the
+// line.
+func orSlip(say func(*explanation, []string)) func(*explanation, []string) {
+	return func(x *explanation, m []string) {
+		if !x.slip(false) {
+			say(x, m)
+		}
+	}
+}
+
+// saying returns a translation with fixed text. $1 is replaced with a submatch, $K1
+// with the type that it names.
+func saying(msg, hint string) func(*explanation, []string) {
+	return func(x *explanation, m []string) {
+		var parts []string
+		for i := range m {
+			if i > 0 {
+				n := string(rune('0' + i))
+				parts = append(parts, "$K"+n, kindName(m[i]), "$"+n, m[i])
+			}
+		}
+		fill := strings.NewReplacer(parts...)
+		x.Msg, x.Hint = fill.Replace(msg), cmp.Or(x.Hint, fill.Replace(hint))
+	}
+}
+
+// Explain translates CUE's messages in faults and adds hints.
+func Explain(root string, l diag.List, v cue.Value) {
+	for _, d := range l {
+		x := &explanation{Diag: d, root: root, v: v}
+		if isSyntax(d) {
+			x.syntax()
+			d.Path = ""
+			continue
+		}
+		if x.colonInText() {
+			continue
+		}
+		for _, p := range phrases {
+			// The message of a failed string interpolation ends with its cause.
+			if m := p.cue.FindStringSubmatch(strings.TrimSpace(causeOfText(d.Msg))); m != nil {
+				p.say(x, m)
+				break
+			}
+		}
+	}
+}
+
+// firstOfEach drops faults that follow from others: it keeps the first syntax error
+// of a file, the first fault of a line, and the first of equal mistakes in several
+// lines.
+func firstOfEach(l diag.List) diag.List {
+	type slip struct {
+		file, msg string
+		line      int
+	}
+	seen, unreadable := map[slip]bool{}, map[string]bool{}
+	for _, d := range l {
+		if e, ok := d.Cause.(errors.Error); ok && len(d.At) > 0 && unparsed.MatchString(message(e)) {
+			unreadable[d.At[0].File] = true
+		}
+	}
+	return slices.DeleteFunc(l, func(d *diag.Diag) bool {
+		e, ok := d.Cause.(errors.Error)
+		if !ok || len(d.At) == 0 {
+			return false
+		}
+		file, msg := d.At[0].File, message(e)
+		keys := []slip{{file: file}}
+		switch {
+		case unparsed.MatchString(msg):
+		case unreadable[file]:
+			return true
+		case strings.HasPrefix(msg, "reference "), strings.HasPrefix(msg, "invalid operation "), strings.Contains(msg, "cannot find package"), strings.HasPrefix(msg, "cannot determine package"):
+			keys = []slip{{file: file, line: d.At[0].Line}, {file: file, msg: d.Msg}}
+		default:
+			return false
+		}
+		repeated := false
+		for _, k := range keys {
+			repeated = repeated || seen[k]
+			seen[k] = true
+		}
+		return repeated
+	})
+}
+
+// causeOfText removes the prefixes of failed string interpolations from a message.
+func causeOfText(msg string) string {
+	const prefix = "invalid interpolation: "
+	for strings.HasPrefix(msg, prefix) && !strings.HasPrefix(msg, prefix+"cannot use ") {
+		msg = strings.TrimPrefix(msg, prefix)
+	}
+	return msg
+}
+
+// kindName returns the name of a CUE type with its article.
+func kindName(kind string) string {
+	switch {
+	case strings.Contains(kind, "|"):
+		var names []string
+		for k := range strings.SplitSeq(strings.Trim(kind, "()"), "|") {
+			names = append(names, kindName(strings.TrimSpace(k)))
+		}
+		slices.Sort(names)
+		return strings.Join(slices.Compact(names), " or ")
+	case kind == "struct" || kind == "_|_":
+		return "a map"
+	case kind == "bytes":
+		return "bytes"
+	case kind == "null":
+		return "null"
+	case kind == "int":
+		return "a whole number"
+	case kind == "float":
+		return "a number"
+	}
+	return "a " + kind
+}
+
+var literal = regexp.MustCompile(`^("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|-?[0-9][0-9._eE+-]*|true|false|null)$`)
+
+// otherType explains a value of the wrong type.
+func (x *explanation) otherType(m []string) {
+	value, want, has, must := m[1], m[2], m[3], m[4]
+	switch {
+	case literal.MatchString(m[1]) && literal.MatchString(m[2]):
+		x.Msg = "set to two different values, " + m[1] + " and " + m[2]
+		x.Hint = cmp.Or(x.Hint, "keep one of them")
+		return
+	case literal.MatchString(m[2]), !literal.MatchString(m[1]) && x.isWritten(m[4]):
+		value, want, has, must = m[2], m[1], m[4], m[3]
+	}
+	said := "this"
+	if literal.MatchString(value) {
+		said = value
+	}
+	if len(x.At) > 1 && !literal.MatchString(want) && !literal.MatchString(value) {
+		x.Msg = "this is " + kindName(has) + " in one line and " + kindName(must) + " in another"
+	} else {
+		x.Msg = said + " is " + kindName(has) + ", and must be " + kindName(must)
+		if value == "null" {
+			x.Msg = "null stands here, where " + kindName(must) + " must be"
+		}
+	}
+	x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), converted(value, has, must), "give it "+kindName(must))
+}
+
+// isWritten reports whether the user's line contains a value of the type: a list, or
+// anything else.
+func (x *explanation) isWritten(kind string) bool {
+	line, col := x.line()
+	if col < 1 || col > len(line) {
+		return false
+	}
+	return (line[col-1] == '[') == (kind == "list")
+}
+
+// converted returns a literal as a value of the required type, or "" when it cannot
+// be converted.
+func converted(value, has, must string) string {
+	if !literal.MatchString(value) {
+		return ""
+	}
+	text := strings.Trim(value, `"'`)
+	switch {
+	case has == "bytes" && must == "string":
+		return `single quotes are for bytes: write "` + text + `"`
+	case must == "string" && has != "null":
+		return `write "` + text + `"`
+	case has == "string" && (must == "bool" && (text == "true" || text == "false") || isNumber(must) && literal.MatchString(text) && text[0] != '"'):
+		return "write " + text
+	case must == "list":
+		return "write [" + value + "]"
+	case must == "bool":
+		return "write true or false"
+	}
+	return ""
+}
+
+func isNumber(kind string) bool { return kind == "int" || kind == "number" || kind == "float" }
+
+// shapes are examples of fields that beginners often write with the wrong type.
+var shapes = []struct {
+	path *regexp.Regexp
+	hint string
+}{
+	{regexp.MustCompile(`^cluster$`), `write cluster: {name: "NAME", kubernetes: "1.36"}`},
+	{regexp.MustCompile(`^$`), `write the fields of the layer, such as releases: "NAME": {...}`},
+	{regexp.MustCompile(`^releases$`), `write releases: "NAME": {...}`},
+	{regexp.MustCompile(`^releases\.[^.]+$`), `write releases: "NAME": {namespace: "NAME", ...}`},
+	{regexp.MustCompile(`^stages$`), `write stages: [{name: "NAME"}, ...]`},
+	{regexp.MustCompile(`^releases\..*\.values$`), `write values: {KEY: VALUE}; a file of values is read by values: _ @embed(file=values.yaml)`},
+	{regexp.MustCompile(`^releases\.[^.]+\.chart$`), `run fleetc chart add, which writes all of a chart's fields`},
+	{regexp.MustCompile(`^releases\.[^.]+\.clusters$`), `write clusters: ids: ["prod/eu"], or clusters: labels: tier: "gold"`},
+	{regexp.MustCompile(`^releases\.[^.]+\.patches$`), `write patches: "NAME": {...}`},
+}
+
+func shapeOf(path string) string {
+	for _, s := range shapes {
+		if s.path.MatchString(path) {
+			return s.hint
+		}
+	}
+	return ""
+}
+
+// twoValues explains a field with two conflicting values.
+func (x *explanation) twoValues(m []string) {
+	a, b := m[1], m[2]
+	if !literal.MatchString(a) || !literal.MatchString(b) {
+		if literal.MatchString(b) {
+			a, b = b, a
+		}
+		x.Msg, x.Hint = a+" does not fit "+b, cmp.Or(x.Hint, "change one of them")
+		return
+	}
+	x.Msg = "set to two different values, " + a + " and " + b
+	hint := "keep one of the two lines"
+	if strings.HasPrefix(x.Path, "releases.") && strings.Contains(x.Path, ".values.") {
+		hint = "keep one of them; a value that lower layers may change stands in defaults: LAYER, not in values"
+	}
+	x.Hint = cmp.Or(x.Hint, hint)
+}
+
+// noneOf explains a value that matches no alternative, which may be types.
+func (x *explanation) noneOf(m []string) {
+	choices := strings.Split(m[2], ", ")
+	for _, kind := range []string{"bool", "string", "int", "number"} {
+		if slices.Contains(choices, kind) && literal.MatchString(m[1]) {
+			x.Msg = m[1] + " is not " + kindName(kind)
+			x.Hint = cmp.Or(x.Hint, converted(m[1], literalKind(m[1]), kind), "give it "+kindName(kind))
+			return
+		}
+	}
+	hint := ""
+	if strings.HasPrefix(m[1], `"`) {
+		hint = diag.OneOf(m[1], choices)
+	}
+	x.Hint = cmp.Or(x.Hint, hint, "use one of them")
+}
+
+// literalKind returns the CUE type of a literal.
+func literalKind(value string) string {
+	switch {
+	case strings.HasPrefix(value, `"`):
+		return "string"
+	case value == "true" || value == "false":
+		return "bool"
+	}
+	return "number"
+}
+
+// outOfBound explains a value that violates a comparison.
+func (x *explanation) outOfBound(m []string) {
+	value, bound := m[1], m[2]
+	if value == `""` && bound == `!=""` {
+		x.Msg, x.Hint = "is empty", cmp.Or(x.Hint, "give it a text")
+		return
+	}
+	if not, ok := strings.CutPrefix(bound, "!~"); ok {
+		x.Msg, x.Hint = "invalid value "+value+": it must not match "+not, cmp.Or(x.Hint, "change the value, or the rule")
+		return
+	}
+	pattern, isPattern := strings.CutPrefix(bound, "=~")
+	if !isPattern {
+		x.Msg, x.Hint = "invalid value "+value+": it must be "+bound, cmp.Or(x.Hint, "change the value, or the rule")
+		return
+	}
+	if f, ok := forms[unquoted(pattern)]; ok {
+		x.Msg, x.Hint = "invalid value "+value+": it must be "+f.is, cmp.Or(x.Hint, f.hint())
+		return
+	}
+	x.Msg, x.Hint = "invalid value "+value+": it must match "+pattern, cmp.Or(x.Hint, "change the value, or the rule")
+}
+
+// noValue explains a field with a type or constraint, but no value.
+func (x *explanation) noValue(m []string) {
+	x.Msg = "has no value"
+	last := x.Path[strings.LastIndex(x.Path, ".")+1:]
+	if m[1] == "_" {
+		x.Hint = cmp.Or(x.Hint, "set "+last+" to a value")
+		return
+	}
+	x.Msg += ": it must be " + valueOf(m[1])
+	if strings.Contains(x.Path, ".values.") {
+		x.Hint = cmp.Or(x.Hint, "set "+last+", or write "+last+"? where it may be absent")
+		return
+	}
+	x.Hint = cmp.Or(x.Hint, "set "+last+" to a value")
+}
+
+// valueOf describes the values that a CUE expression allows.
+func valueOf(expr string) string {
+	if slices.Contains([]string{"string", "int", "float", "number", "bool", "bytes"}, expr) {
+		return kindName(expr)
+	}
+	if strings.HasPrefix(expr, "[") {
+		return "a list"
+	}
+	if strings.HasPrefix(expr, "{") {
+		return "a map"
+	}
+	if pattern, ok := strings.CutPrefix(expr, "=~"); ok {
+		if f, ok := forms[unquoted(pattern)]; ok {
+			return f.is
+		}
+		return "a text that matches " + pattern
+	}
+	return expr
+}

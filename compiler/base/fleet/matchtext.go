@@ -1,0 +1,97 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// A MatchText is one text of a [Selector] that a layer of the fleet writes. Texts
+// that an imported package writes are left out: they may match nothing.
+type MatchText struct {
+	Path  string // of its list, or of the label, as CUE writes it
+	Field string // of the selector: kinds, names, namespaces, releases or labels
+	Key   string // of a label
+	Text  string // a kind, a pattern, or the value of a label
+	Pos   diag.Pos
+}
+
+// Selector returns the selector that has the text alone.
+func (t *MatchText) Selector() Selector {
+	switch t.Field {
+	case "kinds":
+		return Selector{Kinds: []string{t.Text}}
+	case "names":
+		return Selector{Names: []string{t.Text}}
+	case "namespaces":
+		return Selector{Namespaces: []string{t.Text}}
+	case "releases":
+		return Selector{Releases: []string{t.Text}}
+	}
+	return Selector{Labels: map[string]string{t.Key: t.Text}}
+}
+
+// CheckTexts says of the texts of one list whether each of them matches something.
+// A pattern with wildcards may match nothing beside a text that does. wrong says
+// what is wrong with a text, which may mean one of among.
+func CheckTexts(texts []MatchText, matches func(MatchText) bool, wrong func(MatchText) string, among []string) []RuleCheck {
+	matched := make([]bool, len(texts))
+	for i, t := range texts {
+		matched[i] = matches(t)
+	}
+	anyMatched := slices.Contains(matched, true)
+	visible := make([]string, len(among))
+	for i, word := range among {
+		visible[i] = diag.Visible(word, diag.MaxText)
+	}
+	slices.Sort(visible)
+	visible = slices.Compact(visible)
+	var out []RuleCheck
+	for i, t := range texts {
+		isPattern := t.Field != "kinds" && t.Field != "labels" && t.Field != "depends" && strings.ContainsAny(t.Text, `*?[`)
+		check := RuleCheck{Path: t.Path, Pos: t.Pos, Holds: matched[i] || anyMatched && isPattern}
+		if !check.Holds {
+			check.Msg, check.Hint = "matches nothing: "+wrong(t), diag.OneOf(t.Text, visible)
+			if diag.Nearest(t.Text, visible) != "" {
+				check.Near = 1
+			}
+			if check.Hint == "" {
+				check.Hint = "correct it, or remove it"
+			}
+		}
+		out = append(out, check)
+	}
+	return out
+}
+
+// ReleaseChecks says of the release patterns of the cluster's policies, of their
+// waivers, and of the rules for health whether they match one of the releases.
+func (c *Cluster) ReleaseChecks(releases []string) []RuleCheck {
+	var out []RuleCheck
+	check := func(texts []MatchText, releases []string, wrong string) {
+		texts = slices.DeleteFunc(slices.Clone(texts), func(t MatchText) bool { return t.Field != "releases" })
+		matches := func(t MatchText) bool {
+			return slices.ContainsFunc(releases, func(name string) bool { return anyMatches([]string{t.Text}, name) })
+		}
+		msg := func(t MatchText) string { return fmt.Sprintf(wrong, diag.Visible(t.Text, diag.MaxText)) }
+		out = append(out, CheckTexts(texts, matches, msg, releases)...)
+	}
+	const unknown = "no release is called %s"
+	for _, p := range c.Policies {
+		check(p.Texts, releases, unknown)
+		for _, w := range p.Waivers {
+			check(w.Texts, releases, unknown)
+		}
+	}
+	for _, h := range c.Health {
+		check(h.Texts, releases, unknown)
+	}
+	for _, r := range c.Releases {
+		for _, h := range r.Health {
+			check(h.Texts, []string{r.Name}, "a rule is for its own release alone, and that is not %s")
+		}
+	}
+	return out
+}

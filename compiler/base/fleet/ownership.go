@@ -1,0 +1,184 @@
+package fleet
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// An Ownership says who has fields of some objects of a release. The names of its
+// fields in JSON stay as they are: it is recorded in clusters.
+type Ownership struct {
+	Name     string      `json:"name"`
+	Target   Selector    `json:"target"`
+	Optional bool        `json:"optional,omitempty"` // whether it may match nothing
+	Fields   []FieldPath `json:"fields"`             // as listed
+	Leave    bool        `json:"leave,omitempty"`    // whether others may have the fields; otherwise the release has them
+	Pos      diag.Pos    `json:"-"`                  // where it is written
+}
+
+// A FieldPath is the path of a field, for that and all that is below it.
+type FieldPath struct {
+	Path []Step   `json:"path"`
+	Pos  diag.Pos `json:"-"` // where it is written
+}
+
+// A Step is one step of the path of a field: to what a map has under a key or,
+// when Key is empty, to those elements of a list whose fields have values.
+type Step struct {
+	Key    string            `json:"key,omitempty"`
+	Fields map[string]string `json:"fields,omitempty"` // of elements: texts, numbers and bools as text
+}
+
+// A Replace is a kind whose objects may be deleted and made anew.
+type Replace struct {
+	Kind string   `json:"kind"` // Job, or Job.batch
+	Pos  diag.Pos `json:"-"`    // where it is written
+}
+
+// MayReplace reports whether objects like o may be deleted and made anew.
+func (r *Release) MayReplace(o Object) bool {
+	gk := o.GroupVersionKind().GroupKind()
+	return slices.ContainsFunc(r.Replace, func(k Replace) bool { return k.Kind == gk.Kind || k.Kind == gk.String() })
+}
+
+// ParseSteps reads the path of a field as plans write it:
+// spec.template.spec.containers[name=app].image. Keys that have other characters
+// than names have, and values with a comma or a bracket, are quoted.
+func ParseSteps(text string) (path []Step, ok bool) {
+	for text != "" {
+		var s Step
+		if text[0] == '[' {
+			s.Fields, text, ok = parseElement(text[1:])
+		} else {
+			s.Key, text, ok = parseWord(text, `.["`)
+		}
+		if !ok {
+			return nil, false
+		}
+		path = append(path, s)
+		if rest, dot := strings.CutPrefix(text, "."); dot {
+			if text = rest; text == "" || text[0] == '[' {
+				return nil, false
+			}
+		} else if text != "" && text[0] != '[' {
+			return nil, false
+		}
+	}
+	return path, len(path) > 0 && path[0].Key != ""
+}
+
+// parseElement reads what names an element, behind its bracket: name=app].
+func parseElement(text string) (fields map[string]string, rest string, ok bool) {
+	fields = map[string]string{}
+	for {
+		key, after, ok := parseWord(text, `=],["`)
+		if !ok || !strings.HasPrefix(after, "=") {
+			return nil, "", false
+		}
+		value, after, ok := parseWord(after[1:], `],["`)
+		if _, twice := fields[key]; !ok || twice || after == "" {
+			return nil, "", false
+		}
+		fields[key] = value
+		if after[0] == ']' {
+			return fields, after[1:], true
+		}
+		if after[0] != ',' {
+			return nil, "", false
+		}
+		text = after[1:]
+	}
+}
+
+// parseWord reads a quoted text, or one until one of the characters.
+func parseWord(text, until string) (word, rest string, ok bool) {
+	if quoted, err := strconv.QuotedPrefix(text); err == nil && text[0] == '"' {
+		word, err = strconv.Unquote(quoted)
+		return word, text[len(quoted):], err == nil && word != ""
+	}
+	end := strings.IndexAny(text, until)
+	if end < 0 {
+		end = len(text)
+	}
+	return text[:end], text[end:], end > 0
+}
+
+// StepsText writes a path as [ParseSteps] reads it.
+func StepsText(path []Step) string {
+	var b strings.Builder
+	word := func(w, special string) {
+		if strings.ContainsAny(w, special) {
+			w = strconv.Quote(w)
+		}
+		b.WriteString(w)
+	}
+	for i, s := range path {
+		if s.Key != "" {
+			if i > 0 {
+				b.WriteByte('.')
+			}
+			word(s.Key, `."[]/ `)
+			continue
+		}
+		for j, key := range slices.Sorted(maps.Keys(s.Fields)) {
+			b.WriteByte("[,"[min(j, 1)])
+			word(key, `=],["`)
+			b.WriteByte('=')
+			word(s.Fields[key], `],["`)
+		}
+		b.WriteByte(']')
+	}
+	return b.String()
+}
+
+// HasPrefix reports whether a path leads to what another does, or below it.
+func HasPrefix(path, prefix []Step) bool {
+	if len(prefix) > len(path) {
+		return false
+	}
+	for i, s := range prefix {
+		if s.Key != path[i].Key || !maps.Equal(s.Fields, path[i].Fields) {
+			return false
+		}
+	}
+	return true
+}
+
+// Elements returns what a path leads to in what encoding/json decodes: one value
+// or, behind a step to elements of a list, as many as there are.
+func Elements(v any, path []Step) []any {
+	if len(path) == 0 {
+		return []any{v}
+	}
+	if s := path[0]; s.Key != "" {
+		m, _ := v.(map[string]any)
+		next, ok := m[s.Key]
+		if !ok {
+			return nil
+		}
+		return Elements(next, path[1:])
+	}
+	var out []any
+	list, _ := v.([]any)
+	for _, element := range list {
+		if path[0].Matches(element) {
+			out = append(out, Elements(element, path[1:])...)
+		}
+	}
+	return out
+}
+
+// Matches reports whether an element of a list has the values of the step.
+func (s Step) Matches(element any) bool {
+	m, ok := element.(map[string]any)
+	for key, want := range s.Fields {
+		v, has := m[key]
+		ok = ok && has && fmt.Sprint(v) == want
+	}
+	return ok
+}

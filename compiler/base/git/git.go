@@ -1,0 +1,160 @@
+// Package git runs the git program safely in untrusted repositories and
+// environments. Hooks and file watchers do not run, git never prompts, its
+// output is limited, and it ends with its context.
+//
+// The rest of the user's configuration applies: credential helpers, keys,
+// proxies and URL rewrites.
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// A Repo is a repository, or a directory inside of one.
+type Repo struct {
+	Dir  string // working directory of git
+	Name string // name of the repository in messages: its address, or a ref
+	For  string // the operation that needs git, for messages
+
+	// Protocols are the allowed protocols in the form of GIT_ALLOW_PROTOCOL.
+	// Without any, git cannot use the network.
+	Protocols string
+	Settings  []string // further settings, as key=value
+	Env       []string // further variables
+}
+
+// An Error is the error message of a git command.
+type Error struct {
+	Text  string // standard error, without passwords
+	Cause error
+}
+
+// Error returns git's fatal message, or the whole text, as one line.
+func (e *Error) Error() string {
+	text := e.Text
+	if _, fatal, ok := strings.Cut(text, "fatal: "); ok {
+		text, _, _ = strings.Cut(fatal, "\n")
+	}
+	if text = diag.Visible(strings.Join(strings.Fields(text), " "), diag.MaxText); text != "" {
+		return text
+	}
+	return e.Cause.Error()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Failed returns the [Error] in err, or nil.
+func Failed(err error) *Error {
+	failed, _ := errors.AsType[*Error](err)
+	return failed
+}
+
+// Run runs git with in as standard input, which may be nil, and returns its
+// output. Output of more than limit bytes is a fault. The error is an [Error]
+// when git fails, and that of ctx when ctx ends.
+func (r Repo) Run(ctx context.Context, in io.Reader, limit int, args ...string) ([]byte, error) {
+	var out []byte
+	err := r.Stream(ctx, in, func(printed io.Reader) (err error) {
+		out, err = io.ReadAll(io.LimitReader(printed, int64(limit)+1))
+		if len(out) > limit {
+			return &diag.Diag{Msg: fmt.Sprintf("%s: git %s prints more than %d MiB", r.Name, args[0], limit>>20)}
+		}
+		return err
+	}, args...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Stream runs git like [Repo.Run] and passes the output to read while git runs.
+// An error of read stops git and is returned, except for an unexpected EOF if
+// git itself failed.
+func (r Repo) Stream(ctx context.Context, in io.Reader, read func(printed io.Reader) error, args ...string) error {
+	settings := []string{"--no-replace-objects", "--no-optional-locks"}
+	for _, s := range append([]string{"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "protocol.ext.allow=never"}, r.Settings...) {
+		settings = append(settings, "-c", s)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", append(settings, args...)...)
+	cmd.Dir, cmd.Env, cmd.Stdin = r.Dir, r.environment(os.Environ()), in
+	Detach(cmd)
+	cmd.WaitDelay = 5 * time.Second
+	var stderr headBuffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return &diag.Diag{Msg: r.For + " needs the git command", Hint: "install git", Cause: err}
+	}
+	if err != nil {
+		return fmt.Errorf("git %s: %w", args[0], err)
+	}
+	readErr := read(out)
+	if readErr != nil {
+		cancel() // the rest is not read
+	}
+	err = cmd.Wait()
+	switch {
+	case readErr != nil && !errors.Is(readErr, io.ErrUnexpectedEOF):
+		return readErr
+	case err != nil && ctx.Err() != nil && readErr == nil:
+		return ctx.Err()
+	case err != nil:
+		return &Error{userinfo.ReplaceAllString(stderr.String(), "://"), fmt.Errorf("git %s: %w", args[0], err)}
+	}
+	return readErr
+}
+
+// userinfo matches user and password of a URL.
+var userinfo = regexp.MustCompile(`://[^/\s]*@`)
+
+// environment returns the environment for git: that of the user, without
+// variables that select another repository, without prompts, and with messages in
+// English.
+func (r Repo) environment(environ []string) []string {
+	local := []string{
+		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR",
+		"GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_TEMPLATE_DIR",
+		"GIT_CEILING_DIRECTORIES", "GIT_DEFAULT_HASH", "GIT_TRACE", "GIT_EXTERNAL_DIFF", "LC_ALL", "LANGUAGE",
+	}
+	env := slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(local, name)
+	})
+	protocols := r.Protocols
+	if protocols == "" {
+		protocols = "none"
+	}
+	return slices.Concat(env, []string{
+		"GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=" + protocols, "GIT_PAGER=cat", "LC_ALL=C",
+	}, r.Env)
+}
+
+// headBuffer stores the first 64 KiB written to it.
+type headBuffer struct{ bytes.Buffer }
+
+// Write implements [io.Writer].
+func (h *headBuffer) Write(p []byte) (int, error) {
+	const most = 64 << 10
+	if n := most - h.Len(); n > 0 {
+		h.Buffer.Write(p[:min(n, len(p))])
+	}
+	return len(p), nil
+}

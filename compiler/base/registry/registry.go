@@ -1,0 +1,153 @@
+// Package registry talks to OCI registries of charts and other artifacts. It
+// uses the credentials of docker login, and HTTPS except for this machine and
+// private addresses. Sizes and numbers of answers are limited, since registries
+// are not trusted.
+//
+// It does not interpret artifacts, does not cache and does not print.
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// Scheme is the prefix of addresses in a registry.
+const Scheme = "oci://"
+
+// ErrNotFound says that the registry does not have the tag or the repository.
+var ErrNotFound = errors.New("not in the registry")
+
+// Transport returns an HTTP transport with timeouts for untrusted hosts.
+func Transport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    20 * time.Second,
+		ResponseHeaderTimeout:  2 * time.Minute,
+		IdleConnTimeout:        30 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20,
+	}
+}
+
+// Open returns the repository oci://host/path and the options of one operation
+// over the transport. The operation may send at most 200 requests and receive
+// at most most bytes. The error is an invalid address.
+func Open(ctx context.Context, at string, transport http.RoundTripper, most int64) (name.Repository, []remote.Option, error) {
+	repo, options, err := open(at, newLimited(transport, most))
+	return repo, append(options, remote.WithContext(ctx)), err
+}
+
+// OpenMany is [Open] for any number of operations, each with its context. Each
+// answer may have at most most bytes.
+func OpenMany(at string, transport http.RoundTripper, most int64) (name.Repository, []remote.Option, error) {
+	return open(at, perRequestTransport{transport, most})
+}
+
+func open(at string, transport http.RoundTripper) (name.Repository, []remote.Option, error) {
+	repo, err := name.NewRepository(strings.TrimPrefix(at, Scheme), name.StrictValidation)
+	return repo, []remote.Option{
+		remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithTransport(transport),
+		remote.WithUserAgent("fleetc"),
+		remote.WithRetryBackoff(remote.Backoff{Duration: 200 * time.Millisecond, Factor: 3, Jitter: 0.1, Steps: 3}),
+	}, err
+}
+
+// Fault turns an error of a registry into a fault. verb is the failed action,
+// "read" or "write". The fault wraps [ErrNotFound] when the artifact does not
+// exist.
+func Fault(at, verb string, err error) error {
+	d := &diag.Diag{Msg: at + ": " + reason(err), Hint: "check the address and the network", Cause: err}
+	host, _, _ := strings.Cut(strings.TrimPrefix(at, Scheme), "/")
+	answer, ok := errors.AsType[*transport.Error](err)
+	if !ok {
+		return d
+	}
+	switch answer.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		d.Msg = at + ": the registry does not let these credentials " + verb + " it, or it does not exist"
+		d.Hint = "check the address, then run docker login " + host
+	case http.StatusNotFound:
+		d.Msg, d.Hint = at+" is not in the registry", "check the name and the version"
+		d.Cause = errors.Join(ErrNotFound, err)
+	default:
+		d.Hint = "run the command again"
+	}
+	return d
+}
+
+// reason returns the error of a client as one line, without the URL.
+func reason(err error) string {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	return diag.Visible(strings.Join(strings.Fields(err.Error()), " "), diag.MaxText)
+}
+
+// limitedTransport limits the requests and the bytes of one operation,
+// including pages and redirects.
+type limitedTransport struct {
+	base     http.RoundTripper
+	most     int64
+	requests atomic.Int64 // remaining
+	bytes    atomic.Int64 // remaining
+}
+
+func newLimited(base http.RoundTripper, most int64) *limitedTransport {
+	l := &limitedTransport{base: base, most: most}
+	l.requests.Store(200)
+	l.bytes.Store(most)
+	return l
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (l *limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if l.requests.Add(-1) < 0 {
+		return nil, errors.New("the registry needs more than 200 requests for one artifact")
+	}
+	resp, err := l.base.RoundTrip(req)
+	if err == nil {
+		resp.Body = &limitedBody{resp.Body, l}
+	}
+	return resp, err
+}
+
+// perRequestTransport limits the bytes of each answer.
+type perRequestTransport struct {
+	base http.RoundTripper
+	most int64
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (e perRequestTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	return newLimited(e.base, e.most).RoundTrip(req)
+}
+
+type limitedBody struct {
+	io.ReadCloser
+	limit *limitedTransport
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.limit.bytes.Add(int64(-n)) < 0 {
+		return n, fmt.Errorf("the registry sends more than %d MiB", b.limit.most>>20)
+	}
+	return n, err
+}

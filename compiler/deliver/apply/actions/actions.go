@@ -1,0 +1,253 @@
+// Package actions runs the actions of a fleet before and after an apply: HTTP
+// requests, commands, Jobs, and approvals by a user.
+//
+// An action whose verify task succeeds already is skipped, so that an interrupted
+// run can be repeated. After an action has run, it is verified before the run
+// continues. The caller decides the order of actions and runs the Jobs. The package
+// runs commands only when they are allowed, follows no redirects, does not access
+// clusters, and puts no secrets into messages.
+package actions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// defaultTimeout is the timeout of an action that does not set one.
+const defaultTimeout = 5 * time.Minute
+
+// pollInterval is the pause between two verifications.
+const pollInterval = time.Second
+
+// maxMessage limits the text of a fault, in bytes.
+const maxMessage = 1000
+
+// Options say which tasks are allowed, and supply their inputs. The zero value
+// allows no commands, sets no environment variables, and cannot ask a user.
+type Options struct {
+	Dir       string                   // root of the fleet, the working directory of commands
+	AllowExec bool                     // commands may run
+	Approved  []string                 // IDs of manual actions that are approved in advance
+	Getenv    func(name string) string // returns an environment variable
+
+	// Ask asks the user to approve an action for a cluster; nil without a user.
+	Ask func(ctx context.Context, cluster string, a *fleet.Action) (bool, error)
+}
+
+// A Runner runs the actions of a cluster.
+type Runner struct {
+	Options
+	Cluster *fleet.Cluster
+	Bundle  string              // digest
+	Hide    func(string) string // removes secrets from a text
+
+	// OnStart is called before an action runs, unless it is skipped.
+	OnStart func(a *fleet.Action)
+
+	// Job runs the Job of an action, or the Job that undoes it, until it is
+	// complete or the timeout ends. The error says why it is not complete.
+	Job func(ctx context.Context, a *fleet.Action, undo bool, timeout time.Duration) error
+}
+
+// An Outcome is the result of an action.
+type Outcome string
+
+const (
+	Done      Outcome = "done"
+	Skipped   Outcome = "skipped"    // its verify task had succeeded already
+	Refused   Outcome = "refused"    // it did not start
+	Failed    Outcome = "failed"     // it started, and may be done in part
+	Undone    Outcome = "undone"     // it started, and was undone
+	NotUndone Outcome = "not undone" // it started, and its undo failed
+)
+
+// Check returns a fault for each action that cannot run: a command is not allowed,
+// a variable is not set, or a manual action cannot ask for approval.
+func (o Options) Check(a *fleet.Action) error {
+	var faults diag.List
+	wrong := func(msg, hint string) { faults.Add(fault(a, msg, hint)) }
+	if slices.ContainsFunc(a.Tasks(), func(s fleet.Task) bool { return len(s.Exec) > 0 }) && !o.AllowExec {
+		wrong("it runs a command, which is not allowed", "look at the command, and pass --allow-exec")
+	}
+	for _, name := range variables(a) {
+		if o.getenv(name) == "" {
+			wrong("the environment variable "+name+" is not set", "set it")
+		}
+	}
+	if a.Manual != "" && o.Ask == nil && !slices.Contains(o.Approved, a.ID()) {
+		wrong("a user must approve it: "+diag.Visible(a.Manual, diag.MaxText), "run fleetc on a terminal, or pass --approve "+a.ID())
+	}
+	return faults.Err()
+}
+
+// Secrets returns the values of the environment variables that an action uses, and
+// their words, which must not appear in messages.
+func (o Options) Secrets(a *fleet.Action) []string {
+	var out []string
+	for _, name := range variables(a) {
+		value := o.getenv(name)
+		out = append(append(out, value), strings.Fields(value)...)
+	}
+	return out
+}
+
+func (o Options) getenv(name string) string {
+	if o.Getenv == nil {
+		return ""
+	}
+	return o.Getenv(name)
+}
+
+// variables returns the names of the environment variables that an action uses,
+// sorted.
+func variables(a *fleet.Action) []string {
+	names := slices.Clone(a.Environment)
+	for _, s := range a.Tasks() {
+		if s.HTTP != nil {
+			for _, name := range s.HTTP.SecretHeaders {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Describe returns a one-line description of a task without secrets.
+func Describe(s fleet.Task) string {
+	switch {
+	case s.HTTP != nil:
+		return s.HTTP.Method + " " + redactedURL(s.HTTP.URL)
+	case len(s.Exec) > 0:
+		return diag.Visible(strings.Join(s.Exec, " "), diag.MaxText)
+	case s.Job != nil:
+		return "a Job"
+	}
+	return diag.Visible(s.Manual, diag.MaxText)
+}
+
+// Run runs one action within its timeout. The error is a fault of the action,
+// unless ctx has ended.
+func (r *Runner) Run(ctx context.Context, a *fleet.Action) (Outcome, error) {
+	limited, cancel := withTimeout(ctx, a)
+	defer cancel()
+	if a.Verify.Exists() {
+		if r.runTask(limited, ctx, a, a.Verify, false) == nil {
+			return Skipped, nil
+		}
+		if limited.Err() != nil {
+			return Refused, r.faultOf(ctx, limited, a, errors.New("its verify task did not finish"))
+		}
+	}
+	r.OnStart(a)
+	if err := r.runTask(limited, ctx, a, a.Task, false); err != nil {
+		outcome := Failed
+		if a.Manual != "" {
+			outcome = Refused
+		}
+		return outcome, r.faultOf(ctx, limited, a, err)
+	}
+	for a.Verify.Exists() {
+		err := r.runTask(limited, ctx, a, a.Verify, false)
+		if err == nil {
+			break
+		}
+		select {
+		case <-limited.Done():
+			return Failed, r.faultOf(ctx, limited, a, fmt.Errorf("it ran, but is not verified: %w", err))
+		case <-time.After(pollInterval):
+		}
+	}
+	return Done, nil
+}
+
+// Undo undoes an action that has started, within its timeout. The error is a fault
+// of the action.
+func (r *Runner) Undo(ctx context.Context, a *fleet.Action) error {
+	limited, cancel := withTimeout(ctx, a)
+	defer cancel()
+	if err := r.runTask(limited, ctx, a, a.Undo, true); err != nil {
+		return r.faultOf(limited, limited, a, err)
+	}
+	return nil
+}
+
+func fault(a *fleet.Action, msg, hint string) *diag.Diag {
+	return &diag.Diag{At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: msg, Hint: hint}
+}
+
+// withTimeout returns a context that ends with the timeout of an action. A manual
+// action without a timeout has none.
+func withTimeout(ctx context.Context, a *fleet.Action) (context.Context, context.CancelFunc) {
+	if a.Timeout == 0 && a.Manual != "" {
+		return context.WithCancel(ctx)
+	}
+	t := Timeout(a)
+	return context.WithTimeoutCause(ctx, t, fmt.Errorf("it timed out after %s", t))
+}
+
+// Timeout returns the timeout of an action.
+func Timeout(a *fleet.Action) time.Duration { return cmp.Or(a.Timeout, defaultTimeout) }
+
+// faultOf returns the fault of an action that ran with the context limited, which
+// is derived from ctx.
+func (r *Runner) faultOf(ctx, limited context.Context, a *fleet.Action, err error) error {
+	if ctx.Err() != nil && ctx != limited {
+		return context.Cause(ctx)
+	}
+	if d, ok := errors.AsType[*diag.Diag](err); ok {
+		if d.Path != "" { // of a Job
+			return fault(a, d.Path+": "+d.Msg, d.Hint)
+		}
+		return fault(a, d.Msg, d.Hint)
+	}
+	msg := err.Error()
+	if cause := context.Cause(limited); cause != nil && !errors.Is(err, cause) {
+		msg = cause.Error() + ": " + msg
+	}
+	return fault(a, diag.Visible(r.hide(msg), maxMessage), "")
+}
+
+func (r *Runner) hide(text string) string {
+	if r.Hide == nil {
+		return text
+	}
+	return r.Hide(text)
+}
+
+// runTask runs one task with the context limited, which is derived from ctx. A Job
+// gets ctx and its timeout instead, so that the caller can explain a timeout.
+func (r *Runner) runTask(limited, ctx context.Context, a *fleet.Action, s fleet.Task, undo bool) error {
+	switch {
+	case s.HTTP != nil:
+		return r.request(limited, s.HTTP)
+	case len(s.Exec) > 0:
+		return r.command(limited, a, s.Exec)
+	case s.Job != nil:
+		return r.Job(ctx, a, undo, Timeout(a))
+	}
+	return r.approve(limited, a)
+}
+
+// approve asks the user, unless the action is approved in advance.
+func (r *Runner) approve(ctx context.Context, a *fleet.Action) error {
+	if slices.Contains(r.Approved, a.ID()) {
+		return nil
+	}
+	if r.Ask == nil {
+		return errors.New("there is no user to approve it")
+	}
+	ok, err := r.Ask(ctx, r.Cluster.ID, a)
+	if err == nil && !ok {
+		err = errors.New("it was not approved")
+	}
+	return err
+}

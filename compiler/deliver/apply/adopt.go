@@ -1,0 +1,123 @@
+package apply
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// helmRelease is the annotation with the Helm release of an object.
+const helmRelease = "meta.helm.sh/release-name"
+
+// fieldsOf returns the fields that an API error names.
+func fieldsOf(err error) []cluster.Field {
+	var e *cluster.Error
+	if !errors.As(err, &e) {
+		return nil
+	}
+	return e.Fields
+}
+
+// isForeign reports whether an existing object belongs to another tool: the
+// inventory does not have it (or only as an object that Helm kept), and fleetc
+// never applied it or another tool manages it now. Another fleet uses the same
+// field manager, so that the API server reports no conflict. Namespaces and objects
+// of the control plane are never foreign.
+func (p *planner) isForeign(it *Item, before *unstructured.Unstructured) bool {
+	known := p.recorded[it.ID]
+	switch {
+	case it.kind() == (schema.GroupKind{Kind: "Namespace"}):
+		return false
+	case otherFleet(before, p.Fleet) != "":
+		return true
+	case known.UID == it.uid && !known.Kept:
+		return false
+	}
+	if ownFields(before) != nil {
+		owner, _ := delivery{fleet: p.Fleet}.otherOwner(before)
+		return owner != "" && !known.Kept
+	}
+	return slices.ContainsFunc(before.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+		return m.Subresource == "" && !strings.HasPrefix(m.Manager, "kube-")
+	})
+}
+
+// ownerOf names the tool that made an object.
+func (p *planner) ownerOf(o *unstructured.Unstructured) string {
+	owner, _ := delivery{fleet: p.Fleet}.otherOwner(o)
+	return cmp.Or(owner, strings.Join(otherManagers(o), " and "))
+}
+
+// takeoverHint says what to do about an object of another tool. Flux, for example,
+// would revert the changes of fleetc.
+func (p *planner) takeoverHint(o *unstructured.Unstructured) string {
+	if _, hint := (delivery{fleet: p.Fleet}).otherOwner(o); hint != "" {
+		return hint
+	}
+	if len(p.AdoptFrom) > 0 {
+		return "pass --adopt, or name one of its managers with --adopt=from:NAME"
+	}
+	return "pass --adopt to take it over"
+}
+
+// mayAdopt reports whether the options allow to adopt an object of another tool:
+// with Adopt from any tool that does not revert changes, with AdoptFrom from the
+// named managers.
+func (p *planner) mayAdopt(o *unstructured.Unstructured) bool {
+	if len(takeover{named: p.AdoptFrom}.managers(o)) > 0 {
+		return true
+	}
+	_, hint := delivery{fleet: p.Fleet}.otherOwner(o)
+	return p.Adopt && hint == ""
+}
+
+// mayAdoptHelm is mayAdopt for a release in Helm's storage.
+func (o Options) mayAdoptHelm() bool {
+	return o.Adopt || slices.ContainsFunc(o.AdoptFrom, func(name string) bool { return strings.EqualFold(name, helm.Manager) })
+}
+
+// takeover chooses the managers whose fields fleetc takes over. adopted says
+// whether another tool made the object. Namespaces are shared: they are adopted
+// only from Helm.
+func (p *planner) takeover(it *Item, adopted bool) takeover {
+	if it.kind() == (schema.GroupKind{Kind: "Namespace"}) {
+		return takeover{handed: p.handedOver[it.ID]}
+	}
+	known := p.recorded[it.ID]
+	return takeover{
+		appliers: adopted && p.Adopt, handed: p.handedOver[it.ID], named: p.AdoptFrom,
+		byHand: p.Strict && !adopted && known.UID == it.uid && !known.Preexisting,
+	}
+}
+
+// unusedAdoptFrom returns the names of AdoptFrom that are not a manager of any
+// object.
+func (p *planner) unusedAdoptFrom() []string {
+	return slices.DeleteFunc(slices.Clone(p.AdoptFrom), func(name string) bool {
+		return slices.ContainsFunc(p.items, func(it Item) bool {
+			return slices.ContainsFunc(append([]Item{it}, it.Parts...), func(it Item) bool { return slices.Contains(it.managers, name) })
+		})
+	})
+}
+
+// otherManagers returns the field managers of an object except fleetc, the control
+// plane and managers of the status, sorted.
+func otherManagers(o *unstructured.Unstructured) []string {
+	var names []string
+	for _, m := range o.GetManagedFields() {
+		if m.Subresource == "" && m.Manager != cluster.Manager && !strings.HasPrefix(m.Manager, "kube-") {
+			names = append(names, diag.Visible(m.Manager, diag.MaxText))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

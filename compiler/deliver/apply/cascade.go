@@ -1,0 +1,367 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// maxCascadeNames is the number of objects of a [Cascade] that messages name.
+const maxCascadeNames = 10
+
+// A Cascade lists the objects that Kubernetes deletes along with a pruned CRD,
+// namespace or volume. It does not include objects that the plan prunes itself.
+type Cascade struct {
+	Names  []string // IDs of the first ten objects, sorted
+	Unread []string // kinds that could not be listed, sorted
+	Volume string   // effect on the data of a volume; may be empty
+
+	uids []string
+}
+
+// Count returns the number of objects in the cascade.
+func (c *Cascade) Count() int {
+	if c == nil {
+		return 0
+	}
+	return len(c.uids)
+}
+
+// String describes the cascade; it is empty when nothing else is deleted.
+func (c *Cascade) String() string {
+	var parts []string
+	switch n := c.Count(); {
+	case c == nil:
+		return ""
+	case n == 1:
+		parts = append(parts, "1 other object is deleted with it: "+c.Names[0])
+	case n > 1:
+		parts = append(parts, fmt.Sprintf("%d other objects are deleted with it: %s", n, firstOf(c.Names, n)))
+	}
+	if c.Volume != "" {
+		parts = append(parts, c.Volume)
+	}
+	if n := len(c.Unread); n > 0 {
+		parts = append(parts, fmt.Sprintf("the user may not list %d kinds: %s", n, firstOf(c.Unread, n)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// firstOf joins the first names of a list of n.
+func firstOf(names []string, n int) string {
+	shown := names[:min(len(names), maxCascadeNames)]
+	text := strings.Join(shown, ", ")
+	if n > len(shown) {
+		text += fmt.Sprintf(", and %d more", n-len(shown))
+	}
+	return text
+}
+
+// countExcept returns the number of objects in the cascade that are not among the
+// UIDs.
+func (c *Cascade) countExcept(uids []string) int {
+	known := map[string]bool{}
+	for _, uid := range uids {
+		known[uid] = true
+	}
+	n := 0
+	if c != nil {
+		for _, uid := range c.uids {
+			if !known[uid] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// A cascader finds the cascades of a plan.
+type cascader struct {
+	live     *cluster.Cluster
+	pruned   map[string]bool // UIDs of objects that the plan deletes
+	hooks    map[string]bool // of the plan's hooks
+	releases []cluster.Ref   // releases that Helm uninstalls
+}
+
+// A foundObject is an object of a cascade.
+type foundObject struct{ id, uid string }
+
+func newCascader(c *cluster.Cluster, items []*Item) *cascader {
+	s := &cascader{live: c, pruned: map[string]bool{}, hooks: map[string]bool{}}
+	for _, it := range items {
+		switch {
+		case it.Action == Hook:
+			s.hooks[it.ID] = true
+		case it.Action == Prune && it.IsHelm():
+			s.releases = append(s.releases, it.ref)
+		case it.Action == Prune:
+			s.pruned[it.uid] = true
+		}
+	}
+	return s
+}
+
+// withParts returns the items and their parts.
+func withParts(lists ...[]Item) []*Item {
+	var out []*Item
+	for _, items := range lists {
+		for i := range items {
+			out = append(out, &items[i])
+			out = append(out, withParts(items[i].Parts)...)
+		}
+	}
+	return out
+}
+
+// cascades finds the objects that are deleted along with pruned ones. Each object
+// is in one cascade: that of its CRD before that of its namespace.
+func (p *planner) cascades(ctx context.Context, lists ...[]Item) error {
+	items := withParts(lists...)
+	c := newCascader(p.Live, items)
+	for _, of := range []func(context.Context, *Item) (*Cascade, error){c.ofCRD, c.ofNamespace, c.ofVolume} {
+		for _, it := range items {
+			if it.Action != Prune || it.Cascade != nil {
+				continue
+			}
+			var err error
+			if it.Cascade, err = of(ctx, it); err != nil {
+				return err
+			}
+			if it.Cascade != nil {
+				for _, uid := range it.Cascade.uids {
+					c.pruned[uid] = true
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkCascade returns a fault when pruning an object would delete more objects
+// than the plan lists.
+func (r *runner) checkCascade(ctx context.Context, it *Item) error {
+	if it.Cascade == nil {
+		return nil
+	}
+	items := withParts(r.plan.Items)
+	c := newCascader(r.Live, items)
+	for _, other := range items {
+		if other.Cascade != nil && other != it {
+			for _, uid := range other.Cascade.uids {
+				c.pruned[uid] = true
+			}
+		}
+	}
+	for _, of := range []func(context.Context, *Item) (*Cascade, error){c.ofCRD, c.ofNamespace, c.ofVolume} {
+		now, err := of(ctx, it)
+		if err != nil {
+			return err
+		}
+		if n := now.countExcept(it.Cascade.uids); n > 0 {
+			return &diag.Diag{At: it.positions, Path: it.ID, Msg: cascadeGrew(n), Hint: "apply again to see them"}
+		}
+	}
+	return nil
+}
+
+// cascadeGrew is the message for n more deleted objects than planned.
+func cascadeGrew(n int) string {
+	if n == 1 {
+		return "1 object more would be deleted with it than when the plan was made"
+	}
+	return fmt.Sprintf("%d objects more would be deleted with it than when the plan was made", n)
+}
+
+// ofCRD lists the custom resources of all kinds that a CRD defines.
+func (c *cascader) ofCRD(ctx context.Context, it *Item) (*Cascade, error) {
+	if it.ref.Kind != "CustomResourceDefinition" || !it.isBase() {
+		return nil, nil
+	}
+	var kinds []cluster.Kind
+	for _, gvk := range definedKinds(it.Before) {
+		gk := gvk.GroupKind()
+		if slices.ContainsFunc(kinds, func(k cluster.Kind) bool { return k.GroupKind() == gk }) {
+			continue
+		}
+		versions, err := c.live.Versions(ctx, gk)
+		if err != nil || len(versions) == 0 {
+			return nil, err
+		}
+		r, _, err := c.live.Resource(ctx, gk.WithVersion(versions[0]))
+		if err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, cluster.Kind{GroupVersionKind: gk.WithVersion(versions[0]), Resource: r})
+	}
+	return c.list(ctx, kinds, "", func(metav1.PartialObjectMetadata) (bool, error) { return true, nil })
+}
+
+// ofNamespace lists the objects of a namespace. It leaves out objects that have an
+// owner in the namespace and those that the control plane creates in every
+// namespace.
+func (c *cascader) ofNamespace(ctx context.Context, it *Item) (*Cascade, error) {
+	if it.ref.Kind != "Namespace" || !it.isBase() {
+		return nil, nil
+	}
+	kinds, unread, err := c.live.Kinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kinds = slices.DeleteFunc(kinds, func(k cluster.Kind) bool { return !k.Namespaced || isEphemeral(k.GroupKind()) })
+	out, err := c.list(ctx, kinds, it.ref.Name, func(o metav1.PartialObjectMetadata) (bool, error) { return c.hasNoOwner(ctx, o) })
+	if out != nil {
+		out.Unread = append(out.Unread, unread...)
+	}
+	return out, err
+}
+
+// isEphemeral reports whether the control plane creates the objects of this kind.
+func isEphemeral(gk schema.GroupKind) bool {
+	switch gk.Kind {
+	case "Event":
+		return gk.Group == "" || gk.Group == "events.k8s.io"
+	case "Endpoints":
+		return gk.Group == ""
+	case "EndpointSlice":
+		return gk.Group == "discovery.k8s.io"
+	}
+	return false
+}
+
+// isDefault reports whether the control plane creates the object in every
+// namespace.
+func isDefault(id string) bool {
+	kind, name, _ := strings.Cut(id, " ")
+	_, name, _ = strings.Cut(name, "/")
+	return kind == "ServiceAccount" && name == "default" || kind == "ConfigMap" && name == "kube-root-ca.crt"
+}
+
+// hasNoOwner reports whether no object of the same namespace owns the object.
+func (c *cascader) hasNoOwner(ctx context.Context, o metav1.PartialObjectMetadata) (bool, error) {
+	for _, owner := range o.OwnerReferences {
+		r, served, err := c.live.Resource(ctx, schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind))
+		if err != nil && cluster.ReasonOf(err) == "" {
+			return false, err
+		}
+		if served && r.Namespaced {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// list lists the objects of some kinds for which counts returns true, except
+// objects that the plan deletes itself.
+func (c *cascader) list(ctx context.Context, kinds []cluster.Kind, namespace string, counts func(metav1.PartialObjectMetadata) (bool, error)) (*Cascade, error) {
+	found, unread := make([][]foundObject, len(kinds)), make([]string, len(kinds))
+	err := forEach(ctx, len(kinds), func(ctx context.Context, i int) error {
+		objects, err := c.live.Metadata(ctx, kinds[i].GroupVersionResource, namespace, "")
+		switch cluster.ReasonOf(err) {
+		case "":
+		case cluster.NotFound:
+			err = nil
+		default:
+			unread[i], err = kindName(kinds[i].GroupKind()), nil
+		}
+		for _, o := range objects {
+			id := idOf(cluster.Ref{GroupVersionKind: kinds[i].GroupVersionKind, Namespace: o.Namespace, Name: o.Name})
+			if c.pruned[string(o.UID)] || c.hooks[id] || o.DeletionTimestamp != nil || isDefault(id) || c.isHelmRecord(o) {
+				continue
+			}
+			ok, err := counts(o)
+			if err != nil {
+				return err
+			}
+			if ok {
+				found[i] = append(found[i], foundObject{id, string(o.UID)})
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return cascadeOf(slices.Concat(found...), slices.DeleteFunc(unread, func(s string) bool { return s == "" })), nil
+}
+
+// isHelmRecord reports whether an object is a record of a release that Helm
+// uninstalls.
+func (c *cascader) isHelmRecord(o metav1.PartialObjectMetadata) bool {
+	return slices.ContainsFunc(c.releases, func(r cluster.Ref) bool {
+		return o.Namespace == r.Namespace && o.Labels["owner"] == "helm" && o.Labels["name"] == r.Name
+	})
+}
+
+func cascadeOf(found []foundObject, unread []string) *Cascade {
+	slices.SortFunc(found, func(a, b foundObject) int { return cmp.Compare(a.id, b.id) })
+	out := &Cascade{Unread: unread}
+	for _, o := range found {
+		out.uids = append(out.uids, o.uid)
+		if len(out.Names) < maxCascadeNames {
+			out.Names = append(out.Names, diag.Visible(o.id, diag.MaxText))
+		}
+	}
+	return out
+}
+
+// ofVolume finds the volume that a claim's deletion deletes, and the claim that
+// loses a deleted volume.
+func (c *cascader) ofVolume(ctx context.Context, it *Item) (*Cascade, error) {
+	claim := it.kind() == schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	if !claim && it.kind() != (schema.GroupKind{Kind: "PersistentVolume"}) {
+		return nil, nil
+	}
+	o, err := c.live.Object(ctx, it.ref)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	if claim {
+		return c.ofClaim(ctx, o)
+	}
+	name, _, _ := unstructured.NestedString(o.Object, "spec", "claimRef", "name")
+	namespace, _, _ := unstructured.NestedString(o.Object, "spec", "claimRef", "namespace")
+	uid, _, _ := unstructured.NestedString(o.Object, "spec", "claimRef", "uid")
+	if uid == "" || c.pruned[uid] {
+		return &Cascade{}, nil
+	}
+	id := idOf(cluster.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}, Namespace: namespace, Name: name})
+	out := cascadeOf([]foundObject{{id, uid}}, nil)
+	out.Volume = "the claim loses its volume and the data in it"
+	return out, nil
+}
+
+func (c *cascader) ofClaim(ctx context.Context, claim *unstructured.Unstructured) (*Cascade, error) {
+	name, _, _ := unstructured.NestedString(claim.Object, "spec", "volumeName")
+	if name == "" {
+		return &Cascade{}, nil
+	}
+	ref := cluster.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"}, Name: name}
+	volume, err := c.live.Object(ctx, ref)
+	id := diag.Visible(idOf(ref), diag.MaxText)
+	if cluster.ReasonOf(err) != "" {
+		return &Cascade{Volume: "its data may be deleted with it: the user may not get " + id}, nil
+	}
+	if err != nil || volume == nil || c.pruned[string(volume.GetUID())] {
+		return &Cascade{}, err
+	}
+	if policy, _, _ := unstructured.NestedString(volume.Object, "spec", "persistentVolumeReclaimPolicy"); policy == "Retain" {
+		return &Cascade{Volume: id + " stays, with its data: its reclaim policy is Retain"}, nil
+	}
+	out := cascadeOf([]foundObject{{idOf(ref), string(volume.GetUID())}}, nil)
+	out.Volume = "the data of the volume is lost"
+	return out, nil
+}
+
+// kindName formats a kind as the command line does: Deployment.apps.
+func kindName(gk schema.GroupKind) string {
+	return strings.TrimSuffix(gk.Kind+"."+gk.Group, ".")
+}

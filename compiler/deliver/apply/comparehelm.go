@@ -1,0 +1,136 @@
+package apply
+
+import (
+	"context"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// This file compares the objects of releases that Helm delivers.
+
+const noHelmRecord = "the user may not read the records that Helm stores of their release"
+
+// expandHelm replaces each release that Helm delivers by its objects, without
+// hooks. It returns the objects that Helm made for a release and that are not in
+// the bundle.
+func (c *comparer) expandHelm(ctx context.Context) ([]ObjectDiff, error) {
+	var items []Item
+	var orphans []ObjectDiff
+	for i := range c.items {
+		it := &c.items[i]
+		if it.hook != nil {
+			continue
+		}
+		if !it.IsHelm() {
+			items = append(items, *it)
+			continue
+		}
+		removed, err := c.expandHelmRelease(ctx, it)
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range it.Parts {
+			part.parent = it
+			items = append(items, part)
+		}
+		orphans = append(orphans, removed...)
+	}
+	c.items = items
+	return orphans, nil
+}
+
+// expandHelmRelease reads the records of a release and sets the parts to the
+// objects that Helm will send. For an up-to-date release, these are the objects in
+// its record.
+func (c *comparer) expandHelmRelease(ctx context.Context, it *Item) ([]ObjectDiff, error) {
+	state, err := helm.Read(ctx, c.Live, it.ref.Namespace, it.ref.Name)
+	if cluster.ReasonOf(err) == cluster.Forbidden {
+		it.helm, it.Reason = &helm.State{}, noHelmRecord
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	it.helm = state
+	if it.digest, err = c.helmDigest(it.release); err != nil {
+		return nil, err
+	}
+	removed, err := c.removedParts(ctx, it, append(state.Objects, state.Extra...))
+	if err != nil {
+		return nil, err
+	}
+	targets := map[string]*unstructured.Unstructured{}
+	if it.isUpToDate() {
+		for _, o := range state.Objects {
+			targets[idOf(cluster.RefOf(o))] = helm.Mark(o, it.ref.Namespace, it.ref.Name)
+		}
+	} else {
+		rendered, err := c.helmTargets(ctx, it)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(targets, rendered)
+	}
+	for i := range it.Parts {
+		part := &it.Parts[i]
+		part.object = helm.Mark(part.object, it.ref.Namespace, it.ref.Name)
+		if o := targets[part.ID]; o != nil {
+			part.object = o
+		}
+	}
+	var out []ObjectDiff
+	for _, part := range removed {
+		if part.Action == Prune {
+			out = append(out, ObjectDiff{ID: part.ID, Release: it.Release, Finding: Orphaned, Before: part.Before})
+		}
+	}
+	return out, nil
+}
+
+// afterHelm returns an object of a release after the next install or upgrade.
+func (c *comparer) afterHelm(ctx context.Context, part *Item, now *unstructured.Unstructured, out *ObjectDiff, may bool) (*unstructured.Unstructured, error) {
+	part.Before = now
+	after, err := c.patched(ctx, part.parent.helm, part, part.object, may)
+	if err != nil {
+		return nil, err
+	}
+	if part.Action == Refused {
+		out.Why, out.Before, out.After = part.Reason, nil, nil
+		return nil, nil
+	}
+	switch {
+	case part.parent.Reason == noHelmRecord:
+		out.Simulated, out.SimulatedWhy = true, noHelmRecord
+	case part.noDryRun && part.Reason != "":
+		out.Simulated, out.SimulatedWhy = true, part.Reason
+	case part.noDryRun:
+		out.Simulated, out.SimulatedWhy = true, noPatchRight
+	}
+	return after, nil
+}
+
+// explainPart sets the explanation of a change in a release that is up to date.
+func (it *Item) explainPart(out *ObjectDiff) {
+	if out.Finding == Changed && it.parent.digest != "" && it.parent.isUpToDate() {
+		out.Why = "Helm changes it back at the next upgrade of the release"
+	}
+}
+
+// orphansOf returns the objects of a Helm release that are not in the bundle, or
+// the release itself when it has no objects.
+func orphansOf(it Item) []ObjectDiff {
+	var out []ObjectDiff
+	for _, part := range it.Parts {
+		if part.Action == Prune {
+			out = append(out, ObjectDiff{ID: part.ID, Release: it.Release, Finding: Orphaned, Before: part.Before})
+		}
+	}
+	if out == nil {
+		out = append(out, ObjectDiff{ID: it.ID, Release: it.Release, Finding: Orphaned, Before: it.Before, Why: it.Reason})
+	}
+	return out
+}

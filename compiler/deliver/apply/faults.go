@@ -1,0 +1,115 @@
+package apply
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// Faults returns everything that prevents the apply: conflicts, immutable fields,
+// rejected objects and Jobs, missing rights, and more pruned objects than allowed;
+// nil when nothing does.
+func (p *Plan) Faults() error {
+	var faults diag.List
+	for _, it := range p.Items {
+		switch it.Action {
+		case Conflict:
+			faults.Add(&diag.Diag{At: it.positions, Path: it.ID, Msg: "other managers own fields of it: " + listFields(it.Fields), Hint: it.Hint})
+		case Immutable, Refused:
+			faults.Add(&diag.Diag{At: it.positions, Path: it.ID, Msg: it.Reason, Hint: it.Hint})
+		}
+	}
+	for _, a := range p.Actions {
+		if a.Reason != "" {
+			faults.Add(&diag.Diag{At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: a.Reason, Hint: a.Hint})
+		}
+	}
+	if len(p.MissingRights) > 0 {
+		faults.Add(&diag.Diag{Msg: "the user may not " + listRights(p.MissingRights), Hint: "see docs/apply.md for the rights that fleetc needs"})
+	}
+	if n := p.pruned(); n > p.PruneLimit {
+		faults.Add(&diag.Diag{
+			Msg:  fmt.Sprintf("%d objects would be pruned, and the limit is %d", n, p.PruneLimit),
+			Hint: fmt.Sprintf("look at them with --dry-run; if they are to go, pass --prune-limit %d", n),
+		})
+	}
+	return faults.Err()
+}
+
+// pruned returns the number of deleted objects, including cascades.
+func (p *Plan) pruned() int {
+	n := 0
+	for i := range p.Items {
+		n += p.Items[i].prunes() + p.Items[i].cascaded()
+	}
+	return n
+}
+
+// Cascaded returns the number of objects that are deleted along with pruned ones.
+func (p *Plan) Cascaded() int {
+	n := 0
+	for i := range p.Items {
+		n += p.Items[i].cascaded()
+	}
+	return n
+}
+
+// cascaded returns the number of objects that are deleted along with the item and
+// its parts.
+func (it *Item) cascaded() int {
+	n := it.Cascade.Count()
+	for i := range it.Parts {
+		n += it.Parts[i].cascaded()
+	}
+	return n
+}
+
+// prunes returns the number of objects that pruning the item deletes. A release
+// that Helm delivers counts its objects only.
+func (it *Item) prunes() int {
+	n := 0
+	if it.Action == Prune && !it.IsHelm() {
+		n++
+	}
+	for i := range it.Parts {
+		n += it.Parts[i].prunes()
+	}
+	return n
+}
+
+func listFields(fields []cluster.Field) string {
+	parts := make([]string, len(fields))
+	for i, f := range fields {
+		parts[i] = strings.TrimPrefix(f.Path, ".") + " (" + f.Manager + ")"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// listRights formats rights: patch deployments.apps in web; get and patch secrets.
+func listRights(rights []cluster.Right) string {
+	var parts []string
+	for i := 0; i < len(rights); {
+		r, verbs := rights[i], []string(nil)
+		for ; i < len(rights) && sameObjects(rights[i], r); i++ {
+			verbs = append(verbs, rights[i].Verb)
+		}
+		text := verbs[len(verbs)-1] + " " + r.Resource
+		if rest := verbs[:len(verbs)-1]; len(rest) > 0 {
+			text = strings.Join(rest, ", ") + " and " + text
+		}
+		if r.Group != "" {
+			text += "." + r.Group
+		}
+		if r.Namespace != "" {
+			text += " in " + r.Namespace
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func sameObjects(a, b cluster.Right) bool {
+	return a.Group == b.Group && a.Resource == b.Resource && a.Namespace == b.Namespace
+}

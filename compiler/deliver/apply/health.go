@@ -1,0 +1,85 @@
+package apply
+
+import (
+	"context"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster/health"
+)
+
+// UnhealthyObject is an object that is not ready.
+type UnhealthyObject struct {
+	ID string
+	health.Verdict
+}
+
+// UnhealthyObjects returns the objects of the inventory that are not ready by the
+// rules of the cluster, including objects of releases that Helm delivers. Objects
+// without a conclusive status count as ready.
+func (v *Inventory) UnhealthyObjects(ctx context.Context, c *cluster.Cluster, of *fleet.Cluster) ([]UnhealthyObject, error) {
+	rules, err := health.Compile(of)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := v.delivered(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	objs := make([]fleet.Object, len(entries))
+	err = forEach(ctx, len(objs), func(ctx context.Context, i int) (err error) {
+		objs[i].Release = &fleet.Release{Name: entries[i].Release}
+		objs[i].Unstructured, err = c.Object(ctx, entries[i].ref())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var existing []fleet.Object
+	for _, o := range objs {
+		if o.Unstructured != nil {
+			existing = append(existing, o)
+		}
+	}
+	rules.AddCRDs(existing...)
+	hide := health.Hider(secretsOf(existing))
+	var out []UnhealthyObject
+	for i, o := range objs {
+		verdict := rules.Judge(o)
+		if entries[i].Kept || verdict.State == health.Missing && entries[i].Completed != "" || verdict.State == health.Ready || verdict.State == health.Unknown {
+			continue
+		}
+		verdict.Reason = hide(verdict.Reason)
+		out = append(out, UnhealthyObject{entries[i].id(), verdict})
+	}
+	return out, nil
+}
+
+// delivered returns the entries of the inventory, with releases that Helm delivers
+// replaced by their objects. A release without a record in Helm's storage stays an
+// entry and counts as missing.
+func (v *Inventory) delivered(ctx context.Context, c *cluster.Cluster) ([]Entry, error) {
+	var out []Entry
+	for _, e := range v.Objects {
+		if e.ref().GroupVersionKind != helmKind {
+			out = append(out, e)
+			continue
+		}
+		state, err := helm.Read(ctx, c, e.Namespace, e.Name)
+		if err != nil {
+			return nil, err
+		}
+		if state.Revision == 0 {
+			out = append(out, e)
+		}
+		for _, o := range state.Objects {
+			it := Item{ref: cluster.RefOf(o), Release: e.Release, Stage: e.Stage, object: o}
+			if health.DeletesItself(o) {
+				it.completedDigest = it.contentDigest()
+			}
+			out = append(out, entryOf(it, ""))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,232 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// This file plans releases that Helm delivers. In a plan and in the inventory, such
+// a release is one object of a kind that no cluster serves; the parts of its item
+// are its objects.
+
+// helmKind is the kind of the item that stands for a Helm release.
+var helmKind = schema.GroupVersionKind{Group: "helm.sh", Version: "v1", Kind: "HelmRelease"}
+
+func helmRef(namespace, name string) cluster.Ref {
+	return cluster.Ref{GroupVersionKind: helmKind, Namespace: namespace, Name: name}
+}
+
+func helmRefOf(r *fleet.Release) cluster.Ref { return helmRef(r.Namespace, r.Name) }
+
+// IsHelm reports whether the item stands for a release that Helm delivers.
+func (it *Item) IsHelm() bool { return it.ref.GroupVersionKind == helmKind }
+
+// byHelm reports whether Helm applies the object. fleetc applies the crds directory
+// of a chart itself: Helm would install it and never upgrade it.
+func byHelm(o fleet.Object) bool { return o.Release.Delivery == fleet.ByHelm && !o.CRD }
+
+// helmNamespace is the annotation with the namespace of the Helm release of an
+// object.
+const helmNamespace = "meta.helm.sh/release-namespace"
+
+// isPartOf reports whether the annotations of an object name the release.
+func isPartOf(o *unstructured.Unstructured, release cluster.Ref) bool {
+	a := o.GetAnnotations()
+	return a[helmRelease] == release.Name && a[helmNamespace] == release.Namespace
+}
+
+// collectHelm adds the releases of the bundle that are in scope and that Helm
+// delivers.
+func (p *planner) collectHelm() {
+	parts := map[*fleet.Release][]Item{}
+	for _, o := range p.Bundle.Objects {
+		if byHelm(o) && !fleet.IsHook(o.Unstructured) {
+			object := fleet.Unmark(o.DeepCopy()) // Helm applies the chart's own labels
+			parts[o.Release] = append(parts[o.Release], Item{
+				ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: cluster.RefOf(object), release: o.Release, object: object,
+				positions: []diag.Pos{o.Release.Pos},
+			})
+		}
+	}
+	for _, r := range p.Bundle.Cluster.Releases {
+		if r.Delivery != fleet.ByHelm || !p.inScope(r.Stage, r.Name) {
+			continue
+		}
+		ref := helmRefOf(r)
+		p.items = append(p.items, Item{
+			ID: idOf(ref), Release: r.Name, Stage: r.Stage, Parts: parts[r], ref: ref, release: r, object: placeholder(ref, ""), positions: []diag.Pos{r.Pos},
+		})
+	}
+}
+
+// placeholder returns the object that stands for a Helm release.
+func placeholder(ref cluster.Ref, uid string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetGroupVersionKind(ref.GroupVersionKind)
+	o.SetNamespace(ref.Namespace)
+	o.SetName(ref.Name)
+	if uid != "" {
+		o.SetUID(types.UID(uid))
+	}
+	return o
+}
+
+// planHelm plans a release that Helm delivers.
+func (p *planner) planHelm(ctx context.Context, it *Item) error {
+	state, err := helm.Read(ctx, p.Live, it.ref.Namespace, it.ref.Name)
+	if cluster.ReasonOf(err) == cluster.Forbidden {
+		it.Action, it.Reason, it.helm = Create, "Helm's storage cannot be read", &helm.State{} // a missing right is reported with the others
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	it.helm, it.uid = state, state.UID
+	if it.digest, err = p.helmDigest(it.release); err != nil {
+		return err
+	}
+	if state.Revision > 0 {
+		it.Before = placeholder(it.ref, state.UID)
+	}
+	it.foreign = state.Revision > 0 && !state.FromFleetc && p.recorded[it.ID].UID != state.UID
+	switch {
+	case it.foreign && !p.mayAdoptHelm():
+		it.refuse("there is a Helm release of this name, and fleetc did not make it", "pass --adopt to take it over")
+		return nil
+	case state.IsPending() && state.Digest == "":
+		it.refuse(fmt.Sprintf("another Helm operation is running on it or was interrupted: revision %d is %s", state.Revision, state.Status),
+			fmt.Sprintf("wait; if it was interrupted, run helm rollback %s -n %s", it.ref.Name, it.ref.Namespace))
+		return nil
+	}
+	it.Adopts = it.foreign
+	missing, err := p.checkParts(ctx, it)
+	if err != nil || it.Action == Refused {
+		return err
+	}
+	switch {
+	case !state.Deployed:
+		it.Action, it.After = Create, it.object
+	case it.isUpToDate() && missing == "":
+		it.Action, it.Before = Unchanged, nil
+		return nil
+	default:
+		it.Action, it.After = Change, it.object
+		it.Reason = whyUpgrade(state, missing)
+	}
+	return p.planParts(ctx, it)
+}
+
+// isUpToDate reports whether the last revision of the release matches the bundle.
+func (it *Item) isUpToDate() bool {
+	return it.helm.Status == "deployed" && it.helm.Digest == it.digest
+}
+
+// whyUpgrade returns why a release is upgraded whose chart and values may be
+// unchanged.
+func whyUpgrade(s *helm.State, missing string) string {
+	switch {
+	case s.Status != "deployed":
+		return fmt.Sprintf("its revision %d is %s", s.Revision, s.Status)
+	case s.Digest == "":
+		return fmt.Sprintf("another tool made its revision %d", s.Revision)
+	case missing != "":
+		return missing + " is missing"
+	}
+	return ""
+}
+
+// helmDigest returns the cache key of a release: a digest of its chart, values and
+// objects.
+func (p *planner) helmDigest(r *fleet.Release) (string, error) {
+	text, err := json.Marshal([]any{p.Charts[r.Name].Digest, r.Values.Value(), p.digests.releases[r.Name]})
+	if err != nil {
+		return "", fmt.Errorf("encode the values of release %s: %w", r.Name, err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// planHelmPrune plans a Helm release that is in the inventory and not delivered by
+// the bundle any more. A release that does not exist, or now belongs to another
+// tool, gets no UID.
+func (p *planner) planHelmPrune(ctx context.Context, it *Item) error {
+	state, err := helm.Read(ctx, p.Live, it.ref.Namespace, it.ref.Name)
+	if cluster.ReasonOf(err) == cluster.Forbidden {
+		it.refuse("Helm's storage cannot be read, and it is to be uninstalled: "+err.Error(), "see docs/apply.md for the rights that fleetc needs")
+		return nil
+	}
+	if err != nil || !isOurRelease(p.recorded[it.ID], state) {
+		return err
+	}
+	it.helm, it.uid, it.Action, it.Before = state, state.UID, Prune, placeholder(it.ref, state.UID)
+	switch {
+	case p.handedOver[it.ID]:
+		it.handedOver, it.Reason = true, "its objects are applied now"
+		return nil
+	case state.IsPending() && state.Digest == "":
+		it.refuse(fmt.Sprintf("another Helm operation is running on it or was interrupted: revision %d is %s", state.Revision, state.Status), "wait, or run helm uninstall")
+		return nil
+	}
+	it.Parts, err = p.removedParts(ctx, it, append(state.Objects, state.Extra...))
+	return err
+}
+
+// isOurRelease reports whether the stored release is the one of the inventory's
+// entry, and not a later one of the same name.
+func isOurRelease(e Entry, s *helm.State) bool {
+	return s.Revision > 0 && (s.FromFleetc || e.UID == s.UID)
+}
+
+// takeOverFromHelm adds to the inventory the objects of releases that Helm
+// delivered so far and that fleetc applies from now on.
+func (p *planner) takeOverFromHelm(ctx context.Context) error {
+	now := map[cluster.Ref]bool{}
+	for _, r := range p.Bundle.Cluster.Releases {
+		if r.Delivery != fleet.ByHelm && p.inScope(r.Stage, r.Name) {
+			now[helmRefOf(r)] = true
+		}
+	}
+	v := p.inventory.clone()
+	for _, e := range p.inventory.Objects {
+		if !now[e.ref()] {
+			continue
+		}
+		state, err := helm.Read(ctx, p.Live, e.Namespace, e.Name)
+		if err != nil {
+			return err
+		}
+		if !isOurRelease(e, state) {
+			continue
+		}
+		p.handedOver[e.id()] = true
+		for _, o := range append(state.Objects, state.Extra...) {
+			it := Item{ID: idOf(cluster.RefOf(o)), Release: e.Release, Stage: e.Stage, ref: cluster.RefOf(o)}
+			current, err := p.Live.Object(ctx, it.ref)
+			if err != nil {
+				return err
+			}
+			if current == nil || !isPartOf(current, e.ref()) {
+				continue
+			}
+			p.handedOver[it.ID] = true
+			if _, known := p.recorded[it.ID]; !known {
+				p.recorded[it.ID] = entryOf(it, string(current.GetUID()))
+				v.Objects = append(v.Objects, p.recorded[it.ID])
+			}
+		}
+	}
+	p.inventory = v
+	return nil
+}

@@ -1,0 +1,139 @@
+package helm
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/kube"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// A client is Helm's client, except that fleetc waits for objects and decides which
+// objects are deleted.
+type client struct {
+	*kube.Client
+	run *Run
+	ctx context.Context // Helm's interface has no context
+}
+
+// Wait implements Helm's interface.
+func (c *client) Wait(resources kube.ResourceList, _ time.Duration) error {
+	objects := make([]*unstructured.Unstructured, 0, len(resources))
+	for _, info := range resources {
+		if o, ok := info.Object.(*unstructured.Unstructured); ok {
+			objects = append(objects, o)
+		}
+	}
+	if err := c.run.Wait(c.ctx, objects); err != nil {
+		return c.run.recordCause(err)
+	}
+	return nil
+}
+
+// WaitWithJobs implements Helm's interface: [Run.Wait] includes Jobs.
+func (c *client) WaitWithJobs(resources kube.ResourceList, timeout time.Duration) error {
+	return c.Wait(resources, timeout)
+}
+
+// WatchUntilReady implements Helm's interface.
+func (c *client) WatchUntilReady(resources kube.ResourceList, _ time.Duration) error {
+	for _, info := range resources {
+		o, ok := info.Object.(*unstructured.Unstructured)
+		if !ok || o.GetKind() != "Job" && o.GetKind() != "Pod" {
+			continue
+		}
+		if err := c.run.Hook(c.ctx, o); err != nil {
+			return c.run.recordCause(err)
+		}
+	}
+	return nil
+}
+
+// Update implements Helm's interface.
+func (c *client) Update(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+	return c.update(original, target, force, c.Client.Update)
+}
+
+// UpdateThreeWayMerge implements Helm's interface.
+func (c *client) UpdateThreeWayMerge(original, target kube.ResourceList, force bool) (*kube.Result, error) {
+	return c.update(original, target, force, c.Client.UpdateThreeWayMerge)
+}
+
+// update updates the objects. It first patches from the manifests of failed
+// attempts, whose changes Helm would leave in place.
+func (c *client) update(original, target kube.ResourceList, force bool, by func(original, target kube.ResourceList, force bool) (*kube.Result, error)) (*kube.Result, error) {
+	for _, manifest := range c.run.attempts {
+		// An attempt may have failed because kinds did not exist; its other objects
+		// count.
+		made, _ := c.Build(strings.NewReader(manifest), false)
+		made, err := c.filterDeletions(made, target)
+		if err != nil {
+			return nil, err
+		}
+		if result, err := by(made, copyList(target), force); err != nil {
+			return result, err
+		}
+	}
+	original, err := c.filterDeletions(original, target)
+	if err != nil {
+		return nil, err
+	}
+	return by(original, target, force)
+}
+
+// copyList returns a deep copy: updates overwrite the objects with those of the
+// cluster.
+func copyList(resources kube.ResourceList) kube.ResourceList {
+	out := make(kube.ResourceList, len(resources))
+	for i, info := range resources {
+		c := *info
+		c.Object = info.Object.DeepCopyObject()
+		out[i] = &c
+	}
+	return out
+}
+
+// DeleteWithPropagationPolicy implements Helm's interface.
+func (c *client) DeleteWithPropagationPolicy(resources kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
+	resources, err := c.filterDeletions(resources, nil)
+	switch {
+	case err != nil:
+		return nil, []error{err}
+	case len(resources) == 0:
+		return &kube.Result{}, nil
+	}
+	return c.Client.DeleteWithPropagationPolicy(resources, policy)
+}
+
+// WaitForDelete implements Helm's interface.
+func (c *client) WaitForDelete(resources kube.ResourceList, timeout time.Duration) error {
+	resources, err := c.filterDeletions(resources, nil)
+	if err != nil {
+		return err
+	}
+	return c.Client.WaitForDelete(resources, timeout)
+}
+
+// filterDeletions returns the resources without those that are missing from target
+// and must not be deleted or do not exist. Helm would delete by name, even if
+// another tool owns the object now.
+func (c *client) filterDeletions(resources, target kube.ResourceList) (kube.ResourceList, error) {
+	var out kube.ResourceList
+	for _, info := range resources {
+		if !target.Contains(info) {
+			current, err := c.run.Live.Object(c.ctx, cluster.Ref{GroupVersionKind: info.Mapping.GroupVersionKind, Namespace: info.Namespace, Name: info.Name})
+			if err != nil {
+				return nil, c.run.recordCause(err)
+			}
+			if current == nil || !c.run.MayPrune(current) {
+				continue
+			}
+		}
+		out = append(out, info)
+	}
+	return out, nil
+}

@@ -1,0 +1,153 @@
+// Package helm manages Helm releases in a cluster with Helm's library: it reads the
+// stored state of a release, and installs, upgrades, tests and uninstalls it. The
+// helm program can work with the resulting releases.
+//
+// The caller decides whether a release may be changed, waits for objects, and
+// supplies the content of the chart. The package reads no files, in particular no
+// settings of helm, and discards Helm's log.
+package helm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/releaseutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// Labels of the Secrets in which Helm stores a release. Helm copies labels to the
+// next revision, even if another tool creates it, so one label has the number of
+// the revision.
+const (
+	revisionLabel = "fleetc.dev/revision"
+	digestLabel   = "fleetc.dev/digest"
+)
+
+const maxRelease = 64 << 20 // of a stored revision, uncompressed
+
+// A State is the stored state of a Helm release. The zero State is that of a
+// release that does not exist.
+type State struct {
+	Revision   int    // last revision; 0 when there is none
+	Status     string // status of the last revision, as in helm history
+	Digest     string // cache key of the last revision; empty when another tool made it
+	FromFleetc bool   // fleetc made at least one revision
+	Deployed   bool   // installed: a revision is or was deployed, and the release is not uninstalled
+	UID        string // UID of the last revision's Secret
+
+	// Objects are the objects of the deployed revision, or of the last one when
+	// none is deployed, without hooks.
+	Objects []*unstructured.Unstructured
+
+	// Extra are objects that only later, failed revisions have.
+	Extra []*unstructured.Unstructured
+
+	// Records are the records of all revisions, the oldest first.
+	Records []Record
+
+	attempts       []string                       // manifests of failed revisions since the deployed one; of all when none is deployed
+	attemptObjects [][]*unstructured.Unstructured // objects of each attempt
+}
+
+// IsPending reports whether an operation on the release is running or was
+// interrupted.
+func (s *State) IsPending() bool {
+	return release.Status(s.Status).IsPending() || s.Status == release.StatusUninstalling.String()
+}
+
+// Read returns the state of a release that Helm stores in Secrets.
+func Read(ctx context.Context, c *cluster.Cluster, namespace, name string) (*State, error) {
+	return Secrets.Read(ctx, c, namespace, name)
+}
+
+// Read returns the state of a release.
+func (in Storage) Read(ctx context.Context, c *cluster.Cluster, namespace, name string) (*State, error) {
+	all, err := in.revisions(ctx, c, namespace, name)
+	s := &State{}
+	if err != nil || len(all) == 0 {
+		return s, err
+	}
+	for _, r := range all {
+		s.Records = append(s.Records, recordOf(r.object))
+	}
+	last := all[len(all)-1]
+	s.Revision, s.Status, s.UID = last.version, string(last.status), string(last.object.GetUID())
+	labels := last.object.GetLabels()
+	_, s.FromFleetc = labels[revisionLabel]
+	if labels[revisionLabel] == strconv.Itoa(last.version) {
+		s.Digest = labels[digestLabel]
+	}
+	deployed := len(all) - 1
+	for i, r := range all {
+		if r.status == release.StatusDeployed {
+			deployed = i
+		}
+		s.Deployed = s.Deployed || r.status == release.StatusDeployed || r.status == release.StatusSuperseded
+	}
+	s.Deployed = s.Deployed && last.status != release.StatusUninstalled
+	seen := map[cluster.Ref]bool{}
+	for i, r := range all[deployed:] {
+		stored, err := decode(r.object)
+		if err != nil {
+			return nil, &diag.Diag{
+				Msg:  fmt.Sprintf("%s %s/%s is not a valid Helm record: %s", in, namespace, r.object.GetName(), diag.Visible(err.Error(), diag.MaxText)),
+				Hint: "see helm history " + name,
+			}
+		}
+		objects, err := objectsOf(ctx, c, stored)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 || !s.Deployed {
+			s.attempts, s.attemptObjects = append(s.attempts, stored.Manifest), append(s.attemptObjects, objects)
+		}
+		for _, o := range objects {
+			if ref := cluster.RefOf(o); i == 0 {
+				seen[ref] = true
+				s.Objects = append(s.Objects, o)
+			} else if !seen[ref] {
+				seen[ref] = true
+				s.Extra = append(s.Extra, o)
+			}
+		}
+	}
+	return s, nil
+}
+
+// objectsOf returns the objects of a stored revision, with their namespaces.
+func objectsOf(ctx context.Context, c *cluster.Cluster, stored *release.Release) ([]*unstructured.Unstructured, error) {
+	manifests := releaseutil.SplitManifests(stored.Manifest)
+	names := make([]string, 0, len(manifests))
+	for name := range manifests {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	var out []*unstructured.Unstructured
+	for _, name := range names {
+		text, err := yaml.YAMLToJSON([]byte(manifests[name]))
+		if err != nil || string(text) == "null" {
+			continue // Helm does not store empty documents
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(text); err != nil {
+			continue
+		}
+		if o.GetNamespace() == "" {
+			if r, served, err := c.Resource(ctx, o.GroupVersionKind()); err != nil {
+				return nil, err
+			} else if served && r.Namespaced {
+				o.SetNamespace(stored.Namespace)
+			}
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}

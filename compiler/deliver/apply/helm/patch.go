@@ -1,0 +1,145 @@
+package helm
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	jsonpatch "github.com/evanphx/json-patch"
+	"helm.sh/helm/v3/pkg/kube"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// Labels and annotations that Helm adds to every object of a release.
+const (
+	managedByLabel      = "app.kubernetes.io/managed-by"
+	nameAnnotation      = "meta.helm.sh/release-name"
+	namespaceAnnotation = "meta.helm.sh/release-namespace"
+)
+
+// Mark returns a copy of an object with the labels and annotations that Helm
+// adds to the objects of a release.
+func Mark(o *unstructured.Unstructured, namespace, name string) *unstructured.Unstructured {
+	o = o.DeepCopy()
+	labels, annotations := maps.Clone(o.GetLabels()), maps.Clone(o.GetAnnotations())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	labels[managedByLabel], annotations[nameAnnotation], annotations[namespaceAnnotation] = "Helm", name, namespace
+	o.SetLabels(labels)
+	o.SetAnnotations(annotations)
+	return o
+}
+
+// Patches returns how many patches the next install or upgrade may send for an
+// object that exists: one for each failed attempt since the deployed revision,
+// and one for the deployed revision.
+func (s *State) Patches() int { return len(s.attemptObjects) + 1 }
+
+// Patch returns the patch of the step, see [State.Patches], from the live object
+// now to target, a marked object of the chart. As in Helm, it is a three-way
+// strategic merge patch for kinds of Kubernetes and a JSON merge patch for custom
+// resources.
+func (s *State) Patch(step int, target, now *unstructured.Unstructured) (cluster.Patch, error) {
+	// An upgrade compares a custom resource only with the last manifest; an
+	// installation also compares it with the cluster.
+	threeWay := !s.Deployed
+	original := target // Helm adopts an object without a revision as if it had made it
+	switch {
+	case step < len(s.attemptObjects):
+		if original = find(s.attemptObjects[step], target); original == nil {
+			original = now
+		}
+	case s.Deployed:
+		if o := find(s.Objects, target); o != nil {
+			original = o
+		}
+	}
+	return patch(original, target, now, threeWay)
+}
+
+// find returns the object with the name and kind of o, nil when there is none.
+func find(objects []*unstructured.Unstructured, o *unstructured.Unstructured) *unstructured.Unstructured {
+	for _, other := range objects {
+		if other.GetName() == o.GetName() && other.GetNamespace() == o.GetNamespace() && other.GroupVersionKind().GroupKind() == o.GroupVersionKind().GroupKind() {
+			return other
+		}
+	}
+	return nil
+}
+
+// newTyped returns an empty object of the Go type of a Kubernetes kind, nil for
+// custom resources.
+func newTyped(o *unstructured.Unstructured) runtime.Object {
+	bare := &unstructured.Unstructured{Object: map[string]any{}}
+	bare.SetGroupVersionKind(o.GroupVersionKind())
+	versioned := kube.AsVersioned(&resource.Info{Object: bare, Mapping: &meta.RESTMapping{GroupVersionKind: o.GroupVersionKind()}})
+	if _, ok := versioned.(runtime.Unstructured); ok {
+		return nil
+	}
+	return versioned
+}
+
+// patch computes the patch as Helm's function createPatch in its package kube does.
+func patch(original, target, now *unstructured.Unstructured, threeWay bool) (cluster.Patch, error) {
+	var texts [3][]byte
+	for i, o := range []*unstructured.Unstructured{original, target, now} {
+		text, err := json.Marshal(o.Object)
+		if err != nil {
+			return cluster.Patch{}, fmt.Errorf("encode %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		texts[i] = text
+	}
+	versioned := newTyped(target)
+	out := cluster.Patch{Type: types.MergePatchType}
+	var err error
+	switch {
+	case versioned != nil:
+		out.Type = types.StrategicMergePatchType
+		var schema strategicpatch.PatchMetaFromStruct
+		if schema, err = strategicpatch.NewPatchMetaFromStruct(versioned); err == nil {
+			out.Data, err = strategicpatch.CreateThreeWayMergePatch(texts[0], texts[1], texts[2], schema, true)
+		}
+	case threeWay:
+		out.Data, err = jsonmergepatch.CreateThreeWayJSONMergePatch(texts[0], texts[1], texts[2])
+	default:
+		out.Data, err = jsonpatch.CreateMergePatch(texts[0], texts[1])
+	}
+	if err != nil {
+		return cluster.Patch{}, fmt.Errorf("compute Helm's patch of %s %s: %w", target.GetKind(), target.GetName(), err)
+	}
+	return out, nil
+}
+
+// Patched returns the object that results from a patch, without the API server:
+// defaults and webhooks are missing.
+func Patched(now *unstructured.Unstructured, p cluster.Patch) (*unstructured.Unstructured, error) {
+	text, err := json.Marshal(now.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", now.GetKind(), now.GetName(), err)
+	}
+	if p.Type == types.StrategicMergePatchType {
+		text, err = strategicpatch.StrategicMergePatch(text, p.Data, newTyped(now))
+	} else {
+		text, err = jsonpatch.MergePatch(text, p.Data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("patch %s %s: %w", now.GetKind(), now.GetName(), err)
+	}
+	out := &unstructured.Unstructured{}
+	if err := out.UnmarshalJSON(text); err != nil {
+		return nil, fmt.Errorf("decode the patched %s %s: %w", now.GetKind(), now.GetName(), err)
+	}
+	return out, nil
+}

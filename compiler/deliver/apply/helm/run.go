@@ -1,0 +1,212 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// Manager is Helm's field manager.
+const Manager = "helm"
+
+// A Run performs operations on one release of a cluster.
+type Run struct {
+	Live      *cluster.Cluster
+	Namespace string
+	Name      string
+	Timeout   time.Duration
+
+	// BeforeWrite is called before each write, and prevents the write by an error.
+	BeforeWrite func(ctx context.Context) error
+
+	// Wait waits until objects are healthy, Hook until a Job or pod has ended. The
+	// run fails with their errors.
+	Wait func(ctx context.Context, objects []*unstructured.Unstructured) error
+	Hook func(ctx context.Context, object *unstructured.Unstructured) error
+
+	// MayPrune reports whether an object that the release does not have any more
+	// may be deleted. It is called right before the deletion.
+	MayPrune func(*unstructured.Unstructured) bool
+
+	// NoHooks makes [Run.Uninstall] skip hooks, because another tool now manages
+	// objects of the release.
+	NoHooks bool
+
+	// Hide removes secrets from Helm's messages.
+	Hide func(string) string
+
+	attempts []string // manifests of failed attempts
+
+	mu    sync.Mutex
+	cause error // cause of Helm's error
+}
+
+// recordCause records why a request or a wait failed, and returns the error.
+func (r *Run) recordCause(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cause == nil {
+		r.cause = err
+	}
+	return err
+}
+
+// fault returns the recorded cause of Helm's error, or the error as a fault.
+func (r *Run) fault(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil || r.cause != nil {
+		return r.cause
+	}
+	return &diag.Diag{Msg: "Helm: " + diag.Visible(r.Hide(err.Error()), diag.MaxText), Cause: err}
+}
+
+// configuration returns a configuration of Helm that is connected to the cluster.
+func (r *Run) configuration(ctx context.Context) (*action.Configuration, error) {
+	r.cause = nil
+	getter, err := r.Live.Getter(Manager, func(writes bool) error {
+		switch {
+		case ctx.Err() != nil:
+			return r.recordCause(context.Cause(ctx))
+		case writes:
+			if err := r.BeforeWrite(ctx); err != nil {
+				return r.recordCause(err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	cfg := &action.Configuration{}
+	if err := cfg.Init(getter, r.Namespace, "secrets", func(string, ...any) {}); err != nil {
+		return nil, r.fault(err)
+	}
+	base, ok := cfg.KubeClient.(*kube.Client)
+	if !ok {
+		return nil, errors.New("connect Helm: its client is of an unknown kind")
+	}
+	base.Namespace = r.Namespace
+	cfg.KubeClient = &client{Client: base, run: r, ctx: ctx}
+	cfg.SetHookOutputFunc(func(_, _, _ string) io.Writer { return io.Discard })
+	return cfg, nil
+}
+
+// A ReleaseSpec is the desired state of a release.
+type ReleaseSpec struct {
+	Chart  *fleet.Chart
+	Values map[string]any // the run may modify them
+	Digest string         // cache key of the state, at most 63 letters and digits
+}
+
+// Apply installs or upgrades the release. It installs a release that was never
+// deployed, over the leftovers of failed attempts. before is the current state; it
+// treats a pending operation as interrupted. It leaves the CRDs in the chart's crds
+// directory to the caller.
+func (r *Run) Apply(ctx context.Context, before *State, to ReleaseSpec) error {
+	ch, err := load(to.Chart)
+	if err != nil {
+		return r.fault(err)
+	}
+	cfg, err := r.configuration(ctx)
+	if err != nil {
+		return err
+	}
+	if before.IsPending() {
+		if err := r.markFailed(cfg); err != nil {
+			return err
+		}
+	}
+	r.attempts = before.attempts
+	labels := map[string]string{revisionLabel: strconv.Itoa(before.Revision + 1), digestLabel: to.Digest}
+	if !before.Deployed {
+		i := action.NewInstall(cfg)
+		i.ReleaseName, i.Namespace, i.Labels, i.Timeout = r.Name, r.Namespace, labels, r.Timeout
+		i.Replace, i.TakeOwnership, i.SkipCRDs, i.Wait = true, true, true, true
+		i.SkipSchemaValidation, i.DisableOpenAPIValidation = true, true // fleetc validates; schemas may read remote files
+		_, err = i.Run(ch, to.Values)
+		return r.fault(err)
+	}
+	u := action.NewUpgrade(cfg)
+	u.Namespace, u.Labels, u.Timeout, u.MaxHistory = r.Namespace, labels, r.Timeout, maxHistory
+	u.ResetValues, u.TakeOwnership, u.SkipCRDs, u.Wait = true, true, true, true
+	u.SkipSchemaValidation, u.DisableOpenAPIValidation = true, true
+	_, err = u.Run(r.Name, ch, to.Values)
+	return r.fault(err)
+}
+
+// maxHistory is the number of revisions that Helm keeps, the default of helm
+// upgrade.
+const maxHistory = 10
+
+// markFailed marks the last revision, whose operation was interrupted, as failed.
+func (r *Run) markFailed(cfg *action.Configuration) error {
+	last, err := cfg.Releases.Last(r.Name)
+	if err != nil {
+		return r.fault(err)
+	}
+	last.SetStatus(release.StatusFailed, "the operation did not end")
+	return r.fault(cfg.Releases.Update(last))
+}
+
+// Uninstall uninstalls the release with its hooks, and deletes its records.
+func (r *Run) Uninstall(ctx context.Context) error {
+	cfg, err := r.configuration(ctx)
+	if err != nil {
+		return err
+	}
+	u := action.NewUninstall(cfg)
+	u.IgnoreNotFound, u.Wait, u.Timeout, u.DisableHooks = true, true, r.Timeout, r.NoHooks
+	_, err = u.Run(r.Name)
+	return r.fault(err)
+}
+
+// Forget deletes the records of the release, and keeps its objects.
+func (r *Run) Forget(ctx context.Context) error {
+	cfg, err := r.configuration(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := cfg.Releases.History(r.Name)
+	for _, revision := range all {
+		if _, err = cfg.Releases.Delete(r.Name, revision.Version); err != nil {
+			break
+		}
+	}
+	return r.fault(err)
+}
+
+// Test runs the test hooks of the release, as helm test does.
+func (r *Run) Test(ctx context.Context) error {
+	cfg, err := r.configuration(ctx)
+	if err != nil {
+		return err
+	}
+	t := action.NewReleaseTesting(cfg)
+	t.Namespace, t.Timeout = r.Namespace, r.Timeout
+	_, err = t.Run(r.Name)
+	return r.fault(err)
+}
+
+// load loads a chart as a copy that Helm may modify.
+func load(ch *fleet.Chart) (*chart.Chart, error) {
+	files := make([]*loader.BufferedFile, len(ch.Files))
+	for i, f := range ch.Files {
+		files[i] = &loader.BufferedFile{Name: f.Name, Data: f.Data}
+	}
+	return loader.LoadFiles(files)
+}

@@ -1,0 +1,274 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster/health"
+)
+
+// This file plans the objects of releases that Helm delivers: the parts of an item.
+// It computes the patches that Helm would send and sends them as dry runs.
+
+// readAll reads the objects of items, with one request per kind and namespace where
+// possible. Objects that do not exist or that the user may not read are nil;
+// missing rights are reported elsewhere.
+func (p *planner) readAll(ctx context.Context, items []*Item) (map[*Item]*unstructured.Unstructured, error) {
+	refs := make([]cluster.Ref, len(items))
+	for i, it := range items {
+		refs[i] = it.ref
+	}
+	reader := p.Live.NewReader(refs)
+	found := make([]*unstructured.Unstructured, len(items))
+	err := forEach(ctx, len(items), func(ctx context.Context, i int) (err error) {
+		found[i], err = reader.Object(ctx, refs[i])
+		if cluster.ReasonOf(err) == cluster.Forbidden {
+			return nil
+		}
+		return err
+	})
+	out := make(map[*Item]*unstructured.Unstructured, len(items))
+	for i, it := range items {
+		out[it] = found[i]
+	}
+	return out, err
+}
+
+// checkParts reads the objects of a release and refuses the release when another
+// tool made one of them. It returns the ID of an object that Helm installed and
+// that is missing from the cluster, if there is one.
+func (p *planner) checkParts(ctx context.Context, it *Item) (missing string, err error) {
+	stored := map[string]bool{}
+	for _, o := range it.helm.Objects {
+		stored[idOf(cluster.RefOf(o))] = true
+	}
+	parts := make([]*Item, len(it.Parts))
+	for i := range it.Parts {
+		parts[i] = &it.Parts[i]
+	}
+	found, err := p.readAll(ctx, parts)
+	if err != nil {
+		return "", err
+	}
+	in := map[string]bool{}
+	for _, part := range parts {
+		in[part.ID], part.Action = true, Unchanged
+		part.Before = found[part]
+		if part.Before == nil {
+			switch {
+			case stored[part.ID] && it.isUpToDate() && health.DeletesItself(part.object): // it was deleted after its end
+			case stored[part.ID]:
+				missing, part.Action = part.ID, Create
+			default:
+				part.Action = Create
+			}
+			continue
+		}
+		part.uid, part.managers = string(part.Before.GetUID()), otherManagers(part.Before)
+		if !isPartOf(part.Before, it.ref) && p.isForeign(part, part.Before) {
+			part.foreign = true
+			if !p.mayAdopt(part.Before) {
+				it.refuse(part.ID+" is there already, and "+p.ownerOf(part.Before)+" made it", p.takeoverHint(part.Before))
+				return "", nil
+			}
+		}
+	}
+	var removed []*unstructured.Unstructured
+	for _, o := range append(it.helm.Objects, it.helm.Extra...) {
+		if !in[idOf(cluster.RefOf(o))] {
+			removed = append(removed, o)
+		}
+	}
+	out, err := p.removedParts(ctx, it, removed)
+	it.Parts = append(it.Parts, out...)
+	return missing, err
+}
+
+// removedParts plans objects that Helm made for a release which does not have them
+// any more. It leaves out objects that do not exist, that the bundle has, or that
+// do not name the release.
+func (p *planner) removedParts(ctx context.Context, it *Item, objects []*unstructured.Unstructured) ([]Item, error) {
+	inBundle := map[string]bool{}
+	for _, o := range p.Bundle.Objects {
+		inBundle[o.ID()] = true
+	}
+	var parts []*Item
+	for _, o := range objects {
+		if ref := cluster.RefOf(o); !inBundle[idOf(ref)] {
+			parts = append(parts, &Item{ID: idOf(ref), Release: it.Release, Stage: it.Stage, ref: ref})
+		}
+	}
+	found, err := p.readAll(ctx, parts)
+	if err != nil {
+		return nil, err
+	}
+	var out []Item
+	for _, part := range parts {
+		now := found[part]
+		if now == nil {
+			continue
+		}
+		owner := it.partDelivery(p.Fleet).newOwner(now)
+		if owner == "" && !isPartOf(now, it.ref) {
+			continue
+		}
+		part.Before, part.uid = now, string(now.GetUID())
+		if part.Action, part.Reason = p.pruneOrKeep(part.kind(), now); owner != "" {
+			part.leaveTo(owner)
+		}
+		out = append(out, *part)
+	}
+	return out, nil
+}
+
+// planParts plans what the next install or upgrade does to the objects of a
+// release. Helm renders the chart for that.
+func (p *planner) planParts(ctx context.Context, it *Item) error {
+	targets, err := p.helmTargets(ctx, it)
+	if err != nil || it.Action == Refused {
+		return err
+	}
+	parts := it.bundleObjects()
+	if err := forEach(ctx, len(parts), func(ctx context.Context, i int) error {
+		return p.planPart(ctx, it, parts[i], targets[parts[i].ID])
+	}); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if part.Action == Refused {
+			it.refuse(part.ID+": "+part.Reason, part.Hint)
+			return nil
+		}
+	}
+	return nil
+}
+
+// helmTargets returns the objects of a release as Helm will send them, by ID. It
+// refuses the release when Helm cannot render the chart, or when its record is too
+// large for Kubernetes.
+func (p *planner) helmTargets(ctx context.Context, it *Item) (map[string]*unstructured.Unstructured, error) {
+	targets := map[string]*unstructured.Unstructured{}
+	for _, part := range it.bundleObjects() {
+		targets[part.ID] = part.object
+	}
+	values, _ := it.release.Values.Value().(map[string]any)
+	run := &helm.Run{Live: p.Live, Namespace: it.ref.Namespace, Name: it.ref.Name, Hide: p.Live.Hidden}
+	var served []string // API versions of CRDs in the bundle
+	for gvk, crd := range p.bundleCRDs {
+		if p.before(crd, it) {
+			served = append(served, gvk.GroupVersion().String(), gvk.GroupVersion().String()+"/"+gvk.Kind)
+		}
+	}
+	rendered, err := run.Render(ctx, it.helm, helm.ReleaseSpec{Chart: p.Charts[it.Release], Values: values}, served)
+	switch fault := (*diag.Diag)(nil); {
+	case err == nil:
+	case !errors.As(err, &fault) || ctx.Err() != nil:
+		return nil, err
+	case len(served) > 0: // its templates may look up objects of these CRDs
+		rendered = &helm.Rendering{}
+	default:
+		it.refuse("Helm cannot render the chart: "+strings.TrimPrefix(fault.Msg, "Helm: "), fault.Hint)
+		return nil, nil
+	}
+	if rendered.Record > helm.MaxRecord {
+		it.refuse(fmt.Sprintf("the record that Helm stores of the release would have %d bytes, and Kubernetes stores at most %d in a Secret", rendered.Record, helm.MaxRecord),
+			`make the chart or its values smaller, or set delivery: "manifests"`)
+		return nil, nil
+	}
+	for _, o := range rendered.Objects {
+		if id := idOf(cluster.RefOf(o)); targets[id] != nil {
+			targets[id] = o
+		}
+	}
+	for id, o := range targets {
+		targets[id] = helm.Mark(o, it.ref.Namespace, it.ref.Name)
+	}
+	return targets, nil
+}
+
+// planPart plans one object of a release.
+func (p *planner) planPart(ctx context.Context, it, part *Item, target *unstructured.Unstructured) error {
+	if part.Before == nil {
+		part.Action, part.After = Create, asStored(target)
+		return nil
+	}
+	after, err := p.patched(ctx, it.helm, part, target, true)
+	switch {
+	case err != nil || part.Action == Refused:
+		return err
+	case reflect.DeepEqual(content(part.Before), content(after)):
+		part.Action, part.Before, part.Reason = Unchanged, nil, ""
+	default:
+		part.Action, part.After = Change, after
+	}
+	return nil
+}
+
+// patched returns the object of a part after Helm's patches toward the target. The
+// API server tries the first patch if ask is set; later patches and those with a
+// rejected dry run are computed here and set noDryRun.
+func (p *planner) patched(ctx context.Context, state *helm.State, part *Item, target *unstructured.Unstructured, ask bool) (*unstructured.Unstructured, error) {
+	now := part.Before
+	for step := range state.Patches() {
+		patch, err := state.Patch(step, target, now)
+		if err != nil {
+			part.refuse(diag.Visible(p.Live.Hidden(err.Error()), diag.MaxText), "")
+			return nil, nil
+		}
+		if patch.IsEmpty() {
+			continue
+		}
+		if ask && now == part.Before {
+			after, err := p.Live.DryRunPatch(ctx, part.ref, helm.Manager, patch)
+			if err == nil {
+				now = after
+				continue
+			}
+			if err := p.patchRefused(part, err); err != nil || part.Action == Refused {
+				return nil, err
+			}
+		}
+		part.noDryRun = true
+		if now, err = helm.Patched(now, patch); err != nil {
+			part.refuse(diag.Visible(p.Live.Hidden(err.Error()), diag.MaxText), "")
+			return nil, nil
+		}
+		now = asStored(now)
+	}
+	return now, nil
+}
+
+// patchRefused decides about a part when the API server rejected the dry run of
+// Helm's patch.
+func (p *planner) patchRefused(part *Item, err error) error {
+	why := errorText(part.Before, err)
+	switch cluster.ReasonOf(err) {
+	case "":
+		return err
+	case cluster.Webhook:
+		part.Reason = webhookUnavailable
+		return nil
+	case cluster.Forbidden:
+		if strings.HasPrefix(err.Error(), "User ") {
+			return nil // a missing right is reported with the others
+		}
+	case cluster.Immutable:
+		part.refuse(why, "change it back, or delete the object: Helm cannot change this field")
+		return nil
+	default:
+		if crd := p.bundleCRDs[part.ref.GroupVersionKind]; crd != nil && crd.Action == Change {
+			part.Reason = "its CRD changes first"
+			return nil
+		}
+	}
+	part.refuse(why, "")
+	return nil
+}

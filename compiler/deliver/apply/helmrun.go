@@ -1,0 +1,141 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// bundleObjects returns the parts that are in the bundle.
+func (it *Item) bundleObjects() []*Item {
+	var out []*Item
+	for i := range it.Parts {
+		if it.Parts[i].object != nil {
+			out = append(out, &it.Parts[i])
+		}
+	}
+	return out
+}
+
+// mayPrunePart reports whether the plan prunes an object with a Helm release, and
+// the object still belongs to the release and may be deleted.
+func (r *runner) mayPrunePart(it *Item, current *unstructured.Unstructured) bool {
+	action, _ := r.pruneOrKeep(current.GroupVersionKind().GroupKind(), current)
+	return action == Prune && isPartOf(current, it.ref) && it.partDelivery(r.Fleet).newOwner(current) == "" &&
+		slices.ContainsFunc(it.Parts, func(part Item) bool { return part.Action == Prune && part.uid == string(current.GetUID()) })
+}
+
+// helmRun returns the operations on a Helm release. Waits are fleetc's own: they
+// end when the lease is lost, and explain unhealthy objects.
+func (r *runner) helmRun(it *Item) *helm.Run {
+	release := it.release
+	if release == nil {
+		release = &fleet.Release{Name: it.Release}
+	}
+	item := func(o *unstructured.Unstructured) *Item {
+		ref := cluster.RefOf(o)
+		return &Item{ID: idOf(ref), Release: it.Release, Stage: it.Stage, ref: ref, release: release, object: o, positions: it.positions}
+	}
+	return &helm.Run{
+		Live: r.Live, Namespace: it.ref.Namespace, Name: it.ref.Name, Timeout: r.timeout(), Hide: r.hide, BeforeWrite: r.lease.Check,
+		MayPrune: func(current *unstructured.Unstructured) bool { return r.mayPrunePart(it, current) },
+		Wait: func(ctx context.Context, objects []*unstructured.Unstructured) error {
+			items := make([]*Item, len(objects))
+			for i, o := range objects {
+				items[i] = item(o)
+			}
+			return r.wait(ctx, it.Stage, items)
+		},
+		Hook: func(ctx context.Context, o *unstructured.Unstructured) error {
+			hook := item(o)
+			r.report(Event{Stage: it.Stage, ID: hook.ID, What: "hook"})
+			r.result.Hooks++
+			_, fault, err := r.hookEnds(ctx, hook, o)
+			return cmp.Or(err, fault)
+		},
+	}
+}
+
+// applyHelm makes Helm install or upgrade a release.
+func (r *runner) applyHelm(ctx context.Context, it *Item) error {
+	if !it.Action.writes() {
+		return nil
+	}
+	values, _ := it.release.Values.Value().(map[string]any)
+	run := r.helmRun(it)
+	if err := run.Apply(ctx, it.helm, helm.ReleaseSpec{Chart: r.Charts[it.Release], Values: values, Digest: it.digest}); err != nil {
+		return it.withPosition(err)
+	}
+	state, err := helm.Read(ctx, r.Live, it.ref.Namespace, it.ref.Name)
+	if err != nil {
+		return err
+	}
+	it.uid = state.UID
+	r.record.setApplied(it.ref, it.uid, "")
+	if it.Action == Create {
+		r.result.Created++
+	} else {
+		r.result.Changed++
+	}
+	r.result.Pruned += it.prunes()
+	r.result.Cascaded += it.cascaded()
+	r.report(Event{Stage: it.Stage, ID: it.ID, What: string(it.Action)})
+	return nil
+}
+
+// pruneHelm makes Helm uninstall a release, or forget one whose objects fleetc now
+// applies.
+func (r *runner) pruneHelm(ctx context.Context, it *Item) error {
+	run := r.helmRun(it)
+	if it.handedOver {
+		return it.withPosition(run.Forget(ctx))
+	}
+	run.NoHooks = ownedOf(it.Parts, it.Release) != nil
+	if err := run.Uninstall(ctx); err != nil {
+		return it.withPosition(err)
+	}
+	// Helm uninstalls the objects of the last revision even if that one failed.
+	// Earlier revisions may have more objects.
+	for _, part := range it.Parts {
+		if part.Action != Prune || it.helm.Status == "deployed" {
+			continue
+		}
+		current, err := r.Live.Object(ctx, part.ref)
+		if err == nil && current != nil && r.mayPrunePart(it, current) {
+			err = r.Live.Delete(ctx, part.ref, part.uid)
+		}
+		if err != nil && cluster.ReasonOf(err) != cluster.Moved {
+			return part.fault(err)
+		}
+	}
+	r.report(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
+	r.result.Pruned += it.prunes()
+	r.result.Cascaded += it.cascaded()
+	return nil
+}
+
+// withPosition returns err with the position and the ID of the item where it has
+// none.
+func (it *Item) withPosition(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	var out diag.List
+	for _, d := range diag.All(err) {
+		e := *d
+		if len(e.At) == 0 {
+			e.At = it.positions
+		}
+		e.Path = cmp.Or(e.Path, it.ID)
+		out = append(out, &e)
+	}
+	return out.Err()
+}

@@ -1,0 +1,226 @@
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// A fieldSet is a set of managed fields in the format of API servers (FieldsV1):
+// f:KEY leads into a map, k:{FIELDS} to the list element with these key fields,
+// v:VALUE to an element that is a value; "." is the map or element itself. An empty
+// set stands for a whole value.
+type fieldSet map[string]fieldSet
+
+// fieldsWhere returns the fields that the wanted managers have together.
+func fieldsWhere(o *unstructured.Unstructured, wanted func(metav1.ManagedFieldsEntry) bool) fieldSet {
+	var all fieldSet
+	for _, m := range o.GetManagedFields() {
+		if !wanted(m) || m.FieldsV1 == nil {
+			continue
+		}
+		var one fieldSet
+		if json.Unmarshal(m.FieldsV1.GetRawBytes(), &one) == nil { // an API server checks what it stores
+			all = union(all, one)
+		}
+	}
+	return all
+}
+
+// union returns the fields of both sets.
+func union(a, b fieldSet) fieldSet {
+	if a == nil {
+		return b
+	}
+	if b == nil {
+		return a
+	}
+	out := maps.Clone(a)
+	for k, v := range b {
+		if inA, ok := out[k]; ok {
+			v = union(inA, v)
+		}
+		out[k] = v
+	}
+	// One set has the whole value, the other parts of it.
+	if len(a) == 0 != (len(b) == 0) {
+		out["."] = fieldSet{}
+	}
+	return out
+}
+
+// isLeaf reports whether the set stands for a whole value.
+func (s fieldSet) isLeaf() bool { return s != nil && len(s) == 0 }
+
+// element returns the set of a list element and the keys that identify it, nil when
+// the set does not have the element.
+func (s fieldSet) element(v any) (set fieldSet, keys []string) {
+	for name, set := range s {
+		text, isKey := strings.CutPrefix(name, "k:")
+		var want map[string]any
+		if !isKey || json.Unmarshal([]byte(text), &want) != nil {
+			continue
+		}
+		m, _ := v.(map[string]any)
+		names := slices.Collect(maps.Keys(want))
+		if m != nil && !slices.ContainsFunc(names, func(k string) bool { return fmt.Sprint(keyOf(m, k)) != fmt.Sprint(want[k]) }) {
+			return set, names
+		}
+	}
+	return nil, nil
+}
+
+// keyOf returns a key field of a list element. Among Kubernetes' own kinds, only
+// the protocol of a port has a default.
+func keyOf(element map[string]any, key string) any {
+	if v, ok := element[key]; ok || key != "protocol" {
+		return v
+	}
+	return "TCP"
+}
+
+// hasValue reports whether the set has a list element that is a plain value.
+func (s fieldSet) hasValue(v any) bool {
+	text, err := json.Marshal(v)
+	_, ok := s["v:"+string(text)]
+	return err == nil && ok
+}
+
+// removeFields returns a value without the fields of the set, and whether anything
+// is left. The value is not modified.
+func removeFields(v any, remove fieldSet) (any, bool) {
+	if remove == nil {
+		return v, true
+	}
+	if remove.isLeaf() {
+		return nil, false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, field := range v {
+			if kept, some := removeFields(field, remove["f:"+k]); some {
+				out[k] = kept
+			}
+		}
+		return out, len(out) > 0 || len(v) == 0
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, element := range v {
+			if kept, some := removeElementFields(element, remove); some {
+				out = append(out, kept)
+			}
+		}
+		return out, len(out) > 0 || len(v) == 0
+	}
+	return nil, false
+}
+
+// removeElementFields is removeFields for a list element. It keeps the key fields
+// as long as other fields are left.
+func removeElementFields(v any, remove fieldSet) (any, bool) {
+	set, keys := remove.element(v)
+	if set == nil {
+		return v, !remove.hasValue(v)
+	}
+	m, _ := v.(map[string]any)
+	kept, _ := removeFields(v, set)
+	rest, _ := kept.(map[string]any)
+	if rest == nil || !slices.ContainsFunc(slices.Collect(maps.Keys(rest)), func(k string) bool { return !slices.Contains(keys, k) }) {
+		return nil, false
+	}
+	rest = maps.Clone(rest)
+	for _, k := range keys {
+		if v, ok := m[k]; ok {
+			rest[k] = v
+		}
+	}
+	return rest, true
+}
+
+// removeFieldsAt is removeFields limited to a path.
+func removeFieldsAt(v any, path []fleet.Step, remove fieldSet) (any, bool) {
+	switch {
+	case remove == nil || remove.isLeaf() && len(path) > 0:
+		return v, true
+	case len(path) == 0:
+		return removeFields(v, remove)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		field, ok := v[path[0].Key]
+		if !ok || path[0].Key == "" {
+			return v, true
+		}
+		out := maps.Clone(v)
+		if kept, some := removeFieldsAt(field, path[1:], remove["f:"+path[0].Key]); some {
+			out[path[0].Key] = kept
+		} else {
+			delete(out, path[0].Key)
+		}
+		return out, true
+	case []any:
+		if path[0].Key != "" {
+			return v, true
+		}
+		out := make([]any, 0, len(v))
+		for _, element := range v {
+			if path[0].Matches(element) {
+				set, _ := remove.element(element)
+				kept, some := element, true
+				if len(path) == 1 {
+					kept, some = removeElementFields(element, remove)
+				} else {
+					kept, some = removeFieldsAt(element, path[1:], set)
+				}
+				if !some {
+					continue
+				}
+				element = kept
+			}
+			out = append(out, element)
+		}
+		return out, true
+	}
+	return v, true
+}
+
+// keepFields returns only the fields of the set of a value, nil when there are
+// none.
+func keepFields(v any, keep fieldSet) any {
+	if keep == nil || keep.isLeaf() {
+		return v
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, field := range v {
+			if set, ok := keep["f:"+k]; ok {
+				out[k] = keepFields(field, set)
+			}
+		}
+		return out
+	case []any:
+		out := []any{}
+		for _, element := range v {
+			if set, _ := keep.element(element); set != nil {
+				out = append(out, keepFields(element, set))
+			} else if keep.hasValue(element) {
+				out = append(out, element)
+			}
+		}
+		return out
+	}
+	return v
+}
+
+// isOwn reports whether fleetc is the manager.
+func isOwn(m metav1.ManagedFieldsEntry) bool { return m.Manager == cluster.Manager }

@@ -1,0 +1,184 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// missingRights returns the rights that the plan needs and the user does not have,
+// sorted. It does not check rights again that an earlier plan needed.
+func (t Target) missingRights(ctx context.Context, plan, earlier *Plan) ([]cluster.Right, error) {
+	if plan.IsApplied() && !plan.removesHelmRecords() && (!t.AdoptForget || len(plan.unlistableRecords) == 0) {
+		return nil, nil
+	}
+	needed, err := t.neededRights(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	plan.neededRights = needed
+	if earlier != nil && len(earlier.MissingRights) == 0 {
+		needed = slices.DeleteFunc(slices.Clone(needed), func(r cluster.Right) bool { return slices.Contains(earlier.neededRights, r) })
+	}
+	if len(needed) == 0 {
+		return nil, nil
+	}
+	if all, err := t.Live.May(ctx, cluster.Right{}); err != nil || all {
+		return nil, err
+	}
+	// Rights that hold in all namespaces need one request.
+	wide := map[cluster.Right]bool{}
+	for _, r := range needed {
+		r.Namespace = ""
+		wide[r] = false
+	}
+	kinds := sortedRights(wide)
+	allowed := make([]bool, len(kinds))
+	if err := forEach(ctx, len(kinds), func(ctx context.Context, i int) (err error) {
+		allowed[i], err = t.Live.May(ctx, kinds[i])
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	for i, r := range kinds {
+		wide[r] = allowed[i]
+	}
+	remaining := slices.DeleteFunc(needed, func(r cluster.Right) bool {
+		r.Namespace = ""
+		return wide[r]
+	})
+	allowedIn := make([]bool, len(remaining))
+	if err := forEach(ctx, len(remaining), func(ctx context.Context, i int) (err error) {
+		if remaining[i].Namespace != "" {
+			allowedIn[i], err = t.Live.May(ctx, remaining[i])
+		}
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	var missing []cluster.Right
+	for i, r := range remaining {
+		if !allowedIn[i] {
+			missing = append(missing, r)
+		}
+	}
+	return missing, nil
+}
+
+func sortedRights(set map[cluster.Right]bool) []cluster.Right {
+	var out []cluster.Right
+	for r := range set {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b cluster.Right) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Verb, b.Verb))
+	})
+	return out
+}
+
+// neededRights returns the rights that the plan needs.
+func (t Target) neededRights(ctx context.Context, plan *Plan) ([]cluster.Right, error) {
+	set := map[cluster.Right]bool{}
+	add := func(group, resource, namespace string, verbs ...string) {
+		for _, v := range verbs {
+			set[cluster.Right{Verb: v, Group: group, Resource: resource, Namespace: namespace}] = true
+		}
+	}
+	add("", "secrets", Namespace, "get", "list", "create", "update", "delete")
+	add("coordination.k8s.io", "leases", Namespace, "get", "create", "update")
+	if plan.FirstApply {
+		add("", "namespaces", "", "get", "create", "patch")
+	}
+	var items []Item
+	for _, it := range plan.Items {
+		if it.IsHelm() {
+			add("", "secrets", it.ref.Namespace, "get", "list", "create", "update", "delete")
+			items = append(items, it.Parts...)
+		} else if !it.unserved {
+			items = append(items, it)
+		}
+	}
+	for _, it := range items {
+		r, served, err := t.Live.Resource(ctx, it.ref.GroupVersionKind)
+		if err != nil {
+			return nil, err
+		}
+		if !served { // its CRD is applied first and names the resource
+			r.GroupVersionResource = t.futureResource(it.ref.GroupVersionKind)
+		}
+		add(r.Group, r.Resource, it.ref.Namespace, "get")
+		switch it.Action {
+		case Create:
+			add(r.Group, r.Resource, it.ref.Namespace, "create", "patch")
+		case Change, Conflict:
+			add(r.Group, r.Resource, it.ref.Namespace, "patch")
+		case Hook, Replace:
+			add(r.Group, r.Resource, it.ref.Namespace, "create", "patch", "delete")
+		case Prune:
+			add(r.Group, r.Resource, it.ref.Namespace, "delete")
+		}
+	}
+	if err := t.recordRights(ctx, plan, add); err != nil {
+		return nil, err
+	}
+	for _, a := range plan.Actions {
+		for undo, task := range map[bool]fleet.Task{false: a.Task, true: a.Undo} {
+			if task.Job != nil {
+				add("batch", "jobs", jobOf(&a.Action, undo).GetNamespace(), "get", "create", "patch", "delete")
+			}
+		}
+	}
+	return sortedRights(set), nil
+}
+
+// recordRights adds the rights to remove records of Helm.
+func (t Target) recordRights(ctx context.Context, plan *Plan, add func(group, resource, namespace string, verbs ...string)) error {
+	for _, right := range plan.unlistableRecords {
+		if !t.AdoptForget {
+			continue
+		}
+		add(right.Group, right.Resource, right.Namespace, right.Verb)
+		if right.Resource == helm.Secrets.Resource() {
+			add(right.Group, right.Resource, right.Namespace, "delete")
+		}
+	}
+	for _, record := range plan.HelmRecords {
+		if record.Action != RemoveRecord {
+			continue
+		}
+		add("", record.Storage.Resource(), record.Namespace, "list", "delete")
+		for _, ref := range record.applied {
+			r, served, err := t.Live.Resource(ctx, ref.GroupVersionKind)
+			if err != nil {
+				return err
+			}
+			if served {
+				add(r.Group, r.Resource, ref.Namespace, "get", "patch")
+			}
+		}
+	}
+	return nil
+}
+
+// futureResource returns the resource that the cluster will serve for a kind whose
+// CRD is in the bundle.
+func (t Target) futureResource(gvk schema.GroupVersionKind) schema.GroupVersionResource {
+	for _, o := range t.Bundle.Objects {
+		if o.GetKind() != "CustomResourceDefinition" || !slices.Contains(definedKinds(o.Unstructured), gvk) {
+			continue
+		}
+		if spec, ok := o.Object["spec"].(map[string]any); ok {
+			if names, ok := spec["names"].(map[string]any); ok {
+				plural, _ := names["plural"].(string)
+				return gvk.GroupVersion().WithResource(plural)
+			}
+		}
+	}
+	return gvk.GroupVersion().WithResource(gvk.Kind)
+}

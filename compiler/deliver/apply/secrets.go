@@ -1,0 +1,74 @@
+package apply
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster/health"
+)
+
+// secretsOf returns the values of the Secrets among the objects.
+func secretsOf(objs []fleet.Object) []string {
+	var out []string
+	for _, o := range objs {
+		out = append(out, secretValues(o.Unstructured)...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// secretValues returns the values of a Secret, plain and in base64; nil for other
+// objects.
+func secretValues(o *unstructured.Unstructured) []string {
+	if o == nil || !isSecret(o) {
+		return nil
+	}
+	var out []string
+	for _, field := range []string{"data", "stringData"} {
+		values, _, _ := unstructured.NestedMap(o.Object, field)
+		for _, value := range values {
+			v := fmt.Sprint(value)
+			out = append(out, v, base64.StdEncoding.EncodeToString([]byte(v)))
+			if decoded, err := base64.StdEncoding.DecodeString(v); err == nil {
+				out = append(out, string(decoded))
+			}
+		}
+	}
+	return out
+}
+
+// errorText returns the text of an API error about an object, without the values of
+// the live Secret: they may differ from those in the bundle.
+func errorText(before *unstructured.Unstructured, err error) string {
+	return health.Hider(secretValues(before))(err.Error())
+}
+
+// asStored returns an object in its stored form: the stringData of a Secret becomes
+// part of its data. Applied stringData has no manager afterwards, so that fleetc
+// could not detect its removal from the bundle.
+func asStored(o *unstructured.Unstructured) *unstructured.Unstructured {
+	texts, ok := o.Object["stringData"].(map[string]any)
+	if !ok || !isSecret(o) {
+		return o
+	}
+	o = o.DeepCopy()
+	data, _ := o.Object["data"].(map[string]any)
+	if data == nil {
+		data = map[string]any{}
+	}
+	for k, v := range texts {
+		data[k] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(v)))
+	}
+	o.Object["data"] = data
+	delete(o.Object, "stringData")
+	return o
+}
+
+func isSecret(o *unstructured.Unstructured) bool {
+	return o.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
+}

@@ -1,0 +1,96 @@
+package apply
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster/simulate"
+)
+
+// This file simulates applies for objects without a dry run.
+
+// A memo memoizes results by key. The zero value is ready for use.
+type memo[K comparable, V any] struct {
+	mu      sync.Mutex
+	answers map[K]func() (V, error)
+}
+
+func (a *memo[K, V]) get(key K, ask func() (V, error)) (V, error) {
+	a.mu.Lock()
+	if a.answers == nil {
+		a.answers = map[K]func() (V, error){}
+	}
+	if a.answers[key] == nil {
+		a.answers[key] = sync.OnceValues(ask)
+	}
+	answer := a.answers[key]
+	a.mu.Unlock()
+	return answer()
+}
+
+// A simulation is the result of a simulated apply.
+type simulation struct {
+	before, after *unstructured.Unstructured
+	conflicts     []cluster.Field // fields of managers that are not adopted, which the release does not take
+	caveat        string          // why the result may be inexact; starts with a comma, or is empty
+}
+
+// simulate computes the object after an apply, from the live object, its managed
+// fields and the schemas of the cluster.
+func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unstructured) (simulation, error) {
+	gv := it.ref.GroupVersion()
+	schemas, err := p.schemas.get(gv, func() (*simulate.Schemas, error) {
+		document, err := p.Live.OpenAPI(ctx, gv)
+		return simulate.Read(document), err
+	})
+	if err != nil {
+		return simulation{}, err
+	}
+	var s simulation
+	if !schemas.Has(it.ref.GroupVersionKind) {
+		s.caveat = ", and the cluster has no schema of them"
+		schemas = simulate.Read(nil)
+	}
+	if now.GroupVersionKind() != it.ref.GroupVersionKind {
+		now = now.DeepCopy()
+		now.SetGroupVersionKind(it.ref.GroupVersionKind)
+	}
+	s.before = now
+	object := it.objectToApply(now)
+	after, conflicts, err := schemas.Apply(now, object)
+	if err != nil {
+		s.caveat += ", and they do not fit the schema that the cluster has"
+		after, conflicts, err = simulate.Read(nil).Apply(now, object)
+	}
+	if err != nil {
+		return s, err
+	}
+	s.after = after
+	former := it.formerManagers(now)
+	if len(former) > 0 {
+		s.after = &unstructured.Unstructured{Object: it.adoptedContent(now, after)}
+	}
+	s.conflicts = slices.DeleteFunc(conflicts, func(f cluster.Field) bool {
+		return slices.Contains(former, f.Manager) || p.Force.takes(it, f.Manager) || it.takes([]cluster.Field{f})
+	})
+	return s, nil
+}
+
+// untriedChange sets the states of a changed object without a dry run by a
+// simulated apply.
+func (p *planner) untriedChange(ctx context.Context, it *Item, now *unstructured.Unstructured) error {
+	s, err := p.simulate(ctx, it, now)
+	if err != nil {
+		return err
+	}
+	it.Before, it.After = s.before, s.after
+	if len(s.conflicts) > 0 && !it.Forced {
+		it.Action, it.Fields = Conflict, s.conflicts
+		it.Hint = it.conflictHint()
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A Test is the result of one test hook of a release.
+type Test struct {
+	Release string
+	ID      string
+	Err     error // nil when it passed
+}
+
+// Test runs the test hooks of the releases in scope under the cluster's lease, and
+// returns their results by release. As in Helm, the first failed test of a release
+// skips its other tests. plan is a plan of the cluster. An error concerns the
+// cluster, or a release that is not up to date.
+func (t Target) Test(ctx context.Context, plan *Plan, report func(Event)) ([]Test, error) {
+	r, err := t.newRunner(plan, report)
+	if err != nil {
+		return nil, err
+	}
+	byRelease := hooksOn(t.Bundle, "test", "test-success")
+	var releases []*fleet.Release
+	var faults diag.List
+	for _, rel := range t.Bundle.Cluster.Releases {
+		if !t.inScope(rel.Stage, rel.Name) || len(byRelease[rel.Name]) == 0 {
+			continue
+		}
+		item := plan.helmItem(rel)
+		releases = append(releases, rel)
+		if recorded, ok := plan.inventory.Releases[rel.Name]; !ok || recorded != plan.next.Releases[rel.Name] || item != nil && item.Action != Unchanged {
+			faults.Add(&diag.Diag{At: []diag.Pos{rel.Pos}, Path: rel.Path(), Msg: "the cluster does not run this release as the fleet has it", Hint: "run fleetc apply first"})
+		}
+	}
+	if err := faults.Err(); err != nil || len(releases) == 0 {
+		return nil, err
+	}
+	if r.lease, err = r.acquireLease(ctx); err != nil {
+		return nil, err
+	}
+	var tests []Test
+	for _, rel := range releases {
+		of, terr := r.test(ctx, rel, byRelease[rel.Name])
+		tests = append(tests, of...)
+		if err = terr; err != nil {
+			break
+		}
+	}
+	return tests, cmp.Or(err, r.lease.Release(ctx))
+}
+
+// helmItem returns the item of a release that Helm delivers, nil for others.
+func (p *Plan) helmItem(r *fleet.Release) *Item {
+	if r.Delivery != fleet.ByHelm {
+		return nil
+	}
+	for i := range p.Items {
+		if it := &p.Items[i]; it.IsHelm() && it.Release == r.Name {
+			return it
+		}
+	}
+	return nil
+}
+
+// test runs the tests of one release.
+func (r *runner) test(ctx context.Context, rel *fleet.Release, hooks []fleet.Object) (tests []Test, err error) {
+	outer := r.report
+	defer func() { r.report = outer }()
+	r.report = func(e Event) {
+		if e.What == "hook" {
+			tests = append(tests, Test{Release: rel.Name, ID: e.ID})
+		}
+		outer(e)
+	}
+	if it := r.plan.helmItem(rel); it != nil {
+		err = it.withPosition(r.helmRun(it).Test(ctx))
+	} else {
+		p := &planner{Target: r.Target}
+		var items []*Item
+		for _, o := range hooks {
+			it := newHook(o, "test")
+			if err := p.findHook(ctx, &it); err != nil {
+				return nil, err
+			}
+			if it.Action == Refused {
+				return nil, &diag.Diag{At: it.positions, Path: it.ID, Msg: it.Reason, Hint: it.Hint}
+			}
+			items = append(items, &it)
+		}
+		err = r.hooks(ctx, items)
+	}
+	if ctx.Err() != nil || err != nil && len(tests) == 0 {
+		return tests, cmp.Or(context.Cause(ctx), err)
+	}
+	if err != nil {
+		tests[len(tests)-1].Err = err
+	}
+	return tests, nil
+}

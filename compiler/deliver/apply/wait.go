@@ -1,0 +1,317 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster/health"
+)
+
+const (
+	waitPoll       = 500 * time.Millisecond
+	defaultTimeout = 5 * time.Minute
+)
+
+func (o Options) timeout() time.Duration { return cmp.Or(o.Timeout, defaultTimeout) }
+
+// wait waits until all objects are healthy. A failed object or the timeout ends the
+// wait with a fault.
+func (r *runner) wait(ctx context.Context, stage string, items []*Item) error {
+	start := time.Now()
+	w := &health.Waiting{Rules: r.rules, Timeout: r.timeout()}
+	byID := make(map[string]*Item, len(items))
+	var waiting []health.ObservedObject
+	for _, it := range items {
+		declared := fleet.Object{Unstructured: it.object, Release: it.release}
+		if it.uid != "" && (r.rules.ReadyOnceExists(declared) || it.Action == Unchanged && it.completedDigest != "") {
+			continue // the plan or the apply has found it
+		}
+		byID[it.ID] = it
+		waiting = append(waiting, health.ObservedObject{Declared: declared})
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	o := r.observe(ctx, slices.Collect(maps.Values(byID)))
+	defer o.Close()
+	reasons := make(map[string]string, len(items))
+	for first := true; ; first = false {
+		changes := o.Changes()
+		if first {
+			changes = nil
+		}
+		if err := o.Wait(ctx, changes, waitPoll); err != nil {
+			return err
+		}
+		for i := range waiting {
+			var err error
+			if waiting[i].Live, err = r.liveObject(ctx, o, byID[waiting[i].Declared.ID()]); err != nil {
+				return err
+			}
+		}
+		p := w.Step(time.Since(start), waiting)
+		r.recordReady(stage, byID, p.Ready, !first)
+		if len(p.Failed) > 0 {
+			return r.unhealthy(ctx, byID, p.Failed)
+		}
+		waiting = waiting[:0]
+		for _, o := range p.Pending {
+			waiting = append(waiting, o.ObservedObject)
+			if id := o.Declared.ID(); reasons[id] != o.Reason {
+				r.report(Event{Stage: stage, ID: id, What: "wait", Text: r.hide(o.Reason)})
+				reasons[id] = o.Reason
+			}
+		}
+		if len(waiting) == 0 {
+			return nil
+		}
+	}
+}
+
+// recordReady reports objects that became ready, and records completed Jobs.
+func (r *runner) recordReady(stage string, byID map[string]*Item, ready []health.Result, report bool) {
+	for _, o := range ready {
+		it := byID[o.Declared.ID()]
+		if o.Live != nil && isJob(o.Live) && isComplete(o.Live) {
+			it.completedDigest = it.contentDigest()
+			r.record.setCompleted(it.ref, it.completedDigest)
+		}
+		if report {
+			r.report(Event{Stage: stage, ID: o.Declared.ID(), What: "ready"})
+		}
+	}
+}
+
+// observe watches objects until they are ready. Jobs that this run has written are
+// watched from their creation on: they may be deleted as soon as they are complete.
+func (r *runner) observe(ctx context.Context, items []*Item) *cluster.Observer {
+	var refs []cluster.Ref
+	var jobs []*unstructured.Unstructured
+	for _, it := range items {
+		if it.writtenJob != nil {
+			jobs = append(jobs, it.writtenJob)
+		} else {
+			refs = append(refs, it.ref)
+		}
+	}
+	return r.Live.Observe(ctx, refs, jobs...)
+}
+
+// liveObject returns the current object. For a Job that its ttlSecondsAfterFinished
+// has deleted, it returns the last state.
+func (r *runner) liveObject(ctx context.Context, o *cluster.Observer, it *Item) (*unstructured.Unstructured, error) {
+	now := o.Object(it.ref)
+	if now.Object == nil && now.Last != nil && string(now.Last.GetUID()) == it.uid {
+		now.Object = now.Last
+		if !isFinished(now.Last) {
+			return nil, nil
+		}
+	}
+	if now.Object == nil && it.uid != "" && isJob(it.object) {
+		// The change may not have reached the watch yet.
+		return r.Live.Object(ctx, it.ref)
+	}
+	if isFinished(now.Object) && isBeingDeleted(now.Object) {
+		now.Object = now.Object.DeepCopy()
+		now.Object.SetDeletionTimestamp(nil)
+	}
+	return now.Object, nil
+}
+
+// errTimeout is the error of pause after the deadline.
+var errTimeout = errors.New("late")
+
+// pause waits for one poll interval, unless the context or the deadline ends first.
+func pause(ctx context.Context, end <-chan time.Time) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-end:
+		return errTimeout
+	case <-time.After(waitPoll):
+		return nil
+	}
+}
+
+// unhealthy returns the faults of unhealthy objects, with explanations.
+func (r *runner) unhealthy(ctx context.Context, byID map[string]*Item, failed []health.Result) error {
+	var faults diag.List
+	for _, o := range failed {
+		it := byID[o.Declared.ID()]
+		faults.Add(r.explain(ctx, it, o.Live, o.Verdict))
+	}
+	return faults.Err()
+}
+
+// explain returns the fault of an unhealthy object.
+func (r *runner) explain(ctx context.Context, it *Item, current *unstructured.Unstructured, v health.Verdict) error {
+	v.Reason = r.hide(v.Reason)
+	d := &diag.Diag{At: it.positions, Path: it.ID, Msg: diag.Visible(v.Reason, diag.MaxText)}
+	if current == nil {
+		return d
+	}
+	x := &health.Explainer{Reader: r.Live, Hide: r.hide}
+	why := x.Explain(ctx, fleet.Object{Unstructured: current, Release: it.release}, v)
+	if text := why.String(); len(why.Chain) > 1 && !strings.HasSuffix(text, v.Reason) {
+		d.Msg += "; " + diag.Visible(text, diag.MaxText)
+	}
+	for _, line := range slices.Concat(why.Events, why.Logs) {
+		d.Msg += "\n        " + diag.Visible(line, diag.MaxText)
+	}
+	return d
+}
+
+// deletionBlockers describes what an object that is being deleted waits for.
+func deletionBlockers(o *unstructured.Unstructured) string {
+	var why []string
+	if names := o.GetFinalizers(); len(names) > 0 {
+		why = append(why, "it is held by "+strings.Join(names, ", "))
+	}
+	// Namespaces list their remaining content.
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		c, ok := c.(map[string]any)
+		message, isText := c["message"].(string)
+		if ok && isText && o.GetKind() == "Namespace" && c["status"] == "True" {
+			why = append(why, message)
+		}
+	}
+	if len(why) == 0 {
+		return "it is still being deleted"
+	}
+	return diag.Visible(strings.Join(why, "; "), maxPendingText)
+}
+
+// hooks runs hooks by weight and, as Helm does, by name.
+func (r *runner) hooks(ctx context.Context, items []*Item) error {
+	items = slices.Clone(items)
+	slices.SortStableFunc(items, func(a, b *Item) int {
+		return cmp.Or(cmp.Compare(a.Release, b.Release), cmp.Compare(a.hook.weight, b.hook.weight))
+	})
+	for i, it := range items {
+		if err := r.runHook(ctx, it); err != nil {
+			if derr := r.deleteSucceeded(ctx, items[:i]); derr != nil {
+				return append(diag.All(err), diag.All(derr)...).Err()
+			}
+			return err
+		}
+		r.result.Hooks++
+	}
+	return r.deleteSucceeded(ctx, items)
+}
+
+// deleteSucceeded deletes the hooks with the policy hook-succeeded. As in Helm,
+// this happens only when all hooks of the event have succeeded, or one has failed.
+func (r *runner) deleteSucceeded(ctx context.Context, items []*Item) error {
+	for _, it := range items {
+		if slices.Contains(it.hook.deletions, "hook-succeeded") {
+			if err := r.deleteHook(ctx, it); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *runner) runHook(ctx context.Context, it *Item) error {
+	if it.Before != nil && slices.Contains(it.hook.deletions, "before-hook-creation") {
+		if err := r.deleteHook(ctx, it); err != nil {
+			return err
+		}
+	}
+	r.report(Event{Stage: it.Stage, ID: it.ID, What: "hook"})
+	current, err := r.apply(ctx, it)
+	if err != nil {
+		return it.fault(err)
+	}
+	it.Before, it.uid = current, string(current.GetUID())
+	if !fleet.HookRuns(current) {
+		return nil
+	}
+	state, fault, err := r.hookEnds(ctx, it, current)
+	if err != nil || fault == nil {
+		return err
+	}
+	if state == health.Failed && slices.Contains(it.hook.deletions, "hook-failed") {
+		if err := r.deleteHook(ctx, it); err != nil {
+			return err
+		}
+	}
+	return fault
+}
+
+// hookEnds waits until a hook has ended. It returns the final state, and a fault if
+// the hook did not succeed.
+func (r *runner) hookEnds(ctx context.Context, it *Item, current *unstructured.Unstructured) (state health.State, fault, err error) {
+	o := &health.ObservedObject{Declared: fleet.Object{Unstructured: it.object, Release: it.release}, Live: current}
+	verdict, err := r.waitEnd(ctx, it, o, &health.Waiting{Rules: r.rules, Timeout: r.timeout()}, hasEnded)
+	if err != nil || verdict.State == health.Ready {
+		return verdict.State, nil, err
+	}
+	return verdict.State, r.explain(ctx, it, o.Live, health.Verdict{State: verdict.State, Reason: "the hook did not succeed: " + verdict.Reason}), nil
+}
+
+// waitEnd waits until a Job or pod has ended, and returns the verdict.
+func (r *runner) waitEnd(ctx context.Context, it *Item, o *health.ObservedObject, w *health.Waiting, ended func(*unstructured.Unstructured) bool) (health.Verdict, error) {
+	start := time.Now()
+	follower := r.Live.Observe(ctx, nil, o.Live)
+	defer follower.Close()
+	it.uid = string(o.Live.GetUID())
+	for first := true; ; first = false {
+		changes := follower.Changes()
+		elapsed := time.Since(start)
+		p := w.Step(elapsed, []health.ObservedObject{*o})
+		switch {
+		case len(p.Failed) > 0:
+			return p.Failed[0].Verdict, nil
+		case len(p.Ready) > 0 && !ended(o.Live):
+			if elapsed > w.Timeout {
+				return health.Verdict{State: health.InProgress, Reason: fmt.Sprintf("it has not ended after %s", w.Timeout)}, nil
+			}
+		case len(p.Ready) > 0:
+			r.report(Event{Stage: it.Stage, ID: it.ID, What: "ready"})
+			return p.Ready[0].Verdict, nil
+		case first:
+			r.report(Event{Stage: it.Stage, ID: it.ID, What: "wait", Text: r.hide(p.Pending[0].Reason)})
+		}
+		if err := follower.Wait(ctx, changes, waitPoll); err != nil {
+			return health.Verdict{}, err
+		}
+		now, err := r.liveObject(ctx, follower, it)
+		if err != nil {
+			return health.Verdict{}, err
+		}
+		if now == nil {
+			return health.Verdict{State: health.Failed, Reason: "it was deleted before it ended"}, nil
+		}
+		o.Live = now
+	}
+}
+
+// deleteHook deletes the live object of a hook. An object that is not a hook is a
+// fault.
+func (r *runner) deleteHook(ctx context.Context, it *Item) error {
+	if !fleet.IsHook(it.Before) {
+		return &diag.Diag{At: it.positions, Path: it.ID, Msg: "an object of this name exists and is not a hook", Hint: "rename one of them"}
+	}
+	it.uid = string(it.Before.GetUID())
+	if err := r.Live.Delete(ctx, it.ref, it.uid); err != nil && cluster.ReasonOf(err) != cluster.Moved {
+		return it.fault(err)
+	}
+	if err := r.waitDeleted(ctx, it); err != nil {
+		return err
+	}
+	it.Before, it.uid = nil, ""
+	return nil
+}

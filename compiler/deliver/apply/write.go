@@ -1,0 +1,112 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// errNotStarted is the result of objects that are skipped after a failure.
+var errNotStarted = errors.New("not begun")
+
+// applyAll writes objects kind by kind in the order of the bundle; objects of one
+// kind are written concurrently. Webhook configurations come last: the API server
+// calls their webhooks immediately, and the pods may not run yet. After a failure
+// no other write starts, and all failures are returned.
+func (r *runner) applyAll(ctx context.Context, items []*Item) error {
+	var writes, webhooks []*Item
+	for _, it := range items {
+		switch {
+		case !it.Action.writes():
+		case it.ref.Group == "admissionregistration.k8s.io":
+			webhooks = append(webhooks, it)
+		default:
+			writes = append(writes, it)
+		}
+	}
+	places := r.record.places()
+	for _, items := range [][]*Item{writes, webhooks} {
+		for len(items) > 0 {
+			n := sameKindPrefix(items)
+			if err := doAll(ctx, items[:n], r.apply, func(it *Item, current *unstructured.Unstructured) { r.recordApplied(it, current, places) }); err != nil {
+				return err
+			}
+			for _, it := range items[:n] {
+				for _, gvk := range definedKinds(it.object) {
+					r.newKinds[gvk.GroupKind()] = it.isBase()
+				}
+			}
+			items = items[n:]
+		}
+	}
+	return nil
+}
+
+// sameKindPrefix returns how many of the first items have the same kind.
+func sameKindPrefix(items []*Item) int {
+	kind := items[0].kind()
+	if n := slices.IndexFunc(items, func(it *Item) bool { return it.kind() != kind }); n >= 0 {
+		return n
+	}
+	return len(items)
+}
+
+// doAll calls do for items concurrently, and done with each result in order. After
+// a failure no other call starts, and all failures are returned.
+func doAll[T any](ctx context.Context, items []*Item, do func(context.Context, *Item) (T, error), done func(*Item, T)) error {
+	var failed atomic.Bool
+	results := ordered.Map(ctx, maxConcurrent, len(items), func(ctx context.Context, i int) (out T, err error) {
+		if failed.Load() {
+			return out, errNotStarted
+		}
+		if out, err = do(ctx, items[i]); err != nil {
+			failed.Store(true)
+		}
+		return out, err
+	})
+	var faults diag.List
+	i := -1
+	for out, err := range results {
+		i++
+		it := items[i]
+		switch {
+		case errors.Is(err, errNotStarted):
+		case err != nil:
+			faults.Add(it.fault(err))
+		default:
+			done(it, out)
+		}
+	}
+	if len(faults) > 0 && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return faults.Err()
+}
+
+// recordApplied records and reports a written object.
+func (r *runner) recordApplied(it *Item, current *unstructured.Unstructured, places map[cluster.Ref]int) {
+	it.uid = string(current.GetUID())
+	if isJob(current) {
+		it.writtenJob = current
+	}
+	if at, ok := places[it.ref]; ok {
+		e := &r.record.Objects[at]
+		e.UID, e.Applied, e.Completed = it.uid, it.fingerprint(current), ""
+	}
+	switch it.Action {
+	case Create:
+		r.result.Created++
+	case Replace:
+		r.result.Replaced++
+	default:
+		r.result.Changed++
+	}
+	r.report(Event{Stage: it.Stage, ID: it.ID, What: string(it.Action)})
+}

@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// An Access says how to reach clusters, and as which user.
+type Access struct {
+	Kubeconfig  string        // path; empty for KUBECONFIG or the user's own file
+	Agent       string        // user agent, which the audit log shows
+	Impersonate Impersonation // user to impersonate
+
+	// PluginRunner is a command that runs a credential plugin and enforces its
+	// limit. Its arguments are the limit (30s), the plugin and the plugin's
+	// arguments; it returns the plugin's exit status, [PluginTimeout] or
+	// [PluginMissing]. Without it, client-go runs plugins directly, and nothing
+	// ends one that hangs.
+	PluginRunner []string
+}
+
+// An Impersonation is the user to impersonate; none when User is empty.
+type Impersonation struct {
+	User, UID string
+	Groups    []string
+}
+
+// An Address says how to reach one cluster.
+type Address struct {
+	Access
+	Context      string        // of the kubeconfig
+	RetryTimeout time.Duration // how long to retry while the API server is unreachable; 0 for two minutes
+}
+
+// config returns the client configuration of the kubeconfig.
+func (a Address) config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.Kubeconfig
+	rules.Warner = func(error) {}
+	raw, err := rules.Load()
+	if err != nil {
+		return nil, &diag.Diag{Msg: "the kubeconfig cannot be read: " + visible(err.Error()), Cause: err}
+	}
+	if raw.Contexts[a.Context] == nil {
+		var names []string
+		for name := range raw.Contexts {
+			names = append(names, name)
+		}
+		d := &diag.Diag{Msg: "the kubeconfig has no context " + quote(a.Context), Hint: diag.OneOf(a.Context, names)}
+		if len(names) == 0 {
+			d.Msg, d.Hint = "there is no kubeconfig with a context "+quote(a.Context), "set KUBECONFIG, or name the file with --kubeconfig"
+		}
+		return nil, d
+	}
+	config, err := clientcmd.NewNonInteractiveClientConfig(*raw, a.Context, &clientcmd.ConfigOverrides{}, rules).ClientConfig()
+	if err != nil {
+		return nil, &diag.Diag{Msg: "context " + quote(a.Context) + " of the kubeconfig: " + visible(err.Error()), Cause: err}
+	}
+	if u, err := url.Parse(config.Host); err == nil && u.User != nil {
+		return nil, &diag.Diag{Msg: "context " + quote(a.Context) + " of the kubeconfig: the URL of the server has credentials in it", Hint: "move them to its user"}
+	}
+	if a.Impersonate.User != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: a.Impersonate.User, UID: a.Impersonate.UID, Groups: a.Impersonate.Groups}
+	}
+	config.UserAgent = a.Agent
+	limiter := newFairLimiter()
+	config.RateLimiter = limiter
+	config.Wrap(limiter.transport)
+	config.Timeout = requestTimeout
+	config.WarningHandler = rest.NoWarnings{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return limitedTransport{next} })
+	return config, nil
+}

@@ -1,0 +1,248 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// A Reason classifies the errors of an API server.
+type Reason string
+
+const (
+	NotFound  Reason = "not found" // the object or its namespace does not exist
+	Conflict  Reason = "conflict"  // with other field managers if the error has Fields
+	Moved     Reason = "moved"     // a precondition failed
+	Forbidden Reason = "forbidden"
+	Invalid   Reason = "invalid"
+	Immutable Reason = "immutable" // an immutable field changed
+	Webhook   Reason = "webhook"   // a webhook does not answer, or does not support dry runs
+	Refused   Reason = "refused"   // anything else
+)
+
+// An Error is an error response of an API server.
+type Error struct {
+	Reason  Reason
+	Message string
+	Fields  []Field
+}
+
+// A Field is a field that an [Error] names.
+type Field struct {
+	Path    string // in the API server's notation: .spec.replicas
+	Manager string // the conflicting manager
+	Message string
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+// ReasonOf returns the reason of an [Error], "" for other errors.
+func ReasonOf(err error) Reason {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return ""
+}
+
+// visible returns a text of the cluster for use in messages, without secrets.
+func (c *Cluster) visible(s string) string { return visible(c.Hidden(s)) }
+
+func visible(s string) string { return diag.Visible(s, diag.MaxText) }
+func quote(s string) string   { return `"` + visible(s) + `"` }
+
+// apiError returns an error response about an object as an [Error], and other
+// errors as a fault of the connection. A nil err is nil.
+func (c *Cluster) apiError(err error) error {
+	if err == nil {
+		return nil
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return c.fault(err)
+	}
+	s := status.Status()
+	e := &Error{Reason: Refused, Message: c.visible(s.Message)}
+	switch {
+	case apierrors.IsUnauthorized(err), isRetriable(err) && !isWebhook(s.Message) && !isUntyped(s.Message):
+		return c.fault(err)
+	case apierrors.IsNotFound(err):
+		e.Reason = NotFound
+	case apierrors.IsConflict(err):
+		e.Reason = Moved
+		if e.Fields = ConflictsOf(s, c.visible); len(e.Fields) > 0 {
+			e.Reason = Conflict
+		}
+	case apierrors.IsForbidden(err):
+		e.Reason = Forbidden
+		if _, why, ok := strings.Cut(s.Message, "is forbidden: "); ok {
+			e.Message = c.visible(why)
+		}
+	case apierrors.IsInvalid(err):
+		e.setInvalid(causesOf(s), c.visible)
+	case isWebhook(s.Message):
+		e.Reason, e.Message = Webhook, strings.TrimPrefix(e.Message, "Internal error occurred: ")
+	case isUntyped(s.Message):
+		e.Reason = Invalid
+	}
+	return e
+}
+
+// ConflictsOf returns the conflicting fields of a status. clean prepares a text of
+// the cluster for messages.
+func ConflictsOf(s metav1.Status, clean func(string) string) []Field {
+	var fields []Field
+	for _, cause := range causesOf(s) {
+		if cause.Type == metav1.CauseTypeFieldManagerConflict {
+			fields = append(fields, Field{Path: visible(cause.Field), Manager: managerOf(cause.Message), Message: clean(cause.Message)})
+		}
+	}
+	return fields
+}
+
+// setInvalid sets the invalid fields. The reason is Immutable if all of them are
+// immutable.
+func (e *Error) setInvalid(causes []metav1.StatusCause, clean func(string) string) {
+	e.Reason = Invalid
+	other := -1 // first field that is not immutable
+	for i, cause := range causes {
+		e.Fields = append(e.Fields, Field{Path: visible(cause.Field), Message: clean(removeValue(cause.Message))})
+		if other < 0 && !isImmutable(cause.Message) {
+			other = i
+		}
+	}
+	if len(e.Fields) == 0 {
+		return
+	}
+	if other < 0 {
+		e.Reason = Immutable
+	}
+	first := e.Fields[max(other, 0)]
+	e.Message = first.Path + ": " + first.Message
+}
+
+func causesOf(s metav1.Status) []metav1.StatusCause {
+	if s.Details == nil {
+		return nil
+	}
+	return s.Details.Causes
+}
+
+// managerOf returns the manager in: conflict with "kubectl" using apps/v1.
+func managerOf(message string) string {
+	parts := strings.Split(message, `"`)
+	if len(parts) < 3 {
+		return visible(message)
+	}
+	return visible(parts[1])
+}
+
+// removeValue returns a message about a field without the value, which may be a
+// secret: Invalid value: "x": must be shorter.
+func removeValue(message string) string {
+	if i := strings.LastIndex(message, ": "); i >= 0 && strings.HasPrefix(message, "Invalid value") {
+		message = message[i+2:]
+	}
+	return message
+}
+
+// immutableSigns are parts of messages about immutable fields, from API servers and
+// from the rules of CRDs. Kubernetes has no better indication.
+var immutableSigns = []string{
+	"immutable", // most kinds, and rules in CEL
+	"may not change", "may not be changed", "may not be updated",
+	"cannot change", "cannot be changed", "can not be changed", "cannot be modified", "cannot be updated",
+	"updates to statefulset spec", "are forbidden.",
+	"may not add or remove containers", "may not remove or update",
+}
+
+// isImmutable reports whether a message says that a field is immutable.
+func isImmutable(message string) bool {
+	return slices.ContainsFunc(immutableSigns, func(sign string) bool { return strings.Contains(message, sign) })
+}
+
+func isWebhook(message string) bool {
+	return strings.Contains(message, "failed calling webhook") || strings.Contains(message, "does not support dry run")
+}
+
+// isUntyped reports whether an object has a field that its schema does not have.
+// API servers call that an internal error.
+func isUntyped(message string) bool {
+	return strings.Contains(message, "create typed patch object")
+}
+
+// isTooLarge reports whether an object exceeds the size limit of API servers, which
+// call that an internal error.
+func isTooLarge(message string) bool {
+	return strings.Contains(message, "request is too large") || strings.Contains(message, "trying to send message larger than max")
+}
+
+// fault returns a connection error as a fault in the user's words.
+func (c *Cluster) fault(err error) error {
+	if d := c.plugin.fault(err, c.visible); d != nil {
+		return d
+	}
+	d := &diag.Diag{Cause: err}
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var expired x509.CertificateInvalidError
+	var verification *tls.CertificateVerificationError
+	var nerr net.Error
+	var status apierrors.APIStatus
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case utilnet.IsConnectionRefused(err):
+		d.Msg, d.Hint = fmt.Sprintf("%s refuses connections", c.Server), "check that the API server runs, and its address in the kubeconfig"
+	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &expired), errors.As(err, &verification):
+		d.Msg, d.Hint = fmt.Sprintf("the certificate of %s is not trusted: %s", c.Server, c.visible(withoutRequest(err).Error())), "see certificate-authority-data in the kubeconfig"
+	case apierrors.IsUnauthorized(err):
+		d.Msg, d.Hint = fmt.Sprintf("%s does not know the user of the kubeconfig", c.Server), "log in again"
+	case apierrors.IsForbidden(err):
+		_, why, _ := strings.Cut(err.Error(), "is forbidden: ")
+		d.Msg, d.Hint = c.visible(why), "see docs/apply.md for the rights that fleetc needs"
+	case errors.As(err, &nerr) && nerr.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		d.Msg, d.Hint = fmt.Sprintf("%s does not answer", c.Server), "check that it is reachable from here"
+	case errors.As(err, &status):
+		d.Msg = fmt.Sprintf("%s: %s", c.Server, c.visible(status.Status().Message))
+	default:
+		d.Msg = fmt.Sprintf("%s is unreachable: %s", c.Server, c.visible(withoutRequest(err).Error()))
+	}
+	return d
+}
+
+// withoutRequest returns err without the description of the request.
+func withoutRequest(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// isRetriable reports whether a later retry of the same request may succeed.
+func isRetriable(err error) bool {
+	var nerr net.Error
+	if isUntyped(err.Error()) || isTooLarge(err.Error()) {
+		return false
+	}
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
+		utilnet.IsHTTP2ConnectionLost(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &nerr) && nerr.Timeout()
+}

@@ -1,0 +1,154 @@
+package cluster
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+var (
+	configMaps = schema.GroupResource{Resource: "configmaps"}
+	deployment = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+)
+
+// conflict is the response to a conflict with another manager.
+func conflict() error {
+	return apierrors.NewApplyConflict([]metav1.StatusCause{{
+		Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.replicas", Message: `conflict with "kubectl" using apps/v1`,
+	}}, "Apply failed with 1 conflict")
+}
+
+func TestAPIError(t *testing.T) {
+	c := &Cluster{Server: "https://one.example.com"}
+	c.Hide(func(s string) string { return strings.ReplaceAll(s, "hunter2", "(hidden)") })
+	invalid := func(errs ...*field.Error) error { return apierrors.NewInvalid(deployment, "web", errs) }
+	for name, test := range map[string]struct {
+		err     error
+		reason  Reason
+		message string
+	}{
+		"not found":           {apierrors.NewNotFound(configMaps, "web"), NotFound, `configmaps "web" not found`},
+		"a field of another":  {conflict(), Conflict, "Apply failed with 1 conflict"},
+		"a precondition":      {apierrors.NewConflict(configMaps, "web", errors.New("the UID differs")), Moved, "the UID differs"},
+		"forbidden":           {apierrors.NewForbidden(configMaps, "web", errors.New("no role")), Forbidden, "no role"},
+		"invalid":             {invalid(field.Invalid(field.NewPath("spec", "replicas"), -1, "must not be negative")), Invalid, "spec.replicas: must not be negative"},
+		"a value is not told": {invalid(field.Invalid(field.NewPath("spec", "x"), "s3cret", "must be short")), Invalid, "spec.x: must be short"},
+		"immutable":           {invalid(field.Invalid(field.NewPath("spec", "selector"), "a", "field is immutable")), Immutable, "spec.selector: field is immutable"},
+		"a webhook":           {apierrors.NewInternalError(errors.New(`failed calling webhook "a.example.com": EOF`)), Webhook, `failed calling webhook "a.example.com": EOF`},
+		"no such field":       {apierrors.NewInternalError(errors.New("failed to create typed patch object: .spec.x: field not declared")), Invalid, "field not declared"},
+		"anything else":       {apierrors.NewBadRequest("it holds hunter2"), Refused, "it holds (hidden)"},
+	} {
+		err := c.apiError(test.err)
+		if ReasonOf(err) != test.reason || !strings.Contains(err.Error(), test.message) {
+			t.Errorf("%s: got %q, %v", name, ReasonOf(err), err)
+		}
+		for _, secret := range []string{"hunter2", "s3cret"} {
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	var e *Error
+	if !errors.As(c.apiError(conflict()), &e) || len(e.Fields) != 1 || e.Fields[0].Path != ".spec.replicas" || e.Fields[0].Manager != "kubectl" {
+		t.Errorf("a conflict has the fields %+v", e)
+	}
+	if err := c.apiError(nil); err != nil {
+		t.Errorf("no error is %v", err)
+	}
+}
+
+func TestFault(t *testing.T) {
+	c := &Cluster{Server: "https://one.example.com"}
+	request := func(err error) error {
+		return &url.Error{Op: "Get", URL: "https://one.example.com/api?token=t", Err: err}
+	}
+	for name, test := range map[string]struct {
+		err           error
+		message, hint string
+	}{
+		"refused":      {request(syscall.ECONNREFUSED), "https://one.example.com refuses connections", "check that the API server runs"},
+		"not trusted":  {request(x509.UnknownAuthorityError{}), "the certificate of https://one.example.com is not trusted", "certificate-authority-data"},
+		"unknown user": {apierrors.NewUnauthorized("no"), "does not know the user of the kubeconfig", "log in again"},
+		"forbidden":    {apierrors.NewForbidden(configMaps, "web", errors.New("no role")), "no role", "docs/apply.md"},
+		"late":         {request(context.DeadlineExceeded), "https://one.example.com does not answer", "reachable"},
+		"overloaded":   {apierrors.NewTooManyRequests("later", 1), "https://one.example.com: later", ""},
+		"anything":     {request(errors.New("no route")), "https://one.example.com is unreachable: no route", ""},
+	} {
+		faults := diag.All(c.fault(test.err))
+		if len(faults) != 1 || !strings.Contains(faults[0].Msg, test.message) || !strings.Contains(faults[0].Hint, test.hint) {
+			t.Errorf("%s: got %+v", name, faults)
+			continue
+		}
+		if strings.Contains(faults[0].Msg, "token") {
+			t.Errorf("%s: %s has the query of the request", name, faults[0].Msg)
+		}
+	}
+	if err := c.fault(fmt.Errorf("get: %w", context.Canceled)); !errors.Is(err, context.Canceled) || len(diag.All(err)) > 1 {
+		t.Errorf("an interrupt is %v", err)
+	}
+}
+
+func TestIsRetriable(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"refused":           {&url.Error{Err: syscall.ECONNREFUSED}, true},
+		"reset":             {&url.Error{Err: syscall.ECONNRESET}, true},
+		"cut off":           {io.ErrUnexpectedEOF, true},
+		"late":              {context.DeadlineExceeded, true},
+		"overloaded":        {apierrors.NewTooManyRequests("later", 1), true},
+		"starting":          {apierrors.NewServiceUnavailable("not ready"), true},
+		"webhook":           {apierrors.NewInternalError(errors.New("failed calling webhook")), true},
+		"forbidden":         {apierrors.NewForbidden(configMaps, "web", nil), false},
+		"conflict":          {conflict(), false},
+		"no such field":     {apierrors.NewInternalError(errors.New("failed to create typed patch object")), false},
+		"too large":         {apierrors.NewInternalError(errors.New("etcdserver: request is too large")), false},
+		"not authenticated": {apierrors.NewUnauthorized("no"), false},
+		"a bug":             {errors.New("no"), false},
+	} {
+		if got := isRetriable(test.err); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// endless is an infinite response body.
+type endless struct{}
+
+// Read implements [io.Reader].
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// Close implements [io.Closer].
+func (endless) Close() error { return nil }
+
+// RoundTrip implements [http.RoundTripper].
+func (e endless) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{Body: e}, nil
+}
+
+func TestResponseLimit(t *testing.T) {
+	resp, err := limitedTransport{endless{}}.RoundTrip(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	if n != maxResponse || !errors.Is(err, errTooLong) {
+		t.Errorf("got %d bytes and %v", n, err)
+	}
+}

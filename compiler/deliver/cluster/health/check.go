@@ -1,0 +1,115 @@
+package health
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
+)
+
+// Check reports the rules of a cluster that cannot match or that have no effect,
+// and expressions that do not compile, with their source positions.
+func Check(c *fleet.Cluster) error {
+	var faults diag.List
+	check := func(path string, rules []fleet.HealthRule) {
+		for _, h := range rules {
+			at := path + "." + fleet.FieldText([]string{h.Name})
+			faults = append(faults, checkKinds(at, h)...)
+			faults = append(faults, checkTests(at, h)...)
+		}
+	}
+	check("health", c.Health)
+	for _, r := range c.Releases {
+		check(r.Path("health"), r.Health)
+	}
+	return diag.In(c.ID, faults.Err())
+}
+
+// checkKinds reports kinds that do not exist.
+func checkKinds(path string, h fleet.HealthRule) diag.List {
+	var faults diag.List
+	for _, name := range h.Match.Kinds {
+		if hint, ok := unknownKind(name); ok {
+			faults.Add(&diag.Diag{At: []diag.Pos{h.Pos}, Path: path, Msg: "Kubernetes has no kind " + name, Hint: hint})
+		}
+	}
+	return faults
+}
+
+// unknownKind reports whether a kind does not exist, with a hint. The groups of
+// custom kinds have a dot, as CRDs require.
+func unknownKind(name string) (hint string, unknown bool) {
+	gk := schema.ParseGroupKind(name)
+	if kube.HasKind(gk) || strings.Contains(gk.Group, ".") && !kube.HasGroup(gk.Group) {
+		return "", false
+	}
+	var ofKind, near []string
+	for _, k := range kube.GroupKinds() {
+		if k.Kind == gk.Kind {
+			ofKind = append(ofKind, k.String())
+		}
+		switch gk.Group {
+		case "":
+			near = append(near, k.Kind)
+		case k.Group:
+			near = append(near, k.String())
+		}
+	}
+	if len(ofKind) > 0 {
+		// Without a group, a name matches a kind of any group, as in selectors.
+		return "did you mean " + slices.Min(ofKind) + "?", gk.Group != ""
+	}
+	return cmp.Or(diag.DidYouMean(name, near), "write a kind of your own with its API group, as in Certificate.cert-manager.io"), true
+}
+
+// checkTests reports faults in the tests of a rule.
+func checkTests(path string, h fleet.HealthRule) diag.List {
+	var faults diag.List
+	wrong := func(at diag.Pos, field, msg, hint string) {
+		faults.Add(&diag.Diag{At: []diag.Pos{at}, Path: path + field, Msg: msg, Hint: hint})
+	}
+	if len(h.Ready) == 0 {
+		switch {
+		case len(h.Failed)+len(h.Progressing) > 0:
+			wrong(h.Pos, "", "the rule has no tests for ready", "set ready")
+		case h.Wait == nil && h.Timeout == 0:
+			wrong(h.Pos, "", "the rule has no effect", "set ready, wait or timeout")
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		tests []fleet.HealthTest
+	}{{".ready", h.Ready}, {".progressing", h.Progressing}, {".failed", h.Failed}} {
+		for i, t := range f.tests {
+			if msg, hint := checkTest(t); msg != "" {
+				wrong(t.Pos, f.name+"."+strconv.Itoa(i), msg, hint)
+			}
+		}
+	}
+	return faults
+}
+
+// checkTest returns the fault of a test, "" when there is none.
+func checkTest(t fleet.HealthTest) (msg, hint string) {
+	if (t.Type == "") == (t.Expression == "") {
+		return "a test is either of a condition or an expression", `write {type: "Ready"}, or {expression: "status.phase == 'Running'"}`
+	}
+	if t.Type != "" {
+		return "", ""
+	}
+	_, err := compile(t.Expression)
+	if err == nil {
+		return "", ""
+	}
+	if e, ok := errors.AsType[*compileError](err); ok && e.undefined != "" {
+		hint = cmp.Or(diag.DidYouMean(e.undefined, variables), "write fields of the object, which begin with "+strings.Join(variables, ", "))
+	}
+	return clean(err.Error()), hint
+}

@@ -1,0 +1,87 @@
+package health
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// DefaultGrace is how long to wait for an object with an inconclusive status.
+const DefaultGrace = 20 * time.Second
+
+// Waiting has the settings of a wait for objects.
+type Waiting struct {
+	Rules   *Rules
+	Timeout time.Duration // of objects whose timeout no rule sets; 0 for none
+	Grace   time.Duration // until an Unknown object counts as ready; 0 for DefaultGrace
+}
+
+// ObservedObject is a declared object with its live state.
+type ObservedObject struct {
+	Declared fleet.Object
+	Live     *unstructured.Unstructured // nil when it does not exist
+}
+
+// A Result is the verdict on an object.
+type Result struct {
+	ObservedObject
+	Verdict
+}
+
+// Progress is the state of some objects, in the order of the input.
+type Progress struct {
+	Ready   []Result
+	Pending []Result
+	Failed  []Result // also objects whose timeout is over, with their last state
+}
+
+// Done reports whether all objects are ready.
+func (p Progress) Done() bool { return len(p.Pending) == 0 && len(p.Failed) == 0 }
+
+// Step judges objects after waiting for the elapsed time. Call it again with the
+// new live states while objects are pending.
+func (w *Waiting) Step(elapsed time.Duration, objects []ObservedObject) Progress {
+	var p Progress
+	for _, o := range objects {
+		live := fleet.Object{Unstructured: o.Live, Release: o.Declared.Release}
+		r := Result{o, w.verdict(elapsed, o, live)}
+		timeout, found := w.Rules.Timeout(o.Declared)
+		if !found {
+			timeout = w.Timeout
+		}
+		switch {
+		case r.State == Ready:
+			p.Ready = append(p.Ready, r)
+		case r.State == Failed:
+			p.Failed = append(p.Failed, r)
+		case timeout > 0 && elapsed >= timeout:
+			r.Reason += fmt.Sprintf(", after %s", timeout)
+			p.Failed = append(p.Failed, r)
+		default:
+			p.Pending = append(p.Pending, r)
+		}
+	}
+	return p
+}
+
+func (w *Waiting) verdict(elapsed time.Duration, o ObservedObject, live fleet.Object) Verdict {
+	v := w.Rules.Judge(live)
+	switch {
+	case v.State == Unknown && elapsed >= cmp.Or(w.Grace, DefaultGrace):
+		return Verdict{Ready, v.Reason + ", and the grace period is over"}
+	case v.State == Missing && o.Declared.Unstructured != nil && DeletesItself(o.Declared.Unstructured):
+		return Verdict{Ready, "it was deleted by its ttlSecondsAfterFinished"}
+	}
+	return v
+}
+
+// DeletesItself reports whether an object is a Job that is deleted after its end by
+// its ttlSecondsAfterFinished.
+func DeletesItself(u *unstructured.Unstructured) bool {
+	_, ttl := asInt(at(u, "spec", "ttlSecondsAfterFinished"))
+	return ttl && u.GroupVersionKind().GroupKind().String() == "Job.batch"
+}

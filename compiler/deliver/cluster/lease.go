@@ -1,0 +1,259 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	coordination "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+const (
+	leaseDuration = 15 * time.Second
+	leaseRenewal  = 4 * time.Second
+	leasePoll     = time.Second
+)
+
+// A Lease keeps two applies to the same cluster apart. It is renewed until it is
+// released, and expires when its holder dies.
+type Lease struct {
+	cluster   *Cluster
+	namespace string
+	name      string
+	holder    string
+	stop      context.CancelFunc
+	stopped   chan struct{}
+
+	mu        sync.Mutex
+	lease     *coordination.Lease // last written state
+	until     time.Time           // expiry, by the monotonic clock
+	wallUntil time.Time           // expiry by the wall clock, which also runs while the machine sleeps
+	lost      error
+	changed   chan struct{} // closed and replaced at each renewal or loss
+}
+
+func alreadyExists(err error) bool { return err != nil && apierrors.IsAlreadyExists(err) }
+
+// AcquireLease takes the lease with the name for a holder, such as user@host (pid
+// 1). It waits until the timeout for a holder that renews the lease, and then
+// returns a fault that names the holder. It takes an expired lease. It calls
+// waiting with each holder and the time of its acquisition. Until the lease is
+// released, every try of a write to the cluster requires it.
+func (c *Cluster) AcquireLease(ctx context.Context, namespace, name, holder string, timeout time.Duration, waiting func(holder string, since time.Time)) (*Lease, error) {
+	l := &Lease{cluster: c, namespace: namespace, name: name, holder: holder, stopped: make(chan struct{}), changed: make(chan struct{})}
+	w := leaseWait{timeout: timeout, start: time.Now()}
+	for {
+		current, err := l.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if w.observe(current, time.Now()) {
+			waiting(holderOf(current), acquireTime(current))
+		}
+		switch {
+		case w.isFree(time.Now()):
+			err := l.write(ctx, current)
+			if err == nil {
+				background, stop := context.WithCancel(context.WithoutCancel(ctx))
+				l.stop, c.guard = stop, l.Check
+				go l.renew(background)
+				return l, nil
+			}
+			if ReasonOf(err) != Moved {
+				return nil, err
+			}
+		case w.hasTimedOut(time.Now()):
+			return nil, w.fault()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(leasePoll):
+		}
+	}
+}
+
+func holderOf(l *coordination.Lease) string {
+	if l == nil || l.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *l.Spec.HolderIdentity
+}
+
+// durationOf returns the duration of a lease, limited to a reasonable value.
+func durationOf(l *coordination.Lease) time.Duration {
+	if s := l.Spec.LeaseDurationSeconds; s != nil && *s > 0 {
+		return min(time.Duration(*s)*time.Second, 4*leaseDuration)
+	}
+	return leaseDuration
+}
+
+func sameLease(a, b *coordination.Lease) bool {
+	return a != nil && b != nil && a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
+}
+
+// Holder returns the holder of the lease; empty when it is free or has expired.
+func (c *Cluster) Holder(ctx context.Context, namespace, name string) (string, error) {
+	current, err := (&Lease{cluster: c, namespace: namespace, name: name}).read(ctx)
+	if err != nil || holderOf(current) == "" || current.Spec.RenewTime == nil {
+		return "", err
+	}
+	if time.Now().After(current.Spec.RenewTime.Add(durationOf(current))) {
+		return "", nil
+	}
+	return visible(holderOf(current)), nil
+}
+
+// read returns the lease, nil when there is none.
+func (l *Lease) read(ctx context.Context) (*coordination.Lease, error) {
+	var current *coordination.Lease
+	err := l.cluster.retry(ctx, func(ctx context.Context) error {
+		var err error
+		current, err = l.cluster.leases.Leases(l.namespace).Get(ctx, l.name, metav1.GetOptions{})
+		return err
+	})
+	if ReasonOf(err) == NotFound {
+		return nil, nil
+	}
+	return current, err
+}
+
+// write takes or renews the lease; current is the stored state.
+func (l *Lease) write(ctx context.Context, current *coordination.Lease) error {
+	start := time.Now()
+	now, seconds := metav1.NewMicroTime(start), int32(leaseDuration/time.Second)
+	next := &coordination.Lease{ObjectMeta: metav1.ObjectMeta{Name: l.name, Namespace: l.namespace}}
+	if current != nil {
+		next = current.DeepCopy()
+	}
+	if holderOf(next) != l.holder {
+		next.Spec.AcquireTime = &now
+	}
+	next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds, next.Spec.RenewTime = &l.holder, &seconds, &now
+	stored, err := l.put(ctx, next)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lease, l.until, l.wallUntil = stored, start.Add(leaseDuration), start.Round(0).Add(leaseDuration)
+	l.wake()
+	return nil
+}
+
+// wake wakes goroutines that wait for the lease; the caller holds l.mu.
+func (l *Lease) wake() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *Lease) put(ctx context.Context, next *coordination.Lease) (*coordination.Lease, error) {
+	var stored *coordination.Lease
+	err := withTimeout(ctx, leaseDuration/2, func(ctx context.Context) error {
+		var err error
+		leases := l.cluster.leases.Leases(l.namespace)
+		if next.ResourceVersion == "" {
+			stored, err = leases.Create(ctx, next, metav1.CreateOptions{FieldManager: Manager})
+		} else {
+			stored, err = leases.Update(ctx, next, metav1.UpdateOptions{FieldManager: Manager})
+		}
+		return err
+	})
+	if alreadyExists(err) {
+		return nil, &Error{Reason: Moved, Message: "another process was faster"}
+	}
+	return stored, l.cluster.apiError(err)
+}
+
+// renew renews the lease until ctx ends. While the API server is unreachable, no
+// other process can take the lease, so it stays valid if it is unchanged
+// afterwards.
+func (l *Lease) renew(ctx context.Context) {
+	defer close(l.stopped)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(leaseRenewal):
+		}
+		l.mu.Lock()
+		current := l.lease
+		l.mu.Unlock()
+		err := l.write(ctx, current)
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		if reason := ReasonOf(err); reason == Moved || reason == NotFound {
+			// The response may have been lost after a successful write.
+			now, rerr := l.read(ctx)
+			switch {
+			case rerr != nil:
+				continue
+			case holderOf(now) == l.holder:
+				l.mu.Lock()
+				l.lease = now
+				l.mu.Unlock()
+				continue
+			}
+			l.mu.Lock()
+			l.lost = &diag.Diag{
+				Msg:  cmp.Or(visible(holderOf(now)), "another process") + " took the lease of this cluster",
+				Hint: "apply again to resume",
+			}
+			l.wake()
+			l.mu.Unlock()
+			return
+		}
+	}
+}
+
+// Check waits until the lease is known to be held, which takes time only while the
+// API server is unreachable. It returns a fault when the lease was lost.
+func (l *Lease) Check(ctx context.Context) error {
+	patience := time.After(l.cluster.retryTimeout)
+	for {
+		l.mu.Lock()
+		now := time.Now()
+		lost, valid, held := l.lost, now.Before(l.until) && now.Round(0).Before(l.wallUntil), l.changed // each clock alone may mislead
+		l.mu.Unlock()
+		if lost != nil {
+			return lost
+		}
+		if valid {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-patience:
+			return l.cluster.fault(context.DeadlineExceeded)
+		case <-held:
+		}
+	}
+}
+
+// Release releases the lease, unless it was lost, and stops renewing it, even if
+// ctx has ended.
+func (l *Lease) Release(ctx context.Context) error {
+	l.cluster.guard = nil
+	l.stop()
+	<-l.stopped
+	if l.lost != nil {
+		return nil
+	}
+	next := l.lease.DeepCopy()
+	nobody := ""
+	next.Spec.HolderIdentity = &nobody
+	_, err := l.put(context.WithoutCancel(ctx), next)
+	var e *Error
+	if errors.As(err, &e) {
+		return nil // taken by another process, or deleted
+	}
+	return err
+}

@@ -1,0 +1,143 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// listFrom is the number of objects of a kind and namespace from which a list
+// request pays. listFactor limits how many other objects such a list may have.
+const (
+	listFrom   = 2
+	listFactor = 4
+	listPage   = 500
+)
+
+// Objects reads objects of one kind and namespace, and returns the existing ones by
+// name. It lists where that takes fewer requests; it does not read a list to its
+// end that has too many other objects.
+func (c *Cluster) Objects(ctx context.Context, gvk schema.GroupVersionKind, namespace string, names []string) (map[string]*unstructured.Unstructured, error) {
+	found, complete := map[string]*unstructured.Unstructured{}, false
+	if len(names) >= listFrom {
+		isWanted := make(map[string]bool, len(names))
+		for _, name := range names {
+			isWanted[name] = true
+		}
+		var err error
+		complete, err = c.pages(ctx, gvk, namespace, listFactor*len(names), func(o *unstructured.Unstructured) {
+			if isWanted[o.GetName()] {
+				found[o.GetName()] = o
+			}
+		})
+		if err != nil && ReasonOf(err) == "" && !errors.Is(err, errTooLong) {
+			return nil, err
+		}
+	}
+	for _, name := range names {
+		if complete || found[name] != nil {
+			continue
+		}
+		o, err := c.Object(ctx, Ref{gvk, namespace, name})
+		if err != nil {
+			return nil, err
+		}
+		if o != nil {
+			found[name] = o
+		}
+	}
+	return found, nil
+}
+
+// pages calls f for up to limit objects of a kind and namespace, and reports
+// whether these are all.
+func (c *Cluster) pages(ctx context.Context, gvk schema.GroupVersionKind, namespace string, limit int, f func(*unstructured.Unstructured)) (complete bool, err error) {
+	client, err := c.client(ctx, Ref{GroupVersionKind: gvk, Namespace: namespace})
+	if err != nil {
+		return false, err
+	}
+	for more := ""; ; {
+		var page *unstructured.UnstructuredList
+		err := c.retry(ctx, func(ctx context.Context) error {
+			var err error
+			page, err = client.List(ctx, metav1.ListOptions{Limit: int64(min(limit, listPage)), Continue: more})
+			return err
+		})
+		if err != nil {
+			return false, err
+		}
+		for i := range page.Items {
+			f(&unstructured.Unstructured{Object: page.Items[i].Object})
+		}
+		limit -= len(page.Items)
+		if more = page.GetContinue(); more == "" || limit <= 0 {
+			return more == "", nil
+		}
+	}
+}
+
+// OpenAPI returns the OpenAPI document of an API version as JSON, nil when the
+// cluster has none.
+func (c *Cluster) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, error) {
+	path := "apis/" + gv.String()
+	if gv.Group == "" {
+		path = "api/" + gv.Version
+	}
+	paths, err := c.openAPIPaths(ctx)
+	if err != nil || paths[path] == "" {
+		return nil, err
+	}
+	var document []byte
+	err = c.retry(ctx, func(ctx context.Context) error {
+		var err error
+		document, err = c.discovery.RESTClient().Get().RequestURI(paths[path]).SetHeader("Accept", "application/json").Do(ctx).Raw()
+		return err
+	})
+	if ReasonOf(err) != "" {
+		return nil, nil
+	}
+	return document, err
+}
+
+// openAPIPaths returns the cached URLs of the OpenAPI documents.
+func (c *Cluster) openAPIPaths(ctx context.Context) (map[string]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.documents != nil {
+		return c.documents, nil
+	}
+	var index struct {
+		Paths map[string]struct{ ServerRelativeURL string }
+	}
+	err := c.retry(ctx, func(ctx context.Context) error {
+		text, err := c.discovery.RESTClient().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
+		if err != nil {
+			return err
+		}
+		_ = json.Unmarshal(text, &index) // an invalid index names no documents
+		return nil
+	})
+	if err != nil && ReasonOf(err) == "" {
+		return nil, err
+	}
+	prefix := strings.TrimSuffix(c.discovery.RESTClient().Get().AbsPath("/").URL().Path, "/")
+	documents := map[string]string{}
+	for path, p := range index.Paths {
+		u, err := url.Parse(p.ServerRelativeURL)
+		if err != nil || u.IsAbs() || u.Host != "" {
+			continue // read documents only from the API server
+		}
+		if prefix != "" && !strings.HasPrefix(u.Path, prefix+"/") {
+			u.Path = prefix + u.Path
+		}
+		documents[path] = u.RequestURI()
+	}
+	c.documents = documents
+	return documents, nil
+}

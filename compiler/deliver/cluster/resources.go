@@ -1,0 +1,108 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+)
+
+// A Resource is the API resource of a kind.
+type Resource struct {
+	schema.GroupVersionResource
+	Namespaced bool
+}
+
+// Resource returns the resource of a kind, and whether the cluster serves it.
+// Discovery is cached, see [Cluster.ResetDiscovery].
+func (c *Cluster) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Resource, bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.resources == nil {
+		if err := c.discover(ctx); err != nil {
+			return Resource{}, false, err
+		}
+	}
+	if r, ok := c.resources[gvk]; ok {
+		return r, true, nil
+	}
+	if err := c.unreadGroups[gvk.GroupVersion()]; err != nil {
+		return Resource{}, false, discoveryError(gvk.GroupVersion(), err)
+	}
+	return Resource{}, false, nil
+}
+
+// Versions returns the versions in which the cluster serves a kind, the most stable
+// and newest first; none when it does not serve it.
+func (c *Cluster) Versions(ctx context.Context, gk schema.GroupKind) ([]string, error) {
+	// This runs discovery, and finds API services that are down.
+	if _, _, err := c.Resource(ctx, gk.WithVersion("")); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for gv, err := range c.unreadGroups {
+		if gv.Group == gk.Group {
+			return nil, discoveryError(gv, err)
+		}
+	}
+	var out []string
+	for gvk := range c.resources {
+		if gvk.GroupKind() == gk {
+			out = append(out, gvk.Version)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
+	return out, nil
+}
+
+func discoveryError(gv schema.GroupVersion, err error) error {
+	return &Error{Reason: Refused, Message: fmt.Sprintf("%s does not list its resources: %s", gv, visible(err.Error()))}
+}
+
+// ResetDiscovery clears the discovery cache, because CRDs have changed.
+func (c *Cluster) ResetDiscovery() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.resources, c.documents = nil, nil
+}
+
+// discover reads the served kinds. An API service that is down is an error only
+// when its kinds are requested.
+func (c *Cluster) discover(ctx context.Context) error {
+	var lists []*metav1.APIResourceList
+	unread := map[schema.GroupVersion]error{}
+	err := c.retry(ctx, func(ctx context.Context) error {
+		var err error
+		_, lists, err = c.discovery.ServerGroupsAndResourcesWithContext(ctx)
+		var partial *discovery.ErrGroupDiscoveryFailed
+		if errors.As(err, &partial) {
+			unread = partial.Groups
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.resources, c.unreadGroups, c.stored = map[schema.GroupVersionKind]Resource{}, unread, map[schema.GroupVersionKind]bool{}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, r := range list.APIResources {
+			if !strings.Contains(r.Name, "/") {
+				c.resources[gv.WithKind(r.Kind)] = Resource{gv.WithResource(r.Name), r.Namespaced}
+				c.stored[gv.WithKind(r.Kind)] = isStored(r)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+const (
+	firstPause = 200 * time.Millisecond
+	lastPause  = 5 * time.Second
+)
+
+// retry sends an idempotent request until it succeeds, fails for good, or the
+// cluster's retry timeout ends. It returns errors of apiError.
+func (c *Cluster) retry(ctx context.Context, request func(ctx context.Context) error) error {
+	return c.retryIf(ctx, noCheck, request, isRetriable)
+}
+
+// write is retry for a request that changes something: each try requires the lease.
+func (c *Cluster) write(ctx context.Context, request func(ctx context.Context) error) error {
+	return c.retryIf(ctx, c.checkLease, request, isRetriable)
+}
+
+// checkLease returns a fault when the acquired lease was lost.
+func (c *Cluster) checkLease(ctx context.Context) error {
+	if c.guard == nil {
+		return nil
+	}
+	return c.guard(ctx)
+}
+
+// noCheck is the check before requests that change nothing.
+func noCheck(context.Context) error { return nil }
+
+// retryQuery is retry for dry runs: it returns the error of a webhook that does not
+// answer at once.
+func (c *Cluster) retryQuery(ctx context.Context, request func(ctx context.Context) error) error {
+	return c.retryIf(ctx, noCheck, request, func(err error) bool {
+		var status apierrors.APIStatus
+		return isRetriable(err) && !(errors.As(err, &status) && isWebhook(status.Status().Message))
+	})
+}
+
+// retryIf sends a request until it succeeds, as long as before returns nil and
+// again returns true for the error.
+func (c *Cluster) retryIf(ctx context.Context, before, request func(ctx context.Context) error, again func(error) bool) error {
+	var end <-chan time.Time
+	pause := firstPause
+	for try := 1; ; try++ {
+		if err := before(ctx); err != nil {
+			return err
+		}
+		err := withTimeout(ctx, requestTimeout, request)
+		if err == nil || ctx.Err() != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return nil
+		}
+		if !again(err) {
+			return c.apiError(err)
+		}
+		if try == delayAfter {
+			c.delays.delayed(c.apiError(err).Error())
+		}
+		if end == nil {
+			end = time.After(c.retryTimeout)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-end:
+			return c.apiError(err)
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// withTimeout calls f with a timeout. It silences the client library, whose errors
+// are returned.
+func withTimeout(ctx context.Context, limit time.Duration, f func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(quiet(ctx), limit)
+	defer cancel()
+	return f(ctx)
+}
+
+// quiet returns a context whose logger discards everything.
+func quiet(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }

@@ -1,0 +1,293 @@
+package branch
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/git"
+)
+
+// An attempt is an update in progress: a new tree and the commit that it is
+// based on.
+type attempt struct {
+	*Remote
+	Update
+	count int // retries so far
+
+	base    string   // commit that the tree is based on; empty for none
+	tip     string   // tip of the branch in the repository; empty when the branch does not exist
+	tree    string   // object ID
+	changes []string // differences between the trees of base and update, as update-index reads them
+	paths   []string // changed paths
+	message string
+	written map[string]string // tree IDs of the directories of the change
+	empty   bool              // the update changes no file
+}
+
+// prepare makes the tree for the current tips of the branches.
+func (a *attempt) prepare(ctx context.Context) error {
+	oldBase := a.base
+	if err := a.fetchTips(ctx); err != nil {
+		return err
+	}
+	if a.tree != "" && oldBase != "" && a.base != "" {
+		if oldBase == a.base {
+			return nil
+		}
+		done, err := a.replay(ctx, oldBase)
+		if done || err != nil {
+			return err
+		}
+	}
+	return a.writeFiles(ctx)
+}
+
+// fetchTips fetches the tips of the branches and sets base and tip.
+func (a *attempt) fetchTips(ctx context.Context) error {
+	names := []string{a.Branch}
+	if a.Onto != "" {
+		names = append(names, a.Onto)
+	}
+	l, err := a.list(ctx, names...)
+	if err != nil {
+		return err
+	}
+	from := l.defaultBranch
+	switch {
+	case a.Onto != "" && !slices.Contains(l.branches, a.Onto):
+		return &diag.Diag{
+			Msg:  fmt.Sprintf("%s has no branch %s to merge into", a.Name, a.Onto),
+			Hint: "name one that is there with --branch, or make it by an export without --pr-branch",
+		}
+	case a.Onto != "":
+		from = a.Onto
+	case slices.Contains(l.branches, a.Branch):
+		from = a.Branch
+	}
+	branches := append(l.branches, from)
+	slices.Sort(branches)
+	branches = slices.DeleteFunc(slices.Compact(branches), func(b string) bool { return b == "" })
+	var tips []string
+	if len(branches) > 0 {
+		tips, err = a.fetch(ctx, a.Path != "" || len(a.Without) > 0, branches)
+	}
+	if failed := git.Failed(err); failed != nil && strings.Contains(failed.Text, "couldn't find remote ref") {
+		return a.moved(err)
+	}
+	if err != nil {
+		return a.fault(err)
+	}
+	a.base, a.tip = "", ""
+	if i, ok := slices.BinarySearch(branches, from); ok {
+		a.base = tips[i]
+	}
+	if i, ok := slices.BinarySearch(branches, a.Branch); ok {
+		a.tip = tips[i]
+	}
+	return nil
+}
+
+// writeFiles calls Write in a checkout of the base and makes the tree.
+func (a *attempt) writeFiles(ctx context.Context) error {
+	dir, err := a.checkout(ctx)
+	if err != nil {
+		return err
+	}
+	change, err := a.Write(ctx, dir)
+	if err != nil {
+		return err
+	}
+	var files strings.Builder
+	for _, f := range change.Files {
+		files.WriteString(path.Join(a.Path, f) + "\x00")
+	}
+	_, err = a.git().Run(ctx, strings.NewReader(files.String()), maxPrinted, "update-index", "--add", "--remove", "-z", "--stdin")
+	if err != nil {
+		return a.unwritable(err)
+	}
+	a.message, a.empty = change.Message, len(change.Files) == 0
+	if err := a.writeTree(ctx); err != nil {
+		return err
+	}
+	if a.written = nil; len(change.Directories) == 0 {
+		return nil
+	}
+	all, err := a.entries(ctx, a.tree, "-d")
+	trees := newListing(all, a.Path).Trees
+	a.written = map[string]string{}
+	for _, d := range change.Directories {
+		if id := trees[d]; id != "" {
+			a.written[d] = id
+		}
+	}
+	return err
+}
+
+// unwritable returns the fault for files that git cannot add, for example below
+// a submodule or a symbolic link.
+func (a *attempt) unwritable(err error) error {
+	failed := git.Failed(err)
+	if failed == nil {
+		return err
+	}
+	return &diag.Diag{Msg: a.Name + ": cannot add these files: " + failed.Error(), Hint: "name another directory with --path", Cause: err}
+}
+
+// writeTree makes a tree of the index and records how it differs from the base.
+func (a *attempt) writeTree(ctx context.Context) error {
+	tree, err := a.run(ctx, "write-tree", "--missing-ok")
+	if err != nil {
+		return a.fault(err)
+	}
+	a.tree, a.changes, a.paths = tree, nil, nil
+	if a.base == "" {
+		return nil
+	}
+	out, err := a.run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", a.base, tree)
+	if err != nil {
+		return a.fault(err)
+	}
+	// :<mode> <mode> <ID> <ID> <action>NUL<path>NUL
+	fields := strings.Split(out, "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		about := strings.Fields(fields[i])
+		if len(about) != 5 {
+			return fmt.Errorf("git lists %q", diag.Visible(fields[i], diag.MaxText))
+		}
+		a.changes = append(a.changes, about[1]+" "+about[3]+"\t"+fields[i+1])
+		a.paths = append(a.paths, fields[i+1])
+	}
+	return nil
+}
+
+// replay applies the recorded changes to the current base. It returns false,
+// and changes nothing, when any of the changed files differs between oldBase
+// and the current base: Write must run again then.
+func (a *attempt) replay(ctx context.Context, oldBase string) (done bool, err error) {
+	out, err := a.run(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", oldBase, a.base)
+	if err != nil {
+		return false, a.fault(err)
+	}
+	mine, parents := map[string]bool{}, map[string]bool{}
+	for _, p := range a.paths {
+		mine[p] = true
+		for d := range above(p) {
+			parents[d] = true
+		}
+	}
+	for theirs := range strings.SplitSeq(out, "\x00") {
+		// Replacing one of our directories by a file, or the reverse, is a
+		// conflict, too.
+		for p := range above(theirs) {
+			if mine[p] || p == theirs && parents[p] {
+				return false, nil
+			}
+		}
+	}
+	if _, err := a.run(ctx, "read-tree", "--reset", a.base); err != nil {
+		return false, a.fault(err)
+	}
+	changes := strings.NewReader(strings.Join(append(a.changes, ""), "\x00"))
+	if _, err := a.git().Run(ctx, changes, maxPrinted, "update-index", "-z", "--index-info"); err != nil {
+		return false, a.fault(err)
+	}
+	return true, a.writeTree(ctx)
+}
+
+// push commits and pushes the tree. It returns errMoved when the branch has
+// moved since fetchTips.
+func (a *attempt) push(ctx context.Context, check bool) (Result, error) {
+	commit, state, err := a.commit(ctx, check)
+	result := Result{Branch: a.Branch, State: state, Commit: commit, Trees: a.written}
+	if err != nil || check || state == Unchanged || state == Stale {
+		return result, err
+	}
+	ref := "refs/heads/" + a.Branch
+	_, err = a.remote(ctx, "push", "--quiet", "--no-thin", "--no-verify", "--force-with-lease="+ref+":"+a.tip, "origin", commit+":"+ref)
+	failed := git.Failed(err)
+	if failed == nil {
+		return result, err
+	}
+	out, listErr := a.remote(ctx, "ls-remote", "origin", ref)
+	if listErr != nil {
+		return result, a.refused(err)
+	}
+	now := ""
+	for line := range strings.Lines(out) {
+		if id, name, _ := strings.Cut(strings.TrimSpace(line), "\t"); name == ref {
+			now = id
+		}
+	}
+	switch {
+	case now == commit:
+		return result, nil // the push succeeded, but its answer was lost
+	case now != a.tip, strings.Contains(failed.Text, "cannot lock ref"), strings.Contains(failed.Text, "(failed to update ref"):
+		return result, a.moved(err)
+	}
+	return result, a.refused(err)
+}
+
+// commit makes the commit, if one is needed, and returns the state that the
+// branch will have.
+func (a *attempt) commit(ctx context.Context, check bool) (commit string, state State, err error) {
+	same := a.empty
+	if a.base != "" {
+		same, err = a.hasTree(ctx, a.base, a.tree)
+	}
+	switch {
+	case err != nil:
+		return "", "", err
+	case same && a.Onto != "" && a.tip != "":
+		return a.base, Stale, nil
+	case same && a.Onto == "" && a.tip == "" && a.base != "":
+		return a.base, Created, nil
+	case same:
+		return a.base, Unchanged, nil
+	}
+	if a.Onto != "" && a.tip != "" {
+		if same, err := a.hasTree(ctx, a.tip, a.tree); err != nil {
+			return "", "", err
+		} else if same && a.isRebased(ctx) {
+			return a.tip, Unchanged, nil
+		}
+	}
+	if check {
+		return "", Committed, nil
+	}
+	args := []string{"commit-tree", "-F", "-"}
+	if sign, err := a.run(ctx, "config", "--type=bool", "--default=false", "--get", "commit.gpgSign"); err != nil {
+		return "", "", a.fault(err)
+	} else if sign == "true" {
+		args = append(args, "-S")
+	}
+	if a.base != "" {
+		args = append(args, "-p", a.base)
+	}
+	out, err := a.git().Run(ctx, strings.NewReader(a.message), maxPrinted, append(args, a.tree)...)
+	if failed := git.Failed(err); failed != nil {
+		return "", "", &diag.Diag{
+			Msg:  "git cannot make the commit: " + diag.Visible(strings.Join(strings.Fields(failed.Text), " "), diag.MaxText),
+			Hint: "run git commit --allow-empty in another repository: it must work without a prompt", Cause: err,
+		}
+	}
+	return strings.TrimSpace(string(out)), Committed, err
+}
+
+// hasTree reports whether a commit has the tree.
+func (a *attempt) hasTree(ctx context.Context, commit, tree string) (bool, error) {
+	out, err := a.run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{tree}")
+	return out == tree, a.fault(err)
+}
+
+// isRebased reports whether the tip of the branch is a commit whose only parent
+// is the base. It reads the commit itself, since the copy has no history.
+func (a *attempt) isRebased(ctx context.Context) bool {
+	out, err := a.run(ctx, "cat-file", "commit", a.tip)
+	header, _, _ := strings.Cut(out, "\n\n")
+	parents := slices.DeleteFunc(strings.Split(header, "\n"), func(line string) bool { return !strings.HasPrefix(line, "parent ") })
+	return err == nil && slices.Equal(parents, []string{"parent " + a.base})
+}

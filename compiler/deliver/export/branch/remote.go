@@ -1,0 +1,231 @@
+// Package branch commits files to branches of a remote git repository and
+// pushes them.
+//
+//	fetch     the tips of the branches, without history     repository -> temporary copy
+//	write     the caller changes files in a working tree    tip        -> tree
+//	commit    if the tree differs from that of the tip      tree       -> commit
+//	push      if the branch has not moved                   commit     -> repository
+//
+// When the branch has moved, the update starts again from the new tip; texts are
+// never merged. Commits that others pushed in the meantime stay; if they changed
+// the same files, the caller writes these again. A branch gets one commit or none.
+//
+// The package runs the git program, so that credentials, signing keys and names
+// are those of the user. Attributes of the repository do not change the content
+// of files. The package does not call the API of a forge, for example to open
+// pull requests, and does not look into the files.
+package branch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/git"
+)
+
+const (
+	maxRepo    = 16 << 30         // bytes of the temporary copy with its working tree: twice 500 clusters of 12 MB
+	maxListing = 64 << 20         // bytes of a git listing
+	maxPrinted = 1 << 20          // bytes of any other git output
+	timeout    = 10 * time.Minute // of one git command that uses the network
+
+	repository = "repository.git" // in the temporary directory
+	worktree   = "tree"
+)
+
+var objectID = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+
+// A Remote is a remote repository with a temporary, partial copy. It is not
+// safe for concurrent use.
+type Remote struct {
+	Name string // address without credentials
+
+	address
+	dir string
+}
+
+// Open parses the address of a repository and makes an empty copy. A relative
+// path is relative to dir. Open does not use the network. The caller must close
+// the Remote.
+func Open(ctx context.Context, text, dir string) (*Remote, error) {
+	a, err := parse(text, dir)
+	if err != nil {
+		return nil, err
+	}
+	temp, err := os.MkdirTemp("", "fleetc-git-")
+	if err != nil {
+		return nil, fmt.Errorf("make a copy of %s: %w", a.name, err)
+	}
+	r := &Remote{Name: a.name, address: a, dir: temp}
+	if err := r.init(ctx); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// Close removes the copy.
+func (r *Remote) Close() error {
+	if err := os.RemoveAll(r.dir); err != nil {
+		return fmt.Errorf("remove the copy of %s: %w", r.Name, err)
+	}
+	return nil
+}
+
+// init makes the empty copy. Its own attributes override those of the
+// repository, which could run filter programs or convert files.
+func (r *Remote) init(ctx context.Context) error {
+	plain := git.Repo{Dir: r.dir, Name: r.Name, For: "--git"}
+	if _, err := plain.Run(ctx, nil, maxPrinted, "init", "--quiet", "--bare", "--template=", repository); err != nil {
+		return r.fault(err)
+	}
+	info := filepath.Join(r.dir, repository, "info")
+	err := os.MkdirAll(info, 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(info, "attributes"), []byte("* -text !eol -ident !filter !working-tree-encoding\n"), 0o644)
+	}
+	if err == nil {
+		err = os.Mkdir(filepath.Join(r.dir, worktree), 0o755)
+	}
+	if err != nil {
+		return fmt.Errorf("make a copy of %s: %w", r.Name, err)
+	}
+	return nil
+}
+
+// git returns the copy as a [git.Repo].
+func (r *Remote) git() git.Repo {
+	return git.Repo{
+		Dir: r.dir, Name: r.Name, For: "--git", Protocols: r.protocols,
+		Env: []string{
+			"GIT_DIR=" + filepath.Join(r.dir, repository), "GIT_WORK_TREE=" + filepath.Join(r.dir, worktree),
+			"GIT_NO_LAZY_FETCH=0",
+		},
+		Settings: []string{
+			"remote.origin.url=" + r.url, "gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=false",
+			"user.useConfigOnly=true", "i18n.commitEncoding=UTF-8", "push.followTags=false", "push.recurseSubmodules=no",
+			"submodule.recurse=false", "core.autocrlf=false", "advice.detachedHead=false",
+		},
+	}
+}
+
+// run runs git in the copy, without the network.
+func (r *Remote) run(ctx context.Context, args ...string) (string, error) {
+	out, err := r.git().Run(ctx, nil, maxListing, args...)
+	return strings.TrimSpace(string(out)), err
+}
+
+// remote runs a git command that uses the network, and stops it after the
+// timeout.
+func (r *Remote) remote(ctx context.Context, args ...string) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	out, err := r.git().RunWithin(limited, maxRepo, maxListing, args...)
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		err = &diag.Diag{Msg: fmt.Sprintf("%s does not answer within %s", r.Name, timeout), Hint: "run the command again", Cause: err}
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// fault turns an error of git into a fault of the repository and returns any
+// other error unchanged.
+func (r *Remote) fault(err error) error {
+	failed := git.Failed(err)
+	if failed == nil {
+		return err
+	}
+	return &diag.Diag{
+		Msg: r.Name + ": " + failed.Error(), Cause: err,
+		Hint: "run git ls-remote " + r.Name + ": it must work without a prompt",
+	}
+}
+
+// A listing is the answer of git ls-remote.
+type listing struct {
+	defaultBranch string   // branch of HEAD; empty for none
+	branches      []string // requested branches that exist
+}
+
+// list asks the repository for its default branch and for the given branches.
+func (r *Remote) list(ctx context.Context, branches ...string) (listing, error) {
+	args := []string{"ls-remote", "--symref", "origin", "HEAD"}
+	for _, b := range branches {
+		args = append(args, "refs/heads/"+b)
+	}
+	out, err := r.remote(ctx, args...)
+	if err != nil {
+		return listing{}, r.fault(err)
+	}
+	var l listing
+	for line := range strings.Lines(out) {
+		what, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if to, ok := strings.CutPrefix(what, "ref: refs/heads/"); ok && ref == "HEAD" {
+			l.defaultBranch = to
+		}
+		name, ok := strings.CutPrefix(ref, "refs/heads/")
+		if ok && slices.Contains(branches, name) {
+			l.branches = append(l.branches, name)
+		}
+	}
+	if l.defaultBranch != "" && r.checkBranch(ctx, l.defaultBranch) != nil {
+		l.defaultBranch = "" // an invalid name: ignore it
+	}
+	return l, nil
+}
+
+// Default returns the name of the default branch, or a fault if there is none.
+func (r *Remote) Default(ctx context.Context) (string, error) {
+	l, err := r.list(ctx)
+	if err == nil && l.defaultBranch == "" {
+		err = &diag.Diag{Msg: r.Name + " has no default branch; is it empty?", Hint: "name a branch with --branch"}
+	}
+	return l.defaultBranch, err
+}
+
+// checkBranch returns a fault for an invalid branch name.
+func (r *Remote) checkBranch(ctx context.Context, name string) error {
+	_, err := r.run(ctx, "check-ref-format", "refs/heads/"+name)
+	if git.Failed(err) == nil && !strings.HasPrefix(name, "-") {
+		return err
+	}
+	return &diag.Diag{
+		Msg:  fmt.Sprintf("%q is not a valid branch name", diag.Visible(name, diag.MaxText)),
+		Hint: "use letters, digits, dashes and slashes",
+	}
+}
+
+// fetch fetches the tips of branches and returns their commits in the same
+// order. With lazy, git fetches the contents of files later, when it needs
+// them.
+func (r *Remote) fetch(ctx context.Context, lazy bool, branches []string) ([]string, error) {
+	args := []string{"fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance"}
+	if lazy {
+		args = append(args, "--filter=blob:none")
+	}
+	args = append(args, "origin")
+	for i, b := range branches {
+		args = append(args, fmt.Sprintf("+refs/heads/%s:refs/fleetc/%d", b, i))
+	}
+	if _, err := r.remote(ctx, args...); err != nil {
+		return nil, err
+	}
+	tips := make([]string, len(branches))
+	for i := range branches {
+		tip, err := r.run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", fmt.Sprintf("refs/fleetc/%d^{commit}", i))
+		if err != nil {
+			return nil, r.fault(err)
+		}
+		if !objectID.MatchString(tip) {
+			return nil, fmt.Errorf("git: %q is not a commit", diag.Visible(tip, diag.MaxText))
+		}
+		tips[i] = tip
+	}
+	return tips, nil
+}

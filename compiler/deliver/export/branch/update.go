@@ -1,0 +1,207 @@
+package branch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/git"
+)
+
+// An Update describes the change of one branch.
+type Update struct {
+	Branch string // branch that gets the commit; it is created if it does not exist
+	Onto   string // target branch of a pull request: the commit is based on its tip; empty to commit on top of Branch
+	Path   string // directory in the repository, slash-separated; empty for the top
+
+	// Without has directories below Path that are not checked out and do not
+	// change.
+	Without Without
+
+	// Write changes files below dir, the checkout of Path. It runs again when
+	// another client has pushed changes to the same files.
+	Write func(ctx context.Context, dir string) (Change, error)
+}
+
+// A Change lists the files that Write changed.
+type Change struct { // added, changed and removed files, slash-separated and relative to the directory
+	Files       []string // commit message
+	Message     string   // directories whose tree IDs the result has, slash-separated and relative to the directory
+	Directories []string // of whose trees the result tells, slash-separated and below the directory
+}
+
+// A State is the outcome of an update.
+type State string
+
+// States of a branch after [Remote.Push].
+const (
+	Unchanged State = "unchanged" // the branch has the content already; nothing was pushed
+	Committed State = "committed" // the branch got a commit
+	Created   State = "created"   // the branch was created from the default branch, which has the content already
+	Stale     State = "stale"     // Onto has the content already; the branch was left alone
+)
+
+// A Result is the outcome of one update.
+type Result struct {
+	Branch string
+	State  State
+	Commit string // tip of the branch, or of Onto for a stale branch; empty if the commit does not exist
+
+	// Trees has the tree IDs of the directories of the change, without
+	// concurrent changes by others.
+	Trees map[string]string
+}
+
+// Push updates each branch in one step and returns the results in the order of
+// the updates. It writes all trees before it pushes the first branch. With
+// check, it pushes nothing and returns the results that a push would have.
+//
+// A missing branch starts from the default branch, or without history if there
+// is none.
+//
+// The error is [ErrTreeMismatch] when an excluded directory has another tree
+// than expected. All other errors are faults: the repository refuses, git has
+// no name or signing key, or the branch keeps moving. After an error some
+// branches may be updated: those of the results.
+func (r *Remote) Push(ctx context.Context, check bool, updates ...Update) ([]Result, error) {
+	for _, u := range updates {
+		if err := r.check(ctx, u); err != nil {
+			return nil, err
+		}
+	}
+	if !check {
+		if err := r.identity(ctx); err != nil {
+			return nil, err
+		}
+	}
+	attempts := make([]*attempt, len(updates))
+	for i, u := range updates {
+		attempts[i] = &attempt{Remote: r, Update: u}
+		if err := attempts[i].prepareWithRetry(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var results []Result
+	for _, a := range attempts {
+		result, err := a.finish(ctx, check)
+		if err != nil {
+			return results, err
+		}
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+// check returns a fault for an invalid update.
+func (r *Remote) check(ctx context.Context, u Update) error {
+	if err := r.checkBranch(ctx, u.Branch); err != nil {
+		return err
+	}
+	if u.Onto != "" {
+		if err := r.checkBranch(ctx, u.Onto); err != nil {
+			return err
+		}
+	}
+	if u.Onto == u.Branch {
+		return &diag.Diag{Msg: "the branch " + u.Branch + " cannot be merged into itself", Hint: "name another one with --pr-branch"}
+	}
+	return checkPath(u.Path)
+}
+
+// identity returns a fault when git has no name and address for commits.
+func (r *Remote) identity(ctx context.Context) error {
+	for _, who := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} {
+		if _, err := r.run(ctx, "var", who); git.Failed(err) != nil {
+			return &diag.Diag{
+				Msg:  "git has no name or address for the commit",
+				Hint: "run git config --global user.name NAME and git config --global user.email ADDRESS", Cause: err,
+			}
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxAttempts is the number of retries when a branch moves during a push. With
+// the pauses, they take about a minute.
+const maxAttempts = 20
+
+// prepareWithRetry prepares the tree, and retries if a branch is deleted in the
+// meantime.
+func (a *attempt) prepareWithRetry(ctx context.Context) error {
+	for {
+		err := a.prepare(ctx)
+		if !a.retry(ctx, err) {
+			return err
+		}
+	}
+}
+
+// finish commits and pushes, and retries while the branch moves.
+func (a *attempt) finish(ctx context.Context, check bool) (Result, error) {
+	for {
+		result, err := a.push(ctx, check)
+		if !a.retry(ctx, err) {
+			return result, err
+		}
+		if err := a.prepareWithRetry(ctx); err != nil {
+			return Result{}, err
+		}
+	}
+}
+
+// errMoved says that the branch has moved since it was fetched.
+var errMoved = errors.New("the branch has moved")
+
+// retry waits after errMoved and reports whether to retry. Pauses grow and are
+// random, so that concurrent pushes do not collide again.
+func (a *attempt) retry(ctx context.Context, err error) bool {
+	if !errors.Is(err, errMoved) || a.count >= maxAttempts {
+		return false
+	}
+	a.count++
+	pause := min(100*time.Millisecond<<min(a.count, 10), 5*time.Second)
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(pause/2 + rand.N(pause)):
+		return true
+	}
+}
+
+// moved returns the fault of a branch that keeps moving.
+func (a *attempt) moved(because error) error {
+	return &diag.Diag{
+		Msg:  fmt.Sprintf("%s: the branch %s keeps moving", a.Name, a.Branch),
+		Hint: "run the command again when other exports have ended", Cause: errors.Join(errMoved, because),
+	}
+}
+
+// refused returns the fault of a push that the server rejects, with the
+// server's reason.
+func (a *attempt) refused(err error) error {
+	failed := git.Failed(err)
+	if failed == nil {
+		return err
+	}
+	var said []string
+	for line := range strings.Lines(failed.Text) {
+		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "remote:"); ok {
+			if text = strings.TrimSpace(text); text != "" {
+				said = append(said, text)
+			}
+		}
+	}
+	if said == nil {
+		return a.fault(err)
+	}
+	return &diag.Diag{
+		Msg:  fmt.Sprintf("%s refuses the push to %s: %s", a.Name, a.Branch, diag.Visible(strings.Join(said, " "), diag.MaxText)),
+		Hint: "ask for the right to push there, or push to branches for pull requests with --pr-branch", Cause: err,
+	}
+}

@@ -1,0 +1,231 @@
+package gitops
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster/health"
+)
+
+// Paths of the layout below the directory of a cluster. The first has the
+// Applications, which apply to the cluster that runs Argo CD.
+const (
+	argoDir      = "argocd"
+	manifestsDir = "manifests"
+)
+
+const (
+	argoAPI       = "argoproj.io/v1alpha1"
+	waveOption    = "argocd.argoproj.io/sync-wave"
+	hookOption    = "argocd.argoproj.io/hook"
+	deleteOption  = "argocd.argoproj.io/hook-delete-policy"
+	syncOption    = "argocd.argoproj.io/sync-options"
+	compareOption = "argocd.argoproj.io/compare-options"
+	healthOption  = "argocd.argoproj.io/ignore-healthcheck"
+)
+
+// argo lays out a bundle for Argo CD: one Application for the cluster, with a sync
+// wave per step. Hooks run in the Sync phase, each in its wave. PreSync hooks would
+// run before the first stage.
+func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
+	c := b.Cluster
+	if c.GitOps.ArgoCD.RepoURL == "" {
+		return nil, &diag.Diag{
+			At: []diag.Pos{c.Pos}, Path: "gitops.argocd.repoURL", Msg: "Argo CD is to read a repository that is not known",
+			Hint: `say which: gitops: argocd: repoURL: "https://..."`,
+		}
+	}
+	rules, err := health.Compile(c)
+	if err != nil {
+		return nil, err
+	}
+	out := empty(b, fleet.ArgoLayout)
+	var faults diag.List
+	for _, s := range steps(b, applied(b), argoHook) {
+		for _, o := range s.objects {
+			if fleet.IsEncrypted(o.Unstructured) {
+				faults.Add(&diag.Diag{
+					At: placesOf(o), Path: o.Title(), Msg: "Argo CD does not decrypt what SOPS has encrypted",
+					Hint: "keep the values with External Secrets or Sealed Secrets",
+				})
+			}
+			o = annotate(o, waveOption, strconv.Itoa(s.wave))
+			if isKept(o) {
+				o = annotate(o, syncOption, options(o.GetAnnotations()[syncOption], "Prune=false", "Delete=false"))
+			}
+			if o.Release.MayReplace(o) && !isKept(o) {
+				o = annotate(o, syncOption, options(o.GetAnnotations()[syncOption], "Force=true", "Replace=true"))
+			}
+			if _, waits := rules.Expressions(o); !waits {
+				o = annotate(o, healthOption, "true")
+			}
+			if err := l.add(out, manifestsDir, o); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(out.Objects) > 0 {
+		if err := l.application(out, argoName(c.ID), map[string]any{
+			"path": placeOf(c.GitOps.ArgoCD.Prefix, c, manifestsDir), "directory": map[string]any{"recurse": true},
+		}, leftToOthers(applied(b), argoIgnore), nil); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range c.Releases {
+		if r.Delivery != fleet.ByHelm {
+			continue
+		}
+		source, err := argoChart(r, pinOf(b, r.Name))
+		if err == nil {
+			err = l.application(out, argoName(c.ID)+"--"+r.Name, source, nil, r)
+		}
+		faults.Add(err)
+	}
+	faults.Add(unordered(c))
+	return out, faults.Err()
+}
+
+// unordered returns a fault for each release that depends on a release delivered by
+// Helm. Argo CD syncs the Application of the cluster without waiting for that of a
+// chart.
+func unordered(c *fleet.Cluster) error {
+	byHelm := map[string]bool{}
+	for _, r := range c.Releases {
+		byHelm[r.Name] = r.Delivery == fleet.ByHelm
+	}
+	var faults diag.List
+	for _, r := range c.Releases {
+		for _, name := range r.Depends {
+			if byHelm[name] && !byHelm[r.Name] {
+				faults.Add(&diag.Diag{
+					At: []diag.Pos{r.Pos}, Path: r.Path("depends"),
+					Msg:  fmt.Sprintf("Argo CD would not wait for release %s, which is an Application of its own", name),
+					Hint: "deliver both releases in the same way, see delivery",
+				})
+			}
+		}
+	}
+	return faults.Err()
+}
+
+// application adds an Application with the given source and ignored fields. r is the
+// release that Helm delivers, or nil for the Application of the cluster.
+func (l Layouter) application(to *fleet.Bundle, name string, source map[string]any, left []any, r *fleet.Release) error {
+	c := to.Cluster
+	a := c.GitOps.ArgoCD
+	if source["repoURL"] == nil {
+		source["repoURL"], source["targetRevision"] = a.RepoURL, a.TargetRevision
+	}
+	destination := map[string]any{"name": c.Name}
+	if a.Server != "" {
+		destination = map[string]any{"server": a.Server}
+	}
+	sync := []any{"ServerSideApply=true"}
+	if len(left) > 0 {
+		sync = append(sync, "RespectIgnoreDifferences=true")
+	}
+	if r != nil {
+		destination["namespace"] = r.Namespace
+		sync = append(sync, "CreateNamespace=true")
+	}
+	policy := map[string]any{
+		"syncOptions": sync,
+		"retry":       map[string]any{"limit": int64(5), "backoff": map[string]any{"duration": "30s", "factor": int64(2), "maxDuration": "5m"}},
+	}
+	if a.Automated {
+		policy["automated"] = map[string]any{"prune": true, "selfHeal": true}
+	}
+	spec := map[string]any{"project": a.Project, "source": source, "destination": destination, "syncPolicy": policy}
+	if len(left) > 0 {
+		spec["ignoreDifferences"] = left
+	}
+	o := object(argoAPI, "Application", a.Namespace, name, spec)
+	// Server-side diff ignores API defaults.
+	annotations := map[string]string{compareOption: "ServerSideDiff=true"}
+	if r != nil {
+		annotations[waveOption] = strconv.Itoa(slices.Index(c.ApplySteps(), r.ApplyStep()) * wavesOfLevel)
+		if digest := pinOf(to, r.Name).Digest; digest != "" {
+			annotations[digestAnnotation] = digest
+		}
+	}
+	(&unstructured.Unstructured{Object: o}).SetAnnotations(annotations)
+	return l.own(to, path.Join(argoDir, name+".yaml"), o)
+}
+
+// argoChart returns the source of an Application for a release that Helm delivers.
+func argoChart(r *fleet.Release, chart fleet.ChartRef) (map[string]any, error) {
+	helm := map[string]any{"releaseName": r.Name}
+	if values, _ := r.Values.Native().(map[string]any); len(values) > 0 {
+		helm["valuesObject"] = values
+	}
+	switch {
+	case chart.Dependencies != "":
+		return nil, notDelivered(r, chart, "Argo CD")
+	case chart.Repo != "":
+		return map[string]any{
+			// Argo CD expects registries without a scheme.
+			"repoURL": strings.TrimPrefix(chart.Repo, "oci://"), "chart": chart.Name, "targetRevision": chart.Version, "helm": helm,
+		}, nil
+	case chart.Git.URL != "" && commit.MatchString(chart.Git.Ref):
+		return map[string]any{
+			"repoURL": chart.Git.URL, "path": path.Clean(chart.Git.Path), "targetRevision": chart.Git.Ref, "helm": helm,
+		}, nil
+	}
+	return nil, notDelivered(r, chart, "Argo CD")
+}
+
+// argoHook converts a hook to an Argo CD hook, which runs at every sync. A hook that
+// does not run becomes an ordinary object.
+func argoHook(o fleet.Object, p part) fleet.Object {
+	policies := map[string]string{"hook-succeeded": "HookSucceeded", "hook-failed": "HookFailed"}
+	deletions := []string{"BeforeHookCreation"} // an existing Job would block the new one
+	for _, w := range fleet.HookDeletions(o.Unstructured) {
+		if policy := policies[w]; policy != "" {
+			deletions = append(deletions, policy)
+		}
+	}
+	o = hook(o, p)
+	if !fleet.HookRuns(o.Unstructured) {
+		return o
+	}
+	return annotate(annotate(o, hookOption, "Sync"), deleteOption, strings.Join(deletions, ","))
+}
+
+// options appends options to a comma-separated list.
+func options(list string, more ...string) string {
+	var all []string
+	for o := range strings.SplitSeq(list, ",") {
+		if o = strings.TrimSpace(o); o != "" {
+			all = append(all, o)
+		}
+	}
+	for _, o := range more {
+		if !slices.Contains(all, o) {
+			all = append(all, o)
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// argoName returns the name of the Application of a cluster.
+func argoName(id string) string {
+	name := strings.ReplaceAll(id, "/", ".")
+	if len(validation.IsDNS1123Subdomain(name)) == 0 {
+		return name
+	}
+	legal := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '.' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	return strings.Trim(strings.ReplaceAll(legal, "..", "."), "-.") + "-" + short(id)
+}

@@ -1,0 +1,160 @@
+package gitops
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// An ignoredField is a field of an object that its release leaves to other managers.
+type ignoredField struct {
+	path   []fleet.Step
+	absent bool // whether no object of the bundle has it, such as a timestamp of a webhook
+}
+
+// presentFields returns the ignored fields that an object has.
+func presentFields(objs []fleet.Object) map[*fleet.FieldPath]bool {
+	present := map[*fleet.FieldPath]bool{}
+	for _, o := range objs {
+		for i := range o.Release.Ownership {
+			own := &o.Release.Ownership[i]
+			if !own.Leave || !own.Target.Matches(o) {
+				continue
+			}
+			for j := range own.Fields {
+				if f := &own.Fields[j]; !present[f] && len(fleet.Elements(o.Object, f.Path)) > 0 {
+					present[f] = true
+				}
+			}
+		}
+	}
+	return present
+}
+
+// leftToOthers returns a rule for each object with ignored fields.
+func leftToOthers(objs []fleet.Object, rule func(o fleet.Object, fields []ignoredField) map[string]any) []any {
+	var rules []any
+	present := presentFields(objs)
+	for _, o := range objs {
+		var fields []ignoredField
+		for i := range o.Release.Ownership {
+			own := &o.Release.Ownership[i]
+			if !own.Leave || !own.Target.Matches(o) {
+				continue
+			}
+			for j := range own.Fields {
+				fields = append(fields, ignoredField{own.Fields[j].Path, !present[&own.Fields[j]]})
+			}
+		}
+		if len(fields) == 0 {
+			continue
+		}
+		if r := rule(o, fields); r != nil {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+// fluxIgnore returns the ignore rule of a Kustomization or HelmRelease for an
+// object, or nil when none applies. Flux cannot select list elements that the object
+// lacks.
+func fluxIgnore(o fleet.Object, fields []ignoredField) map[string]any {
+	var paths []any
+	for _, f := range fields {
+		for _, p := range pointers(o.Object, "", f.path, f.absent) {
+			paths = append(paths, p)
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	target := map[string]any{"kind": o.GetKind(), "name": regexp.QuoteMeta(o.GetName())}
+	if group := o.GroupVersionKind().Group; group != "" {
+		target["group"] = group
+	}
+	if o.GetNamespace() != "" {
+		target["namespace"] = o.GetNamespace()
+	}
+	return map[string]any{"paths": paths, "target": target}
+}
+
+// pointers returns the JSON pointers of a field path in v, which is at the pointer
+// at. With absent, it includes fields that v lacks.
+func pointers(v any, at string, path []fleet.Step, absent bool) []string {
+	if len(path) == 0 {
+		return []string{at}
+	}
+	s := path[0]
+	if s.Key != "" {
+		m, _ := v.(map[string]any)
+		next, ok := m[s.Key]
+		if !ok && !absent {
+			return nil
+		}
+		return pointers(next, at+"/"+escaped(s.Key), path[1:], absent)
+	}
+	var out []string
+	list, _ := v.([]any)
+	for i, element := range list {
+		if s.Matches(element) {
+			out = append(out, pointers(element, at+"/"+strconv.Itoa(i), path[1:], absent)...)
+		}
+	}
+	return out
+}
+
+// escaped escapes a key for a JSON pointer.
+func escaped(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+
+// argoIgnore returns the ignoreDifferences entry of an Application for an object.
+func argoIgnore(o fleet.Object, fields []ignoredField) map[string]any {
+	rule := map[string]any{"kind": o.GetKind(), "name": o.GetName()}
+	if group := o.GroupVersionKind().Group; group != "" {
+		rule["group"] = group
+	}
+	if o.GetNamespace() != "" {
+		rule["namespace"] = o.GetNamespace()
+	}
+	var expressions []any
+	for _, f := range fields {
+		expressions = append(expressions, jqPath(f.path))
+	}
+	rule["jqPathExpressions"] = expressions
+	return rule
+}
+
+// jqPath returns a field path as a jq expression.
+func jqPath(path []fleet.Step) string {
+	var b strings.Builder
+	for i, s := range path {
+		if s.Key != "" {
+			b.WriteString("." + jqKey(s.Key))
+			continue
+		}
+		var tests []string
+		for _, key := range slices.Sorted(maps.Keys(s.Fields)) {
+			tests = append(tests, fmt.Sprintf("(.%s | tostring) == %s", jqKey(key), strconv.Quote(s.Fields[key])))
+		}
+		fmt.Fprintf(&b, "[] | select(%s)", strings.Join(tests, " and "))
+		if i+1 < len(path) {
+			b.WriteString(" | ")
+		}
+	}
+	return b.String()
+}
+
+// jqName matches keys that jq accepts without quotes.
+var jqName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func jqKey(key string) string {
+	if jqName.MatchString(key) {
+		return key
+	}
+	return strconv.Quote(key)
+}

@@ -1,0 +1,94 @@
+package gitops
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// Secrets returns a fault for each Secret with values that the export would expose
+// without the release's permission, and for unused permissions. The faults do not
+// contain the values. Where Helm gets the values of a release in plain text, the
+// Secrets that its chart renders are exposed too.
+func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
+	var faults diag.List
+	needed := map[*fleet.Release]map[string]bool{}
+	faults.Add(helmValues(b, layout, needed))
+	for _, o := range b.Objects {
+		fields := fleet.Plaintext(o.Unstructured)
+		if len(fields) == 0 {
+			continue
+		}
+		name := "Secret/" + o.GetName()
+		if needed[o.Release] == nil {
+			needed[o.Release] = map[string]bool{}
+		}
+		needed[o.Release][name] = true
+		if slices.ContainsFunc(o.Release.Plaintext, func(w fleet.Waiver) bool { return w.Path == name }) {
+			continue
+		}
+		what := diag.Visible(fields[0], diag.MaxText)
+		if more := len(fields) - 1; more > 0 {
+			what += fmt.Sprintf(" and %d more", more)
+		}
+		faults.Add(&diag.Diag{
+			At: placesOf(o), Path: o.Title(), Msg: "whoever reads the export can read " + what + " (" + o.Origin() + ")",
+			Hint: "keep the value elsewhere, with External Secrets, Sealed Secrets or SOPS, or allow it: " +
+				o.Release.Path("plaintext") + ": " + strconv.Quote(name) + `: "why"`,
+		})
+	}
+	for _, r := range b.Cluster.Releases {
+		for _, w := range r.Plaintext {
+			if !needed[r][w.Path] {
+				faults.Add(&diag.Diag{
+					At: []diag.Pos{w.Pos}, Path: r.Path("plaintext"),
+					Msg:  w.Path + " has no value that could be read, or is not there",
+					Hint: "remove this line, or write it in the layers that need it",
+				})
+			}
+		}
+	}
+	return faults.Err()
+}
+
+// valuesOf is the permission of a release to expose its values.
+const valuesOf = "values"
+
+// helmValues checks the releases with Secrets whose values the export contains, and
+// records the permissions that they use.
+func helmValues(b *fleet.Bundle, layout fleet.Layout, needed map[*fleet.Release]map[string]bool) error {
+	var faults diag.List
+	for _, r := range b.Cluster.Releases {
+		hasSecret := slices.ContainsFunc(slices.Concat(b.Objects, b.Hooks), func(o fleet.Object) bool {
+			return o.Release == r && o.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
+		})
+		if values, _ := r.Values.Native().(map[string]any); r.Delivery != fleet.ByHelm || !hasSecret || len(values) == 0 {
+			continue
+		}
+		needed[r] = map[string]bool{valuesOf: true}
+		if layout == fleet.PlainLayout || slices.ContainsFunc(r.Plaintext, func(w fleet.Waiver) bool { return w.Path == valuesOf }) {
+			continue
+		}
+		faults.Add(&diag.Diag{
+			At: []diag.Pos{r.Pos}, Path: r.Path("values"),
+			Msg:  "whoever reads the export can read the values, and the chart has a Secret that may be made of them",
+			Hint: "if nothing in them is secret, say so: " + r.Path("plaintext") + `: values: "why"`,
+		})
+	}
+	return faults.Err()
+}
+
+// placesOf returns the source position of an object, if known.
+func placesOf(o fleet.Object) []diag.Pos {
+	for _, p := range []diag.Pos{o.Pos, o.Release.Pos} {
+		if p.IsValid() {
+			return []diag.Pos{p}
+		}
+	}
+	return nil
+}

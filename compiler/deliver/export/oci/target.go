@@ -1,0 +1,114 @@
+// Package oci stores bundles in a registry: one artifact for each cluster, with
+// the media types that Flux reads, under a tag.
+//
+//	oci://<registry>/<path>/<cluster ID>:<tag>
+//
+// Equal files give an artifact with the same digest on every machine, since it
+// contains no times, users or machines. The package does not look into the
+// files.
+//
+// It also stores results of rendering for other machines, see [Cache]: one
+// artifact for each result, in one repository, with media types of fleetc.
+package oci
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/registry"
+)
+
+const targetForm = "write oci://REGISTRY/PATH:TAG, as in oci://ghcr.io/example/clusters:main"
+
+var (
+	tagForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+
+	// The names of repositories that registries accept; the library accepts
+	// more.
+	repositoryForm = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+)
+
+// maxRepository is the maximum length of the name of a repository.
+const maxRepository = 255
+
+// A Target is the destination of the artifacts of a fleet.
+type Target struct {
+	registry string // host, maybe with a port
+	path     string // common prefix of the repositories of all clusters
+	tag      string
+}
+
+// Parse parses a target. The error is a fault.
+func Parse(text string) (Target, error) {
+	p := rawAddress{text, targetForm}
+	host, path, tag, err := p.split()
+	if err == nil && tag == "" {
+		err = p.fault("it has no tag")
+	}
+	if err != nil {
+		return Target{}, err
+	}
+	return Target{host, path, tag}, nil
+}
+
+// A rawAddress is an address from the user, with a hint about valid ones.
+type rawAddress struct{ text, form string }
+
+// fault returns the fault of an invalid address.
+func (p rawAddress) fault(why string) error {
+	return &diag.Diag{Msg: fmt.Sprintf("%q is not a valid address for artifacts: %s", diag.Visible(p.text, diag.MaxText), why), Hint: p.form}
+}
+
+// split splits the address; the tag is empty if there is none. The error is a
+// fault.
+func (p rawAddress) split() (host, path, tag string, err error) {
+	rest, ok := strings.CutPrefix(p.text, registry.Scheme)
+	host, rest, _ = strings.Cut(rest, "/")
+	path, tag, tagged := strings.Cut(rest, ":")
+	switch {
+	case !ok:
+		err = p.fault("it does not begin with " + registry.Scheme)
+	case strings.Contains(host, "@"):
+		err = &diag.Diag{Msg: "the address of the registry has credentials in it", Hint: "leave them out, and run docker login"}
+	case strings.Contains(rest, "@"):
+		err = p.fault("it has a digest instead of a tag")
+	case tagged && !tagForm.MatchString(tag):
+		err = p.fault("its tag may have letters, digits, dashes, underscores and dots only")
+	case path == "":
+		err = p.fault("it has no path")
+	case !repositoryForm.MatchString(path):
+		err = p.fault("its path may have lower-case letters, digits, dashes, underscores and dots only")
+	case len(path) > maxRepository:
+		err = p.fault(fmt.Sprintf("its path is longer than %d characters", maxRepository))
+	}
+	if err != nil {
+		return "", "", "", err
+	}
+	if _, err := name.NewRegistry(host, name.StrictValidation); err != nil {
+		return "", "", "", p.fault("its registry has no host")
+	}
+	return host, path, tag, nil
+}
+
+// repository returns the repository of a cluster, oci://host/path. The error is
+// a fault.
+func (t Target) repository(cluster string) (string, error) {
+	path := t.path + "/" + cluster
+	if !repositoryForm.MatchString(cluster) {
+		return "", &diag.Diag{
+			Msg:  fmt.Sprintf("%s is not a valid repository name: write lower-case letters and digits, separated by single dots, dashes or underscores", diag.Visible(path, diag.MaxText)),
+			Hint: "rename the directory of the cluster, or export to a directory or to git",
+		}
+	}
+	if len(path) > maxRepository {
+		return "", &diag.Diag{
+			Msg:  fmt.Sprintf("%s is not a valid repository name: it is longer than %d characters", diag.Visible(path, diag.MaxText), maxRepository),
+			Hint: "use a shorter path in the registry",
+		}
+	}
+	return registry.Scheme + t.registry + "/" + path, nil
+}

@@ -1,0 +1,77 @@
+package export
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// remove returns what must be done with a file of a cluster that the index lists and
+// the bundle does not have. An index that somebody edited could list files of others:
+// a file is removed only if it has the listed digest, and the content of an export.
+func (s *Session) remove(w *walker, cluster, name string, owned map[string]string) (Action, error) {
+	file := path.Join(cluster, name)
+	in, err := w.to(file)
+	if err != nil {
+		return "", err
+	}
+	info, err := in.lstat(path.Base(file))
+	switch {
+	case err != nil:
+		return "", s.failed("look at", file, err)
+	case info == nil || !info.Mode().IsRegular():
+		return "", nil // ours is gone, and what came in its place is not ours
+	case name == indexFile:
+		return Removed, nil
+	}
+	data, has := w.content(file, owned[name])
+	switch {
+	case !has:
+		return "", &diag.Diag{
+			At: s.at(file), Msg: "this file is not as fleetc wrote it, and the bundle does not have it any more",
+			Hint: "remove it, or move it out of the exported tree when it is yours",
+		}
+	case !s.wrote(cluster, name, owned, string(data)):
+		return "", &diag.Diag{
+			At: s.at(file), Msg: "bundle.json lists this file, but fleetc did not write it",
+			Hint: "restore bundle.json from version control, or move the file out of the exported tree",
+		}
+	}
+	return Removed, nil
+}
+
+// wrote reports whether a file has the content of an export of the cluster: an object
+// with the marks of the fleet and of the cluster, or what lists the files beside it.
+func (s *Session) wrote(cluster, name string, owned map[string]string, text string) bool {
+	v, ok := blockyaml.Decode(text)
+	if !ok && yaml.Unmarshal([]byte(text), &v) != nil {
+		return false
+	}
+	object, _ := v.(map[string]any)
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if annotations[fleet.FleetAnnotation] == s.tree.Fleet && annotations[fleet.ClusterAnnotation] == cluster {
+		return true
+	}
+	return path.Base(name) == "kustomization.yaml" && listsOwned(object, path.Dir(name), owned)
+}
+
+// listsOwned reports whether a kustomization lists files of the directory that are
+// owned, and does nothing else.
+func listsOwned(kustomization map[string]any, dir string, owned map[string]string) bool {
+	resources, _ := kustomization["resources"].([]any)
+	apiVersion, _ := kustomization["apiVersion"].(string)
+	return len(kustomization) == 3 && len(resources) > 0 && kustomization["kind"] == "Kustomization" &&
+		strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/") &&
+		!slices.ContainsFunc(resources, func(r any) bool {
+			file, _ := r.(string)
+			_, isOwned := owned[path.Join(dir, file)]
+			return file == "" || !isOwned
+		})
+}

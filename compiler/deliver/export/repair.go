@@ -1,0 +1,230 @@
+package export
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+)
+
+const (
+	journalFile   = area + "/journal"
+	journalFormat = "fleetc.export/v1"
+)
+
+// A journal says which cluster's directory is being changed. It is written
+// before the first step that others can see and removed after the last, so it
+// is there after a kill in between, and what the file system holds then tells
+// the steps that were done.
+type journal struct {
+	Format  string `json:"format"`
+	Cluster string `json:"cluster"`
+	Number  int    `json:"number"`
+	Retired bool   `json:"retired,omitempty"`
+	Inode   string `json:"inode,omitempty"` // of the new directory when it is exchanged with the old one
+}
+
+// fresh is the new directory; after an exchange, the old one.
+func (j journal) fresh() string { return freshDir(j.Number) }
+
+// old is where the old directory goes when it is renamed.
+func (j journal) old() string { return path.Join(area, "old", strconv.Itoa(j.Number)) }
+
+// log writes the journal.
+func (s *Session) log(j journal) error {
+	data, err := json.Marshal(j)
+	if err == nil {
+		err = s.root.WriteFile(journalFile+".new", data, 0o644)
+	}
+	if err == nil {
+		err = s.root.Rename(journalFile+".new", journalFile)
+	}
+	if err != nil {
+		return fmt.Errorf("write the journal of %s: %w", j.Cluster, err)
+	}
+	return nil
+}
+
+// clean completes what the journal in the staging area began, and removes the
+// area.
+func (s *Session) clean() error {
+	info, err := s.lstat(area)
+	if err != nil {
+		return err
+	}
+	if info == nil {
+		s.opened = false
+		return nil
+	}
+	if !info.IsDir() {
+		return &diag.Diag{
+			At: s.at(area), Msg: "this is " + kindOf(info) + " in the place of the staging area", Hint: hintMove,
+		}
+	}
+	j, err := s.readJournal()
+	if err != nil {
+		return err
+	}
+	if j != nil {
+		if err := s.finish(*j, turn{}); err != nil {
+			return err
+		}
+	}
+	if err := s.removeArea(); err != nil {
+		return fmt.Errorf("remove the staging area: %w", err)
+	}
+	s.opened = false
+	return nil
+}
+
+// removeArea removes the staging area, several of the directories in it at a time.
+func (s *Session) removeArea() error {
+	var dirs []string
+	for _, in := range []string{path.Join(area, "new"), path.Join(area, "old")} {
+		if !s.isDir(area) || !s.isDir(in) {
+			continue // a link is removed, and not what it leads to
+		}
+		// What cannot be read shows when it cannot be removed.
+		entries, _ := fs.ReadDir(s.root.FS(), in)
+		for _, e := range entries {
+			dirs = append(dirs, path.Join(in, e.Name()))
+		}
+	}
+	remove := func(_ context.Context, i int) (struct{}, error) { return struct{}{}, s.removeAll(dirs[i]) }
+	for _, err := range ordered.Map(context.Background(), s.tree.jobs(), len(dirs), remove) {
+		if err != nil {
+			return err
+		}
+	}
+	return s.removeAll(area)
+}
+
+// isDir reports whether there is a directory of the name, and no link to one.
+func (s *Session) isDir(name string) bool {
+	info, err := s.lstat(name)
+	return err == nil && info != nil && info.IsDir()
+}
+
+// readJournal returns the journal, nil when there is none.
+func (s *Session) readJournal() (*journal, error) {
+	info, err := s.lstat(journalFile)
+	if info == nil || err != nil {
+		return nil, err
+	}
+	damaged := &diag.Diag{
+		At: s.at(journalFile), Msg: "the journal of an export that was killed is damaged",
+		Hint: "look for files of yours in " + s.at(area)[0].File + ", remove it, then run fleetc export again",
+	}
+	if !info.Mode().IsRegular() || info.Size() > 1<<20 {
+		return nil, damaged
+	}
+	data, err := s.readFile(journalFile, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	var j journal
+	if json.Unmarshal(data, &j) != nil || j.Format != journalFormat || j.Number < 0 || !legalID(j.Cluster) {
+		return nil, damaged
+	}
+	for _, dir := range []string{j.Cluster, j.fresh(), j.old()} {
+		if err := s.directories(dir); err != nil {
+			return nil, err
+		}
+	}
+	return &j, nil
+}
+
+// finish does what remains of a change after its first step, and then forgets
+// the journal. It does the right thing after any step. What is known of the
+// directories may be nothing.
+func (s *Session) finish(j journal, t turn) error {
+	fresh, err1 := s.lstat(j.fresh())
+	old, err2 := s.lstat(j.old())
+	place, err3 := s.lstat(j.Cluster)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	from := ""
+	switch {
+	case j.Inode != "":
+		if fresh != nil && inode(fresh) != j.Inode {
+			from = j.fresh()
+		}
+	case old != nil:
+		from = j.old()
+		if fresh != nil && place == nil {
+			if err := s.place(j); err != nil {
+				return err
+			}
+		}
+	}
+	if from != "" {
+		d, err := s.drain(from, j.Cluster, t)
+		if err != nil && !j.Retired {
+			return errors.Join(err, s.revert(j))
+		}
+		if err == nil {
+			err = d.move()
+		}
+		if err != nil {
+			return err // the journal stays, and so do the files
+		}
+	}
+	place, err := s.lstat(j.Cluster)
+	if err != nil {
+		return err
+	}
+	if place == nil {
+		s.prune(j.Cluster)
+	}
+	if err := s.root.Remove(journalFile); err != nil {
+		return fmt.Errorf("remove the journal of %s: %w", j.Cluster, err)
+	}
+	return nil
+}
+
+// revert brings the old directory of a cluster back.
+func (s *Session) revert(j journal) error {
+	var err error
+	if j.Inode != "" {
+		err = s.exchange(j)
+	} else {
+		if info, lerr := s.lstat(j.Cluster); lerr == nil && info != nil {
+			err = s.root.Rename(j.Cluster, j.fresh())
+		}
+		if err == nil {
+			err = s.root.Rename(j.old(), j.Cluster)
+		}
+	}
+	if err == nil {
+		err = s.root.Remove(journalFile)
+	}
+	if err != nil {
+		return fmt.Errorf("bring %s back: %w", j.Cluster, err)
+	}
+	return nil
+}
+
+// removeAll removes a directory of the staging area, also when directories in
+// it have been made read-only.
+func (s *Session) removeAll(name string) error {
+	err := s.root.RemoveAll(name)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	walk := func(dir string, entry fs.DirEntry, err error) error {
+		if entry != nil && entry.IsDir() {
+			return s.root.Chmod(dir, 0o755)
+		}
+		return nil
+	}
+	// What cannot be changed shows when it cannot be removed.
+	_ = fs.WalkDir(s.root.FS(), name, walk)
+	return s.root.RemoveAll(name)
+}

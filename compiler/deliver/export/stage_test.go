@@ -1,0 +1,327 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+func TestForeignInTheWay(t *testing.T) {
+	tree := newTree(t)
+	place := filepath.Join(tree.Dir, "b")
+	write(t, filepath.Join(place, "web/pod-x-file.yaml"), "theirs")
+	write(t, filepath.Join(place, "web/pod-x-dir.yaml/README"), "theirs")
+	write(t, filepath.Join(place, "db"), "theirs")
+	write(t, filepath.Join(place, "web/pod-x-same.yaml"), textOf("b", "same"))
+	for link, target := range map[string]string{"web/pod-x-link.yaml": "pod-x-same.yaml", "up": "..", "web/pod-x-dangling.yaml": "/nowhere"} {
+		if err := os.Symlink(target, filepath.Join(place, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := listing(t, place)
+	_, err := export(tree, false, bundle("a", "web/Pod/x/y=1"),
+		bundle("b", "web/Pod/x/file=1", "web/Pod/x/dir=1", "db/Pod/x/y=1", "db/Pod/x/z=1", "web/Pod/x/same=same", "web/Pod/x/link=same", "up/Pod/x/y=1", "web/Pod/x/dangling=1"),
+		bundle("c", "web/Pod/x/y=1"))
+	wantFaults(t, tree.Dir, err,
+		"b/db: this is a file in the place of a directory of the bundle",
+		"b/up: this is a symbolic link in the place of a directory of the bundle",
+		"b/web/pod-x-dangling.yaml: this is a symbolic link in the place of a file of the bundle",
+		"b/web/pod-x-dir.yaml: this is a directory in the place of a file of the bundle",
+		"b/web/pod-x-file.yaml: fleetc did not write this file, and the bundle needs its place",
+		"b/web/pod-x-link.yaml: this is a symbolic link in the place of a file of the bundle",
+	)
+	if d, ok := errors.AsType[*diag.Diag](err); !ok || !slices.Equal(d.Clusters, []string{"b"}) {
+		t.Errorf("got %#v", d)
+	}
+	if after := listing(t, place); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	for name := range files(t, tree.Dir) {
+		if !strings.HasPrefix(name, "b/") {
+			t.Errorf("wrote %s", name)
+		}
+	}
+}
+
+func TestFileInTheWayOfCluster(t *testing.T) {
+	tree := newTree(t)
+	write(t, filepath.Join(tree.Dir, "prod"), "theirs")
+	_, err := export(tree, false, bundle("prod/eu", "web/Pod/x/y=1"))
+	wantFaults(t, tree.Dir, err, "prod: this is a file in the place of a directory of the bundle")
+}
+
+func TestSymlinks(t *testing.T) {
+	for _, link := range []string{"prod", "prod/eu", "prod/eu/web", "prod/eu/old", "prod/eu/bundle.json", area} {
+		for _, outside := range []bool{false, true} {
+			t.Run(link, func(t *testing.T) {
+				tree := newTree(t)
+				mustExport(t, tree, false, bundle("prod/eu", "web/Pod/x/y=1", "old/Pod/x/y=1"))
+				// The real thing goes elsewhere, and a link to it into its place.
+				at := filepath.Join(tree.Dir, link)
+				away := filepath.Join(tree.Dir, "elsewhere")
+				if outside {
+					away = filepath.Join(filepath.Dir(tree.Dir), "outside")
+				}
+				if link == area {
+					write(t, filepath.Join(away, "precious"), "x")
+				} else if err := os.Rename(at, away); err != nil {
+					t.Fatal(err)
+				}
+				rel, err := filepath.Rel(filepath.Dir(at), away)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Symlink(rel, at); err != nil {
+					t.Fatal(err)
+				}
+				before := listing(t, filepath.Dir(tree.Dir))
+				_, err = export(tree, false, bundle("prod/eu", "web/Pod/x/y=2"), bundle("a", "web/Pod/x/y=2"))
+				if _, ok := errors.AsType[*diag.Diag](err); !ok || !strings.Contains(err.Error(), link+": this is a symbolic link in the place of") {
+					t.Errorf("got %v", err)
+				}
+				// Retiring follows no link either.
+				if _, err := export(tree, true, bundle("a")); link == area && err == nil {
+					t.Error("no error")
+				}
+				if err := os.RemoveAll(filepath.Join(tree.Dir, "a")); err != nil {
+					t.Fatal(err)
+				}
+				strip := func(s string) string { // the root's own time changed with a
+					_, rest, _ := strings.Cut(s, "\nout ")
+					_, rest, _ = strings.Cut(rest, "\n")
+					return rest
+				}
+				if after := listing(t, filepath.Dir(tree.Dir)); strip(before) != strip(after) {
+					t.Errorf("before:\n%s\nafter:\n%s", before, after)
+				}
+			})
+		}
+	}
+}
+
+func TestAdoption(t *testing.T) {
+	tree := newTree(t)
+	b := bundle("a", "web/Pod/x/y=1", "web/Pod/x/z=2")
+	write(t, filepath.Join(tree.Dir, "a/web/pod-x-y.yaml"), textOf("a", "1"))
+	before := listing(t, filepath.Join(tree.Dir, "a/web"))
+	sum := mustExport(t, tree, true, b)
+	if sum.Added != 2 || sum.Unchanged != 1 {
+		t.Errorf("summary %+v", sum)
+	}
+	line := func(l string) string { l = l[strings.Index(l, "pod-x-y"):]; return l[:strings.Index(l, "\n")] }
+	if after := listing(t, filepath.Join(tree.Dir, "a/web")); line(before) != line(after) {
+		t.Errorf("before %s, after %s", line(before), line(after))
+	}
+	// From now on it is ours.
+	sum = mustExport(t, tree, true, bundle("a", "web/Pod/x/z=2"))
+	if sum.Removed != 1 {
+		t.Errorf("summary %+v", sum)
+	}
+	wantFiles(t, tree.Dir, "a/web/pod-x-z.yaml")
+
+	// A lost index is written again.
+	if err := os.Remove(filepath.Join(tree.Dir, "a/bundle.json")); err != nil {
+		t.Fatal(err)
+	}
+	if sum = mustExport(t, tree, true, bundle("a", "web/Pod/x/z=2")); sum.Added != 1 || sum.Unchanged != 1 {
+		t.Errorf("summary %+v", sum)
+	}
+}
+
+// An edited file of ours is put right, a removed one written again.
+func TestEdited(t *testing.T) {
+	tree := newTree(t)
+	b := bundle("a", "web/Pod/x/y=1", "web/Pod/x/z=2", "web/Pod/x/w=3")
+	mustExport(t, tree, true, b)
+	want := files(t, tree.Dir)
+	write(t, filepath.Join(tree.Dir, "a/web/pod-x-y.yaml"), "text: 9\n")
+	if err := os.RemoveAll(filepath.Join(tree.Dir, "a/web/pod-x-z.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	sum := mustExport(t, tree, true, b)
+	if sum.Changed != 1 || sum.Added != 1 || sum.Unchanged != 2 {
+		t.Errorf("summary %+v", sum)
+	}
+	if got := files(t, tree.Dir); !maps.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	tree := newTree(t)
+	old := []*fleet.Bundle{bundle("a", "web/Pod/x/y=1", "web/Pod/x/z=1"), bundle("prod/gone", "web/Pod/x/y=1"), bundle("same", "web/Pod/x/y=1")}
+	now := []*fleet.Bundle{bundle("a", "web/Pod/x/y=2", "web/Pod/x/w=1"), bundle("new", "web/Pod/x/y=1"), bundle("same", "web/Pod/x/y=1")}
+	check := func() Summary {
+		t.Helper()
+		before := listing(t, filepath.Dir(tree.Dir))
+		s, err := tree.Check()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := run(s, true, now...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after := listing(t, filepath.Dir(tree.Dir)); before != after {
+			t.Fatalf("before:\n%s\nafter:\n%s", before, after)
+		}
+		return sum
+	}
+	if sum := check(); sum.Added != 7 || sum.Changes() != 7 {
+		t.Errorf("summary %+v", sum)
+	}
+	mustExport(t, tree, true, old...)
+	want := check()
+	if want.Added != 3 || want.Changed != 2 || want.Removed != 3 || want.Unchanged != 2 || len(want.Clusters) != 4 || !want.Clusters[2].Retired {
+		t.Errorf("summary %+v", want)
+	}
+	sum := mustExport(t, tree, true, now...)
+	if !slices.EqualFunc(sum.Clusters, want.Clusters, func(a, b Result) bool { return a.Cluster == b.Cluster && slices.Equal(a.Files, b.Files) }) {
+		t.Errorf("the export did %+v, the check said %+v", sum, want)
+	}
+	if sum := check(); sum.Changes() != 0 {
+		t.Errorf("summary %+v", sum)
+	}
+	write(t, filepath.Join(tree.Dir, "a/web/pod-x-w.yaml"), "edited")
+	if err := os.Remove(filepath.Join(tree.Dir, "a/bundle.json")); err != nil {
+		t.Fatal(err)
+	}
+	s, err := tree.Check()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = run(s, true, now...)
+	wantFaults(t, tree.Dir, err, "a/web/pod-x-w.yaml: fleetc did not write this file, and the bundle needs its place")
+}
+
+func TestRetire(t *testing.T) {
+	tree := newTree(t)
+	other := *tree
+	other.Fleet = "example.com/other"
+	mustExport(t, &other, true, bundle("theirs", "web/Pod/x/y=1"))
+	mustExport(t, tree, true, bundle("keep", "web/Pod/x/y=1"), bundle("eu/prod/1", "web/Pod/x/y=1"), bundle("eu/prod/2", "web/Pod/x/y=1", "db/Pod/x/y=1"), bundle("us", "web/Pod/x/y=1"))
+	write(t, filepath.Join(tree.Dir, "eu/prod/2/db/notes.txt"), "mine")
+	write(t, filepath.Join(tree.Dir, "eu/README"), "mine")
+	// A copy of a cluster's directory elsewhere belongs to who copied it.
+	if err := os.CopyFS(filepath.Join(tree.Dir, "backup"), os.DirFS(filepath.Join(tree.Dir, "us"))); err != nil {
+		t.Fatal(err)
+	}
+	// Other tools have files of that name.
+	write(t, filepath.Join(tree.Dir, "site", indexFile), `{"name": "site"}`)
+	// No selection of clusters says nothing about the others.
+	mustExport(t, tree, false, bundle("keep", "web/Pod/x/y=2"))
+	sum := mustExport(t, tree, true, bundle("keep", "web/Pod/x/y=2"))
+	if sum.Removed != 7 || sum.Changes() != 7 || len(sum.Clusters) != 4 {
+		t.Errorf("summary %+v", sum)
+	}
+	wantFiles(t, tree.Dir, "backup/web/pod-x-y.yaml", "eu/README", "eu/prod/2/db/notes.txt", "keep/web/pod-x-y.yaml", "theirs/web/pod-x-y.yaml")
+	if got := files(t, filepath.Join(tree.Dir, "site"))[indexFile]; got == "" {
+		t.Error("the bundle.json of another tool is gone")
+	}
+	if _, err := os.Stat(filepath.Join(tree.Dir, "eu/prod/2", indexFile)); err == nil {
+		t.Error("the index of a retired cluster is there")
+	}
+	if sum = mustExport(t, tree, true, bundle("keep", "web/Pod/x/y=2")); sum.Changes() != 0 {
+		t.Errorf("summary %+v", sum)
+	}
+}
+
+// A cluster's directory can come to lie in that of another, or the reverse.
+func TestNestedClusters(t *testing.T) {
+	tree := newTree(t)
+	for _, bundles := range [][]*fleet.Bundle{
+		{bundle("prod", "web/Pod/x/y=1")},
+		{bundle("prod/eu", "web/Pod/x/y=1")},
+		{bundle("prod", "eu/Pod/x/y=1"), bundle("prod/eu", "web/Pod/x/y=2")},
+		{bundle("prod", "web/Pod/x/y=1")},
+	} {
+		mustExport(t, tree, true, bundles...)
+		var want []string
+		for _, b := range bundles {
+			for _, name := range FileNames(b.Objects) {
+				want = append(want, b.Cluster.ID+"/"+name)
+			}
+		}
+		slices.Sort(want)
+		wantFiles(t, tree.Dir, want...)
+		if sum := mustExport(t, tree, true, bundles...); sum.Changes() != 0 {
+			t.Errorf("summary %+v", sum)
+		}
+	}
+}
+
+func TestClusterIDs(t *testing.T) {
+	for _, id := range []string{"", ".", "..", "a/../b", "/a", "a/", "a//b", `a\b`, "c:", ".git", "a/.b", "_a", area + "/x", "a\x00"} {
+		tree := newTree(t)
+		_, err := export(tree, false, bundle(id, "web/Pod/x/y=1"))
+		if _, ok := errors.AsType[*diag.Diag](err); !ok || !strings.Contains(err.Error(), "is no path for a directory of a cluster") {
+			t.Errorf("%q: got %v", id, err)
+		}
+		wantFiles(t, filepath.Dir(tree.Dir), "./")
+	}
+	for _, ids := range [][]string{{"prod/a", "Prod/A", "PROD/a"}, {"PROD/a", "Prod/A", "prod/a"}, {"Prod/A", "prod/a", "PROD/a"}} {
+		s, err := newTree(t).Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			_, _ = s.Stage(bundle(id)) // Commit says what is wrong
+		}
+		_, err = s.Commit()
+		wantFaults(t, "", errors.Join(err, s.Close()),
+			`two clusters go into the directory "Prod/A", where case does not count`,
+			`two clusters go into the directory "prod/a", where case does not count`)
+	}
+}
+
+// Clusters are staged by several goroutines, with the result of one.
+func TestStageAtOnce(t *testing.T) {
+	one, several := newTree(t), newTree(t)
+	for round := range 3 {
+		var bundles []*fleet.Bundle
+		for i := range 20 {
+			bundles = append(bundles, bundle(fmt.Sprintf("c%02d", i), fmt.Sprintf("web/Pod/x/y=%d", i*round), "db/Pod/x/y=1"))
+		}
+		want := mustExport(t, one, true, bundles...)
+		s, err := several.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var running sync.WaitGroup
+		for _, b := range slices.Backward(bundles) {
+			running.Go(func() {
+				if _, err := s.Stage(b); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		got, err := s.Commit()
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v\nwant %+v", got, want)
+		}
+		if got, want := files(t, several.Dir), files(t, one.Dir); !maps.Equal(got, want) || len(got) != 60 {
+			t.Errorf("got %q\nwant %q", got, want)
+		}
+	}
+}
+
+func TestStageTwins(t *testing.T) {
+	_, err := export(newTree(t), false, bundle("a", "web/Pod/x/y=1", "web/Pod/x/y=2"))
+	if err == nil || !strings.Contains(err.Error(), "two of its objects have one ID") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,68 @@
+// Package format brings CUE files into the standard format, that of cue fmt. It
+// reads the names of a module's files, and writes none.
+package format
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/format"
+	"cuelang.org/go/cue/parser"
+
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+)
+
+const (
+	extension = ".cue"
+	modules   = "cue.mod" // the directory of what belongs to CUE, in the root of a module
+)
+
+// Files returns the CUE files of the module with the given root, sorted, slash-
+// separated and relative to it. Those of cue.mod, of other modules below the
+// root, and in directories whose names begin with . or _ are not among them, as
+// with cue fmt; symbolic links are not followed.
+func Files(root string) ([]string, error) {
+	var out []string
+	err := filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && file != root && passedOver(file, e.Name()):
+			return filepath.SkipDir
+		case !e.Type().IsRegular() || filepath.Ext(file) != extension:
+			return nil
+		}
+		name, err := filepath.Rel(root, file)
+		out = append(out, filepath.ToSlash(name))
+		return err
+	})
+	return out, err
+}
+
+func passedOver(dir, name string) bool {
+	if name == modules || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, modules))
+	return err == nil
+}
+
+// IsCUE reports whether a file, relative to its module's root and slash-
+// separated, is one that a user writes in CUE: it has the extension, and is not
+// in cue.mod.
+func IsCUE(file string) bool {
+	return strings.HasSuffix(file, extension) && !strings.HasPrefix(file, modules+"/")
+}
+
+// Source returns text in the standard format. Where it does not parse, the error
+// holds faults of the file, an absolute path, in relation to root.
+func Source(root, file string, text []byte) ([]byte, error) {
+	parsed, err := parser.ParseFile(file, text, parser.ParseComments)
+	if err != nil {
+		return nil, cuediag.Faults(root, err, cue.Value{}).Err()
+	}
+	return format.Node(parsed)
+}

@@ -1,0 +1,181 @@
+package diff
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// WriteJSON writes the result as one JSON object in one line, and returns an error of
+// w's, or one about a value that JSON does not have. The names of its fields
+// stay as they are; more may come.
+//
+//	summary
+//	  created, updated, deleted   objects; one ID counts once
+//	  unknown                     objects of running clusters that could not be read; absent when there are none
+//	  changes                     objects, counted in each cluster
+//	  clusters, of                with changes, and compared
+//	  ignored                     what diff.ignore leaves out; absent when that is nothing
+//	    fields, objects           paths of rules, and objects with such fields; one ID counts once
+//	created[], deleted[]          clusters that are there after, or before, only
+//	  cluster                     ID
+//	  objects                     how many it has
+//	notCompared[]                 IDs of clusters of which one side is not known
+//	predicted[]                   of running clusters: what was compared without a dry run; absent when nothing was
+//	  why                         the reason
+//	  clusters[]                  their IDs
+//	  objects                     how many, counted in each cluster
+//	groups[]                      what is the same in some clusters, most of them first
+//	  clusters[]                  their IDs
+//	  changes[]
+//	    id                        kind.group namespace/name
+//	    action                    create, update or delete; unknown when it could not be read
+//	    release                   absent when it is not known
+//	    fromRelease               absent unless the object comes from another release
+//	    reason                    of running clusters: missing, changed, orphaned, conflict or unknown
+//	    why                       more about that; absent when there is nothing more
+//	    compared                  dry-run or predicted; absent when nothing had to be compared
+//	    partial                   true when other groups have more of the change of this object
+//	    fields[]                  of an object that is created or deleted, one with an empty path; none
+//	                              when its content is not the same in all clusters, and in other groups
+//	      path                    spec.template.spec.containers[name=app].image
+//	      was, is                 the value; absent when the field is
+//	      reordered               true when was and is are the keys of a list, in their order
+//	      secret                  true when a text stands for a value of a Secret
+//	      manager                 who else has the field in the cluster, when it is in conflict
+//	      ignored                 in the groups below, the rule that ignores the field
+//	ignored[]                     groups of changes that diff.ignore leaves out; absent when there are none
+//
+// Unlike the other writers this one cuts nothing. Characters that would act
+// on a terminal are escaped.
+func WriteJSON(w io.Writer, r Result) error {
+	out := jsonResult{
+		Summary: jsonSummary(r.Summary), Created: jsonWholes(r.Created), Deleted: jsonWholes(r.Deleted),
+		NotCompared: append([]string{}, r.NotCompared...), Groups: []jsonGroup{},
+	}
+	for _, p := range r.Predicted {
+		out.Predicted = append(out.Predicted, jsonWhy(p))
+	}
+	out.Groups = append(out.Groups, jsonGroups(r.Groups)...)
+	out.Ignored = jsonGroups(r.Ignored)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(out); err != nil {
+		return fmt.Errorf("encode the differences: %w", err)
+	}
+	_, err := io.WriteString(w, diag.PrintableJSON(b.String()))
+	return err
+}
+
+// ChangesJSON returns changes in the form that [WriteJSON] has for them.
+func ChangesJSON(changes []Change) (json.RawMessage, error) {
+	out := make([]jsonChange, len(changes))
+	for i, c := range changes {
+		out[i] = jsonOf(c)
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("encode the changes: %w", err)
+	}
+	return json.RawMessage(diag.PrintableJSON(string(text))), nil
+}
+
+func jsonGroups(groups []Group) []jsonGroup {
+	var out []jsonGroup
+	for _, g := range groups {
+		group := jsonGroup{Clusters: g.Clusters}
+		for _, c := range g.Changes {
+			group.Changes = append(group.Changes, jsonOf(c))
+		}
+		out = append(out, group)
+	}
+	return out
+}
+
+func jsonOf(c Change) jsonChange {
+	change := jsonChange{c.ID, c.Action, c.Release, c.FromRelease, c.Live.Reason, c.Live.Why, c.Live.how(), c.Partial, []jsonField{}}
+	for i := range c.Fields {
+		f := &c.Fields[i]
+		field := jsonField{Path: f.Path, Reordered: f.Reordered, Secret: f.Secret, Manager: f.Manager, Ignored: f.Ignored.Rule}
+		if f.HasWas {
+			field.Was = &f.Was
+		}
+		if f.HasIs {
+			field.Is = &f.Is
+		}
+		change.Fields = append(change.Fields, field)
+	}
+	return change
+}
+
+type jsonResult struct {
+	Summary     jsonSummary `json:"summary"`
+	Created     []jsonWhole `json:"created"`
+	Deleted     []jsonWhole `json:"deleted"`
+	NotCompared []string    `json:"notCompared"`
+	Predicted   []jsonWhy   `json:"predicted,omitempty"`
+	Groups      []jsonGroup `json:"groups"`
+	Ignored     []jsonGroup `json:"ignored,omitempty"`
+}
+
+type jsonWhole struct {
+	Cluster string `json:"cluster"`
+	Objects int    `json:"objects"`
+}
+
+func jsonWholes(wholes []Whole) []jsonWhole {
+	out := make([]jsonWhole, len(wholes))
+	for i, w := range wholes {
+		out[i] = jsonWhole(w)
+	}
+	return out
+}
+
+type jsonSummary struct {
+	Created  int `json:"created"`
+	Updated  int `json:"updated"`
+	Deleted  int `json:"deleted"`
+	Unknown  int `json:"unknown,omitempty"`
+	Changes  int `json:"changes"`
+	Clusters int `json:"clusters"`
+	Of       int `json:"of"`
+
+	Ignored IgnoredCount `json:"ignored,omitzero"`
+}
+
+type jsonWhy struct {
+	Why      string   `json:"why"`
+	Clusters []string `json:"clusters"`
+	Objects  int      `json:"objects"`
+}
+
+type jsonGroup struct {
+	Clusters []string     `json:"clusters"`
+	Changes  []jsonChange `json:"changes"`
+}
+
+type jsonChange struct {
+	ID          string      `json:"id"`
+	Action      Action      `json:"action"`
+	Release     string      `json:"release,omitempty"`
+	FromRelease string      `json:"fromRelease,omitempty"`
+	Reason      string      `json:"reason,omitempty"`
+	Why         string      `json:"why,omitempty"`
+	Compared    string      `json:"compared,omitempty"`
+	Partial     bool        `json:"partial,omitempty"`
+	Fields      []jsonField `json:"fields"`
+}
+
+type jsonField struct {
+	Path      string `json:"path"`
+	Was       *any   `json:"was,omitempty"`
+	Is        *any   `json:"is,omitempty"`
+	Reordered bool   `json:"reordered,omitempty"`
+	Secret    bool   `json:"secret,omitempty"`
+	Manager   string `json:"manager,omitempty"`
+	Ignored   string `json:"ignored,omitempty"`
+}

@@ -1,0 +1,162 @@
+package diff
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// MarkdownText returns a text as one line of Markdown, with escapes for the
+// characters that mean something in Markdown or HTML. One that could mention
+// somebody is code, in which nobody is mentioned.
+func MarkdownText(s string) string {
+	if strings.Contains(s, "@") {
+		return markdownCode(s)
+	}
+	return markdownEscaped(s)
+}
+
+// markdownCode is MarkdownText as code.
+func markdownCode(s string) string { return "<code>" + markdownEscaped(s) + "</code>" }
+
+func markdownEscaped(s string) string {
+	var b strings.Builder
+	for _, c := range diag.OneLine(s) {
+		if strings.ContainsRune("&<>|`*_[]~\\!@#$", c) {
+			fmt.Fprintf(&b, "&#%d;", c)
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+// WriteMarkdown writes the result as a comment on a change request, and
+// returns an error of w's: the summary, clusters that are new or gone, and one
+// section to unfold for each group, the first of which is open. It takes at most
+// [Style.Limit] bytes, and its last line says what was left out.
+//
+// Names and values cannot end the block of code that they are in, and nobody
+// is notified because of them.
+func WriteMarkdown(w io.Writer, r Result, s Style) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s**\n", r)
+	for _, l := range r.predictions() {
+		b.WriteString("\n" + markdownCode(l) + "\n")
+	}
+	b.WriteString(fencedWholes(r.wholes()))
+	shown, rest := s.shown(r)
+	left := s.limit() - b.Len() - len(leftOut(1<<30, 1<<30)) - 6*len(rest.String()) - len("\n<code></code>\n")
+	var objects, groups int // that are left out
+	for i, g := range shown {
+		text, out := s.section(g, r.Summary.Of, i == 0, left)
+		b.WriteString(text)
+		left -= len(text)
+		objects += out
+		if out > 0 {
+			groups++
+		}
+	}
+	for _, l := range rest.lines() {
+		b.WriteString("\n" + markdownCode(l.text) + "\n")
+	}
+	if objects > 0 {
+		b.WriteString(leftOut(objects, groups))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// fencedWholes returns the clusters of which all or nothing is said, as a diff.
+func fencedWholes(wholes []line) string {
+	const most = 100
+	if len(wholes) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, l := range wholes[:min(len(wholes), most)] {
+		b.WriteString(l.gutter() + "\n")
+	}
+	if n := len(wholes) - most; n > 0 {
+		b.WriteString(more(n).gutter() + "\n")
+	}
+	return "\n" + fenced(b.String(), max(3, longestRun(b.String(), '`')+1))
+}
+
+// fenced returns a diff as a block of code between so many backticks, more than
+// there are in it.
+func fenced(text string, fence int) string {
+	ticks := strings.Repeat("`", fence)
+	return ticks + "diff\n" + text + ticks + "\n"
+}
+
+func leftOut(objects, groups int) string {
+	return fmt.Sprintf("\nToo long: %d changes of objects in %d groups of clusters are left out.\n", objects, groups)
+}
+
+// section returns the section of a group in at most so many bytes, without
+// the changes that do not fit, and how many those are.
+func (s Style) section(g shownGroup, of int, open bool, limit int) (text string, out int) {
+	head := "\n<details>"
+	if open {
+		head = "\n<details open>"
+	}
+	head += "<summary>" + g.title(of, func(id string) string { return markdownCode(clusterName(id)) }) + "</summary>\n\n"
+	const foot = "\n</details>\n"
+	var body strings.Builder
+	fence := 3 // backticks
+	texts := make([]string, 0, len(g.Changes)+1)
+	for _, c := range g.Changes {
+		texts = append(texts, s.change(c))
+	}
+	for _, l := range g.folded.lines() {
+		texts = append(texts, "@@ "+l.text+" @@\n")
+	}
+	for _, one := range texts {
+		wider := max(fence, longestRun(one, '`')+1)
+		if len(head)+len(foot)+body.Len()+len(one)+2*wider+len("diff\n\n") > limit {
+			out++
+			continue
+		}
+		fence = wider
+		body.WriteString(one)
+	}
+	if body.Len() == 0 {
+		return "", out
+	}
+	return head + fenced(body.String(), fence) + foot, out
+}
+
+// change returns the lines of one change, as a diff.
+func (s Style) change(c Change) string {
+	var b strings.Builder
+	switch m := mark(c.Action); m {
+	case '~':
+		b.WriteString("@@ " + title(c) + " @@\n")
+	default:
+		b.WriteString(string(m) + " " + title(c) + "\n")
+	}
+	for _, l := range s.body(c, true) {
+		if l.mark == '~' {
+			l.mark = ' '
+		}
+		b.WriteString(strings.TrimRight(l.gutter(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// longestRun returns how often c follows itself in s at most.
+func longestRun(s string, c byte) int {
+	longest, run := 0, 0
+	for i := range len(s) {
+		if s[i] != c {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}

@@ -1,0 +1,313 @@
+// Package trial finds the values that a field of an object depends on by
+// perturbation tests: it changes one value after the other and renders the
+// object again. It does not know the renderer or the source of the values.
+package trial
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A Subject is an object with its renderer and its values.
+type Subject struct {
+	Object map[string]any // the rendered object; not modified
+	Field  []string       // keys and list indexes; empty for the whole object
+	Values map[string]any // as decoded by encoding/json; not modified
+
+	// Lookup returns the examined part of an object, or nil if it is missing.
+	// The default is the value at Field.
+	Lookup func(o map[string]any) any
+
+	// Render renders the object with changed values. It returns nil if the
+	// object is not rendered any more, and its replacement if it has another
+	// name. An error says nothing about the values.
+	Render func(changes ...Change) (map[string]any, error)
+
+	// Same reports whether a result of Render is still the same object.
+	Same func(o map[string]any) bool
+
+	// Reads reports whether rendering the object reads the value at a path; nil
+	// if unknown.
+	Reads func(path []string) bool
+
+	// First reports whether to try a value first; may be nil.
+	First func(path []string) bool
+
+	// Texts returns texts that templates compare with the value of a name; may
+	// be nil.
+	Texts func(name string) []string
+
+	Most int // maximum number of renderings, 0 for 2000
+}
+
+// A Change replaces the value at a path, or removes it if Value is nil.
+type Change struct {
+	Path  []string
+	Value any
+}
+
+// How is the influence of a value on a field.
+type How int
+
+// Kinds of influence, the strongest last.
+const (
+	No      How = iota // no influence found
+	Exists             // the existence or the name of the object depends on the value
+	Changes            // the field changes with the value
+	Holds              // the field contains the text of the value
+)
+
+// String returns the name in JSON output.
+func (h How) String() string { return [...]string{"no", "exists", "changes", "holds"}[h] }
+
+// A Dependency is a value that a field depends on.
+type Dependency struct {
+	Path []string // keys and list indexes
+	How  How
+
+	// Other is a replacement that shows the influence, nil for none.
+	Other any
+}
+
+// Dependencies returns the values that the field depends on, sorted by path,
+// and whether it tried all candidates. It ends early with the error of ctx.
+func (s *Subject) Dependencies(ctx context.Context) (found []Dependency, complete bool, err error) {
+	run := s.groupTest(ctx)
+	candidates := s.candidates()
+	for len(candidates) > 0 {
+		// Maps come after their members, which are more specific.
+		n := slices.IndexFunc(candidates, func(c candidate) bool {
+			return c.isMap != candidates[0].isMap || c.isMap && len(c.path) != len(candidates[0].path)
+		})
+		if n < 0 {
+			n = len(candidates)
+		}
+		var suspects []*trackedValue
+		for _, c := range candidates[:n] {
+			if !c.isMap || !slices.ContainsFunc(found, func(d Dependency) bool {
+				return len(d.Path) > len(c.path) && slices.Equal(d.Path[:len(c.path)], c.path)
+			}) {
+				suspects = append(suspects, &trackedValue{candidate: c, others: s.others(c)})
+			}
+		}
+		run.sift(suspects)
+		for _, c := range suspects {
+			if c.how != No {
+				found = append(found, Dependency{c.path, c.how, c.shown})
+			}
+		}
+		candidates = candidates[n:]
+	}
+	slices.SortFunc(found, func(a, b Dependency) int { return slices.Compare(a.Path, b.Path) })
+	return found, run.left > 0, ctx.Err()
+}
+
+// Try returns the influence of the value at a path on the field.
+func (s *Subject) Try(ctx context.Context, path ...string) How {
+	v, ok := fleet.Lookup(s.Values, path)
+	if !ok {
+		return No
+	}
+	_, isMap := v.(map[string]any)
+	one := &trackedValue{candidate: candidate{path, v, isMap}}
+	one.others = s.others(one.candidate)
+	s.groupTest(ctx).sift([]*trackedValue{one})
+	return one.how
+}
+
+func (s *Subject) groupTest(ctx context.Context) *groupTest {
+	return &groupTest{s, ctx, cmp.Or(s.Most, 2000)}
+}
+
+// A candidate is a value that may influence the field.
+type candidate struct {
+	path  []string
+	value any
+	isMap bool
+}
+
+// candidates returns the scalars and empty lists and maps that are read; maps
+// come after their members.
+func (s *Subject) candidates() []candidate {
+	var out []candidate
+	var walk func(v any, path []string, read bool)
+	walk = func(v any, path []string, read bool) {
+		read = read || len(path) > 0 && (s.Reads == nil || s.Reads(path))
+		switch v := v.(type) {
+		case map[string]any:
+			for k, e := range v {
+				walk(e, append(path[:len(path):len(path)], k), false)
+			}
+			if read {
+				out = append(out, candidate{path, v, true})
+			}
+			return
+		case []any:
+			if !read {
+				return
+			}
+			for i, e := range v {
+				inList(e, append(path[:len(path):len(path)], strconv.Itoa(i)), &out)
+			}
+			if len(v) > 0 {
+				return
+			}
+		}
+		if read {
+			out = append(out, candidate{path, v, false})
+		}
+	}
+	walk(s.Values, nil, false)
+	first := func(c candidate) int {
+		switch {
+		case c.isMap:
+			return 2
+		case s.First != nil && s.First(c.path):
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(out, func(a, b candidate) int {
+		if c := cmp.Compare(first(a), first(b)); c != 0 {
+			return c
+		}
+		if a.isMap && b.isMap && len(a.path) != len(b.path) {
+			return len(b.path) - len(a.path)
+		}
+		return slices.Compare(a.path, b.path)
+	})
+	return out
+}
+
+// inList adds the scalars of a list's element.
+func inList(v any, path []string, out *[]candidate) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			inList(e, append(path[:len(path):len(path)], k), out)
+		}
+		if len(v) > 0 {
+			return
+		}
+	case []any:
+		for i, e := range v {
+			inList(e, append(path[:len(path):len(path)], strconv.Itoa(i)), out)
+		}
+		if len(v) > 0 {
+			return
+		}
+	}
+	*out = append(*out, candidate{path, v, false})
+}
+
+// replaced returns a copy of a value with another one at the path. A nil
+// removes an element from its list.
+func replaced(in any, path []string, v any) any {
+	if len(path) == 0 {
+		return v
+	}
+	switch in := in.(type) {
+	case []any:
+		i, _ := strconv.Atoi(path[0])
+		out := slices.Clone(in)
+		if len(path) == 1 && v == nil {
+			return slices.Delete(out, i, i+1)
+		}
+		out[i] = replaced(in[i], path[1:], v)
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(in))
+		for k, e := range in {
+			out[k] = e
+		}
+		out[path[0]] = replaced(in[path[0]], path[1:], v)
+		if out[path[0]] == nil {
+			delete(out, path[0])
+		}
+		return out
+	}
+	return in
+}
+
+// Compare returns the influence of a value, given the result o of rendering
+// with another value, or nil if the object was missing.
+func (s *Subject) Compare(o map[string]any, value, other any) How {
+	if o == nil {
+		return Exists
+	}
+	before, after := s.lookup(s.Object), s.lookup(o)
+	if !reflect.DeepEqual(before, after) {
+		if len(s.Field) > 0 && holds(before, after, value, other) {
+			return Holds
+		}
+		if s.Same(o) || len(s.Field) > 0 {
+			return Changes
+		}
+	}
+	if !s.Same(o) {
+		return Exists
+	}
+	return No
+}
+
+func (s *Subject) lookup(o map[string]any) any {
+	if s.Lookup != nil {
+		return s.Lookup(o)
+	}
+	v, _ := fleet.Lookup(o, s.Field)
+	return v
+}
+
+// holds reports whether a field contains the text of a value: the field changes
+// only in that text.
+func holds(before, after, value, other any) bool {
+	a, okA := text(before)
+	b, okB := text(after)
+	from, okFrom := text(value)
+	to, okTo := text(other)
+	if !okA || !okB || !okFrom || !okTo || to == "" {
+		return false
+	}
+	swapped := func(a, b string) bool {
+		if from != "" && strings.Contains(a, from) && (strings.ReplaceAll(a, from, to) == b || strings.Replace(a, from, to, 1) == b) {
+			return true
+		}
+		return unheard(to) && strings.Contains(b, to) || strings.Contains(to, mark) && strings.Contains(b, mark)
+	}
+	if swapped(a, b) {
+		return true
+	}
+	x, errA := base64.StdEncoding.DecodeString(a)
+	y, errB := base64.StdEncoding.DecodeString(b)
+	return errA == nil && errB == nil && len(y) > 0 && swapped(string(x), string(y))
+}
+
+// unheard reports whether a text does not occur by chance.
+func unheard(text string) bool { return text == mark || text == strconv.Itoa(rare) }
+
+// text returns a scalar as text.
+func text(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bool:
+		return strconv.FormatBool(v), true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	case json.Number:
+		return v.String(), true
+	case nil:
+		return "", true
+	}
+	return "", false
+}

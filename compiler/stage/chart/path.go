@@ -1,0 +1,352 @@
+package chart
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/ignore"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/links"
+)
+
+// local reads a chart that is a directory or an archive below the root. reads lists
+// the files read, relative to the root.
+func (s *Source) local(ref fleet.ChartRef) (files []fleet.File, reads []string, err error) {
+	root, err := os.OpenRoot(s.Root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the fleet's root: %w", err)
+	}
+	defer root.Close()
+	name := path.Clean(ref.Path)
+	if err := outOfGit(root, name); err != nil {
+		return nil, nil, err
+	}
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, nil, notThere(root, name, err)
+	}
+	if info.IsDir() {
+		files, err = readDir(root, name)
+		for _, f := range files {
+			reads = append(reads, path.Join(name, f.Name))
+		}
+	} else {
+		files, err = readArchive(root, name, info)
+		reads = []string{name}
+	}
+	if d, ok := errors.AsType[*diag.Diag](err); ok {
+		return nil, nil, d
+	}
+	if err != nil {
+		return nil, nil, &diag.Diag{Msg: fmt.Sprintf("%s: %s", name, err), Cause: err}
+	}
+	return files, reads, nil
+}
+
+// outOfGit refuses paths into the .git directory, which may contain credentials.
+func outOfGit(root *os.Root, name string) error {
+	if _, err := links.Resolve(root, name); errors.Is(err, links.ErrGit) {
+		return &diag.Diag{Msg: name + " " + err.Error(), Hint: "put the files into the fleet's repository", Cause: err}
+	}
+	return nil
+}
+
+// notThere returns the fault for a path that does not exist.
+func notThere(root *os.Root, name string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return outside(root, name, err)
+	}
+	hint := "write the path relative to the fleet's root"
+	siblings := chartsIn(root, path.Dir(name))
+	if len(siblings) > 0 {
+		hint = oneOf(name, siblings)
+	}
+	return &diag.Diag{Msg: name + " does not exist in the fleet's repository", Hint: hint, Cause: err}
+}
+
+// outside returns the fault for a symbolic link that leaves the root, which os.Root
+// does not follow.
+func outside(root *os.Root, name string, err error) error {
+	for at := name; at != "."; at = path.Dir(at) {
+		if target, lerr := root.Readlink(at); lerr == nil {
+			why := "leads out of the fleet's root"
+			if errors.Is(err, fs.ErrNotExist) {
+				why = "does not exist"
+			}
+			return &diag.Diag{
+				Msg:  fmt.Sprintf("%s is a symbolic link to %s, which %s", at, target, why),
+				Hint: "put the files into the fleet's repository", Cause: err,
+			}
+		}
+	}
+	return fmt.Errorf("read %s: %w", name, err)
+}
+
+// chartsIn returns the names of the charts in a directory, sorted.
+func chartsIn(root *os.Root, dir string) []string {
+	entries, err := fs.ReadDir(root.FS(), dir)
+	if err != nil {
+		return nil // used for a hint only
+	}
+	var found []string
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if _, err := root.Stat(path.Join(name, "Chart.yaml")); err == nil || path.Ext(name) == ".tgz" {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// readArchive reads a packaged chart in the fleet's repository.
+func readArchive(root *os.Root, name string, info fs.FileInfo) ([]fleet.File, error) {
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("neither a directory nor an archive")
+	}
+	if info.Size() > maxDownload {
+		return nil, fmt.Errorf("larger than %d MiB", maxDownload>>20)
+	}
+	data, err := readFile(root, name, maxDownload)
+	if err != nil {
+		return nil, err
+	}
+	return unpack(data)
+}
+
+func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// readDir reads a chart from a directory as Helm does: it leaves out files that
+// .helmignore lists and follows links inside the root. Unlike Helm, it leaves out
+// .git when the chart is the root of the repository.
+func readDir(root *os.Root, name string) ([]fleet.File, error) {
+	noChart := &diag.Diag{Msg: "no Chart.yaml in " + name}
+	if _, err := root.Lstat(path.Join(name, "Chart.yaml")); err != nil {
+		noChart.Hint = oneOf(name, chartsIn(root, name))
+		return nil, noChart
+	}
+	w := walker{root: root, top: name, rules: ignore.Empty(), budget: budget{entries: maxEntries, bytes: maxTotal}}
+	file := path.Join(name, ignore.HelmIgnore)
+	if info, err := root.Stat(file); err == nil && info.Mode().IsRegular() {
+		text, err := readFile(root, file, maxFile)
+		if err != nil {
+			return nil, err
+		}
+		if w.rules, err = parseIgnore(text); err != nil {
+			return nil, err
+		}
+	}
+	w.rules.AddDefaults()
+	if err := w.dir("", nil); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(w.files, func(f fleet.File) bool { return f.Name == "Chart.yaml" }) {
+		noChart.Hint = "let " + ignore.HelmIgnore + " keep it"
+		return nil, noChart
+	}
+	return w.files, w.inner(w.files, 1)
+}
+
+// A walker collects the files of a directory.
+type walker struct {
+	budget
+	root  *os.Root
+	top   string
+	rules *ignore.Rules
+	files []fleet.File
+}
+
+// dir reads a directory under the given name relative to the chart. It opens the
+// directory once for all entries. above lists its parent directories, to detect
+// cycles.
+func (w *walker) dir(name string, above []fs.FileInfo) error {
+	full := path.Join(w.top, name)
+	info, err := w.root.Stat(full)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, info) }) {
+		return fault("remove the link: the chart would be in itself without end", "%s is a symbolic link to a directory that it is in", full)
+	}
+	dir, err := w.root.OpenRoot(full)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	entries, err := fs.ReadDir(dir.FS(), ".") // sorted
+	if err != nil {
+		return err
+	}
+	above = append(slices.Clip(above), info)
+	for _, e := range entries {
+		if links.IsGit(e.Name()) {
+			continue
+		}
+		from, at := dir, e.Name()
+		if e.Type()&fs.ModeSymlink != 0 {
+			from, at = w.root, path.Join(full, at) // the link may lead anywhere below the root
+			if err := outOfGit(w.root, at); err != nil {
+				return err
+			}
+		}
+		if err := w.one(path.Join(name, e.Name()), from, at, above); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one reads the file or directory at the path at of from, under the given name
+// relative to the chart.
+func (w *walker) one(name string, from *os.Root, at string, above []fs.FileInfo) error {
+	full := path.Join(w.top, name)
+	info, err := from.Stat(at)
+	if err != nil {
+		if link, lerr := w.root.Lstat(full); lerr == nil && w.rules.Ignore(name, link) {
+			return nil
+		}
+		return outside(w.root, full, err)
+	}
+	if w.rules.Ignore(name, info) {
+		return nil
+	}
+	if err := w.entry(); err != nil {
+		return err
+	}
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return w.dir(name, above)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is neither a file nor a directory", name)
+	}
+	f, err := from.Open(at)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", full, err)
+	}
+	defer f.Close()
+	content, err := w.file(f, name, info.Size())
+	if err != nil {
+		return err
+	}
+	w.files = append(w.files, fleet.File{Name: name, Data: content})
+	return nil
+}
+
+// filesDigest returns the sha256 over the sorted names and contents, each with its
+// length as a prefix.
+func filesDigest(files []fleet.File) string {
+	sorted := slices.SortedFunc(slices.Values(files), func(a, b fleet.File) int { return strings.Compare(a.Name, b.Name) })
+	h := sha256.New()
+	put := func(b []byte) {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+		h.Write(b)
+	}
+	for _, f := range sorted {
+		put([]byte(f.Name))
+		put(f.Data)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// withoutIgnored removes the files that Helm would ignore when it reads a directory.
+func withoutIgnored(files []fleet.File) ([]fleet.File, error) {
+	rules := ignore.Empty()
+	for _, f := range files {
+		if f.Name == ignore.HelmIgnore {
+			var err error
+			if rules, err = parseIgnore(f.Data); err != nil {
+				return nil, err
+			}
+		}
+	}
+	rules.AddDefaults()
+	kept := slices.DeleteFunc(slices.Clone(files), func(f fleet.File) bool { return isIgnored(rules, f.Name) })
+	if !slices.ContainsFunc(kept, func(f fleet.File) bool { return f.Name == "Chart.yaml" }) {
+		return nil, errors.New("no Chart.yaml that .helmignore leaves in")
+	}
+	return kept, nil
+}
+
+// isIgnored reports whether the rules ignore the file or one of its parent
+// directories.
+func isIgnored(rules *ignore.Rules, name string) bool {
+	dir := (&tar.Header{Typeflag: tar.TypeDir}).FileInfo()
+	for i, c := range name {
+		if c == '/' && rules.Ignore(name[:i], dir) {
+			return true
+		}
+	}
+	return rules.Ignore(name, (&tar.Header{Typeflag: tar.TypeReg}).FileInfo())
+}
+
+func parseIgnore(text []byte) (*ignore.Rules, error) {
+	rules, err := ignore.Parse(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", ignore.HelmIgnore, err)
+	}
+	return rules, nil
+}
+
+// Files returns the files of the fleet's repository that a chart is read from,
+// relative to its root: the files or archive of a chart by path, or the archive of a
+// remote chart in vendor/charts. It includes the dependencies, uses no network, and
+// returns the errors of [Source.Chart].
+func (s *Source) Files(ctx context.Context, ref fleet.ChartRef) ([]string, error) {
+	if err := checkRef(ref); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(s.Root)
+	if err != nil {
+		return nil, fmt.Errorf("read the fleet's root: %w", err)
+	}
+	defer root.Close()
+	files := vendoredSchemas(root, ref)
+	for _, of := range append(dependencies(ref), ref) {
+		if of.Path != "" {
+			continue
+		}
+		name := vendoredName(of)
+		if _, err := root.Lstat(filepath.FromSlash(name)); err == nil { // not vendored otherwise
+			files = append(files, name)
+		}
+	}
+	if ref.Path == "" {
+		return files, nil
+	}
+	own, reads, err := s.local(ref)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, reads...)
+	if !hasPaths(own) {
+		return files, nil
+	}
+	c := s.dependencyBuilder(ref, own)
+	c.find = func(context.Context, fleet.ChartRef) (fleet.ChartRef, error) { return fleet.ChartRef{}, nil }
+	_, err = c.complete(ctx, ref, own, 0)
+	return append(files, c.reads...), err
+}

@@ -1,0 +1,222 @@
+package chart
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// Limits of the documents that the schemas of one chart reference.
+const (
+	maxSchema  = 16 << 20 // bytes of one document
+	maxSchemas = 100      // documents
+)
+
+// checkSchemaURL checks the URL of a document that a schema references. The chart
+// chooses the URL, so the request has no credentials.
+func checkSchemaURL(raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil || strings.ContainsAny(raw, " \n") {
+		return fault("", "a URL of a schema cannot be read")
+	}
+	if err := checkURL(raw, "leave them out", "https"); err != nil {
+		return err
+	}
+	if u.Path == "" {
+		return fault("", "the URL %q names no document", raw)
+	}
+	return nil
+}
+
+// PinSchemas downloads the documents that the values.schema.json of a chart
+// references, and returns ref with their digests. It also returns the URLs that
+// failed, and the fault of the first. Pins of failed URLs stay unchanged.
+func (s *Source) PinSchemas(ctx context.Context, ref fleet.ChartRef, urls []string) (pinned fleet.ChartRef, left []string, err error) {
+	digests := map[string]string{}
+	for at, digest := range ref.Schemas.All() {
+		digests[at] = digest
+	}
+	var faults diag.List
+	for _, at := range urls {
+		digest, err := s.pinSchema(ctx, ref, at, len(digests))
+		if ctx.Err() != nil {
+			return ref, nil, ctx.Err()
+		}
+		if err != nil {
+			faults.Add(err)
+			left = append(left, at)
+			continue
+		}
+		digests[at] = digest
+	}
+	if len(faults) > 0 {
+		err = faults[0]
+	}
+	ref.Schemas = fleet.NewDigests(digests)
+	return ref, left, err
+}
+
+// pinSchema downloads one document into the store and returns its digest.
+func (s *Source) pinSchema(ctx context.Context, ref fleet.ChartRef, at string, have int) (string, error) {
+	if err := checkSchemaURL(at); err != nil {
+		return "", err
+	}
+	if have >= maxSchemas {
+		return "", fault("", "%s: its schema refers to more than %d documents", ref, maxSchemas)
+	}
+	if s.Offline {
+		return "", fault("run the command again without --offline", "%s: the network is off", at)
+	}
+	data, err := s.getSchema(ctx, ref, at)
+	if err != nil {
+		return "", err
+	}
+	st, err := s.store()
+	if err != nil {
+		return "", err
+	}
+	return digest(data), st.write(digest(data), data)
+}
+
+// getSchema downloads a document. It sends credentials of the chart's repository
+// only to that repository.
+func (s *Source) getSchema(ctx context.Context, ref fleet.ChartRef, at string) ([]byte, error) {
+	repo := at
+	if ref.Repo != "" && !isOCI(ref.Repo) {
+		repo = ref.Repo
+	}
+	data, err := bounded(ctx, at, func(ctx context.Context) ([]byte, error) { return s.get(ctx, repo, at, maxSchema) })
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(bytes.TrimPrefix(data, []byte(bom))) {
+		return nil, fault("", "%s is not JSON", at)
+	}
+	return data, nil
+}
+
+// schemas returns the pinned documents of a chart from the fleet's repository, the
+// store or the network.
+func (s *Source) schemas(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, error) {
+	var files []fleet.File
+	for at, want := range ref.Schemas.All() {
+		data, err := s.schema(ctx, ref, at, want)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, fleet.File{Name: at, Data: data})
+	}
+	return files, nil
+}
+
+func (s *Source) schema(ctx context.Context, ref fleet.ChartRef, at, want string) ([]byte, error) {
+	if s.Root != "" {
+		root, err := os.OpenRoot(s.Root)
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		if data, err := readVendored(root, schemaName(at, want), "document", at, want); data != nil || err != nil {
+			return data, err
+		}
+	}
+	return s.storedSchema(ctx, ref, at, want)
+}
+
+// storedSchema returns a pinned document from the store. It downloads the document
+// when the store lacks it or has a damaged copy.
+func (s *Source) storedSchema(ctx context.Context, ref fleet.ChartRef, at, want string) ([]byte, error) {
+	st, err := s.store()
+	if err != nil {
+		return nil, err
+	}
+	data, state, err := st.read(want)
+	if err != nil || state == intact {
+		return data, err
+	}
+	if s.Offline {
+		return nil, fault("run fleetc vet once with the network", "%s, a schema of %s, is not in the chart store, and the network is off", at, ref)
+	}
+	if data, err = s.getPinnedSchema(ctx, ref, at, want); err != nil {
+		return nil, err
+	}
+	return data, st.write(want, data)
+}
+
+// getPinnedSchema downloads a document and checks its digest.
+func (s *Source) getPinnedSchema(ctx context.Context, ref fleet.ChartRef, at, want string) ([]byte, error) {
+	data, err := s.getSchema(ctx, ref, at)
+	if err != nil {
+		return nil, err
+	}
+	if got := digest(data); got != want {
+		return nil, fault("the document was changed: check it, then run "+addCommand(ref),
+			"%s has the digest %s, the pin of %s says %s", at, got, ref, want)
+	}
+	return data, nil
+}
+
+// verifySchemas checks pinned documents as [Source.Verify] checks the archive.
+func (s *Source) verifySchemas(ctx context.Context, ref fleet.ChartRef) error {
+	var faults diag.List
+	for at, want := range ref.Schemas.All() {
+		var err error
+		if s.Offline {
+			_, err = s.schema(ctx, ref, at, want)
+		} else {
+			_, err = s.getPinnedSchema(ctx, ref, at, want)
+		}
+		faults.Add(err)
+	}
+	return faults.Err()
+}
+
+// schemaName returns the path of a pinned document in the fleet's repository.
+func schemaName(at, digest string) string {
+	const short = 12
+	base := strings.TrimSuffix(path.Base(at), ".json")
+	return fmt.Sprintf("%s/%s-%s.json", vendor, notInName.ReplaceAllString(base, "_"), strings.TrimPrefix(digest, "sha256:")[:short])
+}
+
+// vendorSchemas writes the pinned documents of a chart into the fleet's repository
+// and returns the written files.
+func (s *Source) vendorSchemas(ctx context.Context, root *os.Root, ref fleet.ChartRef, keep map[string]bool) (written []string, err error) {
+	for at, want := range ref.Schemas.All() {
+		name := schemaName(at, want)
+		have, err := readVendored(root, name, "document", at, want)
+		if keep[name] = true; have != nil && err == nil {
+			continue
+		}
+		data, err := s.storedSchema(ctx, ref, at, want)
+		if err != nil {
+			return written, err
+		}
+		if err := writeVendored(root, name, data); err != nil {
+			return written, err
+		}
+		written = append(written, name)
+	}
+	return written, nil
+}
+
+// vendoredSchemas returns the files of the fleet's repository with pinned documents
+// of a chart.
+func vendoredSchemas(root *os.Root, ref fleet.ChartRef) []string {
+	var files []string
+	for at, want := range ref.Schemas.All() {
+		name := schemaName(at, want)
+		if _, err := root.Lstat(filepath.FromSlash(name)); err == nil {
+			files = append(files, name)
+		}
+	}
+	return files
+}

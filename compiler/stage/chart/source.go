@@ -1,0 +1,284 @@
+// Package chart fetches charts and checks their digests.
+//
+// A chart comes from an HTTP repository, a registry, a git repository or the fleet's
+// own repository. Downloads go into a content-addressed store, so a second run needs
+// no network. The package checks the digest on every read, from the store too. It
+// reads archives within limits and writes only to the store. It does not render
+// charts.
+package chart
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	helm "helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+const (
+	maxDownload = 100 << 20        // bytes of a compressed archive
+	maxIndex    = 64 << 20         // bytes of a repository's index.yaml
+	timeout     = 10 * time.Minute // for one chart
+)
+
+// A Source loads charts. It reads each chart once and is safe for concurrent use. It
+// must not be copied after first use.
+type Source struct {
+	Root    string // absolute path of the fleet's root, which contains all charts by path
+	Cache   string // directory of the store; empty for fleetc in the user's cache folder
+	Offline bool   // refuse network access
+
+	charts  memo[fleet.ChartRef, *fleet.Chart]
+	indexes memo[string, index]        // by URL of the repository
+	helm    memo[string, []repository] // by path of Helm's repositories.yaml
+	swept   sync.Once
+
+	transportOnce sync.Once
+	transport     *http.Transport
+}
+
+// Chart returns the chart that ref pins, from the fleet's repository, the store or
+// the network. It returns a fault when the chart cannot be fetched, has another
+// digest, or does not load. The result is shared and must not be modified.
+func (s *Source) Chart(ctx context.Context, ref fleet.ChartRef) (*fleet.Chart, error) {
+	return s.charts.do(ctx, ref, func() (*fleet.Chart, error) {
+		if err := checkRef(ref); err != nil {
+			return nil, err
+		}
+		schemas, err := s.schemas(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		files, err := s.own(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		if files, err = s.pinned(ctx, ref, files); err != nil {
+			return nil, err
+		}
+		return &fleet.Chart{Ref: ref, Digest: contentDigest(ref, files), Files: files, Schemas: schemas}, nil
+	})
+}
+
+// own returns the files of a chart without its dependencies.
+func (s *Source) own(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, error) {
+	if ref.Path != "" {
+		files, _, err := s.local(ref)
+		return files, err
+	}
+	data, err := s.archive(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return remoteFiles(ref, data)
+}
+
+// contentDigest returns a digest of the complete content of a chart.
+func contentDigest(ref fleet.ChartRef, files []fleet.File) string {
+	switch {
+	case ref.Path != "":
+		return filesDigest(files)
+	case ref.Dependencies != "":
+		return digest([]byte(ref.Digest + "\n" + string(ref.Dependencies)))
+	}
+	return ref.Digest
+}
+
+// Has reports whether the fleet's repository or the store has the archive with the
+// pinned digest. It is always true for a chart by path, which has no digest.
+func (s *Source) Has(ctx context.Context, ref fleet.ChartRef) bool {
+	if checkRef(ref) != nil {
+		return false
+	}
+	here := &Source{Root: s.Root, Cache: s.Cache, Offline: true}
+	if _, err := here.schemas(ctx, ref); err != nil {
+		return false
+	}
+	for _, dep := range dependencies(ref) {
+		if _, err := here.archive(ctx, dep); err != nil {
+			return false
+		}
+	}
+	if ref.Path != "" {
+		return true
+	}
+	_, err := here.archive(ctx, ref)
+	return err == nil
+}
+
+// Verify downloads the chart and its pinned dependencies again, also if they are in
+// the fleet's repository or the store. Offline, it uses only these copies. It
+// returns a fault when a digest differs or the chart does not load. It also checks
+// the archive in the fleet's repository. For a chart by path it checks only that the
+// chart loads.
+func (s *Source) Verify(ctx context.Context, ref fleet.ChartRef) error {
+	if err := checkRef(ref); err != nil {
+		return err
+	}
+	if err := s.verifySchemas(ctx, ref); err != nil {
+		return err
+	}
+	for _, dep := range dependencies(ref) {
+		if _, err := s.verified(ctx, dep); err != nil {
+			return forParent(ref, dep, err)
+		}
+	}
+	var files []fleet.File
+	var err error
+	if ref.Path != "" {
+		files, _, err = s.local(ref)
+	} else {
+		files, err = s.verified(ctx, ref)
+	}
+	if err == nil {
+		files, err = s.pinned(ctx, ref, files)
+	}
+	if err != nil {
+		return err
+	}
+	return loads(ref, files)
+}
+
+// verified downloads a remote chart again and returns its files.
+func (s *Source) verified(ctx context.Context, ref fleet.ChartRef) ([]fleet.File, error) {
+	data, err := s.vendored(ref)
+	switch {
+	case err != nil:
+	case !s.Offline:
+		data, err = s.fetchPinned(ctx, ref)
+	case data == nil:
+		data, err = s.stored(ctx, ref)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return remoteFiles(ref, data)
+}
+
+// archive returns the archive of a remote pin from the fleet's repository, the store
+// or the network.
+func (s *Source) archive(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
+	data, err := s.vendored(ref)
+	if data != nil || err != nil {
+		return data, err
+	}
+	return s.stored(ctx, ref)
+}
+
+// stored returns the archive of a remote pin from the store. It downloads the
+// archive when the store lacks it or has a damaged copy.
+func (s *Source) stored(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
+	st, err := s.store()
+	if err != nil {
+		return nil, err
+	}
+	data, state, err := st.read(ref.Digest)
+	if err != nil || state == intact {
+		return data, err
+	}
+	if s.Offline {
+		missing := "is not in the chart store"
+		if state == damaged {
+			missing = "is damaged in the chart store"
+		}
+		return nil, fault("run fleetc vet once with the network", "%s %s, and the network is off", ref, missing)
+	}
+	if data, err = s.fetchPinned(ctx, ref); err != nil {
+		return nil, err
+	}
+	s.swept.Do(st.sweep)
+	return data, st.write(ref.Digest, data)
+}
+
+// fetchPinned downloads a remote chart and checks its digest.
+func (s *Source) fetchPinned(ctx context.Context, ref fleet.ChartRef) ([]byte, error) {
+	data, err := bounded(ctx, ref.String(), func(ctx context.Context) ([]byte, error) {
+		switch {
+		case ref.Git.URL != "":
+			data, _, err := s.fetchGit(ctx, ref.Git)
+			return data, err
+		case isOCI(ref.Repo):
+			return s.fetchOCI(ctx, ref.Repo+"/"+ref.Name, tagOf(ref.Version))
+		}
+		return s.fetchHTTP(ctx, ref)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if got := digest(data); got != ref.Digest {
+		from := "the repository replaced the archive"
+		if ref.Git.URL != "" {
+			from = "the ref moved or the repository was rewritten"
+		}
+		return nil, fault(from+": check it, then run "+addCommand(ref),
+			"%s has the digest %s, its pin says %s", ref, got, ref.Digest)
+	}
+	return data, nil
+}
+
+// bounded calls work with a deadline. When ctx or the deadline ends, the error names
+// the operation.
+func bounded[T any](ctx context.Context, what string, work func(context.Context) (T, error)) (T, error) {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	v, err := work(limited)
+	switch {
+	case err == nil:
+		return v, nil
+	case ctx.Err() != nil:
+		return v, fmt.Errorf("fetch %s: %w", what, ctx.Err())
+	case limited.Err() != nil:
+		return v, fault("run the command again", "%s: not complete after %s", what, timeout)
+	}
+	return v, err
+}
+
+// remoteFiles unpacks the archive of a remote chart. For charts in git it applies
+// .helmignore, as Helm does for directories.
+func remoteFiles(ref fleet.ChartRef, data []byte) ([]fleet.File, error) {
+	files, err := unpack(data)
+	if err == nil && ref.Git.URL != "" {
+		files, err = withoutIgnored(files)
+	}
+	if err != nil {
+		return nil, &diag.Diag{Msg: fmt.Sprintf("%s: %s", ref, err), Cause: err}
+	}
+	return files, nil
+}
+
+// loads returns a fault when Helm cannot load the files as a chart.
+func loads(ref fleet.ChartRef, files []fleet.File) error {
+	_, err := load(ref, files)
+	return err
+}
+
+// load parses the files as a chart with Helm's loader.
+func load(ref fleet.ChartRef, files []fleet.File) (*helm.Chart, error) {
+	buffered := make([]*loader.BufferedFile, len(files))
+	for i, f := range files {
+		buffered[i] = &loader.BufferedFile{Name: f.Name, Data: f.Data}
+	}
+	c, err := loader.LoadFiles(buffered)
+	if err != nil {
+		return nil, &diag.Diag{Msg: fmt.Sprintf("%s: %s", ref, oneLine(err.Error())), Cause: err}
+	}
+	return c, nil
+}
+
+// digest returns the sha256 of data in the format of pins.
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func fault(hint, format string, args ...any) error {
+	return &diag.Diag{Msg: fmt.Sprintf(format, args...), Hint: hint}
+}

@@ -1,0 +1,225 @@
+package chart
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A Fetch downloads the remote resources of kustomizations and pins them. It is not
+// safe for concurrent use.
+type Fetch struct {
+	source *Source
+	repos  map[string]*gitFiles // by URL and ref
+	files  map[string][]byte    // by URL
+	used   map[string]bool      // addresses
+	close  []func() error
+}
+
+// Fetch returns a new Fetch. The caller must close it.
+func (s *Source) Fetch() *Fetch {
+	return &Fetch{source: s, repos: map[string]*gitFiles{}, files: map[string][]byte{}, used: map[string]bool{}}
+}
+
+// Close removes temporary downloads that are not in the store.
+func (f *Fetch) Close() error {
+	var errs []error
+	for _, end := range f.close {
+		errs = append(errs, end())
+	}
+	return errors.Join(errs...)
+}
+
+// SourceFiles are the files of a remote resource.
+type SourceFiles struct {
+	Name  string // of the source, with its version
+	Path  string // the path in the address
+	Files interface {
+		IsDir(name string) bool
+		Read(name string) ([]byte, error)
+	}
+}
+
+// Get downloads the files of an address.
+func (f *Fetch) Get(ctx context.Context, address string) (*SourceFiles, error) {
+	git, err := parseAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	if f.source.Offline {
+		return nil, fault("run the command again without --offline", "%s: adding a source needs the network", oneLine(address))
+	}
+	f.used[address] = true
+	if git.URL == "" {
+		data, ok := f.files[address]
+		if !ok {
+			if data, err = bounded(ctx, address, func(ctx context.Context) ([]byte, error) { return f.source.getFile(ctx, address) }); err != nil {
+				return nil, err
+			}
+			f.files[address] = data
+		}
+		return sourceFilesOf(fleet.RemoteSource{Address: address, Digest: digest(data)}, map[string][]byte{path.Base(address): data}), nil
+	}
+	files, err := f.repo(ctx, git)
+	if err != nil {
+		return nil, err
+	}
+	return &SourceFiles{Name: git.URL + "@" + files.commit + "-" + git.Ref, Path: atRoot(git.Path), Files: files}, nil
+}
+
+// repo fetches each git repository once.
+func (f *Fetch) repo(ctx context.Context, ref fleet.GitRef) (*gitFiles, error) {
+	key := ref.URL + " " + ref.Ref
+	if files, ok := f.repos[key]; ok {
+		return files, nil
+	}
+	g, end, err := f.source.openRepo(ctx, ref.URL)
+	if err != nil {
+		return nil, err
+	}
+	f.close = append(f.close, end)
+	files, err := bounded(ctx, ref.URL, func(ctx context.Context) (*gitFiles, error) { return openGitFiles(ctx, g, ref.Ref) })
+	if err != nil {
+		return nil, err
+	}
+	files.ctx = ctx
+	f.repos[key] = files
+	return files, nil
+}
+
+// Pins writes all files that were read to the store and returns their pins, sorted
+// by address.
+func (f *Fetch) Pins(ctx context.Context) ([]fleet.RemoteSource, error) {
+	st, err := f.source.store()
+	if err != nil {
+		return nil, err
+	}
+	var out []fleet.RemoteSource
+	for _, address := range slices.Sorted(maps.Keys(f.used)) {
+		git, err := parseAddress(address)
+		if err != nil {
+			return nil, err
+		}
+		pin, data := fleet.RemoteSource{Address: address, Git: git}, f.files[address]
+		if git.URL != "" {
+			files := f.repos[git.URL+" "+git.Ref]
+			pin.Git.Ref, pin.Dirs = files.commit, slices.Sorted(maps.Keys(files.dirs))
+			if data, err = files.archive(ctx, pin.Dirs); err != nil {
+				return nil, err
+			}
+		}
+		pin.Digest = digest(data)
+		if err := st.write(pin.Digest, data); err != nil {
+			return nil, err
+		}
+		out = append(out, pin)
+	}
+	return out, nil
+}
+
+// Pinned returns the files of a pinned source.
+func (s *Source) Pinned(ctx context.Context, src fleet.RemoteSource) (*SourceFiles, error) {
+	files, err := s.Remote(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	return sourceFilesOf(src, files), nil
+}
+
+func sourceFilesOf(src fleet.RemoteSource, files map[string][]byte) *SourceFiles {
+	const short = 7
+	out := &SourceFiles{Files: fileMap(files)}
+	if src.Git.URL == "" {
+		out.Name, out.Path = path.Dir(src.Address), path.Base(src.Address)
+	} else {
+		out.Name, out.Path = src.Git.URL+"@"+src.Git.Ref[:short], atRoot(src.Git.Path)
+	}
+	out.Name += "-" + strings.TrimPrefix(src.Digest, "sha256:")[:short]
+	return out
+}
+
+func atRoot(dir string) string {
+	if dir == "" {
+		return "."
+	}
+	return dir
+}
+
+// A fileMap maps paths to file contents.
+type fileMap map[string][]byte
+
+// IsDir reports whether a file is below the directory.
+func (m fileMap) IsDir(name string) bool {
+	if name == "." {
+		return true
+	}
+	for file := range m {
+		if strings.HasPrefix(file, name+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// Read returns the content of a file.
+func (m fileMap) Read(name string) ([]byte, error) {
+	data, ok := m[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return data, nil
+}
+
+// Sources returns the source of the CUE file with the given sorted pins.
+func Sources(pins []fleet.RemoteSource) []byte {
+	var b bytes.Buffer
+	b.WriteString("// Code generated by fleetc source add; DO NOT EDIT.\n\n")
+	b.WriteString("// Package charts pins what kustomizations refer to in other places.\npackage charts\n\nsources: {\n")
+	for _, pin := range pins {
+		fmt.Fprintf(&b, "\t%s: {\n", quote(pin.Address))
+		if pin.Git.URL != "" {
+			b.WriteString("\t\tgit: {\n")
+			fields := []string{"url", quote(pin.Git.URL), "ref", quote(pin.Git.Ref)}
+			if pin.Git.Path != "" {
+				fields = append(fields, "path", quote(pin.Git.Path))
+			}
+			writeFields(&b, "\t\t\t", fields...)
+			b.WriteString("\t\t\tdirs: [\n")
+			for _, dir := range pin.Dirs {
+				fmt.Fprintf(&b, "\t\t\t\t%s,\n", quote(dir))
+			}
+			b.WriteString("\t\t\t]\n\t\t}\n")
+		}
+		writeFields(&b, "\t\t", "digest", quote(pin.Digest))
+		b.WriteString("\t}\n")
+	}
+	b.WriteString("}\n")
+	return b.Bytes()
+}
+
+// openRepo creates an empty temporary repository. end removes it.
+func (s *Source) openRepo(ctx context.Context, url string) (g gitRepo, end func() error, err error) {
+	st, err := s.store()
+	if err != nil {
+		return g, nil, err
+	}
+	dir, err := st.tempDir()
+	if err != nil {
+		return g, nil, err
+	}
+	end = func() error { return os.RemoveAll(dir) }
+	g = gitRepo{dir: dir, url: url}
+	if _, err := g.run(ctx, "init", "--quiet", "--bare", "--template="); err != nil {
+		return g, nil, errors.Join(err, end())
+	}
+	return g, end, nil
+}

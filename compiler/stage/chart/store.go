@@ -1,0 +1,135 @@
+package chart
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// tempPrefix starts the names of temporary files and directories.
+const tempPrefix = ".tmp-"
+
+// stale is the age after which a temporary file belongs to a killed run.
+const stale = 24 * time.Hour
+
+// A store has archives in files named by their sha256. It renames files into place,
+// so readers see only complete ones.
+type store struct {
+	dir string
+}
+
+// store returns the store of the source. It creates no directory.
+func (s *Source) store() (store, error) {
+	if s.Cache != "" {
+		return store{s.Cache}, nil
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return store{}, &diag.Diag{
+			Msg:  "there is no folder for the chart store: " + err.Error(),
+			Hint: "name one with --cache-dir", Cause: err,
+		}
+	}
+	return store{filepath.Join(dir, "fleetc")}, nil
+}
+
+// state is the state of a file in the store.
+type state int
+
+const (
+	absent  state = iota // not in the store
+	damaged              // the content has another digest
+	intact
+)
+
+func (s store) charts() string { return filepath.Join(s.dir, "charts", "sha256") }
+
+func (s store) file(digest string) string {
+	return filepath.Join(s.charts(), strings.TrimPrefix(digest, "sha256:"))
+}
+
+// read returns the bytes with the given digest. It never returns other bytes.
+func (s store) read(want string) ([]byte, state, error) {
+	f, err := os.Open(s.file(want))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, absent, nil
+	}
+	if err != nil {
+		return nil, absent, fmt.Errorf("read the chart store: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxStream+1))
+	if err != nil {
+		return nil, absent, fmt.Errorf("read the chart store: %w", err)
+	}
+	if digest(data) != want {
+		return nil, damaged, nil
+	}
+	return data, intact, nil
+}
+
+// write stores data under its digest. It is atomic for readers and writers of all
+// processes.
+func (s store) write(digest string, data []byte) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write the chart store: %w", err)
+		}
+	}()
+	if err := os.MkdirAll(s.charts(), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(s.charts(), tempPrefix+"*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(data)
+	// Sync before the rename, so that a crash leaves no incomplete file.
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), s.file(digest))
+}
+
+// tempDir creates a temporary directory. The caller must remove it.
+func (s store) tempDir() (string, error) {
+	if err := os.MkdirAll(s.work(), 0o755); err != nil {
+		return "", fmt.Errorf("write the chart store: %w", err)
+	}
+	dir, err := os.MkdirTemp(s.work(), tempPrefix+"*")
+	if err != nil {
+		return "", fmt.Errorf("write the chart store: %w", err)
+	}
+	return dir, nil
+}
+
+func (s store) work() string { return filepath.Join(s.dir, "work") }
+
+// sweep removes temporary files of killed runs. It ignores errors; a later run tries
+// again.
+func (s store) sweep() {
+	for _, dir := range []string{s.charts(), s.work()} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			info, err := e.Info()
+			if err == nil && strings.HasPrefix(e.Name(), tempPrefix) && time.Since(info.ModTime()) > stale {
+				_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package chart
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// Versions lists versions of a pinned chart. Each is a valid version of a [Request].
+type Versions struct {
+	Pinned     string // the pinned version; for git the tag of the commit, or the commit
+	Compatible string // the newest with the same major version; for git without tags the newest commit
+	Newest     string // the newest stable version, at least the pinned one
+}
+
+// Outdated reports whether a newer version than the pinned one exists.
+func (v Versions) Outdated() bool { return v.Newest != v.Pinned }
+
+// Versions looks up the versions of the chart in its repository. It returns none for
+// charts by path.
+func (s *Source) Versions(ctx context.Context, ref fleet.ChartRef) (Versions, error) {
+	if err := checkRef(ref); err != nil || ref.Path != "" {
+		return Versions{}, err
+	}
+	if s.Offline {
+		return Versions{}, fault("run the command again without --offline", "%s: asking for versions needs the network", ref)
+	}
+	return bounded(ctx, ref.String(), func(ctx context.Context) (Versions, error) {
+		switch {
+		case ref.Git.URL != "":
+			return s.gitVersions(ctx, ref.Git)
+		case isOCI(ref.Repo):
+			tags, err := s.tags(ctx, ref.Repo+"/"+ref.Name)
+			for i, tag := range tags {
+				tags[i] = versionOf(tag)
+			}
+			return newer(ref.Version, tags), err
+		}
+		x, err := s.index(ctx, ref.Repo)
+		if err != nil {
+			return Versions{}, err
+		}
+		entries, err := x.versions(ref.Repo, ref.Name)
+		var all []string
+		for _, e := range entries {
+			all = append(all, e.Version)
+		}
+		return newer(ref.Version, all), err
+	})
+}
+
+// newer selects the updates of the pinned version.
+func newer(pinned string, all []string) Versions {
+	v := Versions{pinned, pinned, pinned}
+	have, err := semver.NewVersion(pinned)
+	if err != nil {
+		return v
+	}
+	for _, other := range newestFirst(slices.DeleteFunc(slices.Clone(all), func(v string) bool { return !versionForm.MatchString(v) })) {
+		switch {
+		case !other.GreaterThan(have):
+			return v
+		case other.Prerelease() != "":
+			continue
+		case v.Newest == pinned:
+			v.Newest = other.Original()
+		}
+		if other.Major() == have.Major() {
+			v.Compatible = other.Original()
+			return v
+		}
+	}
+	return v
+}
+
+// gitVersions takes versions from the tags of a repository: v1.2.3, or app-1.2.3 for
+// one of several charts. If the pinned commit has no such tag, the newest version is
+// the commit of HEAD.
+func (s *Source) gitVersions(ctx context.Context, ref fleet.GitRef) (Versions, error) {
+	var listed []byte
+	err := s.inRepo(ctx, ref.URL, func(g gitRepo) (err error) {
+		listed, err = g.remote(ctx, "ls-remote", "--", g.url, "HEAD", "refs/tags/*")
+		return g.fault(err)
+	})
+	if err != nil {
+		return Versions{}, err
+	}
+	commits := map[string]string{} // by name of the ref
+	for line := range strings.Lines(string(listed)) {
+		if commit, name, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && fullHash.MatchString(commit) {
+			// The line after an annotated tag has its commit.
+			commits[strings.TrimSuffix(strings.TrimPrefix(name, "refs/tags/"), "^{}")] = commit
+		}
+	}
+	prefix := path.Base(strings.TrimSuffix(path.Join(ref.URL, ref.Path), ".git")) + "-"
+	// Tags with the chart's name take precedence over tags of the whole repository.
+	for _, prefix := range []string{prefix, ""} {
+		tags := map[string]string{} // by version
+		for name := range commits {
+			if version, ok := strings.CutPrefix(name, prefix); ok && versionForm.MatchString(version) {
+				tags[version] = name
+			}
+		}
+		versions := slices.Collect(maps.Keys(tags))
+		for _, at := range newestFirst(versions) {
+			if tag := tags[at.Original()]; commits[tag] == ref.Ref || tag == ref.Ref {
+				v := newer(at.Original(), versions)
+				return Versions{tag, tags[v.Compatible], tags[v.Newest]}, nil
+			}
+		}
+	}
+	return Versions{ref.Ref, commits["HEAD"], commits["HEAD"]}, nil
+}

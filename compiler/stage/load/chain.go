@@ -1,0 +1,63 @@
+package load
+
+import (
+	"fmt"
+	"strings"
+
+	"cuelang.org/go/cue/build"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// A Chain is one cluster, and what its layers are one by one.
+type Chain struct {
+	Root    string // absolute path of the CUE module's root
+	Cluster        // whose instance is that of all layers
+
+	// Upto are the instances of each layer with those above it, in the order
+	// of Layers; nil of one that CUE cannot load without those below.
+	Upto []*build.Instance
+}
+
+// LoadChain reads the one cluster that the pattern selects, see
+// [fleet.MatchCluster], in the fleet that dir belongs to, with the edits. The
+// error holds the faults of its layers; those of other directories do not
+// count. A pattern that selects none or several is a fault.
+func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
+	s, err := open(dir, edits)
+	if err != nil {
+		return nil, err
+	}
+	root, tree := s.root, s.tree
+	leaves, err := selectLeaves(tree.leaves(), []string{pattern})
+	if err != nil {
+		return nil, err
+	}
+	if len(leaves) > 1 {
+		ids := make([]string, len(leaves))
+		for i, l := range leaves {
+			ids[i] = idOf(l)
+		}
+		return nil, &diag.Diag{
+			Msg:  fmt.Sprintf("%s selects %d clusters, and only one can be explained at a time", pattern, len(leaves)),
+			Hint: "write one of " + strings.Join(ids, ", "),
+		}
+	}
+	var dirs []string
+	for _, l := range tree.layers(leaves[0]) {
+		dirs = append(dirs, l.Dir)
+	}
+	instances := loadInstances(root, s.overlay, dirs)
+	rebaseEmbeds(root, instances)
+	last := len(instances) - 1
+	c, err := newCluster(root, tree, leaves[0], instances[last])
+	if err != nil {
+		return nil, diag.In(idOf(leaves[0]), err)
+	}
+	for i, in := range instances {
+		if in.Err != nil {
+			instances[i] = nil
+		}
+	}
+	return &Chain{Root: root, Cluster: c, Upto: instances}, nil
+}

@@ -1,0 +1,212 @@
+package load
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/literal"
+	"cuelang.org/go/cue/parser"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// FindLayer returns the layer of the given name, or the path of its directory
+// below environments, in the fleet with the given root. Clusters are layers too.
+func FindLayer(root, name string) (fleet.Layer, error) {
+	t, err := scan(root)
+	if err != nil {
+		return fleet.Layer{}, err
+	}
+	want := strings.TrimPrefix(path.Clean(filepath.ToSlash(name)), environments+"/")
+	var named, names []string
+	for _, dir := range t.dirs {
+		switch {
+		case dir == environments && (want == rootLayer || want == environments):
+			return fleet.Layer{Name: rootLayer, Dir: dir}, nil
+		case dir == environments:
+			names = append(names, rootLayer)
+			continue
+		case idOf(dir) == want:
+			return fleet.Layer{Name: path.Base(dir), Dir: dir}, nil
+		case path.Base(dir) == want:
+			named = append(named, dir)
+		}
+		names = append(names, idOf(dir))
+	}
+	switch len(named) {
+	case 0:
+		return fleet.Layer{}, &diag.Diag{Msg: "the fleet has no layer " + name, Hint: diag.OneOf(want, names)}
+	case 1:
+		return fleet.Layer{Name: want, Dir: named[0]}, nil
+	}
+	return fleet.Layer{}, &diag.Diag{
+		Msg: fmt.Sprintf("%d layers are called %s", len(named), name), Hint: "write one of " + strings.Join(named, ", "),
+	}
+}
+
+// SetVersion makes a layer say which version of its chart a release has. The
+// edits get the one file of the layer that changes, with all else in it as it
+// was: the version where the layer says one, else a line in the release, else
+// a line behind what the layer says. It returns the file, relative to the root,
+// and a fault when the layer says the version by an expression.
+func SetVersion(root string, layer fleet.Layer, release, version string, edits Edits) (file string, err error) {
+	t, err := scan(root)
+	if err != nil {
+		return "", err
+	}
+	var best place
+	for _, name := range t.files[layer.Dir] {
+		file := layer.Dir + "/" + name
+		text, err := edits.read(root, file)
+		if err != nil {
+			return "", err
+		}
+		parsed, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(file)), text, parser.ParseComments)
+		if err != nil {
+			return "", cuediag.Faults(root, err, cue.Value{}).Err()
+		}
+		p := find(parsed.Decls, []string{"releases", release, "chart", "version"})
+		p.file, p.text, p.parsed = file, text, parsed
+		if best.file == "" || p.depth > best.depth {
+			best = p
+		}
+	}
+	if best.file == "" {
+		return "", &diag.Diag{Msg: "the layer " + layer.Name + " has no files", Hint: "add one of package " + pkg + " to " + layer.Dir}
+	}
+	text, err := best.set(root, release, version)
+	if err != nil {
+		return "", err
+	}
+	edits[best.file] = text
+	return best.file, nil
+}
+
+// A place is the field of a file that comes nearest to a path.
+type place struct {
+	file   string
+	text   []byte
+	parsed *ast.File
+	depth  int        // how many of the path's names it follows
+	field  *ast.Field // the last of them
+	top    ast.Decl   // of the file, in which it is
+}
+
+// find follows names through fields that are written as such. What is in
+// comprehensions or references is not looked into.
+func find(decls []ast.Decl, names []string) place {
+	var best place
+	for _, d := range decls {
+		if labelOf(d) != names[0] {
+			continue
+		}
+		f := d.(*ast.Field)
+		here := place{depth: 1, field: f}
+		if len(names) > 1 {
+			for _, lit := range structs(f.Value) {
+				if p := find(lit.Elts, names[1:]); p.depth+1 > here.depth {
+					here = place{depth: p.depth + 1, field: p.field}
+				}
+			}
+		}
+		if here.depth > best.depth {
+			here.top = d
+			best = here
+		}
+	}
+	return best
+}
+
+// structs returns the structs that an expression unifies.
+func structs(e ast.Expr) []*ast.StructLit {
+	switch e := e.(type) {
+	case *ast.StructLit:
+		return []*ast.StructLit{e}
+	case *ast.ParenExpr:
+		return structs(e.X)
+	case *ast.BinaryExpr:
+		return slices.Concat(structs(e.X), structs(e.Y))
+	}
+	return nil
+}
+
+// set returns the text with the version of the release.
+func (p place) set(root, release, version string) ([]byte, error) {
+	const whole, inRelease = 4, 2 // names of the path
+	quoted := literal.String.Quote(version)
+	if p.depth == whole {
+		lit, ok := p.field.Value.(*ast.BasicLit)
+		if !ok {
+			return nil, &diag.Diag{
+				At: []diag.Pos{cuediag.Pos(root, p.field.Value.Pos())}, Path: "releases." + release + ".chart.version",
+				Msg: "this layer says the version by an expression", Hint: "write " + quoted + " here",
+			}
+		}
+		return p.splice(lit.Pos().Offset(), lit.End().Offset(), quoted), nil
+	}
+	if p.depth >= inRelease {
+		field, line := p.field, "chart: version: "+quoted
+		if p.depth > inRelease {
+			line = "version: " + quoted
+		}
+		for _, lit := range structs(field.Value) {
+			if lit.Lbrace.IsValid() && lit.Rbrace.IsValid() {
+				return p.into(lit, line), nil
+			}
+		}
+	}
+	line := fmt.Sprintf("releases: %s: chart: version: %s\n", literal.String.Quote(release), quoted)
+	at := len(p.text)
+	if p.top != nil {
+		at = p.top.End().Offset()
+		if end := bytes.IndexByte(p.text[at:], '\n'); end >= 0 {
+			at += end + 1
+		} else {
+			at = len(p.text)
+		}
+	}
+	switch {
+	case at > 0 && p.text[at-1] != '\n':
+		line = "\n" + line
+	case p.top == nil && at > 0:
+		line = "\n" + line // a paragraph of its own
+	}
+	return p.splice(at, at, line), nil
+}
+
+// into puts a line at the beginning of a struct, indented as what follows.
+func (p place) into(lit *ast.StructLit, line string) []byte {
+	at := lit.Lbrace.Offset() + 1
+	rest := p.text[at:]
+	body := bytes.TrimLeft(rest, " \t")
+	if len(body) == 0 || body[0] != '\n' && body[0] != '\r' {
+		if lit.Lbrace.Line() == lit.Rbrace.Line() {
+			sep := ""
+			if len(lit.Elts) > 0 {
+				sep = ", "
+			}
+			return p.splice(at, at, line+sep)
+		}
+		return p.splice(at, at, "\n"+p.indent(lit)+"\t"+line+"\n"+p.indent(lit)+"\t")
+	}
+	return p.splice(at, at, "\n"+p.indent(lit)+"\t"+line)
+}
+
+// indent returns the white space before the line in which the struct begins.
+func (p place) indent(lit *ast.StructLit) string {
+	at := lit.Lbrace.Offset()
+	line := p.text[bytes.LastIndexByte(p.text[:at], '\n')+1 : at]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}
+
+func (p place) splice(from, to int, text string) []byte {
+	return slices.Concat(p.text[:from], []byte(text), p.text[to:])
+}

@@ -1,0 +1,140 @@
+package load
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/build"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/links"
+)
+
+// Files returns the files that the evaluation of a cluster reads: those of its
+// layers, those of the packages that they import, those that any of these embed,
+// and those that say which modules are imported. They are sorted, relative to the
+// fleet's root and slash-separated, and need not be there. Left out are copies of
+// the packages that fleetc carries, which it does not read.
+//
+// Those outside of the root are by themselves: of modules of a registry, whose
+// versions the fleet pins, and of modules in directories of this machine.
+//
+// The error is a fault at an @embed that finds nothing.
+func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
+	packages, err := VendoredPackages(f.Module)
+	if err != nil {
+		return nil, nil, err
+	}
+	carried := map[string]bool{}
+	for _, p := range packages {
+		carried[p.Dir] = true
+	}
+	files := map[string]bool{}
+	for _, name := range slices.Concat(moduleFiles(f.Root), c.files) {
+		files[name] = true
+	}
+	var faults diag.List
+	for _, in := range append(c.Instance.Dependencies(), c.Instance) {
+		if in.Err != nil {
+			faults.Add(cuediag.Faults(f.Root, in.Err, cue.Value{}).Err())
+			continue // its files are not all parsed
+		}
+		for i, file := range in.BuildFiles {
+			name, err := filepath.Rel(f.Root, file.Filename)
+			if err != nil {
+				faults.Add(err)
+				continue
+			}
+			local := filepath.IsLocal(name)
+			if name = filepath.ToSlash(name); local && carried[path.Dir(name)] {
+				continue
+			}
+			// A file of a module outside embeds others of its own directory.
+			root, below := f.Root, ""
+			if !local {
+				root, below = filepath.Dir(file.Filename), path.Dir(name)
+			}
+			files[name] = true
+			embeds, err := cuediag.Embeds(root, in.Files[i])
+			faults.Add(err)
+			for _, e := range embeds {
+				files[path.Join(below, e.Name)] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if filepath.IsLocal(filepath.FromSlash(name)) {
+			inside = append(inside, name)
+		} else {
+			outside = append(outside, name)
+		}
+	}
+	return inside, outside, diag.In(c.ID, faults.Err())
+}
+
+// moduleFiles returns the files that say which modules are imported: those of
+// the fleet, and those of modules in directories that it has in place of others.
+func moduleFiles(root string) []string {
+	out := []string{mainModule, localModule}
+	for _, replaced := range replacedModules(root) {
+		for _, with := range replaced {
+			with = filepath.FromSlash(with)
+			if filepath.IsAbs(with) {
+				with, _ = filepath.Rel(root, with)
+			}
+			if with != "" {
+				out = append(out, path.Join(filepath.ToSlash(with), mainModule))
+			}
+		}
+	}
+	return out
+}
+
+// checkLinks reports the files of an instance, and those that it embeds, that lead out
+// of the fleet or into the directory of git: CUE follows links.
+func checkLinks(root string, in *build.Instance) error {
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	var faults diag.List
+	for _, i := range append(in.Dependencies(), in) {
+		for _, file := range i.Files {
+			name, err := filepath.Rel(root, file.Filename)
+			if err != nil || !filepath.IsLocal(name) {
+				continue // of a module
+			}
+			// What is not there is a copy that fleetc carries.
+			if _, err := links.Resolve(tree, filepath.ToSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				faults.Add(leads(diag.Pos{File: filepath.ToSlash(name)}, "this", err))
+				continue
+			}
+			embeds, err := cuediag.Embeds(root, file)
+			if err != nil {
+				continue // CUE reports what is wrong, if the field is needed
+			}
+			for _, e := range embeds {
+				if _, err := links.Resolve(tree, e.Name); err != nil {
+					faults.Add(leads(e.Pos, e.Name, err))
+				}
+			}
+		}
+	}
+	return faults.Err()
+}
+
+// leads returns the fault of a file that the compiler does not read.
+func leads(at diag.Pos, what string, err error) *diag.Diag {
+	if errors.Is(err, links.ErrGit) {
+		return &diag.Diag{At: []diag.Pos{at}, Msg: what + " " + err.Error(), Hint: "read another file", Cause: err}
+	}
+	return &diag.Diag{At: []diag.Pos{at}, Msg: what + " leads out of the fleet", Hint: "copy what it leads to into the fleet", Cause: err}
+}

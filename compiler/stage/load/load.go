@@ -1,0 +1,274 @@
+// Package load finds the clusters of a fleet and reads their layers: a
+// directory goes in, one CUE instance per cluster comes out. It evaluates
+// nothing; that is unify's part. It reads the fleet's files and, where the
+// fleet imports CUE modules, CUE's module cache.
+package load
+
+import (
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/load"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+const (
+	environments = "environments" // the folder of the layers, below the root
+	charts       = "charts"       // the folder of generated packages, below environments
+	pkg          = "fleet"        // the package of every layer file
+	rootLayer    = "root"         // the name of the topmost layer
+)
+
+// A Fleet is a fleet that is read and not evaluated.
+type Fleet struct {
+	Root     string    // absolute path of the CUE module's root
+	Module   string    // the module's path, without its major version
+	Clusters []Cluster // those selected, sorted by ID
+	IDs      []string  // of all clusters, also of those with faults; sorted
+}
+
+// A Cluster is the instance of one cluster's directory and those above it.
+type Cluster struct {
+	ID       string
+	Layers   []fleet.Layer // from the root to the cluster
+	Instance *build.Instance
+
+	files []string // of the layers, also those that CUE leaves out
+}
+
+// Load reads the fleet that dir belongs to, the CUE module around it, with the
+// edits. The patterns select clusters, see [fleet.MatchCluster]; none selects all.
+//
+// The error holds the faults of all directories. The fleet that is returned
+// beside it has the clusters that are not concerned; it is nil only when no
+// fleet was found.
+func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
+	s, err := open(dir, edits)
+	if err != nil {
+		return nil, err
+	}
+	root, tree := s.root, s.tree
+	tree.checkNames(s.module)
+	faults := tree.faults
+	leaves, err := selectLeaves(tree.leaves(), patterns)
+	faults.Add(err)
+
+	f := &Fleet{Root: root, Module: s.module, IDs: tree.clusterIDs()}
+	instances := loadInstances(root, s.overlay, leaves)
+	rebaseEmbeds(root, instances)
+	for i, dir := range leaves {
+		c, err := newCluster(root, tree, dir, instances[i])
+		if err != nil {
+			faults.Add(diag.In(idOf(dir), err))
+			continue
+		}
+		f.Clusters = append(f.Clusters, c)
+	}
+	all := len(patterns) == 0 || err != nil
+	faults = append(faults, withoutUnreadable(diag.All(tree.strays(root, leaves, all, instances)), faults)...)
+	faults.Add(tree.unembedded(root, leaves, all, instances))
+	return f, faults.Err()
+}
+
+// A source is where a fleet is read from.
+type source struct {
+	root, module string
+	overlay      map[string]load.Source // files that CUE reads otherwise than they are on disk
+	tree         *tree
+}
+
+// open finds the fleet around a directory.
+func open(dir string, edits Edits) (*source, error) {
+	root, module, err := Root(dir)
+	if err != nil {
+		return nil, err
+	}
+	overlay, err := overlay(root, module, edits)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := scan(root)
+	return &source{root, module, overlay, tree}, err
+}
+
+// overlay returns the files that CUE reads otherwise than they are on disk:
+// those that fleetc carries, those that pin charts, and those that are edited.
+func overlay(root, module string, edits Edits) (map[string]load.Source, error) {
+	if err := checkReplaced(root); err != nil {
+		return nil, err
+	}
+	out := map[string]load.Source{}
+	for file, data := range edits {
+		out[filepath.Join(root, filepath.FromSlash(file))] = load.FromBytes(data)
+	}
+	vendored, err := vendoredOverlay(root, module)
+	if err != nil {
+		return nil, err
+	}
+	pins, err := pinsOnly(root, edits)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(out, vendored)
+	maps.Copy(out, pins)
+	return out, nil
+}
+
+// loadInstances returns the instance of each directory. A fault in one
+// directory can make CUE answer for all of them with one instance, so that
+// each is then loaded alone.
+func loadInstances(root string, overlay map[string]load.Source, dirs []string) []*build.Instance {
+	if len(dirs) == 0 {
+		return nil // CUE would load the working directory
+	}
+	args := make([]string, len(dirs))
+	for i, d := range dirs {
+		args[i] = "./" + d
+	}
+	config := func() *load.Config {
+		return &load.Config{Dir: root, ModuleRoot: root, Package: pkg, Overlay: overlay, ParseFile: parseFile}
+	}
+	instances := load.Instances(args, config())
+	if len(instances) == len(dirs) {
+		return instances
+	}
+	instances = instances[:0]
+	for _, a := range args {
+		instances = append(instances, load.Instances([]string{a}, config())[0])
+	}
+	return instances
+}
+
+// newCluster checks that the leaf directory is a cluster, and the only one on
+// its way from the root.
+func newCluster(root string, t *tree, dir string, in *build.Instance) (Cluster, error) {
+	if in.Err != nil {
+		faults := cuediag.Faults(root, in.Err, cue.Value{})
+		for _, d := range faults {
+			d.Path = "" // that of the package, which the place says better
+			d.Msg = strings.ReplaceAll(d.Msg, root+string(filepath.Separator), "")
+		}
+		return Cluster{}, faults.Err()
+	}
+	if err := checkLinks(root, in); err != nil {
+		return Cluster{}, err
+	}
+	c := Cluster{ID: idOf(dir), Layers: t.layers(dir), Instance: in}
+	for _, l := range c.Layers {
+		for _, name := range t.files[l.Dir] {
+			c.files = append(c.files, path.Join(l.Dir, name))
+		}
+	}
+	if err := distinctNames(c.Layers, t); err != nil {
+		return Cluster{}, err
+	}
+	var own, above []diag.Pos
+	for _, file := range in.Files {
+		of := filepath.ToSlash(filepath.Dir(cuediag.Pos(root, file.Pos()).File))
+		for _, label := range clusterLabels(file, of == dir) {
+			if of == dir {
+				own = append(own, cuediag.Pos(root, label.Pos()))
+			} else {
+				above = append(above, cuediag.Pos(root, label.Pos()))
+			}
+		}
+	}
+	switch {
+	case len(own) == 0 && len(above) > 0:
+		return Cluster{}, &diag.Diag{
+			At: append([]diag.Pos{t.firstFile(dir)}, above...), Path: "cluster",
+			Msg:  "a cluster is not a layer of another directory",
+			Hint: "move the cluster's files into a directory of their own",
+		}
+	case len(own) == 0:
+		return Cluster{}, &diag.Diag{
+			At: []diag.Pos{t.firstFile(dir)}, Path: "cluster",
+			Msg:  "no cluster: nothing is compiled from this directory",
+			Hint: `set cluster: {name: "` + path.Base(dir) + `", kubernetes: ...}, or add a cluster's directory below`,
+		}
+	case len(above) > 0:
+		return Cluster{}, &diag.Diag{
+			At: append(own, above...), Path: "cluster.name",
+			Msg:  "a cluster inside of a cluster",
+			Hint: "set cluster.name only in directories that have no clusters below them",
+		}
+	}
+	return c, nil
+}
+
+// clusterLabels returns where the file sets cluster.name, or, when whole is
+// true, where it sets cluster in any way. The type of the field alone
+// (cluster!: schema.#Cluster) sets nothing.
+func clusterLabels(file *ast.File, whole bool) []ast.Label {
+	var out []ast.Label
+	for _, f := range fields(file.Decls, "cluster") {
+		if names := fieldsOf(f.Value, "name"); len(names) > 0 {
+			out = append(out, f.Label)
+		} else if whole {
+			out = append(out, f.Label)
+		}
+	}
+	return out
+}
+
+// fields returns the regular fields of the given name among the declarations,
+// also those in embedded structs and comprehensions.
+func fields(decls []ast.Decl, name string) []*ast.Field {
+	var out []*ast.Field
+	for _, d := range decls {
+		switch d := d.(type) {
+		case *ast.Field:
+			if label, _, err := ast.LabelName(d.Label); err == nil && label == name && d.Constraint == 0 {
+				out = append(out, d)
+			}
+		case *ast.EmbedDecl:
+			out = append(out, fieldsOf(d.Expr, name)...)
+		case *ast.Comprehension:
+			out = append(out, fieldsOf(d.Value, name)...)
+		}
+	}
+	return out
+}
+
+// fieldsOf is fields for the struct literals of an expression.
+func fieldsOf(e ast.Expr, name string) []*ast.Field {
+	switch e := e.(type) {
+	case *ast.StructLit:
+		return fields(e.Elts, name)
+	case *ast.ParenExpr:
+		return fieldsOf(e.X, name)
+	case *ast.BinaryExpr:
+		return append(fieldsOf(e.X, name), fieldsOf(e.Y, name)...)
+	}
+	return nil
+}
+
+// distinctNames reports a layer whose name is that of a layer above it:
+// defaults could not tell them apart.
+func distinctNames(layers []fleet.Layer, t *tree) error {
+	for i, l := range layers {
+		j := slices.IndexFunc(layers[:i], func(m fleet.Layer) bool { return m.Name == l.Name })
+		if j >= 0 {
+			return &diag.Diag{
+				At:   []diag.Pos{t.firstFile(l.Dir), t.firstFile(layers[j].Dir)},
+				Msg:  "two layers of one cluster are called " + l.Name,
+				Hint: "rename one of the directories " + l.Dir + " and " + layers[j].Dir,
+			}
+		}
+	}
+	return nil
+}
+
+// idOf returns the cluster ID of a directory.
+func idOf(dir string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(dir, environments), "/")
+}

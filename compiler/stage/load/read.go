@@ -1,0 +1,56 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/load"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+)
+
+// ReadPackage reads a file of CUE, or the package of a directory, that is no layer
+// of the fleet that dir belongs to, and may import what the fleet's layers may.
+// name is its path, and is relative to the working directory. It returns the
+// fleet's root, too. A fault in the file is the error.
+func ReadPackage(dir, name string) (root string, in *build.Instance, err error) {
+	root, module, err := Root(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	overlay, err := overlay(root, module, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	abs, err := filepath.Abs(name)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, &diag.Diag{Msg: "no file " + name, Hint: "name a file of CUE, or a directory of the fleet with a package"}
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	config := &load.Config{Dir: root, ModuleRoot: root, Package: "*", Overlay: overlay, ParseFile: parseFile}
+	if info, err := os.Stat(abs); err != nil {
+		return "", nil, err
+	} else if info.IsDir() {
+		rel, err := filepath.Rel(root, abs)
+		if err != nil || !filepath.IsLocal(rel) {
+			return "", nil, &diag.Diag{Msg: fmt.Sprintf("the directory %s is outside of the fleet", name), Hint: "name a file, or a directory of the fleet"}
+		}
+		abs = "./" + filepath.ToSlash(rel)
+	}
+	in = load.Instances([]string{abs}, config)[0]
+	if in.Err != nil {
+		return "", nil, cuediag.Faults(root, in.Err, cue.Value{}).Err()
+	}
+	return root, in, nil
+}

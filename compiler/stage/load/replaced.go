@@ -1,0 +1,102 @@
+package load
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cuelang.org/go/mod/modfile"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/links"
+)
+
+const (
+	mainModule  = "cue.mod/module.cue"
+	localModule = "cue.mod/local-module.cue"
+)
+
+// replacedModules returns the directories that the fleet has in place of modules,
+// as they are written, by the file that does so.
+func replacedModules(root string) map[string][]string {
+	// What is wrong with the files, CUE reports.
+	data, _ := os.ReadFile(filepath.Join(root, mainModule))
+	module, err := modfile.ParseNonStrict(data, mainModule)
+	if err != nil {
+		return nil
+	}
+	modules := map[string]*modfile.File{mainModule: module}
+	if data, err = os.ReadFile(filepath.Join(root, localModule)); err == nil {
+		if local, err := modfile.ParseLocal(data, localModule, module); err == nil {
+			modules[localModule] = local
+		}
+	}
+	out := map[string][]string{}
+	for name, m := range modules {
+		for _, d := range m.Deps {
+			if d.ReplaceWith != "" {
+				out[name] = append(out[name], d.ReplaceWith)
+			}
+		}
+	}
+	return out
+}
+
+// checkReplaced reports directories in place of modules that are outside of the
+// repository, or in git's directory.
+func checkReplaced(root string) error {
+	var faults diag.List
+	top := repository(root)
+	for file, all := range replacedModules(root) {
+		for _, with := range all {
+			if !filepath.IsAbs(with) && !strings.HasPrefix(with, ".") {
+				continue // a module of a registry
+			}
+			dir := filepath.FromSlash(with)
+			if !filepath.IsAbs(dir) {
+				dir = filepath.Join(root, dir)
+			}
+			if real, err := filepath.EvalSymlinks(dir); err == nil {
+				dir = real
+			}
+			rel, err := filepath.Rel(top, dir)
+			if err == nil && filepath.IsLocal(rel) && !links.IsGit(filepath.ToSlash(rel)) {
+				continue
+			}
+			d := &diag.Diag{
+				At:   []diag.Pos{lineOf(root, file, with)},
+				Msg:  fmt.Sprintf("the module in %q is outside of the repository", diag.Visible(with, diag.MaxText)),
+				Hint: "name a directory of the repository in replaceWith",
+			}
+			if err == nil && filepath.IsLocal(rel) {
+				d.Msg = fmt.Sprintf("the module in %q is in git's own directory", diag.Visible(with, diag.MaxText))
+			}
+			faults.Add(d)
+		}
+	}
+	return faults.Err()
+}
+
+// repository returns the top of the git repository that the fleet is in; the
+// fleet's root when it is in none.
+func repository(root string) string {
+	for at := root; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return root
+		}
+	}
+}
+
+// lineOf returns the line of a file that has a text in quotes.
+func lineOf(root, file, text string) diag.Pos {
+	data, _ := os.ReadFile(filepath.Join(root, file))
+	before, _, found := strings.Cut(string(data), `"`+text+`"`)
+	if !found {
+		return diag.Pos{File: file}
+	}
+	return diag.Pos{File: file, Line: 1 + strings.Count(before, "\n"), Col: len(before) - strings.LastIndexByte(before, '\n')}
+}

@@ -1,0 +1,74 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/mod/modfile"
+	"cuelang.org/go/mod/module"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// ErrNoFleet is in what [Root] returns when no directory is a fleet's root.
+var ErrNoFleet = errors.New("no fleet")
+
+// CheckModule returns a fault when the path is not one that CUE takes for a
+// module.
+func CheckModule(path string) error {
+	if err := module.CheckPathWithoutVersion(path); err != nil {
+		return &diag.Diag{Msg: "CUE does not take this module path: " + err.Error(), Hint: "write it like a URL without its scheme: example.com/infra", Cause: err}
+	}
+	return nil
+}
+
+// Root returns the root of the CUE module that dir is in, with all links
+// resolved, and the module's path.
+func Root(dir string) (root, module string, err error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", "", err
+	}
+	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+		return "", "", &diag.Diag{Msg: fmt.Sprintf("no directory %s", dir), Hint: "name the fleet's directory with -C", Cause: err}
+	}
+	for at := abs; ; at = filepath.Dir(at) {
+		file := filepath.Join(at, "cue.mod", "module.cue")
+		data, err := os.ReadFile(file)
+		if err == nil {
+			module, err := modulePath(data)
+			return at, module, err
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) {
+			return "", "", err
+		}
+		if at == filepath.Dir(at) {
+			return "", "", &diag.Diag{
+				Msg:   "no fleet: neither " + dir + " nor a directory above it has cue.mod/module.cue",
+				Hint:  "run fleetc init in the fleet's directory, or name it with -C",
+				Cause: ErrNoFleet,
+			}
+		}
+	}
+}
+
+// isNotDir reports whether a part of the path is a file.
+func isNotDir(err error) bool {
+	var pe *fs.PathError
+	return errors.As(err, &pe) && strings.Contains(pe.Err.Error(), "not a directory")
+}
+
+func modulePath(data []byte) (string, error) {
+	const file = "cue.mod/module.cue"
+	f, err := modfile.ParseNonStrict(data, file)
+	if err != nil {
+		return "", &diag.Diag{At: []diag.Pos{{File: file}}, Msg: err.Error(), Hint: "give it module and language.version, as cue mod init writes them"}
+	}
+	module, _, _ := ast.SplitPackageVersion(f.QualifiedModule())
+	return module, nil
+}

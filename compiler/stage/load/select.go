@@ -1,0 +1,90 @@
+package load
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// Matches reports whether the pattern selects the cluster with the given ID, see
+// [fleet.MatchCluster]. A path completed by the shell means the same as the ID.
+func Matches(pattern, id string) bool {
+	ok, err := fleet.MatchCluster(CleanPattern(pattern), id)
+	return ok && err == nil
+}
+
+// selectLeaves returns the directories whose clusters the patterns select;
+// all when there are none. A pattern that selects nothing is a fault.
+func selectLeaves(leaves, patterns []string) ([]string, error) {
+	if len(patterns) == 0 && len(leaves) == 0 {
+		return nil, &diag.Diag{
+			At: []diag.Pos{{File: environments}}, Msg: "the fleet has no clusters",
+			Hint: "write environments/<environment>/<cluster>/cluster.cue with cluster: {name: ..., kubernetes: ...}",
+		}
+	}
+	ids := make([]string, len(leaves))
+	for i, l := range leaves {
+		ids[i] = idOf(l)
+	}
+	selected, err := Select(ids, patterns)
+	return slices.DeleteFunc(slices.Clone(leaves), func(l string) bool { return !slices.Contains(selected, idOf(l)) }), err
+}
+
+// Select returns those of the cluster IDs that the patterns select, in their
+// order; all when there are no patterns. A pattern that selects nothing is a
+// fault.
+func Select(ids, patterns []string) ([]string, error) {
+	if len(patterns) == 0 {
+		return ids, nil
+	}
+	var faults diag.List
+	selected := map[string]bool{}
+	for _, p := range patterns {
+		clean := CleanPattern(p)
+		found := false
+		for _, id := range ids {
+			ok, err := fleet.MatchCluster(clean, id)
+			if err != nil {
+				faults.Add(&diag.Diag{Msg: "cluster pattern " + p + " has a syntax error", Hint: `write it as in "prod/*" or "prod/eu-[12]"`})
+				found = true
+				break
+			}
+			if ok {
+				selected[id], found = true, true
+			}
+		}
+		if !found {
+			faults.Add(&diag.Diag{Msg: "no cluster matches " + p, Hint: Hint(clean, ids)})
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !selected[id] }), faults.Err()
+}
+
+// CleanPattern returns a cluster pattern as [fleet.MatchCluster] takes it: a path
+// completed by the shell means the same as the ID.
+func CleanPattern(pattern string) string {
+	return strings.TrimPrefix(path.Clean(pattern), environments+"/")
+}
+
+// Hint names the cluster, or the directory of clusters, that is nearest to a
+// pattern which matches none of the IDs.
+func Hint(pattern string, ids []string) string {
+	base, star := strings.CutSuffix(pattern, "/*")
+	var among []string
+	for _, id := range ids {
+		for at := id; at != "."; at = path.Dir(at) {
+			among = append(among, at)
+		}
+	}
+	hint := diag.DidYouMean(base, among)
+	switch {
+	case hint == "":
+		return "run fleetc list for the clusters of the fleet"
+	case star:
+		return strings.TrimSuffix(hint, "?") + "/*?"
+	}
+	return hint
+}

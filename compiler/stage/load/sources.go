@@ -1,0 +1,73 @@
+package load
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/parser"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// SourcesFile is the file that pins what kustomizations refer to in other places,
+// relative to the fleet's root.
+const SourcesFile = environments + "/" + charts + "/sources.cue"
+
+// Sources returns the sources that the fleet with the given root pins, by address.
+func Sources(root string) (map[string]fleet.RemoteSource, error) {
+	data, err := Edits(nil).read(root, SourcesFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	invalid := func(cause error) error {
+		return &diag.Diag{
+			At: []diag.Pos{{File: SourcesFile}}, Msg: "this file is not as fleetc source add writes it",
+			Hint: "remove it, and run fleetc source add", Cause: cause,
+		}
+	}
+	parsed, err := parser.ParseFile(path.Base(SourcesFile), data)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	var expr ast.Expr
+	for _, d := range parsed.Decls {
+		if labelOf(d) == "sources" {
+			expr = d.(*ast.Field).Value
+		}
+	}
+	if expr == nil {
+		return nil, invalid(nil)
+	}
+	type pin struct {
+		Digest string `json:"digest"`
+		Git    struct {
+			URL  string   `json:"url"`
+			Ref  string   `json:"ref"`
+			Path string   `json:"path"`
+			Dirs []string `json:"dirs"`
+		} `json:"git"`
+	}
+	pins := map[string]pin{}
+	value := cuecontext.New().BuildExpr(expr)
+	if err := value.Validate(cue.Concrete(true)); err != nil {
+		return nil, invalid(err)
+	}
+	if err := value.Decode(&pins); err != nil {
+		return nil, invalid(err)
+	}
+	out := map[string]fleet.RemoteSource{}
+	for address, p := range pins {
+		out[address] = fleet.RemoteSource{
+			Address: address, Digest: p.Digest, Dirs: p.Git.Dirs, Git: fleet.GitRef{URL: p.Git.URL, Ref: p.Git.Ref, Path: p.Git.Path},
+		}
+	}
+	return out, nil
+}

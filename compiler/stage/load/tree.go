@@ -1,0 +1,264 @@
+package load
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/parser"
+	modulepath "cuelang.org/go/mod/module"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A tree is the directories below environments that hold CUE files.
+type tree struct {
+	dirs  []string            // with files of package fleet, sorted, relative to the root
+	files map[string][]string // names of these files, by directory, sorted
+	stray []stray             // files of other packages
+	// faults are of directories and links that cannot be layers
+	faults diag.List
+}
+
+// A stray is a CUE file that is not part of the layer in whose directory it is.
+type stray struct {
+	dir, pkg string
+	pos      diag.Pos // of the package clause
+}
+
+// scan reads the package clauses of all CUE files below environments.
+// Directories that CUE itself passes over, and nested modules, are not part
+// of it.
+func scan(root string) (*tree, error) {
+	t := &tree{files: map[string][]string{}}
+	top := filepath.Join(root, environments)
+	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		switch {
+		case e.Type()&fs.ModeSymlink != 0:
+			return t.link(root, rel, e.Name())
+		case e.IsDir() && file != top && passedOver(file, e.Name()):
+			return filepath.SkipDir
+		case e.IsDir():
+			return nil
+		}
+		return t.add(root, rel)
+	})
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(t.dirs) == 0 && len(t.stray) == 0 {
+		return nil, &diag.Diag{
+			At: []diag.Pos{{File: environments}}, Msg: "no layers: the directory has no CUE files of package " + pkg,
+			Hint: "run fleetc init, which writes environments/fleet.cue",
+		}
+	}
+	return t, err
+}
+
+func passedOver(dir, name string) bool {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "cue.mod" {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, "cue.mod"))
+	return err == nil
+}
+
+// link notes a symbolic link as what it leads to. CUE does not follow one to a
+// directory, and one that leaves the fleet is not part of it.
+func (t *tree) link(root, rel, name string) error {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+		return nil
+	}
+	refuse := func(msg, hint string) error {
+		t.faults.Add(&diag.Diag{At: []diag.Pos{{File: rel}}, Msg: msg, Hint: hint})
+		return nil
+	}
+	target, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(rel)))
+	if err != nil {
+		return refuse("this symbolic link leads nowhere", "remove it")
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return err
+	}
+	inside, err := filepath.Rel(root, target)
+	switch {
+	case info.IsDir():
+		return refuse("this symbolic link to a directory is passed over", "make it a directory")
+	case path.Ext(name) != ".cue":
+		return nil
+	case err != nil || !filepath.IsLocal(inside) || !info.Mode().IsRegular():
+		return refuse("this symbolic link leads out of the fleet", "make it a file")
+	}
+	return t.add(root, rel)
+}
+
+// checkNames reports the directories whose names CUE does not take, and those
+// that differ only in case, which not every file system tells apart.
+func (t *tree) checkNames(module string) {
+	seen := map[string]string{}
+	for _, dir := range t.dirs {
+		if err := modulepath.CheckImportPath(path.Join(cmp.Or(module, "example.com"), dir)); err != nil {
+			t.faults.Add(&diag.Diag{
+				At: []diag.Pos{t.firstFile(dir)}, Msg: "CUE does not take the name of this directory",
+				Hint: "rename it, with letters, digits and inner - _ and . only", Cause: err,
+			})
+		}
+		if other, ok := seen[strings.ToLower(dir)]; ok {
+			t.faults.Add(&diag.Diag{
+				At:   []diag.Pos{t.firstFile(dir), t.firstFile(other)},
+				Msg:  "two directories have names that differ only in case",
+				Hint: "rename one of " + other + " and " + dir,
+			})
+		}
+		seen[strings.ToLower(dir)] = dir
+	}
+}
+
+// add notes one file, by its package clause.
+func (t *tree) add(root, rel string) error {
+	name := path.Base(rel)
+	if path.Ext(name) != ".cue" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") ||
+		strings.HasSuffix(name, "_test.cue") || strings.HasSuffix(name, "_tool.cue") {
+		return nil
+	}
+	dir := path.Dir(rel)
+	// A file that does not parse counts as part of the layer, where CUE
+	// reports what is wrong with it.
+	file, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(rel)), nil, parser.PackageClauseOnly)
+	if err == nil && file.PackageName() != pkg {
+		pos := diag.Pos{File: rel, Line: 1, Col: 1}
+		for _, d := range file.Decls {
+			if p := cuediag.Pos(root, d.Pos()); p.IsValid() {
+				pos = p
+			}
+		}
+		t.stray = append(t.stray, stray{dir: dir, pkg: file.PackageName(), pos: pos})
+		return nil
+	}
+	if t.files[dir] == nil {
+		t.dirs = append(t.dirs, dir)
+	}
+	t.files[dir] = append(t.files[dir], name)
+	return nil
+}
+
+// leaves returns the directories that have no layers below them, sorted.
+func (t *tree) leaves() []string {
+	var out []string
+	for _, d := range t.dirs {
+		if !slices.ContainsFunc(t.dirs, func(e string) bool { return strings.HasPrefix(e, d+"/") }) && d != environments {
+			out = append(out, d)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// ClusterIDs returns the IDs of the clusters of the fleet with the given root,
+// sorted: those of the directories that have no layers below them, before
+// anything is known of what they say.
+func ClusterIDs(root string) ([]string, error) {
+	t, err := scan(root)
+	if err != nil {
+		return nil, err
+	}
+	return t.clusterIDs(), nil
+}
+
+func (t *tree) clusterIDs() []string {
+	var ids []string
+	for _, dir := range t.leaves() {
+		ids = append(ids, idOf(dir))
+	}
+	return ids
+}
+
+// LayerNames returns the names of the layers that have others below them, in
+// the fleet with the given root: root first, then sorted.
+func LayerNames(root string) ([]string, error) {
+	names := []string{rootLayer}
+	t, err := scan(root)
+	if err != nil {
+		return names, err
+	}
+	leaves := t.leaves()
+	for _, d := range t.dirs {
+		if d != environments && !slices.Contains(leaves, d) {
+			names = append(names, path.Base(d))
+		}
+	}
+	slices.Sort(names[1:])
+	return slices.Compact(names), nil
+}
+
+// layers returns the layers of a cluster's directory, from the root on.
+// Directories without files are no layers, but the topmost always is.
+func (t *tree) layers(dir string) []fleet.Layer {
+	out := []fleet.Layer{{Name: rootLayer, Dir: environments}}
+	rest := strings.Split(strings.TrimPrefix(dir, environments+"/"), "/")
+	for i, name := range rest {
+		d := path.Join(environments, path.Join(rest[:i+1]...))
+		if t.files[d] != nil {
+			out = append(out, fleet.Layer{Name: name, Dir: d})
+		}
+	}
+	return out
+}
+
+// firstFile returns a place that stands for the directory.
+func (t *tree) firstFile(dir string) diag.Pos {
+	if files := t.files[dir]; len(files) > 0 {
+		return diag.Pos{File: path.Join(dir, files[0])}
+	}
+	return diag.Pos{File: dir}
+}
+
+// strays reports the files that CUE leaves out of their layer in silence:
+// those of another package, or of none, unless an instance imports their
+// package. Unless all is true, only those on the way to one of the selected
+// directories count.
+func (t *tree) strays(root string, selected []string, all bool, instances []*build.Instance) error {
+	imported := importedDirs(root, instances)
+	var faults diag.List
+	for _, s := range t.stray {
+		concerned := all || slices.ContainsFunc(selected, func(d string) bool { return d == s.dir || strings.HasPrefix(d, s.dir+"/") })
+		generated := s.dir == path.Join(environments, charts) || strings.HasPrefix(s.dir, path.Join(environments, charts)+"/")
+		if !concerned || generated || imported[s.dir] {
+			continue
+		}
+		msg := "this file is left out of its layer: its package is " + s.pkg + ", not " + pkg
+		if s.pkg == "" {
+			msg = "this file is left out of its layer: it has no package clause"
+		}
+		faults.Add(&diag.Diag{At: []diag.Pos{s.pos}, Msg: msg, Hint: "write package " + pkg + ", or import the package that it is part of"})
+	}
+	return faults.Err()
+}
+
+// importedDirs returns the directories, relative to the root, whose packages
+// the instances import, directly or not.
+func importedDirs(root string, instances []*build.Instance) map[string]bool {
+	dirs := map[string]bool{}
+	for _, in := range instances {
+		for _, dep := range in.Dependencies() {
+			if rel, err := filepath.Rel(root, dep.Dir); err == nil {
+				dirs[filepath.ToSlash(rel)] = true
+			}
+		}
+	}
+	return dirs
+}

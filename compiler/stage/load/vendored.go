@@ -1,0 +1,139 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue/load"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/lib"
+	"github.com/fleetc/fleetc/schema"
+)
+
+// A Vendored is what fleetc carries: a CUE package, the schema or a library, or
+// the library for Jsonnet. A fleet has a copy of it for the sake of editors and
+// of the cue and jsonnet commands.
+type Vendored struct {
+	Dir   string            // of the copy, relative to the root; vendored, or part of the module itself
+	Files map[string][]byte // of the package, by name
+}
+
+// Carries reports whether a file of that name can be part of what is vendored;
+// others beside it are the user's own.
+func (v Vendored) Carries(name string) bool {
+	return slices.Contains([]string{".cue", ".libsonnet"}, path.Ext(name))
+}
+
+// VendoredPackages returns the packages that fleetc carries, with their places
+// in the fleet whose module has the given path.
+func VendoredPackages(module string) ([]Vendored, error) {
+	of := func(importPath string, files fs.FS) (Vendored, error) {
+		v := Vendored{Dir: path.Join("cue.mod/pkg", importPath), Files: map[string][]byte{}}
+		if rest, ok := strings.CutPrefix(importPath, module+"/"); ok {
+			v.Dir = rest
+		}
+		entries, err := fs.ReadDir(files, ".")
+		for _, e := range entries {
+			if e.IsDir() || !v.Carries(e.Name()) {
+				continue
+			}
+			if v.Files[e.Name()], err = fs.ReadFile(files, e.Name()); err != nil {
+				break
+			}
+		}
+		return v, err
+	}
+	types, err := of(schema.ImportPath, schema.Files)
+	if err != nil {
+		return nil, err
+	}
+	jsonnet, err := of(lib.ImportPath, lib.Files)
+	if err != nil {
+		return nil, err
+	}
+	out := []Vendored{types, jsonnet}
+	libraries, err := lib.Files.ReadDir(".")
+	for _, l := range libraries {
+		if !l.IsDir() {
+			continue
+		}
+		files, err := fs.Sub(lib.Files, l.Name())
+		if err != nil {
+			return nil, err
+		}
+		v, err := of(path.Join(lib.ImportPath, l.Name()), files)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, err
+}
+
+// vendoredOverlay returns the packages that fleetc carries as files of the
+// fleet, so that they need no copies on disk. Copies that are there must be the
+// same: editors and the cue command would otherwise check something else than
+// the compiler does.
+func vendoredOverlay(root, module string) (map[string]load.Source, error) {
+	packages, err := VendoredPackages(module)
+	if err != nil {
+		return nil, err
+	}
+	overlay := map[string]load.Source{}
+	var faults diag.List
+	for _, p := range packages {
+		for name, data := range p.Files {
+			overlay[filepath.Join(root, filepath.FromSlash(p.Dir), name)] = load.FromBytes(data)
+		}
+		faults.Add(p.check(root))
+	}
+	return overlay, faults.Err()
+}
+
+// check compares the fleet's copy with the embedded package.
+func (v Vendored) check(root string) error {
+	drifted := func(name, msg string) error {
+		return &diag.Diag{At: []diag.Pos{{File: path.Join(v.Dir, name)}}, Msg: msg, Hint: "run fleetc init, which refreshes the copy"}
+	}
+	what := "the library " + path.Base(v.Dir)
+	switch path.Base(v.Dir) {
+	case "schema":
+		what = "the schema"
+	case "lib":
+		what = "the library for Jsonnet"
+	}
+	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(v.Dir)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var faults diag.List
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() || !v.Carries(name) {
+			continue
+		}
+		want, ok := v.Files[name]
+		if !ok {
+			faults.Add(drifted(name, "this file is not part of "+what+" of this fleetc, and would be unified with it"))
+			continue
+		}
+		have, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(v.Dir), name))
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(have, want) {
+			faults.Add(drifted(name, "this copy differs from "+what+" of this fleetc"))
+		}
+	}
+	return faults.Err()
+}

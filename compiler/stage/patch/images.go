@@ -1,0 +1,238 @@
+package patch
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
+)
+
+// hub is the default registry, and library is the default path in it.
+const (
+	hub     = "docker.io/"
+	library = hub + "library/"
+)
+
+// An imageRename is the effect of an images patch on names.
+type imageRename struct {
+	from []string // prefixes of full names, the longest first
+	to   map[string]string
+}
+
+func newRenaming(images map[string]string) imageRename {
+	r := imageRename{to: map[string]string{}}
+	for _, key := range slices.Sorted(maps.Keys(images)) {
+		from := whole(key)
+		if _, twice := r.to[from]; !twice {
+			r.from = append(r.from, from)
+		}
+		r.to[from] = images[key]
+	}
+	slices.SortStableFunc(r.from, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	return r
+}
+
+// rename returns the new name of an image; fits reports whether a prefix
+// matches, or the image already has a new name.
+func (r imageRename) rename(image string) (name string, fits bool) {
+	names := forms(image)
+	for _, from := range r.from {
+		for _, n := range names {
+			if begins(n, from) {
+				return r.to[from] + n[len(from):], true
+			}
+		}
+	}
+	for _, to := range r.to {
+		if begins(names[0], whole(to)) {
+			return image, true
+		}
+	}
+	return image, false
+}
+
+// begins reports whether a name has the prefix up to the end of a component;
+// more of the path, a tag or a digest may follow.
+func begins(name, with string) bool {
+	rest, ok := strings.CutPrefix(name, with)
+	return ok && (with == "" || strings.HasSuffix(with, "/") || rest == "" || strings.ContainsRune("/:@", rune(rest[0])))
+}
+
+// whole returns a prefix of a name with its registry, like a container runtime.
+// A prefix without a slash is an image, unless it contains a dot like a
+// registry.
+func whole(beginning string) string {
+	first, rest, slash := strings.Cut(beginning, "/")
+	host, _, _ := strings.Cut(first, ":")
+	switch {
+	case beginning == "":
+		return ""
+	case !slash && (strings.Contains(host, ".") || host == "localhost"):
+		return beginning
+	case !slash:
+		return library + beginning
+	case first == "index.docker.io":
+		return hub + rest
+	case isRegistry(first):
+		return beginning
+	}
+	return hub + beginning
+}
+
+// forms returns the full names of an image, that of a container runtime first:
+// docker.io/library/nginx and docker.io/nginx for nginx.
+func forms(image string) []string {
+	first, rest, slash := strings.Cut(image, "/")
+	switch {
+	case !slash:
+		rest = image
+	case first == "index.docker.io" || first+"/" == hub:
+	case isRegistry(first):
+		return []string{image}
+	default:
+		rest = image
+	}
+	if path, ok := strings.CutPrefix(rest, "library/"); ok {
+		return []string{hub + rest, hub + path}
+	}
+	if !strings.Contains(rest, "/") {
+		return []string{library + rest, hub + rest}
+	}
+	return []string{hub + rest}
+}
+
+// isRegistry reports whether the first component of a name is a registry.
+func isRegistry(first string) bool {
+	return strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first
+}
+
+// rename renames the images of an object of a built-in kind. It reports whether
+// the patch applies to one of them.
+func (a *application) rename(it *item, names imageRename) (fits bool) {
+	a.eachImage(it.Unstructured.Object, a.schema(it.Object), func(in map[string]any, field string) {
+		if image, ok := in[field].(string); ok && image != "" {
+			name, f := names.rename(image)
+			in[field], fits = name, fits || f
+		}
+	})
+	return fits
+}
+
+// Images returns the names of the images of each object of a cluster, for
+// built-in kinds, in any order.
+func Images(c *fleet.Cluster, objs []fleet.Object) [][]string {
+	a := newApplication(c)
+	out := make([][]string, len(objs))
+	for i, o := range objs {
+		if o.Unstructured == nil {
+			continue
+		}
+		a.eachImage(o.Object, a.schema(o), func(in map[string]any, field string) {
+			if image, ok := in[field].(string); ok && image != "" {
+				out[i] = append(out[i], image)
+			}
+		})
+	}
+	return out
+}
+
+// imageField returns the field of a definition that names an image, or an empty
+// string.
+func imageField(s *kube.Schema) string {
+	switch s.Name {
+	case "io.k8s.api.core.v1.Container", "io.k8s.api.core.v1.EphemeralContainer":
+		return "image"
+	case "io.k8s.api.core.v1.ImageVolumeSource":
+		return "reference"
+	}
+	return ""
+}
+
+// eachImage calls f for each field that names an image.
+func (a *application) eachImage(v any, s *kube.Schema, f func(in map[string]any, field string)) {
+	if !a.hasImages(s) {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if field := imageField(s); field != "" {
+			f(v, field)
+		}
+		for k, e := range v {
+			if sub, _ := child(s, k); sub != nil {
+				a.eachImage(e, sub, f)
+			}
+		}
+	case []any:
+		for _, e := range v {
+			a.eachImage(e, elem(s), f)
+		}
+	}
+}
+
+// hasImages reports whether a schema contains a field that names an image.
+func (a *application) hasImages(s *kube.Schema) bool {
+	if s == nil {
+		return false
+	}
+	found, known := a.images[s]
+	if known {
+		return found
+	}
+	a.images[s] = false // ends the recursion for recursive schemas
+	found = imageField(s) != "" || a.hasImages(s.Elem)
+	for _, f := range s.Fields {
+		found = found || a.hasImages(f)
+	}
+	a.images[s] = found
+	return found
+}
+
+// noImage returns the fault of an images patch without any effect.
+func (a *application) noImage(p *fleet.Patch, matched []*item) *diag.Diag {
+	r := a.rule("patches", p.Name, p.Pos)
+	d := &diag.Diag{At: r.at, Path: r.path + ".images", Hint: "leave the patch out, or set optional: true"}
+	var there []string
+	for _, it := range matched {
+		a.eachImage(it.Unstructured.Object, a.schema(it.Object), func(in map[string]any, field string) {
+			if image, ok := in[field].(string); ok && image != "" {
+				name, _, _ := strings.Cut(forms(image)[0], "@")
+				there = append(there, visible(name))
+			}
+		})
+	}
+	if len(there) == 0 {
+		d.Msg = "matches nothing: no object has an image"
+		return d
+	}
+	slices.Sort(there)
+	there = slices.Compact(there)
+	wanted := newRenaming(p.Images).from
+	slices.Sort(wanted)
+	d.Msg = "matches nothing: no image begins with " + some(each(wanted, visible))
+	if d.Hint = near(wanted, beginnings(there)); d.Hint == "" {
+		d.Hint = "choose among the beginnings of " + some(there)
+	}
+	return d
+}
+
+// beginnings returns the paths and registries that are prefixes of names.
+func beginnings(names []string) []string {
+	var out []string
+	for _, n := range names {
+		for i, r := range n {
+			if strings.ContainsRune("/:", r) {
+				out = append(out, n[:i])
+				if r == '/' {
+					out = append(out, n[:i+1])
+				}
+			}
+		}
+		out = append(out, n)
+	}
+	return out
+}

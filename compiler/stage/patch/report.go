@@ -1,0 +1,137 @@
+package patch
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A problem is the reason why a patch does not fit an object.
+type problem struct {
+	at        []string // the path in the patch, innermost step first
+	msg, hint string
+	lacks     bool // whether the problem is a missing key
+}
+
+// in returns the problem with another step in front of its path.
+func (p *problem) in(step string) *problem {
+	if p != nil {
+		p.at = append(p.at, step)
+	}
+	return p
+}
+
+func under(step string, all []*problem) []*problem {
+	for _, p := range all {
+		p.in(step)
+	}
+	return all
+}
+
+// An objectProblem is a problem with an object.
+type objectProblem struct {
+	*problem
+	id string
+}
+
+// maxNamed is the maximum number of objects or words in a list; the rest is
+// counted.
+const maxNamed = 3
+
+// faults returns the faults of a patch. Equal problems of several objects are
+// one fault.
+func (a *application) faults(p *fleet.Patch, problems []objectProblem) diag.List {
+	type key struct{ path, msg, hint string }
+	ids := map[key][]string{}
+	var keys []key
+	r := a.rule("patches", p.Name, p.Pos)
+	for _, f := range problems {
+		path := r.path
+		for _, step := range slices.Backward(f.at) {
+			path += "." + label(step)
+		}
+		k := key{path, f.msg, f.hint}
+		if ids[k] == nil {
+			keys = append(keys, k)
+		}
+		ids[k] = append(ids[k], visible(f.id))
+	}
+	var out diag.List
+	for _, k := range keys {
+		out = append(out, &diag.Diag{At: r.at, Path: k.path, Msg: some(ids[k]) + ": " + k.msg, Hint: k.hint})
+	}
+	return out
+}
+
+// plain matches a label or index that CUE accepts without quotes.
+var plain = regexp.MustCompile(`^([a-zA-Z$][a-zA-Z0-9_$]*|[0-9]+)$`)
+
+// label returns a step of a path in CUE syntax.
+func label(step string) string {
+	if plain.MatchString(step) && len(step) <= maxShown {
+		return step
+	}
+	return strconv.Quote(visible(step))
+}
+
+// some lists the first words and counts the rest.
+func some(words []string) string {
+	if len(words) <= maxNamed {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:maxNamed], ", "), len(words)-maxNamed)
+}
+
+// maxShown is the maximum number of bytes of a value in a message.
+const maxShown = 80
+
+// visible returns an untrusted text for a message: short, on one line and
+// without control characters.
+func visible(text string) string {
+	quoted := strconv.Quote(shorten(text))
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}
+
+func shorten(text string) string {
+	if len(text) > maxShown {
+		return strings.ToValidUTF8(text[:maxShown], "") + "..."
+	}
+	return text
+}
+
+// show returns a value for messages.
+func show(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "none"
+	case string:
+		return strconv.Quote(shorten(v))
+	case map[string]any, []any:
+		return diag.TypeOf(v)
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return diag.TypeOf(v)
+	}
+	return string(data)
+}
+
+// oneOf is [diag.OneOf] without long words, and with a default hint.
+func oneOf(word string, among []string, otherwise string) string {
+	if len(word) > maxShown {
+		return otherwise
+	}
+	shown := make([]string, len(among))
+	for i, w := range among {
+		shown[i] = visible(w)
+	}
+	slices.Sort(shown)
+	return cmp.Or(diag.OneOf(word, slices.Compact(shown)), otherwise)
+}

@@ -1,0 +1,147 @@
+package policy
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+const (
+	maxFindings = 3   // fields of one object in a message; the rest is counted
+	maxText     = 300 // bytes of a quoted text
+)
+
+// report adds the faults of a rule itself, of its violations and of its
+// waivers.
+func (r *run) report(rl *rule) {
+	at := policyPath(rl.Name)
+	if rl.fault != "" {
+		r.faults = append(r.faults, &diag.Diag{
+			At: places(rl.Pos), Path: at, Msg: "the rule is in error: " + rl.fault,
+			Hint: "correct the rule: it must hold for any object, whatever fields that has",
+		})
+	}
+	needed := make([]bool, len(rl.Waivers))
+	for _, b := range rl.broken {
+		waived := false
+		for i, w := range rl.Waivers {
+			if w.Match.Matches(b.Object) {
+				waived, needed[i] = true, true
+			}
+		}
+		if !waived {
+			r.faults = append(r.faults, b.fault(rl))
+		}
+	}
+	for i, w := range rl.Waivers {
+		d := &diag.Diag{At: places(w.Pos), Path: at + ".waivers." + label(w.Name)}
+		switch {
+		case !needed[i] && rl.fault == "":
+			d.Msg, d.Hint = "the waiver is not needed: no object that it matches breaks the rule", "remove it, or write it in the layers that need it"
+		case needed[i] && r.today != "" && w.Until != "" && w.Until < r.today:
+			d.Msg, d.Hint = "the waiver ended on "+w.Until, "change the objects, or say until when the rule does not hold for them"
+		default:
+			continue
+		}
+		r.faults = append(r.faults, d)
+	}
+}
+
+// fault returns the fault of an object that violates a rule.
+func (b breach) fault(rl *rule) *diag.Diag {
+	msg, at := visible(rl.Message), rl.Pos
+	var texts, named []string
+	for _, f := range b.found {
+		text := visible(f.text)
+		if len(f.path) > 0 {
+			field, items := b.written(f.path)
+			text = strings.TrimSpace(field + " " + text)
+			named = append(named, items...)
+		}
+		if text != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+		if len(texts) == 1 && f.line.IsValid() {
+			at = f.line
+		}
+	}
+	if n := len(texts) - maxFindings; n > 0 {
+		texts = append(texts[:maxFindings], fmt.Sprintf("and %d more", n))
+	}
+	if len(texts) > 0 {
+		msg += ": " + strings.Join(texts, "; ")
+	}
+	slices.Sort(named)
+	named = slices.Compact(named)
+	if origin := b.Origin(); origin != "" {
+		named = append(named, origin)
+	}
+	if from := strings.Join(named, "; "); from != "" {
+		msg += " (" + from + ")"
+	}
+	return &diag.Diag{
+		At: append(places(b.Pos), places(at)...), Path: b.Object.Title(), Msg: msg,
+		Hint: "change it, or waive the rule: policies: " + label(rl.Name) + `: waivers: "...": {reason: "...", match: names: [` + strconv.Quote(visible(b.GetName())) + "]}",
+	}
+}
+
+// plainKey matches keys that need no quotes in a path.
+var plainKey = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
+
+// written returns a path for messages, with the names of items on the path:
+// spec.containers[0].image, containers[0] is web.
+func (b breach) written(path []string) (string, []string) {
+	var s strings.Builder
+	var named []string
+	var v any = b.plain
+	for i, p := range path {
+		list, inList := v.([]any)
+		v, _ = valueAt(v, []string{p})
+		switch {
+		case inList && list != nil:
+			s.WriteString("[" + p + "]")
+			if m, ok := v.(map[string]any); ok && i > 0 && i < len(path)-1 {
+				if name, ok := m["name"].(string); ok && name != "" {
+					named = append(named, fmt.Sprintf("%s[%s] is %s", visible(path[i-1]), p, visible(name)))
+				}
+			}
+		case !plainKey.MatchString(p):
+			s.WriteString("[" + strconv.Quote(visible(p)) + "]")
+		default:
+			if i > 0 {
+				s.WriteByte('.')
+			}
+			s.WriteString(p)
+		}
+	}
+	return s.String(), named
+}
+
+// policyPath returns the path of a policy in CUE syntax.
+func policyPath(name string) string { return "policies." + label(name) }
+
+var identifier = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
+
+// label returns the name of a field in CUE syntax.
+func label(name string) string {
+	if identifier.MatchString(name) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// places returns the position as a list for a fault, which is empty if it is
+// unknown.
+func places(p diag.Pos) []diag.Pos {
+	if !p.IsValid() {
+		return nil
+	}
+	return []diag.Pos{p}
+}
+
+// visible returns a text for messages: short and printable.
+func visible(s string) string { return diag.Visible(s, diag.MaxText) }

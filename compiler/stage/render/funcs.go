@@ -1,0 +1,164 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"text/template"
+
+	"github.com/BurntSushi/toml"
+	"github.com/Masterminds/sprig/v3"
+	"sigs.k8s.io/yaml"
+	goyaml "sigs.k8s.io/yaml/goyaml.v3"
+
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
+)
+
+// functions returns the functions that templates can call: Sprig's but for
+// those that read the environment, those that Helm adds, and text/template's.
+// They are bound to a rendering, which bounds them, by [engine.bind].
+func functions() map[string]any {
+	f := sprig.TxtFuncMap()
+	delete(f, "env")
+	delete(f, "expandenv")
+	maps.Copy(f, builtin())
+	maps.Copy(f, template.FuncMap{
+		"print": fmt.Sprint, "printf": fmt.Sprintf, "println": fmt.Sprintln,
+		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
+
+		"toYaml": toYAML, "toYamlPretty": toYAMLPretty, "fromYaml": fromYAML, "fromYamlArray": fromYAMLArray,
+		"toJson": toJSON, "fromJson": fromJSON, "fromJsonArray": fromJSONArray,
+		"toToml": toTOML, "fromToml": fromTOML,
+
+		"include":  func(string, any) (string, error) { return "", nil },
+		"tpl":      func(string, any) (string, error) { return "", nil },
+		"required": demand,
+		"fail":     func(msg string) (string, error) { return "", &complaint{msg} },
+		// There is no cluster and no name server.
+		"lookup":        func(_, _, _, _ string) (map[string]any, error) { return map[string]any{}, nil },
+		"getHostByName": func(string) string { return "" },
+	})
+	return f
+}
+
+// demand returns the value, unless it is missing or empty text.
+func demand(msg string, v any) (any, error) {
+	if v == nil || v == "" {
+		return v, &complaint{msg}
+	}
+	return v, nil
+}
+
+// What does not encode is empty text, and what does not decode says why in
+// place of the result: templates expect that of Helm.
+
+func toYAML(v any) string { return asYAML(toJSON(v)) }
+
+// asYAML returns JSON as YAML, and nothing of what does not encode.
+func asYAML(text string) string {
+	data, err := yaml.JSONToYAML([]byte(text))
+	if err != nil || text == "" {
+		return ""
+	}
+	return strings.TrimSuffix(string(data), "\n")
+}
+
+func toYAMLPretty(v any) string {
+	var out bytes.Buffer
+	enc := goyaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(v); err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+func toJSON(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func toTOML(v any) string {
+	var out bytes.Buffer
+	if err := toml.NewEncoder(&out).Encode(v); err != nil {
+		return err.Error()
+	}
+	return out.String()
+}
+
+func fromYAML(s string) map[string]any {
+	v, _ := blockyaml.Decode(s)
+	if m, ok := v.(map[string]any); ok {
+		return asJSON(m).(map[string]any)
+	}
+	return decodeMap(s, yamlUnmarshal)
+}
+
+func fromJSON(s string) map[string]any { return decodeMap(s, json.Unmarshal) }
+func fromTOML(s string) map[string]any { return decodeMap(s, toml.Unmarshal) }
+
+func fromYAMLArray(s string) []any { return decodeList(s, yamlUnmarshal) }
+func fromJSONArray(s string) []any { return decodeList(s, json.Unmarshal) }
+
+func yamlUnmarshal(data []byte, v any) error { return yaml.Unmarshal(data, v) }
+
+// asJSON returns a decoded value, which it modifies, with its numbers as
+// encoding/json has them.
+func asJSON(v any) any {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case map[string]any:
+		for k, e := range v {
+			v[k] = asJSON(e)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = asJSON(e)
+		}
+	}
+	return v
+}
+
+func decodeMap(s string, unmarshal func([]byte, any) error) map[string]any {
+	m := map[string]any{}
+	if err := unmarshal([]byte(s), &m); err != nil {
+		m["Error"] = err.Error()
+	}
+	return m
+}
+
+func decodeList(s string, unmarshal func([]byte, any) error) []any {
+	l := []any{}
+	if err := unmarshal([]byte(s), &l); err != nil {
+		return []any{err.Error()}
+	}
+	return l
+}
+
+// deepCopy returns a copy of a decoded value that a template may modify.
+func deepCopy(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if v == nil {
+			return v
+		}
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = deepCopy(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = deepCopy(e)
+		}
+		return out
+	}
+	return v
+}

@@ -1,0 +1,111 @@
+package render
+
+import (
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A Place is a line of a template.
+type Place struct {
+	Template string // with the chart's name in front
+	Line     int
+}
+
+// Places returns the lines of templates that printed a field of the object, the
+// template of the object in front, and behind it that of the template which it
+// includes for the field, and so on. It is nil when that is not known. No field
+// is the object itself.
+func (p *Probe) Places(field []string) []Place {
+	if at, ok := p.offset(p.trace.last.text.String(), field); ok {
+		return p.trace.places(p.trace.last, at)
+	}
+	return nil
+}
+
+// offset returns where a field of the object stands in what the template
+// printed.
+func (p *Probe) offset(printed string, field []string) (int, bool) {
+	start, texts := 0, split(printed)
+	if p.index >= len(texts) {
+		return 0, false
+	}
+	for i, text := range texts[:p.index+1] {
+		n := strings.Index(printed[start:], text)
+		if n < 0 {
+			return 0, false
+		}
+		start += n
+		if i < p.index {
+			start += len(text)
+		}
+	}
+	if p.item > 0 || len(field) == 0 {
+		return start, len(field) == 0 // the items of lists are not looked for
+	}
+	text := texts[p.index]
+	line, col, ok := fleet.FieldPlace(text, field)
+	if !ok {
+		return 0, false
+	}
+	for range line - 1 {
+		start += 1 + strings.IndexByte(printed[start:], '\n')
+	}
+	return min(start+col-1, len(printed)-1), true
+}
+
+// places returns the lines that printed what stands at an offset.
+func (t *trace) places(p *printing, at int) []Place {
+	text := p.text.String()
+	for _, c := range p.chunks {
+		if at < c.start || at >= c.end {
+			continue
+		}
+		var out []Place
+		for _, n := range append(c.calls, c.site) {
+			out = append(out, Place{t.sites[n].file, t.sites[n].line(0)})
+		}
+		if t.sites[c.site].verbatim {
+			out[len(out)-1].Line = t.sites[c.site].line(strings.Count(text[c.start:at], "\n"))
+			return out
+		}
+		for _, inner := range c.inner {
+			if n, ok := within(inner.text.String(), text[c.start:c.end], lineAround(text, at)); ok {
+				return append(out, t.places(inner, n)...)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// within returns where in the text of a template that was included the line of
+// a longer text stands, of which the chunk is what was made of the included one.
+func within(included, chunk, line string) (int, bool) {
+	trimmed := strings.TrimSpace(included)
+	if trimmed == "" {
+		return 0, false
+	}
+	if trimmed == strings.TrimSpace(chunk) && !strings.Contains(trimmed, "\n") {
+		return strings.Index(included, trimmed), true
+	}
+	at := 0
+	for l := range strings.Lines(included) {
+		if own := strings.TrimSpace(l); own != "" && own == line {
+			// The last character is of the value, the first of its key.
+			return at + strings.Index(l, own) + len(own) - 1, true
+		}
+		at += len(l)
+	}
+	return 0, false
+}
+
+// lineAround returns the line of a text that an offset is in, without blanks
+// around it.
+func lineAround(text string, at int) string {
+	start := strings.LastIndexByte(text[:at], '\n') + 1
+	if n := strings.IndexByte(text[start:], '\n'); n >= 0 {
+		text = text[:start+n]
+	}
+	return strings.TrimSpace(text[start:])
+}

@@ -1,0 +1,106 @@
+package render
+
+import (
+	"bytes"
+	"log"
+	"slices"
+	"strings"
+	"sync"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// logging serialises what is done while the standard logger is captured.
+var logging sync.Mutex
+
+// captureLog calls f and returns the lines that the standard logger was given
+// meanwhile.
+func captureLog(f func()) []string {
+	logging.Lock()
+	defer logging.Unlock()
+	var buf bytes.Buffer
+	out, flags, prefix := log.Writer(), log.Flags(), log.Prefix()
+	log.SetOutput(&buf)
+	log.SetFlags(0)
+	log.SetPrefix("")
+	defer func() {
+		log.SetOutput(out)
+		log.SetFlags(flags)
+		log.SetPrefix(prefix)
+	}()
+	f()
+	return strings.FieldsFunc(buf.String(), func(r rune) bool { return r == '\n' })
+}
+
+// A loss is a value that Helm does not use as it was given.
+type loss struct {
+	why   string
+	key   string // of the global value; empty for all of them
+	below bool   // whether it is a dependency's own global that is no map
+}
+
+// keys returns the keys at the end of the path of the value.
+func (l loss) keys() []string {
+	if l.key == "" {
+		return []string{chartutil.GlobalKey}
+	}
+	return []string{chartutil.GlobalKey, l.key}
+}
+
+// Why values are lost.
+const (
+	noMap     = "this global value is a map, and a dependency has another kind of value in its place"
+	isAMap    = "this global value does not reach a dependency, which has a map in its place"
+	noGlobals = "global is not a map, and reaches no dependency"
+)
+
+// lostValues reports the user's values that are lost. What the chart alone loses
+// is not the user's concern.
+func (j *job) lostValues(lost []loss, caps *chartutil.Capabilities) error {
+	if len(lost) == 0 {
+		return nil
+	}
+	_, own, err := coalesce(instance(j.source.chart), j.release, nil, caps)
+	if err != nil {
+		own = nil // the chart does not even merge without the user's values
+	}
+	var faults diag.List
+	for _, l := range lost {
+		if !slices.Contains(own, l) {
+			faults.Add(lostValue(j.release, l.keys(), l.why))
+		}
+	}
+	return faults.Err()
+}
+
+// lostValue is the fault for the user's value whose path ends in the keys.
+func lostValue(r *fleet.Release, keys []string, msg string) error {
+	d := &diag.Diag{
+		At: []diag.Pos{r.Pos}, Path: r.Path(append([]string{"values"}, keys...)...),
+		Msg: msg, Hint: "give it the type that the chart's values.yaml has",
+	}
+	if path, t := find(r.Values, keys); t != nil {
+		d.Path = r.Path(append([]string{"values"}, path...)...)
+		if t.Pos.IsValid() {
+			d.At = []diag.Pos{t.Pos}
+		}
+	}
+	return d
+}
+
+// find returns the first value, in the order of keys, whose path ends in the
+// given one, and that path.
+func find(t *fleet.Tree, end []string) ([]string, *fleet.Tree) {
+	if at, depth := t.Lookup(end...); depth == len(end) {
+		return end, at
+	}
+	for _, k := range t.Keys() {
+		if path, at := find(t.Fields[k], end); at != nil {
+			return append([]string{k}, path...), at
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,140 @@
+package render
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A Volatile is a part of a release that is another each time it is rendered,
+// since the chart calls a function that is random or reads the clock.
+type Volatile struct {
+	Object int      // its index in the result's objects; -1 for an object that only another rendering had
+	ID     string   // of the object, as [fleet.Object.ID] has it
+	Path   []string // of the field: keys, and indices of lists as text; empty for the object as a whole
+}
+
+// differences returns where two renderings of a release differ, in the order
+// of the first one's objects.
+func differences(first, second []fleet.Object) []Volatile {
+	var out []Volatile
+	pairs, added := match(first, second)
+	for i, o := range first {
+		if j, ok := pairs[i]; ok {
+			if same(o.Object, second[j].Object) {
+				continue
+			}
+			for _, path := range compare(nil, o.Object, second[j].Object) {
+				out = append(out, Volatile{Object: i, ID: o.ID(), Path: path})
+			}
+		} else {
+			out = append(out, Volatile{Object: i, ID: o.ID()})
+		}
+	}
+	for _, j := range added {
+		out = append(out, Volatile{Object: -1, ID: second[j].ID()})
+	}
+	return out
+}
+
+// same reports whether two maps are one: of a document that both have.
+func same(a, b map[string]any) bool {
+	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
+}
+
+// match finds the objects of the second rendering that those of the first are.
+// Objects of the same name are the same. The remaining ones of a template and
+// kind are taken in their order when there are equally many: their names are
+// what differs.
+func match(first, second []fleet.Object) (pairs map[int]int, added []int) {
+	type key struct{ template, kind, id string }
+	named := func(o fleet.Object) key { return key{o.Template, o.GetAPIVersion(), o.ID()} }
+	sort := func(o fleet.Object) key { return key{o.Template, o.GetAPIVersion(), o.GetKind()} }
+
+	pairs = map[int]int{}
+	byName := map[key][]int{}
+	for j, o := range second {
+		byName[named(o)] = append(byName[named(o)], j)
+	}
+	left := map[key][]int{}
+	for i, o := range first {
+		if js := byName[named(o)]; len(js) > 0 {
+			pairs[i], byName[named(o)] = js[0], js[1:]
+		} else {
+			left[sort(o)] = append(left[sort(o)], i)
+		}
+	}
+	right := map[key][]int{}
+	for j, o := range second {
+		if slices.Contains(byName[named(o)], j) {
+			right[sort(o)] = append(right[sort(o)], j)
+		}
+	}
+	for k, is := range left {
+		if js := right[k]; len(js) == len(is) {
+			for n, i := range is {
+				pairs[i] = js[n]
+			}
+			delete(right, k)
+		}
+	}
+	for _, js := range right {
+		added = append(added, js...)
+	}
+	slices.Sort(added)
+	return pairs, added
+}
+
+// compare returns the paths of the smallest parts of two values that differ.
+// A list of another length differs as a whole.
+func compare(path []string, a, b any) [][]string {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok {
+			break
+		}
+		var out [][]string
+		for _, k := range keysOf(x, y) {
+			v, ok := x[k]
+			w, too := y[k]
+			if ok && too {
+				out = append(out, compare(append(path, k), v, w)...)
+			} else {
+				out = append(out, append(slices.Clone(path), k))
+			}
+		}
+		return out
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			break
+		}
+		var out [][]string
+		for i := range x {
+			out = append(out, compare(append(path, strconv.Itoa(i)), x[i], y[i])...)
+		}
+		return out
+	}
+	if reflect.DeepEqual(a, b) {
+		return nil
+	}
+	return [][]string{slices.Clone(path)}
+}
+
+// keysOf returns the keys of both maps, sorted.
+func keysOf(a, b map[string]any) []string {
+	keys := make([]string, 0, len(a))
+	for k := range a {
+		keys = append(keys, k)
+	}
+	for k := range b {
+		if _, ok := a[k]; !ok {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}

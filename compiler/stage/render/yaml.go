@@ -1,0 +1,189 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+	goyaml "sigs.k8s.io/yaml/goyaml.v2"
+
+	"github.com/fleetc/fleetc/compiler/base/blockyaml"
+)
+
+// decode returns the value of a YAML document as Kubernetes' own libraries
+// decode it: maps have text as keys, integers are int64 and other numbers
+// float64. A key that stands twice in a map is an error, since readers
+// disagree on which of them holds.
+func decode(text string) (any, error) {
+	if v, ok := blockyaml.Decode(text); ok {
+		return v, nil
+	}
+	var v any
+	if err := goyaml.UnmarshalStrict([]byte(text), &v); err != nil {
+		return nil, err
+	}
+	if out, ok := plain(v); ok {
+		return out, nil
+	}
+	// The long way, by JSON, for what charts hardly ever have.
+	if err := clash(v); err != nil {
+		return nil, err
+	}
+	data, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	err = utiljson.Unmarshal(data, &v)
+	return v, err
+}
+
+// plain returns a decoded YAML value with the types of a decoded JSON one. It
+// reports false when there is something in it that JSON has not.
+func plain(v any) (any, bool) {
+	switch v := v.(type) {
+	case nil, bool:
+		return v, true
+	case string:
+		return v, utf8.ValidString(v)
+	case int:
+		return int64(v), true
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, false
+		}
+		if v == math.Trunc(v) && math.Abs(v) < 1e21 { // JSON writes it without a point
+			if i, err := strconv.ParseInt(strconv.FormatFloat(v, 'f', -1, 64), 10, 64); err == nil {
+				return i, true
+			}
+		}
+		return v, true
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			var ok bool
+			if out[i], ok = plain(e); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	case map[any]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			key, ok := k.(string)
+			if !ok || !utf8.ValidString(key) {
+				return nil, false
+			}
+			if out[key], ok = plain(e); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	}
+	return nil, false
+}
+
+// clash returns an error when keys of a map are the same as text, such as 1
+// and "1".
+func clash(v any) error {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			if err := clash(e); err != nil {
+				return err
+			}
+		}
+	case map[any]any:
+		seen := make(map[string]bool, len(v))
+		for k, e := range v {
+			key := fmt.Sprint(k)
+			if seen[key] {
+				return fmt.Errorf("key %q already set in map", key)
+			}
+			seen[key] = true
+			if err := clash(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// objectsOf returns the objects of a decoded document: none when it is empty,
+// the items when it is a list of objects.
+func objectsOf(v any, text string) ([]map[string]any, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case map[string]any:
+		return flatten(v)
+	}
+	return nil, fmt.Errorf("a document that is no object: %s", excerpt(text))
+}
+
+// contents returns decoded objects as what they become the content of.
+func contents(objs []map[string]any) []*unstructured.Unstructured {
+	out := make([]*unstructured.Unstructured, len(objs))
+	for i, o := range objs {
+		out[i] = &unstructured.Unstructured{Object: o}
+	}
+	return out
+}
+
+// decodeObjects returns the objects of a YAML document.
+func decodeObjects(text string) ([]map[string]any, error) {
+	v, err := decode(text)
+	if err != nil {
+		return nil, errors.New("YAML that does not parse: " + yamlMessage(err))
+	}
+	return objectsOf(v, text)
+}
+
+// flatten returns the items of a list of objects (kind: List, ConfigMapList),
+// or the object itself.
+func flatten(o map[string]any) ([]map[string]any, error) {
+	u := unstructured.Unstructured{Object: o}
+	kind, _ := o["kind"].(string)
+	if !strings.HasSuffix(kind, "List") || !u.IsList() {
+		return []map[string]any{o}, nil
+	}
+	var out []map[string]any
+	items, _ := o["items"].([]any)
+	for i, item := range items {
+		m, ok := item.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("a %s whose item %d is no object", kind, i)
+		}
+		inner, err := flatten(m)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, inner...)
+	}
+	return out, nil
+}
+
+// yamlMessage is what the YAML library says, in one line and without its
+// prefixes.
+func yamlMessage(err error) string {
+	msg := err.Error()
+	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:"} {
+		msg = strings.TrimPrefix(msg, prefix)
+	}
+	return strings.Join(strings.Fields(msg), " ")
+}
+
+// excerpt returns the beginning of a text, in one line.
+func excerpt(text string) string {
+	const limit = 60
+	text = strings.Join(strings.Fields(text[:min(len(text), 10*limit)]), " ")
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "..."
+	}
+	return text
+}

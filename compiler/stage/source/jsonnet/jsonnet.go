@@ -1,0 +1,137 @@
+// Package jsonnet renders the Jsonnet source of a release: a file of the
+// repository with a function of the release's values. The result is a nested
+// structure of Kubernetes objects. Only this package imports the Jsonnet
+// library.
+//
+// An evaluation depends on the request and on the files that it reads, which it
+// reports. Files come from the repository and its vendor directory. The
+// environment, the network and the clock are not accessible. Charts are
+// rendered by a function of the request.
+//
+// Steps, depth, time and memory of an evaluation are limited. An evaluation
+// inside of a built-in function cannot be interrupted: Render returns, but the
+// evaluation continues in the background, see [diag.ErrRunaway].
+package jsonnet
+
+import (
+	"context"
+	"path"
+	"sync"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A Renderer renders the Jsonnet files of one fleet. It reads each file once,
+// so that all renders see the same content. It is safe for concurrent use.
+type Renderer struct {
+	Dir       string        // absolute path of the fleet's root
+	Library   []byte        // content of "fleetc.libsonnet" if the fleet has no such file; nil for none
+	MaxSteps  int           // maximum number of evaluated expressions in a render, 0 for 50 million
+	MaxTime   time.Duration // maximum duration of a render, 0 for two minutes
+	MaxMemory uint64        // maximum growth of the process's memory during a render in bytes, 0 for 1 GiB
+
+	files files
+	once  sync.Once
+	lib   *file     // parsed Library
+	idle  sync.Pool // of *machine, to reuse their syntax trees
+}
+
+// A Request describes a render.
+type Request struct {
+	File    string         // slash-separated path relative to the fleet's root
+	Params  any            // values of the release: a map that encoding/json accepts, or nil
+	Cluster any            // data about the cluster: a value that encoding/json accepts
+	Release *fleet.Release // release of the objects; faults have its position
+
+	// HelmTemplate renders a chart for the native function helmTemplate. It
+	// runs during the evaluation, and its result must depend on the call only.
+	// Without it, charts are faults.
+	HelmTemplate func(ctx context.Context, call HelmCall) ([]fleet.Object, error)
+}
+
+// A HelmCall is a call of helmTemplate.
+type HelmCall struct {
+	Name      string         // Helm release name
+	Chart     string         // package of a pinned chart, or a path
+	Namespace string         // namespace of the objects; by default that of the release
+	Values    map[string]any // as decoded by encoding/json; never nil
+}
+
+// A Result is the result of a render.
+type Result struct {
+	Objects []fleet.Object // in the order of the result: sorted by keys, lists in their order
+	Reads   []string       // files of the fleet that were read, sorted
+	Trace   string         // output of std.trace, maybe truncated
+}
+
+// Render evaluates a file and returns its objects. After an error, the result
+// still has the files that were read.
+//
+// The positions of a fault are that of the Jsonnet code, then that of the
+// release. Its cause is [diag.ErrRunaway] when the evaluation is inside of a
+// built-in function and cannot be interrupted.
+func (r *Renderer) Render(ctx context.Context, req Request) (Result, error) {
+	m, err := r.machine()
+	if err != nil {
+		return Result{}, err
+	}
+	req.File = path.Clean(req.File)
+	t := newRun(ctx, r, req)
+	if t.args, err = arguments(req); err != nil {
+		return Result{}, err
+	}
+	out, alive := r.supervise(ctx, m, t)
+	if !alive {
+		// The machine is still running and must not be touched.
+		return Result{}, out.err
+	}
+	result := Result{Reads: t.readFiles(), Trace: t.trace.String()}
+	if out.err == nil {
+		result.Objects, out.err = objects(req, out.json)
+	} else {
+		out.err = m.fault(out.err)
+	}
+	if !out.stopped {
+		m.run = nil
+		r.idle.Put(m)
+	}
+	return result, out.err
+}
+
+// Check returns the faults of values and parameters that do not match. It does
+// not evaluate the file, and needs the file, the values and the release of the
+// request. Syntax errors are faults of [Renderer.Render].
+func (r *Renderer) Check(ctx context.Context, req Request) (err error) {
+	m, err := r.machine()
+	if err != nil {
+		return err
+	}
+	req.File = path.Clean(req.File)
+	m.run = newRun(ctx, r, req)
+	defer func() {
+		if recover() != nil {
+			err = nil // Render reports the panic
+			return
+		}
+		m.run = nil
+		r.idle.Put(m)
+	}()
+	node, err := m.parse(req.File)
+	if err != nil {
+		return nil
+	}
+	_, err = m.checkFunction(node)
+	return err
+}
+
+// Close closes the fleet's directory. No render may be running.
+func (r *Renderer) Close() error { return r.files.close() }
+
+// machine returns an idle machine.
+func (r *Renderer) machine() (*machine, error) {
+	if m, ok := r.idle.Get().(*machine); ok {
+		return m, nil
+	}
+	return newMachine()
+}

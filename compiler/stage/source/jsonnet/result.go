@@ -1,0 +1,125 @@
+package jsonnet
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// maxFaults is the maximum number of faults of one result.
+const maxFaults = 10
+
+// objects returns the Kubernetes objects in a result.
+func objects(req Request, json string) ([]fleet.Object, error) {
+	var v any
+	if err := utiljson.Unmarshal([]byte(json), &v); err != nil {
+		return nil, err
+	}
+	c := collector{req: req}
+	c.collect("", v)
+	return c.objs, c.faults.Err()
+}
+
+// A collector collects the objects of a result.
+type collector struct {
+	req    Request
+	objs   []fleet.Object
+	faults diag.List
+}
+
+// collect collects an object, or maps and lists of objects. It ignores null, so
+// that a condition needs no else.
+func (c *collector) collect(path string, v any) {
+	switch v := v.(type) {
+	case nil:
+	case []any:
+		for i, e := range v {
+			c.collect(path+"["+strconv.Itoa(i)+"]", e)
+		}
+	case map[string]any:
+		apiVersion, versioned := v["apiVersion"].(string)
+		kind, kinded := v["kind"].(string)
+		switch {
+		case versioned && kinded:
+			c.object(path, v)
+		case versioned:
+			c.fault(path, fmt.Sprintf("an object with apiVersion %s and no kind", apiVersion))
+		case kinded:
+			c.fault(path, fmt.Sprintf("an object with kind %s and no apiVersion", kind))
+		default:
+			for _, k := range slices.Sorted(maps.Keys(v)) {
+				c.collect(path+field(k), v[k])
+			}
+		}
+	default:
+		c.fault(path, fmt.Sprintf("%s: it must be a Kubernetes object, or a map or list of them", kindOf(v)))
+	}
+}
+
+// object collects an object, or the items of a List.
+func (c *collector) object(path string, o map[string]any) {
+	u := &unstructured.Unstructured{Object: o}
+	if !strings.HasSuffix(u.GetKind(), "List") || !u.IsList() {
+		c.objs = append(c.objs, fleet.Object{Unstructured: u, Release: c.req.Release, Template: c.req.File, Pos: c.req.Release.Pos})
+		return
+	}
+	items, _ := o["items"].([]any)
+	for i, item := range items {
+		at := path + ".items[" + strconv.Itoa(i) + "]"
+		m, ok := item.(map[string]any)
+		if !ok {
+			c.fault(at, fmt.Sprintf("%s: it must be an item of a %s", kindOf(item), u.GetKind()))
+			continue
+		}
+		c.collect(at, m)
+	}
+}
+
+func (c *collector) fault(path, msg string) {
+	if path == "" {
+		path = "the result"
+	}
+	switch n := len(c.faults); {
+	case n < maxFaults:
+		c.faults.Add(faultOf(c.req, "%s is %s", path, msg))
+	case n == maxFaults:
+		c.faults.Add(faultOf(c.req, "the result has more values that are not Kubernetes objects"))
+	}
+}
+
+// identifier matches a field that Jsonnet accepts without quotes.
+var identifier = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+// field returns the access to a field in Jsonnet syntax.
+func field(k string) string {
+	if identifier.MatchString(k) {
+		return "." + k
+	}
+	return "[" + strconv.Quote(k) + "]"
+}
+
+// kindOf returns the name of a value's type.
+func kindOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case string:
+		return "a string"
+	case []any:
+		return "an array"
+	case map[string]any:
+		return "an object"
+	}
+	return "a number"
+}

@@ -1,0 +1,259 @@
+// Package kustomize builds kustomizations of the repository. Only this package
+// imports kustomize's libraries.
+//
+// It builds the same objects as the kustomize command, from files below the
+// fleet's root. Plugins, containers, Helm, git, network access and the
+// environment are not available; a kustomization that needs them is a fault.
+// The package does not print to standard error, but the program must silence
+// the standard logger, which kustomize uses for warnings. Kustomizations do not
+// depend on clusters, so a directory gives the same objects for all of them.
+//
+// Input sizes, the number of objects, expanded aliases, and the time and memory
+// of a build are limited: with replacements, vars and JSON patches, a small
+// input can have a huge result.
+package kustomize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/kustomize/api/provider"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/fleetc/fleetc/compiler/base/bounded"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/stderr"
+)
+
+// Build returns the objects of the kustomization in dir, which is
+// slash-separated and relative to the fleet's root, in the order of the
+// kustomize command. Their Template is the kustomization file.
+//
+// reads are the files that were read, relative to the root and sorted, also
+// after an error. A file behind a symbolic link has both paths.
+//
+// The error has the faults of the kustomization and of those that it includes,
+// with the positions in the file and of the release; it is that of ctx when ctx
+// ends first.
+//
+// remotes resolves addresses; without it, they are faults.
+func Build(ctx context.Context, root, dir string, r *fleet.Release, remotes Remotes) (objs []fleet.Object, reads []string, err error) {
+	sys, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the fleet's root: %w", err)
+	}
+	defer sys.Close()
+	b := &build{
+		release:   r,
+		resources: resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory()),
+		checked:   map[string]*file{},
+		tree:      &tree{ctx: ctx, root: sys, files: map[string][]byte{}, also: map[string]bool{}, mounts: map[string]Files{}},
+		remotes:   remotes, dir: dir,
+	}
+	b.tree.kustomization = b.serve
+	defer func() {
+		// An abandoned build continues and uses the tree.
+		if ctx.Err() == nil && !errors.Is(err, diag.ErrRunaway) {
+			reads = b.tree.recorded()
+		}
+		// A kustomization is input: a panic of the library is a fault of the
+		// kustomization.
+		if p := recover(); p != nil {
+			objs, err = nil, b.at(diag.Pos{}, "does not build: "+oneLine(fmt.Sprint(p)), "")
+		}
+	}()
+	top := b.top(dir)
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if err := b.faults.Err(); err != nil {
+		return nil, nil, err
+	}
+	objs, err = b.run(top)
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	return objs, nil, err
+}
+
+// A build is the state of one call of Build.
+type build struct {
+	release   *fleet.Release
+	resources *resmap.Factory
+	tree      *tree
+	checked   map[string]*file // kustomization files, by directory without links; nil after faults
+	faults    diag.List
+	remotes   Remotes           // nil for none
+	dir       string            // directory of the topmost kustomization
+	mounts    int               // number of resolved addresses
+	stack     []string          // directories whose check is running
+	instead   map[string][]byte // rewritten kustomization files, by name
+}
+
+// running allows one kustomize build at a time, since kustomize stores the
+// Kubernetes schema in global variables without a lock. A build that exceeds
+// its limits continues in the background, and no other build may start.
+var (
+	running  = make(chan struct{}, 1)
+	exceeded = make(chan struct{})
+	exceed   = sync.OnceFunc(func() { close(exceeded) })
+)
+
+// limits are the limits of one build.
+var limits = bounded.Limits{Time: 2 * time.Minute}
+
+// begin waits until no other build runs.
+func (b *build) begin(top *file) error {
+	select {
+	case running <- struct{}{}:
+	case <-b.tree.ctx.Done():
+		return b.tree.ctx.Err()
+	case <-exceeded:
+	}
+	select {
+	case <-exceeded: // The other build may have ended at the same time.
+		return b.at(diag.Pos{File: top.name}, "not built, since another kustomization exceeded its limits", "")
+	default:
+		return nil
+	}
+}
+
+// run builds the checked kustomization within the limits.
+func (b *build) run(top *file) ([]fleet.Object, error) {
+	if err := b.begin(top); err != nil {
+		return nil, err
+	}
+	objs, err := bounded.Run(b.tree.ctx, limits, func() (objs []fleet.Object, err error) {
+		defer func() { <-running }()
+		if !b.warns() {
+			return b.kustomize(top)
+		}
+		// An abandoned build continues to print, so this Silence must end
+		// first.
+		if failed := stderr.Silence(func() { objs, err = b.kustomize(top) }); failed != nil {
+			return nil, failed
+		}
+		return objs, err
+	})
+	if excess, ok := errors.AsType[*bounded.Excess](err); ok {
+		exceed()
+		d := b.at(diag.Pos{File: top.name}, "the kustomization "+excess.Msg, "look for a replacement, a var or a JSON patch that copies a value many times")
+		d.Cause = err
+		return nil, d
+	}
+	return objs, err
+}
+
+// kustomize calls kustomize for the checked kustomization.
+func (b *build) kustomize(top *file) ([]fleet.Object, error) {
+	m, err := b.kustomizer().Run(b.tree, "/"+top.dir)
+	if err != nil {
+		return nil, b.failed(top, err)
+	}
+	if b.unmatched(); len(b.faults) > 0 {
+		return nil, b.faults.Err()
+	}
+	objs := make([]fleet.Object, 0, m.Size())
+	for _, res := range m.Resources() {
+		data, err := res.MarshalJSON()
+		if err != nil {
+			return nil, b.failed(top, err)
+		}
+		var o map[string]any
+		if err := utiljson.Unmarshal(data, &o); err != nil {
+			return nil, b.failed(top, err)
+		}
+		objs = append(objs, fleet.Object{
+			Unstructured: &unstructured.Unstructured{Object: o}, Release: b.release,
+			Template: top.name, Pos: diag.Pos{File: top.name},
+		})
+	}
+	return objs, nil
+}
+
+// top checks the kustomization of the release and all that it includes.
+func (b *build) top(dir string) *file {
+	if msg, hint := outside(".", dir); msg != "" {
+		b.fault(diag.Pos{}, msg, hint)
+		return nil
+	}
+	if isKustomization(dir) && !b.tree.IsDir(dir) {
+		b.fault(diag.Pos{}, dir+" is a kustomization file", "name its directory: "+path.Dir(path.Clean(dir)))
+		return nil
+	}
+	info, err := b.tree.stat(dir)
+	switch {
+	case err != nil:
+		b.missing(diag.Pos{}, ".", dir, err)
+		return nil
+	case !info.IsDir():
+		b.fault(diag.Pos{}, dir+" is a file", "name a directory with a kustomization.yaml, or make it a manifests release")
+		return nil
+	}
+	return b.directory(diag.Pos{}, dir, types.KustomizationKind)
+}
+
+// at returns a fault at a position of a kustomization, or at the release for an
+// invalid position.
+func (b *build) at(pos diag.Pos, msg, hint string) *diag.Diag {
+	d := &diag.Diag{Msg: msg, Hint: hint}
+	if b.release.Name != "" {
+		d.Path = b.release.Path("kustomize")
+	}
+	for _, p := range []diag.Pos{pos, b.release.SourcePos} {
+		if p.IsValid() {
+			d.At = append(d.At, p)
+		}
+	}
+	return d
+}
+
+func (b *build) fault(pos diag.Pos, msg, hint string) { b.faults.Add(b.at(pos, msg, hint)) }
+
+// missing returns the fault of a path that does not exist.
+func (b *build) missing(pos diag.Pos, dir, name string, err error) {
+	if !os.IsNotExist(err) {
+		b.fault(pos, name+" "+reason(err), "")
+		return
+	}
+	// Suggest a name for the first part of the path that does not exist.
+	parts := strings.Split(path.Clean(name), "/")
+	for i, part := range parts {
+		above := path.Join(append([]string{dir}, parts[:i]...)...)
+		if !b.tree.Exists(path.Join(above, part)) {
+			b.fault(pos, name+" does not exist", diag.OneOf(part, b.tree.names(above)))
+			return
+		}
+	}
+	b.fault(pos, name+" does not exist", "")
+}
+
+// outside returns the fault message and hint for a path of a file in dir that
+// is not below the root.
+func outside(dir, name string) (msg, hint string) {
+	switch {
+	case name == "":
+		return "an empty path", ""
+	case remote(name):
+		return name + " is remote, and a build fetches nothing", "copy it into the repository"
+	case path.IsAbs(name) || filepath.IsAbs(name):
+		return name + " is an absolute path", "write it relative to the repository"
+	}
+	below := path.Join(dir, filepath.ToSlash(name))
+	here, _ := mountOf(dir)
+	if place, _ := mountOf(below); below == ".." || strings.HasPrefix(below, "../") || place != here {
+		return name + " leads out of the repository", ""
+	}
+	return "", ""
+}

@@ -1,0 +1,64 @@
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/links"
+)
+
+// A tree is the fleet's root; paths cannot leave it.
+type tree struct {
+	root *os.Root
+}
+
+// stat returns the path and the info of a file after following links.
+func (t tree) stat(name string) (real string, info fs.FileInfo, err error) {
+	if real, err = links.Resolve(t.root, name); err != nil {
+		return "", nil, err
+	}
+	info, err = t.root.Lstat(filepath.FromSlash(real))
+	return real, info, err
+}
+
+// read returns the content of a file; real is its path without links.
+func (t tree) read(real string) ([]byte, error) {
+	f, err := t.root.Open(filepath.FromSlash(real))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("is larger than %d MiB", maxFile>>20)
+	}
+	return data, nil
+}
+
+// names returns the entries of a directory, sorted.
+func (t tree) names(real string) ([]string, error) {
+	f, err := t.root.Open(filepath.FromSlash(real))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
+// reason returns the error of reading a file as a clause that follows its name.
+func reason(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return "cannot be read: " + e.Err.Error()
+	}
+	return err.Error()
+}

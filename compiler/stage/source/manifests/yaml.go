@@ -1,0 +1,165 @@
+package manifests
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+const (
+	maxExpanded = 64 << 20 // approximate bytes of a document with expanded aliases
+	perNode     = 16       // bytes that a node counts, besides its text
+)
+
+// yaml adds the objects of a document. It parses twice: for positions, and like
+// kubectl, whose YAML version differs, for example for yes.
+func (s *source) yaml(t *text, d document) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(d.data, &doc); err != nil {
+		s.unparsed(t, d, err)
+		return
+	}
+	if len(doc.Content) == 0 || isNull(doc.Content[0]) {
+		return
+	}
+	root := doc.Content[0]
+	n := nodes{t: t, above: d.above, sizes: map[*yaml.Node]int{}}
+	if n.size(root) > maxExpanded {
+		s.fault(n.pos(root), "aliases that make more than "+strconv.Itoa(maxExpanded>>20)+" MiB of the document", "")
+		return
+	}
+	before := len(s.faults)
+	n.keys(root, s.fault)
+	if len(s.faults) > before {
+		return
+	}
+	data, err := sigsyaml.YAMLToJSONStrict(d.data)
+	if err != nil {
+		s.unparsed(t, d, err)
+		return
+	}
+	var v any
+	if err := utiljson.Unmarshal(data, &v); err != nil {
+		s.fault(n.pos(root), err.Error(), "")
+		return
+	}
+	o, ok := v.(map[string]any)
+	if !ok {
+		s.fault(n.pos(root), "a document without apiVersion and kind", "")
+		return
+	}
+	s.add(t.name, o, n.place(root))
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// yamlLine matches a line number in a message of the YAML libraries.
+var yamlLine = regexp.MustCompile(`\bline (\d+): (.*)$`)
+
+// unparsed returns the fault of an invalid document.
+func (s *source) unparsed(t *text, d document, err error) {
+	pos := diag.Pos{File: t.name, Line: d.above + 1}
+	msg := strings.Join(strings.Fields(err.Error()), " ")
+	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors: "} {
+		msg = strings.TrimPrefix(msg, prefix)
+	}
+	if m := yamlLine.FindStringSubmatch(msg); m != nil {
+		if line, err := strconv.Atoi(m[1]); err == nil {
+			pos.Line, msg = d.above+line, m[2]
+		}
+	}
+	s.fault(pos, "YAML that does not parse: "+msg, "")
+}
+
+// nodes are the nodes of a document.
+type nodes struct {
+	t     *text
+	above int
+	sizes map[*yaml.Node]int // sizes of nodes with an anchor; -1 during the measurement
+}
+
+// pos returns the position of a node.
+func (n nodes) pos(at *yaml.Node) diag.Pos {
+	p := n.place(at)
+	return diag.Pos{File: n.t.name, Line: p.line, Col: p.col}
+}
+
+// place returns the positions of a node and of its items.
+func (n nodes) place(at *yaml.Node) place {
+	line := at.Line + n.above
+	p := place{line: line, col: n.t.column(line, at.Column)}
+	for i := 0; at.Kind == yaml.MappingNode && i+1 < len(at.Content); i += 2 {
+		if list := at.Content[i+1]; at.Content[i].Value == "items" && list.Kind == yaml.SequenceNode {
+			for _, item := range list.Content {
+				p.items = append(p.items, n.place(item))
+			}
+		}
+	}
+	return p
+}
+
+// size returns the size of the expanded node, or more than the limit.
+func (n nodes) size(at *yaml.Node) int {
+	if at.Kind == yaml.AliasNode {
+		at = at.Alias
+	}
+	if at.Anchor != "" {
+		switch size, ok := n.sizes[at]; {
+		case ok && size < 0:
+			return maxExpanded + 1 // it contains itself
+		case ok:
+			return size
+		}
+		n.sizes[at] = -1
+	}
+	size := perNode + len(at.Value)
+	for _, c := range at.Content {
+		if size = min(size+n.size(c), maxExpanded+1); size > maxExpanded {
+			break
+		}
+	}
+	if at.Anchor != "" {
+		n.sizes[at] = size
+	}
+	return size
+}
+
+// keys reports duplicate keys, and keys that are not strings.
+func (n nodes) keys(at *yaml.Node, fault func(pos diag.Pos, msg, hint string)) {
+	seen := map[string]*yaml.Node{}
+	for i, c := range at.Content {
+		n.keys(c, fault)
+		if at.Kind != yaml.MappingNode || i%2 != 0 {
+			continue
+		}
+		// 1, "1" and 0x1 are one key in JSON.
+		var v any
+		if err := c.Decode(&v); err != nil || c.Kind != yaml.ScalarNode && (c.Alias == nil || c.Alias.Kind != yaml.ScalarNode) {
+			fault(n.pos(c), "a key that is not a string", "")
+			continue
+		}
+		key := fmt.Sprint(v)
+		if first, ok := seen[key]; ok {
+			fault(n.pos(c), fmt.Sprintf("the key %s occurs twice, first in line %d", excerpt(key), first.Line+n.above), "keep one of them")
+			continue
+		}
+		seen[key] = c
+	}
+}
+
+// excerpt returns the beginning of a text, in one line.
+func excerpt(text string) string {
+	const limit = 60
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "..."
+	}
+	return text
+}

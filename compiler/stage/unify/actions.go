@@ -1,0 +1,152 @@
+package unify
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// actions reads the actions field of a cluster, with its stages, or of a release,
+// which is at the path. What is wrong, beyond what CUE says, is added to the
+// faults.
+func (e *evaluation) actions(owner cue.Value, path string, release *fleet.Release, stages []string, faults *diag.List) []fleet.Action {
+	var out []fleet.Action
+	for _, f := range fieldsOf(owner, "actions") {
+		r := &actionReader{evaluation: e, v: f.v, release: release, path: path + "." + cue.Str(f.name).String(), faults: faults}
+		r.pos = e.written(e.fieldPos(owner), f.v)
+		a := fleet.Action{Name: f.name, Stage: textOf(f.v, "stage"), After: textOf(f.v, "at") == "after", Pos: r.pos}
+		a.ApplyOnly = lookup(f.v, "applyOnly").Exists()
+		a.Task = r.step("", "POST", "http", "exec", "job", "manual")
+		if len(present(f.v, "verify")) > 0 {
+			a.Verify = r.step("verify", "GET", "http", "exec")
+		}
+		if len(present(f.v, "undo")) > 0 {
+			a.Undo = r.step("undo", "POST", "http", "exec", "job")
+		}
+		if v := lookup(f.v, "environment"); v.Exists() {
+			_ = v.Decode(&a.Environment) // what cannot be decoded is at fault by the schema
+		}
+		if text := textOf(f.v, "timeout"); text != "" {
+			var err error
+			if a.Timeout, err = time.ParseDuration(text); err != nil || a.Timeout <= 0 {
+				r.wrong("timeout", "no time is "+diag.Visible(text, diag.MaxText), "write it as in 90s or 1h30m")
+			}
+		}
+		if release != nil {
+			a.Release, a.Stage = release.Name, release.Stage
+		} else if a.Stage != "" && !slices.Contains(stages, a.Stage) {
+			r.wrong("stage", "no stage is called "+a.Stage, diag.OneOf(a.Stage, stages))
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// An actionReader reads an action.
+type actionReader struct {
+	*evaluation
+	v       cue.Value
+	release *fleet.Release // nil when the action is of a stage
+	path    string
+	pos     diag.Pos
+	faults  *diag.List
+}
+
+// wrong adds a fault of a field of the action, of the action itself when it is
+// empty.
+func (r *actionReader) wrong(field, msg, hint string) {
+	v, path := r.v, r.path
+	if field != "" {
+		v, path = lookup(v, field), path+"."+field
+	}
+	r.faults.Add(&diag.Diag{At: []diag.Pos{r.written(r.pos, v)}, Path: path, Msg: msg, Hint: hint})
+}
+
+// step reads what is to be done, which is in a field of the action or, when that
+// is empty, in the action itself.
+func (r *actionReader) step(field, method string, kinds ...string) fleet.Task {
+	v, in := r.v, ""
+	if field != "" {
+		v, in = lookup(v, field), field+"."
+	}
+	if has := present(v, kinds...); len(has) != 1 {
+		r.wrong(field, "it is exactly one of "+strings.Join(kinds, ", ")+", and this is "+orNone(has), "")
+	}
+	s := fleet.Task{Manual: textOf(v, "manual")}
+	if job := lookup(v, "job"); job.Exists() {
+		s.Job = r.job(job, in+"job")
+	}
+	if exec := lookup(v, "exec"); exec.Exists() {
+		_ = exec.Decode(&s.Exec) // what cannot be decoded is at fault by the schema
+	}
+	if http := lookup(v, "http"); http.Exists() {
+		s.HTTP = r.request(http, in+"http", method)
+	}
+	return s
+}
+
+// job reads a Job, and gives it its namespace.
+func (r *actionReader) job(v cue.Value, field string) map[string]any {
+	job, _ := r.reader().tree(v).Native().(map[string]any)
+	meta, _ := job["metadata"].(map[string]any)
+	switch {
+	case job == nil || textOf(v, "metadata.namespace") != "":
+	case r.release == nil:
+		r.wrong(field, "it has no namespace", "write job: metadata: namespace")
+	case meta == nil:
+		job["metadata"] = map[string]any{"namespace": r.release.Namespace}
+	default:
+		meta["namespace"] = r.release.Namespace
+	}
+	return job
+}
+
+// request reads a request.
+func (r *actionReader) request(v cue.Value, field, method string) *fleet.HTTPRequest {
+	q := &fleet.HTTPRequest{URL: textOf(v, "url"), Method: cmp.Or(textOf(v, "method"), method), Body: textOf(v, "body"), Contains: textOf(v, "contains")}
+	for name, into := range map[string]any{"headers": &q.Headers, "secretHeaders": &q.SecretHeaders, "status": &q.Status} {
+		if f := lookup(v, name); f.Exists() {
+			_ = f.Decode(into) // what cannot be decoded is at fault by the schema
+		}
+	}
+	switch u, err := url.Parse(q.URL); {
+	case err != nil || u.Host == "":
+		r.wrong(field+".url", "it is no URL", "")
+	case u.User != nil:
+		r.wrong(field+".url", "it has credentials in it", "use secretHeaders")
+	}
+	body := lookup(v, "json")
+	if !body.Exists() {
+		return q
+	}
+	if len(present(v, "body")) > 0 {
+		r.wrong(field+".json", "the request has a body already", "write one of body and json")
+	}
+	if data, err := json.Marshal(r.reader().tree(body).Native()); err == nil {
+		q.Body = string(data)
+		isType := func(name string) bool { return strings.EqualFold(name, "Content-Type") }
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(q.Headers)), isType) {
+			if q.Headers == nil {
+				q.Headers = map[string]string{}
+			}
+			q.Headers["Content-Type"] = "application/json"
+		}
+	}
+	return q
+}
+
+func orNone(has []string) string {
+	if len(has) == 0 {
+		return "none"
+	}
+	return strings.Join(has, " and ")
+}

@@ -1,0 +1,137 @@
+package unify
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+)
+
+// cycle reports values that wait for each other in a circle: defaults, and
+// values that only refer, that are still not concrete when nothing changes any
+// more, and refer to one another.
+func (b *binding) cycle(v cue.Value) error {
+	waiting := map[string]cue.Value{}
+	for _, p := range b.pending {
+		waiting[valuesPath(p.Path())] = p
+	}
+	b.releases(v, func(name string, release cue.Value) {
+		values := b.known.values(b.reader, name, release)
+		if len(values.pending) == 0 && values.v.Err() == nil {
+			return // all of them are concrete
+		}
+		values.v.Walk(func(x cue.Value) bool {
+			// Two references to each other are no error in CUE: anything holds.
+			if x.IncompleteKind() == cue.TopKind {
+				waiting[x.Path().String()] = x
+			}
+			return true
+		}, nil)
+	})
+	refs := map[string][]string{}
+	for path, p := range waiting {
+		for ref := range references(p) {
+			if _, ok := waiting[ref]; ok {
+				refs[path] = append(refs[path], ref)
+			}
+		}
+		slices.Sort(refs[path])
+	}
+	done := map[string]bool{}
+	var faults diag.List
+	for _, path := range slices.Sorted(maps.Keys(waiting)) {
+		circle := circleFrom(path, refs, done)
+		if circle == nil {
+			continue
+		}
+		d := &diag.Diag{
+			Path: circle[0],
+			Msg:  "refers to itself: " + strings.Join(append(circle, circle[0]), " -> "),
+			Hint: "set one of them to a value",
+		}
+		for _, member := range circle {
+			d.At = append(d.At, cuediag.Pos(b.root, valuePos(waiting[member])))
+		}
+		faults.Add(d)
+	}
+	return faults.Err()
+}
+
+// circleFrom follows the references from path and returns the members of the
+// first circle that leads to; nil when there is none. It does not visit what
+// is done.
+func circleFrom(path string, refs map[string][]string, done map[string]bool) []string {
+	var trail []string
+	var visit func(at string) []string
+	visit = func(at string) []string {
+		if i := slices.Index(trail, at); i >= 0 {
+			return slices.Clone(trail[i:])
+		}
+		if done[at] {
+			return nil
+		}
+		done[at] = true
+		trail = append(trail, at)
+		for _, next := range refs[at] {
+			if circle := visit(next); circle != nil {
+				return circle
+			}
+		}
+		trail = trail[:len(trail)-1]
+		return nil
+	}
+	return visit(path)
+}
+
+// references returns the paths that the expression of v refers to.
+func references(v cue.Value) map[string]bool {
+	out := map[string]bool{}
+	var collect func(v cue.Value, depth int)
+	collect = func(v cue.Value, depth int) {
+		if root, path := v.ReferencePath(); root.Exists() {
+			out[path.String()] = true
+		}
+		if op, args := v.Expr(); op != cue.NoOp && depth > 0 {
+			for _, a := range args {
+				collect(a, depth-1)
+			}
+		}
+	}
+	collect(v, 8)
+	return out
+}
+
+// valuesPath returns the path of the value that the default at the given path
+// becomes: releases.x.defaults.root.a.b is for releases.x.values.a.b.
+func valuesPath(p cue.Path) string {
+	sel := p.Selectors()
+	if len(sel) < 4 {
+		return p.String()
+	}
+	return cue.MakePath(slices.Concat(sel[:2], []cue.Selector{cue.Str("values")}, sel[4:])...).String()
+}
+
+// unsettled reports the releases whose values are still different in the next
+// pass, after as many as there may be.
+func (b *binding) unsettled(next *binding) error {
+	d := &diag.Diag{
+		Msg:  "the values never settle: they depend on each other, and change each other whenever they are evaluated",
+		Hint: "set one of them to a value",
+	}
+	var names []string
+	for name, t := range next.merged {
+		if before := b.merged[name]; before == nil || !reflect.DeepEqual(before.Value(), t.Value()) {
+			names = append(names, "releases."+cue.Str(name).String()+".values")
+			d.At = append(d.At, t.Pos)
+		}
+	}
+	slices.Sort(names)
+	slices.SortFunc(d.At, diag.Pos.Compare)
+	d.Path = strings.Join(names, ", ")
+	return d
+}

@@ -1,0 +1,231 @@
+package unify
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// defaultStage is the stage of a fleet that declares none.
+const defaultStage = "default"
+
+// defaultHistory is how many bundles are kept in a cluster that does not say.
+const defaultHistory = 10
+
+// decode reads the final value into plain data. merged are the defaults by
+// release. Beside an error, which a complete value without faults gives only
+// where it breaks the rules of this package, stands what could be read.
+func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.Cluster, error) {
+	c := &fleet.Cluster{
+		Pos:     cuediag.Pos(e.root, e.sourcePos(lookup(v, "cluster.name"))),
+		KubePos: cuediag.Pos(e.root, e.sourcePos(lookup(v, "cluster.kubernetes"))),
+	}
+	if context := lookup(v, "cluster.context"); context.Exists() {
+		c.ContextPos = cuediag.Pos(e.root, e.sourcePos(context))
+	}
+	var apis map[string]map[string]string // scope by group/version and kind
+	var stages []struct {
+		Name string `json:"name"`
+	}
+	var faults diag.List
+	// Field by field: what is wrong with one does not hide the others.
+	for field, into := range map[string]any{
+		"cluster.name": &c.Name, "cluster.kubernetes": &c.KubeVersion, "cluster.context": &c.KubeContext, "cluster.uid": &c.UID,
+		"cluster.history": &c.History, "cluster.labels": &c.Labels, "cluster.facts": &c.Facts, "cluster.crds": &c.CRDs,
+		"cluster.apis": &apis, "environment": &c.Environment, "stages": &stages,
+	} {
+		if f := lookup(v, field); f.Exists() {
+			if err := f.Decode(into); err != nil {
+				faults.Add(cuediag.Faults(e.root, err, v).Err())
+			}
+		}
+	}
+	if len(faults) == 0 {
+		c.History = cmp.Or(c.History, defaultHistory)
+	}
+	for _, version := range slices.Sorted(maps.Keys(apis)) {
+		kinds := apis[version]
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+			c.APIs = append(c.APIs, fleet.API{APIVersion: version, Kind: kind, Namespaced: kinds[kind] == "Namespaced"})
+		}
+	}
+	for _, s := range stages {
+		c.Stages = append(c.Stages, s.Name)
+	}
+	if len(c.Stages) == 0 {
+		c.Stages = []string{defaultStage}
+	}
+	faults.Add(e.distinctStages(v, c.Stages))
+	c.Health = e.health(v, "health", &faults)
+	c.Ignore = e.ignoreRules(v, nil, &faults)
+	c.Actions = e.actions(v, "actions", nil, c.Stages, &faults)
+	c.GitOps = e.gitops(v, &faults)
+	e.releases(v, func(name string, release cue.Value) {
+		r, err := e.release(v, name, release, merged[name], c.Stages)
+		faults.Add(err)
+		r.Actions = e.actions(release, r.Path("actions"), r, nil, &faults)
+		c.Defaults.Waivers = append(c.Defaults.Waivers, e.defaultWaivers(name, release, &faults)...)
+		c.Releases = append(c.Releases, r)
+	})
+	return c, faults.Err()
+}
+
+func (e *evaluation) distinctStages(v cue.Value, stages []string) error {
+	for i, s := range stages {
+		if j := slices.Index(stages, s); j < i {
+			at := func(i int) diag.Pos {
+				return e.fieldPos(v.LookupPath(cue.MakePath(cue.Str("stages"), cue.Index(i), cue.Str("name"))))
+			}
+			return &diag.Diag{At: []diag.Pos{at(i), at(j)}, Path: "stages", Msg: "two stages are called " + s, Hint: "rename one of them"}
+		}
+	}
+	return nil
+}
+
+// releaseName is what Helm and Kubernetes take as the name of a release.
+var releaseName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// maxReleaseName is Helm's own limit, in bytes.
+const maxReleaseName = 53
+
+func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *fleet.Tree, stages []string) (*fleet.Release, error) {
+	path := "releases." + cue.Str(name).String()
+	r := &fleet.Release{Name: name, Pos: e.firstPos(v, e.releaseParts(final, name, v))}
+	var faults diag.List
+	if !releaseName.MatchString(name) || len(name) > maxReleaseName {
+		faults.Add(&diag.Diag{
+			At: []diag.Pos{r.Pos}, Path: path, Msg: fmt.Sprintf("%q is not a name that Helm takes for a release", name),
+			Hint: fmt.Sprintf("use at most %d lower case letters, digits and inner dashes", maxReleaseName),
+		})
+	}
+	var raw struct {
+		Namespace string   `json:"namespace"`
+		Stage     string   `json:"stage"`
+		Delivery  string   `json:"delivery"`
+		Tests     bool     `json:"tests"`
+		Jsonnet   string   `json:"jsonnet"`
+		Kustomize string   `json:"kustomize"`
+		Manifests string   `json:"manifests"`
+		Chart     rawChart `json:"chart"`
+	}
+	for field, into := range map[string]any{
+		"namespace": &raw.Namespace, "stage": &raw.Stage, "delivery": &raw.Delivery, "tests": &raw.Tests, "chart": &raw.Chart,
+		"jsonnet": &raw.Jsonnet, "kustomize": &raw.Kustomize, "manifests": &raw.Manifests,
+	} {
+		if f := lookup(v, field); f.Exists() {
+			if err := f.Decode(into); err != nil {
+				faults.Add(cuediag.Faults(e.root, err, v).Err())
+			}
+		}
+	}
+	r.Namespace, r.Delivery, r.Tests, r.Typed = raw.Namespace, fleet.Delivery(raw.Delivery), raw.Tests, lookup(v, "typed").Exists()
+	r.Jsonnet, r.Kustomize, r.Manifests = raw.Jsonnet, raw.Kustomize, raw.Manifests
+	r.Stage = cmp.Or(raw.Stage, stages[len(stages)-1])
+	// What is no whole pin is at fault already, and nothing to look for.
+	if chart := lookup(v, "chart"); chart.Exists() && isChart(chart) {
+		r.Chart = raw.Chart.ref()
+		r.SourcePos = e.pinPos(chart)
+	}
+	for _, source := range []string{"jsonnet", "kustomize", "manifests"} {
+		if s := lookup(v, source); s.Exists() {
+			r.SourcePos = cuediag.Pos(e.root, e.sourcePos(s))
+		}
+	}
+	if !slices.Contains(stages, r.Stage) {
+		faults.Add(&diag.Diag{
+			At:   []diag.Pos{cuediag.Pos(e.root, e.sourcePos(lookup(v, "stage")))},
+			Path: path + ".stage", Msg: "no stage is called " + r.Stage, Hint: diag.OneOf(r.Stage, stages),
+		})
+	}
+	r.Random = e.random(lookup(v, "random"), path, &faults)
+	r.Open, r.Plaintext = e.openWaivers(v, path, &faults), e.waivers(v, "plaintext")
+	r.Patches, r.Health = e.patches(v, path, &faults), e.health(v, path+".health", &faults)
+	r.Ownership, r.Replace, r.Ignore = e.ownership(v, path, &faults), e.replace(v, path, &faults), e.ignoreRules(v, r, &faults)
+	read := e.reader()
+	r.Values = withOrigins(e.known.in(final).values(read, name, v).tree, merged)
+	if objects := lookup(v, "objects"); objects.Exists() {
+		r.Objects, r.Keys = listed(read.tree(objects), e.fieldPos(objects))
+	}
+	return r, faults.Err()
+}
+
+// waivers reads the field open or plaintext of a release.
+func (e *evaluation) waivers(release cue.Value, field string) []fleet.Waiver {
+	it, err := lookup(release, field).Fields()
+	if err != nil {
+		return nil // there are none
+	}
+	var out []fleet.Waiver
+	for it.Next() {
+		reason, _ := it.Value().String()
+		out = append(out, fleet.Waiver{Path: it.Selector().Unquoted(), Reason: reason, Pos: e.fieldPos(it.Value())})
+	}
+	slices.SortFunc(out, func(a, b fleet.Waiver) int { return cmp.Compare(a.Path, b.Path) })
+	return out
+}
+
+// openWaivers reads the field open of a release, which is at the path. It is a fault
+// in a release of which the source is no chart.
+func (e *evaluation) openWaivers(release cue.Value, path string, faults *diag.List) []fleet.Waiver {
+	open := e.waivers(release, "open")
+	if len(open) > 0 && !lookup(release, "chart").Exists() && len(present(release, "jsonnet", "kustomize", "manifests", "objects")) > 0 {
+		faults.Add(&diag.Diag{
+			At: []diag.Pos{open[0].Pos}, Path: path + ".open",
+			Msg: "has no effect: the release has no chart", Hint: "remove it: only values of charts have types",
+		})
+	}
+	return open
+}
+
+// withOrigins returns the final values t with the positions, layers and
+// shadowed values of those parts that defaults gave, and with their nulls,
+// which are no part of t.
+func withOrigins(t, merged *fleet.Tree) *fleet.Tree {
+	if merged == nil {
+		return t
+	}
+	out := *t
+	if !t.IsMap() || !merged.IsMap() {
+		out.Pos, out.Layer, out.Shadows = merged.Pos, merged.Layer, merged.Shadows
+	}
+	for k, m := range merged.Fields {
+		if f := t.Fields[k]; f != nil {
+			out.Fields[k] = withOrigins(f, m)
+		} else if isNull(m) {
+			out.Fields[k] = m
+		}
+	}
+	for i, m := range merged.List {
+		if i < len(t.List) {
+			out.List[i] = withOrigins(t.List[i], m)
+		}
+	}
+	return &out
+}
+
+// listed returns the objects of a release as a list: as listed, or in the
+// order of their keys, which are nil of a list. Those that a library makes are written where the release
+// asks for them, at pos.
+func listed(t *fleet.Tree, pos diag.Pos) (out []*fleet.Tree, keys []string) {
+	if t == nil {
+		return nil, nil
+	}
+	out, keys = slices.Clone(t.List), t.Keys()
+	for _, k := range keys {
+		out = append(out, t.Fields[k])
+	}
+	for _, o := range out {
+		if !o.Pos.IsValid() {
+			o.Pos = pos
+		}
+	}
+	return out, keys
+}

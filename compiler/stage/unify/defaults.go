@@ -1,0 +1,207 @@
+package unify
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A reader turns CUE values into trees. It keeps the position of each leaf in
+// CUE's own form, which a tree does not have, so that the leaf can be written
+// back as CUE.
+type reader struct {
+	*evaluation
+	at      map[*fleet.Tree]token.Pos
+	pending []cue.Value // the leaves that are not concrete, or not yet
+
+	// unplaced are the maps whose places were not looked for; all have theirs
+	// when it is nil. That is what costs most, and is rarely asked of defaults.
+	unplaced map[*fleet.Tree]cue.Value
+}
+
+// tree reads v; nil when it is not concrete. The fields of a map that are not
+// concrete are left out. All of them are noted as pending.
+func (r *reader) tree(v cue.Value) *fleet.Tree {
+	given := v
+	v, _ = v.Default()
+	if v.IncompleteKind() == cue.StructKind && v.Err() == nil {
+		return r.structTree(v)
+	}
+	if v.Err() != nil && !isIncomplete(v) {
+		if t := r.written(v); t != nil {
+			return t
+		}
+	}
+	if v.Err() != nil || !v.IsConcrete() {
+		r.pending = append(r.pending, v)
+		return nil
+	}
+	pos := r.sourcePos(v)
+	if cuediag.IsType(cuediag.File(r.root, pos)) {
+		pos = r.sourcePos(given) // what refers to it
+	}
+	t := &fleet.Tree{Pos: cuediag.Pos(r.root, pos), Layer: r.layerOf(pos)}
+	r.at[t] = pos
+	if v.Kind() == cue.ListKind {
+		t.List = []*fleet.Tree{}
+		for it, _ := v.List(); it.Next(); {
+			elem := r.tree(it.Value())
+			if elem == nil {
+				return nil
+			}
+			t.List = append(t.List, elem)
+		}
+		return t
+	}
+	t.Scalar = scalar(v)
+	return t
+}
+
+// written reads what the layers write of a value that is in error, which CUE
+// does not show as a whole; nil when that is nothing.
+func (r *reader) written(v cue.Value) *fleet.Tree {
+	parts := cuediag.Conjuncts(v)
+	if len(parts) > 1 {
+		var out *fleet.Tree
+		for _, c := range parts {
+			if r.layerOf(labelPos(c)) != "" {
+				out = merge(out, r.tree(c))
+			}
+		}
+		return out
+	}
+	fields := literalFields(v)
+	if len(fields) == 0 {
+		return nil
+	}
+	out := fleet.Map(nil)
+	for _, f := range fields {
+		if name, _, err := ast.LabelName(f.Label); err == nil {
+			if t := r.tree(v.LookupPath(cue.MakePath(cue.Str(name)))); t != nil {
+				out.Fields[name] = t
+			}
+		}
+	}
+	return out
+}
+
+func (r *reader) structTree(v cue.Value) *fleet.Tree {
+	t := fleet.Map(nil)
+	if r.unplaced != nil {
+		r.unplaced[t] = v
+	} else {
+		t.Pos = r.mapPos(v)
+	}
+	r.at[t] = labelPos(v)
+	it, err := v.Fields()
+	if err != nil {
+		return t
+	}
+	for it.Next() {
+		if f := r.tree(it.Value()); f != nil {
+			t.Fields[it.Selector().Unquoted()] = f
+		}
+	}
+	return t
+}
+
+// mapPos returns where a map is written; nowhere when that is in a type.
+func (r *reader) mapPos(v cue.Value) diag.Pos {
+	if pos := r.fieldPos(v); !cuediag.IsType(pos.File) {
+		return pos
+	}
+	return diag.Pos{}
+}
+
+// scalar returns a concrete scalar as a tree holds it.
+func scalar(v cue.Value) any {
+	switch v.Kind() {
+	case cue.BoolKind:
+		b, _ := v.Bool()
+		return b
+	case cue.StringKind:
+		s, _ := v.String()
+		return s
+	case cue.NullKind:
+		return nil
+	}
+	// Numbers of any size, and bytes as base64.
+	data, err := v.MarshalJSON()
+	if err != nil {
+		return nil
+	}
+	var s string
+	if json.Unmarshal(data, &s) == nil {
+		return s
+	}
+	return json.Number(data)
+}
+
+// defaults reads the defaults of a release and merges them from the root to
+// the cluster.
+func (r *reader) defaults(release cue.Value) *fleet.Tree {
+	var out *fleet.Tree
+	for _, l := range r.layers {
+		d := release.LookupPath(cue.MakePath(cue.Str("defaults"), cue.Str(l.Name)))
+		if d.Exists() {
+			out = merge(out, r.tree(d))
+		}
+	}
+	if out == nil {
+		return fleet.Map(nil)
+	}
+	return out
+}
+
+// checkLayers reports the defaults of a release that name a layer the cluster
+// does not have, or that are written in another layer's file.
+func (e *evaluation) checkLayers(path string, release cue.Value) error {
+	it, err := lookup(release, "defaults").Fields()
+	if err != nil {
+		return nil // absent, or wrong in a way that CUE reports
+	}
+	var faults diag.List
+	for it.Next() {
+		name := it.Selector().Unquoted()
+		known := slices.ContainsFunc(e.layers, func(l fleet.Layer) bool { return l.Name == name })
+		for _, c := range cuediag.Conjuncts(it.Value()) {
+			if f, ok := c.Source().(*ast.Field); ok {
+				if label, _, err := ast.LabelName(f.Label); err != nil || label != name {
+					continue // a pattern, which speaks for every layer
+				}
+			}
+			p := labelPos(c)
+			in := e.layerOf(p)
+			d := &diag.Diag{At: []diag.Pos{cuediag.Pos(e.root, p)}, Path: path + ".defaults." + name}
+			switch {
+			case !p.IsValid() || cuediag.IsType(d.At[0].File) || known && (in == name || in == ""):
+				continue
+			case e.embedded.by[d.At[0].File] != "":
+				continue // the field with the @embed says it
+			case !known:
+				d.Msg = "no layer is called " + name
+				d.Hint = cmp.Or(diag.DidYouMean(name, e.layerNames()), "put the name of this file's layer first: defaults: "+cmp.Or(in, "LAYER")+": "+cue.Str(name).String()+": ...")
+			default:
+				d.Msg, d.Hint = "defaults of the layer "+name+" are set in a file of the layer "+in, "write defaults: "+in+", or move this into a file of "+name
+			}
+			faults.Add(d)
+		}
+	}
+	return faults.Err()
+}
+
+func (e *evaluation) layerNames() []string {
+	names := make([]string, len(e.layers))
+	for i, l := range e.layers {
+		names[i] = l.Name
+	}
+	return names
+}

@@ -1,0 +1,131 @@
+package unify
+
+import (
+	"path"
+	"strconv"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/cuecontext"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// Differences evaluates the instance of a file of rules about where clusters may
+// differ, and returns them, sorted by name. root is the absolute path to which
+// positions are relative. The error holds all faults that CUE finds at once.
+func Differences(root string, in *build.Instance) ([]fleet.DifferenceRule, error) {
+	if err := checkCalls(root, in); err != nil {
+		return nil, err
+	}
+	e := &evaluation{root: root, cctx: cuecontext.New()}
+	only, err := e.definition("#Only")
+	if err != nil {
+		return nil, err
+	}
+	v := e.cctx.BuildInstance(in).Unify(only)
+	if err := v.Validate(cue.Concrete(true)); err != nil {
+		faults := cuediag.Faults(root, err, v)
+		for _, d := range faults {
+			if d.Path == "differences" && (len(d.At) == 0 || cuediag.IsType(d.At[0].File)) && len(in.Files) > 0 {
+				d.At = []diag.Pos{cuediag.Pos(root, in.Files[0].Pos())}
+			}
+		}
+		return nil, faults.Err()
+	}
+	var faults diag.List
+	var out []fleet.DifferenceRule
+	for _, f := range fieldsOf(v, "differences") {
+		at := "differences." + cue.Str(f.name).String()
+		r := differenceReader{root: root, at: at, faults: &faults}
+		allow := lookup(f.v, "allow")
+		rule := fleet.DifferenceRule{
+			Name: f.name, Reason: textOf(f.v, "reason"), Pos: writtenPos(root, f.v),
+			Between:  r.texts(f.v, ".", "between", clusterPattern),
+			Releases: r.paths(allow, "releases"), Charts: r.paths(allow, "charts"), Values: r.paths(allow, "values"),
+		}
+		rule.Objects, rule.Checks = r.objects(allow)
+		if len(rule.Between) == 0 {
+			faults.Add(&diag.Diag{At: []diag.Pos{rule.Pos}, Path: at + ".between", Msg: "names no cluster", Hint: `name some: between: ["prod"]`})
+		}
+		out = append(out, rule)
+	}
+	if len(out) == 0 {
+		faults.Add(&diag.Diag{At: []diag.Pos{writtenPos(root, lookup(v, "differences"))}, Path: "differences", Msg: "there is no rule", Hint: `write one: "prod": {between: ["prod"], allow: {}}`})
+	}
+	return out, faults.Err()
+}
+
+// writtenPos returns where a user writes v.
+func writtenPos(root string, v cue.Value) diag.Pos {
+	for _, c := range cuediag.Conjuncts(v) {
+		if pos := cuediag.Pos(root, labelPos(c)); pos.IsValid() && !cuediag.IsType(pos.File) {
+			return pos
+		}
+	}
+	return cuediag.Pos(root, labelPos(v))
+}
+
+// A differenceReader reads the parts of a rule.
+type differenceReader struct {
+	root, at string
+	faults   *diag.List
+}
+
+// clusterPattern says what is wrong with a cluster pattern.
+func clusterPattern(text string) (msg, hint string) {
+	if _, err := path.Match(text, ""); err != nil {
+		return "cluster pattern " + text + " has a syntax error", `write it as in "prod/*" or "prod/eu-[12]"`
+	}
+	return "", ""
+}
+
+// texts reads a list of texts, each of which must be right.
+func (r differenceReader) texts(v cue.Value, below, field string, wrong func(text string) (msg, hint string)) []string {
+	var out []string
+	it, err := lookup(v, field).List()
+	for i := 0; err == nil && it.Next(); i++ {
+		text, _ := it.Value().String()
+		if msg, hint := wrong(text); msg != "" {
+			*r.faults = append(*r.faults, &diag.Diag{
+				At: []diag.Pos{writtenPos(r.root, it.Value())}, Path: r.at + below + field + "." + strconv.Itoa(i), Msg: msg, Hint: hint,
+			})
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func (r differenceReader) paths(allow cue.Value, field string) []fleet.PathPattern {
+	var out []fleet.PathPattern
+	r.texts(allow, ".allow.", field, func(text string) (msg, hint string) {
+		p, ok := fleet.ParsePathPattern(text)
+		if !ok {
+			return "malformed path " + strconv.Quote(text), `write it as in "ingress.controller.replicaCount", with quotes around a key that has a dot in it`
+		}
+		out = append(out, p)
+		return "", ""
+	})
+	return out
+}
+
+// objects reads the objects that may differ; checks says whether there is a word
+// about them.
+func (r differenceReader) objects(allow cue.Value) (out []fleet.Selector, checks bool) {
+	list := lookup(allow, "objects")
+	it, err := list.List()
+	for i := 0; err == nil && it.Next(); i++ {
+		for _, field := range []string{"names", "namespaces", "releases"} {
+			r.texts(it.Value(), ".allow.objects."+strconv.Itoa(i)+".", field, func(text string) (msg, hint string) {
+				if _, err := path.Match(text, ""); err != nil {
+					return "malformed pattern " + text, `write \ before a bracket that stands for itself`
+				}
+				return "", ""
+			})
+		}
+		out = append(out, selectorFrom(it.Value()))
+	}
+	return out, list.Exists()
+}

@@ -1,0 +1,94 @@
+package unify
+
+import (
+	"path"
+
+	"cuelang.org/go/cue/build"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A relocation says where the files are that the instance embeds: CUE has their
+// places relative to the file that embeds them. A name that several directories
+// have stays as it is.
+type relocation struct {
+	names map[string]string // by the names in CUE's places
+	by    map[string]string // the directory of the file of CUE that embeds it, by name
+}
+
+func relocate(root string, in *build.Instance) relocation {
+	r := relocation{map[string]string{}, map[string]string{}}
+	for _, i := range append(in.Dependencies(), in) {
+		for _, file := range i.Files {
+			embeds, _ := cuediag.Embeds(root, file) // CUE reports what is wrong
+			for _, e := range embeds {
+				r.add(e.As, e.Name)
+				r.by[e.Name] = path.Dir(cuediag.Pos(root, file.Pos()).File)
+			}
+		}
+	}
+	return r
+}
+
+func (r relocation) add(name, file string) {
+	if other, ok := r.names[name]; ok && other != file {
+		file = name
+	}
+	r.names[name] = file
+}
+
+func (r relocation) pos(p *diag.Pos) {
+	if file, ok := r.names[p.File]; ok {
+		p.File = file
+	}
+}
+
+// faults returns the faults with their places.
+func (r relocation) faults(err error) error {
+	if len(r.names) == 0 || err == nil {
+		return err
+	}
+	var out diag.List
+	for _, d := range diag.All(err) {
+		moved := *d
+		moved.At = append([]diag.Pos{}, d.At...)
+		for i := range moved.At {
+			r.pos(&moved.At[i])
+		}
+		out = append(out, &moved)
+	}
+	return out.Err()
+}
+
+// cluster puts right the places in a cluster.
+func (r relocation) cluster(c *fleet.Cluster) {
+	if len(r.names) == 0 || c == nil {
+		return
+	}
+	r.pos(&c.Pos)
+	r.pos(&c.KubePos)
+	for _, release := range c.Releases {
+		r.pos(&release.Pos)
+		r.pos(&release.SourcePos)
+		r.tree(release.Values)
+		for _, o := range release.Objects {
+			r.tree(o)
+		}
+	}
+}
+
+func (r relocation) tree(t *fleet.Tree) {
+	if t == nil {
+		return
+	}
+	r.pos(&t.Pos)
+	r.tree(t.Shadows)
+	for _, f := range t.Fields {
+		r.tree(f)
+	}
+	for _, e := range t.List {
+		r.tree(e)
+	}
+}

@@ -1,0 +1,224 @@
+package unify
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// Field explains the field at the path, whose keys [fleet.ParseField] reads.
+// The chart of the release, if any, knows further keys. A path on which there
+// is nothing, nor may be, is a fault.
+func (x *Explainer) Field(path []string, keys Keys) (*fleet.Explanation, error) {
+	if err := x.exists(path, keys); err != nil {
+		return nil, err
+	}
+	l := x.last()
+	e := &fleet.Explanation{Cluster: x.id, Path: l.text(path)}
+	e.Elsewhere = len(path) > 1 && path[0] == "releases" && slices.Contains(x.off, path[1])
+	e.State, e.Value = l.value(path)
+	if v, sels := l.at(path); len(sels) == len(path) && isStruct(v) && e.State == fleet.Set {
+		e.Leaves = x.leaves(path)
+		if slices.ContainsFunc(e.Leaves, func(l fleet.Leaf) bool { return l.State == fleet.Conflict }) {
+			e.State, e.Value = fleet.Conflict, nil
+		}
+	} else {
+		e.Contributions = x.contributions(path)
+		for i, layer := range x.layers {
+			if at := x.level(i); at != nil {
+				state, value := at.value(path)
+				e.Layers = append(e.Layers, fleet.LayerValue{Layer: layer, State: state, Value: value})
+			}
+		}
+	}
+	for _, d := range x.wrong(path) {
+		if !slices.Contains(e.Faults, d.Msg) {
+			e.Faults = append(e.Faults, d.Msg)
+		}
+	}
+	return e, nil
+}
+
+// text returns the path as CUE writes it.
+func (l *level) text(path []string) string { return cue.MakePath(l.selectors(path)...).String() }
+
+// selectors returns how CUE selects the keys of a path, also where there is
+// nothing.
+func (l *level) selectors(path []string) []cue.Selector {
+	_, sels := l.at(path)
+	for _, key := range path[len(sels):] {
+		sels = append(sels, cue.Str(key))
+	}
+	for i, s := range sels {
+		if s.ConstraintType() != 0 {
+			sels[i] = cue.Str(s.Unquoted())
+		}
+	}
+	return sels
+}
+
+// exists reports a path that leads nowhere.
+func (x *Explainer) exists(path []string, keys Keys) error {
+	l := x.last()
+	v, sels := l.at(path)
+	if len(path) > 0 && len(sels) == len(path) || isValues(path) && len(path) > 3 && x.isSaid(path) {
+		return nil
+	}
+	if v.IncompleteKind() == cue.ListKind {
+		return &diag.Diag{
+			Path: l.text(path[:len(sels)]), Clusters: []string{x.id},
+			Msg: fmt.Sprintf("no element %s: the list has %d, which count from 0", path[len(sels)], elements(v)),
+		}
+	}
+	for i := len(sels); i < len(path); i++ {
+		among := x.Next(path[:i])
+		if isValues(path[:i]) && keys != nil {
+			known, open := keys(path[3:i])
+			if slices.Contains(known, path[i]) {
+				continue
+			}
+			if among = append(among, known...); open && diag.DidYouMean(path[i], among) == "" {
+				return nil
+			}
+		}
+		return &diag.Diag{
+			Path: l.text(path[:i+1]), Clusters: []string{x.id},
+			Msg: "no such field", Hint: diag.OneOf(path[i], among),
+		}
+	}
+	return nil
+}
+
+// isSaid reports whether a layer says something about a value, and be it that
+// it is not to be.
+func (x *Explainer) isSaid(path []string) bool {
+	l := x.last()
+	if follow(l.valuesOf(path[1]), path[3:]) != nil {
+		return true
+	}
+	return slices.ContainsFunc(l.layers, func(layer fleet.Layer) bool {
+		said := defaultPath(path, layer.Name)
+		_, sels := l.at(said)
+		return len(sels) == len(said)
+	})
+}
+
+// defaultPath returns where a layer says a default of the value at the path.
+func defaultPath(path []string, layer string) []string {
+	return slices.Concat(path[:2], []string{"defaults", layer}, path[3:])
+}
+
+// Next returns the keys of the fields that there are, or may be, below a path.
+func (x *Explainer) Next(path []string) []string {
+	l := x.last()
+	v, sels := l.at(path)
+	var out []string
+	if len(sels) == len(path) {
+		for _, c := range append(cuediag.Conjuncts(v), v) { // what is in error has no fields as a whole
+			if it, err := c.Fields(cue.Optional(true), cue.Definitions(true)); err == nil {
+				for it.Next() {
+					out = append(out, name(it.Selector()))
+				}
+			}
+		}
+		if v.IncompleteKind() == cue.ListKind {
+			for i := range elements(v) {
+				out = append(out, strconv.Itoa(i))
+			}
+		}
+	}
+	if isValues(path) {
+		if t := follow(l.valuesOf(path[1]), path[3:]); t != nil {
+			out = append(out, t.Keys()...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// name returns the name of a field, without quotes.
+func name(s cue.Selector) string {
+	if s.LabelType() == cue.StringLabel {
+		return s.Unquoted()
+	}
+	return strings.TrimRight(s.String(), "?!")
+}
+
+// leaves returns the values below a path, and the line that won of each.
+func (x *Explainer) leaves(path []string) []fleet.Leaf {
+	l := x.last()
+	v, _ := l.at(path)
+	t := l.reader().tree(v)
+	if isValues(path) {
+		t = follow(l.valuesOf(path[1]), path[3:])
+	}
+	out := []fleet.Leaf{}
+	var walk func(t *fleet.Tree, at []string)
+	walk = func(t *fleet.Tree, at []string) {
+		if t == nil {
+			return
+		}
+		if len(t.Fields) > 0 {
+			for _, k := range t.Keys() {
+				walk(t.Fields[k], append(slices.Clone(at), k))
+			}
+			return
+		}
+		if len(at) == len(path) {
+			return // an empty map
+		}
+		leaf := fleet.Leaf{Path: l.text(at)}
+		leaf.State, leaf.Value = l.value(at)
+		for _, c := range x.lines(at) {
+			if c.Role == fleet.Wins || c.Role == fleet.Conflicts {
+				leaf.Winner = c.Contribution
+				break
+			}
+		}
+		out = append(out, leaf)
+	}
+	walk(t, path)
+	return out
+}
+
+// wrong returns the faults of a field, and of what is below it.
+func (x *Explainer) wrong(path []string) diag.List {
+	l := x.last()
+	if !x.told {
+		unbound := x.faults
+		for _, err := range []error{l.checkAllLayers(l.bare), l.checkReleases(l.bare), l.check(l.bare)} {
+			for _, d := range diag.All(err) {
+				if !slices.ContainsFunc(unbound, func(u *diag.Diag) bool { return u.Path == d.Path }) {
+					x.faults = append(x.faults, d)
+				}
+			}
+		}
+		x.told = true
+	}
+	var keys []string
+	for _, s := range l.selectors(path) {
+		keys = append(keys, s.String())
+	}
+	field := strings.Join(keys, ".") // as faults have it
+	var out diag.List
+	for _, d := range x.faults {
+		value := cuediag.ValuesPath(d.Path) // that a default is for
+		of := *d
+		switch {
+		case d.Path == field, value == field:
+		case strings.HasPrefix(d.Path, field+"."), strings.HasPrefix(value, field+"."):
+			of.Msg = d.Path + ": " + d.Msg
+		default:
+			continue
+		}
+		out = append(out, &of)
+	}
+	return out
+}

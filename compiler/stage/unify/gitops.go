@@ -1,0 +1,90 @@
+package unify
+
+import (
+	"cmp"
+	"time"
+
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// gitops reads the field gitops of a cluster, where what is absent has the
+// values that the schema names. What cannot be read is added to
+// the faults.
+func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
+	var raw struct {
+		Layouts []fleet.Layout `json:"layouts"`
+		Flux    struct {
+			Namespace string `json:"namespace"`
+			Source    struct {
+				Kind      string `json:"kind"`
+				Name      string `json:"name"`
+				Namespace string `json:"namespace"`
+			} `json:"source"`
+			Prefix             string `json:"prefix"`
+			Interval           string `json:"interval"`
+			RetryInterval      string `json:"retryInterval"`
+			Timeout            string `json:"timeout"`
+			ServiceAccountName string `json:"serviceAccountName"`
+			DecryptionSecret   string `json:"decryptionSecret"`
+		} `json:"flux"`
+		ArgoCD struct {
+			Namespace      string `json:"namespace"`
+			Project        string `json:"project"`
+			RepoURL        string `json:"repoURL"`
+			TargetRevision string `json:"targetRevision"`
+			Prefix         string `json:"prefix"`
+			Server         string `json:"server"`
+			Automated      *bool  `json:"automated"`
+		} `json:"argocd"`
+	}
+	if field := lookup(v, "gitops"); field.Exists() {
+		if err := field.Decode(&raw); err != nil {
+			faults.Add(cuediag.Faults(e.root, err, v).Err())
+			return fleet.GitOps{}
+		}
+	}
+	// What is no duration is at fault by the schema.
+	duration := func(text string, absent time.Duration) time.Duration {
+		d, _ := time.ParseDuration(text)
+		return cmp.Or(d, absent)
+	}
+	f, a := raw.Flux, raw.ArgoCD
+	return fleet.GitOps{
+		Layouts: layouts(v, raw.Layouts),
+		Flux: fleet.Flux{
+			Namespace: cmp.Or(f.Namespace, "flux-system"),
+			Source: fleet.FluxSource{
+				Kind: cmp.Or(f.Source.Kind, "GitRepository"), Name: cmp.Or(f.Source.Name, "flux-system"), Namespace: f.Source.Namespace,
+			},
+			Prefix: f.Prefix, Interval: duration(f.Interval, 10*time.Minute),
+			RetryInterval: duration(f.RetryInterval, time.Minute), Timeout: duration(f.Timeout, 5*time.Minute),
+			ServiceAccountName: f.ServiceAccountName, DecryptionSecret: f.DecryptionSecret,
+		},
+		ArgoCD: fleet.ArgoCD{
+			Namespace: cmp.Or(a.Namespace, "argocd"), Project: cmp.Or(a.Project, "default"), RepoURL: a.RepoURL,
+			TargetRevision: cmp.Or(a.TargetRevision, "HEAD"), Prefix: a.Prefix, Server: a.Server, Automated: a.Automated == nil || *a.Automated,
+		},
+	}
+}
+
+// layouts returns the layouts in which a cluster is exported: those that it says,
+// or else those about which its layers say something, or else the plain one.
+func layouts(v cue.Value, said []fleet.Layout) []fleet.Layout {
+	if lookup(v, "gitops.layouts").Exists() {
+		return said
+	}
+	var out []fleet.Layout
+	for _, l := range []fleet.Layout{fleet.FluxLayout, fleet.ArgoLayout} {
+		if lookup(v, "gitops."+string(l)).Exists() {
+			out = append(out, l)
+		}
+	}
+	if len(out) == 0 {
+		return []fleet.Layout{fleet.PlainLayout}
+	}
+	return out
+}

@@ -1,0 +1,329 @@
+package unify
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/literal"
+	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+)
+
+// Some functions of CUE allocate results that are far larger than their arguments
+// in one piece, which ends the process before a limit is noticed. Calls of these
+// are refused unless the text of the fleet bounds their results.
+
+const (
+	maxAmount = 1 << 16   // bits of a number, or its digits after the point
+	maxText   = 16 << 20  // bytes of a text, or elements of a list, that a call makes
+	maxGrowth = 8         // times a text of unknown length may grow in a call
+	maxRepeat = 1_000_000 // CUE's own limit of the second argument of Repeat
+)
+
+// growing are the functions whose results may be large, each with its number of
+// arguments.
+var growing = map[string]int{
+	"bits.Lsh": 2, "bits.Set": 3, "strconv.FormatFloat": 4,
+	"strings.Repeat": 2, "list.Repeat": 2, "strings.Replace": 4, "strings.Join": 2,
+}
+
+// growingPackages are the import paths of these functions.
+var growingPackages = []string{"strings", "list", "strconv", "math/bits"}
+
+// A growthCheck reads the bounds of values from the files of one package.
+type growthCheck struct {
+	root   string
+	fields map[string]ast.Expr // of the top level, by name
+	active map[ast.Expr]bool   // being read
+	known  map[ast.Expr]bound  // that have been read
+	faults *diag.List
+}
+
+// A bound is the largest length that a value may have; negative when unknown.
+type bound float64
+
+const unbounded bound = -1
+
+func newGrowthCheck(root string, of *build.Instance, faults *diag.List) *growthCheck {
+	g := &growthCheck{root: root, faults: faults, fields: map[string]ast.Expr{}, active: map[ast.Expr]bool{}, known: map[ast.Expr]bound{}}
+	for _, f := range of.Files {
+		for _, d := range f.Decls {
+			if field, ok := d.(*ast.Field); ok {
+				if name, _, err := ast.LabelName(field.Label); err == nil && g.fields[name] == nil {
+					g.fields[name] = field.Value
+				}
+			}
+		}
+	}
+	return g
+}
+
+// file checks the calls of a file, and that functions are called where they are
+// named: what a value calls cannot be read from the text.
+func (g *growthCheck) file(f *ast.File) {
+	inside := map[ast.Node]bool{} // functions of calls, packages of selectors
+	ast.Walk(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if name := callee(n); growing[name] > 0 && imported(n.Fun) {
+				inside[n.Fun] = true
+				if len(n.Args) == growing[name] {
+					g.call(name, n)
+				}
+			}
+		case *ast.SelectorExpr:
+			if !imported(n) {
+				return true
+			}
+			inside[n.X] = true
+			if name := qualified(n); growing[name] > 0 && !inside[n] {
+				g.fault(n, name+" is not called", "call it where it is named: "+name+"(...)")
+			}
+		case *ast.Ident:
+			if name := importedAs(n); name != "" && !inside[n] {
+				g.fault(n, "the package "+name+" is not a value", "write one of its functions, as in "+name+".Repeat")
+			}
+		}
+		return true
+	}, nil)
+}
+
+// fault adds a fault unless there is one at the same place.
+func (g *growthCheck) fault(n ast.Node, msg, hint string) {
+	at := cuediag.Pos(g.root, n.Pos())
+	if !slices.ContainsFunc(*g.faults, func(d *diag.Diag) bool { return d.At[0] == at }) {
+		g.faults.Add(&diag.Diag{At: []diag.Pos{at}, Msg: msg, Hint: hint})
+	}
+}
+
+// call checks one call.
+func (g *growthCheck) call(name string, c *ast.CallExpr) {
+	switch name {
+	case "bits.Lsh", "bits.Set":
+		g.amount(name, c.Args[1])
+	case "strconv.FormatFloat":
+		g.amount(name, c.Args[2])
+	case "strings.Repeat", "list.Repeat":
+		if b := g.repeat(c); b == unbounded {
+			g.fault(c, "the size of "+name+" cannot be read from the text",
+				fmt.Sprintf("repeat a value that is written out, or write a number up to %d as how often", maxGrowth))
+		}
+	case "strings.Replace":
+		if n, ok := g.number(c.Args[3]); (!ok || n < 0 || n > maxGrowth) && g.replacements(c) > maxGrowth {
+			g.fault(c, "the size of "+name+" cannot be read from the text",
+				fmt.Sprintf("write a number up to %d as the last argument, which is how often it replaces", maxGrowth))
+		}
+	}
+}
+
+// amount checks an argument that says how large a result becomes.
+func (g *growthCheck) amount(name string, e ast.Expr) {
+	switch n, ok := g.number(e); {
+	case !ok:
+		g.fault(e, "the amount of "+name+" cannot be read from the text",
+			fmt.Sprintf("write a number up to %d, or bound it as in mod(n, 64)", maxAmount))
+	case n > maxAmount:
+		g.fault(e, "the amount of "+name+" is too large", fmt.Sprintf("write a number up to %d", maxAmount))
+	}
+}
+
+// repeat returns the bound of a call of Repeat.
+func (g *growthCheck) repeat(c *ast.CallExpr) bound {
+	size := g.length(c.Args[0])
+	n, ok := g.number(c.Args[1])
+	switch {
+	case size == unbounded && ok && n <= maxGrowth:
+		return maxText
+	case !ok:
+		n = maxRepeat
+	}
+	if size == unbounded || float64(size)*n > maxText {
+		return unbounded
+	}
+	return size * bound(n)
+}
+
+// replacements returns how many times a call of Replace may make its text longer.
+func (g *growthCheck) replacements(c *ast.CallExpr) float64 {
+	in, old, to := g.length(c.Args[0]), g.length(c.Args[1]), g.length(c.Args[2])
+	lit, ok := c.Args[1].(*ast.BasicLit)
+	if old <= 0 || !ok || lit.Kind != token.STRING {
+		return maxGrowth + 1 // the length may be less
+	}
+	least := float64(maxGrowth + 1)
+	if in != unbounded {
+		least = min(least, float64(in/old))
+	}
+	if to != unbounded {
+		least = min(least, float64(to/old))
+	}
+	return least
+}
+
+// length returns the bound of a text or a list.
+func (g *growthCheck) length(e ast.Expr) bound {
+	if b, ok := g.known[e]; ok {
+		return b
+	}
+	if e == nil || g.active[e] {
+		return unbounded
+	}
+	g.active[e] = true
+	b := g.newLength(e)
+	delete(g.active, e)
+	g.known[e] = b
+	return b
+}
+
+func (g *growthCheck) newLength(e ast.Expr) bound {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if text, err := literal.Unquote(e.Value); err == nil {
+			return bound(len(text))
+		}
+		return bound(len(e.Value))
+	case *ast.ParenExpr:
+		return g.length(e.X)
+	case *ast.Ident:
+		return g.length(g.resolve(e))
+	case *ast.Interpolation:
+		return g.total(e.Elts)
+	case *ast.BinaryExpr:
+		if e.Op == token.ADD {
+			return g.total([]ast.Expr{e.X, e.Y})
+		}
+	case *ast.ListLit:
+		for _, elt := range e.Elts {
+			switch elt.(type) {
+			case *ast.Comprehension, *ast.Ellipsis:
+				return unbounded
+			}
+		}
+		return bound(len(e.Elts))
+	case *ast.CallExpr:
+		if name := callee(e); (name == "strings.Repeat" || name == "list.Repeat") && imported(e.Fun) && len(e.Args) == growing[name] {
+			return g.repeat(e)
+		}
+	}
+	return unbounded
+}
+
+func (g *growthCheck) total(list []ast.Expr) (sum bound) {
+	for _, e := range list {
+		b := g.length(e)
+		if b == unbounded || sum+b > maxText {
+			return unbounded
+		}
+		sum += b
+	}
+	return sum
+}
+
+// number returns the number that an expression is, or the largest that it may be.
+func (g *growthCheck) number(e ast.Expr) (float64, bool) {
+	if e == nil || g.active[e] {
+		return 0, false
+	}
+	g.active[e] = true
+	defer delete(g.active, e)
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		var n literal.NumInfo
+		if literal.ParseNum(e.Value, &n) != nil {
+			return 0, false
+		}
+		f, err := strconv.ParseFloat(n.String(), 64)
+		return f, err == nil
+	case *ast.ParenExpr:
+		return g.number(e.X)
+	case *ast.UnaryExpr:
+		if x, ok := e.X.(*ast.BasicLit); ok && e.Op == token.SUB {
+			n, ok := g.number(x)
+			return -n, ok
+		}
+	case *ast.Ident:
+		return g.number(g.resolve(e))
+	case *ast.BinaryExpr:
+		return g.arithmetic(e)
+	case *ast.CallExpr:
+		if fun, ok := e.Fun.(*ast.Ident); ok && fun.Name == "mod" && g.resolve(fun) == nil && len(e.Args) == 2 {
+			return g.number(e.Args[1])
+		}
+	}
+	return 0, false
+}
+
+// arithmetic returns the bound of a sum, a difference of a literal, or a product.
+func (g *growthCheck) arithmetic(e *ast.BinaryExpr) (float64, bool) {
+	x, ok1 := g.number(e.X)
+	y, ok2 := g.number(e.Y)
+	if !ok1 || !ok2 || x < 0 || y < 0 {
+		return 0, false
+	}
+	switch e.Op {
+	case token.ADD:
+		return x + y, true
+	case token.SUB:
+		return x, true // y may be less than its bound
+	case token.MUL:
+		return x * y, true
+	}
+	return 0, false
+}
+
+// resolve returns the expression of the field, let clause or alias that a name
+// refers to. A field may have others in other files: all of them are equal to one
+// that is a text or a number.
+func (g *growthCheck) resolve(e *ast.Ident) ast.Expr {
+	switch n := e.Node.(type) {
+	case nil:
+		return g.fields[e.Name]
+	case *ast.Field:
+		return n.Value
+	case *ast.LetClause:
+		return n.Expr
+	case ast.Expr:
+		if _, ok := n.(*ast.Ident); !ok {
+			return n
+		}
+	}
+	return nil
+}
+
+// importedAs returns the name of the package of a growing function that an
+// identifier stands for; "" when it stands for something else.
+func importedAs(e *ast.Ident) string {
+	spec, ok := e.Node.(*ast.ImportSpec)
+	if !ok || e == spec.Name {
+		return ""
+	}
+	name, err := literal.Unquote(spec.Path.Value)
+	if err != nil {
+		return ""
+	}
+	name, _, _ = strings.Cut(name, ":")
+	for _, p := range growingPackages {
+		if name == p {
+			return path.Base(p)
+		}
+	}
+	return ""
+}
+
+// imported reports whether an expression selects something of a package that has
+// growing functions.
+func imported(e ast.Expr) bool {
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	id, ok := sel.X.(*ast.Ident)
+	return ok && importedAs(id) != ""
+}

@@ -1,0 +1,354 @@
+package unify
+
+import (
+	"math"
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/base/bounded"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+)
+
+// An evaluation that exceeds its limits cannot say which expression it is at.
+// This file estimates from the text how many values each expression stands for.
+
+// heavy is how many values make an expression a suspect.
+const heavy = 20_000
+
+// Excess returns the fault of a cluster, or of another instance when id is empty,
+// whose evaluation exceeded a limit. It is at the expression that stands for the
+// most values, or else at the last file of the instance.
+func Excess(root, id string, in *build.Instance, over *bounded.Excess) error {
+	what := "the evaluation of this cluster"
+	if id == "" {
+		what = "the evaluation of this file"
+	}
+	d := &diag.Diag{
+		Msg: what + " " + over.Msg, Cause: over,
+		Hint: "look for lists and comprehensions that multiply each other",
+	}
+	if n := len(in.Files); n > 0 {
+		d.At = []diag.Pos{{File: cuediag.File(root, in.Files[n-1].Pos())}}
+	}
+	if over.Of == bounded.Depth {
+		// Its stack grows to Go's limit while the text is searched, which takes seconds.
+		d.Hint = "look for a definition that uses itself without a condition that ends it"
+	} else if at, text := heaviest(root, in); at.IsValid() {
+		d.At, d.Hint = []diag.Pos{at}, text+" may stand for too many values: make it smaller"
+	}
+	switch over.Of {
+	case bounded.Time:
+		d.Hint += ", or allow more: FLEETC_CUE_TIME=5m"
+	case bounded.Memory:
+		d.Hint += ", or allow more: FLEETC_CUE_MEMORY=4GiB"
+	}
+	if id == "" {
+		return d
+	}
+	return diag.In(id, d)
+}
+
+// heaviest returns where the expression of the instance begins that stands for
+// the most values, and a few words for it. The position is not valid when no
+// expression stands out.
+func heaviest(root string, in *build.Instance) (diag.Pos, string) {
+	w, files := newWeigher(in)
+	var found suspect
+	for _, f := range files {
+		if !isOurs(cuediag.File(root, f.Pos())) {
+			w.search(f, &found)
+		}
+	}
+	if found.weight < heavy {
+		return diag.Pos{}, ""
+	}
+	return cuediag.Pos(root, found.node.Pos()), found.what
+}
+
+// isOurs reports whether fleetc itself brings the file.
+func isOurs(file string) bool {
+	return file == "" || strings.HasPrefix(file, "schema/") || strings.HasPrefix(file, "cue.mod/pkg/github.com/fleetc/fleetc/")
+}
+
+// A suspect is an expression that may be too much to evaluate.
+type suspect struct {
+	node   ast.Node
+	what   string
+	weight float64
+}
+
+// A weigher estimates how many values expressions stand for.
+type weigher struct {
+	named   map[string]ast.Expr  // top-level fields and lets, by name
+	weights map[ast.Expr]float64 // of expressions that names stand for; 0 while one is estimated
+}
+
+// newWeigher returns a weigher for the expressions of an instance, and the files
+// of these.
+func newWeigher(in *build.Instance) (*weigher, []*ast.File) {
+	w := &weigher{named: map[string]ast.Expr{}, weights: map[ast.Expr]float64{}}
+	files := in.Files
+	for _, of := range in.Dependencies() {
+		files = append(files[:len(files):len(files)], of.Files...)
+	}
+	for _, f := range files {
+		w.name(f)
+	}
+	return w, files
+}
+
+// name notes the names of a file.
+func (w *weigher) name(f *ast.File) {
+	for _, d := range f.Decls {
+		if field, ok := d.(*ast.Field); ok {
+			if name, _, err := ast.LabelName(field.Label); err == nil && w.named[name] == nil {
+				w.named[name] = field.Value
+			}
+		}
+	}
+	ast.Walk(f, func(n ast.Node) bool {
+		if let, ok := n.(*ast.LetClause); ok && w.named[let.Ident.Name] == nil {
+			w.named[let.Ident.Name] = let.Expr
+		}
+		return true
+	}, nil)
+}
+
+// search finds the heaviest suspect of a file: an expression that multiplies what
+// it is made of. Of those inside of each other that weigh about the same, it takes
+// the inner one.
+func (w *weigher) search(f *ast.File, found *suspect) {
+	ast.Walk(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Comprehension:
+			parts := []float64{w.weigh(n.Value)}
+			for _, clause := range n.Clauses {
+				if f, ok := clause.(*ast.ForClause); ok {
+					parts = append(parts, w.elements(f.Source))
+				}
+			}
+			found.take(n, "the comprehension", w.comprehension(n), parts)
+		case *ast.CallExpr:
+			found.take(n, "the call of "+callee(n), w.call(n), w.each(n.Args))
+		case *ast.BinaryExpr:
+			what := "the expression"
+			if n.Op == token.OR || n.Op == token.AND {
+				what = "the expression with | or &"
+			}
+			found.take(n, what, w.weigh(n), w.each([]ast.Expr{n.X, n.Y}))
+		case *ast.ListLit:
+			found.take(n, "the list", w.weigh(n), w.each(n.Elts))
+		case *ast.Interpolation:
+			found.take(n, "the text", w.weigh(n), w.each(n.Elts))
+		case *ast.StructLit:
+			var parts []float64
+			for _, d := range n.Elts {
+				if field, ok := d.(*ast.Field); ok {
+					parts = append(parts, w.weigh(field.Value))
+				}
+			}
+			found.take(n, "the struct", w.structure(n), parts)
+		}
+		return true
+	}, nil)
+}
+
+// each weighs expressions.
+func (w *weigher) each(list []ast.Expr) []float64 {
+	out := make([]float64, len(list))
+	for i, e := range list {
+		out[i] = w.weigh(e)
+	}
+	return out
+}
+
+// take takes an expression that is heavier, or that is inside and most of it,
+// unless one of its parts is nearly all of it.
+func (s *suspect) take(n ast.Node, what string, weight float64, parts []float64) {
+	const most = 4
+	for _, p := range parts {
+		if weight < 1.5*p {
+			return
+		}
+	}
+	inside := s.node != nil && n.Pos().Filename() == s.node.Pos().Filename() &&
+		n.Pos().Offset() >= s.node.Pos().Offset() && n.End().Offset() <= s.node.End().Offset()
+	if inside && weight*most >= s.weight {
+		weight = max(weight, s.weight)
+		*s = suspect{n, what, weight}
+	} else if weight > s.weight {
+		*s = suspect{n, what, weight}
+	}
+}
+
+// weigh estimates how many values an expression stands for.
+func (w *weigher) weigh(e ast.Expr) float64 {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return w.reference(w.resolve(e))
+	case *ast.SelectorExpr:
+		return w.reference(w.resolve(e))
+	case *ast.ParenExpr:
+		return w.weigh(e.X)
+	case *ast.UnaryExpr:
+		return w.weigh(e.X)
+	case *ast.ListLit:
+		return 1 + w.sum(e.Elts)
+	case *ast.StructLit:
+		return w.structure(e)
+	case *ast.Comprehension:
+		return w.comprehension(e)
+	case *ast.Interpolation:
+		return w.sum(e.Elts)
+	case *ast.CallExpr:
+		return w.call(e)
+	case *ast.BinaryExpr:
+		switch e.Op {
+		case token.AND:
+			return min(math.MaxFloat64/4, w.weigh(e.X)+w.weigh(e.Y)+w.choices(e))
+		case token.MUL:
+			if n, ok := w.number(e.Y); ok {
+				return n * w.weigh(e.X)
+			}
+			if n, ok := w.number(e.X); ok {
+				return n * w.weigh(e.Y)
+			}
+		}
+		return w.weigh(e.X) + w.weigh(e.Y)
+	}
+	if lit, ok := e.(*ast.BasicLit); ok {
+		return float64(1 + len(lit.Value)/textUnit)
+	}
+	return 1
+}
+
+func (w *weigher) sum(list []ast.Expr) (n float64) {
+	for _, e := range list {
+		n += w.weigh(e)
+	}
+	return min(n, math.MaxFloat64/4)
+}
+
+// reference is the weight of what a name stands for.
+func (w *weigher) reference(e ast.Expr) float64 {
+	if e == nil {
+		return 1
+	}
+	n, ok := w.weights[e]
+	if !ok {
+		w.weights[e] = 0 // so that what refers to itself comes to an end
+		n = w.weigh(e)
+		w.weights[e] = n
+	}
+	return max(n, 1)
+}
+
+// resolve returns the expression that a name or a path stands for; nil when the
+// text does not tell.
+func (w *weigher) resolve(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.Ident:
+		switch n := e.Node.(type) {
+		case *ast.Field:
+			return n.Value
+		case ast.Expr:
+			if _, ok := n.(*ast.Ident); !ok {
+				return n
+			}
+		case *ast.ImportSpec:
+			return nil
+		}
+		return w.named[e.Name]
+	case *ast.SelectorExpr:
+		label, _, err := ast.LabelName(e.Sel)
+		of, ok := w.resolve(e.X).(*ast.StructLit)
+		if id, isName := e.X.(*ast.Ident); isName && err == nil && !ok {
+			if _, imported := id.Node.(*ast.ImportSpec); imported {
+				return w.named[label]
+			}
+		}
+		if err != nil || !ok {
+			return nil
+		}
+		for _, d := range of.Elts {
+			if f, ok := d.(*ast.Field); ok {
+				if name, _, err := ast.LabelName(f.Label); err == nil && name == label {
+					return f.Value
+				}
+			}
+		}
+	case *ast.ParenExpr:
+		return w.resolve(e.X)
+	}
+	return nil
+}
+
+func (w *weigher) structure(s *ast.StructLit) float64 {
+	n := 1.0
+	for _, d := range s.Elts {
+		switch d := d.(type) {
+		case *ast.Field:
+			n += w.weigh(d.Value)
+		case *ast.EmbedDecl:
+			n += w.weigh(d.Expr)
+		case *ast.Comprehension:
+			n += w.comprehension(d)
+		}
+	}
+	return min(n, math.MaxFloat64/4)
+}
+
+// comprehension multiplies what is yielded by how often.
+func (w *weigher) comprehension(c *ast.Comprehension) float64 {
+	times := 1.0
+	for _, clause := range c.Clauses {
+		if f, ok := clause.(*ast.ForClause); ok {
+			times = min(times*w.elements(f.Source), 1e100)
+		}
+	}
+	return times * w.weigh(c.Value)
+}
+
+// elements estimates how many elements a list or struct has.
+func (w *weigher) elements(e ast.Expr) float64 {
+	switch e := e.(type) {
+	case *ast.ListLit:
+		n := 0.0
+		for _, elt := range e.Elts {
+			if c, ok := elt.(*ast.Comprehension); ok {
+				n += w.comprehension(c)
+			} else {
+				n++
+			}
+		}
+		return n
+	case *ast.StructLit:
+		n := 0.0
+		for _, d := range e.Elts {
+			if c, ok := d.(*ast.Comprehension); ok {
+				n += w.comprehension(c)
+			} else {
+				n++
+			}
+		}
+		return n
+	case *ast.CallExpr:
+		return w.call(e)
+	case *ast.Ident, *ast.SelectorExpr:
+		if of := w.resolve(e); of != nil {
+			if _, again := w.weights[of]; !again {
+				w.weights[of] = 0
+				defer delete(w.weights, of)
+				return max(1, w.elements(of))
+			}
+			return w.reference(of)
+		}
+	case *ast.ParenExpr:
+		return w.elements(e.X)
+	}
+	return 1
+}

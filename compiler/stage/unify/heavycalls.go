@@ -1,0 +1,177 @@
+package unify
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/literal"
+	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+)
+
+const (
+	textUnit = 16       // bytes of a text that weigh as much as a value
+	maxCall  = 16 << 20 // what the result of one call may weigh
+)
+
+// checkCalls reports calls whose result is so large that CUE takes all memory in
+// one piece, which ends the process before any limit is noticed.
+func checkCalls(root string, in *build.Instance) error {
+	var w *weigher
+	var faults diag.List
+	for _, of := range append(in.Dependencies(), in) {
+		var g *growthCheck
+		for _, f := range of.Files {
+			if !importsAny(f, growingPackages...) {
+				continue
+			}
+			ast.Walk(f, func(n ast.Node) bool {
+				c, ok := n.(*ast.CallExpr)
+				if !ok || !multiplies(callee(c)) {
+					return true
+				}
+				if w == nil {
+					w, _ = newWeigher(in)
+				}
+				if w.call(c) <= maxCall {
+					return true
+				}
+				faults.Add(&diag.Diag{
+					At: []diag.Pos{cuediag.Pos(root, c.Pos())}, Msg: fmt.Sprintf("the result of %s is too large to be made", callee(c)),
+					Hint: "make what is repeated, or how often, smaller",
+				})
+				return false
+			}, nil)
+			if g == nil {
+				g = newGrowthCheck(root, of, &faults)
+			}
+			g.file(f)
+		}
+	}
+	return faults.Err()
+}
+
+// importsAny reports whether a file imports one of CUE's packages.
+func importsAny(f *ast.File, names ...string) bool {
+	for spec := range f.ImportSpecs() {
+		for _, name := range names {
+			if of, err := literal.Unquote(spec.Path.Value); err == nil && (of == name || strings.HasPrefix(of, name+":")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// multiplies reports whether the result of a function may be as large as the product
+// of its arguments.
+func multiplies(function string) bool {
+	return function == "strings.Repeat" || function == "list.Repeat" || function == "strings.Replace" || function == "strings.Join"
+}
+
+// call estimates the result of a function.
+func (w *weigher) call(c *ast.CallExpr) float64 {
+	switch name := callee(c); {
+	case name == "list.Range" && len(c.Args) == 3:
+		from, ok1 := w.number(c.Args[0])
+		to, ok2 := w.number(c.Args[1])
+		step, ok3 := w.number(c.Args[2])
+		if ok1 && ok2 && ok3 && step != 0 {
+			return max(1, (to-from)/step)
+		}
+	case (name == "list.Repeat" || name == "strings.Repeat") && len(c.Args) == 2:
+		if n, ok := w.number(c.Args[1]); ok {
+			return n * w.weigh(c.Args[0])
+		}
+	case name == "strings.Replace" && len(c.Args) == 4:
+		return w.weigh(c.Args[0]) * textUnit * w.weigh(c.Args[2])
+	}
+	return 1 + w.sum(c.Args)
+}
+
+func callee(c *ast.CallExpr) string {
+	if sel, ok := c.Fun.(*ast.SelectorExpr); ok {
+		if name := qualified(sel); name != "" {
+			return name
+		}
+	}
+	if id, ok := c.Fun.(*ast.Ident); ok {
+		return id.Name
+	}
+	return "a function"
+}
+
+// qualified returns the name of what a selector selects of a package, whatever name
+// the file imports that by: "strings.Repeat".
+func qualified(sel *ast.SelectorExpr) string {
+	pkg, ok := sel.X.(*ast.Ident)
+	name, _, err := ast.LabelName(sel.Sel)
+	if !ok || err != nil {
+		return ""
+	}
+	return cmp.Or(importedAs(pkg), pkg.Name) + "." + name
+}
+
+// choices multiplies the alternatives of disjunctions that are unified.
+func (w *weigher) choices(e ast.Expr) float64 {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return w.choices(e.X)
+	case *ast.UnaryExpr:
+		return w.choices(e.X)
+	case *ast.BinaryExpr:
+		switch e.Op {
+		case token.AND:
+			return min(w.choices(e.X)*w.choices(e.Y), 1e100)
+		case token.OR:
+			return min(w.choices(e.X)+w.choices(e.Y), 1e100)
+		}
+	case *ast.Ident, *ast.SelectorExpr:
+		if of, ok := w.resolve(e).(*ast.BinaryExpr); ok && w.weights[of] == 0 {
+			if _, again := w.weights[of]; !again {
+				w.weights[of] = 0
+				defer delete(w.weights, of)
+				return w.choices(of)
+			}
+		}
+	}
+	return 1
+}
+
+// number returns the number that an expression certainly is.
+func (w *weigher) number(e ast.Expr) (float64, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		var n literal.NumInfo
+		if literal.ParseNum(e.Value, &n) != nil {
+			return 0, false
+		}
+		f, err := strconv.ParseFloat(n.String(), 64)
+		return f, err == nil
+	case *ast.ParenExpr:
+		return w.number(e.X)
+	case *ast.Ident, *ast.SelectorExpr:
+		if of, ok := w.resolve(e).(*ast.BasicLit); ok {
+			return w.number(of)
+		}
+	case *ast.BinaryExpr:
+		x, ok1 := w.number(e.X)
+		y, ok2 := w.number(e.Y)
+		switch {
+		case !ok1 || !ok2:
+		case e.Op == token.MUL:
+			return x * y, true
+		case e.Op == token.ADD:
+			return x + y, true
+		case e.Op == token.SUB:
+			return x - y, true
+		}
+	}
+	return 0, false
+}

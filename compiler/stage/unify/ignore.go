@@ -1,0 +1,27 @@
+package unify
+
+import (
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// ignoreRules reads diff.ignore of a cluster or, when of is not nil, of a release,
+// which is the owner. What is wrong with it, beyond what CUE says, is added to the
+// faults.
+func (e *evaluation) ignoreRules(owner cue.Value, of *fleet.Release, faults *diag.List) []fleet.IgnoreRule {
+	var out []fleet.IgnoreRule
+	for _, f := range fieldsOf(owner, "diff.ignore") {
+		r := fleet.IgnoreRule{Name: f.name, Reason: textOf(f.v, "reason"), Match: selectorOf(f.v)}
+		if of != nil {
+			r.Release = of.Name
+		}
+		p := &patchReader{evaluation: e, release: owner, v: f.v, field: "diff.ignore", path: r.Path()}
+		r.Pos, r.Fields = p.place(p.v), p.fieldPaths()
+		e.checkMatch(f.v, p.path, p.wrong)
+		*faults = append(*faults, p.faults...)
+		out = append(out, r)
+	}
+	return out
+}

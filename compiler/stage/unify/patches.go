@@ -1,0 +1,193 @@
+package unify
+
+import (
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// patches reads the patches of a release, whose path is at. What is wrong with
+// them, beyond what CUE says, is added to the faults.
+func (e *evaluation) patches(release cue.Value, at string, faults *diag.List) []fleet.Patch {
+	var out []fleet.Patch
+	for _, f := range fieldsOf(release, "patches") {
+		p := e.reads(release, f, at, "patches")
+		patch := p.read(f.name)
+		out = append(out, patch)
+		*faults = append(*faults, p.faults...)
+	}
+	return out
+}
+
+// A patchReader reads one patch, or what has a target as patches have.
+type patchReader struct {
+	*evaluation
+	release, v cue.Value
+	field      string // of the release: patches
+	path       string
+	faults     diag.List
+}
+
+// reads returns the reader of one of a field of a release, which is at a path.
+func (e *evaluation) reads(release cue.Value, f namedValue, at, in string) *patchReader {
+	return &patchReader{evaluation: e, release: release, v: f.v, field: in, path: at + "." + in + "." + cue.Str(f.name).String()}
+}
+
+// wrong adds a fault of a part of the patch, which is at a path below it.
+func (p *patchReader) wrong(part cue.Value, below, msg, hint string) {
+	p.faults = append(p.faults, &diag.Diag{At: []diag.Pos{p.place(part)}, Path: p.path + below, Msg: msg, Hint: hint})
+}
+
+// place returns where a layer writes a part of the patch: that part, or what
+// holds it when it comes from elsewhere, such as a package of patches.
+func (p *patchReader) place(part cue.Value) diag.Pos {
+	for _, v := range []cue.Value{part, p.v, lookup(p.release, p.field), p.release} {
+		for _, c := range cuediag.Conjuncts(v) {
+			if p.layerOf(labelPos(c)) != "" {
+				return p.fieldPos(v)
+			}
+		}
+	}
+	return p.fieldPos(p.v)
+}
+
+func (p *patchReader) read(name string) fleet.Patch {
+	out := fleet.Patch{Name: name, Pos: p.place(p.v), Target: p.target()}
+	out.Optional, _ = lookup(p.v, "optional").Bool()
+	has := present(p.v, "strategic", "merge", "json", "images")
+	switch len(has) {
+	case 0:
+		p.wrong(p.v, "", "a patch is exactly one of strategic, merge, json and images, and this is none",
+			"write what changes, as in strategic: spec: replicas: 2")
+		return out
+	case 1:
+	default:
+		p.wrong(lookup(p.v, has[1]), "."+has[1], "a patch is exactly one of strategic, merge, json and images, and this is "+strings.Join(has, " and "),
+			"make a patch of each")
+		return out
+	}
+	change := lookup(p.v, has[0])
+	switch has[0] {
+	case "strategic":
+		out.Strategic = p.structure(change)
+	case "merge":
+		out.Merge = p.structure(change)
+	case "json":
+		out.JSON = p.operations(change)
+	case "images":
+		out.Images = p.images(change)
+	}
+	if isEmpty(change) && !out.Optional {
+		p.wrong(change, "."+has[0], "is empty: the patch changes nothing", "say what changes, or set optional: true")
+	}
+	return out
+}
+
+// isEmpty reports whether v is a struct or a list with nothing in it.
+func isEmpty(v cue.Value) bool {
+	if fields, err := v.Fields(); err == nil {
+		return !fields.Next()
+	}
+	items, err := v.List()
+	return err == nil && !items.Next()
+}
+
+// target reads which objects the patch is for.
+func (p *patchReader) target() fleet.Selector {
+	var raw struct {
+		Kinds      []string          `json:"kinds"`
+		Names      []string          `json:"names"`
+		Namespaces []string          `json:"namespaces"`
+		Releases   []string          `json:"releases"`
+		Labels     map[string]string `json:"labels"`
+	}
+	target := lookup(p.v, "target")
+	if target.Exists() && target.Decode(&raw) != nil {
+		return fleet.Selector{} // which is at fault
+	}
+	for field, patterns := range map[string][]string{"names": raw.Names, "namespaces": raw.Namespaces, "releases": raw.Releases} {
+		for i, pattern := range patterns {
+			if _, err := path.Match(pattern, ""); err != nil {
+				item := target.LookupPath(cue.MakePath(cue.Str(field), cue.Index(i)))
+				p.wrong(item, ".target."+field+"."+strconv.Itoa(i), "malformed pattern "+pattern, `write \ before a bracket that stands for itself`)
+			}
+		}
+	}
+	return fleet.Selector(raw)
+}
+
+// structure reads a strategic or JSON merge patch.
+func (p *patchReader) structure(v cue.Value) map[string]any {
+	m, _ := p.reader().tree(v).Native().(map[string]any)
+	return m
+}
+
+// pointer matches a JSON pointer (RFC 6901).
+var pointer = regexp.MustCompile(`^(/([^~/]|~[01])*)*$`)
+
+// operations reads the operations of a JSON patch.
+func (p *patchReader) operations(list cue.Value) []fleet.Operation {
+	out := []fleet.Operation{}
+	it, err := list.List()
+	if err != nil {
+		return nil
+	}
+	for i := 0; it.Next(); i++ {
+		v := it.Value()
+		op := fleet.Operation{Op: textOf(v, "op"), Path: textOf(v, "path"), From: textOf(v, "from")}
+		at := ".json." + strconv.Itoa(i)
+		for _, f := range []struct{ name, text string }{{"path", op.Path}, {"from", op.From}} {
+			// What does not begin with / is no path by the schema.
+			if strings.HasPrefix(f.text, "/") && !pointer.MatchString(f.text) {
+				p.wrong(lookup(v, f.name), at+"."+f.name, f.text+" is no JSON pointer: ~ is written as ~0, and / in a name as ~1", "write ~0 for ~")
+			}
+		}
+		switch op.Op {
+		case "move", "copy":
+			if !lookup(v, "from").Exists() {
+				p.wrong(v, at, op.Op+" needs from", "say which value it is, as in from: \"/metadata/labels/app\"")
+			}
+		case "add", "replace", "test":
+			value := lookup(v, "value")
+			if !value.Exists() {
+				p.wrong(v, at, op.Op+" needs a value", "give it value: null when it is that")
+				break
+			}
+			op.Value = p.reader().tree(value).Native()
+		}
+		out = append(out, op)
+	}
+	return out
+}
+
+// images reads the beginnings of image names.
+func (p *patchReader) images(v cue.Value) map[string]string {
+	out := map[string]string{}
+	it, err := v.Fields()
+	if err != nil {
+		return nil
+	}
+	for it.Next() {
+		from := it.Selector().Unquoted()
+		to, err := it.Value().String()
+		if err != nil {
+			continue // which is at fault
+		}
+		out[from] = to
+		at := ".images." + cue.Str(from).String()
+		switch {
+		case to == "":
+			p.wrong(it.Value(), at, "is empty", "write what image names begin with instead")
+		case strings.HasSuffix(to, "/") != (from == "" || strings.HasSuffix(from, "/")):
+			p.wrong(it.Value(), at, strconv.Quote(from)+" and "+strconv.Quote(to)+" do not both end with a slash, which would be lost or doubled", "end both with a slash, or neither")
+		}
+	}
+	return out
+}

@@ -1,0 +1,241 @@
+package unify
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/errors"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// policies reads the policies of a final value without faults. in is what it
+// was built from.
+func (e *evaluation) policies(in *build.Instance, final cue.Value) []fleet.Policy {
+	all := fieldsOf(final, "policies")
+	if len(all) == 0 {
+		return nil
+	}
+	c := &cutter{evaluation: e, in: in, top: map[string]cue.Value{}, texts: map[ast.Decl]string{}}
+	it, err := final.Fields(cue.Hidden(true), cue.Definitions(true))
+	if err != nil {
+		return nil
+	}
+	for it.Next() {
+		c.top[labelText(it.Selector())] = it.Value()
+	}
+	var out []fleet.Policy
+	for _, f := range all {
+		pos, own := c.place(f.name)
+		at := "policies." + cue.MakePath(cue.Str(f.name)).String()
+		p := fleet.Policy{Name: f.name, Message: textOf(f.v, "message"), Match: selectorOf(f.v), Texts: e.matchTexts(f.v, at), Pos: cuediag.Pos(e.root, pos)}
+		lines := ""
+		if own {
+			lines = e.ruleLines(f.v)
+		}
+		p.Source = c.ruleSource(f.name, lines)
+		for _, w := range fieldsOf(f.v, "waivers") {
+			p.Waivers = append(p.Waivers, fleet.PolicyWaiver{
+				Name: w.name, Reason: textOf(w.v, "reason"), Match: selectorOf(w.v), Until: textOf(w.v, "until"),
+				Texts: e.matchTexts(w.v, at+".waivers."+cue.MakePath(cue.Str(w.name)).String()), Pos: e.fieldPos(w.v),
+			})
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// withoutPolicies returns the instance without the files that hold nothing but
+// policies; itself when there are none, or when something else reads policies.
+func withoutPolicies(in *build.Instance) *build.Instance {
+	bare := *in
+	bare.Files = nil
+	for _, f := range in.Files {
+		policies, others := 0, 0
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.Package, *ast.ImportDecl, *ast.CommentGroup:
+				continue
+			case *ast.Field:
+				if name, known := labelled(d); known && name == "policies" {
+					policies++
+					continue
+				}
+			}
+			others++
+			read := false
+			uses(d, func(id *ast.Ident, _ []string) { read = read || id.Name == "policies" })
+			if read {
+				return in
+			}
+		}
+		if policies == 0 || others > 0 {
+			bare.Files = append(bare.Files, f)
+		}
+	}
+	if len(bare.Files) == len(in.Files) {
+		return in
+	}
+	return &bare
+}
+
+// labelText returns the name of a field as identifiers refer to it.
+func labelText(s cue.Selector) string {
+	if s.LabelType() == cue.StringLabel {
+		return s.Unquoted()
+	}
+	return s.String()
+}
+
+// textOf returns the text of a field of v; "" when it has none.
+func textOf(v cue.Value, field string) string {
+	s, _ := lookup(v, field).String()
+	return s
+}
+
+// selectorOf reads the match of a policy or of a waiver.
+func selectorOf(v cue.Value) fleet.Selector {
+	return selectorFrom(lookup(v, "match"))
+}
+
+// selectorFrom reads an #ObjectSelector, which may be absent.
+func selectorFrom(v cue.Value) fleet.Selector {
+	var raw struct {
+		Kinds      []string          `json:"kinds"`
+		Names      []string          `json:"names"`
+		Namespaces []string          `json:"namespaces"`
+		Releases   []string          `json:"releases"`
+		Labels     map[string]string `json:"labels"`
+	}
+	if v.Exists() && v.Decode(&raw) != nil {
+		return fleet.Selector{} // which is at fault
+	}
+	return fleet.Selector(raw)
+}
+
+// checkPolicies reports what CUE does not say of policies.
+func (e *evaluation) checkPolicies(final cue.Value) error {
+	var faults diag.List
+	all := fieldsOf(final, "policies")
+	var ruled []string
+	for _, p := range all {
+		if len(present(p.v, "object", "violations")) > 0 {
+			ruled = append(ruled, p.name)
+		}
+	}
+	for _, p := range all {
+		at := cue.MakePath(cue.Str("policies"), cue.Str(p.name)).String()
+		wrong := func(v cue.Value, field, msg, hint string) {
+			faults.Add(&diag.Diag{At: []diag.Pos{e.fieldPos(v)}, Path: at + field, Msg: msg, Hint: hint})
+		}
+		switch has := present(p.v, "object", "violations"); {
+		case len(has) == 0 && !lookup(p.v, "message").Exists():
+			wrong(p.v, "", "no rule is called "+p.name, diag.OneOf(p.name, ruled))
+			continue
+		case len(has) != 1:
+			wrong(p.v, "", "a policy has exactly one rule", "give it either object, or objects and violations")
+		}
+		if message := lookup(p.v, "message"); !message.Exists() {
+			wrong(p.v, ".message", "field is required but not present", "say what is wrong with an object that breaks the rule, and what to do")
+		}
+		e.checkMatch(p.v, at, wrong)
+		for _, w := range fieldsOf(p.v, "waivers") {
+			field := ".waivers." + cue.MakePath(cue.Str(w.name)).String()
+			until := textOf(w.v, "until")
+			if _, err := time.Parse(time.DateOnly, until); until != "" && err != nil {
+				wrong(lookup(w.v, "until"), field+".until", until+" is no date", "write it as in 2026-12-31")
+			}
+			e.checkMatch(w.v, at+field, func(v cue.Value, at, msg, hint string) { wrong(v, field+at, msg, hint) })
+		}
+	}
+	return faults.Err()
+}
+
+// checkMatch reports patterns that no name can match.
+func (e *evaluation) checkMatch(v cue.Value, at string, wrong func(v cue.Value, field, msg, hint string)) {
+	for _, field := range []string{"names", "namespaces", "releases"} {
+		list := lookup(v, "match."+field)
+		it, err := list.List()
+		if err != nil {
+			continue // absent, or wrong in a way that CUE reports
+		}
+		for it.Next() {
+			pattern, _ := it.Value().String()
+			if _, err := path.Match(pattern, ""); err != nil {
+				wrong(list, ".match."+field, "malformed pattern "+pattern, `write \ before a bracket that stands for itself`)
+			}
+		}
+	}
+}
+
+// checkRequired reports the fields of a fleet with policies that are missing,
+// which CUE tells only of values that are concrete all over.
+func (e *evaluation) checkRequired(final cue.Value) error {
+	var faults diag.List
+	it, err := final.Fields(cue.Optional(true))
+	if err != nil || !lookup(final, "policies").Exists() {
+		return nil
+	}
+	for it.Next() {
+		if s := it.Selector(); s.ConstraintType() == cue.RequiredConstraint {
+			faults.Add(&diag.Diag{At: []diag.Pos{e.fieldPos(it.Value())}, Path: s.Unquoted(), Msg: "field is required but not present"})
+		}
+	}
+	return faults.Err()
+}
+
+// validate returns everything in the final value that conflicts, is not
+// allowed, or is not concrete. Rules of policies need not be concrete.
+func validate(final cue.Value) []errors.Error {
+	it, err := final.Fields(cue.Optional(true)) // or one that is required and missing is an error
+	if err != nil || !lookup(final, "policies").Exists() {
+		return errors.Errors(final.Validate(cue.Concrete(true)))
+	}
+	all := errors.Errors(final.Validate())
+	for it.Next() {
+		if s := it.Selector(); s.ConstraintType() == 0 && s.Unquoted() != "policies" {
+			all = append(all, errors.Errors(it.Value().Validate(cue.Concrete(true)))...)
+		}
+	}
+	for _, p := range fieldsOf(final, "policies") {
+		for _, field := range aside {
+			if f := lookup(p.v, field); f.Exists() {
+				all = append(all, errors.Errors(f.Validate(cue.Concrete(true)))...)
+			}
+		}
+	}
+	return all
+}
+
+// ruleLines returns where the user writes the fields of the object of a
+// policy, a line for each: its path, and its position.
+func (e *evaluation) ruleLines(policy cue.Value) string {
+	const maxLines, maxDepth = 200, 16
+	var b strings.Builder
+	lines := 0
+	var walk func(v cue.Value, path string, depth int)
+	walk = func(v cue.Value, path string, depth int) {
+		pos := e.fieldPos(v)
+		if lines++; lines > maxLines || depth > maxDepth || !pos.IsValid() || cuediag.IsType(pos.File) {
+			return
+		}
+		b.WriteString(path + "\t" + pos.String() + "\n")
+		if item := v.LookupPath(cue.MakePath(cue.AnyIndex)); item.Exists() {
+			walk(item, path+".[]", depth+1)
+		}
+		it, err := v.Fields(cue.Optional(true))
+		for err == nil && it.Next() {
+			walk(it.Value(), path+"."+cue.Str(it.Selector().Unquoted()).String(), depth+1)
+		}
+	}
+	if v := lookup(policy, "object"); v.Exists() {
+		walk(v, "object", 0)
+	}
+	return b.String()
+}

@@ -1,0 +1,52 @@
+package unify
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// random reads the random field of a release.
+func (e *evaluation) random(v cue.Value, release string, faults *diag.List) []fleet.Random {
+	it, err := v.Fields()
+	if err != nil {
+		return nil // there are none
+	}
+	var out []fleet.Random
+	for it.Next() {
+		key, at := it.Selector().Unquoted(), it.Value()
+		wrong := func(msg, hint string) {
+			faults.Add(&diag.Diag{At: []diag.Pos{e.fieldPos(at)}, Path: release + ".random." + it.Selector().String(), Msg: msg, Hint: hint})
+		}
+		object, text, _ := strings.Cut(key, " ")
+		fields, ok := fleet.ParseField(text)
+		if !ok {
+			wrong(strconv.Quote(text)+" is no path of a field", `write "Secret/name data.password", with keys that have dots in quotes`)
+			continue
+		}
+		r := fleet.Random{Object: object, Field: fields, Pos: e.fieldPos(at)}
+		switch has := present(at, "keep", "drop", "value"); {
+		case len(has) != 1:
+			wrong("exactly one of keep, drop and value says what becomes of the field", "write keep: true")
+			continue
+		case has[0] == "value":
+			r.Action = fleet.SetRandom
+			if t := e.reader().tree(lookup(at, "value")); t != nil {
+				r.Value = t.Value()
+			}
+		case has[0] == "drop":
+			r.Action = fleet.DropRandom
+		}
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b fleet.Random) int {
+		return cmp.Or(cmp.Compare(a.Object, b.Object), slices.Compare(a.Field, b.Field))
+	})
+	return out
+}

@@ -1,0 +1,190 @@
+package unify
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// checkReleases reports what CUE does not say of releases: those that do not
+// have exactly one source, which the schema leaves to this file (a disjunction
+// or matchN would hide what else is wrong inside of it), and fields that are
+// missing or not allowed, which CUE reports only where nothing else is wrong.
+func (e *evaluation) checkReleases(v cue.Value) error {
+	var faults diag.List
+	e.releases(v, func(name string, release cue.Value) {
+		path := "releases." + cue.Str(name).String()
+		wrong := func(v cue.Value, path, msg, hint string) {
+			faults.Add(&diag.Diag{At: []diag.Pos{e.fieldPos(v)}, Path: path, Msg: msg, Hint: hint})
+		}
+		for _, c := range e.releaseParts(v, name, release) {
+			for _, f := range literalFields(c) {
+				name, _, err := ast.LabelName(f.Label)
+				if err == nil && f.Constraint == 0 && !slices.Contains(e.releaseFields, name) && !internal(name) {
+					faults.Add(&diag.Diag{
+						At: []diag.Pos{cuediag.Pos(e.root, f.Pos())}, Path: path + "." + name,
+						Msg: "field not allowed", Hint: diag.OneOf(name, e.releaseFields),
+					})
+				}
+			}
+		}
+		if !lookup(release, "namespace").Exists() {
+			wrong(release, path+".namespace", "field is required but not present", "")
+		}
+		sources := []string{"chart", "jsonnet", "kustomize", "manifests", "objects"}
+		if has := present(release, sources...); len(has) != 1 {
+			wrong(release, path, oneSource, "give it one of "+strings.Join(sources, ", "))
+		}
+		e.checkDelivery(release, path, wrong)
+		if values := lookup(release, "values"); len(present(release, "kustomize", "manifests")) > 0 && len(fieldNames(values)) > 0 {
+			wrong(firstField(values), path+".values", "kustomizations and manifests take no values", "remove them, and say with patches what is to change")
+		}
+		if chart := lookup(release, "chart"); chart.Exists() && chart.Err() == nil && !isChart(chart) {
+			wrong(chart, path+".chart", "a chart is exactly one of path; repo, name, version and digest; git and digest",
+				"run fleetc chart add, which writes all of a chart's fields")
+		}
+		if objects := lookup(release, "objects"); objects.Exists() && !areObjects(objects) {
+			wrong(objects, path+".objects", "objects are structs under any names, or a list of structs",
+				"write objects: app: {apiVersion: ..., kind: ...}")
+		}
+	})
+	cuediag.Explain(e.root, faults, v)
+	return faults.Err()
+}
+
+// checkDelivery reports what Helm knows nothing of, and a release that it is to
+// deliver has.
+func (e *evaluation) checkDelivery(release cue.Value, path string, wrong func(v cue.Value, path, msg, hint string)) {
+	const byHelm = ` with delivery: "helm"`
+	if delivery, _ := lookup(release, "delivery").String(); delivery != string(fleet.ByHelm) {
+		return
+	}
+	if len(present(release, "chart")) == 0 {
+		wrong(lookup(release, "delivery"), path+".delivery", "Helm delivers charts, and the source of this release is none", `remove delivery: "helm"`)
+	}
+	if v := lookup(release, "patches"); len(fieldNames(v)) > 0 {
+		wrong(firstField(v), path+".patches", "a release"+byHelm+" has no patches", "say it with the chart's values, or deliver manifests")
+	}
+	if v := lookup(release, "ownership"); len(fieldNames(v)) > 0 {
+		wrong(firstField(v), path+".ownership", "a release"+byHelm+" has no ownership: Helm takes every field that its chart sets", "remove it")
+	}
+	if v := lookup(release, "replace"); v.Exists() {
+		wrong(v, path+".replace", "a release"+byHelm+" has no replace: Helm never makes an object anew", "remove it")
+	}
+	if v := lookup(release, "random"); len(fieldNames(v)) > 0 {
+		wrong(firstField(v), path+".random", "a release"+byHelm+" has no random fields: what the chart makes up is not in the bundle, and Helm makes it up at every upgrade", "remove it")
+	}
+	tests := lookup(release, "tests")
+	if in, err := tests.Bool(); err == nil && in {
+		wrong(tests, path+".tests", "a release"+byHelm+" has its test hooks in Helm, not in the bundle", "run fleetc test")
+	}
+}
+
+var (
+	chartVersion = regexp.MustCompile(`^(releases\..*\.chart)\.version$`)
+	noVersion    = regexp.MustCompile(`^"([^"]+)" is none of |^set to two different values, "`)
+)
+
+// unpinned says what to do about a layer that wants a version of a chart which
+// the chart's package does not pin.
+func unpinned(d *diag.Diag, final cue.Value) {
+	at, wanted := chartVersion.FindStringSubmatch(d.Path), noVersion.FindStringSubmatch(d.Msg)
+	if at == nil || wanted == nil {
+		return
+	}
+	name, err := final.LookupPath(cue.ParsePath(at[1] + ".name")).String()
+	if err != nil {
+		name = "NAME"
+	}
+	d.Hint = "run fleetc chart update " + name + " --version " + cmp.Or(wanted[1], "VERSION") +
+		" --in LAYER, which adds a version to those that are pinned"
+}
+
+func areObjects(v cue.Value) bool {
+	elems := []cue.Value{}
+	switch v.IncompleteKind() {
+	case cue.StructKind:
+		it, err := v.Fields()
+		if err != nil {
+			return true // CUE reports what is wrong
+		}
+		for it.Next() {
+			elems = append(elems, it.Value())
+		}
+	case cue.ListKind:
+		it, err := v.List()
+		if err != nil {
+			return true
+		}
+		for it.Next() {
+			elems = append(elems, it.Value())
+		}
+	case cue.BottomKind:
+		return true
+	default:
+		return false
+	}
+	return !slices.ContainsFunc(elems, func(e cue.Value) bool { return e.IncompleteKind()&cue.StructKind == 0 && e.Err() == nil })
+}
+
+// present returns which of the fields v has.
+func present(v cue.Value, names ...string) []string {
+	var has []string
+	for _, n := range names {
+		if lookup(v, n).Exists() {
+			has = append(has, n)
+		}
+	}
+	return has
+}
+
+// literalFields returns the fields of v where it is written as a struct.
+func literalFields(v cue.Value) []*ast.Field {
+	node := v.Source()
+	if f, ok := node.(*ast.Field); ok {
+		node = f.Value
+	}
+	lit, ok := node.(*ast.StructLit)
+	if !ok {
+		return nil
+	}
+	var out []*ast.Field
+	for _, d := range lit.Elts {
+		if f, ok := d.(*ast.Field); ok {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// internal reports whether a field is hidden or a definition, which are free.
+func internal(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#") }
+
+// firstField returns the first field of a struct that has some.
+func firstField(v cue.Value) cue.Value {
+	if it, err := v.Fields(cue.Optional(true)); err == nil && it.Next() {
+		return it.Value()
+	}
+	return v
+}
+
+// fieldNames returns the names of the fields that a struct has or may have.
+func fieldNames(v cue.Value) []string {
+	var names []string
+	it, err := v.Fields(cue.Optional(true))
+	if err != nil {
+		return nil
+	}
+	for it.Next() {
+		names = append(names, it.Selector().Unquoted())
+	}
+	return names
+}

@@ -1,0 +1,102 @@
+package unify
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/token"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// labelPos returns where the field of v is written, which is where v itself
+// is when it has no field.
+func labelPos(v cue.Value) token.Pos {
+	if s := v.Source(); s != nil {
+		return s.Pos()
+	}
+	return v.Pos()
+}
+
+// valuePos returns where the value of the field of v is written.
+func valuePos(v cue.Value) token.Pos {
+	switch s := v.Source().(type) {
+	case nil:
+		return v.Pos()
+	case *ast.Field:
+		return s.Value.Pos()
+	default:
+		return s.Pos()
+	}
+}
+
+// sourcePos returns where the concrete value v was written: the last of its
+// conjuncts that is concrete by itself, and not part of a type.
+func (e *evaluation) sourcePos(v cue.Value) token.Pos {
+	parts := cuediag.Conjuncts(v)
+	for _, a := range slices.Backward(parts) {
+		if p := valuePos(a); a.IsConcrete() && p.IsValid() && e.layerOf(p) != "" {
+			return p
+		}
+	}
+	for _, a := range slices.Backward(parts) {
+		if p := valuePos(a); p.IsValid() && !cuediag.IsType(cuediag.File(e.root, p)) {
+			return p
+		}
+	}
+	return valuePos(parts[len(parts)-1])
+}
+
+// fieldPos returns where the field of v is first written in the layers,
+// counted from the root; elsewhere when no layer writes it.
+func (e *evaluation) fieldPos(v cue.Value) diag.Pos { return e.firstPos(v, cuediag.Conjuncts(v)) }
+
+// firstPos is fieldPos of a value whose conjuncts are known.
+func (e *evaluation) firstPos(v cue.Value, parts []cue.Value) diag.Pos {
+	best, rank := labelPos(v), len(e.layers)
+	for _, a := range parts {
+		p := labelPos(a)
+		layer := e.layerOf(p)
+		if i := slices.IndexFunc(e.layers, func(l fleet.Layer) bool { return l.Name == layer }); i >= 0 && i < rank {
+			best, rank = p, i
+		}
+	}
+	return cuediag.Pos(e.root, best)
+}
+
+// layerOf returns the name of the layer whose file the position is in; "" when
+// the file belongs to no layer: an imported package, a type.
+func (e *evaluation) layerOf(p token.Pos) string { return e.layerOfFile(cuediag.File(e.root, p)) }
+
+func (e *evaluation) layerOfFile(file string) string {
+	if name, ok := e.embedded.names[file]; ok {
+		file = name
+	}
+	dir := path.Dir(file)
+	if by, ok := e.embedded.by[file]; ok {
+		dir = by
+	}
+	for _, l := range e.layers {
+		if l.Dir == dir {
+			return l.Name
+		}
+	}
+	// CUE unifies files between the module's root and environments as well.
+	if file != "" && !path.IsAbs(file) && strings.HasPrefix(e.layers[0].Dir, dirPrefix(dir)) {
+		return e.layers[0].Name
+	}
+	return ""
+}
+
+// dirPrefix is what the paths of everything in dir begin with.
+func dirPrefix(dir string) string {
+	if dir == "." {
+		return ""
+	}
+	return dir + "/"
+}

@@ -1,0 +1,231 @@
+// Package unify evaluates the layers of a cluster: a CUE instance goes in, a
+// cluster of plain data comes out.
+//
+// The layers' values unify, as CUE does it. Their defaults merge from the
+// root to the cluster, in Go, since CUE's own defaults do not stack; then the
+// result is filled into values, where it must satisfy the constraints of all
+// layers, and where whatever refers to a value sees the final one.
+//
+// The package reads no files and no network. Every cluster is evaluated in a
+// CUE context of its own, which is dropped with the call: clusters can be
+// evaluated in parallel, and memory does not grow with their number.
+package unify
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"sync"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/build"
+	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/parser"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/schema"
+)
+
+// Cluster evaluates the instance of the cluster with the given ID. The layers
+// are those of the cluster, from the root on; root is the absolute path to
+// which positions are relative. The error holds all faults that CUE finds at
+// once, each marked with the cluster; the cluster beside it, if any, then has
+// what the layers say as far as it can be read, for further checks and nothing
+// else.
+func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.Cluster, error) {
+	embedded := relocate(root, in)
+	c, err := evaluate(root, id, layers, in, embedded)
+	embedded.cluster(c)
+	return c, embedded.faults(err)
+}
+
+func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedded relocation) (*fleet.Cluster, error) {
+	if err := checkCalls(root, in); err != nil {
+		return nil, diag.In(id, err)
+	}
+	e := &evaluation{root: root, layers: layers, embedded: embedded, cctx: cuecontext.New()}
+	bare := withoutPolicies(in)
+	base := e.cctx.BuildInstance(bare)
+	if err := base.Err(); err != nil && !base.Exists() {
+		return nil, diag.In(id, cuediag.Faults(root, err, cue.Value{}).Err())
+	}
+	config, err := e.definition("#Config")
+	if err != nil {
+		return nil, err
+	}
+	e.releaseFields = fieldNames(lookup(config, "releases").LookupPath(cue.MakePath(cue.AnyString)))
+	final, merged, err := e.bind(base, config)
+	if err != nil {
+		return nil, diag.In(id, err)
+	}
+	if bare != in {
+		// Rules are heavy: they are not evaluated until the values are bound.
+		full := e.cctx.BuildInstance(in)
+		if in.Err != nil {
+			return nil, diag.In(id, cuediag.Faults(root, in.Err, cue.Value{}).Err())
+		}
+		final = full.Unify(e.cctx.BuildExpr(e.bound.expr())).Unify(config)
+	}
+	misplaced := diag.All(e.checkAllLayers(final))
+	faults := slices.Clone(misplaced)
+	faults.Add(e.checkReleases(final))
+	faults.Add(e.checkPolicies(final))
+	faults.Add(e.check(final))
+	faults = withoutConsequences(faults, misplaced, e.misspelt(final))
+	if len(faults) > 0 {
+		e.last.place()
+	}
+	c, err := e.decode(final, merged)
+	if c != nil {
+		c.ID = id
+		off, wrong := e.unselected(final, c)
+		faults = without(off, c, faults)
+		faults.Add(wrong)
+		err = without(off, c, diag.All(err)).Err()
+		faults.Add(e.depends(final, c, off))
+	}
+	if len(faults) > 0 {
+		// What cannot be decoded is at fault already.
+		if c != nil {
+			e.last.place()
+			restoreDefaults(c, merged)
+		}
+		return c, diag.In(id, faults.Err())
+	}
+	if err != nil {
+		return nil, diag.In(id, err)
+	}
+	e.complete(c, in, final)
+	return c, nil
+}
+
+// complete adds to a cluster without faults what is read from its final value.
+func (e *evaluation) complete(c *fleet.Cluster, in *build.Instance, final cue.Value) {
+	c.Policies = e.policies(in, final)
+	c.Checks = append(c.Checks, c.ReleaseChecks(fieldNames(lookup(final, "releases")))...)
+	e.readDefaultUses(c)
+}
+
+// restoreDefaults puts the merged defaults into the values of a cluster that is
+// in error, where CUE does not show them.
+func restoreDefaults(c *fleet.Cluster, merged map[string]*fleet.Tree) {
+	for _, r := range c.Releases {
+		if m := merged[r.Name]; m != nil {
+			r.Values = merge(m, r.Values)
+		}
+	}
+}
+
+// An evaluation is the evaluation of one cluster.
+type evaluation struct {
+	root          string
+	layers        []fleet.Layer
+	cctx          *cue.Context
+	releaseFields []string // names of the schema's fields of a release
+	bound         *binding // what was filled in at last
+	last          *binding // what was merged at last
+	known         memo
+	embedded      relocation
+}
+
+// parsedSchema is the embedded schema, which all evaluations share: CUE reads
+// instances and does not change them once they are complete.
+var parsedSchema = sync.OnceValues(func() (*build.Instance, error) {
+	in := build.NewContext().NewInstance(schema.ImportPath, nil)
+	names, err := fs.Glob(schema.Files, "*.cue")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		data, err := schema.Files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		file, err := parser.ParseFile(path.Join("schema", name), data)
+		if err != nil {
+			return nil, fmt.Errorf("parse the embedded schema: %w", err)
+		}
+		if err := in.AddSyntax(file); err != nil {
+			return nil, fmt.Errorf("add the embedded schema: %w", err)
+		}
+	}
+	if err := in.Complete(); err != nil {
+		return nil, fmt.Errorf("complete the embedded schema: %w", err)
+	}
+	return in, nil
+})
+
+// definition returns a definition of the schema in the evaluation's context.
+func (e *evaluation) definition(name string) (cue.Value, error) {
+	in, err := parsedSchema()
+	if err != nil {
+		return cue.Value{}, err
+	}
+	v := e.cctx.BuildInstance(in).LookupPath(cue.ParsePath(name))
+	if err := v.Err(); err != nil {
+		return cue.Value{}, fmt.Errorf("evaluate the embedded schema: %w", err)
+	}
+	return v, nil
+}
+
+// check reports everything in the final value that conflicts, is not allowed,
+// or is not concrete. CUE stops at the first fault of a struct: the parts of
+// each release are therefore looked at by themselves too.
+func (e *evaluation) check(final cue.Value) error {
+	required := e.checkRequired(final)
+	all := append(validate(final), definitions(final)...)
+	if len(all) == 0 {
+		return required
+	}
+	e.releases(final, func(_ string, release cue.Value) {
+		for _, name := range e.releaseFields {
+			if part := release.LookupPath(cue.MakePath(cue.Str(name))); part.Exists() {
+				all = append(all, errors.Errors(part.Validate(cue.Concrete(true)))...)
+			}
+		}
+	})
+	var joined errors.Error
+	for _, err := range all {
+		joined = errors.Append(joined, err)
+	}
+	faults := cuediag.Faults(e.root, joined, final)
+	faults.Add(required)
+	for _, d := range faults {
+		unpinned(d, final)
+		explainList(d)
+	}
+	return withoutMerged(faults).Err()
+}
+
+// definitions returns what is wrong with the definitions of the layers, such as
+// the parameters of a stack, which CUE does not look at on its own.
+func definitions(final cue.Value) []errors.Error {
+	it, err := final.Fields(cue.Definitions(true))
+	if err != nil {
+		return nil // CUE reports what is wrong
+	}
+	var all []errors.Error
+	for it.Next() {
+		if it.Selector().IsDefinition() {
+			all = append(all, errors.Errors(it.Value().Validate())...)
+		}
+	}
+	return all
+}
+
+// withoutMerged returns the faults without those of values that a fault of the
+// default, which was merged into them, says already.
+func withoutMerged(faults diag.List) diag.List {
+	type said struct{ path, msg string }
+	defaults := map[said]bool{}
+	for _, d := range faults {
+		if merged := cuediag.ValuesPath(d.Path); merged != d.Path {
+			defaults[said{merged, d.Msg}] = true
+		}
+	}
+	return slices.DeleteFunc(faults, func(d *diag.Diag) bool { return defaults[said{d.Path, d.Msg}] })
+}

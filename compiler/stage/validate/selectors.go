@@ -1,0 +1,178 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// selectorRequirement checks one expression of a label selector.
+func (w *walk) selectorRequirement(m map[string]any) {
+	w.selectorKey(m)
+	operator, ok := m["operator"].(string)
+	if !ok {
+		return
+	}
+	values := listOf(m, "values")
+	switch operator {
+	case "In", "NotIn":
+		if len(values) == 0 {
+			w.add("set them", "is missing or empty, which operator "+operator+" needs", "values")
+		}
+		for i, v := range values {
+			if text, ok := v.(string); ok && !w.legal.value(text) {
+				w.add("", "is "+w.show(text)+", no legal value: it must be "+labelValue, "values", i)
+			}
+		}
+	case "Exists", "DoesNotExist":
+		if len(values) > 0 {
+			w.add("leave them out", "is there, which operator "+operator+" does not take", "values")
+		}
+	case "":
+	default:
+		w.operator(operator, "DoesNotExist", "Exists", "In", "NotIn")
+	}
+}
+
+// nodeRequirement checks one expression of a node selector.
+func (w *walk) nodeRequirement(m map[string]any) {
+	w.selectorKey(m)
+	values := listOf(m, "values")
+	operator, _ := m["operator"].(string)
+	switch operator {
+	case "In", "NotIn":
+		if len(values) == 0 {
+			w.add("set them", "is missing or empty, which operator "+operator+" needs", "values")
+		}
+	case "Exists", "DoesNotExist":
+		if len(values) > 0 {
+			w.add("leave them out", "is there, which operator "+operator+" does not take", "values")
+		}
+	case "Gt", "Lt":
+		if len(values) != 1 {
+			w.add("give one number", fmt.Sprintf("has %d items, where operator %s needs one", len(values), operator), "values")
+		}
+	}
+}
+
+func (w *walk) selectorKey(m map[string]any) {
+	if key, ok := m["key"].(string); ok && key != "" && !w.legal.key(key) {
+		w.add("", "is "+w.show(key)+", no legal key: it must be "+labelKey, "key")
+	}
+}
+
+func (w *walk) operator(found string, allowed ...string) {
+	w.add(didYouMean(found, allowed), "is "+w.show(found)+", not one of "+strings.Join(allowed, ", "), "operator")
+}
+
+// didYouMean is [diag.DidYouMean] without long words.
+func didYouMean(word string, among []string) string {
+	if len(word) > maxShown {
+		return ""
+	}
+	return diag.DidYouMean(word, among)
+}
+
+// workload checks a workload and its pod template together.
+func (w *walk) workload(definition string, m map[string]any) {
+	w.within(m, "replicas", 0, unbounded)
+	restart, _ := mapOf(mapOf(m["template"])["spec"])["restartPolicy"].(string)
+	switch definition {
+	case batch + "CronJobSpec":
+		w.cronJob(m)
+		return
+	case batch + "JobSpec":
+		for _, f := range []string{"parallelism", "completions", "backoffLimit", "activeDeadlineSeconds"} {
+			w.within(m, f, 0, unbounded)
+		}
+		if mapOf(m["template"])["spec"] != nil && (restart == "" || restart == "Always") {
+			w.add("set it to OnFailure or Never", "is Always, or missing, which is the same: the pod of a job cannot have that", "template", "spec", "restartPolicy")
+		}
+		if m["manualSelector"] == true {
+			w.selects(m)
+		} else if m["selector"] != nil {
+			w.add("leave it out, or set manualSelector: true", "is there, which Kubernetes sets itself", "selector")
+		}
+		return
+	}
+	if restart != "" && restart != "Always" && slices.Contains([]string{"Never", "OnFailure"}, restart) {
+		w.add("leave it out", "is "+show(restart)+", where only Always is possible", "template", "spec", "restartPolicy")
+	}
+	if definition == apps+"StatefulSetSpec" {
+		w.claims = nil
+		for _, c := range listOf(m, "volumeClaimTemplates") {
+			if name, ok := mapOf(mapOf(c)["metadata"])["name"].(string); ok {
+				w.claims = append(w.claims, name)
+			}
+		}
+	}
+	if definition == core+"ReplicationControllerSpec" {
+		w.labels(m, "selector")
+		if m["selector"] != nil {
+			w.matches(labels.SelectorFromSet(stringsOf(m["selector"])), m)
+		}
+		return
+	}
+	if definition == apps+"ReplicaSetSpec" && m["template"] == nil {
+		w.add("set it", "is missing", "template")
+	}
+	w.selects(m)
+}
+
+// selects checks that a label selector selects the pods of the template.
+func (w *walk) selects(m map[string]any) {
+	selector := mapOf(m["selector"])
+	if selector == nil {
+		return // reported as missing
+	}
+	var typed metav1.LabelSelector
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &typed) != nil {
+		return // reported as a wrong type
+	}
+	if len(typed.MatchLabels)+len(typed.MatchExpressions) == 0 {
+		w.add("give it matchLabels", "is empty", "selector")
+		return
+	}
+	parsed, err := metav1.LabelSelectorAsSelector(&typed)
+	if err != nil {
+		return // reported at its value
+	}
+	w.matches(parsed, m)
+}
+
+// matches reports a selector that does not select the pods of the template.
+func (w *walk) matches(s labels.Selector, m map[string]any) {
+	template := mapOf(m["template"])
+	if template == nil {
+		return
+	}
+	podLabels := stringsOf(mapOf(template["metadata"])["labels"])
+	if s.Matches(podLabels) {
+		return
+	}
+	w.add("give the template those labels", "selects "+shorten(s.String())+", and the labels of the template are "+labelsText(podLabels), "selector")
+}
+
+func labelsText(l labels.Set) string {
+	if len(l) == 0 {
+		return "none"
+	}
+	return shorten(l.String())
+}
+
+// stringsOf returns the string values of a map.
+func stringsOf(v any) labels.Set {
+	out := labels.Set{}
+	for k, v := range mapOf(v) {
+		if text, ok := v.(string); ok || v == nil {
+			out[k] = text
+		}
+	}
+	return out
+}

@@ -1,0 +1,360 @@
+package values
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// Check returns what is wrong with the values of a release: keys that the
+// chart does not know or does not read, values of a wrong kind or that the
+// chart's schema refuses, values of a dependency that is switched off, and
+// waivers that are not needed. Each fault is at the line of the value; its
+// path begins with "values". accepted may be nil.
+func (t *Type) Check(v *fleet.Tree, open []fleet.Waiver, accepted Accepted) diag.List {
+	return t.checked(v, accepted).waive(open)
+}
+
+// checked returns what is wrong with the values, before waivers.
+func (t *Type) checked(v *fleet.Tree, accepted Accepted) *checker {
+	c := &checker{root: t, values: v, text: textReads(v), accepted: accepted}
+	c.check(v, t, nil)
+	c.release()
+	return c
+}
+
+// An Accepted remembers of values whether the schemas of a chart find no fault
+// in them, and calls accepts when it does not know. Calls may be at the same
+// time. The values are those of the release, and stand for the chart's as well.
+type Accepted func(values []byte, accepts func() bool)
+
+// A checker checks the values of one release.
+type checker struct {
+	root   *Type
+	values *fleet.Tree
+	named  map[string]bool // all texts among the values; made when first asked for
+	text   []string        // paths that the user's own strings read, as templates
+	found  []found
+
+	accepted Accepted // nil for none
+}
+
+// A found fault, with the path that it is about.
+type found struct {
+	path   []string
+	final  bool // no waiver helps: the chart refuses it, too
+	schema bool // from the validator
+	fault  *diag.Diag
+}
+
+func (c *checker) add(path []string, at *fleet.Tree, msg, hint string) {
+	c.found = append(c.found, found{path: slices.Clone(path), fault: &diag.Diag{
+		At: c.at(at, path), Path: pathText(path), Msg: msg, Hint: hint,
+	}})
+}
+
+// at returns where a value is written; when that is not known, what is around
+// it.
+func (c *checker) at(v *fleet.Tree, path []string) []diag.Pos {
+	if v != nil && v.Pos.IsValid() {
+		return []diag.Pos{v.Pos}
+	}
+	if v != nil {
+		for _, k := range v.Keys() {
+			if p := v.Fields[k].Pos; p.IsValid() {
+				return []diag.Pos{p}
+			}
+		}
+	}
+	for n := len(path) - 1; n >= 0; n-- {
+		if around, depth := c.values.Lookup(path[:n]...); depth == n && around.Pos.IsValid() {
+			return []diag.Pos{around.Pos}
+		}
+	}
+	return nil
+}
+
+func (c *checker) check(v *fleet.Tree, t *Type, path []string) {
+	if t == nil || v == nil {
+		return
+	}
+	if len(path) > 0 && !c.known(v, t, path) {
+		return
+	}
+	switch k := kindOfTree(v); {
+	case t.tested && !t.typed && isOff(v):
+	case t.Kinds&k == 0 && k != Null:
+		c.add(path, v, fmt.Sprintf("%s, and the chart takes %s%s", describeValue(v), takes(t), defaultText(t)), kindHint(v, t))
+	case !c.formed(v, t, path):
+	case t.members && !c.areMaps(v, path):
+	case k == Map:
+		c.fields(v, t, path)
+	case k == List:
+		for i, e := range v.List {
+			c.check(e, t.Elem, append(path, fmt.Sprintf("[%d]", i)))
+		}
+		if t.Elem == nil {
+			c.shaped(v, t.shape, path)
+		}
+	}
+}
+
+// known reports whether somebody reads the value, and reports a fault when not.
+func (c *checker) known(v *fleet.Tree, t *Type, path []string) bool {
+	if !t.Unread || c.inText(path) {
+		return true
+	}
+	if len(v.Fields) == 0 && v.Fields != nil {
+		return true // it says nothing
+	}
+	hint := "remove it"
+	if t.Place != "" {
+		hint = fmt.Sprintf("remove it; %s has it, and no template of the chart uses it", t.Place)
+	}
+	c.add(path, v, "set, but nothing reads it", hint)
+	return false
+}
+
+func (c *checker) fields(v *fleet.Tree, t *Type, path []string) {
+	for _, k := range v.Keys() {
+		below := append(slices.Clone(path), k)
+		switch f := t.Fields[k]; {
+		case f != nil:
+			c.check(v.Fields[k], f, below)
+		case t.shape.closed() && !t.Open:
+			if s, ok := t.shape.at(k); ok {
+				c.shaped(v.Fields[k], s, below)
+			} else {
+				c.notKubernetes(v.Fields[k], union(t.shape.keys(), t.Keys), below)
+			}
+		case t.Open:
+			if meant := slips(k, v.Fields[k], t, v.Fields); meant != "" && !c.inText(below) {
+				c.slip(v.Fields[k], below, meant)
+			} else if t.Kinds&List == 0 { // else the element type is that of the list
+				c.check(v.Fields[k], t.Elem, below)
+			}
+		case c.inText(below), t.named && c.names(k):
+		default:
+			c.unknown(v.Fields[k], t, below)
+		}
+	}
+}
+
+// unknown reports a key that nobody knows.
+func (c *checker) unknown(v *fleet.Tree, t *Type, path []string) {
+	key := path[len(path)-1]
+	r := c.root.chart
+	msg := "no such value: neither values.yaml, a schema nor a template of the chart names it"
+	hint := diag.DidYouMean(key, t.Keys)
+	if n := r.nodeAt(path[:len(path)-1]); n != nil && v.IsMap() {
+		msg = "no such value, and the chart has no dependency of this name"
+		for _, d := range n.deps {
+			if d.meta != nil && d.meta.Alias == d.name && d.meta.Name == key {
+				hint = fmt.Sprintf("write %s: the chart has its dependency %s under that name", d.name, key)
+				break
+			}
+		}
+	}
+	if hint == "" {
+		hint = "remove it"
+		if n := len(t.Keys); n > 0 && n <= 8 {
+			hint = diag.OneOf(key, slices.Sorted(slices.Values(t.Keys)))
+		}
+	}
+	c.add(path, v, msg, hint)
+}
+
+// nodeAt returns the chart whose values are at the path; nil when none is.
+func (r *release) nodeAt(path []string) *node {
+	if r == nil {
+		return nil
+	}
+	n := r.root
+	for _, key := range path {
+		i := slices.IndexFunc(n.deps, func(d *node) bool { return d.name == key })
+		if i < 0 {
+			return nil
+		}
+		n = n.deps[i]
+	}
+	return n
+}
+
+// pathText returns the path as messages name it.
+func pathText(path []string) string {
+	var b strings.Builder
+	b.WriteString("values")
+	for _, p := range path {
+		switch {
+		case strings.HasPrefix(p, "[") && strings.HasSuffix(p, "]"):
+			b.WriteString(p)
+		case p == "" || strings.ContainsAny(p, ". \t\n\""):
+			fmt.Fprintf(&b, ".%q", p)
+		default:
+			b.WriteString("." + p)
+		}
+	}
+	return b.String()
+}
+
+func kindOfTree(v *fleet.Tree) Kind {
+	switch {
+	case v.Fields != nil:
+		return Map
+	case v.List != nil:
+		return List
+	}
+	return kindOf(v.Scalar)
+}
+
+// describeValue says what a value is.
+func describeValue(v *fleet.Tree) string {
+	switch kindOfTree(v) {
+	case Map:
+		return "this is a map"
+	case List:
+		return "this is a list"
+	case String:
+		s := fmt.Sprintf("%q", v.Scalar)
+		if r := []rune(s); len(r) > 40 {
+			s = string(r[:36]) + `..."`
+		}
+		return s + " is a string"
+	case Bool:
+		return fmt.Sprintf("%v is a bool", v.Scalar)
+	}
+	return fmt.Sprintf("%v is a number", v.Scalar)
+}
+
+// takes says what kinds a type takes.
+func takes(t *Type) string {
+	names := (t.Kinds &^ Null).Names()
+	for i, n := range names {
+		names[i] = withArticle(n)
+	}
+	switch n := len(names); n {
+	case 0:
+		return "only null"
+	case 1:
+		return names[0]
+	default:
+		return strings.Join(names[:n-1], ", ") + " or " + names[n-1]
+	}
+}
+
+// withArticle returns a kind as a sentence has it.
+func withArticle(kind string) string {
+	switch {
+	case kind == "null":
+		return kind
+	case strings.ContainsRune("aeiou", rune(kind[0])):
+		return "an " + kind
+	}
+	return "a " + kind
+}
+
+// defaultText says what the chart's default is.
+func defaultText(t *Type) string {
+	switch t.Default.(type) {
+	case bool, float64, string:
+		if s := literalText(t.Default); len(s) <= 40 {
+			return " (its default is " + s + ")"
+		}
+	}
+	return ""
+}
+
+// kindHint is the order for a value of a wrong kind.
+func kindHint(v *fleet.Tree, t *Type) string {
+	s, ok := v.Scalar.(string)
+	switch {
+	case kindOfTree(v) == Bool && t.seen&Number != 0 && t.Default != nil:
+		return "write a number, such as " + literalText(t.Default)
+	case ok && t.Kinds&Bool != 0 && (s == "true" || s == "false"), ok && t.Kinds&Number != 0 && numeric.MatchString(s):
+		return "write " + s + " without quotes"
+	case t.Kinds&String != 0 && t.Kinds&(List|Map) == 0 && kindOfTree(v)&(Number|Bool) != 0:
+		return fmt.Sprintf("write %q", fmt.Sprint(v.Scalar))
+	}
+	return "give it " + takes(t)
+}
+
+var numeric = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
+
+// valueRead matches what a string reads of the values when the chart passes it
+// to tpl.
+var valueRead = regexp.MustCompile(`\.Values((?:\.[A-Za-z_][A-Za-z0-9_]*)+)`)
+
+// textReads returns the paths of values that strings among the values read.
+func textReads(v *fleet.Tree) []string {
+	var out []string
+	var walk func(v *fleet.Tree)
+	walk = func(v *fleet.Tree) {
+		for _, k := range v.Keys() {
+			walk(v.Fields[k])
+		}
+		for _, e := range v.List {
+			walk(e)
+		}
+		if s, ok := v.Scalar.(string); ok && strings.Contains(s, "{{") {
+			for _, m := range valueRead.FindAllStringSubmatch(s, -1) {
+				out = append(out, m[1])
+			}
+		}
+	}
+	if v != nil {
+		walk(v)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// names reports whether a text among the values, or among the chart's own, is
+// the key.
+func (c *checker) names(key string) bool {
+	if c.named == nil {
+		c.named = map[string]bool{}
+		addTexts(c.values.Value(), c.named)
+		addTexts(c.root.chart.root.values, c.named)
+	}
+	return c.named[key]
+}
+
+// addTexts adds all texts of the value to the set.
+func addTexts(v any, to map[string]bool) {
+	switch v := v.(type) {
+	case string:
+		to[v] = true
+	case []any:
+		for _, e := range v {
+			addTexts(e, to)
+		}
+	case map[string]any:
+		for _, e := range v {
+			addTexts(e, to)
+		}
+	}
+}
+
+// inText reports whether a string among the values reads the path, in the
+// chart or in the dependency that has it, or something above or below it.
+func (c *checker) inText(path []string) bool {
+	if len(c.text) == 0 {
+		return false
+	}
+	for from := range path {
+		if from > 0 && c.root.chart.nodeAt(path[:from]) == nil {
+			break
+		}
+		full := "." + strings.Join(path[from:], ".")
+		for _, read := range c.text {
+			if full == read || strings.HasPrefix(full, read+".") || strings.HasPrefix(read, full+".") {
+				return true
+			}
+		}
+	}
+	return false
+}

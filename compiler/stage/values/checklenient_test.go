@@ -1,0 +1,64 @@
+package values
+
+import (
+	"testing"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// TestCheckIsLenient checks values that are of another type than the default,
+// and that charts and Kubernetes take all the same.
+func TestCheckIsLenient(t *testing.T) {
+	typ := derive(t, fleetChart(map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: app\nversion: 1.0.0\n",
+		"values.yaml": `
+resources: {requests: {cpu: 100m, memory: 64Mi}}
+livenessProbe: {httpGet: {path: /, port: https}}
+service: {targetPorts: {https: https}, portName: x}
+minAvailable: "1"
+config: {enabled: false}
+extraArgs: []
+tag: "1.0"
+`,
+		"values.schema.json": `{"properties": {"extraArgs": {"type": ["array", "object"], "items": {"type": "string"}}}}`,
+		"templates/x.yaml": `
+r: {{ toYaml .Values.resources }}
+p: {{ toYaml .Values.livenessProbe }}
+s: {{ .Values.service.targetPorts.https }} {{ .Values.service.portName }} {{ .Values.minAvailable }} {{ .Values.tag }}
+{{ range $k, $v := .Values.config }}{{ $k }}: {{ $v | toString | quote }}{{ end }}
+{{ range $k, $v := .Values.extraArgs }}- {{ $k }}={{ $v }}{{ end }}
+`,
+	}))
+	for _, text := range []string{
+		"resources: {requests: {cpu: 1, memory: 1000}, limits: {cpu: 2}}",
+		"livenessProbe: {httpGet: {port: 10250}}",
+		"service: {targetPorts: {https: 443}}",
+		"minAvailable: 2",
+		`config: {enabled: "true"}`,
+		"extraArgs: {x: [a, b], n: 5, b: true}",
+		"extraArgs: [a, b]",
+	} {
+		if faults := typ.Check(tree(t, "values.yaml", text), nil, nil); len(faults) > 0 {
+			t.Errorf("%s: %v", text, faults)
+		}
+	}
+	for _, text := range []string{"service: {portName: 5}", "tag: 1.2", "extraArgs: [1]"} {
+		if faults := typ.Check(tree(t, "values.yaml", text), nil, nil); len(faults) != 1 {
+			t.Errorf("%s: %v", text, faults)
+		}
+	}
+}
+
+// TestWaiverOfAll checks that a star opens the whole chart, and only where
+// something is a fault.
+func TestWaiverOfAll(t *testing.T) {
+	typ := derive(t, fleetChart(app))
+	all := []fleet.Waiver{{Path: "*", Reason: "it is ours", Pos: diag.Pos{File: "x.cue", Line: 1}}}
+	if faults := typ.Check(tree(t, "values.yaml", "nobody: 1\nimage: {tga: x}"), all, nil); len(faults) > 0 {
+		t.Error(faults)
+	}
+	if faults := typ.Check(tree(t, "values.yaml", "replicaCount: 2"), all, nil); len(faults) != 1 {
+		t.Error(faults)
+	}
+}

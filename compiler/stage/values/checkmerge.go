@@ -1,0 +1,360 @@
+package values
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// This file merges values and switches dependencies as Helm does when it
+// renders. Helm's own functions log what they meet to the process's logger and
+// copy everything at each step.
+
+// A release is a chart with its dependencies, ready for any values.
+type release struct {
+	root *node
+	own  ownUses // what the chart itself uses of its dependencies' values
+
+	missing []string // dependencies that Chart.yaml has and the chart has not, in any version
+}
+
+// A node is a chart among the dependencies of another. It is not modified.
+type node struct {
+	name   string // of the chart, or its alias
+	values map[string]any
+	schema *schema
+	deps   []*node
+	meta   *chart.Dependency // nil for a chart that Chart.yaml does not name
+}
+
+// A dependency is a chart below another, under the name of its values.
+type dependency struct {
+	name  string
+	chart *chart.Chart
+	meta  *chart.Dependency
+}
+
+// named returns the dependencies of a chart in the order in which Helm has
+// them, and the names of those that Chart.yaml has and the chart has not.
+func named(c *chart.Chart) (deps []dependency, missing []string) {
+	matches := func(d *chart.Dependency, sub *chart.Chart) bool {
+		return d != nil && sub.Name() == d.Name && chartutil.IsCompatibleRange(d.Version, sub.Metadata.Version)
+	}
+	for _, sub := range c.Dependencies() {
+		if !slices.ContainsFunc(c.Metadata.Dependencies, func(d *chart.Dependency) bool { return matches(d, sub) }) {
+			deps = append(deps, dependency{name: sub.Name(), chart: sub})
+		}
+	}
+	for _, d := range c.Metadata.Dependencies {
+		if d == nil {
+			continue
+		}
+		name := d.Name
+		if d.Alias != "" {
+			name = d.Alias
+		}
+		i := slices.IndexFunc(c.Dependencies(), func(sub *chart.Chart) bool { return matches(d, sub) })
+		if i < 0 {
+			missing = append(missing, name)
+			continue
+		}
+		deps = append(deps, dependency{name, c.Dependencies()[i], d})
+	}
+	return deps, missing
+}
+
+// newRelease returns the chart as nodes, with the schemas of those that have
+// one.
+func newRelease(c *chart.Chart, schemas map[*chart.Chart]*schema) *release {
+	r := &release{root: newNode(dependency{name: c.Name(), chart: c}, schemas, 0)}
+	for _, d := range c.Metadata.Dependencies {
+		if d != nil && !slices.ContainsFunc(c.Dependencies(), func(sub *chart.Chart) bool { return sub.Name() == d.Name }) {
+			r.missing = append(r.missing, d.Name)
+		}
+	}
+	return r
+}
+
+// Complete returns a fault when the chart lacks dependencies that its Chart.yaml
+// lists. It does not render then, and its types say little about values.
+func (t *Type) Complete(ch *fleet.Chart) error {
+	if t.chart == nil || len(t.chart.missing) == 0 {
+		return nil
+	}
+	hint := "run fleetc chart add again, which pins them"
+	if ch.Ref.Path != "" {
+		hint = "run fleetc chart add ./" + ch.Ref.Path + ", which pins them, or helm dependency build in the directory of the chart"
+	}
+	return &diag.Diag{
+		Path: ch.Ref.String(),
+		Msg:  "the chart lacks dependencies that its Chart.yaml lists: " + strings.Join(t.chart.missing, ", "),
+		Hint: hint,
+	}
+}
+
+func newNode(d dependency, schemas map[*chart.Chart]*schema, depth int) *node {
+	n := &node{name: d.name, values: d.chart.Values, meta: d.meta, schema: schemas[d.chart]}
+	if depth < maxLevels {
+		deps, _ := named(d.chart)
+		for _, sub := range deps {
+			n.deps = append(n.deps, newNode(sub, schemas, depth+1))
+		}
+	}
+	return n
+}
+
+// with returns the node without the dependencies that the values switch off,
+// and with the values that it imports from the others, and the final values.
+// It errs when a dependency's values are no map.
+func (n *node) with(user map[string]any) (*node, map[string]any, error) {
+	on, err := n.enabled(user, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	if on, err = on.importing(); err != nil {
+		return nil, nil, err
+	}
+	values, err := on.coalesce(user, false)
+	return on, values, err
+}
+
+// enabled returns the node with only those dependencies that are on. The path
+// ends in a dot or is empty.
+func (n *node) enabled(values map[string]any, path string) (*node, error) {
+	if len(n.deps) == 0 {
+		return n, nil
+	}
+	values, err := n.coalesce(values, false)
+	if err != nil {
+		return nil, err
+	}
+	out := *n
+	out.deps = nil
+	off := map[string]bool{}
+	for _, d := range n.deps {
+		if d.meta != nil && !isOn(d.meta, values, path) {
+			off[d.name] = true
+		}
+	}
+	for _, d := range n.deps {
+		if off[d.name] {
+			continue
+		}
+		sub, err := d.enabled(values, path+d.name+".")
+		if err != nil {
+			return nil, err
+		}
+		out.deps = append(out.deps, sub)
+	}
+	return &out, nil
+}
+
+// isOn reports whether the values switch the dependency on: by the first
+// condition that is a bool, else by tags, of which one that is true wins.
+func isOn(d *chart.Dependency, values map[string]any, path string) bool {
+	if _, on, ok := condition(d, values, path); ok {
+		return on
+	}
+	tags, _ := values["tags"].(map[string]any)
+	hasFalse := false
+	for _, tag := range d.Tags {
+		if on, ok := tags[tag].(bool); ok && on {
+			return true
+		} else if ok {
+			hasFalse = true
+		}
+	}
+	return !hasFalse
+}
+
+// condition returns the path of the first condition that is a bool, and its
+// value. Paths are from the root of the values.
+func condition(d *chart.Dependency, values map[string]any, path string) (at string, on, ok bool) {
+	for cond := range strings.SplitSeq(strings.TrimSpace(d.Condition), ",") {
+		if cond == "" {
+			continue
+		}
+		var x any = values
+		for key := range strings.SplitSeq(path+cond, ".") {
+			m, _ := x.(map[string]any)
+			x = m[key]
+		}
+		if on, ok := x.(bool); ok {
+			return path + cond, on, true
+		}
+	}
+	return "", false, false
+}
+
+// coalesce lays the values over the chart's, and those below dependencies over
+// theirs. With merge, a null stays where it deletes otherwise.
+func (n *node) coalesce(values map[string]any, merge bool) (map[string]any, error) {
+	out := n.over(values, merge)
+	for _, d := range n.deps {
+		below, ok := out[d.name]
+		if !ok {
+			below = map[string]any{}
+		}
+		m, ok := below.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("%s is not a map", d.name)
+		}
+		sub, err := d.coalesce(globals(m, out), merge)
+		if err != nil {
+			return nil, err
+		}
+		out[d.name] = sub
+	}
+	return out, nil
+}
+
+// over lays the values over the chart's own.
+func (n *node) over(values map[string]any, merge bool) map[string]any {
+	out := maps.Clone(values)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for key, own := range n.values {
+		v, ok := values[key]
+		if !ok {
+			out[key] = own
+			continue
+		}
+		if v == nil && !merge {
+			delete(out, key)
+		}
+		dst, isMap := v.(map[string]any)
+		src, ownMap := own.(map[string]any)
+		if isMap && ownMap {
+			child := slices.ContainsFunc(n.deps, func(d *node) bool { return d.name == key })
+			out[key] = tables(dst, src, merge || child)
+		}
+	}
+	return out
+}
+
+// tables lays dst over src. Neither is modified.
+func tables(dst, src map[string]any, merge bool) map[string]any {
+	out := maps.Clone(dst)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for key, s := range src {
+		d, ok := dst[key]
+		if !ok {
+			out[key] = s
+			continue
+		}
+		if d == nil && s != nil && !merge {
+			delete(out, key)
+			continue
+		}
+		dm, dIsMap := d.(map[string]any)
+		if sm, ok := s.(map[string]any); ok && dIsMap {
+			out[key] = tables(dm, sm, merge)
+		}
+	}
+	return out
+}
+
+// globals returns the values of a dependency with the globals of its parent.
+func globals(values, parent map[string]any) map[string]any {
+	own, ok := values[chartutil.GlobalKey].(map[string]any)
+	if _, has := values[chartutil.GlobalKey]; has && !ok {
+		return values
+	}
+	from, ok := parent[chartutil.GlobalKey].(map[string]any)
+	if _, has := parent[chartutil.GlobalKey]; has && !ok {
+		return values
+	}
+	merged := maps.Clone(own)
+	if merged == nil {
+		merged = map[string]any{}
+	}
+	for key, v := range from {
+		have, ok := merged[key]
+		haveMap, isMap := have.(map[string]any)
+		vm, vIsMap := v.(map[string]any)
+		switch {
+		case vIsMap && !ok:
+			merged[key] = vm
+		case vIsMap && isMap:
+			merged[key] = tables(vm, haveMap, true)
+		case !vIsMap && !isMap:
+			merged[key] = v
+		}
+	}
+	out := maps.Clone(values)
+	if out == nil {
+		out = map[string]any{}
+	}
+	out[chartutil.GlobalKey] = merged
+	return out
+}
+
+// importing returns the node with the values that it and its dependencies
+// import from theirs.
+func (n *node) importing() (*node, error) {
+	if len(n.deps) == 0 {
+		return n, nil
+	}
+	out := *n
+	out.deps = nil
+	for _, d := range n.deps {
+		sub, err := d.importing()
+		if err != nil {
+			return nil, err
+		}
+		out.deps = append(out.deps, sub)
+	}
+	if !slices.ContainsFunc(out.deps, func(d *node) bool { return d.meta != nil }) {
+		return &out, nil
+	}
+	values, err := out.coalesce(nil, true)
+	if err != nil {
+		return nil, err
+	}
+	imported := map[string]any{}
+	for _, d := range out.deps {
+		if d.meta == nil {
+			continue
+		}
+		for _, iv := range d.meta.ImportValues {
+			imported = tables(imported, importedBy(iv, values[d.name]), true)
+		}
+	}
+	out.values = tables(values, imported, true)
+	return &out, nil
+}
+
+// importedBy returns what one import-values entry takes of a dependency's
+// values, under the path that the parent gives it.
+func importedBy(entry, values any) map[string]any {
+	child, parent := "", "."
+	switch e := entry.(type) {
+	case string:
+		child = "exports." + e
+	case map[string]any:
+		child, parent = fmt.Sprint(e["child"]), fmt.Sprint(e["parent"])
+	}
+	for key := range strings.SplitSeq(child, ".") {
+		m, _ := values.(map[string]any)
+		values = m[key]
+	}
+	m, ok := values.(map[string]any)
+	if !ok || parent == "." {
+		return m
+	}
+	keys := strings.Split(parent, ".")
+	for _, k := range slices.Backward(keys) {
+		m = map[string]any{k: m}
+	}
+	return m
+}

@@ -1,0 +1,341 @@
+package values
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// release checks what can be said only of the values as the chart gets them:
+// which dependencies are on, and what the schemas say.
+func (c *checker) release() {
+	r := c.root.chart
+	user, _ := c.values.Value().(map[string]any)
+	on, values, err := r.root.with(user)
+	if err != nil {
+		return // a dependency's values are no map, which is a fault already
+	}
+	c.switchedOff(r.root, on, values, nil)
+	data, err := json.Marshal(user)
+	if c.accepted == nil || err != nil || !on.typed() {
+		c.schemas(on, values, nil)
+		return
+	}
+	c.accepted(data, func() bool {
+		before := len(c.found)
+		c.schemas(on, values, nil)
+		return len(c.found) == before
+	})
+}
+
+// typed reports whether the chart or one of its dependencies has a schema.
+func (n *node) typed() bool { return n.schema != nil || slices.ContainsFunc(n.deps, (*node).typed) }
+
+// switchedOff reports the values of dependencies that are off.
+func (c *checker) switchedOff(all, on *node, values map[string]any, at []string) {
+	for _, d := range all.deps {
+		below := append(slices.Clone(at), d.name)
+		if i := slices.IndexFunc(on.deps, func(o *node) bool { return o.name == d.name }); i >= 0 {
+			c.switchedOff(d, on.deps[i], values, below)
+			continue
+		}
+		if v, depth := c.values.Lookup(below...); depth == len(below) && v.IsMap() {
+			c.unused(d, v, values, below)
+		}
+	}
+}
+
+// unused reports the values of one dependency that is off, at the first of
+// them that nothing else uses.
+func (c *checker) unused(d *node, v *fleet.Tree, values map[string]any, at []string) {
+	prefix := ""
+	if len(at) > 1 {
+		prefix = strings.Join(at[:len(at)-1], ".") + "."
+	}
+	cond, _, byCondition := condition(d.meta, values, prefix)
+	var key *fleet.Tree
+	if byCondition {
+		if s, depth := c.values.Lookup(strings.Split(cond, ".")...); depth == strings.Count(cond, ".")+1 {
+			key = s
+		}
+	}
+	value, below := c.firstUnused(d, v, key, at)
+	if value == nil {
+		return
+	}
+	msg, hint := fmt.Sprintf("the chart's dependency %s is switched off, and nothing uses its values", d.name), ""
+	switch {
+	case byCondition:
+		hint = fmt.Sprintf("set values.%s to true, or remove them", cond)
+	default:
+		hint = fmt.Sprintf("set one of values.tags.%s to true, or remove them", strings.Join(d.meta.Tags, ", values.tags."))
+	}
+	c.add(below, value, msg, hint)
+	if key != nil && key.Pos.IsValid() {
+		f := c.found[len(c.found)-1].fault
+		f.At = append(f.At, key.Pos)
+	}
+}
+
+// firstUnused returns the first value below a dependency that is off and that
+// the chart around it does not use either. Values that a layer above the
+// switch has set are no fault: other clusters use them.
+func (c *checker) firstUnused(d *node, v, key *fleet.Tree, at []string) (*fleet.Tree, []string) {
+	switches := map[string]bool{}
+	for cond := range strings.SplitSeq(d.meta.Condition, ",") {
+		switches[strings.TrimSpace(cond)] = true
+	}
+	own := c.root.chart.own.get()
+	for _, k := range at {
+		own = own.at(k)
+	}
+	var first func(v *fleet.Tree, path []string, u *uses) (*fleet.Tree, []string)
+	first = func(v *fleet.Tree, path []string, u *uses) (*fleet.Tree, []string) {
+		if u != nil && u.all {
+			return nil, nil
+		}
+		if !v.IsMap() {
+			used := u != nil || switches[strings.Join(path[len(at)-1:], ".")] || switches[strings.Join(path, ".")] || c.inText(path)
+			if used || v.Scalar == nil && v.List == nil || key != nil && above(v, key) {
+				return nil, nil
+			}
+			return v, path
+		}
+		for _, k := range byPlace(v) {
+			if k == "global" {
+				continue
+			}
+			if f, p := first(v.Fields[k], append(slices.Clone(path), k), u.at(k)); f != nil {
+				return f, p
+			}
+		}
+		return nil, nil
+	}
+	if t, ok := c.root.At(at...); ok && t.imported {
+		return nil, nil
+	}
+	return first(v, at, own)
+}
+
+// above reports whether a layer above that of the switch sets the value.
+func above(v, key *fleet.Tree) bool {
+	if v.Layer == key.Layer {
+		return false
+	}
+	// Layers are directories within each other.
+	inner, outer := path.Dir(key.Pos.File), path.Dir(v.Pos.File)
+	return inner != outer && (outer == "." || strings.HasPrefix(inner, outer+"/"))
+}
+
+// byPlace returns the keys of a map in the order of their places.
+func byPlace(v *fleet.Tree) []string {
+	keys := v.Keys()
+	slices.SortStableFunc(keys, func(a, b string) int { return v.Fields[a].Pos.Compare(v.Fields[b].Pos) })
+	return keys
+}
+
+// schemas checks the final values against the schemas of the chart and of the
+// dependencies that are on.
+func (c *checker) schemas(n *node, values map[string]any, at []string) {
+	if n.schema != nil {
+		validator, err := n.schema.validator()
+		if err != nil {
+			c.add(at, nil, fmt.Sprintf("the schema of chart %s is no JSON Schema: %v", n.name, err), "")
+			return
+		}
+		if tooMuchWork(validator, values) {
+			c.add(at, nil, fmt.Sprintf("the schema of chart %s takes too long to check: its definitions refer to others too often", n.name),
+				"use another version of the chart")
+			return
+		}
+		if invalid, ok := validator.Validate(values).(*jsonschema.ValidationError); ok {
+			for _, leaf := range leaves(invalid) {
+				c.refused(leaf, n, at)
+			}
+		}
+	}
+	for _, d := range n.deps {
+		if below, ok := values[d.name].(map[string]any); ok {
+			c.schemas(d, below, append(slices.Clone(at), d.name))
+		}
+	}
+}
+
+// refused adds the fault for one error of the validator.
+func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string) {
+	full := slices.Concat(at, e.InstanceLocation)
+	msg := printed(e.ErrorKind)
+	hint := ""
+	switch k := e.ErrorKind.(type) {
+	case *kind.AdditionalProperties:
+		for _, p := range slices.Sorted(slices.Values(k.Properties)) {
+			c.refusedAt(append(slices.Clone(full), p), n, "the chart's schema allows no such value", "")
+		}
+		return
+	case *kind.Type:
+		msg = fmt.Sprintf("this is %s, and the chart's schema takes %s", withArticle(jsonKind(k.Got)), orList(k.Want))
+		hint = "give it " + orList(k.Want)
+	case *kind.Enum:
+		msg = fmt.Sprintf("%s is none of the values that the chart's schema takes", literalText(k.Got))
+		if want := literals(k.Want); len(want) > 0 {
+			hint = "use one of " + strings.Join(want, ", ")
+			if s, ok := k.Got.(string); ok {
+				if near := diag.DidYouMean(s, stringsOf(k.Want)); near != "" {
+					hint = near
+				}
+			}
+		}
+	case *kind.Required:
+		msg = "the chart's schema requires " + strings.Join(k.Missing, ", ")
+		hint = "set " + strings.Join(k.Missing, ", ")
+	default:
+		msg += ", says the chart's schema"
+	}
+	c.refusedAt(full, n, msg, hint)
+}
+
+func (c *checker) refusedAt(full []string, n *node, msg, hint string) {
+	at, full := c.find(full)
+	// A fault at the place or above it says it already.
+	for _, f := range c.found {
+		if !f.schema && len(f.path) <= len(full) && slices.Equal(f.path, full[:len(f.path)]) {
+			return
+		}
+	}
+	if hint == "" {
+		hint = fmt.Sprintf("look at values.schema.json of chart %s", n.name)
+	}
+	c.add(full, at, msg, hint)
+	last := &c.found[len(c.found)-1]
+	last.final, last.schema = true, true
+	if len(last.fault.At) == 0 && c.values.Pos.IsValid() {
+		last.fault.At = []diag.Pos{c.values.Pos}
+	}
+}
+
+// find returns what the user writes at or around the path of a validator, nil
+// when it is nothing, and the path with the indexes of lists marked.
+func (c *checker) find(path []string) (*fleet.Tree, []string) {
+	path = slices.Clone(path)
+	at, deepest := c.values, (*fleet.Tree)(nil)
+	for i, key := range path {
+		if at != nil && at.List != nil {
+			path[i] = "[" + key + "]"
+			n, err := strconv.Atoi(key)
+			if err != nil || n < 0 || n >= len(at.List) {
+				break
+			}
+			at = at.List[n]
+		} else if at != nil {
+			at = at.Fields[key]
+		}
+		if at == nil {
+			break
+		}
+		deepest = at
+	}
+	return deepest, path
+}
+
+// leaves returns the innermost errors. Of alternatives of which none holds,
+// those of the one that fits best are kept: it fails furthest inside.
+func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
+	if len(e.Causes) == 0 {
+		return []*jsonschema.ValidationError{e}
+	}
+	switch e.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf:
+		return alternatives(e)
+	}
+	var out []*jsonschema.ValidationError
+	for _, c := range e.Causes {
+		out = append(out, leaves(c)...)
+	}
+	return out
+}
+
+func alternatives(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
+	var best []*jsonschema.ValidationError
+	depth := -1
+	wants := &kind.Type{}
+	for _, c := range e.Causes {
+		l := leaves(c)
+		d := slices.MaxFunc(l, func(a, b *jsonschema.ValidationError) int {
+			return cmp.Compare(len(a.InstanceLocation), len(b.InstanceLocation))
+		})
+		here := len(d.InstanceLocation)
+		if k, ok := d.ErrorKind.(*kind.Type); ok && here == len(e.InstanceLocation) {
+			wants.Got, wants.Want = k.Got, append(wants.Want, k.Want...)
+			here-- // another alternative at least is of the value's kind
+		}
+		if here > depth {
+			best, depth = l, here
+		}
+	}
+	if len(wants.Want) == len(e.Causes) && len(wants.Want) > 1 {
+		one := *e
+		one.Causes, one.ErrorKind = nil, wants
+		return []*jsonschema.ValidationError{&one}
+	}
+	return best
+}
+
+// printed returns what the validator says.
+func printed(k jsonschema.ErrorKind) string {
+	return k.LocalizedString(message.NewPrinter(language.English))
+}
+
+// jsonKind returns our word for a type of JSON Schema.
+func jsonKind(s string) string {
+	switch s {
+	case "boolean":
+		return "bool"
+	case "array":
+		return "list"
+	case "object":
+		return "map"
+	}
+	return s
+}
+
+func orList(names []string) string {
+	var out []string
+	for _, n := range names {
+		if n = withArticle(jsonKind(n)); !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return strings.Join(out, " or ")
+}
+
+func literals(values []any) []string {
+	var out []string
+	for _, v := range values {
+		if s := literalText(v); len(s) <= 60 && len(out) < 20 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func stringsOf(values []any) []string {
+	var out []string
+	for _, v := range values {
+		if s, ok := v.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}

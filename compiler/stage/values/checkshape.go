@@ -1,0 +1,101 @@
+package values
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A shapeCheck goes through a value that ends in a Kubernetes object.
+type shapeCheck struct {
+	unknown func(v *fleet.Tree, in *shape, path []string) // called for each key that is not there
+	wrong   func(v *fleet.Tree, in *shape, path []string) // called for each value that cannot be there
+}
+
+// value checks the value and all below it. Where it is of another kind than
+// the shape, it ends as something else: as text that is a template, say.
+func (c *shapeCheck) value(v *fleet.Tree, s *shape, path []string) {
+	if s == nil || v == nil {
+		return
+	}
+	if !(s.form | exactForm).meets(v) && c.wrong != nil {
+		c.wrong(v, s, path)
+		return
+	}
+	if s.list {
+		for i, e := range v.List {
+			c.value(e, s.elem, append(path[:len(path):len(path)], fmt.Sprintf("[%d]", i)))
+		}
+		return
+	}
+	if !s.free && !s.closed() {
+		return
+	}
+	for _, k := range v.Keys() {
+		below := append(path[:len(path):len(path)], k)
+		if f, ok := s.at(k); ok {
+			c.value(v.Fields[k], f, below)
+		} else {
+			c.unknown(v.Fields[k], s, below)
+		}
+	}
+}
+
+// shaped checks a value that ends in a Kubernetes object, and of which the
+// chart says nothing itself.
+func (c *checker) shaped(v *fleet.Tree, s *shape, path []string) {
+	(&shapeCheck{wrong: c.misplaced, unknown: func(v *fleet.Tree, in *shape, below []string) {
+		c.notKubernetes(v, in.keys(), below)
+	}}).value(v, s, path)
+}
+
+// keys returns the names that a key can have, as far as they can be listed.
+func (s *shape) keys() []string {
+	if s.names {
+		return resources()
+	}
+	return slices.Sorted(maps.Keys(s.fields))
+}
+
+// notKubernetes reports a key that Kubernetes does not have where it ends,
+// among those of the given names.
+func (c *checker) notKubernetes(v *fleet.Tree, names []string, path []string) {
+	if c.inText(path) {
+		return
+	}
+	key := path[len(path)-1]
+	hint := diag.DidYouMean(key, names)
+	switch {
+	case hint != "":
+	case len(names) <= 8:
+		hint = diag.OneOf(key, names)
+	default:
+		hint = "remove it"
+	}
+	c.add(path, v, "no such value: the chart passes it on, and Kubernetes has no such field there", hint)
+}
+
+// treeOfDefault returns a default as values without places.
+func treeOfDefault(def any) *fleet.Tree {
+	switch d := def.(type) {
+	case map[string]any:
+		fields := make(map[string]*fleet.Tree, len(d))
+		for k, e := range d {
+			fields[k] = treeOfDefault(e)
+		}
+		return fleet.Map(fields)
+	case []any:
+		list := make([]*fleet.Tree, len(d))
+		for i, e := range d {
+			list[i] = treeOfDefault(e)
+		}
+		return &fleet.Tree{List: list}
+	case float64:
+		return &fleet.Tree{Scalar: json.Number(fmt.Sprint(d))}
+	}
+	return &fleet.Tree{Scalar: def}
+}

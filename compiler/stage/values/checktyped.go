@@ -1,0 +1,67 @@
+package values
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// CheckTyped is [Type.Check], and reports each value for which anything passes,
+// and what keeps the chart from being typed. Waivers accept these, too.
+func (t *Type) CheckTyped(v *fleet.Tree, open []fleet.Waiver, accepted Accepted) diag.List {
+	c := t.checked(v, accepted)
+	for _, name := range t.Missing() {
+		c.add(nil, v, fmt.Sprintf("types are required, and the chart's schema refers to %s, which is not known", name),
+			`run fleetc chart add again, which pins it, or give a reason: open: "*": "..."`)
+	}
+	c.untyped(v, t, nil)
+	return c.waive(open)
+}
+
+// untyped reports the values for which anything passes, the outermost ones.
+func (c *checker) untyped(v *fleet.Tree, t *Type, path []string) {
+	switch {
+	case v == nil || t == nil || c.faulty(path):
+		return
+	case len(path) > 0 && t.isOpen() && len(t.Keys) == 0:
+		if v.Scalar != nil || len(v.Fields) > 0 || len(v.List) > 0 {
+			c.openValue(v, t, path)
+		}
+		return
+	case v.List != nil:
+		for i, e := range v.List {
+			c.untyped(e, t.Elem, append(path, fmt.Sprintf("[%d]", i)))
+		}
+	}
+	for _, k := range v.Keys() {
+		below := append(slices.Clone(path), k)
+		switch f := t.Fields[k]; {
+		case f != nil:
+			c.untyped(v.Fields[k], f, below)
+		case t.Elem != nil && t.Kinds&List == 0:
+			c.untyped(v.Fields[k], t.Elem, below)
+		case t.isOpen() && !c.faulty(below):
+			c.openValue(v.Fields[k], t, below)
+		}
+	}
+}
+
+func (c *checker) openValue(v *fleet.Tree, t *Type, path []string) {
+	msg := "types are required, and anything passes here"
+	if t.Why != "" {
+		msg += ": " + t.Why
+	}
+	// A waiver names no elements of lists.
+	waived, _, _ := strings.Cut(strings.TrimPrefix(pathText(path), "values."), "[")
+	c.add(path, v, msg, fmt.Sprintf("give a reason: open: %q: \"...\"", waived))
+}
+
+// faulty reports whether there is a fault at the path or above it.
+func (c *checker) faulty(path []string) bool {
+	return slices.ContainsFunc(c.found, func(f found) bool {
+		return len(f.path) > 0 && len(f.path) <= len(path) && slices.Equal(f.path, path[:len(f.path)])
+	})
+}

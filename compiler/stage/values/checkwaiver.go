@@ -1,0 +1,93 @@
+package values
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// waive returns the faults that no waiver accepts, and one for each waiver
+// that accepts none or is not complete.
+func (c *checker) waive(open []fleet.Waiver) diag.List {
+	var out diag.List
+	needed := make([]bool, len(open))
+	paths := make([][]string, len(open))
+	for i, w := range open {
+		path, err := splitPath(w.Path)
+		if err != nil {
+			out = append(out, waiverFault(w, err.Error(), `write it as in a.b, or a."b.c" where a key has a dot in it`))
+			needed[i] = true
+		}
+		if strings.TrimSpace(w.Reason) == "" {
+			out = append(out, waiverFault(w, "a waiver needs a reason", "say why the types are wrong"))
+		}
+		paths[i] = path
+	}
+	for _, f := range c.found {
+		waived := false
+		for i, path := range paths {
+			if path != nil && !f.final && len(path) <= len(f.path) && slices.Equal(path, f.path[:len(path)]) {
+				waived, needed[i] = true, true
+			}
+		}
+		if !waived {
+			out = append(out, f.fault)
+		}
+	}
+	for i, w := range open {
+		if !needed[i] {
+			out = append(out, waiverFault(w, fmt.Sprintf("the waiver for %s is not needed: nothing there is a fault", w.Path), "remove it"))
+		}
+	}
+	return out
+}
+
+func waiverFault(w fleet.Waiver, msg, hint string) *diag.Diag {
+	d := &diag.Diag{Path: "open", Msg: msg, Hint: hint}
+	if w.Pos.IsValid() {
+		d.At = []diag.Pos{w.Pos}
+	}
+	return d
+}
+
+// splitPath returns the keys of a path; a key may be quoted. Those of the whole
+// chart, *, are none.
+func splitPath(s string) ([]string, error) {
+	keys := []string{}
+	if s == "*" {
+		return keys, nil
+	}
+	rest := strings.TrimPrefix(s, "values.")
+	for {
+		key := rest
+		if strings.HasPrefix(rest, `"`) {
+			quoted, err := strconv.QuotedPrefix(rest)
+			if err != nil {
+				return nil, fmt.Errorf("%q is no path", s)
+			}
+			rest = rest[len(quoted):]
+			if key, err = strconv.Unquote(quoted); err != nil {
+				return nil, fmt.Errorf("%q is no path", s)
+			}
+		} else if i := strings.IndexByte(rest, '.'); i >= 0 {
+			key, rest = rest[:i], rest[i:]
+		} else {
+			rest = ""
+		}
+		if key == "" {
+			return nil, fmt.Errorf("%q is no path", s)
+		}
+		keys = append(keys, key)
+		if rest == "" {
+			return keys, nil
+		}
+		if rest[0] != '.' {
+			return nil, fmt.Errorf("%q is no path", s)
+		}
+		rest = rest[1:]
+	}
+}

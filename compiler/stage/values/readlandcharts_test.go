@@ -1,0 +1,145 @@
+package values
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A claim is a value of which the types say that it has the keys of a part of
+// a Kubernetes object, with a key that none has.
+type claim struct {
+	path []string
+	list bool
+	key  string
+}
+
+// claims returns those of all values of a chart.
+func claims(t *Type, path []string, seen map[*Type]bool) []claim {
+	if seen[t] {
+		return nil
+	}
+	seen[t] = true
+	var all []claim
+	if s := t.shape; len(path) > 0 && s != nil && (s.closed() && !t.Open || s.list && s.elem.closed()) {
+		all = append(all, claim{path: path, list: s.list})
+	}
+	for _, k := range t.Keys {
+		all = append(all, claims(t.Fields[k], append(slices.Clone(path), k), seen)...)
+	}
+	return all
+}
+
+// put returns the values with the key at the place of the claim.
+func (c claim) put(values map[string]any) map[string]any {
+	added := map[string]any{c.key: "x"}
+	if c.list {
+		return with(values, c.path, []any{added})
+	}
+	return with(values, c.path, added)
+}
+
+// marks calls f for every key that is one of a claim, with where it stands.
+func marks(v any, path []string, f func(key string, path []string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if strings.HasPrefix(k, "zzKey") {
+				f(k, path)
+			}
+			marks(e, append(slices.Clone(path), k), f)
+		}
+	case []any:
+		for _, e := range v {
+			marks(e, append(slices.Clone(path), anItem), f)
+		}
+	}
+}
+
+// refuses reports whether no object of the kind has a key of its own at the
+// path, or has no such path.
+func refuses(k *shapes, object map[string]any, path []string) bool {
+	kind := apiKind{fmt.Sprint(object["apiVersion"]), fmt.Sprint(object["kind"])}
+	if k.place([]apiKind{kind}, []string{"metadata"}) == nil {
+		kind.apiVersion = "" // one that Kubernetes has no more
+	}
+	for i := range append(path, "zzKey") {
+		if s := k.place([]apiKind{kind}, path[:i]); s.closed() {
+			if _, has := s.at(append(path, "zzKey")[i]); !has {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// claimed returns the values with the keys of those claims with which the chart
+// can be rendered.
+func (s *specimen) claimed(t testing.TB, values map[string]any, made []claim) map[string]any {
+	next := values
+	for _, c := range made {
+		next = c.put(next)
+	}
+	switch {
+	case s.render(t, next)["error"] == "":
+		return next
+	case len(made) == 1:
+		return values
+	}
+	half := len(made) / 2
+	return s.claimed(t, s.claimed(t, values, made[:half]), made[half:])
+}
+
+// TestLandingsAreReal renders every chart with keys that Kubernetes does not
+// have, wherever the types say that Kubernetes decides, and looks where they
+// end.
+func TestLandingsAreReal(t *testing.T) {
+	log.SetOutput(io.Discard) // Helm's warnings
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	k := newShapes()
+	ended, all := 0, 0
+	for _, s := range specimens(t) {
+		ch := &fleet.Chart{}
+		for _, f := range s.files {
+			ch.Files = append(ch.Files, fleet.File{Name: f.Name, Data: f.Data})
+		}
+		typ := derive(t, ch)
+		made := claims(typ, nil, map[*Type]bool{})
+		byKey := map[string]claim{}
+		for i := range made {
+			made[i].key = fmt.Sprintf("zzKey%d", i)
+			byKey[made[i].key] = made[i]
+		}
+		values := s.claimed(t, s.switchedOn(t), made)
+		found := map[string]bool{}
+		files := s.render(t, values)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			for doc := range strings.SplitSeq(files[name], "\n---") {
+				var object map[string]any
+				if yaml.Unmarshal([]byte(doc), &object) != nil {
+					continue
+				}
+				marks(object, nil, func(key string, path []string) {
+					found[key] = true
+					if !refuses(k, object, path) {
+						t.Errorf("%s: values.%s ends in %s %v", s.name, strings.Join(byKey[key].path, "."), object["kind"], path)
+					}
+				})
+			}
+		}
+		t.Logf("%s: of %d places %d are seen", s.name, len(made), len(found))
+		ended, all = ended+len(found), all+len(made)
+	}
+	if ended < 50 || ended*2 < all {
+		t.Errorf("only %d of %d places are seen", ended, all)
+	}
+}

@@ -1,0 +1,339 @@
+package values
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
+)
+
+// A form is a set of conditions on a value, which follow from the sinks that
+// templates print it to. All of them hold.
+type form uint16
+
+const (
+	wholeForm    form = 1 << iota // a whole number, or a text of one
+	decimalForm                   // a number, or a text of one
+	boolForm                      // true or false, or a text of that
+	quantityForm                  // a quantity, such as 100m or 1Gi
+	shareForm                     // a number or a percentage
+	digitForm                     // a number, or a text that begins with a digit
+	textForm                      // a text, a number or a bool: no map or list
+	listForm                      // a list
+	mapForm                       // a map
+	exactForm                     // a text stays a text: it is printed as YAML or JSON
+	yamlForm                      // a text is the YAML of a map or a list
+	allForms     = 1<<iota - 1
+)
+
+// scalarForms are the conditions that maps and lists never meet.
+const scalarForms = wholeForm | decimalForm | boolForm | quantityForm | shareForm | digitForm | textForm
+
+// formOf returns the condition that a field of Kubernetes sets.
+func formOf(s *kube.Schema) form {
+	switch s.Type {
+	case kube.Integer:
+		return wholeForm
+	case kube.Number:
+		return decimalForm
+	case kube.Boolean:
+		return boolForm
+	case kube.Quantity:
+		return quantityForm
+	case kube.String, kube.IntOrString:
+		return textForm
+	case kube.List:
+		return listForm
+	case kube.Object:
+		return mapForm
+	}
+	return 0
+}
+
+// commonForm returns the condition that all fields set; 0 when they differ.
+func commonForm(all []*kube.Schema) form {
+	var f form
+	for i, s := range all {
+		if g := formOf(s); i == 0 {
+			f = g
+		} else if f != g {
+			return 0
+		}
+	}
+	return f
+}
+
+// isShare reports whether Kubernetes takes a number or a percentage in the
+// field, which its schemas do not tell from a port.
+func isShare(field string) bool {
+	switch field {
+	case "maxUnavailable", "minAvailable", "maxSurge":
+		return true
+	}
+	return false
+}
+
+// formAt returns the condition at a sink, with exact when the value is printed
+// as YAML or JSON.
+func (s *shape) formAt(exact bool) form {
+	if s == nil || s.form == 0 {
+		return 0
+	}
+	if exact {
+		return s.form | exactForm
+	}
+	return s.form
+}
+
+// forms decides which conditions hold for the value: those of its sinks, and
+// of the Kubernetes object that it is a part of. Templates that ask what kind
+// of value it is may print each kind to another sink.
+func (b *builder) forms(t *Type, r gathered, in reach) {
+	t.tested = r.mode&Tested != 0 && (t.seen&Map == 0 || len(r.keys) == 0)
+	if t.typed || t.missing {
+		return
+	}
+	t.members = b.hasMembers(t, r)
+	f := r.form
+	if in.part {
+		f |= in.shape.formAt(true)
+	}
+	scalar := t.seen&^Null != 0 && t.seen&^(Number|Null) == 0
+	if f == 0 && scalar && !in.part && !in.ranged && !r.text && len(r.keys) == 0 && !numberOrText(in.key, in.parent) {
+		f = digitForm
+	}
+	if t.seen&Map != 0 && len(t.Keys) > 0 || len(r.keys) > 0 {
+		f &^= listForm // a part of it ends elsewhere
+	}
+	if r.keyed && t.empty && f&listForm == 0 {
+		f |= mapForm
+	}
+	if t.asText || r.asked&(Bool|Number|String) != 0 {
+		f &^= scalarForms
+	}
+	if r.asked&(Map|List) != 0 {
+		f &^= listForm | mapForm
+	}
+	if f&scalarForms != 0 && f&(listForm|mapForm) != 0 || f&listForm != 0 && f&mapForm != 0 || !f.holdsFor(t) {
+		return
+	}
+	t.form = f
+}
+
+// hasMembers reports whether all elements of a list or a map are maps, because
+// templates read fields of them and do nothing else with them.
+func (b *builder) hasMembers(t *Type, r gathered) bool {
+	if !r.members || t.root || t.named || len(r.keys) > 0 || r.asked&(Map|List) != 0 {
+		return false
+	}
+	if l, ok := t.Default.([]any); ok {
+		return !slices.ContainsFunc(l, func(e any) bool { return kindOf(e) != Map })
+	}
+	for _, f := range t.Fields {
+		if f.seen&^(Map|Null) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// hasFields reports whether templates read fields of the value and make no
+// other use of it.
+func (r *Read) hasFields() bool {
+	return r != nil && len(r.Keys) > 0 && r.Mode&(Printed|Ranged|Tested) == 0 && r.asked == 0
+}
+
+// areMaps reports the elements of a list or a map that are not maps, and
+// whether all are.
+func (c *checker) areMaps(v *fleet.Tree, path []string) bool {
+	before := len(c.found)
+	for _, k := range v.Keys() {
+		c.isMap(v.Fields[k], append(path[:len(path):len(path)], k))
+	}
+	for i, e := range v.List {
+		c.isMap(e, append(path[:len(path):len(path)], fmt.Sprintf("[%d]", i)))
+	}
+	return len(c.found) == before
+}
+
+func (c *checker) isMap(v *fleet.Tree, path []string) {
+	s, _ := v.Scalar.(string)
+	if v.Fields == nil && !isOff(v) && !strings.Contains(s, "{{") {
+		c.add(path, v, describeValue(v)+", and the chart takes a map: its templates read fields of it", "write a map, such as {name: value}")
+	}
+}
+
+// holdsFor reports whether the chart's own default meets the conditions.
+func (f form) holdsFor(t *Type) bool {
+	switch {
+	case f&scalarForms != 0 && t.seen&(List|Map) != 0, f&listForm != 0 && t.seen&Map != 0 && !t.empty, f&mapForm != 0 && t.seen&List != 0:
+		return false
+	case t.Default == nil || t.Default == "":
+		return true
+	}
+	if _, isList := t.Default.([]any); isList {
+		return true
+	}
+	return f.meets(treeOfDefault(t.Default))
+}
+
+// meets reports whether the value meets the conditions. Text with a template in
+// it does: what comes of it is not known.
+func (f form) meets(v *fleet.Tree) bool {
+	k := kindOfTree(v)
+	s, _ := v.Scalar.(string)
+	text := s
+	switch k {
+	case Null:
+		return true
+	case String:
+		if strings.Contains(s, "{{") || strings.Contains(s, "$(") || strings.Contains(s, "${") {
+			return true
+		}
+	case Number, Bool:
+		text = fmt.Sprint(v.Scalar)
+	}
+	exact := f&exactForm != 0 && k == String
+	switch {
+	case k == Map:
+		return f&(scalarForms|listForm) == 0
+	case k == List:
+		return f&(scalarForms|mapForm) == 0
+	case f&(listForm|mapForm) != 0:
+		return k == String && looksLikeYAML(s) // passed to tpl, or empty
+	case f&yamlForm != 0 && k == String && !looksLikeYAML(s):
+		return false
+	case f&wholeForm != 0 && (k == Bool || exact || !isWhole(text)),
+		f&decimalForm != 0 && (k == Bool || exact || !isDecimal(text)),
+		f&boolForm != 0 && (k == Number || exact || text != "true" && text != "false"),
+		f&quantityForm != 0 && (k == Bool || !isQuantity(text)),
+		f&shareForm != 0 && (k == Bool || !isDecimal(strings.TrimSuffix(text, "%"))),
+		f&digitForm != 0 && k == String && !hasDigitFirst(text):
+		return false
+	}
+	return true
+}
+
+// looksLikeYAML reports whether the text can be the YAML of a map or a list, or
+// is empty.
+func looksLikeYAML(s string) bool {
+	s = strings.TrimSpace(s)
+	return s == "" || strings.ContainsAny(s, ":[{\n") || strings.HasPrefix(s, "- ")
+}
+
+// isWhole reports whether YAML takes the text for a whole number.
+func isWhole(s string) bool {
+	s = strings.TrimLeft(s, "+-")
+	if rest, ok := strings.CutPrefix(s, "0x"); ok {
+		return rest != "" && strings.Trim(strings.ToLower(rest), "0123456789abcdef") == ""
+	}
+	s, fraction, _ := strings.Cut(strings.TrimPrefix(s, "0o"), ".")
+	mantissa, exponent, _ := strings.Cut(strings.ReplaceAll(s, "_", ""), "e")
+	return mantissa != "" && strings.Trim(mantissa, "0123456789") == "" && strings.Trim(fraction, "0") == "" &&
+		strings.Trim(exponent, "+0123456789") == ""
+}
+
+// isDecimal reports whether YAML takes the text for a number.
+func isDecimal(s string) bool {
+	if isWhole(s) {
+		return true
+	}
+	s = strings.TrimLeft(s, "+-")
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	return whole+fraction != "" && strings.Trim(whole+fraction, "0123456789") == "" && strings.Trim(exponent, "+-0123456789") == ""
+}
+
+// isQuantity reports whether Kubernetes takes the text for a quantity.
+func isQuantity(s string) bool {
+	number := strings.TrimRight(s, "numkMGTPEi")
+	switch s[len(number):] {
+	case "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei":
+		return isDecimal(number)
+	}
+	return false
+}
+
+func hasDigitFirst(s string) bool {
+	s = strings.TrimLeft(strings.TrimSpace(s), "+-.<>=~^")
+	return s != "" && isDigit(s[0])
+}
+
+// isOff reports whether a template that asks whether a value is set takes this
+// one for one that is not.
+func isOff(v *fleet.Tree) bool {
+	switch {
+	case v.Fields != nil:
+		return len(v.Fields) == 0
+	case v.List != nil:
+		return len(v.List) == 0
+	}
+	return v.Scalar == nil || v.Scalar == "" || v.Scalar == false
+}
+
+// formed reports a value that does not meet the conditions, and whether it does.
+func (c *checker) formed(v *fleet.Tree, t *Type, path []string) bool {
+	blank := v.Scalar == "" && (t.blank || t.form&exactForm == 0)
+	if t.form == 0 || blank || t.tested && isOff(v) || t.form.meets(v) {
+		return true
+	}
+	c.misformed(v, t.form, t, path)
+	return false
+}
+
+// misformed reports a value that does not meet the conditions of its sinks.
+func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
+	if f&(mapForm|listForm) == 0 && f&yamlForm != 0 && t != nil {
+		if f |= mapForm; t.seen&List != 0 {
+			f ^= mapForm | listForm
+		}
+	}
+	what, write := f.words()
+	msg, def := fmt.Sprintf("%s, and Kubernetes takes %s where the chart prints it", describeValue(v), what), ""
+	if t != nil {
+		def = defaultText(t)
+	}
+	if f&digitForm != 0 {
+		msg = fmt.Sprintf("%s, and the chart takes a number", describeValue(v))
+	}
+	if f&(mapForm|listForm) != 0 {
+		msg = fmt.Sprintf("%s, and the chart prints it where %s stands", describeValue(v), what)
+	}
+	hint := "write " + write
+	if s, ok := v.Scalar.(string); ok && f&exactForm != 0 && (f &^ exactForm).meets(&fleet.Tree{Scalar: s}) {
+		hint = fmt.Sprintf("write %s without quotes", s)
+	} else if t != nil && f&(wholeForm|decimalForm|digitForm) != 0 && t.seen&Number != 0 && t.Default != nil {
+		hint = "write a number, such as " + literalText(t.Default)
+	}
+	c.add(path, v, msg+def, hint)
+}
+
+// words returns the conditions as messages have them, and what to write.
+func (f form) words() (what, write string) {
+	switch {
+	case f&wholeForm != 0:
+		return "a whole number", "a whole number, such as 1"
+	case f&boolForm != 0:
+		return "a bool", "true or false"
+	case f&quantityForm != 0:
+		return "a quantity", "a quantity, such as 100m or 1Gi"
+	case f&shareForm != 0:
+		return "a number or a percentage", "a number or a percentage, such as 1 or 25%"
+	case f&(decimalForm|digitForm) != 0:
+		return "a number", "a number, such as 1"
+	case f&listForm != 0:
+		return "a list", "a list, such as [...]"
+	case f&mapForm != 0:
+		return "a map", "a map, such as {key: value}"
+	}
+	return "text, a number or a bool", "a single value"
+}
+
+// misplaced reports a value below one that ends in a Kubernetes object.
+func (c *checker) misplaced(v *fleet.Tree, s *shape, path []string) {
+	if !c.inText(path) {
+		c.misformed(v, s.form|exactForm, nil, path)
+	}
+}
