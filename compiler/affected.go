@@ -210,6 +210,6 @@ func (c *Compiler) AffectedSince(ctx context.Context, ref string, patterns ...st
 	}
 	before := &Compiler{Dir: dir, Jobs: c.Jobs, Cache: c.Cache, Offline: c.Offline, Date: c.Date}
 	report, err = c.Affected(ctx, before, patterns...)
-	report.Untold = toldOf(dir, diag.Visible(ref, diag.MaxText), report.Untold)
+	report.Untold = revision.Faults(dir, diag.Visible(ref, diag.MaxText), report.Untold)
 	return report, err
 }

@@ -56,9 +56,10 @@ func (f *Fleet) Plans(ctx context.Context, o ApplyOptions, key []byte) iter.Seq2
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		f.servers = f.connect(ctx, o.Access)
+		s := f.connect(ctx, o.Access)
+		s.keep(f)
 		o.Actions.Dir = f.Dir
-		planned := f.plans(ctx, apply.Target{Fleet: f.Module, Origin: origin, Options: o.Options}, key)
+		planned := f.plans(ctx, s, apply.Target{Fleet: f.Module, Origin: origin, Options: o.Options}, key)
 		all := map[string]*Planned{}
 		for p, err := range planned {
 			if p != nil {
@@ -68,7 +69,7 @@ func (f *Fleet) Plans(ctx context.Context, o ApplyOptions, key []byte) iter.Seq2
 				return
 			}
 		}
-		for id, err := range f.sameClusters() {
+		for id, err := range f.sameClusters(s) {
 			if p := all[id]; p != nil {
 				p.Plan, p.Changes, p.Err = nil, nil, diag.In(id, err)
 			}
@@ -78,11 +79,11 @@ func (f *Fleet) Plans(ctx context.Context, o ApplyOptions, key []byte) iter.Seq2
 
 // plans plans clusters for the target as soon as they are connected to, so that one
 // that does not answer delays no other.
-func (f *Fleet) plans(ctx context.Context, t apply.Target, key []byte) iter.Seq2[*Planned, error] {
+func (f *Fleet) plans(ctx context.Context, all servers, t apply.Target, key []byte) iter.Seq2[*Planned, error] {
 	turns := make(chan struct{}, f.jobs)
 	return ordered.Map(ctx, len(f.Clusters), len(f.Clusters), func(ctx context.Context, i int) (*Planned, error) {
 		c := f.Clusters[i]
-		s := f.servers.of(c.ID)
+		s := all.of(c.ID)
 		select {
 		case turns <- struct{}{}:
 			defer func() { <-turns }()

@@ -57,7 +57,7 @@ func PushArtifacts(ctx context.Context, client *oci.Client, artifacts []*oci.Art
 }
 
 // LastArtifact returns the objects of a cluster's artifact in a registry, none
-// when there is none, for [Fleet.Last].
+// when there is none, for [Fleet.KeepLast].
 func (f *Fleet) LastArtifact(ctx context.Context, client *oci.Client, cluster string) (objects []fleet.Object, err error) {
 	files, err := client.Files(ctx, cluster)
 	if files == nil || err != nil {
@@ -83,7 +83,7 @@ func (f *Fleet) LastArtifact(ctx context.Context, client *oci.Client, cluster st
 			return nil, fmt.Errorf("unpack the artifact of %s: %w", cluster, err)
 		}
 	}
-	tree := &export.Tree{Dir: dir, Name: commitFile + "artifact:", Fleet: f.Module}
+	tree := &export.Tree{Dir: dir, Name: revision.FilePrefix + "artifact:", Fleet: f.Module}
 	return tree.Objects(cluster)
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/query/trial"
+	"github.com/fleetc/fleetc/compiler/base/trial"
 )
 
 // maxTrials bounds how many values of the whole fleet are tried to find those

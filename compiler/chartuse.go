@@ -1,6 +1,8 @@
 package compiler
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -45,4 +47,12 @@ func (u *ChartUse) Blame(err error) error {
 		out = append(out, &at)
 	}
 	return out.Err()
+}
+
+// sortedRefs returns the charts of a fleet in the order in which they are
+// reported.
+func sortedRefs(users map[fleet.ChartRef]*ChartUse) []fleet.ChartRef {
+	return slices.SortedFunc(maps.Keys(users), func(a, b fleet.ChartRef) int {
+		return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.Digest, b.Digest))
+	})
 }

@@ -85,14 +85,6 @@ func (c *Compiler) LoadPair(ctx context.Context, a, b string) (*Fleet, error) {
 	return c.load(ctx, e)
 }
 
-func ids(clusters []*fleet.Cluster) []string {
-	out := make([]string, len(clusters))
-	for i, c := range clusters {
-		out[i] = c.ID
-	}
-	return out
-}
-
 // Compare says how the clusters of the fleet differ. The patterns select
 // releases, all when there are none; one that selects none is a fault. Objects that
 // differ in version labels and checksums alone count as equal, unless versions is
@@ -104,7 +96,7 @@ func (f *Fleet) Compare(ctx context.Context, releases []string, versions bool, d
 	}
 	c := f.comparing(f.Clusters, releases)
 	c.versions = versions
-	f.keep = keepStill
+	f.KeepSame()
 	if err := c.render(ctx, done); err != nil {
 		return nil, err
 	}

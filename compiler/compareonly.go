@@ -47,7 +47,7 @@ func (f *Fleet) CheckDifferences(ctx context.Context, rules []fleet.DifferenceRu
 		return 0, err
 	}
 	var faults diag.List
-	f.keep = keepStill
+	f.KeepSame()
 	for i := range rules {
 		r := &rules[i]
 		var about []*fleet.Cluster

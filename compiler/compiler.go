@@ -44,7 +44,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/memo"
 	"github.com/fleetc/fleetc/compiler/base/ordered"
-	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -77,7 +76,7 @@ type Compiler struct {
 
 	// Shared has what releases render to on other machines of the same build; it is
 	// looked at when the directory does not have it. Nil for none.
-	Shared *oci.Cache
+	Shared SharedCache
 
 	Limits bounded.Limits // of the evaluation of CUE for one cluster
 
@@ -160,13 +159,9 @@ func (c *Compiler) ClusterIDs(patterns ...string) ([]string, error) {
 type Fleet struct {
 	*fleet.Fleet
 
-	// Last returns the objects of a cluster's last bundle, none when there is
-	// none, for fields that keep their values. Without it, they stay as they
-	// are rendered.
-	Last func(cluster string) ([]fleet.Object, error)
-	keep keeper // in place of Last
-
-	servers servers // which keep the values in place of Last
+	// Keep returns where a cluster's fields that keep their values have them from; the
+	// fields stay as they are rendered when it is nil or returns nil.
+	Keep func(ctx context.Context, cluster string) Keeper
 
 	charts    map[fleet.ChartRef]loadedChart
 	known     map[string][]fleet.Object // CRDs that clusters have without a release, by the cluster's ID

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -27,38 +26,6 @@ func checkContexts(clusters []*fleet.Cluster) error {
 		}
 	}
 	faults.Add(sameContexts(clusters))
-	return faults.Err()
-}
-
-// sameContexts returns a fault for each kubeconfig context that several clusters
-// have.
-func sameContexts(clusters []*fleet.Cluster) error {
-	var faults diag.List
-	byContext := map[string][]*fleet.Cluster{}
-	for _, c := range clusters {
-		byContext[c.KubeContext] = append(byContext[c.KubeContext], c)
-	}
-	delete(byContext, "")
-	for context, same := range byContext {
-		if len(same) < 2 {
-			continue
-		}
-		d := &diag.Diag{Path: "cluster.context", Clusters: ids(same), Hint: "set in each cluster the context of the kubeconfig that reaches it"}
-		slices.Sort(d.Clusters)
-		names := strings.Join(d.Clusters[:2], " and ")
-		both := "both "
-		if more := len(same) - 2; more > 0 {
-			names, both = fmt.Sprintf("%s, %s and %d more", d.Clusters[0], d.Clusters[1], more), ""
-		}
-		d.Msg = fmt.Sprintf("clusters %s %shave the context %q", names, both, context)
-		for _, c := range same {
-			if !slices.Contains(d.At, c.ContextPos) {
-				d.At = append(d.At, c.ContextPos)
-			}
-		}
-		slices.SortFunc(d.At, diag.Pos.Compare)
-		faults.Add(d)
-	}
 	return faults.Err()
 }
 
@@ -101,10 +68,10 @@ func (f *Fleet) connect(ctx context.Context, a cluster.Access) servers {
 
 // connectAll connects to all clusters, and returns when that is done.
 func (f *Fleet) connectAll(ctx context.Context, a cluster.Access) servers {
-	f.servers = f.connect(ctx, a)
-	same := f.sameClusters()
+	connecting := f.connect(ctx, a)
+	same := f.sameClusters(connecting)
 	out := servers{}
-	for id, wait := range f.servers {
+	for id, wait := range connecting {
 		s := wait()
 		s.err = cmp.Or(same[id], s.err)
 		out[id] = func() server { return s }
@@ -133,10 +100,10 @@ func connectTo(ctx context.Context, c *fleet.Cluster, a cluster.Access) server {
 
 // sameClusters waits for all connections, and returns the faults of clusters whose
 // contexts lead to the same cluster, by their IDs. It is not known which of them it is.
-func (f *Fleet) sameClusters() map[string]error {
+func (f *Fleet) sameClusters(s servers) map[string]error {
 	faults, first := map[string]error{}, map[string]*fleet.Cluster{}
 	for _, c := range f.Clusters {
-		l := f.servers.of(c.ID).live
+		l := s.of(c.ID).live
 		if l == nil {
 			continue
 		}

@@ -43,13 +43,14 @@ func (c *Compiler) DiffLive(ctx context.Context, req LiveRequest) (*diff.Result,
 	if err := checkContexts(f.Clusters); err != nil {
 		return nil, err
 	}
-	f.servers = f.connectAll(ctx, req.Access)
-	for id := range f.servers {
-		s := f.servers.of(id)
+	all := f.connectAll(ctx, req.Access)
+	for id := range all {
+		s := all.of(id)
 		s.looks = true
-		f.servers[id] = func() server { return s }
+		all[id] = func() server { return s }
 	}
-	d := &liveDiffer{LiveRequest: req, Fleet: f, releases: map[string]bool{}, predicted: map[string]*diff.Prediction{}}
+	all.keep(f)
+	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, predicted: map[string]*diff.Prediction{}}
 	compared := ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (liveDifference, error) {
 		return d.cluster(ctx, f.Clusters[i])
 	})
@@ -77,6 +78,7 @@ type liveDiffer struct {
 	LiveRequest
 	*Fleet
 
+	servers   servers
 	groups    diff.Grouper
 	missing   []string // IDs of clusters that are not compared
 	releases  map[string]bool

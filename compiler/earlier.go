@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -42,10 +41,10 @@ func (e *exported) affected(_ context.Context, _ *Compiler, selected []string) (
 }
 
 func (e *exported) load(_ context.Context, _ []string, now *Fleet) error {
-	now.Last = func(cluster string) ([]fleet.Object, error) {
-		objs, _ := e.tree.Objects(cluster) // what is wrong is told where they are compared
+	now.KeepLast(func(cluster string) ([]fleet.Object, error) {
+		objs, _ := e.tree.Objects(cluster) // the comparison reports errors
 		return objs, nil
-	}
+	})
 	return nil
 }
 
@@ -54,9 +53,6 @@ func (e *exported) objects(_ context.Context, cluster string, _ []fleet.Object) 
 }
 
 func (e *exported) close() {}
-
-// commitFile begins the names of files of a commit, see [FileNames].
-const commitFile = "git:"
 
 // A committed is a fleet as it is in a commit.
 type committed struct {
@@ -158,47 +154,11 @@ func (f *committed) objects(ctx context.Context, cluster string, now []fleet.Obj
 	if err != nil {
 		return nil, f.told(err)
 	}
-	objs, err := rendered.objects(&f.fleet.kinds, keepLast(func() ([]fleet.Object, error) { return now, nil }))
+	objs, err := rendered.objects(&f.fleet.kinds, KeepFrom(func() ([]fleet.Object, error) { return now, nil }))
 	return objs, f.told(err)
 }
 
 func (f *committed) close() { f.remove() }
 
-// faultsOf returns those faults that are of the whole fleet or of a cluster, as
-// faults of the cluster.
-func faultsOf(cluster string, err error) error {
-	var out diag.List
-	for _, d := range diag.All(err) {
-		if len(d.Clusters) == 0 || slices.Contains(d.Clusters, cluster) {
-			of := *d
-			of.Clusters = []string{cluster}
-			out = append(out, &of)
-		}
-	}
-	return out.Err()
-}
-
 // told returns the faults with their files as those of the commit.
-func (f *committed) told(err error) error { return toldOf(f.compiler.Dir, f.ref, err) }
-
-// toldOf returns the faults of a fleet that was checked out into a directory with
-// their files as those of the commit.
-func toldOf(dir, ref string, err error) error {
-	plain := strings.NewReplacer(dir+string(os.PathSeparator), ref+":", dir, ref)
-	var out diag.List
-	for _, d := range diag.All(err) {
-		of := *d
-		of.At = slices.Clone(d.At)
-		for i, p := range d.At {
-			if file := strings.TrimPrefix(p.File, dir+"/"); !strings.HasPrefix(file, "/") {
-				of.At[i].File = commitFile + ref + ":" + file
-			}
-		}
-		if len(of.At) == 0 {
-			of.At = []diag.Pos{{File: commitFile + ref}}
-		}
-		of.Path, of.Msg, of.Hint = plain.Replace(d.Path), plain.Replace(d.Msg), plain.Replace(d.Hint)
-		out = append(out, &of)
-	}
-	return out.Err()
-}
+func (f *committed) told(err error) error { return revision.Faults(f.compiler.Dir, f.ref, err) }

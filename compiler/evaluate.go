@@ -9,7 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/ordered"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster/health"
+	"github.com/fleetc/fleetc/compiler/stage/health"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
 	"github.com/fleetc/fleetc/compiler/stage/validate"

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/query/trial"
+	"github.com/fleetc/fleetc/compiler/base/trial"
 )
 
 // sampled returns how many fields are explained of each fleet: few, or as many as

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag/faults"
+	"github.com/fleetc/fleetc/compiler/base/revision"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -21,7 +22,7 @@ func FileNames(dir string) func(file string) string {
 	root, _, _ := load.Root(cmp.Or(dir, ".")) // known also when the module's file is at fault
 	here, err := resolved(".")
 	return func(file string) string {
-		if of, ok := strings.CutPrefix(file, commitFile); ok {
+		if of, ok := strings.CutPrefix(file, revision.FilePrefix); ok {
 			return of
 		}
 		if !path.IsAbs(file) && root != "" {

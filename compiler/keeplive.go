@@ -17,10 +17,21 @@ type unread struct{ error }
 // Unwrap returns what keeps it from being read.
 func (u *unread) Unwrap() error { return u.error }
 
-// keepLive returns a keeper of the values that objects have in a cluster, which
-// are read by name: whoever made an object, and whether or not anything is known
-// of it, a password that is in use is never made up anew.
-func keepLive(ctx context.Context, s server) keeper {
+// keep gives fields of the fleet the values that they have in the clusters. A cluster
+// without a connection keeps none.
+func (s servers) keep(f *Fleet) {
+	f.Keep = func(ctx context.Context, cluster string) Keeper {
+		if one := s.of(cluster); one.live != nil {
+			return keepLive(ctx, one)
+		}
+		return nil
+	}
+}
+
+// keepLive returns a keeper of the values that objects have in a cluster. It reads
+// them by name, also of objects that another tool created: a password in use is never
+// replaced by another random one.
+func keepLive(ctx context.Context, s server) Keeper {
 	return func(o fleet.Object, field []string) (any, bool, error) {
 		is, err := s.live.Object(ctx, cluster.RefOf(o.Unstructured))
 		if s.looks && cluster.ReasonOf(err) == cluster.Forbidden {

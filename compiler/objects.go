@@ -17,12 +17,9 @@ func (f *Fleet) objects(ctx context.Context, c *fleet.Cluster) (objs, hooks []fl
 	if err != nil {
 		return nil, nil, err
 	}
-	keep := f.keep
-	switch {
-	case f.servers.of(c.ID).live != nil:
-		keep = keepLive(ctx, f.servers.of(c.ID))
-	case f.Last != nil:
-		keep = keepLast(func() ([]fleet.Object, error) { return f.Last(c.ID) })
+	var keep Keeper
+	if f.Keep != nil {
+		keep = f.Keep(ctx, c.ID)
 	}
 	objs, err = rendered.objects(&f.kinds, keep)
 	if objs == nil && err != nil {

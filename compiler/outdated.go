@@ -113,11 +113,3 @@ func (c *Compiler) LayerNames() ([]string, error) {
 	}
 	return load.LayerNames(root)
 }
-
-// sortedRefs returns the charts of a fleet in the order in which they are
-// reported.
-func sortedRefs(users map[fleet.ChartRef]*ChartUse) []fleet.ChartRef {
-	return slices.SortedFunc(maps.Keys(users), func(a, b fleet.ChartRef) int {
-		return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.Digest, b.Digest))
-	})
-}

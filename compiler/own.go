@@ -107,3 +107,25 @@ func isBlamed(d *diag.Diag) bool {
 	at, ok := errors.AsType[*fleet.FieldError](d.Cause)
 	return ok && len(d.At) > 0 && d.At[0] != at.Object.Pos
 }
+
+func ids(clusters []*fleet.Cluster) []string {
+	out := make([]string, len(clusters))
+	for i, c := range clusters {
+		out[i] = c.ID
+	}
+	return out
+}
+
+// faultsOf returns those faults that are of the whole fleet or of a cluster, as
+// faults of the cluster.
+func faultsOf(cluster string, err error) error {
+	var out diag.List
+	for _, d := range diag.All(err) {
+		if len(d.Clusters) == 0 || slices.Contains(d.Clusters, cluster) {
+			of := *d
+			of.Clusters = []string{cluster}
+			out = append(out, &of)
+		}
+	}
+	return out.Err()
+}

@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,17 +14,28 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
-// A keeper returns the value that a field of an object keeps, and whether there
-// is one.
-type keeper func(o fleet.Object, field []string) (value any, ok bool, err error)
+// Keeper returns the value that a field of an object keeps, and whether there is
+// one.
+type Keeper func(o fleet.Object, field []string) (value any, ok bool, err error)
 
-// keepStill gives every field the same value, for comparisons of two renderings.
-// It is one that fits in most places: base64 of "kept".
-func keepStill(fleet.Object, []string) (any, bool, error) { return "a2VwdA==", true, nil }
+// KeepSame gives every field the same value in all clusters, for comparisons of two
+// renderings. The value fits in most places: base64 of "kept".
+func (f *Fleet) KeepSame() {
+	same := func(fleet.Object, []string) (any, bool, error) { return "a2VwdA==", true, nil }
+	f.Keep = func(context.Context, string) Keeper { return same }
+}
 
-// keepLast returns a keeper of the values in the last bundle of a cluster, which
-// is read when it is asked for.
-func keepLast(last func() ([]fleet.Object, error)) keeper {
+// KeepLast gives fields the values in the last bundles of their clusters. last returns
+// the objects of a cluster's last bundle, none when there is none.
+func (f *Fleet) KeepLast(last func(cluster string) ([]fleet.Object, error)) {
+	f.Keep = func(_ context.Context, cluster string) Keeper {
+		return KeepFrom(func() ([]fleet.Object, error) { return last(cluster) })
+	}
+}
+
+// KeepFrom returns a keeper of the values in objects, which it reads when it needs
+// them.
+func KeepFrom(last func() ([]fleet.Object, error)) Keeper {
 	read := sync.OnceValues(func() (map[string]fleet.Object, error) {
 		objs, err := last()
 		byID := make(map[string]fleet.Object, len(objs))
@@ -60,7 +72,7 @@ func (f *Fleet) Keeps() *fleet.Release {
 // release says. One that it says nothing of is a fault, and so is what it says
 // of a field that is always the same. Where there is no value to keep, or no
 // keeper, a field stays as it is rendered.
-func settle(r *fleet.Release, rendered render.Result, keep keeper) error {
+func settle(r *fleet.Release, rendered render.Result, keep Keeper) error {
 	var faults diag.List
 	used := make([]bool, len(r.Random))
 	for _, v := range rendered.Volatile {
@@ -124,7 +136,7 @@ func decision(r *fleet.Release, o fleet.Object, field []string) int {
 }
 
 // decide changes one field of an object.
-func decide(o fleet.Object, d fleet.Random, keep keeper) error {
+func decide(o fleet.Object, d fleet.Random, keep Keeper) error {
 	switch d.Action {
 	case fleet.DropRandom:
 		return setField(o.Object, d, nil)

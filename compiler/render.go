@@ -167,7 +167,7 @@ func (all *clusterRendering) place(kinds *validate.Checker) {
 // objects returns the objects of all releases, with what is random in them
 // decided and with their patches; or all that is wrong with them. Beside faults of
 // ownership alone stand the objects, for further checks.
-func (all *clusterRendering) objects(kinds *validate.Checker, keep keeper) ([]fleet.Object, error) {
+func (all *clusterRendering) objects(kinds *validate.Checker, keep Keeper) ([]fleet.Object, error) {
 	var faults diag.List
 	var objs []fleet.Object
 	all.hooks = nil

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
+	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
@@ -34,9 +34,9 @@ type keptObject struct {
 // contents are what objects have in them, as this run has read or kept it.
 type contents struct {
 	mu    sync.Mutex
-	met   map[fleet.Sum]bool                       // read before
-	known map[fleet.Sum]*unstructured.Unstructured // read twice: it will be again
-	parts map[*unstructured.Unstructured]oci.Part  // those that clusters share, which are kept already
+	met   map[fleet.Sum]bool                        // read before
+	known map[fleet.Sum]*unstructured.Unstructured  // read twice: it will be again
+	parts map[*unstructured.Unstructured]cache.Part // those that clusters share, which are kept already
 }
 
 // rendered returns what a release rendered to in an earlier run.
@@ -108,8 +108,8 @@ func (r *results) keptContent(sum fleet.Sum) ([]byte, bool) {
 
 // A kept is what a release rendered to, as it is kept.
 type kept struct {
-	record []byte     // the list of its objects
-	parts  []oci.Part // their contents
+	record []byte       // the list of its objects
+	parts  []cache.Part // their contents
 }
 
 // keepRendered keeps what a release rendered to, and returns what it has kept.
@@ -192,7 +192,7 @@ func keepable(release *fleet.Release, result render.Result) bool {
 }
 
 // keepContent keeps the content of an object.
-func (r *results) keepContent(o fleet.Object) (part oci.Part, ok bool) {
+func (r *results) keepContent(o fleet.Object) (part cache.Part, ok bool) {
 	c := &r.contents
 	if o.Shared {
 		c.mu.Lock()
@@ -206,7 +206,7 @@ func (r *results) keepContent(o fleet.Object) (part oci.Part, ok bool) {
 	if err != nil {
 		return part, false
 	}
-	part = oci.Part{Digest: sha256.Sum256(data), Size: int64(len(data))}
+	part = cache.Part{Digest: sha256.Sum256(data), Size: int64(len(data))}
 	if key := r.keyOf("content", part.Digest.String()); !r.cache.Has(key) {
 		r.cache.Put(key, data)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 
+	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 	"github.com/fleetc/fleetc/compiler/stage/render"
@@ -23,8 +24,10 @@ func TestForeignRendered(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
+	var shared *oci.Cache // of the latest machine
 	machine := func() *results {
-		shared, err := oci.NewCache(t.Context(), strings.Replace(server.URL, "http://", "oci://", 1)+"/cache")
+		var err error
+		shared, err = oci.NewCache(t.Context(), strings.Replace(server.URL, "http://", "oci://", 1)+"/cache")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,8 +48,8 @@ func TestForeignRendered(t *testing.T) {
 	send := func(key string, record []byte, content []byte) {
 		r := machine()
 		sum := sha256.Sum256(content)
-		r.shared.Put(r.keyOf("release", key), record, []oci.Part{{Digest: sum, Size: int64(len(content))}}, func(fleet.Sum) ([]byte, bool) { return content, true })
-		if why := r.shared.Close(); why != "" {
+		r.shared.Put(r.keyOf("release", key), record, []cache.Part{{Digest: sum, Size: int64(len(content))}}, func(fleet.Sum) ([]byte, bool) { return content, true })
+		if why := shared.Close(); why != "" {
 			t.Fatal(why)
 		}
 	}
@@ -56,7 +59,7 @@ func TestForeignRendered(t *testing.T) {
 		t.Fatal("it is not kept")
 	}
 	from.sendRendered("good", kept)
-	if why := from.shared.Close(); why != "" {
+	if why := shared.Close(); why != "" {
 		t.Fatal(why)
 	}
 	send("no record", []byte("hello"), content)
@@ -84,7 +87,7 @@ func TestForeignRendered(t *testing.T) {
 		if r.cache.Has(r.keyOf("release", key)) {
 			t.Errorf("%s: it is on the disk", key)
 		}
-		if why := r.shared.Close(); why != "" {
+		if why := shared.Close(); why != "" {
 			t.Errorf("%s: %s", key, why)
 		}
 	}

@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
@@ -18,9 +18,18 @@ import (
 // other machines have left in a registry.
 type results struct {
 	cache    cache.Cache
-	shared   *oci.Cache // nil for none
+	shared   SharedCache // nil for none
 	build    string
 	contents contents
+}
+
+// SharedCache stores results where other machines read them, as a registry does.
+type SharedCache interface {
+	// Get returns the record of a key. It calls take for the parts of the result that
+	// has does not report, and fails when take refuses one.
+	Get(ctx context.Context, key string, has func(fleet.Sum) bool, take func(fleet.Sum, []byte) bool) (record []byte, ok bool)
+	// Put stores the record of a key and its parts in the background; part returns them.
+	Put(key string, record []byte, parts []cache.Part, part func(fleet.Sum) ([]byte, bool))
 }
 
 // results returns those of the compiler's cache; of a build that is not known,
@@ -28,7 +37,7 @@ type results struct {
 func (c *Compiler) results() *results {
 	r := &results{build: c.Build}
 	r.contents.met, r.contents.known = map[fleet.Sum]bool{}, map[fleet.Sum]*unstructured.Unstructured{}
-	r.contents.parts = map[*unstructured.Unstructured]oci.Part{}
+	r.contents.parts = map[*unstructured.Unstructured]cache.Part{}
 	if c.Build != "" && !c.NoCache {
 		r.cache.Dir, r.cache.ReadOnly, r.shared = c.resultsDir(), c.keepNothing, c.Shared
 	}
@@ -95,18 +104,6 @@ func (r *results) AddValidCRD(key string) {
 	r.cache.Put(r.keyOf("sound CRD", key), nil)
 }
 
-// CleanCache removes the results of earlier runs, of all builds.
-func (c *Compiler) CleanCache() error {
-	dir := c.resultsDir()
-	if dir == "" {
-		return nil
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("clean the cache: %w", err)
-	}
-	return nil
-}
-
 // resultsDir returns where results are; empty when the user has no cache folder.
 func (c *Compiler) resultsDir() string {
 	dir := c.Cache
@@ -118,4 +115,16 @@ func (c *Compiler) resultsDir() string {
 		dir = filepath.Join(user, "fleetc")
 	}
 	return filepath.Join(dir, "results")
+}
+
+// CleanCache removes the results of earlier runs, of all builds.
+func (c *Compiler) CleanCache() error {
+	dir := c.resultsDir()
+	if dir == "" {
+		return nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("clean the cache: %w", err)
+	}
+	return nil
 }

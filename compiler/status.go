@@ -60,10 +60,11 @@ func (c *Compiler) Status(ctx context.Context, o StatusOptions, patterns ...stri
 	faults := e.unread()
 	if !o.NoCompile {
 		f, faults = c.load(ctx, e)
-		f.servers = servers{}
+		all := servers{}
 		for _, r := range records {
-			f.servers[r.Cluster.ID] = func() server { return r.server }
+			all[r.Cluster.ID] = func() server { return r.server }
 		}
+		all.keep(f)
 	}
 	var out []*Status
 	var all diag.List

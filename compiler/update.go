@@ -203,7 +203,7 @@ func (u *ChartUpdate) compare(ctx context.Context, p *pinning, before, after eva
 	next, faultsAfter := p.c.load(ctx, after)
 	for _, f := range []*Fleet{old, next} {
 		if f != nil {
-			f.keep = keepStill
+			f.KeepSame()
 		}
 	}
 	faults := newFaults(faultsBefore, faultsAfter)

@@ -45,7 +45,7 @@ var doors = map[string][]string{
 	"github.com/google/go-jsonnet":           {"compiler/stage/source/jsonnet"},
 	"sigs.k8s.io/kustomize":                  {"compiler/stage/source/kustomize"},
 	"k8s.io/apiserver":                       {"compiler/stage/validate/crd"},
-	"github.com/google/cel-go":               {"compiler/deliver/cluster/health"},
+	"github.com/google/cel-go":               {"compiler/stage/health"},
 	"github.com/spf13":                       {"cmd/fleetc"},
 	"k8s.io/client-go":                       {"compiler/deliver/cluster"},
 	"net/http":                               {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export/oci", "compiler/deliver/cluster", "compiler/deliver/apply/actions"},

@@ -92,7 +92,7 @@ func keepOf(o *options, f *compiler.Fleet, last string) error {
 	if err != nil {
 		return err
 	}
-	f.Last = (&export.Tree{Dir: dir, Fleet: f.Module}).Objects
+	f.KeepLast((&export.Tree{Dir: dir, Fleet: f.Module}).Objects)
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/query/trial"
+	"github.com/fleetc/fleetc/compiler/base/trial"
 )
 
 // An objectExplanation is what explain shows of an object, or of a field of it.

@@ -232,7 +232,8 @@ func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *e
 		return export.Summary{}, err
 	}
 	defer settled.Close()
-	x.fleet, loaded.Last = loaded, tree.Objects
+	loaded.KeepLast(tree.Objects)
+	x.fleet = loaded
 	p := &part{clusters: loaded.Clusters, kept: kept, gone: x.gone}
 	summary, err := x.stage(session, p, nil)
 	if err != nil {
@@ -267,7 +268,7 @@ func (p *part) written(sum export.Summary) iter.Seq2[*fleet.Cluster, export.Resu
 // nothing is wrong with any. It tells each, which may be nil, of their bundles.
 func (x *exporting) write(tree *export.Tree, begin func(context.Context) (*export.Session, error), p *part, each func(*fleet.Bundle)) (export.Summary, error) {
 	tree.Fleet, tree.Version = x.fleet.Module, toolVersion()
-	x.fleet.Last = tree.Objects
+	x.fleet.KeepLast(tree.Objects)
 	session, err := begin(x.cmd.Context())
 	if err != nil {
 		return export.Summary{}, err

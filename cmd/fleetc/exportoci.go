@@ -53,7 +53,7 @@ func (x *exporting) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	x.fleet.Last = func(cluster string) ([]fleet.Object, error) { return x.fleet.LastArtifact(ctx, client, cluster) }
+	x.fleet.KeepLast(func(cluster string) ([]fleet.Object, error) { return x.fleet.LastArtifact(ctx, client, cluster) })
 	dir, err := os.MkdirTemp("", "fleetc-oci-")
 	if err != nil {
 		return err

@@ -73,9 +73,9 @@ type options struct {
 }
 
 func (o *options) compiler() *compiler.Compiler {
-	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Shared: o.shared, Build: buildID(), NoCache: o.noCache, Date: o.date, Limits: o.limits}
+	c := &compiler.Compiler{Dir: o.dir, Jobs: o.jobs, Offline: o.offline, Build: buildID(), NoCache: o.noCache, Date: o.date, Limits: o.limits}
 	if o.shared != nil {
-		c.Build = o.build
+		c.Shared, c.Build = o.shared, o.build
 	}
 	if o.cache != "" {
 		c.Cache = o.path(o.cache)

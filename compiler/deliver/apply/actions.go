@@ -15,7 +15,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster/health"
+	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // CheckActions returns a fault for each action of the plan that cannot run: a

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster/health"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster/simulate"
+	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // A planner makes a plan.

@@ -14,7 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster/health"
+	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 const leaseName = "apply"

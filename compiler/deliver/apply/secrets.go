@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster/health"
+	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // secretsOf returns the values of the Secrets among the objects.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster/health"
+	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
 // Paths of the layout below the directory of a cluster. Flux syncs the first, which

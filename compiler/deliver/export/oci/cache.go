@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/registry"
@@ -29,12 +30,6 @@ const (
 	maxTransfers = 4 // results that are pushed at a time, and parts that are transferred at a time for each result
 	answerTime   = 10 * time.Second
 )
-
-// A Part is a blob of a result. Several results may share one.
-type Part struct {
-	Digest fleet.Sum
-	Size   int64
-}
 
 // A Cache stores results in one repository of a registry and shares them
 // between machines. Each result is an artifact, tagged with a hash of the cache
@@ -153,7 +148,7 @@ func (c *Cache) mayRead() bool {
 // Put stores the record of a key and its parts in the background. It calls part
 // for the parts that the registry lacks, and drops the result when one of them
 // is not available any more.
-func (c *Cache) Put(key string, record []byte, parts []Part, part func(fleet.Sum) ([]byte, bool)) {
+func (c *Cache) Put(key string, record []byte, parts []cache.Part, part func(fleet.Sum) ([]byte, bool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failed != "" || c.closed != "" || len(parts) > maxParts {

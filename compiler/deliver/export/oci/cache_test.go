@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -70,10 +71,10 @@ func (f *folder) take(sum fleet.Sum, data []byte) bool {
 	return true
 }
 
-func partsOf(texts ...string) []Part {
-	var out []Part
+func partsOf(texts ...string) []cache.Part {
+	var out []cache.Part
 	for _, p := range texts {
-		out = append(out, Part{sha256.Sum256([]byte(p)), int64(len(p))})
+		out = append(out, cache.Part{Digest: sha256.Sum256([]byte(p)), Size: int64(len(p))})
 	}
 	return out
 }
@@ -338,7 +339,7 @@ func TestParseManifest(t *testing.T) {
 			Layers: []v1.Descriptor{{MediaType: recordType, Digest: sum, Size: 1}, {MediaType: partType, Digest: sum, Size: 2}},
 		}
 	}
-	read := func(m *v1.Manifest) ([]Part, error) {
+	read := func(m *v1.Manifest) ([]cache.Part, error) {
 		data, err := json.Marshal(m)
 		if err != nil {
 			t.Fatal(err)

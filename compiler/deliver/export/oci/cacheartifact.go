@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
@@ -40,7 +41,7 @@ var (
 type upload struct {
 	tag    name.Tag
 	record []byte
-	parts  []Part
+	parts  []cache.Part
 	part   func(fleet.Sum) ([]byte, bool)
 }
 
@@ -130,7 +131,7 @@ func (c *Cache) pull(ctx context.Context, tag name.Tag, has func(fleet.Sum) bool
 
 // parseManifest returns the record and the parts that a manifest lists, the
 // record first.
-func parseManifest(data []byte) ([]Part, error) {
+func parseManifest(data []byte) ([]cache.Part, error) {
 	if len(data) > maxManifest {
 		return nil, errInvalid
 	}
@@ -138,7 +139,7 @@ func parseManifest(data []byte) ([]Part, error) {
 	if err != nil || m.Config.MediaType != resultType || len(m.Layers) == 0 || len(m.Layers) > maxParts+1 {
 		return nil, errInvalid
 	}
-	var out []Part
+	var out []cache.Part
 	left := int64(maxAnswer)
 	for i, l := range m.Layers {
 		want := types.MediaType(partType)
@@ -149,13 +150,13 @@ func parseManifest(data []byte) ([]Part, error) {
 		if left -= l.Size; l.MediaType != want || l.Digest.Algorithm != "sha256" || err != nil || len(digest) != sha256.Size || l.Size < 0 || l.Size > maxPart || left < 0 {
 			return nil, errInvalid
 		}
-		out = append(out, Part{fleet.Sum(digest), l.Size})
+		out = append(out, cache.Part{Digest: fleet.Sum(digest), Size: l.Size})
 	}
 	return out, nil
 }
 
 // blob returns a blob of the repository and verifies its digest.
-func (c *Cache) blob(ctx context.Context, p Part) ([]byte, error) {
+func (c *Cache) blob(ctx context.Context, p cache.Part) ([]byte, error) {
 	layer, err := c.puller.Layer(ctx, c.repo.Digest(p.Digest.String()))
 	if err != nil {
 		return nil, err
@@ -197,7 +198,7 @@ func (m manifest) MediaType() (types.MediaType, error) { return types.OCIManifes
 
 // A partLayer is a part as a layer. Its content is read during the upload.
 type partLayer struct {
-	Part
+	cache.Part
 	read func(fleet.Sum) ([]byte, bool)
 }
 
