@@ -17,7 +17,7 @@ demo: build ## Compile the example fleet into ./clusters.
 	bin/fleetc export --out clusters
 
 quick: ## Test what usually breaks: every package but the slow ones, and the scripts.
-	go test $$(go list ./... | grep -v -e /compiler$$ -e /cmd/fleetc$$)
+	go test $$(go list ./... | grep -vE "/(compiler|query|incremental|cmd/fleetc)$$")
 	go test ./compiler -run 'Wings|Manners|English'
 	go test ./cmd/fleetc -run 'Scripts'
 
@@ -28,7 +28,7 @@ test: ## Run the tests, all of them, against the real parts.
 # for the packages that share memory between goroutines, and for the scripts of
 # commands that work on several clusters at a time. A process that looks for races
 # sleeps for a second before it ends, which thousands do here: GORACE turns it off.
-RACE = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '\bgo func|\.Go\b|sync\.|atomic\.' compiler/* | xargs -n 1 dirname | grep -vx compiler | sort -u | sed 's,^,./,')
+RACE = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '\bgo func|\.Go\b|sync\.|atomic\.' compiler/* | xargs -n 1 dirname | grep -vxE 'compiler(/(query|edit|deliver|incremental))?' | sort -u | sed 's,^,./,')
 race race-all: export GORACE := atexit_sleep_ms=0
 race race-all: export CGO_ENABLED := 1
 race: ## Look for data races where goroutines are.
@@ -91,14 +91,14 @@ fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/gitops
+HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/fleets ./testdata/gitops
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)
 	$(TOOLS) staticcheck ./... $(HARNESS)
-	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/gitops)"
+	test -z "$$($(TOOLS) gofumpt -l cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/fleets testdata/gitops)"
 	$(TOOLS) cue vet ./schema ./lib/... ./environments/...
 
 fmt: ## Format Go and CUE.
-	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/gitops
+	$(TOOLS) gofumpt -w cmd compiler schema lib testdata/bench testdata/clusters testdata/e2e testdata/fleets testdata/gitops
 	$(TOOLS) cue fmt ./schema ./lib/... ./environments/...

@@ -28,8 +28,8 @@ type accepted struct {
 }
 
 // accepted returns the values that the schemas of the chart accepted before.
-func (r *results) accepted(ch *fleet.Chart) *accepted {
-	return &accepted{cache: &r.cache, key: r.keyOf("accepted values", typesOf(ch))}
+func (r *Results) accepted(ch *fleet.Chart) *accepted {
+	return &accepted{cache: &r.Cache, key: r.KeyOf("accepted values", typesOf(ch))}
 }
 
 // remember is a [values.Accepted].
@@ -83,10 +83,10 @@ func (a *accepted) keep() {
 
 // keepFound keeps what was found out of the charts' values.
 func (f *Fleet) keepFound() {
-	for ch := range maps.Values(f.charts) {
+	for ch := range maps.Values(f.Charts) {
 		ch.accepted.keep()
-		if ch.types.Grown() {
-			f.results.keepTypes(ch.Chart, ch.types)
+		if ch.Types.Grown() {
+			f.Results.keepTypes(ch.Chart, ch.Types)
 		}
 	}
 }

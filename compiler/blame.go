@@ -22,7 +22,7 @@ const maxTrials = 300
 // blame puts the line that set a field in front of the faults about it: of an
 // object in CUE its own, of one that a chart renders that of the value which
 // ends in the field.
-func (f *Fleet) blame(ctx context.Context, all *clusterRendering, err error) error {
+func (f *Fleet) blame(ctx context.Context, all *ClusterRendering, err error) error {
 	var out diag.List
 	for _, d := range diag.All(err) {
 		at, ok := errors.AsType[*fleet.FieldError](d.Cause)
@@ -40,16 +40,16 @@ func (f *Fleet) blame(ctx context.Context, all *clusterRendering, err error) err
 
 // setBy returns the line that set a field; none when no line, or more than one,
 // did.
-func (f *Fleet) setBy(ctx context.Context, all *clusterRendering, at *fleet.FieldError) diag.Pos {
-	i := slices.Index(all.releases, at.Object.Release)
+func (f *Fleet) setBy(ctx context.Context, all *ClusterRendering, at *fleet.FieldError) diag.Pos {
+	i := slices.Index(all.Releases, at.Object.Release)
 	if i < 0 {
 		return diag.Pos{}
 	}
-	r := all.releases[i]
-	if f.charts[r.Chart].Chart == nil {
-		return writtenAt(r, at)
+	r := all.Releases[i]
+	if f.Charts[r.Chart].Chart == nil {
+		return WrittenPos(r, at)
 	}
-	var p *provenance // made when it is needed
+	var p *Provenance // made when it is needed
 	found := map[trial.How][]diag.Pos{}
 	for _, c := range candidates(r.Values, at) {
 		key := tried{r.Chart, c.tree.Pos, at.Error()}
@@ -60,11 +60,11 @@ func (f *Fleet) setBy(ctx context.Context, all *clusterRendering, at *fleet.Fiel
 			}
 			if p == nil {
 				var err error
-				if p, err = f.provenance(ctx, all, at.Object, at.Field); err != nil || p.subject == nil {
+				if p, err = f.Provenance(ctx, all, at.Object, at.Field); err != nil || p.Subject == nil {
 					return diag.Pos{}
 				}
 			}
-			how = p.subject.Try(ctx, c.path...)
+			how = p.Subject.Try(ctx, c.path...)
 			f.trials.Store(key, how)
 		}
 		found[how.(trial.How)] = append(found[how.(trial.How)], c.tree.Pos)
@@ -84,10 +84,10 @@ type tried struct {
 	field string
 }
 
-// writtenAt returns where a field of an object in CUE is written, or that which
-// it is missing in.
-func writtenAt(r *fleet.Release, at *fleet.FieldError) diag.Pos {
-	t, _ := written(r, at.Object)
+// WrittenPos returns the source position of a field of an object in CUE. For a field
+// that is missing, it is the position of the nearest part above it.
+func WrittenPos(r *fleet.Release, at *fleet.FieldError) diag.Pos {
+	t, _ := WrittenIn(r, at.Object)
 	if t == nil {
 		return diag.Pos{}
 	}
@@ -108,9 +108,9 @@ func writtenAt(r *fleet.Release, at *fleet.FieldError) diag.Pos {
 	return pos
 }
 
-// written returns an object in CUE as it is written, and its path among the
-// objects of its release; nil when there is none of its kind and name.
-func written(r *fleet.Release, o fleet.Object) (*fleet.Tree, []string) {
+// WrittenIn returns an object of a release as it is written in CUE, and its path among
+// the objects of the release; nil when the release has no object of its kind and name.
+func WrittenIn(r *fleet.Release, o fleet.Object) (*fleet.Tree, []string) {
 	same := func(t *fleet.Tree) bool {
 		m, _ := t.Native().(map[string]any)
 		u := unstructured.Unstructured{Object: m}

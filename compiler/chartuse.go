@@ -49,9 +49,8 @@ func (u *ChartUse) Blame(err error) error {
 	return out.Err()
 }
 
-// sortedRefs returns the charts of a fleet in the order in which they are
-// reported.
-func sortedRefs(users map[fleet.ChartRef]*ChartUse) []fleet.ChartRef {
+// SortedRefs returns the charts of a fleet in the order of their text.
+func SortedRefs(users map[fleet.ChartRef]*ChartUse) []fleet.ChartRef {
 	return slices.SortedFunc(maps.Keys(users), func(a, b fleet.ChartRef) int {
 		return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.Digest, b.Digest))
 	})

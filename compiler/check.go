@@ -17,18 +17,18 @@ func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.Lis
 	type use struct {
 		cluster string
 		release *fleet.Release
-		chart   loadedChart
+		chart   LoadedChart
 	}
 	var uses []use
 	for _, c := range clusters.Clusters {
 		for _, r := range c.Releases {
 			// Other sources take no values, and a chart may be missing.
-			if ch, ok := f.charts[r.Chart]; ok || r.Jsonnet != "" {
+			if ch, ok := f.Charts[r.Chart]; ok || r.Jsonnet != "" {
 				uses = append(uses, use{c.ID, r, ch})
 			}
 		}
 	}
-	checked := ordered.Map(ctx, f.jobs, len(uses), func(ctx context.Context, i int) (diag.List, error) {
+	checked := ordered.Map(ctx, f.Parallel, len(uses), func(ctx context.Context, i int) (diag.List, error) {
 		var faults diag.List
 		u := uses[i]
 		if u.release.Jsonnet != "" {
@@ -36,9 +36,9 @@ func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.Lis
 			faults.Add(diag.In(u.cluster, err))
 			return faults, nil
 		}
-		check := u.chart.types.Check
+		check := u.chart.Types.Check
 		if u.release.Typed {
-			check = u.chart.types.CheckTyped
+			check = u.chart.Types.CheckTyped
 		}
 		for _, d := range check(u.release.Values, u.release.Open, u.chart.accepted.remember) {
 			faults.Add(diag.In(u.cluster, ofRelease(u.release, d)))

@@ -86,36 +86,38 @@ type Compiler struct {
 
 	Build string // says which build of fleetc this is; results are kept from one run to the next only when it is set
 
-	edits       load.Edits // of the fleet's files, to compile what would be
-	keepNothing bool       // whether results are used and not kept
-	earlier     bool       // whether it compiles an earlier state, of which clusters are not checked against each other
+	Edits       load.Edits // of the fleet's files, to compile what would be
+	KeepNothing bool       // whether results are used and not kept
+	Earlier     bool       // whether it compiles an earlier state, of which clusters are not checked against each other
 	plain       bool       // whether nothing is shared between clusters, for tests to compare with
-	like        *Fleet     // whose charts are those of this one, as far as they are the same; nil for none
+	ReuseFrom   *Fleet     // whose charts are those of this one, as far as they are the same; nil for none
 }
 
-func (c *Compiler) jobs() int { return cmp.Or(c.Jobs, runtime.GOMAXPROCS(0)) }
+// Parallel returns how many clusters are compiled at a time.
+func (c *Compiler) Parallel() int { return cmp.Or(c.Jobs, runtime.GOMAXPROCS(0)) }
 
 // Clusters evaluates the clusters that the patterns select, see [fleet.MatchCluster];
 // all when there are none. It looks at no chart. The error holds the faults of
 // all clusters; beside it, the fleet has those clusters that are not
 // concerned, and is nil when there is none at all.
 func (c *Compiler) Clusters(ctx context.Context, patterns ...string) (*fleet.Fleet, error) {
-	e := c.evaluate(ctx, patterns)
-	return e.Fleet, e.faults
+	e := c.Evaluate(ctx, patterns)
+	return e.Fleet, e.Faults
 }
 
-// evaluate evaluates the clusters that the patterns select.
-func (c *Compiler) evaluate(ctx context.Context, patterns []string) evaluation {
-	loaded, err := c.layers(patterns)
-	e := c.unify(ctx, loaded, err)
-	if !c.earlier {
-		c.checkTogether(ctx, loaded, &e, nil)
+// Evaluate evaluates the clusters that the patterns select, and checks them against
+// each other.
+func (c *Compiler) Evaluate(ctx context.Context, patterns []string) Evaluation {
+	loaded, err := c.ReadLayers(patterns)
+	e := c.Unify(ctx, loaded, err)
+	if !c.Earlier {
+		c.CheckTogether(ctx, loaded, &e, nil)
 	}
 	return e
 }
 
-// layers reads the layers of the clusters that the patterns select.
-func (c *Compiler) layers(patterns []string) (*load.Fleet, error) {
+// ReadLayers reads the layers of the clusters that the patterns select.
+func (c *Compiler) ReadLayers(patterns []string) (*load.Fleet, error) {
 	if err := cmp.Or(checkKubernetes(c.Kubernetes), checkDate(c.Date)); err != nil {
 		return nil, err
 	}
@@ -130,7 +132,7 @@ func (c *Compiler) layers(patterns []string) (*load.Fleet, error) {
 			}
 		}
 	}
-	return load.Load(dir, patterns, c.edits)
+	return load.Load(dir, patterns, c.Edits)
 }
 
 // Module returns the path of the fleet's module, which is its name.
@@ -163,97 +165,97 @@ type Fleet struct {
 	// fields stay as they are rendered when it is nil or returns nil.
 	Keep func(ctx context.Context, cluster string) Keeper
 
-	charts    map[fleet.ChartRef]loadedChart
-	known     map[string][]fleet.Object // CRDs that clusters have without a release, by the cluster's ID
-	packages  []load.Package            // of charts, when something may ask for them by name
-	templates *render.Charts
-	jsonnet   *jsonnet.Renderer
-	remotes   *remoteReader
-	read      sync.Map // of kustomizations and manifests by their kind and path, each a sync.OnceValues
-	results   *results
-	asked     func(r *fleet.Release, kept bool) // is told whether what releases of charts render to is kept; may be nil
-	anew      sync.Map                          // has the IDs of clusters with a release that was rendered, or fetched
-	unkept    sync.Map                          // has the *fleet.Release of which what they render to is not kept
-	timed     sync.Map                          // has the IDs of clusters with a chart that has asked for the time
-	noted     bool                              // whether it is noted what is rendered: it is of the fleet as it is
-	sharing   sharing
-	crdDirs   memo.Map[*fleet.Chart, []string] // the API versions that the crds directories of charts bring
-	rendering chan struct{}                    // has one for each chart that is being rendered
-	kinds     validate.Checker
-	crds      crd.Checker
-	policies  policy.Checker
-	bundles   *bundle.Assembler
-	date      string
-	trials    sync.Map // of tried to trial.How
-	trialled  atomic.Int64
-	jobs      int
-	plain     bool
+	Charts        map[fleet.ChartRef]LoadedChart
+	KnownCRDs     map[string][]fleet.Object // CRDs that clusters have without a release, by the cluster's ID
+	packages      []load.Package            // of charts, when something may ask for them by name
+	Templates     *render.Charts
+	jsonnet       *jsonnet.Renderer
+	remotes       *RemoteReader
+	read          sync.Map // of kustomizations and manifests by their kind and path, each a sync.OnceValues
+	Results       *Results
+	OnCacheLookup func(r *fleet.Release, kept bool) // is told whether what releases of charts render to is kept; may be nil
+	anew          sync.Map                          // has the IDs of clusters with a release that was rendered, or fetched
+	unkept        sync.Map                          // has the *fleet.Release of which what they render to is not kept
+	UsesClock     sync.Map                          // has the IDs of clusters with a chart that has asked for the time
+	noted         bool                              // whether it is noted what is rendered: it is of the fleet as it is
+	sharing       sharing
+	crdDirs       memo.Map[*fleet.Chart, []string] // the API versions that the crds directories of charts bring
+	Rendering     chan struct{}                    // has one for each chart that is being rendered
+	Kinds         validate.Checker
+	crds          crd.Checker
+	policies      policy.Checker
+	bundles       *bundle.Assembler
+	date          string
+	trials        sync.Map // of tried to trial.How
+	trialled      atomic.Int64
+	Parallel      int
+	plain         bool
 }
 
-// A loadedChart is a chart, and what is to be known of it before it renders.
-type loadedChart struct {
+// LoadedChart is a chart with the types of its values.
+type LoadedChart struct {
 	*fleet.Chart
 	asksForAPIs bool
-	types       *values.Type
+	Types       *values.Type
 	accepted    *accepted // by the chart's schemas
 }
 
 // Load evaluates the clusters that the patterns select and finds their charts.
 // The error holds the faults of all clusters and charts.
 func (c *Compiler) Load(ctx context.Context, patterns ...string) (*Fleet, error) {
-	return c.load(ctx, c.evaluate(ctx, patterns))
+	return c.LoadEvaluated(ctx, c.Evaluate(ctx, patterns))
 }
 
-// load finds the charts of the evaluated clusters, and checks their values.
-func (c *Compiler) load(ctx context.Context, e evaluation) (*Fleet, error) {
+// LoadEvaluated finds the charts of evaluated clusters and checks their values.
+func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, error) {
 	if e.Fleet == nil {
-		return nil, e.faults
+		return nil, e.Faults
 	}
-	f := &Fleet{Fleet: e.Fleet, remotes: newRemoteReader(e.Dir, c.Source(e.Dir)), plain: c.plain, jobs: c.jobs(), rendering: make(chan struct{}, c.jobs()), date: c.Date, policies: policy.Checker{Limits: c.Limits}, templates: &render.Charts{}, bundles: &bundle.Assembler{Fleet: e.Module}}
-	if c.like != nil {
-		f.templates = c.like.templates
+	f := &Fleet{Fleet: e.Fleet, remotes: NewRemoteReader(e.Dir, c.Source(e.Dir)), plain: c.plain, Parallel: c.Parallel(), Rendering: make(chan struct{}, c.Parallel()), date: c.Date, policies: policy.Checker{Limits: c.Limits}, Templates: &render.Charts{}, bundles: &bundle.Assembler{Fleet: e.Module}}
+	if c.ReuseFrom != nil {
+		f.Templates = c.ReuseFrom.Templates
 	}
 	var faults diag.List
-	faults.Add(f.readyJsonnet(e.all()))
+	faults.Add(f.readyJsonnet(e.All()))
 	var err error
-	f.results, f.noted = c.results(), c.Kubernetes == "" && len(c.edits) == 0
-	f.crds.Earlier = f.results
-	f.charts, err = c.charts(ctx, f.results, e.Dir, f.chartUsers(ctx, e.all()))
+	f.Results, f.noted = c.Results(), c.Kubernetes == "" && len(c.Edits) == 0
+	f.crds.Earlier = f.Results
+	f.Charts, err = c.FindCharts(ctx, f.Results, e.Dir, f.ChartUsers(ctx, e.All()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())
-	checked := diag.All(withForms(cuediag.Misread(e.Dir, f.checkValues(ctx, e.all())).Err(), e.all().Clusters, true))
+	checked := diag.All(withForms(cuediag.Misread(e.Dir, f.checkValues(ctx, e.All())).Err(), e.All().Clusters, true))
 	faults.Add(checked.Err())
-	faults.Add(withoutCovered(e.faults, checked))
+	faults.Add(withoutCovered(e.Faults, checked))
 	return f, faults.Err()
 }
 
-// charts finds every chart of the fleet once.
-func (c *Compiler) charts(ctx context.Context, results *results, root string, users map[fleet.ChartRef]*ChartUse) (map[fleet.ChartRef]loadedChart, error) {
+// FindCharts finds each chart of a fleet once.
+func (c *Compiler) FindCharts(ctx context.Context, results *Results, root string, users map[fleet.ChartRef]*ChartUse) (map[fleet.ChartRef]LoadedChart, error) {
 	const atATime = 8 // a courtesy to repositories; finding charts is waiting
 	source := c.Source(root)
-	refs := sortedRefs(users)
-	found := ordered.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (loadedChart, error) {
+	refs := SortedRefs(users)
+	found := ordered.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (LoadedChart, error) {
 		known, ok := c.known(refs[i])
 		if ok && refs[i].Digest != "" {
 			return known, nil
 		}
 		ch, err := source.Chart(ctx, refs[i])
 		if err != nil {
-			return loadedChart{}, users[refs[i]].Blame(err)
+			return LoadedChart{}, users[refs[i]].Blame(err)
 		}
 		if ok && known.Digest == ch.Digest {
 			return known, nil
 		}
-		types, err := results.types(ch)
+		types, err := results.Types(ch)
 		if err != nil {
-			return loadedChart{}, users[refs[i]].Blame(err)
+			return LoadedChart{}, users[refs[i]].Blame(err)
 		}
 		if err := types.Complete(ch); err != nil {
-			return loadedChart{}, users[refs[i]].Blame(err)
+			return LoadedChart{}, users[refs[i]].Blame(err)
 		}
-		return loadedChart{ch, render.AsksForAPIs(ch), types, results.accepted(ch)}, nil
+		return LoadedChart{ch, render.AsksForAPIs(ch), types, results.accepted(ch)}, nil
 	})
-	charts := map[fleet.ChartRef]loadedChart{}
+	charts := map[fleet.ChartRef]LoadedChart{}
 	var faults diag.List
 	for ch, err := range found {
 		if err != nil {
@@ -266,11 +268,11 @@ func (c *Compiler) charts(ctx context.Context, results *results, root string, us
 }
 
 // known returns a chart that was found for the other fleet.
-func (c *Compiler) known(ref fleet.ChartRef) (loadedChart, bool) {
-	if c.like == nil {
-		return loadedChart{}, false
+func (c *Compiler) known(ref fleet.ChartRef) (LoadedChart, bool) {
+	if c.ReuseFrom == nil {
+		return LoadedChart{}, false
 	}
-	ch, ok := c.like.charts[ref]
+	ch, ok := c.ReuseFrom.Charts[ref]
 	return ch, ok
 }
 
@@ -283,33 +285,33 @@ func (c *Compiler) Source(root string) *chart.Source {
 // IDs. At most as many as are compiled at a time are held in memory. A
 // cluster's faults are yielded in its place.
 func (f *Fleet) Bundles(ctx context.Context) iter.Seq2[*fleet.Bundle, error] {
-	return ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
-		b, err := f.compile(ctx, f.Clusters[i])
-		return b, inCluster(f.Clusters[i], err)
+	return ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
+		b, err := f.Compile(ctx, f.Clusters[i])
+		return b, InCluster(f.Clusters[i], err)
 	})
 }
 
-// compile renders one cluster.
-func (f *Fleet) compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
-	b, err := f.assemble(ctx, c)
+// Compile renders one cluster, checks its objects and returns its bundle.
+func (f *Fleet) Compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
+	b, err := f.Assemble(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	f.noteRendered(c)
+	f.NoteRendered(c)
 	return b, nil
 }
 
-// assemble renders one cluster. Beside the faults of checks stands the bundle, for
-// further checks; there is none when something does not render.
-func (f *Fleet) assemble(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
+// Assemble is [Fleet.Compile] that also returns the bundle when checks found faults,
+// for further checks. There is no bundle when a release does not render.
+func (f *Fleet) Assemble(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
 	var faults diag.List
-	objs, hooks, err := f.objects(ctx, c)
+	objs, hooks, err := f.CheckedObjects(ctx, c)
 	if faults.Add(err); err != nil && objs == nil {
 		return nil, faults.Err()
 	}
 	var pins []fleet.Pin
 	for _, r := range c.Releases {
-		if ch := f.charts[r.Chart]; ch.Chart != nil {
+		if ch := f.Charts[r.Chart]; ch.Chart != nil {
 			pin := fleet.Pin{Release: r.Name, Chart: ch.Ref}
 			pin.Chart.Digest = cmp.Or(ch.Ref.Digest, ch.Digest)
 			pins = append(pins, pin)
@@ -323,4 +325,18 @@ func (f *Fleet) assemble(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, 
 		faults.Add(err)
 	}
 	return b, faults.Err()
+}
+
+// CanRender reports whether the layers of a cluster have no faults and all of its
+// charts were found.
+func (f *Fleet) CanRender(c *fleet.Cluster) bool {
+	if !slices.Contains(f.Clusters, c) {
+		return false
+	}
+	for _, r := range c.Releases {
+		if _, ok := f.Charts[r.Chart]; r.Chart != (fleet.ChartRef{}) && !ok {
+			return false
+		}
+	}
+	return true
 }

@@ -19,7 +19,7 @@ func (f *Fleet) readCRDs() error {
 		err  error
 	}
 	files := map[string]content{}
-	f.known = map[string][]fleet.Object{}
+	f.KnownCRDs = map[string][]fleet.Object{}
 	for _, c := range f.Clusters {
 		for _, name := range c.CRDs {
 			file, ok := files[name]
@@ -28,9 +28,9 @@ func (f *Fleet) readCRDs() error {
 				files[name] = file
 			}
 			faults.Add(diag.In(c.ID, file.err))
-			f.known[c.ID] = append(f.known[c.ID], file.objs...)
+			f.KnownCRDs[c.ID] = append(f.KnownCRDs[c.ID], file.objs...)
 		}
-		c.APIs = append(c.APIs, kindsOf(f.known[c.ID])...)
+		c.APIs = append(c.APIs, kindsOf(f.KnownCRDs[c.ID])...)
 	}
 	return faults.Err()
 }

@@ -15,29 +15,29 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
 
-// An evaluation is the clusters of a fleet without their charts.
-type evaluation struct {
+// Evaluation is the clusters of a fleet before their charts are read.
+type Evaluation struct {
 	*fleet.Fleet                  // of the clusters without faults; nil when there is no fleet
 	atFault      []*fleet.Cluster // the others, as far as they can be read
-	faults       error            // of all
+	Faults       error            // of all
 }
 
-// all returns the fleet with all of its clusters that can be read.
-func (e evaluation) all() *fleet.Fleet {
+// All returns the fleet with all clusters that can be read, also those with faults.
+func (e Evaluation) All() *fleet.Fleet {
 	all := *e.Fleet
 	all.Clusters = slices.Concat(e.Clusters, e.atFault)
 	return &all
 }
 
-// unify evaluates what is read, of which err has the faults.
-func (c *Compiler) unify(ctx context.Context, loaded *load.Fleet, err error) evaluation {
+// Unify evaluates the layers that were read. err has the faults of reading them.
+func (c *Compiler) Unify(ctx context.Context, loaded *load.Fleet, err error) Evaluation {
 	if loaded == nil {
-		return evaluation{faults: err}
+		return Evaluation{Faults: err}
 	}
 	var faults diag.List
 	faults.Add(err)
-	e := evaluation{Fleet: &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}}
-	evaluated := ordered.Map(ctx, c.jobs(), len(loaded.Clusters), func(ctx context.Context, i int) (*fleet.Cluster, error) {
+	e := Evaluation{Fleet: &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}}
+	evaluated := ordered.Map(ctx, c.Parallel(), len(loaded.Clusters), func(ctx context.Context, i int) (*fleet.Cluster, error) {
 		in := loaded.Clusters[i]
 		cluster, err := bounded.Run(ctx, c.Limits, func() (*fleet.Cluster, error) {
 			return unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
@@ -66,8 +66,8 @@ func (c *Compiler) unify(ctx context.Context, loaded *load.Fleet, err error) eva
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return evaluation{faults: err}
+		return Evaluation{Faults: err}
 	}
-	e.faults = withForms(faults.Err(), e.all().Clusters, true)
+	e.Faults = withForms(faults.Err(), e.All().Clusters, true)
 	return e
 }

@@ -20,7 +20,7 @@ import (
 // Those of a git commit have its name in front: main:environments/fleet.cue.
 func FileNames(dir string) func(file string) string {
 	root, _, _ := load.Root(cmp.Or(dir, ".")) // known also when the module's file is at fault
-	here, err := resolved(".")
+	here, err := ResolvePath(".")
 	return func(file string) string {
 		if of, ok := strings.CutPrefix(file, revision.FilePrefix); ok {
 			return of
@@ -42,7 +42,7 @@ func FaultFiles(dir string) faults.Files {
 	root, _, _ := load.Root(cmp.Or(dir, "."))
 	top := root
 	if top == "" { // faults can be of files that are named, in another fleet
-		top, _ = resolved(cmp.Or(dir, "."))
+		top, _ = ResolvePath(cmp.Or(dir, "."))
 	}
 	top = repositoryTop(top)
 	absolute := func(file string) string {
@@ -72,8 +72,8 @@ func FaultFiles(dir string) faults.Files {
 	}
 }
 
-// resolved returns the absolute path of a file, with all links resolved.
-func resolved(file string) (string, error) {
+// ResolvePath returns the absolute path of a file with all links resolved.
+func ResolvePath(file string) (string, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return "", err
@@ -106,10 +106,9 @@ func readLines(file string) []string {
 	return strings.Split(string(text), "\n")
 }
 
-// write writes a file of the fleet at once: a kill leaves the old or the new. A
-// file that was there keeps its mode. One beside it with .new at the end of its
-// name, which a kill may have left, goes away; what it links to does not.
-func write(tree *os.Root, name string, data []byte) error {
+// WriteFile replaces a file of the fleet atomically and keeps its mode. It removes the
+// temporary file of a killed process, NAME.new, but not the target of a link there.
+func WriteFile(tree *os.Root, name string, data []byte) error {
 	file := filepath.FromSlash(name)
 	if err := tree.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err

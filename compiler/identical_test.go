@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/fleetc/fleetc/testdata/fleets"
+
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
@@ -19,7 +21,7 @@ import (
 // with Istio's charts.
 func TestIdentical(t *testing.T) {
 	// In sixteen clusters, what templates have printed is recalled.
-	for name, dir := range map[string]string{"example": "..", "alike": alikeFleet(t, 16, 13), "real": realFleet(t)} {
+	for name, dir := range map[string]string{"example": "..", "alike": fleets.Shared(t, 16, 13), "real": realFleet(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cached := t.TempDir()
@@ -45,42 +47,6 @@ func TestIdentical(t *testing.T) {
 			}
 		})
 	}
-}
-
-// alikeFleet writes a fleet of n clusters that have some releases alike, and one with
-// values of its own in so many ways.
-func alikeFleet(t *testing.T, n, ways int) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, c := range []string{"ingress-controller", "cert-manager", "elasticsearch"} {
-		if err := os.CopyFS(filepath.Join(dir, "charts", c), os.DirFS(filepath.Join("../testdata/charts", c))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	files := map[string]string{
-		"cue.mod/module.cue": "module: \"example.com/alike\"\nlanguage: version: \"v0.17.0\"\n",
-		"environments/fleet.cue": `package fleet
-
-import "github.com/fleetc/fleetc/schema"
-
-cluster?: schema.#Cluster
-releases: schema.#Releases
-stages:   schema.#Stages & [{name: "base"}, {name: "apps"}]
-releases: {
-	spaces: {namespace: "base", stage: "base", objects: {for n in ["ingress", "certs", "logging"] {(n): {apiVersion: "v1", kind: "Namespace", metadata: name: n}}}}
-	certs: {namespace: "certs", chart: path: "charts/cert-manager", defaults: root: crds: enabled: true}
-	ingress: {namespace: "ingress", chart: path: "charts/ingress-controller", defaults: root: controller: replicaCount: 2
-		patches: scaled: {target: kinds: ["Deployment"], strategic: spec: replicas: 7}}
-	search: {namespace: "logging", chart: path: "charts/elasticsearch", defaults: root: replicas: 1}
-}
-`,
-	}
-	for i := range n {
-		files[fmt.Sprintf("environments/c%d/cluster.cue", i)] = fmt.Sprintf("package fleet\n\ncluster: {name: \"c%d\", kubernetes: \"1.3%d\"}\n"+
-			"releases: search: defaults: c%[1]d: httpPort: %[3]d\n", i, 5+i%2, 9200+i%ways)
-	}
-	writeFiles(t, dir, files)
-	return dir
 }
 
 // realFleet writes a fleet with charts that the world uses, and values of every kind.

@@ -9,10 +9,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// manifestPos returns where a field of an object in a manifest is written, or
-// where the object is when that cannot be told. at is where its document
-// begins.
-func (f *Fleet) manifestPos(at diag.Pos, field []string) diag.Pos {
+// ManifestPos returns the source position of a field in a manifest, or that of the object
+// when the field is not found. at is where the document of the object begins.
+func (f *Fleet) ManifestPos(at diag.Pos, field []string) diag.Pos {
 	root, err := os.OpenRoot(f.Dir)
 	if err != nil || len(field) == 0 || at.Line == 0 {
 		return at

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
 // memoryDir names, for the child process of TestMemory, the fleet to export.
@@ -36,7 +38,7 @@ func TestMemory(t *testing.T) {
 	}
 	peak := func(n int) int {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestMemory$")
-		cmd.Env = append(os.Environ(), memoryDir+"="+generate(t, n, pairs))
+		cmd.Env = append(os.Environ(), memoryDir+"="+fleets.Generate(t, n, pairs))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%d clusters: %v\n%s", n, err, out)

@@ -7,45 +7,46 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A releaseNote is what the releases of a cluster were rendered from last: a short
-// digest of each part, by the name of the release.
-type releaseNote map[string]map[string]string
+// ReleaseNote records the inputs of the releases of a cluster when they were last
+// rendered: a short digest of each part, by the name of the release.
+type ReleaseNote map[string]map[string]string
 
-// noteKey returns the key of a note about a cluster of the fleet in a directory. It
-// is the same for every build.
-func noteKey(kind, dir, cluster string) string {
+// NoteKey returns the cache key of a note about a cluster of the fleet in a directory. All
+// builds of fleetc have the same keys.
+func NoteKey(kind, dir, cluster string) string {
 	return "note\x00" + kind + "\x00" + filepath.Clean(dir) + "\x00" + cluster
 }
 
-// noteRendered notes what the releases of a cluster are rendered from, when one of
-// them was.
-func (f *Fleet) noteRendered(c *fleet.Cluster) {
+// NoteRendered records the inputs of the releases of a cluster if one of them was
+// rendered in this run.
+func (f *Fleet) NoteRendered(c *fleet.Cluster) {
 	if _, anew := f.anew.LoadAndDelete(c.ID); !anew || !f.noted {
 		return
 	}
-	note := releaseNote{}
+	note := ReleaseNote{}
 	for _, r := range c.Releases {
 		// Of what may not be kept, there is no digest either: it could be guessed.
-		if _, secret := f.unkept.Load(r); f.charts[r.Chart].Chart != nil && !secret {
-			note[r.Name] = f.parts(c, r)
+		if _, secret := f.unkept.Load(r); f.Charts[r.Chart].Chart != nil && !secret {
+			note[r.Name] = f.KeyParts(c, r)
 		}
 	}
 	if data, err := json.Marshal(note); err == nil {
-		f.results.cache.Put(noteKey("releases", f.Dir, c.ID), data)
+		f.Results.Cache.Put(NoteKey("releases", f.Dir, c.ID), data)
 	}
 }
 
-// parts returns a short digest of each part of what a release is rendered from.
-func (f *Fleet) parts(c *fleet.Cluster, r *fleet.Release) map[string]string {
+// KeyParts returns a short digest of each part of the inputs of a release.
+func (f *Fleet) KeyParts(c *fleet.Cluster, r *fleet.Release) map[string]string {
 	out := map[string]string{}
 	add := func(name, text string) {
 		sum := sha256.Sum256([]byte(text))
 		out[name] = hex.EncodeToString(sum[:8])
 	}
-	add("chart", f.charts[r.Chart].Digest)
+	add("chart", f.Charts[r.Chart].Digest)
 	add("namespace", r.Namespace)
 	add("kubernetes", c.KubeVersion)
 	if r.Tests {
@@ -65,7 +66,7 @@ func valueParts(out map[string]string, path []string, t *fleet.Tree) {
 		}
 		return
 	}
-	w := newKeyWriter()
-	w.tree(t)
+	w := cache.NewKeyWriter()
+	w.Tree(t)
 	out[fleet.FieldText(path)] = hex.EncodeToString(w.Sum(nil)[:8])
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// objects renders the objects of a cluster and checks them, and the hooks beside
-// them. Beside the faults of a check stand the objects; there are none when
-// something does not render.
-func (f *Fleet) objects(ctx context.Context, c *fleet.Cluster) (objs, hooks []fleet.Object, err error) {
-	rendered, err := f.render(ctx, c)
+// CheckedObjects renders the objects and the separate hooks of a cluster and checks the
+// objects. It returns objects beside the faults of checks, and none when a release does
+// not render.
+func (f *Fleet) CheckedObjects(ctx context.Context, c *fleet.Cluster) (objs, hooks []fleet.Object, err error) {
+	rendered, err := f.Render(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -21,7 +21,7 @@ func (f *Fleet) objects(ctx context.Context, c *fleet.Cluster) (objs, hooks []fl
 	if f.Keep != nil {
 		keep = f.Keep(ctx, c.ID)
 	}
-	objs, err = rendered.objects(&f.kinds, keep)
+	objs, err = rendered.Objects(&f.Kinds, keep)
 	if objs == nil && err != nil {
 		return nil, nil, err
 	}
@@ -36,8 +36,8 @@ func (f *Fleet) objects(ctx context.Context, c *fleet.Cluster) (objs, hooks []fl
 // check checks the objects of a cluster.
 func (f *Fleet) check(ctx context.Context, c *fleet.Cluster, objs []fleet.Object) error {
 	var faults diag.List
-	byKind := f.kinds.Objects(c, objs)
-	byCRD := f.crds.Objects(c, objs, f.known[c.ID])
+	byKind := f.Kinds.Objects(c, objs)
+	byCRD := f.crds.Objects(c, objs, f.KnownCRDs[c.ID])
 	faults.Add(withoutCRDs(byKind, byCRD))
 	faults.Add(byCRD)
 	faults.Add(f.policies.Objects(ctx, c, objs, f.date))

@@ -96,8 +96,8 @@ func withForms(err error, clusters []*fleet.Cluster, evaluated bool) error {
 	return out
 }
 
-// inCluster returns faults of what a cluster renders to, marked as its own.
-func inCluster(c *fleet.Cluster, err error) error {
+// InCluster marks faults in the objects of a cluster as faults of the cluster.
+func InCluster(c *fleet.Cluster, err error) error {
 	return withForms(diag.In(c.ID, err), []*fleet.Cluster{c}, false)
 }
 
@@ -108,7 +108,8 @@ func isBlamed(d *diag.Diag) bool {
 	return ok && len(d.At) > 0 && d.At[0] != at.Object.Pos
 }
 
-func ids(clusters []*fleet.Cluster) []string {
+// IDs returns the IDs of clusters, in their order.
+func IDs(clusters []*fleet.Cluster) []string {
 	out := make([]string, len(clusters))
 	for i, c := range clusters {
 		out[i] = c.ID
@@ -116,9 +117,9 @@ func ids(clusters []*fleet.Cluster) []string {
 	return out
 }
 
-// faultsOf returns those faults that are of the whole fleet or of a cluster, as
-// faults of the cluster.
-func faultsOf(cluster string, err error) error {
+// FaultsOf returns the faults of a cluster and those of the whole fleet, as faults of the
+// cluster.
+func FaultsOf(cluster string, err error) error {
 	var out diag.List
 	for _, d := range diag.All(err) {
 		if len(d.Clusters) == 0 || slices.Contains(d.Clusters, cluster) {

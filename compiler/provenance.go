@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/trial"
@@ -16,103 +15,81 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
-// A provenance is where an object comes from, and how to render it again.
-type provenance struct {
-	fleet   *Fleet
-	cluster *fleet.Cluster
-	release *fleet.Release
-	saw     []string // API versions
-	object  fleet.Object
-	raw     fleet.Object // before the patches of its release
-	patches []*fleet.Patch
-	chance  [][]string    // fields that are made up anew at every render
-	probe   *render.Probe // of a chart's object; nil otherwise
-	subject *trial.Subject
+// Provenance is the origin of an object, and how to render the object again.
+type Provenance struct {
+	Fleet        *Fleet
+	cluster      *fleet.Cluster
+	Release      *fleet.Release
+	saw          []string // API versions
+	object       fleet.Object
+	Raw          fleet.Object // before the patches of its release
+	Patches      []*fleet.Patch
+	RandomFields [][]string    // fields that are made up anew at every render
+	Probe        *render.Probe // of a chart's object; nil otherwise
+	Subject      *trial.Subject
 }
 
-// provenance returns where an object of a rendering comes from.
-func (f *Fleet) provenance(ctx context.Context, all *clusterRendering, o fleet.Object, field []string) (*provenance, error) {
-	i := slices.Index(all.releases, o.Release)
-	p := &provenance{fleet: f, cluster: all.cluster, release: o.Release, saw: all.renderings[i].saw, object: o}
-	result := all.renderings[i].result
+// Provenance returns the origin of an object of a rendering.
+func (f *Fleet) Provenance(ctx context.Context, all *ClusterRendering, o fleet.Object, field []string) (*Provenance, error) {
+	i := slices.Index(all.Releases, o.Release)
+	p := &Provenance{Fleet: f, cluster: all.Cluster, Release: o.Release, saw: all.Renderings[i].SeenAPIs, object: o}
+	result := all.Renderings[i].Result
 	if err := p.unpatch(result.Objects, field); err != nil {
 		return nil, err
 	}
 	for _, v := range result.Volatile {
-		if v.Object >= 0 && result.Objects[v.Object].ID() == p.raw.ID() && len(v.Path) > 0 {
-			p.chance = append(p.chance, v.Path)
+		if v.Object >= 0 && result.Objects[v.Object].ID() == p.Raw.ID() && len(v.Path) > 0 {
+			p.RandomFields = append(p.RandomFields, v.Path)
 		}
 	}
 	var err error
-	switch ch := f.charts[o.Release.Chart].Chart; {
+	switch ch := f.Charts[o.Release.Chart].Chart; {
 	case ch != nil:
-		if p.probe, err = f.templates.Probe(ctx, all.cluster, o.Release, ch, p.saw, p.raw); err != nil || p.probe == nil {
+		if p.Probe, err = f.Templates.Probe(ctx, all.Cluster, o.Release, ch, p.saw, p.Raw); err != nil || p.Probe == nil {
 			return p, err
 		}
-		p.subject = p.ofChart(ctx)
+		p.Subject = p.ofChart(ctx)
 	case o.Release.Jsonnet != "":
-		p.subject = p.ofJsonnet(ctx)
+		p.Subject = p.ofJsonnet(ctx)
 	default:
 		return p, nil
 	}
-	p.subject.Field = field
-	p.subject.Same = func(o map[string]any) bool {
+	p.Subject.Field = field
+	p.Subject.Same = func(o map[string]any) bool {
 		return (fleet.Object{Unstructured: &unstructured.Unstructured{Object: o}}).ID() == p.object.ID()
 	}
 	return p, nil
 }
 
-// settled returns what looks up a field, without what is another one at every
-// render in it.
-func (p *provenance) settled(way fieldPath) func(o map[string]any) any {
-	return func(o map[string]any) any {
-		if len(p.chance) > 0 {
-			o = runtime.DeepCopyJSON(o)
-			for _, field := range p.chance {
-				parent, _ := fleet.Lookup(o, field[:len(field)-1])
-				switch parent := parent.(type) {
-				case map[string]any:
-					delete(parent, field[len(field)-1])
-				case []any:
-					if i, err := strconv.Atoi(field[len(field)-1]); err == nil && i < len(parent) {
-						parent[i] = nil
-					}
-				}
-			}
-		}
-		return way.lookup(o)
-	}
-}
-
 // ofChart returns an object of a chart as the subject of trials.
-func (p *provenance) ofChart(ctx context.Context) *trial.Subject {
-	object, err := p.finish(p.probe.Object(), p.release.Namespace)
+func (p *Provenance) ofChart(ctx context.Context) *trial.Subject {
+	object, err := p.finish(p.Probe.Object(), p.Release.Namespace)
 	if err != nil {
 		object = p.object.Object
 	}
 	return &trial.Subject{
-		Object: object, Values: p.probe.Values(),
+		Object: object, Values: p.Probe.Values(),
 		Render: func(changes ...trial.Change) (map[string]any, error) {
 			others := make([]render.Other, len(changes))
 			for i, c := range changes {
 				others[i] = render.Other(c)
 			}
-			o, err := p.probe.Render(ctx, others...)
+			o, err := p.Probe.Render(ctx, others...)
 			if err != nil {
 				return nil, err
 			}
-			return p.finish(o, p.release.Namespace)
+			return p.finish(o, p.Release.Namespace)
 		},
-		Reads: func(path []string) bool { return p.probe.Reads(path...) },
-		First: func(path []string) bool { return isSet(p.release.Values, path) },
-		Texts: p.probe.Beside,
+		Reads: func(path []string) bool { return p.Probe.Reads(path...) },
+		First: func(path []string) bool { return isSet(p.Release.Values, path) },
+		Texts: p.Probe.Beside,
 	}
 }
 
 // ofJsonnet returns an object of a Jsonnet file as the subject of trials.
-func (p *provenance) ofJsonnet(ctx context.Context) *trial.Subject {
+func (p *Provenance) ofJsonnet(ctx context.Context) *trial.Subject {
 	const most = 400 // an evaluation takes longer than a template
-	values, _ := p.release.Values.Value().(map[string]any)
+	values, _ := p.Release.Values.Value().(map[string]any)
 	return &trial.Subject{
 		Object: p.object.Object, Values: values, Most: most,
 		Render: func(changes ...trial.Change) (map[string]any, error) {
@@ -124,16 +101,16 @@ func (p *provenance) ofJsonnet(ctx context.Context) *trial.Subject {
 			if err != nil {
 				return nil, err
 			}
-			changed := *p.release
+			changed := *p.Release
 			changed.Values = tree
-			result, err := p.fleet.evaluateJsonnet(ctx, p.cluster, &changed, p.saw)
+			result, err := p.Fleet.evaluateJsonnet(ctx, p.cluster, &changed, p.saw)
 			if err != nil {
 				return nil, err
 			}
 			for _, o := range result.Objects {
-				if o.GroupVersionKind().GroupKind() == p.raw.GroupVersionKind().GroupKind() && o.GetName() == p.raw.GetName() &&
-					(o.GetNamespace() == "" || o.GetNamespace() == p.raw.GetNamespace()) {
-					return p.finish(o.Object, p.release.Namespace)
+				if o.GroupVersionKind().GroupKind() == p.Raw.GroupVersionKind().GroupKind() && o.GetName() == p.Raw.GetName() &&
+					(o.GetNamespace() == "" || o.GetNamespace() == p.Raw.GetNamespace()) {
+					return p.finish(o.Object, p.Release.Namespace)
 				}
 			}
 			return nil, nil
@@ -155,20 +132,20 @@ func with(m map[string]any, path []string, v any) map[string]any {
 	return out
 }
 
-// onNamespace returns what the release's namespace has to do with the field.
-func (p *provenance) onNamespace() trial.How {
-	if p.probe == nil {
+// OnNamespace returns how the field depends on the namespace of the release.
+func (p *Provenance) OnNamespace() trial.How {
+	if p.Probe == nil {
 		return trial.No
 	}
-	other := p.release.Namespace + "-x7q"
-	o, err := p.probe.RenderIn(other)
+	other := p.Release.Namespace + "-x7q"
+	o, err := p.Probe.RenderIn(other)
 	if err != nil || o == nil {
 		return trial.No
 	}
 	if o, err = p.finish(o, other); err != nil {
 		return trial.No
 	}
-	how := p.subject.Compare(o, p.release.Namespace, other)
+	how := p.Subject.Compare(o, p.Release.Namespace, other)
 	if how == trial.Exists {
 		return trial.No // everything of a release is where it is since the release is there
 	}
@@ -177,12 +154,12 @@ func (p *provenance) onNamespace() trial.How {
 
 // finish returns an object as it is when the compiler is done with what its
 // source renders: in a namespace, and patched.
-func (p *provenance) finish(o map[string]any, namespace string) (map[string]any, error) {
+func (p *Provenance) finish(o map[string]any, namespace string) (map[string]any, error) {
 	if o == nil {
 		return nil, nil
 	}
 	u := &unstructured.Unstructured{Object: o}
-	switch in := p.raw.GetNamespace(); {
+	switch in := p.Raw.GetNamespace(); {
 	case in != "" && u.GetNamespace() == "":
 		u = u.DeepCopy()
 		u.SetNamespace(namespace)
@@ -190,15 +167,15 @@ func (p *provenance) finish(o map[string]any, namespace string) (map[string]any,
 		u = u.DeepCopy()
 		u.SetNamespace("")
 	}
-	if len(p.release.Patches) == 0 {
+	if len(p.Release.Patches) == 0 {
 		return u.Object, nil
 	}
-	r := *p.release
+	r := *p.Release
 	r.Patches = slices.Clone(r.Patches)
 	for i := range r.Patches {
 		r.Patches[i].Optional = true // most are for other objects
 	}
-	objs, err := patch.Release(p.cluster, &r, []fleet.Object{{Unstructured: u, Release: &r, Template: p.raw.Template, Pos: p.raw.Pos}})
+	objs, err := patch.Release(p.cluster, &r, []fleet.Object{{Unstructured: u, Release: &r, Template: p.Raw.Template, Pos: p.Raw.Pos}})
 	if err != nil || len(objs) == 0 {
 		return nil, err
 	}
@@ -207,28 +184,28 @@ func (p *provenance) finish(o map[string]any, namespace string) (map[string]any,
 
 // unpatch finds out which patches changed the field, and what the object was
 // before all of them. objs are the objects before the patches.
-func (p *provenance) unpatch(objs []fleet.Object, field []string) error {
-	r := *p.release
-	p.raw = p.object
+func (p *Provenance) unpatch(objs []fleet.Object, field []string) error {
+	r := *p.Release
+	p.Raw = p.object
 	after := []fleet.Object{p.object}
-	for n := len(p.release.Patches); n >= 0; n-- {
-		r.Patches = p.release.Patches[:n]
+	for n := len(p.Release.Patches); n >= 0; n-- {
+		r.Patches = p.Release.Patches[:n]
 		before, err := patch.Release(p.cluster, &r, objs)
 		if err != nil {
 			return err
 		}
-		was := counterpart(before, after, p.raw)
+		was := counterpart(before, after, p.Raw)
 		if was.Unstructured == nil {
 			break
 		}
 		a, inA := fleet.Lookup(was.Object, field)
-		b, inB := fleet.Lookup(p.raw.Object, field)
-		if n < len(p.release.Patches) && (inA != inB || !reflect.DeepEqual(a, b)) {
-			p.patches = append(p.patches, &p.release.Patches[n])
+		b, inB := fleet.Lookup(p.Raw.Object, field)
+		if n < len(p.Release.Patches) && (inA != inB || !reflect.DeepEqual(a, b)) {
+			p.Patches = append(p.Patches, &p.Release.Patches[n])
 		}
-		p.raw, after = was, before
+		p.Raw, after = was, before
 	}
-	slices.Reverse(p.patches)
+	slices.Reverse(p.Patches)
 	return nil
 }
 

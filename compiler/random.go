@@ -90,7 +90,7 @@ func settle(r *fleet.Release, rendered render.Result, keep Keeper) error {
 			faults.Add(decide(own(rendered.Objects, v.Object), drop, nil))
 			continue
 		}
-		i := decision(r, o, v.Path)
+		i := DecisionOf(r, o, v.Path)
 		if i < 0 {
 			field := o.GetKind() + "/" + o.GetName() + " " + fleet.FieldText(v.Path)
 			faults.Add(&diag.Diag{
@@ -126,9 +126,9 @@ func own(objs []fleet.Object, i int) fleet.Object {
 	return objs[i]
 }
 
-// decision returns the index of what a release says of a random field of an
-// object, -1 when it says nothing.
-func decision(r *fleet.Release, o fleet.Object, field []string) int {
+// DecisionOf returns the index of the rule of a release for a nondeterministic field of an
+// object, -1 when it has none.
+func DecisionOf(r *fleet.Release, o fleet.Object, field []string) int {
 	name := o.GetKind() + "/" + o.GetName()
 	return slices.IndexFunc(r.Random, func(d fleet.Random) bool {
 		return d.Object == name && len(d.Field) <= len(field) && slices.Equal(d.Field, field[:len(d.Field)])

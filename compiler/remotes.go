@@ -11,18 +11,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
 )
 
-// A remoteReader finds what kustomizations refer to in other places, as it is pinned.
-type remoteReader struct {
+// RemoteReader reads remote sources of kustomizations, as they are pinned.
+type RemoteReader struct {
 	source *chart.Source
 	pins   func() (map[string]fleet.RemoteSource, error)
 }
 
-func newRemoteReader(root string, source *chart.Source) *remoteReader {
-	return &remoteReader{source, sync.OnceValues(func() (map[string]fleet.RemoteSource, error) { return load.Sources(root) })}
+// NewRemoteReader returns a reader for the fleet with the given root.
+func NewRemoteReader(root string, source *chart.Source) *RemoteReader {
+	return &RemoteReader{source, sync.OnceValues(func() (map[string]fleet.RemoteSource, error) { return load.Sources(root) })}
 }
 
 // get returns what an address refers to; nil when it is not pinned.
-func (r *remoteReader) get(ctx context.Context, address string) (*kustomize.Remote, error) {
+func (r *RemoteReader) get(ctx context.Context, address string) (*kustomize.Remote, error) {
 	pins, err := r.pins()
 	if err != nil {
 		return nil, err
@@ -38,9 +39,9 @@ func (r *remoteReader) get(ctx context.Context, address string) (*kustomize.Remo
 	return &kustomize.Remote{Name: found.Name, Path: found.Path, Files: found.Files}, nil
 }
 
-// build builds a kustomization. reads are the files of the fleet that it is made of,
-// those that pin and hold remote sources among them.
-func (r *remoteReader) build(ctx context.Context, root string, release *fleet.Release) (objs []fleet.Object, reads []string, err error) {
+// Build builds a kustomization. It also returns the files of the fleet that the build
+// read, with the files that pin and contain remote sources.
+func (r *RemoteReader) Build(ctx context.Context, root string, release *fleet.Release) (objs []fleet.Object, reads []string, err error) {
 	var more []string
 	objs, reads, err = kustomize.Build(ctx, root, release.Kustomize, release, func(ctx context.Context, address string) (*kustomize.Remote, error) {
 		more = append(more, load.SourcesFile)

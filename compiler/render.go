@@ -18,62 +18,61 @@ import (
 // others changed.
 const maxRounds = 10
 
-// A rendering is what a release rendered to, given some API versions.
-type rendering struct {
-	done   bool
-	saw    []string // API versions
-	brings []string // API versions of its CRDs
-	result render.Result
-	err    error
+// Rendering is the result of one release, for the API versions that it saw.
+type Rendering struct {
+	done     bool
+	SeenAPIs []string // API versions
+	brings   []string // API versions of its CRDs
+	Result   render.Result
+	Err      error
 }
 
-// A clusterRendering is what the releases of a cluster rendered to.
-type clusterRendering struct {
-	cluster    *fleet.Cluster
-	releases   []*fleet.Release // in the order of their steps
-	renderings []rendering      // of the releases
+// ClusterRendering is the results of all releases of a cluster.
+type ClusterRendering struct {
+	Cluster    *fleet.Cluster
+	Releases   []*fleet.Release // in the order of their steps
+	Renderings []Rendering      // of the releases
 	hooks      []fleet.Object   // that stand beside the objects, once these are asked for
 	known      []fleet.Object   // CRDs that the cluster has without a release
 }
 
-// render renders the releases of a cluster. Charts see the API versions of
-// Kubernetes and of all CRDs that releases of their step or of an earlier one
-// bring: those that ask for them are rendered again until the CRDs that came
-// out are the CRDs that they saw.
-func (f *Fleet) render(ctx context.Context, c *fleet.Cluster) (*clusterRendering, error) {
+// Render renders the releases of a cluster. Charts see the API versions of Kubernetes and
+// of all CRDs of releases in their step or an earlier one. Charts that ask for API
+// versions are rendered again until the CRDs of the result are those that they saw.
+func (f *Fleet) Render(ctx context.Context, c *fleet.Cluster) (*ClusterRendering, error) {
 	compare := func(a, b *fleet.Release) int { return c.CompareSteps(a.ApplyStep(), b.ApplyStep()) }
 	releases := slices.SortedStableFunc(slices.Values(c.Releases), compare)
-	all := &clusterRendering{cluster: c, releases: releases, renderings: make([]rendering, len(releases)), known: f.known[c.ID]}
+	all := &ClusterRendering{Cluster: c, Releases: releases, Renderings: make([]Rendering, len(releases)), known: f.KnownCRDs[c.ID]}
 	defer f.sharing.done(c)
 	if err := f.renderAll(ctx, all, compare); err != nil {
 		return nil, err
 	}
-	all.place(&f.kinds)
+	all.place(&f.Kinds)
 	return all, nil
 }
 
 // renderAll renders the releases of a cluster, which are in the order of their
 // steps, by which compare orders them.
-func (f *Fleet) renderAll(ctx context.Context, all *clusterRendering, compare func(a, b *fleet.Release) int) error {
-	c, served := all.cluster, f.served(all.cluster)
+func (f *Fleet) renderAll(ctx context.Context, all *ClusterRendering, compare func(a, b *fleet.Release) int) error {
+	c, served := all.Cluster, f.served(all.Cluster)
 	if err := f.renderOthers(ctx, all, served); err != nil {
 		return err
 	}
 	for range maxRounds {
 		again := false
-		for i, r := range all.releases {
-			last := &all.renderings[i]
+		for i, r := range all.Releases {
+			last := &all.Renderings[i]
 			if !f.asksForAPIs(r) {
 				continue
 			}
 			saw := slices.Clone(served)
-			for j, other := range all.releases {
+			for j, other := range all.Releases {
 				if compare(other, r) <= 0 {
-					saw = append(saw, all.renderings[j].brings...)
+					saw = append(saw, all.Renderings[j].brings...)
 				}
 			}
 			slices.Sort(saw)
-			if saw = slices.Compact(saw); last.done && slices.Equal(last.saw, saw) {
+			if saw = slices.Compact(saw); last.done && slices.Equal(last.SeenAPIs, saw) {
 				continue
 			}
 			*last = f.renderOne(ctx, c, r, saw)
@@ -92,7 +91,7 @@ func (f *Fleet) renderAll(ctx context.Context, all *clusterRendering, compare fu
 // asksForAPIs reports whether what a release renders to may depend on the API
 // versions that it sees.
 func (f *Fleet) asksForAPIs(r *fleet.Release) bool {
-	return f.charts[r.Chart].asksForAPIs || r.Jsonnet != "" || valuesAskForAPIs(r.Values)
+	return f.Charts[r.Chart].asksForAPIs || r.Jsonnet != "" || valuesAskForAPIs(r.Values)
 }
 
 // valuesAskForAPIs reports whether a value may be a template that does.
@@ -114,21 +113,21 @@ func valuesAskForAPIs(t *fleet.Tree) bool {
 // crdsOf returns the API versions that are in the crds directories of a chart.
 func (f *Fleet) crdsOf(ch *fleet.Chart) []string {
 	return f.crdDirs.Get(ch, func() []string {
-		return f.results.apis(ch.Digest, func() []string { return f.templates.CRDs(ch) })
+		return f.Results.apis(ch.Digest, func() []string { return f.Templates.CRDs(ch) })
 	})
 }
 
 // renderOthers renders the releases that do not ask for API versions, at the same
 // time. What the others bring is known when they are rendered: until then, it is
 // taken for what is in the crds directories of their charts, which is mostly right.
-func (f *Fleet) renderOthers(ctx context.Context, all *clusterRendering, served []string) error {
+func (f *Fleet) renderOthers(ctx context.Context, all *ClusterRendering, served []string) error {
 	var running sync.WaitGroup
-	faults := make([]error, len(all.releases))
-	for i, r := range all.releases {
-		one, ch := &all.renderings[i], f.charts[r.Chart]
+	faults := make([]error, len(all.Releases))
+	for i, r := range all.Releases {
+		one, ch := &all.Renderings[i], f.Charts[r.Chart]
 		switch {
 		case !f.asksForAPIs(r):
-			running.Go(func() { *one = f.renderOne(ctx, all.cluster, r, served) })
+			running.Go(func() { *one = f.renderOne(ctx, all.Cluster, r, served) })
 		case ch.Chart != nil:
 			running.Go(func() {
 				one.brings, faults[i] = ordered.Recover(func() ([]string, error) { return f.crdsOf(ch.Chart), nil })
@@ -140,47 +139,47 @@ func (f *Fleet) renderOthers(ctx context.Context, all *clusterRendering, served 
 }
 
 // renderOne renders a release that sees the given API versions.
-func (f *Fleet) renderOne(ctx context.Context, c *fleet.Cluster, r *fleet.Release, saw []string) rendering {
-	result, err := ordered.Recover(func() (render.Result, error) { return f.source(ctx, c, r, saw) })
+func (f *Fleet) renderOne(ctx context.Context, c *fleet.Cluster, r *fleet.Release, saw []string) Rendering {
+	result, err := ordered.Recover(func() (render.Result, error) { return f.Source(ctx, c, r, saw) })
 	if f.plain {
 		alone(result.Objects)
 		alone(result.Hooks)
 	}
-	return rendering{done: true, saw: saw, brings: render.APIs(result.Objects), result: result, err: err}
+	return Rendering{done: true, SeenAPIs: saw, brings: render.APIs(result.Objects), Result: result, Err: err}
 }
 
 // place puts the objects into their namespaces, which takes the CRDs of all
 // releases.
-func (all *clusterRendering) place(kinds *validate.Checker) {
+func (all *ClusterRendering) place(kinds *validate.Checker) {
 	var objs []fleet.Object
-	for _, r := range all.renderings {
-		objs = append(append(objs, r.result.Objects...), r.result.Hooks...)
+	for _, r := range all.Renderings {
+		objs = append(append(objs, r.Result.Objects...), r.Result.Hooks...)
 	}
-	kinds.Namespaces(all.cluster, objs)
-	for i := range all.renderings {
-		r := &all.renderings[i].result
+	kinds.Namespaces(all.Cluster, objs)
+	for i := range all.Renderings {
+		r := &all.Renderings[i].Result
 		n, m := len(r.Objects), len(r.Objects)+len(r.Hooks)
 		r.Objects, r.Hooks, objs = objs[:n:n], objs[n:m:m], objs[m:]
 	}
 }
 
-// objects returns the objects of all releases, with what is random in them
-// decided and with their patches; or all that is wrong with them. Beside faults of
-// ownership alone stand the objects, for further checks.
-func (all *clusterRendering) objects(kinds *validate.Checker, keep Keeper) ([]fleet.Object, error) {
+// Objects returns the objects of all releases, patched and without nondeterministic
+// fields, or all faults. It returns objects beside faults of ownership, for further
+// checks.
+func (all *ClusterRendering) Objects(kinds *validate.Checker, keep Keeper) ([]fleet.Object, error) {
 	var faults diag.List
 	var objs []fleet.Object
 	all.hooks = nil
 	type span struct{ release, from, to int }
 	var complete []span // the objects of releases without a fault
-	for i, r := range all.releases {
-		one, err := all.renderings[i].result, all.renderings[i].err
+	for i, r := range all.Releases {
+		one, err := all.Renderings[i].Result, all.Renderings[i].Err
 		parts := slices.Concat(one.Objects, one.Hooks)
 		if err == nil {
 			err = settle(r, render.Result{Objects: parts, Volatile: one.Volatile}, keep)
 		}
 		if err == nil {
-			parts, err = patch.Release(all.cluster, r, parts)
+			parts, err = patch.Release(all.Cluster, r, parts)
 		}
 		from := len(objs)
 		for _, o := range parts {
@@ -198,7 +197,7 @@ func (all *clusterRendering) objects(kinds *validate.Checker, keep Keeper) ([]fl
 	incomplete := len(faults) > 0
 	crds := slices.Concat(objs, all.known)
 	for _, in := range complete {
-		faults.Add(patch.CheckOwnership(all.cluster, all.releases[in.release], objs[in.from:in.to], crds))
+		faults.Add(patch.CheckOwnership(all.Cluster, all.Releases[in.release], objs[in.from:in.to], crds))
 	}
 	if incomplete {
 		return nil, faults.Err()

@@ -40,8 +40,8 @@ type contents struct {
 }
 
 // rendered returns what a release rendered to in an earlier run.
-func (r *results) rendered(key string) (render.Result, bool) {
-	data, ok := r.cache.Get(r.keyOf("release", key))
+func (r *Results) rendered(key string) (render.Result, bool) {
+	data, ok := r.Cache.Get(r.KeyOf("release", key))
 	if !ok {
 		return render.Result{}, false
 	}
@@ -67,7 +67,7 @@ func (r *results) rendered(key string) (render.Result, bool) {
 
 // content returns the content of a digest, nil when it is not there, and whether
 // the same one is returned again.
-func (r *results) content(digest []byte) (content *unstructured.Unstructured, shared bool) {
+func (r *Results) content(digest []byte) (content *unstructured.Unstructured, shared bool) {
 	if len(digest) != sha256.Size {
 		return nil, false
 	}
@@ -101,8 +101,8 @@ func (r *results) content(digest []byte) (content *unstructured.Unstructured, sh
 }
 
 // keptContent returns the content of a digest as it is kept.
-func (r *results) keptContent(sum fleet.Sum) ([]byte, bool) {
-	data, ok := r.cache.Get(r.keyOf("content", sum.String()))
+func (r *Results) keptContent(sum fleet.Sum) ([]byte, bool) {
+	data, ok := r.Cache.Get(r.KeyOf("content", sum.String()))
 	return data, ok && sha256.Sum256(data) == sum
 }
 
@@ -113,8 +113,8 @@ type kept struct {
 }
 
 // keepRendered keeps what a release rendered to, and returns what it has kept.
-func (r *results) keepRendered(key string, release *fleet.Release, result render.Result) (k kept, ok bool) {
-	if r.cache.Dir == "" || r.cache.ReadOnly || !keepable(release, result) {
+func (r *Results) keepRendered(key string, release *fleet.Release, result render.Result) (k kept, ok bool) {
+	if r.Cache.Dir == "" || r.Cache.ReadOnly || !Cacheable(release, result) {
 		return kept{}, false
 	}
 	var objs []keptObject
@@ -130,30 +130,30 @@ func (r *results) keepRendered(key string, release *fleet.Release, result render
 	if k.record, err = direct.Marshal(objs); err != nil {
 		return kept{}, false
 	}
-	r.cache.Put(r.keyOf("release", key), k.record)
+	r.Cache.Put(r.KeyOf("release", key), k.record)
 	return k, true
 }
 
 // sendRendered sends what a release rendered to into the registry, if there is one.
-func (r *results) sendRendered(key string, k kept) {
+func (r *Results) sendRendered(key string, k kept) {
 	if r.shared != nil {
-		r.shared.Put(r.keyOf("release", key), k.record, k.parts, r.keptContent)
+		r.shared.Put(r.KeyOf("release", key), k.record, k.parts, r.keptContent)
 	}
 }
 
 // fetchRendered brings what a release rendered to from the registry onto the disk,
 // unless it is there, and reports whether it did.
-func (r *results) fetchRendered(ctx context.Context, key string) bool {
-	name := r.keyOf("release", key)
-	if r.shared == nil || r.cache.Dir == "" || r.cache.ReadOnly || r.cache.Has(name) {
+func (r *Results) fetchRendered(ctx context.Context, key string) bool {
+	name := r.KeyOf("release", key)
+	if r.shared == nil || r.Cache.Dir == "" || r.Cache.ReadOnly || r.Cache.Has(name) {
 		return false
 	}
-	has := func(sum fleet.Sum) bool { return r.cache.Has(r.keyOf("content", sum.String())) }
+	has := func(sum fleet.Sum) bool { return r.Cache.Has(r.KeyOf("content", sum.String())) }
 	take := func(sum fleet.Sum, data []byte) bool {
 		if !isContent(data) {
 			return false
 		}
-		r.cache.Put(r.keyOf("content", sum.String()), data)
+		r.Cache.Put(r.KeyOf("content", sum.String()), data)
 		return true
 	}
 	record, ok := r.shared.Get(ctx, name, has, take)
@@ -166,7 +166,7 @@ func (r *results) fetchRendered(ctx context.Context, key string) bool {
 			return false
 		}
 	}
-	r.cache.Put(name, record)
+	r.Cache.Put(name, record)
 	return true
 }
 
@@ -180,8 +180,9 @@ func isContent(data []byte) bool {
 	return named && o.GetAPIVersion() != "" && o.GetKind() != ""
 }
 
-// keepable reports whether what a release rendered to may be kept.
-func keepable(release *fleet.Release, result render.Result) bool {
+// Cacheable reports whether the result of a release may be stored: it is deterministic,
+// and has no readable Secret that the release does not allow.
+func Cacheable(release *fleet.Release, result render.Result) bool {
 	if len(result.Volatile) > 0 || result.Timed {
 		return false
 	}
@@ -192,7 +193,7 @@ func keepable(release *fleet.Release, result render.Result) bool {
 }
 
 // keepContent keeps the content of an object.
-func (r *results) keepContent(o fleet.Object) (part cache.Part, ok bool) {
+func (r *Results) keepContent(o fleet.Object) (part cache.Part, ok bool) {
 	c := &r.contents
 	if o.Shared {
 		c.mu.Lock()
@@ -207,8 +208,8 @@ func (r *results) keepContent(o fleet.Object) (part cache.Part, ok bool) {
 		return part, false
 	}
 	part = cache.Part{Digest: sha256.Sum256(data), Size: int64(len(data))}
-	if key := r.keyOf("content", part.Digest.String()); !r.cache.Has(key) {
-		r.cache.Put(key, data)
+	if key := r.KeyOf("content", part.Digest.String()); !r.Cache.Has(key) {
+		r.Cache.Put(key, data)
 	}
 	if o.Shared {
 		c.mu.Lock()

@@ -25,13 +25,13 @@ func TestForeignRendered(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	var shared *oci.Cache // of the latest machine
-	machine := func() *results {
+	machine := func() *Results {
 		var err error
 		shared, err = oci.NewCache(t.Context(), strings.Replace(server.URL, "http://", "oci://", 1)+"/cache")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return (&Compiler{Build: "test", Cache: t.TempDir(), Shared: shared}).results()
+		return (&Compiler{Build: "test", Cache: t.TempDir(), Shared: shared}).Results()
 	}
 	encode := func(v any) []byte {
 		data, err := direct.Marshal(v)
@@ -48,7 +48,7 @@ func TestForeignRendered(t *testing.T) {
 	send := func(key string, record []byte, content []byte) {
 		r := machine()
 		sum := sha256.Sum256(content)
-		r.shared.Put(r.keyOf("release", key), record, []cache.Part{{Digest: sum, Size: int64(len(content))}}, func(fleet.Sum) ([]byte, bool) { return content, true })
+		r.shared.Put(r.KeyOf("release", key), record, []cache.Part{{Digest: sum, Size: int64(len(content))}}, func(fleet.Sum) ([]byte, bool) { return content, true })
 		if why := shared.Close(); why != "" {
 			t.Fatal(why)
 		}
@@ -84,7 +84,7 @@ func TestForeignRendered(t *testing.T) {
 		if result, ok := r.rendered(key); ok {
 			t.Errorf("%s: got %v", key, result)
 		}
-		if r.cache.Has(r.keyOf("release", key)) {
+		if r.Cache.Has(r.KeyOf("release", key)) {
 			t.Errorf("%s: it is on the disk", key)
 		}
 		if why := shared.Close(); why != "" {

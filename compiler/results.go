@@ -14,12 +14,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// results are what earlier runs of the same build have left on disk, and what
-// other machines have left in a registry.
-type results struct {
-	cache    cache.Cache
+// Results are the stored results of earlier runs of the same build, on disk and in a
+// shared cache.
+type Results struct {
+	Cache    cache.Cache
 	shared   SharedCache // nil for none
-	build    string
+	Build    string
 	contents contents
 }
 
@@ -32,25 +32,24 @@ type SharedCache interface {
 	Put(key string, record []byte, parts []cache.Part, part func(fleet.Sum) ([]byte, bool))
 }
 
-// results returns those of the compiler's cache; of a build that is not known,
-// there are none, and none when they are not wanted.
-func (c *Compiler) results() *results {
-	r := &results{build: c.Build}
+// Results returns the stored results. There are none without a build, and none with
+// NoCache.
+func (c *Compiler) Results() *Results {
+	r := &Results{Build: c.Build}
 	r.contents.met, r.contents.known = map[fleet.Sum]bool{}, map[fleet.Sum]*unstructured.Unstructured{}
 	r.contents.parts = map[*unstructured.Unstructured]cache.Part{}
 	if c.Build != "" && !c.NoCache {
-		r.cache.Dir, r.cache.ReadOnly, r.shared = c.resultsDir(), c.keepNothing, c.Shared
+		r.Cache.Dir, r.Cache.ReadOnly, r.shared = c.resultsDir(), c.KeepNothing, c.Shared
 	}
 	return r
 }
 
-// keyOf returns the key of a result of this build.
-func (r *results) keyOf(kind, of string) string { return kind + "\x00" + r.build + "\x00" + of }
+// KeyOf returns the key of a result of this build.
+func (r *Results) KeyOf(kind, of string) string { return kind + "\x00" + r.Build + "\x00" + of }
 
-// types returns the types of the values of a chart, which follow from its files
-// alone.
-func (r *results) types(ch *fleet.Chart) (*values.Type, error) {
-	if data, ok := r.cache.Get(r.keyOfTypes(ch)); ok {
+// Types returns the types of the values of a chart. They depend on its files only.
+func (r *Results) Types(ch *fleet.Chart) (*values.Type, error) {
+	if data, ok := r.Cache.Get(r.keyOfTypes(ch)); ok {
 		if t, err := values.Decode(data, ch); err == nil {
 			return t, nil
 		}
@@ -63,45 +62,45 @@ func (r *results) types(ch *fleet.Chart) (*values.Type, error) {
 	return t, nil
 }
 
-func (r *results) keyOfTypes(ch *fleet.Chart) string { return r.keyOf("types of values", typesOf(ch)) }
+func (r *Results) keyOfTypes(ch *fleet.Chart) string { return r.KeyOf("types of values", typesOf(ch)) }
 
 // typesOf names what the types of the values of a chart follow from.
 func typesOf(ch *fleet.Chart) string { return ch.Digest + "\x00" + string(ch.Ref.Schemas) }
 
 // keepTypes keeps the types of the values of a chart for other runs.
-func (r *results) keepTypes(ch *fleet.Chart, t *values.Type) {
-	if r.cache.Dir == "" {
+func (r *Results) keepTypes(ch *fleet.Chart, t *values.Type) {
+	if r.Cache.Dir == "" {
 		return
 	}
 	if data, err := t.Encode(); err == nil {
-		r.cache.Put(r.keyOfTypes(ch), data)
+		r.Cache.Put(r.keyOfTypes(ch), data)
 	}
 }
 
 // apis returns the API versions that the crds directories of a chart bring, from f
 // when no earlier run has found them.
-func (r *results) apis(chart string, f func() []string) []string {
-	key := r.keyOf("APIs of crds directories", chart)
+func (r *Results) apis(chart string, f func() []string) []string {
+	key := r.KeyOf("APIs of crds directories", chart)
 	var out []string
-	if data, ok := r.cache.Get(key); ok && json.Unmarshal(data, &out) == nil {
+	if data, ok := r.Cache.Get(key); ok && json.Unmarshal(data, &out) == nil {
 		return out
 	}
 	out = f()
 	if data, err := json.Marshal(out); err == nil {
-		r.cache.Put(key, data)
+		r.Cache.Put(key, data)
 	}
 	return out
 }
 
 // HasValidCRD reports whether an earlier run found a CRD to be valid.
-func (r *results) HasValidCRD(key string) bool {
-	_, ok := r.cache.Get(r.keyOf("sound CRD", key))
+func (r *Results) HasValidCRD(key string) bool {
+	_, ok := r.Cache.Get(r.KeyOf("sound CRD", key))
 	return ok
 }
 
 // AddValidCRD stores that a CRD is valid.
-func (r *results) AddValidCRD(key string) {
-	r.cache.Put(r.keyOf("sound CRD", key), nil)
+func (r *Results) AddValidCRD(key string) {
+	r.Cache.Put(r.KeyOf("sound CRD", key), nil)
 }
 
 // resultsDir returns where results are; empty when the user has no cache folder.

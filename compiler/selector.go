@@ -34,20 +34,20 @@ func (c *Compiler) SelectClusters(ctx context.Context, s Selector, patterns ...s
 			Cause: err,
 		}
 	}
-	loaded, err := c.layers(patterns)
+	loaded, err := c.ReadLayers(patterns)
 	if loaded == nil {
 		return nil, err
 	}
-	e := c.unify(ctx, loaded, err)
+	e := c.Unify(ctx, loaded, err)
 	if e.Fleet == nil {
-		return nil, e.faults
+		return nil, e.Faults
 	}
-	all := e.all().Clusters
+	all := e.All().Clusters
 	readable := func(in load.Cluster) bool {
 		return slices.ContainsFunc(all, func(c *fleet.Cluster) bool { return c.ID == in.ID })
 	}
-	if e.faults != nil && (len(loaded.Clusters) == 0 || slices.ContainsFunc(loaded.Clusters, func(in load.Cluster) bool { return !readable(in) })) {
-		return nil, e.faults
+	if e.Faults != nil && (len(loaded.Clusters) == 0 || slices.ContainsFunc(loaded.Clusters, func(in load.Cluster) bool { return !readable(in) })) {
+		return nil, e.Faults
 	}
 	if err := s.checkEnvironments(all); err != nil {
 		return nil, err

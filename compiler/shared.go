@@ -3,14 +3,12 @@ package compiler
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
-	"fmt"
-	"hash"
 	"slices"
 	"strconv"
 	"sync"
 
+	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
@@ -40,9 +38,9 @@ type alike struct {
 // Releases with a fault are rendered for each, since they have different places,
 // and so are those with something random in them.
 func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error) {
-	ch := f.charts[r.Chart]
+	ch := f.Charts[r.Chart]
 	if ch.Chart == nil {
-		return f.templates.Release(ctx, c, r, nil, apis)
+		return f.Templates.Release(ctx, c, r, nil, apis)
 	}
 	f.sharing.count.Do(func() { f.sharing.countAlike(f) })
 	if !f.asksForAPIs(r) {
@@ -57,7 +55,7 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 	switch {
 	case err == nil && len(result.Volatile) == 0:
 		if result.Timed {
-			f.timed.Store(c.ID, true)
+			f.UsesClock.Store(c.ID, true)
 		}
 		return render.Result{Objects: asOf(result.Objects, r), Hooks: asOf(result.Hooks, r), Timed: result.Timed}, nil
 	case first:
@@ -68,33 +66,33 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 
 // renderChart renders a release of a chart, unless an earlier run did, or another
 // machine.
-func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch loadedChart, apis []string) (render.Result, error) {
+func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch LoadedChart, apis []string) (render.Result, error) {
 	key, ours := f.cacheKey(c, r, apis)
-	if ours && f.results.fetchRendered(ctx, key) {
+	if ours && f.Results.fetchRendered(ctx, key) {
 		f.anew.Store(c.ID, true)
 	}
 	defer f.busy()()
-	earlier, ok := f.results.rendered(key)
-	if f.asked != nil {
-		f.asked(r, ok)
+	earlier, ok := f.Results.rendered(key)
+	if f.OnCacheLookup != nil {
+		f.OnCacheLookup(r, ok)
 	}
 	if ok {
 		return render.Result{Objects: asOf(earlier.Objects, r), Hooks: asOf(earlier.Hooks, r)}, nil
 	}
 	f.anew.Store(c.ID, true)
-	result, err := f.templates.Release(ctx, c, r, ch.Chart, apis)
+	result, err := f.Templates.Release(ctx, c, r, ch.Chart, apis)
 	if err != nil {
 		return result, err
 	}
 	if result.Timed {
-		f.timed.Store(c.ID, true)
+		f.UsesClock.Store(c.ID, true)
 	}
-	kept, ok := f.results.keepRendered(key, r, result)
+	kept, ok := f.Results.keepRendered(key, r, result)
 	switch {
 	case !ok:
 		f.unkept.Store(r, true)
 	case ours:
-		f.results.sendRendered(key, kept)
+		f.Results.sendRendered(key, kept)
 	}
 	return result, nil
 }
@@ -113,8 +111,8 @@ func (f *Fleet) cacheKey(c *fleet.Cluster, r *fleet.Release, apis []string) (key
 // busy waits until fewer than as many releases as clusters are rendered, and
 // returns what ends that.
 func (f *Fleet) busy() (done func()) {
-	f.rendering <- struct{}{}
-	return func() { <-f.rendering }
+	f.Rendering <- struct{}{}
+	return func() { <-f.Rendering }
 }
 
 // once returns the one rendering of the releases that are like r, nil when there
@@ -147,7 +145,7 @@ func (s *sharing) countAlike(f *Fleet) {
 	s.keys, s.alike = map[*fleet.Release]renderKey{}, map[renderKey]*alike{}
 	for _, c := range f.Clusters {
 		for _, r := range c.Releases {
-			if f.charts[r.Chart].Chart == nil {
+			if f.Charts[r.Chart].Chart == nil {
 				continue
 			}
 			key := f.keyOf(c, r)
@@ -205,61 +203,21 @@ func asOf(objs []fleet.Object, r *fleet.Release) []fleet.Object {
 
 // keyOf returns the key of a release of a chart.
 func (f *Fleet) keyOf(c *fleet.Cluster, r *fleet.Release) renderKey {
-	w := newKeyWriter()
-	w.text(f.charts[r.Chart].Digest)
-	w.text(r.Name)
-	w.text(r.Namespace)
-	w.text(c.KubeVersion)
-	w.text(strconv.FormatBool(r.Tests))
-	w.tree(r.Values)
+	w := cache.NewKeyWriter()
+	w.Text(f.Charts[r.Chart].Digest)
+	w.Text(r.Name)
+	w.Text(r.Namespace)
+	w.Text(c.KubeVersion)
+	w.Text(strconv.FormatBool(r.Tests))
+	w.Tree(r.Values)
 	return renderKey(w.Sum(nil))
 }
 
 // keyOfAPIs returns a key of API versions.
 func keyOfAPIs(apis []string) renderKey {
-	w := newKeyWriter()
+	w := cache.NewKeyWriter()
 	for _, a := range apis {
-		w.text(a)
+		w.Text(a)
 	}
 	return renderKey(w.Sum(nil))
-}
-
-// A keyWriter writes what a key stands for, so that no two things are written
-// alike.
-type keyWriter struct{ hash.Hash }
-
-func newKeyWriter() keyWriter { return keyWriter{sha256.New()} }
-
-func (w keyWriter) size(n int) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(n))
-	w.Write(b[:])
-}
-
-func (w keyWriter) text(s string) {
-	w.size(len(s))
-	w.Write([]byte(s))
-}
-
-// tree writes a value, without its places.
-func (w keyWriter) tree(t *fleet.Tree) {
-	switch {
-	case t == nil:
-		w.text("none")
-	case t.Fields != nil:
-		w.text("map")
-		w.size(len(t.Fields))
-		for _, k := range t.Keys() {
-			w.text(k)
-			w.tree(t.Fields[k])
-		}
-	case t.List != nil:
-		w.text("list")
-		w.size(len(t.List))
-		for _, e := range t.List {
-			w.tree(e)
-		}
-	default:
-		w.text(fmt.Sprintf("%T %v", t.Scalar, t.Scalar))
-	}
 }

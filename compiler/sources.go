@@ -16,15 +16,14 @@ import (
 	"github.com/fleetc/fleetc/lib"
 )
 
-// source renders a release from what its source is. A chart sees the given API
-// versions.
-func (f *Fleet) source(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error) {
+// Source renders a release from its source. A chart sees the given API versions.
+func (f *Fleet) Source(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error) {
 	switch {
 	case r.Jsonnet != "":
 		return f.evaluateJsonnet(ctx, c, r, apis)
 	case r.Kustomize != "":
 		return f.once("kustomize "+r.Kustomize, r, func() ([]fleet.Object, error) {
-			objs, _, err := f.remotes.build(ctx, f.Dir, r)
+			objs, _, err := f.remotes.Build(ctx, f.Dir, r)
 			return objs, err
 		})
 	case r.Manifests != "":
@@ -64,9 +63,9 @@ func (f *Fleet) readyJsonnet(all *fleet.Fleet) error {
 	return nil
 }
 
-// chartUsers returns the charts of the fleet: those of releases, and all that
-// are pinned when there is Jsonnet that may ask for any of them.
-func (f *Fleet) chartUsers(ctx context.Context, all *fleet.Fleet) map[fleet.ChartRef]*ChartUse {
+// ChartUsers returns the charts of the releases, and all pinned charts when a Jsonnet file
+// may ask for any of them.
+func (f *Fleet) ChartUsers(ctx context.Context, all *fleet.Fleet) map[fleet.ChartRef]*ChartUse {
 	users := ChartUsers(all)
 	asks := map[string]bool{} // by the file of Jsonnet
 	for _, c := range all.Clusters {
@@ -121,7 +120,7 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 		}
 		return nil, &diag.Diag{Msg: "no chart is pinned as " + strconv.Quote(call.Chart), Hint: hint}
 	}
-	ch, ok := f.charts[f.packages[i].Pins[0].Ref]
+	ch, ok := f.Charts[f.packages[i].Pins[0].Ref]
 	if !ok {
 		return nil, &diag.Diag{Msg: "the chart of the package " + call.Chart + " cannot be had"}
 	}
@@ -131,7 +130,7 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 	}
 	inner := &fleet.Release{Name: call.Name, Namespace: call.Namespace, Stage: r.Stage, Chart: ch.Ref, Values: values, Pos: r.Pos}
 	var faults diag.List
-	for _, d := range ch.types.Check(inner.Values, nil, nil) {
+	for _, d := range ch.Types.Check(inner.Values, nil, nil) {
 		of := *d
 		of.At, of.Path = nil, call.Chart+": "+d.Path
 		faults = append(faults, &of)
@@ -139,9 +138,9 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	result, err := f.templates.Release(ctx, c, inner, ch.Chart, apis)
+	result, err := f.Templates.Release(ctx, c, inner, ch.Chart, apis)
 	if result.Timed {
-		f.timed.Store(c.ID, true)
+		f.UsesClock.Store(c.ID, true)
 	}
 	if err == nil && len(result.Volatile) > 0 {
 		err = &diag.Diag{Msg: fmt.Sprintf("the chart %s makes up %s anew at every render", call.Chart, result.Volatile[0].ID), Hint: "set a value of the chart that fixes it"}

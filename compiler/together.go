@@ -25,24 +25,24 @@ type fleetCheck struct {
 	ids      []string         // of all clusters of the fleet
 	selected []*fleet.Cluster // those of the run, which may be at fault
 	others   []*fleet.Cluster // more clusters that are evaluated
-	evaluate func(ids []string) evaluation
+	evaluate func(ids []string) Evaluation
 	tried    map[string]bool              // IDs of clusters that were evaluated, or could not be
 	unsure   bool                         // whether the environment of a cluster cannot be read
 	sound    bool                         // whether no cluster has a fault of its own
 	matched  map[fleet.ClusterChoice]bool // whether a cluster matches, by field and text
-	faults   diag.List
+	Faults   diag.List
 }
 
-// checkTogether adds the faults that clusters have beside each other to an
-// evaluation. upToDate are clusters of the run that need not be evaluated.
-func (c *Compiler) checkTogether(ctx context.Context, loaded *load.Fleet, e *evaluation, upToDate []*fleet.Cluster) {
+// CheckTogether checks clusters against each other and adds the faults to an evaluation.
+// upToDate are clusters of the run that need not be evaluated.
+func (c *Compiler) CheckTogether(ctx context.Context, loaded *load.Fleet, e *Evaluation, upToDate []*fleet.Cluster) {
 	if loaded == nil || e.Fleet == nil || ctx.Err() != nil {
 		return
 	}
 	check := &fleetCheck{
-		ids: loaded.IDs, selected: slices.Concat(e.all().Clusters, upToDate, c.Unchanged),
-		evaluate: func(ids []string) evaluation { return c.evaluateOthers(ctx, ids) },
-		sound:    e.faults == nil, tried: map[string]bool{}, unsure: lacksEnvironment(e.atFault), matched: map[fleet.ClusterChoice]bool{},
+		ids: loaded.IDs, selected: slices.Concat(e.All().Clusters, upToDate, c.Unchanged),
+		evaluate: func(ids []string) Evaluation { return c.evaluateOthers(ctx, ids) },
+		sound:    e.Faults == nil, tried: map[string]bool{}, unsure: lacksEnvironment(e.atFault), matched: map[fleet.ClusterChoice]bool{},
 	}
 	for _, in := range loaded.Clusters {
 		check.tried[in.ID] = true
@@ -55,12 +55,12 @@ func (c *Compiler) checkTogether(ctx context.Context, loaded *load.Fleet, e *eva
 		return
 	}
 	var faults diag.List
-	faults.Add(e.faults)
+	faults.Add(e.Faults)
 	faults.Add(err)
-	e.faults = faults.Err()
+	e.Faults = faults.Err()
 	var sound []*fleet.Cluster
 	for _, cluster := range e.Clusters {
-		if faultsOf(cluster.ID, err) == nil {
+		if FaultsOf(cluster.ID, err) == nil {
 			sound = append(sound, cluster)
 		} else {
 			e.atFault = append(e.atFault, cluster)
@@ -76,16 +76,16 @@ func (c *Compiler) CheckUnchanged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e := evaluation{Fleet: &fleet.Fleet{}}
-	c.checkTogether(ctx, &load.Fleet{IDs: ids}, &e, nil)
-	return e.faults
+	e := Evaluation{Fleet: &fleet.Fleet{}}
+	c.CheckTogether(ctx, &load.Fleet{IDs: ids}, &e, nil)
+	return e.Faults
 }
 
 // evaluateOthers evaluates clusters that the run does not select. Their faults are
 // reported by runs that select them.
-func (c *Compiler) evaluateOthers(ctx context.Context, ids []string) evaluation {
-	loaded, err := load.Load(cmp.Or(c.Dir, "."), ids, c.edits)
-	return c.unify(ctx, loaded, err)
+func (c *Compiler) evaluateOthers(ctx context.Context, ids []string) Evaluation {
+	loaded, err := load.Load(cmp.Or(c.Dir, "."), ids, c.Edits)
+	return c.Unify(ctx, loaded, err)
 }
 
 // lacksEnvironment reports whether a cluster has no environment.
@@ -106,9 +106,9 @@ func (f *fleetCheck) run() error {
 		if f.sound {
 			f.checkChosen()
 		}
-		f.faults.Add(sameContexts(f.known()))
+		f.Faults.Add(SameContexts(f.known()))
 	}
-	return f.faults.Err()
+	return f.Faults.Err()
 }
 
 // known returns all clusters that are evaluated.
@@ -147,7 +147,7 @@ func (f *fleetCheck) each(field string, matches func(fleet.ClusterChoice) bool, 
 
 // fault reports a text of a selector.
 func (f *fleetCheck) fault(field, msg, hint string, c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
-	f.faults.Add(&diag.Diag{
+	f.Faults.Add(&diag.Diag{
 		At: []diag.Pos{t.Pos}, Clusters: []string{c.ID}, Path: (&fleet.Release{Name: s.Release}).Path("clusters", field), Msg: msg, Hint: hint,
 	})
 }
@@ -197,7 +197,7 @@ func (f *fleetCheck) evaluateMore() bool {
 		f.tried[id] = true
 	}
 	if e := f.evaluate(ids); e.Fleet != nil {
-		f.others = append(f.others, e.all().Clusters...)
+		f.others = append(f.others, e.All().Clusters...)
 		f.unsure = f.unsure || lacksEnvironment(e.atFault)
 	}
 	return true
@@ -256,7 +256,7 @@ func (f *fleetCheck) checkChosen() {
 	}
 	for key, clusters := range having {
 		if !chosen[key] {
-			f.faults.Add(&diag.Diag{
+			f.Faults.Add(&diag.Diag{
 				At: []diag.Pos{key.pos}, Clusters: slices.Sorted(slices.Values(clusters)), Path: (&fleet.Release{Name: key.release}).Path("clusters"),
 				Msg:  "no cluster gets this release: the selector chooses none of the clusters whose layers have it",
 				Hint: "correct the selector, or remove the release",
@@ -272,7 +272,7 @@ func (f *fleetCheck) checkRules() {
 	for _, c := range f.selected {
 		checks[c.ID] = c.Checks
 	}
-	f.faults.Add(ruleFaults(f.ids, checks))
+	f.Faults.Add(ruleFaults(f.ids, checks))
 }
 
 // isAtFault reports whether a text of the selector matches no cluster.
@@ -298,9 +298,8 @@ func hintOf(text string, among []string) string {
 	return diag.OneOf(text, among)
 }
 
-// sameContexts returns a fault for each kubeconfig context that several clusters
-// have.
-func sameContexts(clusters []*fleet.Cluster) error {
+// SameContexts returns a fault for each kubeconfig context that several clusters have.
+func SameContexts(clusters []*fleet.Cluster) error {
 	var faults diag.List
 	byContext := map[string][]*fleet.Cluster{}
 	for _, c := range clusters {
@@ -311,7 +310,7 @@ func sameContexts(clusters []*fleet.Cluster) error {
 		if len(same) < 2 {
 			continue
 		}
-		d := &diag.Diag{Path: "cluster.context", Clusters: ids(same), Hint: "set in each cluster the context of the kubeconfig that reaches it"}
+		d := &diag.Diag{Path: "cluster.context", Clusters: IDs(same), Hint: "set in each cluster the context of the kubeconfig that reaches it"}
 		slices.Sort(d.Clusters)
 		names := strings.Join(d.Clusters[:2], " and ")
 		both := "both "

@@ -39,12 +39,12 @@ func (f *fleetCheck) checkDefaults() {
 	}
 	for _, d := range useless {
 		if !d.waived {
-			f.faults.Add(d.fault())
+			f.Faults.Add(d.fault())
 		}
 	}
 	for pos, w := range waivers {
 		if whole && !needed[pos] {
-			f.faults.Add(&diag.Diag{
+			f.Faults.Add(&diag.Diag{
 				At: []diag.Pos{pos}, Clusters: slices.Sorted(slices.Values(at[pos])), Path: (&fleet.Release{Name: w.Release}).Path("overridden", w.Layer),
 				Msg:  "the waiver for " + w.Text + " is not needed: no default of the layer " + w.Layer + " there is overridden in every cluster",
 				Hint: "remove it",

@@ -20,8 +20,8 @@ const module = "github.com/fleetc/fleetc"
 var wings = []wing{
 	{name: "base", dirs: []string{"schema", "lib", "compiler/base"}, own: true},
 	{name: "stage", dirs: []string{"compiler/stage"}},
-	{name: "delivery", dirs: []string{"compiler/query", "compiler/edit", "compiler/deliver"}, own: true},
-	{name: "compiler", dirs: []string{"compiler"}},
+	{name: "compiler", dirs: []string{"compiler"}, own: true},
+	{name: "outside", dirs: []string{"compiler/query", "compiler/edit", "compiler/deliver"}, own: true},
 	{name: "command line", dirs: []string{"cmd"}},
 }
 
@@ -90,6 +90,10 @@ func TestMayImport(t *testing.T) {
 		{"compiler/stage/bundle", "compiler/deliver/export", false},
 		{"compiler/stage/bundle", "compiler", false},
 		{"compiler", "compiler/stage/bundle", true},
+		{"compiler/incremental", "compiler", true},
+		{"compiler", "compiler/deliver", false},
+		{"compiler/query", "compiler/incremental", true},
+		{"compiler/incremental", "compiler/query", false},
 		{"cmd/fleetc", "compiler", true},
 		{"compiler", "cmd/fleetc", false},
 	} {

@@ -16,8 +16,8 @@ import (
 // order of clusters.
 func (f *Fleet) CheckWritten(ctx context.Context) error {
 	var faults diag.List
-	for _, err := range ordered.Map(ctx, f.jobs, len(f.Clusters), func(ctx context.Context, i int) (struct{}, error) {
-		return struct{}{}, inCluster(f.Clusters[i], f.checkWritten(ctx, f.Clusters[i]))
+	for _, err := range ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (struct{}, error) {
+		return struct{}{}, InCluster(f.Clusters[i], f.checkWritten(ctx, f.Clusters[i]))
 	}) {
 		faults.Add(err)
 	}
@@ -41,19 +41,19 @@ func isWritten(r *fleet.Release) bool {
 
 func (f *Fleet) checkWrittenRelease(ctx context.Context, c *fleet.Cluster, r *fleet.Release) error {
 	rendered := f.renderOne(ctx, c, r, f.served(c))
-	if rendered.err != nil {
-		return diag.In(c.ID, rendered.err)
+	if rendered.Err != nil {
+		return diag.In(c.ID, rendered.Err)
 	}
-	objs, err := patch.Release(c, r, slices.Concat(rendered.result.Objects, rendered.result.Hooks))
+	objs, err := patch.Release(c, r, slices.Concat(rendered.Result.Objects, rendered.Result.Hooks))
 	if err != nil {
 		return diag.In(c.ID, err)
 	}
 	objs = slices.DeleteFunc(objs, func(o fleet.Object) bool { return o.Aside })
 	var faults diag.List
-	faults.Add(diag.In(c.ID, patch.CheckOwnership(c, r, objs, slices.Concat(objs, f.known[c.ID]))))
+	faults.Add(diag.In(c.ID, patch.CheckOwnership(c, r, objs, slices.Concat(objs, f.KnownCRDs[c.ID]))))
 	for i, o := range objs {
-		objs[i] = f.kinds.Unmarked(o)
+		objs[i] = f.Kinds.Unmarked(o)
 	}
-	faults.Add(f.kinds.Alone(c, objs))
+	faults.Add(f.Kinds.Alone(c, objs))
 	return faults.Err()
 }

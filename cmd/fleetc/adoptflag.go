@@ -5,15 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/spf13/cobra"
 )
 
 // An adoptValue is the value of --adopt, which may have none.
-type adoptValue struct{ o *compiler.ApplyOptions }
+type adoptValue struct{ o *deliver.ApplyOptions }
 
 // String implements [pflag.Value].
 func (v adoptValue) String() string {
@@ -52,7 +51,7 @@ func (v adoptValue) Set(text string) error {
 func (v adoptValue) Type() string { return "from:MANAGER" }
 
 // adoptFlag adds --adopt.
-func adoptFlag(cmd *cobra.Command, o *compiler.ApplyOptions) {
+func adoptFlag(cmd *cobra.Command, o *deliver.ApplyOptions) {
 	f := cmd.Flags()
 	f.Var(adoptValue{o}, "adopt", "take over objects that other tools made; with from:MANAGER, the fields of this manager alone; may be repeated")
 	f.Lookup("adopt").NoOptDefVal = "all"

@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/incremental"
+	"github.com/spf13/cobra"
 )
 
 const affectedLong = `affected lists the clusters whose bundle can be another than in a commit: those
@@ -89,7 +88,7 @@ func affectedSince(cmd *cobra.Command, o *options, since string, patterns []stri
 	if !ok {
 		return nil, nil, &diag.Diag{Msg: fmt.Sprintf("--since takes git:REF, not %q", since), Hint: "write git:" + since}
 	}
-	report, err := o.compiler().AffectedSince(cmd.Context(), ref, patterns...)
+	report, err := incremental.AffectedSince(cmd.Context(), o.compiler(), ref, patterns...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +96,7 @@ func affectedSince(cmd *cobra.Command, o *options, since string, patterns []stri
 	unknown := 0
 	for i, a := range report.Affected {
 		affected[i] = affectedCluster{Cluster: a.ID, Change: string(a.Change), Files: append([]string{}, a.Files...)}
-		if a.Change == compiler.Unknown {
+		if a.Change == incremental.Unknown {
 			unknown++
 		}
 	}
@@ -111,7 +110,7 @@ func affectedSince(cmd *cobra.Command, o *options, since string, patterns []stri
 
 // madeOf returns clusters with all files that their bundles are made of.
 func madeOf(cmd *cobra.Command, o *options, patterns []string) ([]affectedCluster, error) {
-	inputs, err := o.compiler().Inputs(cmd.Context(), patterns...)
+	inputs, err := incremental.ReadInputs(cmd.Context(), o.compiler(), patterns...)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +145,7 @@ func printAffected(cmd *cobra.Command, clusters []affectedCluster, files bool, o
 func present(clusters []affectedCluster) []string {
 	var ids []string
 	for _, c := range clusters {
-		if c.Change != string(compiler.Removed) {
+		if c.Change != string(incremental.Removed) {
 			ids = append(ids, c.Cluster)
 		}
 	}

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/spf13/cobra"
 )
 
 const applyLong = `apply makes clusters run what the fleet says. It compiles them, connects to each
@@ -85,7 +85,7 @@ const applyExample = `  fleetc apply --dry-run
   fleetc apply --from-plan plan.json --yes`
 
 type applyOptions struct {
-	compiler.ApplyOptions
+	deliver.ApplyOptions
 	yes, dryRun    bool
 	plan, fromPlan string
 	output         string
@@ -265,13 +265,13 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 
 // planAll returns the plans of all clusters. The error has the faults of the fleet;
 // those of a cluster are in its plan, which is complete when all plans are made.
-func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions) (plans []*compiler.Planned, err error) {
+func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions) (plans []*deliver.Planned, err error) {
 	key := make([]byte, 32)
 	rand.Read(key)
 	var faults diag.List
 	p := newProgress(cmd, len(f.Clusters))
 	defer p.clear()
-	for planned, err := range f.Plans(cmd.Context(), a.ApplyOptions, key) {
+	for planned, err := range deliver.Plans(cmd.Context(), f, a.ApplyOptions, key) {
 		p.step()
 		faults.Add(err)
 		if err == nil {
@@ -323,6 +323,6 @@ func manualActions(o *options) cobra.CompletionFunc {
 		if f == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return compiler.ManualActions(f.Clusters), cobra.ShellCompDirectiveNoFileComp
+		return deliver.ManualActions(f.Clusters), cobra.ShellCompDirectiveNoFileComp
 	}
 }

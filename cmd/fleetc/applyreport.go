@@ -6,14 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/spf13/cobra"
 )
 
 // An applyReport is what apply says about clusters.
@@ -28,14 +27,14 @@ type applyReport struct {
 
 // An applyCluster is one cluster of a report.
 type applyCluster struct {
-	*compiler.Planned
+	*deliver.Planned
 	err      error // what is wrong with the plan, or went wrong
 	ran      bool
 	result   apply.Result
-	rollback *compiler.Rollback // nil when the bundle was compiled
+	rollback *deliver.Rollback // nil when the bundle was compiled
 }
 
-func (r *applyReport) add(p *compiler.Planned) {
+func (r *applyReport) add(p *deliver.Planned) {
 	r.clusters = append(r.clusters, &applyCluster{Planned: p, err: p.Faults()})
 }
 
@@ -99,7 +98,7 @@ func asks(c *applyCluster) bool {
 
 // run applies, and notes how it went.
 func (r *applyReport) run(parallel int, exact bool, ready []*applyCluster) {
-	plans := make([]*compiler.Planned, len(ready))
+	plans := make([]*deliver.Planned, len(ready))
 	for i, c := range ready {
 		plans[i] = c.Planned
 	}
@@ -108,7 +107,7 @@ func (r *applyReport) run(parallel int, exact bool, ready []*applyCluster) {
 		r.console.listen()
 	}
 	i := 0
-	for result, err := range compiler.Run(mayUndo(r.cmd.Context()), plans, parallel, exact, r.console.tell) {
+	for result, err := range deliver.Run(mayUndo(r.cmd.Context()), plans, parallel, exact, r.console.tell) {
 		ready[i].ran, ready[i].result, ready[i].err = true, result, err
 		i++
 	}

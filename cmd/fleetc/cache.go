@@ -6,9 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/spf13/cobra"
-
-	"github.com/fleetc/fleetc/compiler"
 )
 
 const cacheLong = `fleetc keeps on disk what follows from its input alone: the types of charts'
@@ -61,7 +60,7 @@ func newCacheWhyCommand(o *options) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			report, err := o.compiler().WhyCached(cmd.Context(), args[0])
+			report, err := incremental.WhyCached(cmd.Context(), o.compiler(), args[0])
 			if err != nil {
 				return err
 			}
@@ -75,7 +74,7 @@ func newCacheWhyCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func whyText(w io.Writer, r *compiler.CacheReport) error {
+func whyText(w io.Writer, r *incremental.CacheReport) error {
 	fmt.Fprintf(w, "%s: %s\n", r.Cluster, r.State)
 	if r.Build {
 		fmt.Fprintln(w, "  another build of fleetc exported it last")
@@ -94,7 +93,7 @@ func whyText(w io.Writer, r *compiler.CacheReport) error {
 	return table.Flush()
 }
 
-func whyJSON(w io.Writer, r *compiler.CacheReport) error {
+func whyJSON(w io.Writer, r *incremental.CacheReport) error {
 	type file struct {
 		Name   string `json:"name"`
 		Change string `json:"change"`

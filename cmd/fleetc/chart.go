@@ -6,12 +6,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
+	"github.com/spf13/cobra"
 )
 
 func newChartCommand(o *options) *cobra.Command {
@@ -62,7 +61,7 @@ func newChartAddCommand(o *options) *cobra.Command {
 		Args:    exactlyOneArg("one reference to a chart"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Ref = args[0]
-			added, err := o.compiler().AddChart(cmd.Context(), req, name)
+			added, err := edit.AddChart(cmd.Context(), o.compiler(), req, name)
 			if err != nil {
 				return err
 			}
@@ -98,7 +97,7 @@ func dependencyNames(ref fleet.ChartRef) []string {
 }
 
 // writeAdded writes a chart that was pinned.
-func writeAdded(w io.Writer, added *compiler.AddedChart, output string) error {
+func writeAdded(w io.Writer, added *edit.AddedChart, output string) error {
 	coverage := added.Types.Coverage()
 	if output == "json" {
 		return writeJSON(w, addedChart{

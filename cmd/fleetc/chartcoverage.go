@@ -5,11 +5,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/values"
+	"github.com/spf13/cobra"
 )
 
 // maxOpen is how many open values are named where they are counted.
@@ -55,7 +55,7 @@ func writeMissing(w io.Writer, lead string, missing []string) {
 
 // writeCoverage writes how many values of each chart of the clusters have types.
 func writeCoverage(cmd *cobra.Command, c *compiler.Compiler, patterns []string) error {
-	charts, err := c.ChartTypes(cmd.Context(), patterns...)
+	charts, err := edit.ChartTypes(cmd.Context(), c, patterns...)
 	if err != nil {
 		return err
 	}

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/spf13/cobra"
-
-	"github.com/fleetc/fleetc/compiler"
 )
 
 const chartOutdatedLong = `outdated asks the repositories of all charts that clusters have for their
@@ -33,10 +32,10 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 		Example:           chartOutdatedExample,
 		ValidArgsFunction: clusterArgs(o),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
-			versions, err := o.compiler().Outdated(cmd.Context(), patterns...)
-			outdated := slices.ContainsFunc(versions, compiler.ChartVersions.Outdated)
+			versions, err := edit.Outdated(cmd.Context(), o.compiler(), patterns...)
+			outdated := slices.ContainsFunc(versions, edit.ChartVersions.Outdated)
 			if !all {
-				versions = slices.DeleteFunc(versions, func(v compiler.ChartVersions) bool { return !v.Outdated() })
+				versions = slices.DeleteFunc(versions, func(v edit.ChartVersions) bool { return !v.Outdated() })
 			}
 			show := outdatedTable
 			if output == "json" {
@@ -58,7 +57,7 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func outdatedTable(w io.Writer, versions []compiler.ChartVersions) error {
+func outdatedTable(w io.Writer, versions []edit.ChartVersions) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "CHART\tPACKAGE\tPINNED\tCOMPATIBLE\tNEWEST\tCLUSTERS")
 	for _, v := range versions {
@@ -77,7 +76,7 @@ func shortRef(ref string) string {
 	return ref
 }
 
-func outdatedJSON(w io.Writer, versions []compiler.ChartVersions) error {
+func outdatedJSON(w io.Writer, versions []edit.ChartVersions) error {
 	type line struct {
 		Chart      string   `json:"chart"`
 		Package    string   `json:"package,omitempty"`

@@ -6,12 +6,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/values"
+	"github.com/spf13/cobra"
 )
 
 const chartUpdateLong = `update pins another version of a chart: the newest stable one, or the newest in
@@ -39,7 +39,7 @@ const chartUpdateExample = `  fleetc chart update ingress_nginx
   fleetc chart update ingress_nginx --version 5.0.0 --in dev`
 
 func newChartUpdateCommand(o *options) *cobra.Command {
-	var req compiler.UpdateRequest
+	var req edit.UpdateRequest
 	var output string
 	var all bool
 	cmd := &cobra.Command{
@@ -51,7 +51,7 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 		ValidArgsFunction: packageArgs(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Name = args[0]
-			u, err := o.compiler().UpdateChart(cmd.Context(), req)
+			u, err := edit.UpdateChart(cmd.Context(), o.compiler(), req)
 			if err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ func packageArgs(o *options) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		packages, _ := o.compiler().Packages()
+		packages, _ := edit.Packages(o.compiler())
 		var names []string
 		for _, p := range packages {
 			names = append(names, p.Name+"\t"+p.Pins[0].Ref.String())
@@ -90,12 +90,12 @@ func packageArgs(o *options) cobra.CompletionFunc {
 // layerArgs completes the names of layers that have others below them.
 func layerArgs(o *options) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		names, _ := o.compiler().LayerNames()
+		names, _ := edit.LayerNames(o.compiler())
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-func updateText(w io.Writer, u *compiler.ChartUpdate, dryRun bool, names func(string) string, style diff.Style) error {
+func updateText(w io.Writer, u *edit.ChartUpdate, dryRun bool, names func(string) string, style diff.Style) error {
 	if len(u.Files) == 0 {
 		_, err := fmt.Fprintf(w, "%s %s: nothing to do\n", u.Chart.Name, u.Chart.Version)
 		return err

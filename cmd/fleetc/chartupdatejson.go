@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag/faults"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -37,7 +37,7 @@ type valueChange struct {
 	Is     string `json:"is,omitempty"`
 }
 
-func updateJSON(w io.Writer, u *compiler.ChartUpdate, dryRun bool) error {
+func updateJSON(w io.Writer, u *edit.ChartUpdate, dryRun bool) error {
 	out := updateReport{
 		Chart: u.Chart.Ref.Location(), Version: u.Chart.Version, Digest: u.Chart.Ref.Digest,
 		Written: !dryRun && len(u.Files) > 0, Files: append([]string{}, u.Files...), Moves: []updateMove{}, Faults: faults.Of(u.Faults),

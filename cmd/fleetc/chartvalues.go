@@ -8,11 +8,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
-
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/stage/values"
+	"github.com/spf13/cobra"
 )
 
 const chartValuesLong = `values lists the values of a pinned chart: the type that fleetc checks, the
@@ -47,7 +46,7 @@ func newChartValuesCommand(o *options) *cobra.Command {
 		Args:              exactlyOneArg("the name of one package of a chart"),
 		ValidArgsFunction: packageArgs(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			v, err := o.compiler().ChartValues(cmd.Context(), args[0], version)
+			v, err := edit.ReadChartValues(cmd.Context(), o.compiler(), args[0], version)
 			if err != nil {
 				return err
 			}
@@ -67,7 +66,7 @@ func newChartValuesCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func valuesTable(w io.Writer, v *compiler.ChartValues, keys []values.Key) error {
+func valuesTable(w io.Writer, v *edit.ChartValues, keys []values.Key) error {
 	const wide = 60
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "VALUE\tTYPE\tDEFAULT\tFROM\tSTATE\tCOMMENT")
@@ -88,7 +87,7 @@ func valuesTable(w io.Writer, v *compiler.ChartValues, keys []values.Key) error 
 	return err
 }
 
-func valuesJSON(w io.Writer, v *compiler.ChartValues, keys []values.Key) error {
+func valuesJSON(w io.Writer, v *edit.ChartValues, keys []values.Key) error {
 	type line struct {
 		Path    string          `json:"path"`
 		Type    string          `json:"type"`

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/spf13/cobra"
 )
 
@@ -25,7 +26,7 @@ func newChartVendorCommand(o *options) *cobra.Command {
 		Example: chartVendorExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			written, removed, err := o.compiler().Vendor(cmd.Context())
+			written, removed, err := edit.Vendor(cmd.Context(), o.compiler())
 			w := cmd.OutOrStdout()
 			if output == "json" {
 				lists := map[string][]string{"written": append([]string{}, written...), "removed": append([]string{}, removed...)}

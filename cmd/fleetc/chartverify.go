@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/spf13/cobra"
 )
 
 const chartVerifyLong = `verify fetches every pinned chart again and compares its digest with the pin, and
@@ -80,7 +80,7 @@ func verifyCharts(ctx context.Context, c *compiler.Compiler, f *fleet.Fleet) ([]
 
 // verifySources compares the pinned sources of kustomizations with where they are.
 func verifySources(ctx context.Context, c *compiler.Compiler, dir string) ([]verifiedChart, error) {
-	sources, err := c.Sources()
+	sources, err := edit.Sources(c)
 	if err != nil {
 		return nil, err
 	}

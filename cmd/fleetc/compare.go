@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/spf13/cobra"
 )
 
 const compareLong = `compare shows how clusters differ: what they say of themselves, their releases,
@@ -83,14 +83,14 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 			return &diag.Diag{Msg: "--only shows no differences, and has no output format", Hint: "leave one of --only and -o out"}
 		}
 		var err error
-		if rules, err = c.DifferenceRules(cmd.Context(), o.path(flags.only)); err != nil {
+		if rules, err = query.DifferenceRules(cmd.Context(), c, o.path(flags.only)); err != nil {
 			return err
 		}
 	}
 	load := c.Load
 	if !flags.all {
 		load = func(ctx context.Context, _ ...string) (*compiler.Fleet, error) {
-			return c.LoadPair(ctx, args[0], args[1])
+			return query.LoadPair(ctx, c, args[0], args[1])
 		}
 	}
 	f, err := load(cmd.Context(), args...)
@@ -100,7 +100,7 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 	p := newProgress(cmd, len(f.Clusters))
 	defer p.clear()
 	if flags.only != "" {
-		allowed, err := f.CheckDifferences(cmd.Context(), rules, flags.releases, p.step)
+		allowed, err := query.CheckDifferences(cmd.Context(), f, rules, flags.releases, p.step)
 		if err != nil {
 			return err
 		}
@@ -109,12 +109,12 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 			plural(len(f.Clusters), "cluster", "clusters"), plural(len(rules), "rule", "rules"), plural(allowed, "difference", "differences"))
 		return err
 	}
-	found, err := f.Compare(cmd.Context(), flags.releases, flags.full || flags.output == "json", p.step)
+	found, err := query.Compare(cmd.Context(), f, flags.releases, flags.full || flags.output == "json", p.step)
 	if err != nil {
 		return err
 	}
 	p.clear()
-	write := map[string]func(io.Writer, *compiler.Comparison, func(string) string, diff.Style) error{
+	write := map[string]func(io.Writer, *query.Comparison, func(string) string, diff.Style) error{
 		"text": compareText, "markdown": compareMarkdown, "json": compareJSON,
 	}[flags.output]
 	style := o.style(cmd.OutOrStdout())
@@ -129,7 +129,7 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 }
 
 // compareSummary says how much differs.
-func compareSummary(c *compiler.Comparison) string {
+func compareSummary(c *query.Comparison) string {
 	among := fmt.Sprintf("%d clusters", len(c.Clusters))
 	if len(c.Clusters) == 2 {
 		among = c.Clusters[0] + " and " + c.Clusters[1]

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -88,7 +88,7 @@ func namedRows(differences []diff.Difference, values bool) []compareRow {
 
 // compareJSON writes a comparison for programs, with files relative to the
 // fleet's root.
-func compareJSON(w io.Writer, c *compiler.Comparison, _ func(string) string, _ diff.Style) error {
+func compareJSON(w io.Writer, c *query.Comparison, _ func(string) string, _ diff.Style) error {
 	out := compareReport{
 		Clusters: c.Clusters, Facts: compareRows(c.Facts), Releases: compareRows(c.Releases), Charts: compareRows(c.Charts),
 		Images: namedRows(c.Images, true), Values: compareRows(c.Values), Objects: namedRows(c.Objects, false),

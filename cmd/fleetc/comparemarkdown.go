@@ -6,12 +6,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
 // compareMarkdown writes a comparison as a comment on a change request.
-func compareMarkdown(w io.Writer, c *compiler.Comparison, name func(string) string, style diff.Style) error {
+func compareMarkdown(w io.Writer, c *query.Comparison, name func(string) string, style diff.Style) error {
 	style.Colour = false
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "**%s**\n", diff.MarkdownText(compareSummary(c)))

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -24,7 +24,7 @@ type compareTable struct {
 }
 
 // compareTables returns the parts of a comparison that are tables.
-func compareTables(c *compiler.Comparison, name func(string) string) []compareTable {
+func compareTables(c *query.Comparison, name func(string) string) []compareTable {
 	var out []compareTable
 	add := func(title string, differences []diff.Difference) {
 		if len(differences) == 0 {
@@ -153,7 +153,7 @@ func originText(o diff.Origin, name func(string) string) string {
 }
 
 // compareText writes a comparison for a terminal.
-func compareText(w io.Writer, c *compiler.Comparison, name func(string) string, style diff.Style) error {
+func compareText(w io.Writer, c *query.Comparison, name func(string) string, style diff.Style) error {
 	var b bytes.Buffer
 	for _, t := range compareTables(c, name) {
 		var table bytes.Buffer
@@ -178,7 +178,7 @@ func compareText(w io.Writer, c *compiler.Comparison, name func(string) string, 
 // An objectsSection says how some objects of a release differ.
 type objectsSection struct{ title, text string }
 
-func compareObjects(c *compiler.Comparison, style diff.Style) []objectsSection {
+func compareObjects(c *query.Comparison, style diff.Style) []objectsSection {
 	var out []objectsSection
 	if len(c.Clusters) == 2 {
 		out = changesByRelease(c, c.Changes, style)
@@ -193,7 +193,7 @@ func compareObjects(c *compiler.Comparison, style diff.Style) []objectsSection {
 
 // ignoredSections returns the fields that diff.ignore leaves out: of two clusters
 // their changes, of more those that differ.
-func ignoredSections(c *compiler.Comparison, style diff.Style) []objectsSection {
+func ignoredSections(c *query.Comparison, style diff.Style) []objectsSection {
 	var out []objectsSection
 	if len(c.Clusters) == 2 {
 		out = changesByRelease(c, c.IgnoredChanges, style)
@@ -215,7 +215,7 @@ func ignoredSections(c *compiler.Comparison, style diff.Style) []objectsSection 
 
 // changesByRelease returns the changes of the objects from one cluster to the
 // other.
-func changesByRelease(c *compiler.Comparison, all []diff.Change, style diff.Style) []objectsSection {
+func changesByRelease(c *query.Comparison, all []diff.Change, style diff.Style) []objectsSection {
 	var out []objectsSection
 	for changes := slices.Clone(all); len(changes) > 0; {
 		release, n := changes[0].Release, 0
@@ -232,7 +232,7 @@ func changesByRelease(c *compiler.Comparison, all []diff.Change, style diff.Styl
 
 // objectsByForms returns the objects that differ, those together that are alike
 // in the same clusters.
-func objectsByForms(c *compiler.Comparison) []objectsSection {
+func objectsByForms(c *query.Comparison) []objectsSection {
 	var out []objectsSection
 	place := map[string]int{}
 	for _, d := range c.Objects {

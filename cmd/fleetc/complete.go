@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
+	"github.com/spf13/cobra"
 )
 
 // completeFlags adds completion to the flags of all commands that have it by their
@@ -60,7 +60,7 @@ func stageArgs(o *options) cobra.CompletionFunc {
 // commitArgs completes git:REF with the branches and tags of the repository.
 func commitArgs(o *options) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		refs, _ := o.compiler().Commits(cmd.Context())
+		refs, _ := deliver.Commits(cmd.Context(), o.compiler())
 		out := []string{"git:HEAD"}
 		for _, ref := range refs {
 			out = append(out, "git:"+ref)

@@ -8,10 +8,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/spf13/cobra"
 )
 
 const destroyLong = `destroy deletes all that fleetc has applied to one cluster, or to some releases of
@@ -87,7 +87,7 @@ func runDestroy(cmd *cobra.Command, o *options, a *applyOptions, cluster, yes st
 	}
 	key := make([]byte, 32)
 	rand.Read(key)
-	planned, err := o.compiler().Destroy(cmd.Context(), cluster, a.ApplyOptions, key)
+	planned, err := deliver.PlanDestroy(cmd.Context(), o.compiler(), cluster, a.ApplyOptions, key)
 	if err != nil {
 		return err
 	}

@@ -8,12 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/spf13/cobra"
 )
 
 const diffLong = `diff compiles clusters and compares their objects with what they were: in the
@@ -67,7 +66,7 @@ const diffExample = `  fleetc diff --against ../clusters
 const diffKeyVariable = "FLEETC_DIFF_KEY"
 
 type diffOptions struct {
-	compiler.DiffRequest
+	query.DiffRequest
 	against, output    string
 	access             cluster.Access
 	live, stat, strict bool
@@ -168,9 +167,9 @@ func runDiff(cmd *cobra.Command, o *options, d *diffOptions) error {
 
 func (d *diffOptions) compare(ctx context.Context, o *options) (*diff.Result, error) {
 	if d.live {
-		return o.compiler().DiffLive(ctx, compiler.LiveRequest{DiffRequest: d.DiffRequest, Access: d.access, Strict: d.strict})
+		return query.DiffLive(ctx, o.compiler(), query.LiveRequest{DiffRequest: d.DiffRequest, Access: d.access, Strict: d.strict})
 	}
-	return o.compiler().Diff(ctx, d.DiffRequest)
+	return query.Diff(ctx, o.compiler(), d.DiffRequest)
 }
 
 func (d *diffOptions) write(w io.Writer, r diff.Result) error {

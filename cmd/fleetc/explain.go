@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/query"
+	"github.com/spf13/cobra"
 )
 
 const explainLong = `explain says where the value of a field comes from: what it is, what it would be
@@ -48,7 +48,7 @@ func newExplainCommand(o *options) *cobra.Command {
 			if isObject(args) {
 				return explainObject(cmd, o, args[0], args[1], strings.Join(args[2:], ""), output)
 			}
-			x, err := o.compiler().Explain(cmd.Context(), args[0])
+			x, err := query.Explain(cmd.Context(), o.compiler(), args[0])
 			if err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ func completeExplain(o *options) cobra.CompletionFunc {
 			return clusters(cmd, args, begun)
 		}
 		const more = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-		x, err := o.compiler().Explain(cmd.Context(), args[0])
+		x, err := query.Explain(cmd.Context(), o.compiler(), args[0])
 		if len(args) > 1 || strings.Contains(begun, "/") {
 			return completeObject(cmd, o, args, begun), more
 		}

@@ -6,17 +6,17 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/trial"
+	"github.com/fleetc/fleetc/compiler/query"
+	"github.com/spf13/cobra"
 )
 
 // An objectExplanation is what explain shows of an object, or of a field of it.
 type objectExplanation struct {
-	*compiler.ObjectExplanation
+	*query.ObjectExplanation
 	cluster string
 	written *fleet.Explanation // of what is written in CUE; nil for other objects, and for Secrets
 	values  []valueExplanation
@@ -36,7 +36,7 @@ func explainObject(cmd *cobra.Command, o *options, pattern, object, field, outpu
 	if err != nil {
 		return err
 	}
-	e, err := f.ExplainObject(cmd.Context(), c, object, field)
+	e, err := query.ExplainObject(cmd.Context(), f, c, object, field)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func explainObject(cmd *cobra.Command, o *options, pattern, object, field, outpu
 }
 
 // oneCluster loads the one cluster that a pattern selects.
-func oneCluster(ctx context.Context, o *options, pattern string) (*compiler.Explainer, *compiler.Fleet, *fleet.Cluster, error) {
-	x, err := o.compiler().Explain(ctx, pattern)
+func oneCluster(ctx context.Context, o *options, pattern string) (*query.Explainer, *compiler.Fleet, *fleet.Cluster, error) {
+	x, err := query.Explain(ctx, o.compiler(), pattern)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -74,7 +74,7 @@ func oneCluster(ctx context.Context, o *options, pattern string) (*compiler.Expl
 
 // explainValue explains a value; of an element of a list that the chart has, the
 // list.
-func explainValue(ctx context.Context, x *compiler.Explainer, path string) (*fleet.Explanation, error) {
+func explainValue(ctx context.Context, x *query.Explainer, path string) (*fleet.Explanation, error) {
 	e, err := x.Field(ctx, path)
 	if list, _, isElement := strings.Cut(path, "["); err != nil && isElement {
 		return x.Field(ctx, list)
@@ -88,18 +88,18 @@ func completeObject(cmd *cobra.Command, o *options, args []string, begun string)
 	if err != nil {
 		return nil
 	}
-	objs, err := f.Objects(cmd.Context(), c)
+	objs, err := query.RenderedObjects(cmd.Context(), f, c)
 	if err != nil {
 		return nil
 	}
 	if len(args) == 1 {
-		return compiler.NextObjects(objs, begun)
+		return query.NextObjects(objs, begun)
 	}
-	object, err := compiler.FindObject(objs, c.ID, args[1])
+	object, err := query.FindObject(objs, c.ID, args[1])
 	if err != nil {
 		return nil
 	}
-	return compiler.NextFields(object, begun)
+	return query.NextFields(object, begun)
 }
 
 // hidden is shown in the place of a value of a Secret.
@@ -155,7 +155,7 @@ func (e *objectExplanation) write(w io.Writer, name func(string) string) error {
 }
 
 // template names a line of a template: its file when that is in the repository.
-func (p *explanationWriter) template(l compiler.TemplateLine) string {
+func (p *explanationWriter) template(l query.TemplateLine) string {
 	if l.File != "" {
 		return p.pos(diag.Pos{File: l.File, Line: l.Line})
 	}

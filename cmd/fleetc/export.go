@@ -13,12 +13,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
+	"github.com/fleetc/fleetc/compiler/incremental"
+	"github.com/spf13/cobra"
 )
 
 const exportLong = `export compiles clusters and writes their objects to one of three places: below
@@ -183,7 +184,7 @@ func (x *exporting) toDirectory(ctx context.Context, c *compiler.Compiler, patte
 	if err != nil {
 		return err
 	}
-	if err := c.CheckOutput(dir); err != nil {
+	if err := deliver.CheckOutput(c, dir); err != nil {
 		return err
 	}
 	tree := &export.Tree{Dir: dir, Version: toolVersion(), Jobs: x.o.jobs}
@@ -215,7 +216,7 @@ func (x *exporting) toDirectory(ctx context.Context, c *compiler.Compiler, patte
 func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *export.Tree, session *export.Session, patterns []string) (export.Summary, error) {
 	var mu sync.Mutex
 	kept := map[string]int{}
-	loaded, settled, err := c.LoadUnsettled(ctx, compiler.Task{
+	loaded, settled, err := incremental.Load(ctx, c, incremental.Task{
 		Name: fmt.Sprintf("export %s with %s", x.layout, tree.Version), Noted: true,
 		Holds: func(id, digest string) bool {
 			h := session.Holds(id)
@@ -240,7 +241,7 @@ func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *e
 		return summary, err
 	}
 	for c, r := range p.written(summary) {
-		settled.Settle(ctx, c, r.Index)
+		settled.Record(ctx, c, r.Index)
 	}
 	return summary, nil
 }
@@ -293,7 +294,7 @@ func (x *exporting) stage(session *export.Session, part *part, each func(*fleet.
 	for _, id := range slices.Sorted(maps.Keys(part.kept)) {
 		faults.Add(session.Keep(id, part.kept[id]))
 	}
-	for b, err := range x.fleet.ExportsOf(ctx, x.layout, part.clusters, take) {
+	for b, err := range deliver.ExportsOf(ctx, x.fleet, x.layout, part.clusters, take) {
 		faults.Add(err)
 		if b != nil && each != nil {
 			each(b)

@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/spf13/cobra"
 )
 
 // gitOptions are the flags of an export to git.
@@ -126,7 +126,7 @@ func inBranch(branch, path string) string {
 
 // sourceCommit says which commit the fleet is; empty when it is in none.
 func (x *exporting) sourceCommit(ctx context.Context) (string, error) {
-	commit, modified, err := x.o.compiler().Revision(ctx, x.fleet.Dir)
+	commit, modified, err := deliver.Revision(ctx, x.o.compiler(), x.fleet.Dir)
 	if commit != "" && modified {
 		commit += " with changes"
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/branch"
+	"github.com/fleetc/fleetc/compiler/incremental"
 )
 
 // A gitExport is an export to a repository.
@@ -22,7 +23,7 @@ type gitExport struct {
 	path    string                // of the fleet's tree in the repository
 	base    string                // the branch that is pushed to, or merged into
 	were    map[string]gitOutcome // of settled clusters, by their IDs
-	settled *compiler.Settled
+	settled *incremental.UpToDate
 }
 
 // A gitOutcome is what an export to git came to with a cluster, as it is kept.
@@ -60,7 +61,7 @@ func (g *gitExport) load(ctx context.Context, c *compiler.Compiler, patterns []s
 	})
 	var mu sync.Mutex
 	g.were = map[string]gitOutcome{}
-	g.fleet, g.settled, err = c.LoadUnsettled(ctx, compiler.Task{
+	g.fleet, g.settled, err = incremental.Load(ctx, c, incremental.Task{
 		Name: fmt.Sprintf("export %s with %s to git: %q %q", g.layout, toolVersion(), g.path, g.git.pattern),
 		Holds: func(id, text string) bool {
 			var was gitOutcome
@@ -82,7 +83,7 @@ func (g *gitExport) settle(ctx context.Context, p *part, r branch.Result, sum ex
 	for c, files := range p.written(sum) {
 		text, err := json.Marshal(gitOutcome{r.Branch, r.Trees[c.ID], files.Added + files.Changed + files.Unchanged})
 		if err == nil {
-			g.settled.Settle(ctx, c, string(text))
+			g.settled.Record(ctx, c, string(text))
 		}
 	}
 }

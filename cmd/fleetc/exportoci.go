@@ -9,13 +9,14 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
+	"github.com/fleetc/fleetc/compiler/incremental"
+	"github.com/spf13/cobra"
 )
 
 // ociOptions are the flags of an export to a registry.
@@ -53,7 +54,9 @@ func (x *exporting) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	x.fleet.KeepLast(func(cluster string) ([]fleet.Object, error) { return x.fleet.LastArtifact(ctx, client, cluster) })
+	x.fleet.KeepLast(func(cluster string) ([]fleet.Object, error) {
+		return deliver.LastArtifact(ctx, x.fleet, client, cluster)
+	})
 	dir, err := os.MkdirTemp("", "fleetc-oci-")
 	if err != nil {
 		return err
@@ -65,7 +68,7 @@ func (x *exporting) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	}
 	var pushed []oci.PushResult
 	p := newProgress(x.cmd, len(artifacts))
-	for one, err := range compiler.PushArtifacts(ctx, client, artifacts, x.check) {
+	for one, err := range deliver.PushArtifacts(ctx, client, artifacts, x.check) {
 		faults.Add(err)
 		if err == nil {
 			pushed = append(pushed, one)
@@ -78,7 +81,7 @@ func (x *exporting) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	}
 	if faults.Err() == nil {
 		for i, one := range pushed {
-			settled.Settle(ctx, x.fleet.Clusters[i], one.Digest)
+			settled.Record(ctx, x.fleet.Clusters[i], one.Digest)
 		}
 	}
 	for id, digest := range settled.Outcomes {
@@ -92,9 +95,9 @@ func (x *exporting) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 
 // unpushed loads the clusters of which the registry does not have what an export
 // would push, as far as that is known.
-func (x *exporting) unpushed(ctx context.Context, c *compiler.Compiler, client *oci.Client, patterns []string) (*compiler.Settled, error) {
+func (x *exporting) unpushed(ctx context.Context, c *compiler.Compiler, client *oci.Client, patterns []string) (*incremental.UpToDate, error) {
 	var failed atomic.Bool // what is wrong with the registry, a push tells
-	loaded, settled, err := c.LoadUnsettled(ctx, compiler.Task{
+	loaded, settled, err := incremental.Load(ctx, c, incremental.Task{
 		Name: fmt.Sprintf("export %s with %s to %s", x.layout, toolVersion(), x.oci.target),
 		Holds: func(id, digest string) bool {
 			if failed.Load() {
@@ -104,7 +107,7 @@ func (x *exporting) unpushed(ctx context.Context, c *compiler.Compiler, client *
 			failed.CompareAndSwap(false, err != nil)
 			return is
 		},
-		AtATime: compiler.PushesAtATime,
+		AtATime: deliver.PushesAtATime,
 	}, patterns...)
 	x.fleet = loaded
 	return settled, err
@@ -118,7 +121,7 @@ func (x *exporting) artifacts(ctx context.Context, dir string) ([]*oci.Artifact,
 	defer p.clear()
 	tree := &export.Tree{Fleet: x.fleet.Module, Version: toolVersion()}
 	from := oci.Provenance{Source: x.oci.source, Revision: x.oci.revision}
-	for a, err := range x.fleet.Artifacts(ctx, x.layout, tree, dir, from) {
+	for a, err := range deliver.Artifacts(ctx, x.fleet, x.layout, tree, dir, from) {
 		faults.Add(err)
 		artifacts = append(artifacts, a)
 		p.step()

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/spf13/cobra"
 )
 
 const fmtLong = `fmt brings CUE files into the standard format, that of cue fmt: all of the
@@ -37,7 +37,7 @@ func newFmtCommand(o *options) *cobra.Command {
 			for _, a := range args {
 				files = append(files, o.path(a))
 			}
-			changed, err := o.compiler().Format(check, files...)
+			changed, err := edit.Format(o.compiler(), check, files...)
 			if err != nil {
 				return err
 			}

@@ -8,11 +8,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/spf13/cobra"
 )
 
 const historyLong = `history shows the bundles that were applied to clusters as a whole, the newest
@@ -40,7 +39,7 @@ func newHistoryCommand(o *options) *cobra.Command {
 			if err := a.identify(o); err != nil {
 				return err
 			}
-			records, err := o.compiler().Records(cmd.Context(), a.ApplyOptions, patterns...)
+			records, err := deliver.Records(cmd.Context(), o.compiler(), a.ApplyOptions, patterns...)
 			var faults diag.List
 			faults.Add(err)
 			for _, r := range records {
@@ -64,7 +63,7 @@ func newHistoryCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func historyTable(w io.Writer, records []*compiler.Record) error {
+func historyTable(w io.Writer, records []*deliver.Record) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "CLUSTER\tREVISION\tWHEN\tWHO\tCOMMIT\tBUNDLE\tFLEETC\tWHAT\tOBJECTS\tAPPLIED")
 	for _, r := range records {
@@ -176,7 +175,7 @@ func revisionOf(v apply.Revision, current bool) revisionJSON {
 	}
 }
 
-func historyJSON(w io.Writer, records []*compiler.Record) error {
+func historyJSON(w io.Writer, records []*deliver.Record) error {
 	type cluster struct {
 		ID        string         `json:"id"`
 		Revisions []revisionJSON `json:"revisions"` // the newest first

@@ -5,9 +5,9 @@ import (
 	"path"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/spf13/cobra"
 )
 
 const initLong = `init makes a directory a fleet: it writes cue.mod/module.cue with the given
@@ -38,7 +38,7 @@ func newInitCommand(o *options) *cobra.Command {
 			if len(args) == 1 {
 				module = args[0]
 			}
-			files, err := o.compiler().Init(module)
+			files, err := edit.Init(o.compiler(), module)
 			if output == "text" {
 				files = folded(files)
 			}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
+	"github.com/spf13/cobra"
 )
 
 const rollbackLong = `rollback makes a cluster run an earlier bundle again: that of revision --to, or
@@ -68,7 +68,7 @@ func runRollback(cmd *cobra.Command, o *options, a *applyOptions, cluster string
 	}
 	key := make([]byte, 32)
 	rand.Read(key)
-	back, err := o.compiler().Rollback(cmd.Context(), cluster, to, a.ApplyOptions, key)
+	back, err := deliver.PlanRollback(cmd.Context(), o.compiler(), cluster, to, a.ApplyOptions, key)
 	if err != nil {
 		return err
 	}

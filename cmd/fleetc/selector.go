@@ -1,9 +1,8 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/spf13/cobra"
 )
 
 // selectorFlags adds the flags that select clusters by their labels and environments

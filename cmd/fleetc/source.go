@@ -5,10 +5,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/spf13/cobra"
 )
 
 func newSourceCommand(o *options) *cobra.Command {
@@ -59,7 +58,7 @@ func newSourceAddCommand(o *options) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			added, err := o.compiler().AddSources(cmd.Context(), args)
+			added, err := edit.AddSources(cmd.Context(), o.compiler(), args)
 			if err != nil {
 				return err
 			}
@@ -79,7 +78,7 @@ type addedSource struct {
 }
 
 // writeAddedSources writes the sources that were pinned.
-func writeAddedSources(w io.Writer, added *compiler.AddedSources, output string) error {
+func writeAddedSources(w io.Writer, added *edit.AddedSources, output string) error {
 	if output == "json" {
 		list := []addedSource{}
 		for _, s := range added.Sources {

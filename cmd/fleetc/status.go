@@ -7,11 +7,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/spf13/cobra"
 )
 
 const statusLong = `status shows which bundle and commit each cluster runs, since when and by whom,
@@ -46,7 +45,7 @@ const statusExample = `  fleetc status
 
 func newStatusCommand(o *options) *cobra.Command {
 	var a applyOptions
-	var s compiler.StatusOptions
+	var s deliver.StatusOptions
 	cmd := &cobra.Command{
 		Use:               "status [CLUSTER...]",
 		Short:             "Show what clusters run, and whether it is what the fleet says",
@@ -71,14 +70,14 @@ func newStatusCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-func runStatus(cmd *cobra.Command, o *options, s compiler.StatusOptions, output string, patterns []string) error {
-	clusters, err := o.compiler().Status(cmd.Context(), s, patterns...)
+func runStatus(cmd *cobra.Command, o *options, s deliver.StatusOptions, output string, patterns []string) error {
+	clusters, err := deliver.ReadStatus(cmd.Context(), o.compiler(), s, patterns...)
 	var faults diag.List
 	faults.Add(err)
 	differ := false
 	for _, c := range clusters {
 		faults.Add(c.Err)
-		good := c.State == compiler.UpToDate || s.NoCompile && c.State == compiler.Applied
+		good := c.State == deliver.UpToDate || s.NoCompile && c.State == deliver.Applied
 		differ = differ || !good || len(c.Unhealthy) > 0 || c.Orphans != nil && len(c.Orphans.IDs) > 0
 	}
 	if len(clusters) > 0 {
@@ -96,7 +95,7 @@ func runStatus(cmd *cobra.Command, o *options, s compiler.StatusOptions, output 
 	return faults.Err()
 }
 
-func statusTable(w io.Writer, clusters []*compiler.Status, health bool) error {
+func statusTable(w io.Writer, clusters []*deliver.Status, health bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "CLUSTER\tSTATE\tREVISION\tSINCE\tWHO\tCOMMIT\tBUNDLE")
 	for _, c := range clusters {
@@ -120,7 +119,7 @@ func statusTable(w io.Writer, clusters []*compiler.Status, health bool) error {
 }
 
 // statusNotes are what is said of a cluster below the table.
-func statusNotes(c *compiler.Status, health bool) []string {
+func statusNotes(c *deliver.Status, health bool) []string {
 	var lines []string
 	if c.Holder != "" {
 		lines = append(lines, c.Holder+" applies to it")
@@ -128,7 +127,7 @@ func statusNotes(c *compiler.Status, health bool) []string {
 	if c.Compile != nil {
 		lines = append(lines, "does not compile: it is not known what it is to run")
 	}
-	if c.State == compiler.Unfinished && c.Revision != nil {
+	if c.State == deliver.Unfinished && c.Revision != nil {
 		lines = append(lines, fmt.Sprintf("ran revision %d last", c.Revision.Number))
 	}
 	for _, u := range c.Unhealthy {
@@ -141,7 +140,7 @@ func statusNotes(c *compiler.Status, health bool) []string {
 	return lines
 }
 
-func statusJSON(w io.Writer, clusters []*compiler.Status, health bool) error {
+func statusJSON(w io.Writer, clusters []*deliver.Status, health bool) error {
 	type object struct {
 		ID     string `json:"id"`
 		State  string `json:"state"`

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/spf13/cobra"
 )
 
 const testLong = `test runs the test hooks of charts (helm.sh/hook: test) in the clusters that run
@@ -72,7 +71,7 @@ func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string)
 }
 
 // test runs the tests of clusters and prints how they went.
-func test(cmd *cobra.Command, plans []*compiler.Planned, parallel int, asJSON bool) error {
+func test(cmd *cobra.Command, plans []*deliver.Planned, parallel int, asJSON bool) error {
 	type result struct {
 		Cluster string   `json:"cluster"`
 		Release string   `json:"release"`
@@ -84,7 +83,7 @@ func test(cmd *cobra.Command, plans []*compiler.Planned, parallel int, asJSON bo
 	var faults diag.List
 	i := 0
 	tell := func(e apply.Event) { fmt.Fprintln(cmd.ErrOrStderr(), eventText(e)) }
-	for tests, err := range compiler.Test(mayUndo(cmd.Context()), plans, parallel, tell) {
+	for tests, err := range deliver.Test(mayUndo(cmd.Context()), plans, parallel, tell) {
 		for _, t := range tests {
 			r := result{plans[i].Cluster.ID, t.Release, t.ID, t.Err == nil, []string{}}
 			for _, d := range diag.All(t.Err) {

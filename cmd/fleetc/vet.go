@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/spf13/cobra"
-
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver"
+	"github.com/fleetc/fleetc/compiler/incremental"
+	"github.com/spf13/cobra"
 )
 
 const vetLong = `vet checks the fleet: layers, defaults, references, that every chart is there
@@ -143,7 +144,7 @@ func (v *vetted) summary(rendered bool) string {
 func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Layout, patterns []string) (*vetted, error) {
 	all, mu := &vetted{}, sync.Mutex{}
 	rules := map[string][]fleet.RuleCheck{}
-	task := compiler.Task{Name: "vet", Charts: true, Holds: func(cluster, text string) bool {
+	task := incremental.Task{Name: "vet", Charts: true, Holds: func(cluster, text string) bool {
 		var was vetted
 		if err := json.Unmarshal([]byte(text), &was); err != nil {
 			return false
@@ -157,7 +158,7 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Lay
 	if render {
 		task.Name = "vet --render --layout " + string(layout)
 	}
-	f, settled, err := c.LoadUnsettled(cmd.Context(), task, patterns...)
+	f, settled, err := incremental.Load(cmd.Context(), c, task, patterns...)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +186,7 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Lay
 		if err != nil {
 			return nil, err
 		}
-		settled.Settle(cmd.Context(), cluster, string(text))
+		settled.Record(cmd.Context(), cluster, string(text))
 	}
 	return all, nil
 }
@@ -197,7 +198,7 @@ func renderAll(cmd *cobra.Command, f *compiler.Fleet, layout fleet.Layout, check
 	p := newProgress(cmd, len(f.Clusters))
 	defer p.clear()
 	i := 0
-	for found, err := range f.Vetted(cmd.Context(), layout) {
+	for found, err := range deliver.Vet(cmd.Context(), f, layout) {
 		faults.Add(err)
 		if found != nil {
 			checked[i].Objects, checked[i].Rules = found.Objects, found.Rules

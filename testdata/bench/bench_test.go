@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/util/yaml"
-
 	"github.com/fleetc/fleetc/compiler"
+	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 const ownCharts = "../charts"

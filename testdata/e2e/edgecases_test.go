@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/testdata/clusters"
@@ -98,15 +99,15 @@ func TestGeneratedPasswords(t *testing.T) {
 }
 
 // plans returns the compiler's plans of the fleet.
-func (p *place) plans(o apply.Options) []*compiler.Planned {
+func (p *place) plans(o apply.Options) []*deliver.Planned {
 	p.Helper()
 	f, err := (&compiler.Compiler{Dir: p.dir, Build: "test"}).Load(p.Context())
 	if err != nil {
 		p.Fatal(err)
 	}
 	o.Holder = "test"
-	var out []*compiler.Planned
-	for planned, err := range f.Plans(p.Context(), compiler.ApplyOptions{Options: o, Access: cluster.Access{Kubeconfig: shared.Kubeconfig, Agent: "test"}}, make([]byte, 32)) {
+	var out []*deliver.Planned
+	for planned, err := range deliver.Plans(p.Context(), f, deliver.ApplyOptions{Options: o, Access: cluster.Access{Kubeconfig: shared.Kubeconfig, Agent: "test"}}, make([]byte, 32)) {
 		if err != nil {
 			p.Fatal(err)
 		}
@@ -384,7 +385,7 @@ func TestNewClusterSavedPlan(t *testing.T) {
 	p := newWeb(t)
 	plans := p.plans(apply.Options{})
 	p.kubectl("one", "create", "namespace", "web")
-	for _, err := range compiler.Run(t.Context(), plans, 1, true, func(apply.Event) {}) {
+	for _, err := range deliver.Run(t.Context(), plans, 1, true, func(apply.Event) {}) {
 		if err == nil || !strings.Contains(err.Error(), "it differs from the plan") {
 			t.Errorf("a plan that does not hold: %v", err)
 		}

@@ -27,7 +27,7 @@ func evaluate(t testing.TB, layer string) *fleet.Cluster {
 	}
 	add("cue.mod/module.cue", `module: "example.com/infra"`+"\nlanguage: version: \"v0.17.0\"\n")
 	for _, pkg := range []string{"schema", "lib/readiness"} {
-		files, err := filepath.Glob(filepath.Join("../../../..", pkg, "*.cue"))
+		files, err := filepath.Glob(filepath.Join("../../..", pkg, "*.cue"))
 		if err != nil || len(files) == 0 {
 			t.Fatal("no files of", pkg, err)
 		}

@@ -1,0 +1,114 @@
+package deliver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/revision"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
+	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// Artifacts compiles the clusters and yields the artifact of each, in the order
+// of their IDs: the files that an export to the tree would put into its
+// directory. Their content is written below dir, which has to stay as long as
+// they are used. The provenance has what is the same for all.
+func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree *export.Tree, dir string, from oci.Provenance) iter.Seq2[*oci.Artifact, error] {
+	return ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*oci.Artifact, error) {
+		b, err := exportCluster(ctx, f, f.Clusters[i], layout)
+		if err != nil {
+			return nil, err
+		}
+		texts, err := tree.Files(b)
+		if err != nil {
+			return nil, err
+		}
+		files := make(map[string][]byte, len(texts))
+		for name, text := range texts {
+			files[name] = text.Bytes()
+		}
+		of := from
+		of.Fleet, of.Cluster, of.Digest = f.Module, b.Cluster.ID, b.Digest
+		return oci.Pack(files, of, filepath.Join(dir, strconv.Itoa(i)))
+	})
+}
+
+// PushesAtATime is a courtesy to registries; to push, and to ask, is to wait.
+const PushesAtATime = 8
+
+// PushArtifacts pushes artifacts, some at a time, and yields what became of each
+// in their order. An error concerns one of them, and does not keep the others.
+func PushArtifacts(ctx context.Context, client *oci.Client, artifacts []*oci.Artifact, check bool) iter.Seq2[oci.PushResult, error] {
+	return ordered.Map(ctx, PushesAtATime, len(artifacts), func(ctx context.Context, i int) (oci.PushResult, error) {
+		p, err := client.Push(ctx, artifacts[i], check)
+		return p, diag.In(artifacts[i].Cluster, err)
+	})
+}
+
+// LastArtifact returns the objects of a cluster's artifact in a registry, none
+// when there is none, for [Fleet.KeepLast].
+func LastArtifact(ctx context.Context, f *compiler.Fleet, client *oci.Client, cluster string) (objects []fleet.Object, err error) {
+	files, err := client.Files(ctx, cluster)
+	if files == nil || err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "fleetc-")
+	if err != nil {
+		return nil, fmt.Errorf("unpack the artifact of %s: %w", cluster, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("unpack the artifact of %s: %w", cluster, err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	for name, data := range files {
+		file := filepath.FromSlash(path.Join(cluster, name))
+		err := root.MkdirAll(filepath.Dir(file), 0o755)
+		if err == nil {
+			err = root.WriteFile(file, data, 0o600)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("unpack the artifact of %s: %w", cluster, err)
+		}
+	}
+	tree := &export.Tree{Dir: dir, Name: revision.FilePrefix + "artifact:", Fleet: f.Module}
+	return tree.Objects(cluster)
+}
+
+// Revision returns the commit that the fleet is in, and whether its files are
+// not those of it: one that git knows is another, or one is new that may belong to
+// a layer. The commit is empty when the fleet is in none.
+func Revision(ctx context.Context, c *compiler.Compiler, root string) (commit string, modified bool, err error) {
+	return commitOf(ctx, root)
+}
+
+// Commits returns the names of the branches and tags of the fleet's git repository,
+// sorted.
+func Commits(ctx context.Context, c *compiler.Compiler) ([]string, error) {
+	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	return revision.Names(ctx, root)
+}
+
+func commitOf(ctx context.Context, root string) (commit string, modified bool, err error) {
+	commit, modified, err = revision.Head(ctx, root)
+	if _, told := errors.AsType[*diag.Diag](err); told {
+		return "", false, nil
+	}
+	return commit, modified, err
+}

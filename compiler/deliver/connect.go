@@ -1,0 +1,135 @@
+package deliver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+)
+
+// CheckContexts returns the faults of clusters without a kubeconfig context, and of
+// clusters with the same one.
+func CheckContexts(clusters []*fleet.Cluster) error {
+	var faults diag.List
+	for _, c := range clusters {
+		if c.KubeContext == "" {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: "cluster.context", Msg: "the cluster has no context of a kubeconfig",
+				Hint: `set it: cluster: context: "..."`,
+			})
+		}
+	}
+	faults.Add(compiler.SameContexts(clusters))
+	return faults.Err()
+}
+
+// Server is the connection to a cluster, or the reason why there is none.
+type Server struct {
+	Live     *cluster.Cluster
+	Err      error
+	ReadOnly bool // whether nothing is applied, and what may not be read is let be
+}
+
+// Servers are connections to clusters by ID. A call waits for its connection.
+type Servers map[string]func() Server
+
+// Of waits for the connection to a cluster. It returns the zero value for a cluster that
+// is not connected to.
+func (s Servers) Of(id string) Server {
+	if wait := s[id]; wait != nil {
+		return wait()
+	}
+	return Server{}
+}
+
+// connect begins to connect to all clusters. Connections that are not there when ctx
+// ends have its error.
+func connect(ctx context.Context, f *compiler.Fleet, a cluster.Access) Servers {
+	const atATime = 16 // connecting is waiting
+	turns := make(chan struct{}, atATime)
+	out := Servers{}
+	for _, c := range f.Clusters {
+		connected := make(chan Server, 1)
+		go func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			connected <- connectTo(ctx, c, a)
+		}()
+		out[c.ID] = sync.OnceValue(func() Server { return <-connected })
+	}
+	return out
+}
+
+// ConnectAll connects to all clusters and waits for the connections.
+func ConnectAll(ctx context.Context, f *compiler.Fleet, a cluster.Access) Servers {
+	connecting := connect(ctx, f, a)
+	same := sameClusters(f, connecting)
+	out := Servers{}
+	for id, wait := range connecting {
+		s := wait()
+		s.Err = cmp.Or(same[id], s.Err)
+		out[id] = func() Server { return s }
+	}
+	return out
+}
+
+// connectTo connects to a cluster. It is a fault when the layers say that the cluster has
+// another UID.
+func connectTo(ctx context.Context, c *fleet.Cluster, a cluster.Access) Server {
+	l, err := ordered.Recover(func() (*cluster.Cluster, error) {
+		return cluster.Connect(ctx, cluster.Address{Access: a, Context: c.KubeContext})
+	})
+	if err != nil {
+		return Server{Err: at(c, err)}
+	}
+	if c.UID == "" || c.UID == l.UID {
+		return Server{Live: l}
+	}
+	return Server{Live: l, Err: &diag.Diag{
+		At: []diag.Pos{c.Pos}, Path: "cluster.uid",
+		Msg:  fmt.Sprintf("%s is another cluster: the UID of its namespace kube-system is %s", l.Server, diag.Visible(l.UID, diag.MaxText)),
+		Hint: "see cluster.context",
+	}}
+}
+
+// sameClusters waits for all connections, and returns the faults of clusters whose
+// contexts lead to the same cluster, by their IDs. It is not known which of them it is.
+func sameClusters(f *compiler.Fleet, s Servers) map[string]error {
+	faults, first := map[string]error{}, map[string]*fleet.Cluster{}
+	for _, c := range f.Clusters {
+		l := s.Of(c.ID).Live
+		if l == nil {
+			continue
+		}
+		other := first[l.UID]
+		if other == nil {
+			first[l.UID] = c
+			continue
+		}
+		err := &diag.Diag{
+			At: []diag.Pos{c.Pos, other.Pos}, Path: "cluster.context",
+			Msg: fmt.Sprintf("the contexts %q of %s and %q of %s lead to the same cluster", other.KubeContext, other.ID, c.KubeContext, c.ID),
+		}
+		faults[c.ID] = err
+		faults[other.ID] = cmp.Or(faults[other.ID], error(err))
+	}
+	return faults
+}
+
+// at returns the faults of err at the place where the cluster is set.
+func at(c *fleet.Cluster, err error) error {
+	var out diag.List
+	for _, d := range diag.All(err) {
+		e := *d
+		e.At, e.Path = append(slices.Clone(d.At), c.Pos), cmp.Or(d.Path, "cluster.context")
+		out = append(out, &e)
+	}
+	return out.Err()
+}

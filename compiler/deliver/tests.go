@@ -1,0 +1,35 @@
+package deliver
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+)
+
+// Test runs the test hooks of the releases of planned clusters, for some
+// clusters at a time, and yields how they went, in the order of the plans. What
+// happens meanwhile is told, by one call at a time. A fault of a cluster does
+// not stop the others.
+func Test(ctx context.Context, plans []*Planned, parallel int, tell func(apply.Event)) iter.Seq2[[]apply.Test, error] {
+	var mu sync.Mutex
+	inTurn := func(e apply.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		tell(e)
+	}
+	return ordered.Map(ctx, parallel, len(plans), func(ctx context.Context, i int) ([]apply.Test, error) {
+		p := plans[i]
+		if p.Err != nil {
+			return nil, p.Err
+		}
+		tests, err := p.target.Test(ctx, p.Plan, inTurn)
+		for i := range tests {
+			tests[i].Err = diag.In(p.Cluster.ID, tests[i].Err)
+		}
+		return tests, diag.In(p.Cluster.ID, err)
+	})
+}

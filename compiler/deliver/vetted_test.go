@@ -1,0 +1,250 @@
+package deliver
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/deliver/export"
+	"github.com/fleetc/fleetc/testdata/fleets"
+)
+
+// secretsChart is a chart with a Secret.
+var secretsChart = map[string]string{
+	"chart/Chart.yaml":           "apiVersion: v2\nname: secrets\nversion: 1.0.0\n",
+	"chart/values.yaml":          "password: \"\"\n",
+	"chart/templates/secret.yml": "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: {{ .Values.password | b64enc | quote }}}\n",
+	"chart/templates/map.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {a: x}\n",
+}
+
+// A refusal is a fleet that an export refuses, by what is added to a layer.
+type refusal struct {
+	layer string
+	want  string            // a fault of the export
+	files map[string]string // more files
+	only  fleet.Layout      // the layout that refuses; empty for all
+	also  []string          // more faults that vet shows beside it
+}
+
+// refusals are all that an export, a build or a plan refuses without asking a
+// cluster, and that is not about the flags of the command: of each check one.
+var refusals = map[string]refusal{
+	"a value that can be read": {
+		layer: `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", metadata: name: "a", stringData: a: "x"}}`,
+		want:  "whoever reads the export can read stringData.a",
+	},
+	"a waiver that is not needed": {
+		layer: `releases: app: {namespace: "a", objects: {}, plaintext: "Secret/a": "none"}`,
+		want:  "Secret/a has no value that could be read, or is not there",
+	},
+	"a generated name": {
+		layer: `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: generateName: "a-"}}`,
+		want:  "metadata.generateName takes the place of metadata.name",
+	},
+	"fields, names and ownership at once": {
+		layer: `releases: app: {
+	namespace: "a"
+	objects: {
+		a: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "a", dat: a: "x"}
+		b: {apiVersion: "v1", kind: "Secret", metadata: name: "b", stringData: a: "x"}
+	}
+	ownership: a: {target: kinds: ["ConfigMap"], fields: ["spec.replicas"], leave: true}
+	ownership: b: {target: kinds: ["Deployment"], fields: ["spec.replicas"], take: true}
+}`,
+		want: "ConfigMap a cannot have a field spec",
+		also: []string{"dat is no field", "whoever reads the export can read stringData.a", "the release has no Deployment"},
+	},
+	"an object that two releases have": {
+		layer: `releases: {for name in ["a", "b"] {(name): {namespace: "a", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "a"}}}}`,
+		want:  "the cluster has it twice",
+	},
+	"a patch that matches nothing": {
+		layer: `releases: app: {namespace: "a", objects: {}, patches: a: {target: kinds: ["Deployment"], merge: spec: replicas: 1}}`,
+		want:  "match",
+	},
+	"a policy": {
+		layer: `policies: a: {message: "no data", match: kinds: ["ConfigMap"], object: data?: _|_}` + "\n" +
+			`releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "a", data: a: "x"}}`,
+		want: "no data",
+	},
+	"a chart that does not render": {
+		layer: `releases: app: {namespace: "a", chart: path: "chart"}`, want: "broken on purpose",
+		files: map[string]string{"chart/templates/fail.yaml": `{{ fail "broken on purpose" }}`},
+	},
+	"an action that is not done": {
+		layer: `actions: a: {stage: "default", at: "before", manual: "look"}`, only: fleet.FluxLayout,
+		want: "neither Flux nor Argo CD does what is to be done",
+	},
+	"an action that is not done by Argo CD": {
+		layer: `actions: a: {stage: "default", at: "before", manual: "look"}` + "\n" + `gitops: argocd: repoURL: "https://example.com/a"`, only: fleet.ArgoLayout,
+		want: "neither Flux nor Argo CD does what is to be done",
+	},
+	"rules for health": {
+		layer: `releases: {for name in ["a", "b"] {(name): {
+	namespace: "a"
+	objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: "name": name}
+	health: ConfigMap: ready: [{expression: "data.a == '\(name)'"}]
+}}}`, only: fleet.FluxLayout,
+		want: "the rules for health judge it otherwise",
+	},
+	"the values of a Helm release": {
+		layer: `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart", values: password: "x", plaintext: "Secret/a": "test"}`, only: fleet.FluxLayout,
+		want: "whoever reads the export can read the values", also: []string{"Flux does not get a chart of this repository"},
+	},
+	"a chart that Argo CD does not get": {
+		layer: `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart"}` + "\n" + `gitops: argocd: repoURL: "https://example.com/a"`, only: fleet.ArgoLayout,
+		want: "Argo CD does not get a chart of this repository",
+	},
+	"a release that does not wait": {
+		layer: `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart"}` + "\n" +
+			`releases: next: {namespace: "a", depends: app: true, objects: {}}` + "\n" + `gitops: argocd: repoURL: "https://example.com/a"`, only: fleet.ArgoLayout,
+		want: "Argo CD would not wait for release app",
+	},
+	"a repository that is not known": {only: fleet.ArgoLayout, layer: `gitops: argocd: project: "a"`, want: "Argo CD is to read a repository that is not known"},
+	"a Secret that Argo CD does not decrypt": {
+		layer: `gitops: argocd: repoURL: "https://example.com/a"` + "\n" + `releases: app: {namespace: "a", objects: a: {
+	apiVersion: "v1", kind: "Secret", metadata: name: "sops"
+	data: a: "ENC[AES256_GCM,data:aaaa,iv:bbbb,tag:cccc,type:str]"
+	sops: {mac: "ENC[AES256_GCM,data:aaaa,iv:bbbb,tag:cccc,type:str]", version: "3.10.2", lastmodified: "2026-01-01T00:00:00Z"}
+}}`, only: fleet.ArgoLayout,
+		want: "Argo CD does not decrypt what SOPS has encrypted",
+	},
+}
+
+// TestVetRefusesWhatExportRefuses holds that vet --render accepts nothing that an
+// export in a layout of the fleet, or a build, refuses.
+func TestVetRefusesWhatExportRefuses(t *testing.T) {
+	for name, test := range refusals {
+		t.Run(name, func(t *testing.T) {
+			layouts := []fleet.Layout{test.only}
+			if test.only == "" {
+				layouts = fleet.Layouts()
+			}
+			for _, layout := range layouts {
+				said := test.layer
+				if layout != fleet.PlainLayout || test.only != "" {
+					said += "\ngitops: layouts: [\"" + string(layout) + "\"]\n"
+				}
+				if layout == fleet.ArgoLayout && test.only == "" {
+					said += "gitops: argocd: repoURL: \"https://example.com/a\"\n"
+				}
+				c := refusedFleet(t, test.files, said)
+				vetted, exported, built := vetText(t, c, ""), exportText(t, c, layout), buildText(t, c)
+				if !strings.Contains(strings.Join(exported, "\n"), test.want) {
+					t.Errorf("%s: the export has %q, want %q", layout, exported, test.want)
+				}
+				for _, fault := range slices.Concat(exported, built) {
+					if !slices.Contains(vetted, fault) {
+						t.Errorf("%s: vet lacks the fault %q, and has %q", layout, fault, vetted)
+					}
+				}
+				for _, want := range append(test.also, test.want) {
+					if !strings.Contains(strings.Join(vetted, "\n"), want) {
+						t.Errorf("%s: vet has %q, want %q", layout, vetted, want)
+					}
+				}
+				// The flag takes the place of what the fleet says.
+				if flagged := vetText(t, refusedFleet(t, test.files, test.layer+"\ngitops: layouts: []\n"), layout); layout == test.only && !slices.Equal(flagged, vetted) {
+					t.Errorf("%s: vet --layout has %q, want %q", layout, flagged, vetted)
+				}
+			}
+		})
+	}
+}
+
+// TestVetOfLayouts has in which layouts a cluster is checked.
+func TestVetOfLayouts(t *testing.T) {
+	const secret = `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", metadata: name: "a", stringData: a: "x"}}` + "\n"
+	const action = `actions: a: {stage: "default", at: "before", manual: "look"}` + "\n"
+	for layer, want := range map[string]string{
+		secret:                               "whoever reads",
+		secret + `gitops: layouts: []`:       "",
+		action:                               "",
+		action + `gitops: flux: prefix: "a"`: "neither Flux",
+		action + `gitops: argocd: repoURL: "https://example.com/a"`:                     "neither Flux",
+		action + `gitops: {layouts: ["plain"], argocd: repoURL: "https://example.com"}`: "",
+		action + `gitops: layouts: ["plain", "flux"]`:                                   "neither Flux",
+		`gitops: layouts: ["fluxx"]`:                                                    "gitops.layouts",
+	} {
+		got := vetText(t, refusedFleet(t, nil, layer), "")
+		if (want == "") != (len(got) == 0) || !strings.Contains(strings.Join(got, "\n"), want) {
+			t.Errorf("%s\ngot %q, want %q", layer, got, want)
+		}
+	}
+}
+
+// refusedFleet returns a compiler of a fleet of one cluster with a layer.
+func refusedFleet(t *testing.T, files map[string]string, layer string) *compiler.Compiler {
+	t.Helper()
+	c := &compiler.Compiler{Dir: t.TempDir(), Cache: t.TempDir(), Offline: true}
+	all := maps.Clone(secretsChart)
+	maps.Copy(all, map[string]string{
+		"cue.mod/module.cue":     fleets.Small["cue.mod/module.cue"],
+		"environments/fleet.cue": fleets.Small["environments/fleet.cue"],
+		"environments/dev/a.cue": "package fleet\n\ncluster: {name: \"dev\", kubernetes: \"1.36\"}\n" + layer + "\n",
+	})
+	maps.Copy(all, files)
+	fleets.Write(t, c.Dir, all)
+	return c
+}
+
+// loadRefused returns the fleet, or the faults of loading it.
+func loadRefused(t *testing.T, c *compiler.Compiler) (*compiler.Fleet, []string) {
+	t.Helper()
+	f, err := c.Load(t.Context())
+	return f, faultTexts(err)
+}
+
+func vetText(t *testing.T, c *compiler.Compiler, layout fleet.Layout) []string {
+	t.Helper()
+	f, faults := loadRefused(t, c)
+	if len(faults) == 0 {
+		for _, err := range Vet(t.Context(), f, layout) {
+			faults = append(faults, faultTexts(err)...)
+		}
+	}
+	return faults
+}
+
+func exportText(t *testing.T, c *compiler.Compiler, layout fleet.Layout) []string {
+	t.Helper()
+	f, faults := loadRefused(t, c)
+	if len(faults) > 0 {
+		return faults
+	}
+	session, err := (&export.Tree{Dir: t.TempDir(), Fleet: f.Module}).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	for b, err := range Exports(t.Context(), f, layout) {
+		if err == nil {
+			_, err = session.Stage(b)
+		}
+		faults = append(faults, faultTexts(err)...)
+	}
+	return faults
+}
+
+func buildText(t *testing.T, c *compiler.Compiler) []string {
+	t.Helper()
+	f, faults := loadRefused(t, c)
+	if len(faults) == 0 {
+		for _, err := range f.Bundles(t.Context()) {
+			faults = append(faults, faultTexts(err)...)
+		}
+	}
+	return faults
+}
+
+func faultTexts(err error) []string {
+	var out []string
+	for _, d := range diag.All(err) {
+		out = append(out, d.Error())
+	}
+	return out
+}

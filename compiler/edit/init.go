@@ -1,0 +1,134 @@
+package edit
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// cueLanguage is the version of the CUE language that new fleets are written
+// in.
+const cueLanguage = "v0.17.0"
+
+// rootLayer is what Init writes as the root layer of a new fleet.
+const rootLayer = `// The root layer: what every cluster has.
+package fleet
+
+import "github.com/fleetc/fleetc/schema"
+
+cluster?:     schema.#Cluster
+environment?: string
+releases:     schema.#Releases
+stages: schema.#Stages & [{name: "default"}]
+`
+
+// Init makes the directory a fleet, and an existing fleet complete: it writes
+// what is missing of cue.mod/module.cue, with the given module path, which a
+// new fleet needs, and of environments/fleet.cue, and brings the vendored copies
+// of the schema and the libraries up to date. It returns the files that it wrote or removed, relative to the fleet's
+// root; none when all was well.
+func Init(c *compiler.Compiler, module string) ([]string, error) {
+	dir := cmp.Or(c.Dir, ".")
+	root, have, err := load.Root(dir)
+	isNew := errors.Is(err, load.ErrNoFleet)
+	switch {
+	case err != nil && !isNew:
+		return nil, err
+	case isNew && module == "":
+		return nil, &diag.Diag{
+			Msg:  "a new fleet needs a module path, which is also what its exports are known by",
+			Hint: "run fleetc init example.com/infra, with a name of your own",
+		}
+	case isNew:
+		root = dir
+		if err := load.CheckModule(module); err != nil {
+			return nil, err
+		}
+	case module != "" && module != have:
+		return nil, &diag.Diag{
+			At: []diag.Pos{{File: "cue.mod/module.cue"}}, Msg: "the fleet's module is called " + have + ", not " + module,
+			Hint: "run fleetc init without a module path",
+		}
+	}
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, &diag.Diag{Msg: "no directory " + root, Hint: "make it first", Cause: err}
+	}
+	defer tree.Close()
+	module = cmp.Or(have, module)
+	var changed []string
+	if isNew {
+		text := fmt.Sprintf("module: %q\nlanguage: version: %q\n", module, cueLanguage)
+		if err := ensure(tree, "cue.mod/module.cue", []byte(text), &changed); err != nil {
+			return changed, err
+		}
+	}
+	packages, err := load.VendoredPackages(module)
+	if err != nil {
+		return changed, err
+	}
+	for _, p := range packages {
+		if err := vendor(tree, p, &changed); err != nil {
+			return changed, err
+		}
+	}
+	if info, err := tree.Stat("environments"); err == nil && !info.IsDir() {
+		return changed, &diag.Diag{At: []diag.Pos{{File: "environments"}}, Msg: "this is no directory, and layers are below it", Hint: "move it away"}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return changed, err
+	}
+	return changed, ensure(tree, "environments/fleet.cue", []byte(rootLayer), &changed)
+}
+
+// vendor makes the fleet's copy of a package the same as the embedded one. When
+// it is part of the fleet's own module, the embedded one is its copy, and
+// nothing is done.
+func vendor(tree *os.Root, p load.Vendored, changed *[]string) error {
+	if !strings.HasPrefix(p.Dir, "cue.mod/") {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
+		if err := ensure(tree, path.Join(p.Dir, name), p.Files[name], changed); err != nil {
+			return err
+		}
+	}
+	have, err := fs.ReadDir(tree.FS(), p.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range have {
+		file := path.Join(p.Dir, e.Name())
+		if e.IsDir() || !p.Carries(e.Name()) || p.Files[e.Name()] != nil {
+			continue
+		}
+		if err := tree.Remove(filepath.FromSlash(file)); err != nil {
+			return err
+		}
+		*changed = append(*changed, file)
+	}
+	return nil
+}
+
+// ensure writes a file unless it has the data already.
+func ensure(tree *os.Root, name string, data []byte, changed *[]string) error {
+	if have, err := tree.ReadFile(filepath.FromSlash(name)); err == nil && bytes.Equal(have, data) {
+		return nil
+	}
+	if err := compiler.WriteFile(tree, name, data); err != nil {
+		return err
+	}
+	*changed = append(*changed, name)
+	return nil
+}

@@ -1,0 +1,116 @@
+package edit
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// A ChartVersions says which versions there are of a chart that the fleet pins.
+type ChartVersions struct {
+	chart.Versions
+	Chart    fleet.ChartRef
+	Package  string   // the generated package that pins it; empty when a layer does
+	Clusters []string // IDs of those that have it, in the order of the fleet
+}
+
+// Outdated asks for the versions of every chart that the clusters which the
+// patterns select have from elsewhere. They are sorted by chart. The error holds
+// the faults of the charts that could not be asked for, and of clusters.
+func Outdated(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]ChartVersions, error) {
+	const atATime = 8
+	e := c.Evaluate(ctx, patterns)
+	if e.Fleet == nil {
+		return nil, e.Faults
+	}
+	packages, err := load.Packages(e.Dir)
+	if err != nil {
+		return nil, err
+	}
+	users, source := compiler.ChartUsers(e.All()), c.Source(e.Dir)
+	maps.DeleteFunc(users, func(ref fleet.ChartRef, _ *compiler.ChartUse) bool { return ref.Path != "" })
+	refs := compiler.SortedRefs(users)
+	asked := ordered.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (ChartVersions, error) {
+		v, err := source.Versions(ctx, refs[i])
+		if err != nil {
+			return ChartVersions{}, users[refs[i]].Blame(err)
+		}
+		return ChartVersions{Versions: v, Chart: refs[i], Clusters: users[refs[i]].Clusters, Package: packageOf(packages, refs[i])}, nil
+	})
+	var out []ChartVersions
+	var faults diag.List
+	faults.Add(e.Faults)
+	for v, err := range asked {
+		if err != nil {
+			faults.Add(err)
+			continue
+		}
+		out = append(out, v)
+	}
+	return out, faults.Err()
+}
+
+// packageOf returns the name of the package that pins the chart; it is empty
+// when there is none.
+func packageOf(packages []load.Package, ref fleet.ChartRef) string {
+	for _, p := range packages {
+		if slices.ContainsFunc(p.Pins, func(pin load.Pin) bool { return pin.Ref == ref }) {
+			return p.Name
+		}
+	}
+	return ""
+}
+
+// Vendor puts the archives of all charts of the fleet that are from elsewhere
+// into its repository, see [chart.Source.Vendor].
+func Vendor(ctx context.Context, c *compiler.Compiler) (written, removed []string, err error) {
+	e := c.Evaluate(ctx, nil)
+	if e.Faults != nil {
+		return nil, nil, e.Faults // what a cluster pins may not be known
+	}
+	users := compiler.ChartUsers(e.Fleet)
+	packages, err := load.Packages(e.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	refs := compiler.SortedRefs(users)
+	for _, p := range packages {
+		for _, pin := range p.Pins {
+			if users[pin.Ref] == nil {
+				refs = append(refs, pin.Ref)
+			}
+		}
+	}
+	sources, err := load.Sources(e.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.Source(e.Dir).Vendor(ctx, refs, sortedSources(sources))
+}
+
+// Packages returns the generated packages of the fleet, sorted by name.
+func Packages(c *compiler.Compiler) ([]load.Package, error) {
+	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	return load.Packages(root)
+}
+
+// LayerNames returns the names of the fleet's layers that have others below
+// them.
+func LayerNames(c *compiler.Compiler) ([]string, error) {
+	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	return load.LayerNames(root)
+}

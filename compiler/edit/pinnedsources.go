@@ -1,0 +1,111 @@
+package edit
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
+)
+
+// An AddedSources is what source add has pinned.
+type AddedSources struct {
+	File    string               // that was written, relative to the fleet's root, slash-separated
+	Sources []fleet.RemoteSource // of the kustomizations, sorted by address
+}
+
+// AddSources fetches what the kustomizations in directories of the fleet refer to in
+// other places, and what that refers to, and pins it. The directories are slash-separated and
+// relative to the fleet's root. Pins of other kustomizations stay.
+func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added *AddedSources, err error) {
+	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	pins, err := load.Sources(root)
+	if err != nil {
+		return nil, err
+	}
+	fetch := c.Source(root).Fetch()
+	defer func() { err = errors.Join(err, fetch.Close()) }()
+	var faults diag.List
+	for _, dir := range dirs {
+		dir = path.Clean(strings.TrimPrefix(filepath.ToSlash(dir), "./"))
+		_, _, err := kustomize.Build(ctx, root, dir, &fleet.Release{Kustomize: dir}, func(ctx context.Context, address string) (*kustomize.Remote, error) {
+			found, err := fetch.Get(ctx, address)
+			if err != nil {
+				return nil, err
+			}
+			return &kustomize.Remote{Name: found.Name, Path: found.Path, Files: found.Files}, nil
+		})
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		faults.Add(err)
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	added = &AddedSources{File: load.SourcesFile}
+	if added.Sources, err = fetch.Pins(ctx); err != nil || len(added.Sources) == 0 {
+		return added, err
+	}
+	if pins == nil {
+		pins = map[string]fleet.RemoteSource{}
+	}
+	for _, pin := range added.Sources {
+		pins[pin.Address] = pin
+	}
+	return added, writeSources(root, sortedSources(pins))
+}
+
+// writeSources writes the file that pins sources, unless it is somebody else's.
+func writeSources(root string, pins []fleet.RemoteSource) error {
+	text := chart.Sources(pins)
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	have, err := tree.ReadFile(filepath.FromSlash(load.SourcesFile))
+	header, _, _ := bytes.Cut(text, []byte("\n"))
+	switch {
+	case err == nil && !bytes.HasPrefix(have, header):
+		return &diag.Diag{At: []diag.Pos{{File: load.SourcesFile}}, Msg: "this file is in the way: fleetc source add has not written it", Hint: "move it"}
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return compiler.WriteFile(tree, load.SourcesFile, text)
+}
+
+// sortedSources returns pins sorted by address.
+func sortedSources(pins map[string]fleet.RemoteSource) []fleet.RemoteSource {
+	var out []fleet.RemoteSource
+	for _, address := range slices.Sorted(maps.Keys(pins)) {
+		out = append(out, pins[address])
+	}
+	return out
+}
+
+// Sources returns the pinned sources of the fleet, sorted by address.
+func Sources(c *compiler.Compiler) ([]fleet.RemoteSource, error) {
+	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	pins, err := load.Sources(root)
+	return sortedSources(pins), err
+}

@@ -1,0 +1,200 @@
+package edit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/values"
+)
+
+// A pinning is how the package of a chart, and the layers that choose between
+// its versions, come to be.
+type pinning struct {
+	c        *compiler.Compiler
+	source   *chart.Source
+	root     string
+	pkg      load.Package       // as it is; without pins when it is new
+	versions []chart.Resolution // as it will be, the first being what a release has by default
+	edits    load.Edits         // of the package's file and of layers
+	unpinned error              // why a document that a schema refers to is not pinned; nil when all are
+}
+
+// keep adds those versions that the package has already. One of the same name
+// is replaced: its archive has been.
+func (p *pinning) keep() {
+	first := p.versions[0]
+	for _, pin := range p.pkg.Pins {
+		if pin.Version != "" && sameChart(pin.Ref, first.Ref) && !p.has(pin.Version) {
+			p.versions = append(p.versions, chart.Resolution{Ref: pin.Ref, Name: first.Name, Version: pin.Version, Description: first.Description})
+		}
+	}
+	// The newest first, behind what is the default.
+	slices.SortStableFunc(p.versions[1:], func(a, b chart.Resolution) int { return compareVersions(b.Version, a.Version) })
+}
+
+// sameChart reports whether two references can be versions of one chart.
+func sameChart(a, b fleet.ChartRef) bool {
+	return a.Path == "" && b.Path == "" && a.Location() == b.Location()
+}
+
+func (p *pinning) has(version string) bool {
+	return slices.ContainsFunc(p.versions, func(r chart.Resolution) bool { return r.Version == version })
+}
+
+func compareVersions(a, b string) int {
+	v, err := semver.NewVersion(a)
+	w, err2 := semver.NewVersion(b)
+	if err != nil || err2 != nil {
+		return 0
+	}
+	return v.Compare(w)
+}
+
+// write makes the edit of the package's file, and evaluates the fleet with all
+// edits. Versions that no cluster has any more, and the default is not, are left
+// out, as long as the fleet can tell.
+func (p *pinning) write(ctx context.Context) (compiler.Evaluation, error) {
+	var after compiler.Evaluation
+	if err := p.pinSchemas(ctx); err != nil {
+		return after, err
+	}
+	if len(p.pkg.Pins) > 0 {
+		// What the layers make of it does not depend on the types.
+		p.edits[p.pkg.File] = chart.Package(p.pkg.Name, p.versions...)
+		after = p.evaluate(ctx)
+		if after.Fleet != nil && after.Faults == nil {
+			used := compiler.ChartUsers(after.Fleet)
+			others := slices.DeleteFunc(slices.Clone(p.versions[1:]), func(r chart.Resolution) bool { return used[r.Ref] == nil })
+			p.versions = slices.Concat(p.versions[:1], others)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return after, err
+	}
+	return after, p.text(ctx)
+}
+
+// pinSchemas pins the documents that the schemas of new versions refer to and
+// that the charts do not have. One document may refer to the next.
+func (p *pinning) pinSchemas(ctx context.Context) error {
+	const chain = 16 // documents that lead to one another
+	for i := range p.versions {
+		ref := &p.versions[i].Ref
+		if ref.Schemas != "" {
+			continue
+		}
+		tried := map[string]bool{}
+		for range chain {
+			types, err := p.types(ctx, *ref)
+			if err != nil {
+				return err
+			}
+			missing := slices.DeleteFunc(types.Missing(), func(at string) bool {
+				return tried[at] || !strings.HasPrefix(at, "https://") || strings.Contains(at, "#")
+			})
+			if len(missing) == 0 {
+				break
+			}
+			for _, at := range missing {
+				tried[at] = true
+			}
+			pinned, _, err := p.source.PinSchemas(ctx, *ref, missing)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if *ref = pinned; err != nil && p.unpinned == nil {
+				p.unpinned = err
+			}
+		}
+	}
+	return nil
+}
+
+// types returns the types of the values of a chart.
+func (p *pinning) types(ctx context.Context, ref fleet.ChartRef) (*values.Type, error) {
+	ch, err := p.source.Chart(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return p.c.Results().Types(ch)
+}
+
+// evaluate evaluates the fleet as it will be.
+func (p *pinning) evaluate(ctx context.Context) compiler.Evaluation {
+	edited := *p.c
+	edited.Dir, edited.Edits = p.root, p.edits
+	return edited.Evaluate(ctx, nil)
+}
+
+// text makes the edit of the package's file.
+func (p *pinning) text(ctx context.Context) error {
+	// A fleet without layers yet has no others than the root.
+	layers, _ := load.LayerNames(p.root)
+	typed := make([]values.Version, len(p.versions))
+	for i, r := range p.versions {
+		types, err := p.types(ctx, r.Ref)
+		if err != nil {
+			return err
+		}
+		typed[i] = values.Version{Version: r.Version, Types: types}
+	}
+	text, err := values.Package(chart.Package(p.pkg.Name, p.versions...), layers, typed...)
+	p.edits[p.pkg.File] = text
+	return err
+}
+
+// changed returns the files that the edits change, sorted.
+func (p *pinning) changed(tree *os.Root) ([]string, error) {
+	var out []string
+	for _, file := range slices.Sorted(maps.Keys(p.edits)) {
+		have, err := tree.ReadFile(filepath.FromSlash(file))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if err != nil || !bytes.Equal(have, p.edits[file]) {
+			out = append(out, file)
+		}
+	}
+	return out, nil
+}
+
+// commit writes the edits: the package first, since the layers name what is in
+// it.
+func (p *pinning) commit(tree *os.Root) error {
+	if err := compiler.WriteFile(tree, p.pkg.File, p.edits[p.pkg.File]); err != nil {
+		return err
+	}
+	for _, file := range slices.Sorted(maps.Keys(p.edits)) {
+		if file == p.pkg.File {
+			continue
+		}
+		if err := compiler.WriteFile(tree, file, p.edits[file]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// uses returns the releases of a cluster that have one of the package's
+// versions of the chart.
+func (p *pinning) uses(c *fleet.Cluster) []*fleet.Release {
+	var out []*fleet.Release
+	for _, r := range c.Releases {
+		if slices.ContainsFunc(p.pkg.Pins, func(pin load.Pin) bool { return pin.Ref == r.Chart }) {
+			out = append(out, r)
+		}
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+package query
+
+import (
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+)
+
+// layers compares what the layers of the clusters say.
+func (c *comparing) layers() *Comparison {
+	all := compiler.IDs(c.clusters)
+	facts, releases, charts, values := diff.NewTable(all), diff.NewTable(all), diff.NewTable(all), diff.NewTable(all)
+	for i, cluster := range c.clusters {
+		if len(c.patterns) == 0 {
+			c.addFacts(facts, i, cluster)
+		}
+		for name, r := range c.has[i] {
+			releases.Add(name, nil, i, diff.Cell{Value: true, Has: true, Origin: origin(r.Pos)})
+			c.addFields(releases, i, r)
+			if r.Chart != (fleet.ChartRef{}) {
+				charts.Add(name, nil, i, diff.Cell{Value: r.Chart.String(), Has: true, Origin: origin(r.SourcePos)})
+			}
+			c.addValues(values, i, r, r.Values, nil)
+		}
+	}
+	return &Comparison{
+		Clusters: all,
+		Facts:    facts.Differences(c.without),
+		Releases: releases.Differences(func(release string, path []string, i int) (diff.Cell, bool) {
+			return diff.Cell{}, len(path) == 0 || c.has[i][release] != nil
+		}),
+		Charts: charts.Differences(c.without),
+		Values: values.Differences(c.chartDefault),
+	}
+}
+
+// origin returns a place where a user sets something; none when it is a type
+// that gives the place.
+func origin(pos diag.Pos) diff.Origin {
+	if cuediag.IsType(pos.File) {
+		return diff.Origin{}
+	}
+	return diff.Origin{Pos: pos}
+}
+
+// addFacts adds what a cluster says of itself.
+func (c *comparing) addFacts(t *diff.Table, i int, of *fleet.Cluster) {
+	add := func(v any, origin diff.Origin, path ...string) {
+		t.Add("", path, i, diff.Cell{Value: c.secrets.Mask(v), Has: true, Origin: origin})
+	}
+	add(of.Name, origin(of.Pos), "name")
+	add(of.KubeVersion, origin(of.KubePos), "kubernetes")
+	if of.Environment != "" {
+		add(of.Environment, diff.Origin{}, "environment")
+	}
+	if of.KubeContext != "" {
+		add(of.KubeContext, diff.Origin{}, "context")
+	}
+	for k, v := range of.Labels {
+		add(v, diff.Origin{}, "labels", k)
+	}
+	for _, a := range of.APIs {
+		add(scope(a), diff.Origin{}, "apis", a.APIVersion, a.Kind)
+	}
+	add(list(of.CRDs), diff.Origin{}, "crds")
+	add(list(of.Stages), diff.Origin{}, "stages")
+	var walk func(v any, path []string)
+	walk = func(v any, path []string) {
+		m, ok := v.(map[string]any)
+		if !ok {
+			add(v, diff.Origin{}, path...)
+			return
+		}
+		for k, e := range m {
+			walk(e, append(path[:len(path):len(path)], k))
+		}
+	}
+	walk(of.Facts, []string{"facts"})
+}
+
+func scope(a fleet.API) string {
+	if a.Namespaced {
+		return "Namespaced"
+	}
+	return "Cluster"
+}
+
+func list(texts []string) []any {
+	out := make([]any, len(texts))
+	for i, s := range texts {
+		out[i] = s
+	}
+	return out
+}
+
+// addFields adds the fields of a release beside its chart and values.
+func (c *comparing) addFields(t *diff.Table, i int, r *fleet.Release) {
+	add := func(v any, at diff.Origin, path ...string) {
+		t.Add(r.Name, path, i, diff.Cell{Value: c.secrets.Mask(v), Has: true, Origin: at})
+	}
+	at := origin(r.Pos)
+	add(r.Namespace, at, "namespace")
+	add(r.Stage, at, "stage")
+	if len(r.Depends) > 0 {
+		add(list(r.Depends), at, "depends")
+	}
+	add(string(r.Delivery), at, "delivery")
+	add(r.Tests, at, "tests")
+	for field, source := range map[string]string{"jsonnet": r.Jsonnet, "kustomize": r.Kustomize, "manifests": r.Manifests} {
+		if source != "" {
+			add(source, at, field)
+		}
+	}
+	for _, p := range r.Patches {
+		add(patchValue(p), origin(p.Pos), "patches", p.Name)
+	}
+}
+
+// patchValue returns what a patch does as JSON has it.
+func patchValue(p fleet.Patch) any {
+	switch {
+	case p.Strategic != nil:
+		return map[string]any{"strategic": p.Strategic}
+	case p.Merge != nil:
+		return map[string]any{"merge": p.Merge}
+	case p.Images != nil:
+		images := map[string]any{}
+		for from, to := range p.Images {
+			images[from] = to
+		}
+		return map[string]any{"images": images}
+	}
+	var operations []any
+	for _, o := range p.JSON {
+		op := map[string]any{"op": o.Op, "path": o.Path}
+		if o.From != "" {
+			op["from"] = o.From
+		}
+		if o.Value != nil {
+			op["value"] = o.Value
+		}
+		operations = append(operations, op)
+	}
+	return map[string]any{"json": operations}
+}
+
+// addValues adds the values of a release that are below a path. A map without
+// fields says nothing.
+func (c *comparing) addValues(t *diff.Table, i int, r *fleet.Release, v *fleet.Tree, path []string) {
+	if !v.IsMap() {
+		t.Add(r.Name, path, i, diff.Cell{
+			Value: c.secrets.Mask(v.Native()), Has: true, Origin: diff.Origin{Pos: v.Pos, Layer: v.Layer},
+		})
+		return
+	}
+	for _, k := range v.Keys() {
+		c.addValues(t, i, r, v.Fields[k], append(slices.Clip(path), k))
+	}
+}
+
+// chartDefault is the value of a release that no layer of the cluster sets: that
+// of the chart, unless a layer sets something in place of the map around it.
+func (c *comparing) chartDefault(release string, path []string, cluster int) (diff.Cell, bool) {
+	r := c.has[cluster][release]
+	if r == nil {
+		return diff.Cell{}, false
+	}
+	if at, depth := r.Values.Lookup(path...); depth < len(path) && !at.IsMap() {
+		return diff.Cell{Origin: diff.Origin{Pos: at.Pos, Layer: at.Layer}}, true
+	}
+	ch, ok := c.f.Charts[r.Chart]
+	if !ok {
+		return diff.Cell{}, true
+	}
+	if t, ok := ch.Types.At(path...); ok && t.Default != nil {
+		return diff.Cell{Value: c.secrets.Mask(t.Default), Has: true, Origin: diff.Origin{Chart: r.Chart.Location()}}, true
+	}
+	return diff.Cell{}, true
+}

@@ -1,0 +1,204 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/bounded"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/unify"
+)
+
+// DifferenceRules reads the rules in a file of CUE, or in the package of a
+// directory, that say where clusters may differ, see schema.#Only. The name is
+// relative to the working directory. The error holds the faults of the file.
+func DifferenceRules(ctx context.Context, c *compiler.Compiler, name string) ([]fleet.DifferenceRule, error) {
+	root, in, err := load.ReadPackage(cmp.Or(c.Dir, "."), name)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := ordered.Recover(func() ([]fleet.DifferenceRule, error) {
+		return bounded.Run(ctx, c.Limits, func() ([]fleet.DifferenceRule, error) { return unify.Differences(root, in) })
+	})
+	if over, ok := errors.AsType[*bounded.Excess](err); ok {
+		err = unify.Excess(root, "", in, over)
+	}
+	return rules, err
+}
+
+// CheckDifferences checks that the clusters of the fleet differ only where the
+// rules allow it, and returns how many differences they allow. The patterns and
+// done are those of [Fleet.Compare]; nothing is rendered unless a rule speaks of
+// objects. The error holds a fault for each difference that a rule does not
+// allow, at the lines that set what is different, for each variant but that of
+// the most clusters.
+func CheckDifferences(ctx context.Context, f *compiler.Fleet, rules []fleet.DifferenceRule, releases []string, done func()) (allowed int, err error) {
+	if err := comparable(f, releases); err != nil {
+		return 0, err
+	}
+	var faults diag.List
+	f.KeepSame()
+	for i := range rules {
+		r := &rules[i]
+		var about []*fleet.Cluster
+		for _, c := range f.Clusters {
+			if r.About(c.ID) {
+				about = append(about, c)
+			}
+		}
+		if err := unmatched(f, r); err != nil || len(about) < 2 {
+			faults.Add(err)
+			continue
+		}
+		c := newComparing(f, about, releases)
+		c.versions = true
+		if r.Checks {
+			if err := c.render(ctx, done); err != nil {
+				return 0, err
+			}
+		}
+		n, wrong := c.check(r)
+		allowed += n
+		faults.Add(wrong)
+	}
+	return allowed, faults.Err()
+}
+
+// unmatched reports the patterns of a rule that match no cluster.
+func unmatched(f *compiler.Fleet, r *fleet.DifferenceRule) error {
+	var among []string
+	for _, c := range f.Clusters {
+		for at := c.ID; at != "."; at = path.Dir(at) {
+			among = append(among, at)
+		}
+	}
+	slices.Sort(among)
+	among = slices.Compact(among)
+	var faults diag.List
+	for _, p := range r.Between {
+		one := fleet.DifferenceRule{Between: []string{p}}
+		if !slices.ContainsFunc(f.Clusters, func(c *fleet.Cluster) bool { return one.About(c.ID) }) {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{r.Pos}, Path: r.Path("between"), Msg: "none of the clusters that are compared matches " + p,
+				Hint: diag.OneOf(p, among),
+			})
+		}
+	}
+	return faults.Err()
+}
+
+// check checks the differences of the clusters of a rule.
+func (c *comparing) check(r *fleet.DifferenceRule) (allowed int, err error) {
+	found := c.layers()
+	var faults diag.List
+	for _, part := range []struct {
+		differences []diff.Difference
+		allowed     []fleet.PathPattern
+		field       string // of the allowance
+		of          string // of the release; empty for itself
+	}{
+		{found.Releases, r.Releases, "releases", ""},
+		{found.Charts, r.Charts, "charts", "chart"},
+		{found.Values, r.Values, "values", "values"},
+	} {
+		for _, d := range part.differences {
+			keys := append([]string{d.Release}, d.Path...)
+			if slices.ContainsFunc(part.allowed, func(p fleet.PathPattern) bool { return p.Matches(keys...) }) {
+				allowed++
+				continue
+			}
+			field := d.Path
+			if part.of != "" {
+				field = append([]string{part.of}, field...)
+			}
+			hint := "set it in one layer for all of them, or allow it: " + part.field + ": [" + strconv.Quote(fleet.FieldText(keys)) + "]"
+			faults.Add(c.violation(r, d, c.release(d).Path(quoted(field)...), hint))
+		}
+	}
+	if !r.Checks {
+		return allowed, faults.Err()
+	}
+	for _, d := range c.objects.Differences(c.without) {
+		o := c.seen[d.Release+" "+d.Path[0]]
+		if slices.ContainsFunc(r.Objects, func(s fleet.Selector) bool { return s.Matches(o) }) {
+			allowed++
+			continue
+		}
+		faults.Add(c.violation(r, d, o.Title(), "run fleetc compare for what differs, or choose the object among those of allow.objects"))
+	}
+	return allowed, faults.Err()
+}
+
+// violation returns the faults of a difference, which is at a path, that a rule
+// does not allow.
+func (c *comparing) violation(r *fleet.DifferenceRule, d diff.Difference, path, hint string) error {
+	var faults diag.List
+	most := d.Variants[0]
+	if r.Reason != "" {
+		hint = r.Reason
+	}
+	for _, v := range d.Variants[1:] {
+		fault := &diag.Diag{
+			At: positions(v.Origins), Clusters: v.Clusters, Path: path, Hint: hint,
+			Msg: "differs from " + some(most.Clusters) + ", which " + r.Path() + " does not allow",
+		}
+		for _, p := range positions(most.Origins) {
+			if !slices.Contains(fault.At, p) {
+				fault.At = append(fault.At, p)
+			}
+		}
+		if len(fault.At) == 0 {
+			fault.At = append(fault.At, c.release(d).Pos)
+		}
+		fault.At = append(fault.At, r.Pos)
+		faults.Add(fault)
+	}
+	return faults.Err()
+}
+
+// release returns the release of a difference in the first cluster that has it.
+func (c *comparing) release(d diff.Difference) *fleet.Release {
+	i := slices.IndexFunc(c.has, func(has map[string]*fleet.Release) bool { return has[d.Release] != nil })
+	return c.has[i][d.Release]
+}
+
+// positions returns where values are set by layers.
+func positions(origins []diff.Origin) []diag.Pos {
+	var out []diag.Pos
+	for _, o := range origins {
+		if o.Pos.IsValid() {
+			out = append(out, o.Pos)
+		}
+	}
+	return out
+}
+
+func quoted(keys []string) []string {
+	out := make([]string, len(keys))
+	for i, k := range keys {
+		if out[i] = k; strings.ContainsAny(k, `.-"[] `) || k == "" {
+			out[i] = strconv.Quote(k)
+		}
+	}
+	return out
+}
+
+// some names clusters, and counts those that are too many.
+func some(clusters []string) string {
+	const most = 3
+	if len(clusters) <= most+1 {
+		return strings.Join(clusters, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(clusters[:most], ", "), len(clusters)-most)
+}

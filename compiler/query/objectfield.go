@@ -1,0 +1,180 @@
+package query
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// A step is one of the way to a field: a key or index, or the element of a list
+// whose key has a value.
+type step struct {
+	at         string // key, or index
+	key, value string // in place of the index; empty when that was named
+}
+
+// A fieldPath is the way to a field of an object.
+type fieldPath []step
+
+// keys returns the way by keys and indexes.
+func (p fieldPath) keys() []string {
+	var out []string
+	for _, s := range p {
+		out = append(out, s.at)
+	}
+	return out
+}
+
+// lookup returns the field of an object, nil when there is none.
+func (p fieldPath) lookup(o map[string]any) any {
+	at := any(o)
+	for _, s := range p {
+		key := s.at
+		if s.key != "" {
+			key = strconv.Itoa(elementWith(at, s.key, s.value))
+		}
+		at, _ = fleet.Lookup(at, []string{key})
+	}
+	return at
+}
+
+// elementWith returns the index of the first element of a list whose key has a
+// value, -1 when there is none.
+func elementWith(list any, key, value string) int {
+	elements, _ := list.([]any)
+	return slices.IndexFunc(elements, func(e any) bool {
+		m, _ := e.(map[string]any)
+		return m[key] != nil && fmt.Sprint(m[key]) == value
+	})
+}
+
+// findField reads a field of an object: as [fleet.ParseField] does, with
+// [name=app] for the element of a list that has this key. No text is the whole
+// object.
+func findField(o fleet.Object, text string) (fieldPath, error) {
+	var path fieldPath
+	for rest := text; rest != ""; {
+		plain, key, value, after := cutSelector(rest)
+		if plain != "" {
+			keys, ok := fleet.ParseField(plain)
+			if !ok {
+				return nil, noField(o, text)
+			}
+			for _, k := range keys {
+				path = append(path, step{at: k})
+			}
+			if err := path.exists(o); err != nil {
+				return nil, err
+			}
+		}
+		if key != "" {
+			list := path.lookup(o.Object)
+			i := elementWith(list, key, value)
+			if i < 0 {
+				return nil, noElement(o, path, list, key, value)
+			}
+			path = append(path, step{strconv.Itoa(i), key, value})
+		}
+		var dotted bool
+		if rest, dotted = strings.CutPrefix(after, "."); dotted == (rest == "" || rest[0] == '[') && after != "" {
+			return nil, noField(o, text)
+		}
+	}
+	return path, nil
+}
+
+// NextFields returns the fields of an object that begin like the given text and
+// have a key or an index more than it has whole.
+func NextFields(o fleet.Object, text string) []string {
+	begin := text[:strings.LastIndexAny(text, ".[")+1]
+	way, err := findField(o, strings.TrimRight(begin, ".["))
+	if err != nil {
+		return nil
+	}
+	v := any(o.Object)
+	if len(way) > 0 {
+		v = way.lookup(o.Object)
+	}
+	begin = strings.TrimRight(begin, ".[")
+	var out []string
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			next := fleet.FieldText([]string{key})
+			if begin != "" && next[0] != '[' {
+				next = "." + next
+			}
+			out = append(out, begin+next)
+		}
+	case []any:
+		for i := range v {
+			out = append(out, begin+"["+strconv.Itoa(i)+"]")
+		}
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return !strings.HasPrefix(s, text) })
+}
+
+// cutSelector cuts a field around its first [key=value].
+func cutSelector(text string) (before, key, value, after string) {
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && quoted:
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == '[' && !quoted:
+			inner, rest, closed := strings.Cut(text[i+1:], "]")
+			if k, v, ok := strings.Cut(inner, "="); ok && closed && k != "" {
+				return text[:i], k, v, rest
+			}
+		}
+	}
+	return text, "", "", ""
+}
+
+func noField(o fleet.Object, text string) error {
+	return &diag.Diag{
+		Path: o.ID(), Msg: strconv.Quote(text) + " is no field",
+		Hint: `write it as spec.replicas, spec.ports[0].name, spec.ports[name=http].port or data."a.b"`,
+	}
+}
+
+// exists returns a fault when the object does not have the field.
+func (p fieldPath) exists(o fleet.Object) error {
+	field := p.keys()
+	for n := range field {
+		if _, there := fleet.Lookup(o.Object, field[:n+1]); there {
+			continue
+		}
+		hint := ""
+		switch at, _ := fleet.Lookup(o.Object, field[:n]); at := at.(type) {
+		case map[string]any:
+			hint = diag.OneOf(field[n], slices.Sorted(maps.Keys(at)))
+		case []any:
+			hint = fmt.Sprintf("name one of its %d elements, from [0] on", len(at))
+		}
+		return &diag.Diag{Path: o.ID(), Msg: "there is no field " + fleet.FieldText(field[:n+1]), Hint: hint}
+	}
+	return nil
+}
+
+// noElement is the fault about a list that has no element with a key's value.
+func noElement(o fleet.Object, path fieldPath, list any, key, value string) error {
+	var have []string
+	elements, _ := list.([]any)
+	for _, e := range elements {
+		if m, _ := e.(map[string]any); m[key] != nil {
+			have = append(have, fmt.Sprint(m[key]))
+		}
+	}
+	return &diag.Diag{
+		Path: o.ID(), Msg: fmt.Sprintf("%s has no element with %s %s", fleet.FieldText(path.keys()), key, value),
+		Hint: diag.OneOf(value, have),
+	}
+}

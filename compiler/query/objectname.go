@@ -1,0 +1,223 @@
+package query
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// shortKinds are the short names of Kubernetes' own kinds, as kubectl takes
+// them.
+func shortKind(short string) string {
+	switch short {
+	case "cm":
+		return "configmap"
+	case "crd":
+		return "customresourcedefinition"
+	case "cj":
+		return "cronjob"
+	case "deploy":
+		return "deployment"
+	case "ds":
+		return "daemonset"
+	case "ep":
+		return "endpoints"
+	case "hpa":
+		return "horizontalpodautoscaler"
+	case "ing":
+		return "ingress"
+	case "limits":
+		return "limitrange"
+	case "netpol":
+		return "networkpolicy"
+	case "ns":
+		return "namespace"
+	case "pc":
+		return "priorityclass"
+	case "pdb":
+		return "poddisruptionbudget"
+	case "po":
+		return "pod"
+	case "pv":
+		return "persistentvolume"
+	case "pvc":
+		return "persistentvolumeclaim"
+	case "quota":
+		return "resourcequota"
+	case "rc":
+		return "replicationcontroller"
+	case "rs":
+		return "replicaset"
+	case "sa":
+		return "serviceaccount"
+	case "sc":
+		return "storageclass"
+	case "sts":
+		return "statefulset"
+	case "svc":
+		return "service"
+	}
+	return short
+}
+
+// isKind reports whether an object is of a kind that somebody named: in any
+// case, in singular or plural, short, with or without its group.
+func isKind(o fleet.Object, name string) bool {
+	name, group, grouped := strings.Cut(strings.ToLower(name), ".")
+	gk := o.GroupVersionKind().GroupKind()
+	kind := strings.ToLower(gk.Kind)
+	if grouped && group != strings.ToLower(gk.Group) {
+		return false
+	}
+	plural := kind + "s"
+	switch {
+	case strings.HasSuffix(kind, "s") || strings.HasSuffix(kind, "x") || strings.HasSuffix(kind, "ch"):
+		plural = kind + "es"
+	case strings.HasSuffix(kind, "y") && !strings.HasSuffix(kind, "ay") && !strings.HasSuffix(kind, "ey"):
+		plural = strings.TrimSuffix(kind, "y") + "ies"
+	}
+	return name == kind || name == plural || shortKind(name) == kind
+}
+
+// NextObjects returns the names of objects that begin like the given text, with
+// the kind as the text has it.
+func NextObjects(objs []fleet.Object, text string) []string {
+	kind, rest, named := strings.Cut(text, "/")
+	var out []string
+	for _, o := range objs {
+		name := ObjectName(o)
+		if _, of, _ := strings.Cut(name, "/"); named && isKind(o, kind) && strings.HasPrefix(of, rest) {
+			out = append(out, kind+"/"+of)
+		} else if !named && strings.HasPrefix(name, text) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// ObjectName returns the name by which commands take an object: kind/namespace/name,
+// or kind/name of one without a namespace.
+func ObjectName(o fleet.Object) string {
+	parts := []string{strings.ToLower(o.GetKind()), o.GetNamespace(), o.GetName()}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
+}
+
+// fullName is the name with the group of the kind.
+func fullName(o fleet.Object) string {
+	kind, rest, _ := strings.Cut(ObjectName(o), "/")
+	if group := o.GroupVersionKind().Group; group != "" {
+		kind += "." + group
+	}
+	return kind + "/" + rest
+}
+
+// FindObject returns the one object that has a name: kind/namespace/name, or
+// kind/name where that is one. What does not exist, or is more than one, is a
+// fault.
+func FindObject(objs []fleet.Object, cluster, name string) (fleet.Object, error) {
+	parts := strings.Split(name, "/")
+	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
+		return fleet.Object{}, &diag.Diag{Msg: strconv.Quote(name) + " names no object", Hint: "write it as kind/namespace/name, or kind/name"}
+	}
+	var found []fleet.Object
+	for _, o := range objs {
+		if isKind(o, parts[0]) && o.GetName() == parts[len(parts)-1] && (len(parts) == 2 || o.GetNamespace() == parts[1]) {
+			found = append(found, o)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return fleet.Object{}, &diag.Diag{
+			Msg: fmt.Sprintf("cluster %s has no object %s", cluster, name), Hint: objectHint(objs, parts),
+		}
+	}
+	var names []string
+	for _, o := range found {
+		names = append(names, fullName(o))
+	}
+	slices.Sort(names)
+	return fleet.Object{}, &diag.Diag{
+		Msg:  fmt.Sprintf("cluster %s has %d objects %s", cluster, len(found), name),
+		Hint: cmp.Or(diag.OneOf(name, names), "name the namespace, and the group of the kind"),
+	}
+}
+
+// objectHint returns a hint for who named an object that is not there.
+func objectHint(objs []fleet.Object, parts []string) string {
+	kind, name := strings.ToLower(parts[0]), parts[len(parts)-1]
+	var ofKind, named, all, kinds []string
+	for _, o := range objs {
+		of := ObjectName(o)
+		all = append(all, of)
+		kinds = append(kinds, strings.ToLower(o.GetKind()))
+		if isKind(o, kind) {
+			ofKind = append(ofKind, of)
+		}
+		if o.GetName() == name {
+			named = append(named, of)
+		}
+	}
+	if len(ofKind) > 0 {
+		return nearObject(ofKind, parts[1:])
+	}
+	slices.Sort(named)
+	slices.Sort(kinds)
+	whole := strings.Join(parts, "/")
+	return cmp.Or(diag.DidYouMean(whole, all), diag.DidYouMean(kind, slices.Compact(kinds)), diag.OneOf(whole, named), nearObject(all, parts[1:]))
+}
+
+// nearObject returns a hint that names the object whose name is nearest to the
+// one given, in whatever namespace, or a few that there are, best of its namespace
+// and with a part of its name; empty when there is none.
+func nearObject(among, parts []string) string {
+	const most = 5
+	name := parts[len(parts)-1]
+	var names []string
+	full := map[string]string{}
+	slices.Sort(among)
+	for _, of := range among {
+		base := path.Base(of)
+		names = append(names, base)
+		// One in the namespace that was named comes before one in another.
+		if full[base] == "" || len(parts) > 1 && strings.HasSuffix(of, "/"+parts[0]+"/"+base) {
+			full[base] = of
+		}
+	}
+	near := diag.Nearest(name, names)
+	if slices.Contains(names, name) {
+		near = name
+	}
+	if near != "" {
+		return "did you mean " + full[near] + "?"
+	}
+	begin := func(of string) (n int) {
+		_, of, _ = strings.Cut(of, "/")
+		if len(parts) == 1 {
+			of = path.Base(of)
+		}
+		for text := strings.Join(parts, "/"); n < min(len(text), len(of)) && text[n] == of[n]; {
+			n++
+		}
+		if strings.Contains(path.Base(of), name) {
+			n += len(name)
+		}
+		return n
+	}
+	if in := slices.DeleteFunc(slices.Clone(among), func(of string) bool { return len(parts) == 1 || path.Base(path.Dir(of)) != parts[0] }); len(in) > 0 {
+		among = in
+	}
+	slices.SortStableFunc(among, func(a, b string) int { return begin(b) - begin(a) })
+	if len(among) == 0 {
+		return ""
+	}
+	return "use one of " + strings.Join(among[:min(len(among), most)], ", ")
+}
