@@ -2,17 +2,15 @@ package compiler
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/trial"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // maxTrials bounds how many values of the whole fleet are tried to find those
@@ -145,14 +143,14 @@ type candidate struct {
 func candidates(values *fleet.Tree, at *fleet.FieldError) []candidate {
 	const most = 8 // more say nothing
 	v, _ := fleet.Lookup(at.Object.Object, at.Field)
-	text, name := scalarText(v), at.Field[len(at.Field)-1]
+	text, name := fleet.ScalarText(v), at.Field[len(at.Field)-1]
 	var out []candidate
 	var walk func(t *fleet.Tree, path []string)
 	walk = func(t *fleet.Tree, path []string) {
 		for _, k := range t.Keys() {
 			next, below := t.Fields[k], append(path[:len(path):len(path)], k)
 			isScalar := next.Fields == nil && next.List == nil
-			if next.Pos.IsValid() && len(out) < most && (k == name || isScalar && text != "" && scalarText(next.Scalar) == text) {
+			if next.Pos.IsValid() && len(out) < most && (k == name || isScalar && text != "" && fleet.ScalarText(next.Scalar) == text) {
 				out = append(out, candidate{below, next})
 			}
 			walk(next, below)
@@ -160,13 +158,4 @@ func candidates(values *fleet.Tree, at *fleet.FieldError) []candidate {
 	}
 	walk(values, nil)
 	return out
-}
-
-// scalarText returns a string, number or bool as text; empty for anything else.
-func scalarText(v any) string {
-	switch v.(type) {
-	case string, bool, int64, float64, json.Number:
-		return fmt.Sprint(v)
-	}
-	return ""
 }

@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -40,7 +41,7 @@ func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.Lis
 		if u.release.Typed {
 			check = u.chart.Types.CheckTyped
 		}
-		for _, d := range check(u.release.Values, u.release.Open, u.chart.accepted.remember) {
+		for _, d := range check(u.release.Values, u.release.Open, u.chart.accepted.Remember) {
 			faults.Add(diag.In(u.cluster, ofRelease(u.release, d)))
 		}
 		return faults, nil
@@ -90,4 +91,14 @@ func ofRelease(r *fleet.Release, d *diag.Diag) *diag.Diag {
 		of.At = []diag.Pos{r.Pos}
 	}
 	return &of
+}
+
+// keepFound keeps what was found out of the charts' values.
+func (f *Fleet) keepFound() {
+	for ch := range maps.Values(f.Charts) {
+		ch.accepted.Keep()
+		if ch.Types.Grown() {
+			f.Results.KeepTypes(ch.Chart, ch.Types)
+		}
+	}
 }

@@ -32,18 +32,22 @@ package compiler
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/bounded"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/base/memo"
 	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/results"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -76,7 +80,7 @@ type Compiler struct {
 
 	// Shared has what releases render to on other machines of the same build; it is
 	// looked at when the directory does not have it. Nil for none.
-	Shared SharedCache
+	Shared results.SharedCache
 
 	Limits bounded.Limits // of the evaluation of CUE for one cluster
 
@@ -118,7 +122,7 @@ func (c *Compiler) Evaluate(ctx context.Context, patterns []string) Evaluation {
 
 // ReadLayers reads the layers of the clusters that the patterns select.
 func (c *Compiler) ReadLayers(patterns []string) (*load.Fleet, error) {
-	if err := cmp.Or(checkKubernetes(c.Kubernetes), checkDate(c.Date)); err != nil {
+	if err := cmp.Or(kube.CheckVersion(c.Kubernetes), checkDate(c.Date)); err != nil {
 		return nil, err
 	}
 	dir := cmp.Or(c.Dir, ".")
@@ -172,7 +176,7 @@ type Fleet struct {
 	jsonnet       *jsonnet.Renderer
 	remotes       *RemoteReader
 	read          sync.Map // of kustomizations and manifests by their kind and path, each a sync.OnceValues
-	Results       *Results
+	Results       *results.Store
 	OnCacheLookup func(r *fleet.Release, kept bool) // is told whether what releases of charts render to is kept; may be nil
 	anew          sync.Map                          // has the IDs of clusters with a release that was rendered, or fetched
 	unkept        sync.Map                          // has the *fleet.Release of which what they render to is not kept
@@ -197,7 +201,7 @@ type LoadedChart struct {
 	*fleet.Chart
 	asksForAPIs bool
 	Types       *values.Type
-	accepted    *accepted // by the chart's schemas
+	accepted    *results.AcceptedValues // by the chart's schemas
 }
 
 // Load evaluates the clusters that the patterns select and finds their charts.
@@ -223,14 +227,14 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 	f.Charts, err = c.FindCharts(ctx, f.Results, e.Dir, f.ChartUsers(ctx, e.All()))
 	faults.Add(err)
 	faults.Add(f.readCRDs())
-	checked := diag.All(withForms(cuediag.Misread(e.Dir, f.checkValues(ctx, e.All())).Err(), e.All().Clusters, true))
+	checked := diag.All(fleet.WithForms(cuediag.Misread(e.Dir, f.checkValues(ctx, e.All())).Err(), e.All().Clusters, true))
 	faults.Add(checked.Err())
 	faults.Add(withoutCovered(e.Faults, checked))
 	return f, faults.Err()
 }
 
 // FindCharts finds each chart of a fleet once.
-func (c *Compiler) FindCharts(ctx context.Context, results *Results, root string, users map[fleet.ChartRef]*ChartUse) (map[fleet.ChartRef]LoadedChart, error) {
+func (c *Compiler) FindCharts(ctx context.Context, results *results.Store, root string, users map[fleet.ChartRef]*ChartUse) (map[fleet.ChartRef]LoadedChart, error) {
 	const atATime = 8 // a courtesy to repositories; finding charts is waiting
 	source := c.Source(root)
 	refs := SortedRefs(users)
@@ -253,7 +257,7 @@ func (c *Compiler) FindCharts(ctx context.Context, results *Results, root string
 		if err := types.Complete(ch); err != nil {
 			return LoadedChart{}, users[refs[i]].Blame(err)
 		}
-		return LoadedChart{ch, render.AsksForAPIs(ch), types, results.accepted(ch)}, nil
+		return LoadedChart{ch, render.AsksForAPIs(ch), types, results.Accepted(ch)}, nil
 	})
 	charts := map[fleet.ChartRef]LoadedChart{}
 	var faults diag.List
@@ -287,7 +291,7 @@ func (c *Compiler) Source(root string) *chart.Source {
 func (f *Fleet) Bundles(ctx context.Context) iter.Seq2[*fleet.Bundle, error] {
 	return ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		b, err := f.Compile(ctx, f.Clusters[i])
-		return b, InCluster(f.Clusters[i], err)
+		return b, fleet.InCluster(f.Clusters[i], err)
 	})
 }
 
@@ -339,4 +343,12 @@ func (f *Fleet) CanRender(c *fleet.Cluster) bool {
 		}
 	}
 	return true
+}
+
+// checkDate returns a fault when the date is not empty and none.
+func checkDate(date string) error {
+	if _, err := time.Parse(time.DateOnly, date); err != nil && date != "" {
+		return &diag.Diag{Msg: fmt.Sprintf("%q is no date", date), Hint: "write it as 2026-12-31"}
+	}
+	return nil
 }

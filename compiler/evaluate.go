@@ -68,6 +68,6 @@ func (c *Compiler) Unify(ctx context.Context, loaded *load.Fleet, err error) Eva
 	if err := ctx.Err(); err != nil {
 		return Evaluation{Faults: err}
 	}
-	e.Faults = withForms(faults.Err(), e.All().Clusters, true)
+	e.Faults = fleet.WithForms(faults.Err(), e.All().Clusters, true)
 	return e
 }

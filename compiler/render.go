@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/base/ordered"
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 	"github.com/fleetc/fleetc/compiler/stage/render"
@@ -113,7 +114,7 @@ func valuesAskForAPIs(t *fleet.Tree) bool {
 // crdsOf returns the API versions that are in the crds directories of a chart.
 func (f *Fleet) crdsOf(ch *fleet.Chart) []string {
 	return f.crdDirs.Get(ch, func() []string {
-		return f.Results.apis(ch.Digest, func() []string { return f.Templates.CRDs(ch) })
+		return f.Results.APIs(ch.Digest, func() []string { return f.Templates.CRDs(ch) })
 	})
 }
 
@@ -211,7 +212,7 @@ func (all *ClusterRendering) Objects(kinds *validate.Checker, keep Keeper) ([]fl
 // served returns the API versions that a cluster serves without the CRDs of its
 // releases.
 func (f *Fleet) served(c *fleet.Cluster) []string {
-	out := capabilities(c.KubeVersion)
+	out := kube.Capabilities(c.KubeVersion)
 	for _, a := range c.APIs {
 		out = append(out, a.APIVersion, a.APIVersion+"/"+a.Kind)
 	}

@@ -68,11 +68,11 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 // machine.
 func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch LoadedChart, apis []string) (render.Result, error) {
 	key, ours := f.cacheKey(c, r, apis)
-	if ours && f.Results.fetchRendered(ctx, key) {
+	if ours && f.Results.FetchRendered(ctx, key) {
 		f.anew.Store(c.ID, true)
 	}
 	defer f.busy()()
-	earlier, ok := f.Results.rendered(key)
+	earlier, ok := f.Results.Rendered(key)
 	if f.OnCacheLookup != nil {
 		f.OnCacheLookup(r, ok)
 	}
@@ -87,12 +87,12 @@ func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Rele
 	if result.Timed {
 		f.UsesClock.Store(c.ID, true)
 	}
-	kept, ok := f.Results.keepRendered(key, r, result)
+	kept, ok := f.Results.KeepRendered(key, r, result)
 	switch {
 	case !ok:
 		f.unkept.Store(r, true)
 	case ours:
-		f.Results.sendRendered(key, kept)
+		f.Results.SendRendered(key, kept)
 	}
 	return result, nil
 }

@@ -17,7 +17,7 @@ import (
 func (f *Fleet) CheckWritten(ctx context.Context) error {
 	var faults diag.List
 	for _, err := range ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (struct{}, error) {
-		return struct{}{}, InCluster(f.Clusters[i], f.checkWritten(ctx, f.Clusters[i]))
+		return struct{}{}, fleet.InCluster(f.Clusters[i], f.checkWritten(ctx, f.Clusters[i]))
 	}) {
 		faults.Add(err)
 	}

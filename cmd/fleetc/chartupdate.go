@@ -6,10 +6,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/values"
 	"github.com/spf13/cobra"
 )
@@ -60,7 +60,7 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 			}
 			style := o.style(cmd.OutOrStdout())
 			style.All = all
-			return updateText(cmd.OutOrStdout(), u, req.DryRun, compiler.FileNames(o.dir), style)
+			return updateText(cmd.OutOrStdout(), u, req.DryRun, load.FileNames(o.dir), style)
 		},
 	}
 	cmd.Flags().StringVar(&req.Version, "version", "", "`range` of versions, or a git ref (default: the newest stable version)")

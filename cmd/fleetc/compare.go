@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/fleetc/fleetc/compiler/stage/load"
+
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -87,13 +89,13 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 			return err
 		}
 	}
-	load := c.Load
+	loadFleet := c.Load
 	if !flags.all {
-		load = func(ctx context.Context, _ ...string) (*compiler.Fleet, error) {
+		loadFleet = func(ctx context.Context, _ ...string) (*compiler.Fleet, error) {
 			return query.LoadPair(ctx, c, args[0], args[1])
 		}
 	}
-	f, err := load(cmd.Context(), args...)
+	f, err := loadFleet(cmd.Context(), args...)
 	if err != nil {
 		return err
 	}
@@ -119,7 +121,7 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 	}[flags.output]
 	style := o.style(cmd.OutOrStdout())
 	style.All = flags.full
-	if err := write(cmd.OutOrStdout(), found, compiler.FileNames(o.dir), style); err != nil {
+	if err := write(cmd.OutOrStdout(), found, load.FileNames(o.dir), style); err != nil {
 		return err
 	}
 	if found.Empty() {

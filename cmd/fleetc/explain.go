@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/query"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/spf13/cobra"
 )
 
@@ -59,7 +59,7 @@ func newExplainCommand(o *options) *cobra.Command {
 			if output == "json" {
 				return writeJSON(cmd.OutOrStdout(), explanationJSON(e))
 			}
-			return writeExplanation(cmd.OutOrStdout(), e, "", compiler.FileNames(o.dir))
+			return writeExplanation(cmd.OutOrStdout(), e, "", load.FileNames(o.dir))
 		},
 	}
 	outputFlag(cmd, &output, "text", "json")

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/trial"
 	"github.com/fleetc/fleetc/compiler/query"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/spf13/cobra"
 )
 
@@ -56,7 +57,7 @@ func explainObject(cmd *cobra.Command, o *options, pattern, object, field, outpu
 	if output == "json" {
 		return writeJSON(cmd.OutOrStdout(), out.json())
 	}
-	return out.write(cmd.OutOrStdout(), compiler.FileNames(o.dir))
+	return out.write(cmd.OutOrStdout(), load.FileNames(o.dir))
 }
 
 // oneCluster loads the one cluster that a pattern selects.

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/faults"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -102,7 +102,7 @@ func TestSARIFReports(t *testing.T) {
 	}
 	for _, err := range []error{nil, list, list[:1], list[1:], fmt.Errorf("wrapped: %w", list)} {
 		var b strings.Builder
-		r := faults.Report{Err: err, Version: odd, Files: compiler.FaultFiles(t.TempDir())}
+		r := faults.Report{Err: err, Version: odd, Files: load.FaultFiles(t.TempDir())}
 		if err := r.Write(&b, faults.SARIF); err != nil {
 			t.Fatal(err)
 		}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/spf13/cobra"
 )
 
@@ -41,7 +41,7 @@ func newFmtCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := writeNames(cmd.OutOrStdout(), changed, compiler.FileNames(o.dir), output); err != nil {
+			if err := writeNames(cmd.OutOrStdout(), changed, load.FileNames(o.dir), output); err != nil {
 				return err
 			}
 			if check && len(changed) > 0 {

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/faults"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/spf13/cobra"
 )
 
@@ -79,7 +79,7 @@ func (o *options) report(cmd *cobra.Command, err error, args []string) error {
 		w = cmd.OutOrStdout()
 	}
 	w, _ = beneath(w).(io.Writer) // a report is printable
-	r := faults.Report{Err: err, Version: toolVersion(), Files: compiler.FaultFiles(o.dir)}
+	r := faults.Report{Err: err, Version: toolVersion(), Files: load.FaultFiles(o.dir)}
 	return r.Write(w, format)
 }
 

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/spf13/cobra"
 )
 
@@ -9,7 +9,7 @@ import (
 // to a command that is otherwise complete, and whose arguments are cluster patterns.
 // The command gets the IDs of the selected clusters as its arguments.
 func selectorFlags(cmd *cobra.Command, o *options) {
-	var s compiler.Selector
+	var s query.Selector
 	flags := cmd.Flags()
 	flags.StringVarP(&s.Labels, "selector", "l", "", "only clusters with these `labels`, as in tier=gold or 'region in (eu,us)'")
 	flags.StringSliceVarP(&s.Environments, "environment", "e", nil, "only clusters of this `environment`; may be repeated")
@@ -26,7 +26,7 @@ func selectorFlags(cmd *cobra.Command, o *options) {
 		if !flags.Changed("selector") && !flags.Changed("environment") {
 			return run(cmd, args)
 		}
-		selected, err := o.compiler().SelectClusters(cmd.Context(), s, args...)
+		selected, err := query.SelectClusters(cmd.Context(), o.compiler(), s, args...)
 		if err != nil {
 			return err
 		}

@@ -1,3 +1,5 @@
+// Package deliver brings bundles out of the compiler: it exports them, and plans and
+// runs applies, rollbacks and destroys on clusters.
 package deliver
 
 import (

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/ordered"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/stage/crosscheck"
 )
 
 // CheckContexts returns the faults of clusters without a kubeconfig context, and of
@@ -26,7 +27,7 @@ func CheckContexts(clusters []*fleet.Cluster) error {
 			})
 		}
 	}
-	faults.Add(compiler.SameContexts(clusters))
+	faults.Add(crosscheck.SameContexts(clusters))
 	return faults.Err()
 }
 

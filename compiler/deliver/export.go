@@ -60,7 +60,7 @@ func Vet(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.Seq2[
 			out = &VettedCluster{Objects: len(b.Objects), Rules: patch.RuleChecks(c, b.Objects, f.KnownCRDs[c.ID])}
 		}
 		if err := faults.Err(); err != nil {
-			return out, compiler.InCluster(c, err)
+			return out, fleet.InCluster(c, err)
 		}
 		f.NoteRendered(c)
 		return out, nil
@@ -94,7 +94,7 @@ func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, lay
 	if err == nil {
 		b, err = lay(f, b, layout)
 	}
-	return b, compiler.InCluster(c, err)
+	return b, fleet.InCluster(c, err)
 }
 
 // lay lays a bundle out, when nothing in it is secret.

@@ -21,6 +21,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/gitops"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/validate/crd"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -118,7 +119,7 @@ func checkTheirs(t *testing.T, checker *crd.Checker, b *fleet.Bundle) {
 	}
 	if err := checker.Objects(b.Cluster, objs, known); err != nil {
 		var text bytes.Buffer
-		_ = diag.WriteText(&text, err, compiler.FileNames(""))
+		_ = diag.WriteText(&text, err, load.FileNames(""))
 		t.Errorf("%s: %s", b.Cluster.ID, &text)
 	}
 	// The check finds something when there is something.

@@ -46,11 +46,11 @@ func records(ctx context.Context, e compiler.Evaluation, o ApplyOptions) ([]*Rec
 	slices.SortFunc(f.Clusters, func(a, b *fleet.Cluster) int { return cmp.Compare(a.ID, b.ID) })
 	all := f.Clusters
 	wrong := CheckContexts(all)
-	f.Clusters = slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return compiler.FaultsOf(c.ID, wrong) != nil })
+	f.Clusters = slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, wrong) != nil })
 	servers := ConnectAll(ctx, f, o.Access)
 	var out []*Record
 	asked := ordered.Map(ctx, atATime, len(all), func(ctx context.Context, i int) (*Record, error) {
-		r := &Record{Cluster: all[i], Err: compiler.FaultsOf(all[i].ID, wrong), server: servers.Of(all[i].ID)}
+		r := &Record{Cluster: all[i], Err: fleet.FaultsOf(all[i].ID, wrong), server: servers.Of(all[i].ID)}
 		r.Reached = r.server.Live != nil
 		if r.Err = cmp.Or(r.Err, r.server.Err); r.Err == nil {
 			r.Inventory, r.Err = apply.ReadInventory(ctx, r.server.Live, f.Module, r.Cluster.ID)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/ordered"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
@@ -83,7 +84,7 @@ func ReadStatus(ctx context.Context, c *compiler.Compiler, o StatusOptions, patt
 			return nil, err
 		}
 		out = append(out, s)
-		if compiler.FaultsOf(s.Cluster.ID, faults) == nil {
+		if fleet.FaultsOf(s.Cluster.ID, faults) == nil {
 			all.Add(s.Compile)
 		}
 	}
@@ -92,7 +93,7 @@ func ReadStatus(ctx context.Context, c *compiler.Compiler, o StatusOptions, patt
 
 // compile compiles the cluster, if the fleet's faults let it.
 func (s *Status) compile(ctx context.Context, f *compiler.Fleet, faults error) {
-	if s.Compile = compiler.FaultsOf(s.Cluster.ID, faults); s.Compile != nil {
+	if s.Compile = fleet.FaultsOf(s.Cluster.ID, faults); s.Compile != nil {
 		return
 	}
 	b, err := f.Compile(ctx, s.Cluster)

@@ -1,3 +1,5 @@
+// Package edit changes the files of a fleet: it starts fleets, formats files, and adds and
+// updates charts.
 package edit
 
 import (

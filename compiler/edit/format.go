@@ -93,7 +93,7 @@ func sourceOf(file string) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	target, err := compiler.ResolvePath(file)
+	target, err := load.ResolvePath(file)
 	if err != nil {
 		return source{}, err
 	}
@@ -123,5 +123,5 @@ func (s source) write(text []byte) error {
 		return err
 	}
 	defer tree.Close()
-	return compiler.WriteFile(tree, s.name, text)
+	return WriteFile(tree, s.name, text)
 }

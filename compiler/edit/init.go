@@ -126,7 +126,7 @@ func ensure(tree *os.Root, name string, data []byte, changed *[]string) error {
 	if have, err := tree.ReadFile(filepath.FromSlash(name)); err == nil && bytes.Equal(have, data) {
 		return nil
 	}
-	if err := compiler.WriteFile(tree, name, data); err != nil {
+	if err := WriteFile(tree, name, data); err != nil {
 		return err
 	}
 	*changed = append(*changed, name)

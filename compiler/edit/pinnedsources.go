@@ -88,7 +88,7 @@ func writeSources(root string, pins []fleet.RemoteSource) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return compiler.WriteFile(tree, load.SourcesFile, text)
+	return WriteFile(tree, load.SourcesFile, text)
 }
 
 // sortedSources returns pins sorted by address.

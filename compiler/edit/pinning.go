@@ -173,14 +173,14 @@ func (p *pinning) changed(tree *os.Root) ([]string, error) {
 // commit writes the edits: the package first, since the layers name what is in
 // it.
 func (p *pinning) commit(tree *os.Root) error {
-	if err := compiler.WriteFile(tree, p.pkg.File, p.edits[p.pkg.File]); err != nil {
+	if err := WriteFile(tree, p.pkg.File, p.edits[p.pkg.File]); err != nil {
 		return err
 	}
 	for _, file := range slices.Sorted(maps.Keys(p.edits)) {
 		if file == p.pkg.File {
 			continue
 		}
-		if err := compiler.WriteFile(tree, file, p.edits[file]); err != nil {
+		if err := WriteFile(tree, file, p.edits[file]); err != nil {
 			return err
 		}
 	}

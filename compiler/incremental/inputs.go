@@ -1,3 +1,5 @@
+// Package incremental finds the clusters that need no work, or that a change affects, by
+// the digests of their inputs, and says why a result was not stored.
 package incremental
 
 import (

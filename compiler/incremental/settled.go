@@ -13,6 +13,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/memo"
 	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/results"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -44,7 +45,7 @@ type UpToDate struct {
 
 	compiler *compiler.Compiler
 	task     Task
-	results  *compiler.Results
+	results  *results.Store
 	layered  *layered
 	changed  func(file string) bool // since before anything was read
 	settling memo.Map[string, bool] // which files have, as of when the first cluster was settled that has them

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/results"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -168,7 +169,7 @@ func reason(f *compiler.Fleet, c *fleet.Cluster, r *fleet.Release, made compiler
 	case made.Result.Timed:
 		out.State, out.Why = Always, "the chart asks for the time"
 		return out
-	case !compiler.Cacheable(r, made.Result):
+	case !results.Cacheable(r, made.Result):
 		out.State, out.Why = Always, "it has a Secret that can be read"
 		return out
 	case last == nil:

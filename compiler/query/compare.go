@@ -69,7 +69,7 @@ func LoadPair(ctx context.Context, c *compiler.Compiler, a, b string) (*compiler
 				Hint: "compare more than two with --all",
 			}
 			if len(selected) < 10 {
-				d.Hint = "name one of " + strings.Join(compiler.IDs(selected), ", ") + ", or compare them with --all"
+				d.Hint = "name one of " + strings.Join(fleet.IDs(selected), ", ") + ", or compare them with --all"
 			}
 			faults.Add(d)
 		}
@@ -149,7 +149,7 @@ func newComparing(f *compiler.Fleet, clusters []*fleet.Cluster, patterns []strin
 	c := &comparing{
 		f: f, clusters: clusters, patterns: patterns, secrets: diff.SecretTexts{},
 		seen: map[string]fleet.Object{}, spaces: map[string]string{},
-		images: diff.NewTable(compiler.IDs(clusters)), objects: diff.NewTable(compiler.IDs(clusters)), ignored: diff.NewTable(compiler.IDs(clusters)), rules: ignoreRules(clusters),
+		images: diff.NewTable(fleet.IDs(clusters)), objects: diff.NewTable(fleet.IDs(clusters)), ignored: diff.NewTable(fleet.IDs(clusters)), rules: ignoreRules(clusters),
 	}
 	in := map[[2]string]int{}
 	for _, cluster := range clusters {

@@ -3,7 +3,6 @@ package query
 import (
 	"slices"
 
-	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -12,7 +11,7 @@ import (
 
 // layers compares what the layers of the clusters say.
 func (c *comparing) layers() *Comparison {
-	all := compiler.IDs(c.clusters)
+	all := fleet.IDs(c.clusters)
 	facts, releases, charts, values := diff.NewTable(all), diff.NewTable(all), diff.NewTable(all), diff.NewTable(all)
 	for i, cluster := range c.clusters {
 		if len(c.patterns) == 0 {

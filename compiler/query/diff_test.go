@@ -16,6 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
@@ -182,7 +183,7 @@ func TestFaultsOfCommits(t *testing.T) {
 				t.Fatal("no fault")
 			}
 			var b strings.Builder
-			if err := diag.WriteText(&b, err, compiler.FileNames(dir)); err != nil {
+			if err := diag.WriteText(&b, err, load.FileNames(dir)); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.HasPrefix(b.String(), "HEAD:environments/") || strings.Contains(b.String(), temp) || strings.Contains(b.String(), "fleetc-") {

@@ -150,7 +150,7 @@ func (f *committed) load(ctx context.Context, ids []string, now *compiler.Fleet)
 func (f *committed) objects(ctx context.Context, cluster string, now []fleet.Object) ([]fleet.Object, error) {
 	i := slices.IndexFunc(f.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == cluster })
 	if i < 0 || !f.fleet.CanRender(f.fleet.Clusters[i]) {
-		return nil, f.told(compiler.FaultsOf(cluster, f.Faults))
+		return nil, f.told(fleet.FaultsOf(cluster, f.Faults))
 	}
 	rendered, err := f.fleet.Render(ctx, f.fleet.Clusters[i])
 	if err != nil {

@@ -1,3 +1,5 @@
+// Package query answers questions about a compiled fleet: where a value comes from, how
+// clusters differ, and what changes between two states of the fleet.
 package query
 
 import (

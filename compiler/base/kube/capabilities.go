@@ -1,43 +1,32 @@
-package compiler
+package kube
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
-// checkKubernetes returns a fault when the version is not empty and none that is
-// known.
-func checkKubernetes(version string) error {
-	if _, known := kube.Minor(version); known || version == "" {
+// CheckVersion returns a fault when a version is neither empty nor known.
+func CheckVersion(version string) error {
+	if _, known := Minor(version); known || version == "" {
 		return nil
 	}
-	all := kube.Versions()
+	all := Versions()
 	return &diag.Diag{
 		Msg:  fmt.Sprintf("%q is no version of Kubernetes that is known", version),
 		Hint: fmt.Sprintf("use one from %s to %s", all[0], all[len(all)-1]),
 	}
 }
 
-// checkDate returns a fault when the date is not empty and none.
-func checkDate(date string) error {
-	if _, err := time.Parse(time.DateOnly, date); err != nil && date != "" {
-		return &diag.Diag{Msg: fmt.Sprintf("%q is no date", date), Hint: "write it as 2026-12-31"}
-	}
-	return nil
-}
-
-// capabilities returns the API versions that a cluster of a version of
-// Kubernetes serves, as charts ask for them: group/version and
-// group/version/Kind, sorted. Alpha versions, and since 1.24 new beta versions
-// too, are there only where somebody switches them on.
+// Capabilities returns the API versions that a cluster of a version of Kubernetes serves,
+// as charts ask for them: group/version and group/version/Kind, sorted. It has no alpha
+// versions, and since 1.24 no new beta versions: a cluster serves these only when they
+// are switched on.
 // https://kubernetes.io/docs/reference/using-api/#api-groups-and-versioning
-func capabilities(version string) []string {
-	v, known := kube.Minor(version)
+func Capabilities(version string) []string {
+	v, known := Minor(version)
 	if !known {
 		return nil // a fault already
 	}
@@ -53,7 +42,7 @@ func capabilities(version string) []string {
 }
 
 // on reports whether a kind is served without being switched on.
-func on(k kube.Kind) bool {
+func on(k Kind) bool {
 	switch {
 	case strings.Contains(k.Version, "alpha"):
 		return false

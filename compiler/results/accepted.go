@@ -1,9 +1,8 @@
-package compiler
+package results
 
 import (
 	"bytes"
 	"crypto/sha256"
-	"maps"
 	"slices"
 	"sync"
 
@@ -15,10 +14,10 @@ import (
 // there are more, only those of the last run are kept.
 const maxAccepted = 1 << 16
 
-// An accepted knows values in which the schemas of one chart find no fault: of
-// this run, and of earlier ones. Compiling a large schema, and checking what
-// most charts have for values, costs more than all else that vet does.
-type accepted struct {
+// AcceptedValues remembers values in which the schemas of one chart find no fault, of this
+// run and of earlier ones. To compile a large schema and to check values against it costs
+// more than everything else in vet.
+type AcceptedValues struct {
 	cache *cache.Cache
 	key   string
 
@@ -27,13 +26,13 @@ type accepted struct {
 	more  bool                       // than what is kept
 }
 
-// accepted returns the values that the schemas of the chart accepted before.
-func (r *Results) accepted(ch *fleet.Chart) *accepted {
-	return &accepted{cache: &r.Cache, key: r.KeyOf("accepted values", typesOf(ch))}
+// Accepted returns the values that the schemas of a chart accepted before.
+func (r *Store) Accepted(ch *fleet.Chart) *AcceptedValues {
+	return &AcceptedValues{cache: &r.Cache, key: r.KeyOf("accepted values", typesOf(ch))}
 }
 
-// remember is a [values.Accepted].
-func (a *accepted) remember(values []byte, accepts func() bool) {
+// Remember implements [values.Accepted].
+func (a *AcceptedValues) Remember(values []byte, accepts func() bool) {
 	sum := sha256.Sum256(values)
 	if a.has(sum) || !accepts() {
 		return
@@ -43,7 +42,7 @@ func (a *accepted) remember(values []byte, accepts func() bool) {
 	a.known[sum], a.more = true, true
 }
 
-func (a *accepted) has(sum [sha256.Size]byte) bool {
+func (a *AcceptedValues) has(sum [sha256.Size]byte) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.known == nil {
@@ -62,8 +61,8 @@ func (a *accepted) has(sum [sha256.Size]byte) bool {
 	return true
 }
 
-// keep keeps what is known for other runs.
-func (a *accepted) keep() {
+// Keep stores the values for other runs.
+func (a *AcceptedValues) Keep() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.more {
@@ -79,14 +78,4 @@ func (a *accepted) keep() {
 	}
 	slices.SortFunc(sums, bytes.Compare)
 	a.cache.Put(a.key, bytes.Join(sums, nil))
-}
-
-// keepFound keeps what was found out of the charts' values.
-func (f *Fleet) keepFound() {
-	for ch := range maps.Values(f.Charts) {
-		ch.accepted.keep()
-		if ch.Types.Grown() {
-			f.Results.keepTypes(ch.Chart, ch.Types)
-		}
-	}
 }

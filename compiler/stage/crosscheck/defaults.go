@@ -1,4 +1,4 @@
-package compiler
+package crosscheck
 
 import (
 	"maps"
@@ -27,7 +27,7 @@ func (f *fleetCheck) checkDefaults() {
 	needed := map[diag.Pos]bool{}
 	waivers := map[diag.Pos]fleet.DefaultWaiver{}
 	at := map[diag.Pos][]string{} // IDs of the clusters that have a waiver
-	for _, c := range f.selected {
+	for _, c := range f.Selected {
 		for _, w := range c.Defaults.Waivers {
 			waivers[w.Pos], at[w.Pos] = w, append(at[w.Pos], c.ID)
 			for _, o := range c.Defaults.Overridden {
@@ -39,12 +39,12 @@ func (f *fleetCheck) checkDefaults() {
 	}
 	for _, d := range useless {
 		if !d.waived {
-			f.Faults.Add(d.fault())
+			f.faults.Add(d.fault())
 		}
 	}
 	for pos, w := range waivers {
 		if whole && !needed[pos] {
-			f.Faults.Add(&diag.Diag{
+			f.faults.Add(&diag.Diag{
 				At: []diag.Pos{pos}, Clusters: slices.Sorted(slices.Values(at[pos])), Path: (&fleet.Release{Name: w.Release}).Path("overridden", w.Layer),
 				Msg:  "the waiver for " + w.Text + " is not needed: no default of the layer " + w.Layer + " there is overridden in every cluster",
 				Hint: "remove it",
@@ -58,7 +58,7 @@ func (f *fleetCheck) checkDefaults() {
 func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 	useless := map[diag.Pos]*uselessDefault{}
 	covered := map[string]bool{} // whether the run has all clusters of a layer
-	for _, c := range f.selected {
+	for _, c := range f.Selected {
 		for _, o := range c.Defaults.Overridden {
 			if _, ok := covered[o.Below]; !ok {
 				covered[o.Below] = f.covers(o.Below)
@@ -75,7 +75,7 @@ func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 		}
 	}
 	checked := map[string]bool{} // most clusters of an environment use the same
-	for _, c := range f.selected {
+	for _, c := range f.Selected {
 		if used := string(c.Defaults.Used); !checked[used] {
 			checked[used] = true
 			for pos := range useless {
@@ -95,10 +95,10 @@ func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 // [fleet.OverriddenDefault].
 func (f *fleetCheck) covers(below string) bool {
 	selected := map[string]bool{}
-	for _, c := range f.selected {
+	for _, c := range f.Selected {
 		selected[c.ID] = true
 	}
-	return !slices.ContainsFunc(f.ids, func(id string) bool {
+	return !slices.ContainsFunc(f.IDs, func(id string) bool {
 		return (below == "" || id == below || strings.HasPrefix(id, below+"/")) && !selected[id]
 	})
 }

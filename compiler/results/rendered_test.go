@@ -1,4 +1,4 @@
-package compiler
+package results
 
 import (
 	"crypto/sha256"
@@ -25,13 +25,13 @@ func TestForeignRendered(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	var shared *oci.Cache // of the latest machine
-	machine := func() *Results {
+	machine := func() *Store {
 		var err error
 		shared, err = oci.NewCache(t.Context(), strings.Replace(server.URL, "http://", "oci://", 1)+"/cache")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return (&Compiler{Build: "test", Cache: t.TempDir(), Shared: shared}).Results()
+		return New("test", t.TempDir(), false, shared)
 	}
 	encode := func(v any) []byte {
 		data, err := direct.Marshal(v)
@@ -54,11 +54,11 @@ func TestForeignRendered(t *testing.T) {
 		}
 	}
 	from := machine()
-	kept, ok := from.keepRendered("good", &fleet.Release{}, render.Result{Objects: []fleet.Object{one}})
+	kept, ok := from.KeepRendered("good", &fleet.Release{}, render.Result{Objects: []fleet.Object{one}})
 	if !ok {
 		t.Fatal("it is not kept")
 	}
-	from.sendRendered("good", kept)
+	from.SendRendered("good", kept)
 	if why := shared.Close(); why != "" {
 		t.Fatal(why)
 	}
@@ -80,8 +80,8 @@ func TestForeignRendered(t *testing.T) {
 		"a text", "a list", "no metadata", "no kind", "nothing", "no encoding", "nobody's",
 	} {
 		r := machine()
-		r.fetchRendered(t.Context(), key)
-		if result, ok := r.rendered(key); ok {
+		r.FetchRendered(t.Context(), key)
+		if result, ok := r.Rendered(key); ok {
 			t.Errorf("%s: got %v", key, result)
 		}
 		if r.Cache.Has(r.KeyOf("release", key)) {
@@ -92,8 +92,8 @@ func TestForeignRendered(t *testing.T) {
 		}
 	}
 	r := machine()
-	r.fetchRendered(t.Context(), "good")
-	result, ok := r.rendered("good")
+	r.FetchRendered(t.Context(), "good")
+	result, ok := r.Rendered("good")
 	if !ok || len(result.Objects) != 1 || result.Objects[0].GetName() != "a" || result.Objects[0].Template != "t.yaml" {
 		t.Errorf("got %v, %v", result, ok)
 	}

@@ -1,4 +1,4 @@
-package compiler
+package query
 
 import (
 	"cmp"
@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/labels"
-
+	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/stage/load"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // A Selector selects clusters by what their layers say. A cluster must have all
@@ -25,7 +25,7 @@ type Selector struct {
 // select, sorted. It evaluates the layers of all clusters that the patterns select.
 // The error is a fault when no cluster is selected, or when it cannot tell because
 // the layers of a cluster have faults.
-func (c *Compiler) SelectClusters(ctx context.Context, s Selector, patterns ...string) ([]string, error) {
+func SelectClusters(ctx context.Context, c *compiler.Compiler, s Selector, patterns ...string) ([]string, error) {
 	selector, err := labels.Parse(s.Labels)
 	if err != nil {
 		return nil, &diag.Diag{

@@ -1,4 +1,4 @@
-package compiler
+package results
 
 import (
 	"testing"
@@ -12,11 +12,11 @@ func TestAccepted(t *testing.T) {
 	kept := &cache.Cache{Dir: t.TempDir()}
 	checks := map[string]int{}
 	for range 2 {
-		a := &accepted{cache: kept, key: "chart"}
+		a := &AcceptedValues{cache: kept, key: "chart"}
 		for _, v := range []string{"right", "wrong", "right", "wrong"} {
-			a.remember([]byte(v), func() bool { checks[v]++; return v == "right" })
+			a.Remember([]byte(v), func() bool { checks[v]++; return v == "right" })
 		}
-		a.keep()
+		a.Keep()
 	}
 	if checks["right"] != 1 || checks["wrong"] != 4 {
 		t.Errorf("checked %v, want what is right once and what is wrong 4 times", checks)

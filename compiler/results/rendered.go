@@ -1,4 +1,4 @@
-package compiler
+package results
 
 import (
 	"context"
@@ -39,8 +39,8 @@ type contents struct {
 	parts map[*unstructured.Unstructured]cache.Part // those that clusters share, which are kept already
 }
 
-// rendered returns what a release rendered to in an earlier run.
-func (r *Results) rendered(key string) (render.Result, bool) {
+// Rendered returns the stored result of a release.
+func (r *Store) Rendered(key string) (render.Result, bool) {
 	data, ok := r.Cache.Get(r.KeyOf("release", key))
 	if !ok {
 		return render.Result{}, false
@@ -67,7 +67,7 @@ func (r *Results) rendered(key string) (render.Result, bool) {
 
 // content returns the content of a digest, nil when it is not there, and whether
 // the same one is returned again.
-func (r *Results) content(digest []byte) (content *unstructured.Unstructured, shared bool) {
+func (r *Store) content(digest []byte) (content *unstructured.Unstructured, shared bool) {
 	if len(digest) != sha256.Size {
 		return nil, false
 	}
@@ -101,49 +101,49 @@ func (r *Results) content(digest []byte) (content *unstructured.Unstructured, sh
 }
 
 // keptContent returns the content of a digest as it is kept.
-func (r *Results) keptContent(sum fleet.Sum) ([]byte, bool) {
+func (r *Store) keptContent(sum fleet.Sum) ([]byte, bool) {
 	data, ok := r.Cache.Get(r.KeyOf("content", sum.String()))
 	return data, ok && sha256.Sum256(data) == sum
 }
 
-// A kept is what a release rendered to, as it is kept.
-type kept struct {
+// Record is the result of a release as it is stored.
+type Record struct {
 	record []byte       // the list of its objects
 	parts  []cache.Part // their contents
 }
 
-// keepRendered keeps what a release rendered to, and returns what it has kept.
-func (r *Results) keepRendered(key string, release *fleet.Release, result render.Result) (k kept, ok bool) {
+// KeepRendered stores the result of a release and returns what it stored.
+func (r *Store) KeepRendered(key string, release *fleet.Release, result render.Result) (k Record, ok bool) {
 	if r.Cache.Dir == "" || r.Cache.ReadOnly || !Cacheable(release, result) {
-		return kept{}, false
+		return Record{}, false
 	}
 	var objs []keptObject
 	for _, o := range slices.Concat(result.Objects, result.Hooks) {
 		part, ok := r.keepContent(o)
 		if !ok {
-			return kept{}, false
+			return Record{}, false
 		}
 		k.parts = append(k.parts, part)
 		objs = append(objs, keptObject{Content: part.Digest[:], Template: o.Template, CRD: o.CRD, Aside: o.Aside})
 	}
 	var err error
 	if k.record, err = direct.Marshal(objs); err != nil {
-		return kept{}, false
+		return Record{}, false
 	}
 	r.Cache.Put(r.KeyOf("release", key), k.record)
 	return k, true
 }
 
-// sendRendered sends what a release rendered to into the registry, if there is one.
-func (r *Results) sendRendered(key string, k kept) {
+// SendRendered sends the result of a release to the shared cache, if there is one.
+func (r *Store) SendRendered(key string, k Record) {
 	if r.shared != nil {
 		r.shared.Put(r.KeyOf("release", key), k.record, k.parts, r.keptContent)
 	}
 }
 
-// fetchRendered brings what a release rendered to from the registry onto the disk,
-// unless it is there, and reports whether it did.
-func (r *Results) fetchRendered(ctx context.Context, key string) bool {
+// FetchRendered copies the result of a release from the shared cache to the disk, unless it
+// is there, and reports whether it did.
+func (r *Store) FetchRendered(ctx context.Context, key string) bool {
 	name := r.KeyOf("release", key)
 	if r.shared == nil || r.Cache.Dir == "" || r.Cache.ReadOnly || r.Cache.Has(name) {
 		return false
@@ -193,7 +193,7 @@ func Cacheable(release *fleet.Release, result render.Result) bool {
 }
 
 // keepContent keeps the content of an object.
-func (r *Results) keepContent(o fleet.Object) (part cache.Part, ok bool) {
+func (r *Store) keepContent(o fleet.Object) (part cache.Part, ok bool) {
 	c := &r.contents
 	if o.Shared {
 		c.mu.Lock()

@@ -1,4 +1,4 @@
-package compiler
+package crosscheck
 
 import (
 	"cmp"
@@ -11,24 +11,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// This file checks what must hold in one cluster of the fleet at least: that
-// selectors of objects match an object somewhere. What each cluster says of them is
-// kept with the result of vet, and every run puts together what all of its clusters
-// say.
-
-// CheckRules returns the faults of rules that hold in none of the clusters that have
-// them, by what the clusters say, which are given by their IDs. Rules of a layer of
-// which other clusters are not among these are left to a run over all of them.
-func (c *Compiler) CheckRules(said map[string][]fleet.RuleCheck) error {
-	all, err := c.ClusterIDs()
-	if err != nil {
-		return err
-	}
-	return ruleFaults(all, said)
-}
-
-// ruleFaults is [Compiler.CheckRules] in a fleet of the given clusters.
-func ruleFaults(all []string, said map[string][]fleet.RuleCheck) error {
+// CheckRules returns the faults of rules that hold in none of the clusters that have them.
+// said is what the clusters say, by ID; all are the IDs of the fleet. Rules of a layer
+// with a cluster that is not in said are left to a run over all of its clusters.
+func CheckRules(all []string, said map[string][]fleet.RuleCheck) error {
 	type part struct {
 		path string
 		pos  diag.Pos

@@ -1,13 +1,14 @@
-package compiler
+package fleet
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // ownValue stands for a text that a cluster says of itself, whichever it is: two
@@ -17,7 +18,7 @@ const ownValue = "\x00"
 // maskOf returns what is a cluster's own in messages: what it says of itself, and
 // the values that its releases have. A value stands for the line that sets it, which
 // several clusters may have in common.
-func maskOf(c *fleet.Cluster) *diag.Mask {
+func maskOf(c *Cluster) *diag.Mask {
 	m := &diag.Mask{}
 	for _, text := range []string{c.ID, c.Name, path.Base(c.ID), c.Environment, c.KubeContext, c.UID, c.KubeVersion} {
 		m.Add(text, ownValue)
@@ -48,12 +49,12 @@ func addFacts(m *diag.Mask, v any) {
 		}
 	case bool, nil:
 	default:
-		m.Add(scalarText(v), ownValue)
+		m.Add(ScalarText(v), ownValue)
 	}
 }
 
 // addValues adds the texts in a value.
-func addValues(m *diag.Mask, t *fleet.Tree) {
+func addValues(m *diag.Mask, t *Tree) {
 	if t == nil {
 		return
 	}
@@ -68,13 +69,13 @@ func addValues(m *diag.Mask, t *fleet.Tree) {
 	}
 }
 
-// withForms returns faults of the clusters as [diag.Fold] takes them. Evaluated are
-// those of values, which are at the lines that set them.
-func withForms(err error, clusters []*fleet.Cluster, evaluated bool) error {
+// WithForms returns faults of the clusters as [diag.Fold] takes them. evaluated is whether
+// the faults are about values and at the lines that set them.
+func WithForms(err error, clusters []*Cluster, evaluated bool) error {
 	if err == nil {
 		return nil
 	}
-	byID := map[string]*fleet.Cluster{}
+	byID := map[string]*Cluster{}
 	for _, c := range clusters {
 		byID[c.ID] = c
 	}
@@ -97,19 +98,19 @@ func withForms(err error, clusters []*fleet.Cluster, evaluated bool) error {
 }
 
 // InCluster marks faults in the objects of a cluster as faults of the cluster.
-func InCluster(c *fleet.Cluster, err error) error {
-	return withForms(diag.In(c.ID, err), []*fleet.Cluster{c}, false)
+func InCluster(c *Cluster, err error) error {
+	return WithForms(diag.In(c.ID, err), []*Cluster{c}, false)
 }
 
 // isBlamed reports whether the first place of a fault is the line that set the
 // field, see [Fleet.blame].
 func isBlamed(d *diag.Diag) bool {
-	at, ok := errors.AsType[*fleet.FieldError](d.Cause)
+	at, ok := errors.AsType[*FieldError](d.Cause)
 	return ok && len(d.At) > 0 && d.At[0] != at.Object.Pos
 }
 
 // IDs returns the IDs of clusters, in their order.
-func IDs(clusters []*fleet.Cluster) []string {
+func IDs(clusters []*Cluster) []string {
 	out := make([]string, len(clusters))
 	for i, c := range clusters {
 		out[i] = c.ID
@@ -129,4 +130,13 @@ func FaultsOf(cluster string, err error) error {
 		}
 	}
 	return out.Err()
+}
+
+// ScalarText returns a string, number or bool as text; empty for other values.
+func ScalarText(v any) string {
+	switch v.(type) {
+	case string, bool, int64, float64, json.Number:
+		return fmt.Sprint(v)
+	}
+	return ""
 }

@@ -1,9 +1,7 @@
-package compiler
+package load
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag/faults"
 	"github.com/fleetc/fleetc/compiler/base/revision"
-	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // FileNames returns how files in faults are named for a user in the working
@@ -19,7 +16,7 @@ import (
 // directory.
 // Those of a git commit have its name in front: main:environments/fleet.cue.
 func FileNames(dir string) func(file string) string {
-	root, _, _ := load.Root(cmp.Or(dir, ".")) // known also when the module's file is at fault
+	root, _, _ := Root(cmp.Or(dir, ".")) // known also when the module's file is at fault
 	here, err := ResolvePath(".")
 	return func(file string) string {
 		if of, ok := strings.CutPrefix(file, revision.FilePrefix); ok {
@@ -39,7 +36,7 @@ func FileNames(dir string) func(file string) string {
 // is that around dir. The repository is the checkout of git that the fleet is
 // in, or the fleet's root when it is in none.
 func FaultFiles(dir string) faults.Files {
-	root, _, _ := load.Root(cmp.Or(dir, "."))
+	root, _, _ := Root(cmp.Or(dir, "."))
 	top := root
 	if top == "" { // faults can be of files that are named, in another fleet
 		top, _ = ResolvePath(cmp.Or(dir, "."))
@@ -72,15 +69,6 @@ func FaultFiles(dir string) faults.Files {
 	}
 }
 
-// ResolvePath returns the absolute path of a file with all links resolved.
-func ResolvePath(file string) (string, error) {
-	abs, err := filepath.Abs(file)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(abs)
-}
-
 // repositoryTop returns the directory at or above dir that git has as the top
 // of a checkout, where .git is a directory or, in a work tree, a file.
 func repositoryTop(dir string) string {
@@ -106,31 +94,11 @@ func readLines(file string) []string {
 	return strings.Split(string(text), "\n")
 }
 
-// WriteFile replaces a file of the fleet atomically and keeps its mode. It removes the
-// temporary file of a killed process, NAME.new, but not the target of a link there.
-func WriteFile(tree *os.Root, name string, data []byte) error {
-	file := filepath.FromSlash(name)
-	if err := tree.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	next := file + ".new"
-	if err := tree.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	out, err := tree.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+// ResolvePath returns the absolute path of a file with all links resolved.
+func ResolvePath(file string) (string, error) {
+	abs, err := filepath.Abs(file)
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, err = out.Write(data)
-	err = errors.Join(err, out.Close())
-	if old, none := tree.Stat(file); none == nil && err == nil {
-		err = tree.Chmod(next, old.Mode().Perm())
-	}
-	if err == nil {
-		err = tree.Rename(next, file)
-	}
-	if err != nil {
-		return errors.Join(err, tree.Remove(next))
-	}
-	return nil
+	return filepath.EvalSymlinks(abs)
 }

@@ -1,8 +1,6 @@
-package compiler
+package crosscheck
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -11,122 +9,17 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/stage/load"
 )
-
-// This file checks the clusters of a fleet against each other: the selectors of
-// releases must choose clusters that the fleet has, release patterns must match a
-// release, no two clusters may have the same kubeconfig context, and each default of
-// a layer must have an effect in some cluster. The faults are no part of the results that are kept by cluster: every run
-// compares what all of its clusters say.
-
-// A fleetCheck compares clusters with the whole fleet.
-type fleetCheck struct {
-	ids      []string         // of all clusters of the fleet
-	selected []*fleet.Cluster // those of the run, which may be at fault
-	others   []*fleet.Cluster // more clusters that are evaluated
-	evaluate func(ids []string) Evaluation
-	tried    map[string]bool              // IDs of clusters that were evaluated, or could not be
-	unsure   bool                         // whether the environment of a cluster cannot be read
-	sound    bool                         // whether no cluster has a fault of its own
-	matched  map[fleet.ClusterChoice]bool // whether a cluster matches, by field and text
-	Faults   diag.List
-}
-
-// CheckTogether checks clusters against each other and adds the faults to an evaluation.
-// upToDate are clusters of the run that need not be evaluated.
-func (c *Compiler) CheckTogether(ctx context.Context, loaded *load.Fleet, e *Evaluation, upToDate []*fleet.Cluster) {
-	if loaded == nil || e.Fleet == nil || ctx.Err() != nil {
-		return
-	}
-	check := &fleetCheck{
-		ids: loaded.IDs, selected: slices.Concat(e.All().Clusters, upToDate, c.Unchanged),
-		evaluate: func(ids []string) Evaluation { return c.evaluateOthers(ctx, ids) },
-		sound:    e.Faults == nil, tried: map[string]bool{}, unsure: lacksEnvironment(e.atFault), matched: map[fleet.ClusterChoice]bool{},
-	}
-	for _, in := range loaded.Clusters {
-		check.tried[in.ID] = true
-	}
-	for _, known := range check.known() {
-		check.tried[known.ID] = true
-	}
-	err := check.run()
-	if err == nil {
-		return
-	}
-	var faults diag.List
-	faults.Add(e.Faults)
-	faults.Add(err)
-	e.Faults = faults.Err()
-	var sound []*fleet.Cluster
-	for _, cluster := range e.Clusters {
-		if FaultsOf(cluster.ID, err) == nil {
-			sound = append(sound, cluster)
-		} else {
-			e.atFault = append(e.atFault, cluster)
-		}
-	}
-	e.Clusters = sound
-}
-
-// CheckUnchanged checks the clusters of c.Unchanged against each other, when there
-// are no others to compile.
-func (c *Compiler) CheckUnchanged(ctx context.Context) error {
-	ids, err := c.ClusterIDs()
-	if err != nil {
-		return err
-	}
-	e := Evaluation{Fleet: &fleet.Fleet{}}
-	c.CheckTogether(ctx, &load.Fleet{IDs: ids}, &e, nil)
-	return e.Faults
-}
-
-// evaluateOthers evaluates clusters that the run does not select. Their faults are
-// reported by runs that select them.
-func (c *Compiler) evaluateOthers(ctx context.Context, ids []string) Evaluation {
-	loaded, err := load.Load(cmp.Or(c.Dir, "."), ids, c.Edits)
-	return c.Unify(ctx, loaded, err)
-}
 
 // lacksEnvironment reports whether a cluster has no environment.
 func lacksEnvironment(clusters []*fleet.Cluster) bool {
 	return slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Environment == "" })
 }
 
-func (f *fleetCheck) run() error {
-	f.checkIDs()
-	whole := f.complete()
-	f.checkEnvironments()
-	if f.sound {
-		f.checkDefaults()
-		f.checkRules()
-	}
-	if whole {
-		f.checkLabels()
-		if f.sound {
-			f.checkChosen()
-		}
-		f.Faults.Add(SameContexts(f.known()))
-	}
-	return f.Faults.Err()
-}
-
-// known returns all clusters that are evaluated.
-func (f *fleetCheck) known() []*fleet.Cluster { return slices.Concat(f.selected, f.others) }
-
-// complete reports whether all clusters of the fleet are known.
-func (f *fleetCheck) complete() bool {
-	known := map[string]bool{}
-	for _, c := range f.known() {
-		known[c.ID] = true
-	}
-	return !slices.ContainsFunc(f.ids, func(id string) bool { return !known[id] })
-}
-
 // each calls visit for every text of a field of the selectors that no cluster
 // matches. The field is one of ids, environments and labels.
 func (f *fleetCheck) each(field string, matches func(fleet.ClusterChoice) bool, visit func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice)) {
-	for _, c := range f.selected {
+	for _, c := range f.Selected {
 		for i := range c.Selectors {
 			s := &c.Selectors[i]
 			texts := map[string][]fleet.ClusterChoice{"ids": s.IDs, "environments": s.Environments, "labels": s.Labels}[field]
@@ -147,7 +40,7 @@ func (f *fleetCheck) each(field string, matches func(fleet.ClusterChoice) bool, 
 
 // fault reports a text of a selector.
 func (f *fleetCheck) fault(field, msg, hint string, c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
-	f.Faults.Add(&diag.Diag{
+	f.faults.Add(&diag.Diag{
 		At: []diag.Pos{t.Pos}, Clusters: []string{c.ID}, Path: (&fleet.Release{Name: s.Release}).Path("clusters", field), Msg: msg, Hint: hint,
 	})
 }
@@ -159,10 +52,10 @@ func (f *fleetCheck) checkIDs() {
 		if _, err := path.Match(t.Text, ""); err != nil {
 			return true // a fault already
 		}
-		return slices.ContainsFunc(f.ids, func(id string) bool { return t.MatchesID(&fleet.Cluster{ID: id}) })
+		return slices.ContainsFunc(f.IDs, func(id string) bool { return t.MatchesID(&fleet.Cluster{ID: id}) })
 	}
 	f.each("ids", matches, func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice) {
-		f.fault("ids", "no cluster of the fleet matches "+strconv.Quote(t.Text), load.Hint(t.Text, f.ids), c, s, t)
+		f.fault("ids", "no cluster of the fleet matches "+strconv.Quote(t.Text), fleet.ClusterHint(t.Text, f.IDs), c, s, t)
 	})
 }
 
@@ -189,17 +82,16 @@ func (f *fleetCheck) checkEnvironments() {
 // evaluateMore evaluates one cluster of each directory that has some which are not
 // evaluated. It reports whether there were any.
 func (f *fleetCheck) evaluateMore() bool {
-	ids := firstOfDirectories(slices.DeleteFunc(slices.Clone(f.ids), func(id string) bool { return f.tried[id] }))
+	ids := firstOfDirectories(slices.DeleteFunc(slices.Clone(f.IDs), func(id string) bool { return f.tried[id] }))
 	if len(ids) == 0 {
 		return false
 	}
 	for _, id := range ids {
 		f.tried[id] = true
 	}
-	if e := f.evaluate(ids); e.Fleet != nil {
-		f.others = append(f.others, e.All().Clusters...)
-		f.unsure = f.unsure || lacksEnvironment(e.atFault)
-	}
+	all, atFault := f.Evaluate(ids)
+	f.others = append(f.others, all...)
+	f.unsure = f.unsure || lacksEnvironment(atFault)
 	return true
 }
 
@@ -256,7 +148,7 @@ func (f *fleetCheck) checkChosen() {
 	}
 	for key, clusters := range having {
 		if !chosen[key] {
-			f.Faults.Add(&diag.Diag{
+			f.faults.Add(&diag.Diag{
 				At: []diag.Pos{key.pos}, Clusters: slices.Sorted(slices.Values(clusters)), Path: (&fleet.Release{Name: key.release}).Path("clusters"),
 				Msg:  "no cluster gets this release: the selector chooses none of the clusters whose layers have it",
 				Hint: "correct the selector, or remove the release",
@@ -269,10 +161,10 @@ func (f *fleetCheck) checkChosen() {
 // no release, and dependencies that are removed from no release.
 func (f *fleetCheck) checkRules() {
 	checks := map[string][]fleet.RuleCheck{}
-	for _, c := range f.selected {
+	for _, c := range f.Selected {
 		checks[c.ID] = c.Checks
 	}
-	f.Faults.Add(ruleFaults(f.ids, checks))
+	f.faults.Add(CheckRules(f.IDs, checks))
 }
 
 // isAtFault reports whether a text of the selector matches no cluster.
@@ -310,7 +202,7 @@ func SameContexts(clusters []*fleet.Cluster) error {
 		if len(same) < 2 {
 			continue
 		}
-		d := &diag.Diag{Path: "cluster.context", Clusters: IDs(same), Hint: "set in each cluster the context of the kubeconfig that reaches it"}
+		d := &diag.Diag{Path: "cluster.context", Clusters: fleet.IDs(same), Hint: "set in each cluster the context of the kubeconfig that reaches it"}
 		slices.Sort(d.Clusters)
 		names := strings.Join(d.Clusters[:2], " and ")
 		both := "both "

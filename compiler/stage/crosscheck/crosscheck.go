@@ -1,0 +1,79 @@
+// Package crosscheck checks the clusters of a fleet against each other: selectors of
+// releases choose clusters that exist, release patterns match a release, no two clusters
+// have one kubeconfig context, and each default of a layer has an effect somewhere. The
+// faults are not stored with the results of clusters: each run compares all clusters.
+package crosscheck
+
+import (
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// Clusters are the clusters that are checked against each other.
+type Clusters struct {
+	IDs       []string         // of all clusters of the fleet, sorted
+	Selected  []*fleet.Cluster // those of the run, also those with faults
+	AtFault   []*fleet.Cluster // those with faults
+	Evaluated []string         // IDs of clusters that were evaluated, or could not be
+	Valid     bool             // whether no cluster has a fault
+
+	// Evaluate evaluates more clusters. It returns those that can be read, and those of
+	// them with faults.
+	Evaluate func(ids []string) (all, atFault []*fleet.Cluster)
+}
+
+// Check returns the faults of clusters that no check of a single cluster finds.
+func Check(in Clusters) error {
+	f := &fleetCheck{
+		Clusters: in, tried: map[string]bool{}, unsure: lacksEnvironment(in.AtFault), matched: map[fleet.ClusterChoice]bool{},
+	}
+	for _, id := range in.Evaluated {
+		f.tried[id] = true
+	}
+	for _, known := range f.known() {
+		f.tried[known.ID] = true
+	}
+	return f.run()
+}
+
+// fleetCheck compares clusters with the whole fleet.
+type fleetCheck struct {
+	Clusters
+	others  []*fleet.Cluster             // more clusters that are evaluated
+	tried   map[string]bool              // IDs of clusters that were evaluated, or could not be
+	unsure  bool                         // whether the environment of a cluster cannot be read
+	matched map[fleet.ClusterChoice]bool // whether a cluster matches, by field and text
+	faults  diag.List
+}
+
+func (f *fleetCheck) run() error {
+	f.checkIDs()
+	whole := f.complete()
+	f.checkEnvironments()
+	if f.Valid {
+		f.checkDefaults()
+		f.checkRules()
+	}
+	if whole {
+		f.checkLabels()
+		if f.Valid {
+			f.checkChosen()
+		}
+		f.faults.Add(SameContexts(f.known()))
+	}
+	return f.faults.Err()
+}
+
+// known returns all clusters that are evaluated.
+func (f *fleetCheck) known() []*fleet.Cluster { return slices.Concat(f.Selected, f.others) }
+
+// complete reports whether all clusters of the fleet are known.
+func (f *fleetCheck) complete() bool {
+	known := map[string]bool{}
+	for _, c := range f.known() {
+		known[c.ID] = true
+	}
+	return !slices.ContainsFunc(f.IDs, func(id string) bool { return !known[id] })
+}
