@@ -53,7 +53,7 @@ func (f *Fleet) setBy(ctx context.Context, all *ClusterRendering, at *fleet.Fiel
 		key := tried{r.Chart, c.tree.Pos, at.Error()}
 		how, known := f.trials.Load(key)
 		if !known {
-			if f.trialled.Add(1) > maxTrials {
+			if f.trialCount.Add(1) > maxTrials {
 				continue
 			}
 			if p == nil {

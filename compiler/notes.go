@@ -24,13 +24,13 @@ func NoteKey(kind, dir, cluster string) string {
 // NoteRendered records the inputs of the releases of a cluster if one of them was
 // rendered in this run.
 func (f *Fleet) NoteRendered(c *fleet.Cluster) {
-	if _, anew := f.anew.LoadAndDelete(c.ID); !anew || !f.noted {
+	if _, anew := f.changed.LoadAndDelete(c.ID); !anew || !f.takeNotes {
 		return
 	}
 	note := ReleaseNote{}
 	for _, r := range c.Releases {
 		// Of what may not be kept, there is no digest either: it could be guessed.
-		if _, secret := f.unkept.Load(r); f.Charts[r.Chart].Chart != nil && !secret {
+		if _, secret := f.unstored.Load(r); f.Charts[r.Chart].Chart != nil && !secret {
 			note[r.Name] = f.KeyParts(c, r)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // objects. It returns objects beside the faults of checks, and none when a release does
 // not render.
 func (f *Fleet) CheckedObjects(ctx context.Context, c *fleet.Cluster) (objs, hooks []fleet.Object, err error) {
-	rendered, err := f.Render(ctx, c)
+	rendered, err := f.Render(ctx, c) // render
 	if err != nil {
 		return nil, nil, err
 	}
@@ -21,13 +21,13 @@ func (f *Fleet) CheckedObjects(ctx context.Context, c *fleet.Cluster) (objs, hoo
 	if f.Keep != nil {
 		keep = f.Keep(ctx, c.ID)
 	}
-	objs, err = rendered.Objects(&f.Kinds, keep)
+	objs, err = rendered.Objects(&f.Kinds, keep) // patch
 	if objs == nil && err != nil {
 		return nil, nil, err
 	}
 	var faults diag.List
 	faults.Add(err)
-	if err := f.check(ctx, c, objs); err != nil {
+	if err := f.check(ctx, c, objs); err != nil { // validate, policy
 		faults.Add(f.blame(ctx, rendered, err))
 	}
 	return objs, rendered.hooks, faults.Err()

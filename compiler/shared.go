@@ -69,7 +69,7 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch LoadedChart, apis []string) (render.Result, error) {
 	key, ours := f.cacheKey(c, r, apis)
 	if ours && f.Results.FetchRendered(ctx, key) {
-		f.anew.Store(c.ID, true)
+		f.changed.Store(c.ID, true)
 	}
 	defer f.busy()()
 	earlier, ok := f.Results.Rendered(key)
@@ -79,7 +79,7 @@ func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Rele
 	if ok {
 		return render.Result{Objects: asOf(earlier.Objects, r), Hooks: asOf(earlier.Hooks, r)}, nil
 	}
-	f.anew.Store(c.ID, true)
+	f.changed.Store(c.ID, true)
 	result, err := f.Templates.Release(ctx, c, r, ch.Chart, apis)
 	if err != nil {
 		return result, err
@@ -90,7 +90,7 @@ func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Rele
 	kept, ok := f.Results.KeepRendered(key, r, result)
 	switch {
 	case !ok:
-		f.unkept.Store(r, true)
+		f.unstored.Store(r, true)
 	case ours:
 		f.Results.SendRendered(key, kept)
 	}
@@ -111,8 +111,8 @@ func (f *Fleet) cacheKey(c *fleet.Cluster, r *fleet.Release, apis []string) (key
 // busy waits until fewer than as many releases as clusters are rendered, and
 // returns what ends that.
 func (f *Fleet) busy() (done func()) {
-	f.Rendering <- struct{}{}
-	return func() { <-f.Rendering }
+	f.Slots <- struct{}{}
+	return func() { <-f.Slots }
 }
 
 // once returns the one rendering of the releases that are like r, nil when there

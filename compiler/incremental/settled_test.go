@@ -46,7 +46,7 @@ func exportSettled(t *testing.T, c *compiler.Compiler, out string) (compiled, re
 			rendered = append(rendered, "a release")
 		}
 	}
-	f.Rendering = make(chan struct{}, 1) // so that one at a time tells
+	f.Slots = make(chan struct{}, 1) // so that one at a time tells
 	for b, err := range deliver.Exports(t.Context(), f, fleet.PlainLayout) {
 		if err != nil {
 			t.Fatal(err)

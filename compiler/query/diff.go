@@ -13,7 +13,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
-	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
 // A DiffRequest says what of a fleet is compared, and with what: with an
@@ -87,7 +86,7 @@ func diffStates(ctx context.Context, c *compiler.Compiler, req DiffRequest, now 
 // loadOf loads those of all clusters that have the given IDs.
 func loadOf(ctx context.Context, c *compiler.Compiler, ids, all []string) (*compiler.Fleet, error) {
 	if len(ids) == 0 && len(all) > 0 {
-		return &compiler.Fleet{Fleet: &fleet.Fleet{}, Parallel: c.Parallel(), Templates: &render.Charts{}}, nil
+		return &compiler.Fleet{Fleet: &fleet.Fleet{}, Parallel: c.Parallel()}, nil
 	}
 	return c.Load(ctx, load.PatternsOf(ids, all)...)
 }

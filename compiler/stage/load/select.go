@@ -57,7 +57,7 @@ func Select(ids, patterns []string) ([]string, error) {
 			}
 		}
 		if !found {
-			faults.Add(&diag.Diag{Msg: "no cluster matches " + p, Hint: Hint(clean, ids)})
+			faults.Add(&diag.Diag{Msg: "no cluster matches " + p, Hint: fleet.ClusterHint(clean, ids)})
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !selected[id] }), faults.Err()

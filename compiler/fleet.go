@@ -1,0 +1,101 @@
+package compiler
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/memo"
+	"github.com/fleetc/fleetc/compiler/results"
+	"github.com/fleetc/fleetc/compiler/stage/bundle"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/policy"
+	"github.com/fleetc/fleetc/compiler/stage/render"
+	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
+	"github.com/fleetc/fleetc/compiler/stage/validate"
+	"github.com/fleetc/fleetc/compiler/stage/validate/crd"
+	"github.com/fleetc/fleetc/compiler/stage/values"
+)
+
+// Fleet is a loaded fleet: its clusters without faults, their charts, and the state of
+// rendering them.
+type Fleet struct {
+	*fleet.Fleet
+	Charts    map[fleet.ChartRef]LoadedChart
+	KnownCRDs map[string][]fleet.Object // CRDs that clusters have without a release, by cluster ID
+	Parallel  int                       // clusters that are compiled at a time
+
+	// Keep returns the source of values for fields that keep theirs. The fields stay as
+	// they are rendered when it is nil or returns nil.
+	Keep func(ctx context.Context, cluster string) Keeper
+
+	// Results are the results of earlier runs. OnCacheLookup is called for each release
+	// of a chart with whether its result was stored; it may be nil.
+	Results       *results.Store
+	OnCacheLookup func(r *fleet.Release, hit bool)
+
+	renderer
+	checks
+	renderLog
+	blames
+	bundles *bundle.Assembler
+}
+
+// LoadedChart is a chart with the types of its values.
+type LoadedChart struct {
+	*fleet.Chart
+	Types       *values.Type
+	asksForAPIs bool                    // whether the API versions of the cluster may change its objects
+	accepted    *results.AcceptedValues // by the chart's schemas
+}
+
+// renderer renders releases, and memoizes what clusters share.
+type renderer struct {
+	Templates *render.Charts
+	jsonnet   *jsonnet.Renderer
+	remotes   *RemoteReader
+	packages  []load.Package                   // of charts that Jsonnet may ask for by name
+	read      sync.Map                         // of kustomizations and manifests by kind and path, each a sync.OnceValues
+	crdDirs   memo.Map[*fleet.Chart, []string] // API versions of the CRDs in the crds directories of charts
+	sharing   sharing
+	Slots     chan struct{} // has an element for each chart that is being rendered
+	plain     bool          // whether clusters share nothing, for tests
+}
+
+// checks are the checks of objects.
+type checks struct {
+	Kinds    validate.Checker
+	crds     crd.Checker
+	policies policy.Checker
+	date     string // with which the ends of waivers are compared; empty for none
+}
+
+// renderLog records what the run rendered.
+type renderLog struct {
+	UsesClock sync.Map // IDs of clusters with a chart that asked for the time
+	changed   sync.Map // IDs of clusters with a release that was rendered or fetched
+	unstored  sync.Map // *fleet.Release whose results are not stored
+	takeNotes bool     // whether inputs of releases are recorded: the fleet is compiled as its files are
+}
+
+// blames memoizes which values the fields of objects depend on.
+type blames struct {
+	trials     sync.Map // tried to trial.How
+	trialCount atomic.Int64
+}
+
+// CanRender reports whether the layers of a cluster have no faults and all of its
+// charts were found.
+func (f *Fleet) CanRender(c *fleet.Cluster) bool {
+	if !slices.Contains(f.Clusters, c) {
+		return false
+	}
+	for _, r := range c.Releases {
+		if _, ok := f.Charts[r.Chart]; r.Chart != (fleet.ChartRef{}) && !ok {
+			return false
+		}
+	}
+	return true
+}

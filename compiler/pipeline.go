@@ -1,0 +1,145 @@
+package compiler
+
+import (
+	"cmp"
+	"context"
+	"iter"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/results"
+	"github.com/fleetc/fleetc/compiler/stage/bundle"
+	"github.com/fleetc/fleetc/compiler/stage/policy"
+	"github.com/fleetc/fleetc/compiler/stage/render"
+)
+
+// Load runs the first half of the pipeline for the clusters that the patterns select. The
+// error holds the faults of all clusters and charts.
+func (c *Compiler) Load(ctx context.Context, patterns ...string) (*Fleet, error) {
+	evaluated := c.Evaluate(ctx, patterns) // load, unify
+	return c.LoadEvaluated(ctx, evaluated) // chart, values
+}
+
+// LoadEvaluated finds the charts of evaluated clusters and checks their values.
+func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, error) {
+	if e.Fleet == nil {
+		return nil, e.Faults
+	}
+	f := &Fleet{
+		Fleet: e.Fleet, Parallel: c.Parallel(), Results: c.Results(), bundles: &bundle.Assembler{Fleet: e.Module},
+		renderer: renderer{
+			Templates: &render.Charts{}, remotes: NewRemoteReader(e.Dir, c.Source(e.Dir)), Slots: make(chan struct{}, c.Parallel()), plain: c.plain,
+		},
+		checks:    checks{policies: policy.Checker{Limits: c.Limits}, date: c.Date},
+		renderLog: renderLog{takeNotes: c.Kubernetes == "" && len(c.Edits) == 0},
+	}
+	if c.ReuseFrom != nil && c.ReuseFrom.Templates != nil {
+		f.Templates = c.ReuseFrom.Templates
+	}
+	var faults diag.List
+	faults.Add(f.readyJsonnet(e.All()))
+	var err error
+	f.crds.Earlier = f.Results
+	f.Charts, err = c.FindCharts(ctx, f.Results, e.Dir, f.ChartUsers(ctx, e.All()))
+	faults.Add(err)
+	faults.Add(f.readCRDs())
+	checked := diag.All(fleet.WithForms(cuediag.Misread(e.Dir, f.checkValues(ctx, e.All())).Err(), e.All().Clusters, true))
+	faults.Add(checked.Err())
+	faults.Add(withoutCovered(e.Faults, checked))
+	return f, faults.Err()
+}
+
+// FindCharts finds each chart of a fleet once.
+func (c *Compiler) FindCharts(ctx context.Context, results *results.Store, root string, users map[fleet.ChartRef]*ChartUse) (map[fleet.ChartRef]LoadedChart, error) {
+	const atATime = 8 // a courtesy to repositories; finding charts is waiting
+	source := c.Source(root)
+	refs := SortedRefs(users)
+	found := ordered.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (LoadedChart, error) {
+		known, ok := c.known(refs[i])
+		if ok && refs[i].Digest != "" {
+			return known, nil
+		}
+		ch, err := source.Chart(ctx, refs[i])
+		if err != nil {
+			return LoadedChart{}, users[refs[i]].Blame(err)
+		}
+		if ok && known.Digest == ch.Digest {
+			return known, nil
+		}
+		types, err := results.Types(ch)
+		if err != nil {
+			return LoadedChart{}, users[refs[i]].Blame(err)
+		}
+		if err := types.Complete(ch); err != nil {
+			return LoadedChart{}, users[refs[i]].Blame(err)
+		}
+		return LoadedChart{Chart: ch, Types: types, asksForAPIs: render.AsksForAPIs(ch), accepted: results.Accepted(ch)}, nil
+	})
+	charts := map[fleet.ChartRef]LoadedChart{}
+	var faults diag.List
+	for ch, err := range found {
+		if err != nil {
+			faults.Add(err)
+			continue
+		}
+		charts[ch.Ref] = ch
+	}
+	return charts, faults.Err()
+}
+
+// known returns a chart that was found for the other fleet.
+func (c *Compiler) known(ref fleet.ChartRef) (LoadedChart, bool) {
+	if c.ReuseFrom == nil {
+		return LoadedChart{}, false
+	}
+	ch, ok := c.ReuseFrom.Charts[ref]
+	return ch, ok
+}
+
+// Bundles runs the second half of the pipeline and yields the bundles of the clusters in
+// the order of their IDs, or the faults of a cluster in place of its bundle. It holds at
+// most Parallel bundles in memory.
+func (f *Fleet) Bundles(ctx context.Context) iter.Seq2[*fleet.Bundle, error] {
+	return ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
+		b, err := f.Compile(ctx, f.Clusters[i])
+		return b, fleet.InCluster(f.Clusters[i], err)
+	})
+}
+
+// Compile renders one cluster, checks its objects and returns its bundle.
+func (f *Fleet) Compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
+	b, err := f.Assemble(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	f.NoteRendered(c)
+	return b, nil
+}
+
+// Assemble is [Fleet.Compile] that also returns the bundle when checks found faults,
+// for further checks. There is no bundle when a release does not render.
+func (f *Fleet) Assemble(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
+	var faults diag.List
+	objs, hooks, err := f.CheckedObjects(ctx, c)
+	if faults.Add(err); err != nil && objs == nil {
+		return nil, faults.Err()
+	}
+	var pins []fleet.Pin
+	for _, r := range c.Releases {
+		if ch := f.Charts[r.Chart]; ch.Chart != nil {
+			pin := fleet.Pin{Release: r.Name, Chart: ch.Ref}
+			pin.Chart.Digest = cmp.Or(ch.Ref.Digest, ch.Digest)
+			pins = append(pins, pin)
+		}
+	}
+	b, err := f.bundles.Assemble(c, objs, pins)
+	if b != nil {
+		b.Hooks = hooks
+	}
+	if len(faults) == 0 { // the checks of objects say more
+		faults.Add(err)
+	}
+	return b, faults.Err()
+}
