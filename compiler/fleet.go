@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/memo"
+	"github.com/fleetc/fleetc/compiler/origin"
 	"github.com/fleetc/fleetc/compiler/results"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -39,7 +39,7 @@ type Fleet struct {
 	renderer
 	checks
 	renderLog
-	blames
+	blamer  origin.Blamer
 	bundles *bundle.Assembler
 }
 
@@ -78,12 +78,6 @@ type renderLog struct {
 	changed   sync.Map // IDs of clusters with a release that was rendered or fetched
 	unstored  sync.Map // *fleet.Release whose results are not stored
 	takeNotes bool     // whether inputs of releases are recorded: the fleet is compiled as its files are
-}
-
-// blames memoizes which values the fields of objects depend on.
-type blames struct {
-	trials     sync.Map // tried to trial.How
-	trialCount atomic.Int64
 }
 
 // CanRender reports whether the layers of a cluster have no faults and all of its

@@ -28,7 +28,7 @@ func (f *Fleet) CheckedObjects(ctx context.Context, c *fleet.Cluster) (objs, hoo
 	var faults diag.List
 	faults.Add(err)
 	if err := f.check(ctx, c, objs); err != nil { // validate, policy
-		faults.Add(f.blame(ctx, rendered, err))
+		faults.Add(f.blamer.Blame(ctx, f, rendered.rendered, err))
 	}
 	return objs, rendered.hooks, faults.Err()
 }

@@ -20,7 +20,7 @@ import (
 func (f *Fleet) Source(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error) {
 	switch {
 	case r.Jsonnet != "":
-		return f.evaluateJsonnet(ctx, c, r, apis)
+		return f.EvaluateJsonnet(ctx, c, r, apis)
 	case r.Kustomize != "":
 		return f.once("kustomize "+r.Kustomize, r, func() ([]fleet.Object, error) {
 			objs, _, err := f.remotes.Build(ctx, f.Dir, r)
@@ -90,7 +90,8 @@ func (f *Fleet) ChartUsers(ctx context.Context, all *fleet.Fleet) map[fleet.Char
 	return users
 }
 
-func (f *Fleet) evaluateJsonnet(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error) {
+// EvaluateJsonnet renders a release of Jsonnet. Charts in it see the given API versions.
+func (f *Fleet) EvaluateJsonnet(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error) {
 	var out render.Result
 	result, err := f.jsonnet.Render(ctx, jsonnet.Request{
 		File: r.Jsonnet, Params: r.Values.Value(), Release: r,

@@ -18,10 +18,10 @@ func (c *comparing) layers() *Comparison {
 			c.addFacts(facts, i, cluster)
 		}
 		for name, r := range c.has[i] {
-			releases.Add(name, nil, i, diff.Cell{Value: true, Has: true, Origin: origin(r.Pos)})
+			releases.Add(name, nil, i, diff.Cell{Value: true, Has: true, Origin: originAt(r.Pos)})
 			c.addFields(releases, i, r)
 			if r.Chart != (fleet.ChartRef{}) {
-				charts.Add(name, nil, i, diff.Cell{Value: r.Chart.String(), Has: true, Origin: origin(r.SourcePos)})
+				charts.Add(name, nil, i, diff.Cell{Value: r.Chart.String(), Has: true, Origin: originAt(r.SourcePos)})
 			}
 			c.addValues(values, i, r, r.Values, nil)
 		}
@@ -37,9 +37,9 @@ func (c *comparing) layers() *Comparison {
 	}
 }
 
-// origin returns a place where a user sets something; none when it is a type
+// originAt returns a place where a user sets something; none when it is a type
 // that gives the place.
-func origin(pos diag.Pos) diff.Origin {
+func originAt(pos diag.Pos) diff.Origin {
 	if cuediag.IsType(pos.File) {
 		return diff.Origin{}
 	}
@@ -51,8 +51,8 @@ func (c *comparing) addFacts(t *diff.Table, i int, of *fleet.Cluster) {
 	add := func(v any, origin diff.Origin, path ...string) {
 		t.Add("", path, i, diff.Cell{Value: c.secrets.Mask(v), Has: true, Origin: origin})
 	}
-	add(of.Name, origin(of.Pos), "name")
-	add(of.KubeVersion, origin(of.KubePos), "kubernetes")
+	add(of.Name, originAt(of.Pos), "name")
+	add(of.KubeVersion, originAt(of.KubePos), "kubernetes")
 	if of.Environment != "" {
 		add(of.Environment, diff.Origin{}, "environment")
 	}
@@ -101,7 +101,7 @@ func (c *comparing) addFields(t *diff.Table, i int, r *fleet.Release) {
 	add := func(v any, at diff.Origin, path ...string) {
 		t.Add(r.Name, path, i, diff.Cell{Value: c.secrets.Mask(v), Has: true, Origin: at})
 	}
-	at := origin(r.Pos)
+	at := originAt(r.Pos)
 	add(r.Namespace, at, "namespace")
 	add(r.Stage, at, "stage")
 	if len(r.Depends) > 0 {
@@ -115,7 +115,7 @@ func (c *comparing) addFields(t *diff.Table, i int, r *fleet.Release) {
 		}
 	}
 	for _, p := range r.Patches {
-		add(patchValue(p), origin(p.Pos), "patches", p.Name)
+		add(patchValue(p), originAt(p.Pos), "patches", p.Name)
 	}
 }
 

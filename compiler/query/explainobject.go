@@ -11,6 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/trial"
+	"github.com/fleetc/fleetc/compiler/origin"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -113,7 +114,7 @@ func explainObject(ctx context.Context, f *compiler.Fleet, all *compiler.Cluster
 		e.Value, _ = fleet.Lookup(o.Object, keys)
 	}
 	e.Secret = o.GetKind() == "Secret" && (len(keys) == 0 || keys[0] == "data" || keys[0] == "stringData")
-	p, err := f.Provenance(ctx, all, o, keys)
+	p, err := f.Origin(ctx, all, o, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -124,12 +125,12 @@ func explainObject(ctx context.Context, f *compiler.Fleet, all *compiler.Cluster
 	for _, o := range objs {
 		texts.Note(o)
 	}
-	return e, explain(ctx, p, e, texts)
+	return e, explain(ctx, f, p, e, texts)
 }
 
 // explain completes an explanation. texts are those that no value of which is
 // shown.
-func explain(ctx context.Context, p *compiler.Provenance, e *ObjectExplanation, texts diff.SecretTexts) error {
+func explain(ctx context.Context, f *compiler.Fleet, p *origin.Origin, e *ObjectExplanation, texts diff.SecretTexts) error {
 	r := p.Release
 	e.Patches = p.Patches
 	if i := compiler.DecisionOf(r, e.Object, e.Field); i >= 0 {
@@ -147,7 +148,7 @@ func explain(ctx context.Context, p *compiler.Provenance, e *ObjectExplanation, 
 			e.Lines = lines(p, nil)
 		}
 	case r.Manifests != "":
-		e.At = p.Fleet.ManifestPos(e.Object.Pos, e.Field)
+		e.At = origin.ManifestPos(f.Dir, e.Object.Pos, e.Field)
 	default:
 		inCUE(p, e)
 	}
@@ -173,13 +174,13 @@ func explain(ctx context.Context, p *compiler.Provenance, e *ObjectExplanation, 
 }
 
 // inCUE completes the explanation of an object that is written in CUE.
-func inCUE(p *compiler.Provenance, e *ObjectExplanation) {
-	t, path := compiler.WrittenIn(p.Release, p.Raw)
+func inCUE(p *origin.Origin, e *ObjectExplanation) {
+	t, path := origin.WrittenIn(p.Release, p.Raw)
 	if t == nil {
 		return
 	}
 	if len(e.Field) > 0 {
-		e.At = compiler.WrittenPos(p.Release, &fleet.FieldError{Object: p.Raw, Field: e.Field})
+		e.At = origin.WrittenPos(p.Release, &fleet.FieldError{Object: p.Raw, Field: e.Field})
 	}
 	if _, there := fleet.Lookup(t.Native(), e.Field); there {
 		e.Written = fleet.FieldText(slices.Concat([]string{"releases", p.Release.Name, "objects"}, path, e.Field))
@@ -189,8 +190,8 @@ func inCUE(p *compiler.Provenance, e *ObjectExplanation) {
 }
 
 // lines returns the lines of templates that printed a field.
-func lines(p *compiler.Provenance, field []string) []TemplateLine {
-	ch := p.Fleet.Charts[p.Release.Chart]
+func lines(p *origin.Origin, field []string) []TemplateLine {
+	ch := p.Chart
 	var out []TemplateLine
 	for _, place := range p.Probe.Places(field) {
 		line := TemplateLine{Place: place}
@@ -224,7 +225,7 @@ func valuesPath(r *fleet.Release, values map[string]any, path []string) string {
 
 // lookupSteady returns a function that looks up a field of an object without the parts
 // that differ in every rendering.
-func lookupSteady(p *compiler.Provenance, way fieldPath) func(o map[string]any) any {
+func lookupSteady(p *origin.Origin, way fieldPath) func(o map[string]any) any {
 	return func(o map[string]any) any {
 		if len(p.RandomFields) > 0 {
 			o = runtime.DeepCopyJSON(o)

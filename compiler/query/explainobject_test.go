@@ -252,7 +252,7 @@ type full struct {
 
 func newFull(t *testing.T, f *compiler.Fleet, all *compiler.ClusterRendering, o fleet.Object) *full {
 	c, r := all.Cluster, o.Release
-	p, err := f.Provenance(t.Context(), all, o, nil)
+	p, err := f.Origin(t.Context(), all, o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

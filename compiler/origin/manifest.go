@@ -1,4 +1,4 @@
-package compiler
+package origin
 
 import (
 	"os"
@@ -9,10 +9,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// ManifestPos returns the source position of a field in a manifest, or that of the object
-// when the field is not found. at is where the document of the object begins.
-func (f *Fleet) ManifestPos(at diag.Pos, field []string) diag.Pos {
-	root, err := os.OpenRoot(f.Dir)
+// ManifestPos returns the source position of a field in a manifest below a directory, or
+// that of the object when the field is not found. at is where the document of the object
+// begins.
+func ManifestPos(dir string, at diag.Pos, field []string) diag.Pos {
+	root, err := os.OpenRoot(dir)
 	if err != nil || len(field) == 0 || at.Line == 0 {
 		return at
 	}

@@ -1,4 +1,6 @@
-package compiler
+// Package origin finds where rendered objects and their fields come from: the template
+// lines that print them, the patches that change them, and the values they depend on.
+package origin
 
 import (
 	"context"
@@ -15,25 +17,46 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
-// Provenance is the origin of an object, and how to render the object again.
-type Provenance struct {
-	Fleet        *Fleet
+// Renderer renders objects again, for trials.
+type Renderer interface {
+	// ChartOf returns the chart of a release, nil when it has none.
+	ChartOf(r *fleet.Release) *fleet.Chart
+	// Probe prepares an object of a chart for trials, see [render.Charts.Probe].
+	Probe(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string, o fleet.Object) (*render.Probe, error)
+	// EvaluateJsonnet renders a release of Jsonnet.
+	EvaluateJsonnet(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error)
+}
+
+// Rendered is a release and how it was rendered.
+type Rendered struct {
+	Cluster  *fleet.Cluster
+	Release  *fleet.Release
+	SeenAPIs []string // API versions that the release saw
+	Result   render.Result
+}
+
+// Origin is where an object comes from, and how to render it again.
+type Origin struct {
+	renderer     Renderer
 	cluster      *fleet.Cluster
 	Release      *fleet.Release
-	saw          []string // API versions
+	Chart        *fleet.Chart // nil when the release has none
+	seenAPIs     []string
 	object       fleet.Object
 	Raw          fleet.Object // before the patches of its release
 	Patches      []*fleet.Patch
-	RandomFields [][]string    // fields that are made up anew at every render
-	Probe        *render.Probe // of a chart's object; nil otherwise
+	RandomFields [][]string    // fields that differ in every rendering
+	Probe        *render.Probe // of an object of a chart; nil otherwise
 	Subject      *trial.Subject
 }
 
-// Provenance returns the origin of an object of a rendering.
-func (f *Fleet) Provenance(ctx context.Context, all *ClusterRendering, o fleet.Object, field []string) (*Provenance, error) {
-	i := slices.Index(all.Releases, o.Release)
-	p := &Provenance{Fleet: f, cluster: all.Cluster, Release: o.Release, saw: all.Renderings[i].SeenAPIs, object: o}
-	result := all.Renderings[i].Result
+// Of returns the origin of an object of a rendered release. The values that field depends
+// on can be found by trials of the subject.
+func Of(ctx context.Context, renderer Renderer, in Rendered, o fleet.Object, field []string) (*Origin, error) {
+	p := &Origin{
+		renderer: renderer, cluster: in.Cluster, Release: in.Release, Chart: renderer.ChartOf(in.Release), seenAPIs: in.SeenAPIs, object: o,
+	}
+	result := in.Result
 	if err := p.unpatch(result.Objects, field); err != nil {
 		return nil, err
 	}
@@ -43,13 +66,13 @@ func (f *Fleet) Provenance(ctx context.Context, all *ClusterRendering, o fleet.O
 		}
 	}
 	var err error
-	switch ch := f.Charts[o.Release.Chart].Chart; {
-	case ch != nil:
-		if p.Probe, err = f.Templates.Probe(ctx, all.Cluster, o.Release, ch, p.saw, p.Raw); err != nil || p.Probe == nil {
+	switch {
+	case p.Chart != nil:
+		if p.Probe, err = renderer.Probe(ctx, in.Cluster, in.Release, p.Chart, p.seenAPIs, p.Raw); err != nil || p.Probe == nil {
 			return p, err
 		}
 		p.Subject = p.ofChart(ctx)
-	case o.Release.Jsonnet != "":
+	case in.Release.Jsonnet != "":
 		p.Subject = p.ofJsonnet(ctx)
 	default:
 		return p, nil
@@ -62,7 +85,7 @@ func (f *Fleet) Provenance(ctx context.Context, all *ClusterRendering, o fleet.O
 }
 
 // ofChart returns an object of a chart as the subject of trials.
-func (p *Provenance) ofChart(ctx context.Context) *trial.Subject {
+func (p *Origin) ofChart(ctx context.Context) *trial.Subject {
 	object, err := p.finish(p.Probe.Object(), p.Release.Namespace)
 	if err != nil {
 		object = p.object.Object
@@ -87,7 +110,7 @@ func (p *Provenance) ofChart(ctx context.Context) *trial.Subject {
 }
 
 // ofJsonnet returns an object of a Jsonnet file as the subject of trials.
-func (p *Provenance) ofJsonnet(ctx context.Context) *trial.Subject {
+func (p *Origin) ofJsonnet(ctx context.Context) *trial.Subject {
 	const most = 400 // an evaluation takes longer than a template
 	values, _ := p.Release.Values.Value().(map[string]any)
 	return &trial.Subject{
@@ -103,7 +126,7 @@ func (p *Provenance) ofJsonnet(ctx context.Context) *trial.Subject {
 			}
 			changed := *p.Release
 			changed.Values = tree
-			result, err := p.Fleet.evaluateJsonnet(ctx, p.cluster, &changed, p.saw)
+			result, err := p.renderer.EvaluateJsonnet(ctx, p.cluster, &changed, p.seenAPIs)
 			if err != nil {
 				return nil, err
 			}
@@ -133,7 +156,7 @@ func with(m map[string]any, path []string, v any) map[string]any {
 }
 
 // OnNamespace returns how the field depends on the namespace of the release.
-func (p *Provenance) OnNamespace() trial.How {
+func (p *Origin) OnNamespace() trial.How {
 	if p.Probe == nil {
 		return trial.No
 	}
@@ -154,7 +177,7 @@ func (p *Provenance) OnNamespace() trial.How {
 
 // finish returns an object as it is when the compiler is done with what its
 // source renders: in a namespace, and patched.
-func (p *Provenance) finish(o map[string]any, namespace string) (map[string]any, error) {
+func (p *Origin) finish(o map[string]any, namespace string) (map[string]any, error) {
 	if o == nil {
 		return nil, nil
 	}
@@ -184,7 +207,7 @@ func (p *Provenance) finish(o map[string]any, namespace string) (map[string]any,
 
 // unpatch finds out which patches changed the field, and what the object was
 // before all of them. objs are the objects before the patches.
-func (p *Provenance) unpatch(objs []fleet.Object, field []string) error {
+func (p *Origin) unpatch(objs []fleet.Object, field []string) error {
 	r := *p.Release
 	p.Raw = p.object
 	after := []fleet.Object{p.object}

@@ -1,4 +1,4 @@
-package compiler
+package origin
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -13,22 +15,31 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxTrials bounds how many values of the whole fleet are tried to find those
-// behind faults.
+// maxTrials is how many values of the whole fleet are tried to find those behind faults.
 const maxTrials = 300
 
-// blame puts the line that set a field in front of the faults about it: of an
-// object in CUE its own, of one that a chart renders that of the value which
-// ends in the field.
-func (f *Fleet) blame(ctx context.Context, all *ClusterRendering, err error) error {
+// Blamer finds the values behind faults in rendered objects. It memoizes which values the
+// fields depend on, for all clusters of a fleet.
+type Blamer struct {
+	trials sync.Map // trialKey to trial.How
+	count  atomic.Int64
+}
+
+// Blame puts the line that set a field in front of the faults about the field: for an object
+// in CUE the line of the field, for an object of a chart the line of the value that the
+// field depends on. rendered returns how a release was rendered, false for a release
+// that was not.
+func (b *Blamer) Blame(ctx context.Context, f Renderer, rendered func(*fleet.Release) (Rendered, bool), err error) error {
 	var out diag.List
 	for _, d := range diag.All(err) {
 		at, ok := errors.AsType[*fleet.FieldError](d.Cause)
 		if ok {
-			if pos := f.setBy(ctx, all, at); pos.IsValid() && !slices.Contains(d.At, pos) {
-				blamed := *d
-				blamed.At = append([]diag.Pos{pos}, d.At...)
-				d = &blamed
+			if r, known := rendered(at.Object.Release); known {
+				if pos := b.setBy(ctx, f, r, at); pos.IsValid() && !slices.Contains(d.At, pos) {
+					blamed := *d
+					blamed.At = append([]diag.Pos{pos}, d.At...)
+					d = &blamed
+				}
 			}
 		}
 		out = append(out, d)
@@ -36,34 +47,30 @@ func (f *Fleet) blame(ctx context.Context, all *ClusterRendering, err error) err
 	return out.Err()
 }
 
-// setBy returns the line that set a field; none when no line, or more than one,
-// did.
-func (f *Fleet) setBy(ctx context.Context, all *ClusterRendering, at *fleet.FieldError) diag.Pos {
-	i := slices.Index(all.Releases, at.Object.Release)
-	if i < 0 {
-		return diag.Pos{}
-	}
-	r := all.Releases[i]
-	if f.Charts[r.Chart].Chart == nil {
+// setBy returns the line that set a field, and no position when several lines may have, or
+// none.
+func (b *Blamer) setBy(ctx context.Context, f Renderer, in Rendered, at *fleet.FieldError) diag.Pos {
+	r := in.Release
+	if f.ChartOf(r) == nil {
 		return WrittenPos(r, at)
 	}
-	var p *Provenance // made when it is needed
+	var o *Origin // made when it is needed
 	found := map[trial.How][]diag.Pos{}
 	for _, c := range candidates(r.Values, at) {
-		key := tried{r.Chart, c.tree.Pos, at.Error()}
-		how, known := f.trials.Load(key)
+		key := trialKey{r.Chart, c.tree.Pos, at.Error()}
+		how, known := b.trials.Load(key)
 		if !known {
-			if f.trialCount.Add(1) > maxTrials {
+			if b.count.Add(1) > maxTrials {
 				continue
 			}
-			if p == nil {
+			if o == nil {
 				var err error
-				if p, err = f.Provenance(ctx, all, at.Object, at.Field); err != nil || p.Subject == nil {
+				if o, err = Of(ctx, f, in, at.Object, at.Field); err != nil || o.Subject == nil {
 					return diag.Pos{}
 				}
 			}
-			how = p.Subject.Try(ctx, c.path...)
-			f.trials.Store(key, how)
+			how = o.Subject.Try(ctx, c.path...)
+			b.trials.Store(key, how)
 		}
 		found[how.(trial.How)] = append(found[how.(trial.How)], c.tree.Pos)
 	}
@@ -75,8 +82,8 @@ func (f *Fleet) setBy(ctx context.Context, all *ClusterRendering, at *fleet.Fiel
 	return diag.Pos{}
 }
 
-// A tried is a value of a chart and a field that may depend on it.
-type tried struct {
+// trialKey is a value of a chart and a field that may depend on it.
+type trialKey struct {
 	chart fleet.ChartRef
 	value diag.Pos
 	field string
@@ -132,14 +139,13 @@ func WrittenIn(r *fleet.Release, o fleet.Object) (*fleet.Tree, []string) {
 	return nil, nil
 }
 
-// A candidate is a value that a user has set and that may end in a field.
+// candidate is a value of the fleet that may set a field.
 type candidate struct {
 	path []string
 	tree *fleet.Tree
 }
 
-// candidates returns the values that have the text of the field, and those that
-// are called like it.
+// candidates returns the values with the text of the field, and those with its name.
 func candidates(values *fleet.Tree, at *fleet.FieldError) []candidate {
 	const most = 8 // more say nothing
 	v, _ := fleet.Lookup(at.Object.Object, at.Field)
