@@ -9,28 +9,28 @@ import (
 	"text/template"
 )
 
-// This file binds the functions of templates to one rendering: each counts
-// what it takes in and what it makes, and the few whose result can be far
-// larger than their arguments, or whose effort can, look at that beforehand.
-// What they return is left as it is.
+// This file binds the template functions to one rendering. Each function
+// counts the size of its arguments and of its result. Functions whose result
+// or running time can be far larger than their arguments check that before
+// they run. Results are not changed.
 
-// bind returns the functions for templates to call.
+// bind returns the functions that templates can call.
 func (e *engine) bind() template.FuncMap {
 	out := make(template.FuncMap, len(e.source.funcs))
 	for name, f := range e.source.funcs {
 		switch {
-		case isFree(name):
+		case isCheap(name):
 			out[name] = f
 		case isShallow(name):
-			out[name] = e.shallow(f)
+			out[name] = e.withShallowCost(f)
 		default:
-			out[name] = e.counted(f)
+			out[name] = e.withDeepCost(f)
 		}
 	}
 	for name := range builtin() {
-		delete(out, name) // text/template has them
+		delete(out, name) // text/template defines them
 	}
-	for _, some := range []template.FuncMap{e.tracing(), e.included(e.set), e.texts(), e.codecs(), e.numbers(), e.lists(), e.maps(), e.expressions(), e.chances()} {
+	for _, some := range []template.FuncMap{e.meterFuncs(), e.templateFuncs(e.set), e.textFuncs(), e.codecFuncs(), e.numberFuncs(), e.listFuncs(), e.mapFuncs(), e.regexFuncs(), e.nondeterministicFuncs()} {
 		maps.Copy(out, some)
 	}
 	if e.source.reads != nil {
@@ -42,9 +42,9 @@ func (e *engine) bind() template.FuncMap {
 	return out
 }
 
-// isFree reports whether a function neither makes anything nor looks at more
-// of its arguments than their first level.
-func isFree(name string) bool {
+// isCheap reports whether a function allocates nothing and reads only the
+// first level of its arguments.
+func isCheap(name string) bool {
 	switch name {
 	case "hello", "trim", "trimAll", "trimall", "trimPrefix", "trimSuffix", "trunc", "substr", "base", "ext", "isAbs",
 		"osBase", "osExt", "osIsAbs", "contains", "hasPrefix", "hasSuffix", "plural", "atoi",
@@ -56,8 +56,8 @@ func isFree(name string) bool {
 	return false
 }
 
-// isShallow reports whether a function makes a list or a map of the elements
-// of its arguments, which it does not look into.
+// isShallow reports whether a function builds a list or map from the elements
+// of its arguments without reading inside these elements.
 func isShallow(name string) bool {
 	switch name {
 	case "list", "tuple", "append", "mustAppend", "push", "mustPush", "prepend", "mustPrepend",
@@ -68,10 +68,10 @@ func isShallow(name string) bool {
 	return false
 }
 
-// counted returns a function that counts its arguments, with all that they
-// contain, and its result. Those that charts call most are not called by
-// reflection once more.
-func (e *engine) counted(fn any) any {
+// withDeepCost returns a function that counts its arguments, nested values
+// included, and its result. The most frequent function types are called
+// without reflection.
+func (e *engine) withDeepCost(fn any) any {
 	switch f := fn.(type) {
 	case func(string) string:
 		return func(a string) string { return e.text(f(a)) }
@@ -88,7 +88,7 @@ func (e *engine) counted(fn any) any {
 	case func(any) int64:
 		return func(a any) int64 { e.weigh(a); return f(a) }
 	}
-	return e.generic(fn, e.weighAll)
+	return e.withCost(fn, e.weighAll)
 }
 
 func (e *engine) weighAll(args []reflect.Value) {
@@ -97,41 +97,42 @@ func (e *engine) weighAll(args []reflect.Value) {
 	}
 }
 
-// shallow returns a function that counts the elements of its arguments.
-func (e *engine) shallow(fn any) any {
+// withShallowCost returns a function that counts the elements of its
+// arguments.
+func (e *engine) withShallowCost(fn any) any {
 	switch f := fn.(type) {
 	case func(...any) []any:
-		return func(a ...any) []any { e.make(16 * len(a)); return f(a...) }
+		return func(a ...any) []any { e.allocate(16 * len(a)); return f(a...) }
 	case func(any) []any:
-		return func(a any) []any { e.make(16 * length(a)); return f(a) }
+		return func(a any) []any { e.allocate(16 * length(a)); return f(a) }
 	case func(any, any) []any:
-		return func(a, b any) []any { e.make(16 * (1 + length(a))); return f(a, b) }
+		return func(a, b any) []any { e.allocate(16 * (1 + length(a))); return f(a, b) }
 	}
-	return e.generic(fn, func(args []reflect.Value) {
+	return e.withCost(fn, func(args []reflect.Value) {
 		for _, a := range args {
 			n := length(a.Interface())
 			if several, ok := a.Interface().([]any); ok {
-				for _, v := range several { // of the lists that are given one by one
+				for _, v := range several { // the lists themselves are arguments
 					n += length(v)
 				}
 			}
-			e.make(48 * n)
+			e.allocate(48 * n)
 		}
 	})
 }
 
-// generic returns a function that gives its arguments to another one before,
-// and counts its result.
-func (e *engine) generic(fn any, before func([]reflect.Value)) any {
+// withCost returns a function that passes its arguments to before, calls fn
+// and counts the result.
+func (e *engine) withCost(fn any, before func([]reflect.Value)) any {
 	f := reflect.ValueOf(fn)
 	return reflect.MakeFunc(f.Type(), func(args []reflect.Value) []reflect.Value {
 		before(args)
 		out := invoke(f, args)
 		switch r := out[0]; r.Kind() {
 		case reflect.String:
-			e.make(r.Len())
+			e.allocate(r.Len())
 		case reflect.Slice, reflect.Map:
-			e.make(48 * r.Len())
+			e.allocate(48 * r.Len())
 		default:
 			e.spend(1)
 		}
@@ -164,14 +165,15 @@ func length(v any) int {
 // original returns a function before it was bound.
 func original[F any](e *engine, name string) F { return e.source.funcs[name].(F) }
 
-// numbers are the functions that count, and those with decimals of any length.
-func (e *engine) numbers() template.FuncMap {
+// numberFuncs returns the functions that count, and those for decimals of any
+// length.
+func (e *engine) numberFuncs() template.FuncMap {
 	until, untilStep := original[func(int) []int](e, "until"), original[func(_, _, _ int) []int](e, "untilStep")
 	seq := original[func(...int) string](e, "seq")
 	out := template.FuncMap{
-		"until": func(n int) []int { e.make(8 * e.count(0, n, cmp.Or(cmp.Compare(n, 0), 1))); return until(n) },
+		"until": func(n int) []int { e.allocate(8 * e.count(0, n, cmp.Or(cmp.Compare(n, 0), 1))); return until(n) },
 		"untilStep": func(start, stop, step int) []int {
-			e.make(8 * e.count(start, stop, step))
+			e.allocate(8 * e.count(start, stop, step))
 			return untilStep(start, stop, step)
 		},
 		"seq": func(n ...int) string {
@@ -182,25 +184,25 @@ func (e *engine) numbers() template.FuncMap {
 			case 2, 3:
 				from, to = n[0], n[len(n)-1]
 			}
-			e.make(32 * e.count(from, to, cmp.Or(cmp.Compare(to, from), 1)))
+			e.allocate(32 * e.count(from, to, cmp.Or(cmp.Compare(to, from), 1)))
 			return e.text(seq(n...))
 		},
 	}
 	for _, name := range []string{"add1f", "addf", "subf", "divf", "mulf"} {
-		out[name] = e.generic(e.source.funcs[name], func(args []reflect.Value) {
+		out[name] = e.withCost(e.source.funcs[name], func(args []reflect.Value) {
 			e.weighAll(args)
 			n := length(args[len(args)-1].Interface())
-			e.spend(n * n) // the digits of a product add up
+			e.spend(n * n) // the number of digits of a product is the sum
 		})
 	}
 	return out
 }
 
-// lists are the functions that compare each element of a list with others, and
-// those that make lists of texts.
-func (e *engine) lists() template.FuncMap {
+// listFuncs returns the functions that compare list elements with each other,
+// and those that return lists of strings.
+func (e *engine) listFuncs() template.FuncMap {
 	pairs := func(name string) any {
-		return e.generic(e.source.funcs[name], func(args []reflect.Value) {
+		return e.withCost(e.source.funcs[name], func(args []reflect.Value) {
 			e.weighAll(args)
 			n, m := length(args[0].Interface()), length(args[len(args)-1].Interface())
 			e.spend(n * m / 4)
@@ -223,15 +225,15 @@ func (e *engine) lists() template.FuncMap {
 		"has":     func(needle, list any) bool { look(needle, list); return has(needle, list) },
 		"mustHas": func(needle, list any) (bool, error) { look(needle, list); return mustHas(needle, list) },
 		"splitList": func(sep, s string) []string {
-			e.make(16 * (1 + strings.Count(s, sep)))
+			e.allocate(16 * (1 + strings.Count(s, sep)))
 			return splitList(sep, s)
 		},
 	}
 }
 
-// maps are the functions for maps: they give the keys an order, which Helm
-// leaves to chance, and count what is merged.
-func (e *engine) maps() template.FuncMap {
+// mapFuncs returns the functions for maps. They sort the keys, whose order is
+// random in Helm, and count merges.
+func (e *engine) mapFuncs() template.FuncMap {
 	type dict = map[string]any
 	newDict, set := original[func(...any) dict](e, "dict"), original[func(dict, string, any) dict](e, "set")
 	unset, sorted := original[func(dict, string) dict](e, "unset"), original[func(any) []string](e, "sortAlpha")
@@ -240,28 +242,28 @@ func (e *engine) maps() template.FuncMap {
 			for i := 0; i < len(v); i += 2 {
 				e.weigh(v[i])
 			}
-			e.make(48 + 32*len(v))
+			e.allocate(48 + 32*len(v))
 			return newDict(v...)
 		},
 		"sortAlpha": func(list any) []string {
 			e.weigh(list)
-			e.sorts(list)
+			e.willSort(list)
 			out := sorted(list)
-			e.make(48 * len(out))
+			e.allocate(48 * len(out))
 			return out
 		},
-		"set":   func(d dict, key string, v any) dict { e.make(64); e.modifies(d); return set(d, key, v) },
-		"unset": func(d dict, key string) dict { e.modifies(d); return unset(d, key) },
+		"set":   func(d dict, key string, v any) dict { e.allocate(64); e.willModify(d); return set(d, key, v) },
+		"unset": func(d dict, key string) dict { e.willModify(d); return unset(d, key) },
 		"keys": func(dicts ...dict) []string {
 			all := []string{}
 			for _, d := range dicts {
-				e.make(16 * len(d))
+				e.allocate(16 * len(d))
 				all = append(all, slices.Sorted(maps.Keys(d))...)
 			}
 			return all
 		},
 		"values": func(d dict) []any {
-			e.make(16 * len(d))
+			e.allocate(16 * len(d))
 			all := []any{}
 			for _, k := range slices.Sorted(maps.Keys(d)) {
 				all = append(all, d[k])
@@ -277,8 +279,8 @@ func (e *engine) maps() template.FuncMap {
 	return out
 }
 
-// overlaps counts what is merged: maps that are in both. The rest is not
-// looked into.
+// overlaps counts the maps that exist on both sides of a merge. Other values
+// are not visited.
 func (e *engine) overlaps(to map[string]any, from []map[string]any) {
 	var overlap func(to, from any, depth int)
 	overlap = func(to, from any, depth int) {
@@ -288,9 +290,9 @@ func (e *engine) overlaps(to map[string]any, from []map[string]any) {
 			return
 		}
 		if depth > maxNested {
-			e.stop("templates that merge a value that contains itself")
+			e.stop("templates merge a value that contains itself")
 		}
-		e.make(48 * len(f))
+		e.allocate(48 * len(f))
 		for k, v := range f {
 			overlap(t[k], v, depth+1)
 		}
@@ -298,5 +300,5 @@ func (e *engine) overlaps(to map[string]any, from []map[string]any) {
 	for _, f := range from {
 		overlap(to, f, 0)
 	}
-	e.merges(to, from)
+	e.willMerge(to, from)
 }

@@ -17,65 +17,64 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// Charts renders releases, and keeps what it made of their charts: what is
-// read and parsed for one release is not read and parsed again for the next of
-// the same chart. It is for one run: it lets go of nothing. The zero value is
-// ready for use. It may be used by several goroutines at once.
+// Charts renders releases and caches their loaded charts: each chart is read
+// and parsed once. Nothing is evicted, so use one Charts per run. The zero
+// value is ready for use, by several goroutines at once.
 type Charts struct {
-	mu    sync.Mutex
-	known map[*fleet.Chart]*source
+	mu      sync.Mutex
+	sources map[*fleet.Chart]*source
 
-	fewer limits // those of tests; when zero, what everybody has
-	plain bool   // for tests: whether every template is executed, and nothing recalled
+	testLimits limits // set by tests; the zero value means the default limits
+	noCache    bool   // set by tests to execute every template
 }
 
-func (cs *Charts) most() limits {
-	return cmp.Or(cs.fewer, limits{maxSteps, maxMade, maxOutput})
+func (cs *Charts) limits() limits {
+	return cmp.Or(cs.testLimits, limits{maxSteps, maxMade, maxOutput})
 }
 
-// source returns what is known of a chart. Charts are told apart by their
-// address: the caller has one for each.
+// source returns the loaded chart. Charts are identified by address, so the
+// caller must have one [fleet.Chart] per chart.
 func (cs *Charts) source(ch *fleet.Chart) *source {
 	cs.mu.Lock()
-	s := cs.known[ch]
+	s := cs.sources[ch]
 	if s == nil {
-		if cs.known == nil {
-			cs.known = map[*fleet.Chart]*source{}
+		if cs.sources == nil {
+			cs.sources = map[*fleet.Chart]*source{}
 		}
-		s = &source{plain: cs.plain}
-		cs.known[ch] = s
+		s = &source{noCache: cs.noCache}
+		cs.sources[ch] = s
 	}
 	cs.mu.Unlock()
 	s.once.Do(func() { s.load(ch) })
 	return s
 }
 
-// A source is a chart as it was read, and its templates as far as they were
-// needed. All renderings share it.
+// A source is a loaded chart with the templates that were parsed so far. All
+// renderings share it.
 type source struct {
 	once  sync.Once
 	chart *chart.Chart   // as loaded; never modified
-	err   error          // why it does not load
-	funcs map[string]any // all functions of templates, before they are bound to a rendering
-	trace *trace         // of the one rendering that uses the source, for a [Probe]; nil otherwise
-	reads *reads         // what renderings read that are followed; nil when none is
-	of    *source        // that is followed; nil likewise
+	err   error          // why the chart does not load
+	funcs map[string]any // all template functions, before they are bound to a rendering
+	trace *trace         // records what the only rendering of this source prints, for a [Probe]; nil otherwise
+	reads *reads         // records which values templates read; nil when they are not tracked
+	base  *source        // the untracked source; nil when reads is nil
 
 	mu      sync.Mutex
 	files   map[file]*text
 	decoded map[*chart.File]document // files of crds directories
-	idle    []*engine                // that have rendered the chart
+	idle    []*engine                // engines that wait for the next rendering of the chart
 
-	plain    bool // whether nothing is recalled
-	recall   recall
-	snippets memo[*text]          // of texts that were given to tpl
-	yaml     memo[map[string]any] // of texts that were given to fromYaml
-	json     memo[string]         // as YAML, of values that were given to toYaml
-	docs     memo[document]       // of documents
+	noCache  bool // whether the outputs of templates are not cached
+	outputs  outputCache
+	snippets memo[*text]          // parsed arguments of tpl
+	yaml     memo[map[string]any] // decoded arguments of fromYaml
+	json     memo[string]         // results of toYaml, by JSON
+	docs     memo[document]       // decoded documents
 }
 
-// A file is a template of a chart under the name that it has in a rendering:
-// a dependency with an alias has another one than the same without.
+// A file is a template under its name in a rendering. A dependency with an
+// alias has other names than the same dependency without.
 type file struct {
 	name string
 	*chart.File
@@ -95,9 +94,10 @@ func (s *source) load(ch *fleet.Chart) {
 	s.files, s.decoded = map[file]*text{}, map[*chart.File]document{}
 }
 
-// followed returns the same source for renderings that are followed, one at a time.
-func (s *source) followed(by *reads) *source {
-	return &source{chart: s.chart, funcs: s.funcs, of: s, reads: by, files: map[file]*text{}}
+// tracked returns the same source for renderings whose reads are recorded.
+// They must run one at a time.
+func (s *source) tracked(by *reads) *source {
+	return &source{chart: s.chart, funcs: s.funcs, base: s, reads: by, files: map[file]*text{}}
 }
 
 // template returns a parsed template.
@@ -106,8 +106,8 @@ func (s *source) template(f file) *text {
 	t := s.files[f]
 	s.mu.Unlock()
 	if t == nil {
-		if s.of != nil && s.trace == nil {
-			t = s.of.template(f).followed()
+		if s.base != nil && s.trace == nil {
+			t = s.base.template(f).tracked()
 		} else {
 			t = s.parse(f.name, unsafe.String(unsafe.SliceData(f.Data), len(f.Data))) // which nobody modifies
 		}
@@ -118,9 +118,9 @@ func (s *source) template(f file) *text {
 	return t
 }
 
-// engine returns an engine that is prepared to render the templates.
-func (s *source) engine(ctx context.Context, most limits, l *luck, all []renderable) (*engine, error) {
-	if l.first == nil { // else it has other functions
+// engine returns an engine that is ready to render the templates.
+func (s *source) engine(ctx context.Context, limit limits, l *entropy, all []renderable) (*engine, error) {
+	if l.previous == nil { // else it has other functions
 		files := filesIn(all)
 		s.mu.Lock()
 		i := slices.IndexFunc(s.idle, func(e *engine) bool { return slices.Equal(e.files, files) })
@@ -128,20 +128,20 @@ func (s *source) engine(ctx context.Context, most limits, l *luck, all []rendera
 			e := s.idle[i]
 			s.idle = slices.Delete(s.idle, i, i+1)
 			s.mu.Unlock()
-			e.reset(ctx, most, l)
+			e.reset(ctx, limit, l)
 			return e, nil
 		}
 		s.mu.Unlock()
 	}
-	e := newEngine(ctx, most, s, l)
+	e := newEngine(ctx, limit, s, l)
 	return e, e.prepare(all)
 }
 
-// giveBack keeps an engine for the next rendering. Only a few are kept, since they
-// are large, and none that a rendering made larger.
-func (s *source) giveBack(e *engine) {
+// putEngine stores an engine for the next rendering. It stores only a few,
+// since they are large, and none whose buffer or templates have grown.
+func (s *source) putEngine(e *engine) {
 	const few, large = 2, 256 << 10
-	if e.luck.first != nil || len(e.costs) != e.own || cap(e.out) > large {
+	if e.entropy.previous != nil || len(e.costs) != e.ownCosts || cap(e.out) > large {
 		return
 	}
 	e.reset(context.Background(), limits{}, nil)
@@ -153,44 +153,46 @@ func (s *source) giveBack(e *engine) {
 	s.idle = append(s.idle, e)
 }
 
-// snippet returns the parsed text of a call of tpl.
+// snippet returns the parsed argument of a tpl call.
 func (s *source) snippet(content string) *text {
 	t, _ := s.snippets.get(content, func(content string) *text { return s.parse(rootName, content) })
 	return t
 }
 
-// parse parses a template, so that it tells what it reads when that is followed.
+// parse parses a template. When reads are tracked, it inserts the calls that
+// record them.
 func (s *source) parse(name, content string) *text {
 	t := parseText(name, content, s.funcs, s.trace)
 	if s.reads != nil {
-		t = t.followed()
+		t = t.tracked()
 	}
 	return t
 }
 
-// A memo keeps what was made of texts: charts use the same ones in every
-// cluster. One that is met for the first time is not kept yet, and none is when
-// they are too many: some come from the values of a cluster.
+// A memo caches results that are computed from texts, since charts use the
+// same texts in every cluster. A text is cached when it is seen the second
+// time. The total size is bounded, because some texts come from a cluster's
+// values.
 type memo[V any] struct {
-	mu    sync.Mutex
-	known map[digest]V    // by the digest of the text, which is not kept
-	met   map[uint64]bool // hashes of texts
-	seed  maphash.Seed
-	kept  int // bytes of texts
+	mu     sync.Mutex
+	values map[digest]V    // by the digest of the text
+	seen   map[uint64]bool // hashes of all texts
+	seed   maphash.Seed
+	size   int // bytes of the cached texts
 }
 
-// get returns what f makes of the text, or made of it before, and whether it is
-// kept: others have it then, and it must not be modified.
-func (m *memo[V]) get(text string, f func(string) V) (v V, kept bool) {
+// get returns f(text), from the cache if possible. It reports whether v is
+// cached: then others share it and it must not be modified.
+func (m *memo[V]) get(text string, f func(string) V) (v V, cached bool) {
 	const keep = 6 << 20
 	m.mu.Lock()
-	if m.met == nil {
-		m.known, m.met, m.seed = map[digest]V{}, map[uint64]bool{}, maphash.MakeSeed()
+	if m.seen == nil {
+		m.values, m.seen, m.seed = map[digest]V{}, map[uint64]bool{}, maphash.MakeSeed()
 	}
 	hash := maphash.String(m.seed, text)
-	again := m.met[hash]
-	if len(m.met) < keep/16 {
-		m.met[hash] = true
+	again := m.seen[hash]
+	if len(m.seen) < keep/16 {
+		m.seen[hash] = true
 	}
 	m.mu.Unlock()
 	if !again {
@@ -198,25 +200,25 @@ func (m *memo[V]) get(text string, f func(string) V) (v V, kept bool) {
 	}
 	key := digest(sha256.Sum256([]byte(text)))
 	m.mu.Lock()
-	v, kept = m.known[key]
+	v, cached = m.values[key]
 	m.mu.Unlock()
-	if kept {
+	if cached {
 		return v, true
 	}
-	v = f(strings.Clone(text)) // it may be a small part of a large one
+	v = f(strings.Clone(text)) // text may be a small part of a large string
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if known, is := m.known[key]; is {
-		return known, true
+	if v, ok := m.values[key]; ok {
+		return v, true
 	}
-	if m.kept+len(text) <= keep {
-		m.kept += len(text)
-		m.known[key], kept = v, true
+	if m.size+len(text) <= keep {
+		m.size += len(text)
+		m.values[key], cached = v, true
 	}
-	return v, kept
+	return v, cached
 }
 
-// crds returns a file of a crds directory. It is decoded once.
+// crds returns a file of a crds directory, which is decoded once.
 func (s *source) crds(name string, f *chart.File) document {
 	s.mu.Lock()
 	d, ok := s.decoded[f]
@@ -234,9 +236,9 @@ func (s *source) crds(name string, f *chart.File) document {
 	return d
 }
 
-// CRDs returns the API versions that the CRDs in the crds directories of a chart
-// and of all its dependencies add to a cluster, as [APIs] does; none of a chart
-// that does not load.
+// CRDs returns the API versions that a chart's crds directories and those of
+// all its dependencies add to a cluster, as [APIs] does. It returns none for a
+// chart that does not load.
 func (cs *Charts) CRDs(ch *fleet.Chart) []string {
 	s := cs.source(ch)
 	if s.err != nil {
@@ -252,9 +254,9 @@ func (cs *Charts) CRDs(ch *fleet.Chart) []string {
 }
 
 // fileObjects returns the objects of a file with any number of documents, and
-// what is wrong with some of them.
+// an error for each invalid document.
 func fileObjects(content string) (all []map[string]any, errs []error) {
-	// Most files have one document, maybe behind a first separator.
+	// Most files hold one document, perhaps after a separator.
 	docs := []string{strings.TrimPrefix(content, "---\n")}
 	if strings.Contains(docs[0], "\n---") {
 		docs = split(content)
@@ -269,9 +271,8 @@ func fileObjects(content string) (all []map[string]any, errs []error) {
 	return all, errs
 }
 
-// instance returns a chart that one rendering may modify, as Helm's functions
-// for dependencies do: everything but the contents of files and the values,
-// which they copy.
+// instance returns a copy of a chart for one rendering, which may modify it.
+// File contents and values are shared, because Helm's functions copy them.
 func instance(c *chart.Chart) *chart.Chart {
 	out := &chart.Chart{
 		Raw: c.Raw, Lock: c.Lock, Templates: c.Templates, Schema: c.Schema, Files: c.Files,
@@ -287,7 +288,7 @@ func instance(c *chart.Chart) *chart.Chart {
 	return out
 }
 
-// metadata returns a copy that shares nothing which a template or Helm could
+// metadata returns a copy that shares nothing that a template or Helm can
 // modify.
 func metadata(m *chart.Metadata) *chart.Metadata {
 	out := *m

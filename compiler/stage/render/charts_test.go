@@ -14,8 +14,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// FuzzTemplate renders any template, within limits that keep it short. It
-// renders, or there is a fault.
+// FuzzTemplate renders any template within small limits. It must render or
+// report a fault.
 func FuzzTemplate(f *testing.F) {
 	for _, s := range engineTemplates() {
 		f.Add(s, "word: w")
@@ -25,7 +25,7 @@ func FuzzTemplate(f *testing.F) {
 		ch := chartOf(aChart + "-- templates/test.yaml --\n" + template + "\n")
 		r := releaseOf(t, "")
 		r.Values.Fields["t"] = &fleet.Tree{Scalar: value}
-		charts := &Charts{fewer: limits{steps: 500_000, made: 8 << 20, output: 1 << 20}}
+		charts := &Charts{testLimits: limits{steps: 500_000, made: 8 << 20, output: 1 << 20}}
 		_, err := charts.Release(t.Context(), cluster, r, ch, nil)
 		for _, d := range diag.All(err) {
 			if len(d.At) == 0 {
@@ -35,8 +35,8 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// TestShared renders one chart for several releases at once, which share what
-// was parsed, and compares with rendering each on its own.
+// TestShared renders one chart for several releases at once, which share
+// parsed templates, and compares with separate renderings.
 func TestShared(t *testing.T) {
 	ch := loaded(t, filepath.FromSlash("../../../testdata/charts/monitoring"))
 	shared := new(Charts)
@@ -59,8 +59,8 @@ func TestShared(t *testing.T) {
 	wg.Wait()
 }
 
-// TestSharedIsNotModified lets a template modify all that it can reach, and
-// callers the objects that are theirs alone.
+// TestSharedIsNotModified lets a template modify everything it can reach, and
+// the caller modify its own objects.
 func TestSharedIsNotModified(t *testing.T) {
 	ch := chartOf(`
 -- Chart.yaml --
@@ -103,9 +103,8 @@ data:
 	}
 }
 
-// TestParsedOnce checks that the templates of a chart, and texts given to tpl,
-// are parsed once.
-func TestParsedOnce(t *testing.T) {
+// TestTemplatesAreParsedOnce checks that templates and arguments of tpl are parsed once.
+func TestTemplatesAreParsedOnce(t *testing.T) {
 	ch := chartOf(aChart)
 	shared := new(Charts)
 	var before map[file]*text
@@ -141,23 +140,22 @@ func keysOfFiles(m map[file]*text) []string {
 	return out
 }
 
-// TestSnippetsAreBounded checks that not every text which was ever given to
-// tpl is kept.
+// TestSnippetsAreBounded checks that the cache of tpl arguments is bounded.
 func TestSnippetsAreBounded(t *testing.T) {
 	s := new(Charts).source(chartOf(""))
 	for i := range 300 {
 		s.snippet(fmt.Sprintf("{{ %d }}%s", i%100, strings.Repeat("x", 100_000)))
-		if n := len(s.snippets.known); i < 100 && n > 0 || n > 62 {
+		if n := len(s.snippets.values); i < 100 && n > 0 || n > 62 {
 			t.Fatalf("%d texts are kept after %d", n, i)
 		}
 	}
-	if n := len(s.snippets.known); n < 20 {
+	if n := len(s.snippets.values); n < 20 {
 		t.Errorf("%d of 100 texts are kept", n)
 	}
 }
 
-// BenchmarkRender renders charts: for the first time, and again and again with
-// other values, as for the clusters of a fleet.
+// BenchmarkRender renders charts for the first time, and repeatedly with other
+// values as for the clusters of a fleet.
 func BenchmarkRender(b *testing.B) {
 	istio := istio(b)
 	for _, dir := range []string{

@@ -15,58 +15,56 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// This file executes the templates of a chart, by the rules of Helm's engine:
-// the same templates in the same order, with the same functions and values.
-// Helm's own engine parses everything anew each time, cannot be interrupted,
-// and does not say whether a function was random. The tests compare the two.
+// This file executes the templates of a chart as Helm's engine does: the same
+// templates in the same order, with the same functions and values. Helm's
+// engine parses every template for each rendering, cannot be interrupted, and
+// does not report whether a function was random. Tests compare both engines.
 
-// rootName is the name of the template that all others belong to, and of those
-// that are given to tpl. It is part of messages.
+// rootName is the name of the template set, and of templates that tpl
+// executes. Error messages contain it.
 const rootName = "gotpl"
 
-// maxIncludes is how often a template may be included while it is being
-// included: Helm's limit.
+// maxIncludes is Helm's limit for recursive includes of one template.
 const maxIncludes = 1000
 
-// An engine renders a chart, again and again with the same templates.
+// An engine renders a chart repeatedly with the same templates.
 type engine struct {
 	*guard
-	*luck
-	*state
-	source *source
-	set    *template.Template   // all templates of the rendering
-	files  []file               // that they are of
-	costs  map[*parse.Tree]cost // of all trees in it, and of those that tpl has put in since
-	own    int                  // how many of these are of the templates
-	open   map[string]int       // how often include is executing a template right now
-	regexs map[string]int       // how many instructions a regular expression has
-	out    []byte               // what the templates that are executed right now have printed, one behind the other
+	*entropy
+	*sharedState
+	source   *source
+	set      *template.Template   // all templates of the rendering
+	files    []file               // the files of set
+	costs    map[*parse.Tree]cost // of all trees in set, and of those that tpl added
+	ownCosts int                  // the number of costs without those that tpl added
+	active   map[string]int       // nesting level of include, by template name
+	regexs   map[string]int       // program size by regular expression
+	out      []byte               // output of all templates in execution; an inner template appends to the outer ones
 }
 
-func newEngine(ctx context.Context, most limits, s *source, l *luck) *engine {
+func newEngine(ctx context.Context, limit limits, s *source, l *entropy) *engine {
 	return &engine{
-		guard: newGuard(ctx, most), luck: l, state: &state{}, source: s,
-		costs: map[*parse.Tree]cost{}, open: map[string]int{}, regexs: map[string]int{},
+		guard: newGuard(ctx, limit), entropy: l, sharedState: &sharedState{}, source: s,
+		costs: map[*parse.Tree]cost{}, active: map[string]int{}, regexs: map[string]int{},
 	}
 }
 
-// A renderable is a template of a chart, and the values that it sees.
+// A renderable is a template of a chart with the values it sees.
 type renderable struct {
 	file
 	scope map[string]any
-	meta  *chart.Metadata // of its chart
+	meta  *chart.Metadata // of the template's chart
 	base  string          // the path of the chart's templates
 }
 
-// enter makes the template the one that is executed. Those of the parent see which of
-// a dependency's was the last, also when it is not executed since it is known.
+// enter makes r the template in execution. It is called for cached templates
+// too, because a parent sees the last executed template of its dependency.
 func (r renderable) enter() {
 	r.scope["Template"] = chartutil.Values{"Name": r.name, "BasePath": r.base}
 }
 
-// renderables returns the templates of a chart and its dependencies, in the
-// order in which they are parsed and executed: those in deeper directories
-// first, and of those of equal depth the last by name.
+// renderables returns the templates of a chart and its dependencies in
+// execution order: deeper directories first, then by name, descending.
 func renderables(c *chart.Chart, values chartutil.Values) []renderable {
 	byName := map[string]renderable{}
 	collect(c, values, func(r renderable) { byName[r.name] = r })
@@ -84,8 +82,9 @@ func renderables(c *chart.Chart, values chartutil.Values) []renderable {
 }
 
 // collect calls add for the templates of a chart and its dependencies, and
-// returns what the chart's templates see. above is what those of its parent do.
-func collect(c *chart.Chart, above chartutil.Values, add func(renderable)) map[string]any {
+// returns the values that the chart's templates see. parent is the same for
+// the parent chart.
+func collect(c *chart.Chart, parent chartutil.Values, add func(renderable)) map[string]any {
 	subcharts := map[string]any{}
 	scope := map[string]any{
 		"Chart": struct {
@@ -93,14 +92,14 @@ func collect(c *chart.Chart, above chartutil.Values, add func(renderable)) map[s
 			IsRoot bool
 		}{*c.Metadata, c.IsRoot()},
 		"Files":        filesOf(c.Files),
-		"Release":      above["Release"],
-		"Capabilities": above["Capabilities"],
+		"Release":      parent["Release"],
+		"Capabilities": parent["Capabilities"],
 		"Values":       chartutil.Values{},
 		"Subcharts":    subcharts,
 	}
 	if c.IsRoot() {
-		scope["Values"] = above["Values"]
-	} else if own, err := above.Table("Values." + c.Name()); err == nil {
+		scope["Values"] = parent["Values"]
+	} else if own, err := parent.Table("Values." + c.Name()); err == nil {
 		scope["Values"] = own
 	}
 	for _, d := range c.Dependencies() {
@@ -121,7 +120,7 @@ func collect(c *chart.Chart, above chartutil.Values, add func(renderable)) map[s
 // isPartial reports whether a template renders nothing by itself.
 func isPartial(name string) bool { return strings.HasPrefix(path.Base(name), "_") }
 
-// filesIn returns the files that templates are of.
+// filesIn returns the files of the templates.
 func filesIn(all []renderable) []file {
 	out := make([]file, len(all))
 	for i, r := range all {
@@ -130,18 +129,18 @@ func filesIn(all []renderable) []file {
 	return out
 }
 
-// reset makes the engine as good as new for another rendering.
-func (e *engine) reset(ctx context.Context, most limits, l *luck) {
-	*e.guard, e.luck, *e.state = *newGuard(ctx, most), l, state{}
+// reset prepares the engine for another rendering.
+func (e *engine) reset(ctx context.Context, limit limits, l *entropy) {
+	*e.guard, e.entropy, *e.sharedState = *newGuard(ctx, limit), l, sharedState{}
 	e.out = e.out[:0]
-	clear(e.open)
+	clear(e.active)
 	clear(e.regexs)
 }
 
-// render executes the templates, which are prepared, and returns what each of
-// them prints. Those of which that is known, or which r recalls, are not executed.
-func (e *engine) render(all []renderable, known map[string]page, r *recalling) (map[string]page, error) {
-	*e.state = state{all: all, random: map[string]bool{}}
+// render executes the prepared templates and returns their output. It takes
+// pages from known or from the cache session r where it can.
+func (e *engine) render(all []renderable, known map[string]page, r *cacheSession) (map[string]page, error) {
+	*e.sharedState = sharedState{all: all, nondeterministicTemplates: map[string]bool{}}
 	out := make(map[string]page, len(all))
 	for _, t := range all {
 		if isPartial(t.name) {
@@ -161,9 +160,9 @@ func (e *engine) render(all []renderable, known map[string]page, r *recalling) (
 	return out, nil
 }
 
-// page returns what a template prints. Recalling it takes as much of the limits as
-// executing it does.
-func (e *engine) page(t renderable, r *recalling) (page, error) {
+// page returns the output of a template. A cached page uses up as much of the
+// limits as an execution.
+func (e *engine) page(t renderable, r *cacheSession) (page, error) {
 	if r != nil && !e.modified {
 		if p, took, ok := r.page(t.name); ok {
 			t.enter()
@@ -174,16 +173,16 @@ func (e *engine) page(t renderable, r *recalling) (page, error) {
 		}
 	}
 	before := e.left
-	e.chance = false
-	text, err := e.one(t)
+	e.nondeterministic = false
+	text, err := e.executeFile(t)
 	if err != nil {
 		return page{}, err
 	}
-	if e.chance {
-		e.random[t.name] = true
+	if e.nondeterministic {
+		e.nondeterministicTemplates[t.name] = true
 	}
 	if r != nil {
-		r.keep(t.name, text, limits{before.steps - e.left.steps, before.made - e.left.made, before.output - e.left.output}, !e.chance && !e.modified)
+		r.store(t.name, text, limits{before.steps - e.left.steps, before.made - e.left.made, before.output - e.left.output}, !e.nondeterministic && !e.modified)
 	}
 	return page{text: text}, nil
 }
@@ -201,13 +200,13 @@ func (e *engine) prepare(all []renderable) error {
 			return err
 		}
 	}
-	e.set.Funcs(e.included(e.set))
-	e.own = len(e.costs)
+	e.set.Funcs(e.templateFuncs(e.set))
+	e.ownCosts = len(e.costs)
 	return nil
 }
 
-// one executes one of the templates that are defined.
-func (e *engine) one(r renderable) (string, error) {
+// executeFile executes a defined template.
+func (e *engine) executeFile(r renderable) (string, error) {
 	r.enter()
 	t := e.set.Lookup(r.name)
 	if t == nil {
@@ -220,8 +219,8 @@ func (e *engine) one(r renderable) (string, error) {
 	return withoutMissing(text), nil
 }
 
-// define adds a parsed text to a set of templates. Later ones replace those of
-// the same name, unless they are empty.
+// define adds a parsed text to a template set. Later definitions replace
+// earlier ones of the same name, unless they are empty.
 func (e *engine) define(set *template.Template, t *text) error {
 	for name, tree := range t.trees {
 		if _, err := set.AddParseTree(name, tree); err != nil {
@@ -232,8 +231,8 @@ func (e *engine) define(set *template.Template, t *text) error {
 	return nil
 }
 
-// execute executes a template of a known cost. Where it prints a value that is missing, which
-// text/template does with these words, there is nothing in the end.
+// execute executes a template of cost c. text/template prints "<no value>" for
+// a missing value; callers remove these words.
 func (e *engine) execute(t *template.Template, c cost, data any, top bool) (string, error) {
 	start := len(e.out)
 	defer func() { e.out = e.out[:start] }()
@@ -246,11 +245,11 @@ func (e *engine) execute(t *template.Template, c cost, data any, top bool) (stri
 		defer tr.end()
 	}
 	if err := t.Execute(w, data); err != nil {
-		if e.why != nil {
-			if e.at == "" {
-				e.at = place(err)
+		if e.stopErr != nil {
+			if e.stoppedAt == "" {
+				e.stoppedAt = place(err)
 			}
-			return "", e.why
+			return "", e.stopErr
 		}
 		return "", err
 	}
@@ -258,12 +257,13 @@ func (e *engine) execute(t *template.Template, c cost, data any, top bool) (stri
 	return string(e.out[start:]), nil
 }
 
-// withoutMissing removes what is printed for a missing value.
+// withoutMissing removes the text that text/template prints for a missing
+// value.
 func withoutMissing(s string) string { return strings.ReplaceAll(s, "<no value>", "") }
 
-// included returns the functions that execute templates of a set, or are told
-// of it.
-func (e *engine) included(set *template.Template) template.FuncMap {
+// templateFuncs returns the functions that execute templates of a set, and
+// those that meter them.
+func (e *engine) templateFuncs(set *template.Template) template.FuncMap {
 	costOf := func(name string) cost {
 		if t := set.Lookup(name); t != nil {
 			return e.costs[t.Tree]
@@ -283,26 +283,26 @@ func (e *engine) include(set *template.Template, name string, data any) (string,
 	if t == nil {
 		return "", fmt.Errorf("template: no template %q associated with template %q", name, rootName)
 	}
-	if e.open[name] > maxIncludes {
+	if e.active[name] > maxIncludes {
 		e.stop("template %q includes itself without end", name)
 	}
-	e.open[name]++
+	e.active[name]++
 	out, err := e.execute(t, e.costs[t.Tree], data, false)
-	e.open[name]--
+	e.active[name]--
 	if err != nil {
 		return "", err
 	}
 	return e.text(out), nil
 }
 
-// tpl executes a text as a template that sees the templates of the set. What
-// it defines is seen by itself alone.
+// tpl executes a text as a template that sees the templates of the set. Only
+// the text itself sees its own definitions.
 func (e *engine) tpl(set *template.Template, content string, data any) (string, error) {
 	if !strings.Contains(content, "{{") {
 		return e.text(withoutMissing(content)), nil
 	}
-	e.room(len(content), 8) // about what parsing takes
-	e.make(8 * len(content))
+	e.checkSize(len(content), 8) // roughly the cost of parsing
+	e.allocate(8 * len(content))
 	t := e.source.snippet(content)
 	if t.err != nil {
 		return "", fmt.Errorf("cannot parse template %q: %w", content, t.err)
@@ -310,16 +310,16 @@ func (e *engine) tpl(set *template.Template, content string, data any) (string, 
 	tree, c := t.main()
 	if len(t.trees) > 1 || strings.Contains(content, rootName) {
 		var err error
-		if set, err = e.private(set, t); err != nil {
+		if set, err = e.setWith(set, t); err != nil {
 			return "", err
 		}
 	}
-	// This one is not added to the set: it has no name that others know it by.
+	// The template is not added to the set, because others must not see it.
 	own := set.New(rootName)
 	own.Tree = tree
 	out, err := e.execute(own, c, data, false)
 	if err != nil {
-		if e.why != nil {
+		if e.stopErr != nil {
 			return "", err
 		}
 		return "", fmt.Errorf("error during tpl function execution for %q: %w", content, err)
@@ -327,28 +327,29 @@ func (e *engine) tpl(set *template.Template, content string, data any) (string, 
 	return e.text(withoutMissing(out)), nil
 }
 
-// private returns a copy of the set in which a text is defined.
-func (e *engine) private(set *template.Template, t *text) (*template.Template, error) {
-	e.make(256 * len(set.Templates()))
+// setWith returns a copy of the set in which a text is defined.
+func (e *engine) setWith(set *template.Template, t *text) (*template.Template, error) {
+	e.allocate(256 * len(set.Templates()))
 	set, err := set.Clone()
 	if err != nil {
 		return nil, err
 	}
-	set.Option("missingkey=zero").Funcs(e.included(set))
+	set.Option("missingkey=zero").Funcs(e.templateFuncs(set))
 	return set, e.define(set, t)
 }
 
-// tracing are the functions that only parsed trees call, see [counting].
-func (e *engine) tracing() template.FuncMap {
+// meterFuncs returns the functions that only parsed trees call, see
+// [meterInserter].
+func (e *engine) meterFuncs() template.FuncMap {
 	made := func(v reflect.Value) reflect.Value {
 		switch v.Kind() {
 		case reflect.String:
 			e.spend(v.Len() / 4)
-			e.make(v.Len())
+			e.allocate(v.Len())
 		case reflect.Map:
-			e.make(64 * v.Len())
+			e.allocate(64 * v.Len())
 		case reflect.Slice, reflect.Struct, reflect.Pointer:
-			e.make(e.sizeOf(v, 0))
+			e.allocate(e.sizeOf(v, 0))
 		}
 		return v
 	}
@@ -356,7 +357,7 @@ func (e *engine) tracing() template.FuncMap {
 		fnPass: func(steps int) bool { e.spend(steps); return false },
 		fnRange: func(v reflect.Value) reflect.Value {
 			if v.Kind() == reflect.Map {
-				e.spend(4 * v.Len()) // it is sorted
+				e.spend(4 * v.Len()) // the keys are sorted
 			}
 			return v
 		},

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// engines renders a chart with our engine and with Helm's, and returns what
-// the files are or why there are none.
+// engines renders a chart with our engine and with Helm's, and returns the
+// files or the errors.
 func engines(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart) (ours, helms map[string]string, ourErr, helmErr error) {
 	t.Helper()
 	s := new(Charts).source(ch)
@@ -35,7 +35,7 @@ func engines(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart) 
 		t.Fatal(err)
 	}
 	all := renderables(mine, myValues)
-	e, ourErr := s.engine(t.Context(), new(Charts).most(), newLuck(clock(s)), all)
+	e, ourErr := s.engine(t.Context(), new(Charts).limits(), newEntropy(clock(s)), all)
 	if ourErr == nil {
 		var pages map[string]page
 		pages, ourErr = e.render(all, nil, nil)
@@ -45,7 +45,7 @@ func engines(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart) 
 	return ours, helms, ourErr, helmErr
 }
 
-// textsOf returns what pages were executed to.
+// textsOf returns the texts of pages.
 func textsOf(pages map[string]page) map[string]string {
 	out := map[string]string{}
 	for name, p := range pages {
@@ -54,7 +54,7 @@ func textsOf(pages map[string]page) map[string]string {
 	return out
 }
 
-// sameEngines reports where the two engines differ.
+// sameEngines reports differences between the two engines.
 func sameEngines(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart) {
 	t.Helper()
 	ours, helms, ourErr, helmErr := engines(t, c, r, ch)
@@ -63,7 +63,7 @@ func sameEngines(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Cha
 		return
 	}
 	if ourErr != nil {
-		if want := spoken(helmErr); ourErr.Error() != want {
+		if want := withoutPrefix(helmErr); ourErr.Error() != want {
 			t.Errorf("ours:\n%v\nHelm's:\n%v", ourErr, want)
 		}
 		return
@@ -76,7 +76,7 @@ func sameEngines(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Cha
 		mine, its, other := strings.Split(text, "\n"), strings.Split(helms[name], "\n"), strings.Split(again[name], "\n")
 		for i := range its {
 			if i < len(mine) && i < len(other) && its[i] != other[i] {
-				mine[i] = its[i] // chance
+				mine[i] = its[i] // nondeterministic
 			}
 		}
 		if got := strings.Join(mine, "\n"); got != helms[name] {
@@ -85,9 +85,9 @@ func sameEngines(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Cha
 	}
 }
 
-// spoken is the message of Helm's engine without the words that repeat what
-// faults say anyway.
-func spoken(err error) string {
+// withoutPrefix returns the message of Helm's engine without the words that faults
+// repeat anyway.
+func withoutPrefix(err error) string {
 	msg := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "execution error at "), "template: ")
 	if rest, ok := strings.CutPrefix(msg, "("); ok {
 		if at, what, ok := strings.Cut(rest, "): "); ok {
@@ -97,9 +97,8 @@ func spoken(err error) string {
 	return shorten(msg)
 }
 
-// aChart has what makes engines differ: dependencies with and without an
-// alias, a library, templates that others define again, and state that one
-// template leaves for the next.
+// aChart has dependencies with and without an alias, a library, redefined
+// templates, and state that one template leaves for the next.
 const aChart = `
 -- Chart.yaml --
 apiVersion: v2
@@ -161,10 +160,11 @@ own: 1
 {{ .left }}
 `
 
-// TestSameAsEngine compares the two engines where they could differ.
+// TestSameAsEngine compares both engines on templates that are likely to
+// differ.
 func TestSameAsEngine(t *testing.T) {
 	zone := time.Local
-	time.Local = time.UTC // ours is UTC everywhere
+	time.Local = time.UTC // our engine always uses UTC
 	t.Cleanup(func() { time.Local = zone })
 	for _, template := range engineTemplates() {
 		t.Run("", func(t *testing.T) {
@@ -177,8 +177,8 @@ func TestSameAsEngine(t *testing.T) {
 	}
 }
 
-// engineTemplates are templates of which each has something that engines could
-// differ in.
+// engineTemplates returns templates that engines are likely to execute
+// differently.
 func engineTemplates() []string {
 	return []string{
 		`{{ .Values.missing }} {{ .Values.missing | default "x" }} {{ .Values.null_ }} {{ .missing }}`,

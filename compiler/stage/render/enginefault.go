@@ -7,28 +7,27 @@ import (
 	"strings"
 )
 
-// A complaint is what a chart says with required or fail.
+// A complaint is the message of required or fail.
 type complaint struct{ msg string }
 
 func (c *complaint) Error() string { return c.msg }
 
-// fault returns the error of a template as it is reported.
+// fault converts a template error to the reported error.
 func (e *engine) fault(name string, err error) error {
-	if e.why != nil {
-		return fmt.Errorf("%s: %w", cmp.Or(e.at, name), e.why)
+	if e.stopErr != nil {
+		return fmt.Errorf("%s: %w", cmp.Or(e.stoppedAt, name), e.stopErr)
 	}
 	if c := (*complaint)(nil); errors.As(err, &c) {
 		return fmt.Errorf("%s: %w", cmp.Or(place(err), name), c)
 	}
 	msg := strings.TrimPrefix(err.Error(), "template: ")
-	// Messages quote templates, with the calls that parsing added.
-	msg = strings.ReplaceAll(strings.ReplaceAll(msg, " | "+fnMade, ""), fnSteady, "now")
+	// Messages quote templates with the calls that parsing inserted.
+	msg = strings.ReplaceAll(strings.ReplaceAll(msg, " | "+fnMade, ""), fnFixedNow, "now")
 	return errors.New(shorten(withoutArguments(msg)))
 }
 
-// withoutArguments removes the calls of fnArg from a message, along with the
-// parentheses that were put around them: "first (.a.B | fleetc_arg)" becomes
-// "first .a.B".
+// withoutArguments removes the calls of fnArg and their parentheses from a
+// message: "first (.a.B | fleetc_arg)" becomes "first .a.B".
 func withoutArguments(msg string) string {
 	const end = " | " + fnArg + ")"
 	for {
@@ -52,8 +51,8 @@ func withoutArguments(msg string) string {
 	}
 }
 
-// shorten leaves out the middle of a long message: one of templates that
-// include each other names them all.
+// shorten cuts the middle of a long message. The message of recursive includes
+// names every template.
 func shorten(msg string) string {
 	const limit = 1000
 	if len(msg) <= limit {
@@ -62,8 +61,8 @@ func shorten(msg string) string {
 	return strings.ToValidUTF8(msg[:limit/2], "") + " ... " + strings.ToValidUTF8(msg[len(msg)-limit/2:], "")
 }
 
-// parseFault is what text/template says of a template that does not parse: the
-// place, and the last of its words.
+// parseFault converts a parse error of text/template to its position and its
+// last clause, as Helm does.
 func parseFault(name string, err error) error {
 	parts := strings.Split(err.Error(), ": ")
 	if len(parts) == 1 {
@@ -72,8 +71,8 @@ func parseFault(name string, err error) error {
 	return fmt.Errorf("parse error at (%s): %s", parts[1], parts[len(parts)-1])
 }
 
-// place returns where in a template an error of text/template is: its file,
-// line and column; nothing when it does not say.
+// place returns file, line and column of an error of text/template, or an
+// empty string.
 func place(err error) string {
 	rest, ok := strings.CutPrefix(err.Error(), "template: ")
 	at, _, found := strings.Cut(rest, ": ")

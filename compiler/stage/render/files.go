@@ -13,9 +13,9 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 )
 
-// files are the files of a chart that its templates can read, as .Files: those
-// that are no templates, by their names. Templates go over it as over any map,
-// and call its methods, which are those that Helm documents.
+// files holds the files of a chart that its templates read as .Files: all
+// files that are not templates, by name. Templates range over it and call its
+// methods, which Helm documents.
 type files map[string][]byte
 
 func filesOf(all []*chart.File) files {
@@ -26,7 +26,7 @@ func filesOf(all []*chart.File) files {
 	return out
 }
 
-// GetBytes returns a file, which is empty when there is none.
+// GetBytes returns a file; it is empty when the file does not exist.
 func (f files) GetBytes(name string) []byte {
 	if data := f[name]; data != nil {
 		return data
@@ -37,12 +37,12 @@ func (f files) GetBytes(name string) []byte {
 // Get returns a file as text.
 func (f files) Get(name string) string { return string(f[name]) }
 
-// Glob returns the files whose names match the pattern; all files when it is
-// none. How long matching takes grows fast with the number of wildcards, so
-// there may be only a few.
+// Glob returns the files whose names match the pattern, and all files for an
+// invalid pattern. The number of wildcards is limited, because the matching
+// time grows fast with it.
 func (f files) Glob(pattern string) (files, error) {
 	if strings.Count(pattern, "*")+strings.Count(pattern, "{")+strings.Count(pattern, ",") > 32 || len(pattern) > 1024 {
-		return nil, errors.New("a pattern with so many wildcards is not looked for")
+		return nil, errors.New("the pattern has too many wildcards")
 	}
 	g, err := glob.Compile(pattern, '/')
 	if err != nil {
@@ -57,8 +57,8 @@ func (f files) Glob(pattern string) (files, error) {
 	return out, nil
 }
 
-// AsConfig returns the files as the data of a ConfigMap, in YAML, under the
-// last elements of their names. Of several with the same, the last counts.
+// AsConfig returns the files as the data of a ConfigMap, in YAML, by base
+// name. The last of several files with the same base name is used.
 func (f files) AsConfig() string {
 	return f.yaml(func(data []byte) string { return string(data) })
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 )
 
-// functions returns the functions that templates can call: Sprig's but for
-// those that read the environment, those that Helm adds, and text/template's.
-// They are bound to a rendering, which bounds them, by [engine.bind].
+// functions returns the functions that templates can call: Sprig's without
+// access to the environment, Helm's, and those of text/template. [engine.bind]
+// binds them to a rendering and limits them.
 func functions() map[string]any {
 	f := sprig.TxtFuncMap()
 	delete(f, "env")
@@ -36,14 +36,15 @@ func functions() map[string]any {
 		"tpl":      func(string, any) (string, error) { return "", nil },
 		"required": demand,
 		"fail":     func(msg string) (string, error) { return "", &complaint{msg} },
-		// There is no cluster and no name server.
+		// Rendering has no cluster and no name server.
 		"lookup":        func(_, _, _, _ string) (map[string]any, error) { return map[string]any{}, nil },
 		"getHostByName": func(string) string { return "" },
 	})
 	return f
 }
 
-// demand returns the value, unless it is missing or empty text.
+// demand returns the value. It is an error when the value is missing or an
+// empty string.
 func demand(msg string, v any) (any, error) {
 	if v == nil || v == "" {
 		return v, &complaint{msg}
@@ -51,12 +52,12 @@ func demand(msg string, v any) (any, error) {
 	return v, nil
 }
 
-// What does not encode is empty text, and what does not decode says why in
-// place of the result: templates expect that of Helm.
+// As in Helm, encoders return an empty string for values that they cannot
+// encode, and decoders return the error message as a value.
 
 func toYAML(v any) string { return asYAML(toJSON(v)) }
 
-// asYAML returns JSON as YAML, and nothing of what does not encode.
+// asYAML converts JSON to YAML. It returns an empty string when that fails.
 func asYAML(text string) string {
 	data, err := yaml.JSONToYAML([]byte(text))
 	if err != nil || text == "" {
@@ -107,8 +108,8 @@ func fromJSONArray(s string) []any { return decodeList(s, json.Unmarshal) }
 
 func yamlUnmarshal(data []byte, v any) error { return yaml.Unmarshal(data, v) }
 
-// asJSON returns a decoded value, which it modifies, with its numbers as
-// encoding/json has them.
+// asJSON converts the numbers of a decoded value to those of encoding/json. It
+// modifies v.
 func asJSON(v any) any {
 	switch v := v.(type) {
 	case int64:
@@ -141,7 +142,7 @@ func decodeList(s string, unmarshal func([]byte, any) error) []any {
 	return l
 }
 
-// deepCopy returns a copy of a decoded value that a template may modify.
+// deepCopy returns a copy of a decoded value, which templates may modify.
 func deepCopy(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

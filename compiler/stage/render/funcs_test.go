@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzFromYAML compares fromYaml with what Helm's makes of a text.
+// FuzzFromYAML compares fromYaml with Helm's.
 func FuzzFromYAML(f *testing.F) {
 	for _, s := range []string{
 		"", "~", "a", "- a", "a: 1\nb: -12\nc: 1.5\nd: [1, x]\ne:\n- f: 0\n", "a: 123456789012345678\n", "a: 1\na: 2\n", "a: b: c", "a: \"<&>\"\nb: '\u2027'\n", "{a: 1}", "1: a",

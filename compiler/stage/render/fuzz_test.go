@@ -6,8 +6,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// FuzzEngine holds the engine to Helm's: the same text, or the same message, for any
-// template and value. What our limits end is left out, since Helm has none.
+// FuzzEngine compares the engine with Helm's: the output or the message must
+// be the same for any template and value. It ignores renderings that exceed
+// our limits, which Helm does not have.
 func FuzzEngine(f *testing.F) {
 	for _, s := range engineTemplates() {
 		f.Add(s, "word: w")
@@ -31,9 +32,9 @@ func FuzzEngine(f *testing.F) {
 			return
 		}
 		all := renderables(mine, values)
-		e, err := s.engine(t.Context(), limits{steps: 500_000, made: 8 << 20, output: 1 << 20}, newLuck(clock(s)), all)
+		e, err := s.engine(t.Context(), limits{steps: 500_000, made: 8 << 20, output: 1 << 20}, newEntropy(clock(s)), all)
 		if err == nil {
-			if _, err = e.render(all, nil, nil); err != nil && e.why != nil {
+			if _, err = e.render(all, nil, nil); err != nil && e.stopErr != nil {
 				return
 			}
 		}

@@ -9,71 +9,72 @@ import (
 	"time"
 )
 
-// limits are what one rendering of a chart may use. A step is about as much
-// work as a twentieth of a microsecond of a common machine.
+// limits bound one rendering of a chart. A step is roughly 50 nanoseconds of
+// work on a common machine.
 type limits struct {
 	steps  int
-	made   int // bytes of all that functions return
+	made   int // bytes of all function results
 	output int // bytes of all files together
 }
 
-// The limits that hold for everybody. The largest public charts need less than
-// a twentieth of each. The clock is looked at only in case steps are misjudged.
+// The default limits. The largest public charts need less than a twentieth of
+// each. maxWall only catches wrong step costs.
 const (
 	maxSteps  = 100_000_000
 	maxMade   = 1 << 30
 	maxOutput = 64 << 20
 	maxValue  = 64 << 20 // bytes of one value as text
-	maxDepth  = 40_000   // of templates in templates, counted as [cost] does
-	maxNested = 1_000    // of maps and lists in each other
+	maxDepth  = 40_000   // of nested templates, in units of [cost.depth]
+	maxNested = 1_000    // of nested maps and lists
 	maxWall   = 2 * time.Minute
 )
 
-// What calls cost that are more work than an action, in steps.
+// Costs of calls that are more expensive than an action, in steps.
 const (
 	passSteps = 8  // of a range, before its first action
 	callSteps = 40 // of include and tpl
 )
 
-// stopped is the error of a rendering that its guard ends. It says why once;
-// the templates that the error passes on its way out add nothing to it.
-type stopped struct{ reason error }
+// stopError is the error of a rendering that its guard stopped. Templates do
+// not add their names to it.
+type stopError struct{ reason error }
 
-func (s *stopped) Error() string { return s.reason.Error() }
-func (s *stopped) Unwrap() error { return s.reason }
+func (s *stopError) Error() string { return s.reason.Error() }
+func (s *stopError) Unwrap() error { return s.reason }
 
-// errTooLong is the cause of a context that ended since a chart took too long.
-var errTooLong = errors.New("templates that take too long")
+// errTooLong is the cause of a context that ended because a chart took too
+// long.
+var errTooLong = errors.New("templates take too long")
 
-// A guard bounds one rendering: it counts what templates do, and ends them
-// when it is too much or nobody waits for the result any more. What it counts
-// depends on the chart and its values alone. It is used by one goroutine.
+// A guard limits one rendering. It counts the work of templates and stops them
+// when a limit is exceeded or the context ends. The counts depend only on the
+// chart and its values. A guard is used by one goroutine.
 type guard struct {
-	ctx    context.Context
-	most   limits
-	left   limits
-	look   int // the steps that are left when the context is looked at next
-	depth  int
-	chance bool     // something was called whose result is another every time
-	why    *stopped // set once the rendering is to end
-	at     string   // the place in a template where that was noticed
+	ctx              context.Context
+	limit            limits
+	left             limits
+	nextCheck        int // check the context when this many steps are left
+	depth            int
+	nondeterministic bool       // whether a called function is nondeterministic
+	stopErr          *stopError // set when the rendering must stop
+	stoppedAt        string     // the template position of the stop
 }
 
-func newGuard(ctx context.Context, most limits) *guard {
-	return &guard{ctx: ctx, most: most, left: most, look: most.steps}
+func newGuard(ctx context.Context, limit limits) *guard {
+	return &guard{ctx: ctx, limit: limit, left: limit, nextCheck: limit.steps}
 }
 
-// stop ends the rendering. It panics, which text/template turns into an error
-// when a function does it; at is the place of the call.
+// stop ends the rendering. It panics, and text/template converts the panic to
+// an error with the position of the call.
 func (g *guard) stop(format string, args ...any) {
 	panic(g.halt(fmt.Errorf(format, args...)))
 }
 
 func (g *guard) halt(reason error) error {
-	if g.why == nil {
-		g.why = &stopped{reason}
+	if g.stopErr == nil {
+		g.stopErr = &stopError{reason}
 	}
-	return g.why
+	return g.stopErr
 }
 
 // spend counts steps.
@@ -85,15 +86,15 @@ func (g *guard) spend(n int) {
 
 func (g *guard) trySpend(n int) error {
 	const lookEvery = 4096
-	if g.why != nil {
-		return g.why
+	if g.stopErr != nil {
+		return g.stopErr
 	}
 	if n < 0 || n > g.left.steps {
-		return g.halt(errors.New("templates that never end, or nearly"))
+		return g.halt(errors.New("templates need too many steps; a loop may be endless"))
 	}
 	g.left.steps -= n
-	if g.left.steps <= g.look {
-		g.look = g.left.steps - lookEvery
+	if g.left.steps <= g.nextCheck {
+		g.nextCheck = g.left.steps - lookEvery
 		if g.ctx.Err() != nil {
 			return g.halt(context.Cause(g.ctx))
 		}
@@ -101,24 +102,25 @@ func (g *guard) trySpend(n int) error {
 	return nil
 }
 
-// take counts what executing a template takes.
+// take counts the cost of a cached page.
 func (g *guard) take(l limits) error {
 	if g.left.made -= l.made; g.left.made < 0 {
-		return errRecall
+		return errCacheUnusable
 	}
 	if g.left.output -= l.output; g.left.output < 0 {
-		return errRecall
+		return errCacheUnusable
 	}
 	return g.trySpend(l.steps)
 }
 
-// errRecall ends a rendering that recalls. Without, the error is at its place.
-var errRecall = errors.New("too much")
+// errCacheUnusable ends a rendering that uses the cache. The rendering is
+// repeated without the cache, which reports the error at its position.
+var errCacheUnusable = errors.New("too much")
 
-// make counts the bytes of something that a function is about to return.
-func (g *guard) make(n int) {
+// allocate counts the bytes of a function's result.
+func (g *guard) allocate(n int) {
 	if n < 0 || n > g.left.made {
-		g.stop("templates that make more than %d MiB of text and lists", g.most.made>>20)
+		g.stop("templates make more than %d MiB of text and lists", g.limit.made>>20)
 	}
 	g.left.made -= n
 	g.spend(1 + n/64)
@@ -126,21 +128,22 @@ func (g *guard) make(n int) {
 
 // text counts a string that a function returns.
 func (g *guard) text(s string) string {
-	g.make(len(s))
+	g.allocate(len(s))
 	return s
 }
 
-// room ends the rendering unless a value of count times size bytes is allowed.
-func (g *guard) room(count, size int) {
+// checkSize ends the rendering when a value of count times size bytes is too
+// large.
+func (g *guard) checkSize(count, size int) {
 	if count > 0 && size > 0 && count > maxValue/size {
-		g.stop("templates that make a value of more than %d MiB", maxValue>>20)
+		g.stop("templates make a value of more than %d MiB", maxValue>>20)
 	}
 }
 
-// tryEnter counts a template that begins, and leave that it ended.
+// tryEnter counts the start of a template, and leave its end.
 func (g *guard) tryEnter(c cost) error {
 	if g.depth += c.depth; g.depth > maxDepth {
-		return g.halt(errors.New("templates that include each other without end"))
+		return g.halt(errors.New("templates include each other without end"))
 	}
 	return g.trySpend(c.steps)
 }
@@ -153,13 +156,13 @@ func (g *guard) enter(c cost) {
 
 func (g *guard) leave(c cost) { g.depth -= c.depth }
 
-// weigh ends the rendering when a value is too large to be written as text, or
-// contains itself. It counts as many steps as the value has elements, and
-// returns its size in bytes.
+// weigh returns the size of a value in bytes. It counts a step per element,
+// and ends the rendering when the value is too large to be written as text or
+// contains itself.
 func (g *guard) weigh(v any) int {
 	n := g.size(v, 0)
 	if n > maxValue {
-		g.room(1, n)
+		g.checkSize(1, n)
 	}
 	g.spend(n / 64)
 	return n
@@ -176,14 +179,14 @@ func (g *guard) size(v any, depth int) int {
 		n := g.nest(len(v), depth)
 		for k, e := range v {
 			n += len(k) + g.size(e, depth+1)
-			g.room(1, n)
+			g.checkSize(1, n)
 		}
 		return n
 	case []any:
 		n := g.nest(len(v), depth)
 		for _, e := range v {
 			n += g.size(e, depth+1)
-			g.room(1, n)
+			g.checkSize(1, n)
 		}
 		return n
 	case reflect.Value:
@@ -194,10 +197,11 @@ func (g *guard) size(v any, depth int) int {
 	return g.sizeOf(reflect.ValueOf(v), depth)
 }
 
-// nest counts a map or a list. Its elements are indented when they are written.
+// nest counts a map or a list. Its elements are indented when they are
+// written.
 func (g *guard) nest(elements, depth int) int {
 	if depth > maxNested {
-		g.stop("templates that write a value that contains itself")
+		g.stop("templates write a value that contains itself")
 	}
 	g.spend(1 + elements)
 	return (1 + elements) * (8 + 2*depth)
@@ -213,7 +217,7 @@ func (g *guard) sizeOf(v reflect.Value, depth int) int {
 			return 8
 		}
 		if v.Kind() == reflect.Pointer && depth > 0 {
-			g.chance = true // it may be written as an address
+			g.nondeterministic = true // it may be printed as an address
 		}
 		n := g.nest(1, depth)
 		return n + g.sizeOf(v.Elem(), depth+1)
@@ -221,7 +225,7 @@ func (g *guard) sizeOf(v reflect.Value, depth int) int {
 		n := g.nest(v.Len(), depth)
 		for it := v.MapRange(); it.Next(); {
 			n += g.sizeOf(it.Key(), depth+1) + g.sizeOf(it.Value(), depth+1)
-			g.room(1, n)
+			g.checkSize(1, n)
 		}
 		return n
 	case reflect.Slice, reflect.Array:
@@ -231,7 +235,7 @@ func (g *guard) sizeOf(v reflect.Value, depth int) int {
 		n := g.nest(v.Len(), depth)
 		for i := range v.Len() {
 			n += g.sizeOf(v.Index(i), depth+1)
-			g.room(1, n)
+			g.checkSize(1, n)
 		}
 		return n
 	case reflect.Struct:
@@ -244,41 +248,42 @@ func (g *guard) sizeOf(v reflect.Value, depth int) int {
 	return 8
 }
 
-// count returns how many numbers untilStep makes, and ends the rendering when
-// there are too many. The numbers are small enough for their sums not to wrap.
+// count returns how many numbers untilStep returns, and ends the rendering
+// when there are too many. It limits the arguments so that sums cannot
+// overflow.
 func (g *guard) count(start, stop, step int) int {
 	const far = math.MaxInt / 4
 	for _, n := range []int{start, stop, step} {
 		if n > far || n < -far {
-			g.stop("templates that count to %d", n)
+			g.stop("templates count to %d", n)
 		}
 	}
 	if step == 0 || (stop > start) != (step > 0) {
 		return 0
 	}
 	n := (stop-start)/step + 1
-	g.room(n, 8)
+	g.checkSize(n, 8)
 	return n
 }
 
-// A counter is what a template writes to: the end of what its engine has.
+// A counter appends the output of a template to the engine's buffer.
 type counter struct {
 	*engine
-	start int  // where the template begins there
-	top   bool // the file itself, not the result of a function
+	start int  // where the template's output starts in the buffer
+	top   bool // whether the template is a file and not called by a function
 }
 
-// Write adds what is printed unless it is too much.
+// Write appends p unless that exceeds a limit.
 func (w counter) Write(p []byte) (int, error) {
 	if err := w.trySpend(1 + len(p)/64); err != nil {
 		return 0, err
 	}
 	if w.top {
 		if w.left.output -= len(p); w.left.output < 0 {
-			return 0, w.halt(fmt.Errorf("templates that render more than %d MiB", w.most.output>>20))
+			return 0, w.halt(fmt.Errorf("templates render more than %d MiB", w.limit.output>>20))
 		}
 	} else if len(w.out)-w.start+len(p) > maxValue {
-		return 0, w.halt(fmt.Errorf("templates that make a value of more than %d MiB", maxValue>>20))
+		return 0, w.halt(fmt.Errorf("templates make a value of more than %d MiB", maxValue>>20))
 	}
 	w.out = append(w.out, p...)
 	return len(p), nil

@@ -9,14 +9,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// TestBounded renders charts that would never end, or take all memory.
+// TestBounded renders charts that would never end or use all memory.
 func TestBounded(t *testing.T) {
 	const (
-		endless = "templates that never end, or nearly"
-		large   = "templates that make a value of more than 64 MiB"
-		much    = "templates that make more than 51 MiB of text and lists"
-		inside  = "templates that write a value that contains itself"
-		deep    = "templates that include each other without end"
+		endless = "templates need too many steps; a loop may be endless"
+		large   = "templates make a value of more than 64 MiB"
+		much    = "templates make more than 51 MiB of text and lists"
+		inside  = "templates write a value that contains itself"
+		deep    = "templates include each other without end"
 	)
 	cyclic := `{{ $d := dict }}{{ $_ := set $d "x" $d }}`
 	ifs := func(n int, inner string) string {
@@ -25,15 +25,15 @@ func TestBounded(t *testing.T) {
 	ranges := func(n int, inner string) string {
 		return strings.Repeat("{{ range list 1 }}", n) + inner + strings.Repeat("{{ end }}", n)
 	}
-	// A value that is small in memory, and 2^40 texts when it is written.
+	// A value that is small in memory, but 2^40 texts when it is printed.
 	laughs := `{{ $l := list "x" }}{{ range until 40 }}{{ $l = list $l $l }}{{ end }}`
 	for _, test := range []struct{ name, template, want string }{
 		{"a long list", `{{ range until 1000000000 }}x{{ end }}`, "1:9: " + large},
 		{"a long number", `{{ range 1000000000000 }}{{ end }}`, "1:9: " + endless},
-		{"steps that wrap", `{{ untilStep 0 9223372036854775807 9223372036854775806 }}`, "1:3: templates that count to 9223372036854775807"},
+		{"steps that wrap", `{{ untilStep 0 9223372036854775807 9223372036854775806 }}`, "1:3: templates count to 9223372036854775807"},
 		{"seq", `{{ seq 1 1 1000000000 }}`, "1:3: " + large},
 		{"ranges in ranges", `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`, "1:33: " + endless},
-		{"ranges that print", `{{ range until 100000 }}{{ range until 1000 }}0123456789{{ end }}{{ end }}`, "a.yaml: templates that render more than 3 MiB"},
+		{"ranges that print", `{{ range until 100000 }}{{ range until 1000 }}0123456789{{ end }}{{ end }}`, "a.yaml: templates render more than 3 MiB"},
 		{"a template in itself", `{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`, "1:28: " + deep},
 		{"an include in itself", `{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`, `1:19: template "a" includes itself without end`},
 		{
@@ -75,20 +75,20 @@ func TestBounded(t *testing.T) {
 		{"a value in itself, as TOML", cyclic + `{{ toToml $d }}`, "1:44: " + inside},
 		{"a value in itself, as number", cyclic + `{{ int $d }}`, "1:44: " + inside},
 		{"a value in itself, copied", cyclic + `{{ $_ := deepCopy $d }}`, "1:50: " + inside},
-		{"a value in itself, merged", cyclic + `{{ $e := dict }}{{ $_ := set $e "x" $e }}{{ $_ := merge $d $e }}`, "1:91: templates that merge a value that contains itself"},
+		{"a value in itself, merged", cyclic + `{{ $e := dict }}{{ $_ := set $e "x" $e }}{{ $_ := merge $d $e }}`, "1:91: templates merge a value that contains itself"},
 		{"a value that grows when printed", laughs + `{{ $l }}`, "1:73: " + large},
 		{"a value that grows as JSON", laughs + `{{ toJson $l }}`, "1:73: " + large},
-		{"a pattern", `{{ .Files.Glob (repeat 100 "*a") }}`, "1:9: executing \"app/templates/a.yaml\" at <.Files.Glob>: error calling Glob: a pattern with so many wildcards is not looked for"},
+		{"a pattern", `{{ .Files.Glob (repeat 100 "*a") }}`, "1:9: executing \"app/templates/a.yaml\" at <.Files.Glob>: error calling Glob: the pattern has too many wildcards"},
 		{"an expression", `{{ regexMatch (repeat 500 "(a|b|ab)*") (repeat 1000000 "ab") }}`, "1:3: " + endless},
 		{"replacing expressions", `{{ regexReplaceAll "x" (repeat 100000 "x") (repeat 100000 "y") }}`, "1:3: " + large},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ch := chartOf("-- big.txt --\n" + strings.Repeat("0123456789\n", 20_000) + "-- templates/a.yaml --\n" + test.template + "\n")
 			fewer := limits{steps: maxSteps / 20, made: maxMade / 20, output: maxOutput / 20}
-			if strings.HasSuffix(test.want, endless) { // which takes all steps, and nothing else
+			if strings.HasSuffix(test.want, endless) { // takes all steps
 				fewer.steps, fewer.made = maxSteps/200, maxMade/200
 			}
-			res, err := (&Charts{fewer: fewer}).Release(t.Context(), cluster, releaseOf(t, ""), ch, nil)
+			res, err := (&Charts{testLimits: fewer}).Release(t.Context(), cluster, releaseOf(t, ""), ch, nil)
 			var d *diag.Diag
 			if !errors.As(err, &d) || !strings.Contains(d.Msg, test.want) || len(d.Msg) > 2000 {
 				t.Errorf("%d objects, %v, want %s", len(res.Objects), err, test.want)
@@ -97,12 +97,12 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestLimits checks that the limits hold which charts have outside of tests.
+// TestLimits checks the default limits.
 func TestLimits(t *testing.T) {
 	for template, want := range map[string]string{
-		`{{ uniq (until 1000000) }}`:                                          "templates that never end, or nearly",
-		`{{ range until 20 }}{{ $x := list (repeat 60000000 "x") }}{{ end }}`: "templates that make more than 1024 MiB of text and lists",
-		`{{ repeat 60000000 "x" }}{{ repeat 60000000 "x" }}`:                  "templates that render more than 64 MiB",
+		`{{ uniq (until 1000000) }}`:                                          "templates need too many steps; a loop may be endless",
+		`{{ range until 20 }}{{ $x := list (repeat 60000000 "x") }}{{ end }}`: "templates make more than 1024 MiB of text and lists",
+		`{{ repeat 60000000 "x" }}{{ repeat 60000000 "x" }}`:                  "templates render more than 64 MiB",
 		`{{ repeat 9000000 "x" }}`:                                            "renders a document of more than 8 MiB, in app/templates/a.yaml",
 	} {
 		_, err := new(Charts).Release(t.Context(), cluster, releaseOf(t, ""), chartOf("-- templates/a.yaml --\n"+template), nil)
@@ -112,7 +112,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestCancelled checks that a rendering ends when nobody waits for it.
+// TestCancelled checks that a rendering ends with its context.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	started := make(chan struct{})
@@ -129,24 +129,23 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestTooLong checks what is said of templates that take longer than anybody
-// waits.
+// TestTooLong checks the message for templates that take too long.
 func TestTooLong(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errTooLong)
 	ch := chartOf("-- templates/a.yaml --\n{{ range 100000000000 }}{{ end }}")
 	s := new(Charts).source(ch)
 	all := renderables(instance(s.chart), nil)
-	e, err := s.engine(ctx, new(Charts).most(), newLuck(clock(s)), all)
+	e, err := s.engine(ctx, new(Charts).limits(), newEntropy(clock(s)), all)
 	if err == nil {
 		_, err = e.render(all, nil, nil)
 	}
-	if err == nil || err.Error() != "app/templates/a.yaml: templates that take too long" {
+	if err == nil || err.Error() != "app/templates/a.yaml: templates take too long" {
 		t.Error(err)
 	}
 }
 
-// TestBlocks checks that every block is counted, however it is written.
+// TestBlocks checks that every block is counted in any notation.
 func TestBlocks(t *testing.T) {
 	for text, want := range map[string]int{
 		"": 0, "{{ .x }} if": 0, "{{if 1}}{{end}}": 1, "{{-  range .x}}{{else if 2}}{{else}}{{end}}": 3, "{{\n\twith(1)}}{{end}}": 1,

@@ -17,19 +17,19 @@ import (
 )
 
 // This file does what helm template does around its engine, in the same order,
-// so that what comes out is the same to the byte. Only the chart's
-// values.schema.json is not looked at: package values has checked it, without
-// fetching what it refers to, as Helm's check would.
+// so that the output is the same to the byte. It does not check
+// values.schema.json: package values has done that, without fetching remote
+// references.
 
-// A job is one release that is to be rendered.
+// A job renders one release.
 type job struct {
-	cluster *fleet.Cluster
-	release *fleet.Release
-	chart   *fleet.Chart
-	source  *source
-	apis    []string
-	most    limits
-	known   map[string]document // that an earlier rendering had, by their text
+	cluster   *fleet.Cluster
+	release   *fleet.Release
+	chart     *fleet.Chart
+	source    *source
+	apis      []string
+	limits    limits
+	knownDocs map[string]document // documents of the first rendering, by text
 }
 
 // fault returns a fault of the release.
@@ -37,15 +37,15 @@ func (j *job) fault(format string, args ...any) error {
 	return &diag.Diag{At: []diag.Pos{j.release.Pos}, Path: j.release.Path(), Msg: fmt.Sprintf(format, args...)}
 }
 
-// An input is a chart and its values, as a rendering takes them. Templates may
-// modify both.
+// An input holds the chart and values of a rendering. Templates may modify
+// both.
 type input struct {
 	chart  *chart.Chart
 	values chartutil.Values
 }
 
-// input returns what the chart is rendered with: its enabled dependencies and
-// what its templates see.
+// input returns the chart with its enabled dependencies, and the values that
+// its templates see.
 func (j *job) input() (*input, error) {
 	r, ch := j.release, j.chart
 	if err := j.source.err; err != nil {
@@ -78,12 +78,12 @@ func (in *input) copy() *input {
 	return &input{instance(in.chart), values}
 }
 
-// documents renders the chart. Documents are in the order in which helm
-// template --include-crds prints them. known is what templates are known to print.
-// It also returns what another rendering prints as well, and whether there is
-// more: the chart called something that is random or reads the clock.
-func (j *job) documents(ctx context.Context, in *input, l *luck, known map[string]page) (docs []document, again map[string]page, chance bool, err error) {
-	rendered, again, chance, err := j.pages(ctx, in, l, known)
+// documents renders the chart and returns the documents in the order of helm
+// template --include-crds. known holds output that need not be rendered again.
+// repeatable is the output that every rendering prints. nondeterministic
+// reports whether a function was random or read the clock.
+func (j *job) documents(ctx context.Context, in *input, l *entropy, known map[string]page) (docs []document, repeatable map[string]page, nondeterministic bool, err error) {
+	rendered, repeatable, nondeterministic, err := j.pages(ctx, in, l, known)
 	if err != nil {
 		return nil, nil, false, j.fault("chart %s does not render: %v", j.chart.Ref, err)
 	}
@@ -96,58 +96,58 @@ func (j *job) documents(ctx context.Context, in *input, l *luck, known map[strin
 		d.crd = true
 		docs = append(docs, d)
 	}
-	return append(docs, manifests...), again, chance, nil
+	return append(docs, manifests...), repeatable, nondeterministic, nil
 }
 
-// pages executes the templates, or recalls what they print where others have printed
-// it. Where that leads to an error, all are executed: that says what is wrong, and
-// where.
-func (j *job) pages(ctx context.Context, in *input, l *luck, known map[string]page) (rendered, again map[string]page, chance bool, err error) {
+// pages executes the templates, or takes their output from the cache. When a
+// rendering with the cache fails, it executes all templates to report the
+// error at its position.
+func (j *job) pages(ctx context.Context, in *input, l *entropy, known map[string]page) (rendered, repeatable map[string]page, nondeterministic bool, err error) {
 	all := renderables(in.chart, in.values)
 	limited, cancel := context.WithTimeoutCause(ctx, maxWall, errTooLong)
 	defer cancel()
-	if r := j.recalling(limited, l, in, all, known); r != nil {
+	if r := j.cacheSession(limited, l, in, all, known); r != nil {
 		defer r.end()
-		rendered, again, chance, err = j.execute(limited, l, all, nil, r)
+		rendered, repeatable, nondeterministic, err = j.execute(limited, l, all, nil, r)
 		if err == nil || ctx.Err() != nil {
-			return rendered, again, chance, err
+			return rendered, repeatable, nondeterministic, err
 		}
-		if in, err = j.input(); err != nil { // the templates may have modified that
+		if in, err = j.input(); err != nil { // the templates may have modified it
 			return nil, nil, false, err
 		}
 		all = renderables(in.chart, in.values)
-		*l = *newLuck(l.now)
+		*l = *newEntropy(l.now)
 		limited, cancel = context.WithTimeoutCause(ctx, maxWall, errTooLong)
 		defer cancel()
 	}
 	return j.execute(limited, l, all, known, nil)
 }
 
-// recalling is [source.recalling] of a first rendering. A second one is there to be
-// another.
-func (j *job) recalling(ctx context.Context, l *luck, in *input, all []renderable, known map[string]page) *recalling {
-	if known != nil || l.first != nil || j.source.plain {
+// cacheSession returns [source.cacheSession] for a first rendering. A second
+// rendering must not use the cache.
+func (j *job) cacheSession(ctx context.Context, l *entropy, in *input, all []renderable, known map[string]page) *cacheSession {
+	if known != nil || l.previous != nil || j.source.noCache {
 		return nil
 	}
-	return j.source.recalling(ctx, j.most, l, in, all)
+	return j.source.cacheSession(ctx, j.limits, l, in, all)
 }
 
-func (j *job) execute(ctx context.Context, l *luck, all []renderable, known map[string]page, r *recalling) (rendered, again map[string]page, chance bool, err error) {
+func (j *job) execute(ctx context.Context, l *entropy, all []renderable, known map[string]page, r *cacheSession) (rendered, repeatable map[string]page, nondeterministic bool, err error) {
 	var e *engine
 	if r != nil && r.engine != nil {
 		e = r.engine
-	} else if e, err = j.source.engine(ctx, j.most, l, all); err != nil {
+	} else if e, err = j.source.engine(ctx, j.limits, l, all); err != nil {
 		return nil, nil, false, err
 	}
 	if rendered, err = e.render(all, known, r); err != nil {
 		return nil, nil, false, err
 	}
-	again, chance = e.again(rendered)
-	e.source.giveBack(e)
-	return rendered, again, chance, nil
+	repeatable, nondeterministic = e.repeatable(rendered)
+	e.source.putEngine(e)
+	return rendered, repeatable, nondeterministic, nil
 }
 
-// readPage reads the documents of a page, unless that was done before.
+// readPage reads the documents of a page, unless the page has them.
 func (j *job) readPage(ctx context.Context, p page) []document {
 	if p.docs != nil {
 		return p.docs
@@ -156,26 +156,25 @@ func (j *job) readPage(ctx context.Context, p page) []document {
 	for _, text := range split(p.text) {
 		docs = append(docs, j.read(ctx, text))
 	}
-	p.share(docs)
+	p.shareDocuments(docs)
 	return docs
 }
 
-// read reads a document, unless that was done before.
+// read decodes a document, unless it is cached.
 func (j *job) read(ctx context.Context, text string) document {
-	if d, ok := j.known[text]; ok {
+	if d, ok := j.knownDocs[text]; ok {
 		return d
 	}
 	if ctx.Err() != nil {
-		return document{refused: ctx.Err()}
+		return document{rejected: ctx.Err()}
 	}
 	d, kept := j.source.docs.get(text, readDocument)
 	d.text, d.shared = text, kept
 	return d
 }
 
-// DefaultAPIs returns the API versions that charts see of a cluster as long as
-// nobody knows better: as helm template does, those that Helm knows, with
-// those that the cluster declares and the given ones.
+// DefaultAPIs returns the API versions that charts see by default: those that
+// Helm knows, those that the cluster declares, and more.
 func DefaultAPIs(c *fleet.Cluster, more ...string) []string {
 	extra := slices.Clone(more)
 	for _, a := range c.APIs {
@@ -185,8 +184,8 @@ func DefaultAPIs(c *fleet.Cluster, more ...string) []string {
 	return slices.Concat(chartutil.DefaultVersionSet, slices.Compact(extra))
 }
 
-// capabilities returns what charts see of the cluster: its Kubernetes version,
-// and the API versions that it serves.
+// capabilities returns the Kubernetes version and the API versions of the
+// cluster as charts see them.
 func capabilities(c *fleet.Cluster, apis []string) (*chartutil.Capabilities, error) {
 	version, err := chartutil.ParseKubeVersion(c.KubeVersion)
 	if err != nil {
@@ -201,27 +200,27 @@ func capabilities(c *fleet.Cluster, apis []string) (*chartutil.Capabilities, err
 	return caps, nil
 }
 
-// AsksForAPIs reports whether a template of the chart or of its dependencies
-// can depend on the API versions that the cluster serves. It may say so of a
-// chart that does not ask, and never misses one that does.
+// UsesAPIVersions reports whether a template of the chart or its dependencies
+// may depend on the API versions of the cluster. It may report true for a
+// chart that does not, but never false for one that does.
 func AsksForAPIs(ch *fleet.Chart) bool {
 	return slices.ContainsFunc(ch.Files, func(f fleet.File) bool {
-		// Dependencies may be archives, which are not looked into.
+		// Dependencies may be archives, which are not unpacked here.
 		return strings.HasSuffix(f.Name, ".tgz") || bytes.Contains(f.Data, []byte("Capabilities")) && asksForAPIs.Match(f.Data)
 	})
 }
 
-// TextAsksForAPIs reports the same of a text that a chart may use as a template,
-// such as a value that it gives to tpl.
+// TextUsesAPIVersions reports the same for a text that a chart may use as a
+// template, such as an argument of tpl.
 func TextAsksForAPIs(text string) bool {
 	return strings.Contains(text, "Capabilities") && asksForAPIs.MatchString(text)
 }
 
-// asksForAPIs matches the capabilities, unless it is only their Kubernetes or
-// Helm version that is taken.
+// apiVersionUse matches uses of the capabilities other than their Kubernetes
+// or Helm version.
 var asksForAPIs = regexp.MustCompile(`\bCapabilities(\.APIVersions|[^.]|$)`)
 
-// installable makes the checks that helm template makes before it renders.
+// installable makes the checks of helm template before rendering.
 func installable(ch *chart.Chart, caps *chartutil.Capabilities) error {
 	switch ch.Metadata.Type {
 	case "", "application":
@@ -243,8 +242,8 @@ func installable(ch *chart.Chart, caps *chartutil.Capabilities) error {
 	return nil
 }
 
-// values returns what the templates see: the user's values over those of the
-// chart and its dependencies, the release and the capabilities.
+// values returns the values that the templates see: the user's values over
+// those of the chart and its dependencies, the release and the capabilities.
 func (j *job) values(loaded *chart.Chart, user map[string]any, caps *chartutil.Capabilities) (chartutil.Values, error) {
 	values, lost, err := coalesce(loaded, j.release, user, caps)
 	if err != nil {

@@ -16,33 +16,33 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// This file takes apart what templates print, as Helm does: into documents, of
-// which some are hooks, in the order in which Helm installs kinds. Helm
-// decodes each document only for that; here it is decoded once.
+// This file splits the output of templates into documents as Helm does, finds
+// hooks, and sorts kinds in Helm's install order. Each document is decoded
+// once.
 
-// maxDocument is how many bytes one document may have. No server takes an object
-// of a fifth of that.
+// maxDocument is the size limit of one document. No API server accepts an
+// object of a fifth of that size.
 const maxDocument = 8 << 20
 
 // A document is one YAML document of a rendered chart.
 type document struct {
-	source  string              // the template, with the chart's name in front
-	text    string              // as printed, unless it was recalled; of a file of the crds directory, all of it
-	crd     bool                // whether it is of the crds directory
-	kind    string              // empty when there is none
-	hook    bool                // whether Helm would run it as a hook
-	events  []release.HookEvent // on which
-	objs    []*unstructured.Unstructured
-	shared  bool    // whether others have the same objects
-	errs    []error // what is wrong with it
-	broken  error   // why Helm cannot tell what it is
-	refused error   // why we do not take it
-	passed  bool    // Helm passes over it
+	source   string              // the template path, with the chart's name in front
+	text     string              // as printed; the whole file for a crds directory; empty in a cached page
+	crd      bool                // whether the document is in a crds directory
+	kind     string              // empty when unknown
+	hook     bool                // whether Helm would run it as a hook
+	events   []release.HookEvent // the events of the hook
+	objs     []*unstructured.Unstructured
+	shared   bool    // whether other releases share the objects
+	errs     []error // invalid objects
+	broken   error   // why Helm cannot read the kind and metadata
+	rejected error   // why fleetc rejects the document
+	skipped  bool    // whether Helm ignores the document
 }
 
-// documents returns the documents of rendered templates in the order in which
-// helm template prints them: manifests, then hooks. Each page is read by the given
-// function.
+// documents returns the documents of rendered templates in the order of helm
+// template: manifests, then hooks. The function read returns the documents of
+// a page.
 func documents(rendered map[string]page, read func(page) []document) ([]document, error) {
 	var all []document
 	for _, source := range slices.Sorted(maps.Keys(rendered)) {
@@ -53,11 +53,11 @@ func documents(rendered map[string]page, read func(page) []document) ([]document
 			switch {
 			case d.broken != nil:
 				return nil, fmt.Errorf("renders YAML that does not parse: %s: %w", source, d.broken)
-			case d.refused != nil:
-				return nil, fmt.Errorf("%w, in %s", d.refused, source)
+			case d.rejected != nil:
+				return nil, fmt.Errorf("%w, in %s", d.rejected, source)
 			}
 			d.source = source
-			if !d.passed {
+			if !d.skipped {
 				all = append(all, d)
 			}
 		}
@@ -75,7 +75,7 @@ func documents(rendered map[string]page, read func(page) []document) ([]document
 		case i == 0 && j == 0:
 			return strings.Compare(a.kind, b.kind)
 		case i == 0 || j == 0:
-			return cmp.Compare(j, i) // others come last
+			return cmp.Compare(j, i) // unknown kinds come last
 		default:
 			return cmp.Compare(i, j)
 		}
@@ -83,10 +83,10 @@ func documents(rendered map[string]page, read func(page) []document) ([]document
 	return all, nil
 }
 
-// split returns the documents of a file without the blanks around them. They
-// are separated by lines that begin with three dashes. The break of a line
-// that separates does not separate once more: of two such lines in a row, the
-// second belongs to the document.
+// split returns the trimmed documents of a file. Lines that start with three
+// dashes separate documents. As in Helm, the line break after a separator
+// cannot start the next one: the second of two separators in a row belongs to
+// the document.
 func split(content string) []string {
 	const blank = " \t\n\f\r"
 	var docs []string
@@ -111,16 +111,17 @@ func split(content string) []string {
 	return docs
 }
 
-// lineEnd returns a document as helm template prints it: Helm cuts the last
-// line break off, which a block scalar at the end is in need of, and prints
-// one behind the document.
+// lineEnd returns a document as helm template prints it: Helm trims the last
+// line break, which a block scalar at the end needs, and prints one after the
+// document.
 func lineEnd(text string) string { return text + "\n" }
 
-// readDocument decodes a document and tells what it is. It does not keep the text.
+// readDocument decodes a document and finds its kind and hook events. It does
+// not set the text.
 func readDocument(text string) document {
 	var d document
 	if len(text) > maxDocument {
-		d.refused = fmt.Errorf("renders a document of more than %d MiB", maxDocument>>20)
+		d.rejected = fmt.Errorf("renders a document of more than %d MiB", maxDocument>>20)
 		return d
 	}
 	v, err := decode(lineEnd(text))
@@ -149,17 +150,19 @@ func readDocument(text string) document {
 	return d
 }
 
-// headFault is what is said of a document whose head cannot be decoded.
+// headFault returns the error for a document whose kind or metadata cannot be
+// decoded.
 func headFault(err error) error {
 	what := err.Error()
 	if strings.HasPrefix(what, "error unmarshaling JSON") {
-		return errors.New("a document that is no object, or whose apiVersion, kind or metadata is of another type than text and map")
+		return errors.New("a document that is not an object, or has an apiVersion or kind that is not text, or metadata that is not a map")
 	}
 	return errors.New(strings.TrimPrefix(strings.TrimPrefix(what, "error converting YAML to JSON: "), "yaml: "))
 }
 
-// headOf returns the head of a decoded document. It reports false when that
-// takes more than reading it off: fields of other types, or in other case.
+// headOf returns kind and metadata of a decoded document. It reports false
+// when the fields have unexpected types or letter case, which needs a full
+// decoder.
 func headOf(v any) (*releaseutil.SimpleHead, bool) {
 	head := &releaseutil.SimpleHead{}
 	if v == nil {
@@ -195,14 +198,16 @@ func headOf(v any) (*releaseutil.SimpleHead, bool) {
 	return head, ok
 }
 
-// textOf sets to the text of a field. It reports false when it is no text.
+// textOf sets to to the string at a key. It reports false when the value is
+// not a string.
 func textOf(o map[string]any, key string, to *string) bool {
 	v, ok := o[key].(string)
 	*to = v
 	return ok || o[key] == nil
 }
 
-// oddCase reports whether the object has one of the keys in another case.
+// oddCase reports whether the object has one of the keys in another letter
+// case.
 func oddCase(o map[string]any, keys ...string) bool {
 	for k := range o {
 		for _, key := range keys {
@@ -214,10 +219,9 @@ func oddCase(o map[string]any, keys ...string) bool {
 	return false
 }
 
-// setHook sets on which events the document is to run. Helm passes over a hook
-// of Helm 2 for CRDs, which charts that still have it bring in their crds
-// directory as well. Others that it does not know are an error, since it drops
-// them without a word.
+// setHook sets the events of a hook. It skips Helm 2's crd-install hooks, as
+// Helm does: charts that still have them also ship a crds directory. Helm
+// silently drops other unknown hooks; they are rejected here.
 func (d *document) setHook(annotations map[string]string) {
 	names, ok := annotations[release.HookAnnotation]
 	if !ok {
@@ -236,8 +240,8 @@ func (d *document) setHook(annotations map[string]string) {
 		case release.HookPreInstall, release.HookPostInstall, release.HookPreDelete, release.HookPostDelete, release.HookTest,
 			release.HookPreUpgrade, release.HookPostUpgrade, release.HookPreRollback, release.HookPostRollback:
 		default:
-			if d.passed = slices.Contains(all, "crd-install"); !d.passed {
-				d.refused = fmt.Errorf("has an object with a %s annotation that names no hook of Helm's", release.HookAnnotation)
+			if d.skipped = slices.Contains(all, "crd-install"); !d.skipped {
+				d.rejected = fmt.Errorf("has an object whose %s annotation names an unknown hook", release.HookAnnotation)
 			}
 			return
 		}
@@ -245,10 +249,10 @@ func (d *document) setHook(annotations map[string]string) {
 	}
 }
 
-// wanted reports whether the document is part of the release's objects. Hooks
-// that run on delete or rollback are not: an object in a bundle is applied,
-// which would run them. Test hooks are when the release asks for them.
-func (d document) wanted(r *fleet.Release) bool {
+// isApplied reports whether the document is one of the release's applied
+// objects. Hooks for delete and rollback are not, since an apply would run
+// them. Test hooks are when the release sets tests.
+func (d document) isApplied(r *fleet.Release) bool {
 	if !d.hook {
 		return true
 	}
@@ -263,9 +267,9 @@ func (d document) wanted(r *fleet.Release) bool {
 	})
 }
 
-// aside reports whether the document is a hook that runs on delete or rollback,
-// or as a test.
-func (d document) aside() bool {
+// isUnapplied reports whether the document is a hook for delete, rollback or
+// tests.
+func (d document) isUnapplied() bool {
 	return slices.ContainsFunc(d.events, func(e release.HookEvent) bool {
 		switch e {
 		case release.HookPreDelete, release.HookPostDelete, release.HookPreRollback, release.HookPostRollback, release.HookTest:

@@ -15,7 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 )
 
-// helmSplit is how Helm splits a file.
+// helmSplit splits a file as Helm does.
 func helmSplit(content string) []string {
 	docs := releaseutil.SplitManifests(content)
 	keys := slices.Collect(maps.Keys(docs))
@@ -38,8 +38,8 @@ func FuzzSplit(f *testing.F) {
 	})
 }
 
-// longWay decodes YAML by JSON, as Kubernetes' libraries do.
-func longWay(text string) (any, error) {
+// decodeByJSON decodes YAML by JSON, as Kubernetes' libraries do.
+func decodeByJSON(text string) (any, error) {
 	data, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err != nil {
 		return nil, err
@@ -59,9 +59,9 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		got, err := decode(s)
-		want, wantErr := longWay(s)
+		want, wantErr := decodeByJSON(s)
 		if err != nil && wantErr == nil && strings.Contains(err.Error(), "already set in map") {
-			return // which of two keys counts is left to chance there
+			return // the slow path uses one of two keys at random
 		}
 		if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %#v, %v, want %#v, %v", s, got, err, want, wantErr)
@@ -69,7 +69,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzDocuments compares the order of documents, and which are hooks, with
+// FuzzDocuments compares the order of documents and the detected hooks with
 // Helm's.
 func FuzzDocuments(f *testing.F) {
 	f.Add("kind: Service\n---\nkind: Namespace\n---\nkind: Zebra\n---\nkind: Ape\n---\n# none", "kind: Secret\n---\nkind: Job\nmetadata: {annotations: {helm.sh/hook: \"pre-install, TEST\"}}")
@@ -99,7 +99,7 @@ func FuzzDocuments(f *testing.F) {
 			if wantErr != nil && err == nil {
 				t.Errorf("%q %q: no error, want %v", a, b, wantErr)
 			}
-			if wantErr == nil && err != nil && !strings.Contains(err.Error(), "names no hook") {
+			if wantErr == nil && err != nil && !strings.Contains(err.Error(), "names an unknown hook") {
 				t.Errorf("%q %q: %v", a, b, err)
 			}
 			for _, m := range m {

@@ -13,18 +13,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// This file merges values and decides on dependencies by the rules of Helm, of
-// which charts rely on the odd ones too. Helm's own functions copy all values of
-// a chart by reflection several times for each release, and tell the standard
-// logger alone what they lose, so that only one may run at a time. The tests
-// compare the two.
+// This file merges values and enables dependencies by Helm's rules, including
+// the odd ones that charts rely on. Helm's own functions copy all values by
+// reflection several times per release and report lost values only to the
+// standard logger, so that they cannot run in parallel. Tests compare the
+// results.
 
-// A merger merges the values of one release, and remembers those that are lost.
+// A merger merges the values of one release and collects the values that are
+// lost.
 type merger struct{ lost []loss }
 
-// coalesce decides which dependencies of the chart are enabled, and returns what
-// its templates see and which values are lost. It modifies the chart, which is
-// an [instance], and not the user's values.
+// coalesce enables the dependencies of the chart and returns the values that
+// its templates see, and the values that are lost. It modifies the chart,
+// which is an [instance], but not the user's values.
 func coalesce(loaded *chart.Chart, r *fleet.Release, user map[string]any, caps *chartutil.Capabilities) (chartutil.Values, []loss, error) {
 	m := &merger{}
 	err := m.enable(loaded, user, "")
@@ -48,20 +49,20 @@ func coalesce(loaded *chart.Chart, r *fleet.Release, user map[string]any, caps *
 	}, m.lost, nil
 }
 
-// enable removes the dependencies that the values disable, and names the others
-// by their alias. path is where the values of the chart are, with a dot behind.
+// enable removes disabled dependencies and renames the others to their alias.
+// path is the dotted path of the chart's values, with a dot at the end.
 func (m *merger) enable(c *chart.Chart, values map[string]any, path string) error {
 	if c.Metadata.Dependencies == nil {
 		return nil
 	}
-	c.SetDependencies(declared(c)...)
+	c.SetDependencies(declaredDependencies(c)...)
 	// Helm merges the values of a dependency over all values of its parent.
 	merged, err := m.merge(c, copyMap(values), false)
 	if err != nil {
 		return err
 	}
 	disabled := map[string]bool{}
-	var left []*chart.Dependency // nil when there are none
+	var left []*chart.Dependency // nil when empty
 	for _, d := range c.Metadata.Dependencies {
 		d.Enabled = isEnabled(d, merged, path)
 		disabled[d.Name] = disabled[d.Name] || !d.Enabled
@@ -82,17 +83,18 @@ func (m *merger) enable(c *chart.Chart, values map[string]any, path string) erro
 	return nil
 }
 
-// declared returns the dependencies of a chart: those that its Chart.yaml does
-// not name, and those that it does, as often as it does, under their aliases.
-func declared(c *chart.Chart) []*chart.Chart {
-	is := func(d *chart.Chart, req *chart.Dependency) bool {
+// declaredDependencies returns the dependencies of a chart: those that
+// Chart.yaml does not list, and one for each entry of Chart.yaml, under its
+// alias.
+func declaredDependencies(c *chart.Chart) []*chart.Chart {
+	matches := func(d *chart.Chart, req *chart.Dependency) bool {
 		return d.Name() == req.Name && chartutil.IsCompatibleRange(req.Version, d.Metadata.Version)
 	}
 	all := slices.DeleteFunc(slices.Clone(c.Dependencies()), func(d *chart.Chart) bool {
-		return slices.ContainsFunc(c.Metadata.Dependencies, func(req *chart.Dependency) bool { return is(d, req) })
+		return slices.ContainsFunc(c.Metadata.Dependencies, func(req *chart.Dependency) bool { return matches(d, req) })
 	})
 	for _, req := range c.Metadata.Dependencies {
-		i := slices.IndexFunc(c.Dependencies(), func(d *chart.Chart) bool { return is(d, req) })
+		i := slices.IndexFunc(c.Dependencies(), func(d *chart.Chart) bool { return matches(d, req) })
 		if i >= 0 {
 			named, meta := *c.Dependencies()[i], *c.Dependencies()[i].Metadata
 			meta.Name = cmp.Or(req.Alias, meta.Name)
@@ -104,8 +106,8 @@ func declared(c *chart.Chart) []*chart.Chart {
 	return all
 }
 
-// isEnabled reports whether a dependency is enabled: by its first condition that
-// is true or false, else by its tags. Without any of them it is.
+// isEnabled reports whether a dependency is enabled: by its first condition
+// that is true or false, else by its tags. The default is true.
 func isEnabled(d *chart.Dependency, values chartutil.Values, path string) bool {
 	for condition := range strings.SplitSeq(strings.TrimSpace(d.Condition), ",") {
 		if condition == "" {
@@ -127,8 +129,8 @@ func isEnabled(d *chart.Dependency, values chartutil.Values, path string) bool {
 	return on || !off
 }
 
-// imports sets the values of a chart and of its dependencies to what they are
-// with those of their dependencies, and with what they import from these.
+// imports merges the values of dependencies and import-values into the values
+// of a chart and its dependencies.
 func (m *merger) imports(c *chart.Chart) error {
 	for _, d := range c.Dependencies() {
 		if err := m.imports(d); err != nil {
@@ -152,21 +154,21 @@ func (m *merger) imports(c *chart.Chart) error {
 			}
 			read = append(read, map[string]string{"child": child, "parent": parent})
 			if table, err := chartutil.Values(merged).Table(d.Name + "." + child); err == nil {
-				overlay(imported, under(parent, table.AsMap()), true, true)
+				overlay(imported, nestAt(parent, table.AsMap()), true, true)
 			}
 		}
 		d.ImportValues = read
 	}
 	if len(imported) > 0 {
-		merged = copyMap(merged) // parts of it were imported
+		merged = copyMap(merged) // imported shares parts of it
 		overlay(merged, imported, true, true)
 	}
 	c.Values = merged
 	return nil
 }
 
-// importPaths returns from where in the values of a dependency to where in those
-// of its parent one of the import-values of Chart.yaml imports, as dotted paths.
+// importPaths returns the source path in the dependency's values and the
+// target path in the parent's values of an import-values entry.
 func importPaths(v any) (child, parent string, ok bool) {
 	switch v := v.(type) {
 	case string:
@@ -177,8 +179,8 @@ func importPaths(v any) (child, parent string, ok bool) {
 	return "", "", false
 }
 
-// under returns values as they are at a dotted path.
-func under(path string, values map[string]any) map[string]any {
+// nestAt returns a map with the values at a dotted path.
+func nestAt(path string, values map[string]any) map[string]any {
 	if path == "." {
 		return values
 	}
@@ -188,11 +190,11 @@ func under(path string, values map[string]any) map[string]any {
 	return values
 }
 
-// merge puts the values of a chart and its dependencies beneath the given ones,
-// which it modifies and returns. A null removes the value beneath, unless nulls
-// are kept.
+// merge adds the default values of a chart and its dependencies to values,
+// which it modifies and returns. A null removes the default, unless keepNull
+// is set.
 func (m *merger) merge(c *chart.Chart, values map[string]any, keepNull bool) (map[string]any, error) {
-	beneath(c, values, keepNull)
+	addDefaults(c, values, keepNull)
 	for _, d := range c.Dependencies() {
 		name := d.Name()
 		if _, ok := values[name]; !ok {
@@ -200,7 +202,7 @@ func (m *merger) merge(c *chart.Chart, values map[string]any, keepNull bool) (ma
 		}
 		own, ok := values[name].(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("type mismatch on %s: %t", name, values[name]) // as Helm has it
+			return nil, fmt.Errorf("type mismatch on %s: %t", name, values[name]) // Helm's message
 		}
 		m.globals(own, values)
 		if _, err := m.merge(d, own, keepNull); err != nil {
@@ -210,8 +212,8 @@ func (m *merger) merge(c *chart.Chart, values map[string]any, keepNull bool) (ma
 	return values, nil
 }
 
-// beneath puts the values of the chart itself beneath the given ones.
-func beneath(c *chart.Chart, values map[string]any, keepNull bool) {
+// addDefaults adds the default values of the chart itself.
+func addDefaults(c *chart.Chart, values map[string]any, keepNull bool) {
 	for key, v := range c.Values {
 		given, ok := values[key]
 		if !ok {
@@ -231,8 +233,8 @@ func beneath(c *chart.Chart, values map[string]any, keepNull bool) {
 	}
 }
 
-// overlay puts values beneath others, map by map. Those beneath are copied or,
-// when they are nobody's, moved: Helm notes nulls in them then.
+// overlay adds the values of table to over, map by map. It copies them unless
+// move is set; with move, nulls of over are also set in table, as Helm does.
 func overlay(over, table map[string]any, keepNull, move bool) {
 	for key, v := range table {
 		given, ok := over[key]
@@ -261,9 +263,9 @@ func overlay(over, table map[string]any, keepNull, move bool) {
 	}
 }
 
-// globals hands the global values on to those of a dependency. Maps in them are
-// shared from their second level on, so that what the dependency has by default
-// gets to its parent, and to the dependencies behind it.
+// globals adds the global values of a chart to those of a dependency. As in
+// Helm, maps are shared from the second level on, so that defaults of the
+// dependency reach its parent and later dependencies.
 func (m *merger) globals(to, from map[string]any) {
 	own, ok := tableAt(to, chartutil.GlobalKey)
 	if !ok {
@@ -299,7 +301,7 @@ func (m *merger) globals(to, from map[string]any) {
 
 func (m *merger) lose(l loss) { m.lost = append(m.lost, l) }
 
-// tableAt returns the map at a key, an empty one when there is nothing.
+// tableAt returns the map at a key, or an empty map when the key is missing.
 func tableAt(m map[string]any, key string) (table map[string]any, ok bool) {
 	v, there := m[key]
 	if !there {
@@ -309,7 +311,7 @@ func tableAt(m map[string]any, key string) (table map[string]any, ok bool) {
 	return table, ok
 }
 
-// copyMap returns a copy of values that may be modified, never nil.
+// copyMap returns a deep copy of values that may be modified. It is never nil.
 func copyMap(m map[string]any) map[string]any {
 	if m == nil {
 		return map[string]any{}

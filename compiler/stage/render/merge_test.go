@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// helmValues does what [coalesce] does by Helm's own functions, and returns what
-// these log.
+// helmValues is [coalesce] with Helm's own functions. It also returns the
+// lines that they log.
 func helmValues(c *chart.Chart, r *fleet.Release, user map[string]any, caps *chartutil.Capabilities) (values chartutil.Values, lines []string, err error) {
 	options := chartutil.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
 	lines = captureLog(func() {
@@ -35,8 +35,9 @@ var helmLosses = map[loss]string{
 	{why: noGlobals, below: true}: `warning: skipping globals because destination global is not a table.`,
 }
 
-// sameMerge merges by our functions and by Helm's, and compares the values, the
-// charts that are left, what is lost, and which maps are one.
+// sameMerge merges with our functions and with Helm's, and compares the
+// values, the remaining dependencies, the lost values, and which maps are
+// shared.
 func sameMerge(t *testing.T, c *chart.Chart, user map[string]any) (merged, lossy bool) {
 	t.Helper()
 	r := &fleet.Release{Name: "r", Namespace: "n"}
@@ -56,7 +57,7 @@ func sameMerge(t *testing.T, c *chart.Chart, user map[string]any) (merged, lossy
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("values\n%v\nHelm's\n%v", got, want)
 	}
-	if got, want := one(got["Values"]), one(want["Values"]); !slices.Equal(got, want) {
+	if got, want := sharedMaps(got["Values"]), sharedMaps(want["Values"]); !slices.Equal(got, want) {
 		t.Errorf("maps that are one: %v, Helm's %v", got, want)
 	}
 	if got, want := chartsOf(mine), chartsOf(its); got != want {
@@ -81,8 +82,8 @@ func sameMerge(t *testing.T, c *chart.Chart, user map[string]any) (merged, lossy
 	return true, len(lost) > 0
 }
 
-// one returns the paths of maps that are at several places.
-func one(v any) (out []string) {
+// sharedMaps returns the paths of maps that occur at several paths.
+func sharedMaps(v any) (out []string) {
 	first := map[uintptr]string{}
 	var walk func(v any, path string)
 	walk = func(v any, path string) {
@@ -104,7 +105,7 @@ func one(v any) (out []string) {
 	return out
 }
 
-// chartsOf returns what is left of a chart and its dependencies.
+// chartsOf returns the chart with its remaining dependencies as text.
 func chartsOf(c *chart.Chart) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %v:", c.ChartFullPath(), c.Metadata.Dependencies == nil)
@@ -118,8 +119,8 @@ func chartsOf(c *chart.Chart) string {
 	return b.String()
 }
 
-// TestSameMerge merges values of made-up charts: all that the rules of Helm go
-// by, at random, with the same random numbers each time.
+// TestSameMerge merges values of random charts, with the same random numbers
+// in every run.
 func TestSameMerge(t *testing.T) {
 	merged, lossy := 0, 0
 	for seed := range uint64(1500) {
@@ -141,7 +142,8 @@ func TestSameMerge(t *testing.T) {
 	}
 }
 
-// TestSameMergeReal does so for real charts, with values like their own.
+// TestSameMergeReal does the same for real charts, with values similar to
+// their own.
 func TestSameMergeReal(t *testing.T) {
 	dirs, err := filepath.Glob("../../../testdata/charts/*/Chart.yaml")
 	if err != nil || len(dirs) < 10 {
@@ -164,12 +166,12 @@ func TestSameMergeReal(t *testing.T) {
 	}
 }
 
-// A maker makes charts and values up.
+// A maker makes random charts and values.
 type maker struct{ *rand.Rand }
 
 func (r *maker) pick(from ...string) string { return from[r.IntN(len(from))] }
 
-// key returns a key of values: few, so that charts have the same ones.
+// key returns one of a few keys, so that charts have keys in common.
 func (r *maker) key() string {
 	return r.pick("global", "global", "tags", "sub", "lib", "other", "a", "b", "exports", "data", "enabled")
 }
@@ -232,8 +234,8 @@ func (r *maker) chart(name string, depth int) *chart.Chart {
 	return c
 }
 
-// like returns values as a user may give for those of a chart: some of them,
-// others, nulls, and maps in place of others.
+// like returns values that a user may set for a chart: some of its keys, other
+// keys, nulls, and maps in place of other values.
 func (r *maker) like(values map[string]any) map[string]any {
 	m := map[string]any{}
 	for _, k := range keysOf(values, map[string]any{"global": nil, "tags": nil}) {

@@ -17,8 +17,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// helmBinary returns the helm of the version that go.mod has, built from its
-// source.
+// helmBinary builds helm from the source of the version in go.mod.
 func helmBinary(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "tool", "-modfile=../../../testdata/tools/go.mod", "-n", "helm").Output()
@@ -28,8 +27,8 @@ func helmBinary(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestHelmIsThatOfTheModule holds the helm of the tests to the version that is
-// compiled in.
+// TestHelmIsThatOfTheModule checks that the helm binary has the version that
+// is compiled in.
 func TestHelmIsThatOfTheModule(t *testing.T) {
 	for _, mod := range []string{"helm.sh/helm/v3", "cuelang.org/go"} {
 		want, got := required(t, "../../../go.mod", mod), required(t, "../../../testdata/tools/go.mod", mod)
@@ -55,8 +54,8 @@ func required(t *testing.T, file, module string) string {
 }
 
 // TestSameAsHelmTemplate renders every chart of testdata with its default
-// values and with each set of its ci folder, for two versions of Kubernetes,
-// and compares the bytes with those that helm template prints.
+// values and with each file of its ci folder, for two Kubernetes versions, and
+// compares the bytes with helm template.
 func TestSameAsHelmTemplate(t *testing.T) {
 	helm := helmBinary(t)
 	charts, err := filepath.Glob("../../../testdata/charts/*/Chart.yaml")
@@ -76,8 +75,8 @@ func TestSameAsHelmTemplate(t *testing.T) {
 	}
 }
 
-// TestSameAsHelmTemplateReal does the same for charts that the world uses:
-// Istio's, which a Go module ships, with three sets of values each.
+// TestSameAsHelmTemplateReal does the same for Istio's charts, which a Go
+// module ships, with three sets of values each.
 func TestSameAsHelmTemplateReal(t *testing.T) {
 	helm := helmBinary(t)
 	dir := istio(t)
@@ -148,8 +147,8 @@ func sameAsHelm(t *testing.T, binary, dir, valuesFile, kubeVersion string, apis 
 	})
 }
 
-// sameObjects compares the objects of the documents with those that a reader
-// of helm's output gets.
+// sameObjects compares the objects of the documents with the objects in helm's
+// output.
 func sameObjects(t *testing.T, docs []document, printed string) {
 	t.Helper()
 	var got, want []any
@@ -194,12 +193,12 @@ func loaded(t testing.TB, dir string) *fleet.Chart {
 // documentsOf renders the chart once.
 func documentsOf(t testing.TB, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string) ([]document, error) {
 	t.Helper()
-	j := &job{cluster: c, release: r, chart: ch, source: new(Charts).source(ch), apis: DefaultAPIs(c, apis...), most: new(Charts).most()}
+	j := &job{cluster: c, release: r, chart: ch, source: new(Charts).source(ch), apis: DefaultAPIs(c, apis...), limits: new(Charts).limits()}
 	in, err := j.input()
 	if err != nil {
 		return nil, err
 	}
-	docs, _, _, err := j.documents(t.Context(), in, newLuck(clock(j.source)), nil)
+	docs, _, _, err := j.documents(t.Context(), in, newEntropy(clock(j.source)), nil)
 	return docs, err
 }
 

@@ -13,35 +13,33 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A Probe renders one object of a chart again and again, with one value changed
-// each time, and knows which values its template read and which line printed
-// what. It is used by one goroutine.
+// A Probe renders one object repeatedly, with one value changed each time. It
+// knows which values the object's template reads and which line prints which
+// field. It is used by one goroutine.
 //
-// Only the template of the object is executed, and values are changed in what
-// Helm merged, as long as that makes no difference: where a value decides about
-// dependencies or is imported from one, or where other templates change what
-// this one sees, everything is done as for the release itself.
+// A probe executes only the object's template and changes the merged values.
+// It renders the whole release where that could differ: when a value enables
+// dependencies or is imported, or when other templates modify shared state.
 type Probe struct {
-	job    *job
-	engine *engine
-	in     *input         // never modified
-	object map[string]any // as its template renders it
-	name   string         // of the template in a rendering
-	before bool           // whether the templates before it are executed as well
-	text   string         // what the template prints
-	texts  []string
-	index  int // of the object's document in texts
-	item   int // of the object in the document
-	trace  *trace
+	job        *job
+	engine     *engine
+	in         *input         // never modified
+	object     map[string]any // as rendered by its template
+	name       string         // of the template in a rendering
+	runsOthers bool           // whether the templates before it are executed too
+	text       string         // output of the template
+	texts      []string
+	index      int // of the object's document in texts
+	item       int // index of the object in the document
+	trace      *trace
 }
 
-// Probe prepares to render an object of a release of a chart again. o is one of
-// the objects that [Charts.Release] returned for the same arguments, of which
-// its template, kind and name are looked at, and its namespace unless the
-// template sets none. It returns nil for an object that no template renders,
-// one of a crds directory, and when the object is another one each time.
+// Probe prepares to render an object of a release. o is one of the objects
+// that [Charts.Release] returned for the same arguments; its template, kind,
+// name and namespace identify it. Probe returns nil for an object from a crds
+// directory and for a nondeterministic object.
 func (cs *Charts) Probe(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string, o fleet.Object) (p *Probe, err error) {
-	j := &job{cluster: c, release: r, chart: ch, apis: apis, most: cs.most(), source: cs.source(ch)}
+	j := &job{cluster: c, release: r, chart: ch, apis: apis, limits: cs.limits(), source: cs.source(ch)}
 	defer func() {
 		if v := recover(); v != nil {
 			p, err = nil, j.fault("chart %s does not render: %v", ch.Ref, v)
@@ -51,7 +49,7 @@ func (cs *Charts) Probe(ctx context.Context, c *fleet.Cluster, r *fleet.Release,
 	if err != nil {
 		return nil, err
 	}
-	p = &Probe{job: j, in: in, name: o.Template, engine: newEngine(ctx, j.most, j.source, newLuck(clock(j.source)))}
+	p = &Probe{job: j, in: in, name: o.Template, engine: newEngine(ctx, j.limits, j.source, newEntropy(clock(j.source)))}
 	first := in.copy()
 	all := renderables(first.chart, first.values)
 	if !slices.ContainsFunc(all, func(r renderable) bool { return r.name == p.name }) {
@@ -60,47 +58,47 @@ func (cs *Charts) Probe(ctx context.Context, c *fleet.Cluster, r *fleet.Release,
 	if err := p.engine.prepare(all); err != nil {
 		return nil, j.fault("chart %s does not render: %v", ch.Ref, err)
 	}
-	p.before = true
+	p.runsOthers = true
 	if p.text, err = p.execute(p.engine, all); err != nil {
 		return nil, j.fault("chart %s does not render: %v", ch.Ref, err)
 	}
 	if !p.find(o) {
 		return nil, nil
 	}
-	p.before = false
+	p.runsOthers = false
 	alone := func() string {
 		in := in.copy()
 		text, _ := p.execute(p.engine, p.renderables(in))
 		return text
 	}
 	if text := alone(); text != p.text {
-		p.before = text == alone() // else it is another one each time, by itself
+		p.runsOthers = text == alone() // otherwise the template itself is nondeterministic
 	}
-	return p, p.follow(ctx)
+	return p, p.runTraced(ctx)
 }
 
-// renderables returns the templates that are executed.
+// renderables returns the templates to execute.
 func (p *Probe) renderables(in *input) (all []renderable) {
-	if p.before {
+	if p.runsOthers {
 		return renderables(in.chart, in.values)
 	}
 	collect(in.chart, in.values, func(r renderable) {
 		if r.name == p.name {
-			all = []renderable{r} // as in a map, the last of a name counts
+			all = []renderable{r} // as in a map, the last one of a name is used
 		}
 	})
 	return all
 }
 
-// execute executes the template among others and returns what it prints.
+// execute executes the template, and others if needed, and returns its output.
 func (p *Probe) execute(e *engine, all []renderable) (string, error) {
-	e.reset(e.ctx, p.job.most, e.luck)
+	e.reset(e.ctx, p.job.limits, e.entropy)
 	for _, r := range all {
 		if r.name == p.name {
-			return e.one(r)
+			return e.executeFile(r)
 		}
-		if p.before && !isPartial(r.name) {
-			if _, err := e.one(r); err != nil {
+		if p.runsOthers && !isPartial(r.name) {
+			if _, err := e.executeFile(r); err != nil {
 				return "", err
 			}
 		}
@@ -108,7 +106,7 @@ func (p *Probe) execute(e *engine, all []renderable) (string, error) {
 	return "", nil
 }
 
-// find finds an object in what its template prints.
+// find searches for an object in the output of its template.
 func (p *Probe) find(o fleet.Object) bool {
 	p.texts = split(p.text)
 	for i, text := range p.texts {
@@ -123,19 +121,20 @@ func (p *Probe) find(o fleet.Object) bool {
 	return false
 }
 
-// Object returns the object as its template renders it. It must not be modified.
+// Object returns the object as its template renders it. It must not be
+// modified.
 func (p *Probe) Object() map[string]any { return p.object }
 
-// follow executes the template once more, with a trace.
-func (p *Probe) follow(ctx context.Context) error {
+// runTraced executes the template once more and records a trace.
+func (p *Probe) runTraced(ctx context.Context) error {
 	s := p.job.source
 	p.trace = newTrace()
-	traced := s.followed(p.trace.reads)
+	traced := s.tracked(p.trace.reads)
 	traced.trace = p.trace
 	in := p.in.copy()
 	p.trace.register(in.values["Values"], []string{"Values"})
 	p.trace.register(in.values["Release"], []string{"Release"})
-	e := newEngine(ctx, p.job.most, traced, newLuck(clock(s)))
+	e := newEngine(ctx, p.job.limits, traced, newEntropy(clock(s)))
 	all := renderables(in.chart, in.values)
 	if err := e.prepare(all); err != nil {
 		return p.job.fault("chart %s does not render: %v", p.job.chart.Ref, err)
@@ -146,18 +145,18 @@ func (p *Probe) follow(ctx context.Context) error {
 	return nil
 }
 
-// Values returns the values that the templates see: the user's over those of
-// the chart and its dependencies. They must not be modified.
+// Values returns the values that the templates see: the user's values over
+// those of the chart and its dependencies. They must not be modified.
 func (p *Probe) Values() map[string]any {
 	m, _ := asMap(p.in.values["Values"])
 	return m
 }
 
-// Reads reports whether the object's template read the value at a path, or
-// whether it decides about a dependency that the template is of. It may say so
-// of one that was not read, and never misses one that was.
+// Reads reports whether the object's template reads the value at a path, or
+// whether the value enables the template's dependency. It may report true for
+// a value that is not read, but never false for one that is.
 func (p *Probe) Reads(path ...string) bool {
-	decides, imported := p.structural(path)
+	decides, imported := p.helmUses(path)
 	read, copied := decides || p.trace.has(append([]string{"Values"}, path...)), false
 	for _, to := range imported {
 		read = read || p.trace.has(append([]string{"Values"}, to...))
@@ -167,7 +166,7 @@ func (p *Probe) Reads(path ...string) bool {
 		case path[0] == chartutil.GlobalKey:
 			read = read || p.trace.has(slices.Concat([]string{"Values"}, at, path))
 		case len(path) > len(global) && slices.Equal(path[:len(global)], global):
-			// Helm puts the values that are global here, whatever stood here.
+			// Helm overwrites this value with the global value of the parent.
 			_, above := fleet.Lookup(p.Values(), path[len(at):])
 			copied = copied || above
 		}
@@ -175,33 +174,33 @@ func (p *Probe) Reads(path ...string) bool {
 	return read && !copied
 }
 
-// ReadsNamespace reports whether the template read the release's namespace.
+// ReadsNamespace reports whether the template reads the release's namespace.
 func (p *Probe) ReadsNamespace() bool { return p.trace.has([]string{"Release", "Namespace"}) }
 
-// Beside returns the texts that stand beside a field of the name in a command
-// of a template: those that its value is compared with, mostly.
+// ComparedTexts returns the string constants that templates use in the same
+// command as a field of the name. Most of them are compared with the field's
+// value.
 func (p *Probe) Beside(name string) []string { return p.trace.words[name] }
 
-// An Other is another value at a path of keys, or none when it is nil.
+// An Override is a value at a path. A nil value removes the key.
 type Other struct {
 	Path  []string
 	Value any
 }
 
-// Render renders the object with other values, and returns it; nil when it is
-// not there any more. The object may have another name: it is then that which
-// stands in its place.
+// Render renders the object with other values. It returns nil when the object
+// disappears. When its name changes, the object at the same index is returned.
 func (p *Probe) Render(ctx context.Context, others ...Other) (o map[string]any, err error) {
 	return p.render(func() (*input, error) {
 		if slices.ContainsFunc(others, func(o Other) bool {
-			decides, imported := p.structural(o.Path)
+			decides, imported := p.helmUses(o.Path)
 			return decides || imported != nil
 		}) {
 			user, _ := p.job.release.Values.Value().(map[string]any)
 			for _, o := range others {
 				assign(user, o.Path, o.Value, false)
 			}
-			return p.job.other(user)
+			return p.job.inputWith(user)
 		}
 		in := p.in.copy()
 		values, _ := asMap(in.values["Values"])
@@ -219,7 +218,7 @@ func (p *Probe) Render(ctx context.Context, others ...Other) (o map[string]any, 
 	})
 }
 
-// RenderIn renders the object with another namespace of the release.
+// RenderIn renders the object in another namespace of the release.
 func (p *Probe) RenderIn(namespace string) (map[string]any, error) {
 	return p.render(func() (*input, error) {
 		in := p.in.copy()
@@ -244,12 +243,12 @@ func (p *Probe) render(input func() (*input, error)) (o map[string]any, err erro
 	if err != nil || text == p.text {
 		return p.object, err
 	}
-	return p.among(split(text))
+	return p.locate(split(text))
 }
 
-// among returns the object among the documents of a rendering: the one of its
-// name or, when there are as many as before, the one in its place.
-func (p *Probe) among(texts []string) (map[string]any, error) {
+// locate searches for the object in the documents of a rendering: by name or,
+// when the number of documents is the same, by index.
+func (p *Probe) locate(texts []string) (map[string]any, error) {
 	if slices.Contains(texts, p.texts[p.index]) {
 		return p.object, nil
 	}
@@ -259,11 +258,11 @@ func (p *Probe) among(texts []string) (map[string]any, error) {
 			continue
 		}
 		d := readDocument(text)
-		if d.refused != nil || len(d.errs) > 0 {
-			return nil, p.job.fault("chart %s renders what is no object", p.job.chart.Ref)
+		if d.rejected != nil || len(d.errs) > 0 {
+			return nil, p.job.fault("chart %s renders a document that is not an object", p.job.chart.Ref)
 		}
 		for k, o := range d.objs {
-			if d.wanted(p.job.release) && SameObject(o.Object, p.object) {
+			if d.isApplied(p.job.release) && SameObject(o.Object, p.object) {
 				return o.Object, nil
 			}
 			if i == p.index && k == p.item && len(texts) == len(p.texts) && o.Object["kind"] == p.object["kind"] {
@@ -274,15 +273,15 @@ func (p *Probe) among(texts []string) (map[string]any, error) {
 	return inPlace, nil
 }
 
-// SameObject reports whether two objects of one release, as they are rendered,
-// are one by kind, namespace and name.
+// SameObject reports whether two rendered objects of one release have the same
+// kind, namespace and name.
 func SameObject(a, b map[string]any) bool {
 	x, y := unstructured.Unstructured{Object: a}, unstructured.Unstructured{Object: b}
 	return x.GroupVersionKind().GroupKind() == y.GroupVersionKind().GroupKind() && x.GetName() == y.GetName() && x.GetNamespace() == y.GetNamespace()
 }
 
-// other returns the input of a rendering with other values of the user's.
-func (j *job) other(user map[string]any) (*input, error) {
+// inputWith returns the input for a rendering with other user values.
+func (j *job) inputWith(user map[string]any) (*input, error) {
 	caps, err := capabilities(j.cluster, j.apis)
 	if err != nil {
 		return nil, err
@@ -292,10 +291,10 @@ func (j *job) other(user map[string]any) (*input, error) {
 	return &input{loaded, values}, err
 }
 
-// structural reports whether Helm itself goes by the value at a path, when it
-// decides whether there is the dependency that the template is of; and where
-// the value is imported to, nil when it is not.
-func (p *Probe) structural(path []string) (decides bool, imported [][]string) {
+// helmUses reports whether Helm uses the value at a path to enable the
+// dependency of the template, and returns the paths to which the value is
+// imported.
+func (p *Probe) helmUses(path []string) (decides bool, imported [][]string) {
 	look := func(c *chart.Chart, at []string) {
 		for _, d := range c.Metadata.Dependencies {
 			name := cmp.Or(d.Alias, d.Name)
@@ -319,8 +318,8 @@ func (p *Probe) structural(path []string) (decides bool, imported [][]string) {
 	return decides, imported
 }
 
-// importOf returns which of its values a dependency exports, and to where its
-// parent imports them, by one of the import-values of Chart.yaml.
+// importOf returns the source path in the dependency and the target path in
+// the parent of an import-values entry.
 func importOf(v any) (from, to []string) {
 	keys := func(v any) []string {
 		s, _ := v.(string)
@@ -337,8 +336,8 @@ func importOf(v any) (from, to []string) {
 	return nil, nil
 }
 
-// dependencies calls f for all dependencies of a chart, with where their values
-// are.
+// dependencies calls f for all dependencies of a chart with the path of their
+// values.
 func dependencies(c *chart.Chart, at []string, f func(c *chart.Chart, at []string)) {
 	for _, d := range c.Dependencies() {
 		own := append(at[:len(at):len(at)], d.Name())
@@ -347,7 +346,7 @@ func dependencies(c *chart.Chart, at []string, f func(c *chart.Chart, at []strin
 	}
 }
 
-// below returns the map at a path, nil when there is none.
+// below returns the map at a path, or nil.
 func below(m map[string]any, path []string) map[string]any {
 	for _, key := range path {
 		m, _ = asMap(m[key])
@@ -355,8 +354,8 @@ func below(m map[string]any, path []string) map[string]any {
 	return m
 }
 
-// assign sets the value at a path. One that is nil is removed or, since Helm
-// removes it then, set to null.
+// assign sets the value at a path. With remove, nil deletes the key. Otherwise
+// nil is stored, because Helm removes the key itself.
 func assign(m map[string]any, path []string, v any, remove bool) {
 	for _, key := range path[:len(path)-1] {
 		next, ok := asMap(m[key])
@@ -374,7 +373,7 @@ func assign(m map[string]any, path []string, v any, remove bool) {
 	m[key] = deepCopy(v)
 }
 
-// asMap returns a value as a map, when it is one.
+// asMap converts a value to a map, if it is one.
 func asMap(v any) (map[string]any, bool) {
 	switch v := v.(type) {
 	case map[string]any:

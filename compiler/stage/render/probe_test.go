@@ -156,7 +156,8 @@ func TestProbePlaces(t *testing.T) {
 	}
 }
 
-// What the probe renders is what the release renders with the same values.
+// TestProbeRenders checks that a probe renders the same object as the release
+// with the same values.
 func TestProbeRenders(t *testing.T) {
 	const user = "sub: {enabled: true}"
 	ch := chartOf(probedChart)

@@ -8,22 +8,21 @@ import (
 	"text/template"
 )
 
-// reads is what templates read of the values of a rendering. A value that is read in
-// a way that is not followed counts as read with all that is in it: it may name too
-// much, and never too little.
+// reads records which values templates read. Where a use of a value cannot be
+// tracked, the value with everything in it counts as read: the record may
+// contain too much, never too little.
 //
-// Values are followed by the addresses of their maps. Whatever a template does with a
-// map, by whatever names, it has it from the values, and takes a field of it or gives
-// it to a function.
+// Maps of the values are identified by address. A template gets every map from
+// the values, and then takes a field of it or passes it to a function.
 type reads struct {
-	paths  map[uintptr][][]string // where the maps of the values are
-	passed map[string][]string    // maps that fields were taken of, by [pathKey]
-	keys   map[string][]string    // maps of which it was read which keys they have
-	whole  map[string][]string    // values that were read with all that is in them
-	absent map[string][]string    // what was looked for and is not there
-	lost   bool                   // whether anything may have been read
-	unfit  bool                   // whether the values cannot be followed
-	seen   int                    // how many values were looked into
+	paths       map[uintptr][][]string // the paths of each map of the values
+	traversed   map[string][]string    // maps from which fields were taken, by [pathKey]
+	keys        map[string][]string    // maps whose set of keys was read
+	whole       map[string][]string    // values that were read with everything in them
+	absent      map[string][]string    // paths that were looked up and do not exist
+	everything  bool                   // whether any value may have been read
+	untrackable bool                   // whether the values cannot be tracked
+	visited     int                    // number of visited values
 }
 
 func newReads() *reads {
@@ -32,43 +31,45 @@ func newReads() *reads {
 	return r
 }
 
-// reset forgets everything.
+// reset clears the recorded reads and the paths of the values.
 func (t *reads) reset() {
-	t.paths, t.unfit = map[uintptr][][]string{}, false
+	t.paths, t.untrackable = map[uintptr][][]string{}, false
 	t.forget()
 }
 
-// forget forgets what was read, and not where the values are.
+// forget clears the recorded reads.
 func (t *reads) forget() {
-	t.passed, t.keys, t.whole, t.absent = map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
-	t.lost, t.seen = false, 0
+	t.traversed, t.keys, t.whole, t.absent = map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
+	t.everything, t.visited = false, 0
 }
 
-// separator stands between the keys of a path. Keys that have it are not followed.
+// separator joins the keys of a path. A value with a key that contains it
+// cannot be tracked.
 const separator = "\x00"
 
-// pathKey returns a path as a key of a map.
+// pathKey returns a path as a map key.
 func pathKey(path []string) string { return strings.Join(path, separator) }
 
-// register tells where a map of the values is. Maps may be at several paths.
+// register records the path of a map and its nested maps. A map may have
+// several paths.
 func (t *reads) register(v any, path []string) {
-	const most = 8 // paths of a map, which its maps are at as well
+	const most = 8 // paths per map
 	m, ok := asMap(v)
 	if !ok {
 		return
 	}
 	at := reflect.ValueOf(m).Pointer()
 	if t.paths[at] = append(t.paths[at], path); len(t.paths[at]) > most {
-		t.unfit = true
+		t.untrackable = true
 		return
 	}
 	for k, e := range m {
-		t.unfit = t.unfit || strings.Contains(k, separator)
+		t.untrackable = t.untrackable || strings.Contains(k, separator)
 		t.register(e, append(path[:len(path):len(path)], k))
 	}
 }
 
-// pathsOf returns where a value is, when it is a map of the values.
+// pathsOf returns the paths of a map of the values.
 func (t *reads) pathsOf(v any) (map[string]any, [][]string) {
 	m, ok := asMap(v)
 	if !ok {
@@ -77,8 +78,8 @@ func (t *reads) pathsOf(v any) (map[string]any, [][]string) {
 	return m, t.paths[reflect.ValueOf(m).Pointer()]
 }
 
-// step notes that keys were followed from a value on.
-func (t *reads) step(v any, names []string) {
+// recordFields records that keys were looked up, starting at a value.
+func (t *reads) recordFields(v any, names []string) {
 	for i, name := range names {
 		m, paths := t.pathsOf(v)
 		if m == nil {
@@ -91,24 +92,23 @@ func (t *reads) step(v any, names []string) {
 			case isValuesMethod(name):
 				put(t.whole, path)
 			case there:
-				t.note(next, at, last)
+				t.record(next, at, last)
 			default:
-				t.lost = t.lost || strings.Contains(name, separator)
+				t.everything = t.everything || strings.Contains(name, separator)
 				put(t.absent, at)
 			}
 		}
-		if len(paths) == 0 { // as the values themselves in what a template is given
+		if len(paths) == 0 { // v is the scope, which holds the values
 			_, paths = t.pathsOf(next)
 			for _, path := range paths {
-				t.note(next, path, last)
+				t.record(next, path, last)
 			}
 		}
 		v = next
 	}
 }
 
-// isValuesMethod reports whether the name is that of a method of Helm's type
-// for values.
+// isValuesMethod reports whether a name is a method of chartutil.Values.
 func isValuesMethod(name string) bool {
 	_, ok := reflect.TypeFor[interface {
 		YAML() (string, error)
@@ -121,26 +121,26 @@ func isValuesMethod(name string) bool {
 
 func put(to map[string][]string, path []string) { to[pathKey(path)] = path }
 
-// note notes that the value at a path was read, or passed on the way to another.
-func (t *reads) note(v any, path []string, last bool) {
+// record records that the value at a path was read, or only traversed.
+func (t *reads) record(v any, path []string, last bool) {
 	switch _, isMap := asMap(v); {
 	case !isMap:
 		put(t.whole, path)
 	case last:
 		put(t.keys, path)
 	default:
-		put(t.passed, path)
+		put(t.traversed, path)
 	}
 }
 
-// each notes that all elements of a map were read.
-func (t *reads) each(v any) {
+// recordElements records that all elements of a map were read.
+func (t *reads) recordElements(v any) {
 	m, paths := t.pathsOf(v)
 	if len(paths) == 0 {
-		for _, e := range m { // as the values themselves in what a template is given
+		for _, e := range m { // v is the scope, which holds the values
 			_, paths := t.pathsOf(e)
 			for _, path := range paths {
-				t.note(e, path, true)
+				t.record(e, path, true)
 			}
 		}
 		return
@@ -148,24 +148,24 @@ func (t *reads) each(v any) {
 	for _, path := range paths {
 		put(t.keys, path)
 		for k, e := range m {
-			t.note(e, append(path[:len(path):len(path)], k), true)
+			t.record(e, append(path[:len(path):len(path)], k), true)
 		}
 	}
 }
 
-// all notes that a value was read with all that is in it.
-func (t *reads) all(v any) {
+// recordWhole records that a value was read with everything in it.
+func (t *reads) recordWhole(v any) {
 	switch v.(type) {
 	case nil, bool, string, int, int64, float64:
 		return
 	}
-	t.within(reflect.ValueOf(v), 0)
+	t.recordNested(reflect.ValueOf(v), 0)
 }
 
-func (t *reads) within(v reflect.Value, depth int) {
+func (t *reads) recordNested(v reflect.Value, depth int) {
 	const deepest, most = 16, 100_000
-	if t.seen++; t.lost || t.seen > most {
-		t.lost = true
+	if t.visited++; t.everything || t.visited > most {
+		t.everything = true
 		return
 	}
 	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
@@ -181,29 +181,29 @@ func (t *reads) within(v reflect.Value, depth int) {
 		}
 	case reflect.Slice, reflect.Array:
 	default:
-		return // no value of a chart is in a struct
+		return // structs hold no values of a chart
 	}
 	if k := v.Type().Elem().Kind(); k <= reflect.Complex128 || k == reflect.String {
 		return
 	}
 	if depth > deepest {
-		t.lost = true
+		t.everything = true
 		return
 	}
 	if v.Kind() != reflect.Map {
 		for i := range v.Len() {
-			t.within(v.Index(i), depth+1)
+			t.recordNested(v.Index(i), depth+1)
 		}
 		return
 	}
 	for it := v.MapRange(); it.Next(); {
-		t.within(it.Value(), depth+1)
+		t.recordNested(it.Value(), depth+1)
 	}
 }
 
 // has reports whether the value at a path was read.
 func (t *reads) has(path []string) bool {
-	if t.lost || t.unfit || t.keys[pathKey(path)] != nil || t.passed[pathKey(path)] != nil {
+	if t.everything || t.untrackable || t.keys[pathKey(path)] != nil || t.traversed[pathKey(path)] != nil {
 		return true
 	}
 	for n := len(path); n > 0; n-- {
@@ -214,9 +214,9 @@ func (t *reads) has(path []string) bool {
 	return false
 }
 
-// handsOn reports whether a function hands its arguments on without looking
-// into them.
-func handsOn(name string) bool {
+// passesOn reports whether a function passes its arguments on without reading
+// inside them.
+func passesOn(name string) bool {
 	switch name {
 	case "include", "tpl", "default", "coalesce", "ternary", "required", "set", "unset", "empty", "fail",
 		"typeOf", "typeIs", "typeIsLike", "kindOf", "kindIs", "first", "mustFirst", "last", "mustLast":
@@ -225,75 +225,76 @@ func handsOn(name string) bool {
 	return isShallow(name) && name != "pick" && name != "omit" && name != "pluck" && name != "compact" && name != "mustCompact"
 }
 
-// observe makes the functions of a rendering tell what they read.
+// observe wraps the functions of a rendering so that they record reads.
 func (t *reads) observe(funcs template.FuncMap) {
 	ranged, printed := funcs[fnRange].(func(reflect.Value) reflect.Value), funcs[fnPrint].(func(reflect.Value) reflect.Value)
 	for name, f := range funcs {
 		switch {
-		case strings.HasPrefix(name, "fleetc_") || handsOn(name) || !takesValues(f):
+		case strings.HasPrefix(name, "fleetc_") || passesOn(name) || !takesValues(f):
 		case name == "hasKey" || name == "get":
-			funcs[name] = t.before(f, func(args []any) { t.step(args[0], []string{args[1].(string)}) })
+			funcs[name] = t.callBefore(f, func(args []any) { t.recordFields(args[0], []string{args[1].(string)}) })
 		case name == "dig":
-			funcs[name] = t.before(f, func(args []any) {
+			funcs[name] = t.callBefore(f, func(args []any) {
 				var names []string
 				for _, a := range args[:max(0, len(args)-2)] {
 					if s, ok := a.(string); ok {
 						names = append(names, s)
 					}
 				}
-				t.step(args[len(args)-1], names)
+				t.recordFields(args[len(args)-1], names)
 			})
 		case name == "dict":
-			funcs[name] = t.before(f, func(args []any) {
+			funcs[name] = t.callBefore(f, func(args []any) {
 				for i := 0; i < len(args); i += 2 {
-					t.all(args[i]) // a key, which is made a text of
+					t.recordWhole(args[i]) // a key, which is converted to text
 				}
 			})
 		default:
-			funcs[name] = t.looked(f)
+			funcs[name] = t.recordsArgs(f)
 		}
 	}
 	maps.Copy(funcs, template.FuncMap{
-		fnRange: func(v reflect.Value) reflect.Value { t.each(valueOf(v)); return ranged(v) },
-		fnPrint: func(v reflect.Value) reflect.Value { t.all(valueOf(v)); return printed(v) },
-		fnWhole: func(v reflect.Value) reflect.Value { t.all(valueOf(v)); return v },
+		fnRange: func(v reflect.Value) reflect.Value { t.recordElements(valueOf(v)); return ranged(v) },
+		fnPrint: func(v reflect.Value) reflect.Value { t.recordWhole(valueOf(v)); return printed(v) },
+		fnWhole: func(v reflect.Value) reflect.Value { t.recordWhole(valueOf(v)); return v },
 		fnRead: func(args ...reflect.Value) (reflect.Value, error) {
 			of := args[len(args)-1]
 			if of.Kind() == reflect.Interface && of.IsNil() {
-				return of, errRecall // an error where it is written, which would not be one behind this call
+				return of, errCacheUnusable // repeat without the cache, which reports the error at its position
 			}
 			names := make([]string, len(args)-1)
 			for i, a := range args[:len(args)-1] {
 				names[i], _ = valueOf(a).(string)
 			}
-			t.step(valueOf(of), names)
+			t.recordFields(valueOf(of), names)
 			return of, nil
 		},
 	})
 }
 
-// looked returns a function whose arguments count as read with all that is in them.
-// Those that charts call most are not called by reflection.
-func (t *reads) looked(fn any) any {
+// recordsArgs returns a function that records its arguments as read with
+// everything in them. The most frequent function types are called without
+// reflection.
+func (t *reads) recordsArgs(fn any) any {
 	switch f := fn.(type) {
 	case func(any) string:
-		return func(a any) string { t.all(a); return f(a) }
+		return func(a any) string { t.recordWhole(a); return f(a) }
 	case func(...any) string:
 		return func(a ...any) string {
 			for _, a := range a {
-				t.all(a)
+				t.recordWhole(a)
 			}
 			return f(a...)
 		}
 	}
-	return t.before(fn, func(args []any) {
+	return t.callBefore(fn, func(args []any) {
 		for _, a := range args {
-			t.all(a)
+			t.recordWhole(a)
 		}
 	})
 }
 
-// takesValues reports whether a function has an argument that can hold a map.
+// takesValues reports whether a function has a parameter that can hold a map.
 func takesValues(f any) bool {
 	of := reflect.TypeOf(f)
 	for i := range of.NumIn() {
@@ -308,8 +309,9 @@ func takesValues(f any) bool {
 	return false
 }
 
-// before returns a function that shows its arguments to another one first.
-func (t *reads) before(fn any, look func(args []any)) any {
+// callBefore returns a function that passes its arguments to look before it
+// calls fn.
+func (t *reads) callBefore(fn any, look func(args []any)) any {
 	f := reflect.ValueOf(fn)
 	return reflect.MakeFunc(f.Type(), func(args []reflect.Value) []reflect.Value {
 		plain := make([]any, 0, len(args))
@@ -329,7 +331,7 @@ func (t *reads) before(fn any, look func(args []any)) any {
 	}).Interface()
 }
 
-// valueOf returns what a reflected value is of; nil when it is of nothing.
+// valueOf returns the value that v reflects, or nil.
 func valueOf(v reflect.Value) any {
 	if !v.IsValid() || !v.CanInterface() {
 		return nil

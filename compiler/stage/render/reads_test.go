@@ -48,10 +48,10 @@ data:
 -- templates/_it.tpl --
 `
 
-// TestReadsNothingTooLittle renders a template with some values until what it prints
-// is recalled, and then with others: what it reads of them must be noticed, in
-// whatever way it reads it.
-func TestReadsNothingTooLittle(t *testing.T) {
+// TestReadsAreComplete renders a template with some values until its
+// output is cached, and then with other values: every kind of read must be
+// noticed.
+func TestReadsAreComplete(t *testing.T) {
 	for i, test := range []struct{ template, first, then string }{
 		{`{{ .Values.m.x }}`, `m: {x: 1}`, `m: {x: 2}`},
 		{`{{ kindOf .Values.m.x }}`, `m: {x: 1}`, `m: {x: "1"}`},
@@ -147,7 +147,7 @@ func TestReadsNothingTooLittle(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			ch := chartOf(readChart + `{{ define "it" }}` + test.template + "{{ end }}\n")
 			var recalling Charts
-			executing := Charts{plain: true}
+			executing := Charts{noCache: true}
 			release := func(values string) *fleet.Release {
 				if values != "-n" {
 					return releaseOf(t, values)
@@ -183,14 +183,14 @@ func TestReadsNothingTooLittle(t *testing.T) {
 			if first == last {
 				t.Errorf("%s prints the same with %q and %q", test.template, test.first, test.then)
 			}
-			if followed := !strings.Contains(test.first, `\0`); isRecalled(&recalling, ch) != followed {
+			if followed := !strings.Contains(test.first, `\0`); hasCacheHit(&recalling, ch) != followed {
 				t.Errorf("recalled: %v, want %v", !followed, followed)
 			}
 		})
 	}
 }
 
-// contentsOf returns what is in objects as text.
+// contentsOf returns the contents of objects as text.
 func contentsOf(objs []fleet.Object) string {
 	var all []any
 	for _, o := range objs {
@@ -199,9 +199,9 @@ func contentsOf(objs []fleet.Object) string {
 	return fmt.Sprint(all)
 }
 
-// TestFaultsAreNotRecalled checks that a template fails for the values with which it
-// does, however often it was rendered with others.
-func TestFaultsAreNotRecalled(t *testing.T) {
+// TestFaultsAreNotCached checks that a template fails for invalid values
+// even when its output for other values is cached.
+func TestFaultsAreNotCached(t *testing.T) {
 	for template, values := range map[string]string{
 		`{{ range .Values.list }}{{ .a }}{{ end }}`:         `list: [{a: 1}, ~]`,
 		`{{ range $v := .Values.list }}{{ $v.a }}{{ end }}`: `list: [{a: 1}, ~]`,
@@ -225,9 +225,9 @@ func TestFaultsAreNotRecalled(t *testing.T) {
 	}
 }
 
-// TestFollowingIsBounded checks that what is looked into to follow a template has an
-// end: a list that is in a list ten times, and so on, is not large.
-func TestFollowingIsBounded(t *testing.T) {
+// TestTrackingIsBounded checks that tracking ends for a list that contains a
+// list ten times, and so on.
+func TestTrackingIsBounded(t *testing.T) {
 	ch := chartOf(readChart + `{{ define "it" }}{{ $a := list 1 }}{{ range until 12 }}{{ $a = list $a $a $a $a $a $a $a $a $a $a }}{{ end }}{{ if any $a }}x{{ end }}{{ end }}
 `)
 	var charts Charts
@@ -238,12 +238,12 @@ func TestFollowingIsBounded(t *testing.T) {
 	}
 }
 
-// isRecalled reports whether a page of the chart was of use.
-func isRecalled(cs *Charts, ch *fleet.Chart) bool {
-	for _, known := range cs.source(ch).recall.by {
+// hasCacheHit reports whether the chart had a cache hit.
+func hasCacheHit(cs *Charts, ch *fleet.Chart) bool {
+	for _, known := range cs.source(ch).outputs.byStructure {
 		for _, v := range known.templates {
 			for _, v := range v.all {
-				if v.used {
+				if v.hit {
 					return true
 				}
 			}
@@ -252,9 +252,9 @@ func isRecalled(cs *Charts, ch *fleet.Chart) bool {
 	return false
 }
 
-// TestFollowedIsExecuted executes the templates of our charts with and without being
-// followed, and compares what they print and what that takes of the limits.
-func TestFollowedIsExecuted(t *testing.T) {
+// TestTrackedMatchesExecuted executes the templates of our charts with and without
+// tracking, and compares output and costs.
+func TestTrackedMatchesExecuted(t *testing.T) {
 	dirs, err := filepath.Glob("../../../testdata/charts/*/Chart.yaml")
 	if err != nil || len(dirs) < 10 {
 		t.Fatalf("%d charts, %v", len(dirs), err)
@@ -269,22 +269,22 @@ func TestFollowedIsExecuted(t *testing.T) {
 		}
 		var texts [2]map[string]string
 		var left [2]limits
-		for i, s := range []*source{s, s.followed(newReads())} {
+		for i, s := range []*source{s, s.tracked(newReads())} {
 			c := instance(s.chart)
 			values, _, err := coalesce(c, releaseOf(t, ""), nil, caps)
 			if err != nil {
 				t.Fatal(err)
 			}
 			all := renderables(c, values)
-			e, err := s.engine(t.Context(), new(Charts).most(), newLuck(clock(s)), all)
+			e, err := s.engine(t.Context(), new(Charts).limits(), newEntropy(clock(s)), all)
 			if err != nil {
 				t.Fatal(err)
 			}
 			pages, err := e.render(all, nil, nil)
 			if err != nil {
-				continue // a chart that asks for values
+				continue // a chart that requires values
 			}
-			if len(e.random) == 0 {
+			if len(e.nondeterministicTemplates) == 0 {
 				compared++
 				texts[i], left[i] = textsOf(pages), e.left
 			}
@@ -298,8 +298,9 @@ func TestFollowedIsExecuted(t *testing.T) {
 	}
 }
 
-// TestSums checks that digests of values tell apart what templates can.
-func TestSums(t *testing.T) {
+// TestValueDigests checks that values which templates can distinguish have different
+// digests.
+func TestValueDigests(t *testing.T) {
 	values := func(text string) any {
 		var v any
 		if err := yaml.Unmarshal([]byte(text), &v); err != nil {
@@ -316,8 +317,8 @@ func TestSums(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for i, v := range all {
-		var w sum
-		if !w.value(v, asWhole) {
+		var w encoder
+		if !w.value(v, readWhole) {
 			t.Errorf("%#v is not known", v)
 		}
 		if j, ok := seen[string(w)]; ok {
@@ -325,8 +326,8 @@ func TestSums(t *testing.T) {
 		}
 		seen[string(w)] = i
 	}
-	var w sum
-	if w.value(map[string]any{"x": struct{}{}}, asWhole) {
+	var w encoder
+	if w.value(map[string]any{"x": struct{}{}}, readWhole) {
 		t.Error("a struct is known")
 	}
 }

@@ -1,8 +1,8 @@
-// Package render turns a release into Kubernetes objects. Rendering is a
-// function of its arguments: it reads no files, no network and no cluster. What
-// a chart asks of a cluster (lookup) is empty, it resolves no host names, and
-// its time zone is UTC. Where a chart makes something up or asks for the time,
-// which Helm lets it do, the result says what came of it.
+// Package render turns a release into Kubernetes objects. The result depends
+// only on the arguments: rendering reads no files, no network and no cluster.
+// lookup returns nothing, host names are not resolved, and the time zone is
+// UTC. Charts may use random functions and the clock, as in Helm; the result
+// lists the affected fields.
 package render
 
 import (
@@ -15,32 +15,33 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A Result is what a release rendered to.
+// A Result is the rendering of a release.
 type Result struct {
-	Objects  []fleet.Object // in the order in which the source has them
-	Hooks    []fleet.Object // that are to run on delete, rollback or as tests, in that order
-	Volatile []Volatile     // what is another each time, in the order of the objects
-	Timed    bool           // whether the chart has asked for the time, and so may render to something else later
+	Objects  []fleet.Object // in source order
+	Hooks    []fleet.Object // hooks for delete, rollback and tests, in source order
+	Volatile []Volatile     // parts that differ between renderings, in the order of the objects
+	Timed    bool           // whether the chart read the clock, so that a later rendering may differ
 }
 
-// Release renders a release of the cluster. ch is the release's chart, nil
-// when its source is another. apis are all API versions that the chart sees of
-// the cluster, as group/version and group/version/Kind; when nil, they are
-// those of [DefaultAPIs].
+// Release renders a release of the cluster. ch is the release's chart, or nil
+// when the release has another source. apis are all API versions that the
+// chart sees, as group/version and group/version/Kind; nil means
+// [DefaultAPIs].
 //
-// A chart that calls a function which is random or reads the clock is rendered
-// twice; the result is that of the first time, with what the second time
-// differs in. What a chart may take of time and memory is bounded. The error
-// holds everything that is wrong with the release, and names its line; when
-// ctx ends, it is that of ctx.
+// A chart that calls a random function or reads the clock is rendered twice.
+// The result is that of the first rendering, with the differences to the
+// second. Time and memory of a chart are limited. The error contains all
+// faults of the release with their positions; when ctx ends, it is the error
+// of ctx.
 func (cs *Charts) Release(ctx context.Context, c *fleet.Cluster, r *fleet.Release, ch *fleet.Chart, apis []string) (res Result, err error) {
 	if ch == nil {
 		objs, err := written(r)
 		return Result{Objects: objs}, err
 	}
-	j := &job{cluster: c, release: r, chart: ch, apis: apis, most: cs.most()}
+	j := &job{cluster: c, release: r, chart: ch, apis: apis, limits: cs.limits()}
 	defer func() {
-		// A chart is input: what it makes a library do is its fault.
+		// Charts are input, so a panic of a library is reported as a fault of
+		// the chart.
 		if p := recover(); p != nil {
 			res, err = Result{}, j.fault("chart %s does not render: %v", ch.Ref, p)
 		}
@@ -53,51 +54,52 @@ func (cs *Charts) Release(ctx context.Context, c *fleet.Cluster, r *fleet.Releas
 	if err != nil {
 		return Result{}, err
 	}
-	first := newLuck(clock(j.source))
+	first := newEntropy(clock(j.source))
 	docs, known, chance, err := j.documents(ctx, in, first, nil)
 	if err != nil {
 		return Result{}, err
 	}
-	res.Hooks, res.Timed = j.hooks(docs), first.timed
+	res.Hooks, res.Timed = j.hooks(docs), first.usesClock
 	if res.Objects, err = j.objects(docs); err == nil && chance {
-		res.Volatile, err = j.volatile(ctx, docs, known, res.Objects, first.another())
+		res.Volatile, err = j.volatile(ctx, docs, known, res.Objects, first.second())
 	}
 	return res, err
 }
 
-// volatile renders the chart a second time and returns what differs. known is
-// what templates are known to print again.
-func (j *job) volatile(ctx context.Context, first []document, known map[string]page, objs []fleet.Object, l *luck) ([]Volatile, error) {
-	in, err := j.input() // the templates may have modified the first one
+// nondeterministic renders the chart a second time and returns the
+// differences. known holds output that need not be rendered again.
+func (j *job) volatile(ctx context.Context, first []document, known map[string]page, objs []fleet.Object, l *entropy) ([]Volatile, error) {
+	in, err := j.input() // the templates may have modified the first input
 	if err != nil {
 		return nil, err
 	}
 	again := *j
-	again.known = make(map[string]document, len(first))
+	again.knownDocs = make(map[string]document, len(first))
 	for _, d := range first {
 		if !d.shared {
-			again.known[d.text] = d
+			again.knownDocs[d.text] = d
 		}
 	}
 	docs, next, _, err := again.documents(ctx, in, l, known)
 	if err == nil && known != nil && next == nil {
-		// This time, a template modified what others see: all are executed.
+		// In the second rendering, a template modified shared state: execute
+		// all templates.
 		if in, err = j.input(); err == nil {
-			docs, _, _, err = again.documents(ctx, in, &luck{now: l.now, first: l.first, drawn: map[string][]any{}}, nil)
+			docs, _, _, err = again.documents(ctx, in, &entropy{now: l.now, previous: l.previous, current: map[string][]any{}}, nil)
 		}
 	}
 	if err != nil {
-		return nil, j.fault("chart %s renders at one time and not at another: %v", j.chart.Ref, err)
+		return nil, j.fault("chart %s fails in some renderings: %v", j.chart.Ref, err)
 	}
 	others, err := j.objects(docs)
 	return differences(objs, others), err
 }
 
-// objects returns the objects of documents, and the faults in them.
+// objects returns the applied objects of the documents, and their faults.
 func (j *job) objects(docs []document) (out []fleet.Object, err error) {
 	var faults diag.List
 	for _, d := range docs {
-		if !d.wanted(j.release) {
+		if !d.isApplied(j.release) {
 			continue
 		}
 		for _, err := range d.errs {
@@ -113,10 +115,10 @@ func (j *job) objects(docs []document) (out []fleet.Object, err error) {
 	return out, faults.Err()
 }
 
-// hooks returns the objects of documents that stand beside the others.
+// hooks returns the hooks that an apply does not run.
 func (j *job) hooks(docs []document) (out []fleet.Object) {
 	for _, d := range docs {
-		if !d.aside() {
+		if !d.isUnapplied() {
 			continue
 		}
 		for _, o := range d.objs {
@@ -127,8 +129,7 @@ func (j *job) hooks(docs []document) (out []fleet.Object) {
 }
 
 // APIs returns the API versions that the CRDs among the objects add to a
-// cluster, as charts ask for them: group/version and group/version/Kind,
-// sorted.
+// cluster, as group/version and group/version/Kind, sorted.
 func APIs(objs []fleet.Object) []string {
 	var out []string
 	for _, o := range objs {

@@ -13,8 +13,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// chartOf returns the chart with the files of a txtar archive. Chart.yaml may
-// be left out.
+// chartOf returns the chart with the files of a txtar archive, with a default
+// Chart.yaml.
 func chartOf(archive string) *fleet.Chart {
 	ch := &fleet.Chart{Ref: fleet.ChartRef{Path: "charts/app"}}
 	a := txtar.Parse([]byte(archive))
@@ -27,8 +27,8 @@ func chartOf(archive string) *fleet.Chart {
 	return ch
 }
 
-// releaseOf returns a release whose values are the YAML, each at its own line
-// of values.cue.
+// releaseOf returns a release with YAML values, whose positions are lines of
+// values.cue.
 func releaseOf(t *testing.T, values string) *fleet.Release {
 	t.Helper()
 	var v map[string]any
@@ -220,12 +220,12 @@ fleet.cue:3:2: releases.rel: chart template app/templates/a.yaml renders YAML th
 -- templates/a.yaml --
 - a
 - b`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app renders YAML that does not parse: app/templates/a.yaml: a document that is no object, or whose apiVersion, kind or metadata is of another type than text and map
+fleet.cue:3:2: releases.rel: chart charts/app renders YAML that does not parse: app/templates/a.yaml: a document that is not an object, or has an apiVersion or kind that is not text, or metadata that is not a map
 `},
 		{"unknown hook", `
 -- templates/a.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {helm.sh/hook: pre-instal}}}`, "", `
-fleet.cue:3:2: releases.rel: chart charts/app has an object with a helm.sh/hook annotation that names no hook of Helm's, in app/templates/a.yaml
+fleet.cue:3:2: releases.rel: chart charts/app has an object whose helm.sh/hook annotation names an unknown hook, in app/templates/a.yaml
 `},
 		{"a global that reaches no dependency", `
 -- Chart.yaml --
@@ -251,8 +251,8 @@ values.cue:3:1: releases.rel.values.global.x: this global value is a map, and a 
 	}
 }
 
-// TestLogOfTheChart checks that what a chart's own defaults make Helm log is
-// no fault of the user's.
+// TestLogOfTheChart checks that lines which Helm logs for the chart's own
+// defaults are not reported as faults.
 func TestLogOfTheChart(t *testing.T) {
 	ch := chartOf(`
 -- Chart.yaml --

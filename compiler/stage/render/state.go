@@ -5,28 +5,29 @@ import (
 	"reflect"
 )
 
-// A state is what the templates of a rendering share and can modify, such as
-// values. As long as none has modified it, what a template renders does not
-// depend on which others were executed before.
-type state struct {
-	all      []renderable
-	random   map[string]bool // which of them called something that is random or reads the clock
-	modified bool
-	maps     map[uintptr]bool    // the addresses of all maps, from when one may be modified; nil until then
-	lists    map[uintptr]uintptr // from where to where lists of text are
+// sharedState holds the values that the templates of a rendering share and can
+// modify. While no template has modified it, the output of a template does not
+// depend on the templates before it.
+type sharedState struct {
+	all                       []renderable
+	nondeterministicTemplates map[string]bool // templates that called a nondeterministic function
+	modified                  bool
+	maps                      map[uintptr]bool    // addresses of all shared maps; nil until a map may be modified
+	lists                     map[uintptr]uintptr // start and end addresses of shared string lists
 }
 
-// modifies notes that a map is about to be modified.
-func (s *state) modifies(m map[string]any) {
+// willModify records that a map is about to be modified.
+func (s *sharedState) willModify(m map[string]any) {
 	if !s.modified {
-		s.find()
+		s.collectAll()
 		s.modified = s.maps[reflect.ValueOf(m).Pointer()]
 	}
 }
 
-// merges notes that maps are about to be merged into one. What is in several of
-// them may be modified: what one has is a part of the result when the next comes.
-func (s *state) merges(to map[string]any, from []map[string]any) {
+// willMerge records that maps are about to be merged into one. A nested map of
+// one source may be modified by a later source, because it has become a part
+// of the result.
+func (s *sharedState) willMerge(to map[string]any, from []map[string]any) {
 	const most = 10_000
 	left := most
 	var meet func(to, from any)
@@ -37,10 +38,10 @@ func (s *state) merges(to map[string]any, from []map[string]any) {
 			return
 		}
 		if left--; left < 0 {
-			s.modified = true // or so it is taken
+			s.modified = true // give up and assume so
 			return
 		}
-		s.modifies(t)
+		s.willModify(t)
 		for k, v := range f {
 			meet(t[k], v)
 		}
@@ -55,33 +56,33 @@ func (s *state) merges(to map[string]any, from []map[string]any) {
 	}
 }
 
-// again returns what another rendering prints as well, and whether anything may
-// be another.
-func (s *state) again(printed map[string]page) (known map[string]page, chance bool) {
-	if len(s.random) > 0 && !s.modified {
+// repeatable returns the output that every rendering prints, and whether any
+// output may differ.
+func (s *sharedState) repeatable(printed map[string]page) (known map[string]page, nondeterministic bool) {
+	if len(s.nondeterministicTemplates) > 0 && !s.modified {
 		known = maps.Clone(printed)
-		maps.DeleteFunc(known, func(name string, _ page) bool { return s.random[name] })
+		maps.DeleteFunc(known, func(name string, _ page) bool { return s.nondeterministicTemplates[name] })
 	}
-	return known, len(s.random) > 0
+	return known, len(s.nondeterministicTemplates) > 0
 }
 
-// sorts notes that a list of text is about to be sorted in place, as sortAlpha
-// does. It may be a part of another one.
-func (s *state) sorts(list any) {
+// willSort records that sortAlpha is about to sort a list of strings in place.
+// The list may be a part of a shared one.
+func (s *sharedState) willSort(list any) {
 	texts, ok := list.([]string)
 	if !ok || s.modified {
 		return
 	}
-	s.find()
+	s.collectAll()
 	at := reflect.ValueOf(texts).Pointer()
 	for start, end := range s.lists {
 		s.modified = s.modified || start <= at && at < end
 	}
 }
 
-// find finds all that is in the state, unless that was done. What is added to
-// it later is added by modifying it.
-func (s *state) find() {
+// collectAll collects the addresses of all shared maps and lists, once. Later
+// additions would be modifications.
+func (s *sharedState) collectAll() {
 	if s.maps != nil {
 		return
 	}
@@ -96,12 +97,12 @@ func (s *state) find() {
 	}
 }
 
-func (s *state) texts(l []string) {
+func (s *sharedState) texts(l []string) {
 	v := reflect.ValueOf(l)
 	s.lists[v.Pointer()] = v.Pointer() + uintptr(len(l))*reflect.TypeFor[string]().Size()
 }
 
-func (s *state) add(v any) {
+func (s *sharedState) add(v any) {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {

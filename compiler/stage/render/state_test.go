@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestState checks that a template is noticed which modifies what others see,
-// and none that modifies what is its own.
+// TestState checks that modifications of shared state are noticed, and
+// modifications of a template's own values are not.
 func TestState(t *testing.T) {
 	const chart = `
 -- Chart.yaml --
@@ -36,7 +36,7 @@ own: {x: 1}
 		`{{ $_ := merge .Values.m (dict "new" 1) }}`:                                                 true,
 		`{{ $_ := mustMergeOverwrite .Values (dict "new" 1) }}`:                                      true,
 		`{{ $_ := merge (dict "m" .Values.m) (dict "m" (dict "new" 1)) }}`:                           true,
-		`{{ $_ := merge (dict) .Values.m .Values.o }}`:                                               true, // deep is that of m
+		`{{ $_ := merge (dict) .Values.m .Values.o }}`:                                               true, // deep belongs to m
 		`{{ $_ := mustMerge (dict) .Values (dict "m" (dict "new" 1)) }}`:                             true,
 		`{{ $d := mergeOverwrite (dict) .Values }}{{ $_ := set $d.m "x" 2 }}`:                        true,
 		`{{ $_ := sortAlpha .Chart.Keywords }}`:                                                      true,
@@ -57,7 +57,7 @@ own: {x: 1}
 			t.Fatal(err)
 		}
 		all := renderables(c, values)
-		e, err := s.engine(t.Context(), new(Charts).most(), newLuck(clock(s)), all)
+		e, err := s.engine(t.Context(), new(Charts).limits(), newEntropy(clock(s)), all)
 		if err == nil {
 			_, err = e.render(all, nil, nil)
 		}
@@ -67,8 +67,8 @@ own: {x: 1}
 	}
 }
 
-// TestEngineIsReused checks that an engine renders again what it has rendered,
-// unless a template has defined others in it or other dependencies are enabled.
+// TestEngineIsReused checks that an engine is used again, unless a template
+// has defined others in it or other dependencies are enabled.
 func TestEngineIsReused(t *testing.T) {
 	ch := chartOf(`
 -- Chart.yaml --
@@ -81,7 +81,7 @@ func TestEngineIsReused(t *testing.T) {
 {{ define "name.of" }}{{ include (default "none" .Values.name) . }}{{ end }}{{ define "none" }}{{ regexReplaceAll "x+" "axxb" "-" }}{{ end }}
 -- templates/a.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: {{ tpl (default "{{ include \"name.of\" . }}" .Values.tpl) . }}}}`)
-	charts := &Charts{plain: true}
+	charts := &Charts{noCache: true}
 	for _, test := range []struct {
 		values, want string
 		idle         int
@@ -90,7 +90,7 @@ func TestEngineIsReused(t *testing.T) {
 		{"{on: false, x: 1}", "a-b", 1},
 		{"{on: true, name: name}", "of-sub", 2},
 		{"{on: true, name: name, x: 1}", "of-sub", 2},
-		{"{on: false, name: name}", "", 1}, // which is not known here
+		{"{on: false, name: name}", "", 1}, // it is not defined here
 		{"{on: true, tpl: '{{ define \"name\" }}other{{ end }}{{ include \"name\" . }}'}", "other", 0},
 		{"{on: true, name: name}", "of-sub", 1},
 	} {

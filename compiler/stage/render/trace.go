@@ -8,79 +8,79 @@ import (
 	"text/template"
 )
 
-// A trace is what a rendering read, and which of its templates printed what.
-// Only renderings of a [Probe] have one.
+// A trace records the values that a rendering reads and which template nodes
+// print its output. Only renderings of a [Probe] have one.
 type trace struct {
 	*reads
-	sites []site              // of all parsed nodes, by their numbers
-	words map[string][]string // texts that stand beside fields of a name in one command
-	open  *printing           // the execution that goes on
-	last  *printing           // the one that ended last
+	sites   []site              // all parsed nodes, by number
+	words   map[string][]string // string constants in one command with a field, by field name
+	current *execution          // the execution in progress
+	last    *execution          // the execution that ended last
 }
 
-// A site is a node of a template text.
+// A site is a node of a template.
 type site struct {
-	file     string // as [text] names it
+	file     string // the name of the [text]
 	content  string
 	pos      int  // in content
-	verbatim bool // whether the node prints what stands there
+	verbatim bool // whether the node prints its source text
 }
 
 func (s site) line(further int) int { return 1 + strings.Count(s.content[:s.pos], "\n") + further }
 
-// A printing is one execution of a template, by include or tpl or for itself.
-type printing struct {
-	above  *printing
-	site   int   // the node that is executed
-	calls  []int // the nodes that template actions are within
+// An execution is one execution of a template file, include or tpl call.
+type execution struct {
+	parent *execution
+	site   int   // the current node
+	calls  []int // the enclosing template actions
 	chunks []chunk
-	inner  []*printing // those that the node has waited for
+	inner  []*execution // executions that the node started
 	text   strings.Builder
 }
 
-// A chunk is what a node printed at once.
+// A chunk is the output of one write by a node.
 type chunk struct {
 	start, end int
 	site       int
 	calls      []int
-	inner      []*printing
+	inner      []*execution
 }
 
 func newTrace() *trace {
 	return &trace{reads: newReads(), words: map[string][]string{}}
 }
 
-// observe makes the functions of a rendering tell the trace which node is executed.
+// observe adds the functions that report the current node to the trace.
 func (t *trace) observe(funcs template.FuncMap) {
 	maps.Copy(funcs, template.FuncMap{
 		fnAt: func(n int) bool {
-			t.open.site, t.open.inner = n, nil
+			t.current.site, t.current.inner = n, nil
 			return false
 		},
-		fnCall: func(n int) bool { t.open.calls = append(t.open.calls, n); return false },
-		fnBack: func(int) bool { t.open.calls = t.open.calls[:len(t.open.calls)-1]; return false },
+		fnCall: func(n int) bool { t.current.calls = append(t.current.calls, n); return false },
+		fnBack: func(int) bool { t.current.calls = t.current.calls[:len(t.current.calls)-1]; return false },
 	})
 }
 
-// begin tells the trace that a template is executed, which writes to w, and
-// returns what it is to write to instead.
+// begin starts an execution that writes to w, and returns the writer to use
+// instead.
 func (t *trace) begin(w io.Writer) io.Writer {
-	t.open = &printing{above: t.open}
-	return tracer{w, t.open}
+	t.current = &execution{parent: t.current}
+	return tracer{w, t.current}
 }
 
-// end tells the trace that the template that began last has ended.
+// end ends the execution that began last.
 func (t *trace) end() {
-	t.last = t.open
-	if t.open = t.open.above; t.open != nil {
-		t.open.inner = append(t.open.inner, t.last)
+	t.last = t.current
+	if t.current = t.current.parent; t.current != nil {
+		t.current.inner = append(t.current.inner, t.last)
 	}
 }
 
-// A tracer remembers which node wrote what.
+// A tracer records which node wrote which output.
 type tracer struct {
 	w io.Writer
-	p *printing
+	p *execution
 }
 
 func (w tracer) Write(b []byte) (int, error) {

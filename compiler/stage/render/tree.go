@@ -10,46 +10,46 @@ import (
 	"unsafe"
 )
 
-// The functions that parsed templates call besides those that are written in
-// them. Charts cannot: they are not known when templates are parsed.
+// Functions that parsing inserts into templates. Charts cannot call them,
+// because the parser does not know their names.
 const (
 	fnPass  = "fleetc_pass"  // at the start of each pass of a range
-	fnRange = "fleetc_range" // around what a range goes over
-	fnPrint = "fleetc_print" // around what an action prints
+	fnRange = "fleetc_range" // around the operand of a range
+	fnPrint = "fleetc_print" // around the operand of an action that prints
 	fnEnter = "fleetc_enter" // before a template action
-	fnLeave = "fleetc_leave" // behind a template action
-	fnMade  = "fleetc_made"  // behind a call of a method
-	fnArg   = "fleetc_arg"   // behind a call of a method that is an argument
+	fnLeave = "fleetc_leave" // after a template action
+	fnMade  = "fleetc_made"  // after a call of a method
+	fnArg   = "fleetc_arg"   // after a call of a method that is an argument
 )
 
-// A cost is what executing a template once takes, without the templates that
-// it includes and with no more than one pass of each range.
+// A cost is the cost of executing a template once, without included templates
+// and with at most one pass of each range.
 type cost struct {
 	steps int
-	depth int // of actions in actions, which is what a goroutine's stack grows by
+	depth int // of nested actions, which determines the stack size of a goroutine
 }
 
-// The depths of what is deeper than it looks. An error is caught and thrown
-// again by each range that it passes, which takes the longer the more there are.
+// Depths of calls that use more stack than an action. Each range catches an
+// error and throws it again, which takes longer the more ranges are nested.
 const (
 	callDepth  = 6 // of include and tpl
 	rangeDepth = 20
 )
 
-// A text is a parsed template text: the template itself and those that it
-// defines. It is shared by all renderings and never modified.
+// A text is a parsed template with the templates that it defines. All
+// renderings share it; it is never modified.
 type text struct {
 	name  string
 	trees map[string]*parse.Tree // by name
 	costs map[string]cost
-	err   error // why it does not parse
+	err   error // why the text does not parse
 }
 
 // main returns the template itself and its cost.
 func (t *text) main() (*parse.Tree, cost) { return t.trees[t.name], t.costs[t.name] }
 
-// blocks returns how many actions that have others inside a text may have, at
-// most: all that looks like the beginning of one is counted.
+// blocks returns an upper bound of the number of nested actions in a text: it
+// counts everything that looks like the start of one.
 func blocks(content string) int {
 	n := 0
 	for found := true; found; {
@@ -66,12 +66,11 @@ func blocks(content string) int {
 	return n
 }
 
-// maxBlocks bounds the blocks of one text, and so the depth of the parser.
+// maxBlocks limits the blocks of one text, and so the depth of the parser.
 const maxBlocks = 20_000
 
-// parseText parses a template. The names of functions are those of names. A
-// trace, which most have not, is told of what the template prints. What it prints as
-// it stands there is not copied from the content.
+// parseText parses a template. names are the known functions. tr is told which
+// nodes print; it is usually nil. Text nodes share the memory of content.
 func parseText(name, content string, names map[string]any, tr *trace) *text {
 	t := &text{name: name, costs: map[string]cost{}}
 	if blocks(content) > maxBlocks {
@@ -84,27 +83,26 @@ func parseText(name, content string, names map[string]any, tr *trace) *text {
 	}
 	for name, tree := range t.trees {
 		if tr != nil {
-			marking{tr, t.name, content}.list(tree.Root)
+			markInserter{tr, t.name, content}.list(tree.Root)
 		} else {
-			steady(tree)
+			replaceHarmlessNow(tree)
 		}
-		c := counting{names, content}.list(tree.Root)
+		c := meterInserter{names, content}.list(tree.Root)
 		t.costs[name] = cost{steps: callSteps + c.steps, depth: callDepth + c.depth}
 	}
 	return t
 }
 
-// counting puts calls into a tree that was just parsed, so that whoever
-// executes it is told of each pass of a range, of each template that begins
-// and ends, and of values before they are printed. What the tree prints stays
-// the same, and nodes in error messages are those that were written. On its way, it
-// makes the text that is printed as it stands there a part of the content.
-type counting struct {
+// meterInserter inserts calls into a newly parsed tree that meter each pass of
+// a range, the start and end of each template action, and values before they
+// are printed. The output of the tree and the nodes in error messages stay the
+// same. It also makes text nodes share the memory of content.
+type meterInserter struct {
 	names   map[string]any // of functions
-	content string         // that the tree was parsed from, which is kept anyway
+	content string         // the parsed text, which stays in memory anyway
 }
 
-func (in counting) list(l *parse.ListNode) cost {
+func (in meterInserter) list(l *parse.ListNode) cost {
 	if l == nil {
 		return cost{}
 	}
@@ -114,7 +112,7 @@ func (in counting) list(l *parse.ListNode) cost {
 		switch n := n.(type) {
 		case *parse.TemplateNode:
 			name := &parse.StringNode{NodeType: parse.NodeString, Pos: n.Pos, Quoted: strconv.Quote(n.Name), Text: n.Name}
-			nodes = append(nodes, silently(n.Pos, fnEnter, name), n, silently(n.Pos, fnLeave, name))
+			nodes = append(nodes, callSilently(n.Pos, fnEnter, name), n, callSilently(n.Pos, fnLeave, name))
 		default:
 			nodes = append(nodes, n)
 		}
@@ -124,19 +122,19 @@ func (in counting) list(l *parse.ListNode) cost {
 	return c
 }
 
-// node returns the cost of a node, with the calls put in.
-func (in counting) node(n parse.Node) cost {
+// node inserts the calls into a node and returns its cost.
+func (in meterInserter) node(n parse.Node) cost {
 	var c cost
 	switch n := n.(type) {
 	case *parse.TextNode:
 		c.steps = len(n.Text) / 1024
 		if rest := in.content[n.Pos:]; strings.HasPrefix(rest, string(n.Text)) {
-			n.Text = unsafe.Slice(unsafe.StringData(rest), len(n.Text)) // which nobody writes to
+			n.Text = unsafe.Slice(unsafe.StringData(rest), len(n.Text)) // text nodes are never written to
 		}
 	case *parse.ActionNode:
 		c = in.pipe(n.Pipe)
 		if len(n.Pipe.Decl) == 0 && in.composite(n.Pipe) {
-			n.Pipe = wrapped(fnPrint, n.Pipe)
+			n.Pipe = wrap(fnPrint, n.Pipe)
 		}
 	case *parse.TemplateNode:
 		c = in.pipe(n.Pipe)
@@ -146,32 +144,32 @@ func (in counting) node(n parse.Node) cost {
 		c = in.branch(&n.BranchNode)
 	case *parse.RangeNode:
 		c = in.branch(&n.BranchNode)
-		n.Pipe = wrapped(fnRange, n.Pipe)
-		// A pass is counted with all that it does.
+		n.Pipe = wrap(fnRange, n.Pipe)
+		// The cost of a pass includes its contents.
 		c.steps += passSteps
 		pass := &parse.NumberNode{NodeType: parse.NodeNumber, Pos: n.Pos, IsInt: true, Int64: int64(c.steps), Text: strconv.Itoa(c.steps)}
-		n.List.Nodes = append([]parse.Node{silently(n.Pos, fnPass, pass)}, n.List.Nodes...)
+		n.List.Nodes = append([]parse.Node{callSilently(n.Pos, fnPass, pass)}, n.List.Nodes...)
 		c.depth += rangeDepth
 	}
 	return cost{c.steps + 1, c.depth + 1}
 }
 
-func (in counting) branch(n *parse.BranchNode) cost {
+func (in meterInserter) branch(n *parse.BranchNode) cost {
 	c := in.pipe(n.Pipe)
 	c.add(in.list(n.List))
 	c.add(in.list(n.ElseList))
 	return c
 }
 
-// add adds what is executed one after the other.
+// add adds the cost of something that is executed afterwards.
 func (c *cost) add(d cost) {
 	c.steps += d.steps
 	c.depth = max(c.depth, d.depth)
 }
 
-// pipe returns the cost of a pipeline: one for each word, as deep as pipelines
-// are nested in it.
-func (in counting) pipe(p *parse.PipeNode) cost {
+// pipe returns the cost of a pipeline: one step per word, as deep as its
+// nested pipelines.
+func (in meterInserter) pipe(p *parse.PipeNode) cost {
 	var c cost
 	if p == nil {
 		return c
@@ -206,8 +204,8 @@ func (in counting) pipe(p *parse.PipeNode) cost {
 	return c
 }
 
-// isMethod reports whether a word may call a method of a value, which makes
-// something that no function counts.
+// isMethod reports whether a word may call a method, whose result no function
+// counts.
 func isMethod(n parse.Node) bool {
 	var names []string
 	switch n := n.(type) {
@@ -224,15 +222,15 @@ func isMethod(n parse.Node) bool {
 	switch name := names[len(names)-1]; name {
 	case "Values", "Release", "Chart", "Files", "Capabilities", "Template", "Subcharts", "Name", "Namespace", "Service",
 		"Version", "AppVersion", "KubeVersion", "Major", "Minor", "BasePath", "IsInstall", "IsUpgrade", "Revision", "Has":
-		return false // fields, or as good as
+		return false // fields, or cheap like fields
 	default:
 		return name[0] < 'a' || name[0] > 'z'
 	}
 }
 
-// composite reports whether the value of a pipeline may be other than text, a
-// number or a boolean: by its last command, as far as that is known.
-func (in counting) composite(p *parse.PipeNode) bool {
+// composite reports whether the value of a pipeline may be something else than
+// a string, number or boolean, judging by its last command.
+func (in meterInserter) composite(p *parse.PipeNode) bool {
 	switch n := p.Cmds[len(p.Cmds)-1].Args[0].(type) {
 	case *parse.StringNode, *parse.NumberNode, *parse.BoolNode:
 		return false
@@ -251,18 +249,18 @@ func (in counting) composite(p *parse.PipeNode) bool {
 	return true
 }
 
-// wrapped returns the pipeline with its value passed through a function. Its
-// declarations stay where they are.
-func wrapped(fn string, p *parse.PipeNode) *parse.PipeNode {
+// wrap returns the pipeline with its value passed through a function. Its
+// declarations are kept.
+func wrap(fn string, p *parse.PipeNode) *parse.PipeNode {
 	inner := &parse.PipeNode{NodeType: parse.NodePipe, Pos: p.Pos, Line: p.Line, Cmds: p.Cmds}
 	outer := call(p.Pos, fn, inner)
 	outer.Decl, outer.IsAssign = p.Decl, p.IsAssign
 	return outer
 }
 
-// silently returns a node that calls a function, which returns false, and
-// prints nothing.
-func silently(pos parse.Pos, fn string, arg parse.Node) parse.Node {
+// callSilently returns a node that calls a function which returns false. The
+// node prints nothing.
+func callSilently(pos parse.Pos, fn string, arg parse.Node) parse.Node {
 	return &parse.IfNode{BranchNode: parse.BranchNode{
 		NodeType: parse.NodeIf, Pos: pos, Pipe: call(pos, fn, arg),
 		List: &parse.ListNode{NodeType: parse.NodeList, Pos: pos},
@@ -276,8 +274,8 @@ func call(pos parse.Pos, fn string, args ...parse.Node) *parse.PipeNode {
 	}}
 }
 
-// builtin are the functions of text/template that stay as they are there, by
-// their names and with what they return.
+// builtin returns the functions of text/template that are not replaced, with
+// stubs that have their result types.
 func builtin() template.FuncMap {
 	return template.FuncMap{
 		"and": func() any { return nil }, "or": func() any { return nil }, "call": func() any { return nil },

@@ -13,11 +13,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// logging serialises what is done while the standard logger is captured.
+// logging serialises uses of the captured standard logger.
 var logging sync.Mutex
 
-// captureLog calls f and returns the lines that the standard logger was given
-// meanwhile.
+// captureLog calls f and returns the lines that were written to the standard
+// logger meanwhile.
 func captureLog(f func()) []string {
 	logging.Lock()
 	defer logging.Unlock()
@@ -35,14 +35,14 @@ func captureLog(f func()) []string {
 	return strings.FieldsFunc(buf.String(), func(r rune) bool { return r == '\n' })
 }
 
-// A loss is a value that Helm does not use as it was given.
+// A loss is a value that Helm ignores.
 type loss struct {
 	why   string
 	key   string // of the global value; empty for all of them
-	below bool   // whether it is a dependency's own global that is no map
+	below bool   // whether the dependency's own global value is not a map
 }
 
-// keys returns the keys at the end of the path of the value.
+// keys returns the last keys of the value's path.
 func (l loss) keys() []string {
 	if l.key == "" {
 		return []string{chartutil.GlobalKey}
@@ -50,22 +50,22 @@ func (l loss) keys() []string {
 	return []string{chartutil.GlobalKey, l.key}
 }
 
-// Why values are lost.
+// Reasons for lost values.
 const (
 	noMap     = "this global value is a map, and a dependency has another kind of value in its place"
 	isAMap    = "this global value does not reach a dependency, which has a map in its place"
 	noGlobals = "global is not a map, and reaches no dependency"
 )
 
-// lostValues reports the user's values that are lost. What the chart alone loses
-// is not the user's concern.
+// lostValues reports the user's values that are lost. Losses that occur with
+// the chart's own values alone are not reported.
 func (j *job) lostValues(lost []loss, caps *chartutil.Capabilities) error {
 	if len(lost) == 0 {
 		return nil
 	}
 	_, own, err := coalesce(instance(j.source.chart), j.release, nil, caps)
 	if err != nil {
-		own = nil // the chart does not even merge without the user's values
+		own = nil // the chart does not merge even without the user's values
 	}
 	var faults diag.List
 	for _, l := range lost {
@@ -76,7 +76,8 @@ func (j *job) lostValues(lost []loss, caps *chartutil.Capabilities) error {
 	return faults.Err()
 }
 
-// lostValue is the fault for the user's value whose path ends in the keys.
+// lostValue returns the fault for the user's value whose path ends in the
+// keys.
 func lostValue(r *fleet.Release, keys []string, msg string) error {
 	d := &diag.Diag{
 		At: []diag.Pos{r.Pos}, Path: r.Path(append([]string{"values"}, keys...)...),
@@ -91,8 +92,8 @@ func lostValue(r *fleet.Release, keys []string, msg string) error {
 	return d
 }
 
-// find returns the first value, in the order of keys, whose path ends in the
-// given one, and that path.
+// find returns the first value, in key order, whose path ends in the given
+// keys, and that path.
 func find(t *fleet.Tree, end []string) ([]string, *fleet.Tree) {
 	if at, depth := t.Lookup(end...); depth == len(end) {
 		return end, at

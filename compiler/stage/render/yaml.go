@@ -16,10 +16,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/blockyaml"
 )
 
-// decode returns the value of a YAML document as Kubernetes' own libraries
-// decode it: maps have text as keys, integers are int64 and other numbers
-// float64. A key that stands twice in a map is an error, since readers
-// disagree on which of them holds.
+// decode decodes a YAML document as Kubernetes' libraries do: map keys are
+// strings, integers are int64 and other numbers float64. A duplicate key is an
+// error, since readers disagree on which value is used.
 func decode(text string) (any, error) {
 	if v, ok := blockyaml.Decode(text); ok {
 		return v, nil
@@ -31,7 +30,7 @@ func decode(text string) (any, error) {
 	if out, ok := plain(v); ok {
 		return out, nil
 	}
-	// The long way, by JSON, for what charts hardly ever have.
+	// The slow path by JSON handles what charts hardly ever contain.
 	if err := clash(v); err != nil {
 		return nil, err
 	}
@@ -43,8 +42,8 @@ func decode(text string) (any, error) {
 	return v, err
 }
 
-// plain returns a decoded YAML value with the types of a decoded JSON one. It
-// reports false when there is something in it that JSON has not.
+// plain converts a decoded YAML value to the types of a decoded JSON value. It
+// reports false when the value cannot be represented in JSON.
 func plain(v any) (any, bool) {
 	switch v := v.(type) {
 	case nil, bool:
@@ -57,7 +56,7 @@ func plain(v any) (any, bool) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, false
 		}
-		if v == math.Trunc(v) && math.Abs(v) < 1e21 { // JSON writes it without a point
+		if v == math.Trunc(v) && math.Abs(v) < 1e21 { // JSON writes it without a decimal point
 			if i, err := strconv.ParseInt(strconv.FormatFloat(v, 'f', -1, 64), 10, 64); err == nil {
 				return i, true
 			}
@@ -88,7 +87,7 @@ func plain(v any) (any, bool) {
 	return nil, false
 }
 
-// clash returns an error when keys of a map are the same as text, such as 1
+// clash returns an error when two keys of a map have the same text, such as 1
 // and "1".
 func clash(v any) error {
 	switch v := v.(type) {
@@ -123,10 +122,10 @@ func objectsOf(v any, text string) ([]map[string]any, error) {
 	case map[string]any:
 		return flatten(v)
 	}
-	return nil, fmt.Errorf("a document that is no object: %s", excerpt(text))
+	return nil, fmt.Errorf("a document that is not an object: %s", excerpt(text))
 }
 
-// contents returns decoded objects as what they become the content of.
+// contents wraps decoded objects.
 func contents(objs []map[string]any) []*unstructured.Unstructured {
 	out := make([]*unstructured.Unstructured, len(objs))
 	for i, o := range objs {
@@ -157,7 +156,7 @@ func flatten(o map[string]any) ([]map[string]any, error) {
 	for i, item := range items {
 		m, ok := item.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("a %s whose item %d is no object", kind, i)
+			return nil, fmt.Errorf("a %s whose item %d is not an object", kind, i)
 		}
 		inner, err := flatten(m)
 		if err != nil {
@@ -168,8 +167,8 @@ func flatten(o map[string]any) ([]map[string]any, error) {
 	return out, nil
 }
 
-// yamlMessage is what the YAML library says, in one line and without its
-// prefixes.
+// yamlMessage returns the message of a YAML error in one line, without the
+// library's prefixes.
 func yamlMessage(err error) string {
 	msg := err.Error()
 	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:"} {

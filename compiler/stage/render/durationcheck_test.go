@@ -2,14 +2,15 @@ package render
 
 import "testing"
 
-// A chart that reads the clock to check a duration does not ask for the time, and
-// every other one does; both print what they print with Helm.
-func TestSteady(t *testing.T) {
+// TestHarmlessNow checks that a chart which only reads the clock to check a
+// duration does not count as using the clock, and any other does. Both print
+// the same as with Helm.
+func TestHarmlessNow(t *testing.T) {
 	for _, test := range []struct {
 		template string
 		timed    bool
 	}{
-		// Nobody reads the result.
+		// The result is not read.
 		{`{{ $_ := now | mustDateModify "1h" }}`, false},
 		{`{{ $_ := now | mustDateModify "nonsense" }}`, false},
 		{`{{ $_ := now | dateModify .Values.d }}`, false},
@@ -37,7 +38,7 @@ func TestSteady(t *testing.T) {
 		{`{{ now | mustDateModify "1h" | kindOf }}`, true},
 		{`{{ now | kindOf }}`, true},
 
-		// It is compared with itself.
+		// The variable is compared with itself.
 		{`{{ $now := now }}{{ if ne $now ($now | dateModify "1h") }}moved{{ end }}`, false},
 		{`{{ $now := now }}{{ if ne $now ($now | dateModify "0s") }}moved{{ end }}`, false},
 		{`{{ $now := now }}{{ if ne $now ($now | dateModify "nonsense") }}moved{{ end }}`, false},
@@ -60,15 +61,15 @@ func TestSteady(t *testing.T) {
 			ch := chartOf("\n-- Chart.yaml --\n{apiVersion: v2, name: app, version: 1.0.0}\n-- values.yaml --\nd: 5m\n-- templates/a.yaml --\nx: " + test.template)
 			sameEngines(t, cluster, releaseOf(t, ""), ch)
 			s := new(Charts).source(ch)
-			j := &job{cluster: cluster, release: releaseOf(t, ""), chart: ch, source: s, most: new(Charts).most()}
+			j := &job{cluster: cluster, release: releaseOf(t, ""), chart: ch, source: s, limits: new(Charts).limits()}
 			in, err := j.input()
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := newLuck(clock(s))
-			_, _, _, _ = j.documents(t.Context(), in, l, nil) // errors are told, and compared above
-			if l.timed != test.timed {
-				t.Errorf("it asks for the time: %t", l.timed)
+			l := newEntropy(clock(s))
+			_, _, _, _ = j.documents(t.Context(), in, l, nil) // errors are compared above
+			if l.usesClock != test.timed {
+				t.Errorf("it asks for the time: %t", l.usesClock)
 			}
 		})
 	}

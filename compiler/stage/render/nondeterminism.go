@@ -8,12 +8,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A Volatile is a part of a release that is another each time it is rendered,
-// since the chart calls a function that is random or reads the clock.
+// A NondeterministicPart is a part of a release that differs between
+// renderings, because the chart calls a random function or reads the clock.
 type Volatile struct {
-	Object int      // its index in the result's objects; -1 for an object that only another rendering had
-	ID     string   // of the object, as [fleet.Object.ID] has it
-	Path   []string // of the field: keys, and indices of lists as text; empty for the object as a whole
+	Object int      // index in the result's objects; -1 for an object of the second rendering only
+	ID     string   // of the object, as [fleet.Object.ID] returns it
+	Path   []string // keys and list indices of the field; empty for the whole object
 }
 
 // differences returns where two renderings of a release differ, in the order
@@ -39,15 +39,14 @@ func differences(first, second []fleet.Object) []Volatile {
 	return out
 }
 
-// same reports whether two maps are one: of a document that both have.
+// same reports whether two maps are one map, which both renderings share.
 func same(a, b map[string]any) bool {
 	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
-// match finds the objects of the second rendering that those of the first are.
-// Objects of the same name are the same. The remaining ones of a template and
-// kind are taken in their order when there are equally many: their names are
-// what differs.
+// match pairs the objects of two renderings by name. Remaining objects of the
+// same template and kind are paired in order if there are equally many: then
+// only their names differ.
 func match(first, second []fleet.Object) (pairs map[int]int, added []int) {
 	type key struct{ template, kind, id string }
 	named := func(o fleet.Object) key { return key{o.Template, o.GetAPIVersion(), o.ID()} }
@@ -72,9 +71,9 @@ func match(first, second []fleet.Object) (pairs map[int]int, added []int) {
 			right[sort(o)] = append(right[sort(o)], j)
 		}
 	}
-	for k, is := range left {
-		if js := right[k]; len(js) == len(is) {
-			for n, i := range is {
+	for k, lefts := range left {
+		if js := right[k]; len(js) == len(lefts) {
+			for n, i := range lefts {
 				pairs[i] = js[n]
 			}
 			delete(right, k)
@@ -87,7 +86,7 @@ func match(first, second []fleet.Object) (pairs map[int]int, added []int) {
 	return pairs, added
 }
 
-// compare returns the paths of the smallest parts of two values that differ.
+// compare returns the paths of the smallest parts in which two values differ.
 // A list of another length differs as a whole.
 func compare(path []string, a, b any) [][]string {
 	switch x := a.(type) {

@@ -6,16 +6,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A Place is a line of a template.
+// A TemplateLine is a line of a template.
 type Place struct {
-	Template string // with the chart's name in front
+	Template string // path with the chart's name in front
 	Line     int
 }
 
-// Places returns the lines of templates that printed a field of the object, the
-// template of the object in front, and behind it that of the template which it
-// includes for the field, and so on. It is nil when that is not known. No field
-// is the object itself.
+// TemplateLines returns the lines that printed a field of the object: first
+// the line in the object's template, then the line in the template that it
+// includes, and so on. It returns nil when they are unknown. An empty field
+// means the whole object.
 func (p *Probe) Places(field []string) []Place {
 	if at, ok := p.offset(p.trace.last.text.String(), field); ok {
 		return p.trace.places(p.trace.last, at)
@@ -23,8 +23,8 @@ func (p *Probe) Places(field []string) []Place {
 	return nil
 }
 
-// offset returns where a field of the object stands in what the template
-// printed.
+// offset returns the position of a field of the object in the output of the
+// template.
 func (p *Probe) offset(printed string, field []string) (int, bool) {
 	start, texts := 0, split(printed)
 	if p.index >= len(texts) {
@@ -41,7 +41,7 @@ func (p *Probe) offset(printed string, field []string) (int, bool) {
 		}
 	}
 	if p.item > 0 || len(field) == 0 {
-		return start, len(field) == 0 // the items of lists are not looked for
+		return start, len(field) == 0 // items of lists are not searched
 	}
 	text := texts[p.index]
 	line, col, ok := fleet.FieldPlace(text, field)
@@ -54,8 +54,8 @@ func (p *Probe) offset(printed string, field []string) (int, bool) {
 	return min(start+col-1, len(printed)-1), true
 }
 
-// places returns the lines that printed what stands at an offset.
-func (t *trace) places(p *printing, at int) []Place {
+// places returns the lines that printed the byte at an offset.
+func (t *trace) places(p *execution, at int) []Place {
 	text := p.text.String()
 	for _, c := range p.chunks {
 		if at < c.start || at >= c.end {
@@ -79,8 +79,9 @@ func (t *trace) places(p *printing, at int) []Place {
 	return nil
 }
 
-// within returns where in the text of a template that was included the line of
-// a longer text stands, of which the chunk is what was made of the included one.
+// offsetIn returns the position, in the output of an included template, of a
+// line of the including output. chunk is the part of that output which the
+// include printed.
 func within(included, chunk, line string) (int, bool) {
 	trimmed := strings.TrimSpace(included)
 	if trimmed == "" {
@@ -92,7 +93,7 @@ func within(included, chunk, line string) (int, bool) {
 	at := 0
 	for l := range strings.Lines(included) {
 		if own := strings.TrimSpace(l); own != "" && own == line {
-			// The last character is of the value, the first of its key.
+			// The last character belongs to the value, the first to the key.
 			return at + strings.Index(l, own) + len(own) - 1, true
 		}
 		at += len(l)
@@ -100,8 +101,7 @@ func within(included, chunk, line string) (int, bool) {
 	return 0, false
 }
 
-// lineAround returns the line of a text that an offset is in, without blanks
-// around it.
+// lineAround returns the trimmed line of a text around an offset.
 func lineAround(text string, at int) string {
 	start := strings.LastIndexByte(text[:at], '\n') + 1
 	if n := strings.IndexByte(text[start:], '\n'); n >= 0 {

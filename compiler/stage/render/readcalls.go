@@ -5,31 +5,29 @@ import (
 	"text/template/parse"
 )
 
-// The functions that templates call besides those of all others when it is followed
-// what they read.
+// Functions that are inserted into templates to track their reads.
 const (
-	fnRead  = "fleetc_read"  // around what fields are taken of: their names
-	fnWhole = "fleetc_whole" // around what is looked into in a way that is not followed
+	fnRead  = "fleetc_read"  // around an operand of field accesses; its arguments are the names
+	fnWhole = "fleetc_whole" // around a value whose use is not tracked
 )
 
-// followed returns the same text with calls put in, so that [reads] is told of each
-// field that is read. What it prints and what it costs stay the same: the limits are
-// for what is written.
-func (t *text) followed() *text {
+// tracked returns the same text with calls inserted that record each field
+// access in [reads]. Output and costs stay the same.
+func (t *text) tracked() *text {
 	out := &text{name: t.name, trees: make(map[string]*parse.Tree, len(t.trees)), costs: t.costs, err: t.err}
 	for name, tree := range t.trees {
-		followed := *tree // with the text that messages quote
-		followed.Root = reading{}.list(tree.Root)
+		followed := *tree // keeps the text that messages quote
+		followed.Root = readInserter{}.list(tree.Root)
 		out.trees[name] = &followed
 	}
 	return out
 }
 
-// reading copies nodes, but for those without fields, and puts the calls into the
-// copies.
-type reading struct{}
+// readInserter copies nodes and inserts the calls into the copies. It does not
+// copy nodes without fields.
+type readInserter struct{}
 
-func (in reading) list(l *parse.ListNode) *parse.ListNode {
+func (in readInserter) list(l *parse.ListNode) *parse.ListNode {
 	if l == nil {
 		return nil
 	}
@@ -53,12 +51,12 @@ func (in reading) list(l *parse.ListNode) *parse.ListNode {
 	return out
 }
 
-func (in reading) branch(b parse.BranchNode) parse.BranchNode {
+func (in readInserter) branch(b parse.BranchNode) parse.BranchNode {
 	b.Pipe, b.List, b.ElseList = in.pipe(b.Pipe), in.list(b.List), in.list(b.ElseList)
 	return b
 }
 
-func (in reading) pipe(p *parse.PipeNode) *parse.PipeNode {
+func (in readInserter) pipe(p *parse.PipeNode) *parse.PipeNode {
 	if p == nil {
 		return nil
 	}
@@ -69,7 +67,7 @@ func (in reading) pipe(p *parse.PipeNode) *parse.PipeNode {
 	return out
 }
 
-func (in reading) command(cmd *parse.CommandNode, piped bool) *parse.CommandNode {
+func (in readInserter) command(cmd *parse.CommandNode, piped bool) *parse.CommandNode {
 	out := &parse.CommandNode{NodeType: cmd.NodeType, Pos: cmd.Pos, Args: make([]parse.Node, len(cmd.Args))}
 	for i, arg := range cmd.Args {
 		out.Args[i] = in.word(arg)
@@ -84,9 +82,9 @@ func (in reading) command(cmd *parse.CommandNode, piped bool) *parse.CommandNode
 	return out
 }
 
-// keysOfIndex returns the keys that a call of index has, nil when they are not as
-// they are written: what makes them is not to be called twice. One that is piped has
-// another key.
+// keysOfIndex returns the keys of an index call, or nil when they are not
+// string literals, since an expression must not be evaluated twice. A piped
+// command has another key.
 func keysOfIndex(cmd *parse.CommandNode, piped bool) []parse.Node {
 	if piped || len(cmd.Args) < 3 {
 		return nil
@@ -99,8 +97,8 @@ func keysOfIndex(cmd *parse.CommandNode, piped bool) []parse.Node {
 	return append([]parse.Node{}, cmd.Args[2:]...)
 }
 
-// word returns a word of a command so that it is told which fields it reads.
-func (in reading) word(n parse.Node) parse.Node {
+// word returns a copy of a word that records its field accesses.
+func (in readInserter) word(n parse.Node) parse.Node {
 	switch n := n.(type) {
 	case *parse.FieldNode:
 		return fieldsOf(&parse.DotNode{NodeType: parse.NodeDot, Pos: n.Pos}, n.Pos, n.Ident)
@@ -116,7 +114,7 @@ func (in reading) word(n parse.Node) parse.Node {
 	return n
 }
 
-// fieldsOf returns the fields of a value.
+// fieldsOf returns a node for the fields of a value.
 func fieldsOf(of parse.Node, pos parse.Pos, names []string) parse.Node {
 	args := make([]parse.Node, 0, len(names)+1)
 	for _, name := range names {

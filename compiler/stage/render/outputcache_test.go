@@ -16,11 +16,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// TestRecalledIsExecuted renders each chart again and again, each time with some of
-// its values changed at random, once with what templates have printed before and
-// once without, and compares all that comes out. Values come back, so that there is
-// something to recall.
-func TestRecalledIsExecuted(t *testing.T) {
+// TestCachedMatchesExecuted renders each chart repeatedly, each time with some
+// values changed at random, with and without the output cache, and compares
+// the results. Values repeat, so that there are cache hits.
+func TestCachedMatchesExecuted(t *testing.T) {
 	charts, err := filepath.Glob("../../../testdata/charts/*")
 	if err != nil || len(charts) < 10 {
 		t.Fatalf("%d charts, %v", len(charts), err)
@@ -49,8 +48,8 @@ func TestRecalledIsExecuted(t *testing.T) {
 				values = append(values, v)
 			}
 			for i, v := range values {
-				// The first template of Istio's charts modifies what all others see.
-				if got := recalledIsExecuted(t, loaded(t, dir), v, 24, uint64(i)); got == strings.HasPrefix(dir, istio) {
+				// The first template of Istio's charts modifies shared state.
+				if got := cachedMatchesExecuted(t, loaded(t, dir), v, 24, uint64(i)); got == strings.HasPrefix(dir, istio) {
 					t.Errorf("with values %d, recalled: %v", i, got)
 				}
 			}
@@ -58,12 +57,12 @@ func TestRecalledIsExecuted(t *testing.T) {
 	}
 }
 
-// recalledIsExecuted renders a chart with values that are changed n times, and
-// reports whether anything was recalled.
-func recalledIsExecuted(t testing.TB, ch *fleet.Chart, user map[string]any, n int, seed uint64) bool {
+// cachedMatchesExecuted renders a chart with n changes of its values, and reports
+// whether there was a cache hit.
+func cachedMatchesExecuted(t testing.TB, ch *fleet.Chart, user map[string]any, n int, seed uint64) bool {
 	t.Helper()
 	var recalling Charts
-	executing := Charts{plain: true}
+	executing := Charts{noCache: true}
 	random := rand.New(rand.NewPCG(seed, 1))
 	var earlier []map[string]any
 	for range n {
@@ -88,10 +87,10 @@ func recalledIsExecuted(t testing.TB, ch *fleet.Chart, user map[string]any, n in
 		}
 		sameResults(t, got, want, values)
 	}
-	return isRecalled(&recalling, ch)
+	return hasCacheHit(&recalling, ch)
 }
 
-// sameResults compares two results but for what is volatile in them.
+// sameResults compares two results, except for nondeterministic parts.
 func sameResults(t testing.TB, got, want Result, values map[string]any) {
 	t.Helper()
 	if !reflect.DeepEqual(idsOf(got.Volatile), idsOf(want.Volatile)) || got.Timed != want.Timed {
@@ -122,7 +121,7 @@ func idsOf(all []Volatile) (out []string) {
 	return out
 }
 
-// defaults returns what the chart's templates see.
+// defaults returns the values that the chart's templates see.
 func defaults(t testing.TB, ch *fleet.Chart, user map[string]any) map[string]any {
 	t.Helper()
 	tree, err := fleet.TreeOf(user)
@@ -138,8 +137,8 @@ func defaults(t testing.TB, ch *fleet.Chart, user map[string]any) map[string]any
 	return values
 }
 
-// mutate changes a value at random: one that the chart has, to another of its kind or
-// of another kind, or to nothing.
+// mutate replaces a random value of the chart by one of the same kind, one of
+// another kind, or nothing.
 func mutate(random *rand.Rand, user, seen map[string]any) {
 	var path []string
 	at := any(seen)
@@ -165,13 +164,13 @@ func mutate(random *rand.Rand, user, seen map[string]any) {
 	case 3:
 		to = "text"
 	default:
-		to = alike(random, at)
+		to = sameKind(random, at)
 	}
 	assign(user, path, to, false)
 }
 
-// alike returns another value of the same kind.
-func alike(random *rand.Rand, v any) any {
+// sameKind returns another value of the same kind.
+func sameKind(random *rand.Rand, v any) any {
 	switch v := deepCopy(v).(type) {
 	case bool:
 		return !v

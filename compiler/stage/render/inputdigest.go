@@ -12,27 +12,26 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// A view takes digests of the values of a rendering, each once.
-type view struct {
+// valueDigests caches digests of the values of a rendering.
+type valueDigests struct {
 	values map[string]any
 	sums   map[string]digest
 }
 
-// differs reports whether a template would read something else, or whether that
-// cannot be told.
-func (v view) differs(r read) bool {
-	sum, ok := v.sum(r)
-	return !ok || sum != r.sum
+// differs reports whether a read value has changed or has no digest.
+func (v valueDigests) differs(r read) bool {
+	sum, ok := v.digest(r)
+	return !ok || sum != r.digest
 }
 
-// sum returns the digest of what is read. It reports false when that holds a value of
-// a type that values do not have.
-func (v view) sum(r read) (digest, bool) {
+// digest returns the digest of a read value. It reports false when the value
+// contains an unsupported type.
+func (v valueDigests) digest(r read) (digest, bool) {
 	if d, ok := v.sums[r.key]; ok {
 		return d, true
 	}
-	var w sum
-	if at, ok := v.lookup(r.path); ok && !w.value(at, r.as) {
+	var w encoder
+	if at, ok := v.lookup(r.path); ok && !w.value(at, r.mode) {
 		return digest{}, false
 	}
 	d := digest(sha256.Sum256(w))
@@ -40,7 +39,7 @@ func (v view) sum(r read) (digest, bool) {
 	return d, true
 }
 
-func (v view) lookup(path []string) (at any, ok bool) {
+func (v valueDigests) lookup(path []string) (at any, ok bool) {
 	at = v.values
 	for _, key := range path {
 		m, isMap := asMap(at)
@@ -51,19 +50,21 @@ func (v view) lookup(path []string) (at any, ok bool) {
 	return at, true
 }
 
-// A sum is values as bytes: others are other bytes.
-type sum []byte
+// An encoder encodes values as unambiguous bytes for hashing.
+type encoder []byte
 
-func (w *sum) number(kind byte, n uint64) { *w = binary.BigEndian.AppendUint64(append(*w, kind), n) }
+func (w *encoder) number(kind byte, n uint64) {
+	*w = binary.BigEndian.AppendUint64(append(*w, kind), n)
+}
 
-func (w *sum) text(s string) {
+func (w *encoder) text(s string) {
 	w.number('s', uint64(len(s)))
 	*w = append(*w, s...)
 }
 
-// value adds a value as far as it is read, with its type, since templates can ask for
-// that. It reports false for a type that values do not have.
-func (w *sum) value(v any, as how) bool {
+// value appends the part of a value that was read, with its type, which
+// templates can query. It reports false for an unsupported type.
+func (w *encoder) value(v any, mode readMode) bool {
 	switch v := v.(type) {
 	case nil:
 		w.number('n', 0)
@@ -82,45 +83,46 @@ func (w *sum) value(v any, as how) bool {
 	case []any:
 		return w.list(v)
 	case map[string]any:
-		return w.fields('m', v, as)
+		return w.fields('m', v, mode)
 	case chartutil.Values:
-		return w.fields('M', v, as)
+		return w.fields('M', v, mode)
 	default:
 		return false
 	}
 	return true
 }
 
-func (w *sum) list(l []any) bool {
+func (w *encoder) list(l []any) bool {
 	if w.number('l', uint64(len(l))); l == nil {
-		w.number('n', 0) // which some functions tell from an empty one
+		w.number('n', 0) // some functions distinguish nil from an empty list
 	}
 	for _, e := range l {
-		if !w.value(e, asWhole) {
+		if !w.value(e, readWhole) {
 			return false
 		}
 	}
 	return true
 }
 
-func (w *sum) fields(kind byte, m map[string]any, as how) bool {
+func (w *encoder) fields(kind byte, m map[string]any, mode readMode) bool {
 	if w.number(kind, 0); m == nil {
 		w.number('n', 0)
 	}
-	if as == asOne {
+	if mode == readKind {
 		return true
 	}
 	w.number('k', uint64(len(m)))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		if w.text(k); as == asWhole && !w.value(m[k], as) {
+		if w.text(k); mode == readWhole && !w.value(m[k], mode) {
 			return false
 		}
 	}
 	return true
 }
 
-// chart adds what the templates of a chart see of it and of its dependencies.
-func (w *sum) chart(c *chart.Chart) bool {
+// chart appends the metadata of a chart and its dependencies as templates see
+// them.
+func (w *encoder) chart(c *chart.Chart) bool {
 	meta, err := json.Marshal(c.Metadata)
 	if err != nil {
 		return false

@@ -2,40 +2,40 @@ package render
 
 import "text/template/parse"
 
-// fnSteady is now where nothing depends on when that is: it does not make the chart
-// one that asks for the time.
-const fnSteady = "fleetc_steady"
+// fnFixedNow replaces now where the time affects neither output nor errors. It
+// does not mark the chart as using the clock.
+const fnFixedNow = "fleetc_now"
 
-// steady finds the calls of now in a tree of which neither what is printed nor an
-// error depends on the time, and makes them calls of [fnSteady]. Charts check
-// durations in two ways, as there is no function for that:
+// replaceHarmlessNow replaces calls of now by [fnFixedNow] where neither
+// output nor errors depend on the time. Charts check durations in two ways,
+// because templates have no function for that:
 //
 //	{{- $_ := now | mustDateModify .duration }}
 //	{{- $now := now }}{{ if ne $now ($now | dateModify .duration) }}
 //
-// Whether a text is a duration has nothing to do with the clock, and a time that is
-// moved by one is the same only when that is 0. Where the first variable is read at
-// all, or the second one in another way, now stays what it is.
-func steady(tree *parse.Tree) {
+// Whether a text is a valid duration does not depend on the clock, and moving
+// a time by a duration changes it unless the duration is 0. A call stays when
+// the first variable is read, or when the second one is used in another way.
+func replaceHarmlessNow(tree *parse.Tree) {
 	in := clockReads{assigned: map[string]int{}, read: map[string]int{}, compared: map[string]int{}}
 	in.list(tree.Root)
 	for _, c := range in.found {
 		unread := in.read[c.variable] == 0
 		if unread || !c.moved && in.assigned[c.variable] == 1 && in.read[c.variable] == in.compared[c.variable] {
-			c.now.Ident = fnSteady
+			c.now.Ident = fnFixedNow
 		}
 	}
 }
 
-// A clockRead is a call of now, and the variable that gets its value.
+// A clockRead is a call of now and the variable that holds its value.
 type clockRead struct {
 	now      *parse.IdentifierNode
 	variable string
-	moved    bool // whether it gets the time moved by a duration
+	moved    bool // whether the variable holds the time moved by a duration
 }
 
-// clockReads are those of a tree, and what the tree does with its variables: how often
-// each is declared or assigned, read, and read in a comparison with itself.
+// clockReads holds the calls of now in a tree, and counts how often each
+// variable is assigned, read, and compared with itself.
 type clockReads struct {
 	found                    []clockRead
 	assigned, read, compared map[string]int
@@ -68,7 +68,7 @@ func (in *clockReads) branch(n *parse.BranchNode) {
 	in.list(n.ElseList)
 }
 
-// declaration finds a clock in an action.
+// declaration finds a call of now in a variable declaration.
 func (in *clockReads) declaration(p *parse.PipeNode) {
 	if len(p.Decl) != 1 || p.IsAssign {
 		return
@@ -110,8 +110,8 @@ func (in *clockReads) word(n parse.Node) {
 	}
 }
 
-// comparedTime returns the variable that a command compares with itself moved by a
-// duration, empty when it is no such command.
+// comparedTime returns the variable that a command compares with itself moved
+// by a duration, or an empty string.
 func comparedTime(cmd *parse.CommandNode) string {
 	if len(cmd.Args) != 3 {
 		return ""
@@ -134,8 +134,8 @@ func comparedTime(cmd *parse.CommandNode) string {
 	return ""
 }
 
-// variable returns the name of the variable that a word is; empty when it is
-// something else, such as a field of one.
+// variable returns the name of the variable that a word is, or an empty
+// string.
 func variable(n parse.Node) string {
 	if v, ok := n.(*parse.VariableNode); ok && len(v.Ident) == 1 {
 		return v.Ident[0]
@@ -143,7 +143,8 @@ func variable(n parse.Node) string {
 	return ""
 }
 
-// movedTime returns what a pipeline moves by a duration, when it does nothing else.
+// movedTime returns the operand of a pipeline that only moves it by a
+// duration.
 func movedTime(p *parse.PipeNode) (value parse.Node, ok bool) {
 	last := p.Cmds[len(p.Cmds)-1].Args
 	name, ok := last[0].(*parse.IdentifierNode)

@@ -6,22 +6,22 @@ import (
 	"text/template/parse"
 )
 
-// The functions that templates of a [Probe] call besides those of all others.
+// Functions that are inserted into the templates of a [Probe].
 const (
-	fnAt   = "fleetc_at"   // before a node that prints: its site
-	fnCall = "fleetc_call" // before a template action: its site
-	fnBack = "fleetc_back" // behind a template action
+	fnAt   = "fleetc_at"   // before a node that prints; the argument is its site
+	fnCall = "fleetc_call" // before a template action; the argument is its site
+	fnBack = "fleetc_back" // after a template action
 )
 
-// marking puts calls into a tree that was just parsed, so that a trace is told
-// of each node that prints. What the tree prints stays the same.
-type marking struct {
+// markInserter inserts calls into a newly parsed tree that report each
+// printing node to a trace. The output of the tree stays the same.
+type markInserter struct {
 	*trace
 	file, content string
 }
 
 // list marks the nodes of a list.
-func (in marking) list(l *parse.ListNode) {
+func (in markInserter) list(l *parse.ListNode) {
 	if l == nil {
 		return
 	}
@@ -44,7 +44,7 @@ func (in marking) list(l *parse.ListNode) {
 	l.Nodes = nodes
 }
 
-func (in marking) branch(n parse.Node) {
+func (in markInserter) branch(n parse.Node) {
 	var b *parse.BranchNode
 	switch n := n.(type) {
 	case *parse.IfNode:
@@ -61,20 +61,20 @@ func (in marking) branch(n parse.Node) {
 	in.list(b.ElseList)
 }
 
-// mark returns a node that tells the trace of the site of another one.
-func (in marking) mark(n parse.Node, fn string) parse.Node {
+// mark returns a node that reports the site of another node to the trace.
+func (in markInserter) mark(n parse.Node, fn string) parse.Node {
 	_, verbatim := n.(*parse.TextNode)
 	in.sites = append(in.sites, site{in.file, in.content, int(n.Position()), verbatim})
 	i := len(in.sites) - 1
-	return silently(n.Position(), fn, &parse.NumberNode{NodeType: parse.NodeNumber, Pos: n.Position(), IsInt: true, Int64: int64(i), Text: strconv.Itoa(i)})
+	return callSilently(n.Position(), fn, &parse.NumberNode{NodeType: parse.NodeNumber, Pos: n.Position(), IsInt: true, Int64: int64(i), Text: strconv.Itoa(i)})
 }
 
-func (in marking) pipe(p *parse.PipeNode) {
+func (in markInserter) pipe(p *parse.PipeNode) {
 	if p == nil {
 		return
 	}
 	for _, cmd := range p.Cmds {
-		in.compare(cmd)
+		in.recordWords(cmd)
 		for _, arg := range cmd.Args {
 			switch n := arg.(type) {
 			case *parse.PipeNode:
@@ -88,9 +88,9 @@ func (in marking) pipe(p *parse.PipeNode) {
 	}
 }
 
-// compare remembers the texts that a command has beside fields: what they are
-// compared with, mostly.
-func (in marking) compare(cmd *parse.CommandNode) {
+// recordWords records the string constants that a command has besides fields.
+// Most of them are compared with the fields.
+func (in markInserter) recordWords(cmd *parse.CommandNode) {
 	var names, texts []string
 	for _, arg := range cmd.Args {
 		switch n := arg.(type) {

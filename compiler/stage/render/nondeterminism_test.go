@@ -11,8 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// rendered returns what differs from one rendering to the next, as "object
-// path".
+// rendered returns the parts that differ between renderings, as "object path".
 func rendered(t *testing.T, chart string) (Result, []string) {
 	t.Helper()
 	res, err := new(Charts).Release(t.Context(), cluster, releaseOf(t, ""), chartOf(chart), nil)
@@ -29,9 +28,9 @@ func rendered(t *testing.T, chart string) (Result, []string) {
 	return res, got
 }
 
-// TestVolatileFunctions calls every function that is random or reads the
-// clock, and others that are not.
-func TestVolatileFunctions(t *testing.T) {
+// TestNondeterministicFunctions calls every function that is random or reads
+// the clock, and some that are not.
+func TestNondeterministicFunctions(t *testing.T) {
 	for expr, volatile := range map[string]bool{
 		`randAlphaNum 8`: true, `randAlpha 1`: true, `randNumeric 1`: true, `randAscii 5 | b64enc`: true, `randBytes 4`: true,
 		`randInt 0 2`: true, `randInt 0 1`: false, `shuffle "ab"`: true, `shuffle "aa"`: false, `uuidv4`: true, `randAlphaNum 0`: false,
@@ -69,7 +68,7 @@ k: |
 	}
 }
 
-func TestVolatile(t *testing.T) {
+func TestNondeterministic(t *testing.T) {
 	for _, test := range []struct{ name, template, want string }{
 		{"fields, and what is computed of them", `
 {{ $pw := randAlphaNum 16 }}
@@ -135,7 +134,7 @@ l: {{ if mod now.Year 2 }}[1]{{ else }}[1, 2]{{ end }}, m: {{ if mod now.Year 2 
 					}
 				}
 				if i, rest, _ := strings.Cut(line, " "); strings.HasSuffix(rest, " ") {
-					line = strings.ReplaceAll(i, "-1", "1") + " " + strings.TrimSpace(rest) // which of the two is there depends on the year
+					line = strings.ReplaceAll(i, "-1", "1") + " " + strings.TrimSpace(rest) // the year decides which of the two exists
 				}
 				got[n] = line
 			}
@@ -148,19 +147,20 @@ l: {{ if mod now.Year 2 }}[1]{{ else }}[1, 2]{{ end }}, m: {{ if mod now.Year 2 
 	}
 }
 
-// TestVolatileFault checks a chart that renders at one time only.
-func TestVolatileFault(t *testing.T) {
+// TestNondeterministicFault checks a chart that only renders in the first
+// rendering.
+func TestNondeterministicFault(t *testing.T) {
 	ch := chartOf(`
 -- templates/a.yaml --
 {{ if gt now.Year (int .Values.year) }}{{ fail "too late" }}{{ end }}`)
 	year := clock((&Charts{}).source(ch)).Year()
 	_, err := new(Charts).Release(t.Context(), cluster, releaseOf(t, fmt.Sprintf("year: %d", year)), ch, nil)
-	if err == nil || !strings.Contains(err.Error(), "renders at one time and not at another") || !strings.Contains(err.Error(), "too late") {
+	if err == nil || !strings.Contains(err.Error(), "fails in some renderings") || !strings.Contains(err.Error(), "too late") {
 		t.Error(err)
 	}
 }
 
-// TestDifferences compares objects that occur twice, and in other order.
+// TestDifferences compares objects that occur twice, and in another order.
 func TestDifferences(t *testing.T) {
 	objects := func(names ...string) (out []fleet.Object) {
 		for i, n := range names {
