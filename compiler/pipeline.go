@@ -75,7 +75,7 @@ func (c *Compiler) FindCharts(ctx context.Context, results *results.Store, root 
 		if err := types.Complete(ch); err != nil {
 			return LoadedChart{}, users[refs[i]].Blame(err)
 		}
-		return LoadedChart{Chart: ch, Types: types, asksForAPIs: render.AsksForAPIs(ch), accepted: results.Accepted(ch)}, nil
+		return LoadedChart{Chart: ch, Types: types, asksForAPIs: render.UsesAPIVersions(ch), accepted: results.Accepted(ch)}, nil
 	})
 	charts := map[fleet.ChartRef]LoadedChart{}
 	var faults diag.List

@@ -75,7 +75,7 @@ func (f *Fleet) Keeps() *fleet.Release {
 func settle(r *fleet.Release, rendered render.Result, keep Keeper) error {
 	var faults diag.List
 	used := make([]bool, len(r.Random))
-	for _, v := range rendered.Volatile {
+	for _, v := range rendered.Nondeterministic {
 		if v.Object < 0 || len(v.Path) == 0 {
 			faults.Add(&diag.Diag{
 				At: []diag.Pos{r.Pos}, Path: r.Path(), Msg: "the chart makes up " + v.ID + " anew at every render",

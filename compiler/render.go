@@ -105,7 +105,7 @@ func valuesAskForAPIs(t *fleet.Tree) bool {
 			return true
 		}
 	}
-	if text, ok := t.Scalar.(string); ok && render.TextAsksForAPIs(text) {
+	if text, ok := t.Scalar.(string); ok && render.TextUsesAPIVersions(text) {
 		return true
 	}
 	return slices.ContainsFunc(t.List, valuesAskForAPIs)
@@ -177,7 +177,7 @@ func (all *ClusterRendering) Objects(kinds *validate.Checker, keep Keeper) ([]fl
 		one, err := all.Renderings[i].Result, all.Renderings[i].Err
 		parts := slices.Concat(one.Objects, one.Hooks)
 		if err == nil {
-			err = settle(r, render.Result{Objects: parts, Volatile: one.Volatile}, keep)
+			err = settle(r, render.Result{Objects: parts, Nondeterministic: one.Nondeterministic}, keep)
 		}
 		if err == nil {
 			parts, err = patch.Release(all.Cluster, r, parts)

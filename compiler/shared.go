@@ -53,11 +53,11 @@ func (f *Fleet) chart(ctx context.Context, c *fleet.Cluster, r *fleet.Release, a
 	}
 	result, err := once()
 	switch {
-	case err == nil && len(result.Volatile) == 0:
-		if result.Timed {
+	case err == nil && len(result.Nondeterministic) == 0:
+		if result.UsesClock {
 			f.UsesClock.Store(c.ID, true)
 		}
-		return render.Result{Objects: asOf(result.Objects, r), Hooks: asOf(result.Hooks, r), Timed: result.Timed}, nil
+		return render.Result{Objects: asOf(result.Objects, r), Hooks: asOf(result.Hooks, r), UsesClock: result.UsesClock}, nil
 	case first:
 		return result, err
 	}
@@ -84,7 +84,7 @@ func (f *Fleet) renderChart(ctx context.Context, c *fleet.Cluster, r *fleet.Rele
 	if err != nil {
 		return result, err
 	}
-	if result.Timed {
+	if result.UsesClock {
 		f.UsesClock.Store(c.ID, true)
 	}
 	kept, ok := f.Results.KeepRendered(key, r, result)

@@ -140,11 +140,11 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 		return nil, err
 	}
 	result, err := f.Templates.Release(ctx, c, inner, ch.Chart, apis)
-	if result.Timed {
+	if result.UsesClock {
 		f.UsesClock.Store(c.ID, true)
 	}
-	if err == nil && len(result.Volatile) > 0 {
-		err = &diag.Diag{Msg: fmt.Sprintf("the chart %s makes up %s anew at every render", call.Chart, result.Volatile[0].ID), Hint: "set a value of the chart that fixes it"}
+	if err == nil && len(result.Nondeterministic) > 0 {
+		err = &diag.Diag{Msg: fmt.Sprintf("the chart %s makes up %s anew at every render", call.Chart, result.Nondeterministic[0].ID), Hint: "set a value of the chart that fixes it"}
 	}
 	return result.Objects, err
 }

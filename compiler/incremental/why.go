@@ -163,10 +163,10 @@ func reason(f *compiler.Fleet, c *fleet.Cluster, r *fleet.Release, made compiler
 	case kept:
 		out.State = Kept
 		return out
-	case len(made.Result.Volatile) > 0:
-		out.State, out.Why = Always, "the chart makes up "+made.Result.Volatile[0].ID+" anew at every render"
+	case len(made.Result.Nondeterministic) > 0:
+		out.State, out.Why = Always, "the chart makes up "+made.Result.Nondeterministic[0].ID+" anew at every render"
 		return out
-	case made.Result.Timed:
+	case made.Result.UsesClock:
 		out.State, out.Why = Always, "the chart asks for the time"
 		return out
 	case !results.Cacheable(r, made.Result):

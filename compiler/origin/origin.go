@@ -60,7 +60,7 @@ func Of(ctx context.Context, renderer Renderer, in Rendered, o fleet.Object, fie
 	if err := p.unpatch(result.Objects, field); err != nil {
 		return nil, err
 	}
-	for _, v := range result.Volatile {
+	for _, v := range result.Nondeterministic {
 		if v.Object >= 0 && result.Objects[v.Object].ID() == p.Raw.ID() && len(v.Path) > 0 {
 			p.RandomFields = append(p.RandomFields, v.Path)
 		}
@@ -93,9 +93,9 @@ func (p *Origin) ofChart(ctx context.Context) *trial.Subject {
 	return &trial.Subject{
 		Object: object, Values: p.Probe.Values(),
 		Render: func(changes ...trial.Change) (map[string]any, error) {
-			others := make([]render.Other, len(changes))
+			others := make([]render.Override, len(changes))
 			for i, c := range changes {
-				others[i] = render.Other(c)
+				others[i] = render.Override(c)
 			}
 			o, err := p.Probe.Render(ctx, others...)
 			if err != nil {
@@ -105,7 +105,7 @@ func (p *Origin) ofChart(ctx context.Context) *trial.Subject {
 		},
 		Reads: func(path []string) bool { return p.Probe.Reads(path...) },
 		First: func(path []string) bool { return isSet(p.Release.Values, path) },
-		Texts: p.Probe.Beside,
+		Texts: p.Probe.ComparedTexts,
 	}
 }
 

@@ -45,7 +45,7 @@ type ObjectExplanation struct {
 
 // A TemplateLine is a line of a template of a chart.
 type TemplateLine struct {
-	render.Place
+	render.TemplateLine
 	File string // relative to the fleet's root; empty when the chart is not in the repository
 }
 
@@ -77,7 +77,7 @@ func unchecked(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) (*compi
 	decided := &compiler.ClusterRendering{Cluster: all.Cluster, Releases: all.Releases, Renderings: slices.Clone(all.Renderings)}
 	for i, r := range all.Releases {
 		result := &decided.Renderings[i].Result
-		result.Volatile = slices.DeleteFunc(slices.Clone(result.Volatile), func(v render.Volatile) bool {
+		result.Nondeterministic = slices.DeleteFunc(slices.Clone(result.Nondeterministic), func(v render.NondeterministicPart) bool {
 			return v.Object < 0 || compiler.DecisionOf(r, result.Objects[v.Object], v.Path) < 0
 		})
 	}
@@ -193,8 +193,8 @@ func inCUE(p *origin.Origin, e *ObjectExplanation) {
 func lines(p *origin.Origin, field []string) []TemplateLine {
 	ch := p.Chart
 	var out []TemplateLine
-	for _, place := range p.Probe.Places(field) {
-		line := TemplateLine{Place: place}
+	for _, place := range p.Probe.TemplateLines(field) {
+		line := TemplateLine{TemplateLine: place}
 		_, name, _ := strings.Cut(place.Template, "/")
 		if ch.Ref.Path != "" && slices.ContainsFunc(ch.Files, func(f fleet.File) bool { return f.Name == name }) {
 			line.File = path.Join(ch.Ref.Path, name)

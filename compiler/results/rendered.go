@@ -183,7 +183,7 @@ func isContent(data []byte) bool {
 // Cacheable reports whether the result of a release may be stored: it is deterministic,
 // and has no readable Secret that the release does not allow.
 func Cacheable(release *fleet.Release, result render.Result) bool {
-	if len(result.Volatile) > 0 || result.Timed {
+	if len(result.Nondeterministic) > 0 || result.UsesClock {
 		return false
 	}
 	return !slices.ContainsFunc(slices.Concat(result.Objects, result.Hooks), func(o fleet.Object) bool {

@@ -203,22 +203,22 @@ func capabilities(c *fleet.Cluster, apis []string) (*chartutil.Capabilities, err
 // UsesAPIVersions reports whether a template of the chart or its dependencies
 // may depend on the API versions of the cluster. It may report true for a
 // chart that does not, but never false for one that does.
-func AsksForAPIs(ch *fleet.Chart) bool {
+func UsesAPIVersions(ch *fleet.Chart) bool {
 	return slices.ContainsFunc(ch.Files, func(f fleet.File) bool {
 		// Dependencies may be archives, which are not unpacked here.
-		return strings.HasSuffix(f.Name, ".tgz") || bytes.Contains(f.Data, []byte("Capabilities")) && asksForAPIs.Match(f.Data)
+		return strings.HasSuffix(f.Name, ".tgz") || bytes.Contains(f.Data, []byte("Capabilities")) && apiVersionUse.Match(f.Data)
 	})
 }
 
 // TextUsesAPIVersions reports the same for a text that a chart may use as a
 // template, such as an argument of tpl.
-func TextAsksForAPIs(text string) bool {
-	return strings.Contains(text, "Capabilities") && asksForAPIs.MatchString(text)
+func TextUsesAPIVersions(text string) bool {
+	return strings.Contains(text, "Capabilities") && apiVersionUse.MatchString(text)
 }
 
 // apiVersionUse matches uses of the capabilities other than their Kubernetes
 // or Helm version.
-var asksForAPIs = regexp.MustCompile(`\bCapabilities(\.APIVersions|[^.]|$)`)
+var apiVersionUse = regexp.MustCompile(`\bCapabilities(\.APIVersions|[^.]|$)`)
 
 // installable makes the checks of helm template before rendering.
 func installable(ch *chart.Chart, caps *chartutil.Capabilities) error {

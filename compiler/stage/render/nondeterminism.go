@@ -10,7 +10,7 @@ import (
 
 // A NondeterministicPart is a part of a release that differs between
 // renderings, because the chart calls a random function or reads the clock.
-type Volatile struct {
+type NondeterministicPart struct {
 	Object int      // index in the result's objects; -1 for an object of the second rendering only
 	ID     string   // of the object, as [fleet.Object.ID] returns it
 	Path   []string // keys and list indices of the field; empty for the whole object
@@ -18,8 +18,8 @@ type Volatile struct {
 
 // differences returns where two renderings of a release differ, in the order
 // of the first one's objects.
-func differences(first, second []fleet.Object) []Volatile {
-	var out []Volatile
+func differences(first, second []fleet.Object) []NondeterministicPart {
+	var out []NondeterministicPart
 	pairs, added := match(first, second)
 	for i, o := range first {
 		if j, ok := pairs[i]; ok {
@@ -27,14 +27,14 @@ func differences(first, second []fleet.Object) []Volatile {
 				continue
 			}
 			for _, path := range compare(nil, o.Object, second[j].Object) {
-				out = append(out, Volatile{Object: i, ID: o.ID(), Path: path})
+				out = append(out, NondeterministicPart{Object: i, ID: o.ID(), Path: path})
 			}
 		} else {
-			out = append(out, Volatile{Object: i, ID: o.ID()})
+			out = append(out, NondeterministicPart{Object: i, ID: o.ID()})
 		}
 	}
 	for _, j := range added {
-		out = append(out, Volatile{Object: -1, ID: second[j].ID()})
+		out = append(out, NondeterministicPart{Object: -1, ID: second[j].ID()})
 	}
 	return out
 }

@@ -19,7 +19,7 @@ func rendered(t *testing.T, chart string) (Result, []string) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, v := range res.Volatile {
+	for _, v := range res.Nondeterministic {
 		if v.Object >= 0 && res.Objects[v.Object].ID() != v.ID {
 			t.Errorf("object %d is %s, not %s", v.Object, res.Objects[v.Object].ID(), v.ID)
 		}

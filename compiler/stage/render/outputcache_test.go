@@ -93,10 +93,10 @@ func cachedMatchesExecuted(t testing.TB, ch *fleet.Chart, user map[string]any, n
 // sameResults compares two results, except for nondeterministic parts.
 func sameResults(t testing.TB, got, want Result, values map[string]any) {
 	t.Helper()
-	if !reflect.DeepEqual(idsOf(got.Volatile), idsOf(want.Volatile)) || got.Timed != want.Timed {
-		t.Errorf("%v\nvolatile %v, want %v", values, got.Volatile, want.Volatile)
+	if !reflect.DeepEqual(idsOf(got.Nondeterministic), idsOf(want.Nondeterministic)) || got.UsesClock != want.UsesClock {
+		t.Errorf("%v\nvolatile %v, want %v", values, got.Nondeterministic, want.Nondeterministic)
 	}
-	if len(want.Volatile) > 0 {
+	if len(want.Nondeterministic) > 0 {
 		return
 	}
 	for _, of := range [][2][]fleet.Object{{got.Objects, want.Objects}, {got.Hooks, want.Hooks}} {
@@ -114,7 +114,7 @@ func sameResults(t testing.TB, got, want Result, values map[string]any) {
 	}
 }
 
-func idsOf(all []Volatile) (out []string) {
+func idsOf(all []NondeterministicPart) (out []string) {
 	for _, v := range all {
 		out = append(out, v.ID+" "+strings.Join(v.Path, "."))
 	}

@@ -180,19 +180,19 @@ func (p *Probe) ReadsNamespace() bool { return p.trace.has([]string{"Release", "
 // ComparedTexts returns the string constants that templates use in the same
 // command as a field of the name. Most of them are compared with the field's
 // value.
-func (p *Probe) Beside(name string) []string { return p.trace.words[name] }
+func (p *Probe) ComparedTexts(name string) []string { return p.trace.words[name] }
 
 // An Override is a value at a path. A nil value removes the key.
-type Other struct {
+type Override struct {
 	Path  []string
 	Value any
 }
 
 // Render renders the object with other values. It returns nil when the object
 // disappears. When its name changes, the object at the same index is returned.
-func (p *Probe) Render(ctx context.Context, others ...Other) (o map[string]any, err error) {
+func (p *Probe) Render(ctx context.Context, others ...Override) (o map[string]any, err error) {
 	return p.render(func() (*input, error) {
-		if slices.ContainsFunc(others, func(o Other) bool {
+		if slices.ContainsFunc(others, func(o Override) bool {
 			decides, imported := p.helmUses(o.Path)
 			return decides || imported != nil
 		}) {

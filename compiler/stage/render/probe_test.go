@@ -147,7 +147,7 @@ func TestProbePlaces(t *testing.T) {
 			keys = strings.Split(field, ".")
 		}
 		var got []string
-		for _, place := range p.Places(keys) {
+		for _, place := range p.TemplateLines(keys) {
 			got = append(got, fmt.Sprintf("%s:%d", filepath.Base(place.Template), place.Line))
 		}
 		if text := strings.Join(got, " "); text != want {
@@ -177,7 +177,7 @@ func TestProbeRenders(t *testing.T) {
 		{"sub", "sub.enabled", false, "sub: {enabled: false}"},
 	} {
 		p := probe(t, ch, releaseOf(t, user), test.object)
-		got, err := p.Render(t.Context(), Other{strings.Split(test.path, "."), test.value})
+		got, err := p.Render(t.Context(), Override{strings.Split(test.path, "."), test.value})
 		r := releaseOf(t, user)
 		for k, v := range releaseOf(t, test.with).Values.Fields {
 			r.Values.Fields[k] = v

@@ -17,10 +17,10 @@ import (
 
 // A Result is the rendering of a release.
 type Result struct {
-	Objects  []fleet.Object // in source order
-	Hooks    []fleet.Object // hooks for delete, rollback and tests, in source order
-	Volatile []Volatile     // parts that differ between renderings, in the order of the objects
-	Timed    bool           // whether the chart read the clock, so that a later rendering may differ
+	Objects          []fleet.Object         // in source order
+	Hooks            []fleet.Object         // hooks for delete, rollback and tests, in source order
+	Nondeterministic []NondeterministicPart // parts that differ between renderings, in the order of the objects
+	UsesClock        bool                   // whether the chart read the clock, so that a later rendering may differ
 }
 
 // Release renders a release of the cluster. ch is the release's chart, or nil
@@ -59,16 +59,16 @@ func (cs *Charts) Release(ctx context.Context, c *fleet.Cluster, r *fleet.Releas
 	if err != nil {
 		return Result{}, err
 	}
-	res.Hooks, res.Timed = j.hooks(docs), first.usesClock
+	res.Hooks, res.UsesClock = j.hooks(docs), first.usesClock
 	if res.Objects, err = j.objects(docs); err == nil && chance {
-		res.Volatile, err = j.volatile(ctx, docs, known, res.Objects, first.second())
+		res.Nondeterministic, err = j.nondeterministic(ctx, docs, known, res.Objects, first.second())
 	}
 	return res, err
 }
 
 // nondeterministic renders the chart a second time and returns the
 // differences. known holds output that need not be rendered again.
-func (j *job) volatile(ctx context.Context, first []document, known map[string]page, objs []fleet.Object, l *entropy) ([]Volatile, error) {
+func (j *job) nondeterministic(ctx context.Context, first []document, known map[string]page, objs []fleet.Object, l *entropy) ([]NondeterministicPart, error) {
 	in, err := j.input() // the templates may have modified the first input
 	if err != nil {
 		return nil, err

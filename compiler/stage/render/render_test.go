@@ -288,7 +288,7 @@ spec: {group: example.com, names: {kind: Thing}, versions: [{name: v1, served: t
 	}
 }
 
-func TestAsksForAPIs(t *testing.T) {
+func TestUsesAPIVersions(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{{ .Capabilities.APIVersions.Has "a/v1" }}`:          true,
 		`{{ with .Capabilities }}{{ .APIVersions }}{{ end }}`: true,
@@ -297,11 +297,11 @@ func TestAsksForAPIs(t *testing.T) {
 		`{{ .Capabilities.KubeVersion.Version }}`:             false,
 		`{{ .Values.x }}`:                                     false,
 	} {
-		if got := AsksForAPIs(chartOf("-- templates/a.yaml --\n" + text)); got != want {
+		if got := UsesAPIVersions(chartOf("-- templates/a.yaml --\n" + text)); got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
-	if !AsksForAPIs(&fleet.Chart{Files: []fleet.File{{Name: "charts/a.tgz"}}}) {
+	if !UsesAPIVersions(&fleet.Chart{Files: []fleet.File{{Name: "charts/a.tgz"}}}) {
 		t.Error("an archive may ask")
 	}
 }

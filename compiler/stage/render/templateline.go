@@ -7,7 +7,7 @@ import (
 )
 
 // A TemplateLine is a line of a template.
-type Place struct {
+type TemplateLine struct {
 	Template string // path with the chart's name in front
 	Line     int
 }
@@ -16,7 +16,7 @@ type Place struct {
 // the line in the object's template, then the line in the template that it
 // includes, and so on. It returns nil when they are unknown. An empty field
 // means the whole object.
-func (p *Probe) Places(field []string) []Place {
+func (p *Probe) TemplateLines(field []string) []TemplateLine {
 	if at, ok := p.offset(p.trace.last.text.String(), field); ok {
 		return p.trace.places(p.trace.last, at)
 	}
@@ -55,15 +55,15 @@ func (p *Probe) offset(printed string, field []string) (int, bool) {
 }
 
 // places returns the lines that printed the byte at an offset.
-func (t *trace) places(p *execution, at int) []Place {
+func (t *trace) places(p *execution, at int) []TemplateLine {
 	text := p.text.String()
 	for _, c := range p.chunks {
 		if at < c.start || at >= c.end {
 			continue
 		}
-		var out []Place
+		var out []TemplateLine
 		for _, n := range append(c.calls, c.site) {
-			out = append(out, Place{t.sites[n].file, t.sites[n].line(0)})
+			out = append(out, TemplateLine{t.sites[n].file, t.sites[n].line(0)})
 		}
 		if t.sites[c.site].verbatim {
 			out[len(out)-1].Line = t.sites[c.site].line(strings.Count(text[c.start:at], "\n"))
