@@ -15,14 +15,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// actions reads the actions field of a cluster, with its stages, or of a release,
-// which is at the path. What is wrong, beyond what CUE says, is added to the
-// faults.
+// actions reads the actions field of a cluster with its stages, or of a
+// release, at the path. It adds faults that CUE does not report.
 func (e *evaluation) actions(owner cue.Value, path string, release *fleet.Release, stages []string, faults *diag.List) []fleet.Action {
 	var out []fleet.Action
 	for _, f := range fieldsOf(owner, "actions") {
 		r := &actionReader{evaluation: e, v: f.v, release: release, path: path + "." + cue.Str(f.name).String(), faults: faults}
-		r.pos = e.written(e.fieldPos(owner), f.v)
+		r.pos = e.layerPos(e.fieldPos(owner), f.v)
 		a := fleet.Action{Name: f.name, Stage: textOf(f.v, "stage"), After: textOf(f.v, "at") == "after", Pos: r.pos}
 		a.ApplyOnly = lookup(f.v, "applyOnly").Exists()
 		a.Task = r.step("", "POST", "http", "exec", "job", "manual")
@@ -33,12 +32,12 @@ func (e *evaluation) actions(owner cue.Value, path string, release *fleet.Releas
 			a.Undo = r.step("undo", "POST", "http", "exec", "job")
 		}
 		if v := lookup(f.v, "environment"); v.Exists() {
-			_ = v.Decode(&a.Environment) // what cannot be decoded is at fault by the schema
+			_ = v.Decode(&a.Environment) // the schema reports decoding errors
 		}
 		if text := textOf(f.v, "timeout"); text != "" {
 			var err error
 			if a.Timeout, err = time.ParseDuration(text); err != nil || a.Timeout <= 0 {
-				r.wrong("timeout", "no time is "+diag.Visible(text, diag.MaxText), "write it as in 90s or 1h30m")
+				r.wrong("timeout", "invalid duration "+diag.Visible(text, diag.MaxText), "write it as in 90s or 1h30m")
 			}
 		}
 		if release != nil {
@@ -51,42 +50,42 @@ func (e *evaluation) actions(owner cue.Value, path string, release *fleet.Releas
 	return out
 }
 
-// An actionReader reads an action.
+// An actionReader reads one action.
 type actionReader struct {
 	*evaluation
 	v       cue.Value
-	release *fleet.Release // nil when the action is of a stage
+	release *fleet.Release // nil for an action of a stage
 	path    string
 	pos     diag.Pos
 	faults  *diag.List
 }
 
-// wrong adds a fault of a field of the action, of the action itself when it is
-// empty.
+// wrong adds a fault at a field of the action, or at the action itself when
+// field is empty.
 func (r *actionReader) wrong(field, msg, hint string) {
 	v, path := r.v, r.path
 	if field != "" {
 		v, path = lookup(v, field), path+"."+field
 	}
-	r.faults.Add(&diag.Diag{At: []diag.Pos{r.written(r.pos, v)}, Path: path, Msg: msg, Hint: hint})
+	r.faults.Add(&diag.Diag{At: []diag.Pos{r.layerPos(r.pos, v)}, Path: path, Msg: msg, Hint: hint})
 }
 
-// step reads what is to be done, which is in a field of the action or, when that
-// is empty, in the action itself.
+// step reads a task of the action from a field, or from the action itself when
+// field is empty.
 func (r *actionReader) step(field, method string, kinds ...string) fleet.Task {
 	v, in := r.v, ""
 	if field != "" {
 		v, in = lookup(v, field), field+"."
 	}
-	if has := present(v, kinds...); len(has) != 1 {
-		r.wrong(field, "it is exactly one of "+strings.Join(kinds, ", ")+", and this is "+orNone(has), "")
+	if set := present(v, kinds...); len(set) != 1 {
+		r.wrong(field, "requires exactly one of "+strings.Join(kinds, ", ")+", but has "+orNone(set), "")
 	}
 	s := fleet.Task{Manual: textOf(v, "manual")}
 	if job := lookup(v, "job"); job.Exists() {
 		s.Job = r.job(job, in+"job")
 	}
 	if exec := lookup(v, "exec"); exec.Exists() {
-		_ = exec.Decode(&s.Exec) // what cannot be decoded is at fault by the schema
+		_ = exec.Decode(&s.Exec) // the schema reports decoding errors
 	}
 	if http := lookup(v, "http"); http.Exists() {
 		s.HTTP = r.request(http, in+"http", method)
@@ -94,7 +93,7 @@ func (r *actionReader) step(field, method string, kinds ...string) fleet.Task {
 	return s
 }
 
-// job reads a Job, and gives it its namespace.
+// job reads a Job and sets its namespace.
 func (r *actionReader) job(v cue.Value, field string) map[string]any {
 	job, _ := r.reader().tree(v).Native().(map[string]any)
 	meta, _ := job["metadata"].(map[string]any)
@@ -110,17 +109,17 @@ func (r *actionReader) job(v cue.Value, field string) map[string]any {
 	return job
 }
 
-// request reads a request.
+// request reads an HTTP request.
 func (r *actionReader) request(v cue.Value, field, method string) *fleet.HTTPRequest {
 	q := &fleet.HTTPRequest{URL: textOf(v, "url"), Method: cmp.Or(textOf(v, "method"), method), Body: textOf(v, "body"), Contains: textOf(v, "contains")}
 	for name, into := range map[string]any{"headers": &q.Headers, "secretHeaders": &q.SecretHeaders, "status": &q.Status} {
 		if f := lookup(v, name); f.Exists() {
-			_ = f.Decode(into) // what cannot be decoded is at fault by the schema
+			_ = f.Decode(into) // the schema reports decoding errors
 		}
 	}
 	switch u, err := url.Parse(q.URL); {
 	case err != nil || u.Host == "":
-		r.wrong(field+".url", "it is no URL", "")
+		r.wrong(field+".url", "invalid URL", "")
 	case u.User != nil:
 		r.wrong(field+".url", "it has credentials in it", "use secretHeaders")
 	}
@@ -144,9 +143,9 @@ func (r *actionReader) request(v cue.Value, field, method string) *fleet.HTTPReq
 	return q
 }
 
-func orNone(has []string) string {
-	if len(has) == 0 {
+func orNone(set []string) string {
+	if len(set) == 0 {
 		return "none"
 	}
-	return strings.Join(has, " and ")
+	return strings.Join(set, " and ")
 }

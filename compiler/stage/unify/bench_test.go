@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkCluster unifies a cluster of twelve releases, each with defaults in
-// three layers and a policy.
+// BenchmarkCluster evaluates a cluster of twelve releases, each with defaults
+// in three layers and a policy.
 func BenchmarkCluster(b *testing.B) {
 	files := map[string]*strings.Builder{"root": {}, "prod": {}, "eu": {}}
 	for i := range 12 {

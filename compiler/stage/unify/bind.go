@@ -16,83 +16,82 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// maxPasses bounds how often the merged defaults are filled back. A chain of
-// references from value to value takes a pass for each of its links.
+// maxPasses limits the number of passes. A chain of references between values
+// takes one pass per link.
 const maxPasses = 200
 
-// A binding is one pass: the defaults of every release as they merge when
-// evaluated with what the pass before filled in.
+// A binding is one pass: the merged defaults of every release, evaluated with
+// the defaults that the previous pass filled in.
 type binding struct {
 	*reader
-	merged  map[string]*fleet.Tree // by release, without what values pins
-	dropped []pinnedDefault        // what values pins
-	filled  ast.Expr               // what was filled in, once it is
+	merged          map[string]*fleet.Tree // by release, without defaults that values pins
+	droppedDefaults []pinnedDefault        // the defaults that values pins
+	filledExpr      ast.Expr               // the expression of merged; set when it is filled in
 }
 
-// bind merges the defaults of all releases and fills them into values, over
-// and over, until what is merged is what was filled in: references then see
-// the final values. It returns the final value, and the merged defaults by
-// release. The passes start from the same base each, so that nothing that was
-// filled in on the way to the end remains. Beside an error stands the last of
-// them.
+// bind merges the defaults of all releases and fills them into values until a
+// pass merges what the previous pass filled in: then references see the final
+// values. It returns the final value and the merged defaults by release. Every
+// pass starts from base, so that no intermediate values remain. With an error
+// it returns the results of the last pass.
 func (e *evaluation) bind(base, config cue.Value) (cue.Value, map[string]*fleet.Tree, error) {
-	// The first pass is over the layers alone: CUE has evaluated those, and what
-	// the schema adds is in what the next pass is over.
+	// The first pass uses the layers alone, which CUE has evaluated. The next
+	// pass adds the schema.
 	v, whole := base, false
 	prev := &binding{reader: e.reader()}
-	var before map[string]any // what the pass before prev merged
+	var before map[string]any // merged by the pass before prev
 	for range maxPasses {
 		next := e.pass(v, prev)
-		values := plain(next.merged)
+		values := plainValues(next.merged)
 		if !whole && len(values) == 0 {
 			v, whole = base.Unify(config), true
 			continue
 		}
-		if whole && reflect.DeepEqual(values, plain(prev.merged)) {
-			e.bound, e.last = prev, next
-			next.placeShadows()
+		if whole && reflect.DeepEqual(values, plainValues(prev.merged)) {
+			e.lastFilled, e.last = prev, next
+			next.setShadowPositions()
 			return v, next.merged, next.cycle(v)
 		}
 		if before != nil && reflect.DeepEqual(values, before) {
-			break // back and forth
+			break // the passes alternate
 		}
-		if whole { // the layers alone may say something else
-			before = plain(prev.merged)
+		if whole { // the first pass did not include the schema
+			before = plainValues(prev.merged)
 		}
-		next.filled = next.expr()
-		v, whole = base.Unify(e.cctx.BuildExpr(next.filled).Unify(config)), true
+		next.filledExpr = next.expr()
+		v, whole = base.Unify(e.cctx.BuildExpr(next.filledExpr).Unify(config)), true
 		prev = next
 	}
-	e.bound, e.last = prev, prev
-	// What is wrong with the values may be why they do not settle.
+	e.lastFilled, e.last = prev, prev
+	// Faults of the values may be the reason for the divergence.
 	if err := e.check(v); err != nil {
 		return v, prev.merged, err
 	}
 	next := e.pass(v, prev)
-	next.place()
-	return v, prev.merged, prev.unsettled(next)
+	next.setMapPositions()
+	return v, prev.merged, prev.divergence(next)
 }
 
 func (e *evaluation) reader() *reader {
-	return &reader{evaluation: e, at: map[*fleet.Tree]token.Pos{}}
+	return &reader{evaluation: e, positions: map[*fleet.Tree]token.Pos{}}
 }
 
-// place finds the places of all maps among the merged defaults.
-func (b *binding) place() {
-	for t, v := range b.unplaced {
+// setMapPositions sets the positions of all merged maps.
+func (b *binding) setMapPositions() {
+	for t, v := range b.mapsWithoutPos {
 		t.Pos = b.mapPos(v)
 	}
-	clear(b.unplaced)
+	clear(b.mapsWithoutPos)
 }
 
-// placeShadows is place for those maps that another layer has shadowed: those
-// of the others are also the places of what they are filled into.
-func (b *binding) placeShadows() {
+// setShadowPositions sets the positions of maps that another layer overrides.
+// The positions of other maps are known from the values.
+func (b *binding) setShadowPositions() {
 	var walk func(t *fleet.Tree, shadow bool)
 	walk = func(t *fleet.Tree, shadow bool) {
-		if v, ok := b.unplaced[t]; ok && shadow {
+		if v, ok := b.mapsWithoutPos[t]; ok && shadow {
 			t.Pos = b.mapPos(v)
-			delete(b.unplaced, t)
+			delete(b.mapsWithoutPos, t)
 		}
 		for _, f := range t.Fields {
 			walk(f, shadow)
@@ -117,10 +116,11 @@ func (e *evaluation) checkAllLayers(v cue.Value) error {
 	return faults.Err()
 }
 
-// pass merges the defaults of all releases in v, into which prev was filled.
+// pass merges the defaults of all releases in v, which contains the defaults
+// of prev.
 func (e *evaluation) pass(v cue.Value, prev *binding) *binding {
 	next := &binding{reader: e.reader(), merged: map[string]*fleet.Tree{}}
-	next.unplaced = map[*fleet.Tree]cue.Value{}
+	next.mapsWithoutPos = map[*fleet.Tree]cue.Value{}
 	e.releases(v, func(name string, release cue.Value) {
 		next.merged[name] = next.defaults(release)
 		next.dropPinned(name, nil, next.merged[name], lookup(release, "values"), prev.merged[name])
@@ -128,9 +128,9 @@ func (e *evaluation) pass(v cue.Value, prev *binding) *binding {
 	return next
 }
 
-// dropPinned removes the defaults that values pins: concrete values win over
-// every default. filled is what the pass before put into values; it may be
-// nil.
+// dropPinned removes the defaults that values pins: concrete values override
+// every default. filled holds the defaults that the previous pass filled in;
+// it may be nil.
 func (b *binding) dropPinned(release string, path []string, t *fleet.Tree, values cue.Value, filled *fleet.Tree) {
 	for k, d := range t.Fields {
 		value := values.LookupPath(cue.MakePath(cue.Str(k)))
@@ -143,38 +143,37 @@ func (b *binding) dropPinned(release string, path []string, t *fleet.Tree, value
 		}
 		switch {
 		case d.IsMap() && value.IncompleteKind() == cue.StructKind:
-			b.dropPinned(release, below(path, k), d, value, before)
+			b.dropPinned(release, childPath(path, k), d, value, before)
 		case isNull(d), isPinned(value, before), before == nil && isIncomplete(value):
-			b.dropped = append(b.dropped, pinnedDefault{release, below(path, k), d, value})
+			b.droppedDefaults = append(b.droppedDefaults, pinnedDefault{release, childPath(path, k), d, value})
 			delete(t.Fields, k)
 		}
 	}
 }
 
-// isNull reports whether the default deletes what the chart has. A null never
-// becomes part of values: there, the field is absent.
+// isNull reports whether the default deletes a value of the chart. Nulls are
+// not filled into values.
 func isNull(t *fleet.Tree) bool { return !t.IsMap() && t.List == nil && t.Scalar == nil }
 
-// isIncomplete reports whether v waits for something that it refers to.
+// isIncomplete reports whether v depends on a value that is not known yet.
 func isIncomplete(v cue.Value) bool {
 	err := v.Err()
 	return err != nil && v.IncompleteKind() != cue.BottomKind
 }
 
-// isPinned reports whether one of the conjuncts of v is concrete by itself.
-// The one that was filled in, if any, does not count, nor does a default that
-// is CUE's own.
+// isPinned reports whether a conjunct of v is concrete by itself. It ignores
+// the conjunct that was filled in, and CUE defaults.
 func isPinned(v cue.Value, filled *fleet.Tree) bool {
 	if v.Err() == nil {
-		// What was filled in agrees with all others.
+		// The filled-in value agrees with all other conjuncts.
 		return filled == nil && isConcrete(v)
 	}
 	for _, c := range cuediag.Conjuncts(v) {
 		if c.Err() != nil {
-			// What c is cannot be seen by itself where its surroundings are in
-			// error. What it refers to can; what it computes is concrete.
+			// c cannot be evaluated next to a conflict, but its reference can.
+			// Computed expressions are concrete.
 			op, _ := c.Expr()
-			if slices.Contains(computing, op) {
+			if slices.Contains(computingOps, op) {
 				return true
 			}
 			root, path := c.ReferencePath()
@@ -190,14 +189,14 @@ func isPinned(v cue.Value, filled *fleet.Tree) bool {
 	return false
 }
 
-// computing are the operations that give a concrete value, and no constraint.
-var computing = []cue.Op{
+// computingOps are the operations whose result is a concrete value.
+var computingOps = []cue.Op{
 	cue.InterpolationOp, cue.CallOp, cue.AddOp, cue.SubtractOp, cue.MultiplyOp,
 	cue.FloatQuotientOp,
 }
 
-// isConcrete reports whether v needs nothing more to be exported, nor a
-// default of CUE's own. A list that is open, and a struct, do.
+// isConcrete reports whether v can be exported as it is, without a CUE
+// default. Structs and open lists are not concrete.
 func isConcrete(v cue.Value) bool {
 	switch v.IncompleteKind() {
 	case cue.StructKind:
@@ -208,15 +207,15 @@ func isConcrete(v cue.Value) bool {
 	return v.IsConcrete()
 }
 
-// sameJSON reports whether v is the value of the tree.
+// sameJSON reports whether v and the tree have the same value.
 func sameJSON(v cue.Value, t *fleet.Tree) bool {
-	r := &reader{evaluation: &evaluation{layers: []fleet.Layer{{}}}, at: map[*fleet.Tree]token.Pos{}}
+	r := &reader{evaluation: &evaluation{layers: []fleet.Layer{{}}}, positions: map[*fleet.Tree]token.Pos{}}
 	u := r.tree(v)
 	return u != nil && reflect.DeepEqual(u.Value(), t.Value())
 }
 
-// plain returns the values of the trees, to compare passes.
-func plain(trees map[string]*fleet.Tree) map[string]any {
+// plainValues returns the values of the trees, to compare passes.
+func plainValues(trees map[string]*fleet.Tree) map[string]any {
 	out := map[string]any{}
 	for name, t := range trees {
 		if v := t.Value(); !reflect.DeepEqual(v, map[string]any{}) {
@@ -227,7 +226,7 @@ func plain(trees map[string]*fleet.Tree) map[string]any {
 }
 
 // expr returns the merged defaults as CUE: releases: <name>: values: {...}.
-// Every literal has the position of the user's own.
+// Every literal has the position of the user's literal.
 func (b *binding) expr() ast.Expr {
 	all := &ast.StructLit{}
 	for _, name := range slices.Sorted(maps.Keys(b.merged)) {
@@ -244,15 +243,15 @@ func field(name string, pos token.Pos, value ast.Expr) *ast.Field {
 	return &ast.Field{Label: label, Value: value}
 }
 
-// syntax returns the tree as CUE.
+// syntax returns the tree as a CUE expression.
 func (r *reader) syntax(t *fleet.Tree) ast.Expr {
-	pos := r.at[t]
+	pos := r.positions[t]
 	switch {
 	case t.IsMap():
 		lit := &ast.StructLit{Lbrace: pos}
 		for _, k := range t.Keys() {
 			if f := t.Fields[k]; !isNull(f) {
-				lit.Elts = append(lit.Elts, field(k, r.at[f], r.syntax(f)))
+				lit.Elts = append(lit.Elts, field(k, r.positions[f], r.syntax(f)))
 			}
 		}
 		return lit

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A rawChart is the chart of a release as schema.#Chart has it.
+// A rawChart is the chart of a release in the form of schema.#Chart.
 type rawChart struct {
 	Path         string            `json:"path"`
 	Repo         string            `json:"repo"`
@@ -28,7 +28,7 @@ type rawChart struct {
 
 func (c rawChart) ref() fleet.ChartRef {
 	if c.Git.URL != "" {
-		c.Version = "" // chooses between commits, which say it all
+		c.Version = "" // the version only selects the commit
 	}
 	return fleet.ChartRef{
 		Path: c.Path, Repo: c.Repo, Name: c.Name, Version: c.Version, Digest: c.Digest, Git: fleet.GitRef(c.Git),
@@ -37,12 +37,12 @@ func (c rawChart) ref() fleet.ChartRef {
 }
 
 func isChart(chart cue.Value) bool {
-	has := present(chart, "path", "repo", "name", "version", "git", "digest")
+	set := present(chart, "path", "repo", "name", "version", "git", "digest")
 	forms := [][]string{{"path"}, {"repo", "name", "version", "digest"}, {"git", "digest"}, {"version", "git", "digest"}}
-	return slices.ContainsFunc(forms, func(want []string) bool { return slices.Equal(has, want) })
+	return slices.ContainsFunc(forms, func(want []string) bool { return slices.Equal(set, want) })
 }
 
-// pinPos returns where the first field of a chart that is pinned stands.
+// pinPos returns the position of the first concrete field that pins a chart.
 func (e *evaluation) pinPos(chart cue.Value) diag.Pos {
 	for _, field := range []string{"digest", "path"} {
 		for _, c := range cuediag.Conjuncts(lookup(chart, field)) {

@@ -12,21 +12,21 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
-// cycle reports values that wait for each other in a circle: defaults, and
-// values that only refer, that are still not concrete when nothing changes any
-// more, and refer to one another.
+// cycle reports reference cycles among values that are not concrete after the
+// last pass.
 func (b *binding) cycle(v cue.Value) error {
 	waiting := map[string]cue.Value{}
 	for _, p := range b.pending {
 		waiting[valuesPath(p.Path())] = p
 	}
 	b.releases(v, func(name string, release cue.Value) {
-		values := b.known.values(b.reader, name, release)
+		values := b.lookups.values(b.reader, name, release)
 		if len(values.pending) == 0 && values.v.Err() == nil {
-			return // all of them are concrete
+			return // all values are concrete
 		}
 		values.v.Walk(func(x cue.Value) bool {
-			// Two references to each other are no error in CUE: anything holds.
+			// CUE accepts two fields that refer to each other: any value
+			// satisfies them.
 			if x.IncompleteKind() == cue.TopKind {
 				waiting[x.Path().String()] = x
 			}
@@ -62,9 +62,8 @@ func (b *binding) cycle(v cue.Value) error {
 	return faults.Err()
 }
 
-// circleFrom follows the references from path and returns the members of the
-// first circle that leads to; nil when there is none. It does not visit what
-// is done.
+// circleFrom follows the references from path and returns the first cycle that
+// it finds, or nil. It skips nodes in done.
 func circleFrom(path string, refs map[string][]string, done map[string]bool) []string {
 	var trail []string
 	var visit func(at string) []string
@@ -106,8 +105,8 @@ func references(v cue.Value) map[string]bool {
 	return out
 }
 
-// valuesPath returns the path of the value that the default at the given path
-// becomes: releases.x.defaults.root.a.b is for releases.x.values.a.b.
+// valuesPath returns the path of the value that a default sets:
+// releases.x.values.a.b for releases.x.defaults.root.a.b.
 func valuesPath(p cue.Path) string {
 	sel := p.Selectors()
 	if len(sel) < 4 {
@@ -116,11 +115,11 @@ func valuesPath(p cue.Path) string {
 	return cue.MakePath(slices.Concat(sel[:2], []cue.Selector{cue.Str("values")}, sel[4:])...).String()
 }
 
-// unsettled reports the releases whose values are still different in the next
-// pass, after as many as there may be.
-func (b *binding) unsettled(next *binding) error {
+// divergence reports the releases whose values still change after the last
+// pass.
+func (b *binding) divergence(next *binding) error {
 	d := &diag.Diag{
-		Msg:  "the values never settle: they depend on each other, and change each other whenever they are evaluated",
+		Msg:  "the values do not converge: each evaluation changes them, because they depend on each other",
 		Hint: "set one of them to a value",
 	}
 	var names []string

@@ -14,15 +14,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// defaultStage is the stage of a fleet that declares none.
+// defaultStage is the stage of a fleet that declares no stages.
 const defaultStage = "default"
 
-// defaultHistory is how many bundles are kept in a cluster that does not say.
+// defaultHistory is the default number of bundles that a cluster keeps.
 const defaultHistory = 10
 
-// decode reads the final value into plain data. merged are the defaults by
-// release. Beside an error, which a complete value without faults gives only
-// where it breaks the rules of this package, stands what could be read.
+// decode converts the final value to plain data. merged are the defaults by
+// release. With an error it returns the parts that could be read. For a
+// complete value, errors are violations of this package's rules.
 func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.Cluster, error) {
 	c := &fleet.Cluster{
 		Pos:     cuediag.Pos(e.root, e.sourcePos(lookup(v, "cluster.name"))),
@@ -36,7 +36,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 		Name string `json:"name"`
 	}
 	var faults diag.List
-	// Field by field: what is wrong with one does not hide the others.
+	// Decode each field separately, so that one fault does not hide others.
 	for field, into := range map[string]any{
 		"cluster.name": &c.Name, "cluster.kubernetes": &c.KubeVersion, "cluster.context": &c.KubeContext, "cluster.uid": &c.UID,
 		"cluster.history": &c.History, "cluster.labels": &c.Labels, "cluster.facts": &c.Facts, "cluster.crds": &c.CRDs,
@@ -90,10 +90,10 @@ func (e *evaluation) distinctStages(v cue.Value, stages []string) error {
 	return nil
 }
 
-// releaseName is what Helm and Kubernetes take as the name of a release.
+// releaseName matches release names that Helm and Kubernetes accept.
 var releaseName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// maxReleaseName is Helm's own limit, in bytes.
+// maxReleaseName is Helm's limit in bytes.
 const maxReleaseName = 53
 
 func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *fleet.Tree, stages []string) (*fleet.Release, error) {
@@ -129,7 +129,7 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 	r.Namespace, r.Delivery, r.Tests, r.Typed = raw.Namespace, fleet.Delivery(raw.Delivery), raw.Tests, lookup(v, "typed").Exists()
 	r.Jsonnet, r.Kustomize, r.Manifests = raw.Jsonnet, raw.Kustomize, raw.Manifests
 	r.Stage = cmp.Or(raw.Stage, stages[len(stages)-1])
-	// What is no whole pin is at fault already, and nothing to look for.
+	// checkReleases reports an incomplete chart.
 	if chart := lookup(v, "chart"); chart.Exists() && isChart(chart) {
 		r.Chart = raw.Chart.ref()
 		r.SourcePos = e.pinPos(chart)
@@ -150,9 +150,9 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 	r.Patches, r.Health = e.patches(v, path, &faults), e.health(v, path+".health", &faults)
 	r.Ownership, r.Replace, r.Ignore = e.ownership(v, path, &faults), e.replace(v, path, &faults), e.ignoreRules(v, r, &faults)
 	read := e.reader()
-	r.Values = withOrigins(e.known.in(final).values(read, name, v).tree, merged)
+	r.Values = withOrigins(e.lookups.forValue(final).values(read, name, v).tree, merged)
 	if objects := lookup(v, "objects"); objects.Exists() {
-		r.Objects, r.Keys = listed(read.tree(objects), e.fieldPos(objects))
+		r.Objects, r.Keys = listObjects(read.tree(objects), e.fieldPos(objects))
 	}
 	return r, faults.Err()
 }
@@ -161,7 +161,7 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 func (e *evaluation) waivers(release cue.Value, field string) []fleet.Waiver {
 	it, err := lookup(release, field).Fields()
 	if err != nil {
-		return nil // there are none
+		return nil // the field is absent
 	}
 	var out []fleet.Waiver
 	for it.Next() {
@@ -172,8 +172,8 @@ func (e *evaluation) waivers(release cue.Value, field string) []fleet.Waiver {
 	return out
 }
 
-// openWaivers reads the field open of a release, which is at the path. It is a fault
-// in a release of which the source is no chart.
+// openWaivers reads the field open of a release, whose path is given. The
+// field is a fault in a release without a chart.
 func (e *evaluation) openWaivers(release cue.Value, path string, faults *diag.List) []fleet.Waiver {
 	open := e.waivers(release, "open")
 	if len(open) > 0 && !lookup(release, "chart").Exists() && len(present(release, "jsonnet", "kustomize", "manifests", "objects")) > 0 {
@@ -186,8 +186,7 @@ func (e *evaluation) openWaivers(release cue.Value, path string, faults *diag.Li
 }
 
 // withOrigins returns the final values t with the positions, layers and
-// shadowed values of those parts that defaults gave, and with their nulls,
-// which are no part of t.
+// overridden values of the merged defaults, and with their nulls.
 func withOrigins(t, merged *fleet.Tree) *fleet.Tree {
 	if merged == nil {
 		return t
@@ -211,10 +210,10 @@ func withOrigins(t, merged *fleet.Tree) *fleet.Tree {
 	return &out
 }
 
-// listed returns the objects of a release as a list: as listed, or in the
-// order of their keys, which are nil of a list. Those that a library makes are written where the release
-// asks for them, at pos.
-func listed(t *fleet.Tree, pos diag.Pos) (out []*fleet.Tree, keys []string) {
+// listObjects returns the objects of a release in list order or in the order
+// of their keys, and these keys. Objects that a library creates get the
+// position pos.
+func listObjects(t *fleet.Tree, pos diag.Pos) (out []*fleet.Tree, keys []string) {
 	if t == nil {
 		return nil, nil
 	}

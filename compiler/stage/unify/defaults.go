@@ -14,21 +14,21 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A reader turns CUE values into trees. It keeps the position of each leaf in
-// CUE's own form, which a tree does not have, so that the leaf can be written
-// back as CUE.
+// A reader converts CUE values to trees. It records the CUE position of each
+// leaf, so that trees can be converted back to CUE.
 type reader struct {
 	*evaluation
-	at      map[*fleet.Tree]token.Pos
-	pending []cue.Value // the leaves that are not concrete, or not yet
+	positions map[*fleet.Tree]token.Pos
+	pending   []cue.Value // leaves that are not concrete (yet)
 
-	// unplaced are the maps whose places were not looked for; all have theirs
-	// when it is nil. That is what costs most, and is rarely asked of defaults.
-	unplaced map[*fleet.Tree]cue.Value
+	// mapsWithoutPos holds the maps whose positions were not computed; nil
+	// means that they are computed at once. Positions of maps are expensive
+	// and rarely needed for defaults.
+	mapsWithoutPos map[*fleet.Tree]cue.Value
 }
 
-// tree reads v; nil when it is not concrete. The fields of a map that are not
-// concrete are left out. All of them are noted as pending.
+// tree converts v; nil when v is not concrete. It leaves out map fields that
+// are not concrete, and records them as pending.
 func (r *reader) tree(v cue.Value) *fleet.Tree {
 	given := v
 	v, _ = v.Default()
@@ -36,7 +36,7 @@ func (r *reader) tree(v cue.Value) *fleet.Tree {
 		return r.structTree(v)
 	}
 	if v.Err() != nil && !isIncomplete(v) {
-		if t := r.written(v); t != nil {
+		if t := r.literalTree(v); t != nil {
 			return t
 		}
 	}
@@ -46,10 +46,10 @@ func (r *reader) tree(v cue.Value) *fleet.Tree {
 	}
 	pos := r.sourcePos(v)
 	if cuediag.IsType(cuediag.File(r.root, pos)) {
-		pos = r.sourcePos(given) // what refers to it
+		pos = r.sourcePos(given) // the reference to it
 	}
 	t := &fleet.Tree{Pos: cuediag.Pos(r.root, pos), Layer: r.layerOf(pos)}
-	r.at[t] = pos
+	r.positions[t] = pos
 	if v.Kind() == cue.ListKind {
 		t.List = []*fleet.Tree{}
 		for it, _ := v.List(); it.Next(); {
@@ -65,9 +65,9 @@ func (r *reader) tree(v cue.Value) *fleet.Tree {
 	return t
 }
 
-// written reads what the layers write of a value that is in error, which CUE
-// does not show as a whole; nil when that is nothing.
-func (r *reader) written(v cue.Value) *fleet.Tree {
+// literalTree converts the parts of a conflicting value that the layers write
+// literally, or returns nil. CUE does not return the value as a whole.
+func (r *reader) literalTree(v cue.Value) *fleet.Tree {
 	parts := cuediag.Conjuncts(v)
 	if len(parts) > 1 {
 		var out *fleet.Tree
@@ -95,12 +95,12 @@ func (r *reader) written(v cue.Value) *fleet.Tree {
 
 func (r *reader) structTree(v cue.Value) *fleet.Tree {
 	t := fleet.Map(nil)
-	if r.unplaced != nil {
-		r.unplaced[t] = v
+	if r.mapsWithoutPos != nil {
+		r.mapsWithoutPos[t] = v
 	} else {
 		t.Pos = r.mapPos(v)
 	}
-	r.at[t] = labelPos(v)
+	r.positions[t] = labelPos(v)
 	it, err := v.Fields()
 	if err != nil {
 		return t
@@ -113,7 +113,7 @@ func (r *reader) structTree(v cue.Value) *fleet.Tree {
 	return t
 }
 
-// mapPos returns where a map is written; nowhere when that is in a type.
+// mapPos returns the position of a map; none when it is in a type.
 func (r *reader) mapPos(v cue.Value) diag.Pos {
 	if pos := r.fieldPos(v); !cuediag.IsType(pos.File) {
 		return pos
@@ -121,7 +121,7 @@ func (r *reader) mapPos(v cue.Value) diag.Pos {
 	return diag.Pos{}
 }
 
-// scalar returns a concrete scalar as a tree holds it.
+// scalar converts a concrete scalar to the form of a tree.
 func scalar(v cue.Value) any {
 	switch v.Kind() {
 	case cue.BoolKind:
@@ -133,7 +133,7 @@ func scalar(v cue.Value) any {
 	case cue.NullKind:
 		return nil
 	}
-	// Numbers of any size, and bytes as base64.
+	// Numbers have any size; bytes are base64.
 	data, err := v.MarshalJSON()
 	if err != nil {
 		return nil
@@ -145,8 +145,7 @@ func scalar(v cue.Value) any {
 	return json.Number(data)
 }
 
-// defaults reads the defaults of a release and merges them from the root to
-// the cluster.
+// defaults merges the defaults of a release from the root to the cluster.
 func (r *reader) defaults(release cue.Value) *fleet.Tree {
 	var out *fleet.Tree
 	for _, l := range r.layers {
@@ -161,12 +160,12 @@ func (r *reader) defaults(release cue.Value) *fleet.Tree {
 	return out
 }
 
-// checkLayers reports the defaults of a release that name a layer the cluster
-// does not have, or that are written in another layer's file.
+// checkLayers reports defaults for unknown layers, and defaults that are set
+// in a file of another layer.
 func (e *evaluation) checkLayers(path string, release cue.Value) error {
 	it, err := lookup(release, "defaults").Fields()
 	if err != nil {
-		return nil // absent, or wrong in a way that CUE reports
+		return nil // absent, or CUE reports an error
 	}
 	var faults diag.List
 	for it.Next() {
@@ -175,7 +174,7 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 		for _, c := range cuediag.Conjuncts(it.Value()) {
 			if f, ok := c.Source().(*ast.Field); ok {
 				if label, _, err := ast.LabelName(f.Label); err != nil || label != name {
-					continue // a pattern, which speaks for every layer
+					continue // a pattern applies to every layer
 				}
 			}
 			p := labelPos(c)
@@ -184,8 +183,8 @@ func (e *evaluation) checkLayers(path string, release cue.Value) error {
 			switch {
 			case !p.IsValid() || cuediag.IsType(d.At[0].File) || known && (in == name || in == ""):
 				continue
-			case e.embedded.by[d.At[0].File] != "":
-				continue // the field with the @embed says it
+			case e.embedded.embedders[d.At[0].File] != "":
+				continue // the field with @embed is reported
 			case !known:
 				d.Msg = "no layer is called " + name
 				d.Hint = cmp.Or(diag.DidYouMean(name, e.layerNames()), "put the name of this file's layer first: defaults: "+cmp.Or(in, "LAYER")+": "+cue.Str(name).String()+": ...")

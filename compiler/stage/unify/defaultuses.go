@@ -14,7 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A pinnedDefault is a default that values pins.
+// A pinnedDefault is a default that values overrides.
 type pinnedDefault struct {
 	release string
 	path    []string
@@ -22,7 +22,7 @@ type pinnedDefault struct {
 	pin     cue.Value
 }
 
-// A defaultWalk finds which defaults of a cluster have an effect.
+// A defaultWalk determines which defaults of a cluster are effective.
 type defaultWalk struct {
 	*binding
 	used       map[diag.Pos]bool
@@ -31,8 +31,8 @@ type defaultWalk struct {
 	pinned     bool
 }
 
-// readDefaultUses finds which defaults of the cluster's releases have an effect. It
-// is called when the values are bound and the cluster has no faults.
+// readDefaultUses determines which defaults of the cluster's releases are
+// effective. It requires bound values and a cluster without faults.
 func (e *evaluation) readDefaultUses(c *fleet.Cluster) {
 	w := &defaultWalk{binding: e.last, used: map[diag.Pos]bool{}}
 	for _, r := range c.Releases {
@@ -42,7 +42,7 @@ func (e *evaluation) readDefaultUses(c *fleet.Cluster) {
 		}
 	}
 	w.pinned = true
-	for _, d := range w.dropped {
+	for _, d := range w.droppedDefaults {
 		if slices.ContainsFunc(c.Releases, func(r *fleet.Release) bool { return r.Name == d.release }) {
 			w.release = d.release
 			if pin := e.reader().tree(d.pin); pin != nil {
@@ -59,41 +59,41 @@ func (e *evaluation) readDefaultUses(c *fleet.Cluster) {
 	c.Defaults.Used = fleet.NewPosSet(slices.Collect(maps.Keys(w.used)))
 }
 
-// effective visits merged defaults, which apply, and what they replaced.
+// effective visits effective defaults and the defaults that they override.
 func (w *defaultWalk) effective(path []string, t *fleet.Tree) {
 	if !t.IsMap() {
 		w.use(t)
 	}
 	for k, f := range t.Fields {
-		w.effective(below(path, k), f)
+		w.effective(childPath(path, k), f)
 	}
 	if t.Shadows != nil {
 		w.hidden(path, t.Shadows, t, true)
 	}
 }
 
-// hidden visits defaults that another value replaces: the one of the same path when
-// alike is set, and otherwise one around it. A default that is equal to the value
-// agrees with it, and counts as used.
-func (w *defaultWalk) hidden(path []string, t, by *fleet.Tree, alike bool) {
+// hidden visits overridden defaults. by is the value at the same path if
+// samePath is set, otherwise a value above it. A default that equals the
+// overriding value counts as used.
+func (w *defaultWalk) hidden(path []string, t, by *fleet.Tree, samePath bool) {
 	for k, f := range t.Fields {
-		if inner := by.Fields[k]; alike && inner != nil {
-			w.hidden(below(path, k), f, inner, true)
+		if inner := by.Fields[k]; samePath && inner != nil {
+			w.hidden(childPath(path, k), f, inner, true)
 		} else {
-			w.hidden(below(path, k), f, by, false)
+			w.hidden(childPath(path, k), f, by, false)
 		}
 	}
 	if t.Shadows != nil {
-		w.hidden(path, t.Shadows, by, alike)
+		w.hidden(path, t.Shadows, by, samePath)
 	}
 	if t.IsMap() || t.Layer == "" {
 		return
 	}
-	if alike && !by.IsMap() && reflect.DeepEqual(t.Value(), by.Value()) {
+	if samePath && !by.IsMap() && reflect.DeepEqual(t.Value(), by.Value()) {
 		w.use(t)
 		return
 	}
-	o := fleet.OverriddenDefault{Release: w.release, Layer: t.Layer, Below: w.below(t.Layer), Path: path, Pos: w.posOf(t), By: w.posOf(by), Pinned: w.pinned}
+	o := fleet.OverriddenDefault{Release: w.release, Layer: t.Layer, Below: w.layerPrefix(t.Layer), Path: path, Pos: w.posOf(t), By: w.posOf(by), Pinned: w.pinned}
 	w.overridden = append(w.overridden, o)
 }
 
@@ -103,18 +103,18 @@ func (w *defaultWalk) use(t *fleet.Tree) {
 	}
 }
 
-// posOf returns where the value is written.
+// posOf returns the position of a value.
 func (w *defaultWalk) posOf(t *fleet.Tree) diag.Pos {
 	p := t.Pos
 	if !p.IsValid() {
-		p = cuediag.Pos(w.root, w.at[t]) // the place of a map is not looked for until it is needed
+		p = cuediag.Pos(w.root, w.positions[t]) // positions of maps are computed on demand
 	}
 	w.embedded.pos(&p)
 	return p
 }
 
-// below returns what the IDs of the clusters of a layer begin with.
-func (e *evaluation) below(layer string) string {
+// layerPrefix returns the common prefix of the IDs of a layer's clusters.
+func (e *evaluation) layerPrefix(layer string) string {
 	for _, l := range e.layers {
 		if l.Name == layer {
 			return strings.Trim(strings.TrimPrefix(l.Dir, e.layers[0].Dir), "/")
@@ -123,7 +123,7 @@ func (e *evaluation) below(layer string) string {
 	return ""
 }
 
-func below(path []string, key string) []string { return append(slices.Clone(path), key) }
+func childPath(path []string, key string) []string { return append(slices.Clone(path), key) }
 
 // defaultWaivers reads the field overridden of a release.
 func (e *evaluation) defaultWaivers(name string, release cue.Value, faults *diag.List) []fleet.DefaultWaiver {

@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// depends reads the field depends of the releases of a cluster, and sets their
-// levels. The releases in off are in the layers and not on the cluster.
+// depends reads the field depends of a cluster's releases and sets their
+// levels. off are the releases of the layers that the cluster does not select.
 func (e *evaluation) depends(final cue.Value, c *fleet.Cluster, off []string) error {
 	d := &dependencies{evaluation: e, cluster: c, off: off, values: map[string]cue.Value{}, releases: map[string]*fleet.Release{}}
 	e.releases(final, func(name string, release cue.Value) { d.values[name] = release })
@@ -25,8 +25,8 @@ func (e *evaluation) depends(final cue.Value, c *fleet.Cluster, off []string) er
 	}
 	for _, r := range c.Releases {
 		for _, f := range fieldsOf(d.values[r.Name], "depends") {
-			// A value that is not a bool is a fault by the schema.
-			if on, err := f.v.Bool(); on && d.allowed(r, f) {
+			// The schema reports a value that is not a bool.
+			if on, err := f.v.Bool(); on && d.checkDependency(r, f) {
 				r.Depends = append(r.Depends, f.name)
 			} else if !on && err == nil {
 				c.Checks = append(c.Checks, d.withoutDependency(r, f)...)
@@ -43,19 +43,19 @@ func (e *evaluation) depends(final cue.Value, c *fleet.Cluster, off []string) er
 	return d.faults.Err()
 }
 
-// dependencies are the dependencies between the releases of a cluster.
+// dependencies holds the dependencies between the releases of a cluster.
 type dependencies struct {
 	*evaluation
 	cluster  *fleet.Cluster
 	off      []string
-	values   map[string]cue.Value      // of all releases of the layers, by name
-	releases map[string]*fleet.Release // of the cluster, by name
+	values   map[string]cue.Value      // all releases of the layers, by name
+	releases map[string]*fleet.Release // releases of the cluster, by name
 	faults   diag.List
 }
 
-// allowed reports whether a release may depend on the one that the field names, and
-// adds a fault when it may not.
-func (d *dependencies) allowed(r *fleet.Release, f namedValue) bool {
+// checkDependency reports whether a release may depend on the release in the
+// field, and adds a fault if not.
+func (d *dependencies) checkDependency(r *fleet.Release, f namedValue) bool {
 	wrong := func(msg, hint string, also ...diag.Pos) bool {
 		d.faults.Add(&diag.Diag{At: append([]diag.Pos{d.fieldPos(f.v)}, also...), Path: r.Path("depends", cue.Str(f.name).String()), Msg: msg, Hint: hint})
 		return false
@@ -69,7 +69,8 @@ func (d *dependencies) allowed(r *fleet.Release, f namedValue) bool {
 			fmt.Sprintf("add the cluster to %s, or remove the line for this cluster", (&fleet.Release{Name: f.name}).Path("clusters")),
 			d.fieldPos(lookup(d.values[f.name], "clusters")))
 	case other == nil:
-		// All names would be another hint, and so another fault, for every cluster.
+		// A hint with all names would differ between clusters and prevent
+		// folding.
 		return wrong("this cluster has no release called "+f.name,
 			cmp.Or(diag.DidYouMean(f.name, d.others(r)), "use the name of a release of the cluster, see fleetc list -o json"))
 	case slices.Index(d.cluster.Stages, other.Stage) > slices.Index(d.cluster.Stages, r.Stage):
@@ -79,8 +80,8 @@ func (d *dependencies) allowed(r *fleet.Release, f namedValue) bool {
 	return true
 }
 
-// withoutDependency checks the name of a release that another must not depend on,
-// which a release of any cluster may have.
+// withoutDependency checks the name in a depends field that is false: a
+// release of any cluster must have it.
 func (d *dependencies) withoutDependency(r *fleet.Release, f namedValue) []fleet.RuleCheck {
 	pos := cuediag.Pos(d.root, d.sourcePos(f.v))
 	if d.layerOfFile(pos.File) == "" {
@@ -93,7 +94,7 @@ func (d *dependencies) withoutDependency(r *fleet.Release, f namedValue) []fleet
 		slices.Collect(maps.Keys(d.values)))
 }
 
-// others returns the names of the releases of the cluster but one.
+// others returns the names of the cluster's other releases.
 func (d *dependencies) others(r *fleet.Release) []string {
 	var names []string
 	for _, other := range d.cluster.Releases {
@@ -104,7 +105,7 @@ func (d *dependencies) others(r *fleet.Release) []string {
 	return names
 }
 
-// addCycles adds a fault for each cycle of releases that depend on each other.
+// addCycles adds a fault for each dependency cycle.
 func (d *dependencies) addCycles() {
 	refs, visited := map[string][]string{}, map[string]bool{}
 	for _, r := range d.cluster.Releases {
@@ -128,8 +129,8 @@ func (d *dependencies) addCycles() {
 	}
 }
 
-// setLevel sets the level of a release, and of those that it depends on. There are
-// no cycles.
+// setLevel sets the level of a release and of its dependencies, which have no
+// cycles.
 func (d *dependencies) setLevel(r *fleet.Release, done map[*fleet.Release]bool) {
 	for _, name := range r.Depends {
 		other := d.releases[name]
@@ -145,7 +146,7 @@ func (d *dependencies) setLevel(r *fleet.Release, done map[*fleet.Release]bool) 
 
 var dependsPath = regexp.MustCompile(`^releases\.[^ ]+\.depends$`)
 
-// explainList says how to write dependencies that are written as a list.
+// explainList replaces the fault of dependencies that are written as a list.
 func explainList(d *diag.Diag) {
 	if dependsPath.MatchString(d.Path) && strings.HasPrefix(d.Msg, "this is a list") {
 		d.At, d.Msg, d.Hint = d.At[:1], "depends is not a list: layers could not add to one", `write depends: "NAME": true for each release`

@@ -84,7 +84,8 @@ environments/prod/fleet.cue:4:23: releases.x.depends: these releases wait for ea
 	}
 }
 
-// A list, which layers could not add to, is a fault that says how to write it.
+// TestDependsList checks the fault for dependencies that are written as a
+// list.
 func TestDependsList(t *testing.T) {
 	_, err := cluster(t, `
 -- root.cue --

@@ -13,9 +13,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// Differences evaluates the instance of a file of rules about where clusters may
-// differ, and returns them, sorted by name. root is the absolute path to which
-// positions are relative. The error holds all faults that CUE finds at once.
+// Differences evaluates a file of rules about allowed differences between
+// clusters, and returns the rules sorted by name. Positions are relative to
+// the absolute path root. The error contains all faults that CUE finds at
+// once.
 func Differences(root string, in *build.Instance) ([]fleet.DifferenceRule, error) {
 	if err := checkCalls(root, in); err != nil {
 		return nil, err
@@ -48,17 +49,17 @@ func Differences(root string, in *build.Instance) ([]fleet.DifferenceRule, error
 		}
 		rule.Objects, rule.Checks = r.objects(allow)
 		if len(rule.Between) == 0 {
-			faults.Add(&diag.Diag{At: []diag.Pos{rule.Pos}, Path: at + ".between", Msg: "names no cluster", Hint: `name some: between: ["prod"]`})
+			faults.Add(&diag.Diag{At: []diag.Pos{rule.Pos}, Path: at + ".between", Msg: "is empty", Hint: `name some: between: ["prod"]`})
 		}
 		out = append(out, rule)
 	}
 	if len(out) == 0 {
-		faults.Add(&diag.Diag{At: []diag.Pos{writtenPos(root, lookup(v, "differences"))}, Path: "differences", Msg: "there is no rule", Hint: `write one: "prod": {between: ["prod"], allow: {}}`})
+		faults.Add(&diag.Diag{At: []diag.Pos{writtenPos(root, lookup(v, "differences"))}, Path: "differences", Msg: "has no rules", Hint: `write one: "prod": {between: ["prod"], allow: {}}`})
 	}
 	return out, faults.Err()
 }
 
-// writtenPos returns where a user writes v.
+// writtenPos returns the user's position of v.
 func writtenPos(root string, v cue.Value) diag.Pos {
 	for _, c := range cuediag.Conjuncts(v) {
 		if pos := cuediag.Pos(root, labelPos(c)); pos.IsValid() && !cuediag.IsType(pos.File) {
@@ -74,7 +75,7 @@ type differenceReader struct {
 	faults   *diag.List
 }
 
-// clusterPattern says what is wrong with a cluster pattern.
+// clusterPattern returns the fault of an invalid cluster pattern.
 func clusterPattern(text string) (msg, hint string) {
 	if _, err := path.Match(text, ""); err != nil {
 		return "cluster pattern " + text + " has a syntax error", `write it as in "prod/*" or "prod/eu-[12]"`
@@ -82,7 +83,7 @@ func clusterPattern(text string) (msg, hint string) {
 	return "", ""
 }
 
-// texts reads a list of texts, each of which must be right.
+// texts reads a list of texts and reports those that are wrong.
 func (r differenceReader) texts(v cue.Value, below, field string, wrong func(text string) (msg, hint string)) []string {
 	var out []string
 	it, err := lookup(v, field).List()
@@ -111,8 +112,8 @@ func (r differenceReader) paths(allow cue.Value, field string) []fleet.PathPatte
 	return out
 }
 
-// objects reads the objects that may differ; checks says whether there is a word
-// about them.
+// objects reads the objects that may differ. checks reports whether the field
+// is present.
 func (r differenceReader) objects(allow cue.Value) (out []fleet.Selector, checks bool) {
 	list := lookup(allow, "objects")
 	it, err := list.List()

@@ -10,22 +10,21 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A relocation says where the files are that the instance embeds: CUE has their
-// places relative to the file that embeds them. A name that several directories
-// have stays as it is.
+// A relocation maps positions in embedded files to fleet paths: CUE reports
+// them relative to the embedding file. An ambiguous name stays unchanged.
 type relocation struct {
-	names map[string]string // by the names in CUE's places
-	by    map[string]string // the directory of the file of CUE that embeds it, by name
+	names     map[string]string // fleet paths by the names in CUE's positions
+	embedders map[string]string // the directory of the embedding CUE file, by fleet path
 }
 
 func relocate(root string, in *build.Instance) relocation {
 	r := relocation{map[string]string{}, map[string]string{}}
 	for _, i := range append(in.Dependencies(), in) {
 		for _, file := range i.Files {
-			embeds, _ := cuediag.Embeds(root, file) // CUE reports what is wrong
+			embeds, _ := cuediag.Embeds(root, file) // CUE reports errors
 			for _, e := range embeds {
 				r.add(e.As, e.Name)
-				r.by[e.Name] = path.Dir(cuediag.Pos(root, file.Pos()).File)
+				r.embedders[e.Name] = path.Dir(cuediag.Pos(root, file.Pos()).File)
 			}
 		}
 	}
@@ -45,7 +44,7 @@ func (r relocation) pos(p *diag.Pos) {
 	}
 }
 
-// faults returns the faults with their places.
+// faults returns the faults with corrected positions.
 func (r relocation) faults(err error) error {
 	if len(r.names) == 0 || err == nil {
 		return err
@@ -62,7 +61,7 @@ func (r relocation) faults(err error) error {
 	return out.Err()
 }
 
-// cluster puts right the places in a cluster.
+// cluster corrects the positions in a cluster.
 func (r relocation) cluster(c *fleet.Cluster) {
 	if len(r.names) == 0 || c == nil {
 		return

@@ -15,50 +15,50 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// An Explainer explains the fields of one cluster. It is not for several
-// goroutines at once.
+// An Explainer explains the fields of one cluster. It must not be used by
+// several goroutines at once.
 type Explainer struct {
-	Cluster *fleet.Cluster // as far as it can be read, with the releases too that it does not get; nil when nothing can be
+	Cluster *fleet.Cluster // what could be read of the cluster, with unselected releases; nil if nothing could
 
-	id     string
-	off    []string // releases that the cluster does not get
-	cctx   *cue.Context
-	config cue.Value
-	root   string
-	layers []fleet.Layer
-	upto   []*build.Instance
-	levels map[int]*level // by layer, of those that were evaluated
-	files  map[string]source
-	above  map[*ast.File]map[ast.Node]ast.Node // nodes and what is around them
-	faults diag.List                           // of the whole cluster
-	left   int                                 // how many lines may still be listed below one
-	told   bool                                // whether faults is complete
+	id             string
+	unselected     []string // releases that the cluster does not select
+	cctx           *cue.Context
+	config         cue.Value
+	root           string
+	layers         []fleet.Layer
+	prefixes       []*build.Instance
+	levels         map[int]*level // evaluated levels, by layer index
+	files          map[string]source
+	parents        map[*ast.File]map[ast.Node]ast.Node // parent nodes, by file
+	faults         diag.List                           // of the whole cluster
+	budget         int                                 // how many sources may still be listed for a line
+	faultsComplete bool                                // whether faults is complete
 }
 
-// A level is what a cluster would be if its layers ended at one of them.
+// A level is the cluster as it would be if one of its layers were the last.
 type level struct {
 	*evaluation
 	in     *build.Instance
 	config cue.Value
 	bare   cue.Value // without policies
-	full   cue.Value // with them, when they were asked for
+	full   cue.Value // with policies, evaluated on demand
 	filled map[ast.Node]bool
 	merged map[string]*fleet.Tree
-	values map[string]*fleet.Tree // of releases, as they are rendered
+	values map[string]*fleet.Tree // rendered values of releases
 }
 
-// A Keys says which keys a chart's types know below a path of the values of a
-// release, and whether others are allowed.
+// A Keys returns the keys that a chart's types define below a path of a
+// release's values, and whether other keys are allowed.
 type Keys func(path []string) (keys []string, open bool)
 
-// Explain evaluates a cluster to explain its fields. The arguments are those of
-// [Cluster]; upto are the instances that end at each of the layers, nil for one
-// that cannot be evaluated. Faults of the layers do not keep fields from being
-// explained; the error holds those that leave nothing to explain.
+// Explain evaluates a cluster to explain its fields. Its arguments are those
+// of [Cluster]; prefixes are the instances that end at each layer, nil for one
+// that cannot be evaluated. It returns an error only if faults leave nothing
+// to explain.
 func Explain(root, id string, layers []fleet.Layer, upto []*build.Instance) (*Explainer, error) {
 	x := &Explainer{
-		id: id, cctx: cuecontext.New(), root: root, layers: layers, upto: upto,
-		levels: map[int]*level{}, files: map[string]source{}, above: map[*ast.File]map[ast.Node]ast.Node{},
+		id: id, cctx: cuecontext.New(), root: root, layers: layers, prefixes: upto,
+		levels: map[int]*level{}, files: map[string]source{}, parents: map[*ast.File]map[ast.Node]ast.Node{},
 	}
 	in := upto[len(upto)-1]
 	for _, of := range append([]*build.Instance{in}, in.Dependencies()...) {
@@ -79,7 +79,7 @@ func Explain(root, id string, layers []fleet.Layer, upto []*build.Instance) (*Ex
 	}
 	if x.Cluster, _ = last.decode(last.bare, last.merged); x.Cluster != nil {
 		x.Cluster.ID = id
-		x.off, _ = last.unselected(last.bare, x.Cluster)
+		x.unselected, _ = last.unselectedReleases(last.bare, x.Cluster)
 	}
 	return x, nil
 }
@@ -87,15 +87,15 @@ func Explain(root, id string, layers []fleet.Layer, upto []*build.Instance) (*Ex
 // last returns the level of the cluster itself.
 func (x *Explainer) last() *level { return x.level(len(x.layers) - 1) }
 
-// level returns what the cluster would be if its layers ended at the given one;
-// nil when that cannot be evaluated.
+// level returns the cluster with layer i as its last layer, or nil when that
+// cannot be evaluated.
 func (x *Explainer) level(i int) *level {
-	if l, ok := x.levels[i]; ok || x.upto[i] == nil {
+	if l, ok := x.levels[i]; ok || x.prefixes[i] == nil {
 		return l
 	}
-	e := &evaluation{root: x.root, layers: x.layers[:i+1], cctx: x.cctx, embedded: relocate(x.root, x.upto[i])}
+	e := &evaluation{root: x.root, layers: x.layers[:i+1], cctx: x.cctx, embedded: relocate(x.root, x.prefixes[i])}
 	e.releaseFields = fieldNames(lookup(x.config, "releases").LookupPath(cue.MakePath(cue.AnyString)))
-	l := &level{evaluation: e, in: x.upto[i], config: x.config, filled: map[ast.Node]bool{}, values: map[string]*fleet.Tree{}}
+	l := &level{evaluation: e, in: x.prefixes[i], config: x.config, filled: map[ast.Node]bool{}, values: map[string]*fleet.Tree{}}
 	x.levels[i] = l
 	base := x.cctx.BuildInstance(withoutPolicies(l.in))
 	if base.Err() != nil && !base.Exists() {
@@ -108,22 +108,23 @@ func (x *Explainer) level(i int) *level {
 		x.faults = diag.All(err)
 	}
 	if e.last != nil {
-		e.last.place()
+		e.last.setMapPositions()
 	}
-	if e.bound != nil && e.bound.filled != nil {
-		ast.Walk(e.bound.filled, func(n ast.Node) bool { l.filled[n] = true; return true }, nil)
+	if e.lastFilled != nil && e.lastFilled.filledExpr != nil {
+		ast.Walk(e.lastFilled.filledExpr, func(n ast.Node) bool { l.filled[n] = true; return true }, nil)
 	}
 	return l
 }
 
-// at returns what there is of the path, and how many of its keys it follows.
+// at returns the value at the longest existing prefix of path, and the
+// selectors of that prefix.
 func (l *level) at(path []string) (v cue.Value, sels []cue.Selector) {
 	v = l.bare
 	if len(path) > 0 && path[0] == "policies" {
 		if !l.full.Exists() {
 			l.full = l.cctx.BuildInstance(l.in)
-			if l.bound != nil {
-				l.full = l.full.Unify(l.cctx.BuildExpr(l.bound.expr()))
+			if l.lastFilled != nil {
+				l.full = l.full.Unify(l.cctx.BuildExpr(l.lastFilled.expr()))
 			}
 			l.full = l.full.Unify(l.config)
 		}
@@ -139,14 +140,14 @@ func (l *level) at(path []string) (v cue.Value, sels []cue.Selector) {
 	return v, sels
 }
 
-// selector returns how CUE selects the field of v that is called key.
+// selector returns the CUE selector of the field of v with the name key.
 func (l *level) selector(v cue.Value, key string) (cue.Selector, bool) {
 	var sels []cue.Selector
 	if i, err := strconv.Atoi(key); err == nil && i >= 0 && v.IncompleteKind() == cue.ListKind {
 		sels = append(sels, cue.Index(i))
 	}
 	sels = append(sels, cue.Str(key))
-	identifier := ast.IsValidIdent(key) // CUE panics for others
+	identifier := ast.IsValidIdent(key) // CUE panics for other names
 	if identifier && strings.HasPrefix(key, "#") {
 		sels = append(sels, cue.Def(key))
 	}
@@ -159,18 +160,18 @@ func (l *level) selector(v cue.Value, key string) (cue.Selector, bool) {
 	switch {
 	case i >= 0:
 		return sels[i], true
-	case slices.Contains(fieldNames(v), key): // which has no value yet
+	case slices.Contains(fieldNames(v), key): // a field without a value
 		return cue.Str(key).Optional(), true
 	}
 	return cue.Selector{}, false
 }
 
-// isValues reports whether the path is that of values of a release, or of all.
+// isValues reports whether the path is within values of a release.
 func isValues(path []string) bool {
 	return len(path) >= 3 && path[0] == "releases" && path[2] == "values"
 }
 
-// valuesOf returns the values of a release as they are rendered.
+// valuesOf returns the rendered values of a release.
 func (l *level) valuesOf(release string) *fleet.Tree {
 	t := l.values[release]
 	if t == nil {
@@ -192,9 +193,9 @@ func (l *level) value(path []string) (fleet.State, any) {
 	var t *fleet.Tree
 	switch {
 	case isValues(path):
-		t = follow(l.valuesOf(path[1]), path[3:])
+		t = treeAt(l.valuesOf(path[1]), path[3:])
 		for n := len(path) - 1; t == nil && n > 3; n-- {
-			if above := follow(l.valuesOf(path[1]), path[3:n]); above != nil && isNull(above) {
+			if above := treeAt(l.valuesOf(path[1]), path[3:n]); above != nil && isNull(above) {
 				t = above
 			}
 		}
@@ -212,8 +213,8 @@ func (l *level) value(path []string) (fleet.State, any) {
 	return fleet.Unset, nil
 }
 
-// follow returns the part of the tree at the path; nil when there is none.
-func follow(t *fleet.Tree, path []string) *fleet.Tree {
+// treeAt returns the part of the tree at the path, or nil.
+func treeAt(t *fleet.Tree, path []string) *fleet.Tree {
 	for _, key := range path {
 		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(t.List) {
 			t = t.List[i]
@@ -226,10 +227,10 @@ func follow(t *fleet.Tree, path []string) *fleet.Tree {
 	return t
 }
 
-// isConflict reports whether what v is made of contradicts itself.
+// isConflict reports whether the conjuncts of v contradict each other.
 func isConflict(v cue.Value) bool { return v.Err() != nil && v.Validate() != nil }
 
-// isStruct reports whether v is a struct, also one with something wrong inside.
+// isStruct reports whether v is a struct, which may contain errors.
 func isStruct(v cue.Value) bool {
 	if v.Err() == nil || isIncomplete(v) {
 		return v.IncompleteKind() == cue.StructKind
@@ -247,8 +248,7 @@ func isStruct(v cue.Value) bool {
 	return structs
 }
 
-// expression returns what the field of v is written as; nil when that is not
-// known.
+// expression returns the syntax of a field's value, or nil when it is unknown.
 func expression(v cue.Value) ast.Node {
 	if f, ok := v.Source().(*ast.Field); ok {
 		return f.Value

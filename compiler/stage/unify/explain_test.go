@@ -9,8 +9,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// explained returns what an explanation says, a line for each: the state and
-// the value, then the contributions.
+// explained returns an explanation as lines: state and value, then the
+// contributions.
 func explained(t *testing.T, archive, path string) string {
 	t.Helper()
 	root, layers, upto := loaded(t, archive)
@@ -227,8 +227,8 @@ releases: {}`,
 	}
 }
 
-// TestExplainBound checks that what is listed below one line is bounded, and
-// what is left out counted.
+// TestExplainBound checks that the number of listed sources is limited and the
+// others are counted.
 func TestExplainBound(t *testing.T) {
 	got := explained(t, `
 -- root.cue --

@@ -14,15 +14,15 @@ import (
 )
 
 // Field explains the field at the path, whose keys [fleet.ParseField] reads.
-// The chart of the release, if any, knows further keys. A path on which there
-// is nothing, nor may be, is a fault.
+// keys adds the keys that the release's chart allows. A path that cannot exist
+// is a fault.
 func (x *Explainer) Field(path []string, keys Keys) (*fleet.Explanation, error) {
 	if err := x.exists(path, keys); err != nil {
 		return nil, err
 	}
 	l := x.last()
 	e := &fleet.Explanation{Cluster: x.id, Path: l.text(path)}
-	e.Elsewhere = len(path) > 1 && path[0] == "releases" && slices.Contains(x.off, path[1])
+	e.Elsewhere = len(path) > 1 && path[0] == "releases" && slices.Contains(x.unselected, path[1])
 	e.State, e.Value = l.value(path)
 	if v, sels := l.at(path); len(sels) == len(path) && isStruct(v) && e.State == fleet.Set {
 		e.Leaves = x.leaves(path)
@@ -38,7 +38,7 @@ func (x *Explainer) Field(path []string, keys Keys) (*fleet.Explanation, error) 
 			}
 		}
 	}
-	for _, d := range x.wrong(path) {
+	for _, d := range x.faultsOf(path) {
 		if !slices.Contains(e.Faults, d.Msg) {
 			e.Faults = append(e.Faults, d.Msg)
 		}
@@ -46,11 +46,11 @@ func (x *Explainer) Field(path []string, keys Keys) (*fleet.Explanation, error) 
 	return e, nil
 }
 
-// text returns the path as CUE writes it.
+// text returns the path in CUE syntax.
 func (l *level) text(path []string) string { return cue.MakePath(l.selectors(path)...).String() }
 
-// selectors returns how CUE selects the keys of a path, also where there is
-// nothing.
+// selectors returns the CUE selectors of a path, also for fields that do not
+// exist.
 func (l *level) selectors(path []string) []cue.Selector {
 	_, sels := l.at(path)
 	for _, key := range path[len(sels):] {
@@ -64,11 +64,11 @@ func (l *level) selectors(path []string) []cue.Selector {
 	return sels
 }
 
-// exists reports a path that leads nowhere.
+// exists reports a path that does not exist and is not allowed.
 func (x *Explainer) exists(path []string, keys Keys) error {
 	l := x.last()
 	v, sels := l.at(path)
-	if len(path) > 0 && len(sels) == len(path) || isValues(path) && len(path) > 3 && x.isSaid(path) {
+	if len(path) > 0 && len(sels) == len(path) || isValues(path) && len(path) > 3 && x.isMentioned(path) {
 		return nil
 	}
 	if v.IncompleteKind() == cue.ListKind {
@@ -96,11 +96,10 @@ func (x *Explainer) exists(path []string, keys Keys) error {
 	return nil
 }
 
-// isSaid reports whether a layer says something about a value, and be it that
-// it is not to be.
-func (x *Explainer) isSaid(path []string) bool {
+// isMentioned reports whether a layer sets or deletes a value.
+func (x *Explainer) isMentioned(path []string) bool {
 	l := x.last()
-	if follow(l.valuesOf(path[1]), path[3:]) != nil {
+	if treeAt(l.valuesOf(path[1]), path[3:]) != nil {
 		return true
 	}
 	return slices.ContainsFunc(l.layers, func(layer fleet.Layer) bool {
@@ -110,18 +109,18 @@ func (x *Explainer) isSaid(path []string) bool {
 	})
 }
 
-// defaultPath returns where a layer says a default of the value at the path.
+// defaultPath returns the path of a layer's default for the value at the path.
 func defaultPath(path []string, layer string) []string {
 	return slices.Concat(path[:2], []string{"defaults", layer}, path[3:])
 }
 
-// Next returns the keys of the fields that there are, or may be, below a path.
+// Next returns the keys that exist or are allowed below a path.
 func (x *Explainer) Next(path []string) []string {
 	l := x.last()
 	v, sels := l.at(path)
 	var out []string
 	if len(sels) == len(path) {
-		for _, c := range append(cuediag.Conjuncts(v), v) { // what is in error has no fields as a whole
+		for _, c := range append(cuediag.Conjuncts(v), v) { // a conflicting value has no fields as a whole
 			if it, err := c.Fields(cue.Optional(true), cue.Definitions(true)); err == nil {
 				for it.Next() {
 					out = append(out, name(it.Selector()))
@@ -135,7 +134,7 @@ func (x *Explainer) Next(path []string) []string {
 		}
 	}
 	if isValues(path) {
-		if t := follow(l.valuesOf(path[1]), path[3:]); t != nil {
+		if t := treeAt(l.valuesOf(path[1]), path[3:]); t != nil {
 			out = append(out, t.Keys()...)
 		}
 	}
@@ -143,7 +142,7 @@ func (x *Explainer) Next(path []string) []string {
 	return slices.Compact(out)
 }
 
-// name returns the name of a field, without quotes.
+// name returns the name of a field without quotes.
 func name(s cue.Selector) string {
 	if s.LabelType() == cue.StringLabel {
 		return s.Unquoted()
@@ -151,13 +150,13 @@ func name(s cue.Selector) string {
 	return strings.TrimRight(s.String(), "?!")
 }
 
-// leaves returns the values below a path, and the line that won of each.
+// leaves returns the values below a path with their effective lines.
 func (x *Explainer) leaves(path []string) []fleet.Leaf {
 	l := x.last()
 	v, _ := l.at(path)
 	t := l.reader().tree(v)
 	if isValues(path) {
-		t = follow(l.valuesOf(path[1]), path[3:])
+		t = treeAt(l.valuesOf(path[1]), path[3:])
 	}
 	out := []fleet.Leaf{}
 	var walk func(t *fleet.Tree, at []string)
@@ -188,10 +187,10 @@ func (x *Explainer) leaves(path []string) []fleet.Leaf {
 	return out
 }
 
-// wrong returns the faults of a field, and of what is below it.
-func (x *Explainer) wrong(path []string) diag.List {
+// faultsOf returns the faults of a field and of the fields below it.
+func (x *Explainer) faultsOf(path []string) diag.List {
 	l := x.last()
-	if !x.told {
+	if !x.faultsComplete {
 		unbound := x.faults
 		for _, err := range []error{l.checkAllLayers(l.bare), l.checkReleases(l.bare), l.check(l.bare)} {
 			for _, d := range diag.All(err) {
@@ -200,16 +199,16 @@ func (x *Explainer) wrong(path []string) diag.List {
 				}
 			}
 		}
-		x.told = true
+		x.faultsComplete = true
 	}
 	var keys []string
 	for _, s := range l.selectors(path) {
 		keys = append(keys, s.String())
 	}
-	field := strings.Join(keys, ".") // as faults have it
+	field := strings.Join(keys, ".") // the format of paths in faults
 	var out diag.List
 	for _, d := range x.faults {
-		value := cuediag.ValuesPath(d.Path) // that a default is for
+		value := cuediag.ValuesPath(d.Path) // the path of the value that a default sets
 		of := *d
 		switch {
 		case d.Path == field, value == field:

@@ -17,27 +17,26 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A line is a contribution, and what CUE knows of it.
+// A line is a contribution with its CUE value.
 type line struct {
 	*fleet.Contribution
 	v    cue.Value
-	path []string // where it stands: that of a default is releases.x.defaults.root.a
+	path []string // of the line; for a default, it is releases.x.defaults.root.a
 }
 
-// contributions returns the lines that have a say in a field, with what they
-// refer to.
+// contributions returns the lines that contribute to a field, with their
+// sources.
 func (x *Explainer) contributions(path []string) []*fleet.Contribution {
 	out := []*fleet.Contribution{}
 	for _, c := range x.lines(path) {
-		x.left = maxSources
+		x.budget = maxSources
 		x.trace(c, nil)
 		out = append(out, c.Contribution)
 	}
 	return out
 }
 
-// lines returns the lines that have a say in a field, in the order of their
-// layers.
+// lines returns the lines that contribute to a field, in layer order.
 func (x *Explainer) lines(path []string) []line {
 	l := x.last()
 	out := x.linesAt(path, path, "")
@@ -57,20 +56,19 @@ func (x *Explainer) lines(path []string) []line {
 	})
 	out = slices.CompactFunc(out, func(a, b line) bool { return a.At == b.At && a.Kind == b.Kind })
 	state, value := l.value(path)
-	x.judge(out, path, state, value)
+	x.setRoles(out, path, state, value)
 	return out
 }
 
-// linesAt returns the lines that CUE unifies at a path, or those of a scalar or
-// list on the way there, which leave no room for it. Defaults are those of the
-// given layer.
+// linesAt returns the lines that CUE unifies at a path, or those of a scalar
+// or list above it, which exclude it. For defaults, layer is their layer.
 func (x *Explainer) linesAt(path, of []string, layer string) []line {
 	l := x.last()
 	v, sels := l.at(path)
 	n := len(sels)
 	least := 0
 	if layer != "" {
-		least = 4 // what is above does not speak of values
+		least = 4 // paths above it contain no values
 	}
 	if n <= least && n < len(path) || n < len(path) && (isStruct(v) || !v.IsConcrete()) {
 		return nil
@@ -83,14 +81,14 @@ func (x *Explainer) linesAt(path, of []string, layer string) []line {
 		}
 		p := valuePos(c)
 		if !p.IsValid() || !filepath.IsAbs(p.Filename()) {
-			continue // the embedded schema, which the layers name as well
+			continue // the embedded schema, which layers import as well
 		}
 		at := line{v: c, path: path[:n], Contribution: &fleet.Contribution{
 			At: cuediag.Pos(x.root, p), Expr: exprText(expression(c)), Kind: l.kind(c),
 		}}
 		switch {
 		case n < len(path) && at.Kind != fleet.ValuePin:
-			continue // leaves room for it
+			continue // does not exclude the path
 		case n < len(path):
 			at.Path = l.text(path[:n])
 		case cuediag.IsType(at.At.File) && c.IncompleteKind() == cue.StructKind:
@@ -114,13 +112,13 @@ func (x *Explainer) linesAt(path, of []string, layer string) []line {
 	return out
 }
 
-// isDefault reports whether the path is that of a default of a release.
+// isDefault reports whether the path is a default of a release.
 func isDefault(path []string) bool {
 	return len(path) > 4 && path[0] == "releases" && path[2] == "defaults"
 }
 
-// layer returns the layer that says a line: the one whose file it is in, or the
-// first that has it by importing a package.
+// layer returns the layer of a line: the layer of its file, or the first layer
+// that imports its package.
 func (x *Explainer) layer(c cue.Value, path []string) string {
 	pos := valuePos(c)
 	if name := x.last().layerOf(pos); name != "" {
@@ -139,17 +137,17 @@ func (x *Explainer) layer(c cue.Value, path []string) string {
 	return ""
 }
 
-// kind returns what a line by itself says.
+// kind classifies a line by itself.
 func (l *level) kind(c cue.Value) fleet.ContributionKind {
 	if f, ok := c.Source().(*ast.Field); ok && f.Constraint != 0 {
-		return fleet.Constraint // of the value that another one gives
+		return fleet.Constraint // constrains the value of another line
 	}
 	if c.Err() != nil {
 		op, _ := c.Expr()
 		root, path := c.ReferencePath()
 		_, literal := expression(c).(*ast.BasicLit)
 		switch {
-		case literal, slices.Contains(computing, op):
+		case literal, slices.Contains(computingOps, op):
 			return fleet.ValuePin
 		case !root.Exists():
 			return fleet.Constraint
@@ -165,8 +163,8 @@ func (l *level) kind(c cue.Value) fleet.ContributionKind {
 	return fleet.Constraint
 }
 
-// judge says of each line what became of it.
-func (x *Explainer) judge(lines []line, path []string, state fleet.State, value any) {
+// setRoles sets the role of each line.
+func (x *Explainer) setRoles(lines []line, path []string, state fleet.State, value any) {
 	var winner *fleet.Contribution
 	pick := func(kind fleet.ContributionKind, backward bool) {
 		for i := range lines {
@@ -174,7 +172,7 @@ func (x *Explainer) judge(lines []line, path []string, state fleet.State, value 
 			if c.Kind != kind || winner != nil && !(backward && c.Layer != winner.Layer) {
 				continue
 			}
-			if kind != fleet.CUEDefault || x.says(c, value) {
+			if kind != fleet.CUEDefault || x.yields(c, value) {
 				winner = c.Contribution
 			}
 		}
@@ -187,7 +185,7 @@ func (x *Explainer) judge(lines []line, path []string, state fleet.State, value 
 	}
 	blamed := map[diag.Pos]bool{}
 	if state == fleet.Conflict {
-		for _, d := range x.wrong(path) {
+		for _, d := range x.faultsOf(path) {
 			for _, p := range d.At {
 				blamed[p] = true
 			}
@@ -219,17 +217,16 @@ func (x *Explainer) judge(lines []line, path []string, state fleet.State, value 
 	}
 }
 
-// says reports whether the line by itself gives the value.
-func (x *Explainer) says(c line, value any) bool {
+// yields reports whether the line by itself yields the value.
+func (x *Explainer) yields(c line, value any) bool {
 	t := x.last().reader().tree(c.v)
 	return t != nil && reflect.DeepEqual(t.Value(), value)
 }
 
-// maxExpr is how many bytes of an expression are shown.
+// maxExpr is the maximum length of a shown expression in bytes.
 const maxExpr = 160
 
-// exprText returns an expression as it is written, on one line and without
-// comments.
+// exprText formats an expression on one line without comments.
 func exprText(n ast.Node) string {
 	if n == nil {
 		return ""

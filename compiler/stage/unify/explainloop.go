@@ -14,7 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// condition notes a clause of a comprehension, and what it refers to.
+// condition adds a clause of a comprehension and its sources.
 func (t *tracer) condition(clause ast.Clause) {
 	if t.seen[clause] {
 		return
@@ -22,22 +22,22 @@ func (t *tracer) condition(clause ast.Clause) {
 	t.seen[clause] = true
 	switch clause := clause.(type) {
 	case *ast.IfClause:
-		inner := t.inner()
+		inner := t.child()
 		if !isGuard(clause.Condition) {
-			uses(clause.Condition, func(id *ast.Ident, chain []string) {
+			walkReferences(clause.Condition, func(id *ast.Ident, chain []string) {
 				if _, variable := id.Scope.(*ast.ForClause); !variable {
-					inner.refers(id, chain)
+					inner.reference(id, chain)
 				}
 			})
 		}
-		c := t.fix("", clause.Condition, fleet.Condition)
+		c := t.addFixed("", clause.Condition, fleet.Condition)
 		c.Expr = "if " + c.Expr
-		t.Explainer.follow(c, inner.found, t.trail)
-		for _, s := range inner.fixed {
+		t.Explainer.follow(c, inner.paths, t.trail)
+		for _, s := range inner.sources {
 			t.add(c, s)
 		}
 	case *ast.ForClause:
-		c := t.fix("", clause.Source, fleet.Condition)
+		c := t.addFixed("", clause.Source, fleet.Condition)
 		names := clause.Value.Name
 		if clause.Key != nil {
 			names = clause.Key.Name + ", " + names
@@ -46,14 +46,14 @@ func (t *tracer) condition(clause ast.Clause) {
 	}
 }
 
-// inner returns a tracer of the same line that has found nothing yet.
-func (t *tracer) inner() *tracer {
+// child returns a tracer of the same line without results.
+func (t *tracer) child() *tracer {
 	in := *t
-	in.found, in.fixed = nil, nil
+	in.paths, in.sources = nil, nil
 	return &in
 }
 
-// isGuard reports whether a condition only asks whether something is there.
+// isGuard reports whether a condition only tests whether a field exists.
 func isGuard(x ast.Expr) bool {
 	b, ok := x.(*ast.BinaryExpr)
 	if !ok || b.Op != token.NEQ {
@@ -63,49 +63,49 @@ func isGuard(x ast.Expr) bool {
 	return bottom
 }
 
-// variable notes what a variable of a comprehension stands for: the fields, or
-// elements, of what it runs over that pass its conditions.
+// variable adds the sources of a comprehension variable: the fields or
+// elements of its range that pass the conditions.
 func (t *tracer) variable(clause *ast.ForClause, id *ast.Ident, chain []string) {
 	isKey := clause.Key != nil && clause.Key.Name == id.Name
 	if isKey {
 		chain = nil
 	}
-	from, more := selected(clause.Source)
+	from, more := selectorChain(clause.Source)
 	if from == nil {
-		uses(clause.Source, t.refers)
+		walkReferences(clause.Source, t.reference)
 		return
 	}
-	inner := t.inner()
-	inner.refers(from, more)
-	t.fixed = append(t.fixed, inner.fixed...)
-	for _, path := range inner.found {
-		for _, key := range t.chosen(path, t.passing(clause, path), chain, isKey) {
-			t.find(slices.Concat(path, []string{key}, chain))
+	inner := t.child()
+	inner.reference(from, more)
+	t.sources = append(t.sources, inner.sources...)
+	for _, path := range inner.paths {
+		for _, key := range t.matchingKeys(path, t.iteratedKeys(clause, path), chain, isKey) {
+			t.addPath(slices.Concat(path, []string{key}, chain))
 		}
 	}
 }
 
-// chosen returns those of the keys of the field at the path with which a
-// variable, and what is selected from it, gives what the line is; all when that
-// does not tell.
-func (t *tracer) chosen(path, keys, chain []string, isKey bool) []string {
-	if t.only == "" {
+// matchingKeys returns the keys of the range at the path for which the
+// variable, with the selectors chain, has the value of the line. It returns
+// all keys when the value does not decide.
+func (t *tracer) matchingKeys(path, keys, chain []string, isKey bool) []string {
+	if t.onlyValue == "" {
 		return keys
 	}
 	var out []string
 	for _, key := range keys {
-		is := key
+		text := key
 		if !isKey {
 			v, _ := t.last().at(slices.Concat(path, []string{key}, chain))
 			v, _ = v.Default()
-			is, _ = v.String()
+			text, _ = v.String()
 		}
-		if is == t.only {
+		if text == t.onlyValue {
 			out = append(out, key)
 		}
 	}
 	if len(out) > 1 && !isKey {
-		// Several are the same: the lines that made it tell which.
+		// Several keys have the value: compare the source lines.
 		made := linesOf(selectedFrom(t.v, chain))
 		var same []string
 		for _, key := range out {
@@ -123,8 +123,8 @@ func (t *tracer) chosen(path, keys, chain []string, isKey bool) []string {
 	return out
 }
 
-// selectedFrom returns what v is, which is a chain of names that are selected
-// from a variable.
+// selectedFrom returns the value of v, which is a chain of selectors on a
+// variable.
 func selectedFrom(v cue.Value, chain []string) cue.Value {
 	for range chain {
 		op, args := v.Expr()
@@ -139,7 +139,7 @@ func selectedFrom(v cue.Value, chain []string) cue.Value {
 	return v
 }
 
-// linesOf returns where the parts of a value are written.
+// linesOf returns the source positions of a value's conjuncts.
 func linesOf(v cue.Value) []string {
 	var out []string
 	for _, c := range cuediag.Conjuncts(v) {
@@ -149,9 +149,9 @@ func linesOf(v cue.Value) []string {
 	return slices.Compact(out)
 }
 
-// passing returns the keys of the field at the path that pass all clauses of a
-// comprehension.
-func (t *tracer) passing(clause *ast.ForClause, path []string) []string {
+// iteratedKeys returns the keys of the field at the path that pass all clauses
+// of a comprehension.
+func (t *tracer) iteratedKeys(clause *ast.ForClause, path []string) []string {
 	if keys, ok := t.keys[clause]; ok {
 		return keys
 	}
@@ -165,8 +165,8 @@ func (t *tracer) passing(clause *ast.ForClause, path []string) []string {
 	} else {
 		keys = regularFields(v)
 	}
-	if comp, ok := t.above[clause].(*ast.Comprehension); ok {
-		if passed := l.passed(comp, clause); passed != nil {
+	if comp, ok := t.parents[clause].(*ast.Comprehension); ok {
+		if passed := l.evaluateKeys(comp, clause); passed != nil {
 			keys = passed
 		}
 	}
@@ -174,14 +174,14 @@ func (t *tracer) passing(clause *ast.ForClause, path []string) []string {
 	return keys
 }
 
-// elements returns how many elements a list has.
+// elements returns the length of a list.
 func elements(v cue.Value) int {
 	n, _ := v.Len().Int64()
 	return int(n)
 }
 
-// regularFields returns the names of the fields that a struct has, those that
-// are hidden too.
+// regularFields returns the names of the fields of a struct, including hidden
+// fields.
 func regularFields(v cue.Value) []string {
 	it, err := v.Fields(cue.Hidden(true))
 	if err != nil {
@@ -194,10 +194,10 @@ func regularFields(v cue.Value) []string {
 	return names
 }
 
-// passed returns what the key of a for clause is in turn, when all clauses of
-// the comprehension are evaluated at the top of the cluster; nil when that is
-// not possible.
-func (l *level) passed(comp *ast.Comprehension, of *ast.ForClause) []string {
+// evaluateKeys evaluates the clauses of a comprehension at the top level of
+// the cluster, and returns the keys of a for clause. It returns nil when that
+// is not possible.
+func (l *level) evaluateKeys(comp *ast.Comprehension, of *ast.ForClause) []string {
 	const unnamed = "key_"
 	key := unnamed
 	some := &ast.Comprehension{}
@@ -217,7 +217,7 @@ func (l *level) passed(comp *ast.Comprehension, of *ast.ForClause) []string {
 	if err != nil {
 		return nil
 	}
-	expr, err := parser.ParseExpr("", text) // without what the identifiers referred to
+	expr, err := parser.ParseExpr("", text) // the identifiers are resolved again
 	if err != nil {
 		return nil
 	}

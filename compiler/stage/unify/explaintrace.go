@@ -12,34 +12,33 @@ import (
 )
 
 const (
-	maxTrace   = 8  // references after references that are followed
-	maxSources = 60 // lines that are listed below one that has a say
+	maxTrace   = 8  // maximum depth of traced references
+	maxSources = 60 // maximum number of sources listed for a line
 )
 
-// A source is a file of the cluster, or of a package that it imports.
+// A source is a file of the cluster or of an imported package.
 type source struct {
 	file *ast.File
 	in   *build.Instance
 }
 
-// A tracer finds what one line refers to. What stands at which path is known of
-// the line alone; of the scopes around it, it follows from how deep they are.
+// A tracer finds the sources of one line. The path of the line is known; the
+// paths of enclosing scopes follow from their depth.
 type tracer struct {
 	*Explainer
 	source
 	line
-	above map[ast.Node]ast.Node
-	trail []string          // paths that led to it, its own included
-	depth int               // of the line, in fields
-	found [][]string        // paths in the cluster
-	fixed []fleet.Source    // of other packages, and lets
-	only  string            // what the line is when it is one reference
-	seen  map[ast.Node]bool // lets and conditions
-	keys  map[*ast.ForClause][]string
+	parents   map[ast.Node]ast.Node
+	trail     []string          // the traced paths, including that of the line
+	depth     int               // number of fields above the line
+	paths     [][]string        // referenced paths in the cluster
+	sources   []fleet.Source    // references to other packages and let clauses
+	onlyValue string            // the value of a line that is a single reference
+	seen      map[ast.Node]bool // visited lets and conditions
+	keys      map[*ast.ForClause][]string
 }
 
-// trace adds to a line what it refers to. trail are the paths that led to it,
-// which are not followed again.
+// trace adds sources to a line. It does not follow the paths in trail again.
 func (x *Explainer) trace(c line, trail []string) {
 	node := c.v.Source()
 	if node == nil || len(trail) >= maxTrace {
@@ -50,32 +49,31 @@ func (x *Explainer) trace(c line, trail []string) {
 		return
 	}
 	t := &tracer{
-		Explainer: x, source: src, line: c, above: x.around(src.file), trail: append(slices.Clone(trail), x.last().text(c.path)),
+		Explainer: x, source: src, line: c, parents: x.parentsIn(src.file), trail: append(slices.Clone(trail), x.last().text(c.path)),
 		seen: map[ast.Node]bool{}, keys: map[*ast.ForClause][]string{},
 	}
 	t.depth = t.fieldsAbove(node)
 	t.read(node)
-	for n := node; n != nil; n = t.above[n] {
+	for n := node; n != nil; n = t.parents[n] {
 		if comp, ok := n.(*ast.Comprehension); ok {
 			for _, clause := range comp.Clauses {
 				t.condition(clause)
 			}
 		}
 	}
-	x.follow(c.Contribution, t.found, t.trail)
-	for _, s := range t.fixed {
+	x.follow(c.Contribution, t.paths, t.trail)
+	for _, s := range t.sources {
 		x.add(c.Contribution, s)
 	}
 }
 
-// read finds what the line refers to: its value and, where that is computed, its
-// key.
+// read finds the references of the line's value and of its computed key.
 func (t *tracer) read(node ast.Node) {
-	expr := func(n ast.Node, is string) {
+	expr := func(n ast.Node, text string) {
 		switch x := n.(type) {
 		case *ast.ParenExpr:
 			n = x.X
-		case *ast.StructLit: // of a list's comprehension
+		case *ast.StructLit: // of a list comprehension
 			if len(x.Elts) == 1 {
 				if embed, ok := x.Elts[0].(*ast.EmbedDecl); ok {
 					n = embed.Expr
@@ -83,12 +81,12 @@ func (t *tracer) read(node ast.Node) {
 			}
 		}
 		if x, ok := n.(ast.Expr); ok {
-			if id, _ := selected(x); id != nil {
-				t.only = is
+			if id, _ := selectorChain(x); id != nil {
+				t.onlyValue = text
 			}
 		}
-		uses(n, t.refers)
-		t.only = ""
+		walkReferences(n, t.reference)
+		t.onlyValue = ""
 	}
 	text, _ := t.v.String()
 	f, ok := node.(*ast.Field)
@@ -96,7 +94,7 @@ func (t *tracer) read(node ast.Node) {
 		expr(node, text)
 		return
 	}
-	if _, plain := labelled(f); !plain {
+	if _, plain := labelName(f); !plain {
 		expr(f.Label, t.path[len(t.path)-1])
 	}
 	expr(f.Value, text)
@@ -104,7 +102,7 @@ func (t *tracer) read(node ast.Node) {
 
 // add adds a source to a line, or counts it when there are too many.
 func (x *Explainer) add(c *fleet.Contribution, s fleet.Source) {
-	if x.left--; x.left < 0 {
+	if x.budget--; x.budget < 0 {
 		c.More++
 		return
 	}
@@ -119,9 +117,9 @@ func (x *Explainer) follow(c *fleet.Contribution, paths [][]string, trail []stri
 		text := l.text(path)
 		covered := i+1 < len(paths) && len(paths[i+1]) >= len(path) && slices.Equal(paths[i+1][:len(path)], path)
 		if covered || slices.Contains(trail, text) {
-			continue // the field itself, or one that says more follows
+			continue // the field itself, or a longer path follows
 		}
-		if x.left <= 0 {
+		if x.budget <= 0 {
 			c.More++
 			continue
 		}
@@ -134,7 +132,7 @@ func (x *Explainer) follow(c *fleet.Contribution, paths [][]string, trail []stri
 	}
 }
 
-// setBy returns the lines that made the field at the path what it is.
+// setBy returns the lines that determine the field at the path.
 func (x *Explainer) setBy(path []string) []line {
 	l := x.last()
 	if v, sels := l.at(path); len(sels) == len(path) && isStruct(v) {
@@ -154,9 +152,9 @@ func (x *Explainer) setBy(path []string) []line {
 	return set
 }
 
-// around returns what is around each node of a file.
-func (x *Explainer) around(f *ast.File) map[ast.Node]ast.Node {
-	if m := x.above[f]; m != nil {
+// parentsIn returns the parent of each node of a file.
+func (x *Explainer) parentsIn(f *ast.File) map[ast.Node]ast.Node {
+	if m := x.parents[f]; m != nil {
 		return m
 	}
 	m := map[ast.Node]ast.Node{}
@@ -168,16 +166,16 @@ func (x *Explainer) around(f *ast.File) map[ast.Node]ast.Node {
 		stack = append(stack, n)
 		return true
 	}, func(ast.Node) { stack = stack[:len(stack)-1] })
-	x.above[f] = m
+	x.parents[f] = m
 	return m
 }
 
-// fieldsAbove returns how many fields, and elements of lists, a node is in,
-// itself included.
+// fieldsAbove returns the number of fields and list elements that enclose a
+// node, including itself.
 func (t *tracer) fieldsAbove(n ast.Node) int {
 	depth := 0
-	for ; n != nil; n = t.above[n] {
-		_, inList := t.above[n].(*ast.ListLit)
+	for ; n != nil; n = t.parents[n] {
+		_, inList := t.parents[n].(*ast.ListLit)
 		if _, ok := n.(*ast.Field); ok || inList {
 			depth++
 		}
@@ -185,11 +183,10 @@ func (t *tracer) fieldsAbove(n ast.Node) int {
 	return depth
 }
 
-// refers notes what an identifier, and the names that are selected from it,
-// refer to.
-func (t *tracer) refers(id *ast.Ident, chain []string) {
+// reference adds the target of an identifier and its selectors.
+func (t *tracer) reference(id *ast.Ident, chain []string) {
 	name := id.Name
-	if f, ok := id.Node.(*ast.Field); ok { // which has another name here
+	if f, ok := id.Node.(*ast.Field); ok { // which has an alias here
 		if a, ok := f.Label.(*ast.Alias); ok {
 			if label, ok := a.Expr.(ast.Label); ok {
 				name, _, _ = ast.LabelName(label)
@@ -200,37 +197,37 @@ func (t *tracer) refers(id *ast.Ident, chain []string) {
 	case *ast.ForClause:
 		t.variable(scope, id, chain)
 	case *ast.File, nil:
-		t.named(id, name, chain)
+		t.packageName(id, name, chain)
 	case *ast.StructLit:
 		if let, ok := id.Node.(*ast.LetClause); ok {
 			t.let(let)
 			return
 		}
-		t.below(scope, name, chain)
+		t.fieldOf(scope, name, chain)
 	case *ast.LetClause:
 		t.let(scope)
 	}
 }
 
-// below notes a field of a struct around the line, which is as far above the
-// line in the cluster as in the file.
-func (t *tracer) below(scope ast.Node, name string, chain []string) {
+// fieldOf adds a field of an enclosing struct. The struct is as many levels
+// above the line in the cluster as in the file.
+func (t *tracer) fieldOf(scope ast.Node, name string, chain []string) {
 	depth := t.fieldsAbove(scope)
 	up := t.depth - depth
 	switch {
 	case depth == 0 && t.in == t.last().in:
-		t.find(append([]string{name}, chain...))
+		t.addPath(append([]string{name}, chain...))
 	case up <= len(t.path):
-		t.find(slices.Concat(t.path[:len(t.path)-up], []string{name}, chain))
+		t.addPath(slices.Concat(t.path[:len(t.path)-up], []string{name}, chain))
 	}
 }
 
-// named notes a name of a package, which the identifier refers to.
-func (t *tracer) named(id *ast.Ident, name string, chain []string) {
+// packageName adds the target of a name that is declared in a package.
+func (t *tracer) packageName(id *ast.Ident, name string, chain []string) {
 	switch n := id.Node.(type) {
 	case *ast.ImportSpec:
 		if in := instance(t.in, n); in != nil && len(chain) > 0 {
-			t.declared(in, id.Name, chain)
+			t.declarations(in, id.Name, chain)
 		}
 		return
 	case *ast.LetClause:
@@ -238,41 +235,41 @@ func (t *tracer) named(id *ast.Ident, name string, chain []string) {
 		return
 	}
 	if t.in == t.last().in {
-		t.find(append([]string{name}, chain...))
+		t.addPath(append([]string{name}, chain...))
 		return
 	}
-	t.declared(t.in, "", append([]string{name}, chain...))
+	t.declarations(t.in, "", append([]string{name}, chain...))
 }
 
-// let notes what a let clause refers to, or the clause itself when that is
-// nothing.
+// let adds the references of a let clause, or the clause itself if it has
+// none.
 func (t *tracer) let(let *ast.LetClause) {
 	if t.seen[let] {
 		return
 	}
 	t.seen[let] = true
-	before := len(t.found) + len(t.fixed)
-	uses(let.Expr, t.refers)
-	if len(t.found)+len(t.fixed) == before {
-		t.fix(let.Ident.Name, let.Expr, fleet.ValuePin)
+	before := len(t.paths) + len(t.sources)
+	walkReferences(let.Expr, t.reference)
+	if len(t.paths)+len(t.sources) == before {
+		t.addFixed(let.Ident.Name, let.Expr, fleet.ValuePin)
 	}
 }
 
-// fix notes a line that is no field of the cluster.
-func (t *tracer) fix(path string, n ast.Node, kind fleet.ContributionKind) *fleet.Contribution {
+// addFixed adds a line that is not a field of the cluster.
+func (t *tracer) addFixed(path string, n ast.Node, kind fleet.ContributionKind) *fleet.Contribution {
 	pos := cuediag.Pos(t.root, n.Pos())
 	c := &fleet.Contribution{At: pos, Layer: t.last().layerOf(n.Pos()), Expr: exprText(n), Kind: kind, Role: fleet.Wins}
 	if kind == fleet.Condition {
 		c.Role = fleet.Holds
 	}
-	if !slices.ContainsFunc(t.fixed, func(s fleet.Source) bool { return s.At == pos }) {
-		t.fixed = append(t.fixed, fleet.Source{Path: path, Contribution: c})
+	if !slices.ContainsFunc(t.sources, func(s fleet.Source) bool { return s.At == pos }) {
+		t.sources = append(t.sources, fleet.Source{Path: path, Contribution: c})
 	}
 	return c
 }
 
-// declared notes the declarations of a field of an imported package.
-func (t *tracer) declared(in *build.Instance, name string, chain []string) {
+// declarations adds the declarations of a field of an imported package.
+func (t *tracer) declarations(in *build.Instance, name string, chain []string) {
 	for _, f := range in.Files {
 		decls := f.Decls
 		for i, key := range chain {
@@ -282,16 +279,16 @@ func (t *tracer) declared(in *build.Instance, name string, chain []string) {
 				if !ok {
 					continue
 				}
-				if is, known := labelled(field); !known || is != key {
+				if label, known := labelName(field); !known || label != key {
 					continue
 				}
 				if i == len(chain)-1 && !t.seen[field] && !cuediag.IsType(cuediag.Pos(t.root, f.Pos()).File) {
 					t.seen[field] = true
-					c := t.fix(strings.Trim(name+"."+strings.Join(chain, "."), "."), field.Value, fleet.ValuePin)
-					inner := t.inner()
+					c := t.addFixed(strings.Trim(name+"."+strings.Join(chain, "."), "."), field.Value, fleet.ValuePin)
+					inner := t.child()
 					inner.source, inner.path, inner.depth = source{f, in}, nil, 0
-					uses(field.Value, inner.refers)
-					for _, s := range inner.fixed {
+					walkReferences(field.Value, inner.reference)
+					for _, s := range inner.sources {
 						t.add(c, s)
 					}
 				}
@@ -304,10 +301,10 @@ func (t *tracer) declared(in *build.Instance, name string, chain []string) {
 	}
 }
 
-// find notes a path in the cluster, as far as there is something.
-func (t *tracer) find(path []string) {
+// addPath adds the longest existing prefix of a path.
+func (t *tracer) addPath(path []string) {
 	_, sels := t.last().at(path)
 	if path = path[:len(sels)]; len(path) > 0 {
-		t.found = append(t.found, path)
+		t.paths = append(t.paths, path)
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// gitops reads the field gitops of a cluster, where what is absent has the
-// values that the schema names. What cannot be read is added to
-// the faults.
+// gitops reads the field gitops of a cluster and applies the defaults that the
+// schema documents. It adds decoding errors to the faults.
 func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 	var raw struct {
 		Layouts []fleet.Layout `json:"layouts"`
@@ -47,7 +46,7 @@ func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 			return fleet.GitOps{}
 		}
 	}
-	// What is no duration is at fault by the schema.
+	// The schema reports invalid durations.
 	duration := func(text string, absent time.Duration) time.Duration {
 		d, _ := time.ParseDuration(text)
 		return cmp.Or(d, absent)
@@ -71,8 +70,8 @@ func (e *evaluation) gitops(v cue.Value, faults *diag.List) fleet.GitOps {
 	}
 }
 
-// layouts returns the layouts in which a cluster is exported: those that it says,
-// or else those about which its layers say something, or else the plain one.
+// layouts returns the export layouts of a cluster: the declared ones, else
+// those that its layers configure, else the plain one.
 func layouts(v cue.Value, said []fleet.Layout) []fleet.Layout {
 	if lookup(v, "gitops.layouts").Exists() {
 		return said

@@ -11,8 +11,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// health reads the health field of a cluster or a release, which is at the
-// path. What is wrong with it, beyond what CUE says, is added to the faults.
+// health reads the health field of a cluster or release at the path. It adds
+// faults that CUE does not report.
 func (e *evaluation) health(owner cue.Value, path string, faults *diag.List) []fleet.HealthRule {
 	all := fieldsOf(owner, "health")
 	if len(all) == 0 {
@@ -24,12 +24,12 @@ func (e *evaluation) health(owner cue.Value, path string, faults *diag.List) []f
 		r := fleet.HealthRule{Name: f.name, Match: selectorOf(f.v)}
 		var own bool
 		if r.Pos, own = e.rulePos(parts, f.name); !r.Pos.IsValid() {
-			r.Pos = e.fieldPos(owner) // which is of a package itself
+			r.Pos = e.fieldPos(owner) // the rule is in a package
 		}
 		at := path + "." + cue.MakePath(cue.Str(f.name)).String()
 		if lookup(f.v, "match").Exists() {
 			e.checkMatch(f.v, at, func(v cue.Value, below, msg, hint string) {
-				faults.Add(&diag.Diag{At: []diag.Pos{e.written(r.Pos, v)}, Path: at + below, Msg: msg, Hint: hint})
+				faults.Add(&diag.Diag{At: []diag.Pos{e.layerPos(r.Pos, v)}, Path: at + below, Msg: msg, Hint: hint})
 			})
 			r.Texts = e.matchTexts(f.v, at)
 		} else {
@@ -41,7 +41,7 @@ func (e *evaluation) health(owner cue.Value, path string, faults *diag.List) []f
 		if wait, err := lookup(f.v, "wait").Bool(); err == nil {
 			r.Wait = &wait
 		}
-		// What is no duration is at fault by the schema.
+		// The schema reports invalid durations.
 		r.Timeout, _ = time.ParseDuration(textOf(f.v, "timeout"))
 		for field, into := range map[string]*[]fleet.HealthTest{"ready": &r.Ready, "progressing": &r.Progressing, "failed": &r.Failed} {
 			*into = e.healthTests(lookup(f.v, field), r.Pos, own)
@@ -51,12 +51,12 @@ func (e *evaluation) health(owner cue.Value, path string, faults *diag.List) []f
 	return out
 }
 
-// healthTests reads a list of tests of a rule, which is at pos; they may be in
-// places of their own when layers write the rule.
+// healthTests reads the tests of a rule at pos. If own is set, the layers
+// write the rule and each test has its own position.
 func (e *evaluation) healthTests(list cue.Value, pos diag.Pos, own bool) []fleet.HealthTest {
 	it, err := list.List()
 	if err != nil {
-		return nil // there are none, or they are at fault
+		return nil // absent or invalid
 	}
 	var out []fleet.HealthTest
 	for it.Next() {
@@ -67,22 +67,22 @@ func (e *evaluation) healthTests(list cue.Value, pos diag.Pos, own bool) []fleet
 			Expression string   `json:"expression"`
 		}
 		if it.Value().Decode(&raw) != nil {
-			continue // which is at fault
+			continue // the schema reports it
 		}
 		if raw.Type != "" {
 			raw.Status = cmp.Or(raw.Status, "True")
 		}
 		at := pos
 		if own {
-			at = e.written(pos, it.Value())
+			at = e.layerPos(pos, it.Value())
 		}
 		out = append(out, fleet.HealthTest{Type: raw.Type, Status: raw.Status, Reasons: raw.Reasons, Expression: raw.Expression, Pos: at})
 	}
 	return out
 }
 
-// rulePos returns where the layers write a rule, or ask for it when it is of a
-// package; own says which. parts are what the layers say of health.
+// rulePos returns the position where the layers write a rule (own is true), or
+// where they import it from a package. parts are the conjuncts of health.
 func (e *evaluation) rulePos(parts []cue.Value, name string) (pos diag.Pos, own bool) {
 	for _, p := range parts {
 		asks := labelPos(p)
@@ -100,8 +100,9 @@ func (e *evaluation) rulePos(parts []cue.Value, name string) (pos diag.Pos, own 
 	return pos, false
 }
 
-// written returns where the layers write a value, and otherwise when none does.
-func (e *evaluation) written(otherwise diag.Pos, v cue.Value) diag.Pos {
+// layerPos returns the position where a layer writes a value, or otherwise if
+// no layer does.
+func (e *evaluation) layerPos(otherwise diag.Pos, v cue.Value) diag.Pos {
 	if p := e.fieldPos(v); e.layerOfFile(p.File) != "" {
 		return p
 	}

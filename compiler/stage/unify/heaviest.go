@@ -13,15 +13,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
-// An evaluation that exceeds its limits cannot say which expression it is at.
-// This file estimates from the text how many values each expression stands for.
+// An evaluation that exceeds its limits does not know its current expression.
+// This file estimates the number of values of each expression from the text.
 
-// heavy is how many values make an expression a suspect.
+// heavy is the number of values that makes an expression a suspect.
 const heavy = 20_000
 
-// Excess returns the fault of a cluster, or of another instance when id is empty,
-// whose evaluation exceeded a limit. It is at the expression that stands for the
-// most values, or else at the last file of the instance.
+// Excess returns the fault of an evaluation that exceeded a limit, for a
+// cluster or, when id is empty, another instance. Its position is the
+// expression with the most values, or else the last file of the instance.
 func Excess(root, id string, in *build.Instance, over *bounded.Excess) error {
 	what := "the evaluation of this cluster"
 	if id == "" {
@@ -35,7 +35,7 @@ func Excess(root, id string, in *build.Instance, over *bounded.Excess) error {
 		d.At = []diag.Pos{{File: cuediag.File(root, in.Files[n-1].Pos())}}
 	}
 	if over.Of == bounded.Depth {
-		// Its stack grows to Go's limit while the text is searched, which takes seconds.
+		// Searching the text after a stack overflow takes seconds.
 		d.Hint = "look for a definition that uses itself without a condition that ends it"
 	} else if at, text := heaviest(root, in); at.IsValid() {
 		d.At, d.Hint = []diag.Pos{at}, text+" may stand for too many values: make it smaller"
@@ -52,9 +52,8 @@ func Excess(root, id string, in *build.Instance, over *bounded.Excess) error {
 	return diag.In(id, d)
 }
 
-// heaviest returns where the expression of the instance begins that stands for
-// the most values, and a few words for it. The position is not valid when no
-// expression stands out.
+// heaviest returns the position and a short name of the expression with the
+// most values. The position is invalid when no expression stands out.
 func heaviest(root string, in *build.Instance) (diag.Pos, string) {
 	w, files := newWeigher(in)
 	var found suspect
@@ -69,26 +68,25 @@ func heaviest(root string, in *build.Instance) (diag.Pos, string) {
 	return cuediag.Pos(root, found.node.Pos()), found.what
 }
 
-// isOurs reports whether fleetc itself brings the file.
+// isOurs reports whether the file is part of fleetc.
 func isOurs(file string) bool {
 	return file == "" || strings.HasPrefix(file, "schema/") || strings.HasPrefix(file, "cue.mod/pkg/github.com/fleetc/fleetc/")
 }
 
-// A suspect is an expression that may be too much to evaluate.
+// A suspect is an expression that may be too large to evaluate.
 type suspect struct {
 	node   ast.Node
 	what   string
 	weight float64
 }
 
-// A weigher estimates how many values expressions stand for.
+// A weigher estimates the number of values of expressions.
 type weigher struct {
-	named   map[string]ast.Expr  // top-level fields and lets, by name
-	weights map[ast.Expr]float64 // of expressions that names stand for; 0 while one is estimated
+	named   map[string]ast.Expr  // top-level fields and let clauses by name
+	weights map[ast.Expr]float64 // of named expressions; 0 during estimation
 }
 
-// newWeigher returns a weigher for the expressions of an instance, and the files
-// of these.
+// newWeigher returns a weigher for an instance, and the files of the instance.
 func newWeigher(in *build.Instance) (*weigher, []*ast.File) {
 	w := &weigher{named: map[string]ast.Expr{}, weights: map[ast.Expr]float64{}}
 	files := in.Files
@@ -101,7 +99,7 @@ func newWeigher(in *build.Instance) (*weigher, []*ast.File) {
 	return w, files
 }
 
-// name notes the names of a file.
+// name records the names of a file.
 func (w *weigher) name(f *ast.File) {
 	for _, d := range f.Decls {
 		if field, ok := d.(*ast.Field); ok {
@@ -118,9 +116,8 @@ func (w *weigher) name(f *ast.File) {
 	}, nil)
 }
 
-// search finds the heaviest suspect of a file: an expression that multiplies what
-// it is made of. Of those inside of each other that weigh about the same, it takes
-// the inner one.
+// search finds the heaviest suspect of a file: an expression that multiplies
+// its parts. It prefers the inner one of nested suspects of similar weight.
 func (w *weigher) search(f *ast.File, found *suspect) {
 	ast.Walk(f, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -131,19 +128,19 @@ func (w *weigher) search(f *ast.File, found *suspect) {
 					parts = append(parts, w.elements(f.Source))
 				}
 			}
-			found.take(n, "the comprehension", w.comprehension(n), parts)
+			found.update(n, "the comprehension", w.comprehension(n), parts)
 		case *ast.CallExpr:
-			found.take(n, "the call of "+callee(n), w.call(n), w.each(n.Args))
+			found.update(n, "the call of "+callee(n), w.call(n), w.each(n.Args))
 		case *ast.BinaryExpr:
 			what := "the expression"
 			if n.Op == token.OR || n.Op == token.AND {
 				what = "the expression with | or &"
 			}
-			found.take(n, what, w.weigh(n), w.each([]ast.Expr{n.X, n.Y}))
+			found.update(n, what, w.weigh(n), w.each([]ast.Expr{n.X, n.Y}))
 		case *ast.ListLit:
-			found.take(n, "the list", w.weigh(n), w.each(n.Elts))
+			found.update(n, "the list", w.weigh(n), w.each(n.Elts))
 		case *ast.Interpolation:
-			found.take(n, "the text", w.weigh(n), w.each(n.Elts))
+			found.update(n, "the text", w.weigh(n), w.each(n.Elts))
 		case *ast.StructLit:
 			var parts []float64
 			for _, d := range n.Elts {
@@ -151,7 +148,7 @@ func (w *weigher) search(f *ast.File, found *suspect) {
 					parts = append(parts, w.weigh(field.Value))
 				}
 			}
-			found.take(n, "the struct", w.structure(n), parts)
+			found.update(n, "the struct", w.structure(n), parts)
 		}
 		return true
 	}, nil)
@@ -166,9 +163,10 @@ func (w *weigher) each(list []ast.Expr) []float64 {
 	return out
 }
 
-// take takes an expression that is heavier, or that is inside and most of it,
-// unless one of its parts is nearly all of it.
-func (s *suspect) take(n ast.Node, what string, weight float64, parts []float64) {
+// update replaces the suspect by a heavier expression, or by one inside that
+// is most of it. It ignores an expression if one of its parts is nearly as
+// heavy.
+func (s *suspect) update(n ast.Node, what string, weight float64, parts []float64) {
 	const most = 4
 	for _, p := range parts {
 		if weight < 1.5*p {
@@ -185,7 +183,7 @@ func (s *suspect) take(n ast.Node, what string, weight float64, parts []float64)
 	}
 }
 
-// weigh estimates how many values an expression stands for.
+// weigh estimates the number of values of an expression.
 func (w *weigher) weigh(e ast.Expr) float64 {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -233,22 +231,21 @@ func (w *weigher) sum(list []ast.Expr) (n float64) {
 	return min(n, math.MaxFloat64/4)
 }
 
-// reference is the weight of what a name stands for.
+// reference returns the weight of a named expression.
 func (w *weigher) reference(e ast.Expr) float64 {
 	if e == nil {
 		return 1
 	}
 	n, ok := w.weights[e]
 	if !ok {
-		w.weights[e] = 0 // so that what refers to itself comes to an end
+		w.weights[e] = 0 // ends recursion
 		n = w.weigh(e)
 		w.weights[e] = n
 	}
 	return max(n, 1)
 }
 
-// resolve returns the expression that a name or a path stands for; nil when the
-// text does not tell.
+// resolve returns the expression of a name or path, or nil when it is unknown.
 func (w *weigher) resolve(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -302,7 +299,7 @@ func (w *weigher) structure(s *ast.StructLit) float64 {
 	return min(n, math.MaxFloat64/4)
 }
 
-// comprehension multiplies what is yielded by how often.
+// comprehension multiplies the iterations by the weight of the value.
 func (w *weigher) comprehension(c *ast.Comprehension) float64 {
 	times := 1.0
 	for _, clause := range c.Clauses {
@@ -313,7 +310,7 @@ func (w *weigher) comprehension(c *ast.Comprehension) float64 {
 	return times * w.weigh(c.Value)
 }
 
-// elements estimates how many elements a list or struct has.
+// elements estimates the length of a list or struct.
 func (w *weigher) elements(e ast.Expr) float64 {
 	switch e := e.(type) {
 	case *ast.ListLit:

@@ -8,7 +8,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// TestExcessOfDepth checks that the text is not searched while a stack grows.
+// TestExcessOfDepth checks that the text is not searched after a stack
+// overflow.
 func TestExcessOfDepth(t *testing.T) {
 	root, _, instances := loaded(t, "-- eu.cue --\nimport \"list\"\n_x: [for i in list.Range(0, 3000000, 1) {i}]\n")
 	for of, line := range map[bounded.Resource]int{bounded.Memory: 3, bounded.Depth: 0} {

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	textUnit = 16       // bytes of a text that weigh as much as a value
-	maxCall  = 16 << 20 // what the result of one call may weigh
+	textUnit = 16       // bytes of text per unit of weight
+	maxCall  = 16 << 20 // maximum weight of a call's result
 )
 
-// checkCalls reports calls whose result is so large that CUE takes all memory in
-// one piece, which ends the process before any limit is noticed.
+// checkCalls reports calls whose result is so large that its allocation kills
+// the process before a limit is noticed.
 func checkCalls(root string, in *build.Instance) error {
 	var w *weigher
 	var faults diag.List
@@ -43,7 +43,7 @@ func checkCalls(root string, in *build.Instance) error {
 					return true
 				}
 				faults.Add(&diag.Diag{
-					At: []diag.Pos{cuediag.Pos(root, c.Pos())}, Msg: fmt.Sprintf("the result of %s is too large to be made", callee(c)),
+					At: []diag.Pos{cuediag.Pos(root, c.Pos())}, Msg: fmt.Sprintf("the result of %s is too large", callee(c)),
 					Hint: "make what is repeated, or how often, smaller",
 				})
 				return false
@@ -69,13 +69,13 @@ func importsAny(f *ast.File, names ...string) bool {
 	return false
 }
 
-// multiplies reports whether the result of a function may be as large as the product
+// multiplies reports whether the result size of a function may be the product
 // of its arguments.
 func multiplies(function string) bool {
 	return function == "strings.Repeat" || function == "list.Repeat" || function == "strings.Replace" || function == "strings.Join"
 }
 
-// call estimates the result of a function.
+// call estimates the size of a function's result.
 func (w *weigher) call(c *ast.CallExpr) float64 {
 	switch name := callee(c); {
 	case name == "list.Range" && len(c.Args) == 3:
@@ -97,7 +97,7 @@ func (w *weigher) call(c *ast.CallExpr) float64 {
 
 func callee(c *ast.CallExpr) string {
 	if sel, ok := c.Fun.(*ast.SelectorExpr); ok {
-		if name := qualified(sel); name != "" {
+		if name := qualifiedName(sel); name != "" {
 			return name
 		}
 	}
@@ -107,9 +107,9 @@ func callee(c *ast.CallExpr) string {
 	return "a function"
 }
 
-// qualified returns the name of what a selector selects of a package, whatever name
-// the file imports that by: "strings.Repeat".
-func qualified(sel *ast.SelectorExpr) string {
+// qualifiedName returns the package and name of a selector, as in
+// "strings.Repeat". It resolves import aliases.
+func qualifiedName(sel *ast.SelectorExpr) string {
 	pkg, ok := sel.X.(*ast.Ident)
 	name, _, err := ast.LabelName(sel.Sel)
 	if !ok || err != nil {
@@ -118,7 +118,7 @@ func qualified(sel *ast.SelectorExpr) string {
 	return cmp.Or(importedAs(pkg), pkg.Name) + "." + name
 }
 
-// choices multiplies the alternatives of disjunctions that are unified.
+// choices returns the number of combinations of unified disjunctions.
 func (w *weigher) choices(e ast.Expr) float64 {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -144,7 +144,7 @@ func (w *weigher) choices(e ast.Expr) float64 {
 	return 1
 }
 
-// number returns the number that an expression certainly is.
+// number returns the constant value of an expression.
 func (w *weigher) number(e ast.Expr) (float64, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

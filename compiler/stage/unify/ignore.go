@@ -7,9 +7,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// ignoreRules reads diff.ignore of a cluster or, when of is not nil, of a release,
-// which is the owner. What is wrong with it, beyond what CUE says, is added to the
-// faults.
+// ignoreRules reads diff.ignore of the owner, which is a cluster or the
+// release of. It adds faults that CUE does not report.
 func (e *evaluation) ignoreRules(owner cue.Value, of *fleet.Release, faults *diag.List) []fleet.IgnoreRule {
 	var out []fleet.IgnoreRule
 	for _, f := range fieldsOf(owner, "diff.ignore") {

@@ -11,12 +11,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// lookup returns the field of v at a path of names with dots between them, as in
-// cluster.name.
+// lookup returns the field of v at a dotted path, such as cluster.name.
 func lookup(v cue.Value, path string) cue.Value {
 	var names []cue.Selector
 	for name := range strings.SplitSeq(path, ".") {
-		names = append(names, cue.Str(name)) // which costs much less than cue.ParsePath
+		names = append(names, cue.Str(name)) // much cheaper than cue.ParsePath
 	}
 	return v.LookupPath(cue.MakePath(names...))
 }
@@ -34,7 +33,7 @@ func fieldsOf(v cue.Value, field string) []namedValue { return fieldsIn(lookup(v
 func fieldsIn(v cue.Value) []namedValue {
 	it, err := v.Fields()
 	if err != nil {
-		return nil // absent, or wrong in a way that CUE reports
+		return nil // absent, or CUE reports an error
 	}
 	var out []namedValue
 	for it.Next() {
@@ -44,49 +43,49 @@ func fieldsIn(v cue.Value) []namedValue {
 	return out
 }
 
-// A memo holds what was looked up in one value last, and is not to be looked up
-// again: the checks of a value all ask for the same.
-type memo struct {
-	of       cue.Value
-	releases []namedValue
-	parts    map[string][]cue.Value // of releases, by name
-	read     map[string]*readValue  // values of releases, by name
+// A lookupCache caches lookups in one value, because all checks of a value
+// need the same fields.
+type lookupCache struct {
+	of        cue.Value
+	releases  []namedValue
+	parts     map[string][]cue.Value    // conjuncts of releases, by name
+	byRelease map[string]*releaseValues // values of releases, by name
 }
 
-// in returns what is known of v; no more of what was known of another value.
-func (m *memo) in(v cue.Value) *memo {
+// forValue returns the cache for v. It drops the entries of another value.
+func (m *lookupCache) forValue(v cue.Value) *lookupCache {
 	if m.of != v {
-		*m = memo{of: v, releases: fieldsOf(v, "releases"), parts: map[string][]cue.Value{}, read: map[string]*readValue{}}
+		*m = lookupCache{of: v, releases: fieldsOf(v, "releases"), parts: map[string][]cue.Value{}, byRelease: map[string]*releaseValues{}}
 	}
 	return m
 }
 
-// A readValue is a value with what was read of it.
-type readValue struct {
+// releaseValues holds the values of a release and their tree.
+type releaseValues struct {
 	v       cue.Value
 	tree    *fleet.Tree
 	pending []cue.Value
 }
 
-// values returns the values of a release, as they are read for the first time.
-func (m *memo) values(r *reader, name string, release cue.Value) *readValue {
-	if m.read[name] == nil {
+// values returns the values of a release, converted once.
+func (m *lookupCache) values(r *reader, name string, release cue.Value) *releaseValues {
+	if m.byRelease[name] == nil {
 		v, read := lookup(release, "values"), r.reader()
-		m.read[name] = &readValue{v, read.structTree(v), read.pending}
+		m.byRelease[name] = &releaseValues{v, read.structTree(v), read.pending}
 	}
-	return m.read[name]
+	return m.byRelease[name]
 }
 
-// releases calls f for each release of v, in the order of their names.
+// releases calls f for each release of v, ordered by name.
 func (e *evaluation) releases(v cue.Value, f func(name string, release cue.Value)) {
-	for _, r := range e.known.in(v).releases {
+	for _, r := range e.lookups.forValue(v).releases {
 		f(r.name, r.v)
 	}
 }
 
 // releaseParts returns the conjuncts of a release of v.
 func (e *evaluation) releaseParts(v cue.Value, name string, release cue.Value) []cue.Value {
-	m := e.known.in(v)
+	m := e.lookups.forValue(v)
 	if _, ok := m.parts[name]; !ok {
 		m.parts[name] = cuediag.Conjuncts(release)
 	}

@@ -4,11 +4,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// merge lays the defaults of a layer, hi, over those of the layers above it,
-// lo, by the rule with which Helm merges values files: maps merge, everything
-// else replaces. A null replaces too, and so reaches the chart, where it
-// deletes the chart's own default. Either may be nil. Both belong to the
-// result, which is made of their parts.
+// merge merges the defaults of a layer, hi, over those of the layers above,
+// lo, as Helm merges values files: maps merge, other values replace. A null
+// replaces too and deletes the chart's default. Either tree may be nil; the
+// result reuses both.
 func merge(lo, hi *fleet.Tree) *fleet.Tree {
 	switch {
 	case lo == nil:

@@ -12,9 +12,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// FuzzMerge holds the merge of defaults to Helm's own: layers merge as values
-// files do (MergeTables), and what comes out goes into a chart's defaults as
-// Helm coalesces them (CoalesceTables), where a null deletes.
+// FuzzMerge compares the merge of defaults with Helm's: layers merge like
+// values files (MergeTables), and the result merges into a chart's defaults
+// (CoalesceTables), where a null deletes.
 func FuzzMerge(f *testing.F) {
 	for _, s := range [][3]string{
 		{`{"a":1,"b":{"c":2}}`, `{"b":{"d":3}}`, `{"b":{"c":9,"e":4}}`},
@@ -29,14 +29,14 @@ func FuzzMerge(f *testing.F) {
 		f.Add([]byte(s[0]), []byte(s[1]), []byte(s[2]))
 	}
 	f.Fuzz(func(t *testing.T, lo, hi, chart []byte) {
-		log.SetOutput(new(bytes.Buffer)) // Helm says what it replaces
+		log.SetOutput(new(bytes.Buffer)) // Helm logs replaced values
 		decode := func(data []byte) map[string]any {
 			var m map[string]any
 			_ = json.Unmarshal(data, &m)
 			return m
 		}
 		if decode(lo) == nil || decode(hi) == nil || decode(chart) == nil {
-			return // CUE holds defaults to be maps
+			return // defaults are always maps
 		}
 		got := merge(tree(decode(lo)), tree(decode(hi))).Value()
 		want := chartutil.MergeTables(decode(hi), decode(lo))

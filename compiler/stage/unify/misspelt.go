@@ -9,10 +9,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// misspelt reports the releases that no layer gives a source or a namespace, and
-// whose names are near that of a complete one: layers below write to a release
-// that does not exist.
-func (e *evaluation) misspelt(v cue.Value) diag.List {
+// misspeltReleases reports releases without source and namespace whose name is
+// similar to a complete release: a lower layer misspells its name.
+func (e *evaluation) misspeltReleases(v cue.Value) diag.List {
 	var complete []string
 	var faults diag.List
 	parts := map[string]cue.Value{}
@@ -37,13 +36,12 @@ func (e *evaluation) misspelt(v cue.Value) diag.List {
 	return faults
 }
 
-// oneSource is said of a release without a source, or with several. That it has none
-// may follow from what else is wrong with it.
+// oneSource is the message for a release without exactly one source. It is
+// dropped when the release has other faults.
 const oneSource = "a release has exactly one source"
 
-// withoutConsequences returns the faults with those of misspelt releases in
-// place of all others of these releases, and without what else is wrong with
-// defaults that stand at the wrong place.
+// withoutConsequences removes faults that other faults cause: all other faults
+// of misspelt releases, and faults of misplaced defaults.
 func withoutConsequences(faults, layers, misspelt diag.List) diag.List {
 	all := slices.Clone(faults)
 	faults = slices.DeleteFunc(faults, func(d *diag.Diag) bool {

@@ -11,19 +11,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// ownership reads the ownership of a release, whose path is at. What is wrong
-// with it, beyond what CUE says, is added to the faults.
+// ownership reads the ownership of a release at the path. It adds faults that
+// CUE does not report.
 func (e *evaluation) ownership(release cue.Value, at string, faults *diag.List) []fleet.Ownership {
 	var out []fleet.Ownership
 	for _, f := range fieldsOf(release, "ownership") {
-		p := e.reads(release, f, at, "ownership")
+		p := e.newPatchReader(release, f, at, "ownership")
 		o := fleet.Ownership{Name: f.name, Pos: p.place(p.v), Target: p.target(), Fields: p.fieldPaths()}
 		o.Optional, _ = lookup(p.v, "optional").Bool()
-		switch has := present(p.v, "take", "leave"); {
-		case len(has) != 1:
-			p.wrong(p.v, "", "exactly one of take and leave says who has the fields", "write take: true when the release has them, and leave: true when others may")
+		switch set := present(p.v, "take", "leave"); {
+		case len(set) != 1:
+			p.wrong(p.v, "", "exactly one of take and leave is required", "write take: true when the release has them, and leave: true when others may")
 		default:
-			o.Leave = has[0] == "leave"
+			o.Leave = set[0] == "leave"
 		}
 		out = append(out, o)
 		*faults = append(*faults, p.faults...)
@@ -31,51 +31,51 @@ func (e *evaluation) ownership(release cue.Value, at string, faults *diag.List) 
 	return out
 }
 
-// fieldPaths reads a list of paths of fields.
+// fieldPaths reads a list of field paths.
 func (p *patchReader) fieldPaths() []fleet.FieldPath {
 	list := lookup(p.v, "fields")
 	it, err := list.List()
 	if err != nil {
-		return nil // which is at fault
+		return nil // the schema reports it
 	}
 	var out []fleet.FieldPath
 	for i := 0; it.Next(); i++ {
 		text, err := it.Value().String()
 		if err != nil || text == "" {
-			continue // which is at fault
+			continue // the schema reports it
 		}
 		path, ok := fleet.ParseSteps(text)
 		if !ok {
-			p.wrong(it.Value(), ".fields."+strconv.Itoa(i), strconv.Quote(text)+" is no path of a field",
+			p.wrong(it.Value(), ".fields."+strconv.Itoa(i), strconv.Quote(text)+" is not a valid field path",
 				`write "spec.replicas" or "spec.template.spec.containers[name=app].image", with keys that have dots in quotes`)
 			continue
 		}
 		out = append(out, fleet.FieldPath{Path: path, Pos: p.place(it.Value())})
 	}
 	if len(out) == 0 && len(p.faults) == 0 {
-		p.wrong(list, ".fields", "is empty: it is about no field", `name some, as in fields: ["spec.replicas"]`)
+		p.wrong(list, ".fields", "is empty", `name some, as in fields: ["spec.replicas"]`)
 	}
 	return out
 }
 
-// replace reads which kinds of a release, whose path is at, may be made anew.
+// replace reads the kinds of a release at the path that may be recreated.
 func (e *evaluation) replace(release cue.Value, at string, faults *diag.List) []fleet.Replace {
 	it, err := lookup(release, "replace").List()
 	if err != nil {
-		return nil // there are none, or they are at fault
+		return nil // absent or invalid
 	}
 	var out []fleet.Replace
 	for i := 0; it.Next(); i++ {
 		kind, err := it.Value().String()
 		if err != nil {
-			continue // which is at fault
+			continue // the schema reports it
 		}
 		r := fleet.Replace{Kind: kind, Pos: e.fieldPos(it.Value())}
 		if fleet.IsProtected(schema.ParseGroupKind(kind)) || kind == "CustomResourceDefinition" {
 			name, _, _ := strings.Cut(kind, ".")
 			faults.Add(&diag.Diag{
 				At: []diag.Pos{r.Pos}, Path: at + ".replace." + strconv.Itoa(i),
-				Msg: "a " + name + " is never made anew: what hangs on it would be lost", Hint: "remove this line",
+				Msg: "a " + name + " cannot be recreated: the objects or data in it would be lost", Hint: "remove this line",
 			})
 			continue
 		}

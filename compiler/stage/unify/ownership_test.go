@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// Layers add to ownership by name, and it is plain data.
+// TestOwnership checks that layers add ownership entries by name.
 func TestOwnership(t *testing.T) {
 	c, err := cluster(t, `
 -- root.cue --
@@ -52,7 +52,8 @@ releases: a: ownership: scaled: optional: true
 	}
 }
 
-// Objects of kinds that hold others, or data, are never deleted to be made again.
+// TestReplaceOfProtectedKinds checks that kinds that hold other objects or
+// data cannot be recreated.
 func TestReplaceOfProtectedKinds(t *testing.T) {
 	for kind, refused := range map[string]bool{
 		"CustomResourceDefinition": true, "CustomResourceDefinition.apiextensions.k8s.io": true, "Namespace": true,
@@ -65,14 +66,14 @@ func TestReplaceOfProtectedKinds(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(text(err), "releases.a.replace.0: a ") || !strings.Contains(text(err), "is never made anew") {
+		if err == nil || !strings.Contains(text(err), "releases.a.replace.0: a ") || !strings.Contains(text(err), "cannot be recreated") {
 			t.Errorf("%s: got %v", kind, err)
 		}
 	}
 }
 
-// What is wrong with a release is a fault of the clusters that get it, and of no
-// others.
+// TestFaultsOfUnselectedReleases checks that faults of a release are only
+// reported for clusters that select it.
 func TestFaultsOfUnselectedReleases(t *testing.T) {
 	const wrong = `{namespace: "n", stage: "none", objects: [#cm], values: a: int, values: a: "x", depends: nothing: true}`
 	for name, layer := range map[string]string{

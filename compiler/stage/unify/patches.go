@@ -13,12 +13,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// patches reads the patches of a release, whose path is at. What is wrong with
-// them, beyond what CUE says, is added to the faults.
+// patches reads the patches of a release at the path. It adds faults that CUE
+// does not report.
 func (e *evaluation) patches(release cue.Value, at string, faults *diag.List) []fleet.Patch {
 	var out []fleet.Patch
 	for _, f := range fieldsOf(release, "patches") {
-		p := e.reads(release, f, at, "patches")
+		p := e.newPatchReader(release, f, at, "patches")
 		patch := p.read(f.name)
 		out = append(out, patch)
 		*faults = append(*faults, p.faults...)
@@ -26,27 +26,27 @@ func (e *evaluation) patches(release cue.Value, at string, faults *diag.List) []
 	return out
 }
 
-// A patchReader reads one patch, or what has a target as patches have.
+// A patchReader reads one patch, or another field with a target.
 type patchReader struct {
 	*evaluation
 	release, v cue.Value
-	field      string // of the release: patches
+	field      string // name of the release's field, such as patches
 	path       string
 	faults     diag.List
 }
 
-// reads returns the reader of one of a field of a release, which is at a path.
-func (e *evaluation) reads(release cue.Value, f namedValue, at, in string) *patchReader {
+// newPatchReader returns a reader for an entry of a release's field.
+func (e *evaluation) newPatchReader(release cue.Value, f namedValue, at, in string) *patchReader {
 	return &patchReader{evaluation: e, release: release, v: f.v, field: in, path: at + "." + in + "." + cue.Str(f.name).String()}
 }
 
-// wrong adds a fault of a part of the patch, which is at a path below it.
+// wrong adds a fault at a part of the patch.
 func (p *patchReader) wrong(part cue.Value, below, msg, hint string) {
 	p.faults = append(p.faults, &diag.Diag{At: []diag.Pos{p.place(part)}, Path: p.path + below, Msg: msg, Hint: hint})
 }
 
-// place returns where a layer writes a part of the patch: that part, or what
-// holds it when it comes from elsewhere, such as a package of patches.
+// place returns the position where a layer writes a part of the patch, or the
+// nearest enclosing value that a layer writes.
 func (p *patchReader) place(part cue.Value) diag.Pos {
 	for _, v := range []cue.Value{part, p.v, lookup(p.release, p.field), p.release} {
 		for _, c := range cuediag.Conjuncts(v) {
@@ -61,20 +61,20 @@ func (p *patchReader) place(part cue.Value) diag.Pos {
 func (p *patchReader) read(name string) fleet.Patch {
 	out := fleet.Patch{Name: name, Pos: p.place(p.v), Target: p.target()}
 	out.Optional, _ = lookup(p.v, "optional").Bool()
-	has := present(p.v, "strategic", "merge", "json", "images")
-	switch len(has) {
+	set := present(p.v, "strategic", "merge", "json", "images")
+	switch len(set) {
 	case 0:
 		p.wrong(p.v, "", "a patch is exactly one of strategic, merge, json and images, and this is none",
 			"write what changes, as in strategic: spec: replicas: 2")
 		return out
 	case 1:
 	default:
-		p.wrong(lookup(p.v, has[1]), "."+has[1], "a patch is exactly one of strategic, merge, json and images, and this is "+strings.Join(has, " and "),
+		p.wrong(lookup(p.v, set[1]), "."+set[1], "a patch is exactly one of strategic, merge, json and images, and this is "+strings.Join(set, " and "),
 			"make a patch of each")
 		return out
 	}
-	change := lookup(p.v, has[0])
-	switch has[0] {
+	change := lookup(p.v, set[0])
+	switch set[0] {
 	case "strategic":
 		out.Strategic = p.structure(change)
 	case "merge":
@@ -85,12 +85,12 @@ func (p *patchReader) read(name string) fleet.Patch {
 		out.Images = p.images(change)
 	}
 	if isEmpty(change) && !out.Optional {
-		p.wrong(change, "."+has[0], "is empty: the patch changes nothing", "say what changes, or set optional: true")
+		p.wrong(change, "."+set[0], "is empty: the patch changes nothing", "say what changes, or set optional: true")
 	}
 	return out
 }
 
-// isEmpty reports whether v is a struct or a list with nothing in it.
+// isEmpty reports whether v is an empty struct or list.
 func isEmpty(v cue.Value) bool {
 	if fields, err := v.Fields(); err == nil {
 		return !fields.Next()
@@ -99,7 +99,7 @@ func isEmpty(v cue.Value) bool {
 	return err == nil && !items.Next()
 }
 
-// target reads which objects the patch is for.
+// target reads the object selector of the patch.
 func (p *patchReader) target() fleet.Selector {
 	var raw struct {
 		Kinds      []string          `json:"kinds"`
@@ -110,7 +110,7 @@ func (p *patchReader) target() fleet.Selector {
 	}
 	target := lookup(p.v, "target")
 	if target.Exists() && target.Decode(&raw) != nil {
-		return fleet.Selector{} // which is at fault
+		return fleet.Selector{} // the schema reports it
 	}
 	for field, patterns := range map[string][]string{"names": raw.Names, "namespaces": raw.Namespaces, "releases": raw.Releases} {
 		for i, pattern := range patterns {
@@ -144,9 +144,9 @@ func (p *patchReader) operations(list cue.Value) []fleet.Operation {
 		op := fleet.Operation{Op: textOf(v, "op"), Path: textOf(v, "path"), From: textOf(v, "from")}
 		at := ".json." + strconv.Itoa(i)
 		for _, f := range []struct{ name, text string }{{"path", op.Path}, {"from", op.From}} {
-			// What does not begin with / is no path by the schema.
+			// The schema reports a path that does not begin with a slash.
 			if strings.HasPrefix(f.text, "/") && !pointer.MatchString(f.text) {
-				p.wrong(lookup(v, f.name), at+"."+f.name, f.text+" is no JSON pointer: ~ is written as ~0, and / in a name as ~1", "write ~0 for ~")
+				p.wrong(lookup(v, f.name), at+"."+f.name, f.text+" is not a valid JSON pointer: ~ is written as ~0, and / in a name as ~1", "write ~0 for ~")
 			}
 		}
 		switch op.Op {
@@ -167,7 +167,7 @@ func (p *patchReader) operations(list cue.Value) []fleet.Operation {
 	return out
 }
 
-// images reads the beginnings of image names.
+// images reads the prefixes of image names.
 func (p *patchReader) images(v cue.Value) map[string]string {
 	out := map[string]string{}
 	it, err := v.Fields()
@@ -178,7 +178,7 @@ func (p *patchReader) images(v cue.Value) map[string]string {
 		from := it.Selector().Unquoted()
 		to, err := it.Value().String()
 		if err != nil {
-			continue // which is at fault
+			continue // the schema reports it
 		}
 		out[from] = to
 		at := ".images." + cue.Str(from).String()

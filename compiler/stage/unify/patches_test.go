@@ -74,7 +74,7 @@ releases: a: patches: none: {optional: true, merge: {}}
 	if g := encode(t, names); g != `["j-son","labels","m","none","z"]` {
 		t.Errorf("the order is %s", g)
 	}
-	// Whole numbers are whole, also behind the operations.
+	// Integers stay integers in operations.
 	if v, ok := c.Releases[0].Patches[0].JSON[0].Value.(int64); !ok || v != 12345678901234567 {
 		t.Errorf("a whole number is %T", c.Releases[0].Patches[0].JSON[0].Value)
 	}
@@ -139,10 +139,10 @@ environments/fleet.cue:4:2: releases.a.patches.p.json.0: add needs a value
 environments/fleet.cue:5:2: releases.a.patches.p.json.1: move needs from
     hint: say which value it is, as in from: "/metadata/labels/app"
     in prod/eu
-environments/fleet.cue:6:17: releases.a.patches.p.json.2.path: /a~2 is no JSON pointer: ~ is written as ~0, and / in a name as ~1
+environments/fleet.cue:6:17: releases.a.patches.p.json.2.path: /a~2 is not a valid JSON pointer: ~ is written as ~0, and / in a name as ~1
     hint: write ~0 for ~
     in prod/eu
-environments/fleet.cue:7:15: releases.a.patches.p.json.3.from: /~ is no JSON pointer: ~ is written as ~0, and / in a name as ~1
+environments/fleet.cue:7:15: releases.a.patches.p.json.3.from: /~ is not a valid JSON pointer: ~ is written as ~0, and / in a name as ~1
     hint: write ~0 for ~
     in prod/eu
 `},

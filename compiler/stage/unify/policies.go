@@ -15,14 +15,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// policies reads the policies of a final value without faults. in is what it
-// was built from.
+// policies reads the policies of a final value without faults. in is the
+// instance of the value.
 func (e *evaluation) policies(in *build.Instance, final cue.Value) []fleet.Policy {
 	all := fieldsOf(final, "policies")
 	if len(all) == 0 {
 		return nil
 	}
-	c := &cutter{evaluation: e, in: in, top: map[string]cue.Value{}, texts: map[ast.Decl]string{}}
+	c := &ruleExtractor{evaluation: e, in: in, top: map[string]cue.Value{}, texts: map[ast.Decl]string{}}
 	it, err := final.Fields(cue.Hidden(true), cue.Definitions(true))
 	if err != nil {
 		return nil
@@ -51,8 +51,9 @@ func (e *evaluation) policies(in *build.Instance, final cue.Value) []fleet.Polic
 	return out
 }
 
-// withoutPolicies returns the instance without the files that hold nothing but
-// policies; itself when there are none, or when something else reads policies.
+// withoutPolicies returns the instance without files that contain only
+// policies. It returns the instance itself if there are none, or if other
+// declarations refer to policies.
 func withoutPolicies(in *build.Instance) *build.Instance {
 	bare := *in
 	bare.Files = nil
@@ -63,14 +64,14 @@ func withoutPolicies(in *build.Instance) *build.Instance {
 			case *ast.Package, *ast.ImportDecl, *ast.CommentGroup:
 				continue
 			case *ast.Field:
-				if name, known := labelled(d); known && name == "policies" {
+				if name, known := labelName(d); known && name == "policies" {
 					policies++
 					continue
 				}
 			}
 			others++
 			read := false
-			uses(d, func(id *ast.Ident, _ []string) { read = read || id.Name == "policies" })
+			walkReferences(d, func(id *ast.Ident, _ []string) { read = read || id.Name == "policies" })
 			if read {
 				return in
 			}
@@ -93,13 +94,13 @@ func labelText(s cue.Selector) string {
 	return s.String()
 }
 
-// textOf returns the text of a field of v; "" when it has none.
+// textOf returns the text of a field of v, or an empty string.
 func textOf(v cue.Value, field string) string {
 	s, _ := lookup(v, field).String()
 	return s
 }
 
-// selectorOf reads the match of a policy or of a waiver.
+// selectorOf reads the match of a policy or waiver.
 func selectorOf(v cue.Value) fleet.Selector {
 	return selectorFrom(lookup(v, "match"))
 }
@@ -114,12 +115,12 @@ func selectorFrom(v cue.Value) fleet.Selector {
 		Labels     map[string]string `json:"labels"`
 	}
 	if v.Exists() && v.Decode(&raw) != nil {
-		return fleet.Selector{} // which is at fault
+		return fleet.Selector{} // the schema reports it
 	}
 	return fleet.Selector(raw)
 }
 
-// checkPolicies reports what CUE does not say of policies.
+// checkPolicies reports faults of policies that CUE does not report.
 func (e *evaluation) checkPolicies(final cue.Value) error {
 	var faults diag.List
 	all := fieldsOf(final, "policies")
@@ -134,11 +135,11 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 		wrong := func(v cue.Value, field, msg, hint string) {
 			faults.Add(&diag.Diag{At: []diag.Pos{e.fieldPos(v)}, Path: at + field, Msg: msg, Hint: hint})
 		}
-		switch has := present(p.v, "object", "violations"); {
-		case len(has) == 0 && !lookup(p.v, "message").Exists():
+		switch set := present(p.v, "object", "violations"); {
+		case len(set) == 0 && !lookup(p.v, "message").Exists():
 			wrong(p.v, "", "no rule is called "+p.name, diag.OneOf(p.name, ruled))
 			continue
-		case len(has) != 1:
+		case len(set) != 1:
 			wrong(p.v, "", "a policy has exactly one rule", "give it either object, or objects and violations")
 		}
 		if message := lookup(p.v, "message"); !message.Exists() {
@@ -149,7 +150,7 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 			field := ".waivers." + cue.MakePath(cue.Str(w.name)).String()
 			until := textOf(w.v, "until")
 			if _, err := time.Parse(time.DateOnly, until); until != "" && err != nil {
-				wrong(lookup(w.v, "until"), field+".until", until+" is no date", "write it as in 2026-12-31")
+				wrong(lookup(w.v, "until"), field+".until", until+" is not a valid date", "write it as in 2026-12-31")
 			}
 			e.checkMatch(w.v, at+field, func(v cue.Value, at, msg, hint string) { wrong(v, field+at, msg, hint) })
 		}
@@ -157,13 +158,13 @@ func (e *evaluation) checkPolicies(final cue.Value) error {
 	return faults.Err()
 }
 
-// checkMatch reports patterns that no name can match.
+// checkMatch reports invalid patterns.
 func (e *evaluation) checkMatch(v cue.Value, at string, wrong func(v cue.Value, field, msg, hint string)) {
 	for _, field := range []string{"names", "namespaces", "releases"} {
 		list := lookup(v, "match."+field)
 		it, err := list.List()
 		if err != nil {
-			continue // absent, or wrong in a way that CUE reports
+			continue // absent, or CUE reports an error
 		}
 		for it.Next() {
 			pattern, _ := it.Value().String()
@@ -174,8 +175,8 @@ func (e *evaluation) checkMatch(v cue.Value, at string, wrong func(v cue.Value, 
 	}
 }
 
-// checkRequired reports the fields of a fleet with policies that are missing,
-// which CUE tells only of values that are concrete all over.
+// checkRequired reports missing fields of a fleet with policies. CUE reports
+// them only for values that are completely concrete.
 func (e *evaluation) checkRequired(final cue.Value) error {
 	var faults diag.List
 	it, err := final.Fields(cue.Optional(true))
@@ -190,10 +191,10 @@ func (e *evaluation) checkRequired(final cue.Value) error {
 	return faults.Err()
 }
 
-// validate returns everything in the final value that conflicts, is not
-// allowed, or is not concrete. Rules of policies need not be concrete.
+// validate returns all conflicts, disallowed fields and incomplete values of
+// the final value. Rules of policies may be incomplete.
 func validate(final cue.Value) []errors.Error {
-	it, err := final.Fields(cue.Optional(true)) // or one that is required and missing is an error
+	it, err := final.Fields(cue.Optional(true)) // Optional avoids an error for a missing required field
 	if err != nil || !lookup(final, "policies").Exists() {
 		return errors.Errors(final.Validate(cue.Concrete(true)))
 	}
@@ -204,7 +205,7 @@ func validate(final cue.Value) []errors.Error {
 		}
 	}
 	for _, p := range fieldsOf(final, "policies") {
-		for _, field := range aside {
+		for _, field := range nonRuleFields {
 			if f := lookup(p.v, field); f.Exists() {
 				all = append(all, errors.Errors(f.Validate(cue.Concrete(true)))...)
 			}
@@ -213,8 +214,8 @@ func validate(final cue.Value) []errors.Error {
 	return all
 }
 
-// ruleLines returns where the user writes the fields of the object of a
-// policy, a line for each: its path, and its position.
+// ruleLines returns the paths and positions of the fields of a policy's
+// object, one per line.
 func (e *evaluation) ruleLines(policy cue.Value) string {
 	const maxLines, maxDepth = 200, 16
 	var b strings.Builder

@@ -58,7 +58,7 @@ policies: "two-replicas": waivers: {
 	}
 }
 
-// TestRuleSource holds what the text of a rule has and has not.
+// TestRuleSource checks the content of a rule's text.
 func TestRuleSource(t *testing.T) {
 	c, err := cluster(t, `
 -- root.cue --
@@ -117,8 +117,8 @@ releases: a: defaults: eu: n: 5
 	}
 }
 
-// TestRuleSourceShared holds that a rule is the same text in clusters that
-// differ in what it does not read.
+// TestRuleSourceShared checks that clusters have the same rule text if they
+// differ only in fields that the rule does not read.
 func TestRuleSourceShared(t *testing.T) {
 	const root = `
 -- root.cue --
@@ -196,7 +196,7 @@ policies: b: {message: "m", object: {}, waivers: w: {reason: "r", until: "tomorr
 environments/fleet.cue:2:48: policies.a.match.names: malformed pattern [x
     hint: write \ before a bracket that stands for itself
     in prod/eu
-environments/fleet.cue:2:89: policies.a.waivers.w.until: 2026-02-30 is no date
+environments/fleet.cue:2:89: policies.a.waivers.w.until: 2026-02-30 is not a valid date
     hint: write it as in 2026-12-31
     in prod/eu
 environments/fleet.cue:2:117: policies.a.waivers.w.match.namespaces: malformed pattern a[
@@ -253,8 +253,8 @@ environments/fleet.cue:2:43: policies.a.object.spec: nothing is called #Nothing
 	}
 }
 
-// TestPoliciesApart holds that the values of a fleet are bound the same when
-// its policies are in files of their own, which wait until then.
+// TestPoliciesApart checks that policies in separate files do not change the
+// values of a fleet.
 func TestPoliciesApart(t *testing.T) {
 	const rest = `
 releases: [string]: {namespace: "n", objects: [#cm]}
@@ -287,10 +287,10 @@ policies: p: {message: "m", object: spec: replicas: <=releases.b.values.n}
 	}
 }
 
-// TestPoliciesAtOnce evaluates clusters at once whose layers are the same
-// files, as they are loaded.
+// TestPoliciesAtOnce evaluates several clusters that share loaded layers in
+// parallel.
 func TestPoliciesAtOnce(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "fleet") // need not exist
+	root := filepath.Join(t.TempDir(), "fleet") // it need not exist
 	overlay := map[string]load.Source{}
 	add := func(name, text string) {
 		overlay[filepath.Join(root, filepath.FromSlash(name))] = load.FromString(text)

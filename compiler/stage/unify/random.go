@@ -16,7 +16,7 @@ import (
 func (e *evaluation) random(v cue.Value, release string, faults *diag.List) []fleet.Random {
 	it, err := v.Fields()
 	if err != nil {
-		return nil // there are none
+		return nil // the field is absent
 	}
 	var out []fleet.Random
 	for it.Next() {
@@ -27,20 +27,20 @@ func (e *evaluation) random(v cue.Value, release string, faults *diag.List) []fl
 		object, text, _ := strings.Cut(key, " ")
 		fields, ok := fleet.ParseField(text)
 		if !ok {
-			wrong(strconv.Quote(text)+" is no path of a field", `write "Secret/name data.password", with keys that have dots in quotes`)
+			wrong(strconv.Quote(text)+" is not a valid field path", `write "Secret/name data.password", with keys that have dots in quotes`)
 			continue
 		}
 		r := fleet.Random{Object: object, Field: fields, Pos: e.fieldPos(at)}
-		switch has := present(at, "keep", "drop", "value"); {
-		case len(has) != 1:
-			wrong("exactly one of keep, drop and value says what becomes of the field", "write keep: true")
+		switch set := present(at, "keep", "drop", "value"); {
+		case len(set) != 1:
+			wrong("exactly one of keep, drop and value is required", "write keep: true")
 			continue
-		case has[0] == "value":
+		case set[0] == "value":
 			r.Action = fleet.SetRandom
 			if t := e.reader().tree(lookup(at, "value")); t != nil {
 				r.Value = t.Value()
 			}
-		case has[0] == "drop":
+		case set[0] == "drop":
 			r.Action = fleet.DropRandom
 		}
 		out = append(out, r)

@@ -14,10 +14,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// checkReleases reports what CUE does not say of releases: those that do not
-// have exactly one source, which the schema leaves to this file (a disjunction
-// or matchN would hide what else is wrong inside of it), and fields that are
-// missing or not allowed, which CUE reports only where nothing else is wrong.
+// checkReleases reports faults of releases that CUE does not report: a release
+// without exactly one source, and missing or disallowed fields next to other
+// faults. The schema does not check the source, because a disjunction or
+// matchN would hide faults inside it.
 func (e *evaluation) checkReleases(v cue.Value) error {
 	var faults diag.List
 	e.releases(v, func(name string, release cue.Value) {
@@ -40,7 +40,7 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 			wrong(release, path+".namespace", "field is required but not present", "")
 		}
 		sources := []string{"chart", "jsonnet", "kustomize", "manifests", "objects"}
-		if has := present(release, sources...); len(has) != 1 {
+		if set := present(release, sources...); len(set) != 1 {
 			wrong(release, path, oneSource, "give it one of "+strings.Join(sources, ", "))
 		}
 		e.checkDelivery(release, path, wrong)
@@ -60,15 +60,15 @@ func (e *evaluation) checkReleases(v cue.Value) error {
 	return faults.Err()
 }
 
-// checkDelivery reports what Helm knows nothing of, and a release that it is to
-// deliver has.
+// checkDelivery reports fields of a release with delivery helm that Helm does
+// not support.
 func (e *evaluation) checkDelivery(release cue.Value, path string, wrong func(v cue.Value, path, msg, hint string)) {
 	const byHelm = ` with delivery: "helm"`
 	if delivery, _ := lookup(release, "delivery").String(); delivery != string(fleet.ByHelm) {
 		return
 	}
 	if len(present(release, "chart")) == 0 {
-		wrong(lookup(release, "delivery"), path+".delivery", "Helm delivers charts, and the source of this release is none", `remove delivery: "helm"`)
+		wrong(lookup(release, "delivery"), path+".delivery", "Helm delivers charts, and this release has no chart", `remove delivery: "helm"`)
 	}
 	if v := lookup(release, "patches"); len(fieldNames(v)) > 0 {
 		wrong(firstField(v), path+".patches", "a release"+byHelm+" has no patches", "say it with the chart's values, or deliver manifests")
@@ -77,10 +77,10 @@ func (e *evaluation) checkDelivery(release cue.Value, path string, wrong func(v 
 		wrong(firstField(v), path+".ownership", "a release"+byHelm+" has no ownership: Helm takes every field that its chart sets", "remove it")
 	}
 	if v := lookup(release, "replace"); v.Exists() {
-		wrong(v, path+".replace", "a release"+byHelm+" has no replace: Helm never makes an object anew", "remove it")
+		wrong(v, path+".replace", "a release"+byHelm+" has no replace: Helm never recreates an object", "remove it")
 	}
 	if v := lookup(release, "random"); len(fieldNames(v)) > 0 {
-		wrong(firstField(v), path+".random", "a release"+byHelm+" has no random fields: what the chart makes up is not in the bundle, and Helm makes it up at every upgrade", "remove it")
+		wrong(firstField(v), path+".random", "a release"+byHelm+" has no random fields: they are not in the bundle, and Helm generates them again at every upgrade", "remove it")
 	}
 	tests := lookup(release, "tests")
 	if in, err := tests.Bool(); err == nil && in {
@@ -93,9 +93,9 @@ var (
 	noVersion    = regexp.MustCompile(`^"([^"]+)" is none of |^set to two different values, "`)
 )
 
-// unpinned says what to do about a layer that wants a version of a chart which
-// the chart's package does not pin.
-func unpinned(d *diag.Diag, final cue.Value) {
+// explainUnpinned adds a hint to the fault of a chart version that the chart's
+// package does not pin.
+func explainUnpinned(d *diag.Diag, final cue.Value) {
 	at, wanted := chartVersion.FindStringSubmatch(d.Path), noVersion.FindStringSubmatch(d.Msg)
 	if at == nil || wanted == nil {
 		return
@@ -114,7 +114,7 @@ func areObjects(v cue.Value) bool {
 	case cue.StructKind:
 		it, err := v.Fields()
 		if err != nil {
-			return true // CUE reports what is wrong
+			return true // CUE reports errors
 		}
 		for it.Next() {
 			elems = append(elems, it.Value())
@@ -135,18 +135,18 @@ func areObjects(v cue.Value) bool {
 	return !slices.ContainsFunc(elems, func(e cue.Value) bool { return e.IncompleteKind()&cue.StructKind == 0 && e.Err() == nil })
 }
 
-// present returns which of the fields v has.
+// present returns the fields that exist in v.
 func present(v cue.Value, names ...string) []string {
-	var has []string
+	var set []string
 	for _, n := range names {
 		if lookup(v, n).Exists() {
-			has = append(has, n)
+			set = append(set, n)
 		}
 	}
-	return has
+	return set
 }
 
-// literalFields returns the fields of v where it is written as a struct.
+// literalFields returns the fields of v if it is written as a struct.
 func literalFields(v cue.Value) []*ast.Field {
 	node := v.Source()
 	if f, ok := node.(*ast.Field); ok {
@@ -165,10 +165,12 @@ func literalFields(v cue.Value) []*ast.Field {
 	return out
 }
 
-// internal reports whether a field is hidden or a definition, which are free.
+// internal reports whether a field is hidden or a definition. Those are always
+// allowed.
 func internal(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#") }
 
-// firstField returns the first field of a struct that has some.
+// firstField returns the first field of a struct, or the struct if it is
+// empty.
 func firstField(v cue.Value) cue.Value {
 	if it, err := v.Fields(cue.Optional(true)); err == nil && it.Next() {
 		return it.Value()
@@ -176,7 +178,8 @@ func firstField(v cue.Value) cue.Value {
 	return v
 }
 
-// fieldNames returns the names of the fields that a struct has or may have.
+// fieldNames returns the names of the fields of a struct, including optional
+// fields.
 func fieldNames(v cue.Value) []string {
 	var names []string
 	it, err := v.Fields(cue.Optional(true))

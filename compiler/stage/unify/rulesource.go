@@ -20,56 +20,56 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
-// A rule has to leave the fleet as text. CUE can print a value by itself, but
-// not every value: where a quoted label and a variable have one name, or where
-// a definition refers to itself, what it prints means something else. A rule
-// is therefore cut out of the files as it is written: the declarations of its
-// policy, and of all that they name, file by file and package by package. What
-// it reads of the cluster and the releases is final, and goes along as data.
+// Rules are evaluated outside of the fleet, so they are exported as text. CUE
+// cannot print every value correctly: quoted labels with the name of a
+// variable and recursive definitions change their meaning. The exported text
+// is therefore taken from the source files: the declarations of the policy and
+// of everything they refer to, by file and package. Final data of the cluster
+// and releases is added as values.
 
-// dataFields are the fields of a fleet that are plain data once they are final.
+// dataFields are the fields of a fleet whose final values are plain data.
 var dataFields = []string{"cluster", "environment", "stages", "releases"}
 
-// A want is a name of a package that a rule needs: the whole field or, where
-// it holds policies by name, one of them only.
-type want struct {
+// A need is a name of a package that a rule needs: the whole field or, with
+// only, one policy of it.
+type need struct {
 	in         *build.Instance
 	name, only string
 }
 
-// A cutter cuts one rule out of the files of a cluster.
-type cutter struct {
+// A ruleExtractor extracts one rule from the files of a cluster.
+type ruleExtractor struct {
 	*evaluation
 	in     *build.Instance
-	top    map[string]cue.Value // the fields of the final value by name
-	parts  map[*ast.File]*part
+	top    map[string]cue.Value // fields of the final value, by name
+	parts  map[*ast.File]*filePart
 	data   map[string]ast.Decl   // by path
-	narrow map[*ast.Ident]string // references to policies by name, of which one is needed
-	texts  map[ast.Decl]string   // of whole declarations, shared by the rules of a cluster
-	seen   map[want]bool
-	queue  []want
+	narrow map[*ast.Ident]string // references to policies of which only one is needed
+	texts  map[ast.Decl]string   // of whole declarations, shared by all rules of a cluster
+	seen   map[need]bool
+	queue  []need
 }
 
-// A part is what a rule needs of one file.
-type part struct {
+// A filePart is the part of a file that a rule needs.
+type filePart struct {
 	in      *build.Instance
-	decls   map[int][]string // by their place in the file
-	imports map[string]bool  // as written
+	decls   map[int][]string // by index in the file
+	imports map[string]bool  // import specs as written
 	lets    map[ast.Node]bool
 }
 
-// ruleSource returns a policy as text that means the same without the fleet: a
-// txtar archive whose files are those of the fleet's package, below ./, and of
-// the packages that they import, below their import paths. Its comment is the
-// path of the policy, and the lines that tell where the rule is written.
-func (c *cutter) ruleSource(name, lines string) string {
-	c.parts, c.data = map[*ast.File]*part{}, map[string]ast.Decl{}
-	c.narrow, c.seen = map[*ast.Ident]string{}, map[want]bool{}
-	c.want(want{c.in, "policies", name})
+// ruleSource returns a policy as self-contained text: a txtar archive with the
+// files of the fleet's package below ./ and those of imported packages below
+// their import paths. The comment is the path of the policy and the given
+// position lines.
+func (c *ruleExtractor) ruleSource(name, lines string) string {
+	c.parts, c.data = map[*ast.File]*filePart{}, map[string]ast.Decl{}
+	c.narrow, c.seen = map[*ast.Ident]string{}, map[need]bool{}
+	c.require(need{c.in, "policies", name})
 	for len(c.queue) > 0 {
 		w := c.queue[0]
 		c.queue = c.queue[1:]
-		c.cut(w)
+		c.extract(w)
 	}
 	a := &txtar.Archive{Comment: []byte(cue.MakePath(cue.Str("policies"), cue.Str(name)).String() + "\n" + lines)}
 	if len(c.data) > 0 {
@@ -88,44 +88,44 @@ func (c *cutter) ruleSource(name, lines string) string {
 	return string(txtar.Format(a))
 }
 
-func (c *cutter) want(w want) {
+func (c *ruleExtractor) require(w need) {
 	if !c.seen[w] {
 		c.seen[w] = true
 		c.queue = append(c.queue, w)
 	}
 }
 
-func (c *cutter) fileName(f *ast.File, in *build.Instance) string {
+func (c *ruleExtractor) fileName(f *ast.File, in *build.Instance) string {
 	if in == c.in {
 		return "./" + strings.TrimPrefix(cuediag.Pos(c.root, f.Pos()).File, "/")
 	}
 	return in.ImportPath + "/" + path.Base(f.Filename)
 }
 
-// cut adds the declarations of a name, from all files of its package.
-func (c *cutter) cut(w want) {
+// extract adds the declarations of a name from all files of its package.
+func (c *ruleExtractor) extract(w need) {
 	for _, f := range w.in.Files {
 		for i, d := range f.Decls {
-			inner := asIs
+			inner := unchanged
 			if w.only != "" {
 				inner = func(x ast.Expr) ast.Expr { return c.policies(x, w.only) }
 			}
-			kept := pick([]ast.Decl{d}, w.name, inner, asIs)
+			kept := selectDecls([]ast.Decl{d}, w.name, inner, unchanged)
 			if _, isField := d.(*ast.Field); isField && len(kept) > 0 && w.only == "" {
-				kept = []ast.Decl{d} // itself, whose text is known perhaps
+				kept = []ast.Decl{d} // the original, whose text may be cached
 			}
 			for _, k := range kept {
-				c.keep(w.in, f, i, k)
+				c.addDecl(w.in, f, i, k)
 			}
 		}
 	}
 }
 
-// keep adds a declaration, and wants what it refers to.
-func (c *cutter) keep(in *build.Instance, f *ast.File, i int, d ast.Decl) {
+// addDecl adds a declaration and requires its references.
+func (c *ruleExtractor) addDecl(in *build.Instance, f *ast.File, i int, d ast.Decl) {
 	p := c.parts[f]
 	if p == nil {
-		p = &part{in: in, decls: map[int][]string{}, imports: map[string]bool{}, lets: map[ast.Node]bool{}}
+		p = &filePart{in: in, decls: map[int][]string{}, imports: map[string]bool{}, lets: map[ast.Node]bool{}}
 		c.parts[f] = p
 	}
 	text, ok := c.texts[d]
@@ -137,34 +137,35 @@ func (c *cutter) keep(in *build.Instance, f *ast.File, i int, d ast.Decl) {
 		return
 	}
 	p.decls[i] = append(p.decls[i], text)
-	uses(d, func(id *ast.Ident, chain []string) {
+	walkReferences(d, func(id *ast.Ident, chain []string) {
 		switch n := id.Node.(type) {
 		case *ast.ImportSpec:
-			c.imported(in, p, id, n, chain)
+			c.requireImported(in, p, id, n, chain)
 		case *ast.LetClause:
 			if j := slices.IndexFunc(f.Decls, func(d ast.Decl) bool { return d == ast.Decl(n) }); j >= 0 && !p.lets[n] {
 				p.lets[n] = true
-				c.keep(in, f, j, n)
+				c.addDecl(in, f, j, n)
 			}
 		default:
 			if _, ofFile := id.Scope.(*ast.File); id.Node == nil || ofFile {
-				c.named(in, id, chain)
+				c.requireName(in, id, chain)
 			}
 		}
 	})
 }
 
-// imported wants what a selector takes from an imported package.
-func (c *cutter) imported(in *build.Instance, p *part, id *ast.Ident, spec *ast.ImportSpec, chain []string) {
+// requireImported requires the name that a selector takes from an imported
+// package.
+func (c *ruleExtractor) requireImported(in *build.Instance, p *filePart, id *ast.Ident, spec *ast.ImportSpec, chain []string) {
 	p.imports[specText(spec)] = true
 	from := instance(in, spec)
 	if from == nil || len(chain) == 0 {
-		return // a package of CUE's own
+		return // a package of CUE
 	}
-	c.want(want{from, chain[0], c.narrow[id]})
+	c.require(need{from, chain[0], c.narrow[id]})
 }
 
-// instance returns the package that the import loads; nil for one of CUE's own.
+// instance returns the imported package, or nil for one of CUE.
 func instance(in *build.Instance, spec *ast.ImportSpec) *build.Instance {
 	p, err := strconv.Unquote(spec.Path.Value)
 	if err != nil {
@@ -173,10 +174,10 @@ func instance(in *build.Instance, spec *ast.ImportSpec) *build.Instance {
 	return in.LookupImport(p)
 }
 
-// named wants a name of a package, or adds its data. Names that the package
-// does not have are CUE's own.
-func (c *cutter) named(in *build.Instance, id *ast.Ident, chain []string) {
-	w := want{in, id.Name, c.narrow[id]}
+// requireName requires a name of a package, or adds its data. Unknown names
+// are predeclared by CUE.
+func (c *ruleExtractor) requireName(in *build.Instance, id *ast.Ident, chain []string) {
+	w := need{in, id.Name, c.narrow[id]}
 	v, ok := c.top[id.Name]
 	switch {
 	case in != c.in || !ok:
@@ -190,12 +191,12 @@ func (c *cutter) named(in *build.Instance, id *ast.Ident, chain []string) {
 			}
 		}
 	}
-	c.want(w)
+	c.require(w)
 }
 
-// addData adds the value at the path when it is data, and reports whether it
-// is. final says that nothing but its value counts.
-func (c *cutter) addData(v cue.Value, at []string, final bool) bool {
+// addData adds the value at the path if it is data, and reports whether it is.
+// final means that only the value matters, not constraints.
+func (c *ruleExtractor) addData(v cue.Value, at []string, final bool) bool {
 	for _, s := range at[1:] {
 		v = v.LookupPath(cue.MakePath(cue.Str(s)))
 	}
@@ -206,7 +207,7 @@ func (c *cutter) addData(v cue.Value, at []string, final bool) bool {
 	for _, s := range at {
 		key += strconv.Quote(s)
 		if _, ok := c.data[key]; ok {
-			return true // with what is around it
+			return true // an enclosing value is added
 		}
 	}
 	if final && v.Validate(cue.Concrete(true)) != nil || !final && !isPlain(v) {
@@ -221,13 +222,12 @@ func (c *cutter) addData(v cue.Value, at []string, final bool) bool {
 	for _, s := range slices.Backward(at[1:]) {
 		expr = &ast.StructLit{Elts: []ast.Decl{&ast.Field{Label: ast.NewString(s), Value: expr}}}
 	}
-	// A quoted label could not be referred to.
+	// Identifiers cannot refer to a quoted label.
 	c.data[key] = &ast.Field{Label: ast.NewIdent(at[0]), Value: expr}
 	return true
 }
 
-// isPlain reports whether v is all that it says: concrete without a default,
-// with nothing that only speaks when it is unified.
+// isPlain reports whether v is concrete data without defaults and constraints.
 func isPlain(v cue.Value) bool {
 	switch v.IncompleteKind() {
 	case cue.StructKind:
@@ -257,7 +257,7 @@ func isPlain(v cue.Value) bool {
 }
 
 // text returns the part as a file.
-func (p *part) text(f *ast.File) []byte {
+func (p *filePart) text(f *ast.File) []byte {
 	var b bytes.Buffer
 	for _, d := range f.Decls {
 		if a, ok := d.(*ast.Attribute); ok {
@@ -283,21 +283,22 @@ func specText(s *ast.ImportSpec) string {
 	return s.Path.Value
 }
 
-// declText returns a declaration on lines of its own.
+// declText returns a declaration on its own lines.
 func declText(d ast.Decl) []byte { return fileText(&ast.File{Decls: []ast.Decl{d}}) }
 
 func fileText(f *ast.File) []byte {
 	data, err := format.Node(f)
 	if err != nil {
-		// What cannot be printed does not compile either, and is told then.
+		// Syntax that cannot be formatted does not compile; the error appears
+		// then.
 		return fmt.Appendf(nil, "_|_ // %q\n", err)
 	}
 	return append(bytes.TrimRight(data, "\n"), '\n')
 }
 
-// uses calls f for every identifier in n that refers to something, with the
-// names by which it is selected from: a.b["c"] is a with b and c.
-func uses(n ast.Node, f func(id *ast.Ident, chain []string)) {
+// walkReferences calls f for every identifier in n that is a reference, with
+// the selectors on it: a.b["c"] is a with b and c.
+func walkReferences(n ast.Node, f func(id *ast.Ident, chain []string)) {
 	ast.Walk(n, func(n ast.Node) bool {
 		switch x := n.(type) {
 		case *ast.Field:
@@ -305,30 +306,30 @@ func uses(n ast.Node, f func(id *ast.Ident, chain []string)) {
 			case *ast.Ident, *ast.BasicLit:
 			case *ast.Alias:
 				if _, plain := label.Expr.(*ast.Ident); !plain {
-					uses(label.Expr, f)
+					walkReferences(label.Expr, f)
 				}
 			default:
-				uses(label, f)
+				walkReferences(label, f)
 			}
-			uses(x.Value, f)
+			walkReferences(x.Value, f)
 			return false
 		case *ast.SelectorExpr, *ast.IndexExpr:
-			if id, chain := selected(x.(ast.Expr)); id != nil {
+			if id, chain := selectorChain(x.(ast.Expr)); id != nil {
 				f(id, chain)
 				return false
 			}
 			if s, ok := x.(*ast.SelectorExpr); ok {
-				uses(s.X, f) // the name behind the dot refers to nothing
+				walkReferences(s.X, f) // the selected name is not a reference
 				return false
 			}
 		case *ast.ForClause:
-			uses(x.Source, f)
+			walkReferences(x.Source, f)
 			return false
 		case *ast.LetClause:
-			uses(x.Expr, f)
+			walkReferences(x.Expr, f)
 			return false
 		case *ast.Alias:
-			uses(x.Expr, f)
+			walkReferences(x.Expr, f)
 			return false
 		case *ast.Ident:
 			f(x, nil)
@@ -337,9 +338,9 @@ func uses(n ast.Node, f func(id *ast.Ident, chain []string)) {
 	}, nil)
 }
 
-// selected returns the identifier that a chain of selectors begins with, and
-// the names in it; nil where the chain is another.
-func selected(x ast.Expr) (*ast.Ident, []string) {
+// selectorChain returns the first identifier of a chain of selectors, and the
+// selected names. It returns nil for other expressions.
+func selectorChain(x ast.Expr) (*ast.Ident, []string) {
 	var sel string
 	var from ast.Expr
 	switch x := x.(type) {
@@ -364,7 +365,7 @@ func selected(x ast.Expr) (*ast.Ident, []string) {
 	default:
 		return nil, nil
 	}
-	id, chain := selected(from)
+	id, chain := selectorChain(from)
 	if id == nil {
 		return nil, nil
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// clusterSelectors returns the field clusters of all releases that have one, and
-// the faults of patterns that are invalid.
+// clusterSelectors returns the clusters fields of all releases, and the faults
+// of invalid patterns.
 func (e *evaluation) clusterSelectors(v cue.Value) ([]fleet.ClusterSelector, error) {
 	var out []fleet.ClusterSelector
 	var faults diag.List
 	e.releases(v, func(name string, release cue.Value) {
 		field := lookup(release, "clusters")
 		if !field.Exists() || field.Validate(cue.Concrete(true)) != nil {
-			return // all, or a fault already
+			return // all clusters, or reported elsewhere
 		}
 		s := fleet.ClusterSelector{
 			Release: name, Pos: e.fieldPos(field), IDs: e.choices(lookup(field, "ids")),
@@ -45,7 +45,7 @@ func (e *evaluation) choices(list cue.Value) []fleet.ClusterChoice {
 	var out []fleet.ClusterChoice
 	it, err := list.List()
 	if err != nil {
-		return nil // there is none
+		return nil // the field is absent
 	}
 	for it.Next() {
 		text, _ := it.Value().String()
@@ -54,8 +54,8 @@ func (e *evaluation) choices(list cue.Value) []fleet.ClusterChoice {
 	return out
 }
 
-// matchTexts returns the texts of the field match of a rule or a waiver, as far as
-// the fleet's layers write them. at is the path of the rule.
+// matchTexts returns the texts that layers of the fleet write in the match
+// field of a rule or waiver at the path.
 func (e *evaluation) matchTexts(rule cue.Value, at string) []fleet.MatchText {
 	match := lookup(rule, "match")
 	if !match.Exists() {
@@ -85,7 +85,7 @@ func (e *evaluation) labelChoices(labels cue.Value) []fleet.ClusterChoice {
 	var out []fleet.ClusterChoice
 	it, err := labels.Fields()
 	if err != nil {
-		return nil // there are none
+		return nil // the field is absent
 	}
 	for it.Next() {
 		text, _ := it.Value().String()
@@ -95,9 +95,9 @@ func (e *evaluation) labelChoices(labels cue.Value) []fleet.ClusterChoice {
 	return out
 }
 
-// unselected reads the selectors of the cluster's releases, and returns the names of
-// the releases that the cluster does not get.
-func (e *evaluation) unselected(v cue.Value, c *fleet.Cluster) (names []string, err error) {
+// unselectedReleases reads the selectors of the releases, and returns the
+// names of the releases that the cluster does not select.
+func (e *evaluation) unselectedReleases(v cue.Value, c *fleet.Cluster) (names []string, err error) {
 	c.Selectors, err = e.clusterSelectors(v)
 	for _, s := range c.Selectors {
 		if !s.Selects(c) {
@@ -107,9 +107,9 @@ func (e *evaluation) unselected(v cue.Value, c *fleet.Cluster) (names []string, 
 	return names, err
 }
 
-// without takes the releases out of the cluster, and out of the faults: what is
-// wrong with a release is for the clusters that get it.
-func without(releases []string, c *fleet.Cluster, faults diag.List) diag.List {
+// removeReleases removes the releases from the cluster and from the faults.
+// Their faults belong to clusters that select them.
+func removeReleases(releases []string, c *fleet.Cluster, faults diag.List) diag.List {
 	c.Releases = slices.DeleteFunc(c.Releases, func(r *fleet.Release) bool { return slices.Contains(releases, r.Name) })
 	c.Defaults.Waivers = slices.DeleteFunc(c.Defaults.Waivers, func(w fleet.DefaultWaiver) bool { return slices.Contains(releases, w.Release) })
 	return slices.DeleteFunc(faults, func(d *diag.Diag) bool {

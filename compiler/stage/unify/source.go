@@ -14,8 +14,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// labelPos returns where the field of v is written, which is where v itself
-// is when it has no field.
+// labelPos returns the position of the field of v, or of v itself if it has no
+// field.
 func labelPos(v cue.Value) token.Pos {
 	if s := v.Source(); s != nil {
 		return s.Pos()
@@ -23,7 +23,7 @@ func labelPos(v cue.Value) token.Pos {
 	return v.Pos()
 }
 
-// valuePos returns where the value of the field of v is written.
+// valuePos returns the position of the value of v's field.
 func valuePos(v cue.Value) token.Pos {
 	switch s := v.Source().(type) {
 	case nil:
@@ -35,8 +35,8 @@ func valuePos(v cue.Value) token.Pos {
 	}
 }
 
-// sourcePos returns where the concrete value v was written: the last of its
-// conjuncts that is concrete by itself, and not part of a type.
+// sourcePos returns the position of the concrete value v: its last conjunct
+// that is concrete by itself and not part of a type.
 func (e *evaluation) sourcePos(v cue.Value) token.Pos {
 	parts := cuediag.Conjuncts(v)
 	for _, a := range slices.Backward(parts) {
@@ -52,11 +52,11 @@ func (e *evaluation) sourcePos(v cue.Value) token.Pos {
 	return valuePos(parts[len(parts)-1])
 }
 
-// fieldPos returns where the field of v is first written in the layers,
-// counted from the root; elsewhere when no layer writes it.
+// fieldPos returns the first position in the layers, from the root on, where
+// v's field is written. It returns another position if no layer writes it.
 func (e *evaluation) fieldPos(v cue.Value) diag.Pos { return e.firstPos(v, cuediag.Conjuncts(v)) }
 
-// firstPos is fieldPos of a value whose conjuncts are known.
+// firstPos is fieldPos of a value with known conjuncts.
 func (e *evaluation) firstPos(v cue.Value, parts []cue.Value) diag.Pos {
 	best, rank := labelPos(v), len(e.layers)
 	for _, a := range parts {
@@ -69,8 +69,8 @@ func (e *evaluation) firstPos(v cue.Value, parts []cue.Value) diag.Pos {
 	return cuediag.Pos(e.root, best)
 }
 
-// layerOf returns the name of the layer whose file the position is in; "" when
-// the file belongs to no layer: an imported package, a type.
+// layerOf returns the layer of the file at a position, or an empty string for
+// imported packages and types.
 func (e *evaluation) layerOf(p token.Pos) string { return e.layerOfFile(cuediag.File(e.root, p)) }
 
 func (e *evaluation) layerOfFile(file string) string {
@@ -78,7 +78,7 @@ func (e *evaluation) layerOfFile(file string) string {
 		file = name
 	}
 	dir := path.Dir(file)
-	if by, ok := e.embedded.by[file]; ok {
+	if by, ok := e.embedded.embedders[file]; ok {
 		dir = by
 	}
 	for _, l := range e.layers {
@@ -86,14 +86,15 @@ func (e *evaluation) layerOfFile(file string) string {
 			return l.Name
 		}
 	}
-	// CUE unifies files between the module's root and environments as well.
+	// CUE also unifies files between the module root and the environments
+	// directory.
 	if file != "" && !path.IsAbs(file) && strings.HasPrefix(e.layers[0].Dir, dirPrefix(dir)) {
 		return e.layers[0].Name
 	}
 	return ""
 }
 
-// dirPrefix is what the paths of everything in dir begin with.
+// dirPrefix returns the common prefix of the paths in dir.
 func dirPrefix(dir string) string {
 	if dir == "." {
 		return ""

@@ -1,14 +1,14 @@
-// Package unify evaluates the layers of a cluster: a CUE instance goes in, a
-// cluster of plain data comes out.
+// Package unify evaluates the layers of a cluster: it turns a CUE instance
+// into plain data.
 //
-// The layers' values unify, as CUE does it. Their defaults merge from the
-// root to the cluster, in Go, since CUE's own defaults do not stack; then the
-// result is filled into values, where it must satisfy the constraints of all
-// layers, and where whatever refers to a value sees the final one.
+// The values of the layers are unified by CUE. Their defaults are merged in Go
+// from the root to the cluster, because CUE defaults cannot override each
+// other. The merged defaults are filled into values, where they must satisfy
+// the constraints of all layers and where references see the final value.
 //
 // The package reads no files and no network. Every cluster is evaluated in a
-// CUE context of its own, which is dropped with the call: clusters can be
-// evaluated in parallel, and memory does not grow with their number.
+// CUE context that is dropped afterwards, so that clusters can be evaluated in
+// parallel and memory does not grow with their number.
 package unify
 
 import (
@@ -30,12 +30,11 @@ import (
 	"github.com/fleetc/fleetc/schema"
 )
 
-// Cluster evaluates the instance of the cluster with the given ID. The layers
-// are those of the cluster, from the root on; root is the absolute path to
-// which positions are relative. The error holds all faults that CUE finds at
-// once, each marked with the cluster; the cluster beside it, if any, then has
-// what the layers say as far as it can be read, for further checks and nothing
-// else.
+// Cluster evaluates the instance of the cluster with the given ID. layers are
+// the cluster's layers from the root on. Positions are relative to the
+// absolute path root. The error contains all faults that CUE finds at once,
+// marked with the cluster. A cluster returned with an error contains the parts
+// that could be read, and is only meant for further checks.
 func Cluster(root, id string, layers []fleet.Layer, in *build.Instance) (*fleet.Cluster, error) {
 	embedded := relocate(root, in)
 	c, err := evaluate(root, id, layers, in, embedded)
@@ -63,35 +62,35 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 		return nil, diag.In(id, err)
 	}
 	if bare != in {
-		// Rules are heavy: they are not evaluated until the values are bound.
+		// Rules are expensive: they are evaluated after the values are bound.
 		full := e.cctx.BuildInstance(in)
 		if in.Err != nil {
 			return nil, diag.In(id, cuediag.Faults(root, in.Err, cue.Value{}).Err())
 		}
-		final = full.Unify(e.cctx.BuildExpr(e.bound.expr())).Unify(config)
+		final = full.Unify(e.cctx.BuildExpr(e.lastFilled.expr())).Unify(config)
 	}
 	misplaced := diag.All(e.checkAllLayers(final))
 	faults := slices.Clone(misplaced)
 	faults.Add(e.checkReleases(final))
 	faults.Add(e.checkPolicies(final))
 	faults.Add(e.check(final))
-	faults = withoutConsequences(faults, misplaced, e.misspelt(final))
+	faults = withoutConsequences(faults, misplaced, e.misspeltReleases(final))
 	if len(faults) > 0 {
-		e.last.place()
+		e.last.setMapPositions()
 	}
 	c, err := e.decode(final, merged)
 	if c != nil {
 		c.ID = id
-		off, wrong := e.unselected(final, c)
-		faults = without(off, c, faults)
+		off, wrong := e.unselectedReleases(final, c)
+		faults = removeReleases(off, c, faults)
 		faults.Add(wrong)
-		err = without(off, c, diag.All(err)).Err()
+		err = removeReleases(off, c, diag.All(err)).Err()
 		faults.Add(e.depends(final, c, off))
 	}
 	if len(faults) > 0 {
-		// What cannot be decoded is at fault already.
+		// Values that cannot be decoded are already reported.
 		if c != nil {
-			e.last.place()
+			e.last.setMapPositions()
 			restoreDefaults(c, merged)
 		}
 		return c, diag.In(id, faults.Err())
@@ -103,15 +102,15 @@ func evaluate(root, id string, layers []fleet.Layer, in *build.Instance, embedde
 	return c, nil
 }
 
-// complete adds to a cluster without faults what is read from its final value.
+// complete adds policies and checks to a cluster without faults.
 func (e *evaluation) complete(c *fleet.Cluster, in *build.Instance, final cue.Value) {
 	c.Policies = e.policies(in, final)
 	c.Checks = append(c.Checks, c.ReleaseChecks(fieldNames(lookup(final, "releases")))...)
 	e.readDefaultUses(c)
 }
 
-// restoreDefaults puts the merged defaults into the values of a cluster that is
-// in error, where CUE does not show them.
+// restoreDefaults merges the defaults into the values of an invalid cluster,
+// where CUE does not show them.
 func restoreDefaults(c *fleet.Cluster, merged map[string]*fleet.Tree) {
 	for _, r := range c.Releases {
 		if m := merged[r.Name]; m != nil {
@@ -125,15 +124,15 @@ type evaluation struct {
 	root          string
 	layers        []fleet.Layer
 	cctx          *cue.Context
-	releaseFields []string // names of the schema's fields of a release
-	bound         *binding // what was filled in at last
-	last          *binding // what was merged at last
-	known         memo
+	releaseFields []string // release fields in the schema
+	lastFilled    *binding // the pass that was filled in last
+	last          *binding // the pass that was merged last
+	lookups       lookupCache
 	embedded      relocation
 }
 
-// parsedSchema is the embedded schema, which all evaluations share: CUE reads
-// instances and does not change them once they are complete.
+// parsedSchema is the embedded schema, which all evaluations share: CUE does
+// not modify complete instances.
 var parsedSchema = sync.OnceValues(func() (*build.Instance, error) {
 	in := build.NewContext().NewInstance(schema.ImportPath, nil)
 	names, err := fs.Glob(schema.Files, "*.cue")
@@ -172,12 +171,12 @@ func (e *evaluation) definition(name string) (cue.Value, error) {
 	return v, nil
 }
 
-// check reports everything in the final value that conflicts, is not allowed,
-// or is not concrete. CUE stops at the first fault of a struct: the parts of
-// each release are therefore looked at by themselves too.
+// check reports all conflicts, disallowed fields and incomplete values of the
+// final value. CUE stops at the first fault of a struct, so each part of a
+// release is also validated by itself.
 func (e *evaluation) check(final cue.Value) error {
 	required := e.checkRequired(final)
-	all := append(validate(final), definitions(final)...)
+	all := append(validate(final), definitionErrors(final)...)
 	if len(all) == 0 {
 		return required
 	}
@@ -195,18 +194,18 @@ func (e *evaluation) check(final cue.Value) error {
 	faults := cuediag.Faults(e.root, joined, final)
 	faults.Add(required)
 	for _, d := range faults {
-		unpinned(d, final)
+		explainUnpinned(d, final)
 		explainList(d)
 	}
 	return withoutMerged(faults).Err()
 }
 
-// definitions returns what is wrong with the definitions of the layers, such as
-// the parameters of a stack, which CUE does not look at on its own.
-func definitions(final cue.Value) []errors.Error {
+// definitionErrors returns the errors in definitions of the layers, such as
+// the parameters of a stack. CUE does not validate them otherwise.
+func definitionErrors(final cue.Value) []errors.Error {
 	it, err := final.Fields(cue.Definitions(true))
 	if err != nil {
-		return nil // CUE reports what is wrong
+		return nil // CUE reports errors
 	}
 	var all []errors.Error
 	for it.Next() {
@@ -217,15 +216,15 @@ func definitions(final cue.Value) []errors.Error {
 	return all
 }
 
-// withoutMerged returns the faults without those of values that a fault of the
-// default, which was merged into them, says already.
+// withoutMerged removes the faults of values that repeat a fault of the merged
+// default.
 func withoutMerged(faults diag.List) diag.List {
-	type said struct{ path, msg string }
-	defaults := map[said]bool{}
+	type faultKey struct{ path, msg string }
+	defaults := map[faultKey]bool{}
 	for _, d := range faults {
 		if merged := cuediag.ValuesPath(d.Path); merged != d.Path {
-			defaults[said{merged, d.Msg}] = true
+			defaults[faultKey{merged, d.Msg}] = true
 		}
 	}
-	return slices.DeleteFunc(faults, func(d *diag.Diag) bool { return defaults[said{d.Path, d.Msg}] })
+	return slices.DeleteFunc(faults, func(d *diag.Diag) bool { return defaults[faultKey{d.Path, d.Msg}] })
 }

@@ -28,8 +28,8 @@ stages?:      schema.#Stages
 #cm: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "x"}
 `
 
-// cluster evaluates the fleet of a txtar archive, whose files are named by
-// layer: root.cue, prod.cue and eu.cue are the layers of prod/eu.
+// cluster evaluates the fleet of a txtar archive. The files are named after
+// layers: root.cue, prod.cue and eu.cue are the layers of prod/eu.
 func cluster(t *testing.T, archive string) (*fleet.Cluster, error) {
 	t.Helper()
 	root, layers, instances := loaded(t, archive)
@@ -40,11 +40,11 @@ func cluster(t *testing.T, archive string) (*fleet.Cluster, error) {
 	return Cluster(root, "prod/eu", layers, in)
 }
 
-// loaded returns the fleet of an archive and its layers, each with the instance
-// that ends at it.
+// loaded returns the fleet of an archive and its layers with the instances
+// that end at them.
 func loaded(t testing.TB, archive string) (string, []fleet.Layer, []*build.Instance) {
 	t.Helper()
-	root := filepath.Join(t.TempDir(), "fleet") // need not exist
+	root := filepath.Join(t.TempDir(), "fleet") // it need not exist
 	overlay := map[string]load.Source{}
 	add := func(name, text string) {
 		overlay[filepath.Join(root, filepath.FromSlash(name))] = load.FromString(text)
@@ -469,7 +469,7 @@ func text(err error) string {
 	return b.String()
 }
 
-// exact returns the tree with its numbers as they are written.
+// exact returns the tree with the original text of numbers.
 func exact(t *fleet.Tree) any {
 	switch {
 	case t.IsMap():

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestGrowingCalls checks calls whose results may be far larger than their arguments.
+// TestGrowingCalls checks calls whose results may be far larger than their
+// arguments.
 func TestGrowingCalls(t *testing.T) {
 	const head = `import ("strings", "list", "strconv", "math/bits", s "strings")
 _keep: [strings.ToUpper("a"), list.Max([1]), strconv.Atoi("1"), bits.Len(1), s.ToUpper("a")]

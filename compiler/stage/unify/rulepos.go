@@ -10,27 +10,26 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A finder looks for where a policy is written. It reads the files, since CUE
-// takes long to tell the parts of a value.
-type finder struct {
-	*cutter
+// A policyFinder finds the position of a policy. It reads the files, because
+// CUE is slow to split a value into conjuncts.
+type policyFinder struct {
+	*ruleExtractor
 	name           string
-	rule, set, any token.Pos // where the rule is written, where a set with it is added, and where its name is
+	rule, set, any token.Pos // positions of the rule, of a set that contains it, and of its name
 }
 
-// place returns where the rule of a policy is written: in the topmost layer
-// that does or, where it is one of a set, the place that adds the set. own says
-// that the layers write the rule itself.
-func (c *cutter) place(name string) (pos token.Pos, own bool) {
+// place returns the position of a policy: that of its rule in the topmost
+// layer (own is true), or that of the reference to a set of policies.
+func (c *ruleExtractor) place(name string) (pos token.Pos, own bool) {
 	files := slices.Clone(c.in.Files)
 	rank := func(f *ast.File) int {
 		layer := c.layerOf(f.Pos())
 		return slices.IndexFunc(c.layers, func(l fleet.Layer) bool { return l.Name == layer })
 	}
 	slices.SortStableFunc(files, func(a, b *ast.File) int { return rank(a) - rank(b) })
-	f := finder{cutter: c, name: name}
+	f := policyFinder{ruleExtractor: c, name: name}
 	for _, file := range files {
-		f.decls(pick(file.Decls, "policies", asIs, asIs), "policies", func(field *ast.Field) { f.policies(field.Value) })
+		f.decls(selectDecls(file.Decls, "policies", unchanged, unchanged), "policies", func(field *ast.Field) { f.policies(field.Value) })
 	}
 	switch {
 	case f.rule.IsValid():
@@ -41,12 +40,12 @@ func (c *cutter) place(name string) (pos token.Pos, own bool) {
 	return f.any, false
 }
 
-// decls calls found for each field with the given name among declarations.
-func (f *finder) decls(decls []ast.Decl, name string, found func(*ast.Field)) {
+// decls calls found for each field with the given name.
+func (f *policyFinder) decls(decls []ast.Decl, name string, found func(*ast.Field)) {
 	for _, d := range decls {
 		switch d := d.(type) {
 		case *ast.Field:
-			if is, _ := labelled(d); is == name {
+			if label, _ := labelName(d); label == name {
 				found(d)
 			}
 		case *ast.Comprehension:
@@ -63,8 +62,8 @@ func (f *finder) decls(decls []ast.Decl, name string, found func(*ast.Field)) {
 	}
 }
 
-// policies looks for the policy in an expression for policies by name.
-func (f *finder) policies(x ast.Expr) {
+// policies searches for the policy in an expression for policies.
+func (f *policyFinder) policies(x ast.Expr) {
 	switch x := x.(type) {
 	case *ast.StructLit:
 		f.decls(x.Elts, f.name, func(field *ast.Field) {
@@ -88,11 +87,11 @@ func (f *finder) policies(x ast.Expr) {
 	}
 }
 
-// holds reports whether what an expression refers to has a field for the
+// holds reports whether the target of an expression has a field for the
 // policy.
-func (f *finder) holds(in *build.Instance, x ast.Expr, depth int) bool {
+func (f *policyFinder) holds(in *build.Instance, x ast.Expr, depth int) bool {
 	const maxDepth = 10
-	id, chain := selected(x)
+	id, chain := selectorChain(x)
 	if id == nil || depth > maxDepth {
 		return false
 	}
@@ -114,8 +113,8 @@ func (f *finder) holds(in *build.Instance, x ast.Expr, depth int) bool {
 			for _, d := range lit.Elts {
 				switch d := d.(type) {
 				case *ast.Field:
-					is, _ := labelled(d)
-					found = found || is == f.name
+					label, _ := labelName(d)
+					found = found || label == f.name
 				case *ast.EmbedDecl:
 					found = found || f.holds(in, d.Expr, depth+1)
 				}
@@ -125,8 +124,8 @@ func (f *finder) holds(in *build.Instance, x ast.Expr, depth int) bool {
 	return found
 }
 
-// hasRule reports whether an expression for a policy is more than what is
-// beside a rule.
+// hasRule reports whether an expression for a policy contains more than
+// nonRuleFields.
 func hasRule(x ast.Expr) bool {
 	lit, ok := x.(*ast.StructLit)
 	if !ok {
@@ -134,7 +133,7 @@ func hasRule(x ast.Expr) bool {
 	}
 	for _, d := range lit.Elts {
 		if field, ok := d.(*ast.Field); ok {
-			if name, _ := labelled(field); slices.Contains(aside, name) {
+			if name, _ := labelName(field); slices.Contains(nonRuleFields, name) {
 				continue
 			}
 		}

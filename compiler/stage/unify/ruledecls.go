@@ -7,19 +7,19 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
-// pick returns those declarations that define the field with the given name,
-// or may, with its values as inner returns them, and what is embedded as
-// embedded does. The declarations themselves stay as they are.
-func pick(decls []ast.Decl, name string, inner, embedded func(ast.Expr) ast.Expr) []ast.Decl {
+// selectDecls returns the declarations that may define the field with the
+// given name. inner transforms the values, and embedded the embedded
+// expressions. The declarations themselves are not modified.
+func selectDecls(decls []ast.Decl, name string, inner, embedded func(ast.Expr) ast.Expr) []ast.Decl {
 	var out []ast.Decl
 	var lets []*ast.LetClause
 	for _, d := range decls {
 		switch d := d.(type) {
 		case *ast.Field:
-			if is, known := labelled(d); is == name || !known {
+			if label, known := labelName(d); label == name || !known {
 				f := *d
 				f.Value = inner(d.Value)
-				if !emptied(d.Value, f.Value) {
+				if !isEmptied(d.Value, f.Value) {
 					out = append(out, &f)
 				}
 			}
@@ -29,14 +29,14 @@ func pick(decls []ast.Decl, name string, inner, embedded func(ast.Expr) ast.Expr
 				out = append(out, d)
 				continue
 			}
-			if kept := pick(lit.Elts, name, inner, embedded); len(kept) > 0 {
+			if kept := selectDecls(lit.Elts, name, inner, embedded); len(kept) > 0 {
 				some := *d
 				some.Value = &ast.StructLit{Elts: kept}
 				out = append(out, &some)
 			}
 		case *ast.EmbedDecl:
 			if lit, ok := d.Expr.(*ast.StructLit); ok {
-				out = append(out, pick(lit.Elts, name, inner, embedded)...)
+				out = append(out, selectDecls(lit.Elts, name, inner, embedded)...)
 				continue
 			}
 			out = append(out, &ast.EmbedDecl{Expr: embedded(d.Expr)})
@@ -49,27 +49,28 @@ func pick(decls []ast.Decl, name string, inner, embedded func(ast.Expr) ast.Expr
 	return withLets(out, lets)
 }
 
-// emptied reports whether nothing is left of a struct.
-func emptied(before, after ast.Expr) bool {
+// isEmptied reports whether a transformation removed all declarations of a
+// struct.
+func isEmptied(before, after ast.Expr) bool {
 	b, ok1 := before.(*ast.StructLit)
 	a, ok2 := after.(*ast.StructLit)
 	return ok1 && ok2 && len(b.Elts) > 0 && len(a.Elts) == 0
 }
 
-// asIs returns an expression as it is.
-func asIs(x ast.Expr) ast.Expr { return x }
+// unchanged returns an expression as it is.
+func unchanged(x ast.Expr) ast.Expr { return x }
 
-// labelled returns the name of a field, by which it may be referred to as
-// well; known is false when it is not written out.
-func labelled(f *ast.Field) (name string, known bool) {
+// labelName returns the name of a field. known is false for aliased and
+// computed labels.
+func labelName(f *ast.Field) (name string, known bool) {
 	if _, ok := f.Label.(*ast.Alias); ok || f.Alias != nil {
-		return "", false // the alias may be what is wanted
+		return "", false // the alias may be referenced
 	}
 	name, _, err := ast.LabelName(f.Label)
 	return name, err == nil
 }
 
-// withLets adds those of the let clauses that the declarations use.
+// withLets appends the let clauses that the declarations use.
 func withLets(decls []ast.Decl, lets []*ast.LetClause) []ast.Decl {
 	if len(decls) == 0 {
 		return nil
@@ -77,7 +78,7 @@ func withLets(decls []ast.Decl, lets []*ast.LetClause) []ast.Decl {
 	used := map[ast.Node]bool{}
 	var mark func(n ast.Node)
 	mark = func(n ast.Node) {
-		uses(n, func(id *ast.Ident, _ []string) {
+		walkReferences(n, func(id *ast.Ident, _ []string) {
 			if let, ok := id.Node.(*ast.LetClause); ok && slices.Contains(lets, let) && !used[let] {
 				used[let] = true
 				mark(let.Expr)
@@ -95,12 +96,12 @@ func withLets(decls []ast.Decl, lets []*ast.LetClause) []ast.Decl {
 	return decls
 }
 
-// policies returns of an expression for policies by name what the one with the
-// given name is.
-func (c *cutter) policies(x ast.Expr, name string) ast.Expr {
+// policies reduces an expression for policies to the policy with the given
+// name.
+func (c *ruleExtractor) policies(x ast.Expr, name string) ast.Expr {
 	switch x := x.(type) {
 	case *ast.StructLit:
-		return &ast.StructLit{Elts: pick(x.Elts, name, ruleOnly, func(x ast.Expr) ast.Expr { return c.policies(x, name) })}
+		return &ast.StructLit{Elts: selectDecls(x.Elts, name, ruleOnly, func(x ast.Expr) ast.Expr { return c.policies(x, name) })}
 	case *ast.ParenExpr:
 		return &ast.ParenExpr{X: c.policies(x.X, name)}
 	case *ast.BinaryExpr:
@@ -108,7 +109,7 @@ func (c *cutter) policies(x ast.Expr, name string) ast.Expr {
 			return &ast.BinaryExpr{X: c.policies(x.X, name), Op: x.Op, Y: c.policies(x.Y, name)}
 		}
 	default:
-		id, chain := selected(x)
+		id, chain := selectorChain(x)
 		if id == nil {
 			break
 		}
@@ -119,11 +120,11 @@ func (c *cutter) policies(x ast.Expr, name string) ast.Expr {
 	return x
 }
 
-// aside are the fields of a policy that its rule does without. They may differ
-// from cluster to cluster where the rule does not.
-var aside = []string{"message", "match", "waivers"}
+// nonRuleFields are the fields of a policy that its rule does not use. They
+// may differ between clusters that share a rule.
+var nonRuleFields = []string{"message", "match", "waivers"}
 
-// ruleOnly returns of an expression for a policy what its rule needs.
+// ruleOnly reduces an expression for a policy to its rule.
 func ruleOnly(x ast.Expr) ast.Expr {
 	switch x := x.(type) {
 	case *ast.BinaryExpr:
@@ -136,7 +137,7 @@ func ruleOnly(x ast.Expr) ast.Expr {
 		for _, d := range x.Elts {
 			switch d := d.(type) {
 			case *ast.Field:
-				if name, known := labelled(d); !known || !slices.Contains(aside, name) {
+				if name, known := labelName(d); !known || !slices.Contains(nonRuleFields, name) {
 					kept = append(kept, d)
 				}
 			case *ast.LetClause:
@@ -145,7 +146,7 @@ func ruleOnly(x ast.Expr) ast.Expr {
 				kept = append(kept, d)
 			}
 		}
-		if refersTo(kept, aside) {
+		if refersTo(kept, nonRuleFields) {
 			return x
 		}
 		return &ast.StructLit{Elts: withLets(kept, lets)}
@@ -153,12 +154,12 @@ func ruleOnly(x ast.Expr) ast.Expr {
 	return x
 }
 
-// refersTo reports whether a name is one of the identifiers in the
-// declarations, or selected there.
+// refersTo reports whether an identifier or selector in the declarations is
+// one of the names.
 func refersTo(decls []ast.Decl, names []string) bool {
 	found := false
 	for _, d := range decls {
-		uses(d, func(id *ast.Ident, chain []string) {
+		walkReferences(d, func(id *ast.Ident, chain []string) {
 			if slices.Contains(names, id.Name) || slices.ContainsFunc(chain, func(s string) bool { return slices.Contains(names, s) }) {
 				found = true
 			}

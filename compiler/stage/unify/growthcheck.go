@@ -16,20 +16,21 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
-// Some functions of CUE allocate results that are far larger than their arguments
-// in one piece, which ends the process before a limit is noticed. Calls of these
-// are refused unless the text of the fleet bounds their results.
+// Some CUE functions allocate results that are far larger than their arguments
+// in one piece, which kills the process before a limit is noticed. Calls of
+// these functions are rejected unless their result is bounded by the source
+// text.
 
 const (
-	maxAmount = 1 << 16   // bits of a number, or its digits after the point
-	maxText   = 16 << 20  // bytes of a text, or elements of a list, that a call makes
-	maxGrowth = 8         // times a text of unknown length may grow in a call
-	maxRepeat = 1_000_000 // CUE's own limit of the second argument of Repeat
+	maxAmount = 1 << 16   // bits of a number, or digits after the decimal point
+	maxText   = 16 << 20  // bytes of a text or elements of a list that a call returns
+	maxGrowth = 8         // how often a call may repeat a text of unknown length
+	maxRepeat = 1_000_000 // CUE's limit of the second argument of Repeat
 )
 
-// growing are the functions whose results may be large, each with its number of
+// growingFuncs are the functions with large results, and their numbers of
 // arguments.
-var growing = map[string]int{
+var growingFuncs = map[string]int{
 	"bits.Lsh": 2, "bits.Set": 3, "strconv.FormatFloat": 4,
 	"strings.Repeat": 2, "list.Repeat": 2, "strings.Replace": 4, "strings.Join": 2,
 }
@@ -37,22 +38,22 @@ var growing = map[string]int{
 // growingPackages are the import paths of these functions.
 var growingPackages = []string{"strings", "list", "strconv", "math/bits"}
 
-// A growthCheck reads the bounds of values from the files of one package.
+// A growthCheck computes bounds of values from the files of one package.
 type growthCheck struct {
 	root   string
-	fields map[string]ast.Expr // of the top level, by name
-	active map[ast.Expr]bool   // being read
-	known  map[ast.Expr]bound  // that have been read
+	fields map[string]ast.Expr // top-level fields by name
+	active map[ast.Expr]bool   // expressions in evaluation
+	bounds map[ast.Expr]bound  // computed bounds
 	faults *diag.List
 }
 
-// A bound is the largest length that a value may have; negative when unknown.
+// A bound is the largest possible length of a value; negative when unknown.
 type bound float64
 
 const unbounded bound = -1
 
 func newGrowthCheck(root string, of *build.Instance, faults *diag.List) *growthCheck {
-	g := &growthCheck{root: root, faults: faults, fields: map[string]ast.Expr{}, active: map[ast.Expr]bool{}, known: map[ast.Expr]bound{}}
+	g := &growthCheck{root: root, faults: faults, fields: map[string]ast.Expr{}, active: map[ast.Expr]bool{}, bounds: map[ast.Expr]bound{}}
 	for _, f := range of.Files {
 		for _, d := range f.Decls {
 			if field, ok := d.(*ast.Field); ok {
@@ -65,25 +66,25 @@ func newGrowthCheck(root string, of *build.Instance, faults *diag.List) *growthC
 	return g
 }
 
-// file checks the calls of a file, and that functions are called where they are
-// named: what a value calls cannot be read from the text.
+// file checks the calls of a file. It also rejects functions that are used as
+// values, since their calls cannot be found in the text.
 func (g *growthCheck) file(f *ast.File) {
 	inside := map[ast.Node]bool{} // functions of calls, packages of selectors
 	ast.Walk(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			if name := callee(n); growing[name] > 0 && imported(n.Fun) {
+			if name := callee(n); growingFuncs[name] > 0 && isGrowingImport(n.Fun) {
 				inside[n.Fun] = true
-				if len(n.Args) == growing[name] {
+				if len(n.Args) == growingFuncs[name] {
 					g.call(name, n)
 				}
 			}
 		case *ast.SelectorExpr:
-			if !imported(n) {
+			if !isGrowingImport(n) {
 				return true
 			}
 			inside[n.X] = true
-			if name := qualified(n); growing[name] > 0 && !inside[n] {
+			if name := qualifiedName(n); growingFuncs[name] > 0 && !inside[n] {
 				g.fault(n, name+" is not called", "call it where it is named: "+name+"(...)")
 			}
 		case *ast.Ident:
@@ -95,7 +96,7 @@ func (g *growthCheck) file(f *ast.File) {
 	}, nil)
 }
 
-// fault adds a fault unless there is one at the same place.
+// fault adds a fault unless one exists at the same position.
 func (g *growthCheck) fault(n ast.Node, msg, hint string) {
 	at := cuediag.Pos(g.root, n.Pos())
 	if !slices.ContainsFunc(*g.faults, func(d *diag.Diag) bool { return d.At[0] == at }) {
@@ -123,7 +124,7 @@ func (g *growthCheck) call(name string, c *ast.CallExpr) {
 	}
 }
 
-// amount checks an argument that says how large a result becomes.
+// amount checks an argument that determines the size of a result.
 func (g *growthCheck) amount(name string, e ast.Expr) {
 	switch n, ok := g.number(e); {
 	case !ok:
@@ -134,7 +135,7 @@ func (g *growthCheck) amount(name string, e ast.Expr) {
 	}
 }
 
-// repeat returns the bound of a call of Repeat.
+// repeat returns the bound of a Repeat call.
 func (g *growthCheck) repeat(c *ast.CallExpr) bound {
 	size := g.length(c.Args[0])
 	n, ok := g.number(c.Args[1])
@@ -150,12 +151,12 @@ func (g *growthCheck) repeat(c *ast.CallExpr) bound {
 	return size * bound(n)
 }
 
-// replacements returns how many times a call of Replace may make its text longer.
+// replacements returns the maximum growth factor of a Replace call.
 func (g *growthCheck) replacements(c *ast.CallExpr) float64 {
 	in, old, to := g.length(c.Args[0]), g.length(c.Args[1]), g.length(c.Args[2])
 	lit, ok := c.Args[1].(*ast.BasicLit)
 	if old <= 0 || !ok || lit.Kind != token.STRING {
-		return maxGrowth + 1 // the length may be less
+		return maxGrowth + 1 // the actual length may be smaller
 	}
 	least := float64(maxGrowth + 1)
 	if in != unbounded {
@@ -167,9 +168,9 @@ func (g *growthCheck) replacements(c *ast.CallExpr) float64 {
 	return least
 }
 
-// length returns the bound of a text or a list.
+// length returns the bound of a text or list.
 func (g *growthCheck) length(e ast.Expr) bound {
-	if b, ok := g.known[e]; ok {
+	if b, ok := g.bounds[e]; ok {
 		return b
 	}
 	if e == nil || g.active[e] {
@@ -178,7 +179,7 @@ func (g *growthCheck) length(e ast.Expr) bound {
 	g.active[e] = true
 	b := g.newLength(e)
 	delete(g.active, e)
-	g.known[e] = b
+	g.bounds[e] = b
 	return b
 }
 
@@ -208,7 +209,7 @@ func (g *growthCheck) newLength(e ast.Expr) bound {
 		}
 		return bound(len(e.Elts))
 	case *ast.CallExpr:
-		if name := callee(e); (name == "strings.Repeat" || name == "list.Repeat") && imported(e.Fun) && len(e.Args) == growing[name] {
+		if name := callee(e); (name == "strings.Repeat" || name == "list.Repeat") && isGrowingImport(e.Fun) && len(e.Args) == growingFuncs[name] {
 			return g.repeat(e)
 		}
 	}
@@ -226,7 +227,7 @@ func (g *growthCheck) total(list []ast.Expr) (sum bound) {
 	return sum
 }
 
-// number returns the number that an expression is, or the largest that it may be.
+// number returns the value of an expression, or its upper bound.
 func (g *growthCheck) number(e ast.Expr) (float64, bool) {
 	if e == nil || g.active[e] {
 		return 0, false
@@ -260,7 +261,7 @@ func (g *growthCheck) number(e ast.Expr) (float64, bool) {
 	return 0, false
 }
 
-// arithmetic returns the bound of a sum, a difference of a literal, or a product.
+// arithmetic returns the bound of a sum, difference or product.
 func (g *growthCheck) arithmetic(e *ast.BinaryExpr) (float64, bool) {
 	x, ok1 := g.number(e.X)
 	y, ok2 := g.number(e.Y)
@@ -279,8 +280,8 @@ func (g *growthCheck) arithmetic(e *ast.BinaryExpr) (float64, bool) {
 }
 
 // resolve returns the expression of the field, let clause or alias that a name
-// refers to. A field may have others in other files: all of them are equal to one
-// that is a text or a number.
+// refers to. Other declarations of the field must equal it if it is a text or
+// number.
 func (g *growthCheck) resolve(e *ast.Ident) ast.Expr {
 	switch n := e.Node.(type) {
 	case nil:
@@ -298,7 +299,7 @@ func (g *growthCheck) resolve(e *ast.Ident) ast.Expr {
 }
 
 // importedAs returns the name of the package of a growing function that an
-// identifier stands for; "" when it stands for something else.
+// identifier refers to, or an empty string.
 func importedAs(e *ast.Ident) string {
 	spec, ok := e.Node.(*ast.ImportSpec)
 	if !ok || e == spec.Name {
@@ -317,9 +318,9 @@ func importedAs(e *ast.Ident) string {
 	return ""
 }
 
-// imported reports whether an expression selects something of a package that has
+// isGrowingImport reports whether an expression selects from a package with
 // growing functions.
-func imported(e ast.Expr) bool {
+func isGrowingImport(e ast.Expr) bool {
 	sel, ok := e.(*ast.SelectorExpr)
 	if !ok {
 		return false
