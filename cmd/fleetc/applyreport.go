@@ -298,7 +298,7 @@ func (c *applyCluster) contested(id, path, manager string) string {
 				continue
 			}
 			if v, ok := c.Contested(id, f); ok {
-				return fmt.Sprintf("%s, who has %s; the bundle has %s", text, appliedText(v.Was, v.HasWas), appliedText(v.Is, v.HasIs))
+				return fmt.Sprintf("%s, who has %s; the bundle has %s", text, appliedText(v.Before, v.HasBefore), appliedText(v.After, v.HasAfter))
 			}
 		}
 	}

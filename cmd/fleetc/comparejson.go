@@ -58,8 +58,8 @@ func compareRows(differences []diff.Difference) []compareRow {
 	for i, d := range differences {
 		out[i] = compareRow{Release: d.Release, Path: d.Path}
 		for _, v := range d.Variants {
-			variant := compareVariant{Absent: !v.Has, Clusters: v.Clusters}
-			if v.Has {
+			variant := compareVariant{Absent: !v.Exists, Clusters: v.Clusters}
+			if v.Exists {
 				variant.Value = &v.Value
 			}
 			for _, o := range v.Origins {

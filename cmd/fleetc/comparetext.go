@@ -254,7 +254,7 @@ func forms(d diff.Difference) string {
 	without, single := "", true
 	for _, v := range d.Variants {
 		switch {
-		case !v.Has:
+		case !v.Exists:
 			without = "not in " + named(v.Clusters)
 			continue
 		case len(v.Clusters) > 1:

@@ -192,7 +192,7 @@ func (c *comparing) render(ctx context.Context, done func()) error {
 	for objs, err := range rendered {
 		faults.Add(err)
 		for _, o := range objs {
-			c.secrets.Note(o)
+			c.secrets.Add(o)
 		}
 		objs = slices.DeleteFunc(objs, func(o fleet.Object) bool { return c.has[i][o.Release.Name] == nil })
 		for j := range objs {
@@ -232,12 +232,12 @@ func (c *comparing) note(cluster int, objs []fleet.Object) {
 	}
 	for key, v := range versions {
 		slices.Sort(v)
-		c.images.Add(key[0], []string{key[1]}, cluster, diff.Cell{Value: strings.Join(slices.Compact(v), ", "), Has: true})
+		c.images.Add(key[0], []string{key[1]}, cluster, diff.Cell{Value: strings.Join(slices.Compact(v), ", "), Exists: true})
 	}
 	for _, o := range objs {
 		content, ignored := diff.WithoutIgnored(o, c.rules)
 		for why, values := range ignored {
-			c.ignored.Add(o.Release.Name, []string{o.ID(), why.Field, why.Rule}, cluster, diff.Cell{Value: diff.Sum(values), Has: true})
+			c.ignored.Add(o.Release.Name, []string{o.ID(), why.Field, why.Rule}, cluster, diff.Cell{Value: diff.Sum(values), Exists: true})
 		}
 		if !c.versions {
 			content = diff.WithoutVersions(content)

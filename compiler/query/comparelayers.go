@@ -49,7 +49,7 @@ func originAt(pos diag.Pos) diff.Origin {
 // addFacts adds what a cluster says of itself.
 func (c *comparing) addFacts(t *diff.Table, i int, of *fleet.Cluster) {
 	add := func(v any, origin diff.Origin, path ...string) {
-		t.Add("", path, i, diff.Cell{Value: c.secrets.Mask(v), Has: true, Origin: origin})
+		t.Add("", path, i, diff.Cell{Value: c.secrets.Mask(v), Exists: true, Origin: origin})
 	}
 	add(of.Name, originAt(of.Pos), "name")
 	add(of.KubeVersion, originAt(of.KubePos), "kubernetes")
@@ -99,7 +99,7 @@ func list(texts []string) []any {
 // addFields adds the fields of a release beside its chart and values.
 func (c *comparing) addFields(t *diff.Table, i int, r *fleet.Release) {
 	add := func(v any, at diff.Origin, path ...string) {
-		t.Add(r.Name, path, i, diff.Cell{Value: c.secrets.Mask(v), Has: true, Origin: at})
+		t.Add(r.Name, path, i, diff.Cell{Value: c.secrets.Mask(v), Exists: true, Origin: at})
 	}
 	at := originAt(r.Pos)
 	add(r.Namespace, at, "namespace")
@@ -152,7 +152,7 @@ func patchValue(p fleet.Patch) any {
 func (c *comparing) addValues(t *diff.Table, i int, r *fleet.Release, v *fleet.Tree, path []string) {
 	if !v.IsMap() {
 		t.Add(r.Name, path, i, diff.Cell{
-			Value: c.secrets.Mask(v.Native()), Has: true, Origin: diff.Origin{Pos: v.Pos, Layer: v.Layer},
+			Value: c.secrets.Mask(v.Native()), Exists: true, Origin: diff.Origin{Pos: v.Pos, Layer: v.Layer},
 		})
 		return
 	}

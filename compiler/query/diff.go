@@ -180,7 +180,7 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 		return out, diag.In(id, err)
 	})
 	var groups diff.Grouper
-	var created, deleted []diff.Whole
+	var created, deleted []diff.WholeCluster
 	var missing []string
 	var faults, unknown diag.List
 	i := 0

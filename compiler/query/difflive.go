@@ -220,7 +220,7 @@ func withContested(changes, ignored []diff.Change, contested []cluster.Field) (o
 		}
 		for _, f := range c.Fields {
 			if isContested(f) {
-				f.Ignored = diff.Ignored{}
+				f.Ignored = diff.IgnoreReason{}
 				moved.Fields = append(moved.Fields, f)
 			}
 		}

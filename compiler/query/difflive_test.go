@@ -61,7 +61,7 @@ func TestLiveChangesIgnore(t *testing.T) {
 		}
 		for _, c := range shown {
 			for _, f := range c.Fields {
-				if f.Ignored != (diff.Ignored{}) {
+				if f.Ignored != (diff.IgnoreReason{}) {
 					t.Errorf("%s: %s is shown as ignored", name, f.Path)
 				}
 			}

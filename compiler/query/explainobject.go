@@ -123,7 +123,7 @@ func explainObject(ctx context.Context, f *compiler.Fleet, all *compiler.Cluster
 	}
 	texts := diff.SecretTexts{}
 	for _, o := range objs {
-		texts.Note(o)
+		texts.Add(o)
 	}
 	return e, explain(ctx, f, p, e, texts)
 }

@@ -7,72 +7,71 @@ import (
 	"strings"
 )
 
-// A pair is an element of one list and that of another which it became; -1
-// where there is none.
-type pair struct{ was, is int }
+// A pair holds the indices of one element before and after; -1 means that it
+// does not exist.
+type pair struct{ before, after int }
 
-// align says which elements of a list became which of another. Equal elements
-// are paired along a longest common subsequence. Elements between them are
-// paired by how alike they are. What takes more work than the budget, which
-// it reduces, is paired by index.
-func align(was, is []any, budget *int) []pair {
+// align pairs the elements of two lists. Equal elements are paired along a
+// longest common subsequence, and elements between them by similarity. Parts
+// that exceed the budget, which align reduces, are paired by index.
+func align(before, after []any, budget *int) []pair {
 	start := 0
-	for start < len(was) && start < len(is) && equal(was[start], is[start]) {
+	for start < len(before) && start < len(after) && equal(before[start], after[start]) {
 		start++
 	}
-	n, m := len(was), len(is)
-	for n > start && m > start && equal(was[n-1], is[m-1]) {
+	n, m := len(before), len(after)
+	for n > start && m > start && equal(before[n-1], after[m-1]) {
 		n, m = n-1, m-1
 	}
-	out := make([]pair, 0, max(len(was), len(is)))
+	out := make([]pair, 0, max(len(before), len(after)))
 	for i := range start {
 		out = append(out, pair{i, i})
 	}
-	for _, p := range alignMiddle(was[start:n], is[start:m], budget) {
-		if p.was >= 0 {
-			p.was += start
+	for _, p := range alignMiddle(before[start:n], after[start:m], budget) {
+		if p.before >= 0 {
+			p.before += start
 		}
-		if p.is >= 0 {
-			p.is += start
+		if p.after >= 0 {
+			p.after += start
 		}
 		out = append(out, p)
 	}
-	for i := n; i < len(was); i++ {
+	for i := n; i < len(before); i++ {
 		out = append(out, pair{i, i - n + m})
 	}
 	return out
 }
 
-// alignMiddle is align without what is equal at the ends.
-func alignMiddle(was, is []any, budget *int) []pair {
-	all := gap{was1: len(was), is1: len(is)}
-	*budget -= len(was) + len(is)
+// alignMiddle is align without the equal elements at both ends.
+func alignMiddle(before, after []any, budget *int) []pair {
+	all := gap{before1: len(before), after1: len(after)}
+	*budget -= len(before) + len(after)
 	switch {
-	case len(was) == 0 || len(is) == 0:
+	case len(before) == 0 || len(after) == 0:
 		return byIndex(all)
-	case len(was) == 1 && len(is) == 1:
-		// Mostly there is one change, for which nothing has to be searched.
-		if related(was[0], is[0]) {
+	case len(before) == 1 && len(after) == 1:
+		// A single change, the most frequent case, needs no search.
+		if related(before[0], after[0]) {
 			return byIndex(all)
 		}
 		return []pair{{0, -1}, {-1, 0}}
 	}
 	in := newInterner()
-	same, ok := common(in.ids(was), in.ids(is), budget)
+	same, ok := common(in.ids(before), in.ids(after), budget)
 	if !ok {
 		return byIndex(all)
 	}
 	var out []pair
 	next := 0
-	for _, g := range gaps(same, len(was), len(is)) {
-		for ; next < len(same) && same[next].was < g.was0; next++ {
+	for _, g := range gaps(same, len(before), len(after)) {
+		for ; next < len(same) && same[next].before < g.before0; next++ {
 			out = append(out, same[next])
 		}
-		if work := (g.was1 - g.was0) * (g.is1 - g.is0); work > maxAlike || work > *budget {
+		if work := (g.before1 - g.before0) * (g.after1 - g.after0); work > maxSimilarPairs || work > *budget {
 			out = append(out, byIndex(g)...)
 		} else {
-			*budget -= 16 * work // looking for what is alike is slower
-			out = append(out, in.alike(was, is, g)...)
+			*budget -= 16 * work // similarity is slower to compute
+			out = append(out, in.pairSimilar(before, after, g)...)
 		}
 	}
 	return append(out, same[next:]...)
@@ -100,39 +99,40 @@ func related(a, b any) bool {
 	return true
 }
 
-// maxAlike is how many pairs of elements are looked at for one gap.
-const maxAlike = 32 * 32
+// maxSimilarPairs limits the pairs of elements that are compared for one gap.
+const maxSimilarPairs = 32 * 32
 
-// byIndex pairs the elements of a gap one by one.
+// byIndex pairs the elements of a gap by index.
 func byIndex(g gap) []pair {
 	var out []pair
-	for g.was0 < g.was1 && g.is0 < g.is1 {
-		out = append(out, pair{g.was0, g.is0})
-		g.was0, g.is0 = g.was0+1, g.is0+1
+	for g.before0 < g.before1 && g.after0 < g.after1 {
+		out = append(out, pair{g.before0, g.after0})
+		g.before0, g.after0 = g.before0+1, g.after0+1
 	}
-	for i := g.was0; i < g.was1; i++ {
+	for i := g.before0; i < g.before1; i++ {
 		out = append(out, pair{i, -1})
 	}
-	for j := g.is0; j < g.is1; j++ {
+	for j := g.after0; j < g.after1; j++ {
 		out = append(out, pair{-1, j})
 	}
 	return out
 }
 
-// An interner gives equal values, and only those, the same number.
+// An interner assigns the same number to equal values, and different numbers
+// to others.
 type interner struct {
 	seed   maphash.Seed
-	values map[uint64][]interned
+	values map[uint64][]internedValue
 	n      int
 }
 
-type interned struct {
+type internedValue struct {
 	value any
 	id    int
 }
 
 func newInterner() *interner {
-	return &interner{seed: maphash.MakeSeed(), values: map[uint64][]interned{}}
+	return &interner{seed: maphash.MakeSeed(), values: map[uint64][]internedValue{}}
 }
 
 func (in *interner) id(v any) int {
@@ -146,7 +146,7 @@ func (in *interner) id(v any) int {
 		}
 	}
 	in.n++
-	in.values[key] = append(in.values[key], interned{v, in.n})
+	in.values[key] = append(in.values[key], internedValue{v, in.n})
 	return in.n
 }
 
@@ -158,11 +158,11 @@ func (in *interner) ids(values []any) []int {
 	return out
 }
 
-// alike pairs elements of a gap, in their order, so that the pairs are as
-// much alike as they can be.
-func (in *interner) alike(was, is []any, g gap) []pair {
-	olds, news := in.traits(was[g.was0:g.was1]), in.traits(is[g.is0:g.is1])
-	// best[i][j] is the score of what is left from i and j on.
+// pairSimilar pairs elements of a gap in order, with the highest total
+// similarity.
+func (in *interner) pairSimilar(before, after []any, g gap) []pair {
+	olds, news := in.traits(before[g.before0:g.before1]), in.traits(after[g.after0:g.after1])
+	// best[i][j] is the best score of the elements from i and j on.
 	best := make([][]int, len(olds)+1)
 	for i := range best {
 		best[i] = make([]int, len(news)+1)
@@ -170,7 +170,7 @@ func (in *interner) alike(was, is []any, g gap) []pair {
 	for i := len(olds) - 1; i >= 0; i-- {
 		for j := len(news) - 1; j >= 0; j-- {
 			best[i][j] = max(best[i+1][j], best[i][j+1])
-			if score := olds[i].likeness(news[j]); score > 0 {
+			if score := olds[i].similarity(news[j]); score > 0 {
 				best[i][j] = max(best[i][j], best[i+1][j+1]+score)
 			}
 		}
@@ -178,27 +178,27 @@ func (in *interner) alike(was, is []any, g gap) []pair {
 	var out []pair
 	i, j := 0, 0
 	for i < len(olds) && j < len(news) {
-		score := olds[i].likeness(news[j])
+		score := olds[i].similarity(news[j])
 		switch {
 		case score > 0 && best[i][j] == best[i+1][j+1]+score:
-			out = append(out, pair{g.was0 + i, g.is0 + j})
+			out = append(out, pair{g.before0 + i, g.after0 + j})
 			i, j = i+1, j+1
 		case best[i][j] == best[i+1][j]:
-			out = append(out, pair{g.was0 + i, -1})
+			out = append(out, pair{g.before0 + i, -1})
 			i++
 		default:
-			out = append(out, pair{-1, g.is0 + j})
+			out = append(out, pair{-1, g.after0 + j})
 			j++
 		}
 	}
-	return append(out, byIndex(gap{g.was0 + i, g.was1, g.is0 + j, g.is1})...)
+	return append(out, byIndex(gap{g.before0 + i, g.before1, g.after0 + j, g.after1})...)
 }
 
-// traits is what an element is recognised by when it has changed.
+// traits are the properties by which a changed element is recognised.
 type traits struct {
 	kind   byte
 	fields map[string]int // of a map: the number of each field's value
-	flag   string         // of a text: what is before the first =, as in --flag=value
+	flag   string         // of a text: the part before the first =, as in --flag=value
 }
 
 func (in *interner) traits(values []any) []traits {
@@ -223,9 +223,9 @@ func (in *interner) traits(values []any) []traits {
 	return out
 }
 
-// likeness is 0 for what had better not be shown as a change of one to the
-// other.
-func (t traits) likeness(u traits) int {
+// similarity returns 0 for elements that should not be shown as a change of
+// one another.
+func (t traits) similarity(u traits) int {
 	if t.kind != u.kind {
 		return 0
 	}

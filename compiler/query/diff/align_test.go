@@ -7,7 +7,7 @@ import (
 )
 
 func TestAlign(t *testing.T) {
-	for _, test := range []struct{ name, was, is, want string }{
+	for _, test := range []struct{ name, before, after, want string }{
 		{"equal", `[1, 2]`, `[1, 2]`, "[{0 0} {1 1}]"},
 		{"inserted", `[1, 2]`, `[3, 1, 2]`, "[{-1 0} {0 1} {1 2}]"},
 		{"replaced", `[1]`, `[2]`, "[{0 0}]"},
@@ -23,38 +23,38 @@ func TestAlign(t *testing.T) {
 		{"lists", `[[1]]`, `[[2], 3]`, "[{0 0} {-1 1}]"},
 	} {
 		budget := maxWork
-		got := align(decoded(t, test.was).([]any), decoded(t, test.is).([]any), &budget)
+		got := align(decoded(t, test.before).([]any), decoded(t, test.after).([]any), &budget)
 		if s := fmt.Sprint(got); s != test.want {
 			t.Errorf("%s: %s, want %s", test.name, s, test.want)
 		}
 	}
 }
 
-// TestLongListsByIndex shows that lists that are too much work are compared
-// nevertheless, and completely.
+// TestLongListsByIndex checks that lists which exceed the budget are compared
+// completely.
 func TestLongListsByIndex(t *testing.T) {
-	was, is := make([]any, 3000), make([]any, 3001)
-	for i := range was {
-		was[i] = fmt.Sprint("a", i)
+	oldList, newList := make([]any, 3000), make([]any, 3001)
+	for i := range oldList {
+		oldList[i] = fmt.Sprint("a", i)
 	}
-	for i := range is {
-		is[i] = fmt.Sprint("b", i)
+	for i := range newList {
+		newList[i] = fmt.Sprint("b", i)
 	}
-	before, after := object(was), object(is)
+	before, after := object(oldList), object(newList)
 	changes := Objects(before, after, nil)
 	if n := len(changes[0].Fields); n != 3001 {
 		t.Fatalf("%d changes", n)
 	}
-	if f := changes[0].Fields[2999]; f.Path != "spec[2999]" || f.Was != "a2999" || f.Is != "b2999" {
+	if f := changes[0].Fields[2999]; f.Path != "spec[2999]" || f.Before != "a2999" || f.After != "b2999" {
 		t.Errorf("the change is %+v", f)
 	}
 	if got := applied(t, before[0].Object, changes[0].Fields); !equal(got, any(after[0].Object)) {
 		t.Error("the changes do not make what is after")
 	}
-	// A long stretch inside of a list, too.
+	// A long gap inside of a list.
 	same := []any{"x", "y"}
-	was, is = slices.Concat(same, was[:50], same), slices.Concat(same, is[:60], same)
-	if n := len(Objects(object(was), object(is), nil)[0].Fields); n != 60 {
+	oldList, newList = slices.Concat(same, oldList[:50], same), slices.Concat(same, newList[:60], same)
+	if n := len(Objects(object(oldList), object(newList), nil)[0].Fields); n != 60 {
 		t.Errorf("%d changes", n)
 	}
 }

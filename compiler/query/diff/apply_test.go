@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// A patch is a field change with the steps of its path that are still to go.
+// A patch is a field change with the remaining steps of its path.
 type patch struct {
 	steps []string // keys in quotes or not, elements in brackets
 	FieldChange
 }
 
-// applied returns what becomes of an object with the changes. It knows
-// nothing but what FieldChange documents.
+// applied applies changes to an object. It relies only on the documentation of
+// FieldChange.
 func applied(t *testing.T, before any, changes []FieldChange) any {
 	t.Helper()
 	patches := make([]patch, len(changes))
@@ -66,15 +66,15 @@ func splitPath(t *testing.T, path string) (steps []string) {
 	return steps
 }
 
-// apply returns the value after the patches, and whether it is there.
+// apply returns the value after the patches, and whether it exists.
 func apply(t *testing.T, v any, present bool, patches []patch) (any, bool) {
 	t.Helper()
 	if len(patches) == 1 && len(patches[0].steps) == 0 && !patches[0].Reordered {
 		p := patches[0]
-		if p.HasWas != present || present && !equal(v, p.Was) {
-			t.Fatalf("%s was %v, not %v", p.Path, v, p.Was)
+		if p.HasBefore != present || present && !equal(v, p.Before) {
+			t.Fatalf("%s was %v, not %v", p.Path, v, p.Before)
 		}
-		return p.Is, p.HasIs
+		return p.After, p.HasAfter
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -133,7 +133,7 @@ func applyElements(t *testing.T, list []any, patches []patch) []any {
 		}
 	}
 	if order != nil {
-		key = keyFields("[" + order.Is.([]any)[0].(string) + "]")
+		key = keyFields("[" + order.After.([]any)[0].(string) + "]")
 	}
 	if key == nil {
 		return applyIndexes(t, list, rest)
@@ -159,8 +159,8 @@ func applyElements(t *testing.T, list []any, patches []patch) []any {
 		}
 	}
 	if order != nil {
-		checkOrder(t, names, order.Was)
-		names = bracketed(order.Is)
+		checkOrder(t, names, order.Before)
+		names = bracketed(order.After)
 	}
 	var out []any
 	for _, n := range names {
@@ -168,7 +168,7 @@ func applyElements(t *testing.T, list []any, patches []patch) []any {
 	}
 	slices.SortFunc(added, func(a, b FieldChange) int { return cmp.Compare(a.Index, b.Index) })
 	for _, f := range added {
-		out = slices.Insert(out, f.Index, f.Is)
+		out = slices.Insert(out, f.Index, f.After)
 	}
 	return append([]any{}, out...)
 }
@@ -180,10 +180,10 @@ func bracketed(v any) (out []string) {
 	return out
 }
 
-func checkOrder(t *testing.T, names []string, was any) {
+func checkOrder(t *testing.T, names []string, before any) {
 	t.Helper()
-	if !slices.Equal(names, bracketed(was)) {
-		t.Fatalf("the order was %v, not %v", names, was)
+	if !slices.Equal(names, bracketed(before)) {
+		t.Fatalf("the order was %v, not %v", names, before)
 	}
 }
 
@@ -204,8 +204,8 @@ func keyFields(step string) (fields []string) {
 	return fields
 }
 
-// elementName writes an element's key without the code that is tested, but
-// for what has to be in quotes.
+// elementName formats an element's key independently of the tested code,
+// except for quoting.
 func elementName(key []string, m map[string]any) string {
 	var parts []string
 	for _, k := range key {
@@ -238,16 +238,16 @@ func applyIndexes(t *testing.T, list []any, patches []patch) []any {
 	for _, p := range patches {
 		i := index(p.steps[0])
 		switch {
-		case len(p.steps) == 1 && !p.HasIs:
-			if removed[i] || !equal(list[i], p.Was) {
-				t.Fatalf("%s was %v, not %v", p.Path, list[i], p.Was)
+		case len(p.steps) == 1 && !p.HasAfter:
+			if removed[i] || !equal(list[i], p.Before) {
+				t.Fatalf("%s was %v, not %v", p.Path, list[i], p.Before)
 			}
 			removed[i] = true
-		case len(p.steps) == 1 && !p.HasWas:
+		case len(p.steps) == 1 && !p.HasBefore:
 			if p.Index != i {
 				t.Fatalf("%s has the index %d", p.Path, p.Index)
 			}
-			added[i] = p.Is
+			added[i] = p.After
 		default:
 			changed[i] = append(changed[i], patch{p.steps[1:], p.FieldChange})
 		}

@@ -2,18 +2,17 @@ package diff
 
 import "slices"
 
-// maxEdits bounds the length of the edit script that common looks for, and
-// with it the memory that it takes.
+// maxEdits limits the length of the edit script, and so the memory that common
+// uses.
 const maxEdits = 1000
 
-// common returns the places of a longest common subsequence of a and b. It
-// takes away from the budget what it needs, and reports false when that or
-// maxEdits does not suffice.
+// common returns the index pairs of a longest common subsequence of a and b.
+// It reduces the budget by its work, and reports false when the budget or
+// maxEdits is exceeded.
 //
-// It looks for the shortest way from the start of both to their ends, where a
-// step takes an element of one side alone, and equal elements are passed for
-// nothing; the points reached with d steps follow from those with d-1. That is
-// Myers' algorithm: fast when little has changed.
+// It uses Myers' algorithm: it searches the shortest path from the start of
+// both lists to their ends, where a step skips an element of one list and
+// equal elements are free. It is fast when there are few changes.
 func common(a, b []int, budget *int) ([]pair, bool) {
 	start := 0
 	for start < len(a) && start < len(b) && a[start] == b[start] {
@@ -32,7 +31,7 @@ func common(a, b []int, budget *int) ([]pair, bool) {
 		return nil, false
 	}
 	for _, p := range middle {
-		out = append(out, pair{start + p.was, start + p.is})
+		out = append(out, pair{start + p.before, start + p.after})
 	}
 	for i := n; i < len(a); i++ {
 		out = append(out, pair{i, i - n + m})
@@ -40,14 +39,14 @@ func common(a, b []int, budget *int) ([]pair, bool) {
 	return out, true
 }
 
-// shortest is common without what is equal at the ends.
+// shortest is common without the equal elements at both ends.
 func shortest(a, b []int, budget *int) ([]pair, bool) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, true
 	}
 	limit := min(len(a)+len(b), maxEdits)
-	// reach[limit+k] is how far into a one gets on the diagonal k, where one
-	// is k further in a than in b.
+	// reach[limit+k] is the furthest index in a on the diagonal k, on which
+	// the index in a is k larger than in b.
 	reach := make([]int32, 2*limit+2)
 	var trace [][]int32
 	for d := range limit + 1 {
@@ -78,12 +77,12 @@ func shortest(a, b []int, budget *int) ([]pair, bool) {
 	return nil, false
 }
 
-// backtrack returns the equal elements on the way to (x, y), of which trace
-// has the points that were reached after each step.
+// backtrack returns the equal elements on the path to (x, y). trace holds the
+// points that were reached after each step.
 func backtrack(trace [][]int32, x, y int) []pair {
 	var out []pair
 	for d := len(trace); d > 0; d-- {
-		last := trace[d-1] // of the diagonals from 1-d to d-1
+		last := trace[d-1] // for the diagonals from 1-d to d-1
 		at := func(k int) int { return int(last[k+d-1]) }
 		k := x - y
 		prev := k - 1
@@ -109,18 +108,18 @@ func backtrack(trace [][]int32, x, y int) []pair {
 	return out
 }
 
-// A gap is a stretch of two lists that have nothing in common there.
-type gap struct{ was0, was1, is0, is1 int }
+// A gap is a range of two lists without common elements.
+type gap struct{ before0, before1, after0, after1 int }
 
-// gaps returns what is between the pairs of two lists of lengths n and m.
+// gaps returns the ranges between the pairs of two lists of lengths n and m.
 func gaps(same []pair, n, m int) []gap {
 	var out []gap
 	i, j := 0, 0
 	for _, p := range append(same[:len(same):len(same)], pair{n, m}) {
-		if p.was > i || p.is > j {
-			out = append(out, gap{i, p.was, j, p.is})
+		if p.before > i || p.after > j {
+			out = append(out, gap{i, p.before, j, p.after})
 		}
-		i, j = p.was+1, p.is+1
+		i, j = p.before+1, p.after+1
 	}
 	return out
 }

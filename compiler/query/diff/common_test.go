@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// longest returns the length of a longest common subsequence, as its
-// definition has it.
+// longest returns the length of a longest common subsequence, by its
+// definition.
 func longest(a, b []int) int {
 	best := make([][]int, len(a)+1)
 	for i := range best {
@@ -42,20 +42,20 @@ func TestCommon(t *testing.T) {
 			t.Fatalf("common(%v, %v) = %v, %t, want %d pairs", a, b, got, ok, longest(a, b))
 		}
 		for i, p := range got {
-			if a[p.was] != b[p.is] || i > 0 && (p.was <= got[i-1].was || p.is <= got[i-1].is) {
+			if a[p.before] != b[p.after] || i > 0 && (p.before <= got[i-1].before || p.after <= got[i-1].after) {
 				t.Fatalf("common(%v, %v) = %v", a, b, got)
 			}
 		}
-		// The gaps and the pairs are all there is.
-		var was, is int
+		// Gaps and pairs cover both lists.
+		var before, after int
 		for _, g := range gaps(got, len(a), len(b)) {
-			was, is = was+g.was1-g.was0, is+g.is1-g.is0
-			if was+is == 0 {
+			before, after = before+g.before1-g.before0, after+g.after1-g.after0
+			if before+after == 0 {
 				t.Fatalf("an empty gap in %v", got)
 			}
 		}
-		if was+len(got) != len(a) || is+len(got) != len(b) {
-			t.Fatalf("the gaps of %v have %d and %d elements", got, was, is)
+		if before+len(got) != len(a) || after+len(got) != len(b) {
+			t.Fatalf("the gaps of %v have %d and %d elements", got, before, after)
 		}
 	}
 }
@@ -72,12 +72,12 @@ func TestCommonIsBounded(t *testing.T) {
 	if budget < 0 || budget == maxWork {
 		t.Errorf("%d of %d steps are left", budget, maxWork)
 	}
-	// With little budget it ends early.
+	// It stops early with a small budget.
 	budget = 100
 	if _, ok := common(a, b, &budget); ok || budget < -100 {
 		t.Errorf("it took %d steps of 100", 100-budget)
 	}
-	// One that is inserted at the start of many is found.
+	// An insertion at the start of a long list is found.
 	budget = maxWork
 	if got, ok := common(a, slices.Insert(slices.Clone(a), 0, -1), &budget); !ok || len(got) != len(a) {
 		t.Errorf("%d pairs, %t", len(got), ok)

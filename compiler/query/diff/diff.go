@@ -1,18 +1,15 @@
-// Package diff compares the Kubernetes objects of clusters before and after:
-// object by object, field by field, list element by list element.
+// Package diff compares the Kubernetes objects of clusters before and after a
+// change: by object, field and list element.
 //
-//   - [Objects] compares the objects of one cluster, [ObjectsIgnoring] without some
-//     of their fields.
-//   - [Grouper] and [Group] bring together what changes alike in many clusters.
-//   - [WriteText], [WriteStat], [WriteMarkdown], [WriteJSON] and [WriteGitHub]
-//     write the result.
-//   - [Table] tells what is not the same in all of a number of clusters, and who
-//     set it.
+// [Objects] compares the objects of one cluster, and [ObjectsIgnoring] skips
+// ignored fields. [Grouper] and [Group] group equal changes of many clusters.
+// [WriteText], [WriteStat], [WriteMarkdown], [WriteJSON] and [WriteGitHub]
+// write the result. [Table] finds differences between clusters and their
+// origin.
 //
-// What a Secret holds never leaves the package: a keyed hash stands for it,
-// which tells whether it changed. The package renders nothing, reads no
-// files, no network and no clock, and decides nothing about a difference:
-// equal arguments give equal results on every machine.
+// Contents of Secrets never leave the package: they are replaced by a keyed
+// hash that shows whether they changed. The package reads no files, no network
+// and no clock, so equal arguments give equal results on every machine.
 package diff
 
 import (
@@ -23,97 +20,97 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// An Action says what happens to an object.
+// An Action is the kind of change of an object.
 type Action string
 
-// What can happen to an object.
+// The kinds of change of an object.
 const (
 	Create Action = "create"
 	Update Action = "update"
 	Delete Action = "delete"
 
-	// Unknown is that of an object that could not be read, see [Live].
+	// Unknown is the action of an object that could not be read, see [Live].
 	Unknown Action = "unknown"
 )
 
-// A Change is what happens to one object of a cluster.
+// A Change is the change of one object of a cluster.
 type Change struct {
 	ID          string // of the object: kind.group namespace/name
 	Action      Action
-	Release     string // that has the object; that had it, when it is deleted; may be empty
-	FromRelease string // that had it before, when another has it now
-	Live        Live   // what the cluster that has it tells
+	Release     string // the release of the object, or its last release when it is deleted; may be empty
+	FromRelease string // the previous release, when the object moved to another one
+	Live        Live   // the state in the running cluster
 
-	// Fields are sorted by path. Those of an object that is created or
-	// deleted are one, the whole object at the empty path; in a [Group] there
-	// are none when the clusters of the group create or delete it with
-	// different content, which other groups have. An update without any fields
-	// moves the object from one release to another, or takes it over, see [Live].
+	// Fields are sorted by path. A created or deleted object has one field,
+	// the whole object at the empty path. In a [Group] it has none if its
+	// content differs between clusters; that content is in other groups. An
+	// update without fields moves the object to another release, or adopts it,
+	// see [Live].
 	Fields []FieldChange
 
-	// Partial says, in a [Group], that there is more to the change of this
-	// object in some of the group's clusters, which other groups have.
+	// Partial means that other groups contain more changes of this object in
+	// some of the group's clusters.
 	Partial bool
 }
 
-// A FieldChange is the change of one field, of a list element, or of the
-// order of a list.
+// A FieldChange is the change of one field, of a list element, or of the order
+// of a list.
 //
-// The path is written as spec.template.spec.containers[name=app].image,
-// metadata.annotations."helm.sh/chart" or spec.args[2]. An element of a list
-// has its key in the path where the list has one. Otherwise it has its index
-// in the list after the change, or in the list before it when the element was
-// removed.
+// Paths have the form spec.template.spec.containers[name=app].image,
+// metadata.annotations."helm.sh/chart" or spec.args[2]. List elements are
+// identified by their key if the list has one, otherwise by the index after
+// the change, or before the change for a removed element.
 type FieldChange struct {
-	Path          string
-	Was, Is       any  // as decoded from JSON, and must not be modified; nil when absent
-	HasWas, HasIs bool // whether it is there before, and after: an absent field is not a null one
+	Path                string
+	Before, After       any  // decoded JSON, not to be modified; nil when absent
+	HasBefore, HasAfter bool // whether the value exists; an absent field differs from null
 
-	// Index is the place of an added list element in the list after the
-	// change. In a [Group] it is 0: it may differ from cluster to cluster.
+	// Index is the index of an added list element after the change. It is 0 in
+	// a [Group], because it may differ between clusters.
 	Index int
 
-	// Reordered says that elements of a list with keys, that are there before
-	// and after, have another order. Was and Is are then the keys of all such
-	// elements in their order, as lists of strings such as name=app.
+	// Reordered means that elements of a keyed list changed their order.
+	// Before and After are then the keys of the elements that exist on both
+	// sides, as strings such as name=app.
 	Reordered bool
 
-	// Secret says that a value of a Secret is in Was or Is, or is one of
-	// them, and that a text such as <secret 12 bytes #a1b2c3d4> stands for it.
+	// Secret means that Before or After contains a value of a Secret, replaced
+	// by a text such as <secret 12 bytes #a1b2c3d4>.
 	Secret bool
 
-	// Manager is who has the field in a cluster, when it is in conflict.
+	// Manager is the field manager of a conflicting field in a running
+	// cluster.
 	Manager string
 
-	// Ignored says why the change is left out; the zero value when it is not.
-	Ignored Ignored
+	// Ignored is the rule that ignores the change; the zero value if there is
+	// none.
+	Ignored IgnoreReason
 }
 
-// Objects compares the objects of a cluster before and after, and returns
-// the changes, sorted by release and ID; none when the objects are equal. The
-// changes share the objects' content.
+// Objects compares the objects of a cluster before and after, and returns the
+// changes sorted by release and ID. The changes share the content of the
+// objects.
 //
-// An object is the same when its [fleet.Object.ID] is; of several with one ID
-// on a side, the first is compared with the first on the other. Numbers are
-// equal when they are as integers of any size or as floats of 64 bits. The
-// order of fields does not count, that of lists does. That an object goes from
-// one release to another is a change if both are known.
+// Objects are paired by [fleet.Object.ID]; duplicates are paired in order.
+// Numbers are equal if they are equal as integers of any size or as 64-bit
+// floats. The order of fields is ignored, that of lists is not. A move to
+// another release is a change if both releases are known.
 //
-// The values of Secrets are replaced by a hash with the key, which must be the
-// same for all clusters of a [Group], and should be random and kept to
-// oneself: who has it can try out likely passwords. Without a key there are
-// no hashes, and all that is told of a value is that it changed.
+// Values of Secrets are replaced by an HMAC with the key. The key must be the
+// same for all clusters of a [Group], and should be random and secret: it
+// allows to try likely passwords. Without a key there are no hashes, and only
+// the fact of a change is shown.
 func Objects(before, after []fleet.Object, key []byte) []Change {
 	changes, _ := ObjectsIgnoring(before, after, key, nil)
 	return changes
 }
 
-// ObjectsIgnoring is [Objects] without the changes of fields that the rules ignore,
-// of objects that are there before and after. Those changes are in ignored.
+// ObjectsIgnoring is [Objects] without the field changes that the rules ignore
+// in updated objects; it returns those separately.
 func ObjectsIgnoring(before, after []fleet.Object, key []byte, rules []fleet.IgnoreRule) (changes, ignored []Change) {
 	type names struct {
 		id string
-		n  int // how many of the ID came before
+		n  int // number of previous objects with the ID
 	}
 	seen := make(map[string]int, len(before))
 	old := make(map[names]fleet.Object, len(before))
@@ -133,13 +130,13 @@ func ObjectsIgnoring(before, after []fleet.Object, key []byte, rules []fleet.Ign
 		id := o.ID()
 		name := names{id, seen[id]}
 		seen[id]++
-		was, ok := old[name]
+		previous, ok := old[name]
 		if !ok {
 			changes = append(changes, whole(id, Create, o, key))
 			continue
 		}
 		delete(old, name)
-		c, left, changed := update(id, was, o, key, rules)
+		c, left, changed := update(id, previous, o, key, rules)
 		if changed {
 			changes = append(changes, c)
 		}
@@ -155,11 +152,11 @@ func ObjectsIgnoring(before, after []fleet.Object, key []byte, rules []fleet.Ign
 	return changes, ignored
 }
 
-// Sort puts changes into the order in which [Objects] returns them.
+// Sort sorts changes in the order of [Objects].
 func Sort(changes []Change) { slices.SortFunc(changes, Change.compare) }
 
-// compare orders changes by release, ID and action. The rest tells apart
-// objects with one ID.
+// compare orders changes by release, ID and action. The other fields order
+// objects with the same ID.
 func (c Change) compare(d Change) int {
 	return cmp.Or(
 		strings.Compare(c.Release, d.Release), strings.Compare(c.ID, d.ID), strings.Compare(string(c.Action), string(d.Action)),
@@ -170,9 +167,9 @@ func (c Change) compare(d Change) int {
 	)
 }
 
-// compare orders field changes by path, what was removed first.
+// compare orders field changes by path, removals first.
 func (f FieldChange) compare(g FieldChange) int {
-	return cmp.Or(comparePaths(f.Path, g.Path), compareBools(f.HasIs, g.HasIs), compareBools(g.HasWas, f.HasWas))
+	return cmp.Or(comparePaths(f.Path, g.Path), compareBools(f.HasAfter, g.HasAfter), compareBools(g.HasBefore, f.HasBefore))
 }
 
 func compareBools(a, b bool) int {
@@ -197,25 +194,24 @@ func whole(id string, action Action, o fleet.Object, key []byte) Change {
 	return Change{ID: id, Action: action, Release: release(o), Fields: d.changes}
 }
 
-// update returns the change from one object to another of the same ID, without the
-// fields that rules ignore and with these alone, and whether there is any of the
+// update returns the change between two objects with the same ID, split into
+// changes that rules ignore and others. changed reports whether there are
 // others.
-func update(id string, was, is fleet.Object, key []byte, rules []fleet.IgnoreRule) (c, ignored Change, changed bool) {
-	c = Change{ID: id, Action: Update, Release: release(is)}
-	if from := release(was); from != "" && c.Release != "" && from != c.Release {
+func update(id string, before, after fleet.Object, key []byte, rules []fleet.IgnoreRule) (c, ignored Change, changed bool) {
+	c = Change{ID: id, Action: Update, Release: release(after)}
+	if from := release(before); from != "" && c.Release != "" && from != c.Release {
 		c.FromRelease = from
 	}
 	ignored = Change{ID: id, Action: Update, Release: c.Release}
-	if equal(was.Object, is.Object) {
+	if equal(before.Object, after.Object) {
 		return c, ignored, c.FromRelease != ""
 	}
-	// Values of Secrets must not get into a path either, so they are replaced
-	// before anything else.
-	wasContent, _ := mask(was.Object, key)
-	isContent, _ := mask(is.Object, key)
-	wasContent, isContent, ignored.Fields = leaveOut(ignoredFields(rules, was, is), wasContent, isContent)
+	// Mask first, so that values of Secrets cannot become part of a path.
+	contentBefore, _ := mask(before.Object, key)
+	contentAfter, _ := mask(after.Object, key)
+	contentBefore, contentAfter, ignored.Fields = splitIgnored(ignoredFields(rules, before, after), contentBefore, contentAfter)
 	d := differ{budget: maxWork}
-	d.value(nil, wasContent, isContent)
+	d.value(nil, contentBefore, contentAfter)
 	slices.SortFunc(d.changes, FieldChange.compare)
 	c.Fields = d.changes
 	return c, ignored, len(c.Fields) > 0 || c.FromRelease != ""

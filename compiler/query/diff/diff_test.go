@@ -18,8 +18,8 @@ import (
 
 var key = []byte("the key of the tests")
 
-// objects returns the objects of a YAML stream, of a release that has the name
-// in the annotation release, if there is one.
+// objects returns the objects of a YAML stream. The annotation release is the
+// name of the release.
 func objects(t testing.TB, stream string) []fleet.Object {
 	t.Helper()
 	var out []fleet.Object
@@ -47,7 +47,7 @@ func spec(t testing.TB, text string) []fleet.Object {
 	return objects(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: web}\nspec: "+text+"\n")
 }
 
-// short writes field changes as the tables have them.
+// short formats field changes as the test tables do.
 func short(changes []FieldChange) string {
 	value := func(v any) string {
 		var b strings.Builder
@@ -62,20 +62,20 @@ func short(changes []FieldChange) string {
 	for _, c := range changes {
 		switch {
 		case c.Reordered:
-			lines = append(lines, fmt.Sprintf("%s order %s > %s", c.Path, value(c.Was), value(c.Is)))
-		case !c.HasWas:
-			lines = append(lines, fmt.Sprintf("%s + %s", c.Path, value(c.Is)))
-		case !c.HasIs:
-			lines = append(lines, fmt.Sprintf("%s - %s", c.Path, value(c.Was)))
+			lines = append(lines, fmt.Sprintf("%s order %s > %s", c.Path, value(c.Before), value(c.After)))
+		case !c.HasBefore:
+			lines = append(lines, fmt.Sprintf("%s + %s", c.Path, value(c.After)))
+		case !c.HasAfter:
+			lines = append(lines, fmt.Sprintf("%s - %s", c.Path, value(c.Before)))
 		default:
-			lines = append(lines, fmt.Sprintf("%s %s > %s", c.Path, value(c.Was), value(c.Is)))
+			lines = append(lines, fmt.Sprintf("%s %s > %s", c.Path, value(c.Before), value(c.After)))
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
 func TestObjectsFields(t *testing.T) {
-	for _, test := range []struct{ name, was, is, want string }{
+	for _, test := range []struct{ name, before, after, want string }{
 		{"equal", `{a: 1, b: [{c: null}]}`, `{b: [{c: null}], a: 1.0}`, ``},
 		{"scalar", `{replicas: 2}`, `{replicas: 3}`, `spec.replicas 2 > 3`},
 		{"text and number", `{a: "1"}`, `{a: 1}`, `spec.a "1" > 1`},
@@ -107,7 +107,7 @@ func TestObjectsFields(t *testing.T) {
 		{"lists of lists", `{a: [[1, 2], [3]]}`, `{a: [[1, 2, 3], [3]]}`, `spec.a[0][2] + 3`},
 		{"sorted by number", `{args: []}`, `{args: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}`, "spec.args[0] + 0\nspec.args[1] + 1\nspec.args[2] + 2\nspec.args[3] + 3\nspec.args[4] + 4\nspec.args[5] + 5\nspec.args[6] + 6\nspec.args[7] + 7\nspec.args[8] + 8\nspec.args[9] + 9\nspec.args[10] + 10"},
 	} {
-		before, after := spec(t, test.was), spec(t, test.is)
+		before, after := spec(t, test.before), spec(t, test.after)
 		changes := Objects(before, after, key)
 		var fields []FieldChange
 		if len(changes) > 0 {
@@ -205,7 +205,8 @@ data: {k: "1"}
 	}
 }
 
-// randomValue returns a value of JSON of a kind that Kubernetes objects have.
+// randomValue returns a random JSON value of a kind that Kubernetes objects
+// contain.
 func randomValue(r *rand.Rand, depth int) any {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	n := r.IntN(10)
@@ -247,7 +248,7 @@ func randomValue(r *rand.Rand, depth int) any {
 	}
 }
 
-// mutated returns a copy of v that differs in some places, maybe in none.
+// mutated returns a copy of v with random changes, possibly none.
 func mutated(r *rand.Rand, v any, depth int) any {
 	if r.IntN(8) == 0 {
 		return randomValue(r, depth)
@@ -289,25 +290,25 @@ func TestChangesMakeAfterOfBefore(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var changed, reordered int
 	for range 30_000 {
-		was := randomValue(r, 5)
-		is := mutated(r, was, 5)
-		before, after := object(was), object(is)
+		value := randomValue(r, 5)
+		changedValue := mutated(r, value, 5)
+		before, after := object(value), object(changedValue)
 		if changes := Objects(before, before, nil); len(changes) != 0 {
-			t.Fatalf("%v differs from itself: %v", was, changes)
+			t.Fatalf("%v differs from itself: %v", before, changes)
 		}
 		var fields []FieldChange
 		for _, c := range Objects(before, after, nil) {
 			fields = c.Fields
 		}
-		if (len(fields) == 0) != reflect.DeepEqual(was, is) {
-			t.Fatalf("%d changes from\n%v to\n%v", len(fields), was, is)
+		if (len(fields) == 0) != reflect.DeepEqual(before, after) {
+			t.Fatalf("%d changes from\n%v to\n%v", len(fields), before, after)
 		}
 		changed += min(1, len(fields))
 		if slices.ContainsFunc(fields, func(f FieldChange) bool { return f.Reordered }) {
 			reordered++
 		}
 		if got := applied(t, before[0].Object, fields); !reflect.DeepEqual(got, any(after[0].Object)) {
-			t.Fatalf("from\n%v to\n%v the changes\n%s\nmake\n%v", was, is, short(fields), got)
+			t.Fatalf("from\n%v to\n%v the changes\n%s\nmake\n%v", before, after, short(fields), got)
 		}
 	}
 	if changed < 10_000 || reordered < 100 {
@@ -327,23 +328,23 @@ func FuzzObjects(f *testing.F) {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		var was, is map[string]any
-		if json.Unmarshal(a, &was) != nil || json.Unmarshal(b, &is) != nil || was == nil || is == nil {
+		var before, after map[string]any
+		if json.Unmarshal(a, &before) != nil || json.Unmarshal(b, &after) != nil || before == nil || after == nil {
 			return
 		}
 		objs := [2][]fleet.Object{}
-		for i, m := range []map[string]any{was, is} {
+		for i, m := range []map[string]any{before, after} {
 			// They must be of one ID to be compared.
 			m["apiVersion"], m["metadata"] = "v1", map[string]any{"name": "a"}
-			m["kind"] = was["kind"]
+			m["kind"] = before["kind"]
 			objs[i] = []fleet.Object{{Unstructured: &unstructured.Unstructured{Object: m}}}
 		}
 		changes := Objects(objs[0], objs[1], key)
-		if (len(changes) == 0) != reflect.DeepEqual(was, is) {
+		if (len(changes) == 0) != reflect.DeepEqual(before, after) {
 			t.Fatalf("%d changes", len(changes))
 		}
-		if !holdsSecret(was) && !holdsSecret(is) && len(changes) > 0 {
-			if got := applied(t, was, changes[0].Fields); !equal(got, is) {
+		if !holdsSecret(before) && !holdsSecret(after) && len(changes) > 0 {
+			if got := applied(t, before, changes[0].Fields); !equal(got, after) {
 				t.Errorf("the changes make %v", got)
 			}
 		}

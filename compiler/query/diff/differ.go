@@ -5,123 +5,122 @@ import (
 	"slices"
 )
 
-// maxWork bounds what is done to align the lists of one object, in steps of a
-// few nanoseconds. An object that takes more has its other lists compared by
-// index.
+// maxWork limits the work to align the lists of one object, in steps of a few
+// nanoseconds. Lists beyond the limit are compared by index.
 const maxWork = 1 << 22
 
-// maxDepth bounds how deep values are compared: what is below is one value.
-// Real objects are not half as deep.
+// maxDepth limits the depth of the comparison; a value below it is compared as
+// a whole. Real objects are less than half as deep.
 const maxDepth = 200
 
 // A differ compares two values.
 type differ struct {
 	changes []FieldChange
-	budget  int // of steps, see maxWork
+	budget  int // remaining steps, see maxWork
 }
 
-// value adds the changes from was to is, which are at the path.
-func (d *differ) value(at *step, was, is any) {
+// value adds the changes between two values at a path.
+func (d *differ) value(at *step, before, after any) {
 	if at == nil || at.depth < maxDepth {
-		switch was := was.(type) {
+		switch before := before.(type) {
 		case map[string]any:
-			if is, ok := is.(map[string]any); ok && was != nil && is != nil {
-				d.fields(at, was, is)
+			if after, ok := after.(map[string]any); ok && before != nil && after != nil {
+				d.fields(at, before, after)
 				return
 			}
 		case []any:
-			if is, ok := is.([]any); ok && was != nil && is != nil {
-				d.list(at, was, is)
+			if after, ok := after.([]any); ok && before != nil && after != nil {
+				d.list(at, before, after)
 				return
 			}
 		}
 	}
-	if equal(was, is) {
+	if equal(before, after) {
 		return
 	}
-	c := FieldChange{Path: at.String(), HasWas: true, HasIs: true}
+	c := FieldChange{Path: at.String(), HasBefore: true, HasAfter: true}
 	var a, b bool
-	c.Was, a = reveal(was)
-	c.Is, b = reveal(is)
+	c.Before, a = reveal(before)
+	c.After, b = reveal(after)
 	c.Secret = a || b
 	d.changes = append(d.changes, c)
 }
 
-func (d *differ) fields(at *step, was, is map[string]any) {
-	for _, k := range slices.Sorted(maps.Keys(was)) {
-		if v, ok := is[k]; ok {
-			d.value(at.key(k), was[k], v)
+func (d *differ) fields(at *step, before, after map[string]any) {
+	for _, k := range slices.Sorted(maps.Keys(before)) {
+		if v, ok := after[k]; ok {
+			d.value(at.key(k), before[k], v)
 		} else {
-			d.removed(at.key(k), was[k])
+			d.removed(at.key(k), before[k])
 		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(is)) {
-		if _, ok := was[k]; !ok {
-			d.added(at.key(k), is[k], 0)
+	for _, k := range slices.Sorted(maps.Keys(after)) {
+		if _, ok := before[k]; !ok {
+			d.added(at.key(k), after[k], 0)
 		}
 	}
 }
 
 func (d *differ) added(at *step, v any, index int) {
-	c := FieldChange{Path: at.String(), HasIs: true, Index: index}
-	c.Is, c.Secret = reveal(v)
+	c := FieldChange{Path: at.String(), HasAfter: true, Index: index}
+	c.After, c.Secret = reveal(v)
 	d.changes = append(d.changes, c)
 }
 
 func (d *differ) removed(at *step, v any) {
-	c := FieldChange{Path: at.String(), HasWas: true}
-	c.Was, c.Secret = reveal(v)
+	c := FieldChange{Path: at.String(), HasBefore: true}
+	c.Before, c.Secret = reveal(v)
 	d.changes = append(d.changes, c)
 }
 
-func (d *differ) list(at *step, was, is []any) {
-	if slices.EqualFunc(was, is, equal) {
+func (d *differ) list(at *step, before, after []any) {
+	if slices.EqualFunc(before, after, equal) {
 		return
 	}
-	if olds, news, ok := selectors(at.field(), was, is); ok {
-		d.keyed(at, was, is, olds, news)
+	if olds, news, ok := selectors(at.field(), before, after); ok {
+		d.keyed(at, before, after, olds, news)
 		return
 	}
-	for _, p := range align(was, is, &d.budget) {
+	for _, p := range align(before, after, &d.budget) {
 		switch {
-		case p.is < 0:
-			d.removed(at.index(p.was), was[p.was])
-		case p.was < 0:
-			d.added(at.index(p.is), is[p.is], p.is)
+		case p.after < 0:
+			d.removed(at.index(p.before), before[p.before])
+		case p.before < 0:
+			d.added(at.index(p.after), after[p.after], p.after)
 		default:
-			d.value(at.index(p.is), was[p.was], is[p.is])
+			d.value(at.index(p.after), before[p.before], after[p.after])
 		}
 	}
 }
 
 // keyed compares two lists whose elements have the selectors olds and news.
-func (d *differ) keyed(at *step, was, is []any, olds, news []string) {
+func (d *differ) keyed(at *step, before, after []any, olds, news []string) {
 	place := make(map[string]int, len(news))
 	for i, sel := range news {
 		place[sel] = i
 	}
-	var wasOrder, isOrder []string // of those that are in both
+	var beforeOrder, afterOrder []string // selectors that exist on both sides
 	stays := make(map[string]bool, len(olds))
 	for i, sel := range olds {
 		j, ok := place[sel]
 		if !ok {
-			d.removed(at.element(sel), was[i])
+			d.removed(at.element(sel), before[i])
 			continue
 		}
 		stays[sel] = true
-		wasOrder = append(wasOrder, sel)
-		d.value(at.element(sel), was[i], is[j])
+		beforeOrder = append(beforeOrder, sel)
+		d.value(at.element(sel), before[i], after[j])
 	}
 	for j, sel := range news {
 		if stays[sel] {
-			isOrder = append(isOrder, sel)
+			afterOrder = append(afterOrder, sel)
 		} else {
-			d.added(at.element(sel), is[j], j)
+			d.added(at.element(sel), after[j], j)
 		}
 	}
-	if !slices.Equal(wasOrder, isOrder) {
+	if !slices.Equal(beforeOrder, afterOrder) {
 		d.changes = append(d.changes, FieldChange{
-			Path: at.String(), Was: list(wasOrder), Is: list(isOrder), HasWas: true, HasIs: true, Reordered: true,
+			Path: at.String(), Before: list(beforeOrder), After: list(afterOrder), HasBefore: true, HasAfter: true, Reordered: true,
 		})
 	}
 }

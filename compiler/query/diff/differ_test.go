@@ -11,8 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// cluster returns the objects of a cluster of the example fleet, as they are
-// exported.
+// cluster returns the exported objects of a cluster of the example fleet.
 func cluster(t *testing.T, id string) []fleet.Object {
 	t.Helper()
 	var out []fleet.Object
@@ -33,8 +32,7 @@ func cluster(t *testing.T, id string) []fleet.Object {
 	return out
 }
 
-// TestRealObjects compares clusters of the example with each other, and makes
-// one out of the other.
+// TestRealObjects compares clusters of the example, and applies the changes.
 func TestRealObjects(t *testing.T) {
 	ids := []string{"dev/alice", "prod/eu/central-1", "prod/us/east-1", "staging/main"}
 	all := map[string][]fleet.Object{}
@@ -49,21 +47,21 @@ func TestRealObjects(t *testing.T) {
 				t.Errorf("from %s to %s: %d changes", from, to, len(changes))
 			}
 			for _, c := range changes {
-				var was, is any
+				var before, after any
 				for _, o := range all[from] {
 					if o.ID() == c.ID {
-						was, _ = mask(o.Object, key)
+						before, _ = mask(o.Object, key)
 					}
 				}
 				for _, o := range all[to] {
 					if o.ID() == c.ID {
-						is, _ = mask(o.Object, key)
+						after, _ = mask(o.Object, key)
 					}
 				}
 				if c.Action == Update {
 					updated++
-					was, is = revealed(was), revealed(is)
-					if got := applied(t, was, c.Fields); !equal(got, is) {
+					before, after = revealCopy(before), revealCopy(after)
+					if got := applied(t, before, c.Fields); !equal(got, after) {
 						t.Errorf("%s from %s to %s: the changes are not complete:\n%s", c.ID, from, to, short(c.Fields))
 					}
 				}
@@ -76,15 +74,15 @@ func TestRealObjects(t *testing.T) {
 }
 
 func TestDeepObjects(t *testing.T) {
-	var was, is any = "a", "b"
+	var before, after any = "a", "b"
 	for i := range 9000 {
 		if i%2 == 0 {
-			was, is = []any{was, i}, []any{is, i}
+			before, after = []any{before, i}, []any{after, i}
 		} else {
-			was, is = map[string]any{"k": was}, map[string]any{"k": is}
+			before, after = map[string]any{"k": before}, map[string]any{"k": after}
 		}
 	}
-	changes := Objects(object(was), object(is), key)
+	changes := Objects(object(before), object(after), key)
 	if n := len(changes[0].Fields); n != 1 {
 		t.Fatalf("%d changes", n)
 	}
@@ -92,11 +90,11 @@ func TestDeepObjects(t *testing.T) {
 	if n := strings.Count(f.Path, "[") + strings.Count(f.Path, ".k"); n != maxDepth-1 {
 		t.Errorf("the path has %d steps", n)
 	}
-	if got := applied(t, object(was)[0].Object, changes[0].Fields); !equal(got, any(object(is)[0].Object)) {
+	if got := applied(t, object(before)[0].Object, changes[0].Fields); !equal(got, any(object(after)[0].Object)) {
 		t.Error("the changes do not make what is after")
 	}
 	var g Grouper
-	g.Add("a", slices.Concat(changes, Objects(nil, object(is), key)))
+	g.Add("a", slices.Concat(changes, Objects(nil, object(after), key)))
 	text, markdown, _ := checkWritten(t, g.Result(), Style{Content: true})
 	if len(text) > 100_000 || len(markdown) > 100_000 {
 		t.Errorf("%d and %d bytes", len(text), len(markdown))

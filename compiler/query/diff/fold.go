@@ -10,16 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// versionField matches the paths of labels and annotations that name the version of
-// a chart in all of its objects, or that have the checksum of another object: see
-// "Labels and Annotations" of Helm's best practices.
+// versionField matches the paths of labels and annotations that contain a
+// chart version or the checksum of another object: see "Labels and
+// Annotations" of Helm's best practices.
 var versionField = regexp.MustCompile(`(^|\.)metadata\.(labels\.("(helm\.sh/chart|app\.kubernetes\.io/version)"|chart)|annotations\.("helm\.sh/chart"|"?checksum[/-][^"]*"?))$`)
 
-// isVersionField reports whether the value of a label or annotation with this path
-// follows from the version of a chart, or from the content of another object.
+// isVersionField reports whether the label or annotation at the path follows
+// from a chart's version or from another object's content.
 func isVersionField(path string) bool { return versionField.MatchString(path) }
 
-// WithoutVersions returns a copy of an object that has no version labels and
+// WithoutVersions returns a copy of an object without version labels and
 // checksums.
 func WithoutVersions(object map[string]any) map[string]any {
 	out := runtime.DeepCopyJSON(object)
@@ -27,7 +27,8 @@ func WithoutVersions(object map[string]any) map[string]any {
 	return out
 }
 
-// dropVersions removes version labels and checksums from all metadata in a value.
+// dropVersions removes version labels and checksums from all metadata in a
+// value.
 func dropVersions(value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -46,26 +47,26 @@ func dropVersions(value any) {
 	}
 }
 
-// foldable reports whether a text folds the field: its value changes, and its path is
-// that of a version label or checksum. One that is added or removed is shown.
+// foldable reports whether a change may be folded: it changes the value of a
+// version label or checksum. Added and removed labels are shown.
 func (f FieldChange) foldable() bool {
-	return f.HasWas && f.HasIs && f.Manager == "" && isVersionField(f.Path)
+	return f.HasBefore && f.HasAfter && f.Manager == "" && isVersionField(f.Path)
 }
 
-// A foldedFields has the changes of version labels and checksums that a text shows
-// in one line.
+// foldedFields collects the changes of version labels and checksums, which are
+// shown in one line.
 type foldedFields struct {
-	objects  map[string]bool            // the IDs of objects that have such changes
-	values   map[string]map[string]bool // of labels, "before -> after" by the key
-	clusters map[string]bool            // that have them and no other changes
+	objects  map[string]bool            // IDs of objects with such changes
+	values   map[string]map[string]bool // "before -> after", by label
+	clusters map[string]bool            // clusters without other changes
 }
 
 func newFoldedFields() foldedFields {
 	return foldedFields{map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}}
 }
 
-// fold takes the changes of version labels and checksums out of changes, and the
-// changes of which nothing else is left.
+// fold removes changes of version labels and checksums, and objects without
+// other changes.
 func (s Style) fold(changes []Change) ([]Change, foldedFields) {
 	folded := newFoldedFields()
 	if s.All {
@@ -93,7 +94,7 @@ func (s Style) fold(changes []Change) ([]Change, foldedFields) {
 	return out, folded
 }
 
-// merge adds the changes of a group that has no others.
+// merge adds the folded changes of a group without other changes.
 func (ff *foldedFields) merge(g Group, of foldedFields) {
 	for _, cluster := range g.Clusters {
 		ff.clusters[cluster] = true
@@ -117,21 +118,22 @@ func (ff *foldedFields) add(f FieldChange) {
 	if strings.HasPrefix(key, "checksum") {
 		return
 	}
-	was, fits := inline(f.Was, 0)
-	is, too := inline(f.Is, 0)
+	before, fits := inline(f.Before, 0)
+	after, too := inline(f.After, 0)
 	if fits && too {
-		ff.values[key][was+" -> "+is] = true
+		ff.values[key][before+" -> "+after] = true
 	}
 }
 
-// String returns the line about the folded changes; empty when there are none.
+// String returns the line about the folded changes, or an empty string:
 //
-//	version labels and checksums of 23 objects: checksum/config, helm.sh/chart app-1.0.0 -> app-1.1.0
+// version labels and checksums of 23 objects: checksum/config, helm.sh/chart
+// app-1.0.0 -> app-1.1.0
 func (ff foldedFields) String() string {
 	if len(ff.objects) == 0 {
 		return ""
 	}
-	const most = 6 // keys that are named
+	const most = 6 // maximum number of listed keys
 	var texts []string
 	for _, key := range slices.Sorted(maps.Keys(ff.values)) {
 		text := clippedPath(visible(key))
@@ -159,7 +161,7 @@ func (ff foldedFields) String() string {
 	return text + ": " + strings.Join(texts, ", ")
 }
 
-// lines returns the folded changes as a line of a text; none when there are none.
+// lines returns the folded changes as at most one line.
 func (ff foldedFields) lines() []line {
 	if text := ff.String(); text != "" {
 		return []line{{'~', text}}

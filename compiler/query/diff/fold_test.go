@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestFold checks which changes a text has in one line, and that -all shows them.
+// TestFold checks which changes are folded into one line, and that All shows
+// them.
 func TestFold(t *testing.T) {
 	const before = `
 apiVersion: v1
@@ -58,7 +59,7 @@ metadata: {name: c, namespace: web, labels: {app.kubernetes.io/version: "1"}}
 	}
 }
 
-// TestFoldClusters checks that clusters with other checksums are one line.
+// TestFoldClusters checks that changed checksums of clusters are one line.
 func TestFoldClusters(t *testing.T) {
 	changes := map[string][]Change{}
 	for i := range 3 {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// WriteGitHub writes the result for the log of a GitHub Actions step, and an
-// error of w's: the summary as a notice, which is shown on the page of the run,
-// and the lines of [WriteText] in one section to unfold for each group.
+// WriteGitHub writes the result for the log of a GitHub Actions step: the
+// summary as a notice on the page of the run, and the lines of [WriteText] in
+// one collapsible section per group.
 //
-// Nothing in a name or a value is taken for a command of the runner.
+// Names and values cannot inject workflow commands.
 func WriteGitHub(w io.Writer, r Result, s Style) error {
 	out := bufio.NewWriter(w)
 	paint := s.painter()
@@ -25,11 +25,11 @@ func WriteGitHub(w io.Writer, r Result, s Style) error {
 		fmt.Fprintln(out, "::notice title=fleetc diff::"+escapeCommand(r.String()))
 	}
 	var wholes []string
-	for _, l := range r.wholes() {
+	for _, l := range r.clusterLines() {
 		wholes = append(wholes, paint(l.mark, l.gutter()))
 	}
 	section(out, "whole clusters", wholes)
-	groups, rest := s.shown(r)
+	groups, rest := s.visibleGroups(r)
 	for _, g := range groups {
 		var lines []string
 		for _, c := range g.Changes {
@@ -48,9 +48,8 @@ func WriteGitHub(w io.Writer, r Result, s Style) error {
 	return out.Flush()
 }
 
-// section writes lines as a section of the log, in which the runner looks for
-// no commands until it sees a word that the lines, whose hash it is, cannot
-// have.
+// section writes lines as a section of the log. The runner ignores commands
+// until a stop word, which is the hash of the lines and so cannot be in them.
 func section(w io.Writer, title string, lines []string) {
 	if len(lines) == 0 {
 		return
@@ -60,7 +59,7 @@ func section(w io.Writer, title string, lines []string) {
 	fmt.Fprintf(w, "::group::%s\n::stop-commands::%s\n%s\n::%s::\n::endgroup::\n", escapeCommand(title), word, text, word)
 }
 
-// escapeCommand returns a text as the argument of a command of the runner.
+// escapeCommand escapes the argument of a workflow command.
 func escapeCommand(text string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(text)
 }

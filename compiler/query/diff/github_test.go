@@ -5,16 +5,15 @@ import (
 	"testing"
 )
 
-// TestGitHubCommands does with the output what the runner does: it looks for
-// commands, also those of its first form, until it is told to stop and of the
-// word that ends that.
+// TestGitHubCommands parses the output as the runner does: it searches for
+// commands, also in the old syntax, except between a stop command and its end.
 func TestGitHubCommands(t *testing.T) {
 	hostile := "::set-output name=a::b\n::error::x\n##[group]y\r::endgroup::\n::fleetc-::\n%0A::error::z"
 	c := change("p", hostile, hostile+"\nmore")
 	c.ID = "A\n::error::" + hostile
 	r := Result{
-		Groups:  []Group{{[]string{"\n::error::x", "##[error]"}, []Change{c, {ID: "B", Action: Create, Fields: []FieldChange{{Is: hostile, HasIs: true}}}}}},
-		Created: []Whole{{"::error::x", 1}}, Summary: Summary{Updated: 1, Created: 1, Changes: 4, Clusters: 2, Of: 3},
+		Groups:  []Group{{[]string{"\n::error::x", "##[error]"}, []Change{c, {ID: "B", Action: Create, Fields: []FieldChange{{After: hostile, HasAfter: true}}}}}},
+		Created: []WholeCluster{{"::error::x", 1}}, Summary: Summary{Updated: 1, Created: 1, Changes: 4, Clusters: 2, Of: 3},
 	}
 	for _, s := range []Style{{}, {Colour: true, Content: true}} {
 		var b strings.Builder

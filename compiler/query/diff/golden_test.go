@@ -29,8 +29,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// example is what the golden files have: a chart that is updated in four
-// clusters of five.
+// example is the result in the golden files: a chart update in four of five
+// clusters.
 func example(t *testing.T) Result {
 	t.Helper()
 	const before = `
@@ -97,15 +97,15 @@ metadata: {name: web, annotations: {release: base}}
 	var g Grouper
 	for _, cluster := range []string{"prod/a", "prod/b", "prod/c<x>", "staging/a"} {
 		in := func(s string) string { return strings.ReplaceAll(s, "CLUSTER", cluster[len(cluster)-2:]) }
-		was, is := in(before), in(after)
+		before, after := in(before), in(after)
 		if cluster == "staging/a" {
-			was, is = strings.ReplaceAll(was, "replicas: 2", "replicas: 1"), strings.ReplaceAll(is, "replicas: 2", "paused: true")
+			before, after = strings.ReplaceAll(before, "replicas: 2", "replicas: 1"), strings.ReplaceAll(after, "replicas: 2", "paused: true")
 		}
-		g.Add(cluster, Objects(objects(t, was), objects(t, is), key))
+		g.Add(cluster, Objects(objects(t, before), objects(t, after), key))
 	}
 	g.Add("dev", nil)
 	r := g.Result()
-	r.Created, r.Deleted, r.NotCompared = []Whole{{"prod/new", 14}, {"prod/newer", 1}}, []Whole{{"old", 0}}, []string{"```"}
+	r.Created, r.Deleted, r.NotCompared = []WholeCluster{{"prod/new", 14}, {"prod/newer", 1}}, []WholeCluster{{"old", 0}}, []string{"```"}
 	return r
 }
 

@@ -9,85 +9,85 @@ import (
 	"strings"
 )
 
-// A Result is what changes in a number of clusters, and how many there are.
+// A Result holds the changes of a number of clusters.
 type Result struct {
-	Groups      []Group  // those of most clusters first, then by clusters
-	Ignored     []Group  // of changes that are left out, in the same order
-	Created     []Whole  // clusters that are there after only, sorted
-	Deleted     []Whole  // clusters that were there before only, sorted
-	NotCompared []string // IDs of clusters of which one side is not known, sorted
+	Groups      []Group        // largest groups first, then by clusters
+	Ignored     []Group        // groups of ignored changes, in the same order
+	Created     []WholeCluster // new clusters, sorted
+	Deleted     []WholeCluster // removed clusters, sorted
+	NotCompared []string       // sorted IDs of clusters with only one known side
 	Predicted   []Prediction
 	Summary     Summary
 }
 
-// Empty reports whether nothing changes, as far as it was compared.
+// Empty reports whether no compared cluster changes.
 func (r Result) Empty() bool { return r.Summary.Empty() && len(r.Created) == 0 && len(r.Deleted) == 0 }
 
-// A Whole is a cluster that is there before or after only, with all of its
-// objects.
-type Whole struct {
+// A WholeCluster is a new or removed cluster.
+type WholeCluster struct {
 	Cluster string // ID
-	Objects int    // how many it has
+	Objects int    // number of its objects
 }
 
-// A Group is what changes alike in each of some clusters, and in no other.
+// A Group holds changes that are equal in some clusters and occur in no other
+// cluster.
 //
-// Changes are told apart by field: what changes alike in all clusters is in
-// one group, also when other fields of the same objects change otherwise in
-// each. Such objects are in several groups, see [Change.Partial].
+// Changes are grouped by field: equal changes are in one group, even if other
+// fields of the same objects change differently in each cluster. Such objects
+// occur in several groups, see [Change.Partial].
 type Group struct {
 	Clusters []string // sorted
 	Changes  []Change // sorted by release and ID
 }
 
-// A Summary counts changes in clusters that are there before and after.
+// A Summary counts changes in clusters that exist on both sides.
 type Summary struct {
-	Created, Updated, Deleted int // objects; one of the same ID in many clusters counts once
+	Created, Updated, Deleted int // objects; the same ID in many clusters counts once
 	Unknown                   int // objects that could not be read
-	Changes                   int // objects that change, counted in each cluster
-	Clusters                  int // with changes
-	Of                        int // clusters that were compared
+	Changes                   int // changed objects, counted in each cluster
+	Clusters                  int // clusters with changes
+	Of                        int // compared clusters
 
-	Ignored IgnoredCount // changes of fields that are left out, and are in no other number
+	Ignored IgnoredCount // ignored changes, not included in the other counts
 }
 
 // Empty reports whether nothing changes.
 func (s Summary) Empty() bool { return s.Changes == 0 }
 
-// A Grouper brings together the changes of clusters that arrive one by one,
-// and keeps one copy of those that are equal. The zero value is ready for use.
+// A Grouper groups the changes of clusters, which are added one by one. It
+// stores equal changes once. The zero value is ready for use.
 type Grouper struct {
 	clusters []string
-	places   map[string]int // in clusters
+	places   map[string]int // index in clusters
 	units    map[sum]*unit
 	changes  int
 	touched  map[int]bool
-	ignored  *Grouper // of changes that are left out
+	ignored  *Grouper // groups ignored changes
 }
 
-// A unit is the part of a change that is grouped as a whole: one field, or
-// that the object is created, deleted or moved to another release.
+// A unit is the smallest part of a change that is grouped: one field, or the
+// creation, deletion or move of an object.
 type unit struct {
-	head  head
-	field *FieldChange // nil for the latter
-	in    []int        // the clusters, by their places
+	key      changeKey
+	field    *FieldChange // nil for an object
+	clusters []int        // indices of the clusters
 }
 
-// A head is a Change without its fields.
-type head struct {
+// A changeKey is a Change without its fields.
+type changeKey struct {
 	release, id string
 	action      Action
 	from        string
 	live        Live
 }
 
-func (h head) compare(g head) int {
+func (h changeKey) compare(g changeKey) int {
 	return cmp.Or(strings.Compare(h.release, g.release), strings.Compare(h.id, g.id),
 		strings.Compare(string(h.action), string(g.action)), strings.Compare(h.from, g.from), h.live.compare(g.live))
 }
 
-// Add adds the changes of a cluster, also when there are none: it counts as
-// compared. The changes must not be modified afterwards.
+// Add adds the changes of a cluster, which counts as compared even without
+// changes. The changes must not be modified afterwards.
 func (g *Grouper) Add(cluster string, changes []Change) {
 	if g.units == nil {
 		g.places, g.units, g.touched = map[string]int{}, map[sum]*unit{}, map[int]bool{}
@@ -101,7 +101,7 @@ func (g *Grouper) Add(cluster string, changes []Change) {
 	for _, c := range changes {
 		g.changes++
 		g.touched[place] = true
-		h := head{c.Release, c.ID, c.Action, c.FromRelease, c.Live}
+		h := changeKey{c.Release, c.ID, c.Action, c.FromRelease, c.Live}
 		if c.Action != Update || c.FromRelease != "" || len(c.Fields) == 0 {
 			g.add(place, h, nil)
 		}
@@ -111,7 +111,7 @@ func (g *Grouper) Add(cluster string, changes []Change) {
 	}
 }
 
-// AddIgnored adds changes of a cluster that are left out.
+// AddIgnored adds ignored changes of a cluster.
 func (g *Grouper) AddIgnored(cluster string, changes []Change) {
 	if len(changes) == 0 {
 		return
@@ -122,11 +122,11 @@ func (g *Grouper) AddIgnored(cluster string, changes []Change) {
 	g.ignored.Add(cluster, changes)
 }
 
-// ignoredCount counts the changes of the grouper, which are all left out.
+// ignoredCount counts the changes of a grouper for ignored changes.
 func (g *Grouper) ignoredCount() IgnoredCount {
 	fields, objects := map[string]bool{}, map[string]bool{}
 	for _, u := range g.units {
-		objects[u.head.id] = true
+		objects[u.key.id] = true
 		if u.field != nil {
 			fields[u.field.Ignored.Field] = true
 		}
@@ -134,28 +134,28 @@ func (g *Grouper) ignoredCount() IgnoredCount {
 	return IgnoredCount{len(fields), len(objects)}
 }
 
-func (g *Grouper) add(place int, h head, f *FieldChange) {
+func (g *Grouper) add(place int, h changeKey, f *FieldChange) {
 	s := unitSum(h, f)
 	u := g.units[s]
 	if u == nil {
-		u = &unit{head: h}
+		u = &unit{key: h}
 		if f != nil {
-			// A copy, or else all fields of the cluster stay in memory.
+			// Copy it, to release the other fields of the cluster
 			field := *f
 			field.Index = 0
 			u.field = &field
 		}
 		g.units[s] = u
 	}
-	if n := len(u.in); n == 0 || u.in[n-1] != place {
-		u.in = append(u.in, place)
+	if n := len(u.clusters); n == 0 || u.clusters[n-1] != place {
+		u.clusters = append(u.clusters, place)
 	}
 }
 
-// unitSum returns the digest of a unit. The place of an added element is not
-// in it: a variable that is added to the end of every cluster's list is the
-// same change, however long the lists are.
-func unitSum(h head, f *FieldChange) sum {
+// unitSum returns the digest of a unit. It excludes the index of an added
+// element: a variable that is appended to lists of different lengths is the
+// same change.
+func unitSum(h changeKey, f *FieldChange) sum {
 	parts := []any{h.release, h.id, string(h.action), h.from, h.live.Reason, h.live.Why, h.live.Predicted}
 	if f != nil {
 		parts = append(parts, f.parts())
@@ -164,31 +164,31 @@ func unitSum(h head, f *FieldChange) sum {
 }
 
 func (f FieldChange) parts() []any {
-	parts := []any{f.Path, f.HasWas, f.HasIs, f.Reordered, f.Secret, f.Manager, f.Was, f.Is}
-	if f.Ignored != (Ignored{}) {
+	parts := []any{f.Path, f.HasBefore, f.HasAfter, f.Reordered, f.Secret, f.Manager, f.Before, f.After}
+	if f.Ignored != (IgnoreReason{}) {
 		parts = append(parts, f.Ignored.Rule, f.Ignored.Field)
 	}
 	return parts
 }
 
-// compareDigests orders field changes that differ in their values alone.
+// compareDigests orders field changes that only differ in their values.
 func compareDigests(f, g FieldChange) int {
 	a, b := sumOf(f.parts()), sumOf(g.parts())
 	return bytes.Compare(a[:], b[:])
 }
 
-// Result returns the groups of what was added. They do not depend on the
-// order in which the clusters came.
+// Result returns the groups. They do not depend on the order of the calls of
+// Add.
 func (g *Grouper) Result() Result {
 	sorted := slices.Sorted(slices.Values(g.clusters))
 	ranks := make([]int, len(sorted))
 	for place, cluster := range g.clusters {
 		ranks[place], _ = slices.BinarySearch(sorted, cluster)
 	}
-	sets := map[string]*set{}
+	sets := map[string]*clusterSet{}
 	for _, u := range g.units {
-		in := make([]int, len(u.in))
-		for i, place := range u.in {
+		in := make([]int, len(u.clusters))
+		for i, place := range u.clusters {
 			in[i] = ranks[place]
 		}
 		slices.Sort(in)
@@ -199,16 +199,16 @@ func (g *Grouper) Result() Result {
 		}
 		s := sets[string(key)]
 		if s == nil {
-			s = &set{ranks: in, units: map[head][]*unit{}}
+			s = &clusterSet{ranks: in, units: map[changeKey][]*unit{}}
 			sets[string(key)] = s
 		}
-		s.units[u.head] = append(s.units[u.head], u)
+		s.units[u.key] = append(s.units[u.key], u)
 	}
 	out := Result{Summary: g.summary()}
 	if g.ignored != nil {
 		out.Ignored, out.Summary.Ignored = g.ignored.Result().Groups, g.ignored.ignoredCount()
 	}
-	ordered := slices.SortedFunc(maps.Values(sets), (*set).compare)
+	ordered := slices.SortedFunc(maps.Values(sets), (*clusterSet).compare)
 	parts := partsOf(ordered)
 	for _, s := range ordered {
 		group := Group{Changes: s.assemble(parts)}
@@ -228,7 +228,7 @@ func (g *Grouper) summary() Summary {
 	}
 	seen := map[object]bool{}
 	for _, u := range g.units {
-		o := object{u.head.id, u.head.action}
+		o := object{u.key.id, u.key.action}
 		if seen[o] {
 			continue
 		}
@@ -247,40 +247,40 @@ func (g *Grouper) summary() Summary {
 	return out
 }
 
-// A set is some clusters and what changes alike in them.
-type set struct {
+// A clusterSet is a set of clusters with equal changes.
+type clusterSet struct {
 	ranks []int // of the clusters, sorted
-	units map[head][]*unit
+	units map[changeKey][]*unit
 }
 
-func (s *set) compare(t *set) int {
+func (s *clusterSet) compare(t *clusterSet) int {
 	return cmp.Or(cmp.Compare(len(t.ranks), len(s.ranks)), slices.Compare(s.ranks, t.ranks))
 }
 
-// A part is an object's change in a cluster.
-type part struct {
-	head head
+// An objectChange identifies the change of an object in a cluster.
+type objectChange struct {
+	key  changeKey
 	rank int
 }
 
-// partsOf tells which changes of objects in clusters are spread over several
-// sets: those that are true.
-func partsOf(sets []*set) map[part]bool {
-	count := map[head]int{}
+// partsOf returns the object changes of clusters that are spread over several
+// sets, as the true entries.
+func partsOf(sets []*clusterSet) map[objectChange]bool {
+	count := map[changeKey]int{}
 	for _, s := range sets {
 		for h := range s.units {
 			count[h]++
 		}
 	}
-	parts := map[part]bool{}
+	parts := map[objectChange]bool{}
 	for _, s := range sets {
 		for h := range s.units {
 			if count[h] < 2 {
 				continue
 			}
 			for _, rank := range s.ranks {
-				_, again := parts[part{h, rank}]
-				parts[part{h, rank}] = again
+				_, again := parts[objectChange{h, rank}]
+				parts[objectChange{h, rank}] = again
 			}
 		}
 	}
@@ -288,9 +288,9 @@ func partsOf(sets []*set) map[part]bool {
 }
 
 // assemble returns the changes of the set.
-func (s *set) assemble(parts map[part]bool) []Change {
+func (s *clusterSet) assemble(parts map[objectChange]bool) []Change {
 	var out []Change
-	for _, h := range slices.SortedFunc(maps.Keys(s.units), head.compare) {
+	for _, h := range slices.SortedFunc(maps.Keys(s.units), changeKey.compare) {
 		c := Change{ID: h.id, Action: h.action, Release: h.release, FromRelease: h.from, Live: h.live}
 		for _, u := range s.units[h] {
 			if u.field != nil {
@@ -298,7 +298,7 @@ func (s *set) assemble(parts map[part]bool) []Change {
 			}
 		}
 		slices.SortFunc(c.Fields, func(f, g FieldChange) int { return cmp.Or(f.compare(g), compareDigests(f, g)) })
-		c.Partial = slices.ContainsFunc(s.ranks, func(rank int) bool { return parts[part{h, rank}] })
+		c.Partial = slices.ContainsFunc(s.ranks, func(rank int) bool { return parts[objectChange{h, rank}] })
 		out = append(out, c)
 	}
 	return out

@@ -24,7 +24,7 @@ spec:
 `, checksum, replicas, image)
 }
 
-// sketch writes groups in short.
+// sketch formats groups in short.
 func sketch(r Result) string {
 	var b strings.Builder
 	for _, g := range r.Groups {
@@ -120,16 +120,16 @@ func TestGrouperOfNothing(t *testing.T) {
 	}
 }
 
-// TestGrouperTellsApart shows what is not the same change.
+// TestGrouperTellsApart checks changes that must not be grouped.
 func TestGrouperTellsApart(t *testing.T) {
-	base := Change{ID: "A b", Action: Update, Release: "r", Fields: []FieldChange{{Path: "p", Was: 1, Is: 2, HasWas: true, HasIs: true}}}
+	base := Change{ID: "A b", Action: Update, Release: "r", Fields: []FieldChange{{Path: "p", Before: 1, After: 2, HasBefore: true, HasAfter: true}}}
 	with := func(edit func(c *Change, f *FieldChange)) Change {
 		c := base
 		c.Fields = slices.Clone(base.Fields)
 		edit(&c, &c.Fields[0])
 		return c
 	}
-	same := with(func(_ *Change, f *FieldChange) { f.Was, f.Is, f.Index = 1.0, int64(2), 7 })
+	same := with(func(_ *Change, f *FieldChange) { f.Before, f.After, f.Index = 1.0, int64(2), 7 })
 	for name, test := range map[string]struct {
 		change Change
 		groups int
@@ -139,9 +139,9 @@ func TestGrouperTellsApart(t *testing.T) {
 		"release":   {with(func(c *Change, _ *FieldChange) { c.Release = "s" }), 2},
 		"moved":     {with(func(c *Change, _ *FieldChange) { c.FromRelease = "s" }), 2},
 		"path":      {with(func(_ *Change, f *FieldChange) { f.Path = "q" }), 2},
-		"was":       {with(func(_ *Change, f *FieldChange) { f.Was = "1" }), 2},
-		"is":        {with(func(_ *Change, f *FieldChange) { f.Is = nil }), 2},
-		"absent":    {with(func(_ *Change, f *FieldChange) { f.Was, f.HasWas = nil, false }), 2},
+		"was":       {with(func(_ *Change, f *FieldChange) { f.Before = "1" }), 2},
+		"is":        {with(func(_ *Change, f *FieldChange) { f.After = nil }), 2},
+		"absent":    {with(func(_ *Change, f *FieldChange) { f.Before, f.HasBefore = nil, false }), 2},
 		"reordered": {with(func(_ *Change, f *FieldChange) { f.Reordered = true }), 2},
 		"secret":    {with(func(_ *Change, f *FieldChange) { f.Secret = true }), 2},
 	} {
@@ -154,8 +154,8 @@ func TestGrouperTellsApart(t *testing.T) {
 	}
 }
 
-// TestGrouperKeepsOneCopy shows that many clusters take no more than one, but
-// for their names.
+// TestGrouperKeepsOneCopy checks that equal changes of many clusters are
+// stored once.
 func TestGrouperKeepsOneCopy(t *testing.T) {
 	var g Grouper
 	for i := range 500 {

@@ -8,19 +8,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// An Ignored says why a change of a field is left out.
-type Ignored struct {
+// An IgnoreReason says which rule ignores a field change.
+type IgnoreReason struct {
 	Rule  string // its path: diff.ignore.checksums
-	Field string // the path in the rule, which leads to the field or to what holds it
+	Field string // the path in the rule, which matches the field or one above it
 }
 
-// An IgnoredCount counts what is left out.
+// An IgnoredCount counts ignored changes.
 type IgnoredCount struct {
-	Fields  int `json:"fields"`  // paths of rules; one that leaves out fields of many objects counts once
-	Objects int `json:"objects"` // that have such fields; one of the same ID in many clusters counts once
+	Fields  int `json:"fields"`  // paths of rules; a path that matches many objects counts once
+	Objects int `json:"objects"` // objects with ignored changes; the same ID in many clusters counts once
 }
 
-// String says what is left out; empty when nothing is.
+// String returns the count as a clause, or an empty string.
 func (c IgnoredCount) String() string {
 	if c.Fields == 0 {
 		return ""
@@ -34,12 +34,12 @@ func (c IgnoredCount) String() string {
 
 // An ignoredField is a field that a rule ignores.
 type ignoredField struct {
-	why  Ignored
+	why  IgnoreReason
 	path []fleet.Step
 }
 
-// ignoredFields returns the fields that rules ignore of an object, which is one of
-// the given ones before and after. None of them is in another.
+// ignoredFields returns the fields of an object that rules ignore. forms are
+// the object before and after. No returned path contains another.
 func ignoredFields(rules []fleet.IgnoreRule, forms ...fleet.Object) []ignoredField {
 	var out []ignoredField
 	for i := range rules {
@@ -52,39 +52,40 @@ func ignoredFields(rules []fleet.IgnoreRule, forms ...fleet.Object) []ignoredFie
 			if slices.ContainsFunc(out, func(other ignoredField) bool { return fleet.HasPrefix(f.Path, other.path) }) {
 				continue
 			}
-			out = append(slices.DeleteFunc(out, in), ignoredField{Ignored{r.Path(), fleet.StepsText(f.Path)}, f.Path})
+			out = append(slices.DeleteFunc(out, in), ignoredField{IgnoreReason{r.Path(), fleet.StepsText(f.Path)}, f.Path})
 		}
 	}
 	return out
 }
 
-// leaveOut returns both forms of an object without the fields, and the changes of
-// these, sorted by path.
-func leaveOut(fields []ignoredField, was, is any) (restWas, restIs any, ignored []FieldChange) {
+// splitIgnored removes the fields from both forms of an object, and returns
+// their changes sorted by path.
+func splitIgnored(fields []ignoredField, before, after any) (restBefore, restAfter any, ignored []FieldChange) {
 	d := differ{budget: maxWork}
 	for _, f := range fields {
 		first := len(d.changes)
-		d.elements(stepTo(f.path), fleet.Elements(was, f.path), fleet.Elements(is, f.path))
+		d.elements(stepTo(f.path), fleet.Elements(before, f.path), fleet.Elements(after, f.path))
 		for i := range d.changes[first:] {
 			d.changes[first+i].Ignored = f.why
 		}
-		was, is = fleet.Without(was, f.path), fleet.Without(is, f.path)
+		before, after = fleet.Without(before, f.path), fleet.Without(after, f.path)
 	}
 	slices.SortFunc(d.changes, FieldChange.compare)
-	return was, is, d.changes
+	return before, after, d.changes
 }
 
-// elements adds the changes from some values to others, to which one path leads.
-func (d *differ) elements(at *step, was, is []any) {
+// elements adds the changes between the values that a path matches on both
+// sides.
+func (d *differ) elements(at *step, before, after []any) {
 	switch {
-	case len(was) == 1 && len(is) == 1:
-		d.value(at, was[0], is[0])
-	case len(was) == 0 && len(is) == 1:
-		d.added(at, is[0], 0)
-	case len(was) == 1 && len(is) == 0:
-		d.removed(at, was[0])
+	case len(before) == 1 && len(after) == 1:
+		d.value(at, before[0], after[0])
+	case len(before) == 0 && len(after) == 1:
+		d.added(at, after[0], 0)
+	case len(before) == 1 && len(after) == 0:
+		d.removed(at, before[0])
 	default:
-		d.list(at, was, is)
+		d.list(at, before, after)
 	}
 }
 
@@ -101,14 +102,14 @@ func stepTo(path []fleet.Step) *step {
 	return at
 }
 
-// WithoutIgnored returns the content of an object without the fields that rules
-// ignore, and what these lead to by their paths: of an element of a list, a list.
-func WithoutIgnored(o fleet.Object, rules []fleet.IgnoreRule) (rest map[string]any, ignored map[Ignored][]any) {
+// WithoutIgnored returns the content of an object without ignored fields, and
+// the ignored values by rule.
+func WithoutIgnored(o fleet.Object, rules []fleet.IgnoreRule) (rest map[string]any, ignored map[IgnoreReason][]any) {
 	rest = o.Object
 	for _, f := range ignoredFields(rules, o) {
 		if found := fleet.Elements(rest, f.path); len(found) > 0 {
 			if ignored == nil {
-				ignored = map[Ignored][]any{}
+				ignored = map[IgnoreReason][]any{}
 			}
 			ignored[f.why] = found
 			rest, _ = fleet.Without(rest, f.path).(map[string]any)

@@ -71,7 +71,7 @@ func WriteJSON(w io.Writer, r Result) error {
 	return err
 }
 
-// ChangesJSON returns changes in the form that [WriteJSON] has for them.
+// ChangesJSON returns changes in the format of [WriteJSON].
 func ChangesJSON(changes []Change) (json.RawMessage, error) {
 	out := make([]jsonChange, len(changes))
 	for i, c := range changes {
@@ -97,15 +97,15 @@ func jsonGroups(groups []Group) []jsonGroup {
 }
 
 func jsonOf(c Change) jsonChange {
-	change := jsonChange{c.ID, c.Action, c.Release, c.FromRelease, c.Live.Reason, c.Live.Why, c.Live.how(), c.Partial, []jsonField{}}
+	change := jsonChange{c.ID, c.Action, c.Release, c.FromRelease, c.Live.Reason, c.Live.Why, c.Live.comparison(), c.Partial, []jsonField{}}
 	for i := range c.Fields {
 		f := &c.Fields[i]
 		field := jsonField{Path: f.Path, Reordered: f.Reordered, Secret: f.Secret, Manager: f.Manager, Ignored: f.Ignored.Rule}
-		if f.HasWas {
-			field.Was = &f.Was
+		if f.HasBefore {
+			field.Was = &f.Before
 		}
-		if f.HasIs {
-			field.Is = &f.Is
+		if f.HasAfter {
+			field.Is = &f.After
 		}
 		change.Fields = append(change.Fields, field)
 	}
@@ -127,7 +127,7 @@ type jsonWhole struct {
 	Objects int    `json:"objects"`
 }
 
-func jsonWholes(wholes []Whole) []jsonWhole {
+func jsonWholes(wholes []WholeCluster) []jsonWhole {
 	out := make([]jsonWhole, len(wholes))
 	for i, w := range wholes {
 		out[i] = jsonWhole(w)

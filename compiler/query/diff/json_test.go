@@ -11,10 +11,10 @@ import (
 func TestJSONReadsBack(t *testing.T) {
 	hostile := "\x1b\x7f\u009b\u202e\u200b\U000e0041 <&> é ☃ 😀"
 	c := change("p", nil, hostile)
-	c.Fields = append(c.Fields, FieldChange{Path: "q", HasIs: true}, FieldChange{Path: "r", Was: []any{hostile}, HasWas: true, Secret: true})
+	c.Fields = append(c.Fields, FieldChange{Path: "q", HasAfter: true}, FieldChange{Path: "r", Before: []any{hostile}, HasBefore: true, Secret: true})
 	c.Partial, c.FromRelease = true, hostile
 	r := Result{Groups: []Group{{[]string{hostile}, []Change{c, {ID: "B", Action: Update}}}}, Summary: Summary{Updated: 2, Changes: 2, Clusters: 1, Of: 1}}
-	r.Created, r.Deleted, r.NotCompared = []Whole{{hostile, 3}}, []Whole{{"b", 0}}, []string{hostile}
+	r.Created, r.Deleted, r.NotCompared = []WholeCluster{{hostile, 3}}, []WholeCluster{{"b", 0}}, []string{hostile}
 	_, _, text := checkWritten(t, r, Style{})
 	want := map[string]any{
 		"summary":     map[string]any{"created": 0.0, "updated": 2.0, "deleted": 0.0, "changes": 2.0, "clusters": 1.0, "of": 1.0},

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// A mergeKey names the fields that tell apart the elements of a list.
+// A mergeKey names the fields that identify the elements of a list.
 type mergeKey []string
 
-// fieldKeys returns the keys of the list in the field of the given name, as
-// Kubernetes' API has them, the one to try first in front. Where the API has
-// several fields, the first alone makes a shorter path if it suffices.
+// fieldKeys returns the merge keys of the list in a field of the Kubernetes
+// API, in the order to try them. If the API uses several fields, the first
+// alone is tried too, because it makes a shorter path.
 func fieldKeys(field string) []mergeKey {
 	switch field {
 	case "containers", "initContainers", "ephemeralContainers", "env", "volumes", "imagePullSecrets", "secrets",
@@ -40,8 +40,8 @@ func fieldKeys(field string) []mergeKey {
 	return nil
 }
 
-// anyKeys returns the keys to try for lists that the API gives none, such as
-// those of custom resources.
+// anyKeys returns the keys to try for other lists, such as those of custom
+// resources.
 func anyKeys() []mergeKey {
 	return []mergeKey{
 		{"name"},
@@ -65,21 +65,20 @@ func anyKeys() []mergeKey {
 	}
 }
 
-// selectors returns for both lists, which are in the field of the given name,
-// the text that tells each element from the others of its list. It reports
-// false for lists that have no such key.
+// selectors returns the text that identifies each element of both lists in a
+// field. It reports false for lists without a key.
 //
-// A key by which no element is in both lists says that all were replaced. So
-// another is looked for then, by which they changed instead: the port of that
-// name, the rule at that place.
-func selectors(field string, was, is []any) (olds, news []string, ok bool) {
+// A key without common elements means that all were replaced. Then another key
+// is tried under which elements were changed instead, such as the name of a
+// port.
+func selectors(field string, before, after []any) (olds, news []string, ok bool) {
 	own := fieldKeys(field)
 	for i, key := range append(own, anyKeys()...) {
-		a, fits := key.selectors(was)
+		a, fits := key.selectors(before)
 		if !fits {
 			continue
 		}
-		b, fits := key.selectors(is)
+		b, fits := key.selectors(after)
 		switch {
 		case !fits:
 		case len(a) == 0 || len(b) == 0 || share(a, b):
@@ -109,14 +108,14 @@ func (k mergeKey) selectors(list []any) ([]string, bool) {
 	return out, true
 }
 
-// selector returns the text that names an element: name=app, or
+// selector returns the text that identifies an element: name=app, or
 // port=53,protocol=UDP.
 func (k mergeKey) selector(m map[string]any) (string, bool) {
 	var b strings.Builder
 	for i, field := range k {
 		v, ok := m[field]
 		if !ok && field == "protocol" {
-			v = "TCP" // as the API server does
+			v = "TCP" // the default of the API server
 		}
 		text, ok := scalar(v)
 		if !ok {
@@ -130,8 +129,8 @@ func (k mergeKey) selector(m map[string]any) (string, bool) {
 	return b.String(), true
 }
 
-// scalar returns the text of a string, number or bool, and reports whether v
-// is one. The text tells "80" from 80.
+// scalar returns the text of a string, number or bool, and whether v is one.
+// Strings that look like numbers are quoted.
 func scalar(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -143,13 +142,13 @@ func scalar(v any) (string, bool) {
 		return "false", true
 	case json.Number:
 		if !json.Valid([]byte(v)) {
-			return "", false // it could be any text
+			return "", false // it may be any text
 		}
 	}
 	return number(v)
 }
 
-// share reports whether a text is in both lists.
+// share reports whether the lists have a text in common.
 func share(a, b []string) bool {
 	in := make(map[string]bool, len(a))
 	for _, s := range a {

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestFieldKeysAreThoseOfKubernetes looks at every list of Kubernetes' own
-// types that has a merge key.
+// TestFieldKeysAreThoseOfKubernetes checks every list of Kubernetes types that
+// has a merge key.
 func TestFieldKeysAreThoseOfKubernetes(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	var lists int
@@ -65,7 +65,7 @@ func TestFieldKeysAreThoseOfKubernetes(t *testing.T) {
 }
 
 func TestSelectors(t *testing.T) {
-	for _, test := range []struct{ field, was, is, olds, news string }{
+	for _, test := range []struct{ field, before, after, olds, news string }{
 		{"env", `[{"name":"A"},{"name":"B"}]`, `[{"name":"B"}]`, "name=A name=B", "name=B"},
 		{"env", `[]`, `[{"name":"B"}]`, "", "name=B"},
 		{"env", `[{"name":"A"},{"name":"A"}]`, `[]`, "none", ""},
@@ -80,14 +80,14 @@ func TestSelectors(t *testing.T) {
 		{"rules", `[{"host":"a"}]`, `[{"host":"b"}]`, "none", ""},
 		{"rules", `[{"host":"a"},{"host":"c"}]`, `[{"host":"b"},{"host":"c"}]`, "host=a host=c", "host=b host=c"},
 		{"ports", `[{"port":53,"protocol":"UDP"},{"port":53}]`, `[]`, "port=53,protocol=UDP port=53,protocol=TCP", ""},
-		// One key for both sides: not the port on one and both on the other.
+		// Both sides use the same key.
 		{"ports", `[{"port":53,"protocol":"UDP"},{"port":53}]`, `[{"port":53}]`, "port=53,protocol=UDP port=53,protocol=TCP", "port=53,protocol=TCP"},
 		{"volumeMounts", `[{"mountPath":"/a","name":"x"},{"mountPath":"/b c","name":"x"}]`, `[]`, `mountPath=/a mountPath="/b c"`, ""},
 		{"topologySpreadConstraints", `[{"topologyKey":"z","whenUnsatisfiable":"A"},{"topologyKey":"z","whenUnsatisfiable":"B"}]`, `[]`, "topologyKey=z,whenUnsatisfiable=A topologyKey=z,whenUnsatisfiable=B", ""},
-		// A text and a number are two keys.
+		// A string and a number are different keys.
 		{"things", `[{"id":1},{"id":"1"},{"id":true},{"id":"true"}]`, `[]`, `id=1 id="1" id=true id="true"`, ""},
 		{"things", `[{"id":"a]b"},{"id":"a,b=c"}]`, `[]`, `id="a]b" id="a,b=c"`, ""},
-		// The first key that is unique.
+		// The first unique key.
 		{"things", `[{"name":"a","path":"/a"},{"name":"a","path":"/b"}]`, `[]`, `path=/a path=/b`, ""},
 	} {
 		list := func(text string) (out []any) {
@@ -96,13 +96,13 @@ func TestSelectors(t *testing.T) {
 			}
 			return out
 		}
-		olds, news, ok := selectors(test.field, list(test.was), list(test.is))
+		olds, news, ok := selectors(test.field, list(test.before), list(test.after))
 		got := strings.Join(olds, " ")
 		if !ok {
 			got = "none"
 		}
 		if got != test.olds || ok && strings.Join(news, " ") != test.news {
-			t.Errorf("%s of %s and %s: %s and %s, want %s and %s", test.field, test.was, test.is, got, news, test.olds, test.news)
+			t.Errorf("%s of %s and %s: %s and %s, want %s and %s", test.field, test.before, test.after, got, news, test.olds, test.news)
 		}
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// A Style says how much is written, and how. The zero value is ready for use.
+// A Style selects how much is written and how. The zero value is ready for
+// use.
 type Style struct {
-	Colour  bool // on a terminal
-	Content bool // also what is in objects that are created or deleted
-	All     bool // also every version label and checksum that changes, which are one line otherwise, and what is ignored
-	Lines   int  // of one field; 0 for 40
-	Limit   int  // bytes of Markdown; 0 for 60,000, which fits in a comment of most forges
+	Colour  bool // use terminal colours
+	Content bool // show the content of created and deleted objects
+	All     bool // show every changed version label and checksum, and ignored changes
+	Lines   int  // maximum lines of a field; 0 means 40
+	Limit   int  // maximum bytes of Markdown; 0 means 60,000, which fits in a comment of most forges
 }
 
 const (
@@ -34,22 +35,21 @@ func (s Style) limit() int {
 	return s.Limit
 }
 
-// skip reports whether there is nothing to write of a change: content that
-// differs among clusters, of an object whose creation or deletion another
-// group has.
+// skip reports whether a change is not shown: content that differs between
+// clusters, of a created or deleted object that another group shows.
 func (s Style) skip(c Change) bool {
 	return c.Action != Update && !s.Content && c.Partial && len(c.Fields) > 0
 }
 
-// A shownGroup is a group as a text has it.
-type shownGroup struct {
+// A visibleGroup is a group as it is shown.
+type visibleGroup struct {
 	Group
 	folded  foldedFields
-	ignored bool // whether its changes are left out, unless all is shown
+	ignored bool // whether its changes are ignored and only shown on request
 }
 
-// title says in which clusters the group is; name writes the ID of one.
-func (g shownGroup) title(of int, name func(string) string) string {
+// title returns the heading of the group; name formats a cluster ID.
+func (g visibleGroup) title(of int, name func(string) string) string {
 	title := groupTitle(g.Group, of, name)
 	if g.ignored {
 		title = "ignored by diff.ignore: " + title
@@ -57,10 +57,9 @@ func (g shownGroup) title(of int, name func(string) string) string {
 	return title
 }
 
-// shown returns the groups without changes of which nothing is written, and
-// without those that have no others. The rest has the version labels and checksums
-// of groups that change nothing else.
-func (s Style) shown(r Result) (out []shownGroup, rest foldedFields) {
+// visibleGroups returns the groups with visible changes. rest holds the
+// version labels and checksums of groups without other changes.
+func (s Style) visibleGroups(r Result) (out []visibleGroup, rest foldedFields) {
 	rest = newFoldedFields()
 	for _, g := range r.Groups {
 		var changes []Change
@@ -75,12 +74,12 @@ func (s Style) shown(r Result) (out []shownGroup, rest foldedFields) {
 				rest.merge(g, folded)
 				continue
 			}
-			out = append(out, shownGroup{Group{g.Clusters, changes}, folded, false})
+			out = append(out, visibleGroup{Group{g.Clusters, changes}, folded, false})
 		}
 	}
 	if s.All {
 		for _, g := range r.Ignored {
-			out = append(out, shownGroup{g, newFoldedFields(), true})
+			out = append(out, visibleGroup{g, newFoldedFields(), true})
 		}
 	}
 	return out, rest
@@ -120,8 +119,8 @@ func mark(a Action) byte {
 	return '~'
 }
 
-// body returns the lines below the title of a change. With apart, the values
-// before and after are always in lines of their own.
+// body returns the lines below the title of a change. With apart, values
+// before and after are always on separate lines.
 func (s Style) body(c Change, apart bool) []line {
 	var out []line
 	for _, f := range c.Fields {
@@ -143,55 +142,55 @@ func (s Style) field(f FieldChange, apart bool) []line {
 	}
 	switch {
 	case f.Reordered:
-		return reordered(path, f, apart)
-	case !f.HasWas:
-		return s.whole('+', path, f.Is, f.Secret)
-	case !f.HasIs:
-		return s.whole('-', path, f.Was, f.Secret)
+		return reorderedLines(path, f, apart)
+	case !f.HasBefore:
+		return s.whole('+', path, f.After, f.Secret)
+	case !f.HasAfter:
+		return s.whole('-', path, f.Before, f.Secret)
 	}
-	was, is, texts := f.Was, f.Is, false
+	before, after, texts := f.Before, f.After, false
 	from := 0
-	if a, ok := was.(string); ok {
-		if b, ok := is.(string); ok {
+	if a, ok := before.(string); ok {
+		if b, ok := after.(string); ok {
 			texts = strings.Contains(a, "\n") || strings.Contains(b, "\n")
 			from = firstDifference(a, b)
 		}
 	}
 	if texts {
-		lines := unified(was.(string), is.(string))
+		lines := unified(before.(string), after.(string))
 		return append([]line{{'~', path + ":"}}, s.cut(lines)...)
 	}
-	a, fits := one(was, from, f.Secret)
-	b, too := one(is, from, f.Secret)
+	a, fits := inlineSecret(before, from, f.Secret)
+	b, too := inlineSecret(after, from, f.Secret)
 	if fits && too {
-		return beside(path, a, b, apart)
+		return beforeAfter(path, a, b, apart)
 	}
-	return append(s.whole('-', path, was, f.Secret), s.whole('+', path, is, f.Secret)...)
+	return append(s.whole('-', path, before, f.Secret), s.whole('+', path, after, f.Secret)...)
 }
 
-// one is inline for a value that may be that of a Secret: what stands for it
-// is not quoted, unlike a text that only looks the same.
-func one(v any, from int, secret bool) (string, bool) {
+// inlineSecret is inline for a value that may be masked. A masked value is not
+// quoted, unlike a text that looks like one.
+func inlineSecret(v any, from int, secret bool) (string, bool) {
 	if s, ok := v.(string); ok && secret && strings.HasPrefix(s, "<secret") {
 		return visible(s), true
 	}
 	return inline(v, from)
 }
 
-func beside(path, was, is string, apart bool) []line {
-	if !apart && utf8.RuneCountInString(was)+utf8.RuneCountInString(is) <= maxBeside {
-		return []line{{'~', path + ": " + was + " -> " + is}}
+func beforeAfter(path, before, after string, apart bool) []line {
+	if !apart && utf8.RuneCountInString(before)+utf8.RuneCountInString(after) <= maxBeside {
+		return []line{{'~', path + ": " + before + " -> " + after}}
 	}
-	return []line{{'-', path + ": " + was}, {'+', path + ": " + is}}
+	return []line{{'-', path + ": " + before}, {'+', path + ": " + after}}
 }
 
-func reordered(path string, f FieldChange, apart bool) []line {
-	was, is := joined(f.Was), joined(f.Is)
-	from := firstDifference(was, is)
-	return beside(path+" in another order", clippedLine(was, from), clippedLine(is, from), apart)
+func reorderedLines(path string, f FieldChange, apart bool) []line {
+	before, after := joinTexts(f.Before), joinTexts(f.After)
+	from := firstDifference(before, after)
+	return beforeAfter(path+" in another order", clippedLine(before, from), clippedLine(after, from), apart)
 }
 
-func joined(v any) string {
+func joinTexts(v any) string {
 	l, _ := v.([]any)
 	texts := make([]string, len(l))
 	for i, e := range l {
@@ -200,9 +199,9 @@ func joined(v any) string {
 	return strings.Join(texts, ", ")
 }
 
-// whole returns the lines of a value that is on one side only.
+// whole returns the lines of a value that exists on one side.
 func (s Style) whole(mark byte, path string, v any, secret bool) []line {
-	if text, ok := one(v, 0, secret); ok {
+	if text, ok := inlineSecret(v, 0, secret); ok {
 		return []line{{mark, path + ": " + text}}
 	}
 	b := block{max: s.lines()}
@@ -222,7 +221,7 @@ func (s Style) whole(mark byte, path string, v any, secret bool) []line {
 	return out
 }
 
-// cut returns as many lines as are shown of a field.
+// cut returns the lines that are shown of a field.
 func (s Style) cut(lines []line) []line {
 	if n := len(lines) - s.lines(); n > 0 {
 		return append(lines[:s.lines():s.lines()], more(n))
@@ -237,8 +236,8 @@ func more(n int) line {
 	return line{' ', fmt.Sprintf("... %d more lines", n)}
 }
 
-// clippedPath shortens a path in the middle of which a hostile key is. The
-// paths are visible already.
+// clippedPath shortens a long path in the middle. Paths contain only printable
+// characters.
 func clippedPath(path string) string {
 	const most = 2 * maxShown
 	if len(path) <= most {

@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// A line is one of the lines in which a change is shown.
+// A line is a line of a shown change.
 type line struct {
-	mark byte // '+', '-', '~' for what changes, '@' for a heading, ' ' for the rest
+	mark byte // '+', '-', '~' for changes, '@' for a heading, ' ' for other lines
 	text string
 }
 
-// context is how many equal lines are shown around those that differ.
+// context is the number of equal lines shown around a difference.
 const context = 3
 
-// maxLineWork bounds what is done to compare two texts, see [maxWork].
+// maxLineWork limits the work to compare two texts, see [maxWork].
 const maxLineWork = 1 << 23
 
-// unified returns the difference of two texts of several lines, as a unified
-// diff.
-func unified(was, is string) []line {
-	a, b := splitLines(was), splitLines(is)
+// unified returns the unified diff of two texts.
+func unified(before, after string) []line {
+	a, b := splitLines(before), splitLines(after)
 	ids := make(map[string]int, len(a))
 	number := func(lines []string) []int {
 		out := make([]int, len(lines))
@@ -44,7 +43,7 @@ func unified(was, is string) []line {
 	all := gaps(same, len(a), len(b))
 	for len(all) > 0 {
 		n := 1
-		for n < len(all) && all[n].was0-all[n-1].was1 <= 2*context {
+		for n < len(all) && all[n].before0-all[n-1].before1 <= 2*context {
 			n++
 		}
 		out = append(out, hunk(a, b, all[:n])...)
@@ -53,7 +52,8 @@ func unified(was, is string) []line {
 	return out
 }
 
-// splitLines returns the lines of s with their ends; the last may have none.
+// splitLines returns the lines of s with their line ends; the last may have
+// none.
 func splitLines(s string) []string {
 	lines := strings.SplitAfter(s, "\n")
 	if lines[len(lines)-1] == "" {
@@ -62,7 +62,7 @@ func splitLines(s string) []string {
 	return lines
 }
 
-// ends pairs what is equal at the start and at the end.
+// ends pairs equal lines at the start and at the end.
 func ends(a, b []int) []pair {
 	var out []pair
 	i := 0
@@ -80,35 +80,35 @@ func ends(a, b []int) []pair {
 	return out
 }
 
-// hunk returns the lines of gaps that are close to each other.
+// hunk returns the lines of adjacent gaps.
 func hunk(a, b []string, gaps []gap) []line {
 	first, last := gaps[0], gaps[len(gaps)-1]
-	lead := min(context, first.was0)
-	tail := min(context, len(a)-last.was1)
-	was, is := first.was0-lead, first.is0-lead
-	out := []line{{'@', fmt.Sprintf("@@ -%s +%s @@", extent(was, last.was1+tail), extent(is, last.is1+tail))}}
+	lead := min(context, first.before0)
+	tail := min(context, len(a)-last.before1)
+	before, after := first.before0-lead, first.after0-lead
+	out := []line{{'@', fmt.Sprintf("@@ -%s +%s @@", extent(before, last.before1+tail), extent(after, last.after1+tail))}}
 	for _, g := range gaps {
-		for ; was < g.was0; was++ {
-			out = append(out, textLine(' ', a[was], 0)...)
+		for ; before < g.before0; before++ {
+			out = append(out, textLine(' ', a[before], 0)...)
 		}
-		for i := g.was0; i < g.was1; i++ {
-			out = append(out, textLine('-', a[i], fromOf(a, b, i, g.is0+i-g.was0, g))...)
+		for i := g.before0; i < g.before1; i++ {
+			out = append(out, textLine('-', a[i], fromOf(a, b, i, g.after0+i-g.before0, g))...)
 		}
-		for j := g.is0; j < g.is1; j++ {
-			out = append(out, textLine('+', b[j], fromOf(a, b, g.was0+j-g.is0, j, g))...)
+		for j := g.after0; j < g.after1; j++ {
+			out = append(out, textLine('+', b[j], fromOf(a, b, g.before0+j-g.after0, j, g))...)
 		}
-		was = g.was1
+		before = g.before1
 	}
-	for ; was < last.was1+tail; was++ {
-		out = append(out, textLine(' ', a[was], 0)...)
+	for ; before < last.before1+tail; before++ {
+		out = append(out, textLine(' ', a[before], 0)...)
 	}
 	return out
 }
 
-// fromOf returns from where a long line is shown: those of a gap are compared
-// one by one.
+// fromOf returns the offset from which a long line is shown. The lines of a
+// gap are compared by index.
 func fromOf(a, b []string, i, j int, g gap) int {
-	if i >= g.was1 || j >= g.is1 {
+	if i >= g.before1 || j >= g.after1 {
 		return 0
 	}
 	return firstDifference(a[i], b[j])
@@ -124,7 +124,7 @@ func extent(from, to int) string {
 	return fmt.Sprintf("%d,%d", from+1, to-from)
 }
 
-// textLine returns a line of a text, and one more when it has no end.
+// textLine returns a line of a text, and a note when it has no line end.
 func textLine(mark byte, s string, from int) []line {
 	text, ended := strings.CutSuffix(s, "\n")
 	out := []line{{mark, clippedLine(text, from)}}

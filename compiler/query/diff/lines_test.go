@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-func diffText(was, is string) string {
+func diffText(before, after string) string {
 	var b strings.Builder
-	for _, l := range unified(was, is) {
+	for _, l := range unified(before, after) {
 		b.WriteString(l.gutter() + "\n")
 	}
 	return b.String()
@@ -23,7 +23,7 @@ func TestUnified(t *testing.T) {
 		}
 		return b.String()
 	}
-	for _, test := range []struct{ name, was, is, want string }{
+	for _, test := range []struct{ name, before, after, want string }{
 		{"changed", "a\nb\nc\n", "a\nx\nc\n", "@@ -1,3 +1,3 @@\n  a\n- b\n+ x\n  c\n"},
 		{"added to nothing", "", "a\nb\n", "@@ -0,0 +1,2 @@\n+ a\n+ b\n"},
 		{"all removed", "a\n", "", "@@ -1 +0,0 @@\n- a\n"},
@@ -34,14 +34,14 @@ func TestUnified(t *testing.T) {
 		{"at the ends", seq(1, 20), seq(0, 19), "@@ -1,3 +1,4 @@\n+ 0\n  1\n  2\n  3\n@@ -17,4 +18,3 @@\n  17\n  18\n  19\n- 20\n"},
 		{"joined", seq(1, 10), "1\nx\n" + seq(3, 8) + "y\n10\n", "@@ -1,10 +1,10 @@\n  1\n- 2\n+ x\n  3\n  4\n  5\n  6\n  7\n  8\n- 9\n+ y\n  10\n"},
 	} {
-		if got := diffText(test.was, test.is); got != test.want {
+		if got := diffText(test.before, test.after); got != test.want {
 			t.Errorf("%s:\n%s\nwant\n%s", test.name, got, test.want)
 		}
 	}
 }
 
-// TestUnifiedMakesAfterOfBefore applies the difference of random texts, where
-// what is around it is given by the numbers in its headings.
+// TestUnifiedMakesAfterOfBefore applies diffs of random texts, and locates the
+// hunks by the numbers in their headings.
 func TestUnifiedMakesAfterOfBefore(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	text := func() []string {
@@ -53,18 +53,18 @@ func TestUnifiedMakesAfterOfBefore(t *testing.T) {
 	}
 	join := func(lines []string) string { return strings.Join(append(lines[:len(lines):len(lines)], ""), "\n") }
 	for range 5000 {
-		was := text()
-		is := append([]string{}, was...)
+		before := text()
+		after := append([]string{}, before...)
 		for range r.IntN(4) {
-			if i := r.IntN(len(is) + 1); i < len(is) && r.IntN(2) == 0 {
-				is = append(is[:i:i], is[i+1:]...)
+			if i := r.IntN(len(after) + 1); i < len(after) && r.IntN(2) == 0 {
+				after = append(after[:i:i], after[i+1:]...)
 			} else {
-				is = append(is[:i:i], append([]string{"x"}, is[i:]...)...)
+				after = append(after[:i:i], append([]string{"x"}, after[i:]...)...)
 			}
 		}
 		var got []string
 		next := 0
-		for _, l := range unified(join(was), join(is)) {
+		for _, l := range unified(join(before), join(after)) {
 			switch l.mark {
 			case '@':
 				var start int
@@ -74,7 +74,7 @@ func TestUnifiedMakesAfterOfBefore(t *testing.T) {
 				if !strings.HasPrefix(l.text, fmt.Sprintf("@@ -%d,0", start)) {
 					start--
 				}
-				got = append(got, was[next:start]...)
+				got = append(got, before[next:start]...)
 				next = start
 			case '-':
 				next++
@@ -85,8 +85,8 @@ func TestUnifiedMakesAfterOfBefore(t *testing.T) {
 				got = append(got, l.text)
 			}
 		}
-		if got = append(got, was[next:]...); join(got) != join(is) {
-			t.Fatalf("from %q to %q: the difference makes %q", was, is, got)
+		if got = append(got, before[next:]...); join(got) != join(after) {
+			t.Fatalf("from %q to %q: the difference makes %q", before, after, got)
 		}
 	}
 }
@@ -97,12 +97,12 @@ func TestUnifiedOfMuch(t *testing.T) {
 		fmt.Fprintln(&a, "a", i)
 		fmt.Fprintln(&b, "b", i)
 	}
-	// Too much to align, but what is equal at the ends still is.
+	// Too long to align, but equal ends are found.
 	got := unified("start\n"+a.String()+"end\n", "start\n"+b.String()+"end\n")
 	if len(got) != 20_003 || got[1].text != "start" || got[len(got)-1].text != "end" {
 		t.Errorf("%d lines", len(got))
 	}
-	// Long lines are shown where they differ.
+	// Long lines are cut around the difference.
 	long := strings.Repeat("x", 5000)
 	got = unified("k\n"+long+"1\n", "k\n"+long+"2\n")
 	for _, l := range got {

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// A Live says what is known of a change from the cluster that has the object.
-// The zero Live is that of a change that no cluster was asked about.
+// Live describes a change in a running cluster. The zero value means that no
+// cluster was compared.
 type Live struct {
 	Reason    string // missing, changed, orphaned, conflict or unknown
-	Why       string // more about it; may be empty
-	Predicted bool   // whether what the object would be is predicted; by a dry run otherwise
+	Why       string // details; may be empty
+	Predicted bool   // whether the compared object comes from a simulated apply instead of a dry run
 }
 
 func (l Live) compare(m Live) int {
 	return cmp.Or(strings.Compare(l.Reason, m.Reason), strings.Compare(l.Why, m.Why), compareBools(l.Predicted, m.Predicted))
 }
 
-// how says how the object was compared; empty when it was not.
-func (l Live) how() string {
+// comparison returns how the object was compared, or an empty string.
+func (l Live) comparison() string {
 	switch {
 	case l.Predicted:
 		return "predicted"
@@ -29,14 +29,14 @@ func (l Live) how() string {
 	return ""
 }
 
-// A Prediction says why objects were compared with what is predicted.
+// A Prediction says why objects were compared with a simulated apply.
 type Prediction struct {
 	Why      string
 	Clusters []string // IDs, sorted
 	Objects  int
 }
 
-// predictions returns the lines about what was predicted.
+// predictions returns the lines about simulated applies.
 func (r Result) predictions() []string {
 	var out []string
 	for _, p := range r.Predicted {

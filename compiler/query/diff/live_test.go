@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// liveResult is what two clusters have against their fleet.
+// liveResult is the comparison of two running clusters with their fleet.
 func liveResult() Result {
 	conflict := Change{
 		ID: "ConfigMap web/web", Action: Update, Release: "web", Live: Live{Reason: "conflict"},
-		Fields: []FieldChange{{Path: "data.colour", Was: "red", Is: "blue", HasWas: true, HasIs: true, Manager: "kubectl-edit"}},
+		Fields: []FieldChange{{Path: "data.colour", Before: "red", After: "blue", HasBefore: true, HasAfter: true, Manager: "kubectl-edit"}},
 	}
 	predicted := conflict
 	predicted.Live.Predicted = true

@@ -8,9 +8,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// MarkdownText returns a text as one line of Markdown, with escapes for the
-// characters that mean something in Markdown or HTML. One that could mention
-// somebody is code, in which nobody is mentioned.
+// MarkdownText returns a text as one line of Markdown, with special characters
+// of Markdown and HTML escaped. A text that could mention a user is formatted
+// as code, which prevents the mention.
 func MarkdownText(s string) string {
 	if strings.Contains(s, "@") {
 		return markdownCode(s)
@@ -33,23 +33,22 @@ func markdownEscaped(s string) string {
 	return b.String()
 }
 
-// WriteMarkdown writes the result as a comment on a change request, and
-// returns an error of w's: the summary, clusters that are new or gone, and one
-// section to unfold for each group, the first of which is open. It takes at most
-// [Style.Limit] bytes, and its last line says what was left out.
+// WriteMarkdown writes the result as a comment on a change request: the
+// summary, new and removed clusters, and a collapsible section for each group,
+// of which the first is open. It writes at most [Style.Limit] bytes, and the
+// last line says how much was omitted.
 //
-// Names and values cannot end the block of code that they are in, and nobody
-// is notified because of them.
+// Names and values cannot end their code block or notify users.
 func WriteMarkdown(w io.Writer, r Result, s Style) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n", r)
 	for _, l := range r.predictions() {
 		b.WriteString("\n" + markdownCode(l) + "\n")
 	}
-	b.WriteString(fencedWholes(r.wholes()))
-	shown, rest := s.shown(r)
-	left := s.limit() - b.Len() - len(leftOut(1<<30, 1<<30)) - 6*len(rest.String()) - len("\n<code></code>\n")
-	var objects, groups int // that are left out
+	b.WriteString(fencedWholes(r.clusterLines()))
+	shown, rest := s.visibleGroups(r)
+	left := s.limit() - b.Len() - len(omittedText(1<<30, 1<<30)) - 6*len(rest.String()) - len("\n<code></code>\n")
+	var objects, groups int // omitted ones
 	for i, g := range shown {
 		text, out := s.section(g, r.Summary.Of, i == 0, left)
 		b.WriteString(text)
@@ -63,13 +62,13 @@ func WriteMarkdown(w io.Writer, r Result, s Style) error {
 		b.WriteString("\n" + markdownCode(l.text) + "\n")
 	}
 	if objects > 0 {
-		b.WriteString(leftOut(objects, groups))
+		b.WriteString(omittedText(objects, groups))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// fencedWholes returns the clusters of which all or nothing is said, as a diff.
+// fencedWholes returns new, removed and uncompared clusters as a diff.
 func fencedWholes(wholes []line) string {
 	const most = 100
 	if len(wholes) == 0 {
@@ -85,20 +84,20 @@ func fencedWholes(wholes []line) string {
 	return "\n" + fenced(b.String(), max(3, longestRun(b.String(), '`')+1))
 }
 
-// fenced returns a diff as a block of code between so many backticks, more than
-// there are in it.
+// fenced returns a diff as a code block. fence is the number of backticks,
+// which must exceed those in text.
 func fenced(text string, fence int) string {
 	ticks := strings.Repeat("`", fence)
 	return ticks + "diff\n" + text + ticks + "\n"
 }
 
-func leftOut(objects, groups int) string {
+func omittedText(objects, groups int) string {
 	return fmt.Sprintf("\nToo long: %d changes of objects in %d groups of clusters are left out.\n", objects, groups)
 }
 
-// section returns the section of a group in at most so many bytes, without
-// the changes that do not fit, and how many those are.
-func (s Style) section(g shownGroup, of int, open bool, limit int) (text string, out int) {
+// section returns the section of a group in at most limit bytes, and the
+// number of changes that do not fit.
+func (s Style) section(g visibleGroup, of int, open bool, limit int) (text string, out int) {
 	head := "\n<details>"
 	if open {
 		head = "\n<details open>"
@@ -147,7 +146,7 @@ func (s Style) change(c Change) string {
 	return b.String()
 }
 
-// longestRun returns how often c follows itself in s at most.
+// longestRun returns the length of the longest run of c in s.
 func longestRun(s string, c byte) int {
 	longest, run := 0, 0
 	for i := range len(s) {

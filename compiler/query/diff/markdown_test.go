@@ -38,13 +38,13 @@ func TestMarkdownIsBounded(t *testing.T) {
 	}
 }
 
-// TestMarkdownStaysInItsFence looks, as a reader of Markdown does, for the
-// end of each block of code, and for what is outside of one.
+// TestMarkdownStaysInItsFence finds the ends of code blocks as a Markdown
+// parser does, and checks the text outside of them.
 func TestMarkdownStaysInItsFence(t *testing.T) {
 	hostile := "```\n````\n~~~\n</details>\n<script>\n@everyone\n# title\n[x](http://example.com)\n`````````"
 	c := change((*step)(nil).key(hostile).String(), hostile, hostile+"\n```\r```\n")
 	c.ID, c.Release = "A "+hostile, "</summary>"+hostile
-	d := Change{ID: "B", Action: Create, Fields: []FieldChange{{Is: map[string]any{hostile: []any{hostile}}, HasIs: true}}}
+	d := Change{ID: "B", Action: Create, Fields: []FieldChange{{After: map[string]any{hostile: []any{hostile}}, HasAfter: true}}}
 	r := Result{Groups: []Group{{[]string{"</code>@everyone", hostile}, []Change{c, d}}}, Summary: Summary{Updated: 1, Created: 1, Changes: 4, Clusters: 2, Of: 3}}
 	_, out, _ := checkWritten(t, r, Style{Content: true})
 	var outside []string

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// A step is a part of a path with what leads to it. Most paths are never
-// written, so they are put together at the end only.
+// A step is the last step of a path, linked to its parent. Paths are formatted
+// on demand, because most are never shown.
 type step struct {
 	parent *step
-	text   string // of a key as it is, of a list element as in brackets
-	item   bool   // whether it is a list element
-	depth  int    // how many steps lead here
+	text   string // a key without quotes, or a selector without brackets
+	item   bool   // whether the step selects a list element
+	depth  int    // number of steps
 }
 
 func (s *step) key(k string) *step       { return s.next(k, false) }
@@ -28,8 +28,8 @@ func (s *step) next(text string, item bool) *step {
 	return next
 }
 
-// field returns the name of the field that the step goes to; "" for a list
-// element and for the object itself.
+// field returns the name of the field, or "" for a list element and the object
+// itself.
 func (s *step) field() string {
 	if s == nil || s.item {
 		return ""
@@ -37,7 +37,7 @@ func (s *step) field() string {
 	return s.text
 }
 
-// plainKey matches keys that a path shows without quotes.
+// plainKey matches keys that need no quotes in a path.
 var plainKey = regexp.MustCompile(`^[a-zA-Z0-9_$][a-zA-Z0-9_$-]*$`)
 
 func quoteKey(k string) string {
@@ -47,7 +47,7 @@ func quoteKey(k string) string {
 	return strconv.Quote(k)
 }
 
-// String returns the path. It has no characters that a terminal would act on.
+// String returns the path. It contains only printable characters.
 func (s *step) String() string {
 	var steps []*step
 	for ; s != nil; s = s.parent {
@@ -68,12 +68,11 @@ func (s *step) String() string {
 	return b.String()
 }
 
-// plainText matches strings that are shown without quotes: unless they could
-// be taken for something else, see bare.
+// plainText matches strings that may be shown without quotes, see bare.
 var plainText = regexp.MustCompile(`^[a-zA-Z0-9_./:@+%-]+$`)
 
-// bare reports whether a string can be told from other values of JSON without
-// quotes.
+// bare reports whether a string cannot be confused with another JSON value
+// when it is not quoted.
 func bare(s string) bool {
 	if !plainText.MatchString(s) || strings.HasSuffix(s, ":") {
 		return false
@@ -97,7 +96,7 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// comparePaths orders paths by their bytes, but numbers in them by value.
+// comparePaths orders paths by bytes, with numbers in them ordered by value.
 func comparePaths(a, b string) int {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {
@@ -124,7 +123,7 @@ func comparePaths(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// digits returns how many digits s starts with.
+// digits returns the number of leading digits.
 func digits(s string) int {
 	return len(s) - len(strings.TrimLeft(s, "0123456789"))
 }

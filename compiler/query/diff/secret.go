@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// A secret stands for a value that must not be seen. It is comparable, and
-// what it stands for cannot be got back from it without the key.
+// A secret replaces a value that must not be shown. It is comparable and
+// cannot be reversed without the key.
 type secret struct {
 	sum   sum
-	size  int  // in bytes, -1 when it is no text
+	size  int  // in bytes, -1 when the value is not a string
 	keyed bool // whether parts of sum may be shown
 }
 
-// unkeyed is what is shown of a secret without a key.
+// unkeyed is the text of a secret without a key.
 const unkeyed = "<secret>"
 
-// shownSum is how many bytes of a hash are shown.
+// shownSum is the number of bytes of a hash that are shown.
 const shownSum = 4
 
 // String returns the text that is shown.
@@ -36,9 +36,9 @@ func (s secret) String() string {
 	return fmt.Sprintf("<secret %d bytes #%x>", s.size, s.sum[:shownSum])
 }
 
-// mask returns v with secrets in place of the values of Secrets, and whether
-// it has any Secrets. It also looks into objects that hold others: a List, a
-// template, what asks an operator to create an object. It does not modify v.
+// mask returns v with the values of Secrets replaced, and whether it contains
+// Secrets. It also searches nested objects: in a List, a template, or a
+// resource from which an operator creates objects. It does not modify v.
 func mask(v any, key []byte) (any, bool) {
 	if !holdsSecret(v) {
 		return v, false
@@ -47,13 +47,13 @@ func mask(v any, key []byte) (any, bool) {
 	out := m.value(v, false)
 	if obj, ok := out.(map[string]any); ok {
 		// What was applied last has all that the object holds.
-		m.applied(obj)
+		m.maskApplied(obj)
 	}
 	return out, true
 }
 
-// holdsSecret reports whether a Secret is in v. Kinds are compared without
-// regard to case and group: what is taken for a Secret by mistake still shows
+// holdsSecret reports whether v contains a Secret. It ignores the group and
+// the letter case of the kind: an object that is masked by mistake still shows
 // whether it changed.
 func holdsSecret(v any) bool {
 	switch v := v.(type) {
@@ -80,8 +80,8 @@ func isKind(obj map[string]any, kind string) bool {
 // A masker replaces the values of Secrets.
 type masker struct{ key []byte }
 
-// value returns a copy of v, masked. With isSecret, v is a Secret, or a list
-// of such, that need not say so.
+// value returns a masked copy of v. isSecret means that v is a Secret or a
+// list of Secrets, even without a kind.
 func (m masker) value(v any, isSecret bool) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -115,12 +115,12 @@ func (m masker) object(obj map[string]any, isSecret bool) map[string]any {
 		}
 	}
 	if isSecret {
-		m.applied(out)
+		m.maskApplied(out)
 	}
 	return out
 }
 
-// data masks the data of a Secret, whatever it is.
+// data masks the data of a Secret, of any type.
 func (m masker) data(v any, encoded bool) any {
 	data, ok := v.(map[string]any)
 	if !ok {
@@ -136,9 +136,9 @@ func (m masker) data(v any, encoded bool) any {
 	return out
 }
 
-// applied masks those annotations of an object, which it modifies, in which
-// tools keep all of what they applied.
-func (m masker) applied(obj map[string]any) {
+// maskApplied masks the annotations in which tools store the applied object.
+// It modifies obj.
+func (m masker) maskApplied(obj map[string]any) {
 	meta, _ := obj["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
 	for k, v := range annotations {
@@ -148,9 +148,9 @@ func (m masker) applied(obj map[string]any) {
 	}
 }
 
-// secret returns what stands for v; null stays null. Text that is encoded in
-// base64 counts as the bytes that it encodes, so that a value that moves
-// between data and stringData is seen to be the same.
+// secret returns the replacement of v; null stays null. Base64 text counts as
+// its decoded bytes, so that a value that moves between data and stringData is
+// unchanged.
 func (m masker) secret(v any, encoded bool) any {
 	if _, done := v.(secret); done || isNull(v) {
 		return v
@@ -169,8 +169,7 @@ func (m masker) secret(v any, encoded bool) any {
 		s.size = len(decoded)
 		digestText(h, 't', string(decoded))
 	default:
-		// Not as the API server writes it: another text for the same bytes
-		// would be another value all the same.
+		// The encoding is not canonical, so the text counts, not the bytes.
 		s.size = len(text)
 		digestText(h, 'e', text)
 	}
@@ -178,13 +177,13 @@ func (m masker) secret(v any, encoded bool) any {
 	return s
 }
 
-// reveal returns v with the text in place of each secret, and whether there
-// are any.
+// reveal replaces each secret in v by its text, and reports whether there were
+// any.
 func reveal(v any) (any, bool) {
 	if !hasMasked(v) {
 		return v, false
 	}
-	return revealed(v), true
+	return revealCopy(v), true
 }
 
 func hasMasked(v any) bool {
@@ -203,20 +202,20 @@ func hasMasked(v any) bool {
 	return false
 }
 
-func revealed(v any) any {
+func revealCopy(v any) any {
 	switch v := v.(type) {
 	case secret:
 		return v.String()
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[k] = revealed(e)
+			out[k] = revealCopy(e)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = revealed(e)
+			out[i] = revealCopy(e)
 		}
 		return out
 	}

@@ -14,7 +14,7 @@ import (
 
 func TestSecretFields(t *testing.T) {
 	const head = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n"
-	for _, test := range []struct{ name, was, is, want string }{
+	for _, test := range []struct{ name, before, after, want string }{
 		{"equal", `data: {a: aGVsbG8=}`, `data: {a: aGVsbG8=}`, ``},
 		{"changed", `data: {a: aGVsbG8=}`, `data: {a: aGVsbG9z}`, `data.a "<secret 5 bytes #H>" > "<secret 6 bytes #I>"`},
 		{"added, removed", `data: {a: YQ==}`, `data: {b: YQ==}`, "data.a - \"<secret 1 byte #H>\"\ndata.b + \"<secret 1 byte #H>\""},
@@ -27,7 +27,7 @@ func TestSecretFields(t *testing.T) {
 		{"no map", `data: hello`, `data: [hello, {name: hello}]`, `data "<secret 5 bytes #H>" > "<secret #I>"`},
 		{"the rest is seen", "type: Opaque\nimmutable: true", `type: other`, "immutable - true\ntype \"Opaque\" > \"other\""},
 	} {
-		changes := Objects(objects(t, head+test.was), objects(t, head+test.is), key)
+		changes := Objects(objects(t, head+test.before), objects(t, head+test.after), key)
 		var fields []FieldChange
 		for _, c := range changes {
 			fields = c.Fields
@@ -36,14 +36,14 @@ func TestSecretFields(t *testing.T) {
 			t.Errorf("%s:\n%s\nwant\n%s", test.name, got, test.want)
 		}
 		for _, f := range fields {
-			if f.Secret != strings.Contains(fmt.Sprint(f.Was, f.Is), "<secret") {
-				t.Errorf("%s: Secret is %t of %v and %v", test.name, f.Secret, f.Was, f.Is)
+			if f.Secret != strings.Contains(fmt.Sprint(f.Before, f.After), "<secret") {
+				t.Errorf("%s: Secret is %t of %v and %v", test.name, f.Secret, f.Before, f.After)
 			}
 		}
 	}
 }
 
-// hashes replaces the hashes in a text by letters, one for each.
+// hashes replaces each hash in a text by a letter.
 func hashes(s string) string {
 	names := map[string]string{}
 	parts := strings.Split(s, "#")
@@ -61,9 +61,9 @@ func hashes(s string) string {
 }
 
 func TestSecretKeys(t *testing.T) {
-	was := objects(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: hello}\n")
-	is := objects(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: world}\n")
-	shown := func(key string) string { return short(Objects(was, is, []byte(key))[0].Fields) }
+	before := objects(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: hello}\n")
+	after := objects(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: world}\n")
+	shown := func(key string) string { return short(Objects(before, after, []byte(key))[0].Fields) }
 	one := shown("one")
 	if again := shown("one"); again != one {
 		t.Error("one key gives two hashes")
@@ -71,14 +71,14 @@ func TestSecretKeys(t *testing.T) {
 	if shown("two") == one {
 		t.Error("two keys give one hash")
 	}
-	// What anybody could compute is not shown.
+	// Hashes without a key are not shown.
 	if got := shown(""); got != `stringData.a "<secret>" > "<secret>"` {
 		t.Errorf("without a key: %s", got)
 	}
 }
 
-// TestNoSecretComesOut puts one value into every place of a Secret, in every
-// form, and looks for it in all that is written.
+// TestNoSecretComesOut puts a value into every part of a Secret, in every
+// form, and searches all outputs for it.
 func TestNoSecretComesOut(t *testing.T) {
 	const hidden, other = "c0rrect-h0rse-battery", "staple-0f-an0ther-kind"
 	secretWith := func(value string) map[string]any {
@@ -161,7 +161,7 @@ func TestMaskChangesNothing(t *testing.T) {
 	if _, found := mask(obj, key); !found || fmt.Sprint(obj) != before {
 		t.Errorf("found is %t, and the object %v", found, obj)
 	}
-	// What holds no Secret is not copied, and shows all.
+	// An object without Secrets is not copied or masked.
 	plain := decoded(t, `{"kind":"ConfigMap","metadata":{"annotations":{"x/last-applied":"a"}},"data":{"a":"YQ=="},"ref":{"kind":"SecretStore"}}`)
 	if out, found := mask(plain, key); found || !equal(out, plain) {
 		t.Errorf("found is %t, and the object %v", found, out)

@@ -8,11 +8,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// SecretTexts are the texts that Secrets hold, by their digests.
+// SecretTexts holds digests of the texts in Secrets.
 type SecretTexts map[sum]bool
 
-// Note notes what the object holds, if it is a Secret.
-func (s SecretTexts) Note(o fleet.Object) {
+// Add adds the texts of the object if it is a Secret.
+func (s SecretTexts) Add(o fleet.Object) {
 	if o.Unstructured == nil || !isKind(o.Object, "Secret") {
 		return
 	}
@@ -37,18 +37,18 @@ func (s SecretTexts) Note(o fleet.Object) {
 	}
 }
 
-// Hold reports whether the value is one of the texts, or has one in it.
-func (s SecretTexts) Hold(v any) bool {
+// Contains reports whether the value is, or contains, one of the texts.
+func (s SecretTexts) Contains(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, e := range v {
-			if s.Hold(e) {
+			if s.Contains(e) {
 				return true
 			}
 		}
 		return false
 	case []any:
-		return slices.ContainsFunc(v, s.Hold)
+		return slices.ContainsFunc(v, s.Contains)
 	case string:
 		return s[sumOf(v)] || s[sumOf(strings.TrimRight(v, "\n"))]
 	}
@@ -56,9 +56,8 @@ func (s SecretTexts) Hold(v any) bool {
 	return ok && s[sumOf(text)]
 }
 
-// Mask returns the value for a [Cell]: one that stands for a secret in place of
-// each text in it that a Secret holds as a whole, so that it is seen to differ,
-// and no more.
+// Mask returns the value for a [Cell]. Each text that equals a text of a
+// Secret is replaced, so that only differences are visible.
 func (s SecretTexts) Mask(v any) any {
 	if len(s) == 0 {
 		return v
@@ -77,7 +76,7 @@ func (s SecretTexts) Mask(v any) any {
 		}
 		return out
 	}
-	if s.Hold(v) {
+	if s.Contains(v) {
 		return masker{}.secret(v, false)
 	}
 	return v

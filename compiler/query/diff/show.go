@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	maxShown  = 200 // bytes of a text that are shown, of a longer one its length is said
-	maxBeside = 100 // columns that two values take in one line
-	maxInline = 60  // columns of a list in one line
+	maxShown  = 200 // maximum bytes of a shown text; the length of a longer one is added
+	maxBeside = 100 // maximum columns of two values in one line
+	maxInline = 60  // maximum columns of a list in one line
 	maxIndent = 100 // columns
 )
 
-// visible returns s with escapes in place of characters that would act on a
-// terminal, or that hide what the text is. A text without them is as it was;
-// in one with them, backslashes are escaped too, so that nothing passes for an
-// escape that is none.
+// visible escapes characters that control a terminal or hide the text. It also
+// escapes backslashes in such a text, so that escapes are unambiguous. Other
+// texts stay unchanged.
 func visible(s string) string {
 	if isVisible(s) {
 		return s
@@ -43,11 +42,11 @@ func isVisible(s string) bool {
 	return !strings.HasSuffix(s, " ")
 }
 
-// clip returns the part of s that is shown, which begins at from or before,
-// and whether something is left out before and after it.
+// clip returns the shown part of s, which starts at or before from, and
+// whether text is cut before and after it.
 func clip(s string, from int) (part string, before, after bool) { return cut(s, from, maxShown) }
 
-// cut is clip with another number of bytes that are shown.
+// cut is clip with another length limit.
 func cut(s string, from, most int) (part string, before, after bool) {
 	if len(s) <= most {
 		return s, false, false
@@ -63,7 +62,7 @@ func cut(s string, from, most int) (part string, before, after bool) {
 	return s[from:to], from > 0, to < len(s)
 }
 
-// dots returns a text with what it says about the part that clip returned.
+// dots adds dots and the length to a part that clip returned.
 func dots(text string, before, after bool, size int) string {
 	if !before && !after {
 		return text
@@ -77,8 +76,8 @@ func dots(text string, before, after bool, size int) string {
 	return text + fmt.Sprintf(" (%d bytes)", size)
 }
 
-// firstDifference returns where two texts are to be shown from, so that one
-// sees where they differ.
+// firstDifference returns the offset from which two texts are shown so that
+// their difference is visible.
 func firstDifference(a, b string) int {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {
@@ -91,21 +90,20 @@ func firstDifference(a, b string) int {
 	return i - lead
 }
 
-// clippedLine returns a line of a text as it is shown, a long one from the
-// given byte on.
+// clippedLine returns a line as it is shown; a long one is cut around from.
 func clippedLine(s string, from int) string {
 	part, before, after := clip(s, from)
 	return dots(visible(part), before, after, len(s))
 }
 
-// inline returns a value as it is shown in one line, a long text from the
-// given byte on, and reports whether it fits there.
+// inline returns a value in one line, and reports whether it fits. A long text
+// is cut around from.
 func inline(v any, from int) (string, bool) {
 	switch v := v.(type) {
 	case string:
 		part, before, after := clip(v, from)
 		text := strconv.Quote(part)
-		// Unlike in a path, an = cannot be mistaken here: --flag=value.
+		// Unlike in a path, = is unambiguous here: --flag=value.
 		if !before && !after && bare(strings.ReplaceAll(v, "=", "-")) {
 			text = v
 		}
@@ -145,18 +143,18 @@ func inline(v any, from int) (string, bool) {
 	return dots(part, before, after, len(text)), true
 }
 
-// A block is a value as it is shown in several lines, as YAML has it.
+// A block is a value in several lines, in YAML.
 type block struct {
 	lines []string
-	max   int // lines
-	more  int // lines that are left out
+	max   int // maximum number of lines
+	more  int // number of omitted lines
 }
 
-// add adds a value. Its first line begins with lead, the others are indented
-// by so many columns.
+// add adds a value. Its first line starts with lead, the others with indent
+// spaces.
 func (b *block) add(lead string, v any, indent int) {
 	if len(lead) > maxIndent+maxShown {
-		lead = lead[:maxIndent] // deep in lists of lists
+		lead = lead[:maxIndent] // in deeply nested lists
 	}
 	if text, ok := inline(v, 0); ok {
 		b.line(lead + text)
@@ -178,7 +176,7 @@ func (b *block) add(lead string, v any, indent int) {
 	}
 }
 
-// child adds the value of a key, which lead ends with.
+// child adds the value of a key. lead is the key with a colon.
 func (b *block) child(lead string, v any, indent int) {
 	if text, ok := inline(v, 0); ok {
 		b.line(lead + " " + text)

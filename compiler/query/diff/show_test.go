@@ -60,19 +60,19 @@ func TestInline(t *testing.T) {
 }
 
 func TestLongTextsAreShownWhereTheyDiffer(t *testing.T) {
-	was := strings.Repeat("é", 500) + "A" + strings.Repeat("z", 500)
-	is := strings.Repeat("é", 500) + "B" + strings.Repeat("z", 400)
-	from := firstDifference(was, is)
-	a, _ := inline(was, from)
-	b, _ := inline(is, from)
+	before := strings.Repeat("é", 500) + "A" + strings.Repeat("z", 500)
+	after := strings.Repeat("é", 500) + "B" + strings.Repeat("z", 400)
+	from := firstDifference(before, after)
+	a, _ := inline(before, from)
+	b, _ := inline(after, from)
 	if want := `..."` + strings.Repeat("é", 25) + "A" + strings.Repeat("z", 149) + `"... (1501 bytes)`; a != want {
 		t.Errorf("got  %s\nwant %s", a, want)
 	}
 	if !strings.Contains(b, "éB") || !strings.HasSuffix(b, "(1401 bytes)") || len(b) > 250 {
 		t.Errorf("got %s", b)
 	}
-	// The end, of which nothing is left out.
-	a, _ = inline(was, firstDifference(was, was[:len(was)-1]))
+	// At the end, nothing is cut after the difference.
+	a, _ = inline(before, firstDifference(before, before[:len(before)-1]))
 	if want := `..."` + strings.Repeat("z", 200) + `" (1501 bytes)`; a != want {
 		t.Errorf("got  %s\nwant %s", a, want)
 	}

@@ -9,9 +9,9 @@ import (
 	"text/tabwriter"
 )
 
-// WriteStat writes a table of the clusters with changes, with the number of
-// objects that change in each, and an error of w's. A cluster that is new or gone
-// is marked, and one that was not compared is listed.
+// WriteStat writes a table of the clusters with changes and their numbers of
+// changed objects. New and removed clusters are marked, and clusters that were
+// not compared are listed.
 //
 //	CLUSTER     CREATED   UPDATED   DELETED
 //	dev/a       0         2         0

@@ -14,8 +14,8 @@ func TestStat(t *testing.T) {
 	}{
 		{Result{Summary: Summary{Of: 2}}, "no differences in 2 clusters\n"},
 		{Result{NotCompared: []string{"b"}}, "CLUSTER   CREATED   UPDATED   DELETED\n! b       not compared\n\n1 cluster not compared\n"},
-		{Result{Deleted: []Whole{{"b", 2}}}, "CLUSTER   CREATED   UPDATED   DELETED\n- b       0         0         2\n\n1 cluster deleted\n"},
-		// An object that is in two groups counts once.
+		{Result{Deleted: []WholeCluster{{"b", 2}}}, "CLUSTER   CREATED   UPDATED   DELETED\n- b       0         0         2\n\n1 cluster deleted\n"},
+		// An object in two groups counts once.
 		{
 			Result{
 				Groups:  []Group{{[]string{"a", "b"}, []Change{part}}, {[]string{"a"}, []Change{part, {ID: "A n/b", Action: Create}, {ID: "C", Action: Delete}}}},
@@ -34,7 +34,7 @@ func TestStat(t *testing.T) {
 func TestMarkdownOfManyWholeClusters(t *testing.T) {
 	var r Result
 	for range 1000 {
-		r.Created = append(r.Created, Whole{strings.Repeat("long/", 20), 7})
+		r.Created = append(r.Created, WholeCluster{strings.Repeat("long/", 20), 7})
 	}
 	_, out, _ := checkWritten(t, r, Style{})
 	if n := strings.Count(out, "+ cluster"); n != 100 || !strings.Contains(out, "... 900 more lines\n```\n") {

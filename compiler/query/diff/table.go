@@ -12,37 +12,37 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// An Origin says who set a value.
+// An Origin is the source of a value.
 type Origin struct {
-	Pos   diag.Pos // where it is written
-	Layer string   // of Pos; empty outside of the layers
-	Chart string   // whose default it is, in place of Pos
+	Pos   diag.Pos // position of the value
+	Layer string   // layer of Pos; empty outside of layers
+	Chart string   // the chart whose default it is, instead of Pos
 }
 
 func (o Origin) compare(p Origin) int {
 	return cmp.Or(o.Pos.Compare(p.Pos), cmp.Compare(o.Layer, p.Layer), cmp.Compare(o.Chart, p.Chart))
 }
 
-// A Cell is what one cluster has in a row of a [Table].
+// A Cell is the value of one cluster in a row of a [Table].
 type Cell struct {
-	Value  any  // as decoded from JSON, see [SecretTexts.Mask]
-	Has    bool // whether there is a value: none is not null
+	Value  any  // decoded JSON, see [SecretTexts.Mask]
+	Exists bool // whether there is a value; absence differs from null
 	Origin Origin
 }
 
-// A Variant is one of the values of a [Difference], and who has it.
+// A Variant is one of the values of a [Difference], with its clusters.
 type Variant struct {
-	Value    any      // as decoded from JSON, with <secret> in place of secrets
-	Has      bool     // whether there is a value
-	Clusters []string // in the order of the table's
-	Origins  []Origin // that are known, sorted
+	Value    any      // decoded JSON, with <secret> in place of secrets
+	Exists   bool     // whether there is a value
+	Clusters []string // in table order
+	Origins  []Origin // known origins, sorted
 }
 
-// A Difference is a row of a [Table] that is not the same in all clusters.
+// A Difference is a row of a [Table] whose values differ between clusters.
 type Difference struct {
-	Release  string    // empty for what is the cluster's own
-	Path     []string  // of the row, as keys
-	Variants []Variant // that of the most clusters first, then in their order; at least two
+	Release  string    // empty for a value of the cluster itself
+	Path     []string  // keys of the row
+	Variants []Variant // at least two; those of most clusters first, then in cluster order
 }
 
 // Name returns the path of the difference as text.
@@ -56,26 +56,26 @@ func pathText(path []string) string {
 	return clippedPath(strings.Join(texts, "."))
 }
 
-// A Table collects what a number of clusters have, row by row, and keeps one
-// copy of equal values. NewTable makes one.
+// A Table collects values of clusters by row, and stores equal values once.
+// Create it with NewTable.
 type Table struct {
 	clusters []string
 	rows     map[string]*row
 }
 
-// A row is what the clusters have at one path.
+// A row holds the values of the clusters at one path.
 type row struct {
 	release  string
 	path     []string
-	seen     map[int]bool // clusters, by their places
+	seen     map[int]bool // indices of clusters
 	variants map[sum]*variant
 }
 
 type variant struct {
-	value   any
-	has     bool
-	in      []int // clusters, by their places
-	origins []Origin
+	value    any
+	has      bool
+	clusters []int // indices of clusters
+	origins  []Origin
 }
 
 // NewTable returns a table of the clusters with the given IDs.
@@ -83,9 +83,9 @@ func NewTable(clusters []string) *Table {
 	return &Table{clusters: clusters, rows: map[string]*row{}}
 }
 
-// Add notes what the cluster of the given place has in the row of a release and
-// a path. The value must not be modified afterwards. What a cluster has in a
-// row is noted once.
+// Add adds the value of the cluster with the given index in the row of a
+// release and path. The value must not be modified afterwards. Later values
+// for the same cell are ignored.
 func (t *Table) Add(release string, path []string, cluster int, c Cell) {
 	key := rowKey(release, path)
 	r := t.rows[key]
@@ -103,7 +103,7 @@ func (t *Table) Has(release string, path []string, cluster int) bool {
 		return false
 	}
 	for _, v := range r.variants {
-		if v.has && slices.Contains(v.in, cluster) {
+		if v.has && slices.Contains(v.clusters, cluster) {
 			return true
 		}
 	}
@@ -117,21 +117,21 @@ func (r *row) add(cluster int, c Cell) {
 		return
 	}
 	r.seen[cluster] = true
-	s := sumOf([]any{c.Has, c.Value})
+	s := sumOf([]any{c.Exists, c.Value})
 	v := r.variants[s]
 	if v == nil {
-		v = &variant{value: c.Value, has: c.Has}
+		v = &variant{value: c.Value, has: c.Exists}
 		r.variants[s] = v
 	}
-	v.in = append(v.in, cluster)
+	v.clusters = append(v.clusters, cluster)
 	if c.Origin != (Origin{}) && !slices.Contains(v.origins, c.Origin) {
 		v.origins = append(v.origins, c.Origin)
 	}
 }
 
-// Differences returns the rows that are not the same in all clusters, sorted by
-// release and path. absent says what a cluster has in a row to which nothing of
-// it was added; a cluster for which it reports false has no part in the row.
+// Differences returns the rows whose values differ, sorted by release and
+// path. absent returns the value of a cluster in a row without a value for it,
+// or false if the row does not apply to the cluster.
 func (t *Table) Differences(absent func(release string, path []string, cluster int) (Cell, bool)) []Difference {
 	var out []Difference
 	for _, r := range t.rows {
@@ -157,37 +157,37 @@ func (t *Table) difference(r *row) Difference {
 	d := Difference{Release: r.release, Path: r.path}
 	var all []*variant
 	for _, v := range r.variants {
-		slices.Sort(v.in)
+		slices.Sort(v.clusters)
 		all = append(all, v)
 	}
 	slices.SortFunc(all, func(a, b *variant) int {
-		return cmp.Or(cmp.Compare(len(b.in), len(a.in)), cmp.Compare(a.in[0], b.in[0]))
+		return cmp.Or(cmp.Compare(len(b.clusters), len(a.clusters)), cmp.Compare(a.clusters[0], b.clusters[0]))
 	})
 	for _, v := range all {
-		is := Variant{Has: v.has, Origins: slices.SortedFunc(slices.Values(v.origins), Origin.compare)}
-		is.Value, _ = reveal(v.value)
-		for _, i := range v.in {
-			is.Clusters = append(is.Clusters, t.clusters[i])
+		after := Variant{Exists: v.has, Origins: slices.SortedFunc(slices.Values(v.origins), Origin.compare)}
+		after.Value, _ = reveal(v.value)
+		for _, i := range v.clusters {
+			after.Clusters = append(after.Clusters, t.clusters[i])
 		}
-		d.Variants = append(d.Variants, is)
+		d.Variants = append(d.Variants, after)
 	}
 	return d
 }
 
-// Sum returns a digest of a value that was decoded from JSON: equal values have
-// the same. It must not be shown of what may be a secret.
+// Sum returns a digest of a decoded JSON value; equal values have equal
+// digests. Do not show digests of possible secrets.
 func Sum(v any) string {
 	s := sumOf(v)
 	return string(s[:])
 }
 
-// maxCell is how many bytes of a value are shown in a table.
+// maxCell is the maximum length of a value in a table, in bytes.
 const maxCell = 64
 
-// Texts returns the values of the variants in one line each, and - where there
-// is none. They are fit for a terminal. A long one is cut, to where it differs
-// from the first or, of that, to where the second differs, and its length is
-// said.
+// Texts returns the values of the variants in one line each, and - for an
+// absent value. They contain only printable characters. A long one is cut
+// around the difference from the first variant, or from the second for the
+// first, and its length is added.
 func (d Difference) Texts() []string {
 	texts := make([]string, len(d.Variants))
 	for i, v := range d.Variants {
@@ -201,7 +201,7 @@ func (d Difference) Texts() []string {
 		}
 		from := 0
 		for text != other && from < min(len(text), len(other)) && text[from] == other[from] {
-			from++ // two secrets look the same
+			from++ // the texts of two secrets may be equal
 		}
 		part, before, after := cut(text, max(0, from-maxCell/3), maxCell)
 		out[i] = dots(part, before, after, len(text))
@@ -209,9 +209,9 @@ func (d Difference) Texts() []string {
 	return out
 }
 
-// oneLine returns the whole of a value in one line.
+// oneLine returns the complete value in one line.
 func oneLine(v Variant) string {
-	if !v.Has {
+	if !v.Exists {
 		return "-"
 	}
 	switch value := v.Value.(type) {
@@ -233,5 +233,6 @@ func oneLine(v Variant) string {
 	return diag.PrintableJSON(strings.TrimSpace(b.String()))
 }
 
-// Inline returns a text in one line that is fit for a terminal, a long one cut.
+// Inline returns a text in one line of printable characters, cut if it is
+// long.
 func Inline(s string) string { return clippedLine(s, 0) }

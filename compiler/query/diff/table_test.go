@@ -17,7 +17,7 @@ func at(line int, layer string) Origin {
 	return Origin{Pos: diag.Pos{File: "f.cue", Line: line}, Layer: layer}
 }
 
-// nothing says that clusters have nothing in a row that they are not added to.
+// nothing is an absent function for clusters without a value.
 func nothing(string, []string, int) (Cell, bool) { return Cell{}, true }
 
 func text(differences []Difference) string {
@@ -39,7 +39,7 @@ func text(differences []Difference) string {
 func TestTable(t *testing.T) {
 	table := NewTable([]string{"z", "b", "c", "d"})
 	add := func(cluster int, release, path string, v any, o Origin) {
-		table.Add(release, strings.Split(path, "/"), cluster, Cell{Value: v, Has: true, Origin: o})
+		table.Add(release, strings.Split(path, "/"), cluster, Cell{Value: v, Exists: true, Origin: o})
 	}
 	for i, v := range []any{int64(1), 1.0, int64(5), 1} {
 		add(i, "web", "replicas", v, at(i/2, "prod"))
@@ -56,7 +56,7 @@ func TestTable(t *testing.T) {
 		case release == "app" && cluster > 1:
 			return Cell{}, false
 		case path[0] == "default":
-			return Cell{Value: "y", Has: true}, true
+			return Cell{Value: "y", Exists: true}, true
 		}
 		return Cell{}, true
 	}
@@ -81,8 +81,8 @@ web replicas
 }
 
 // TestTableIsFair checks with random cells that each cluster is in exactly one
-// variant of each row, that variants are not equal, and that the order in which
-// cells are added does not matter.
+// variant of each row, that variants differ, and that the order of Add does
+// not matter.
 func TestTableIsFair(t *testing.T) {
 	values := []any{nil, true, "a", "b", int64(1), 2.5, []any{"a"}, map[string]any{"a": "b"}}
 	clusters := []string{"a", "b", "c", "d", "e", "f"}
@@ -104,7 +104,7 @@ func TestTableIsFair(t *testing.T) {
 		fill := func() []Difference {
 			table := NewTable(clusters)
 			for _, c := range cells {
-				table.Add("r", c.path, c.cluster, Cell{Value: c.value, Has: true, Origin: at(c.cluster+1, "")})
+				table.Add("r", c.path, c.cluster, Cell{Value: c.value, Exists: true, Origin: at(c.cluster+1, "")})
 			}
 			return table.Differences(nothing)
 		}
@@ -118,7 +118,7 @@ func TestTableIsFair(t *testing.T) {
 			for i, v := range d.Variants {
 				in = append(in, v.Clusters...)
 				for _, w := range d.Variants[:i] {
-					if v.Has == w.Has && equal(v.Value, w.Value) || len(w.Clusters) < len(v.Clusters) {
+					if v.Exists == w.Exists && equal(v.Value, w.Value) || len(w.Clusters) < len(v.Clusters) {
 						t.Fatalf("seed %d: %v beside %v", seed, v, w)
 					}
 				}
@@ -139,7 +139,7 @@ func TestTexts(t *testing.T) {
 		{long + "a", long + "b", "..." + strings.Repeat("x", 63) + "a (201 bytes)", "..." + strings.Repeat("x", 63) + "b (201 bytes)"},
 		{long, "y", strings.Repeat("x", 64) + "... (200 bytes)", "y"},
 	} {
-		d := Difference{Variants: []Variant{{Value: test.a, Has: true}, {Value: test.b, Has: true}}}
+		d := Difference{Variants: []Variant{{Value: test.a, Exists: true}, {Value: test.b, Exists: true}}}
 		if got := d.Texts(); got[0] != test.wantA || got[1] != test.wantB {
 			t.Errorf("%q and %q are %q", test.a, test.b, got)
 		}
@@ -150,14 +150,14 @@ func TestSecretTexts(t *testing.T) {
 	s := SecretTexts{}
 	note := func(kind string, content map[string]any) {
 		content["kind"] = kind
-		s.Note(fleet.Object{Unstructured: &unstructured.Unstructured{Object: content}})
+		s.Add(fleet.Object{Unstructured: &unstructured.Unstructured{Object: content}})
 	}
 	note("Secret", map[string]any{"data": map[string]any{"a": "c2VjcmV0Cg==", "n": "MTIzNA==", "bad": 3}, "stringData": map[string]any{"b": "word", "empty": ""}})
 	note("ConfigMap", map[string]any{"data": map[string]any{"a": "plain"}})
-	s.Note(fleet.Object{})
+	s.Add(fleet.Object{})
 	table := NewTable([]string{"a", "b"})
-	table.Add("r", []string{"v"}, 0, Cell{Value: s.Mask([]any{"secret", "word", "plain", "", int64(1234), map[string]any{"k": "secret\n"}}), Has: true})
-	table.Add("r", []string{"v"}, 1, Cell{Value: s.Mask([]any{"word", "secret", "plain", "", int64(1234), map[string]any{"k": "c2VjcmV0Cg=="}}), Has: true})
+	table.Add("r", []string{"v"}, 0, Cell{Value: s.Mask([]any{"secret", "word", "plain", "", int64(1234), map[string]any{"k": "secret\n"}}), Exists: true})
+	table.Add("r", []string{"v"}, 1, Cell{Value: s.Mask([]any{"word", "secret", "plain", "", int64(1234), map[string]any{"k": "c2VjcmV0Cg=="}}), Exists: true})
 	want := `r v
   [<secret>,<secret>,plain,"",<secret>,{"k":<secret>}] [a]
   [<secret>,<secret>,plain,"",<secret>,{"k":<secret>}] [b]

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxClusters is how many clusters of a group are named.
+// maxClusters is the maximum number of clusters that a group lists.
 const maxClusters = 10
 
 // WriteText writes the result for a terminal, and an error of w's.
@@ -26,19 +26,19 @@ const maxClusters = 10
 //
 //     1 object created, 1 updated in 38 of 40 clusters; 1 cluster created
 //
-// Texts of several lines are compared line by line. Long values are cut, and
-// their length is said. Nothing in a value acts on the terminal.
+// Texts of several lines are compared by line. Long values are cut, with their
+// length. Values cannot control the terminal.
 func WriteText(w io.Writer, r Result, s Style) error {
 	out := bufio.NewWriter(w)
 	paint := s.painter()
-	wholes := r.wholes()
+	wholes := r.clusterLines()
 	for _, l := range wholes {
 		fmt.Fprintln(out, paint(l.mark, l.gutter()))
 	}
 	if len(wholes) > 0 {
 		fmt.Fprintln(out)
 	}
-	groups, rest := s.shown(r)
+	groups, rest := s.visibleGroups(r)
 	for _, g := range groups {
 		fmt.Fprintln(out, paint('@', g.title(r.Summary.Of, clusterName)))
 		s.changes(out, g.Changes, g.folded)
@@ -54,8 +54,7 @@ func WriteText(w io.Writer, r Result, s Style) error {
 	return out.Flush()
 }
 
-// WriteChanges writes changes as WriteText does those of a group, and an error
-// of w's.
+// WriteChanges writes changes in the format of a group of WriteText.
 func WriteChanges(w io.Writer, changes []Change, s Style) error {
 	out := bufio.NewWriter(w)
 	shown, folded := s.fold(changes)
@@ -74,7 +73,7 @@ func (s Style) changes(out *bufio.Writer, changes []Change, folded foldedFields)
 	}
 }
 
-// text returns the lines of one change, as a terminal shows them.
+// text returns the lines of one change for a terminal.
 func (s Style) text(c Change, paint func(byte, string) string) []string {
 	m := mark(c.Action)
 	out := []string{paint(m, string(m)) + " " + paint('!', title(c))}
@@ -84,9 +83,8 @@ func (s Style) text(c Change, paint func(byte, string) string) []string {
 	return out
 }
 
-// wholes returns a line for each cluster that is there on one side only, or was
-// not compared.
-func (r Result) wholes() []line {
+// clusterLines returns a line for each new, removed and uncompared cluster.
+func (r Result) clusterLines() []line {
 	var out []line
 	for _, w := range r.Created {
 		out = append(out, line{'+', "cluster " + clusterName(w.Cluster) + ": " + objectCount(w.Objects)})
@@ -133,10 +131,10 @@ var colours = map[byte]string{
 	'!': "\x1b[1m",  // bold
 }
 
-// Colours returns the escape sequences that results in colour have.
+// Colours returns the escape sequences in coloured results.
 func Colours() []string { return append(slices.Sorted(maps.Values(colours)), noColour) }
 
-// painter returns what gives a text the colour of a mark.
+// painter returns a function that colours a text by its mark.
 func (s Style) painter() func(mark byte, text string) string {
 	return func(mark byte, text string) string {
 		colour := colours[mark]
@@ -147,7 +145,7 @@ func (s Style) painter() func(mark byte, text string) string {
 	}
 }
 
-// groupTitle says in which clusters a group is; name writes the ID of one.
+// groupTitle returns the heading of a group; name formats a cluster ID.
 func groupTitle(g Group, of int, name func(string) string) string {
 	var names []string
 	for _, c := range g.Clusters[:min(len(g.Clusters), maxClusters)] {
@@ -179,7 +177,7 @@ func (r Result) String() string {
 	if r.Summary.Of > 0 || len(r.Created)+len(r.Deleted)+len(r.NotCompared) == 0 {
 		parts = append(parts, r.Summary.String())
 	}
-	if changed := phrase("cluster", []counted{{len(r.Created), "created"}, {len(r.Deleted), "deleted"}, {len(r.NotCompared), "not compared"}}); changed != "" {
+	if changed := quantities("cluster", []quantity{{len(r.Created), "created"}, {len(r.Deleted), "deleted"}, {len(r.NotCompared), "not compared"}}); changed != "" {
 		parts = append(parts, changed)
 	}
 	if ignored := r.Summary.Ignored.String(); ignored != "" {
@@ -200,22 +198,23 @@ func (s Summary) String() string {
 	if s.Of != 1 {
 		of = fmt.Sprintf("%d of %s", s.Clusters, of)
 	}
-	return count(s) + " in " + of
+	return countObjects(s) + " in " + of
 }
 
-// count says how many objects are created, updated and deleted.
-func count(s Summary) string {
-	return phrase("object", []counted{{s.Created, "created"}, {s.Updated, "updated"}, {s.Deleted, "deleted"}, {s.Unknown, "unknown"}})
+// countObjects returns the numbers of created, updated and deleted objects as
+// text.
+func countObjects(s Summary) string {
+	return quantities("object", []quantity{{s.Created, "created"}, {s.Updated, "updated"}, {s.Deleted, "deleted"}, {s.Unknown, "unknown"}})
 }
 
-// A counted is how many of something there are.
-type counted struct {
+// A quantity is a number of things with an attribute.
+type quantity struct {
 	n    int
 	what string
 }
 
-// phrase names what there are some of: 1 object created, 2 updated.
-func phrase(noun string, all []counted) string {
+// quantities joins the nonzero quantities: 1 object created, 2 updated.
+func quantities(noun string, all []quantity) string {
 	var parts []string
 	for _, p := range all {
 		switch {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// checkWritten checks what holds for the output of every writer.
+// checkWritten checks properties of the output of every writer.
 func checkWritten(t *testing.T, r Result, s Style) (text, markdown, json string) {
 	t.Helper()
 	var b strings.Builder
@@ -47,8 +47,8 @@ func checkWritten(t *testing.T, r Result, s Style) (text, markdown, json string)
 	return text, markdown, json
 }
 
-func change(path string, was, is any) Change {
-	return Change{ID: "A n/b", Action: Update, Fields: []FieldChange{{Path: path, Was: was, Is: is, HasWas: true, HasIs: true}}}
+func change(path string, before, after any) Change {
+	return Change{ID: "A n/b", Action: Update, Fields: []FieldChange{{Path: path, Before: before, After: after, HasBefore: true, HasAfter: true}}}
 }
 
 func textOf(t *testing.T, s Style, of int, groups ...Group) string {
@@ -84,15 +84,15 @@ func TestTextOfFields(t *testing.T) {
 		field FieldChange
 		want  string
 	}{
-		{"short", FieldChange{Path: "p", Was: 1, Is: "1", HasWas: true, HasIs: true}, "~ p: 1 -> \"1\"\n"},
-		{"null", FieldChange{Path: "p", Was: nil, Is: true, HasWas: true, HasIs: true}, "~ p: null -> true\n"},
-		{"to a map", FieldChange{Path: "p", Was: 1, Is: map[string]any{"a": 1}, HasWas: true, HasIs: true}, "- p: 1\n+ p:\n+   a: 1\n"},
-		{"secret", FieldChange{Path: "p", Was: "<secret>", Is: "<secret>", HasWas: true, HasIs: true, Secret: true}, "~ p: <secret> -> <secret>\n"},
-		{"not one", FieldChange{Path: "p", Is: "<secret>", HasIs: true}, "+ p: \"<secret>\"\n"},
-		{"lines", FieldChange{Path: "p", Was: "a\nb\n", Is: "a\n", HasWas: true, HasIs: true}, "~ p:\n@@ -1,2 +1 @@\n  a\n- b\n"},
-		{"line to lines", FieldChange{Path: "p", Was: "a", Is: "a\nb", HasWas: true, HasIs: true}, "~ p:\n@@ -1 +1,2 @@\n- a\n  \\ no line end\n+ a\n+ b\n  \\ no line end\n"},
-		{"order", FieldChange{Path: "p", Was: []any{"name=a", "name=b"}, Is: []any{"name=b", "name=a"}, HasWas: true, HasIs: true, Reordered: true}, "~ p in another order: name=a, name=b -> name=b, name=a\n"},
-		{"hostile", FieldChange{Path: "p", Is: "\x1b[2J\nx\u202e\n", HasIs: true}, "+ p: |\n+   \\x1b[2J\n+   x\\u202e\n"},
+		{"short", FieldChange{Path: "p", Before: 1, After: "1", HasBefore: true, HasAfter: true}, "~ p: 1 -> \"1\"\n"},
+		{"null", FieldChange{Path: "p", Before: nil, After: true, HasBefore: true, HasAfter: true}, "~ p: null -> true\n"},
+		{"to a map", FieldChange{Path: "p", Before: 1, After: map[string]any{"a": 1}, HasBefore: true, HasAfter: true}, "- p: 1\n+ p:\n+   a: 1\n"},
+		{"secret", FieldChange{Path: "p", Before: "<secret>", After: "<secret>", HasBefore: true, HasAfter: true, Secret: true}, "~ p: <secret> -> <secret>\n"},
+		{"not one", FieldChange{Path: "p", After: "<secret>", HasAfter: true}, "+ p: \"<secret>\"\n"},
+		{"lines", FieldChange{Path: "p", Before: "a\nb\n", After: "a\n", HasBefore: true, HasAfter: true}, "~ p:\n@@ -1,2 +1 @@\n  a\n- b\n"},
+		{"line to lines", FieldChange{Path: "p", Before: "a", After: "a\nb", HasBefore: true, HasAfter: true}, "~ p:\n@@ -1 +1,2 @@\n- a\n  \\ no line end\n+ a\n+ b\n  \\ no line end\n"},
+		{"order", FieldChange{Path: "p", Before: []any{"name=a", "name=b"}, After: []any{"name=b", "name=a"}, HasBefore: true, HasAfter: true, Reordered: true}, "~ p in another order: name=a, name=b -> name=b, name=a\n"},
+		{"hostile", FieldChange{Path: "p", After: "\x1b[2J\nx\u202e\n", HasAfter: true}, "+ p: |\n+   \\x1b[2J\n+   x\\u202e\n"},
 	} {
 		text := textOf(t, Style{}, 1, Group{[]string{"a"}, []Change{{ID: "X", Action: Update, Fields: []FieldChange{test.field}}}})
 		got := strings.TrimPrefix(text, "in a\n  ~ X\n")

@@ -14,10 +14,9 @@ import (
 	"strings"
 )
 
-// equal reports whether two values of JSON are equal. The values are those of
+// equal reports whether two JSON values are equal. Values have the types of
 // unstructured objects: nil, bool, int, int64, float64, [json.Number], string,
-// []any, map[string]any, and in their place a secret. A nil map or list is
-// null, as in JSON.
+// []any, map[string]any, or secret. A nil map or list is null, as in JSON.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case string:
@@ -80,8 +79,7 @@ func isNull(v any) bool {
 	return false
 }
 
-// number returns the text of a number that all numbers equal to it have, and
-// whether v is a number.
+// number returns the canonical text of a number, and whether v is a number.
 func number(v any) (text string, ok bool) {
 	switch v := v.(type) {
 	case int64:
@@ -115,7 +113,7 @@ func float(f float64) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// digest writes v to h so that equal values, and no others, write the same.
+// digest writes v to h. Only equal values write the same bytes.
 func digest(h hash.Hash, v any) {
 	switch v := v.(type) {
 	case string:

@@ -9,7 +9,7 @@ import (
 func TestEqual(t *testing.T) {
 	var noMap map[string]any
 	var noList []any
-	classes := [][]any{ // the values of one are equal, and differ from all others
+	classes := [][]any{ // values of one class are equal, and differ from all others
 		{nil, noMap, noList},
 		{map[string]any{}},
 		{[]any{}},
@@ -36,7 +36,7 @@ func TestEqual(t *testing.T) {
 		{map[string]any{"a": 1, "b": 2}, map[string]any{"b": 2.0, "a": int64(1)}},
 		{secret{size: 1}},
 		{secret{size: 2}, secret{size: 2}},
-		{uint8(1)}, // of no object, but it must not panic
+		{uint8(1)}, // not in objects, but it must not panic
 		{[]string{"a"}, []string{"a"}},
 	}
 	for i, class := range classes {
