@@ -60,7 +60,7 @@ func KeepFrom(last func() ([]fleet.Object, error)) Keeper {
 func (f *Fleet) Keeps() *fleet.Release {
 	for _, c := range f.Clusters {
 		for _, r := range c.Releases {
-			if slices.ContainsFunc(r.Random, func(d fleet.Random) bool { return d.Action == fleet.KeepRandom }) {
+			if slices.ContainsFunc(r.Random, func(d fleet.RandomField) bool { return d.Action == fleet.KeepRandom }) {
 				return r
 			}
 		}
@@ -86,7 +86,7 @@ func settle(r *fleet.Release, rendered render.Result, keep Keeper) error {
 		o := rendered.Objects[v.Object]
 		if r.Delivery == fleet.ByHelm {
 			// Helm renders again, and makes up another.
-			drop := fleet.Random{Object: o.GetKind() + "/" + o.GetName(), Field: v.Path, Action: fleet.DropRandom, Pos: r.Pos}
+			drop := fleet.RandomField{Object: o.GetKind() + "/" + o.GetName(), Field: v.Path, Action: fleet.DropRandom, Pos: r.Pos}
 			faults.Add(decide(own(rendered.Objects, v.Object), drop, nil))
 			continue
 		}
@@ -130,7 +130,7 @@ func own(objs []fleet.Object, i int) fleet.Object {
 // object, -1 when it has none.
 func DecisionOf(r *fleet.Release, o fleet.Object, field []string) int {
 	name := o.GetKind() + "/" + o.GetName()
-	return slices.IndexFunc(r.Random, func(d fleet.Random) bool {
+	return slices.IndexFunc(r.Random, func(d fleet.RandomField) bool {
 		return d.Object == name && len(d.Field) <= len(field) && slices.Equal(d.Field, field[:len(d.Field)])
 	})
 }
@@ -155,7 +155,7 @@ func decide(o fleet.Object, d fleet.Random, keep Keeper) error {
 
 // setField sets a field that is there, or removes it when to is nil. An element
 // of a list is not removed: those behind it would be others.
-func setField(object map[string]any, d fleet.Random, to *any) error {
+func setField(object map[string]any, d fleet.RandomField, to *any) error {
 	parent, ok := fleet.Lookup(object, d.Field[:len(d.Field)-1])
 	key := d.Field[len(d.Field)-1]
 	switch at := parent.(type) {

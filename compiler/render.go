@@ -184,7 +184,7 @@ func (all *ClusterRendering) Objects(kinds *validate.Checker, keep Keeper) ([]fl
 		}
 		from := len(objs)
 		for _, o := range parts {
-			if o.Aside {
+			if o.Unapplied {
 				all.hooks = append(all.hooks, o)
 			} else {
 				objs = append(objs, o)

@@ -48,7 +48,7 @@ func (f *Fleet) checkWrittenRelease(ctx context.Context, c *fleet.Cluster, r *fl
 	if err != nil {
 		return diag.In(c.ID, err)
 	}
-	objs = slices.DeleteFunc(objs, func(o fleet.Object) bool { return o.Aside })
+	objs = slices.DeleteFunc(objs, func(o fleet.Object) bool { return o.Unapplied })
 	var faults diag.List
 	faults.Add(diag.In(c.ID, patch.CheckOwnership(c, r, objs, slices.Concat(objs, f.KnownCRDs[c.ID]))))
 	for i, o := range objs {

@@ -54,7 +54,7 @@ type explainedLeaf struct {
 // has.
 func explanationJSON(e *fleet.Explanation) explainedField {
 	out := explainedField{
-		Cluster: e.Cluster, Path: e.Path, State: string(e.State), Value: e.Value, Type: e.Type, Doc: e.Doc, Elsewhere: e.Elsewhere,
+		Cluster: e.Cluster, Path: e.Path, State: string(e.State), Value: e.Value, Type: e.Type, Doc: e.Doc, Elsewhere: e.Unselected,
 		Faults: append([]string{}, e.Faults...), Layers: []explainedStep{}, Contributions: []explainedLine{}, Leaves: []explainedLeaf{},
 	}
 	for _, l := range e.Layers {
@@ -65,8 +65,8 @@ func explanationJSON(e *fleet.Explanation) explainedField {
 	}
 	for _, l := range e.Leaves {
 		leaf := explainedLeaf{Path: l.Path, State: string(l.State), Value: l.Value}
-		if l.Winner != nil {
-			c := contributionJSON(l.Winner.Path, l.Winner)
+		if l.Effective != nil {
+			c := contributionJSON(l.Effective.Path, l.Effective)
 			leaf.Winner = &c
 		}
 		out.Leaves = append(out.Leaves, leaf)

@@ -213,7 +213,7 @@ func (e *objectExplanation) row(p *explanationWriter, v valueExplanation) []stri
 	}
 	cells := []string{v.Path, text}
 	for _, c := range v.Contributions {
-		if c.Role == fleet.Wins {
+		if c.Role == fleet.Effective {
 			return append(cells, p.kind(c), p.place(c))
 		}
 	}

@@ -21,7 +21,7 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 	}
 	p.line("%s: %s", e.Path, is)
 	p.line("    in %s", e.Cluster)
-	if e.Elsewhere {
+	if e.Unselected {
 		p.line("    this cluster does not get the release")
 	}
 	for _, f := range e.Faults {
@@ -60,8 +60,8 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 				if l.State == fleet.Set || l.State == fleet.FromChart {
 					is = valueText(l.Value, maxLeafText)
 				}
-				if l.Winner != nil {
-					kind, place = p.kind(l.Winner), p.place(l.Winner)
+				if l.Effective != nil {
+					kind, place = p.kind(l.Effective), p.place(l.Effective)
 				}
 				add(strings.TrimPrefix(strings.TrimPrefix(l.Path, e.Path), "."), is, kind, place)
 			}

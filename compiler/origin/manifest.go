@@ -27,7 +27,7 @@ func ManifestPos(dir string, at diag.Pos, field []string) diag.Pos {
 		return at // an item of a list
 	}
 	text, _, _ := strings.Cut(strings.Join(lines[at.Line-1:], ""), "\n---")
-	line, col, ok := fleet.FieldPlace(text, field)
+	line, col, ok := fleet.FieldPosition(text, field)
 	if !ok {
 		return at
 	}

@@ -164,9 +164,9 @@ func explainChart(e *fleet.Explanation, t *values.Type, ref fleet.ChartRef, fiel
 	case e.State == fleet.Unset:
 		e.State, e.Value = fleet.FromChart, at.Default
 	default:
-		c.Role = fleet.Loses
+		c.Role = fleet.Overridden
 		for _, other := range e.Contributions {
-			if other.Role == fleet.Wins || other.Role == fleet.Conflicts {
+			if other.Role == fleet.Effective || other.Role == fleet.Conflicts {
 				c.By = other.At
 			}
 		}
@@ -184,7 +184,7 @@ func chartDefault(t *values.Type, ref fleet.ChartRef) *fleet.Contribution {
 	if t.Known&values.Defaults == 0 || t.Default == nil && t.Kinds&values.Map != 0 || err != nil {
 		return nil
 	}
-	c := &fleet.Contribution{Kind: fleet.ChartDefault, Expr: diag.Visible(string(text), diag.MaxText), Role: fleet.Wins}
+	c := &fleet.Contribution{Kind: fleet.ChartDefault, Expr: diag.Visible(string(text), diag.MaxText), Role: fleet.Effective}
 	if ref.Path == "" {
 		c.Chart = ref.String() + " " + t.Place
 		return c
@@ -202,7 +202,7 @@ func chartLeaves(to []fleet.Leaf, t *values.Type, ref fleet.ChartRef, path strin
 		if len(f.Fields) > 0 {
 			to = chartLeaves(to, f, ref, at)
 		} else if c := chartDefault(f, ref); c != nil {
-			to = append(to, fleet.Leaf{Path: at, State: fleet.FromChart, Value: f.Default, Winner: c})
+			to = append(to, fleet.Leaf{Path: at, State: fleet.FromChart, Value: f.Default, Effective: c})
 		}
 	}
 	return to

@@ -58,7 +58,7 @@ func TestExplainEveryLeaf(t *testing.T) {
 		}
 		winners := 0
 		for _, c := range e.Contributions {
-			if c.Role == fleet.Wins {
+			if c.Role == fleet.Effective {
 				winners++
 				for _, at := range literals(c) {
 					lines[at] = append(lines[at], path)
@@ -123,7 +123,7 @@ func literals(c *fleet.Contribution) []diag.Pos {
 	}
 	var out []diag.Pos
 	for _, s := range c.From {
-		if s.Role == fleet.Wins {
+		if s.Role == fleet.Effective {
 			out = append(out, literals(s.Contribution)...)
 		}
 	}

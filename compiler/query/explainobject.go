@@ -26,7 +26,7 @@ type ObjectExplanation struct {
 	Lines   []TemplateLine // that printed the field: of the object's own template, then of those that it includes for it
 	At      diag.Pos       // of what is written in the fleet: where the field is, as far as that is known
 	Patches []*fleet.Patch // that changed the field, in their order
-	Random  *fleet.Random  // what the release says of a field that the chart makes up anew at every render
+	Random  *fleet.RandomField  // what the release says of a field that the chart makes up anew at every render
 	Chance  bool           // whether the field is made up anew at every render, and nobody says what becomes of it
 
 	// Written is the path in the configuration of what is written in CUE; empty

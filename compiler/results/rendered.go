@@ -55,7 +55,7 @@ func (r *Store) Rendered(key string) (render.Result, bool) {
 		if content == nil {
 			return render.Result{}, false
 		}
-		o := fleet.Object{Unstructured: content, Shared: shared, CRD: k.CRD, Aside: k.Aside, Template: k.Template}
+		o := fleet.Object{Unstructured: content, Shared: shared, CRD: k.CRD, Unapplied: k.Aside, Template: k.Template}
 		if k.Aside {
 			out.Hooks = append(out.Hooks, o)
 		} else {
@@ -124,7 +124,7 @@ func (r *Store) KeepRendered(key string, release *fleet.Release, result render.R
 			return Record{}, false
 		}
 		k.parts = append(k.parts, part)
-		objs = append(objs, keptObject{Content: part.Digest[:], Template: o.Template, CRD: o.CRD, Aside: o.Aside})
+		objs = append(objs, keptObject{Content: part.Digest[:], Template: o.Template, CRD: o.CRD, Aside: o.Unapplied})
 	}
 	var err error
 	if k.record, err = direct.Marshal(objs); err != nil {

@@ -7,23 +7,23 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// An Action is done when a cluster gets its bundle.
+// An Action runs before or after a stage or a release is applied.
 type Action struct {
 	Name        string
-	Release     string        // before or after which it is done; empty for an action of a stage
-	Stage       string        // before or after which it is done, or that of the release
-	After       bool          // once all is ready, and not before anything is applied
-	Task                      // what is done
-	Verify      Task          // a request or a command that says whether it is done; the zero value when there is none
-	Undo        Task          // what takes it back; the zero value when nothing does
-	Environment []string      // names of the variables that its commands ask for
-	Timeout     time.Duration // 0 when it does not say
-	ApplyOnly   bool          // whether exports for Flux and Argo CD leave it out
-	Pos         diag.Pos      // where the action is written
+	Release     string        // the release that it belongs to; empty for an action of a stage
+	Stage       string        // its stage, or the stage of its release
+	After       bool          // whether it runs after everything is ready instead of before the apply
+	Task                      // the work
+	Verify      Task          // a request or command that checks whether the work is done; may be zero
+	Undo        Task          // reverts the work; may be zero
+	Environment []string      // names of the environment variables that its commands need
+	Timeout     time.Duration // 0 when not set
+	ApplyOnly   bool          // whether exports for Flux and Argo CD skip it
+	Pos         diag.Pos      // position of the action
 }
 
-// ID returns what the action is called in its cluster: NAME for one of a stage,
-// RELEASE/NAME for one of a release.
+// ID returns the name of the action in its cluster: NAME for an action of a
+// stage, RELEASE/NAME for one of a release.
 func (a *Action) ID() string {
 	if a.Release == "" {
 		return a.Name
@@ -31,7 +31,7 @@ func (a *Action) ID() string {
 	return a.Release + "/" + a.Name
 }
 
-// Tasks returns what there is to do, to verify and to undo.
+// Tasks returns the tasks of the action: work, verification and undo.
 func (a *Action) Tasks() []Task {
 	var tasks []Task
 	for _, s := range []Task{a.Task, a.Verify, a.Undo} {
@@ -42,28 +42,28 @@ func (a *Action) Tasks() []Task {
 	return tasks
 }
 
-// A Task is one thing to do: at most one of its fields is set.
+// A Task is one step of work. At most one field is set.
 type Task struct {
 	HTTP   *HTTPRequest
-	Exec   []string       // a command, and its arguments
-	Job    map[string]any // a Job, as Kubernetes' own libraries decode JSON, with its namespace
-	Manual string         // what a person approves
+	Exec   []string       // a command and its arguments
+	Job    map[string]any // a Job with its namespace, in the types of Kubernetes' JSON decoder
+	Manual string         // a text that a person approves
 }
 
-// Exists reports whether there is something to do.
+// Exists reports whether the task is set.
 func (s Task) Exists() bool {
 	return s.HTTP != nil || len(s.Exec) > 0 || s.Job != nil || s.Manual != ""
 }
 
-// An HTTPRequest is a request, and what is expected of the answer.
+// An HTTPRequest is a request with the expected response.
 type HTTPRequest struct {
 	URL           string
 	Method        string
 	Headers       map[string]string
 	SecretHeaders map[string]string // names of environment variables
 	Body          string
-	Status        []int  // of which the answer has one; 200 to 299 when empty
-	Contains      string // in the answer
+	Status        []int  // expected status codes; empty means 200 to 299
+	Contains      string // a text that the response must contain
 }
 
 // AllActions returns the actions of the cluster, then those of its releases.

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// An ApplyStep is the part of a stage that applies as a whole: its releases of one
-// level. The next step begins when all of it is ready.
+// An ApplyStep is the part of a stage that is applied together: its releases
+// of one level. The next step begins when all of it is ready.
 type ApplyStep struct {
 	Stage string
 	Level int // as [Release.Level]
 }
 
-// ApplyStep returns the step in which the release applies.
+// ApplyStep returns the apply step of the release.
 func (r *Release) ApplyStep() ApplyStep { return ApplyStep{r.Stage, r.Level} }
 
-// ApplySteps returns the steps of the cluster in the order in which they apply. Every
-// stage has level 0, also when it has no release.
+// ApplySteps returns the steps of the cluster in order. Every stage has level
+// 0, even without releases.
 func (c *Cluster) ApplySteps() []ApplyStep {
 	var out []ApplyStep
 	for _, stage := range c.Stages {
@@ -25,7 +25,7 @@ func (c *Cluster) ApplySteps() []ApplyStep {
 	return out
 }
 
-// StepsOf returns the steps of one stage in the order in which they apply.
+// StepsOf returns the steps of one stage in order.
 func (c *Cluster) StepsOf(stage string) []ApplyStep {
 	highest := 0
 	for _, r := range c.Releases {
@@ -40,8 +40,8 @@ func (c *Cluster) StepsOf(stage string) []ApplyStep {
 	return steps
 }
 
-// CompareSteps returns a negative number when a applies before b, a positive one
-// when it applies after b, and 0 when they are the same step.
+// CompareSteps returns a negative number if a is applied before b, a positive
+// one if it is applied after b, and 0 if they are the same step.
 func (c *Cluster) CompareSteps(a, b ApplyStep) int {
 	return cmp.Or(cmp.Compare(slices.Index(c.Stages, a.Stage), slices.Index(c.Stages, b.Stage)), cmp.Compare(a.Level, b.Level))
 }

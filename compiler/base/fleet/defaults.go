@@ -10,27 +10,26 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// DefaultUses says which defaults of a cluster's layers have an effect in the
-// cluster. Defaults that no layer writes, such as those of an imported stack, are
-// left out.
+// DefaultUses records which defaults of a cluster's layers are effective. It
+// excludes defaults that no layer writes, such as those of an imported stack.
 type DefaultUses struct {
 	Used       PosSet              `json:"used,omitempty"`
-	Overridden []OverriddenDefault `json:"overridden,omitempty"` // sorted by place, release and path
-	Waivers    []DefaultWaiver     `json:"waivers,omitempty"`    // sorted by place and path
+	Overridden []OverriddenDefault `json:"overridden,omitempty"` // sorted by position, release and path
+	Waivers    []DefaultWaiver     `json:"waivers,omitempty"`    // sorted by position and path
 }
 
-// An OverriddenDefault is a default that has no effect in a cluster.
+// An OverriddenDefault is a default without effect in a cluster.
 type OverriddenDefault struct {
 	Release string   `json:"release"`
 	Layer   string   `json:"layer"`
-	Below   string   `json:"below,omitempty"` // what the IDs of all clusters of the layer are or begin with; empty for the root
+	Below   string   `json:"below,omitempty"` // common prefix of the IDs of the layer's clusters; empty for the root
 	Path    []string `json:"path"`            // of the value
 	Pos     diag.Pos `json:"pos"`
-	By      diag.Pos `json:"by"` // the value that applies instead
+	By      diag.Pos `json:"by"` // the effective value
 	Pinned  bool     `json:"pinned,omitempty"`
 }
 
-// Field returns the path of the default, as CUE writes it.
+// Field returns the path of the default in CUE syntax.
 func (o *OverriddenDefault) Field() string {
 	keys := []string{"defaults", label(o.Layer)}
 	for _, k := range o.Path {
@@ -39,13 +38,13 @@ func (o *OverriddenDefault) Field() string {
 	return (&Release{Name: o.Release}).Path(keys...)
 }
 
-// Waiver returns the waiver that accepts the default, as CUE writes it.
+// Waiver returns a waiver for the default in CUE syntax.
 func (o *OverriddenDefault) Waiver(reason string) string {
 	at := (&Release{Name: o.Release}).Path("overridden")
 	return at + ": " + label(o.Layer) + ": " + strconv.Quote(FieldText(o.Path)) + ": " + strconv.Quote(reason)
 }
 
-// A DefaultWaiver says why a default may be overridden in every cluster.
+// A DefaultWaiver allows that a default is overridden in every cluster.
 type DefaultWaiver struct {
 	Release string   `json:"release"`
 	Layer   string   `json:"layer"`
@@ -54,12 +53,12 @@ type DefaultWaiver struct {
 	Pos     diag.Pos `json:"pos"`
 }
 
-// Accepts reports whether the waiver is for the default, or for what is around it.
+// Accepts reports whether the waiver covers the default or a value above it.
 func (w *DefaultWaiver) Accepts(o *OverriddenDefault) bool {
 	return w.Release == o.Release && w.Layer == o.Layer && len(w.Path) <= len(o.Path) && slices.Equal(w.Path, o.Path[:len(w.Path)])
 }
 
-// A PosSet is a set of positions: their 32-bit digests, sorted, each in 4 bytes.
+// A PosSet is a set of positions: their sorted 32-bit digests, 4 bytes each.
 type PosSet []byte
 
 // NewPosSet returns the set of the positions.
@@ -76,8 +75,8 @@ func NewPosSet(positions []diag.Pos) PosSet {
 	return out
 }
 
-// Has reports whether the position is in the set. Another position with the same
-// digest is taken for it.
+// Has reports whether the position is in the set. It may report true for a
+// position whose digest collides.
 func (s PosSet) Has(p diag.Pos) bool {
 	want, low, high := posDigest(p), 0, len(s)/4
 	for low < high {

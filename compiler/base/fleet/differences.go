@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// A DifferenceRule says where clusters may differ.
+// A DifferenceRule lists allowed differences between clusters.
 type DifferenceRule struct {
 	Name     string
 	Reason   string   // may be empty
@@ -16,12 +16,12 @@ type DifferenceRule struct {
 	Releases []PathPattern
 	Charts   []PathPattern
 	Values   []PathPattern
-	Objects  []Selector // that may differ
-	Checks   bool       // whether objects that Objects does not choose must not differ
-	Pos      diag.Pos   // where the rule is written
+	Objects  []Selector // objects that may differ
+	Checks   bool       // whether all other objects must be equal
+	Pos      diag.Pos   // position of the rule
 }
 
-// About reports whether the rule is about the cluster with the given ID.
+// About reports whether the rule applies to the cluster with the given ID.
 func (r *DifferenceRule) About(id string) bool {
 	return slices.ContainsFunc(r.Between, func(p string) bool {
 		ok, err := MatchCluster(path.Clean(p), id)
@@ -29,12 +29,12 @@ func (r *DifferenceRule) About(id string) bool {
 	})
 }
 
-// A PathPattern matches paths: key by key, as [path.Match] does, and all that is
-// below.
+// A PathPattern matches a path and everything below it. Each key is a pattern
+// of [path.Match].
 type PathPattern []string
 
-// ParsePathPattern reads a pattern as [ParseField] reads a path, and reports
-// whether it is one.
+// ParsePathPattern parses a pattern in the syntax of [ParseField], and reports
+// whether it is valid.
 func ParsePathPattern(text string) (PathPattern, bool) {
 	keys, ok := ParseField(text)
 	for _, k := range keys {
@@ -57,7 +57,7 @@ func (p PathPattern) Matches(keys ...string) bool {
 	return true
 }
 
-// Path returns the path of the rule, or of a field of it, as CUE writes it.
+// Path returns the path of the rule, or of a field of it, in CUE syntax.
 func (r *DifferenceRule) Path(field ...string) string {
 	return strings.Join(append([]string{"differences", label(r.Name)}, field...), ".")
 }

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// A FieldError is behind a fault of one field of an object, so that what set the
-// field can be found.
+// A FieldError is the cause of a fault of an object's field. Callers use it to
+// find the line that set the field.
 type FieldError struct {
 	Object Object
-	Field  []string // keys, and indexes of lists
+	Field  []string // keys and list indices
 }
 
 // Error implements error.
 func (e *FieldError) Error() string { return e.Object.ID() + ": " + FieldText(e.Field) }
 
-// Lookup returns the value of a field in what encoding/json decodes.
+// Lookup returns the value of a field in decoded JSON.
 func Lookup(v any, field []string) (any, bool) {
 	for _, key := range field {
 		switch at := v.(type) {
@@ -38,9 +38,8 @@ func Lookup(v any, field []string) (any, bool) {
 	return v, true
 }
 
-// ParseField reads the path of a field of an object: data.password,
-// data."tls.crt" or spec.ports[0].name. It returns the keys, and the indexes of
-// lists.
+// ParseField parses the path of an object's field: data.password,
+// data."tls.crt" or spec.ports[0].name. It returns the keys and list indices.
 func ParseField(text string) (fields []string, ok bool) {
 	for text != "" {
 		switch {
@@ -81,7 +80,7 @@ func ParseField(text string) (fields []string, ok bool) {
 	return fields, len(fields) > 0
 }
 
-// FieldText writes a path as ParseField reads it. Numbers are taken for indexes.
+// FieldText formats a path for ParseField. Numbers become indices.
 func FieldText(field []string) string {
 	var b strings.Builder
 	for _, key := range field {

@@ -1,6 +1,5 @@
-// Package fleet holds the data that the stages of the compiler hand to each
-// other. It is data only: nothing here reads files, renders or talks to a
-// network.
+// Package fleet defines the data that the stages of the compiler exchange. It
+// contains data only: it reads no files, renders nothing and uses no network.
 package fleet
 
 import (
@@ -17,14 +16,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// A Fleet is all clusters under one root.
+// A Fleet holds all clusters of one repository.
 type Fleet struct {
-	Dir      string     // absolute path of the CUE module's root
-	Module   string     // the module's path, which is the fleet's name
+	Dir      string     // absolute path of the CUE module
+	Module   string     // path of the module, which is the fleet's name
 	Clusters []*Cluster // sorted by ID
 }
 
-// ReleaseNames returns the names of the releases of all clusters, each once, sorted.
+// ReleaseNames returns the sorted names of the releases of all clusters.
 func (f *Fleet) ReleaseNames() []string {
 	var names []string
 	for _, c := range f.Clusters {
@@ -36,37 +35,38 @@ func (f *Fleet) ReleaseNames() []string {
 	return slices.Compact(names)
 }
 
-// A Cluster is one directory that sets cluster, with its layers unified.
+// A Cluster is one directory that sets the field cluster, with its layers
+// unified.
 type Cluster struct {
 	ID          string            // path below environments/, slash-separated
-	Name        string            // as users and dashboards call it
-	Environment string            // the layer between root and cluster, as the fleet names it; may be empty
+	Name        string            // display name
+	Environment string            // name of the layer between root and cluster; may be empty
 	KubeVersion string            // 1.36 or 1.36.2
 	KubeContext string            // kubeconfig context; may be empty
 	UID         string            // of the namespace kube-system; may be empty
-	History     int               // how many bundles that were applied are kept in the cluster; 0 when it is not known
+	History     int               // number of applied bundles that the cluster keeps; 0 when unknown
 	Labels      map[string]string // for selection
-	Facts       map[string]any    // as decoded from JSON
-	APIs        []API             // kinds that the cluster serves and no release brings, sorted
-	CRDs        []string          // files and directories of CRDs that no release brings, relative to the root
-	Stages      []string          // in the order in which they apply; at least one
+	Facts       map[string]any    // decoded JSON
+	APIs        []API             // kinds that the cluster serves and no release installs, sorted
+	CRDs        []string          // files and directories of CRDs that no release installs, relative to the root
+	Stages      []string          // in apply order; at least one
 	Releases    []*Release        // sorted by name
-	Selectors   []ClusterSelector // of releases, also of those that the cluster does not get; sorted by release
-	Defaults    DefaultUses       // which defaults of its layers have an effect
-	Checks      []RuleCheck       // of what must hold in a cluster of the fleet, as far as the layers decide it
+	Selectors   []ClusterSelector // of all releases, including unselected ones; sorted by release
+	Defaults    DefaultUses       // effective and overridden defaults
+	Checks      []RuleCheck       // checks of rules that must hold in at least one cluster
 	Policies    []Policy          // sorted by name
-	Health      []HealthRule      // when objects are ready, sorted by name
+	Health      []HealthRule      // readiness rules, sorted by name
 	Actions     []Action          // before and after stages, sorted by name
-	Ignore      []IgnoreRule      // fields that comparisons leave out, sorted by name
-	GitOps      GitOps            // what Flux and Argo CD are told
-	Pos         diag.Pos          // where the cluster is set
-	KubePos     diag.Pos          // where its Kubernetes version is set
-	ContextPos  diag.Pos          // where its kubeconfig context is set; the zero value when it has none
+	Ignore      []IgnoreRule      // fields that comparisons ignore, sorted by name
+	GitOps      GitOps            // settings for Flux and Argo CD
+	Pos         diag.Pos          // position of the cluster
+	KubePos     diag.Pos          // position of its Kubernetes version
+	ContextPos  diag.Pos          // position of its kubeconfig context; zero when it has none
 }
 
 // A Layer is one directory of CUE files between the root and a cluster.
 type Layer struct {
-	Name string // of the directory; root for the topmost
+	Name string // name of the directory; root for the topmost
 	Dir  string // relative to the fleet's root, slash-separated
 }
 
@@ -77,72 +77,73 @@ type API struct {
 	Namespaced bool
 }
 
-// A Release is one thing installed in a cluster.
+// A Release is an installation of a chart or other source in a cluster.
 type Release struct {
 	Name      string
-	Namespace string       // of its objects that name none
-	Stage     string       // one of the cluster's stages
-	Depends   []string     // names of the releases that it applies after, sorted; each is in its stage or an earlier one
-	Level     int          // one more than the highest of the releases of its stage that it depends on; 0 when it depends on none
-	Delivery  Delivery     // how it gets into the cluster
-	Chart     ChartRef     // the zero value when the source is another
-	Jsonnet   string       // file, relative to the root, slash-separated; empty when the source is another
-	Kustomize string       // directory of a kustomization, in the same way
-	Manifests string       // file or directory of manifests, in the same way
-	Objects   []*Tree      // objects written in CUE, sorted by key or as listed
-	Keys      []string     // of Objects, in their order; nil when they are listed
-	Values    *Tree        // merged and unified, a map; never nil
-	Open      []Waiver     // where the types of Values are wrong, sorted by path
-	Typed     bool         // whether every value that is set needs a type
-	Patches   []Patch      // sorted by name
-	Ownership []Ownership  // who has fields of its objects, sorted by name
-	Ignore    []IgnoreRule // fields of its objects that comparisons leave out, sorted by name
-	Replace   []Replace    // kinds whose objects may be deleted and made anew, as listed
-	Random    []Random     // fields that the chart makes up anew at every render, sorted by object and field
-	Actions   []Action     // before and after it applies, sorted by name
-	Health    []HealthRule // when its objects are ready, before what the cluster says; sorted by name
-	Plaintext []Waiver     // Secrets that may be exported as they are, by Secret/name; sorted by that
-	Tests     bool         // whether Helm's test hooks are rendered
-	Pos       diag.Pos     // where the release is set
-	SourcePos diag.Pos     // where its source is named: the pin of its chart, its file or its directory
+	Namespace string        // default namespace of its objects
+	Stage     string        // one of the cluster's stages
+	Depends   []string      // names of releases that are applied before it, sorted; each is in its stage or an earlier one
+	Level     int           // one more than the highest level of its dependencies in its stage; 0 without any
+	Delivery  Delivery      // how the release is delivered
+	Chart     ChartRef      // zero for another source
+	Jsonnet   string        // file, relative to the root, slash-separated; empty for another source
+	Kustomize string        // directory of a kustomization, likewise
+	Manifests string        // file or directory of manifests, likewise
+	Objects   []*Tree       // objects written in CUE, sorted by key or in list order
+	Keys      []string      // keys of Objects; nil for a list
+	Values    *Tree         // merged and unified values, a map; never nil
+	Open      []Waiver      // values whose chart types are wrong, sorted by path
+	Typed     bool          // whether every value must have a type
+	Patches   []Patch       // sorted by name
+	Ownership []Ownership   // owners of its objects' fields, sorted by name
+	Ignore    []IgnoreRule  // fields of its objects that comparisons ignore, sorted by name
+	Replace   []Replace     // kinds whose objects may be recreated, in list order
+	Random    []RandomField // nondeterministic fields of the chart, sorted by object and field
+	Actions   []Action      // before and after its apply, sorted by name
+	Health    []HealthRule  // readiness rules that precede those of the cluster; sorted by name
+	Plaintext []Waiver      // Secrets that may be exported in plain text, as Secret/name; sorted
+	Tests     bool          // whether Helm's test hooks are rendered
+	Pos       diag.Pos      // position of the release
+	SourcePos diag.Pos      // position of its source: the chart's pin, the file or the directory
 }
 
-// A Delivery says how a release gets into its cluster.
+// A Delivery is the way in which a release is applied.
 type Delivery string
 
-// The ways into a cluster. Of a release that Helm delivers, the bundle has the
-// objects all the same: for checks, comparisons and people.
+// The deliveries. The bundle contains the objects in both cases, for checks
+// and comparisons.
 const (
-	ByManifests Delivery = "manifests" // its objects are applied
-	ByHelm      Delivery = "helm"      // it is a release of Helm's own
+	ByManifests Delivery = "manifests" // fleetc applies its objects
+	ByHelm      Delivery = "helm"      // Helm installs it as a Helm release
 )
 
-// plain matches the names that CUE takes as labels without quotes.
-var plain = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
+// plainLabel matches labels that CUE accepts without quotes.
+var plainLabel = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
 
-// Path returns the path of a field of the release, as CUE writes it:
+// Path returns the path of a field of the release in CUE syntax:
 // releases.app.values.x, releases."my-app".chart.
 func (r *Release) Path(field ...string) string {
 	return strings.Join(append([]string{"releases", label(r.Name)}, field...), ".")
 }
 
 func label(name string) string {
-	if plain.MatchString(name) {
+	if plainLabel.MatchString(name) {
 		return name
 	}
 	return strconv.Quote(name)
 }
 
-// A Waiver says what a check does not hold for: the types of a chart's values
-// for a value, or the check of what is exported for a Secret.
+// A Waiver exempts a value from the types of a chart, or a Secret from the
+// check of exported files.
 type Waiver struct {
 	Path   string // a.b, or a."b.c" for a key with a dot in it; * for the whole chart; Secret/name
 	Reason string
-	Pos    diag.Pos // where the waiver is written
+	Pos    diag.Pos // position of the waiver
 }
 
-// A ChartRef says which chart, by content. It is comparable, so that work for
-// equal charts is done once. Exactly one of Path, Repo and Git.URL is set.
+// A ChartRef identifies a chart by content. It is comparable, so that work for
+// equal charts can be deduplicated. Exactly one of Path, Repo and Git.URL is
+// set.
 type ChartRef struct {
 	Path    string // a directory or archive in the repository, relative to its root, slash-separated
 	Repo    string // URL of an HTTP repository, or oci://
@@ -150,18 +151,19 @@ type ChartRef struct {
 	Version string // exact, in Repo
 	Git     GitRef
 	Digest  string  // sha256:hex of the archive; empty for Path
-	Schemas Digests // of the documents that its values.schema.json refers to elsewhere, by URL
+	Schemas Digests // of external documents of its values.schema.json, by URL
 
-	// Dependencies are of the archives of the charts that its Chart.yaml lists and it does
-	// not have, by REPOSITORY/NAME@VERSION, or file:///PATH of its git repository.
+	// Dependencies holds the digests of chart archives that Chart.yaml lists
+	// and the chart does not contain, by REPOSITORY/NAME@VERSION, or by
+	// file:///PATH in its git repository.
 	Dependencies Digests
 }
 
-// Digests are digests by name, as sorted lines of a name, a blank and a digest:
-// a form that is comparable.
+// Digests maps names to digests in a comparable form: sorted lines of name,
+// blank and digest.
 type Digests string
 
-// NewDigests returns the digests in that form.
+// NewDigests returns the digests of a map.
 func NewDigests(by map[string]string) Digests {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(by)) {
@@ -170,7 +172,7 @@ func NewDigests(by map[string]string) Digests {
 	return Digests(b.String())
 }
 
-// All returns the names and their digests, in order.
+// All returns the names and digests, in order.
 func (d Digests) All() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for line := range strings.Lines(string(d)) {
@@ -186,11 +188,10 @@ func (d Digests) All() iter.Seq2[string, string] {
 type GitRef struct {
 	URL  string
 	Ref  string // a commit, tag or branch
-	Path string // of the chart in the repository; empty for its root
+	Path string // directory of the chart; empty for the root
 }
 
-// String returns the reference as messages name it: where it is and, unless it
-// is a path, @ and its version.
+// String returns the location and, except for a path, @ and the version.
 func (r ChartRef) String() string {
 	switch {
 	case r.Git.URL != "":
@@ -201,7 +202,7 @@ func (r ChartRef) String() string {
 	return r.Location()
 }
 
-// Location returns where the chart is, which all of its versions share.
+// Location returns the location of the chart, which all its versions share.
 func (r ChartRef) Location() string {
 	switch {
 	case r.Git.URL != "" && r.Git.Path != "":
@@ -214,13 +215,13 @@ func (r ChartRef) Location() string {
 	return r.Path
 }
 
-// A Chart is the content of a Helm chart as its archive or directory has it.
+// A Chart is the content of a Helm chart.
 type Chart struct {
 	Ref    ChartRef
-	Digest string // sha256:hex: of the archive for a remote chart, with those of its pinned dependencies; of the files for one by path
-	Files  []File // as Helm's loader takes them, names relative to the chart's root; must not be modified
+	Digest string // sha256:hex of the archive and of pinned dependencies; for a chart by path, of its files
+	Files  []File // in the form of Helm's loader, names relative to the chart's root; must not be modified
 
-	Schemas []File // what its values.schema.json refers to elsewhere, by URL; sorted
+	Schemas []File // external documents of its values.schema.json, by URL; sorted
 }
 
 // A File is one file of a chart.
@@ -229,20 +230,20 @@ type File struct {
 	Data []byte
 }
 
-// An Object is one Kubernetes object that a release renders. Clusters share its
-// content: nobody modifies that, and who changes an object gives it another.
+// An Object is one rendered Kubernetes object. Clusters share its content,
+// which must not be modified: a changed object gets new content.
 type Object struct {
 	*unstructured.Unstructured
-	Release  *Release
-	Shared   bool     // whether the same content, at the same address, is met again: what is found out about it is worth keeping for the run
-	CRD      bool     // whether it is of the crds directory of a chart, which Helm does not upgrade
-	Aside    bool     // whether it is a hook that stands beside what is applied, see [Bundle]
-	Template string   // the chart's template that it comes from; empty when it is written in CUE
-	Pos      diag.Pos // where it is written in CUE; the release when a chart renders it
+	Release   *Release
+	Shared    bool     // whether other objects share the content, so that results for it are worth caching
+	CRD       bool     // whether it is in the crds directory of a chart, which Helm does not upgrade
+	Unapplied bool     // whether it is a hook that an apply does not run, see [Bundle]
+	Template  string   // the chart's template; empty for an object written in CUE
+	Pos       diag.Pos // position in CUE; that of the release for a chart's object
 }
 
-// ID names the object within its cluster: kind.group namespace/name. The
-// version is not part of it: two versions of one object are one object.
+// ID returns kind.group namespace/name. It excludes the version: two versions
+// of an object are the same object.
 func (o Object) ID() string {
 	gk := o.GroupVersionKind().GroupKind().String()
 	if ns := o.GetNamespace(); ns != "" {
@@ -251,8 +252,8 @@ func (o Object) ID() string {
 	return gk + " " + o.GetName()
 }
 
-// Title names an object in messages, also one that does not say what it is:
-// kind.group namespace/name.
+// Title returns a name for messages, kind.group namespace/name, also for an
+// incomplete object.
 func (o Object) Title() string {
 	if o.Unstructured == nil {
 		return "object"
@@ -272,8 +273,8 @@ func (o Object) Title() string {
 	return diag.Visible(s, diag.MaxText)
 }
 
-// Origin says which release an object is of, and which template rendered it; it
-// is empty for an object without a release.
+// Origin returns the release and the template of an object, or an empty string
+// without a release.
 func (o Object) Origin() string {
 	if o.Release == nil {
 		return ""
@@ -285,26 +286,25 @@ func (o Object) Origin() string {
 	return s
 }
 
-// A Bundle is all of one cluster's objects, unique, in the order in which
-// they apply.
+// A Bundle holds all objects of one cluster, unique, in apply order.
 type Bundle struct {
 	Cluster *Cluster
 	Objects []Object
 	YAML    []Text // the canonical text of each object, in the same order
-	Sums    []Sum  // of the texts; nil when nobody has computed them, see [Bundle.Sum]
-	Digest  string // sha256:hex over stages, levels, releases and texts: the version of the whole cluster
-	Charts  []Pin  // what was rendered, sorted by release
+	Sums    []Sum  // digests of the texts; may be nil, see [Bundle.Sum]
+	Digest  string // sha256:hex of stages, levels, releases and texts: the version of the cluster
+	Charts  []Pin  // charts of releases, sorted by release
 
-	// Hooks are those of charts that run when a release is deleted, rolled back
-	// or tested. They are no part of what is applied, which would run them, and
-	// not in the digest.
+	// Hooks run when a release is deleted, rolled back or tested. They are not
+	// applied, because an apply would run them, and are not part of the
+	// digest.
 	Hooks  []Object
-	Layout Layout   // for whom the bundle is written as files
-	Dirs   []string // of each object, below the cluster's directory, slash-separated; nil when all are in that
-	Files  []File   // that are no objects of the bundle, with their names below the cluster's directory
+	Layout Layout   // layout of the exported files
+	Dirs   []string // directory of each object below the cluster's directory, slash-separated; nil when all are in that directory
+	Files  []File   // additional files, named relative to the cluster's directory
 }
 
-// Sum returns the sum of the text of an object.
+// Sum returns the digest of an object's text.
 func (b *Bundle) Sum(i int) Sum {
 	if b.Sums != nil {
 		return b.Sums[i]
@@ -312,20 +312,20 @@ func (b *Bundle) Sum(i int) Sum {
 	return b.YAML[i].Sum()
 }
 
-// A Pin says which chart a release of a bundle was rendered from.
+// A Pin is the chart of a release in a bundle.
 type Pin struct {
 	Release string
-	Chart   ChartRef // with the digest of its content, also for a chart by path
+	Chart   ChartRef // with the digest of its content, even for a chart by path
 }
 
-// A RemoteSource is content of another place that kustomizations refer to, pinned by
-// its digest: a file, or directories of a git repository at a commit.
+// A RemoteSource is remote content that kustomizations refer to, pinned by
+// digest: a file, or directories of a git repository at a commit.
 type RemoteSource struct {
-	Address string   // as kustomizations write it
-	Git     GitRef   // with the path of what the address names; without a URL for a file
-	Dirs    []string // of the git repository, whose files are pinned; sorted
+	Address string   // as written in kustomizations
+	Git     GitRef   // with the path in the address; without a URL for a file
+	Dirs    []string // pinned directories of the git repository, sorted
 	Digest  string   // sha256:hex of the file, or of an archive of the directories
 }
 
-// String returns the source as messages name it.
+// String returns the address.
 func (s RemoteSource) String() string { return s.Address }

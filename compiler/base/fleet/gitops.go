@@ -4,12 +4,12 @@ import (
 	"time"
 )
 
-// A Layout says for whom a bundle is written as files.
+// A Layout is a file layout of an exported bundle.
 type Layout string
 
 // The layouts.
 const (
-	PlainLayout Layout = "plain" // the objects, for kubectl or whatever reads them
+	PlainLayout Layout = "plain" // the objects only, for kubectl and others
 	FluxLayout  Layout = "flux"
 	ArgoLayout  Layout = "argocd"
 )
@@ -17,14 +17,15 @@ const (
 // Layouts returns all layouts.
 func Layouts() []Layout { return []Layout{PlainLayout, FluxLayout, ArgoLayout} }
 
-// GitOps is what a cluster's layers say of those who read the export.
+// GitOps holds the settings of a cluster for Flux and Argo CD.
 type GitOps struct {
-	Layouts []Layout // in which the cluster is exported, for checks; none of one that is only applied to
+	Layouts []Layout // export layouts of the cluster, for checks; empty if it is only applied to
 	Flux    Flux
 	ArgoCD  ArgoCD
 }
 
-// Flux says how Flux finds a cluster's directory, and what it does with it.
+// Flux holds the location of a cluster's directory for Flux, and Flux's
+// settings.
 type Flux struct {
 	Namespace          string
 	Source             FluxSource
@@ -42,7 +43,8 @@ type FluxSource struct {
 	Namespace  string // may be empty
 }
 
-// ArgoCD says how Argo CD finds a cluster's directory, and the cluster.
+// ArgoCD holds the location of a cluster's directory for Argo CD, and the
+// destination.
 type ArgoCD struct {
 	Namespace      string
 	Project        string

@@ -8,41 +8,39 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Annotations of an object that Helm runs as a hook: on which events, in which
-// order, and when it is deleted.
+// Annotations of Helm hooks: their events, their order, and when they are
+// deleted.
 const (
 	HookAnnotation       = "helm.sh/hook"
 	HookWeightAnnotation = "helm.sh/hook-weight"
 	HookDeleteAnnotation = "helm.sh/hook-delete-policy"
 )
 
-// IsHook reports whether Helm runs an object as a hook.
+// IsHook reports whether an object is a Helm hook.
 func IsHook(u *unstructured.Unstructured) bool {
 	_, ok := u.GetAnnotations()[HookAnnotation]
 	return ok
 }
 
-// HookEvents returns on which events an object runs as a hook, such as
-// pre-install, none when it is no hook.
+// HookEvents returns the events of a hook, such as pre-install.
 func HookEvents(u *unstructured.Unstructured) []string {
 	return hookWords(u.GetAnnotations()[HookAnnotation])
 }
 
-// HookDeletions returns what a hook says of when it is deleted, such as
+// HookDeletions returns the deletion policies of a hook, such as
 // hook-succeeded.
 func HookDeletions(u *unstructured.Unstructured) []string {
 	return hookWords(u.GetAnnotations()[HookDeleteAnnotation])
 }
 
-// HookWeight returns the place of a hook among those of its release and event.
-// One that is no number is 0, as for Helm.
+// HookWeight returns the weight of a hook. As in Helm, an invalid number is 0.
 func HookWeight(u *unstructured.Unstructured) int {
 	n, _ := strconv.Atoi(strings.TrimSpace(u.GetAnnotations()[HookWeightAnnotation]))
 	return n
 }
 
-// HookRuns reports whether a hook comes to an end, which Helm waits for: a Job
-// or a pod.
+// HookRuns reports whether Helm waits for the end of a hook: it is a Job or a
+// Pod.
 func HookRuns(u *unstructured.Unstructured) bool {
 	gk := u.GroupVersionKind().GroupKind()
 	return gk == schema.GroupKind{Group: "batch", Kind: "Job"} || gk == schema.GroupKind{Kind: "Pod"}

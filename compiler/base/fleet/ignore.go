@@ -8,17 +8,17 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// An IgnoreRule says which fields of objects comparisons leave out.
+// An IgnoreRule lists fields of objects that comparisons ignore.
 type IgnoreRule struct {
 	Name    string
-	Release string // whose objects it is about; empty for those of the whole cluster
+	Release string // release of the objects; empty for all objects of the cluster
 	Reason  string
 	Match   Selector
-	Fields  []FieldPath // as listed
-	Pos     diag.Pos    // where it is written
+	Fields  []FieldPath // in list order
+	Pos     diag.Pos    // position of the rule
 }
 
-// Path returns the path of the rule, or of a field of it, as CUE writes it:
+// Path returns the path of the rule, or of a field of it, in CUE syntax:
 // diff.ignore.checksums, releases.web.diff.ignore.checksums.
 func (r *IgnoreRule) Path(field ...string) string {
 	path := append([]string{"diff", "ignore", label(r.Name)}, field...)
@@ -28,12 +28,12 @@ func (r *IgnoreRule) Path(field ...string) string {
 	return strings.Join(path, ".")
 }
 
-// Matches reports whether the rule is about the object.
+// Matches reports whether the rule applies to the object.
 func (r *IgnoreRule) Matches(o Object) bool {
 	return (r.Release == "" || o.Release != nil && o.Release.Name == r.Release) && r.Match.Matches(o)
 }
 
-// IgnoreRules returns the rules of the cluster and those of its releases.
+// IgnoreRules returns the rules of the cluster and of its releases.
 func (c *Cluster) IgnoreRules() []IgnoreRule {
 	rules := slices.Clone(c.Ignore)
 	for _, r := range c.Releases {
@@ -42,29 +42,28 @@ func (c *Cluster) IgnoreRules() []IgnoreRule {
 	return rules
 }
 
-// A RuleCheck is what one cluster says of a part of a rule that must hold in at
-// least one of the clusters that have the rule.
+// A RuleCheck is the result of a check in one cluster. The check must hold in
+// at least one cluster that has the rule.
 type RuleCheck struct {
-	Path  string   `json:"path"` // of the part
+	Path  string   `json:"path"` // of the checked part of the rule
 	Pos   diag.Pos `json:"pos"`
 	Holds bool     `json:"holds,omitempty"`
 
-	// What is wrong when it holds nowhere. The cluster in which it is nearest to
-	// holding says it best.
+	// The fault if the check holds in no cluster. That of the cluster with the
+	// highest Near is reported.
 	Near int    `json:"near,omitempty"`
 	Msg  string `json:"msg,omitempty"`
 	Hint string `json:"hint,omitempty"`
 }
 
-// Without returns what encoding/json decodes without what a path leads to, and
-// without the maps and lists of which nothing else is left. The value is not
-// modified.
+// Without returns decoded JSON without the values at a path, and without maps
+// and lists that become empty. It does not modify v.
 func Without(v any, path []Step) any {
 	out, _ := without(v, path)
 	return out
 }
 
-// without is Without. It reports whether nothing is left.
+// without is Without. It also reports whether the result is empty.
 func without(v any, path []Step) (out any, gone bool) {
 	if len(path) == 0 {
 		return nil, true
@@ -74,7 +73,7 @@ func without(v any, path []Step) (out any, gone bool) {
 	}
 	if m, ok := v.(map[string]any); ok {
 		m = maps.Clone(m)
-		if rest, gone := without(m[path[0].Key], path[1:]); gone {
+		if rest, empty := without(m[path[0].Key], path[1:]); empty {
 			delete(m, path[0].Key)
 		} else {
 			m[path[0].Key] = rest
@@ -82,10 +81,10 @@ func without(v any, path []Step) (out any, gone bool) {
 		return m, len(m) == 0
 	}
 	var left []any
-	for _, element := range v.([]any) { // the path leads to elements
+	for _, element := range v.([]any) { // the path selects elements
 		if path[0].Matches(element) {
-			rest, gone := without(element, path[1:])
-			if gone {
+			rest, empty := without(element, path[1:])
+			if empty {
 				continue
 			}
 			element = rest

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWithout checks what is left of a value, and that the value stays as it is.
+// TestWithout checks the result, and that the value is not modified.
 func TestWithout(t *testing.T) {
 	for _, test := range []struct{ value, path, want string }{
 		{`{"a":1,"b":2}`, `a`, `{"b":2}`},

@@ -12,12 +12,12 @@ var (
 	crdKind       = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 )
 
-// IsBase reports whether objects of other kinds cannot be before those of the
-// kind are: namespaces and CRDs.
+// IsBase reports whether objects of the kind must exist before others:
+// namespaces and CRDs.
 func IsBase(gk schema.GroupKind) bool { return gk == namespaceKind || gk == crdKind }
 
-// ProtectedKinds returns the kinds whose objects hold other objects or data, which
-// are deleted along with them: namespaces, CRDs and volumes.
+// ProtectedKinds returns the kinds whose deletion also deletes other objects
+// or data: namespaces, CRDs and volumes.
 func ProtectedKinds() []schema.GroupKind {
 	return []schema.GroupKind{namespaceKind, crdKind, {Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"}}
 }
@@ -25,10 +25,9 @@ func ProtectedKinds() []schema.GroupKind {
 // IsProtected reports whether the kind is one of [ProtectedKinds].
 func IsProtected(gk schema.GroupKind) bool { return slices.Contains(ProtectedKinds(), gk) }
 
-// KeptBy returns the annotation by which an object says that it stays when it is
-// no longer part of its bundle, such as helm.sh/resource-policy: keep; empty when
-// it does not.
-func KeptBy(u *unstructured.Unstructured) string {
+// KeepAnnotation returns the annotation that keeps an object when it leaves
+// its bundle, such as helm.sh/resource-policy: keep, or an empty string.
+func KeepAnnotation(u *unstructured.Unstructured) string {
 	a := u.GetAnnotations()
 	for _, keep := range [][2]string{{"helm.sh/resource-policy", "keep"}, {"fleetc.dev/prune", "never"}} {
 		if a[keep[0]] == keep[1] {

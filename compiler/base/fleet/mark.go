@@ -7,16 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What objects say in a cluster of where they come from. It is in their own
-// metadata alone, never in templates or selectors.
+// Labels and annotations for the origin of an object. They are only set in the
+// object's own metadata, never in templates or selectors.
 const (
 	ReleaseLabel      = "fleetc.dev/release"
 	FleetAnnotation   = "fleetc.dev/fleet"
 	ClusterAnnotation = "fleetc.dev/cluster"
 )
 
-// Mark returns an object that says of which release, cluster and fleet it is.
-// The given one is not modified, and shares what is not its metadata.
+// Mark returns a copy of an object with its release, cluster and fleet in its
+// metadata. The copy shares everything except the metadata.
 func Mark(module string, c *Cluster, o Object) Object {
 	object := maps.Clone(o.Object)
 	if object == nil {
@@ -32,8 +32,8 @@ func Mark(module string, c *Cluster, o Object) Object {
 	return o
 }
 
-// with gives a map a map of its own below a key, with room for some more, and
-// returns that.
+// with replaces the map at a key by a copy with room for more entries, and
+// returns the copy.
 func with(m map[string]any, key string, more int) map[string]any {
 	before, _ := m[key].(map[string]any)
 	after := make(map[string]any, len(before)+more)
@@ -42,20 +42,20 @@ func with(m map[string]any, key string, more int) map[string]any {
 	return after
 }
 
-// marked are the fields of metadata that Mark writes to, and what it writes there.
-var marked = map[string][]string{"labels": {ReleaseLabel}, "annotations": {FleetAnnotation, ClusterAnnotation}}
+// markFields are the fields of metadata that Mark sets, and the keys in them.
+var markFields = map[string][]string{"labels": {ReleaseLabel}, "annotations": {FleetAnnotation, ClusterAnnotation}}
 
-// Unmark returns an object without what Mark has added, and without maps of labels
-// and annotations that are empty, since Mark leaves none. The given one is not
-// modified: it is returned when there is nothing of that in it, and shares what
-// is not its metadata otherwise.
+// Unmark returns an object without the metadata that Mark adds, and without
+// empty labels and annotations, which Mark never leaves. It does not modify u:
+// it returns u if there is nothing to remove, and otherwise a copy that shares
+// everything except the metadata.
 func Unmark(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if u == nil {
 		return nil
 	}
 	meta, _ := u.Object["metadata"].(map[string]any)
 	out := u
-	for field, names := range marked {
+	for field, names := range markFields {
 		texts, ok := meta[field].(map[string]any)
 		if !ok || len(texts) > 0 && !slices.ContainsFunc(names, func(name string) bool { _, ok := texts[name]; return ok }) {
 			continue

@@ -8,17 +8,17 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// A MatchText is one text of a [Selector] that a layer of the fleet writes. Texts
-// that an imported package writes are left out: they may match nothing.
+// A MatchText is one text of a [Selector] that a layer of the fleet writes.
+// Texts of imported packages are excluded, because they may match nothing.
 type MatchText struct {
-	Path  string // of its list, or of the label, as CUE writes it
-	Field string // of the selector: kinds, names, namespaces, releases or labels
-	Key   string // of a label
+	Path  string // of its list or label, in CUE syntax
+	Field string // field of the selector: kinds, names, namespaces, releases or labels
+	Key   string // label key
 	Text  string // a kind, a pattern, or the value of a label
 	Pos   diag.Pos
 }
 
-// Selector returns the selector that has the text alone.
+// Selector returns a selector with only this text.
 func (t *MatchText) Selector() Selector {
 	switch t.Field {
 	case "kinds":
@@ -33,9 +33,9 @@ func (t *MatchText) Selector() Selector {
 	return Selector{Labels: map[string]string{t.Key: t.Text}}
 }
 
-// CheckTexts says of the texts of one list whether each of them matches something.
-// A pattern with wildcards may match nothing beside a text that does. wrong says
-// what is wrong with a text, which may mean one of among.
+// CheckTexts checks that each text of a list matches. A wildcard pattern may
+// match nothing if another text matches. wrong returns the message for a text;
+// among are suggestions.
 func CheckTexts(texts []MatchText, matches func(MatchText) bool, wrong func(MatchText) string, among []string) []RuleCheck {
 	matched := make([]bool, len(texts))
 	for i, t := range texts {
@@ -66,8 +66,8 @@ func CheckTexts(texts []MatchText, matches func(MatchText) bool, wrong func(Matc
 	return out
 }
 
-// ReleaseChecks says of the release patterns of the cluster's policies, of their
-// waivers, and of the rules for health whether they match one of the releases.
+// ReleaseChecks checks that the release patterns of policies, waivers and
+// health rules match one of the releases.
 func (c *Cluster) ReleaseChecks(releases []string) []RuleCheck {
 	var out []RuleCheck
 	check := func(texts []MatchText, releases []string, wrong string) {

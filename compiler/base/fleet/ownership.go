@@ -10,45 +10,46 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// An Ownership says who has fields of some objects of a release. The names of its
-// fields in JSON stay as they are: it is recorded in clusters.
+// An Ownership declares who owns fields of a release's objects. JSON field
+// names must not change, because it is stored in clusters.
 type Ownership struct {
 	Name     string      `json:"name"`
 	Target   Selector    `json:"target"`
 	Optional bool        `json:"optional,omitempty"` // whether it may match nothing
-	Fields   []FieldPath `json:"fields"`             // as listed
-	Leave    bool        `json:"leave,omitempty"`    // whether others may have the fields; otherwise the release has them
-	Pos      diag.Pos    `json:"-"`                  // where it is written
+	Fields   []FieldPath `json:"fields"`             // in list order
+	Leave    bool        `json:"leave,omitempty"`    // whether others may own the fields; otherwise the release owns them
+	Pos      diag.Pos    `json:"-"`                  // position of the entry
 }
 
-// A FieldPath is the path of a field, for that and all that is below it.
+// A FieldPath is the path of a field, which stands for the field and
+// everything below it.
 type FieldPath struct {
 	Path []Step   `json:"path"`
-	Pos  diag.Pos `json:"-"` // where it is written
+	Pos  diag.Pos `json:"-"` // position of the path
 }
 
-// A Step is one step of the path of a field: to what a map has under a key or,
-// when Key is empty, to those elements of a list whose fields have values.
+// A Step is one step of a field path: to a key of a map or, when Key is empty,
+// to the list elements whose fields have the values.
 type Step struct {
 	Key    string            `json:"key,omitempty"`
-	Fields map[string]string `json:"fields,omitempty"` // of elements: texts, numbers and bools as text
+	Fields map[string]string `json:"fields,omitempty"` // of elements; strings, numbers and bools as text
 }
 
-// A Replace is a kind whose objects may be deleted and made anew.
+// A Replace is a kind whose objects may be recreated.
 type Replace struct {
 	Kind string   `json:"kind"` // Job, or Job.batch
-	Pos  diag.Pos `json:"-"`    // where it is written
+	Pos  diag.Pos `json:"-"`    // position of the entry
 }
 
-// MayReplace reports whether objects like o may be deleted and made anew.
+// MayReplace reports whether objects such as o may be recreated.
 func (r *Release) MayReplace(o Object) bool {
 	gk := o.GroupVersionKind().GroupKind()
 	return slices.ContainsFunc(r.Replace, func(k Replace) bool { return k.Kind == gk.Kind || k.Kind == gk.String() })
 }
 
-// ParseSteps reads the path of a field as plans write it:
-// spec.template.spec.containers[name=app].image. Keys that have other characters
-// than names have, and values with a comma or a bracket, are quoted.
+// ParseSteps parses a field path in the syntax of plans:
+// spec.template.spec.containers[name=app].image. Keys with special characters,
+// and values with a comma or bracket, are quoted.
 func ParseSteps(text string) (path []Step, ok bool) {
 	for text != "" {
 		var s Step
@@ -72,7 +73,7 @@ func ParseSteps(text string) (path []Step, ok bool) {
 	return path, len(path) > 0 && path[0].Key != ""
 }
 
-// parseElement reads what names an element, behind its bracket: name=app].
+// parseElement parses an element selector after its bracket: name=app].
 func parseElement(text string) (fields map[string]string, rest string, ok bool) {
 	fields = map[string]string{}
 	for {
@@ -95,7 +96,7 @@ func parseElement(text string) (fields map[string]string, rest string, ok bool) 
 	}
 }
 
-// parseWord reads a quoted text, or one until one of the characters.
+// parseWord parses a quoted text, or a text up to one of the characters.
 func parseWord(text, until string) (word, rest string, ok bool) {
 	if quoted, err := strconv.QuotedPrefix(text); err == nil && text[0] == '"' {
 		word, err = strconv.Unquote(quoted)
@@ -108,7 +109,7 @@ func parseWord(text, until string) (word, rest string, ok bool) {
 	return text[:end], text[end:], end > 0
 }
 
-// StepsText writes a path as [ParseSteps] reads it.
+// StepsText formats a path for [ParseSteps].
 func StepsText(path []Step) string {
 	var b strings.Builder
 	word := func(w, special string) {
@@ -136,7 +137,7 @@ func StepsText(path []Step) string {
 	return b.String()
 }
 
-// HasPrefix reports whether a path leads to what another does, or below it.
+// HasPrefix reports whether a path equals prefix or is below it.
 func HasPrefix(path, prefix []Step) bool {
 	if len(prefix) > len(path) {
 		return false
@@ -149,8 +150,8 @@ func HasPrefix(path, prefix []Step) bool {
 	return true
 }
 
-// Elements returns what a path leads to in what encoding/json decodes: one value
-// or, behind a step to elements of a list, as many as there are.
+// Elements returns the values at a path in decoded JSON. A step to list
+// elements may match several.
 func Elements(v any, path []Step) []any {
 	if len(path) == 0 {
 		return []any{v}
@@ -173,12 +174,12 @@ func Elements(v any, path []Step) []any {
 	return out
 }
 
-// Matches reports whether an element of a list has the values of the step.
+// Matches reports whether a list element has the values of the step.
 func (s Step) Matches(element any) bool {
 	m, ok := element.(map[string]any)
 	for key, want := range s.Fields {
-		v, has := m[key]
-		ok = ok && has && fmt.Sprint(v) == want
+		v, exists := m[key]
+		ok = ok && exists && fmt.Sprint(v) == want
 	}
 	return ok
 }

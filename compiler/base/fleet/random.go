@@ -2,22 +2,22 @@ package fleet
 
 import "github.com/fleetc/fleetc/compiler/base/diag"
 
-// A Random says what becomes of a field that a chart makes up anew whenever it
-// renders: a password, a certificate, a time.
-type Random struct {
+// A RandomField is the rule for a field that differs in every rendering, such
+// as a password, a certificate or a time.
+type RandomField struct {
 	Object string   // Kind/name
-	Field  []string // of the object: keys, and indexes of lists; with all that is below it
+	Field  []string // keys and list indices of the field; includes everything below it
 	Action RandomAction
-	Value  any      // of SetRandom, as encoding/json decodes it
-	Pos    diag.Pos // where it is written
+	Value  any      // for SetRandom, as decoded JSON
+	Pos    diag.Pos // position of the rule
 }
 
-// A RandomAction is what becomes of such a field.
+// A RandomAction is the treatment of a random field.
 type RandomAction int
 
-// What can become of it.
+// The treatments.
 const (
-	KeepRandom RandomAction = iota // it has the value of the last bundle, and a new one only where there is none
-	DropRandom                     // it is removed
-	SetRandom                      // it has a value
+	KeepRandom RandomAction = iota // keep the value of the last bundle; generate one if there is none
+	DropRandom                     // remove the field
+	SetRandom                      // set the field to a value
 )

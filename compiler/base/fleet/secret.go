@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// IsEncrypted reports whether an object is a Secret that SOPS has encrypted: the
-// API server takes it when whoever applies it has decrypted it.
+// IsEncrypted reports whether an object is a Secret that SOPS has encrypted.
+// It must be decrypted before it is applied.
 func IsEncrypted(u *unstructured.Unstructured) bool {
 	if u == nil || !isSecret(u) {
 		return false
@@ -20,11 +20,11 @@ func IsEncrypted(u *unstructured.Unstructured) bool {
 	return ok
 }
 
-// Plaintext returns the fields of a Secret whose values can be read in it, such
-// as data.password, sorted; none for other kinds. A SealedSecret is taken for the
-// Secret of its template. What is empty, encrypted by SOPS or a reference to a value
-// that is elsewhere cannot be read. Metadata, keys and the type of the Secret count
-// when they have a copy of a Secret, or look like a key or token.
+// Plaintext returns the sorted fields of a Secret with readable values, such
+// as data.password, and nothing for other kinds. For a SealedSecret it checks
+// the template. Empty values, values encrypted by SOPS and references are not
+// readable. Metadata, keys and the type are included if they contain a copy of
+// a Secret, or look like a key or token.
 func Plaintext(u *unstructured.Unstructured) []string {
 	if u == nil {
 		return nil
@@ -34,25 +34,25 @@ func Plaintext(u *unstructured.Unstructured) []string {
 	case isSecret(u):
 		encrypted := hasMAC(u)
 		fields = secretFields(u, func(text string) bool { return readable(text, encrypted) })
-		fields = append(fields, besideValues(u.Object)...)
+		fields = append(fields, secretsOutsideValues(u.Object)...)
 	case isSealed(u):
 		template, _, _ := unstructured.NestedMap(u.Object, "spec", "template")
 		values := &unstructured.Unstructured{Object: template}
 		fields = secretFields(values, func(text string) bool {
-			return readable(text, false) && (!strings.Contains(text, "{{") || looksSecret(text))
+			return readable(text, false) && (!strings.Contains(text, "{{") || looksLikeSecret(text))
 		})
-		fields = append(fields, besideValues(template)...)
+		fields = append(fields, secretsOutsideValues(template)...)
 		for i, f := range fields {
 			fields[i] = "spec.template." + f
 		}
-		fields = append(fields, besideValues(u.Object)...)
+		fields = append(fields, secretsOutsideValues(u.Object)...)
 	}
 	slices.Sort(fields)
 	return slices.Compact(fields)
 }
 
-// secretFields returns the fields of a Secret whose values are as they are looked
-// for. What is no text counts as one.
+// secretFields returns the fields of a Secret whose values match. A value that
+// is not a string counts as text.
 func secretFields(u *unstructured.Unstructured, wanted func(text string) bool) []string {
 	var fields []string
 	for _, part := range []string{"data", "stringData"} {
@@ -77,35 +77,36 @@ func isSecret(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
 }
 
-// isSealed reports whether an object is a SealedSecret of Bitnami's controller.
+// isSealed reports whether an object is a SealedSecret of Bitnami's
+// controller.
 func isSealed(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == schema.GroupKind{Group: "bitnami.com", Kind: "SealedSecret"}
 }
 
-// sopsValue is how a value that SOPS has encrypted begins.
+// sopsValue is the prefix of a value that SOPS has encrypted.
 const sopsValue = "ENC[AES256_GCM,data:"
 
-// hasMAC reports whether a Secret has what SOPS adds to one that it has encrypted.
+// hasMAC reports whether a Secret has the metadata of SOPS.
 func hasMAC(u *unstructured.Unstructured) bool {
 	mac, _, _ := unstructured.NestedString(u.Object, "sops", "mac")
 	return strings.HasPrefix(mac, sopsValue)
 }
 
-// readable reports whether a value tells something. Encrypted values are possible
-// in what SOPS has encrypted alone.
+// readable reports whether a value can be read. Only a Secret with the
+// metadata of SOPS may have encrypted values.
 func readable(text string, encrypted bool) bool {
 	text = strings.TrimSpace(text)
 	encrypted = encrypted && strings.HasPrefix(text, sopsValue) && strings.HasSuffix(text, "]")
 	return text != "" && !encrypted && !isReference(text)
 }
 
-// isReference reports whether a value stands for one that is elsewhere.
+// isReference reports whether a value is a reference to a secret store.
 func isReference(text string) bool {
 	return strings.HasPrefix(text, "((fleetc:") && strings.HasSuffix(text, "))") && strings.Count(text, "((") == 1
 }
 
-// HasReferences reports whether an object is a Secret with values that are
-// elsewhere.
+// HasReferences reports whether an object is a Secret whose values contain
+// references.
 func HasReferences(u *unstructured.Unstructured) bool {
 	if u == nil || !isSecret(u) {
 		return false

@@ -8,19 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// besideValues returns the fields of a Secret, beside its values, that have a copy
-// of a Secret, as kubectl's annotation does, or look like a key or token. A name of
-// a field that does so is not in the result.
-func besideValues(o map[string]any) []string {
+// secretsOutsideValues returns the fields of a Secret outside of its values
+// that contain a copy of a Secret, as kubectl's annotation does, or look like
+// a key or token. Field names that look like a secret are not shown.
+func secretsOutsideValues(o map[string]any) []string {
 	var fields []string
 	look := func(part []string, values any) {
 		m, _ := values.(map[string]any)
 		for key, v := range m {
 			text, _ := v.(string)
 			switch {
-			case looksSecret(key):
+			case looksLikeSecret(key):
 				fields = append(fields, "a key of "+FieldText(part))
-			case part[0] == "metadata" && !isDigest(key) && (looksSecret(text) || hasSecret(text)):
+			case part[0] == "metadata" && !isDigest(key) && (looksLikeSecret(text) || hasSecret(text)):
 				fields = append(fields, FieldText(append(part[:len(part):len(part)], key)))
 			}
 		}
@@ -30,14 +30,14 @@ func besideValues(o map[string]any) []string {
 	look([]string{"metadata", "labels"}, metadata["labels"])
 	look([]string{"data"}, o["data"])
 	look([]string{"stringData"}, o["stringData"])
-	if text, _ := o["type"].(string); looksSecret(text) {
+	if text, _ := o["type"].(string); looksLikeSecret(text) {
 		fields = append(fields, "type")
 	}
 	return fields
 }
 
-// isDigest reports whether the name of a label or annotation says that its value
-// is the digest of something.
+// isDigest reports whether the name of a label or annotation indicates that
+// its value is a digest.
 func isDigest(key string) bool {
 	key = strings.ToLower(key)
 	for _, word := range []string{"checksum", "digest", "hash", "sha256", "sha1"} {
@@ -48,7 +48,7 @@ func isDigest(key string) bool {
 	return false
 }
 
-// hasSecret reports whether a text is a Secret in JSON whose values can be read.
+// hasSecret reports whether a text is a Secret in JSON with readable values.
 func hasSecret(text string) bool {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return false
@@ -60,13 +60,14 @@ func hasSecret(text string) bool {
 	return len(Plaintext(&unstructured.Unstructured{Object: o})) > 0
 }
 
-// secretText matches private keys, JSON web tokens and the tokens of common services.
+// secretText matches private keys, JSON web tokens and the tokens of common
+// services.
 var secretText = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----|\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.|\bgh[pousr]_\w{30,}|\bgithub_pat_\w{30,}|` +
 	`\bglpat-[\w-]{20,}|\bxox[abprs]-[\w-]{20,}|\bAKIA[0-9A-Z]{16}\b|\bAGE-SECRET-KEY-1[0-9A-Z]{20,}|\bsk_live_\w{16,}|\bhv[sb]\.\w{20,}`)
 
-// looksSecret reports whether a text has a private key or a token in it, or a long
-// word whose letters and digits change too often for a name.
-func looksSecret(text string) bool {
+// looksLikeSecret reports whether a text contains a private key, a token, or a
+// long word that looks random.
+func looksLikeSecret(text string) bool {
 	if secretText.MatchString(text) {
 		return true
 	}
@@ -78,7 +79,8 @@ func looksSecret(text string) bool {
 	return false
 }
 
-// isRandom reports whether a word of letters and digits looks made by chance.
+// isRandom reports whether a word of letters and digits looks random: it is
+// long and changes its character class often.
 func isRandom(word string) bool {
 	const long, digits = 16, 3
 	var seen [4]int
@@ -94,7 +96,8 @@ func isRandom(word string) bool {
 	return len(word) >= long && seen[1] > 0 && seen[2] > 0 && seen[3] >= digits && 3*changes >= len(word)
 }
 
-// classOf returns 1 for small letters, 2 for large ones, 3 for digits, 0 for others.
+// classOf returns 1 for lower case letters, 2 for upper case letters, 3 for
+// digits, 0 for others.
 func classOf(r rune) int {
 	switch {
 	case 'a' <= r && r <= 'z':

@@ -8,8 +8,8 @@ import (
 )
 
 // MatchCluster reports whether the pattern selects the cluster with the given
-// ID: it matches, as [path.Match] does, the ID or a directory above it. So prod
-// and prod/* select all of prod/us/east-1 and prod/eu-1.
+// ID: [path.Match] must match the ID or a directory above it. So prod and
+// prod/* both select prod/us/east-1 and prod/eu-1.
 func MatchCluster(pattern, id string) (bool, error) {
 	for at := id; at != "."; at = path.Dir(at) {
 		if ok, err := path.Match(pattern, at); ok || err != nil {
@@ -19,17 +19,16 @@ func MatchCluster(pattern, id string) (bool, error) {
 	return false, nil
 }
 
-// A Selector chooses among the objects of a cluster. A field that is empty
-// chooses all.
+// A Selector selects objects of a cluster. An empty field matches all objects.
 type Selector struct {
-	Kinds      []string          `json:"kinds,omitempty"`      // Deployment, or Deployment.apps of one API group alone
-	Names      []string          `json:"names,omitempty"`      // patterns, as path.Match has them
+	Kinds      []string          `json:"kinds,omitempty"`      // Deployment, or Deployment.apps for one API group
+	Names      []string          `json:"names,omitempty"`      // patterns of path.Match
 	Namespaces []string          `json:"namespaces,omitempty"` // patterns
 	Releases   []string          `json:"releases,omitempty"`   // patterns
-	Labels     map[string]string `json:"labels,omitempty"`     // that objects have; * for any value
+	Labels     map[string]string `json:"labels,omitempty"`     // required labels; * matches any value
 }
 
-// Matches reports whether the selector chooses the object.
+// Matches reports whether the selector selects the object.
 func (s Selector) Matches(o Object) bool {
 	release := ""
 	if o.Release != nil {
@@ -41,8 +40,8 @@ func (s Selector) Matches(o Object) bool {
 		hasLabels(o.GetLabels(), s.Labels)
 }
 
-// anyMatches reports whether one of the patterns matches the text, or there is
-// none. A malformed one matches nothing.
+// anyMatches reports whether a pattern matches the text, or there are no
+// patterns. Malformed patterns match nothing.
 func anyMatches(patterns []string, text string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
 		ok, err := path.Match(p, text)
@@ -59,23 +58,23 @@ func hasLabels(have, want map[string]string) bool {
 	return true
 }
 
-// A Patch changes objects of a release after they are rendered. Exactly one of
-// Strategic, Merge, JSON and Images is set.
+// A Patch changes rendered objects of a release. Exactly one of Strategic,
+// Merge, JSON and Images is set.
 type Patch struct {
 	Name      string
 	Target    Selector
 	Optional  bool              // whether it may match nothing
-	Strategic map[string]any    // as encoding/json decodes it
+	Strategic map[string]any    // decoded JSON
 	Merge     map[string]any    // RFC 7386
 	JSON      []Operation       // RFC 6902
-	Images    map[string]string // beginnings of image names, and what takes their place
-	Pos       diag.Pos          // where the patch is written
+	Images    map[string]string // prefixes of image names and their replacements
+	Pos       diag.Pos          // position of the patch
 }
 
-// An Operation is one of a JSON patch.
+// An Operation is one operation of a JSON patch.
 type Operation struct {
 	Op, Path, From string
-	Value          any // as encoding/json decodes it
+	Value          any // decoded JSON
 }
 
 // A Policy is a rule for the objects of a cluster.
@@ -83,18 +82,18 @@ type Policy struct {
 	Name    string
 	Message string
 	Match   Selector
-	Source  string         // CUE: a file with object, or objects and violations, or a txtar archive of the packages it needs
+	Source  string         // CUE: a file with object, or objects and violations, or a txtar archive with the packages it needs
 	Waivers []PolicyWaiver // sorted by name
-	Texts   []MatchText    // of Match
-	Pos     diag.Pos       // where the rule is written
+	Texts   []MatchText    // texts of Match
+	Pos     diag.Pos       // position of the rule
 }
 
-// A PolicyWaiver says that a policy does not hold for some objects.
+// A PolicyWaiver exempts objects from a policy.
 type PolicyWaiver struct {
 	Name   string
 	Reason string
 	Match  Selector
-	Until  string      // the last day, 2006-01-02; empty for ever
-	Texts  []MatchText // of Match
-	Pos    diag.Pos    // where the waiver is written
+	Until  string      // the last day, 2006-01-02; empty means unlimited
+	Texts  []MatchText // texts of Match
+	Pos    diag.Pos    // position of the waiver
 }

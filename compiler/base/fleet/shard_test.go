@@ -13,23 +13,23 @@ func TestParseShard(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                        "is no shard",
-		"4":                       "is no shard",
-		"a/4":                     "is no shard",
-		"1/b":                     "is no shard",
-		"1/4/2":                   "is no shard",
-		"+1/4":                    "is no shard",
-		"01/4":                    "is no shard",
-		"1 /4":                    "is no shard",
-		"99999999999999999999/4":  "is no shard",
-		"1/-4":                    "has no -4 shards",
-		"1/0":                     "has no 0 shards",
-		"1/10001":                 "has no 10001 shards",
-		"0/4":                     "there is no shard 0 of 4",
-		"-1/4":                    "there is no shard -1 of 4",
-		"5/4":                     "there is no shard 5 of 4",
-		"\x1b[31m":                "is no shard",
-		strings.Repeat("1", 1000): "is no shard",
+		"":                        "is not a valid shard",
+		"4":                       "is not a valid shard",
+		"a/4":                     "is not a valid shard",
+		"1/b":                     "is not a valid shard",
+		"1/4/2":                   "is not a valid shard",
+		"+1/4":                    "is not a valid shard",
+		"01/4":                    "is not a valid shard",
+		"1 /4":                    "is not a valid shard",
+		"99999999999999999999/4":  "is not a valid shard",
+		"1/-4":                    "invalid number of shards: -4",
+		"1/0":                     "invalid number of shards: 0",
+		"1/10001":                 "invalid number of shards: 10001",
+		"0/4":                     "there is not a valid shard 0 of 4",
+		"-1/4":                    "there is not a valid shard -1 of 4",
+		"5/4":                     "there is not a valid shard 5 of 4",
+		"\x1b[31m":                "is not a valid shard",
+		strings.Repeat("1", 1000): "is not a valid shard",
 	} {
 		if got, err := ParseShard(text); err == nil || got != (Shard{}) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("%q: %v, %v", text, got, err)
@@ -37,7 +37,7 @@ func TestParseShard(t *testing.T) {
 	}
 }
 
-// Every cluster is in one shard, whichever others there are.
+// TestShardHas checks that every cluster is in exactly one shard.
 func TestShardHas(t *testing.T) {
 	const clusters = 2000
 	for of := 1; of <= 16; of++ {
@@ -63,7 +63,7 @@ func TestShardHas(t *testing.T) {
 	if !(Shard{}).Has("prod/eu-1") {
 		t.Error("no shard is all clusters")
 	}
-	// Jobs of different versions must agree.
+	// Different versions of fleetc must agree.
 	for id, want := range map[string]int{"dev/local": 1, "prod/eu-1": 4, "prod/us-1": 2} {
 		if !(Shard{want, 4}).Has(id) {
 			t.Errorf("%s has moved", id)

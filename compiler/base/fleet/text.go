@@ -6,25 +6,25 @@ import (
 	"encoding/hex"
 )
 
-// A Text is a text in parts, one after the other. Clusters share parts of the texts
-// of their objects, which are in memory once.
+// A Text is a text in consecutive parts. Clusters share parts of their
+// objects' texts in memory.
 type Text [3][]byte
 
-// Len returns how many bytes the text has.
+// Len returns the length in bytes.
 func (t Text) Len() int { return len(t[0]) + len(t[1]) + len(t[2]) }
 
-// AppendTo appends the text to buf, and returns what comes of that.
+// AppendTo appends the text to buf and returns the result.
 func (t Text) AppendTo(buf []byte) []byte {
 	return append(append(append(buf, t[0]...), t[1]...), t[2]...)
 }
 
-// Bytes returns the text in one, which is the caller's.
+// Bytes returns a copy of the text.
 func (t Text) Bytes() []byte { return t.AppendTo(make([]byte, 0, t.Len())) }
 
-// String returns the text in one.
+// String returns the text as a string.
 func (t Text) String() string { return string(t.Bytes()) }
 
-// Equal reports whether the text is these bytes.
+// Equal reports whether the text equals data.
 func (t Text) Equal(data []byte) bool {
 	if len(data) != t.Len() {
 		return false
@@ -38,7 +38,7 @@ func (t Text) Equal(data []byte) bool {
 	return true
 }
 
-// Sum returns the sum of the text.
+// Sum returns the digest of the text.
 func (t Text) Sum() Sum {
 	h := sha256.New()
 	for _, part := range t {

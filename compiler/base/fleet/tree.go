@@ -8,15 +8,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// A Tree is a value that remembers, leaf by leaf, where it was written, in
-// which layer, and what it shadowed there. It is a map, a list or a scalar.
+// A Tree is a map, list or scalar with source positions. Each leaf records its
+// position, its layer, and the value that it overrides.
 type Tree struct {
 	Fields  map[string]*Tree // of a map; nil otherwise
 	List    []*Tree          // of a list; nil otherwise
 	Scalar  any              // nil, bool, string or json.Number, when Fields and List are nil
-	Pos     diag.Pos         // of a map, the first place that wrote it
-	Layer   string           // the layer of Pos; empty outside of the layers
-	Shadows *Tree            // the value of a layer above that this one replaced; nil when there is none
+	Pos     diag.Pos         // for a map, the first position that sets it
+	Layer   string           // layer of Pos; empty outside of layers
+	Shadows *Tree            // the overridden value of a layer above; may be nil
 }
 
 // Map returns the tree of a map with the given fields.
@@ -27,8 +27,9 @@ func Map(fields map[string]*Tree) *Tree {
 	return &Tree{Fields: fields}
 }
 
-// TreeOf returns a decoded value, as [Tree.Value] or [Tree.Native] returns one, as
-// a tree without places. The error is that of a number that JSON does not have.
+// TreeOf converts a value as returned by [Tree.Value] or [Tree.Native] to a
+// tree without positions. It returns an error for a number that JSON cannot
+// represent.
 func TreeOf(v any) (*Tree, error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -64,8 +65,8 @@ func (t *Tree) IsMap() bool { return t.Fields != nil }
 // Keys returns the keys of a map, sorted.
 func (t *Tree) Keys() []string { return slices.Sorted(maps.Keys(t.Fields)) }
 
-// Value returns the tree as encoding/json decodes it, with float64 for every
-// number: what Helm sees of a values file.
+// Value returns the tree as decoded JSON with float64 numbers, like Helm's
+// values.
 func (t *Tree) Value() any {
 	switch {
 	case t.Fields != nil:
@@ -84,7 +85,7 @@ func (t *Tree) Value() any {
 	if n, ok := t.Scalar.(json.Number); ok {
 		f, err := n.Float64()
 		if err != nil {
-			// Out of float64's range: the text is all that is left of it.
+			// The number exceeds the range of float64: return its text.
 			return n.String()
 		}
 		return f
@@ -92,8 +93,8 @@ func (t *Tree) Value() any {
 	return t.Scalar
 }
 
-// Native returns the tree as Kubernetes' own libraries decode JSON: whole
-// numbers are int64, others float64. It is nil for no tree.
+// Native returns the tree in the types of Kubernetes' JSON decoder: integers
+// are int64, other numbers float64. A nil tree gives nil.
 func (t *Tree) Native() any {
 	switch {
 	case t == nil:
@@ -119,8 +120,8 @@ func (t *Tree) Native() any {
 	return t.Value()
 }
 
-// Lookup returns the deepest part of the tree on the path and how many of
-// its keys it follows.
+// Lookup returns the deepest part of the tree on the path, and the number of
+// keys that it follows.
 func (t *Tree) Lookup(path ...string) (at *Tree, depth int) {
 	for i, key := range path {
 		next, ok := t.Fields[key]

@@ -56,7 +56,7 @@ func recorded(t testing.TB) *fleet.Bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Hooks = []fleet.Object{{Unstructured: hook, Release: web, Aside: true}}
+	b.Hooks = []fleet.Object{{Unstructured: hook, Release: web, Unapplied: true}}
 	return b
 }
 

@@ -87,7 +87,7 @@ func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*fleet.Bundle,
 		if h.Release < 0 || h.Release >= len(texts) || isIncomplete(o) {
 			return nil, nil, &brokenError{"its hooks are not those of its releases"}
 		}
-		b.Hooks = append(b.Hooks, fleet.Object{Unstructured: o, Release: cluster.Releases[h.Release], Aside: true})
+		b.Hooks = append(b.Hooks, fleet.Object{Unstructured: o, Release: cluster.Releases[h.Release], Unapplied: true})
 	}
 	for n, i := range head.Objects {
 		if i < 0 || i >= len(texts) || len(texts[i]) == 0 {

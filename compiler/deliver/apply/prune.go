@@ -165,7 +165,7 @@ func (p *planner) isRecorded(id string, current *unstructured.Unstructured) bool
 // pruneOrKeep returns whether an object that is not in the bundle any more is
 // pruned or kept, and why it is kept.
 func (o Options) pruneOrKeep(gk schema.GroupKind, current *unstructured.Unstructured) (Action, string) {
-	kept := fleet.KeptBy(current)
+	kept := fleet.KeepAnnotation(current)
 	switch {
 	case gk == schema.GroupKind{Kind: "Namespace"} && current.GetName() == Namespace:
 		return Keep, "it has the inventory"

@@ -105,7 +105,7 @@ func sameResults(t testing.TB, got, want Result, values map[string]any) {
 		}
 		for i, o := range of[0] {
 			w := of[1][i]
-			if !reflect.DeepEqual(o.Object, w.Object) || o.Template != w.Template || o.CRD != w.CRD || o.Aside != w.Aside {
+			if !reflect.DeepEqual(o.Object, w.Object) || o.Template != w.Template || o.CRD != w.CRD || o.Unapplied != w.Unapplied {
 				a, _ := yaml.Marshal(o.Object)
 				b, _ := yaml.Marshal(w.Object)
 				t.Fatalf("%v\n%s of %s: %s", values, o.ID(), o.Template, firstDifference(string(a), string(b)))

@@ -122,7 +122,7 @@ func (j *job) hooks(docs []document) (out []fleet.Object) {
 			continue
 		}
 		for _, o := range d.objs {
-			out = append(out, fleet.Object{Unstructured: o, Release: j.release, Shared: d.shared, Aside: true, Template: d.source, Pos: j.release.Pos})
+			out = append(out, fleet.Object{Unstructured: o, Release: j.release, Shared: d.shared, Unapplied: true, Template: d.source, Pos: j.release.Pos})
 		}
 	}
 	return out

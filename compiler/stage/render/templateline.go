@@ -44,7 +44,7 @@ func (p *Probe) offset(printed string, field []string) (int, bool) {
 		return start, len(field) == 0 // items of lists are not searched
 	}
 	text := texts[p.index]
-	line, col, ok := fleet.FieldPlace(text, field)
+	line, col, ok := fleet.FieldPosition(text, field)
 	if !ok {
 		return 0, false
 	}

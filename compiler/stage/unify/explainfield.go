@@ -22,7 +22,7 @@ func (x *Explainer) Field(path []string, keys Keys) (*fleet.Explanation, error) 
 	}
 	l := x.last()
 	e := &fleet.Explanation{Cluster: x.id, Path: l.text(path)}
-	e.Elsewhere = len(path) > 1 && path[0] == "releases" && slices.Contains(x.unselected, path[1])
+	e.Unselected = len(path) > 1 && path[0] == "releases" && slices.Contains(x.unselected, path[1])
 	e.State, e.Value = l.value(path)
 	if v, sels := l.at(path); len(sels) == len(path) && isStruct(v) && e.State == fleet.Set {
 		e.Leaves = x.leaves(path)
@@ -176,8 +176,8 @@ func (x *Explainer) leaves(path []string) []fleet.Leaf {
 		leaf := fleet.Leaf{Path: l.text(at)}
 		leaf.State, leaf.Value = l.value(at)
 		for _, c := range x.lines(at) {
-			if c.Role == fleet.Wins || c.Role == fleet.Conflicts {
-				leaf.Winner = c.Contribution
+			if c.Role == fleet.Effective || c.Role == fleet.Conflicts {
+				leaf.Effective = c.Contribution
 				break
 			}
 		}

@@ -205,14 +205,14 @@ func (x *Explainer) setRoles(lines []line, path []string, state fleet.State, val
 		case state == fleet.Conflict && (c.Kind == winner.Kind || blamed[c.At]) && !(c.Kind == fleet.LayerDefault && c.Layer != winner.Layer):
 			c.Role = fleet.Conflicts
 		case c.Contribution == winner:
-			c.Role = fleet.Wins
+			c.Role = fleet.Effective
 			if state == fleet.Incomplete {
 				c.Role = fleet.Waits
 			}
 		case c.Kind == winner.Kind && (c.Kind == fleet.ValuePin || c.Layer == winner.Layer):
 			c.Role = fleet.Agrees
 		default:
-			c.Role, c.By = fleet.Loses, winner.At
+			c.Role, c.By = fleet.Overridden, winner.At
 		}
 	}
 }

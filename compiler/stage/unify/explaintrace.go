@@ -141,11 +141,11 @@ func (x *Explainer) setBy(path []string) []line {
 			return nil
 		}
 		return []line{{path: path, Contribution: &fleet.Contribution{
-			At: at, Layer: x.layer(v, path), Expr: "{...}", Kind: fleet.ValuePin, Role: fleet.Wins,
+			At: at, Layer: x.layer(v, path), Expr: "{...}", Kind: fleet.ValuePin, Role: fleet.Effective,
 		}}}
 	}
 	all := x.lines(path)
-	set := slices.DeleteFunc(slices.Clone(all), func(c line) bool { return c.Role == fleet.Loses || c.Role == fleet.Holds })
+	set := slices.DeleteFunc(slices.Clone(all), func(c line) bool { return c.Role == fleet.Overridden || c.Role == fleet.Holds })
 	if len(set) == 0 {
 		return all
 	}
@@ -258,7 +258,7 @@ func (t *tracer) let(let *ast.LetClause) {
 // addFixed adds a line that is not a field of the cluster.
 func (t *tracer) addFixed(path string, n ast.Node, kind fleet.ContributionKind) *fleet.Contribution {
 	pos := cuediag.Pos(t.root, n.Pos())
-	c := &fleet.Contribution{At: pos, Layer: t.last().layerOf(n.Pos()), Expr: exprText(n), Kind: kind, Role: fleet.Wins}
+	c := &fleet.Contribution{At: pos, Layer: t.last().layerOf(n.Pos()), Expr: exprText(n), Kind: kind, Role: fleet.Effective}
 	if kind == fleet.Condition {
 		c.Role = fleet.Holds
 	}

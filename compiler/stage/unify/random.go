@@ -13,12 +13,12 @@ import (
 )
 
 // random reads the random field of a release.
-func (e *evaluation) random(v cue.Value, release string, faults *diag.List) []fleet.Random {
+func (e *evaluation) random(v cue.Value, release string, faults *diag.List) []fleet.RandomField {
 	it, err := v.Fields()
 	if err != nil {
 		return nil // the field is absent
 	}
-	var out []fleet.Random
+	var out []fleet.RandomField
 	for it.Next() {
 		key, at := it.Selector().Unquoted(), it.Value()
 		wrong := func(msg, hint string) {
@@ -30,7 +30,7 @@ func (e *evaluation) random(v cue.Value, release string, faults *diag.List) []fl
 			wrong(strconv.Quote(text)+" is not a valid field path", `write "Secret/name data.password", with keys that have dots in quotes`)
 			continue
 		}
-		r := fleet.Random{Object: object, Field: fields, Pos: e.fieldPos(at)}
+		r := fleet.RandomField{Object: object, Field: fields, Pos: e.fieldPos(at)}
 		switch set := present(at, "keep", "drop", "value"); {
 		case len(set) != 1:
 			wrong("exactly one of keep, drop and value is required", "write keep: true")
@@ -45,7 +45,7 @@ func (e *evaluation) random(v cue.Value, release string, faults *diag.List) []fl
 		}
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b fleet.Random) int {
+	slices.SortFunc(out, func(a, b fleet.RandomField) int {
 		return cmp.Or(cmp.Compare(a.Object, b.Object), slices.Compare(a.Field, b.Field))
 	})
 	return out

@@ -100,7 +100,7 @@ func applied(b *fleet.Bundle) []fleet.Object {
 // isKept reports whether pruning must keep an object, by the rules of apply:
 // deleting it would lose data, or it is annotated to stay.
 func isKept(o fleet.Object) bool {
-	return fleet.IsProtected(o.GroupVersionKind().GroupKind()) || fleet.KeptBy(o.Unstructured) != ""
+	return fleet.IsProtected(o.GroupVersionKind().GroupKind()) || fleet.KeepAnnotation(o.Unstructured) != ""
 }
 
 // pinOf returns the chart that a release was rendered from.

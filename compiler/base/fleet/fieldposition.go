@@ -6,9 +6,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// FieldPlace returns the line and column of a field in a YAML document: of the
-// value of a scalar, and of the key of anything else.
-func FieldPlace(text string, field []string) (line, col int, ok bool) {
+// FieldPosition returns the line and column of a field in a YAML document: of
+// the value for a scalar, and of the key for other fields.
+func FieldPosition(text string, field []string) (line, col int, ok bool) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) == 0 {
 		return 0, 0, false
