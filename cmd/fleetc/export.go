@@ -219,7 +219,7 @@ func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *e
 	loaded, settled, err := incremental.Load(ctx, c, incremental.Task{
 		Name: fmt.Sprintf("export %s with %s", x.layout, tree.Version), Noted: true,
 		Holds: func(id, digest string) bool {
-			h := session.Holds(id)
+			h := session.DirectoryState(id)
 			if h.Digest != digest {
 				return false
 			}
@@ -292,7 +292,7 @@ func (x *exporting) stage(session *export.Session, part *part, each func(*fleet.
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(part.kept)) {
-		faults.Add(session.Keep(id, part.kept[id]))
+		faults.Add(session.MarkUnchanged(id, part.kept[id]))
 	}
 	for b, err := range deliver.ExportsOf(ctx, x.fleet, x.layout, part.clusters, take) {
 		faults.Add(err)

@@ -54,7 +54,7 @@ func (g *gitExport) load(ctx context.Context, c *compiler.Compiler, patterns []s
 		}
 		l, _ := g.remote.List(ctx, g.base, g.path)
 		// What used to be clusters, in the directory of one, an export has to see.
-		for _, dir := range export.AroundClusters(l.Files) {
+		for _, dir := range export.ClusterParents(l.Files) {
 			delete(l.Trees, dir)
 		}
 		return l

@@ -37,7 +37,7 @@ func exportSettled(t *testing.T, c *compiler.Compiler, out string) (compiled, re
 	}
 	defer settled.Close()
 	for id := range settled.Outcomes {
-		if err := session.Keep(id, session.Holds(id).Files); err != nil {
+		if err := session.MarkUnchanged(id, session.DirectoryState(id).Files); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -25,9 +25,9 @@ func TestParseShard(t *testing.T) {
 		"1/-4":                    "invalid number of shards: -4",
 		"1/0":                     "invalid number of shards: 0",
 		"1/10001":                 "invalid number of shards: 10001",
-		"0/4":                     "there is not a valid shard 0 of 4",
-		"-1/4":                    "there is not a valid shard -1 of 4",
-		"5/4":                     "there is not a valid shard 5 of 4",
+		"0/4":                     "invalid shard 0 of 4",
+		"-1/4":                    "invalid shard -1 of 4",
+		"5/4":                     "invalid shard 5 of 4",
 		"\x1b[31m":                "is not a valid shard",
 		strings.Repeat("1", 1000): "is not a valid shard",
 	} {

@@ -14,16 +14,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/ordered"
 )
 
-// A Summary says what an export did, or what one would do.
+// A Summary is the result of an export or comparison.
 type Summary struct {
-	Clusters                           []Result // of all clusters, sorted by ID
-	Added, Changed, Removed, Unchanged int      // files of all clusters
+	Clusters                           []Result // all clusters, sorted by ID
+	Added, Changed, Removed, Unchanged int      // number of files in all clusters
 }
 
-// Changes returns how many files have an action.
+// Changes returns the number of files with an action.
 func (s Summary) Changes() int { return s.Added + s.Changed + s.Removed }
 
-// Join returns what several exports of different clusters did.
+// Join combines the summaries of exports of different clusters.
 func Join(parts ...Summary) Summary {
 	var all []Result
 	for _, p := range parts {
@@ -45,10 +45,10 @@ func (s *Summary) add(r Result) {
 	s.Unchanged += r.Unchanged
 }
 
-// Commit makes the staged bundles visible, cluster by cluster, each in one
-// step. When staging found faults it returns them and
-// changes nothing. On any other error the summary has the clusters that were
-// done. In a comparison it only returns the summary.
+// Commit makes the staged bundles visible, one cluster after the other, each
+// in one step. It changes nothing and returns the faults if staging found any.
+// On another error, the summary contains the clusters that were changed. In a
+// comparison it only returns the summary.
 func (s *Session) Commit() (Summary, error) {
 	if err := s.faults.Err(); err != nil {
 		return Summary{}, err
@@ -57,7 +57,7 @@ func (s *Session) Commit() (Summary, error) {
 	plans := s.plans
 	s.plans = nil
 	changes := func(p *plan) bool { return p.Changes() > 0 && !s.check }
-	changing := map[string]bool{} // directories, in lower case
+	changing := map[string]bool{} // directories in lower case
 	for _, p := range plans {
 		if changes(p) {
 			changing[strings.ToLower(p.Cluster)] = true
@@ -68,13 +68,14 @@ func (s *Session) Commit() (Summary, error) {
 			return Summary{}, err
 		}
 	}
-	// Links take time, and nobody sees them before a directory changes places. What
-	// is in another that changes is linked when that has.
-	ready := ordered.Map(context.Background(), s.tree.jobs(), len(plans), func(_ context.Context, i int) (turn, error) {
+	// Linking is slow and invisible until the directory is exchanged, so it
+	// runs in parallel. A directory inside a changing one is linked after that
+	// has changed.
+	ready := ordered.Map(context.Background(), s.tree.jobs(), len(plans), func(_ context.Context, i int) (directoryChange, error) {
 		if p := plans[i]; changes(p) && !within(p.Cluster, changing) {
 			return s.prepare(p)
 		}
-		return turn{}, nil
+		return directoryChange{}, nil
 	})
 	var sum Summary
 	for t, err := range ready {
@@ -93,8 +94,8 @@ func (s *Session) Commit() (Summary, error) {
 	return sum, nil
 }
 
-// within reports whether a directory is in one of the others, which are in lower
-// case.
+// within reports whether a directory is inside one of others, which are in
+// lower case.
 func within(dir string, others map[string]bool) bool {
 	for dir = path.Dir(strings.ToLower(dir)); dir != "."; dir = path.Dir(dir) {
 		if others[dir] {
@@ -104,21 +105,21 @@ func within(dir string, others map[string]bool) bool {
 	return false
 }
 
-// open makes the staging area.
+// open creates the staging area.
 func (s *Session) open() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.opened {
+	if s.stagingOpen {
 		return nil
 	}
-	s.opened = true
-	for _, dir := range []string{area, path.Join(area, "new"), path.Join(area, "old")} {
+	s.stagingOpen = true
+	for _, dir := range []string{stagingArea, path.Join(stagingArea, "new"), path.Join(stagingArea, "old")} {
 		if err := s.root.Mkdir(dir, 0o755); err != nil {
 			return fmt.Errorf("make the staging area: %w", err)
 		}
 	}
-	// In case of a kill, the next commit to the checkout is without it.
-	if err := s.root.WriteFile(path.Join(area, ".gitignore"), []byte("*\n"), 0o644); err != nil {
+	// A commit to the checkout after a kill must not include the area.
+	if err := s.root.WriteFile(path.Join(stagingArea, ".gitignore"), []byte("*\n"), 0o644); err != nil {
 		return fmt.Errorf("make the staging area: %w", err)
 	}
 	return nil
@@ -128,60 +129,59 @@ func (p *plan) journal() journal {
 	return journal{Format: journalFormat, Cluster: p.Cluster, Number: p.number, Retired: p.Retired}
 }
 
-// A turn is what is known when the directory of a cluster is to change: whether
-// it is there, and the indexes of the old one and of the new one, as far as there
-// are any.
-type turn struct {
-	there    bool
-	was, now ownedIndex
+// A directoryChange describes the change of a cluster's directory: whether it
+// exists, and its indexes before and after, if there are any.
+type directoryChange struct {
+	exists        bool
+	before, after ownedIndex
 }
 
-// prepare completes the new directory of the plan's cluster in the staging area.
-// Several goroutines call it at once, for different plans.
-func (s *Session) prepare(p *plan) (t turn, err error) {
-	if t.was, err = s.current(p); err != nil {
+// prepare completes the new directory of a cluster in the staging area. It is
+// called in parallel for different plans.
+func (s *Session) prepare(p *plan) (t directoryChange, err error) {
+	if t.before, err = s.currentIndex(p); err != nil {
 		return t, err
 	}
 	there, err := s.lstat(p.Cluster)
 	if there == nil || err != nil {
 		return t, err
 	}
-	t.there = true
-	if err := s.carry(p, t.was.contents); err != nil {
+	t.exists = true
+	if err := s.linkForeign(p, t.before.indexContents); err != nil {
 		return t, err
 	}
-	t.now, err = s.readIndex(freshDir(p.number), ownedIndex{})
+	t.after, err = s.readIndex(freshDir(p.number), ownedIndex{})
 	return t, err
 }
 
-// current returns the index in a cluster's directory, after a check that the
-// plan was made for it: between Stage and Commit, somebody else may have
-// changed it.
-func (s *Session) current(p *plan) (ownedIndex, error) {
+// currentIndex returns the index in a cluster's directory. It fails if the
+// index has changed between Stage and Commit.
+func (s *Session) currentIndex(p *plan) (ownedIndex, error) {
 	old, err := s.ownIndex(p.Cluster)
 	if err == nil && old.digest != p.index {
-		err = s.raced(path.Join(p.Cluster, indexFile))
+		err = s.changedDuringExport(path.Join(p.Cluster, indexFile))
 	}
 	return old, err
 }
 
-// raced is the fault of a file that changed while the export was running.
-func (s *Session) raced(name string) error {
+// changedDuringExport returns the fault of a file that changed during the
+// export.
+func (s *Session) changedDuringExport(name string) error {
 	return &diag.Diag{
 		At: s.at(name), Msg: "the file appeared or changed during the export",
 		Hint: "move it away if it is yours, then run fleetc export again",
 	}
 }
 
-// publish puts the new directory of a cluster, if there is one, into the place
-// of the old one, if there is one.
-func (s *Session) publish(j journal, t turn) error {
+// publish replaces the old directory of a cluster by the new one. Either may
+// be missing.
+func (s *Session) publish(j journal, t directoryChange) error {
 	fresh, err := s.lstat(j.fresh())
 	if err != nil {
 		return err
 	}
-	if t.there && fresh != nil {
-		done, err := s.trade(&j, inode(fresh), t)
+	if t.exists && fresh != nil {
+		done, err := s.exchangeDirectories(&j, inode(fresh), t)
 		if done || err != nil {
 			return err
 		}
@@ -189,21 +189,22 @@ func (s *Session) publish(j journal, t turn) error {
 	if err := s.log(j); err != nil {
 		return err
 	}
-	if t.there {
+	if t.exists {
 		if err := s.root.Rename(j.Cluster, j.old()); err != nil {
 			return fmt.Errorf("move %s to the staging area: %w", s.at(j.Cluster)[0].File, err)
 		}
 	}
 	if fresh != nil {
-		if err := s.place(j); err != nil {
+		if err := s.moveIntoPlace(j); err != nil {
 			return err
 		}
 	}
 	return s.finish(j, t)
 }
 
-// trade exchanges the old directory and the new one, if the system can.
-func (s *Session) trade(j *journal, ino string, t turn) (done bool, err error) {
+// exchangeDirectories swaps the old and the new directory, if the system
+// supports it.
+func (s *Session) exchangeDirectories(j *journal, ino string, t directoryChange) (done bool, err error) {
 	if ino == "" {
 		return false, nil
 	}
@@ -229,8 +230,9 @@ func (s *Session) exchange(j journal) error {
 	return exchange(s.root, j.fresh(), j.Cluster)
 }
 
-// place moves the new directory of a cluster to where nothing is.
-func (s *Session) place(j journal) error {
+// moveIntoPlace moves the new directory of a cluster to its path, which must
+// not exist.
+func (s *Session) moveIntoPlace(j journal) error {
 	if parent := path.Dir(j.Cluster); parent != "." {
 		if err := s.root.MkdirAll(parent, 0o755); err != nil {
 			return fmt.Errorf("make the directory of %s: %w", j.Cluster, err)
@@ -242,7 +244,7 @@ func (s *Session) place(j journal) error {
 	return nil
 }
 
-// prune removes the directories above a cluster that became empty.
+// prune removes empty directories above a cluster.
 func (s *Session) prune(id string) {
 	for dir := path.Dir(id); dir != "."; dir = path.Dir(dir) {
 		if info, err := s.lstat(dir); err != nil || info != nil && !info.IsDir() {

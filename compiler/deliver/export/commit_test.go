@@ -15,8 +15,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// systems are the file systems to run on: as it is, without exchange, without
-// hard links, and without both.
+// systems are the real file system and variants without exchange, without hard
+// links, and without both.
 func systems() map[string]system {
 	noLink := func(*os.Root, *folder, *folder, string) error { return errors.ErrUnsupported }
 	noExchange := func(*os.Root, string, string) error { return errors.ErrUnsupported }
@@ -25,9 +25,8 @@ func systems() map[string]system {
 	}
 }
 
-// foreign puts files of somebody else beside ours and returns a check that
-// they are there and untouched. Directories keep their times only where files
-// can be linked.
+// foreign adds foreign files and returns a check that they are unchanged.
+// Directories keep their times only where files can be linked.
 func foreign(t *testing.T, dir string, links bool) (check func()) {
 	t.Helper()
 	old := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
@@ -67,7 +66,7 @@ func foreign(t *testing.T, dir string, links bool) (check func()) {
 					continue
 				}
 				if info, err := os.Lstat(filepath.Join(dir, n)); err == nil && info.IsDir() {
-					// A directory is another one, with the same mode and time.
+					// The directory is new, with the same mode and time.
 					part := strings.Fields(rest)
 					rest = part[0]
 					if n == "docs/a/b" && links {
@@ -131,7 +130,8 @@ func TestForeignStays(t *testing.T) {
 	}
 }
 
-// A bundle.json of ours is replaced, and a tree without one becomes ours.
+// TestForeignDirectory checks that our bundle.json is replaced, and that a
+// directory without one is adopted.
 func TestForeignDirectory(t *testing.T) {
 	for name, sys := range systems() {
 		t.Run(name, func(t *testing.T) {
@@ -144,8 +144,7 @@ func TestForeignDirectory(t *testing.T) {
 	}
 }
 
-// Files that somebody else changes while a cluster's directory is made are
-// not lost.
+// TestRace checks that files are kept which change during an export.
 func TestRace(t *testing.T) {
 	for name, sys := range systems() {
 		t.Run(name, func(t *testing.T) {
@@ -186,8 +185,8 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// A file that appears where one of ours is about to go makes the export of
-// that cluster fail, and its directory stays as it was.
+// TestRaceInTheWay checks that a file which appears in the place of a bundle's
+// file fails the export of its cluster, and that the directory is unchanged.
 func TestRaceInTheWay(t *testing.T) {
 	for name, sys := range systems() {
 		for _, late := range []bool{false, true} {
@@ -238,7 +237,8 @@ func TestRaceInTheWay(t *testing.T) {
 	}
 }
 
-// A checkout that changes between Stage and Commit is left alone.
+// TestIndexChanges checks that a directory which changes between Stage and
+// Commit is not replaced.
 func TestIndexChanges(t *testing.T) {
 	tree := newTree(t)
 	mustExport(t, tree, true, bundle("a", "web/Pod/x/y=1"))
@@ -266,7 +266,8 @@ func TestIndexChanges(t *testing.T) {
 	}
 }
 
-// Directories that nobody may write to can be carried and cleaned up.
+// TestReadOnlyDirectory checks that read-only directories are linked and
+// cleaned up.
 func TestReadOnlyDirectory(t *testing.T) {
 	tree := newTree(t)
 	mustExport(t, tree, true, bundle("a", "web/Pod/x/y=1"))

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// exchange is not to be had here: directories change places in two renames.
+// exchange is not supported: directories are replaced by two renames.
 func exchange(*os.Root, string, string) error { return errors.ErrUnsupported }
 
 func inode(fs.FileInfo) string { return "" }

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange swaps two directories in one step. The error is
-// [errors.ErrUnsupported] where the file system cannot do that.
+// exchange swaps two directories atomically. It returns
+// [errors.ErrUnsupported] if the file system does not support it.
 func exchange(root *os.Root, a, b string) error {
 	dirA, err := root.Open(path.Dir(a))
 	if err != nil {
@@ -36,8 +36,8 @@ func exchange(root *os.Root, a, b string) error {
 	return err
 }
 
-// inode names a directory for as long as it exists, whatever it is called;
-// empty where directories have no such name.
+// inode returns the inode number of a directory as text, or an empty string if
+// there is none.
 func inode(info fs.FileInfo) string {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return strconv.FormatUint(stat.Ino, 10)

@@ -9,17 +9,17 @@ import (
 	"path"
 )
 
-// A folder is a directory that is open. An os.Root opens every directory on the
-// way to a file, each time: what is done to files that lie together is done in
-// their folder, by their last names. A nil folder is one that is not there.
+// A folder is an open directory. An os.Root opens all parent directories for
+// each file operation, so files in one directory are accessed by their base
+// names in the folder. A nil folder does not exist.
 type folder struct {
 	*os.Root
-	file *os.File // the same, for what an os.Root alone does not do
-	name string   // below Dir
+	file *os.File // the same directory, for operations that os.Root does not have
+	name string   // path below Dir
 }
 
-// folder opens the directory with the name below Dir, nil when there is none. It
-// is a fault when something else is in its place, or in that of one above it.
+// folder opens a directory below Dir, and returns nil if it does not exist. It
+// returns a fault if the path, or one above it, is not a directory.
 func (s *Session) folder(name string) (*folder, error) {
 	if err := s.directories(name); err != nil || s.root == nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (s *Session) folder(name string) (*folder, error) {
 	return nil, fmt.Errorf("open %s: %w", s.at(name)[0].File, err)
 }
 
-// staging makes and opens a directory of the staging area.
+// staging creates and opens a directory of the staging area.
 func (s *Session) staging(name string) (*folder, error) {
 	if err := s.root.MkdirAll(name, 0o755); err != nil {
 		return nil, fmt.Errorf("make the staging area: %w", err)
@@ -50,7 +50,7 @@ func (s *Session) staging(name string) (*folder, error) {
 	return f, err
 }
 
-// close closes the folder, which nothing can be lost by: it was only read.
+// close closes the folder. Errors cannot lose data, since it is only read.
 func (f *folder) close() {
 	if f != nil {
 		_ = f.file.Close()
@@ -58,7 +58,7 @@ func (f *folder) close() {
 	}
 }
 
-// lstat returns what is in the folder by the name, nil when nothing is.
+// lstat returns the file info of a name, or nil if it does not exist.
 func (f *folder) lstat(name string) (fs.FileInfo, error) {
 	if f == nil {
 		return nil, nil
@@ -66,7 +66,7 @@ func (f *folder) lstat(name string) (fs.FileInfo, error) {
 	return lstat(f.Root, name)
 }
 
-// entries returns what is in the folder, sorted by name.
+// entries returns the entries of the folder, sorted by name.
 func (f *folder) entries() ([]fs.DirEntry, error) {
 	if f == nil {
 		return nil, nil
@@ -74,7 +74,7 @@ func (f *folder) entries() ([]fs.DirEntry, error) {
 	return fs.ReadDir(f.FS(), ".")
 }
 
-// A walker goes from file to file, and keeps the folder open that it is in.
+// A walker visits files in order, and keeps the current folder open.
 type walker struct {
 	open func(dir string) (*folder, error)
 	dir  string
@@ -83,7 +83,7 @@ type walker struct {
 	data []byte
 }
 
-// to returns the folder that a file of the given name is in.
+// to returns the folder of a file.
 func (w *walker) to(name string) (*folder, error) {
 	if dir := path.Dir(name); dir != w.dir {
 		w.close()
@@ -93,9 +93,8 @@ func (w *walker) to(name string) (*folder, error) {
 	return w.at, w.err
 }
 
-// read returns the content of a regular file of the folder that the walker is in,
-// which has the given size, or one byte more of a larger one. It is there until the
-// next call.
+// read returns the content of a regular file in the current folder. It reads
+// at most one byte more than size. The result is valid until the next call.
 func (w *walker) read(name string, size int64) ([]byte, error) {
 	if int64(cap(w.data)) <= size {
 		w.data = make([]byte, size+1)
@@ -105,22 +104,23 @@ func (w *walker) read(name string, size int64) ([]byte, error) {
 
 func (w *walker) close() { w.at.close() }
 
-// readInto reads a file into data, which is one byte longer than it should be, and
-// shows by that whether it has grown.
+// readInto reads a file into data, which is one byte longer than expected to
+// detect a file that has grown.
 func readInto(data []byte, root *os.Root, name string) ([]byte, error) {
 	file, err := root.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	n, err := io.ReadAtLeast(file, data, max(1, len(data)-1)) // mostly a single read
+	n, err := io.ReadAtLeast(file, data, max(1, len(data)-1)) // usually a single read
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	return data[:n], nil
 }
 
-// lstat returns what is at the path below the root, nil when nothing is.
+// lstat returns the file info of a path below the root, or nil if it does not
+// exist.
 func lstat(root *os.Root, name string) (fs.FileInfo, error) {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,31 +15,31 @@ import (
 )
 
 const (
-	// indexFormat is the format of bundle.json. The word after the slash counts
-	// up when a reader of the one before would get it wrong.
+	// indexFormat is the format of bundle.json. The version increases when
+	// older readers would misread it.
 	indexFormat  = "fleetc.bundle/v1"
 	formatPrefix = "fleetc.bundle/"
 
-	maxIndex = 256 << 20 // bytes of a bundle.json that is read
+	maxIndex = 256 << 20 // maximum size of a bundle.json
 )
 
-// An Index is the content of bundle.json: what a cluster's directory holds and
-// where it comes from. Equal bundles have equal indexes, byte for byte.
+// An Index is the content of bundle.json: the files of a cluster's directory
+// and their origin. Equal bundles have equal indexes, byte for byte.
 type Index struct {
 	Format            string        `json:"format"`            // fleetc.bundle/v1
-	Fleet             string        `json:"fleet"`             // path of the fleet's module
-	Cluster           string        `json:"cluster"`           // ID, which is the path of the directory
-	FleetcVersion     string        `json:"fleetcVersion"`     // of the tool that wrote it
-	KubernetesVersion string        `json:"kubernetesVersion"` // that the bundle was rendered for
-	Digest            string        `json:"digest"`            // of the bundle: the version of the whole cluster
-	Layout            string        `json:"layout,omitempty"`  // for whom the files are; empty for the plain one
-	Charts            []IndexChart  `json:"charts"`            // what was rendered, sorted by release
-	Objects           []IndexObject `json:"objects"`           // in the order in which they apply
-	Files             []IndexFile   `json:"files,omitempty"`   // of the layout, which hold no objects of the bundle
+	Fleet             string        `json:"fleet"`             // module path of the fleet
+	Cluster           string        `json:"cluster"`           // ID, and path of the directory
+	FleetcVersion     string        `json:"fleetcVersion"`     // version of fleetc that wrote the file
+	KubernetesVersion string        `json:"kubernetesVersion"` // Kubernetes version of the cluster
+	Digest            string        `json:"digest"`            // digest of the bundle: the version of the cluster
+	Layout            string        `json:"layout,omitempty"`  // layout of the files; empty for the plain layout
+	Charts            []IndexChart  `json:"charts"`            // rendered charts, sorted by release
+	Objects           []IndexObject `json:"objects"`           // in apply order
+	Files             []IndexFile   `json:"files,omitempty"`   // additional files of the layout
 }
 
-// An IndexChart says which chart a release was rendered from: by path, by
-// repo, name and version, or from git.
+// An IndexChart identifies the chart of a release: by path, by repo, name and
+// version, or by git.
 type IndexChart struct {
 	Release string    `json:"release"`
 	Path    string    `json:"path,omitempty"` // below the root of the fleet
@@ -47,7 +47,7 @@ type IndexChart struct {
 	Name    string    `json:"name,omitempty"`
 	Version string    `json:"version,omitempty"`
 	Git     *IndexGit `json:"git,omitempty"`
-	Digest  string    `json:"digest"` // of the chart's content
+	Digest  string    `json:"digest"` // digest of the chart's content
 }
 
 // An IndexGit is a directory of a git repository.
@@ -57,7 +57,7 @@ type IndexGit struct {
 	Path string `json:"path,omitempty"`
 }
 
-// An IndexObject is one object and the file that holds it.
+// An IndexObject is an object with its file.
 type IndexObject struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -66,17 +66,18 @@ type IndexObject struct {
 	Release    string `json:"release"`
 	Stage      string `json:"stage"`
 	Level      int    `json:"level,omitempty"`
-	File       string `json:"file"`   // below the directory of the cluster
+	File       string `json:"file"`   // relative to the directory of the cluster
 	Digest     string `json:"digest"` // sha256:hex of the file
 }
 
-// An IndexFile is a file that belongs to the layout.
+// An IndexFile is an additional file of the layout.
 type IndexFile struct {
-	File   string `json:"file"`   // below the directory of the cluster
+	File   string `json:"file"`   // relative to the directory of the cluster
 	Digest string `json:"digest"` // sha256:hex of the file
 }
 
-// newIndex returns the index of the bundle with the given file of each object.
+// newIndex returns the index of the bundle. files are the files of the
+// objects.
 func (t *Tree) newIndex(b *fleet.Bundle, files []string) *Index {
 	idx := &Index{
 		Format: indexFormat, Fleet: t.Fleet, Cluster: b.Cluster.ID,
@@ -120,16 +121,16 @@ func (x *Index) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// contents are what is read of an index whenever its directory is looked at:
-// decoding all of it would take twice as long.
-type contents struct {
+// indexContents is the part of an index that every check of a directory needs.
+// Decoding all of it takes twice as long.
+type indexContents struct {
 	Format  string         `json:"format"`
 	Fleet   string         `json:"fleet"`
 	Cluster string         `json:"cluster"`
 	Objects []listedObject `json:"objects"`
 	Files   []IndexFile    `json:"files"`
 
-	files map[string]string // of Objects and Files, with their digests; and the index itself
+	files map[string]string // digests of Objects and Files, and an entry for the index itself
 }
 
 type listedObject struct {
@@ -139,23 +140,21 @@ type listedObject struct {
 }
 
 // owned returns the files of the directory that an export wrote, with their
-// digests; the index itself, whose digest it does not know, with an empty one. The
-// map is not the caller's.
-func (x *contents) owned() map[string]string {
+// digests; the index itself has an empty digest. The map must not be modified.
+func (x *indexContents) owned() map[string]string {
 	if x == nil {
 		return nil
 	}
 	return x.files
 }
 
-// errForeign is that of a bundle.json that no fleetc wrote.
+// errForeign is the error for a bundle.json that fleetc did not write.
 var errForeign = errors.New("fleetc did not write this file")
 
-// parseIndex returns what the index in data lists. It trusts nothing: whatever wrote the
-// file, the files that it lists are below its directory. The error is
-// errForeign, or a fault without a place.
-func parseIndex(data []byte) (*contents, error) {
-	var x contents
+// parseIndex parses an index. It does not trust the file: listed files must be
+// below its directory. The error is errForeign, or a fault without position.
+func parseIndex(data []byte) (*indexContents, error) {
+	var x indexContents
 	if err := json.Unmarshal(data, &x); err != nil {
 		if !bytes.Contains(data, []byte(formatPrefix)) {
 			return nil, errForeign
@@ -179,16 +178,16 @@ func parseIndex(data []byte) (*contents, error) {
 		x.files[f.File] = f.Digest
 	}
 	for name := range x.files {
-		if name != indexFile && !ownable(name) {
-			return nil, &diag.Diag{Msg: fmt.Sprintf("the file is damaged: %q is no file of a bundle", name)}
+		if name != indexFile && !isValidFileName(name) {
+			return nil, &diag.Diag{Msg: fmt.Sprintf("the file is damaged: %q is not a valid file of a bundle", name)}
 		}
 	}
 	x.files[indexFile] = ""
 	return &x, nil
 }
 
-// ownable reports whether an export could have written a file of that name.
-func ownable(name string) bool {
+// isValidFileName reports whether an export can write a file with the name.
+func isValidFileName(name string) bool {
 	const depth = 4 // stages/apps/web/service-web.yaml
 	parts := strings.Split(name, "/")
 	for _, part := range parts {
@@ -204,15 +203,16 @@ func ownable(name string) bool {
 	return 2 <= len(parts) && len(parts) <= depth && strings.HasSuffix(name, extension)
 }
 
-// An ownedIndex is the index of a directory, with its digest; the zero value is
-// that of a directory without one.
+// An ownedIndex is the index of a directory with its digest; zero for a
+// directory without index.
 type ownedIndex struct {
-	*contents
+	*indexContents
 	digest string
 }
 
-// readIndex returns the index in the directory. When that is the known one, it is not
-// parsed again. The errors are those of parseIndex, with the place.
+// readIndex returns the index in the directory. It returns known without
+// parsing if the digest is the same. Errors are those of parseIndex, with
+// position.
 func (s *Session) readIndex(dir string, known ownedIndex) (ownedIndex, error) {
 	none := ownedIndex{}
 	name := path.Join(dir, indexFile)
@@ -248,14 +248,13 @@ func (s *Session) readIndex(dir string, known ownedIndex) (ownedIndex, error) {
 	return ownedIndex{idx, digest}, nil
 }
 
-// readFile reads a regular file of the given size, or one byte more of a
-// larger one.
+// readFile reads a regular file. It reads at most one byte more than size.
 func (s *Session) readFile(name string, size int64) ([]byte, error) {
 	data, err := readInto(make([]byte, size+1), s.root, name)
-	return data, s.failed("read", name, err)
+	return data, s.fileError("read", name, err)
 }
 
-// kindOf names what is in the place of a file or directory.
+// kindOf returns the kind of a file for messages.
 func kindOf(info fs.FileInfo) string {
 	switch mode := info.Mode(); {
 	case mode.IsRegular():

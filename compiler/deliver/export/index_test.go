@@ -113,15 +113,15 @@ func TestParseIndex(t *testing.T) {
 		{"<<<<<<< HEAD\n" + head, "the file is damaged: invalid character '<' looking for beginning of value"},
 		{head, "the file is damaged: unexpected end of JSON input"},
 		{head + `"a/b.yaml"}]}`, ""},
-		{head + `"../b.yaml"}]}`, `the file is damaged: "../b.yaml" is no file of a bundle`},
-		{head + `"a/../../b.yaml"}]}`, `the file is damaged: "a/../../b.yaml" is no file of a bundle`},
-		{head + `"/etc/b.yaml"}]}`, `the file is damaged: "/etc/b.yaml" is no file of a bundle`},
-		{head + `"a/b/c/d/e.yaml"}]}`, `the file is damaged: "a/b/c/d/e.yaml" is no file of a bundle`},
-		{head + `"b.yaml"}]}`, `the file is damaged: "b.yaml" is no file of a bundle`},
-		{head + `"a/b.txt"}]}`, `the file is damaged: "a/b.txt" is no file of a bundle`},
-		{head + `"a\\b/c.yaml"}]}`, `the file is damaged: "a\\b/c.yaml" is no file of a bundle`},
-		{head + `".git/c.yaml"}]}`, `the file is damaged: ".git/c.yaml" is no file of a bundle`},
-		{head + `""}]}`, `the file is damaged: "" is no file of a bundle`},
+		{head + `"../b.yaml"}]}`, `the file is damaged: "../b.yaml" is not a valid file of a bundle`},
+		{head + `"a/../../b.yaml"}]}`, `the file is damaged: "a/../../b.yaml" is not a valid file of a bundle`},
+		{head + `"/etc/b.yaml"}]}`, `the file is damaged: "/etc/b.yaml" is not a valid file of a bundle`},
+		{head + `"a/b/c/d/e.yaml"}]}`, `the file is damaged: "a/b/c/d/e.yaml" is not a valid file of a bundle`},
+		{head + `"b.yaml"}]}`, `the file is damaged: "b.yaml" is not a valid file of a bundle`},
+		{head + `"a/b.txt"}]}`, `the file is damaged: "a/b.txt" is not a valid file of a bundle`},
+		{head + `"a\\b/c.yaml"}]}`, `the file is damaged: "a\\b/c.yaml" is not a valid file of a bundle`},
+		{head + `".git/c.yaml"}]}`, `the file is damaged: ".git/c.yaml" is not a valid file of a bundle`},
+		{head + `""}]}`, `the file is damaged: "" is not a valid file of a bundle`},
 	} {
 		_, err := parseIndex([]byte(c.data))
 		if got := errorText(err); got != c.want {
@@ -153,7 +153,7 @@ func FuzzParseIndex(f *testing.F) {
 	})
 }
 
-// What is in the place of a cluster's index decides whose directory it is.
+// TestIndexFaults checks foreign and damaged files in the place of an index.
 func TestIndexFaults(t *testing.T) {
 	for _, c := range []struct {
 		name, text, want string
@@ -174,7 +174,7 @@ func TestIndexFaults(t *testing.T) {
 		},
 		{
 			"escape", `{"format":"fleetc.bundle/v1","fleet":"example.com/fleet","cluster":"a","objects":[{"file":"../../victim.yaml"}]}`,
-			`a/bundle.json: the file is damaged: "../../victim.yaml" is no file of a bundle`,
+			`a/bundle.json: the file is damaged: "../../victim.yaml" is not a valid file of a bundle`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -191,8 +191,8 @@ func TestIndexFaults(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(tree.Dir), "victim.yaml")); err != nil {
 				t.Error(err)
 			}
-			// An index that is foreign beyond doubt is left alone when clusters are
-			// retired; one that may be ours is a fault there too.
+			// Retire ignores an index that is certainly foreign; one that may
+			// be ours is a fault.
 			_, err = export(tree, true, bundle("b", "web/Pod/x/y=1"))
 			switch c.name {
 			case "conflict", "escape":

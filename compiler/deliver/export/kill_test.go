@@ -19,7 +19,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// TestMain lets the test binary be the process that is killed.
+// TestMain runs the test binary as the process that is killed.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("EXPORT_CHILD_DIR"); dir != "" {
 		if err := child(dir, os.Getenv("EXPORT_CHILD_SYSTEM"), os.Getenv("EXPORT_CHILD_ROUNDS")); err != nil {
@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child exports one version after the other: so many times, or until it is
-// killed when rounds is 0.
+// child exports both versions in turn, rounds times or, if rounds is 0, until
+// it is killed.
 func child(dir, sys, rounds string) error {
 	n, err := strconv.Atoi(rounds)
 	if err != nil {
@@ -48,8 +48,8 @@ func child(dir, sys, rounds string) error {
 	return nil
 }
 
-// version returns the bundles of one of two versions of a fleet: between them
-// files of a change, p/b and c come and go, and d stays.
+// version returns the bundles of one of two versions of a fleet: files of a
+// change, p/b and c are added or removed, and d is unchanged.
 func version(v int) []*fleet.Bundle {
 	var objs []string
 	for i := range 12 {
@@ -68,7 +68,7 @@ func version(v int) []*fleet.Bundle {
 	return bundles
 }
 
-// setUp exports version 0 to the directory and puts foreign files beside it.
+// setUp exports version 0 and adds foreign files.
 func setUp(t *testing.T, dir string) {
 	t.Helper()
 	mustExport(t, &Tree{Dir: dir, Fleet: "example.com/fleet"}, true, version(0)...)
@@ -77,7 +77,7 @@ func setUp(t *testing.T, dir string) {
 	write(t, filepath.Join(dir, "c/docs/README"), "theirs")
 }
 
-// expected returns the two legal contents of each cluster's directory.
+// expected returns the two valid contents of each cluster's directory.
 func expected(t *testing.T) map[string][2]map[string]string {
 	t.Helper()
 	out := map[string][2]map[string]string{}
@@ -138,7 +138,7 @@ func TestKill(t *testing.T) {
 			for v := range 3 {
 				mustExport(t, tree, true, version(v%2)...)
 			}
-			takes := time.Since(began) // both ways
+			takes := time.Since(began) // for both versions
 			left := 0
 			for range 12 {
 				cmd := start(t, dir, name, 0)
@@ -150,9 +150,9 @@ func TestKill(t *testing.T) {
 					t.Fatalf("the child ended with %v", err)
 				}
 				if systems()[name].exchange == nil {
-					whole(t, dir, want) // before anybody repairs it
+					whole(t, dir, want) // before a repair
 				}
-				if _, err := os.Lstat(filepath.Join(dir, area)); err == nil {
+				if _, err := os.Lstat(filepath.Join(dir, stagingArea)); err == nil {
 					left++
 				}
 				s, err := tree.Begin(context.Background())
@@ -163,7 +163,7 @@ func TestKill(t *testing.T) {
 					t.Fatal(err)
 				}
 				whole(t, dir, want)
-				if _, err := os.Lstat(filepath.Join(dir, area)); !errors.Is(err, fs.ErrNotExist) {
+				if _, err := os.Lstat(filepath.Join(dir, stagingArea)); !errors.Is(err, fs.ErrNotExist) {
 					t.Fatalf("the staging area is there: %v", err)
 				}
 			}
@@ -195,7 +195,7 @@ func identity(t *testing.T, name string) string {
 	return inode(info) + " " + info.ModTime().String()
 }
 
-// Two processes export to one directory: one waits for the other.
+// TestTwoProcesses checks that a second export to the directory waits.
 func TestTwoProcesses(t *testing.T) {
 	want := expected(t)
 	dir := filepath.Join(t.TempDir(), "out")
@@ -209,5 +209,5 @@ func TestTwoProcesses(t *testing.T) {
 			t.Errorf("%s: got %q\nwant %q", id, got, both[1])
 		}
 	}
-	wantFiles(t, filepath.Join(dir, area))
+	wantFiles(t, filepath.Join(dir, stagingArea))
 }

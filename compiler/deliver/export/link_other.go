@@ -7,7 +7,7 @@ import (
 	"path"
 )
 
-// hardLink gives a file a second name: the same, in another folder below root.
+// hardLink links a file into another folder below root.
 func hardLink(root *os.Root, from, to *folder, name string) error {
 	return root.Link(path.Join(from.name, name), path.Join(to.name, name))
 }

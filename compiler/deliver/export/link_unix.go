@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hardLink gives a file a second name: the same, in another folder below root. A
-// symbolic link gets one itself.
+// hardLink links a file, or a symbolic link itself, into another folder below
+// root.
 func hardLink(_ *os.Root, from, to *folder, name string) error {
 	for {
 		err := unix.Linkat(int(from.file.Fd()), name, int(to.file.Fd()), name, 0)

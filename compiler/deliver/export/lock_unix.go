@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock locks the directory itself: a lock that leaves no file behind, and
-// that ends with the process.
+// tryLock locks the directory itself. The lock ends with the process and needs
+// no file.
 func tryLock(root *os.Root) (unlock func() error, ok bool, err error) {
 	dir, err := root.Open(".")
 	if err != nil {

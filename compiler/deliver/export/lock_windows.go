@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock holds a file that nobody else can open and that goes with its handle,
-// because a directory cannot be locked here.
+// tryLock opens an exclusive file that is deleted with its handle, because
+// directories cannot be locked on Windows.
 func tryLock(root *os.Root) (unlock func() error, ok bool, err error) {
-	file := filepath.Join(root.Name(), area+".lock")
+	file := filepath.Join(root.Name(), stagingArea+".lock")
 	name, err := windows.UTF16PtrFromString(file)
 	if err != nil {
 		return nil, false, fmt.Errorf("lock %s: %w", file, err)
@@ -23,7 +23,7 @@ func tryLock(root *os.Root) (unlock func() error, ok bool, err error) {
 	case err == nil:
 		return func() error { return windows.CloseHandle(h) }, true, nil
 	case errors.Is(err, windows.ERROR_SHARING_VIOLATION), errors.Is(err, windows.ERROR_ACCESS_DENIED):
-		return nil, false, nil // held, or about to be deleted
+		return nil, false, nil // locked, or about to be deleted
 	}
 	return nil, false, fmt.Errorf("lock %s: %w", file, err)
 }

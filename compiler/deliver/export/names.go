@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	indexFile = "bundle.json" // in the directory of each cluster
+	indexFile = "bundle.json" // in each cluster's directory
 	extension = ".yaml"
-	maxName   = 199 // bytes of a file's or directory's name; file systems allow 255
+	maxName   = 199 // maximum bytes of a name; file systems allow 255
 )
 
-// FileNames returns the file of each object below the cluster's directory, in
-// the order of the objects: "web/deployment-shop-web.yaml" for the Deployment
-// shop/web of the release web.
+// FileNames returns the file of each object relative to the cluster's
+// directory, in object order: "web/deployment-shop-web.yaml" for the
+// Deployment shop/web of the release web.
 //
-// A name consists of a-z, 0-9, ".", "-" and "_", is no longer than 199 bytes
-// and has no two dots in a row. Where that changes the object's own name, and
-// where several objects of a release come to the same name, a part of the
-// sha256 of the object's ID is added. So the names depend on the set of objects
-// and not on their order, and are unique, also where case does not count, as
-// long as the IDs are. Directories of releases are named in the same way.
+// A name consists of a-z, 0-9, ".", "-" and "_", has at most 199 bytes and no
+// two dots in a row. If that changes the object's name, or if several objects
+// of a release get the same name, a part of the sha256 of the object's ID is
+// appended. So names do not depend on the order of objects, and are unique if
+// the IDs are, also on case-insensitive file systems. Directories of releases
+// are named in the same way.
 func FileNames(objs []fleet.Object) []string {
 	releases := make(map[string]string)
 	dirs := newNaming("")
 	for _, o := range objs {
 		if _, ok := releases[o.Release.Name]; !ok {
 			releases[o.Release.Name] = ""
-			// A release must not take the place of the index.
+			// The index reserves its name.
 			dirs.add("", o.Release.Name, o.Release.Name, o.Release.Name == indexFile)
 		}
 	}
@@ -54,13 +54,13 @@ func FileNames(objs []fleet.Object) []string {
 	return out
 }
 
-// namesOf returns the file of each object of a bundle below the cluster's
-// directory.
+// namesOf returns the file of each object of a bundle relative to the
+// cluster's directory.
 func namesOf(b *fleet.Bundle) []string {
 	if b.Dirs == nil {
 		return FileNames(b.Objects)
 	}
-	in := map[string][]int{} // directories, and their objects
+	in := map[string][]int{} // object indices by directory
 	for i, dir := range b.Dirs {
 		in[dir] = append(in[dir], i)
 	}
@@ -77,7 +77,7 @@ func namesOf(b *fleet.Bundle) []string {
 	return out
 }
 
-// A naming gives names to items, unique within their group.
+// A naming assigns names to items, unique in their group.
 type naming struct {
 	ext   string
 	items []item
@@ -85,22 +85,22 @@ type naming struct {
 
 type item struct {
 	group, id string
-	safe      string // the item's own name as far as a file system takes it
-	digits    int    // of the hash of its ID that its name needs
+	safe      string // the item's sanitized name
+	digits    int    // number of hash digits in the name
 }
 
 func newNaming(ext string) *naming { return &naming{ext: ext} }
 
-// add adds an item. When taken, its own name is not to be had.
-func (n *naming) add(group, name, id string, taken bool) {
+// add adds an item. reserved means that its own name cannot be used.
+func (n *naming) add(group, name, id string, reserved bool) {
 	it := item{group: group, id: id, safe: sanitize(name)}
-	if taken || it.safe != name || len(name)+len(n.ext) > maxName {
+	if reserved || it.safe != name || len(name)+len(n.ext) > maxName {
 		it.digits = 8
 	}
 	n.items = append(n.items, it)
 }
 
-// names returns the names of the items, in their order.
+// names returns the names of the items, in order.
 func (n *naming) names() []string {
 	out := make([]string, len(n.items))
 	for {
@@ -110,9 +110,9 @@ func (n *naming) names() []string {
 			key := [2]string{it.group, out[i]}
 			claims[key] = append(claims[key], i)
 		}
-		// All who claim a name get a longer one, which can be the name that
-		// another item has of its own: look again until nothing changes. It
-		// ends because digits only grow.
+		// All items with the same name get a longer one, which may be the name
+		// of another item: repeat until nothing changes. The loop ends because
+		// digits only grow.
 		changed := false
 		for _, who := range claims {
 			if len(who) == 1 {
@@ -141,8 +141,8 @@ func (it item) name(ext string) string {
 	return it.safe[:min(len(it.safe), maxName-len(suffix))] + suffix
 }
 
-// sanitize replaces what may not be in a name: everything but a-z, 0-9, "."
-// and "-", and dots that hide a file or could be read as a path.
+// sanitize replaces invalid characters: everything except a-z, 0-9, "." and
+// "-", and dots that hide a file or form a path.
 func sanitize(name string) string {
 	var b strings.Builder
 	last := '.'

@@ -13,7 +13,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// named makes an object with any names, legal or not.
+// named returns an object with any names, even invalid ones.
 func named(release, apiVersion, kind, namespace, name string) fleet.Object {
 	return fleet.Object{
 		Release: &fleet.Release{Name: release},
@@ -88,7 +88,8 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// match compares names, where -H stands for a dash and eight digits of a hash.
+// match compares names; -H in the pattern stands for a dash and eight hex
+// digits.
 func match(pattern, name string) bool {
 	before, after, ok := strings.Cut(pattern, "-H")
 	if !ok || len(name) < len(before)+9 {
@@ -97,7 +98,8 @@ func match(pattern, name string) bool {
 	return strings.HasPrefix(name, before+"-") && name[len(before)+9:] == after
 }
 
-// The suffixed name of one object can be another's own name.
+// TestFileNamesOfSuffixes checks a suffixed name that equals another object's
+// own name.
 func TestFileNamesOfSuffixes(t *testing.T) {
 	objs := []fleet.Object{named("w", "v1", "Pod", "a-b", "c"), named("w", "v1", "Pod", "a", "b-c")}
 	taken := strings.TrimSuffix(strings.TrimPrefix(FileNames(objs)[0], "w/pod-"), ".yaml")
@@ -109,7 +111,7 @@ func TestFileNamesOfSuffixes(t *testing.T) {
 	}
 }
 
-// Whoever chooses names can find two whose hashes begin alike.
+// TestFileNamesOfEqualHashes checks names whose hashes have the same prefix.
 func TestFileNamesOfEqualHashes(t *testing.T) {
 	objs := []fleet.Object{named("w", "v1", "Pod", "", "TMGBAA"), named("w", "v1", "Pod", "", "PZKHAA"), named("w", "v1", "Pod", "", "PZKHAB")}
 	got := FileNames(objs)
@@ -119,7 +121,7 @@ func TestFileNamesOfEqualHashes(t *testing.T) {
 	}
 }
 
-// checkNames fails unless the names are unique, legal and independent of order.
+// checkNames checks that names are unique, valid and independent of the order.
 func checkNames(t *testing.T, objs []fleet.Object, names []string) {
 	t.Helper()
 	seen := map[string]string{}
@@ -131,7 +133,7 @@ func checkNames(t *testing.T, objs []fleet.Object, names []string) {
 		}
 		seen[strings.ToLower(name)] = id
 		byID[id] = name
-		if !ownable(name) || strings.Contains(name, "..") || strings.Count(name, "/") != 1 || len(path.Base(name)) > 199 || len(path.Dir(name)) > 199 {
+		if !isValidFileName(name) || strings.Contains(name, "..") || strings.Count(name, "/") != 1 || len(path.Base(name)) > 199 || len(path.Dir(name)) > 199 {
 			t.Fatalf("%q is no good name", name)
 		}
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// maxObject is how many bytes of one object's file are read. Kubernetes takes
-// far less.
+// maxObject is the maximum size of an object's file. Kubernetes accepts far
+// less.
 const maxObject = 16 << 20
 
-// Clusters returns the IDs of the fleet's clusters that the tree has, sorted;
-// none when Dir is not there. One whose bundle.json cannot be read is among them:
-// Objects says what is wrong with it.
+// Clusters returns the sorted IDs of the fleet's clusters in the tree; none if
+// Dir does not exist. It includes clusters whose bundle.json is invalid;
+// Objects reports the fault.
 func (t *Tree) Clusters() (ids []string, err error) {
 	s, err := t.Check()
 	if err != nil || s.root == nil {
@@ -31,7 +31,7 @@ func (t *Tree) Clusters() (ids []string, err error) {
 		switch {
 		case errors.Is(err, errForeign):
 			// Other tools have a bundle.json as well.
-		case err != nil, index.contents != nil && index.Fleet == t.Fleet && index.Cluster == name:
+		case err != nil, index.indexContents != nil && index.Fleet == t.Fleet && index.Cluster == name:
 			ids = append(ids, name)
 		}
 	})
@@ -42,10 +42,10 @@ func (t *Tree) Clusters() (ids []string, err error) {
 	return ids, err
 }
 
-// Objects returns the objects of a cluster that the tree has, without their marks
-// (see [fleet.Mark]) and with the names of their releases and nothing else of them; none when the tree
-// does not have the cluster. It takes no lock: while an export writes, they are
-// the old or the new ones of a cluster, or an error says that they changed.
+// Objects returns the objects of a cluster in the tree without the metadata of
+// [fleet.Mark], and with releases that only have a name and stage. It returns
+// none if the tree does not contain the cluster. It takes no lock: during an
+// export it returns the old or the new objects, or an error.
 func (t *Tree) Objects(cluster string) ([]fleet.Object, error) {
 	s, err := t.Check()
 	if err != nil {
@@ -60,7 +60,7 @@ func (t *Tree) Objects(cluster string) ([]fleet.Object, error) {
 
 func (s *Session) objects(cluster string) ([]fleet.Object, error) {
 	index, err := s.readIndex(cluster, ownedIndex{})
-	if index.contents == nil || err != nil {
+	if index.indexContents == nil || err != nil {
 		return nil, err
 	}
 	releases := map[string]*fleet.Release{}
@@ -94,7 +94,7 @@ func (s *Session) object(name string) (*unstructured.Unstructured, error) {
 	case info == nil:
 		return nil, wrong("the file is missing, and bundle.json lists it", nil)
 	case !info.Mode().IsRegular() || info.Size() > maxObject:
-		return nil, wrong("this is no file of an object", nil)
+		return nil, wrong("this is not a file of an object", nil)
 	}
 	data, err := s.readFile(name, info.Size())
 	if err != nil {

@@ -14,27 +14,26 @@ import (
 )
 
 const (
-	journalFile   = area + "/journal"
+	journalFile   = stagingArea + "/journal"
 	journalFormat = "fleetc.export/v1"
 )
 
-// A journal says which cluster's directory is being changed. It is written
-// before the first step that others can see and removed after the last, so it
-// is there after a kill in between, and what the file system holds then tells
-// the steps that were done.
+// A journal records the change of a cluster's directory. It is written before
+// the first visible step and removed after the last. After a kill, the journal
+// and the file system tell which steps were done.
 type journal struct {
 	Format  string `json:"format"`
 	Cluster string `json:"cluster"`
 	Number  int    `json:"number"`
 	Retired bool   `json:"retired,omitempty"`
-	Inode   string `json:"inode,omitempty"` // of the new directory when it is exchanged with the old one
+	Inode   string `json:"inode,omitempty"` // inode of the new directory, if directories are exchanged
 }
 
-// fresh is the new directory; after an exchange, the old one.
+// fresh is the new directory or, after an exchange, the old one.
 func (j journal) fresh() string { return freshDir(j.Number) }
 
-// old is where the old directory goes when it is renamed.
-func (j journal) old() string { return path.Join(area, "old", strconv.Itoa(j.Number)) }
+// old is the path to which the old directory is renamed.
+func (j journal) old() string { return path.Join(stagingArea, "old", strconv.Itoa(j.Number)) }
 
 // log writes the journal.
 func (s *Session) log(j journal) error {
@@ -51,20 +50,19 @@ func (s *Session) log(j journal) error {
 	return nil
 }
 
-// clean completes what the journal in the staging area began, and removes the
-// area.
+// clean completes the change in the journal, and removes the staging area.
 func (s *Session) clean() error {
-	info, err := s.lstat(area)
+	info, err := s.lstat(stagingArea)
 	if err != nil {
 		return err
 	}
 	if info == nil {
-		s.opened = false
+		s.stagingOpen = false
 		return nil
 	}
 	if !info.IsDir() {
 		return &diag.Diag{
-			At: s.at(area), Msg: "this is " + kindOf(info) + " in the place of the staging area", Hint: hintMove,
+			At: s.at(stagingArea), Msg: "this is " + kindOf(info) + " in the place of the staging area", Hint: hintMove,
 		}
 	}
 	j, err := s.readJournal()
@@ -72,25 +70,25 @@ func (s *Session) clean() error {
 		return err
 	}
 	if j != nil {
-		if err := s.finish(*j, turn{}); err != nil {
+		if err := s.finish(*j, directoryChange{}); err != nil {
 			return err
 		}
 	}
 	if err := s.removeArea(); err != nil {
 		return fmt.Errorf("remove the staging area: %w", err)
 	}
-	s.opened = false
+	s.stagingOpen = false
 	return nil
 }
 
-// removeArea removes the staging area, several of the directories in it at a time.
+// removeArea removes the staging area, several directories in parallel.
 func (s *Session) removeArea() error {
 	var dirs []string
-	for _, in := range []string{path.Join(area, "new"), path.Join(area, "old")} {
-		if !s.isDir(area) || !s.isDir(in) {
-			continue // a link is removed, and not what it leads to
+	for _, in := range []string{path.Join(stagingArea, "new"), path.Join(stagingArea, "old")} {
+		if !s.isDir(stagingArea) || !s.isDir(in) {
+			continue // remove a link itself, not its target
 		}
-		// What cannot be read shows when it cannot be removed.
+		// Unreadable directories cause an error when they are removed.
 		entries, _ := fs.ReadDir(s.root.FS(), in)
 		for _, e := range entries {
 			dirs = append(dirs, path.Join(in, e.Name()))
@@ -102,16 +100,16 @@ func (s *Session) removeArea() error {
 			return err
 		}
 	}
-	return s.removeAll(area)
+	return s.removeAll(stagingArea)
 }
 
-// isDir reports whether there is a directory of the name, and no link to one.
+// isDir reports whether the name is a directory, not a link to one.
 func (s *Session) isDir(name string) bool {
 	info, err := s.lstat(name)
 	return err == nil && info != nil && info.IsDir()
 }
 
-// readJournal returns the journal, nil when there is none.
+// readJournal returns the journal, or nil if there is none.
 func (s *Session) readJournal() (*journal, error) {
 	info, err := s.lstat(journalFile)
 	if info == nil || err != nil {
@@ -119,7 +117,7 @@ func (s *Session) readJournal() (*journal, error) {
 	}
 	damaged := &diag.Diag{
 		At: s.at(journalFile), Msg: "the journal of an export that was killed is damaged",
-		Hint: "look for files of yours in " + s.at(area)[0].File + ", remove it, then run fleetc export again",
+		Hint: "look for files of yours in " + s.at(stagingArea)[0].File + ", remove it, then run fleetc export again",
 	}
 	if !info.Mode().IsRegular() || info.Size() > 1<<20 {
 		return nil, damaged
@@ -140,10 +138,9 @@ func (s *Session) readJournal() (*journal, error) {
 	return &j, nil
 }
 
-// finish does what remains of a change after its first step, and then forgets
-// the journal. It does the right thing after any step. What is known of the
-// directories may be nothing.
-func (s *Session) finish(j journal, t turn) error {
+// finish completes a change after any of its steps, and removes the journal. t
+// may be zero.
+func (s *Session) finish(j journal, t directoryChange) error {
 	fresh, err1 := s.lstat(j.fresh())
 	old, err2 := s.lstat(j.old())
 	place, err3 := s.lstat(j.Cluster)
@@ -159,13 +156,13 @@ func (s *Session) finish(j journal, t turn) error {
 	case old != nil:
 		from = j.old()
 		if fresh != nil && place == nil {
-			if err := s.place(j); err != nil {
+			if err := s.moveIntoPlace(j); err != nil {
 				return err
 			}
 		}
 	}
 	if from != "" {
-		d, err := s.drain(from, j.Cluster, t)
+		d, err := s.planMoves(from, j.Cluster, t)
 		if err != nil && !j.Retired {
 			return errors.Join(err, s.revert(j))
 		}
@@ -173,7 +170,7 @@ func (s *Session) finish(j journal, t turn) error {
 			err = d.move()
 		}
 		if err != nil {
-			return err // the journal stays, and so do the files
+			return err // keep the journal and the files
 		}
 	}
 	place, err := s.lstat(j.Cluster)
@@ -189,7 +186,7 @@ func (s *Session) finish(j journal, t turn) error {
 	return nil
 }
 
-// revert brings the old directory of a cluster back.
+// revert restores the old directory of a cluster.
 func (s *Session) revert(j journal) error {
 	var err error
 	if j.Inode != "" {
@@ -211,8 +208,8 @@ func (s *Session) revert(j journal) error {
 	return nil
 }
 
-// removeAll removes a directory of the staging area, also when directories in
-// it have been made read-only.
+// removeAll removes a directory of the staging area, even if directories in it
+// are read-only.
 func (s *Session) removeAll(name string) error {
 	err := s.root.RemoveAll(name)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -224,7 +221,7 @@ func (s *Session) removeAll(name string) error {
 		}
 		return nil
 	}
-	// What cannot be changed shows when it cannot be removed.
+	// Errors appear when the directory is removed.
 	_ = fs.WalkDir(s.root.FS(), name, walk)
 	return s.root.RemoveAll(name)
 }

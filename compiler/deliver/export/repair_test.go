@@ -14,7 +14,7 @@ import (
 
 var errKilled = errors.New("killed")
 
-// abandon ends a session as a kill does: the lock goes, everything else stays.
+// abandon ends a session as a kill does: it only releases the lock.
 func abandon(t *testing.T, s *Session) {
 	t.Helper()
 	if err := errors.Join(s.unlock(), s.root.Close()); err != nil {
@@ -22,9 +22,9 @@ func abandon(t *testing.T, s *Session) {
 	}
 }
 
-// prepare exports a cluster with foreign files, stages a change of it, or its
-// end, and makes the new directory. It returns the session before the first
-// step that can be seen.
+// prepare exports a cluster with foreign files, stages a change or its
+// removal, and prepares the new directory. It returns the session before the
+// first visible step.
 func prepare(t *testing.T, tree *Tree, retired bool) (*Session, journal) {
 	t.Helper()
 	mustExport(t, tree, true, bundle("p/a", "web/Pod/x/y=1", "web/Pod/x/z=1", "gone/Pod/x/y=1"))
@@ -50,8 +50,8 @@ func prepare(t *testing.T, tree *Tree, retired bool) (*Session, journal) {
 	return s, journal{Format: journalFormat, Cluster: "p/a", Retired: retired}
 }
 
-// TestRepair stops after each step of a change, lets somebody else write to
-// the cluster's directory, and wants the old or the new content with that.
+// TestRepair stops after each step of a change, modifies the cluster's
+// directory, and expects the old or new content with that modification.
 func TestRepair(t *testing.T) {
 	oldOurs := map[string]string{"README": "theirs", "web/pod-x-y.yaml": "text: 1\n", "web/pod-x-z.yaml": "text: 1\n", "gone/pod-x-y.yaml": "text: 1\n"}
 	newOurs := map[string]string{"README": "theirs", "web/pod-x-y.yaml": "text: 2\n", "web/pod-x-z.yaml": "text: 1\n"}
@@ -84,7 +84,7 @@ func TestRepair(t *testing.T) {
 		for _, retire := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				if c.exchange && !inodes() {
-					return // directories are renamed there
+					return // directories are renamed on this system
 				}
 				tree := newTree(t)
 				s, j := prepare(t, tree, retire)
@@ -121,14 +121,14 @@ func TestRepair(t *testing.T) {
 				if !maps.Equal(got, want) {
 					t.Errorf("got %q\nwant %q", got, want)
 				}
-				wantFiles(t, filepath.Join(tree.Dir, area))
+				wantFiles(t, filepath.Join(tree.Dir, stagingArea))
 			})
 		}
 	}
 }
 
-// What appeared in the old directory before an exchange is kept, also when
-// the process was killed right after it.
+// TestRepairMoves checks that files are kept which appeared in the old
+// directory before an exchange, even if the process is killed after it.
 func TestRepairMoves(t *testing.T) {
 	tree := newTree(t)
 	s, j := prepare(t, tree, false)
@@ -136,7 +136,7 @@ func TestRepairMoves(t *testing.T) {
 		write(t, filepath.Join(tree.Dir, "p/a/late/file"), "late")
 		return errors.Join(exchange(root, a, b), errKilled)
 	}
-	if err := s.publish(j, turn{there: true}); !errors.Is(err, errKilled) {
+	if err := s.publish(j, directoryChange{exists: true}); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
 	abandon(t, s)
@@ -145,13 +145,13 @@ func TestRepairMoves(t *testing.T) {
 	wantFiles(t, tree.Dir, "p/a/README", "p/a/late/file", "p/a/web/pod-x-y.yaml", "p/a/web/pod-x-z.yaml")
 }
 
-// Before an exchange the staging area holds nothing but links, and what goes
-// away after the kill does not come back from there.
+// TestRepairBringsNothingBack checks that files which are removed after a kill
+// are not restored from the staging area.
 func TestRepairBringsNothingBack(t *testing.T) {
 	tree := newTree(t)
 	s, j := prepare(t, tree, false)
 	s.tree.sys.exchange = func(*os.Root, string, string) error { return errKilled }
-	if err := s.publish(j, turn{there: true}); !errors.Is(err, errKilled) && inodes() {
+	if err := s.publish(j, directoryChange{exists: true}); !errors.Is(err, errKilled) && inodes() {
 		t.Fatal(err)
 	}
 	abandon(t, s)
@@ -165,8 +165,8 @@ func TestRepairBringsNothingBack(t *testing.T) {
 	}
 }
 
-// TestRepairOfRetired kills the removal of a retired cluster, and makes a directory in
-// the place of a file that appeared there: both stay until one of them is moved away.
+// TestRepairOfRetired kills the removal of a retired cluster, and creates a
+// directory in the place of a foreign file: both stay until one is moved away.
 func TestRepairOfRetired(t *testing.T) {
 	tree := newTree(t)
 	mustExport(t, tree, true, bundle("p/a", "web/Pod/x/y=1"))
@@ -203,10 +203,11 @@ func TestRepairOfRetired(t *testing.T) {
 	wantFiles(t, tree.Dir, "p/a/late")
 }
 
-// inodes reports whether directories are exchanged on this system.
+// inodes reports whether this system can exchange directories.
 func inodes() bool { return runtime.GOOS == "linux" || runtime.GOOS == "darwin" }
 
-// The directories above a new cluster go when it did not get there.
+// TestRepairPrunes checks that parent directories of an unfinished new cluster
+// are removed.
 func TestRepairPrunes(t *testing.T) {
 	tree := newTree(t)
 	s, err := tree.Begin(t.Context())
@@ -227,7 +228,7 @@ func TestRepairPrunes(t *testing.T) {
 	wantFiles(t, tree.Dir, "./")
 }
 
-// A journal is input like any other.
+// TestDamagedJournal checks invalid journals.
 func TestDamagedJournal(t *testing.T) {
 	for _, text := range []string{
 		"", "{", "{}", `{"format":"fleetc.export/v1","cluster":"../x"}`, `{"format":"fleetc.export/v1","cluster":"/x"}`,
@@ -236,20 +237,20 @@ func TestDamagedJournal(t *testing.T) {
 	} {
 		tree := newTree(t)
 		write(t, filepath.Join(tree.Dir, journalFile), text)
-		write(t, filepath.Join(tree.Dir, area, "old/0/file"), "precious")
+		write(t, filepath.Join(tree.Dir, stagingArea, "old/0/file"), "precious")
 		_, err := export(tree, false)
 		d, ok := errors.AsType[*diag.Diag](err)
 		if !ok || !strings.HasSuffix(d.Error(), ".fleetc-export/journal: the journal of an export that was killed is damaged") || d.Hint == "" {
 			t.Errorf("%s: got %v", text, err)
 		}
-		wantFiles(t, tree.Dir, journalFile, area+"/old/0/file")
+		wantFiles(t, tree.Dir, journalFile, stagingArea+"/old/0/file")
 	}
 }
 
-// TestLinksInTheStagingArea checks that what a link leads to stays, when somebody has
-// put one into the staging area.
+// TestLinksInTheStagingArea checks that the targets of links in the staging
+// area are not removed.
 func TestLinksInTheStagingArea(t *testing.T) {
-	for _, link := range []string{area + "/new", area + "/old", area} {
+	for _, link := range []string{stagingArea + "/new", stagingArea + "/old", stagingArea} {
 		dir := t.TempDir()
 		notes := filepath.Join(dir, "docs", "mine", "notes.txt")
 		write(t, notes, "theirs")

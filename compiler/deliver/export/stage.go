@@ -18,55 +18,55 @@ import (
 
 const hintMove = "move it away, or export to another directory"
 
-// An Action is what an export does to a file.
+// An Action is the change of a file by an export.
 type Action string
 
-// The actions. A file without one has the right content already.
+// The actions. A file without action is up to date.
 const (
 	Added   Action = "added"
 	Changed Action = "changed"
 	Removed Action = "removed"
 )
 
-// A File is a file with an action.
+// A File is a file with its action.
 type File struct {
-	Name   string // below Dir, slash-separated
+	Name   string // relative to Dir, slash-separated
 	Action Action
 }
 
-// A Result says what an export does to the directory of one cluster. The index
-// bundle.json counts as one of its files.
+// A Result is the change of one cluster's directory. The counts include
+// bundle.json.
 type Result struct {
 	Cluster                            string // ID
-	Retired                            bool   // the fleet does not have the cluster any more
-	Added, Changed, Removed, Unchanged int    // files
-	Files                              []File // with an action, sorted by name
-	Index                              string // digest of the bundle.json that an export writes; of staged clusters
+	Retired                            bool   // whether the cluster is no longer in the fleet
+	Added, Changed, Removed, Unchanged int    // number of files
+	Files                              []File // files with an action, sorted by name
+	Index                              string // digest of the new bundle.json, for staged clusters
 }
 
-// Changes returns how many files have an action.
+// Changes returns the number of files with an action.
 func (r Result) Changes() int { return len(r.Files) }
 
-// A plan is what Commit does to one cluster. It holds names only: what is to
-// be written lies in the staging area.
+// A plan is the change of one cluster by Commit. It contains only names: the
+// contents are in the staging area.
 type plan struct {
 	Result
-	number int    // of the cluster's directory in the staging area
-	index  string // digest of the bundle.json that was there; empty when none was
+	number int    // number of the cluster's directory in the staging area
+	index  string // digest of the previous bundle.json; empty if there was none
 }
 
-// Stage compares the bundle with its cluster's directory and puts the files
-// that differ into the staging area; nothing is visible yet, and the session
-// keeps nothing of the bundle. It returns what Commit will do. Whatever is in
-// the way is a fault: it is returned, all of the cluster's in one
-// [diag.List], and remembered, so that Commit refuses. Several goroutines may call
-// it at once.
+// Stage compares the bundle with its cluster's directory, and writes changed
+// files to the staging area. Nothing is visible yet, and the session does not
+// keep the bundle. Stage returns the changes that Commit will make. Files that
+// prevent the export are faults: Stage returns all of the cluster's faults in
+// one [diag.List], and Commit fails. Stage may be called by several
+// goroutines.
 func (s *Session) Stage(b *fleet.Bundle) (Result, error) {
 	p, err := s.stage(b)
 	return s.add(p, err)
 }
 
-// add adds a plan, or remembers why there is none.
+// add adds a plan, or records its fault.
 func (s *Session) add(p *plan, err error) (Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,21 +94,20 @@ func (s *Session) stage(b *fleet.Bundle) (*plan, error) {
 	}
 	p.Index, p.index = files[indexFile].Sum().String(), old.digest
 	err = s.compare(&p.Result, old.owned(), files)
-	if err == nil && !s.check && !s.faulty() {
+	if err == nil && !s.check && !s.hasFaults() {
 		err = s.write(p, files)
 	}
 	return p, diag.In(id, err)
 }
 
-// faulty reports whether nothing will be committed.
-func (s *Session) faulty() bool {
+// hasFaults reports whether Commit will fail.
+func (s *Session) hasFaults() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.faults) > 0
 }
 
-// Files returns the files that an export of the bundle puts into the directory
-// of its cluster: their content by their names below it.
+// Files returns the files of the cluster's directory for a bundle, by name.
 func (t *Tree) Files(b *fleet.Bundle) (map[string]fleet.Text, error) {
 	names := namesOf(b)
 	idx, err := t.newIndex(b, names).encode()
@@ -129,30 +128,30 @@ func (t *Tree) Files(b *fleet.Bundle) (map[string]fleet.Text, error) {
 	return files, nil
 }
 
-// claim returns an empty plan of a cluster, which may have a directory by its ID and
-// has it once. Of two that want the same one, the fault is that of the second by
-// name, whoever comes first.
+// claim returns an empty plan for a cluster. It fails if the ID is not a valid
+// path, or if two clusters have the same path: the fault belongs to the second
+// by name, in any order of calls.
 func (s *Session) claim(id string) (*plan, error) {
 	if !legalID(id) {
-		return nil, &diag.Diag{Clusters: []string{id}, Msg: fmt.Sprintf("%q is no path for a directory of a cluster", id)}
+		return nil, &diag.Diag{Clusters: []string{id}, Msg: fmt.Sprintf("%q is not a valid directory for a cluster", id)}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, other := range s.claimed {
+	for i, other := range s.claimedIDs {
 		if strings.EqualFold(other, id) {
-			s.claimed[i] = min(other, id)
+			s.claimedIDs[i] = min(other, id)
 			return nil, &diag.Diag{
 				Clusters: []string{max(other, id)},
-				Msg:      fmt.Sprintf("two clusters go into the directory %q, where case does not count", max(other, id)),
+				Msg:      fmt.Sprintf("two clusters have the same directory %q except for letter case", max(other, id)),
 				Hint:     "rename one of them",
 			}
 		}
 	}
-	s.claimed = append(s.claimed, id)
-	return &plan{Result: Result{Cluster: id}, number: len(s.claimed) - 1}, nil
+	s.claimedIDs = append(s.claimedIDs, id)
+	return &plan{Result: Result{Cluster: id}, number: len(s.claimedIDs) - 1}, nil
 }
 
-// legalID reports whether a path may be the directory of a cluster.
+// legalID reports whether an ID is a valid path of a cluster's directory.
 func legalID(id string) bool {
 	legal := fs.ValidPath(id) && id != "." && !strings.ContainsAny(id, "\\:\x00")
 	for part := range strings.SplitSeq(id, "/") {
@@ -162,14 +161,14 @@ func legalID(id string) bool {
 	return legal
 }
 
-// ownIndex returns the index in the directory of a cluster, which must be
-// ours; its Index is nil when there is none.
+// ownIndex returns the index in the directory of a cluster, which must belong
+// to this fleet. It is zero if there is none.
 func (s *Session) ownIndex(id string) (ownedIndex, error) {
 	if err := s.directories(id); err != nil {
 		return ownedIndex{}, err
 	}
 	idx, err := s.readIndex(id, ownedIndex{})
-	if idx.contents == nil || err != nil {
+	if idx.indexContents == nil || err != nil {
 		return ownedIndex{}, err
 	}
 	at := s.at(path.Join(id, indexFile))
@@ -188,7 +187,7 @@ func (s *Session) ownIndex(id string) (ownedIndex, error) {
 	return idx, nil
 }
 
-// directories checks that every part of the path that exists is a directory.
+// directories checks that every existing part of the path is a directory.
 func (s *Session) directories(dir string) error {
 	for i := range len(dir) + 1 {
 		if i < len(dir) && dir[i] != '/' {
@@ -208,8 +207,8 @@ func (s *Session) directories(dir string) error {
 	return nil
 }
 
-// compare finds what must be done for the directory of a cluster to have the
-// given files, when the owned ones are there for an export to replace.
+// compare determines the actions for a cluster's directory. owned are the
+// files that an export may replace, files the new contents.
 func (s *Session) compare(r *Result, owned map[string]string, files map[string]fleet.Text) error {
 	var faults diag.List
 	names := slices.AppendSeq(slices.Collect(maps.Keys(files)), maps.Keys(owned))
@@ -217,12 +216,12 @@ func (s *Session) compare(r *Result, owned map[string]string, files map[string]f
 	w := walker{open: s.folder}
 	defer func() { w.close() }()
 	for _, name := range slices.Compact(names) {
-		_, mine := owned[name]
-		text, wanted := files[name]
+		_, isOwn := owned[name]
+		text, inBundle := files[name]
 		var action Action
 		var err error
-		if wanted {
-			action, err = s.action(&w, path.Join(r.Cluster, name), mine, text)
+		if inBundle {
+			action, err = s.action(&w, path.Join(r.Cluster, name), isOwn, text)
 		} else {
 			action, err = s.remove(&w, r.Cluster, name, owned)
 		}
@@ -230,12 +229,12 @@ func (s *Session) compare(r *Result, owned map[string]string, files map[string]f
 			faults.Add(err)
 			continue
 		}
-		r.count(path.Join(r.Cluster, name), action, wanted)
+		r.count(path.Join(r.Cluster, name), action, inBundle)
 	}
 	return faults.Err()
 }
 
-func (r *Result) count(name string, action Action, wanted bool) {
+func (r *Result) count(name string, action Action, inBundle bool) {
 	switch action {
 	case Added:
 		r.Added++
@@ -244,7 +243,7 @@ func (r *Result) count(name string, action Action, wanted bool) {
 	case Removed:
 		r.Removed++
 	default:
-		if wanted {
+		if inBundle {
 			r.Unchanged++
 		}
 		return
@@ -252,9 +251,9 @@ func (r *Result) count(name string, action Action, wanted bool) {
 	r.Files = append(r.Files, File{Name: name, Action: action})
 }
 
-// action returns what must be done for a file to have the text. It is ours when the
+// action returns the action for a file of the bundle. isOwn means that the
 // index lists it.
-func (s *Session) action(w *walker, name string, mine bool, text fleet.Text) (Action, error) {
+func (s *Session) action(w *walker, name string, isOwn bool, text fleet.Text) (Action, error) {
 	in, err := w.to(name)
 	if err != nil {
 		return "", err
@@ -262,7 +261,7 @@ func (s *Session) action(w *walker, name string, mine bool, text fleet.Text) (Ac
 	info, err := in.lstat(path.Base(name))
 	switch {
 	case err != nil:
-		return "", s.failed("look at", name, err)
+		return "", s.fileError("look at", name, err)
 	case info == nil:
 		return Added, nil
 	case !info.Mode().IsRegular():
@@ -274,14 +273,14 @@ func (s *Session) action(w *walker, name string, mine bool, text fleet.Text) (Ac
 	if same {
 		data, err := w.read(path.Base(name), info.Size())
 		if err != nil {
-			return "", s.failed("read", name, err)
+			return "", s.fileError("read", name, err)
 		}
 		same = text.Equal(data)
 	}
 	switch {
 	case same:
 		return "", nil
-	case !mine:
+	case !isOwn:
 		return "", &diag.Diag{
 			At: s.at(name), Msg: "fleetc did not write this file, and the bundle needs its place", Hint: hintMove,
 		}
@@ -289,7 +288,7 @@ func (s *Session) action(w *walker, name string, mine bool, text fleet.Text) (Ac
 	return Changed, nil
 }
 
-// write puts the files that are added or changed into the staging area.
+// write writes added and changed files to the staging area.
 func (s *Session) write(p *plan, files map[string]fleet.Text) error {
 	w := walker{open: s.staging}
 	defer func() { w.close() }()
@@ -308,16 +307,16 @@ func (s *Session) write(p *plan, files map[string]fleet.Text) error {
 		}
 		w.data = files[name].AppendTo(w.data[:0])
 		if err := in.WriteFile(path.Base(to), w.data, 0o644); err != nil {
-			return s.failed("write", to, err)
+			return s.fileError("write", to, err)
 		}
 	}
 	return nil
 }
 
-// Retire has the directories of clusters that the fleet does not have any more
-// removed: those of this fleet whose ID is gone. Foreign files in them stay. It
-// returns what Commit will do, sorted by ID. Call it once, and only when the
-// whole fleet is exported.
+// Retire stages the removal of clusters of this fleet for which gone reports
+// true. Foreign files in their directories stay. It returns the changes that
+// Commit will make, sorted by ID. Call it once, and only if the whole fleet is
+// exported.
 func (s *Session) Retire(gone func(id string) bool) ([]Result, error) {
 	if s.root == nil {
 		return nil, nil
@@ -342,15 +341,15 @@ func (s *Session) Retire(gone func(id string) bool) ([]Result, error) {
 	return out, err
 }
 
-// eachDirectory calls visit with the directories below Dir that may be those of
-// clusters, in the order of their names.
+// eachDirectory calls visit for the directories below Dir that may belong to
+// clusters, in name order.
 func (s *Session) eachDirectory(visit func(name string)) error {
-	// To list a directory, an os.Root looks at every file in it. Names are found
-	// without one, and nothing is read or done by them but through one.
+	// An os.Root calls lstat for every directory entry, which is slow. So
+	// names are listed without it; all other operations use it.
 	return fs.WalkDir(os.DirFS(s.tree.Dir), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrPermission) && name != ".":
-			return fs.SkipDir // no export of ours could have written there
+			return fs.SkipDir // an export cannot have written there
 		case err != nil:
 			return fmt.Errorf("look for the clusters of a tree: %w", err)
 		case !entry.IsDir() || name == ".":
@@ -363,20 +362,20 @@ func (s *Session) eachDirectory(visit func(name string)) error {
 	})
 }
 
-// retire returns the plan that removes the directory, nil when it is not one
-// of a cluster of ours.
+// retire returns a plan that removes the directory, or nil if it does not
+// belong to a cluster of this fleet.
 func (s *Session) retire(dir string) (*plan, error) {
 	idx, err := s.readIndex(dir, ownedIndex{})
 	switch {
 	case errors.Is(err, errForeign):
-		return nil, nil // other tools have a bundle.json as well
+		return nil, nil // other tools also use the name bundle.json
 	case err != nil:
 		return nil, err
-	case idx.contents == nil || idx.Fleet != s.tree.Fleet || idx.Cluster != dir:
+	case idx.indexContents == nil || idx.Fleet != s.tree.Fleet || idx.Cluster != dir:
 		return nil, nil
 	}
-	s.claimed = append(s.claimed, dir)
-	p := &plan{Result: Result{Cluster: dir, Retired: true}, number: len(s.claimed) - 1, index: idx.digest}
+	s.claimedIDs = append(s.claimedIDs, dir)
+	p := &plan{Result: Result{Cluster: dir, Retired: true}, number: len(s.claimedIDs) - 1, index: idx.digest}
 	return p, s.compare(&p.Result, idx.owned(), nil)
 }
 
@@ -385,8 +384,8 @@ func digestOf(data []byte) string {
 	return fleet.Sum(sha256.Sum256(data)).String()
 }
 
-// freshDir is where in the staging area the new directory of a cluster is made.
-func freshDir(number int) string { return path.Join(area, "new", strconv.Itoa(number)) }
+// freshDir returns the path of a cluster's new directory in the staging area.
+func freshDir(number int) string { return path.Join(stagingArea, "new", strconv.Itoa(number)) }
 
-// below returns the name of a file within the directory.
+// below returns the name of a file relative to the directory.
 func below(dir, name string) string { return strings.TrimPrefix(name, dir+"/") }

@@ -61,18 +61,18 @@ func TestFileInTheWayOfCluster(t *testing.T) {
 }
 
 func TestSymlinks(t *testing.T) {
-	for _, link := range []string{"prod", "prod/eu", "prod/eu/web", "prod/eu/old", "prod/eu/bundle.json", area} {
+	for _, link := range []string{"prod", "prod/eu", "prod/eu/web", "prod/eu/old", "prod/eu/bundle.json", stagingArea} {
 		for _, outside := range []bool{false, true} {
 			t.Run(link, func(t *testing.T) {
 				tree := newTree(t)
 				mustExport(t, tree, false, bundle("prod/eu", "web/Pod/x/y=1", "old/Pod/x/y=1"))
-				// The real thing goes elsewhere, and a link to it into its place.
+				// Replace a file by a link to it.
 				at := filepath.Join(tree.Dir, link)
 				away := filepath.Join(tree.Dir, "elsewhere")
 				if outside {
 					away = filepath.Join(filepath.Dir(tree.Dir), "outside")
 				}
-				if link == area {
+				if link == stagingArea {
 					write(t, filepath.Join(away, "precious"), "x")
 				} else if err := os.Rename(at, away); err != nil {
 					t.Fatal(err)
@@ -89,14 +89,14 @@ func TestSymlinks(t *testing.T) {
 				if _, ok := errors.AsType[*diag.Diag](err); !ok || !strings.Contains(err.Error(), link+": this is a symbolic link in the place of") {
 					t.Errorf("got %v", err)
 				}
-				// Retiring follows no link either.
-				if _, err := export(tree, true, bundle("a")); link == area && err == nil {
+				// Retire follows no links.
+				if _, err := export(tree, true, bundle("a")); link == stagingArea && err == nil {
 					t.Error("no error")
 				}
 				if err := os.RemoveAll(filepath.Join(tree.Dir, "a")); err != nil {
 					t.Fatal(err)
 				}
-				strip := func(s string) string { // the root's own time changed with a
+				strip := func(s string) string { // the time of the root changed with a
 					_, rest, _ := strings.Cut(s, "\nout ")
 					_, rest, _ = strings.Cut(rest, "\n")
 					return rest
@@ -122,14 +122,14 @@ func TestAdoption(t *testing.T) {
 	if after := listing(t, filepath.Join(tree.Dir, "a/web")); line(before) != line(after) {
 		t.Errorf("before %s, after %s", line(before), line(after))
 	}
-	// From now on it is ours.
+	// The directory is adopted now.
 	sum = mustExport(t, tree, true, bundle("a", "web/Pod/x/z=2"))
 	if sum.Removed != 1 {
 		t.Errorf("summary %+v", sum)
 	}
 	wantFiles(t, tree.Dir, "a/web/pod-x-z.yaml")
 
-	// A lost index is written again.
+	// A missing index is written again.
 	if err := os.Remove(filepath.Join(tree.Dir, "a/bundle.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,8 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// An edited file of ours is put right, a removed one written again.
+// TestEdited checks that an edited file is restored and a removed one is
+// written again.
 func TestEdited(t *testing.T) {
 	tree := newTree(t)
 	b := bundle("a", "web/Pod/x/y=1", "web/Pod/x/z=2", "web/Pod/x/w=3")
@@ -212,13 +213,13 @@ func TestRetire(t *testing.T) {
 	mustExport(t, tree, true, bundle("keep", "web/Pod/x/y=1"), bundle("eu/prod/1", "web/Pod/x/y=1"), bundle("eu/prod/2", "web/Pod/x/y=1", "db/Pod/x/y=1"), bundle("us", "web/Pod/x/y=1"))
 	write(t, filepath.Join(tree.Dir, "eu/prod/2/db/notes.txt"), "mine")
 	write(t, filepath.Join(tree.Dir, "eu/README"), "mine")
-	// A copy of a cluster's directory elsewhere belongs to who copied it.
+	// A copied directory of a cluster is foreign.
 	if err := os.CopyFS(filepath.Join(tree.Dir, "backup"), os.DirFS(filepath.Join(tree.Dir, "us"))); err != nil {
 		t.Fatal(err)
 	}
-	// Other tools have files of that name.
+	// Other tools use the same file name.
 	write(t, filepath.Join(tree.Dir, "site", indexFile), `{"name": "site"}`)
-	// No selection of clusters says nothing about the others.
+	// A selection of clusters does not retire others.
 	mustExport(t, tree, false, bundle("keep", "web/Pod/x/y=2"))
 	sum := mustExport(t, tree, true, bundle("keep", "web/Pod/x/y=2"))
 	if sum.Removed != 7 || sum.Changes() != 7 || len(sum.Clusters) != 4 {
@@ -236,7 +237,7 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-// A cluster's directory can come to lie in that of another, or the reverse.
+// TestNestedClusters checks clusters whose directories are nested.
 func TestNestedClusters(t *testing.T) {
 	tree := newTree(t)
 	for _, bundles := range [][]*fleet.Bundle{
@@ -261,10 +262,10 @@ func TestNestedClusters(t *testing.T) {
 }
 
 func TestClusterIDs(t *testing.T) {
-	for _, id := range []string{"", ".", "..", "a/../b", "/a", "a/", "a//b", `a\b`, "c:", ".git", "a/.b", "_a", area + "/x", "a\x00"} {
+	for _, id := range []string{"", ".", "..", "a/../b", "/a", "a/", "a//b", `a\b`, "c:", ".git", "a/.b", "_a", stagingArea + "/x", "a\x00"} {
 		tree := newTree(t)
 		_, err := export(tree, false, bundle(id, "web/Pod/x/y=1"))
-		if _, ok := errors.AsType[*diag.Diag](err); !ok || !strings.Contains(err.Error(), "is no path for a directory of a cluster") {
+		if _, ok := errors.AsType[*diag.Diag](err); !ok || !strings.Contains(err.Error(), "is not a valid directory for a cluster") {
 			t.Errorf("%q: got %v", id, err)
 		}
 		wantFiles(t, filepath.Dir(tree.Dir), "./")
@@ -275,16 +276,16 @@ func TestClusterIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range ids {
-			_, _ = s.Stage(bundle(id)) // Commit says what is wrong
+			_, _ = s.Stage(bundle(id)) // Commit reports the fault
 		}
 		_, err = s.Commit()
 		wantFaults(t, "", errors.Join(err, s.Close()),
-			`two clusters go into the directory "Prod/A", where case does not count`,
-			`two clusters go into the directory "prod/a", where case does not count`)
+			`two clusters have the same directory "Prod/A" except for letter case`,
+			`two clusters have the same directory "prod/a" except for letter case`)
 	}
 }
 
-// Clusters are staged by several goroutines, with the result of one.
+// TestStageAtOnce checks that staging in parallel gives the same result.
 func TestStageAtOnce(t *testing.T) {
 	one, several := newTree(t), newTree(t)
 	for round := range 3 {

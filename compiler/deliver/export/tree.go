@@ -4,19 +4,18 @@
 //	<Dir>/<cluster ID>/<release>/<kind>-[<namespace>-]<name>.yaml
 //	<Dir>/<cluster ID>/bundle.json
 //
-// A bundle that is laid out for somebody says itself where its objects go, and
-// brings files of its own.
+// A bundle with a layout determines the directories of its objects, and adds
+// files.
 //
-// A cluster's directory changes in one step, so that a process that is killed
-// leaves the old or the new one, and the next export cleans up after it. Files
-// that an export wrote, which bundle.json lists, are replaced and removed;
-// other files stay, and one of them where a file of the bundle must go is a
-// fault before anything is changed. Files whose content is right are not
-// written again.
+// A cluster's directory changes in one step: after a kill it has its old or
+// its new content, and the next export cleans up. Files that bundle.json lists
+// are replaced and removed. Other files stay; if one is in the place of a file
+// of the bundle, the export fails before it changes anything. Files that are
+// up to date are not written.
 //
-// The package orders and encodes nothing, makes no commits, follows no
-// symbolic links below Dir, and does not flush to disk: it withstands a killed
-// process and not a power cut.
+// The package does not order or encode objects, makes no commits, follows no
+// symbolic links below Dir, and does not sync to disk: a killed process is
+// safe, a power failure is not.
 package export
 
 import (
@@ -36,52 +35,51 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// area is the directory in Dir where new trees are made. It is there during an
-// export, and after one that was killed.
-const area = ".fleetc-export"
+// stagingArea is the directory in Dir in which new directories are created. It
+// exists during an export, and after a killed one.
+const stagingArea = ".fleetc-export"
 
-// A Tree is a directory with the bundles of one fleet, or of several.
+// A Tree is a directory with the bundles of one or more fleets.
 type Tree struct {
-	Dir     string        // absolute path; an export makes it when it is missing
-	Name    string        // what faults write before the names of files in Dir; Dir itself when empty
-	Fleet   string        // the fleet's module path: whose clusters are ours
-	Version string        // of fleetc, for bundle.json
-	Wait    time.Duration // how long to wait for another export to Dir, 0 for ten seconds
-	Jobs    int           // how many clusters at a time; 0 for GOMAXPROCS
+	Dir     string        // absolute path; created if it is missing
+	Name    string        // prefix of file names in faults; empty means Dir
+	Fleet   string        // module path of the fleet whose clusters are exported
+	Version string        // version of fleetc, for bundle.json
+	Wait    time.Duration // how long to wait for another export to Dir; 0 means ten seconds
+	Jobs    int           // number of parallel clusters; 0 means GOMAXPROCS
 
 	sys system
 }
 
-// A system is what the file system does for us. The zero value asks it; tests
-// take abilities away.
+// A system replaces file system operations in tests. The zero value uses the
+// real ones.
 type system struct {
 	link     func(root *os.Root, from, to *folder, name string) error
 	exchange func(root *os.Root, a, b string) error
 	lock     func(root *os.Root) (unlock func() error, ok bool, err error)
 }
 
-// A Session is one export, or one comparison, of some clusters of a fleet. It
-// is for one goroutine, but for what says that several may call it at once.
+// A Session is one export or comparison of clusters of a fleet. Use it from
+// one goroutine, except for methods that say otherwise.
 type Session struct {
-	tree   *Tree
-	root   *os.Root     // nil in a comparison with a directory that is not there
-	check  bool         // a comparison, which writes nothing
-	unlock func() error // nil in a comparison
-	made   []string     // Dir and the directories above it that Begin made, outermost first
+	tree        *Tree
+	root        *os.Root     // nil in a comparison with a missing directory
+	check       bool         // whether this is a comparison, which writes nothing
+	unlock      func() error // nil in a comparison
+	createdDirs []string     // directories created by Begin, outermost first
 
-	mu      sync.Mutex
-	opened  bool     // the staging area is there
-	claimed []string // IDs of the clusters that have a directory, by the numbers of their plans
-	plans   []*plan
-	faults  diag.List
+	mu          sync.Mutex
+	stagingOpen bool     // whether the staging area exists
+	claimedIDs  []string // cluster IDs by plan number
+	plans       []*plan
+	faults      diag.List
 }
 
 func (t *Tree) jobs() int { return cmp.Or(t.Jobs, runtime.GOMAXPROCS(0)) }
 
-// Begin starts an export. It makes Dir, takes its lock, so that no two exports
-// write there at once, and completes what a killed export left. It returns a
-// fault when another export does not end in time, and the context's error when
-// that ends first. The caller closes the session.
+// Begin starts an export. It creates and locks Dir, and completes the change
+// of a killed export. It returns a fault if another export does not end in
+// time, or the context's error. The caller must close the session.
 func (t *Tree) Begin(ctx context.Context) (*Session, error) {
 	wait := t.Wait
 	if wait == 0 {
@@ -115,9 +113,8 @@ func (t *Tree) Begin(ctx context.Context) (*Session, error) {
 	return s, nil
 }
 
-// Check starts a comparison: a session that stages, retires and commits like
-// an export and returns the same results, but writes nothing at all and takes
-// no lock.
+// Check starts a comparison: a session that stages, retires and commits with
+// the same results as an export, but writes nothing and takes no lock.
 func (t *Tree) Check() (*Session, error) {
 	s := &Session{tree: t, check: true}
 	root, err := os.OpenRoot(t.Dir)
@@ -131,14 +128,14 @@ func (t *Tree) Check() (*Session, error) {
 	return s, nil
 }
 
-// lock makes and opens Dir and tries to lock it.
+// lock creates, opens and locks Dir. It reports false if the lock is taken.
 func (s *Session) lock() (ok bool, err error) {
 	if err := s.makeDir(); err != nil {
 		return false, err
 	}
 	root, err := os.OpenRoot(s.tree.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // an export that changed nothing took it away again
+		return false, nil // an export without changes has removed it
 	}
 	if err != nil {
 		return false, s.unusable(err)
@@ -151,8 +148,7 @@ func (s *Session) lock() (ok bool, err error) {
 	if err != nil || !ok {
 		return false, errors.Join(err, root.Close())
 	}
-	// The lock is worth something only when this is still the directory that
-	// others find at the same path.
+	// The directory may have been replaced before it was locked.
 	held, err := root.Stat(".")
 	now, nowErr := os.Stat(s.tree.Dir)
 	if err != nil || nowErr != nil || !os.SameFile(held, now) {
@@ -162,7 +158,7 @@ func (s *Session) lock() (ok bool, err error) {
 	return true, nil
 }
 
-// makeDir makes Dir and remembers what of its path was missing.
+// makeDir creates Dir and records the created directories.
 func (s *Session) makeDir() error {
 	var missing []string
 	for dir := filepath.Clean(s.tree.Dir); ; dir = filepath.Dir(dir) {
@@ -176,12 +172,12 @@ func (s *Session) makeDir() error {
 	}
 	slices.Reverse(missing)
 	for _, dir := range missing {
-		if !slices.Contains(s.made, dir) {
-			s.made = append(s.made, dir)
+		if !slices.Contains(s.createdDirs, dir) {
+			s.createdDirs = append(s.createdDirs, dir)
 		}
 	}
-	// Another export may remove the directory between the steps of MkdirAll, which
-	// then reports that it exists.
+	// Another export may remove the directory during MkdirAll, which then
+	// reports that it exists.
 	var err error
 	for range 100 {
 		if err = os.MkdirAll(s.tree.Dir, 0o755); !errors.Is(err, fs.ErrExist) {
@@ -194,7 +190,7 @@ func (s *Session) makeDir() error {
 	return nil
 }
 
-// unusable says why Dir cannot be a tree.
+// unusable returns the error for a Dir that cannot be used.
 func (s *Session) unusable(err error) error {
 	if info, statErr := os.Stat(s.tree.Dir); statErr == nil && !info.IsDir() {
 		return &diag.Diag{
@@ -205,21 +201,21 @@ func (s *Session) unusable(err error) error {
 	return fmt.Errorf("open the directory to export to: %w", err)
 }
 
-// Close ends the session: it removes the staging area and gives the lock back.
-// Without a Commit before it, nothing has changed. It may be called twice.
+// Close ends the session: it removes the staging area and the lock. It may be
+// called twice.
 func (s *Session) Close() error {
 	var errs []error
-	if s.opened {
+	if s.stagingOpen {
 		errs = append(errs, s.clean())
 	}
-	// A directory that we made and that stayed empty goes while the lock is
-	// held: whoever waits for the lock looks whether the directory still is one.
-	for _, dir := range slices.Backward(s.made) {
+	// Remove created directories that are empty before the lock is released:
+	// other exports that wait for the lock check the directory afterwards.
+	for _, dir := range slices.Backward(s.createdDirs) {
 		if os.Remove(dir) != nil {
 			break
 		}
 	}
-	s.made = nil
+	s.createdDirs = nil
 	if s.unlock != nil {
 		errs = append(errs, s.unlock())
 		s.unlock = nil
@@ -231,15 +227,15 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// failed returns the error of what was done to a file below Dir; nil for a nil err.
-func (s *Session) failed(what, name string, err error) error {
+// fileError adds the file name to the error of an operation; nil stays nil.
+func (s *Session) fileError(what, name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s %s: %w", what, s.at(name)[0].File, err)
 }
 
-// at returns the place of a file below Dir.
+// at returns the position of a file below Dir.
 func (s *Session) at(name string) []diag.Pos {
 	if s.tree.Name != "" && name == "." {
 		return []diag.Pos{{File: strings.TrimSuffix(s.tree.Name, "/")}}
@@ -250,11 +246,12 @@ func (s *Session) at(name string) []diag.Pos {
 	return []diag.Pos{{File: filepath.ToSlash(filepath.Join(s.tree.Dir, filepath.FromSlash(name)))}}
 }
 
-// lstat returns what is at the path below Dir, nil when nothing is.
+// lstat returns the file info of a path below Dir, or nil if it does not
+// exist.
 func (s *Session) lstat(name string) (fs.FileInfo, error) {
 	if s.root == nil {
 		return nil, nil
 	}
 	info, err := lstat(s.root, name)
-	return info, s.failed("look at", name, err)
+	return info, s.fileError("look at", name, err)
 }

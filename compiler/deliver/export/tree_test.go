@@ -23,7 +23,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// bundle makes the bundle of a cluster. An object is "release/Kind/namespace/name=text".
+// bundle returns the bundle of a cluster. An object is
+// "release/Kind/namespace/name=text".
 func bundle(id string, objects ...string) *fleet.Bundle {
 	b := &fleet.Bundle{Cluster: &fleet.Cluster{ID: id, KubeVersion: "1.36"}}
 	sum := sha256.New()
@@ -59,8 +60,8 @@ func newTree(t *testing.T) *Tree {
 	return &Tree{Dir: filepath.Join(t.TempDir(), "out"), Fleet: "example.com/fleet", Version: "v1.2.3"}
 }
 
-// run stages the bundles and commits, as the command does: all faults are
-// gathered first. With retire, no other clusters stay.
+// run stages the bundles and commits. With retire, all other clusters are
+// removed.
 func run(s *Session, retire bool, bundles ...*fleet.Bundle) (Summary, error) {
 	var faults diag.List
 	var keep []string
@@ -97,8 +98,8 @@ func mustExport(t *testing.T, tree *Tree, retire bool, bundles ...*fleet.Bundle)
 	return sum
 }
 
-// files returns the content of every file below dir; a directory without
-// entries ends in a slash and a link has its target.
+// files returns the contents of all files below dir. Empty directories end in
+// a slash, and links have their targets.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -128,7 +129,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// listing returns mode, time, inode and content of everything below dir.
+// listing returns mode, time and inode of everything below dir.
 func listing(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -168,7 +169,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// wantFiles compares the names below dir, without those of indexes.
+// wantFiles compares the file names below dir, without indexes.
 func wantFiles(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	var got []string
@@ -182,7 +183,7 @@ func wantFiles(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// wantFaults compares the first lines of faults, with dir cut off.
+// wantFaults compares the first lines of faults, without the path of dir.
 func wantFaults(t *testing.T, dir string, err error, want ...string) {
 	t.Helper()
 	var got []string
@@ -240,7 +241,7 @@ func TestExportTwice(t *testing.T) {
 	}
 }
 
-// Files that do not change keep inode and time when others of their cluster do.
+// TestExportChange checks that unchanged files keep their inode and time.
 func TestExportChange(t *testing.T) {
 	tree := newTree(t)
 	mustExport(t, tree, true, bundle("a", "web/Deployment/s/web=1", "web/Namespace//s=2", "old/Pod/s/x=3"))
@@ -333,8 +334,8 @@ func TestLock(t *testing.T) {
 	if _, err = second.Begin(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	// One that waits gets on when the first ends, also when that one takes the
-	// directory away, which it had made.
+	// A waiting export continues when the first ends, even if that removes the
+	// directory that it created.
 	second.Wait = time.Minute
 	done := make(chan error)
 	go func() {
@@ -351,8 +352,8 @@ func TestLock(t *testing.T) {
 	wantFiles(t, tree.Dir, "a/web/pod-x-y.yaml")
 }
 
-// An export that changes nothing takes its directory away. Whoever waited for its
-// lock has that of the directory that is at the path afterwards.
+// TestLockIsOfDirectory checks that an export which waited for the lock of a
+// removed directory locks the directory at the path.
 func TestLockIsOfDirectory(t *testing.T) {
 	tree := newTree(t)
 	var running sync.WaitGroup
@@ -378,8 +379,8 @@ func TestLockIsOfDirectory(t *testing.T) {
 	running.Wait()
 }
 
-// TestLockAfterReplacement replaces the directory between its opening and its lock:
-// the export takes the lock of the new one, and its files go there.
+// TestLockAfterReplacement replaces the directory between opening and locking:
+// the export must lock the new one and write there.
 func TestLockAfterReplacement(t *testing.T) {
 	tree := newTree(t)
 	mustExport(t, tree, false, bundle("a", "web/Pod/x/y=1"))
@@ -403,8 +404,8 @@ func TestLockAfterReplacement(t *testing.T) {
 	}
 }
 
-// Staging writes nothing that can be seen, keeps no text, and writes nothing
-// at all when everything is right.
+// TestStageKeepsNoText checks that staging writes nothing visible, keeps no
+// text, and writes nothing if everything is up to date.
 func TestStageKeepsNoText(t *testing.T) {
 	tree := newTree(t)
 	s, err := tree.Begin(t.Context())
@@ -419,7 +420,7 @@ func TestStageKeepsNoText(t *testing.T) {
 	if _, err := s.Stage(b); err != nil {
 		t.Fatal(err)
 	}
-	wantFiles(t, tree.Dir, area+"/.gitignore", area+"/new/0/web/pod-x-y.yaml", area+"/old/")
+	wantFiles(t, tree.Dir, stagingArea+"/.gitignore", stagingArea+"/new/0/web/pod-x-y.yaml", stagingArea+"/old/")
 	b = nil
 	for range 100 {
 		runtime.GC()
@@ -432,8 +433,8 @@ func TestStageKeepsNoText(t *testing.T) {
 	t.Error("the session keeps the text of a bundle")
 }
 
-// 50 clusters of 200 objects: all written, all compared, one object of each
-// changed.
+// BenchmarkExport writes and compares 50 clusters of 200 objects, and changes
+// one object of each.
 func BenchmarkExport(b *testing.B) {
 	fleetOf := func(v int) (bundles []*fleet.Bundle) {
 		for c := range 50 {

@@ -11,7 +11,7 @@ func TestAroundClusters(t *testing.T) {
 		"staging/web/bundle.json/x", "/bundle.json", "//x/bundle.json", "../../bundle.json",
 	}
 	want := []string{"..", "/", "prod", "prod/eu"}
-	if got := AroundClusters(files); !slices.Equal(got, want) {
+	if got := ClusterParents(files); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

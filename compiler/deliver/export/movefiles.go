@@ -8,38 +8,38 @@ import (
 	"path"
 )
 
-// A drain moves what is not ours from the old directory of a cluster to its
-// new one, as far as it is not there as a link: what appeared since the new
-// one was made, and what could only be copied.
-type drain struct {
+// A mover moves foreign files from the old directory of a cluster to the new
+// one that are not linked there: files that appeared after linking, and files
+// that could only be copied.
+type mover struct {
 	*Session
-	from, to string
-	was, now map[string]string // files of ours before and after, with their digests
-	moves    []string          // files
-	dirs     []string          // empty directories
+	from, to            string
+	ownBefore, ownAfter map[string]string // own files with their digests
+	moves               []string          // files to move
+	dirs                []string          // empty directories to create
 }
 
-// drain finds what must move. It looks at everything before anything moves,
-// so that after a fault the old directory is still whole.
-func (s *Session) drain(from, to string, t turn) (*drain, error) {
-	old, err := s.readIndex(from, t.was)
+// planMoves finds the files to move. It checks everything first, so that a
+// fault leaves the old directory unchanged.
+func (s *Session) planMoves(from, to string, t directoryChange) (*mover, error) {
+	old, err := s.readIndex(from, t.before)
 	if err != nil {
 		return nil, err
 	}
-	idx, err := s.readIndex(to, t.now)
+	idx, err := s.readIndex(to, t.after)
 	if err != nil {
 		return nil, err
 	}
-	d := &drain{Session: s, from: from, to: to, was: old.owned(), now: idx.owned()}
+	d := &mover{Session: s, from: from, to: to, ownBefore: old.owned(), ownAfter: idx.owned()}
 	held := map[string]bool{}
-	for name := range d.was {
+	for name := range d.ownBefore {
 		held[path.Dir(name)] = true
 	}
 	return d, d.dir(".", held)
 }
 
-// move does what drain found.
-func (d *drain) move() error {
+// move executes the plan.
+func (d *mover) move() error {
 	for _, name := range d.moves {
 		from, to := path.Join(d.from, name), path.Join(d.to, name)
 		err := d.root.MkdirAll(path.Dir(to), 0o755)
@@ -58,7 +58,7 @@ func (d *drain) move() error {
 	return nil
 }
 
-func (d *drain) dir(name string, held map[string]bool) error {
+func (d *mover) dir(name string, held map[string]bool) error {
 	dirs, err := d.files(name, held)
 	if err != nil {
 		return err
@@ -71,9 +71,9 @@ func (d *drain) dir(name string, held map[string]bool) error {
 	return nil
 }
 
-// files decides which files of a directory move, and whether it does itself. It
-// returns what directories are in it.
-func (d *drain) files(name string, held map[string]bool) (dirs []string, err error) {
+// files decides which files of a directory move, and whether an empty
+// directory is created. It returns the directories in it.
+func (d *mover) files(name string, held map[string]bool) (dirs []string, err error) {
 	from, err := d.folder(path.Join(d.from, name))
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (d *drain) files(name string, held map[string]bool) (dirs []string, err err
 	defer from.close()
 	entries, err := from.entries()
 	if err != nil {
-		return nil, d.failed("read", path.Join(d.from, name), err)
+		return nil, d.fileError("read", path.Join(d.from, name), err)
 	}
 	to, blocked := d.folder(path.Join(d.to, name))
 	defer to.close()
@@ -100,7 +100,7 @@ func (d *drain) files(name string, held map[string]bool) (dirs []string, err err
 			dirs = append(dirs, e.Name())
 			continue
 		case blocked != nil:
-			return nil, d.raced(path.Join(d.to, name, e.Name()))
+			return nil, d.changedDuringExport(path.Join(d.to, name, e.Name()))
 		}
 		if err := d.file(e, to, path.Join(name, e.Name())); err != nil {
 			return nil, err
@@ -110,41 +110,41 @@ func (d *drain) files(name string, held map[string]bool) (dirs []string, err err
 }
 
 // file decides whether a file of the old directory moves.
-func (d *drain) file(e fs.DirEntry, to *folder, name string) error {
+func (d *mover) file(e fs.DirEntry, to *folder, name string) error {
 	info, err := e.Info()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return d.failed("look at", path.Join(d.from, name), err)
+		return d.fileError("look at", path.Join(d.from, name), err)
 	}
 	have, err := to.lstat(e.Name())
 	if err != nil {
-		return d.failed("look at", path.Join(d.to, name), err)
+		return d.fileError("look at", path.Join(d.to, name), err)
 	}
 	if have != nil && os.SameFile(info, have) {
 		return nil
 	}
-	before, was := d.was[name]
-	after, now := d.now[name]
+	before, wasOwn := d.ownBefore[name]
+	after, isOwn := d.ownAfter[name]
 	switch {
-	case was && !now, was && before != after:
+	case wasOwn && !isOwn, wasOwn && before != after:
 		return nil
-	case now:
-		return d.ours(name, info, have, after, was)
+	case isOwn:
+		return d.ownFile(name, info, have, after, wasOwn)
 	case have == nil:
 	case have.IsDir():
-		return d.raced(path.Join(d.to, name))
+		return d.changedDuringExport(path.Join(d.to, name))
 	case have.ModTime().After(info.ModTime()):
-		return nil // changed again since, in its new place
+		return nil // the file in the new directory is newer
 	}
 	d.moves = append(d.moves, name)
 	return nil
 }
 
-// ours decides about a file of ours that should not have changed, or that was
-// a foreign one before: it moves when its content is right, to keep its inode.
-func (d *drain) ours(name string, info, have fs.FileInfo, digest string, was bool) error {
+// ownFile decides about an own file that should be unchanged, or that was
+// foreign before. It moves if its content is right, to keep its inode.
+func (d *mover) ownFile(name string, info, have fs.FileInfo, digest string, wasOwn bool) error {
 	if name == indexFile {
 		return nil
 	}
@@ -159,8 +159,8 @@ func (d *drain) ours(name string, info, have fs.FileInfo, digest string, was boo
 	switch {
 	case same:
 		d.moves = append(d.moves, name)
-	case !was:
-		return d.raced(path.Join(d.to, name))
+	case !wasOwn:
+		return d.changedDuringExport(path.Join(d.to, name))
 	}
 	return nil
 }

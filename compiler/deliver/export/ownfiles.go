@@ -12,9 +12,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// remove returns what must be done with a file of a cluster that the index lists and
-// the bundle does not have. An index that somebody edited could list files of others:
-// a file is removed only if it has the listed digest, and the content of an export.
+// remove returns the action for a file that the index lists and the bundle
+// does not contain. An edited index may list foreign files, so a file is
+// removed only if it has the listed digest and the content of an export.
 func (s *Session) remove(w *walker, cluster, name string, owned map[string]string) (Action, error) {
 	file := path.Join(cluster, name)
 	in, err := w.to(file)
@@ -24,20 +24,20 @@ func (s *Session) remove(w *walker, cluster, name string, owned map[string]strin
 	info, err := in.lstat(path.Base(file))
 	switch {
 	case err != nil:
-		return "", s.failed("look at", file, err)
+		return "", s.fileError("look at", file, err)
 	case info == nil || !info.Mode().IsRegular():
-		return "", nil // ours is gone, and what came in its place is not ours
+		return "", nil // the file was removed or replaced
 	case name == indexFile:
 		return Removed, nil
 	}
-	data, has := w.content(file, owned[name])
+	data, ok := w.content(file, owned[name])
 	switch {
-	case !has:
+	case !ok:
 		return "", &diag.Diag{
-			At: s.at(file), Msg: "this file is not as fleetc wrote it, and the bundle does not have it any more",
+			At: s.at(file), Msg: "this file was changed, and is no longer part of the bundle",
 			Hint: "remove it, or move it out of the exported tree when it is yours",
 		}
-	case !s.wrote(cluster, name, owned, string(data)):
+	case !s.isOwnContent(cluster, name, owned, string(data)):
 		return "", &diag.Diag{
 			At: s.at(file), Msg: "bundle.json lists this file, but fleetc did not write it",
 			Hint: "restore bundle.json from version control, or move the file out of the exported tree",
@@ -46,9 +46,10 @@ func (s *Session) remove(w *walker, cluster, name string, owned map[string]strin
 	return Removed, nil
 }
 
-// wrote reports whether a file has the content of an export of the cluster: an object
-// with the marks of the fleet and of the cluster, or what lists the files beside it.
-func (s *Session) wrote(cluster, name string, owned map[string]string, text string) bool {
+// isOwnContent reports whether a file has the content of an export of the
+// cluster: an object with the annotations of the fleet and cluster, or a
+// kustomization of the files beside it.
+func (s *Session) isOwnContent(cluster, name string, owned map[string]string, text string) bool {
 	v, ok := blockyaml.Decode(text)
 	if !ok && yaml.Unmarshal([]byte(text), &v) != nil {
 		return false
@@ -62,8 +63,8 @@ func (s *Session) wrote(cluster, name string, owned map[string]string, text stri
 	return path.Base(name) == "kustomization.yaml" && listsOwned(object, path.Dir(name), owned)
 }
 
-// listsOwned reports whether a kustomization lists files of the directory that are
-// owned, and does nothing else.
+// listsOwned reports whether a kustomization only lists own files of the
+// directory.
 func listsOwned(kustomization map[string]any, dir string, owned map[string]string) bool {
 	resources, _ := kustomization["resources"].([]any)
 	apiVersion, _ := kustomization["apiVersion"].(string)

@@ -8,8 +8,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// TestListedForeign lists files in bundle.json, each with its digest: an export
-// removes those that have the content of one.
+// TestListedForeign lists files with their digests in bundle.json: an export
+// removes only those with the content of an export.
 func TestListedForeign(t *testing.T) {
 	object := textOf("p/a", "1")
 	for name, test := range map[string]struct {

@@ -12,22 +12,22 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// A carrier fills the new directory of a cluster with what stays of the old
-// one: hard links to files, so that they keep their inode and time, and copies
-// where the file system has no links.
-type carrier struct {
+// A linker fills the new directory of a cluster with foreign files of the old
+// one. It creates hard links, so that files keep their inode and time, or
+// copies where the file system has no links.
+type linker struct {
 	*Session
-	from, to string
-	replaced map[string]bool // files of ours that go, or that the new directory has already
-	held     map[string]bool // directories that held files of ours
+	from, to    string
+	replaced    map[string]bool // own files that are removed, or that exist in the new directory
+	hadOwnFiles map[string]bool // directories that contained own files
 }
 
-// carry fills the new directory of the plan's cluster. It does not make one
-// when nothing stays.
-func (s *Session) carry(p *plan, old *contents) error {
-	c := &carrier{
+// linkForeign fills the new directory of the plan's cluster. It creates no
+// directory if there are no foreign files.
+func (s *Session) linkForeign(p *plan, old *indexContents) error {
+	c := &linker{
 		Session: s, from: p.Cluster, to: freshDir(p.number),
-		replaced: map[string]bool{}, held: map[string]bool{},
+		replaced: map[string]bool{}, hadOwnFiles: map[string]bool{},
 	}
 	for _, f := range p.Files {
 		if f.Action != Added {
@@ -35,13 +35,13 @@ func (s *Session) carry(p *plan, old *contents) error {
 		}
 	}
 	for name := range old.owned() {
-		c.held[path.Dir(name)] = true
+		c.hadOwnFiles[path.Dir(name)] = true
 	}
 	return c.dir(".")
 }
 
-// dir carries a directory over, if something in it stays.
-func (c *carrier) dir(name string) error {
+// dir links the contents of a directory.
+func (c *linker) dir(name string) error {
 	dirs, err := c.files(name)
 	if err != nil {
 		return err
@@ -54,9 +54,8 @@ func (c *carrier) dir(name string) error {
 	return c.attributes(name)
 }
 
-// files carries the files of a directory over, and returns what directories are in
-// it.
-func (c *carrier) files(name string) (dirs []string, err error) {
+// files links the files of a directory, and returns the directories in it.
+func (c *linker) files(name string) (dirs []string, err error) {
 	from, err := c.folder(path.Join(c.from, name))
 	if err != nil {
 		return nil, err
@@ -64,7 +63,7 @@ func (c *carrier) files(name string) (dirs []string, err error) {
 	defer from.close()
 	entries, err := from.entries()
 	if err != nil {
-		return nil, c.failed("read", path.Join(c.from, name), err)
+		return nil, c.fileError("read", path.Join(c.from, name), err)
 	}
 	var stay []string
 	for _, e := range entries {
@@ -75,7 +74,7 @@ func (c *carrier) files(name string) (dirs []string, err error) {
 			stay = append(stay, e.Name())
 		}
 	}
-	if len(stay) == 0 && (len(entries) > 0 || c.held[name]) {
+	if len(stay) == 0 && (len(entries) > 0 || c.hadOwnFiles[name]) {
 		return dirs, nil
 	}
 	to, err := c.staging(path.Join(c.to, name))
@@ -91,9 +90,9 @@ func (c *carrier) files(name string) (dirs []string, err error) {
 	return dirs, nil
 }
 
-// attributes gives a directory of the new tree the mode of the old one, and its
-// time when nothing of ours is in it.
-func (c *carrier) attributes(name string) error {
+// attributes copies the mode of an old directory to the new one, and its time
+// if it contains no own files.
+func (c *linker) attributes(name string) error {
 	to := path.Join(c.to, name)
 	info, err := c.lstat(to)
 	if info == nil || err != nil {
@@ -109,7 +108,7 @@ func (c *carrier) attributes(name string) error {
 			return fmt.Errorf("set the mode of %s: %w", c.at(to)[0].File, err)
 		}
 	}
-	if name != "." && !c.held[name] {
+	if name != "." && !c.hadOwnFiles[name] {
 		if err := c.root.Chtimes(to, time.Time{}, old.ModTime()); err != nil {
 			return fmt.Errorf("set the time of %s: %w", c.at(to)[0].File, err)
 		}
@@ -117,8 +116,8 @@ func (c *carrier) attributes(name string) error {
 	return nil
 }
 
-// file carries a file over, or a symbolic link as such.
-func (c *carrier) file(from, to *folder, name string) error {
+// file links a file, or a symbolic link itself.
+func (c *linker) file(from, to *folder, name string) error {
 	link := c.tree.sys.link
 	if link == nil {
 		link = hardLink
@@ -126,18 +125,18 @@ func (c *carrier) file(from, to *folder, name string) error {
 	if link(c.root, from, to, name) == nil {
 		return nil
 	}
-	// It says what is wrong when it is not the link.
+	// The copy reports errors other than missing support for links.
 	return c.copy(path.Join(from.name, name), path.Join(to.name, name))
 }
 
-func (c *carrier) copy(from, to string) error {
+func (c *linker) copy(from, to string) error {
 	info, err := c.lstat(from)
 	if err != nil {
 		return err
 	}
 	switch {
 	case info == nil:
-		return c.raced(from)
+		return c.changedDuringExport(from)
 	case info.Mode().IsRegular():
 		err = c.copyData(from, to, info)
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -149,7 +148,7 @@ func (c *carrier) copy(from, to string) error {
 		return &diag.Diag{At: c.at(from), Msg: "a special file cannot stay in a directory that changes", Hint: "move it away"}
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return c.raced(from)
+		return c.changedDuringExport(from)
 	}
 	if err != nil {
 		return fmt.Errorf("copy %s: %w", c.at(from)[0].File, err)
@@ -157,7 +156,7 @@ func (c *carrier) copy(from, to string) error {
 	return nil
 }
 
-func (c *carrier) copyData(from, to string, info fs.FileInfo) (err error) {
+func (c *linker) copyData(from, to string, info fs.FileInfo) (err error) {
 	in, err := c.root.Open(from)
 	if err != nil {
 		return err
