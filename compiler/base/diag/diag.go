@@ -1,10 +1,8 @@
-// Package diag says what went wrong, and where.
+// Package diag describes faults in the user's input.
 //
-// A fault ([Diag]) is one thing wrong in the user's input: the places that
-// contribute to it, a sentence, and a next step. Stages return plain errors;
-// a [List] travels inside them and is unpacked at the end by [All]. The
-// package formats faults and does not print them, end the program or know
-// which stage found them.
+// A fault ([Diag]) has positions, a message and a hint. Stages return plain
+// errors that may contain a [List] of faults; [All] extracts them. The package
+// formats faults; it does not print them or end the program.
 package diag
 
 import (
@@ -15,17 +13,17 @@ import (
 	"strings"
 )
 
-// A Pos is a place in a file of the user's.
+// A Pos is a position in a user's file.
 type Pos struct {
-	File string // slash-separated and relative to the fleet's root, or absolute when outside of it
-	Line int    // from 1; 0 when only the file is known
-	Col  int    // in bytes, from 1; 0 when only the line is known
+	File string // slash-separated, relative to the fleet's root, or absolute outside of it
+	Line int    // starts at 1; 0 when unknown
+	Col  int    // in bytes, starts at 1; 0 when unknown
 }
 
 // IsValid reports whether the position names a file.
 func (p Pos) IsValid() bool { return p.File != "" }
 
-// String returns file:line:col, without the parts that are not known.
+// String returns file:line:col, without unknown parts.
 func (p Pos) String() string {
 	switch {
 	case p.Line == 0:
@@ -43,19 +41,19 @@ func (p Pos) Compare(q Pos) int {
 
 // A Diag is one fault.
 type Diag struct {
-	At       []Pos    // the places that contribute, the one to look at first in front; may be empty
-	Facts    []Pos    // where the cluster sets what these refer to, such as its name; may be empty
-	Clusters []string // IDs of the clusters that it concerns, sorted; empty when it concerns the whole fleet
-	Example  string   // the cluster whose values are in what it says, when those of the others differ; see [Fold]
-	Path     string   // the field or object that is wrong; may be empty
-	Msg      string   // what is wrong, as a clause without a full stop
-	Hint     string   // what to do, as an order; may be empty
-	Cause    error    // the error behind it; may be nil
+	At       []Pos    // positions of the fault, the most important first; may be empty
+	Facts    []Pos    // positions where the cluster sets values that At refers to, such as its name; may be empty
+	Clusters []string // sorted IDs of the affected clusters; empty for the whole fleet
+	Example  string   // the cluster whose values the message contains, if they differ between clusters; see [Fold]
+	Path     string   // the invalid field or object; may be empty
+	Msg      string   // what is wrong, without a full stop
+	Hint     string   // what to do; may be empty
+	Cause    error    // the underlying error; may be nil
 
-	form string // of several clusters, equal for one mistake; empty when it is not known
+	form string // message without values of the cluster; equal for one mistake in several clusters, empty when unknown
 }
 
-// Places returns all places of the fault, the one to look at first in front.
+// Places returns all positions of the fault, the most important first.
 func (d *Diag) Places() []Pos { return slices.Concat(d.At, d.Facts) }
 
 // Error returns the fault's first line: file:line:col: path: message.
@@ -68,7 +66,7 @@ func (d *Diag) Error() string {
 	return b.String()
 }
 
-// headline is the part of the first line that follows the position.
+// headline returns the first line without the position.
 func (d *Diag) headline() string {
 	if d.Path == "" {
 		return d.Msg
@@ -76,11 +74,11 @@ func (d *Diag) headline() string {
 	return d.Path + ": " + d.Msg
 }
 
-// Unwrap returns the error behind the fault.
+// Unwrap returns the underlying error.
 func (d *Diag) Unwrap() error { return d.Cause }
 
-// compare orders faults by place, path and text, so that every run reports
-// them in the same order. Faults without a place come last.
+// compare orders faults by position, path and text, so that the order is
+// deterministic. Faults without position come last.
 func (d *Diag) compare(e *Diag) int {
 	if len(d.At) == 0 || len(e.At) == 0 {
 		if c := cmp.Compare(len(e.At), len(d.At)); c != 0 {
@@ -91,20 +89,20 @@ func (d *Diag) compare(e *Diag) int {
 		cmp.Compare(d.Path, e.Path), cmp.Compare(d.Msg, e.Msg), cmp.Compare(d.Hint, e.Hint))
 }
 
-// ErrRunaway is the cause of a fault whose evaluation goes on in the background.
-// It takes memory and a processor until it ends by itself or the process does:
-// whoever gets the fault should compile nothing more, and end the process soon.
+// ErrRunaway is the cause of a fault whose evaluation continues in the
+// background, where it uses memory and a processor. The caller should compile
+// nothing more and end the process soon.
 var ErrRunaway = errors.New("an evaluation does not stop")
 
 // A List is a set of faults. The zero value is empty and ready for use.
 type List []*Diag
 
-// Add appends the faults of err: those of a List or Diag anywhere inside it,
-// or a new fault with its text. A nil err adds nothing.
+// Add appends the faults of err: those of a List or Diag inside it, or a new
+// fault with its text. A nil err adds nothing.
 func (l *List) Add(err error) { *l = append(*l, All(err)...) }
 
-// Err returns the list as an error, sorted, with equal faults of several
-// clusters joined into one; nil when the list is empty.
+// Err returns the list as a sorted error, with equal faults of several
+// clusters joined. It returns nil for an empty list.
 func (l List) Err() error {
 	if len(l) == 0 {
 		return nil
@@ -122,8 +120,8 @@ func (l List) Err() error {
 	return out
 }
 
-// join returns equal faults as one that concerns the clusters of all. A fault of
-// the whole fleet stays one.
+// join joins equal faults of several clusters. If one concerns the whole
+// fleet, the result does too.
 func join(equal List) *Diag {
 	d := equal[0]
 	if len(equal) == 1 {
@@ -133,7 +131,7 @@ func join(equal List) *Diag {
 	all.Clusters = nil
 	for _, e := range equal {
 		if !slices.Equal(d.Facts, e.Facts) {
-			all.Facts = nil // each cluster sets its own
+			all.Facts = nil // they differ between clusters
 		}
 		if len(e.Clusters) == 0 {
 			all.Clusters = nil
@@ -164,7 +162,7 @@ func (l List) Unwrap() []error {
 	return errs
 }
 
-// All returns the faults inside err; an error without any becomes a fault
+// All returns the faults inside err. An error without faults becomes a fault
 // with its text. It returns nil for a nil err.
 func All(err error) List {
 	if err == nil {
@@ -179,8 +177,8 @@ func All(err error) List {
 	return List{{Msg: err.Error(), Cause: err}}
 }
 
-// In returns err with every fault marked as one of the cluster with the given
-// ID; nil for a nil err.
+// In returns err with every fault marked with the cluster ID; nil for a nil
+// err.
 func In(cluster string, err error) error {
 	var out List
 	for _, d := range All(err) {

@@ -47,7 +47,7 @@ no place
 	if got := written(t, l.Err()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	// It is the same after a trip through a wrapping error.
+	// A wrapping error does not change it.
 	if got := written(t, fmt.Errorf("more: %w", l.Err())); got != want {
 		t.Errorf("wrapped: got\n%s", got)
 	}
@@ -125,7 +125,7 @@ func FuzzNearest(f *testing.F) {
 	f.Add("", "\xff")
 	f.Fuzz(func(t *testing.T, a, b string) {
 		if len(a)+len(b) > 1000 {
-			return // the distance is quadratic, and names are short
+			return // the time is quadratic, and names are short
 		}
 		if d, e := distance(a, b), distance(b, a); d != e || d > max(len(a), len(b)) || (d == 0) != (a == b) {
 			t.Errorf("distance(%q, %q) = %d and %d", a, b, d, e)

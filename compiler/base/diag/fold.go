@@ -11,21 +11,20 @@ import (
 	"unicode/utf8"
 )
 
-// A Mask replaces the texts that are a cluster's own, such as its name and its
-// facts, so that the faults of several clusters can be compared. The zero value is
-// ready for use.
+// A Mask replaces values of a cluster, such as its name and facts, so that
+// faults of several clusters can be compared. The zero value is ready for use.
 type Mask struct {
-	texts map[string][]ownText // by their first word, the longest first
+	texts map[string][]ownText // by first word, the longest first
 }
 
-// An ownText is a text of a cluster, and what stands for it.
+// An ownText is a text of a cluster and its replacement.
 type ownText struct{ text, as string }
 
-// minOwnText is how long a text must be to be replaced: shorter ones are words of
-// messages by chance.
+// minOwnText is the minimum length of a replaced text: shorter texts often
+// occur in messages by chance.
 const minOwnText = 2
 
-// Add has a text replaced. Of equal texts the first that is added counts.
+// Add adds a replacement. The first one of a text is used.
 func (m *Mask) Add(text, as string) {
 	word := text[:wordEnd(text)]
 	if len(text) < minOwnText || word == "" {
@@ -43,7 +42,7 @@ func (m *Mask) Add(text, as string) {
 	}
 }
 
-// apply returns s with the texts in it replaced, where they are whole words.
+// apply replaces the texts in s where they are whole words.
 func (m *Mask) apply(s string) string {
 	var b strings.Builder
 	for s != "" {
@@ -67,7 +66,7 @@ func (m *Mask) apply(s string) string {
 	return b.String()
 }
 
-// wordEnd returns the length of the letters and digits that a text begins with.
+// wordEnd returns the length of the leading letters and digits.
 func wordEnd(s string) int {
 	for i, r := range s {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
@@ -77,13 +76,13 @@ func wordEnd(s string) int {
 	return len(s)
 }
 
-// literals matches the values in a message: texts in quotes, and numbers. The index
-// of a list is not one.
+// literals matches values in a message: quoted texts and numbers, and list
+// indices, which are kept.
 var literals = regexp.MustCompile(`\[[0-9]+\]|"(?:[^"\\]|\\.)*"|'[^']*'|\b[0-9]+(?:\.[0-9]+)*\b`)
 
-// Masked returns the fault with its form: what it says without the texts that the
-// mask replaces. With exact, its first place is that of a value, and all values in
-// the message follow from what is written there.
+// Masked returns the fault with its form, which is its text after the mask.
+// exact means that the first position is that of a value, and that all values
+// in the message follow from it.
 func (d *Diag) Masked(m *Mask, exact bool) *Diag {
 	mask := m.apply
 	if exact {
@@ -101,13 +100,13 @@ func (d *Diag) Masked(m *Mask, exact bool) *Diag {
 	return &masked
 }
 
-// A mistake is faults of different clusters that have one cause.
+// A mistake is a set of faults of different clusters with the same cause.
 type mistake struct {
 	faults   List
 	clusters map[string]bool
 }
 
-// add adds a fault, unless the mistake has one of its clusters.
+// add adds a fault unless the mistake contains a fault of the same cluster.
 func (m *mistake) add(d *Diag) bool {
 	for _, c := range d.Clusters {
 		if m.clusters[c] {
@@ -121,7 +120,7 @@ func (m *mistake) add(d *Diag) bool {
 	return true
 }
 
-// fold returns the faults as one.
+// fold joins the faults.
 func (m *mistake) fold() *Diag {
 	d := slices.MinFunc(m.faults, func(d, e *Diag) int { return cmp.Compare(d.Clusters[0], e.Clusters[0]) })
 	if len(m.faults) == 1 {
@@ -133,18 +132,18 @@ func (m *mistake) fold() *Diag {
 	return &folded
 }
 
-// Fold returns the faults of err with those joined that are one mistake: they are
-// at the same places of several clusters, and differ only in what is the clusters'
-// own. What is said is that of the first cluster. It returns nil for a nil err.
+// Fold joins faults of several clusters that are one mistake: their positions
+// are equal, and their texts differ only in values of the clusters. The result
+// has the text of the first cluster. It returns nil for a nil err.
 func Fold(err error) List {
 	type key struct{ places, form string }
 	var mistakes []*mistake
-	known := map[key][]*mistake{}
+	byForm := map[key][]*mistake{}
 	for _, d := range All(err) {
 		var k key
 		if d.form != "" && len(d.Clusters) > 0 && len(d.At) > 0 {
 			k = key{fmt.Sprint(d.At), d.form}
-			if slices.ContainsFunc(known[k], func(m *mistake) bool { return m.add(d) }) {
+			if slices.ContainsFunc(byForm[k], func(m *mistake) bool { return m.add(d) }) {
 				continue
 			}
 		}
@@ -152,7 +151,7 @@ func Fold(err error) List {
 		m.add(d)
 		mistakes = append(mistakes, m)
 		if k.form != "" {
-			known[k] = append(known[k], m)
+			byForm[k] = append(byForm[k], m)
 		}
 	}
 	var out List

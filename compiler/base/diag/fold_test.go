@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// masked returns a fault of a cluster that calls itself and its region so.
+// masked returns a masked fault of a cluster with the given name and region.
 func masked(cluster, region string, exact bool, d Diag) *Diag {
 	m := &Mask{}
 	m.Add("prod/"+cluster, "\x00")
@@ -62,7 +62,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestFoldPairs has two mistakes in each cluster that have the same form.
+// TestFoldPairs checks two mistakes with the same form in each cluster.
 func TestFoldPairs(t *testing.T) {
 	var l List
 	for _, c := range []string{"eu", "us"} {

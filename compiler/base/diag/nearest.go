@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// DidYouMean returns a hint that names the word of among that is nearest to
-// the one given, or "" when none is near. Words tie in alphabetical order.
+// DidYouMean returns a hint with the word of among that is nearest to word, or
+// "" if none is near. Ties are broken alphabetically.
 func DidYouMean(word string, among []string) string {
 	if near := Nearest(word, among); near != "" {
 		return "did you mean " + near + "?"
@@ -14,11 +14,11 @@ func DidYouMean(word string, among []string) string {
 	return ""
 }
 
-// maxListed is how many words a hint lists: more are not read.
+// maxListed is the maximum number of words in a hint.
 const maxListed = 9
 
-// OneOf returns the DidYouMean hint or, when no word is near, a hint that
-// lists what is allowed; "" when nothing is, or when it is too much.
+// OneOf returns the DidYouMean hint or, if no word is near, a hint that lists
+// all words. It returns "" if there are none or too many.
 func OneOf(word string, among []string) string {
 	if hint := DidYouMean(word, among); hint != "" {
 		return hint
@@ -29,10 +29,10 @@ func OneOf(word string, among []string) string {
 	return "use one of " + strings.Join(among, ", ")
 }
 
-// Nearest returns the word of among that is nearest to the one given, "" when
-// none is near. Words tie in alphabetical order.
+// Nearest returns the word of among that is nearest to word, or "" if none is
+// near. Ties are broken alphabetically.
 func Nearest(word string, among []string) string {
-	// A third of the word may be wrong: "prd" finds "prod", "x" finds nothing.
+	// A third of the word may differ: "prd" finds "prod", "x" finds nothing.
 	best, limit := "", min(max(1, len(word)/3), len(word)-1)+1
 	for _, w := range slices.Sorted(slices.Values(among)) {
 		if d := distance(strings.ToLower(word), strings.ToLower(w)); w != word && d < limit {
@@ -42,8 +42,8 @@ func Nearest(word string, among []string) string {
 	return best
 }
 
-// distance is the optimal string alignment distance of a and b, in bytes: the
-// insertions, deletions, substitutions and swaps of neighbours between them.
+// distance returns the optimal string alignment distance of a and b in bytes:
+// the number of insertions, deletions, substitutions and swaps of neighbours.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	for j := range rows[0] {

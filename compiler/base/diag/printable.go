@@ -10,13 +10,13 @@ import (
 	"unicode/utf16"
 )
 
-// brokenCommands has the commands of CI systems that may stand anywhere in a line,
-// those of GitHub, Azure and TeamCity, with what keeps them from being one.
+// brokenCommands breaks the commands of GitHub, Azure and TeamCity that are
+// recognized anywhere in a line.
 var brokenCommands = strings.NewReplacer("##[", "## [", "##vso[", "##vso [", "##teamcity[", "##teamcity [")
 
-// Printable returns text from outside as a terminal and a log may show it: with
-// its lines and tabs, without other control characters, and without what a CI
-// system takes for a command.
+// Printable makes external text safe for a terminal and a log: it keeps lines
+// and tabs, replaces other control characters, and breaks commands of CI
+// systems.
 func Printable(s string) string {
 	s = printableRunes(s)
 	if !strings.Contains(s, "::") {
@@ -24,7 +24,7 @@ func Printable(s string) string {
 	}
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
-		// GitHub's runner looks behind the spaces in front.
+		// GitHub's runner ignores leading spaces.
 		if strings.HasPrefix(strings.TrimSpace(l), "::") {
 			lines[i] = "| " + l
 		}
@@ -32,7 +32,8 @@ func Printable(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// printableRunes is Printable for text that has commands at the beginning of lines.
+// printableRunes is Printable for text that may contain commands at the
+// beginning of lines.
 func printableRunes(s string) string {
 	if !isPlain(s) {
 		s = strings.Map(func(r rune) rune {
@@ -48,8 +49,8 @@ func printableRunes(s string) string {
 	return s
 }
 
-// isPlain reports whether a text has printable characters of ASCII alone, with lines
-// and tabs, as most have.
+// isPlain reports whether a text contains only printable ASCII characters,
+// line ends and tabs.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < ' ' || c > '~') && c != '\n' && c != '\t' {
@@ -59,7 +60,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// OneLine is Printable for text that has one line, such as a name.
+// OneLine is Printable for a text of one line, such as a name.
 func OneLine(s string) string {
 	return Printable(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -69,8 +70,8 @@ func OneLine(s string) string {
 	}, s))
 }
 
-// PrintableJSON returns a document of JSON with escapes for the characters that are
-// not printable and those that begin a command of a CI system. It decodes as before.
+// PrintableJSON escapes characters of a JSON document that are not printable
+// or start a command of a CI system. The decoded document is the same.
 func PrintableJSON(document string) string {
 	if isPlain(document) && !strings.Contains(document, "##") {
 		return document
@@ -94,25 +95,25 @@ func PrintableJSON(document string) string {
 	return b.String()
 }
 
-// A Form is what a [Writer] writes.
+// A Form is the kind of text that a [Writer] writes.
 type Form int
 
 // The forms.
 const (
-	PlainText    Form = iota // as of [Printable]
-	CommandsText             // text with commands for a CI system at the beginning of lines
-	JSONText                 // as of [PrintableJSON]
+	PlainText    Form = iota // see [Printable]
+	CommandsText             // text that may contain CI commands at the beginning of lines
+	JSONText                 // see [PrintableJSON]
 )
 
-// A Writer writes text from outside line by line, as a terminal and a log may show
-// it. It is safe for several goroutines.
+// A Writer writes external text line by line in a form that is safe for a
+// terminal and a log. It may be used by several goroutines.
 type Writer struct {
 	W       io.Writer
 	Form    Form
-	Colours []string // the escape sequences that the text may have
+	Colours []string // allowed escape sequences
 
 	mu   sync.Mutex
-	line []byte // without its end
+	line []byte // an incomplete line
 }
 
 // Write implements io.Writer.
@@ -131,7 +132,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes a line that has not ended, such as a question.
+// Flush writes an incomplete line, such as a question.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,7 +145,7 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// printable returns lines as they are written.
+// printable returns lines in the form that is written.
 func (w *Writer) printable(lines string) string {
 	switch w.Form {
 	case JSONText:

@@ -33,8 +33,8 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// FuzzWriter holds that a Writer writes what Printable returns, wherever the text is
-// divided.
+// FuzzWriter checks that a Writer writes the result of Printable for any
+// division of the text.
 func FuzzWriter(f *testing.F) {
 	f.Add("a\n  ::error::x\r\nb \xe2\x82\xac ##[group]", 3)
 	f.Add("##vso[task]\n#\n:\n ::\n", 1)
@@ -76,7 +76,7 @@ func FuzzWriter(f *testing.F) {
 	})
 }
 
-// FuzzPrintableJSON holds that a document of JSON decodes to what it was.
+// FuzzPrintableJSON checks that the decoded document is unchanged.
 func FuzzPrintableJSON(f *testing.F) {
 	f.Add("###[a] \u009b\u202e\U000e0001\x7f\x00\xff\\##")
 	f.Fuzz(func(t *testing.T, text string) {

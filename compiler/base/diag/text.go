@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// maxClusters is how many cluster IDs a fault lists before it counts the rest.
+// maxClusters is the maximum number of cluster IDs that a fault lists.
 const maxClusters = 10
 
-// WriteText writes the faults of err as text. The file of each position goes
-// through name, which makes it relative to where the user stands; a nil name
-// leaves it as it is.
+// WriteText writes the faults of err as text. name converts the file names,
+// for example to paths relative to the working directory; it may be nil.
 //
 //	file:line:col: path: message
 //	    file:line:col: and here
 //	    hint: what to do
 //	    in cluster, cluster
 //
-// The last line of a fault of which the clusters have different values is:
+// The last line of a fault with different values in several clusters is:
 //
 //	in 3 clusters, for example cluster, as shown; also cluster, cluster
 func WriteText(w io.Writer, err error, name func(file string) string) error {
@@ -42,7 +41,8 @@ func (d *Diag) text(b *strings.Builder, name func(string) string) {
 	if len(d.At) > 0 {
 		b.WriteString(place(d.At[0]))
 	}
-	// Further lines of a message (a chart's schema lists several) belong to it.
+	// Further lines of a message are indented, for example those of a chart's
+	// schema.
 	headline := *d
 	headline.Path, headline.Msg = OneLine(d.Path), Printable(d.Msg)
 	b.WriteString(strings.ReplaceAll(strings.TrimRight(headline.headline(), "\n"), "\n", "\n    ") + "\n")
@@ -59,7 +59,7 @@ func (d *Diag) text(b *strings.Builder, name func(string) string) {
 	}
 }
 
-// where names the clusters that the fault concerns.
+// where lists the affected clusters.
 func (d *Diag) where() string {
 	ids, before := d.Clusters, ""
 	if d.Example != "" {

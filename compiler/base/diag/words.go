@@ -5,11 +5,10 @@ import (
 	"unicode"
 )
 
-// MaxText is how much of anybody's text a message shows, in bytes.
+// MaxText is the maximum length of external text in a message, in bytes.
 const MaxText = 300
 
-// Visible returns text that is fit for a message: at most so many bytes of it,
-// and printable.
+// Visible returns printable text of at most most bytes for a message.
 func Visible(s string, most int) string {
 	if len(s) > most {
 		s = s[:most] + "…"
@@ -22,7 +21,7 @@ func Visible(s string, most int) string {
 	}, s)
 }
 
-// TypeOf names the type of a value that JSON was decoded into.
+// TypeOf returns the name of a decoded JSON value's type.
 func TypeOf(v any) string {
 	switch v.(type) {
 	case nil:
