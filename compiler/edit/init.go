@@ -95,7 +95,7 @@ func Init(c *compiler.Compiler, module string) ([]string, error) {
 // vendor makes the fleet's copy of a package the same as the embedded one. When
 // it is part of the fleet's own module, the embedded one is its copy, and
 // nothing is done.
-func vendor(tree *os.Root, p load.Vendored, changed *[]string) error {
+func vendor(tree *os.Root, p load.VendoredPackage, changed *[]string) error {
 	if !strings.HasPrefix(p.Dir, "cue.mod/") {
 		return nil
 	}
@@ -110,7 +110,7 @@ func vendor(tree *os.Root, p load.Vendored, changed *[]string) error {
 	}
 	for _, e := range have {
 		file := path.Join(p.Dir, e.Name())
-		if e.IsDir() || !p.Carries(e.Name()) || p.Files[e.Name()] != nil {
+		if e.IsDir() || !p.IsPackageFile(e.Name()) || p.Files[e.Name()] != nil {
 			continue
 		}
 		if err := tree.Remove(filepath.FromSlash(file)); err != nil {

@@ -55,7 +55,7 @@ func Explain(ctx context.Context, c *compiler.Compiler, pattern string) (*Explai
 	x := &Explainer{c: c, root: chain.Root, types: map[fleet.ChartRef]chartTypes{}}
 	x.over = func(over *bounded.Excess) error { return unify.Excess(chain.Root, chain.ID, chain.Instance, over) }
 	x.Explainer, err = limited(ctx, x, func() (*unify.Explainer, error) {
-		return unify.Explain(chain.Root, chain.ID, chain.Layers, chain.Upto)
+		return unify.Explain(chain.Root, chain.ID, chain.Layers, chain.Prefixes)
 	})
 	if err != nil {
 		return nil, err

@@ -9,20 +9,20 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// A Chain is one cluster, and what its layers are one by one.
+// A Chain holds one cluster with the instances of its layers.
 type Chain struct {
 	Root    string // absolute path of the CUE module's root
-	Cluster        // whose instance is that of all layers
+	Cluster        // with the instance of all layers
 
-	// Upto are the instances of each layer with those above it, in the order
-	// of Layers; nil of one that CUE cannot load without those below.
-	Upto []*build.Instance
+	// Prefixes holds, for each layer, the instance of that layer and those
+	// above it; nil if CUE cannot load it without the layers below.
+	Prefixes []*build.Instance
 }
 
 // LoadChain reads the one cluster that the pattern selects, see
-// [fleet.MatchCluster], in the fleet that dir belongs to, with the edits. The
-// error holds the faults of its layers; those of other directories do not
-// count. A pattern that selects none or several is a fault.
+// [fleet.MatchCluster], in the fleet of dir, with the edits applied. The error
+// contains the faults of its layers, not those of other directories. A pattern
+// that selects no or several clusters is a fault.
 func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
 	s, err := open(dir, edits)
 	if err != nil {
@@ -59,5 +59,5 @@ func LoadChain(dir, pattern string, edits Edits) (*Chain, error) {
 			instances[i] = nil
 		}
 	}
-	return &Chain{Root: root, Cluster: c, Upto: instances}, nil
+	return &Chain{Root: root, Cluster: c, Prefixes: instances}, nil
 }

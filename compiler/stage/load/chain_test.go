@@ -27,11 +27,11 @@ cluster: {
 	var names []string
 	for i, l := range c.Layers {
 		names = append(names, l.Name)
-		if c.Upto[i] == nil || len(c.Upto[i].Files) != i+1 {
-			t.Errorf("%s: the instance %v", l.Name, c.Upto[i])
+		if c.Prefixes[i] == nil || len(c.Prefixes[i].Files) != i+1 {
+			t.Errorf("%s: the instance %v", l.Name, c.Prefixes[i])
 		}
 	}
-	if got := strings.Join(names, " "); got != "root us west" || c.ID != "prod/us/west" || c.Upto[2] != c.Instance {
+	if got := strings.Join(names, " "); got != "root us west" || c.ID != "prod/us/west" || c.Prefixes[2] != c.Instance {
 		t.Errorf("cluster %s with the layers %s", c.ID, got)
 	}
 	for pattern, want := range map[string]string{
@@ -45,7 +45,7 @@ cluster: {
 	}
 }
 
-// TestLoadChainWithoutRoot reads a fleet whose topmost layer has no files.
+// TestLoadChainWithoutRoot loads a fleet whose topmost layer has no files.
 func TestLoadChainWithoutRoot(t *testing.T) {
 	dir := write(t, `
 -- environments/prod/env.cue --
@@ -59,7 +59,7 @@ cluster: name: "eu"
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Upto) != 3 || c.Upto[0] != nil || c.Upto[1] == nil || c.Upto[2] == nil {
-		t.Errorf("the instances %v", c.Upto)
+	if len(c.Prefixes) != 3 || c.Prefixes[0] != nil || c.Prefixes[1] == nil || c.Prefixes[2] == nil {
+		t.Errorf("the instances %v", c.Prefixes)
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
-// maxChain is how many operators, selectors, indexes and calls one expression may
-// have in a row. CUE limits brackets inside each other in the same way, and evaluates
-// a chain by as many calls inside each other: a long one exceeds Go's stack, which
-// ends the process.
+// maxChain limits the number of consecutive operators, selectors, indices and
+// calls in an expression. CUE evaluates a chain by nested calls, so that a
+// long one exceeds Go's stack and ends the process. CUE itself only limits
+// nested brackets.
 const maxChain = 10_000
 
-// parseFile parses a file of CUE unless one of its expressions is a chain that is
-// too long.
+// parseFile parses a CUE file. It returns an error for an expression with a
+// chain that is too long.
 func parseFile(name string, src any, config parser.Config) (*ast.File, error) {
 	if text, ok := src.([]byte); ok && len(text) > maxChain {
 		if err := checkChains(name, text); err != nil {
@@ -27,10 +27,10 @@ func parseFile(name string, src any, config parser.Config) (*ast.File, error) {
 	return parser.ParseFile(name, src, config)
 }
 
-// A level is the tokens between two brackets.
+// A level holds the state between two brackets.
 type level struct {
-	links int  // of the chain so far
-	text  bool // whether the brackets are in a text: "\(x)"
+	links int  // length of the current chain
+	text  bool // whether the brackets are an interpolation: "\(x)"
 }
 
 // checkChains reports the first chain of a text that is too long.
@@ -38,7 +38,7 @@ func checkChains(name string, text []byte) error {
 	var s scanner.Scanner
 	s.Init(token.NewFile(name, -1, len(text)), text, func(token.Pos, string, []any) {}, 0)
 	levels := []level{{}}
-	inText := false // whether the next bracket is in a text
+	inText := false // whether the next bracket is an interpolation
 	for {
 		pos, tok, _ := s.Scan()
 		at := &levels[len(levels)-1]

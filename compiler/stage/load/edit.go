@@ -18,8 +18,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// FindLayer returns the layer of the given name, or the path of its directory
-// below environments, in the fleet with the given root. Clusters are layers too.
+// FindLayer returns the layer with the given name, or with the given path
+// below environments, in the fleet at root. Clusters are layers too.
 func FindLayer(root, name string) (fleet.Layer, error) {
 	t, err := scan(root)
 	if err != nil {
@@ -52,17 +52,17 @@ func FindLayer(root, name string) (fleet.Layer, error) {
 	}
 }
 
-// SetVersion makes a layer say which version of its chart a release has. The
-// edits get the one file of the layer that changes, with all else in it as it
-// was: the version where the layer says one, else a line in the release, else
-// a line behind what the layer says. It returns the file, relative to the root,
-// and a fault when the layer says the version by an expression.
+// SetVersion sets the chart version of a release in a layer. It adds the
+// changed file to the edits and leaves the rest of it unchanged: it replaces
+// an existing version, or adds a line to the release, or else adds a line at
+// the end. It returns the file, relative to the root. A version that is an
+// expression is a fault.
 func SetVersion(root string, layer fleet.Layer, release, version string, edits Edits) (file string, err error) {
 	t, err := scan(root)
 	if err != nil {
 		return "", err
 	}
-	var best place
+	var best fieldMatch
 	for _, name := range t.files[layer.Dir] {
 		file := layer.Dir + "/" + name
 		text, err := edits.read(root, file)
@@ -90,30 +90,31 @@ func SetVersion(root string, layer fleet.Layer, release, version string, edits E
 	return best.file, nil
 }
 
-// A place is the field of a file that comes nearest to a path.
-type place struct {
+// A fieldMatch is the field of a file that matches the longest prefix of a
+// path.
+type fieldMatch struct {
 	file   string
 	text   []byte
 	parsed *ast.File
-	depth  int        // how many of the path's names it follows
-	field  *ast.Field // the last of them
-	top    ast.Decl   // of the file, in which it is
+	depth  int        // number of matched names
+	field  *ast.Field // the last matched field
+	top    ast.Decl   // the top-level declaration that contains it
 }
 
-// find follows names through fields that are written as such. What is in
-// comprehensions or references is not looked into.
-func find(decls []ast.Decl, names []string) place {
-	var best place
+// find follows names through fields. It does not search comprehensions and
+// references.
+func find(decls []ast.Decl, names []string) fieldMatch {
+	var best fieldMatch
 	for _, d := range decls {
 		if labelOf(d) != names[0] {
 			continue
 		}
 		f := d.(*ast.Field)
-		here := place{depth: 1, field: f}
+		here := fieldMatch{depth: 1, field: f}
 		if len(names) > 1 {
 			for _, lit := range structs(f.Value) {
 				if p := find(lit.Elts, names[1:]); p.depth+1 > here.depth {
-					here = place{depth: p.depth + 1, field: p.field}
+					here = fieldMatch{depth: p.depth + 1, field: p.field}
 				}
 			}
 		}
@@ -125,7 +126,7 @@ func find(decls []ast.Decl, names []string) place {
 	return best
 }
 
-// structs returns the structs that an expression unifies.
+// structs returns the struct literals that an expression unifies.
 func structs(e ast.Expr) []*ast.StructLit {
 	switch e := e.(type) {
 	case *ast.StructLit:
@@ -139,8 +140,8 @@ func structs(e ast.Expr) []*ast.StructLit {
 }
 
 // set returns the text with the version of the release.
-func (p place) set(root, release, version string) ([]byte, error) {
-	const whole, inRelease = 4, 2 // names of the path
+func (p fieldMatch) set(root, release, version string) ([]byte, error) {
+	const whole, inRelease = 4, 2 // numbers of matched names
 	quoted := literal.String.Quote(version)
 	if p.depth == whole {
 		lit, ok := p.field.Value.(*ast.BasicLit)
@@ -177,13 +178,14 @@ func (p place) set(root, release, version string) ([]byte, error) {
 	case at > 0 && p.text[at-1] != '\n':
 		line = "\n" + line
 	case p.top == nil && at > 0:
-		line = "\n" + line // a paragraph of its own
+		line = "\n" + line // after an empty line
 	}
 	return p.splice(at, at, line), nil
 }
 
-// into puts a line at the beginning of a struct, indented as what follows.
-func (p place) into(lit *ast.StructLit, line string) []byte {
+// into inserts a line at the beginning of a struct, indented like the next
+// line.
+func (p fieldMatch) into(lit *ast.StructLit, line string) []byte {
 	at := lit.Lbrace.Offset() + 1
 	rest := p.text[at:]
 	body := bytes.TrimLeft(rest, " \t")
@@ -200,13 +202,13 @@ func (p place) into(lit *ast.StructLit, line string) []byte {
 	return p.splice(at, at, "\n"+p.indent(lit)+"\t"+line)
 }
 
-// indent returns the white space before the line in which the struct begins.
-func (p place) indent(lit *ast.StructLit) string {
+// indent returns the indentation of the line in which the struct begins.
+func (p fieldMatch) indent(lit *ast.StructLit) string {
 	at := lit.Lbrace.Offset()
 	line := p.text[bytes.LastIndexByte(p.text[:at], '\n')+1 : at]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-func (p place) splice(from, to int, text string) []byte {
+func (p fieldMatch) splice(from, to int, text string) []byte {
 	return slices.Concat(p.text[:from], []byte(text), p.text[to:])
 }

@@ -57,7 +57,7 @@ func TestSetVersion(t *testing.T) {
 			if file != "environments/prod/b.cue" || string(edits[file]) != test.want {
 				t.Errorf("%s:\n%s\nwant\n%s", file, edits[file], test.want)
 			}
-			// Once more, for another release of the same file.
+			// Set the version of another release in the same file.
 			if _, err := SetVersion(dir, fleet.Layer{Name: "prod", Dir: "environments/prod"}, "web", "3.0.0", edits); err != nil {
 				t.Fatal(err)
 			}

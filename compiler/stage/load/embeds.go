@@ -15,18 +15,18 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
-// valuesFile matches the names that files of Helm values have.
+// valuesFile matches the usual names of Helm values files.
 var valuesFile = regexp.MustCompile(`^(?:[\w-]+[-_.])?values(?:[-_.][\w.-]+)?\.ya?ml$`)
 
-// rebaseEmbeds is [cuediag.RebaseEmbeds] for all files of the instances.
+// rebaseEmbeds calls [cuediag.RebaseEmbeds] for all files of the instances.
 func rebaseEmbeds(root string, instances []*build.Instance) {
 	for _, file := range filesOf(instances) {
 		cuediag.RebaseEmbeds(root, file)
 	}
 }
 
-// filesOf returns the parsed files of the instances and of what they import,
-// each once.
+// filesOf returns the parsed files of the instances and of their imports, each
+// once.
 func filesOf(instances []*build.Instance) []*ast.File {
 	var files []*ast.File
 	seen := map[*ast.File]bool{}
@@ -43,16 +43,15 @@ func filesOf(instances []*build.Instance) []*ast.File {
 	return files
 }
 
-// unembedded reports files of values that lie in a layer and that no @embed
-// reads, and the @embed of files that do not switch embedding on: CUE passes
-// over both. Unless all is true, only the layers of the selected directories
-// count.
-func (t *tree) unembedded(root string, selected []string, all bool, instances []*build.Instance) error {
+// checkEmbeds reports values files in a layer that no @embed reads, and @embed
+// attributes in files without @extern(embed): CUE ignores both. Unless all is
+// set, it checks only the layers of the selected directories.
+func (t *tree) checkEmbeds(root string, selected []string, all bool, instances []*build.Instance) error {
 	var faults diag.List
 	embedded := map[string]bool{}
 	for _, file := range filesOf(instances) {
-		faults.Add(withoutExtern(root, file))
-		embeds, _ := cuediag.Embeds(root, file) // CUE reports what is wrong
+		faults.Add(checkExtern(root, file))
+		embeds, _ := cuediag.Embeds(root, file) // CUE reports errors
 		for _, e := range embeds {
 			embedded[e.Name] = true
 		}
@@ -85,8 +84,8 @@ func layerName(dir string) string {
 	return path.Base(dir)
 }
 
-// withoutExtern reports an @embed in a file that does not say @extern(embed).
-func withoutExtern(root string, file *ast.File) error {
+// checkExtern reports an @embed in a file without @extern(embed).
+func checkExtern(root string, file *ast.File) error {
 	var first *ast.Attribute
 	on := false
 	ast.Walk(file, func(n ast.Node) bool {
@@ -109,8 +108,8 @@ func withoutExtern(root string, file *ast.File) error {
 	}
 }
 
-// withoutUnreadable returns the faults of files that are left out, without those
-// of files that cannot be read: their package clause may be what is wrong.
+// withoutUnreadable removes the faults of stray files that cannot be parsed:
+// their package clause may be the error.
 func withoutUnreadable(strays, faults diag.List) diag.List {
 	return slices.DeleteFunc(strays, func(s *diag.Diag) bool {
 		return slices.ContainsFunc(faults, func(d *diag.Diag) bool { return len(d.At) > 0 && d.At[0].File == s.At[0].File })

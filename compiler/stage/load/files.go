@@ -17,16 +17,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/links"
 )
 
-// Files returns the files that the evaluation of a cluster reads: those of its
-// layers, those of the packages that they import, those that any of these embed,
-// and those that say which modules are imported. They are sorted, relative to the
-// fleet's root and slash-separated, and need not be there. Left out are copies of
-// the packages that fleetc carries, which it does not read.
+// Files returns the files that the evaluation of a cluster reads: files of its
+// layers and imported packages, embedded files, and module files. They are
+// sorted, relative to the fleet's root and slash-separated, and need not
+// exist. Copies of embedded packages are excluded, because they are not read.
 //
-// Those outside of the root are by themselves: of modules of a registry, whose
-// versions the fleet pins, and of modules in directories of this machine.
+// Files outside of the root are returned separately: those of registry
+// modules, whose versions are pinned, and of modules in local directories.
 //
-// The error is a fault at an @embed that finds nothing.
+// The error contains a fault for each @embed that finds no file.
 func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
 	packages, err := VendoredPackages(f.Module)
 	if err != nil {
@@ -44,7 +43,7 @@ func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
 	for _, in := range append(c.Instance.Dependencies(), c.Instance) {
 		if in.Err != nil {
 			faults.Add(cuediag.Faults(f.Root, in.Err, cue.Value{}).Err())
-			continue // its files are not all parsed
+			continue // not all of its files are parsed
 		}
 		for i, file := range in.BuildFiles {
 			name, err := filepath.Rel(f.Root, file.Filename)
@@ -56,7 +55,7 @@ func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
 			if name = filepath.ToSlash(name); local && carried[path.Dir(name)] {
 				continue
 			}
-			// A file of a module outside embeds others of its own directory.
+			// An external module embeds files of its own directory.
 			root, below := f.Root, ""
 			if !local {
 				root, below = filepath.Dir(file.Filename), path.Dir(name)
@@ -79,8 +78,8 @@ func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
 	return inside, outside, diag.In(c.ID, faults.Err())
 }
 
-// moduleFiles returns the files that say which modules are imported: those of
-// the fleet, and those of modules in directories that it has in place of others.
+// moduleFiles returns the module files of the fleet and of the directories
+// that replace modules.
 func moduleFiles(root string) []string {
 	out := []string{mainModule, localModule}
 	for _, replaced := range replacedModules(root) {
@@ -97,8 +96,8 @@ func moduleFiles(root string) []string {
 	return out
 }
 
-// checkLinks reports the files of an instance, and those that it embeds, that lead out
-// of the fleet or into the directory of git: CUE follows links.
+// checkLinks reports source files and embedded files of an instance that are
+// links out of the fleet or into a .git directory, because CUE follows links.
 func checkLinks(root string, in *build.Instance) error {
 	tree, err := os.OpenRoot(root)
 	if err != nil {
@@ -110,20 +109,20 @@ func checkLinks(root string, in *build.Instance) error {
 		for _, file := range i.Files {
 			name, err := filepath.Rel(root, file.Filename)
 			if err != nil || !filepath.IsLocal(name) {
-				continue // of a module
+				continue // of another module
 			}
-			// What is not there is a copy that fleetc carries.
+			// A missing file is a package that fleetc embeds.
 			if _, err := links.Resolve(tree, filepath.ToSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				faults.Add(leads(diag.Pos{File: filepath.ToSlash(name)}, "this", err))
+				faults.Add(outsideFault(diag.Pos{File: filepath.ToSlash(name)}, "this", err))
 				continue
 			}
 			embeds, err := cuediag.Embeds(root, file)
 			if err != nil {
-				continue // CUE reports what is wrong, if the field is needed
+				continue // CUE reports it if the field is needed
 			}
 			for _, e := range embeds {
 				if _, err := links.Resolve(tree, e.Name); err != nil {
-					faults.Add(leads(e.Pos, e.Name, err))
+					faults.Add(outsideFault(e.Pos, e.Name, err))
 				}
 			}
 		}
@@ -131,8 +130,8 @@ func checkLinks(root string, in *build.Instance) error {
 	return faults.Err()
 }
 
-// leads returns the fault of a file that the compiler does not read.
-func leads(at diag.Pos, what string, err error) *diag.Diag {
+// outsideFault returns the fault of a file that must not be read.
+func outsideFault(at diag.Pos, what string, err error) *diag.Diag {
 	if errors.Is(err, links.ErrGit) {
 		return &diag.Diag{At: []diag.Pos{at}, Msg: what + " " + err.Error(), Hint: "read another file", Cause: err}
 	}

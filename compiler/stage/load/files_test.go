@@ -89,8 +89,8 @@ package g
 x: 1
 `
 
-// TestFiles has everything that the evaluation of a cluster reads, and beside
-// it what it does not.
+// TestFiles uses everything that the evaluation of a cluster reads, and files
+// that it does not read.
 func TestFiles(t *testing.T) {
 	dir := write(t, reads)
 	packages, err := VendoredPackages("example.com/infra")
@@ -141,7 +141,7 @@ lib/b/t.txt
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 
-	// An embedded file that is not there; the other cluster is not concerned.
+	// A missing embedded file affects only its cluster.
 	file := filepath.Join(dir, "environments/prod/us/cluster.cue")
 	if err := os.WriteFile(file, []byte("@extern(embed)\npackage fleet\ncluster: name: \"us\"\nw: _ @embed(file=none.json)\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -157,8 +157,8 @@ lib/b/t.txt
 	}
 }
 
-// TestFilesOfReplacedModules has a module of the fleet in place of one of a
-// registry: what it requires can change what others are.
+// TestFilesOfReplacedModules replaces a registry module by a directory: its
+// requirements can change other versions.
 func TestFilesOfReplacedModules(t *testing.T) {
 	t.Setenv("CUE_REGISTRY", "none")
 	dir := write(t, `
@@ -185,7 +185,7 @@ cluster: {name: "dev", n: s.x}
 		t.Errorf("got %q, %q, %v", got, outside, err)
 	}
 
-	// The same module where the fleet is not, in the same repository, with what it embeds.
+	// The same module with its embedded files elsewhere in the repository.
 	elsewhere := t.TempDir()
 	if err := os.Mkdir(filepath.Join(filepath.Dir(elsewhere), ".git"), 0o700); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
-// Package load finds the clusters of a fleet and reads their layers: a
-// directory goes in, one CUE instance per cluster comes out. It evaluates
-// nothing; that is unify's part. It reads the fleet's files and, where the
-// fleet imports CUE modules, CUE's module cache.
+// Package load finds the clusters of a fleet and loads their layers into one
+// CUE instance per cluster. It does not evaluate them; package unify does. It
+// reads the files of the fleet and CUE's module cache.
 package load
 
 import (
@@ -22,35 +21,35 @@ import (
 )
 
 const (
-	environments = "environments" // the folder of the layers, below the root
-	charts       = "charts"       // the folder of generated packages, below environments
-	pkg          = "fleet"        // the package of every layer file
-	rootLayer    = "root"         // the name of the topmost layer
+	environments = "environments" // directory of the layers, below the root
+	charts       = "charts"       // directory of generated packages, below environments
+	pkg          = "fleet"        // package name of every layer file
+	rootLayer    = "root"         // name of the topmost layer
 )
 
-// A Fleet is a fleet that is read and not evaluated.
+// A Fleet is a loaded fleet that is not evaluated yet.
 type Fleet struct {
 	Root     string    // absolute path of the CUE module's root
 	Module   string    // the module's path, without its major version
-	Clusters []Cluster // those selected, sorted by ID
-	IDs      []string  // of all clusters, also of those with faults; sorted
+	Clusters []Cluster // selected clusters, sorted by ID
+	IDs      []string  // sorted IDs of all clusters, including invalid ones
 }
 
-// A Cluster is the instance of one cluster's directory and those above it.
+// A Cluster is the instance of a cluster's directory and of those above it.
 type Cluster struct {
 	ID       string
 	Layers   []fleet.Layer // from the root to the cluster
 	Instance *build.Instance
 
-	files []string // of the layers, also those that CUE leaves out
+	files []string // files of the layers, including files that CUE ignores
 }
 
-// Load reads the fleet that dir belongs to, the CUE module around it, with the
-// edits. The patterns select clusters, see [fleet.MatchCluster]; none selects all.
+// Load reads the fleet of dir, which is the CUE module around it, with the
+// edits applied. patterns select clusters, see [fleet.MatchCluster]; no
+// patterns select all.
 //
-// The error holds the faults of all directories. The fleet that is returned
-// beside it has the clusters that are not concerned; it is nil only when no
-// fleet was found.
+// The error contains the faults of all directories. The returned fleet
+// contains the clusters without faults; it is nil only if no fleet was found.
 func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
 	s, err := open(dir, edits)
 	if err != nil {
@@ -74,15 +73,15 @@ func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
 		f.Clusters = append(f.Clusters, c)
 	}
 	all := len(patterns) == 0 || err != nil
-	faults = append(faults, withoutUnreadable(diag.All(tree.strays(root, leaves, all, instances)), faults)...)
-	faults.Add(tree.unembedded(root, leaves, all, instances))
+	faults = append(faults, withoutUnreadable(diag.All(tree.checkStrays(root, leaves, all, instances)), faults)...)
+	faults.Add(tree.checkEmbeds(root, leaves, all, instances))
 	return f, faults.Err()
 }
 
-// A source is where a fleet is read from.
+// A source is a fleet on disk.
 type source struct {
 	root, module string
-	overlay      map[string]load.Source // files that CUE reads otherwise than they are on disk
+	overlay      map[string]load.Source // files that replace those on disk
 	tree         *tree
 }
 
@@ -100,8 +99,8 @@ func open(dir string, edits Edits) (*source, error) {
 	return &source{root, module, overlay, tree}, err
 }
 
-// overlay returns the files that CUE reads otherwise than they are on disk:
-// those that fleetc carries, those that pin charts, and those that are edited.
+// overlay returns the files that replace those on disk: embedded packages,
+// generated packages, and edited files.
 func overlay(root, module string, edits Edits) (map[string]load.Source, error) {
 	if err := checkReplaced(root); err != nil {
 		return nil, err
@@ -124,8 +123,8 @@ func overlay(root, module string, edits Edits) (map[string]load.Source, error) {
 }
 
 // loadInstances returns the instance of each directory. A fault in one
-// directory can make CUE answer for all of them with one instance, so that
-// each is then loaded alone.
+// directory may cause CUE to return a single instance, in which case each
+// directory is loaded separately.
 func loadInstances(root string, overlay map[string]load.Source, dirs []string) []*build.Instance {
 	if len(dirs) == 0 {
 		return nil // CUE would load the working directory
@@ -149,12 +148,12 @@ func loadInstances(root string, overlay map[string]load.Source, dirs []string) [
 }
 
 // newCluster checks that the leaf directory is a cluster, and the only one on
-// its way from the root.
+// its path from the root.
 func newCluster(root string, t *tree, dir string, in *build.Instance) (Cluster, error) {
 	if in.Err != nil {
 		faults := cuediag.Faults(root, in.Err, cue.Value{})
 		for _, d := range faults {
-			d.Path = "" // that of the package, which the place says better
+			d.Path = "" // the path of the package; the position is sufficient
 			d.Msg = strings.ReplaceAll(d.Msg, root+string(filepath.Separator), "")
 		}
 		return Cluster{}, faults.Err()
@@ -205,9 +204,9 @@ func newCluster(root string, t *tree, dir string, in *build.Instance) (Cluster, 
 	return c, nil
 }
 
-// clusterLabels returns where the file sets cluster.name, or, when whole is
-// true, where it sets cluster in any way. The type of the field alone
-// (cluster!: schema.#Cluster) sets nothing.
+// clusterLabels returns the labels in the file that set cluster.name or, if
+// whole is set, any part of cluster. A constraint (cluster!: schema.#Cluster)
+// does not count.
 func clusterLabels(file *ast.File, whole bool) []ast.Label {
 	var out []ast.Label
 	for _, f := range fields(file.Decls, "cluster") {
@@ -220,8 +219,8 @@ func clusterLabels(file *ast.File, whole bool) []ast.Label {
 	return out
 }
 
-// fields returns the regular fields of the given name among the declarations,
-// also those in embedded structs and comprehensions.
+// fields returns the regular fields with the given name, including those in
+// embedded structs and comprehensions.
 func fields(decls []ast.Decl, name string) []*ast.Field {
 	var out []*ast.Field
 	for _, d := range decls {
@@ -239,7 +238,7 @@ func fields(decls []ast.Decl, name string) []*ast.Field {
 	return out
 }
 
-// fieldsOf is fields for the struct literals of an expression.
+// fieldsOf returns the fields in the struct literals of an expression.
 func fieldsOf(e ast.Expr, name string) []*ast.Field {
 	switch e := e.(type) {
 	case *ast.StructLit:
@@ -252,8 +251,8 @@ func fieldsOf(e ast.Expr, name string) []*ast.Field {
 	return nil
 }
 
-// distinctNames reports a layer whose name is that of a layer above it:
-// defaults could not tell them apart.
+// distinctNames reports a layer with the name of a layer above it, since
+// defaults could not distinguish them.
 func distinctNames(layers []fleet.Layer, t *tree) error {
 	for i, l := range layers {
 		j := slices.IndexFunc(layers[:i], func(m fleet.Layer) bool { return m.Name == l.Name })

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// write writes the files of a txtar archive, and the module file of a fleet,
-// into a new directory.
+// write writes the files of a txtar archive and a module file into a new
+// directory.
 func write(t testing.TB, archive string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -96,8 +96,8 @@ prod/three: root=environments three=environments/prod/three: 3 files`
 	}
 }
 
-// TestLoadKeepsTheOthers checks that faults in some directories leave the
-// clusters of the others.
+// TestLoadKeepsTheOthers checks that faults in some directories do not affect
+// other clusters.
 func TestLoadKeepsTheOthers(t *testing.T) {
 	dir := write(t, deep+`
 -- environments/prod/import/cluster.cue --
@@ -122,8 +122,8 @@ cluster: name: "
 	}
 }
 
-// FuzzLoad reads trees with a broken file: whatever is in it, there is no
-// panic, and the cluster beside it is found.
+// FuzzLoad loads trees with a broken file: it must not panic, and must find
+// the other cluster.
 func FuzzLoad(f *testing.F) {
 	for _, s := range []string{"", "package fleet", "package fleeet", "package", "cluster: {", "package fleet\ncluster: name: \"x\"", "package fleet\nimport \"a\"", "\xff\x00", "package fleet\n@if(x)", "@ignore()\npackage fleet"} {
 		f.Add(s)

@@ -15,10 +15,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 )
 
-// ReadPackage reads a file of CUE, or the package of a directory, that is no layer
-// of the fleet that dir belongs to, and may import what the fleet's layers may.
-// name is its path, and is relative to the working directory. It returns the
-// fleet's root, too. A fault in the file is the error.
+// ReadPackage loads a CUE file or the package of a directory that is not a
+// layer, in the context of the fleet of dir, so that it may import the same
+// packages. name is relative to the working directory. It also returns the
+// fleet's root.
 func ReadPackage(dir, name string) (root string, in *build.Instance, err error) {
 	root, module, err := Root(dir)
 	if err != nil {

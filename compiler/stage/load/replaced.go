@@ -17,10 +17,10 @@ const (
 	localModule = "cue.mod/local-module.cue"
 )
 
-// replacedModules returns the directories that the fleet has in place of modules,
-// as they are written, by the file that does so.
+// replacedModules returns the directories that replace modules, as written, by
+// module file.
 func replacedModules(root string) map[string][]string {
-	// What is wrong with the files, CUE reports.
+	// CUE reports errors in these files.
 	data, _ := os.ReadFile(filepath.Join(root, mainModule))
 	module, err := modfile.ParseNonStrict(data, mainModule)
 	if err != nil {
@@ -43,15 +43,15 @@ func replacedModules(root string) map[string][]string {
 	return out
 }
 
-// checkReplaced reports directories in place of modules that are outside of the
-// repository, or in git's directory.
+// checkReplaced reports replacing directories outside of the repository or in
+// a .git directory.
 func checkReplaced(root string) error {
 	var faults diag.List
 	top := repository(root)
 	for file, all := range replacedModules(root) {
 		for _, with := range all {
 			if !filepath.IsAbs(with) && !strings.HasPrefix(with, ".") {
-				continue // a module of a registry
+				continue // a registry module
 			}
 			dir := filepath.FromSlash(with)
 			if !filepath.IsAbs(dir) {
@@ -78,8 +78,8 @@ func checkReplaced(root string) error {
 	return faults.Err()
 }
 
-// repository returns the top of the git repository that the fleet is in; the
-// fleet's root when it is in none.
+// repository returns the root of the fleet's git repository, or the fleet's
+// root without one.
 func repository(root string) string {
 	for at := root; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -91,7 +91,7 @@ func repository(root string) string {
 	}
 }
 
-// lineOf returns the line of a file that has a text in quotes.
+// lineOf returns the position of a quoted text in a file.
 func lineOf(root, file, text string) diag.Pos {
 	data, _ := os.ReadFile(filepath.Join(root, file))
 	before, _, found := strings.Cut(string(data), `"`+text+`"`)

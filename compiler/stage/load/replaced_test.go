@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestReplacedModulesStayInside refuses modules in directories out of the repository
-// and in git's own, also behind a link.
+// TestReplacedModulesStayInside checks replacing directories outside of the
+// repository and in .git, also behind a link.
 func TestReplacedModulesStayInside(t *testing.T) {
 	t.Setenv("CUE_REGISTRY", "none")
 	dir := write(t, `

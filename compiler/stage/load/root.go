@@ -15,11 +15,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// ErrNoFleet is in what [Root] returns when no directory is a fleet's root.
+// ErrNoFleet is the cause of the fault that [Root] returns outside of a fleet.
 var ErrNoFleet = errors.New("no fleet")
 
-// CheckModule returns a fault when the path is not one that CUE takes for a
-// module.
+// CheckModule returns a fault for a path that is not a valid CUE module path.
 func CheckModule(path string) error {
 	if err := module.CheckPathWithoutVersion(path); err != nil {
 		return &diag.Diag{Msg: "CUE does not take this module path: " + err.Error(), Hint: "write it like a URL without its scheme: example.com/infra", Cause: err}
@@ -27,8 +26,8 @@ func CheckModule(path string) error {
 	return nil
 }
 
-// Root returns the root of the CUE module that dir is in, with all links
-// resolved, and the module's path.
+// Root returns the root of the CUE module around dir, with links resolved, and
+// the module's path.
 func Root(dir string) (root, module string, err error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

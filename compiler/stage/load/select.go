@@ -9,15 +9,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// Matches reports whether the pattern selects the cluster with the given ID, see
-// [fleet.MatchCluster]. A path completed by the shell means the same as the ID.
+// Matches reports whether the pattern selects the cluster with the given ID,
+// see [fleet.MatchCluster]. A path from shell completion is equivalent to the
+// ID.
 func Matches(pattern, id string) bool {
 	ok, err := fleet.MatchCluster(CleanPattern(pattern), id)
 	return ok && err == nil
 }
 
-// selectLeaves returns the directories whose clusters the patterns select;
-// all when there are none. A pattern that selects nothing is a fault.
+// selectLeaves returns the directories of the clusters that the patterns
+// select; all without patterns. A pattern that selects nothing is a fault.
 func selectLeaves(leaves, patterns []string) ([]string, error) {
 	if len(patterns) == 0 && len(leaves) == 0 {
 		return nil, &diag.Diag{
@@ -33,9 +34,8 @@ func selectLeaves(leaves, patterns []string) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(leaves), func(l string) bool { return !slices.Contains(selected, idOf(l)) }), err
 }
 
-// Select returns those of the cluster IDs that the patterns select, in their
-// order; all when there are no patterns. A pattern that selects nothing is a
-// fault.
+// Select returns the cluster IDs that the patterns select, in order; all
+// without patterns. A pattern that selects nothing is a fault.
 func Select(ids, patterns []string) ([]string, error) {
 	if len(patterns) == 0 {
 		return ids, nil
@@ -63,8 +63,8 @@ func Select(ids, patterns []string) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !selected[id] }), faults.Err()
 }
 
-// CleanPattern returns a cluster pattern as [fleet.MatchCluster] takes it: a path
-// completed by the shell means the same as the ID.
+// CleanPattern normalizes a cluster pattern for [fleet.MatchCluster]: it
+// removes the prefix that shell completion adds.
 func CleanPattern(pattern string) string {
 	return strings.TrimPrefix(path.Clean(pattern), environments+"/")
 }

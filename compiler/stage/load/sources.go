@@ -14,11 +14,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// SourcesFile is the file that pins what kustomizations refer to in other places,
-// relative to the fleet's root.
+// SourcesFile pins the remote sources of kustomizations. The path is relative
+// to the fleet's root.
 const SourcesFile = environments + "/" + charts + "/sources.cue"
 
-// Sources returns the sources that the fleet with the given root pins, by address.
+// Sources returns the pinned sources of the fleet at root, by address.
 func Sources(root string) (map[string]fleet.RemoteSource, error) {
 	data, err := Edits(nil).read(root, SourcesFile)
 	if errors.Is(err, fs.ErrNotExist) {

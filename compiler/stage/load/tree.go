@@ -19,24 +19,23 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A tree is the directories below environments that hold CUE files.
+// A tree holds the directories below environments with CUE files.
 type tree struct {
-	dirs  []string            // with files of package fleet, sorted, relative to the root
-	files map[string][]string // names of these files, by directory, sorted
+	dirs  []string            // directories with files of package fleet, sorted, relative to the root
+	files map[string][]string // sorted names of these files, by directory
 	stray []stray             // files of other packages
-	// faults are of directories and links that cannot be layers
+	// faults are those of directories and links that cannot be layers.
 	faults diag.List
 }
 
-// A stray is a CUE file that is not part of the layer in whose directory it is.
+// A stray is a CUE file that is not part of the layer in its directory.
 type stray struct {
 	dir, pkg string
 	pos      diag.Pos // of the package clause
 }
 
-// scan reads the package clauses of all CUE files below environments.
-// Directories that CUE itself passes over, and nested modules, are not part
-// of it.
+// scan reads the package clauses of all CUE files below environments. It skips
+// nested modules and directories that CUE ignores.
 func scan(root string) (*tree, error) {
 	t := &tree{files: map[string][]string{}}
 	top := filepath.Join(root, environments)
@@ -52,7 +51,7 @@ func scan(root string) (*tree, error) {
 		switch {
 		case e.Type()&fs.ModeSymlink != 0:
 			return t.link(root, rel, e.Name())
-		case e.IsDir() && file != top && passedOver(file, e.Name()):
+		case e.IsDir() && file != top && isSkipped(file, e.Name()):
 			return filepath.SkipDir
 		case e.IsDir():
 			return nil
@@ -68,7 +67,7 @@ func scan(root string) (*tree, error) {
 	return t, err
 }
 
-func passedOver(dir, name string) bool {
+func isSkipped(dir, name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "cue.mod" {
 		return true
 	}
@@ -76,8 +75,8 @@ func passedOver(dir, name string) bool {
 	return err == nil
 }
 
-// link notes a symbolic link as what it leads to. CUE does not follow one to a
-// directory, and one that leaves the fleet is not part of it.
+// link adds the target of a symbolic link to a file. CUE does not follow links
+// to directories, and links out of the fleet are faults.
 func (t *tree) link(root, rel, name string) error {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return nil
@@ -106,8 +105,8 @@ func (t *tree) link(root, rel, name string) error {
 	return t.add(root, rel)
 }
 
-// checkNames reports the directories whose names CUE does not take, and those
-// that differ only in case, which not every file system tells apart.
+// checkNames reports directory names that CUE does not accept, and names that
+// differ only in letter case, which some file systems do not distinguish.
 func (t *tree) checkNames(module string) {
 	seen := map[string]string{}
 	for _, dir := range t.dirs {
@@ -128,7 +127,7 @@ func (t *tree) checkNames(module string) {
 	}
 }
 
-// add notes one file, by its package clause.
+// add adds one file by its package clause.
 func (t *tree) add(root, rel string) error {
 	name := path.Base(rel)
 	if path.Ext(name) != ".cue" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") ||
@@ -136,8 +135,8 @@ func (t *tree) add(root, rel string) error {
 		return nil
 	}
 	dir := path.Dir(rel)
-	// A file that does not parse counts as part of the layer, where CUE
-	// reports what is wrong with it.
+	// A file that does not parse is part of the layer, so that CUE reports the
+	// error.
 	file, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(rel)), nil, parser.PackageClauseOnly)
 	if err == nil && file.PackageName() != pkg {
 		pos := diag.Pos{File: rel, Line: 1, Col: 1}
@@ -156,7 +155,7 @@ func (t *tree) add(root, rel string) error {
 	return nil
 }
 
-// leaves returns the directories that have no layers below them, sorted.
+// leaves returns the sorted directories without layers below them.
 func (t *tree) leaves() []string {
 	var out []string
 	for _, d := range t.dirs {
@@ -168,9 +167,8 @@ func (t *tree) leaves() []string {
 	return out
 }
 
-// ClusterIDs returns the IDs of the clusters of the fleet with the given root,
-// sorted: those of the directories that have no layers below them, before
-// anything is known of what they say.
+// ClusterIDs returns the sorted IDs of the clusters of the fleet at root: of
+// all directories without layers below them. It does not evaluate them.
 func ClusterIDs(root string) ([]string, error) {
 	t, err := scan(root)
 	if err != nil {
@@ -187,8 +185,8 @@ func (t *tree) clusterIDs() []string {
 	return ids
 }
 
-// LayerNames returns the names of the layers that have others below them, in
-// the fleet with the given root: root first, then sorted.
+// LayerNames returns the names of layers with layers below them in the fleet
+// at root: root first, then sorted.
 func LayerNames(root string) ([]string, error) {
 	names := []string{rootLayer}
 	t, err := scan(root)
@@ -205,8 +203,8 @@ func LayerNames(root string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// layers returns the layers of a cluster's directory, from the root on.
-// Directories without files are no layers, but the topmost always is.
+// layers returns the layers of a cluster's directory, from the root on. It
+// skips directories without files, except the topmost.
 func (t *tree) layers(dir string) []fleet.Layer {
 	out := []fleet.Layer{{Name: rootLayer, Dir: environments}}
 	rest := strings.Split(strings.TrimPrefix(dir, environments+"/"), "/")
@@ -219,7 +217,7 @@ func (t *tree) layers(dir string) []fleet.Layer {
 	return out
 }
 
-// firstFile returns a place that stands for the directory.
+// firstFile returns a position for the directory.
 func (t *tree) firstFile(dir string) diag.Pos {
 	if files := t.files[dir]; len(files) > 0 {
 		return diag.Pos{File: path.Join(dir, files[0])}
@@ -227,11 +225,11 @@ func (t *tree) firstFile(dir string) diag.Pos {
 	return diag.Pos{File: dir}
 }
 
-// strays reports the files that CUE leaves out of their layer in silence:
-// those of another package, or of none, unless an instance imports their
-// package. Unless all is true, only those on the way to one of the selected
-// directories count.
-func (t *tree) strays(root string, selected []string, all bool, instances []*build.Instance) error {
+// checkStrays reports files that CUE silently ignores in their layer: files of
+// other packages or without a package clause, unless an instance imports their
+// package. Unless all is set, it checks only directories on the path to a
+// selected one.
+func (t *tree) checkStrays(root string, selected []string, all bool, instances []*build.Instance) error {
 	imported := importedDirs(root, instances)
 	var faults diag.List
 	for _, s := range t.stray {
@@ -249,8 +247,8 @@ func (t *tree) strays(root string, selected []string, all bool, instances []*bui
 	return faults.Err()
 }
 
-// importedDirs returns the directories, relative to the root, whose packages
-// the instances import, directly or not.
+// importedDirs returns the directories, relative to the root, of packages that
+// the instances import, directly or indirectly.
 func importedDirs(root string, instances []*build.Instance) map[string]bool {
 	dirs := map[string]bool{}
 	for _, in := range instances {

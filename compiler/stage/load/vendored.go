@@ -17,31 +17,31 @@ import (
 	"github.com/fleetc/fleetc/schema"
 )
 
-// A Vendored is what fleetc carries: a CUE package, the schema or a library, or
-// the library for Jsonnet. A fleet has a copy of it for the sake of editors and
-// of the cue and jsonnet commands.
-type Vendored struct {
-	Dir   string            // of the copy, relative to the root; vendored, or part of the module itself
-	Files map[string][]byte // of the package, by name
+// A VendoredPackage is embedded in fleetc: the schema, a CUE library, or the
+// Jsonnet library. A fleet contains a copy for editors and for the cue and
+// jsonnet commands.
+type VendoredPackage struct {
+	Dir   string            // directory of the copy, relative to the root: vendored, or in the module itself
+	Files map[string][]byte // files of the package, by name
 }
 
-// Carries reports whether a file of that name can be part of what is vendored;
-// others beside it are the user's own.
-func (v Vendored) Carries(name string) bool {
+// IsPackageFile reports whether a file with the name can be part of the
+// package. Other files beside it belong to the user.
+func (v VendoredPackage) IsPackageFile(name string) bool {
 	return slices.Contains([]string{".cue", ".libsonnet"}, path.Ext(name))
 }
 
-// VendoredPackages returns the packages that fleetc carries, with their places
-// in the fleet whose module has the given path.
-func VendoredPackages(module string) ([]Vendored, error) {
-	of := func(importPath string, files fs.FS) (Vendored, error) {
-		v := Vendored{Dir: path.Join("cue.mod/pkg", importPath), Files: map[string][]byte{}}
+// VendoredPackages returns the embedded packages with their directories in a
+// fleet with the given module path.
+func VendoredPackages(module string) ([]VendoredPackage, error) {
+	of := func(importPath string, files fs.FS) (VendoredPackage, error) {
+		v := VendoredPackage{Dir: path.Join("cue.mod/pkg", importPath), Files: map[string][]byte{}}
 		if rest, ok := strings.CutPrefix(importPath, module+"/"); ok {
 			v.Dir = rest
 		}
 		entries, err := fs.ReadDir(files, ".")
 		for _, e := range entries {
-			if e.IsDir() || !v.Carries(e.Name()) {
+			if e.IsDir() || !v.IsPackageFile(e.Name()) {
 				continue
 			}
 			if v.Files[e.Name()], err = fs.ReadFile(files, e.Name()); err != nil {
@@ -58,7 +58,7 @@ func VendoredPackages(module string) ([]Vendored, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []Vendored{types, jsonnet}
+	out := []VendoredPackage{types, jsonnet}
 	libraries, err := lib.Files.ReadDir(".")
 	for _, l := range libraries {
 		if !l.IsDir() {
@@ -77,10 +77,9 @@ func VendoredPackages(module string) ([]Vendored, error) {
 	return out, err
 }
 
-// vendoredOverlay returns the packages that fleetc carries as files of the
-// fleet, so that they need no copies on disk. Copies that are there must be the
-// same: editors and the cue command would otherwise check something else than
-// the compiler does.
+// vendoredOverlay returns the embedded packages as files of the fleet, so that
+// no copies are needed. Existing copies must be equal, because editors and the
+// cue command use them.
 func vendoredOverlay(root, module string) (map[string]load.Source, error) {
 	packages, err := VendoredPackages(module)
 	if err != nil {
@@ -98,7 +97,7 @@ func vendoredOverlay(root, module string) (map[string]load.Source, error) {
 }
 
 // check compares the fleet's copy with the embedded package.
-func (v Vendored) check(root string) error {
+func (v VendoredPackage) check(root string) error {
 	drifted := func(name, msg string) error {
 		return &diag.Diag{At: []diag.Pos{{File: path.Join(v.Dir, name)}}, Msg: msg, Hint: "run fleetc init, which refreshes the copy"}
 	}
@@ -119,7 +118,7 @@ func (v Vendored) check(root string) error {
 	var faults diag.List
 	for _, e := range entries {
 		name := e.Name()
-		if e.IsDir() || !v.Carries(name) {
+		if e.IsDir() || !v.IsPackageFile(name) {
 			continue
 		}
 		want, ok := v.Files[name]
