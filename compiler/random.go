@@ -136,7 +136,7 @@ func DecisionOf(r *fleet.Release, o fleet.Object, field []string) int {
 }
 
 // decide changes one field of an object.
-func decide(o fleet.Object, d fleet.Random, keep Keeper) error {
+func decide(o fleet.Object, d fleet.RandomField, keep Keeper) error {
 	switch d.Action {
 	case fleet.DropRandom:
 		return setField(o.Object, d, nil)

@@ -30,7 +30,7 @@ func exportSettled(t *testing.T, c *compiler.Compiler, out string) (compiled, re
 	}
 	defer session.Close()
 	f, settled, err := Load(t.Context(), c, Task{
-		Name: "export", Holds: func(id, digest string) bool { return session.Holds(id).Digest == digest },
+		Name: "export", Holds: func(id, digest string) bool { return session.DirectoryState(id).Digest == digest },
 	})
 	if err != nil {
 		t.Fatal(err)

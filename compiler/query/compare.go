@@ -242,7 +242,7 @@ func (c *comparing) note(cluster int, objs []fleet.Object) {
 		if !c.versions {
 			content = diff.WithoutVersions(content)
 		}
-		c.objects.Add(o.Release.Name, []string{o.ID()}, cluster, diff.Cell{Value: diff.Sum(content), Has: true, Origin: originAt(o.Pos)})
+		c.objects.Add(o.Release.Name, []string{o.ID()}, cluster, diff.Cell{Value: diff.Sum(content), Exists: true, Origin: originAt(o.Pos)})
 		if key := o.Release.Name + " " + o.ID(); c.seen[key].Unstructured == nil {
 			c.seen[key] = header(o)
 		}

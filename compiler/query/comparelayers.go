@@ -18,10 +18,10 @@ func (c *comparing) layers() *Comparison {
 			c.addFacts(facts, i, cluster)
 		}
 		for name, r := range c.has[i] {
-			releases.Add(name, nil, i, diff.Cell{Value: true, Has: true, Origin: originAt(r.Pos)})
+			releases.Add(name, nil, i, diff.Cell{Value: true, Exists: true, Origin: originAt(r.Pos)})
 			c.addFields(releases, i, r)
 			if r.Chart != (fleet.ChartRef{}) {
-				charts.Add(name, nil, i, diff.Cell{Value: r.Chart.String(), Has: true, Origin: originAt(r.SourcePos)})
+				charts.Add(name, nil, i, diff.Cell{Value: r.Chart.String(), Exists: true, Origin: originAt(r.SourcePos)})
 			}
 			c.addValues(values, i, r, r.Values, nil)
 		}
@@ -176,7 +176,7 @@ func (c *comparing) chartDefault(release string, path []string, cluster int) (di
 		return diff.Cell{}, true
 	}
 	if t, ok := ch.Types.At(path...); ok && t.Default != nil {
-		return diff.Cell{Value: c.secrets.Mask(t.Default), Has: true, Origin: diff.Origin{Chart: r.Chart.Location()}}, true
+		return diff.Cell{Value: c.secrets.Mask(t.Default), Exists: true, Origin: diff.Origin{Chart: r.Chart.Location()}}, true
 	}
 	return diff.Cell{}, true
 }

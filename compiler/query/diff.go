@@ -189,7 +189,7 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 		i++
 		faults.Add(err)
 		maps.Copy(releases, one.releases)
-		whole := diff.Whole{Cluster: id, Objects: one.objects}
+		whole := diff.WholeCluster{Cluster: id, Objects: one.objects}
 		was, is := load.HasID(d.before, id), after[id] != nil
 		switch {
 		case one.unknown != nil:

@@ -166,7 +166,7 @@ func explain(ctx context.Context, f *compiler.Fleet, p *origin.Origin, e *Object
 	for _, d := range found {
 		value, _ := fleet.Lookup(p.Subject.Values, d.Path)
 		e.Depends = append(e.Depends, ValueDependency{
-			Path: valuesPath(r, p.Subject.Values, d.Path), How: d.How, Other: d.Other, Secret: e.Secret || texts.Hold(value),
+			Path: valuesPath(r, p.Subject.Values, d.Path), How: d.How, Other: d.Other, Secret: e.Secret || texts.Contains(value),
 		})
 	}
 	slices.SortStableFunc(e.Depends, func(a, b ValueDependency) int { return strings.Compare(a.Path, b.Path) })
