@@ -13,7 +13,17 @@ import (
 // objects. It returns objects beside the faults of checks, and none when a release does
 // not render.
 func (f *Fleet) CheckedObjects(ctx context.Context, c *fleet.Cluster) (objs, hooks []fleet.Object, err error) {
-	rendered, err := f.Render(ctx, c) // render
+	rendered, objs, err := f.checkedObjects(ctx, c)
+	if objs == nil {
+		return nil, nil, err
+	}
+	return objs, rendered.hooks, err
+}
+
+// checkedObjects is [Fleet.CheckedObjects]. The rendering has the hooks, and the checks of
+// the targets of patches.
+func (f *Fleet) checkedObjects(ctx context.Context, c *fleet.Cluster) (rendered *ClusterRendering, objs []fleet.Object, err error) {
+	rendered, err = f.Render(ctx, c) // render
 	if err != nil {
 		return nil, nil, err
 	}
@@ -30,7 +40,7 @@ func (f *Fleet) CheckedObjects(ctx context.Context, c *fleet.Cluster) (objs, hoo
 	if err := f.check(ctx, c, objs); err != nil { // validate, policy
 		faults.Add(f.blamer.Blame(ctx, f, rendered.rendered, err))
 	}
-	return objs, rendered.hooks, faults.Err()
+	return rendered, objs, faults.Err()
 }
 
 // check checks the objects of a cluster.

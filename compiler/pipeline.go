@@ -122,7 +122,7 @@ func (f *Fleet) Compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, e
 // for further checks. There is no bundle when a release does not render.
 func (f *Fleet) Assemble(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
 	var faults diag.List
-	objs, hooks, err := f.CheckedObjects(ctx, c)
+	rendered, objs, err := f.checkedObjects(ctx, c)
 	if faults.Add(err); err != nil && objs == nil {
 		return nil, faults.Err()
 	}
@@ -136,7 +136,7 @@ func (f *Fleet) Assemble(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, 
 	}
 	b, err := f.bundles.Assemble(c, objs, pins)
 	if b != nil {
-		b.Hooks = hooks
+		b.Hooks, b.Checks = rendered.hooks, rendered.checks
 	}
 	if len(faults) == 0 { // the checks of objects say more
 		faults.Add(err)

@@ -31,10 +31,11 @@ type Rendering struct {
 // ClusterRendering is the results of all releases of a cluster.
 type ClusterRendering struct {
 	Cluster    *fleet.Cluster
-	Releases   []*fleet.Release // in the order of their steps
-	Renderings []Rendering      // of the releases
-	hooks      []fleet.Object   // that stand beside the objects, once these are asked for
-	known      []fleet.Object   // CRDs that the cluster has without a release
+	Releases   []*fleet.Release  // in the order of their steps
+	Renderings []Rendering       // of the releases
+	hooks      []fleet.Object    // that stand beside the objects, once these are asked for
+	checks     []fleet.RuleCheck // of the targets of patches, once the objects are asked for
+	known      []fleet.Object    // CRDs that the cluster has without a release
 }
 
 // Render renders the releases of a cluster. Charts see the API versions of Kubernetes and
@@ -170,7 +171,7 @@ func (all *ClusterRendering) place(kinds *validate.Checker) {
 func (all *ClusterRendering) Objects(kinds *validate.Checker, keep Keeper) ([]fleet.Object, error) {
 	var faults diag.List
 	var objs []fleet.Object
-	all.hooks = nil
+	all.hooks, all.checks = nil, nil
 	type span struct{ release, from, to int }
 	var complete []span // the objects of releases without a fault
 	for i, r := range all.Releases {
@@ -180,7 +181,9 @@ func (all *ClusterRendering) Objects(kinds *validate.Checker, keep Keeper) ([]fl
 			err = settle(r, render.Result{Objects: parts, Nondeterministic: one.Nondeterministic}, keep)
 		}
 		if err == nil {
-			parts, err = patch.Release(all.Cluster, r, parts)
+			var checks []fleet.RuleCheck
+			parts, checks, err = patch.Checked(all.Cluster, r, parts)
+			all.checks = append(all.checks, checks...)
 		}
 		from := len(objs)
 		for _, o := range parts {

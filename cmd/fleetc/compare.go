@@ -102,7 +102,11 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 	p := newProgress(cmd, len(f.Clusters))
 	defer p.clear()
 	if flags.only != "" {
-		allowed, err := query.CheckDifferences(cmd.Context(), f, rules, flags.releases, p.step)
+		all, err := c.ClusterIDs()
+		if err != nil {
+			return err
+		}
+		allowed, err := query.CheckDifferences(cmd.Context(), f, rules, all, flags.releases, p.step)
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,7 @@ func Vet(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.Seq2[
 		var out *VettedCluster
 		if b != nil {
 			faults.Add(checkLayouts(f, b, layout))
-			out = &VettedCluster{Objects: len(b.Objects), Rules: patch.RuleChecks(c, b.Objects, f.KnownCRDs[c.ID])}
+			out = &VettedCluster{Objects: len(b.Objects), Rules: append(b.Checks, patch.RuleChecks(c, b.Objects, f.KnownCRDs[c.ID])...)}
 		}
 		if err := faults.Err(); err != nil {
 			return out, fleet.InCluster(c, err)

@@ -42,8 +42,9 @@ func DifferenceRules(ctx context.Context, c *compiler.Compiler, name string) ([]
 // done are those of [Fleet.Compare]; nothing is rendered unless a rule speaks of
 // objects. The error holds a fault for each difference that a rule does not
 // allow, at the lines that set what is different, for each variant but that of
-// the most clusters.
-func CheckDifferences(ctx context.Context, f *compiler.Fleet, rules []fleet.DifferenceRule, releases []string, done func()) (allowed int, err error) {
+// the most clusters. Each allowance of a rule must match something when all
+// clusters of the rule are compared; all has the IDs of the whole fleet.
+func CheckDifferences(ctx context.Context, f *compiler.Fleet, rules []fleet.DifferenceRule, all, releases []string, done func()) (allowed int, err error) {
 	if err := comparable(f, releases); err != nil {
 		return 0, err
 	}
@@ -71,6 +72,9 @@ func CheckDifferences(ctx context.Context, f *compiler.Fleet, rules []fleet.Diff
 		n, wrong := c.check(r)
 		allowed += n
 		faults.Add(wrong)
+		if !slices.ContainsFunc(all, func(id string) bool { return r.About(id) && !slices.Contains(fleet.IDs(about), id) }) {
+			faults.Add(c.unused(r))
+		}
 	}
 	return allowed, faults.Err()
 }
@@ -92,6 +96,44 @@ func unmatched(f *compiler.Fleet, r *fleet.DifferenceRule) error {
 			faults.Add(&diag.Diag{
 				At: []diag.Pos{r.Pos}, Path: r.Path("between"), Msg: "none of the clusters that are compared matches " + p,
 				Hint: diag.OneOf(p, among),
+			})
+		}
+	}
+	return faults.Err()
+}
+
+// unused reports the allowances of a rule that match nothing.
+func (c *comparing) unused(r *fleet.DifferenceRule) error {
+	var releases []string
+	for _, cluster := range c.clusters {
+		for _, of := range cluster.Releases {
+			releases = append(releases, of.Name)
+		}
+	}
+	var faults diag.List
+	for _, t := range r.Texts {
+		known := fleet.PathPattern{t.Text}
+		check := fleet.CheckTexts([]fleet.MatchText{t},
+			func(fleet.MatchText) bool {
+				return slices.ContainsFunc(releases, func(name string) bool { return known.Matches(name) })
+			},
+			func(t fleet.MatchText) string { return "no release is called " + diag.Visible(t.Text, diag.MaxText) }, releases)[0]
+		if !check.Holds {
+			faults.Add(&diag.Diag{At: []diag.Pos{check.Pos}, Path: check.Path, Msg: check.Msg, Hint: check.Hint})
+		}
+	}
+	if len(c.patterns) > 0 || len(faults) > 0 {
+		return faults.Err()
+	}
+	for i, s := range r.Objects {
+		matched := false
+		for _, o := range c.seen {
+			matched = matched || s.Matches(o)
+		}
+		if !matched {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{r.ObjectPos[i]}, Path: r.Path("allow", "objects", strconv.Itoa(i)),
+				Msg: "matches nothing: the clusters of the rule have no such object", Hint: "correct it, or remove it",
 			})
 		}
 	}

@@ -19,6 +19,9 @@ type DifferenceRule struct {
 	Objects  []Selector // objects that may differ
 	Checks   bool       // whether all other objects must be equal
 	Pos      diag.Pos   // position of the rule
+
+	Texts     []MatchText // release patterns that begin the paths which may differ
+	ObjectPos []diag.Pos  // positions of Objects
 }
 
 // About reports whether the rule applies to the cluster with the given ID.

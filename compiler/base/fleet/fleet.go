@@ -299,9 +299,10 @@ type Bundle struct {
 	// applied, because an apply would run them, and are not part of the
 	// digest.
 	Hooks  []Object
-	Layout Layout   // layout of the exported files
-	Dirs   []string // directory of each object below the cluster's directory, slash-separated; nil when all are in that directory
-	Files  []File   // additional files, named relative to the cluster's directory
+	Checks []RuleCheck // of the targets of patches
+	Layout Layout      // layout of the exported files
+	Dirs   []string    // directory of each object below the cluster's directory, slash-separated; nil when all are in that directory
+	Files  []File      // additional files, named relative to the cluster's directory
 }
 
 // Sum returns the digest of an object's text.

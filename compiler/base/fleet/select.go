@@ -68,6 +68,7 @@ type Patch struct {
 	Merge     map[string]any    // RFC 7386
 	JSON      []Operation       // RFC 6902
 	Images    map[string]string // prefixes of image names and their replacements
+	Texts     []MatchText       // of Target; none when the patch is optional
 	Pos       diag.Pos          // position of the patch
 }
 

@@ -15,23 +15,26 @@ import (
 // said is what the clusters say, by ID; all are the IDs of the fleet. Rules of a layer
 // with a cluster that is not in said are left to a run over all of its clusters.
 func CheckRules(all []string, said map[string][]fleet.RuleCheck) error {
+	// A rule that a layer writes once for several releases need only hold for one.
 	type part struct {
-		path string
-		pos  diag.Pos
+		field string // the last of the path
+		pos   diag.Pos
 	}
 	nearest, clusters := map[part]fleet.RuleCheck{}, map[part][]string{}
 	for _, id := range slices.Sorted(maps.Keys(said)) {
 		for _, check := range said[id] {
-			p := part{check.Path, check.Pos}
+			p := part{check.Path[strings.LastIndex(check.Path, ".")+1:], check.Pos}
 			best, ok := nearest[p]
 			if !ok || !best.Holds && (check.Holds || check.Near > best.Near) {
 				nearest[p] = check
 			}
-			clusters[p] = append(clusters[p], id)
+			if !slices.Contains(clusters[p], id) {
+				clusters[p] = append(clusters[p], id)
+			}
 		}
 	}
 	parts := slices.SortedFunc(maps.Keys(nearest), func(a, b part) int {
-		return cmp.Or(a.pos.Compare(b.pos), cmp.Compare(a.path, b.path))
+		return cmp.Or(a.pos.Compare(b.pos), cmp.Compare(nearest[a].Path, nearest[b].Path))
 	})
 	var faults diag.List
 	for _, p := range parts {
@@ -40,7 +43,7 @@ func CheckRules(all []string, said map[string][]fleet.RuleCheck) error {
 		if check.Holds || slices.ContainsFunc(clustersWith(all, p.pos.File), func(id string) bool { return !known(id) }) {
 			continue
 		}
-		faults.Add(&diag.Diag{At: []diag.Pos{p.pos}, Path: p.path, Msg: check.Msg, Hint: check.Hint, Clusters: clusters[p]})
+		faults.Add(&diag.Diag{At: []diag.Pos{p.pos}, Path: check.Path, Msg: check.Msg, Hint: check.Hint, Clusters: clusters[p]})
 	}
 	return faults.Err()
 }

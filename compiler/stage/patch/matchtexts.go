@@ -17,6 +17,17 @@ func matchChecks(c *fleet.Cluster, objs, crds []fleet.Object) []fleet.RuleCheck 
 	m := &matchChecker{application: newApplication(c), kinds: kindsOf(c, objs, crds)}
 	for _, p := range c.Policies {
 		m.check(p.Match, p.Texts, objs)
+		for _, w := range p.Waivers {
+			// A waiver that matches nothing is a fault of its cluster already.
+			if among := m.selected(objs, p.Match); len(m.selected(among, w.Match)) > 0 {
+				m.check(w.Match, w.Texts, among)
+			}
+		}
+	}
+	for _, r := range c.Releases {
+		for _, p := range r.Patches {
+			m.checkKinds(withField(p.Texts, "kinds"))
+		}
 	}
 	health := func(rules []fleet.HealthRule, objs []fleet.Object) {
 		for _, h := range rules {
@@ -33,6 +44,25 @@ func matchChecks(c *fleet.Cluster, objs, crds []fleet.Object) []fleet.RuleCheck 
 			health(r.Health, slices.DeleteFunc(slices.Clone(objs), func(o fleet.Object) bool { return o.Release.Name != r.Name }))
 		}
 	}
+	return m.checks
+}
+
+// targetChecks says of the texts of the target of a patch whether each of them matches
+// one of the objects, as the patches before left them.
+func (a *application) targetChecks(c *fleet.Cluster, p *fleet.Patch) []fleet.RuleCheck {
+	if len(p.Texts) == 0 {
+		return nil
+	}
+	var objs []fleet.Object
+	for _, it := range a.items {
+		if !it.deleted {
+			objs = append(objs, it.Object)
+		}
+	}
+	// Kinds are checked among the objects of the cluster, which are not rendered yet.
+	m := &matchChecker{application: a}
+	texts := slices.DeleteFunc(slices.Clone(p.Texts), func(t fleet.MatchText) bool { return t.Field == "kinds" })
+	m.check(p.Target, texts, objs)
 	return m.checks
 }
 
@@ -80,9 +110,7 @@ func (m *matchChecker) check(match fleet.Selector, texts []fleet.MatchText, objs
 		noun = strings.Join(each(match.Kinds, visible), " or ")
 	}
 	left := m.selected(objs, fleet.Selector{Releases: match.Releases})
-	kinds := kindTexts(texts, m.kinds)
-	m.checks = append(m.checks, fleet.CheckTexts(withField(texts, "kinds"), m.existing,
-		func(t fleet.MatchText) string { return "no cluster with this rule has a kind " + visible(t.Text) }, kinds)...)
+	m.checkKinds(withField(texts, "kinds"))
 	left = m.selected(left, fleet.Selector{Kinds: match.Kinds})
 	left = m.checkField(withField(texts, "namespaces"), fleet.Selector{Namespaces: match.Namespaces}, left, m.namespaceOf, noun+" is in namespace %s")
 	left = m.checkField(withField(texts, "names"), fleet.Selector{Names: match.Names}, left, fleet.Object.GetName, noun+" is called %s")
@@ -90,6 +118,12 @@ func (m *matchChecker) check(match fleet.Selector, texts []fleet.MatchText, objs
 		value := func(o fleet.Object) string { return o.GetLabels()[t.Key] }
 		left = m.checkField([]fleet.MatchText{t}, t.Selector(), left, value, noun+" has the label "+visible(t.Key)+" with the value %s")
 	}
+}
+
+// checkKinds checks that the kinds exist.
+func (m *matchChecker) checkKinds(texts []fleet.MatchText) {
+	m.checks = append(m.checks, fleet.CheckTexts(texts, m.existing,
+		func(t fleet.MatchText) string { return "no cluster with this rule has a kind " + visible(t.Text) }, kindTexts(texts, m.kinds))...)
 }
 
 // checkField checks the texts of one field among the objects that are left, and

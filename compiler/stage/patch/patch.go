@@ -33,8 +33,15 @@ import (
 // that is not optional and matches nothing, an unknown field, an operation that
 // fails. It contains no values of Secrets. The objects are nil after an error.
 func Release(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) ([]fleet.Object, error) {
+	out, _, err := Checked(c, r, objs)
+	return out, err
+}
+
+// Checked is [Release], and says of the texts that layers write in targets whether
+// each of them matches an object.
+func Checked(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) ([]fleet.Object, []fleet.RuleCheck, error) {
 	if len(r.Patches) == 0 {
-		return objs, nil
+		return objs, nil, nil
 	}
 	a := newApplication(c)
 	a.release = r
@@ -44,11 +51,13 @@ func Release(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) ([]fleet.O
 		}
 	}
 	var faults diag.List
+	var checks []fleet.RuleCheck
 	for i := range r.Patches {
+		checks = append(checks, a.targetChecks(c, &r.Patches[i])...)
 		faults = append(faults, a.apply(&r.Patches[i])...)
 	}
 	if len(faults) > 0 {
-		return nil, faults.Err()
+		return nil, checks, faults.Err()
 	}
 	out := make([]fleet.Object, 0, len(a.items))
 	for _, it := range a.items {
@@ -56,7 +65,7 @@ func Release(c *fleet.Cluster, r *fleet.Release, objs []fleet.Object) ([]fleet.O
 			out = append(out, it.Object)
 		}
 	}
-	return out, nil
+	return out, checks, nil
 }
 
 // An application is the state for the objects of one release.

@@ -40,7 +40,7 @@ func Differences(root string, in *build.Instance) ([]fleet.DifferenceRule, error
 	var out []fleet.DifferenceRule
 	for _, f := range fieldsOf(v, "differences") {
 		at := "differences." + cue.Str(f.name).String()
-		r := differenceReader{root: root, at: at, faults: &faults}
+		r := &differenceReader{root: root, at: at, faults: &faults}
 		allow := lookup(f.v, "allow")
 		rule := fleet.DifferenceRule{
 			Name: f.name, Reason: textOf(f.v, "reason"), Pos: writtenPos(root, f.v),
@@ -48,6 +48,7 @@ func Differences(root string, in *build.Instance) ([]fleet.DifferenceRule, error
 			Releases: r.paths(allow, "releases"), Charts: r.paths(allow, "charts"), Values: r.paths(allow, "values"),
 		}
 		rule.Objects, rule.Checks = r.objects(allow)
+		rule.Texts, rule.ObjectPos = r.releases, r.objectPos
 		if len(rule.Between) == 0 {
 			faults.Add(&diag.Diag{At: []diag.Pos{rule.Pos}, Path: at + ".between", Msg: "is empty", Hint: `name some: between: ["prod"]`})
 		}
@@ -71,12 +72,14 @@ func writtenPos(root string, v cue.Value) diag.Pos {
 
 // A differenceReader reads the parts of a rule.
 type differenceReader struct {
-	root, at string
-	faults   *diag.List
+	root, at  string
+	faults    *diag.List
+	releases  []fleet.MatchText
+	objectPos []diag.Pos
 }
 
 // clusterPattern returns the fault of an invalid cluster pattern.
-func clusterPattern(text string) (msg, hint string) {
+func clusterPattern(text string, _ diag.Pos) (msg, hint string) {
 	if _, err := path.Match(text, ""); err != nil {
 		return "cluster pattern " + text + " has a syntax error", `write it as in "prod/*" or "prod/eu-[12]"`
 	}
@@ -84,14 +87,15 @@ func clusterPattern(text string) (msg, hint string) {
 }
 
 // texts reads a list of texts and reports those that are wrong.
-func (r differenceReader) texts(v cue.Value, below, field string, wrong func(text string) (msg, hint string)) []string {
+func (r *differenceReader) texts(v cue.Value, below, field string, wrong func(text string, pos diag.Pos) (msg, hint string)) []string {
 	var out []string
 	it, err := lookup(v, field).List()
 	for i := 0; err == nil && it.Next(); i++ {
 		text, _ := it.Value().String()
-		if msg, hint := wrong(text); msg != "" {
+		pos := writtenPos(r.root, it.Value())
+		if msg, hint := wrong(text, pos); msg != "" {
 			*r.faults = append(*r.faults, &diag.Diag{
-				At: []diag.Pos{writtenPos(r.root, it.Value())}, Path: r.at + below + field + "." + strconv.Itoa(i), Msg: msg, Hint: hint,
+				At: []diag.Pos{pos}, Path: r.at + below + field + "." + strconv.Itoa(i), Msg: msg, Hint: hint,
 			})
 		}
 		out = append(out, text)
@@ -99,14 +103,15 @@ func (r differenceReader) texts(v cue.Value, below, field string, wrong func(tex
 	return out
 }
 
-func (r differenceReader) paths(allow cue.Value, field string) []fleet.PathPattern {
+func (r *differenceReader) paths(allow cue.Value, field string) []fleet.PathPattern {
 	var out []fleet.PathPattern
-	r.texts(allow, ".allow.", field, func(text string) (msg, hint string) {
+	r.texts(allow, ".allow.", field, func(text string, pos diag.Pos) (msg, hint string) {
 		p, ok := fleet.ParsePathPattern(text)
 		if !ok {
 			return "malformed path " + strconv.Quote(text), `write it as in "ingress.controller.replicaCount", with quotes around a key that has a dot in it`
 		}
 		out = append(out, p)
+		r.releases = append(r.releases, fleet.MatchText{Path: r.at + ".allow." + field, Field: "releases", Text: p[0], Pos: pos})
 		return "", ""
 	})
 	return out
@@ -114,12 +119,15 @@ func (r differenceReader) paths(allow cue.Value, field string) []fleet.PathPatte
 
 // objects reads the objects that may differ. checks reports whether the field
 // is present.
-func (r differenceReader) objects(allow cue.Value) (out []fleet.Selector, checks bool) {
+func (r *differenceReader) objects(allow cue.Value) (out []fleet.Selector, checks bool) {
 	list := lookup(allow, "objects")
 	it, err := list.List()
 	for i := 0; err == nil && it.Next(); i++ {
 		for _, field := range []string{"names", "namespaces", "releases"} {
-			r.texts(it.Value(), ".allow.objects."+strconv.Itoa(i)+".", field, func(text string) (msg, hint string) {
+			r.texts(it.Value(), ".allow.objects."+strconv.Itoa(i)+".", field, func(text string, pos diag.Pos) (msg, hint string) {
+				if field == "releases" {
+					r.releases = append(r.releases, fleet.MatchText{Path: r.at + ".allow.objects", Field: field, Text: text, Pos: pos})
+				}
 				if _, err := path.Match(text, ""); err != nil {
 					return "malformed pattern " + text, `write \ before a bracket that stands for itself`
 				}
@@ -127,6 +135,7 @@ func (r differenceReader) objects(allow cue.Value) (out []fleet.Selector, checks
 			})
 		}
 		out = append(out, selectorFrom(it.Value()))
+		r.objectPos = append(r.objectPos, writtenPos(r.root, it.Value()))
 	}
 	return out, list.Exists()
 }

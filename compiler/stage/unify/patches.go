@@ -61,6 +61,9 @@ func (p *patchReader) place(part cue.Value) diag.Pos {
 func (p *patchReader) read(name string) fleet.Patch {
 	out := fleet.Patch{Name: name, Pos: p.place(p.v), Target: p.target()}
 	out.Optional, _ = lookup(p.v, "optional").Bool()
+	if !out.Optional {
+		out.Texts = p.selectorTexts(lookup(p.v, "target"), p.path+".target")
+	}
 	set := present(p.v, "strategic", "merge", "json", "images")
 	switch len(set) {
 	case 0:

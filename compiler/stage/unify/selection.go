@@ -57,14 +57,18 @@ func (e *evaluation) choices(list cue.Value) []fleet.ClusterChoice {
 // matchTexts returns the texts that layers of the fleet write in the match
 // field of a rule or waiver at the path.
 func (e *evaluation) matchTexts(rule cue.Value, at string) []fleet.MatchText {
-	match := lookup(rule, "match")
+	return e.selectorTexts(lookup(rule, "match"), at+".match")
+}
+
+// selectorTexts is matchTexts for a selector at a path.
+func (e *evaluation) selectorTexts(match cue.Value, at string) []fleet.MatchText {
 	if !match.Exists() {
 		return nil
 	}
 	var out []fleet.MatchText
 	add := func(field string, choices []fleet.ClusterChoice) {
 		for _, t := range choices {
-			path := at + ".match." + field
+			path := at + "." + field
 			if field == "labels" {
 				path += "." + cue.MakePath(cue.Str(t.Key)).String()
 			}
