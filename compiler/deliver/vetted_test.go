@@ -66,6 +66,39 @@ var refusals = map[string]refusal{
 		layer: `releases: app: {namespace: "a", objects: {}, patches: a: {target: kinds: ["Deployment"], merge: spec: replicas: 1}}`,
 		want:  "match",
 	},
+	"a stage that is not there": {
+		layer: `stages: [{name: "first"}]` + "\n" + `releases: app: {namespace: "a", stage: "second", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "a"}}`,
+		want:  "second",
+	},
+	"a custom resource that its CRD refuses": {
+		layer: `releases: app: {
+	namespace: "a"
+	objects: crd: {
+		apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: name: "apples.example.com"
+		spec: {group: "example.com", scope: "Namespaced", names: {kind: "Apple", plural: "apples"}, versions: [{
+			name: "v1", served: true, storage: true, schema: openAPIV3Schema: {type: "object", properties: spec: {type: "object", properties: size: {type: "integer", maximum: 3}}}
+		}]}
+	}
+	objects: a: {apiVersion: "example.com/v1", kind: "Apple", metadata: name: "a", spec: size: 4}
+}`,
+		want: "spec.size",
+	},
+	"a label that Kubernetes refuses": {
+		layer: `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: {name: "a", labels: team: "a b"}}}`,
+		want:  "metadata.labels",
+	},
+	"a name that Kubernetes refuses": {
+		layer: `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "A_b"}}`,
+		want:  "metadata.name",
+	},
+	"a rule for health that is not CEL": {
+		layer: `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "a"}, health: ConfigMap: ready: [{expression: "data.a =="}]}`,
+		want:  "health",
+	},
+	"an image patch without an image": {
+		layer: `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "a"}, patches: a: images: "nginx": "mirror"}`,
+		want:  "image",
+	},
 	"a policy": {
 		layer: `policies: a: {message: "no data", match: kinds: ["ConfigMap"], object: data?: _|_}` + "\n" +
 			`releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "a", data: a: "x"}}`,
