@@ -34,7 +34,7 @@ type ClusterRendering struct {
 	Releases   []*fleet.Release  // in the order of their steps
 	Renderings []Rendering       // of the releases
 	hooks      []fleet.Object    // that stand beside the objects, once these are asked for
-	checks     []fleet.RuleCheck // of the targets of patches, once the objects are asked for
+	checks     []fleet.RuleCheck // of the targets of patches, once there are objects
 	known      []fleet.Object    // CRDs that the cluster has without a release
 }
 

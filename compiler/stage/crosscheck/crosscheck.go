@@ -61,8 +61,8 @@ func (f *fleetCheck) run() error {
 		if f.Valid {
 			f.checkChosen()
 		}
-		f.faults.Add(SameContexts(f.known()))
 	}
+	f.faults.Add(SameContexts(f.known()))
 	return f.faults.Err()
 }
 

@@ -2,6 +2,7 @@ package crosscheck
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -198,7 +199,8 @@ func SameContexts(clusters []*fleet.Cluster) error {
 		byContext[c.KubeContext] = append(byContext[c.KubeContext], c)
 	}
 	delete(byContext, "")
-	for context, same := range byContext {
+	for _, context := range slices.Sorted(maps.Keys(byContext)) {
+		same := byContext[context]
 		if len(same) < 2 {
 			continue
 		}
