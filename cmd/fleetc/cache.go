@@ -26,8 +26,10 @@ func newCacheCommand(o *options) *cobra.Command {
 		Use:   "cache",
 		Short: "Tell what is kept from earlier runs, and why the rest is not",
 		Long:  cacheLong,
-		Args:  noSubcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  fleetc cache why prod/us-east-1
+  fleetc cache clean`,
+		Args: noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newCacheWhyCommand(o), newCacheCleanCommand(o))
 	return cmd

@@ -17,8 +17,11 @@ func newChartCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chart",
 		Short: "Pin Helm charts, and keep the pins up to date",
-		Args:  noSubcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  fleetc chart add https://charts.jetstack.io/cert-manager
+  fleetc chart outdated
+  fleetc chart update cert-manager`,
+		Args: noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newChartAddCommand(o), newChartOutdatedCommand(o), newChartUpdateCommand(o), newChartValuesCommand(o), newChartVendorCommand(o), newChartVerifyCommand(o))
 	return cmd

@@ -52,7 +52,7 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list also the charts that have no newer version")
-	outputFlag(cmd, &output, "table", "json")
+	outputFlag(cmd, &output, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }

@@ -62,7 +62,7 @@ func newChartValuesCommand(o *options) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&version, "version", "", "`version` of the chart (default: the one that the package pins first)")
 	cmd.Flags().BoolVar(&open, "open", false, "list only those for which anything passes")
-	outputFlag(cmd, &output, "table", "json")
+	outputFlag(cmd, &output, "text", "json")
 	return cmd
 }
 

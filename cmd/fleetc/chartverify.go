@@ -49,7 +49,7 @@ func newChartVerifyCommand(o *options) *cobra.Command {
 			return cmp.Or(write(cmd.OutOrStdout(), charts), faults)
 		},
 	}
-	outputFlag(cmd, &output, "table", "json")
+	outputFlag(cmd, &output, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }

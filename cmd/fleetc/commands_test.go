@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -240,4 +241,45 @@ releases: export: {
 	if err != nil || !strings.Contains(string(out), "1 object: no faults") {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// Every command has an example. Those that take clusters select them by labels and
+// environments; results are text by default, and JSON.
+func TestCommandConventions(t *testing.T) {
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+		if cmd.Hidden {
+			return
+		}
+		name, flags := cmd.CommandPath(), cmd.Flags()
+		if !strings.Contains(cmd.Example, "fleetc") {
+			t.Errorf("%s has no example", name)
+		}
+		takesClusters := strings.Contains(cmd.Use, "[CLUSTER...]")
+		if has := flags.ShorthandLookup("l") != nil && flags.ShorthandLookup("e") != nil; has != takesClusters {
+			t.Errorf("%s takes clusters: %t, and has -l and -e: %t", name, takesClusters, has)
+		}
+		if takesClusters && cmd.ValidArgsFunction == nil {
+			t.Errorf("%s does not complete clusters", name)
+		}
+		output := flags.ShorthandLookup("o")
+		if hasResult := !cmd.HasSubCommands() && cmd.Name() != "help" && cmd.Parent().Name() != "completion"; hasResult != (output != nil) {
+			t.Errorf("%s has a result: %t, and -o: %t", name, hasResult, output != nil)
+		}
+		if output == nil {
+			return
+		}
+		formats := output.Annotations[outputFormats]
+		want := "text"
+		if cmd.Name() == "build" {
+			want = "yaml"
+		}
+		if formats[0] != want || output.DefValue != want || !slices.Contains(formats, "json") {
+			t.Errorf("%s has the formats %q, the default is %s", name, formats, output.DefValue)
+		}
+	}
+	check(newRootCommand(&options{}))
 }

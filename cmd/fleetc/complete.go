@@ -36,7 +36,6 @@ func clusterValues(o *options, of func(listedCluster) []string) cobra.Completion
 			}
 		}
 		slices.Sort(out)
-		unfit := func(v string) bool { return v == "" || diag.Printable(v) != v || strings.Contains(v, "\n") }
 		return slices.DeleteFunc(slices.Compact(out), unfit), cobra.ShellCompDirectiveNoFileComp
 	}
 }
@@ -78,3 +77,6 @@ func againstArgs(o *options) cobra.CompletionFunc {
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	}
 }
+
+// unfit reports whether a text cannot be a completion.
+func unfit(v string) bool { return v == "" || diag.Printable(v) != v || strings.Contains(v, "\n") }

@@ -58,7 +58,7 @@ func newHistoryCommand(o *options) *cobra.Command {
 		},
 	}
 	accessFlags(cmd, &a.Access)
-	outputFlag(cmd, &a.output, "table", "json")
+	outputFlag(cmd, &a.output, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }

@@ -279,7 +279,7 @@ func hostileFaults(text string) map[string]string {
 // TestStreamsArePrintable writes hostile text to the streams of a command, of which
 // standard error gets some from clusters alone.
 func TestStreamsArePrintable(t *testing.T) {
-	for _, format := range []string{"table", "json", "github"} {
+	for _, format := range []string{"text", "json", "github"} {
 		o := &options{}
 		cmd, rest, err := newRootCommand(o).Find([]string{"list", "-o", format})
 		if err == nil {

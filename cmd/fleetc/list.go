@@ -36,7 +36,7 @@ func newListCommand(o *options) *cobra.Command {
 			return listTable(cmd.OutOrStdout(), f)
 		},
 	}
-	outputFlag(cmd, &output, "table", "json")
+	outputFlag(cmd, &output, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }

@@ -140,8 +140,13 @@ func newRootCommand(o *options) *cobra.Command {
 		switch c.Name() {
 		case "completion":
 			c.Args, c.RunE = noSubcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			c.Example = "  source <(fleetc completion bash)"
+			for _, shell := range c.Commands() {
+				shell.Example = "  " + shell.CommandPath()
+			}
 		case "help":
 			c.Run, c.RunE = nil, help
+			c.Example = "  fleetc help export"
 		}
 	}
 	return cmd
@@ -181,9 +186,23 @@ func usageError(cmd *cobra.Command, err error) error {
 	return &diag.Diag{Msg: strings.TrimSuffix(err.Error(), "."), Hint: "run " + cmd.CommandPath() + " --help", Cause: err}
 }
 
-// clusterArgs completes cluster IDs.
+// clusterArgs completes cluster IDs, also those of clusters that have faults.
 func clusterArgs(o *options) cobra.CompletionFunc {
-	return clusterValues(o, func(c listedCluster) []string { return []string{c.ID + "\t" + c.Name} })
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		f, _ := o.compiler().Clusters(cmd.Context())
+		names := map[string]string{}
+		if f != nil {
+			for _, c := range f.Clusters {
+				names[c.ID] = "\t" + c.Name
+			}
+		}
+		all, _ := o.compiler().ClusterIDs()
+		out := make([]string, len(all))
+		for i, id := range all {
+			out[i] = id + names[id]
+		}
+		return slices.DeleteFunc(out, unfit), cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 func colorModes() []string { return []string{"auto", "always", "never"} }

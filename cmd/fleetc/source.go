@@ -12,10 +12,11 @@ import (
 
 func newSourceCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "source",
-		Short: "Pin what kustomizations refer to in other places",
-		Args:  noSubcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "source",
+		Short:   "Pin what kustomizations refer to in other places",
+		Example: "  fleetc source add kustomize/argocd",
+		Args:    noSubcommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newSourceAddCommand(o))
 	return cmd

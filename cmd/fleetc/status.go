@@ -65,7 +65,7 @@ func newStatusCommand(o *options) *cobra.Command {
 	f.BoolVar(&s.Orphans, "orphans", false, "list objects that fleetc has applied and no inventory has")
 	f.BoolVar(&s.Health, "health", false, "read all objects, and tell those that are not ready")
 	accessFlags(cmd, &a.Access)
-	outputFlag(cmd, &a.output, "table", "json")
+	outputFlag(cmd, &a.output, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
 }

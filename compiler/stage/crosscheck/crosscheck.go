@@ -61,8 +61,10 @@ func (f *fleetCheck) run() error {
 		if f.Valid {
 			f.checkChosen()
 		}
+		f.faults.Add(SameContexts(f.known()))
+	} else {
+		f.faults.Add(SameContexts(f.Selected))
 	}
-	f.faults.Add(SameContexts(f.known()))
 	return f.faults.Err()
 }
 
