@@ -16,9 +16,12 @@ import (
 // nested brackets.
 const maxChain = 10_000
 
-// parseFile parses a CUE file. It returns an error for an expression with a
-// chain that is too long.
+// parseFile parses a CUE file. It returns an error for a file that is too large,
+// and for an expression with a chain that is too long.
 func parseFile(name string, src any, config parser.Config) (*ast.File, error) {
+	if text, ok := src.([]byte); ok && len(text) > maxSource {
+		return nil, errors.Newf(token.NewFile(name, -1, len(text)).Pos(0, token.NoRelPos), "%s", tooLarge)
+	}
 	if text, ok := src.([]byte); ok && len(text) > maxChain {
 		if err := checkChains(name, text); err != nil {
 			return nil, err

@@ -161,6 +161,9 @@ func newCluster(root string, t *tree, dir string, in *build.Instance) (Cluster, 
 	if err := checkLinks(root, in); err != nil {
 		return Cluster{}, err
 	}
+	if err := checkEmbedded(root, in); err != nil {
+		return Cluster{}, err
+	}
 	c := Cluster{ID: idOf(dir), Layers: t.layers(dir), Instance: in}
 	for _, l := range c.Layers {
 		for _, name := range t.files[l.Dir] {

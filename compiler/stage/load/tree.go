@@ -135,6 +135,9 @@ func (t *tree) add(root, rel string) error {
 		return nil
 	}
 	dir := path.Dir(rel)
+	if d := checkSize(root, rel, diag.Pos{File: rel}); d != nil {
+		return d // CUE would read it
+	}
 	// A file that does not parse is part of the layer, so that CUE reports the
 	// error.
 	file, err := parser.ParseFile(filepath.Join(root, filepath.FromSlash(rel)), nil, parser.PackageClauseOnly)

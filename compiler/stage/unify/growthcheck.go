@@ -26,6 +26,7 @@ const (
 	maxText   = 16 << 20  // bytes of a text or elements of a list that a call returns
 	maxGrowth = 8         // how often a call may repeat a text of unknown length
 	maxRepeat = 1_000_000 // CUE's limit of the second argument of Repeat
+	maxJoined = 4 << 10   // bytes of a text that a call may join any number of times
 )
 
 // growingFuncs are the functions with large results, and their numbers of
@@ -116,6 +117,8 @@ func (g *growthCheck) call(name string, c *ast.CallExpr) {
 			g.fault(c, "the size of "+name+" cannot be read from the text",
 				fmt.Sprintf("repeat a value that is written out, or write a number up to %d as how often", maxGrowth))
 		}
+	case "strings.Join":
+		g.join(c)
 	case "strings.Replace":
 		if n, ok := g.number(c.Args[3]); (!ok || n < 0 || n > maxGrowth) && g.replacements(c) > maxGrowth {
 			g.fault(c, "the size of "+name+" cannot be read from the text",
@@ -133,6 +136,35 @@ func (g *growthCheck) amount(name string, e ast.Expr) {
 	case n > maxAmount:
 		g.fault(e, "the amount of "+name+" is too large", fmt.Sprintf("write a number up to %d", maxAmount))
 	}
+}
+
+// join checks a call of strings.Join. A text in it that does not come from the list
+// must be short, unless the text of the fleet says how often it is there.
+func (g *growthCheck) join(c *ast.CallExpr) {
+	count, separator := g.length(c.Args[0]), g.length(c.Args[1])
+	if separator == unbounded && (count == unbounded || count > maxGrowth) || separator > maxJoined && (count == unbounded || count*separator > maxText) {
+		g.fault(c, "the size of strings.Join cannot be read from the text", "write out the separator, with a few characters")
+		return
+	}
+	list, ok := c.Args[0].(*ast.ListLit)
+	if id, isName := c.Args[0].(*ast.Ident); isName {
+		list, ok = g.resolve(id).(*ast.ListLit)
+	}
+	for i := 0; ok && i < len(list.Elts); i++ {
+		if each, isEach := list.Elts[i].(*ast.Comprehension); isEach && g.length(embedded(each.Value)) > maxJoined {
+			g.fault(c, "the size of strings.Join cannot be read from the text", "join shorter texts, or use strings.Repeat")
+		}
+	}
+}
+
+// embedded returns the only thing in a struct, {x}; nil when it has fields.
+func embedded(e ast.Expr) ast.Expr {
+	if s, ok := e.(*ast.StructLit); ok && len(s.Elts) == 1 {
+		if d, ok := s.Elts[0].(*ast.EmbedDecl); ok {
+			return d.Expr
+		}
+	}
+	return nil
 }
 
 // repeat returns the bound of a Repeat call.

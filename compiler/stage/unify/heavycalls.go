@@ -91,6 +91,8 @@ func (w *weigher) call(c *ast.CallExpr) float64 {
 		}
 	case name == "strings.Replace" && len(c.Args) == 4:
 		return w.weigh(c.Args[0]) * textUnit * w.weigh(c.Args[2])
+	case name == "strings.Join" && len(c.Args) == 2:
+		return w.weigh(c.Args[0]) * max(1, w.weigh(c.Args[1]))
 	}
 	return 1 + w.sum(c.Args)
 }

@@ -160,7 +160,20 @@ func places(root string, e errors.Error) []diag.Pos {
 	slices.SortStableFunc(user, func(a, b diag.Pos) int {
 		return strings.Count(b.File, "/") - strings.Count(a.File, "/")
 	})
+	if at := imported(root, e); at.IsValid() && slices.Contains(user, at) {
+		user = append([]diag.Pos{at}, slices.DeleteFunc(user, func(p diag.Pos) bool { return p == at })...)
+	}
 	return user
+}
+
+// imported returns where an imported package is wrong; no position when the error is
+// another.
+func imported(root string, e errors.Error) diag.Pos {
+	inner, ok := errors.Unwrap(e).(errors.Error)
+	if format, _ := e.Msg(); !ok || format != "import failed" {
+		return diag.Pos{}
+	}
+	return Pos(root, inner.Position())
 }
 
 // IsType reports whether the file belongs to fleetc's types and libraries or is

@@ -200,6 +200,15 @@ func (x *explanation) relativeImport(m []string) {
 	x.Hint = `write import "` + x.module() + "/environments/" + strings.TrimLeft(m[1], "./") + `"`
 }
 
+// tooLarge explains a file that is not read.
+func (x *explanation) tooLarge(m []string) {
+	name := m[1]
+	if rel, err := filepath.Rel(x.root, name); err == nil && filepath.IsLocal(rel) {
+		name = filepath.ToSlash(rel)
+	}
+	x.Msg, x.Hint = "the file "+name+" "+m[2], "split it"
+}
+
 // noPackage explains an import of a package that does not exist.
 func (x *explanation) noPackage(m []string) {
 	name := cmp.Or(m[1:]...)

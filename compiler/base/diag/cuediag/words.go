@@ -45,6 +45,7 @@ var phrases = []phrase{
 	{regexp.MustCompile(`^builtin package "(.+)" undefined$`), (*explanation).noStandardPackage},
 	{regexp.MustCompile(`^relative import paths not allowed \("(.+)"\)$`), (*explanation).relativeImport},
 	{regexp.MustCompile(`^cannot determine package name for "(.+)"; .*$`), saying("no package is called $1", "correct the import path: names of packages have letters, digits and _, as in environments/charts/my_app")},
+	{regexp.MustCompile(`cannot (?:read|get syntax for) "(.+?)": the file (is larger than .+)$`), (*explanation).tooLarge},
 	{regexp.MustCompile(`^(?:cannot find package "(.+?)".*|no dependency found for package "(.+?)".*|cannot find module providing package (.+))$`), (*explanation).noPackage},
 	{regexp.MustCompile(`^invalid operands (.+) and (.+) to '(.+)' \(type (.+) and (.+)\)$`), saying("$3 does not take $1 and $2: one is $K4, the other $K5", `put a value into a text with "\(NAME)", or make both of one type`)},
 	{regexp.MustCompile(`^invalid operation ([-+!])(.+) \(.*\)$`), orSlip(saying("$1 stands in front of $2, which is not a number", "remove the $1"))},
