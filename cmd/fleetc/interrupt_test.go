@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,19 +24,11 @@ releases: x: {namespace: "x", objects: x: {apiVersion: "v1", kind: "ConfigMap", 
 // TestInterrupt ends every command that evaluates with one signal.
 func TestInterrupt(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{
+	writeFiles(t, dir, map[string]string{
 		"cue.mod/module.cue":         "module: \"example.com/infra\"\nlanguage: version: \"v0.17.0\"\n",
 		"environments/a/cluster.cue": endless,
 		"environments/b/cluster.cue": strings.ReplaceAll(endless, `name: "a"`, `name: "b"`),
-	} {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	for _, args := range []string{"init -q", "add -A", "-c user.name=a -c user.email=a@example.com commit -qm fleet"} {
 		cmd := exec.Command("git", strings.Fields(args)...)
 		cmd.Dir = dir
@@ -54,17 +47,68 @@ func TestInterrupt(t *testing.T) {
 		signal := []os.Signal{os.Interrupt, syscall.SIGTERM}[i%2]
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
-			for wait := time.Second; ; wait *= 2 {
-				status, stderr, took := interrupted(t, dir, strings.Fields(args), wait, signal)
-				if status == -1 && wait < 20*time.Second {
-					continue // the signal came before the program began
-				}
-				if status != exitFailed || !strings.Contains(stderr, "interrupted") {
-					t.Errorf("status %d after %s, %s", status, took, stderr)
-				}
-				return
-			}
+			checkInterrupted(t, dir, strings.Fields(args), signal)
 		})
+	}
+}
+
+// TestInterruptEvaluators ends what evaluates, beside CUE, with one signal.
+func TestInterruptEvaluators(t *testing.T) {
+	const objects = 3000
+	var many, patches strings.Builder
+	for i := range objects {
+		fmt.Fprintf(&many, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: m%d}\ndata: {a: b}\n", i)
+		fmt.Fprintf(&patches, "- {target: {kind: ConfigMap, name: \"m.*\"}, patch: '[{op: add, path: /data/x%d, value: y}]'}\n", i)
+	}
+	for name, files := range map[string]map[string]string{
+		`chart: path: "source"`: {
+			"source/Chart.yaml":       "apiVersion: v2\nname: source\nversion: 1.0.0\n",
+			"source/templates/a.yaml": `{{ range until 300 }}{{ genPrivateKey "rsa" }}{{ end }}`,
+		},
+		`jsonnet: "source/main.jsonnet"`: {"source/main.jsonnet": "local f(n) = if n == 0 then 1 else f(n - 1) + f(n - 1); {a: f(60)}"},
+		`kustomize: "source"`: {
+			"source/many.yaml":          many.String(),
+			"source/kustomization.yaml": "resources: [many.yaml]\npatches:\n" + patches.String(),
+		},
+	} {
+		dir := t.TempDir()
+		files["cue.mod/module.cue"] = "module: \"example.com/infra\"\nlanguage: version: \"v0.17.0\"\n"
+		files["environments/a/cluster.cue"] = "package fleet\n\ncluster: {name: \"a\", kubernetes: \"1.36\"}\nreleases: a: {namespace: \"a\", " + name + "}\n"
+		writeFiles(t, dir, files)
+		for i, args := range []string{"vet --render", "build"} {
+			t.Run(args+" "+name[:7], func(t *testing.T) {
+				t.Parallel()
+				checkInterrupted(t, dir, strings.Fields(args), []os.Signal{os.Interrupt, syscall.SIGTERM}[i])
+			})
+		}
+	}
+}
+
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkInterrupted runs a command that takes long, and checks that a signal ends it.
+func checkInterrupted(t *testing.T, dir string, args []string, signal os.Signal) {
+	t.Helper()
+	for wait := time.Second; ; wait *= 2 {
+		status, stderr, took := interrupted(t, dir, args, wait, signal)
+		if status == -1 && wait < 20*time.Second {
+			continue // the signal came before the program began
+		}
+		if status != exitFailed || !strings.Contains(stderr, "interrupted") {
+			t.Errorf("status %d after %s, %s", status, took, stderr)
+		}
+		return
 	}
 }
 
