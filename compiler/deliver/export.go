@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -125,12 +127,21 @@ func CheckOutput(c *compiler.Compiler, dir string) error {
 	if links.IsGit(filepath.ToSlash(real)) {
 		return refuse("is in .git")
 	}
-	for _, own := range []string{"cue.mod", "environments"} {
-		if below, err := filepath.Rel(filepath.Join(root, own), real); err == nil && filepath.IsLocal(below) {
+	// Some file systems ignore case, so that Environments is environments.
+	for at := real; at != filepath.Dir(at); at = filepath.Dir(at) {
+		own := strings.EqualFold(filepath.Base(at), "cue.mod") || strings.EqualFold(filepath.Base(at), "environments")
+		if own && sameFile(filepath.Dir(at), root) {
 			return refuse("is among the files of the fleet")
 		}
 	}
 	return nil
+}
+
+// sameFile reports whether two paths lead to the same file.
+func sameFile(a, b string) bool {
+	one, err1 := os.Stat(a)
+	other, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(one, other)
 }
 
 // resolvedAbove returns an absolute path with its links resolved, as far as it exists.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/build"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -104,11 +105,18 @@ func checkLinks(root string, in *build.Instance) error {
 		return err
 	}
 	defer tree.Close()
+	top := repository(root)
+	whole, err := os.OpenRoot(top)
+	if err != nil {
+		return err
+	}
+	defer whole.Close()
 	var faults diag.List
 	for _, i := range append(in.Dependencies(), in) {
 		for _, file := range i.Files {
 			name, err := filepath.Rel(root, file.Filename)
 			if err != nil || !filepath.IsLocal(name) {
+				faults = append(faults, moduleLinks(top, whole, file, cuediag.Pos(root, file.Pos()).File)...)
 				continue // of another module
 			}
 			// A missing file is a package that fleetc embeds.
@@ -128,6 +136,20 @@ func checkLinks(root string, in *build.Instance) error {
 		}
 	}
 	return faults.Err()
+}
+
+// moduleLinks is checkLinks for a file of another module, which faults show by name. A
+// directory of the repository may replace the module.
+func moduleLinks(top string, tree *os.Root, file *ast.File, name string) diag.List {
+	var faults diag.List
+	embeds, _ := cuediag.Embeds(top, file)
+	for _, e := range embeds {
+		if _, err := links.Resolve(tree, e.Name); err != nil {
+			e.Pos.File = name
+			faults.Add(outsideFault(e.Pos, e.Name, err))
+		}
+	}
+	return faults
 }
 
 // outsideFault returns the fault of a file that must not be read.

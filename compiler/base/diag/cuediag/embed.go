@@ -12,6 +12,7 @@ import (
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/inject/embed"
+	"cuelang.org/go/cue/token"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -66,7 +67,12 @@ var embedFile = regexp.MustCompile(`\bfile=("(?:[^"\\]|\\.)*"|[^,)"\s]+)`)
 func RebaseEmbeds(root string, file *ast.File) {
 	tok := file.Pos().File()
 	dir, err := filepath.Rel(root, filepath.Dir(file.Filename))
-	if tok == nil || tok.FSLoc().FS == nil || err != nil || !filepath.IsLocal(dir) || isRebased(file) {
+	if filepath.IsAbs(file.Filename) && isUnlocated(file) {
+		volume := filepath.VolumeName(file.Filename) + string(filepath.Separator)
+		tok.SetFSLoc(token.FSLoc{FS: os.DirFS(volume), Path: filepath.ToSlash(strings.TrimPrefix(file.Filename, volume))})
+		return
+	}
+	if tok == nil || tok.FSLoc().FS == nil || err != nil || !filepath.IsLocal(dir) || isRebased(file) || inModule(root, dir) {
 		return
 	}
 	embeds, globs := embedsOf(file)
@@ -93,6 +99,28 @@ func RebaseEmbeds(root string, file *ast.File) {
 	}
 	loc.FS, loc.Path = sub, path.Base(loc.Path)
 	tok.SetFSLoc(loc)
+}
+
+// isUnlocated reports whether a file embeds others, and CUE does not know where they are:
+// it belongs to a module that a directory replaces.
+func isUnlocated(file *ast.File) bool {
+	tok := file.Pos().File()
+	if tok == nil || tok.FSLoc().FS != nil {
+		return false
+	}
+	embeds, _ := embedsOf(file)
+	return len(embeds) > 0
+}
+
+// inModule reports whether a directory below root is one of another module, whose files
+// CUE embeds for that module alone.
+func inModule(root, dir string) bool {
+	for at := dir; at != "."; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(root, at, "cue.mod")); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // embedsOf returns the @embed attributes of a file, and reports whether one of them

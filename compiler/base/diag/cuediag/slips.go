@@ -30,6 +30,7 @@ var patterns = []pattern{
 	{line: regexp.MustCompile(`[^\s+*/&|<>=!,:-]\s*([+*/&])\s*$`), above: true, msg: "nothing follows the $1 at the end of the line", hint: "write what it applies to, or remove it"},
 	{line: regexp.MustCompile(`:\s*!!?\w+\s`), msg: "CUE has no tags as YAML has them", hint: `write the value alone: 3 is a number, "3" a text`},
 	{line: regexp.MustCompile(`^\s*\?\s`), msg: "CUE has no keys that begin with ?", hint: "write KEY: VALUE"},
+	{line: regexp.MustCompile(`@embed\(.*file=\S*\.\./`), msg: "@embed reads files of its own directory and those below", hint: "copy the file beside this one, and write @embed(file=values.yaml)"},
 	{line: regexp.MustCompile(`,\s*,`), msg: "two commas follow each other", hint: "remove one"},
 	{line: regexp.MustCompile(`:\s*~\s*$`), msg: "~ is not a value of CUE", hint: "write null"},
 	{line: regexp.MustCompile(`^\s*-\s`), always: true, msg: "a list does not begin with dashes in CUE", hint: `write it in brackets, as in ["a", "b"] or [{name: "a"}, {name: "b"}]`},
