@@ -108,6 +108,17 @@ func (r *runner) removeRecords(ctx context.Context) error {
 	return faults.Err()
 }
 
+// keepUnless makes a plan keep a record that is not as it was planned, or that is not to
+// be removed any more.
+func (r *HelmRecord) keepUnless(now *HelmRecord) {
+	switch {
+	case now.state != r.state:
+		r.keep(recordChanged)
+	case now.Action != RemoveRecord:
+		r.keep(now.Reason)
+	}
+}
+
 // removeRecord removes the record of a release, unless the record or the objects of
 // the release have changed since the plan.
 func (r *runner) removeRecord(ctx context.Context, planned *HelmRecord) error {
@@ -115,12 +126,7 @@ func (r *runner) removeRecord(ctx context.Context, planned *HelmRecord) error {
 	if err := r.decideRecord(ctx, r.plan, &now); err != nil {
 		return err
 	}
-	switch {
-	case now.state != planned.state:
-		planned.keep(recordChanged)
-		return nil
-	case now.Action != RemoveRecord:
-		planned.keep(now.Reason)
+	if planned.keepUnless(&now); planned.Action != RemoveRecord {
 		return nil
 	}
 	for _, ref := range now.applied {

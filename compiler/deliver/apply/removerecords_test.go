@@ -62,6 +62,24 @@ func TestKeepRecords(t *testing.T) {
 	}
 }
 
+// A record is removed only if it is as it was planned, and still to be removed.
+func TestKeepUnless(t *testing.T) {
+	for name, test := range map[string]struct {
+		now        HelmRecord
+		wantReason string
+	}{
+		"the same":      {HelmRecord{state: "1", Action: RemoveRecord}, ""},
+		"written since": {HelmRecord{state: "2", Action: RemoveRecord}, "Helm has written it since the plan was made"},
+		"in use":        {HelmRecord{state: "1", Action: KeepRecord, Reason: "revision 3 is pending-upgrade"}, "revision 3 is pending-upgrade"},
+	} {
+		planned := HelmRecord{state: "1", Action: RemoveRecord}
+		planned.keepUnless(&test.now)
+		if kept := planned.Action == KeepRecord; kept != (test.wantReason != "") || !strings.HasPrefix(planned.Reason, test.wantReason) {
+			t.Errorf("%s: %+v", name, planned)
+		}
+	}
+}
+
 // A plan that only removes a record is not up to date.
 func TestRemovesHelmRecords(t *testing.T) {
 	p := &Plan{inventory: &Inventory{}, next: &Inventory{}, HelmRecords: []HelmRecord{{Action: KeepRecord}}}

@@ -315,6 +315,24 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
+// A server that does not answer within the timeout of git's commands is a fault. When
+// the command ends before, the error is that of the command.
+func TestTimeout(t *testing.T) {
+	s := serve(t, map[string]string{"README": "0"})
+	s.handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	u := Update{Branch: "main", Write: writes(map[string]string{"x": "1"})}
+	r := s.open(t)
+	r.timeout = 50 * time.Millisecond
+	_, err := r.Push(t.Context(), false, u)
+	wantFault(t, err, s.url+" does not answer within 50ms")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	r.timeout = timeout
+	if _, err := r.Push(ctx, false, u); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A server without support for filters.
 func TestPlainServer(t *testing.T) {
 	s := serve(t, map[string]string{"README": "0", "a/b/x": "1", "a/b/link": "2", "a/z": "0"})

@@ -49,7 +49,8 @@ type Remote struct {
 	Name string // address without credentials
 
 	address
-	dir string
+	dir     string
+	timeout time.Duration // in place of the constant, for tests
 }
 
 // Open parses the address of a repository and makes an empty copy. A relative
@@ -64,7 +65,7 @@ func Open(ctx context.Context, text, dir string) (*Remote, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a copy of %s: %w", a.name, err)
 	}
-	r := &Remote{Name: a.name, address: a, dir: temp}
+	r := &Remote{Name: a.name, address: a, dir: temp, timeout: timeout}
 	if err := r.init(ctx); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -125,11 +126,11 @@ func (r *Remote) run(ctx context.Context, args ...string) (string, error) {
 // remote runs a git command that uses the network, and stops it after the
 // timeout.
 func (r *Remote) remote(ctx context.Context, args ...string) (string, error) {
-	limited, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	out, err := r.git().RunWithin(limited, maxRepo, maxListing, args...)
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		err = &diag.Diag{Msg: fmt.Sprintf("%s does not answer within %s", r.Name, timeout), Hint: "run the command again", Cause: err}
+		err = &diag.Diag{Msg: fmt.Sprintf("%s does not answer within %s", r.Name, r.timeout), Hint: "run the command again", Cause: err}
 	}
 	return strings.TrimSpace(string(out)), err
 }
