@@ -20,14 +20,14 @@ import (
 // An ObjectExplanation says where an object, or a field of it, comes from.
 type ObjectExplanation struct {
 	Object  fleet.Object
-	Field   []string       // keys, and indexes of lists; empty for the whole object
-	Value   any            // of the field, as encoding/json decodes it; nil of the whole object
-	Secret  bool           // whether the value is one of a Secret: it, and values that end in it, are shown to nobody
-	Lines   []TemplateLine // that printed the field: of the object's own template, then of those that it includes for it
-	At      diag.Pos       // of what is written in the fleet: where the field is, as far as that is known
-	Patches []*fleet.Patch // that changed the field, in their order
-	Random  *fleet.RandomField  // what the release says of a field that the chart makes up anew at every render
-	Chance  bool           // whether the field is made up anew at every render, and nobody says what becomes of it
+	Field   []string           // keys, and indexes of lists; empty for the whole object
+	Value   any                // of the field, as encoding/json decodes it; nil of the whole object
+	Secret  bool               // whether the value is one of a Secret: it, and values that end in it, are shown to nobody
+	Lines   []TemplateLine     // that printed the field: of the object's own template, then of those that it includes for it
+	At      diag.Pos           // of what is written in the fleet: where the field is, as far as that is known
+	Patches []*fleet.Patch     // that changed the field, in their order
+	Random  *fleet.RandomField // what the release says of a field that the chart makes up anew at every render
+	Chance  bool               // whether the field is made up anew at every render, and nobody says what becomes of it
 
 	// Written is the path in the configuration of what is written in CUE; empty
 	// when it is not.
