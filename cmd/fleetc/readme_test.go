@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"cuelang.org/go/cue/ast"
@@ -73,6 +74,50 @@ type block struct {
 	lang    string
 	line    int // of the first line inside
 	lines   []string
+
+	rewrites *rewrites // of the page
+}
+
+// rewrites are outputs of commands that -update writes into a page.
+type rewrites struct {
+	file string // from the top of the repository
+
+	mu   sync.Mutex
+	todo []rewrite
+}
+
+// rewrite replaces lines of a page.
+type rewrite struct {
+	line, lines int // the first line, from 1, and how many
+	text        string
+}
+
+// add notes what a command prints in place of some lines.
+func (r *rewrites) add(line, lines int, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.todo = append(r.todo, rewrite{line, lines, text})
+}
+
+// write writes the page again when outputs differ.
+func (r *rewrites) write(t *testing.T) {
+	t.Helper()
+	if len(r.todo) == 0 {
+		return
+	}
+	file := filepath.Join("../..", r.file)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	slices.SortFunc(r.todo, func(a, b rewrite) int { return b.line - a.line })
+	for _, w := range r.todo {
+		lines = slices.Replace(lines, w.line-1, w.line-1+w.lines, w.text)
+	}
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "")), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func docs(t *testing.T) []page {
@@ -95,13 +140,15 @@ func readPage(t *testing.T, file string) page {
 		t.Fatal(err)
 	}
 	p := page{file: file, text: string(data)}
+	outputs := &rewrites{file: file}
+	t.Cleanup(func() { outputs.write(t) })
 	var section string
 	var open *block
 	for i, line := range strings.Split(p.text, "\n") {
 		fence, isFence := strings.CutPrefix(line, "```")
 		switch {
 		case isFence && open == nil:
-			open = &block{section: section, lang: fence, line: i + 2}
+			open = &block{section: section, lang: fence, line: i + 2, rewrites: outputs}
 		case isFence:
 			p.blocks = append(p.blocks, *open)
 			open = nil
@@ -176,6 +223,7 @@ func (b block) run(t *testing.T, at, home, dir string) (commands int) {
 	for i := 0; i < len(b.lines); {
 		command := strings.TrimPrefix(b.lines[i], "$ ")
 		i++
+		from := i
 		var want []string
 		for ; i < len(b.lines) && !strings.HasPrefix(b.lines[i], "$ "); i++ {
 			want = append(want, b.lines[i])
@@ -186,7 +234,13 @@ func (b block) run(t *testing.T, at, home, dir string) (commands int) {
 		} else {
 			got = shell(t, home, dir, command)
 		}
-		if got != strings.Join(append(want, ""), "\n") {
+		shown := strings.Join(append(want, ""), "\n")
+		if *update && !isTree && got != shown {
+			b.rewrites.add(b.line+from, len(want), got)
+			commands++
+			continue
+		}
+		if got != shown {
 			t.Errorf("%s: %s prints\n%s\nand not\n%s", at, command, got, strings.Join(want, "\n"))
 		}
 		commands++
