@@ -67,7 +67,9 @@ type sources struct {
 	Defaults    fleet.DefaultUses       `json:"defaults,omitzero"`
 	Checks      []fleet.RuleCheck       `json:"checks,omitempty"`
 	Context     string                  `json:"context,omitempty"`
+	UID         string                  `json:"uid,omitempty"`
 	ContextPos  diag.Pos                `json:"contextPos"`
+	Pos         diag.Pos                `json:"pos"`
 }
 
 type releaseSource struct {
@@ -246,7 +248,7 @@ func (s *UpToDate) keyOf(kind, id string, from Inputs) string {
 
 func sourcesOf(c *fleet.Cluster) sources {
 	out := sources{
-		CRDs: c.CRDs, Environment: c.Environment, Labels: c.Labels, Selectors: c.Selectors, Defaults: c.Defaults, Checks: c.Checks, Context: c.KubeContext, ContextPos: c.ContextPos,
+		CRDs: c.CRDs, Environment: c.Environment, Labels: c.Labels, Selectors: c.Selectors, Defaults: c.Defaults, Checks: c.Checks, Context: c.KubeContext, UID: c.UID, Pos: c.Pos, ContextPos: c.ContextPos,
 	}
 	for _, r := range c.Releases {
 		out.Releases = append(out.Releases, releaseSource{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})
@@ -257,7 +259,7 @@ func sourcesOf(c *fleet.Cluster) sources {
 // cluster returns a cluster that has the sources and nothing else.
 func (s sources) cluster(id string) *fleet.Cluster {
 	c := &fleet.Cluster{
-		ID: id, CRDs: s.CRDs, Environment: s.Environment, Labels: s.Labels, Selectors: s.Selectors, Defaults: s.Defaults, Checks: s.Checks, KubeContext: s.Context, ContextPos: s.ContextPos,
+		ID: id, CRDs: s.CRDs, Environment: s.Environment, Labels: s.Labels, Selectors: s.Selectors, Defaults: s.Defaults, Checks: s.Checks, KubeContext: s.Context, UID: s.UID, Pos: s.Pos, ContextPos: s.ContextPos,
 	}
 	for _, r := range s.Releases {
 		c.Releases = append(c.Releases, &fleet.Release{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})

@@ -61,10 +61,13 @@ func (f *fleetCheck) run() error {
 		if f.Valid {
 			f.checkChosen()
 		}
-		f.faults.Add(SameContexts(f.known()))
-	} else {
-		f.faults.Add(SameContexts(f.Selected))
 	}
+	among := f.Selected
+	if whole {
+		among = f.known()
+	}
+	f.faults.Add(SameContexts(among))
+	f.faults.Add(sameUIDs(among))
 	return f.faults.Err()
 }
 

@@ -2,11 +2,9 @@ package crosscheck
 
 import (
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -189,36 +187,4 @@ func hintOf(text string, among []string) string {
 		return "correct it, or remove it: no cluster of the fleet has any"
 	}
 	return diag.OneOf(text, among)
-}
-
-// SameContexts returns a fault for each kubeconfig context that several clusters have.
-func SameContexts(clusters []*fleet.Cluster) error {
-	var faults diag.List
-	byContext := map[string][]*fleet.Cluster{}
-	for _, c := range clusters {
-		byContext[c.KubeContext] = append(byContext[c.KubeContext], c)
-	}
-	delete(byContext, "")
-	for _, context := range slices.Sorted(maps.Keys(byContext)) {
-		same := byContext[context]
-		if len(same) < 2 {
-			continue
-		}
-		d := &diag.Diag{Path: "cluster.context", Clusters: fleet.IDs(same), Hint: "set in each cluster the context of the kubeconfig that reaches it"}
-		slices.Sort(d.Clusters)
-		names := strings.Join(d.Clusters[:2], " and ")
-		both := "both "
-		if more := len(same) - 2; more > 0 {
-			names, both = fmt.Sprintf("%s, %s and %d more", d.Clusters[0], d.Clusters[1], more), ""
-		}
-		d.Msg = fmt.Sprintf("clusters %s %shave the context %q", names, both, context)
-		for _, c := range same {
-			if !slices.Contains(d.At, c.ContextPos) {
-				d.At = append(d.At, c.ContextPos)
-			}
-		}
-		slices.SortFunc(d.At, diag.Pos.Compare)
-		faults.Add(d)
-	}
-	return faults.Err()
 }
