@@ -19,7 +19,7 @@ import (
 
 const (
 	encodingName    = "fleetc values\n"
-	encodingVersion = 3
+	encodingVersion = 4
 
 	maxEncoded = 16 << 20 // bytes
 	maxStored  = 4 * maxTypes

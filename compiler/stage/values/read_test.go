@@ -118,8 +118,13 @@ func TestReads(t *testing.T) {
 // only the first rounds are told apart.
 func TestReadsAgainAndAgain(t *testing.T) {
 	for _, test := range []struct{ name, template, read, unread string }{
-		{"loop", `{{ $x := .Values }}{{ range list "a" "b" }}{{ $x = index $x . }}{{ end }}{{ $x.c }}`, "c a.c b.c a.b.c", "d a.d b.a.c"},
-		{"list of lists", `{{ $x := .Values }}{{ range $k := list "a" (list "b") }}{{ $x = index $x $k }}{{ end }}{{ $x.c }}`, "c a.c", "d b.c"},
+		{"loop", `{{ $x := .Values }}{{ range list "a" "b" }}{{ $x = index $x . }}{{ end }}{{ $x.c }}`, "a.b.c", "c a.c b.c d a.d b.a.c"},
+		{"loop with a condition", `{{ $x := .Values }}{{ range list "a" "b" }}{{ if $x.on }}{{ $x = index $x . }}{{ end }}{{ end }}{{ $x.c }}`, "c a.c b.c a.b.c", "d a.d b.a.c"},
+		{"map", `{{ range $k, $v := dict "a" .Values.x "b" .Values.y }}{{ (index $.Values $k).c }}{{ $v.d }}{{ end }}`, "a.c b.c x.d y.d", "c.c x.c"},
+		{"paths", `{{ define "t" }}{{ range .sections }}{{ $x := $.context.Values }}{{ range split "." . }}{{ $x = index $x . }}{{ end }}{{ if not (index $x "res") }}{{ end }}{{ end }}{{ end }}` +
+			`{{ include "t" (dict "sections" (append (list "a.b" "c" "d.e.f") "g") "context" $) }}`, "a.b.res c.res d.e.f.res g.res", "res a.res d.res a.b.other c.b.res"},
+		{"keys of all values", `{{ range $k, $v := .Values }}{{ $keys := ternary (list $k) $k (kindIs "string" $k) }}{{ $x := $.Values }}{{ range $keys }}{{ $x = index $x . }}{{ end }}{{ $x.name }}{{ end }}`, "a.name b.name", "a.other a.b.name"},
+		{"list of lists", `{{ $x := .Values }}{{ range $k := list "a" (list "b") }}{{ $x = index $x $k }}{{ end }}{{ $x.c }}`, "a.c", "d b.c"},
 		{"first of a text", `{{ $k := "a" }}{{ if kindIs "slice" $k }}{{ $k = first $k }}{{ end }}{{ (index .Values $k).c }}`, "a.c", "b.c"},
 		{"dot", `{{ define "t" }}{{ $v := (.helm).Values | default .Values }}{{ $v.a }}{{ (index $v .key).b }}{{ end }}{{ include "t" . }}{{ include "t" (dict "helm" . "key" "k") }}`, "a k.b", "x.b k.c"},
 		{"key set", `{{ define "t" }}{{ (index .Values .key).b }}{{ $_ := unset . "key" }}{{ end }}{{ template "t" (set . "key" "k") }}`, "k.b", "x.b k.c"},

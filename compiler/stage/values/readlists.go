@@ -1,6 +1,7 @@
 package values
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -9,13 +10,15 @@ import (
 // by what its elements can be, not by their order.
 func listFunctions() map[string]function {
 	table := map[string]function{
-		"list":   listOfAll,
-		"tuple":  listOfAll,
-		"concat": concatLists,
-		"append": addToList, "push": addToList, "prepend": addToList,
-		"first": func(a arguments) *value { return endOf(a, false) },
-		"last":  func(a arguments) *value { return endOf(a, true) },
-		"slice": func(a arguments) *value { useEach(a, a.rest(1), Tested); return a.at(0) },
+		"list":    listOfAll,
+		"tuple":   listOfAll,
+		"concat":  concatLists,
+		"append":  func(a arguments) *value { return addToList(a, false) },
+		"push":    func(a arguments) *value { return addToList(a, false) },
+		"prepend": func(a arguments) *value { return addToList(a, true) },
+		"first":   func(a arguments) *value { return endOf(a, false) },
+		"last":    func(a arguments) *value { return endOf(a, true) },
+		"slice":   func(a arguments) *value { useEach(a, a.rest(1), Tested); return a.at(0) },
 		"without": func(a arguments) *value {
 			useEach(a, a.rest(1), Printed)
 			a.use(a.elements(a.at(0)), Tested)
@@ -23,8 +26,8 @@ func listFunctions() map[string]function {
 		},
 		"has":       hasIn,
 		"contains":  func(a arguments) *value { a.useAll(Tested); return anything() },
-		"splitList": splitTexts,
-		"split":     splitTexts,
+		"splitList": func(a arguments) *value { return splitTexts(a, false) },
+		"split":     func(a arguments) *value { return splitTexts(a, true) },
 		"chunk":     func(a arguments) *value { return a.listOf(a.site, a.last(0)) },
 		"seq":       numbers,
 		"until":     numbers,
@@ -85,10 +88,38 @@ func concatLists(a arguments) *value {
 	return a.listOf(a.site, elem)
 }
 
-// addToList gives a list of the elements of the list and the one more.
-func addToList(a arguments) *value {
+// addToList gives a list of the elements of the list and the one more. A list
+// of known texts stays one when a known text is added.
+func addToList(a arguments, first bool) *value {
 	a.use(a.at(0), Tested)
+	if words, ok := wordsOf(a.at(0)); ok && !a.coarse {
+		if _, ok := a.at(1).literal(); ok && len(words) < maxWords {
+			if first {
+				a.list = slices.Concat([]*value{a.at(1)}, words)
+			} else {
+				a.list = append(words, a.at(1))
+			}
+			return listOfAll(a)
+		}
+	}
 	return a.listOf(a.site, a.union(a.elements(a.at(0)), a.at(1)))
+}
+
+// wordsOf returns the elements of a list of known texts, in order. ok is false
+// when the value can be something else.
+func wordsOf(v *value) (words []*value, ok bool) {
+	if v == nil || len(v.objects) != 1 || len(v.places)+len(v.roots)+len(v.texts) > 0 || v.unknown {
+		return nil, false
+	}
+	o := v.objects[0]
+	if !o.isList() || !o.hasWords() {
+		return nil, false
+	}
+	o.read = true
+	for i := range len(o.keys) {
+		words = append(words, o.keys[number+strconv.Itoa(i)])
+	}
+	return words, true
 }
 
 func hasIn(a arguments) *value {
@@ -103,19 +134,29 @@ func numbers(a arguments) *value {
 	return a.listOf(a.site, anything())
 }
 
-// splitTexts gives the parts of texts that are known.
-func splitTexts(a arguments) *value {
+// splitTexts gives the parts of texts that are known: a list of them for each
+// text. With fields it is a map, as split gives it.
+func splitTexts(a arguments, fields bool) *value {
 	a.useAll(Printed)
 	separators, ok := a.at(0).literal()
 	texts, known := a.at(1).literal()
 	if !ok || !known {
 		return a.listOf(a.site, textOf(wild))
 	}
-	var parts []string
+	var out *value
 	for _, sep := range separators {
 		for _, t := range texts {
-			parts = append(parts, strings.Split(t, sep)...)
+			parts := strings.Split(t, sep)
+			o, _ := a.object(a.site, "split "+strings.Join(parts, wild))
+			for i, part := range parts {
+				key := number + strconv.Itoa(i)
+				if fields {
+					key = "_" + strconv.Itoa(i)
+				}
+				a.put(o, key, textOf(part))
+			}
+			out = a.union(out, o.self)
 		}
 	}
-	return a.listOf(a.site, textOf(parts...))
+	return out
 }

@@ -134,7 +134,10 @@ func (r *interpreter) keysOf(v *value) *value {
 	if v == nil {
 		return nil
 	}
-	out := anything()
+	out := textOf(wild)
+	if v.unknown {
+		out = anything()
+	}
 	if len(v.objects) == 0 || len(v.places)+len(v.roots)+len(v.texts) > 0 || v.unknown {
 		return out
 	}

@@ -10,6 +10,7 @@ import (
 const (
 	maxSteps   = 1 << 21 // nodes, calls and look-ups, and what they go through
 	maxLoops   = 3       // rounds of a range that are told apart
+	maxWords   = 16      // rounds of a range that goes through known texts
 	maxRounds  = 30      // rounds of a range, or of a template that calls itself
 	maxNesting = 2000    // nodes and calls within each other
 	maxActive  = 3       // calls of one template within each other before they are taken together
@@ -69,11 +70,17 @@ type source struct {
 
 // A scope holds the variables of a block.
 type scope struct {
-	vars  map[string]*value
-	outer *scope
+	vars        map[string]*value
+	outer       *scope
+	conditional bool // the block may be skipped, or run more than once
 }
 
 func (s *scope) inner() *scope { return &scope{vars: map[string]*value{}, outer: s} }
+
+// optional returns the scope of a block that may be skipped or run again.
+func (s *scope) optional() *scope {
+	return &scope{vars: map[string]*value{}, outer: s, conditional: true}
+}
 
 func (s *scope) get(name string) *value {
 	for ; s != nil; s = s.outer {
@@ -84,10 +91,16 @@ func (s *scope) get(name string) *value {
 	return nil
 }
 
-// assign adds the value to those that the variable can have.
+// assign sets the variable, or adds the value to those that it can have when
+// the assignment may be skipped.
 func (r *interpreter) assign(s *scope, name string, v *value) {
+	certain := true
 	for ; s != nil; s = s.outer {
 		if old, ok := s.vars[name]; ok {
+			if certain && v != nil {
+				s.vars[name] = v
+				return
+			}
 			joined := r.union(old, v)
 			if r.coarse && old != nil && joined != old && len(joined.texts) > len(old.texts) {
 				// A text that a loop makes longer in each round.
@@ -96,6 +109,7 @@ func (r *interpreter) assign(s *scope, name string, v *value) {
 			s.vars[name] = joined
 			return
 		}
+		certain = certain && !s.conditional
 	}
 }
 
@@ -269,109 +283,7 @@ func (r *interpreter) branch(n *parse.BranchNode, dot *value, s *scope, with boo
 	if with {
 		then = v
 	}
-	return r.union(r.list(n.List, then, s.inner()), r.list(n.ElseList, dot, s.inner()))
-}
-
-// loop interprets the body of a range until its variables do not change, or as
-// often as the lists are long when these are known.
-func (r *interpreter) loop(n *parse.RangeNode, dot *value, s *scope) *value {
-	s = s.inner()
-	v := r.commands(n.Pipe, dot, s)
-	r.use(v, Tested|Ranged)
-	if v != nil && len(v.texts) > 0 && !v.unknown {
-		v = &value{places: v.places, roots: v.roots, objects: v.objects} // a text has no elements
-	}
-	for _, p := range v.placesOrNil() {
-		r.mark(r.anyKey(p), 0)
-		p.keyed = p.keyed || len(n.Pipe.Decl) == 2
-	}
-	out := r.list(n.ElseList, dot, s.inner())
-	if rounds, ok := r.rounds(v); ok {
-		for i, elem := range rounds {
-			r.setRange(n.Pipe, s, textOf(number+strconv.Itoa(i)), elem)
-			out = r.round(n, elem, s, out)
-		}
-		return out
-	}
-	elem, keys := r.elements(v), r.keysOf(v)
-	r.setRange(n.Pipe, s, keys, elem)
-	return r.repeat(n, elem, s, out)
-}
-
-// setRange sets the variables of a range.
-func (r *interpreter) setRange(p *parse.PipeNode, s *scope, key, elem *value) {
-	vars := map[int][]*value{1: {elem}, 2: {key, elem}}[len(p.Decl)]
-	for i, x := range vars {
-		if p.IsAssign {
-			r.assign(s, p.Decl[i].Ident[0], x)
-		} else {
-			s.vars[p.Decl[i].Ident[0]] = x
-		}
-	}
-}
-
-// rounds returns what a range goes through, one after the other. ok is false
-// unless the value can only be lists of which every element is known.
-func (r *interpreter) rounds(v *value) (elems []*value, ok bool) {
-	if v == nil || len(v.objects) == 0 || len(v.places)+len(v.roots) > 0 || v.unknown {
-		return nil, false
-	}
-	for _, o := range v.objects {
-		if !o.isList() || len(o.keys) > maxLoops {
-			return nil, false
-		}
-	}
-	for _, o := range v.objects {
-		o.read = true
-		for i := range len(o.keys) {
-			if i == len(elems) {
-				elems = append(elems, nil)
-			}
-			elems[i] = r.union(elems[i], o.keys[number+strconv.Itoa(i)])
-		}
-	}
-	return elems, true
-}
-
-// isList reports whether the object is a list of which every element is known.
-func (o *object) isList() bool {
-	if o.elem != nil || o.parts != nil || o.encoded != nil || o.file != "" || o.files != nil || o.summary {
-		return false
-	}
-	for i := range len(o.keys) {
-		if _, ok := o.keys[number+strconv.Itoa(i)]; !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// round interprets the body of a range once, and returns what is printed.
-func (r *interpreter) round(n *parse.RangeNode, elem *value, s *scope, out *value) *value {
-	body := r.list(n.List, elem, s.inner())
-	if isBlank(body) {
-		return out
-	}
-	r.use(body, Printed)
-	return &value{texts: []string{wild}}
-}
-
-// repeat interprets the body of a range until nothing changes, and returns
-// what is printed. After some rounds, all that an expression makes is one.
-func (r *interpreter) repeat(n *parse.RangeNode, elem *value, s *scope, out *value) *value {
-	defer func(before bool) { r.coarse = before }(r.coarse)
-	for i := 0; ; i++ {
-		before, generation := r.state(s), r.generation
-		out = r.round(n, elem, s, out)
-		if r.generation == generation && r.state(s) == before {
-			return out
-		}
-		r.coarse = r.coarse || i == maxLoops
-		if i == maxRounds {
-			r.giveUp("a loop changes its variables again and again")
-			return out
-		}
-	}
+	return r.union(r.list(n.List, then, s.optional()), r.list(n.ElseList, dot, s.optional()))
 }
 
 // placesOrNil returns the places of the value, if there is one.
