@@ -15,6 +15,7 @@ const (
 	Printed                  // the whole of it reaches the output: all that is below is free-form
 	Ranged                   // iterated: its keys are the user's
 	Dumped                   // printed with all other values of a chart, which says nothing about a key
+	Decides                  // a template asks whether it is set
 )
 
 // A Read is a node of the tree of paths that templates read. What is read of

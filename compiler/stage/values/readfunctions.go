@@ -76,7 +76,7 @@ func functions() map[string]function {
 func choiceFunctions() map[string]function {
 	table := map[string]function{
 		"ternary": func(a arguments) *value {
-			a.use(a.at(2), Tested)
+			a.use(a.at(2), Tested|Decides)
 			return a.union(a.at(0), a.at(1))
 		},
 		"required": func(a arguments) *value {

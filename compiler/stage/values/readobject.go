@@ -180,7 +180,7 @@ func (r *interpreter) use(v *value, m Mode) {
 func (r *interpreter) useObject(o *object, m Mode) {
 	if o.encoded != nil && m&Printed == 0 {
 		// What is asked of the text is asked of the value, but not where it is.
-		m |= Printed
+		m = m&^Decides | Printed
 		defer func(before *shape) { r.landing = before }(r.landing)
 		r.landing = neutral
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	maxSteps   = 1 << 21 // nodes, calls and look-ups, and what they go through
+	maxSteps   = 1 << 23 // nodes, calls and look-ups, and what they go through
 	maxLoops   = 3       // rounds of a range that are told apart
 	maxWords   = 16      // rounds of a range that goes through known texts
 	maxRounds  = 30      // rounds of a range, or of a template that calls itself
@@ -278,7 +278,7 @@ func (r *interpreter) output(v *value) *value {
 func (r *interpreter) branch(n *parse.BranchNode, dot *value, s *scope, with bool) *value {
 	s = s.inner()
 	v := r.pipe(n.Pipe, dot, s)
-	r.use(v, Tested)
+	r.use(v, Tested|Decides)
 	then := dot
 	if with {
 		then = v

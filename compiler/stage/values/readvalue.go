@@ -53,20 +53,32 @@ func joinSets[T numbered](a, b []T) []T {
 	if len(a) == 0 {
 		return b
 	}
-	adds := false
+	at, adds := 0, 0
 	for _, x := range b {
-		if _, ok := slices.BinarySearchFunc(a, x, byNumber[T]); !ok {
-			adds = true
-			break
+		n := x.ordinal()
+		for at < len(a) && a[at].ordinal() < n {
+			at++
+		}
+		if at == len(a) || a[at].ordinal() != n {
+			adds++
 		}
 	}
-	if !adds {
+	if adds == 0 {
 		return a
 	}
-	all := make([]T, 0, len(a)+len(b))
-	all = append(append(all, a...), b...)
-	slices.SortFunc(all, byNumber[T])
-	return slices.CompactFunc(all, func(x, y T) bool { return x.ordinal() == y.ordinal() })
+	all := make([]T, 0, len(a)+adds)
+	at = 0
+	for _, x := range b {
+		n := x.ordinal()
+		for at < len(a) && a[at].ordinal() < n {
+			all = append(all, a[at])
+			at++
+		}
+		if at == len(a) || a[at].ordinal() != n {
+			all = append(all, x)
+		}
+	}
+	return append(all, a[at:]...)
 }
 
 func byNumber[T numbered](x, y T) int { return cmp.Compare(x.ordinal(), y.ordinal()) }

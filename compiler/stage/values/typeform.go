@@ -25,11 +25,13 @@ const (
 	mapForm                       // a map
 	exactForm                     // a text stays a text: it is printed as YAML or JSON
 	yamlForm                      // a text is the YAML of a map or a list
+	toggleForm                    // true or false, or a text of that, by the chart's default
+	truthForm                     // a text of false is not false: a template asks whether it is set
 	allForms     = 1<<iota - 1
 )
 
 // scalarForms are the conditions that maps and lists never meet.
-const scalarForms = wholeForm | decimalForm | boolForm | quantityForm | shareForm | digitForm | textForm
+const scalarForms = wholeForm | decimalForm | boolForm | quantityForm | shareForm | digitForm | textForm | toggleForm | truthForm
 
 // formOf returns the condition that a field of Kubernetes sets.
 func formOf(s *kube.Schema) form {
@@ -103,6 +105,12 @@ func (b *builder) forms(t *Type, r gathered, in reach) {
 	scalar := t.seen&^Null != 0 && t.seen&^(Number|Null) == 0
 	if f == 0 && scalar && !in.part && !in.ranged && !r.text && len(r.keys) == 0 && !numberOrText(in.key, in.parent) {
 		f = digitForm
+	}
+	if f&scalarForms == 0 {
+		f |= toggleForms(t, r, in)
+	}
+	if f == 0 && r.asked&(Map|List) == 0 {
+		f = collectionForms(t, in)
 	}
 	if t.seen&Map != 0 && len(t.Keys) > 0 || len(r.keys) > 0 {
 		f &^= listForm // a part of it ends elsewhere
@@ -207,7 +215,8 @@ func (f form) meets(v *fleet.Tree) bool {
 		return false
 	case f&wholeForm != 0 && (k == Bool || exact || !isWhole(text)),
 		f&decimalForm != 0 && (k == Bool || exact || !isDecimal(text)),
-		f&boolForm != 0 && (k == Number || exact || text != "true" && text != "false"),
+		f&(boolForm|toggleForm) != 0 && (k == Number || exact || text != "true" && text != "false"),
+		f&truthForm != 0 && k == String && text == "false",
 		f&quantityForm != 0 && (k == Bool || !isQuantity(text)),
 		f&shareForm != 0 && (k == Bool || !isDecimal(strings.TrimSuffix(text, "%"))),
 		f&digitForm != 0 && k == String && !hasDigitFirst(text):
@@ -295,14 +304,19 @@ func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
 	if t != nil {
 		def = defaultText(t)
 	}
-	if f&digitForm != 0 {
+	switch {
+	case f&truthForm != 0 && v.Scalar == "false":
+		msg = `"false" is a string, which templates take for true, and the chart takes a bool`
+	case f&toggleForm != 0:
+		msg = fmt.Sprintf("%s, and the chart takes a bool", describeValue(v))
+	case f&digitForm != 0:
 		msg = fmt.Sprintf("%s, and the chart takes a number", describeValue(v))
 	}
 	if f&(mapForm|listForm) != 0 {
 		msg = fmt.Sprintf("%s, and the chart prints it where %s stands", describeValue(v), what)
 	}
 	hint := "write " + write
-	if s, ok := v.Scalar.(string); ok && f&exactForm != 0 && (f &^ exactForm).meets(&fleet.Tree{Scalar: s}) {
+	if s, ok := v.Scalar.(string); ok && f&(exactForm|truthForm) != 0 && (f &^ (exactForm | truthForm)).meets(&fleet.Tree{Scalar: s}) {
 		hint = fmt.Sprintf("write %s without quotes", s)
 	} else if t != nil && f&(wholeForm|decimalForm|digitForm) != 0 && t.seen&Number != 0 && t.Default != nil {
 		hint = "write a number, such as " + literalText(t.Default)
@@ -315,7 +329,7 @@ func (f form) words() (what, write string) {
 	switch {
 	case f&wholeForm != 0:
 		return "a whole number", "a whole number, such as 1"
-	case f&boolForm != 0:
+	case f&(boolForm|toggleForm) != 0:
 		return "a bool", "true or false"
 	case f&quantityForm != 0:
 		return "a quantity", "a quantity, such as 100m or 1Gi"

@@ -1,0 +1,81 @@
+package values
+
+import (
+	"slices"
+	"strings"
+)
+
+// This file has what the names of values say about their kinds, where the
+// chart's default and its templates leave a choice.
+
+// switchWords begin or end the names of values that switch something on and off.
+var switchWords = struct{ first, last []string }{
+	strings.Fields("enable disable create use skip is has allow install automount"),
+	strings.Fields("enabled disabled enable create install"),
+}
+
+// isSwitch reports whether a value with this name switches something on and off.
+func isSwitch(key string) bool {
+	words := wordsIn(key)
+	n := len(words)
+	return n > 0 && (slices.Contains(switchWords.last, words[n-1]) || n > 1 && slices.Contains(switchWords.first, words[0]))
+}
+
+// wordsIn returns the words of a name, in lower case: those between signs, and
+// those that begin with a capital letter.
+func wordsIn(key string) []string {
+	var words []string
+	from := 0
+	for i := range len(key) + 1 {
+		capital := i < len(key) && i > from && 'A' <= key[i] && key[i] <= 'Z' && key[i-1] >= 'a'
+		if i < len(key) && !capital && isLetter(key[i]) {
+			continue
+		}
+		if i > from {
+			words = append(words, strings.ToLower(key[from:i]))
+		}
+		if from = i + 1; capital {
+			from = i
+		}
+	}
+	return words
+}
+
+// toggleForms returns the conditions on a value of which the default is a bool:
+// text is not one, save true and false where templates print it. A default of
+// false alone can stand for nothing, which a number or text replaces.
+func toggleForms(t *Type, r gathered, in reach) form {
+	if t.seen&^Null != Bool || in.ranged || r.text || t.asText || len(r.keys) > 0 || r.asked != 0 {
+		return 0
+	}
+	if !isSwitch(in.key) && (t.Default != true || in.part) {
+		return 0
+	}
+	if r.mode&Decides != 0 {
+		return toggleForm | truthForm
+	}
+	return toggleForm
+}
+
+// mapNames and listNames end the names of values that charts print where
+// Kubernetes takes a map of texts, or a list.
+var (
+	mapNames  = []string{"annotations", "labels", "nodeselector"}
+	listNames = []string{"tolerations", "pullsecrets", "topologyspreadconstraints", "hostaliases", "loadbalancersourceranges", "accessmodes", "hostnames", "externalips"}
+)
+
+// collectionForms returns the condition on an empty map or list of which the
+// name says what Kubernetes takes.
+func collectionForms(t *Type, in reach) form {
+	key := strings.ToLower(in.key)
+	ends := func(names []string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(key, name) })
+	}
+	switch {
+	case t.seen&^Null == Map && ends(mapNames):
+		return mapForm
+	case t.seen&^Null == List && ends(listNames):
+		return listForm
+	}
+	return 0
+}
