@@ -89,7 +89,7 @@ func (c *checker) check(v *fleet.Tree, t *Type, path []string) {
 	case t.tested && !t.typed && isOff(v):
 	case t.Kinds&k == 0 && k != Null:
 		c.add(path, v, fmt.Sprintf("%s, and the chart takes %s%s", describeValue(v), takes(t), defaultText(t)), kindHint(v, t))
-	case !c.formed(v, t, path):
+	case !c.formed(v, t, path), !c.chosen(v, t.enum, path):
 	case t.members && !c.areMaps(v, path):
 	case k == Map:
 		c.fields(v, t, path)

@@ -14,6 +14,7 @@ import (
 type shapeCheck struct {
 	unknown func(v *fleet.Tree, in *shape, path []string) // called for each key that is not there
 	wrong   func(v *fleet.Tree, in *shape, path []string) // called for each value that cannot be there
+	other   func(v *fleet.Tree, in *shape, path []string) // called for each text that is not one of those there
 }
 
 // value checks the value and all below it. Where it is of another kind than
@@ -24,6 +25,10 @@ func (c *shapeCheck) value(v *fleet.Tree, s *shape, path []string) {
 	}
 	if !(s.form | exactForm).meets(v) && c.wrong != nil {
 		c.wrong(v, s, path)
+		return
+	}
+	if text, ok := v.Scalar.(string); ok && !takesText(s.enum, text) && c.other != nil {
+		c.other(v, s, path)
 		return
 	}
 	if s.list {
@@ -48,7 +53,8 @@ func (c *shapeCheck) value(v *fleet.Tree, s *shape, path []string) {
 // shaped checks a value that ends in a Kubernetes object, and of which the
 // chart says nothing itself.
 func (c *checker) shaped(v *fleet.Tree, s *shape, path []string) {
-	(&shapeCheck{wrong: c.misplaced, unknown: func(v *fleet.Tree, in *shape, below []string) {
+	other := func(v *fleet.Tree, in *shape, path []string) { c.chosen(v, in.enum, path) }
+	(&shapeCheck{wrong: c.misplaced, other: other, unknown: func(v *fleet.Tree, in *shape, below []string) {
 		c.notKubernetes(v, in.keys(), below)
 	}}).value(v, s, path)
 }

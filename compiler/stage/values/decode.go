@@ -203,6 +203,9 @@ func (d *decoder) body(t *Type, depth int) *Type {
 	if flags&flagForm != 0 {
 		t.form = form(d.number()) & allForms
 	}
+	if flags&flagEnum != 0 {
+		t.enum = d.texts()
+	}
 	if flags&flagKeys != 0 {
 		d.fields(t, depth)
 	}
@@ -253,6 +256,7 @@ func (d *decoder) allShapes() {
 			*on = flags&(1<<bit) != 0
 		}
 		s.form = form(d.number()) & allForms
+		s.enum = d.texts()
 		s.elem = d.shape()
 		n := d.count()
 		if n > 0 {

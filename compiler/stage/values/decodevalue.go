@@ -77,3 +77,14 @@ func (d *decoder) valueMap(depth int) map[string]any {
 	}
 	return m
 }
+
+// texts reads texts; nil for none.
+func (d *decoder) texts() []string {
+	var all []string
+	for range d.count() {
+		if all = append(all, d.text()); d.err != nil {
+			return nil
+		}
+	}
+	return all
+}

@@ -55,6 +55,7 @@ const (
 	flagElem
 	flagShape
 	flagForm
+	flagEnum
 	allFlags = 1<<(iota+ownFlags) - 1
 )
 
@@ -186,6 +187,9 @@ func (e *encoder) body(t *Type, depth int) {
 	if flags&flagForm != 0 {
 		e.number(uint64(t.form))
 	}
+	if flags&flagEnum != 0 {
+		e.texts(t.enum)
+	}
 	if flags&flagKeys != 0 {
 		e.count(len(t.Keys))
 		for _, k := range t.Keys {
@@ -211,6 +215,7 @@ func (t *Type) parts() uint64 {
 	add(t.Place != "", flagPlace)
 	add(t.shape != nil, flagShape)
 	add(t.form != 0, flagForm)
+	add(len(t.enum) > 0, flagEnum)
 	add(t.Default != nil, flagDefault)
 	add(!t.limits.none(), flagLimits)
 	add(len(t.Keys) > 0, flagKeys)
@@ -242,6 +247,7 @@ func (e *encoder) allShapes() {
 		}
 		e.number(flags)
 		e.number(uint64(s.form))
+		e.texts(s.enum)
 		e.shape(s.elem)
 		e.count(len(s.fields))
 		for _, name := range slices.Sorted(maps.Keys(s.fields)) {

@@ -90,3 +90,11 @@ func (e *encoder) float(f float64) {
 	e.number(valueFloat)
 	e.b = binary.BigEndian.AppendUint64(e.b, math.Float64bits(f))
 }
+
+// texts writes how many texts there are, and each.
+func (e *encoder) texts(all []string) {
+	e.count(len(all))
+	for _, s := range all {
+		e.text(s)
+	}
+}

@@ -26,14 +26,15 @@ type Read struct {
 	Keys  map[string]*Read // by key
 	Any   *Read            // by a computed key, or any element of a list; nil when none
 
-	free  bool     // of Any: which keys it is follows from more than other values
-	lands landings // where it is printed to as a whole
-	form  form     // what its sinks take
-	asked Kind     // what kinds a template asks whether it is
-	keyed bool     // a template goes through its keys
-	text  bool     // it can be text
-	wide  bool     // it is read by way of a computed key of all values of a chart
-	own   *Read    // without what is read that way; nil when it is the same
+	free   bool     // of Any: which keys it is follows from more than other values
+	lands  landings // where it is printed to as a whole
+	form   form     // what its sinks take
+	choice choice   // the texts that it can be
+	asked  Kind     // what kinds a template asks whether it is
+	keyed  bool     // a template goes through its keys
+	text   bool     // it can be text
+	wide   bool     // it is read by way of a computed key of all values of a chart
+	own    *Read    // without what is read that way; nil when it is the same
 
 	// GaveUp says, on the root alone, why not all could be found out. The root
 	// is Printed then, so that nothing counts as unread.
@@ -106,7 +107,7 @@ func (r *interpreter) tree() *Read {
 
 // build returns the node of a place, nil when nothing there is read.
 func build(p *place, wide bool, nodes *int) *Read {
-	n := &Read{wide: wide, Mode: p.mode, Where: p.where, free: p.free, form: p.form, asked: p.asked, keyed: p.keyed, lands: p.lands, text: p.text}
+	n := &Read{wide: wide, Mode: p.mode, Where: p.where, free: p.free, form: p.form, asked: p.asked, keyed: p.keyed, lands: p.lands, text: p.text, choice: p.choice}
 	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
 		if kid := build(p.keys[key], wide, nodes); kid != nil {
 			if n.Keys == nil {
@@ -186,6 +187,7 @@ func (s *spreader) both(a, b *Read) *Read {
 	s.nodes++
 	n := &Read{
 		Mode: a.Mode | b.Mode, Where: a.Where, free: a.free || b.free, form: a.form | b.form, asked: a.asked | b.asked, keyed: a.keyed || b.keyed, lands: a.lands.and(b.lands), text: a.text || b.text,
+		choice: a.choice.and(b.choice),
 	}
 	s.joined[[2]*Read{a, b}] = n
 	n.wide = a.wide && b.wide

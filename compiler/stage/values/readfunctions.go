@@ -128,6 +128,7 @@ func kindFunctions() map[string]function {
 			a.useAll(Tested)
 			if slices.ContainsFunc(a.list, isWord) {
 				a.asks(String)
+				a.compared(a.list...)
 			}
 			return anything()
 		}

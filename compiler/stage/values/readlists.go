@@ -126,6 +126,7 @@ func hasIn(a arguments) *value {
 	a.use(a.at(0), Printed)
 	a.use(a.at(1), Tested)
 	a.use(a.elements(a.at(1)), Printed)
+	a.compared(a.at(0), a.elements(a.at(1)))
 	return anything()
 }
 

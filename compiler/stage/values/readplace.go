@@ -20,6 +20,7 @@ type place struct {
 	mode   Mode
 	lands  landings
 	form   form   // what its sinks take
+	choice choice // the texts that it can be
 	asked  Kind   // what kinds a template asks whether it is
 	keyed  bool   // a template goes through its keys
 	text   bool   // it is passed to tpl as it is, so it can be text
@@ -149,6 +150,9 @@ func (r *interpreter) mark(p *place, m Mode) {
 	}
 	if m&Printed != 0 {
 		p.form |= r.landing.formAt(r.exact)
+		if r.landing != nil {
+			p.choice.sinks = addWords(p.choice.sinks, r.landing.enum)
+		}
 	}
 	fresh := m &^ p.mode
 	if m&Printed != 0 && p.lands.add(r.landing) {

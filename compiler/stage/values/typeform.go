@@ -106,12 +106,6 @@ func (b *builder) forms(t *Type, r gathered, in reach) {
 	if f == 0 && scalar && !in.part && !in.ranged && !r.text && len(r.keys) == 0 && !numberOrText(in.key, in.parent) {
 		f = digitForm
 	}
-	if f&scalarForms == 0 {
-		f |= toggleForms(t, r, in)
-	}
-	if f == 0 && r.asked&(Map|List) == 0 {
-		f = collectionForms(t, in)
-	}
 	if t.seen&Map != 0 && len(t.Keys) > 0 || len(r.keys) > 0 {
 		f &^= listForm // a part of it ends elsewhere
 	}
@@ -123,6 +117,12 @@ func (b *builder) forms(t *Type, r gathered, in reach) {
 	}
 	if r.asked&(Map|List) != 0 {
 		f &^= listForm | mapForm
+	}
+	if f&scalarForms == 0 {
+		f |= toggleForms(t, r, in)
+	}
+	if f == 0 && r.may&(Map|List) == 0 {
+		f = collectionForms(t, in)
 	}
 	if f&scalarForms != 0 && f&(listForm|mapForm) != 0 || f&listForm != 0 && f&mapForm != 0 || !f.holdsFor(t) {
 		return

@@ -18,6 +18,7 @@ type shape struct {
 	free   bool              // it takes any key
 	names  bool              // its keys are names of resources
 	form   form              // what a value has to be there; 0 for anything
+	enum   []string          // the texts that it takes, sorted; nil for any
 }
 
 // at returns the shape below the key, which is nil for anything, and whether
@@ -121,7 +122,7 @@ func (k *shapes) of(all []*kube.Schema) *shape {
 }
 
 func (k *shapes) fill(out *shape, all []*kube.Schema) {
-	out.form = commonForm(all)
+	out.form, out.enum = commonForm(all), commonEnum(all)
 	below := map[string][]*kube.Schema{}
 	var elems []*kube.Schema
 	for _, s := range all {
@@ -176,6 +177,7 @@ func (k *shapes) join(a, b *shape) *shape {
 	if a.form == b.form {
 		out.form = a.form
 	}
+	out.enum = bothEnums(a.enum, b.enum)
 	if a.list != b.list {
 		out.free = true
 		return out

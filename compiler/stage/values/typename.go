@@ -41,17 +41,24 @@ func wordsIn(key string) []string {
 	return words
 }
 
+// isEnabled reports whether a value with this name says whether something is
+// there, whatever is around it.
+func isEnabled(key string) bool {
+	words := wordsIn(key)
+	return len(words) > 0 && (words[len(words)-1] == "enabled" || words[len(words)-1] == "disabled")
+}
+
 // toggleForms returns the conditions on a value of which the default is a bool:
 // text is not one, save true and false where templates print it. A default of
 // false alone can stand for nothing, which a number or text replaces.
 func toggleForms(t *Type, r gathered, in reach) form {
-	if t.seen&^Null != Bool || in.ranged || r.text || t.asText || len(r.keys) > 0 || r.asked != 0 {
+	enabled := isEnabled(in.key)
+	switch {
+	case t.seen&^Null != Bool || r.text || t.asText || r.fields || r.may&(Bool|Number|String) != 0,
+		!enabled && (in.ranged || len(r.keys) > 0 || r.asked != 0),
+		!isSwitch(in.key) && (t.Default != true || in.part):
 		return 0
-	}
-	if !isSwitch(in.key) && (t.Default != true || in.part) {
-		return 0
-	}
-	if r.mode&Decides != 0 {
+	case r.mode&Decides != 0:
 		return toggleForm | truthForm
 	}
 	return toggleForm
@@ -67,6 +74,9 @@ var (
 // collectionForms returns the condition on an empty map or list of which the
 // name says what Kubernetes takes.
 func collectionForms(t *Type, in reach) form {
+	if len(t.Keys) > 0 {
+		return 0
+	}
 	key := strings.ToLower(in.key)
 	ends := func(names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(key, name) })

@@ -54,6 +54,7 @@ func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 		loose = false
 	}
 	b.forms(t, r, in)
+	t.enums(r, in)
 	b.kinds(t, r, in, loose)
 	b.openness(t, r, in, loose)
 	if t.Kinds&Map != 0 && !t.missing {
@@ -134,11 +135,12 @@ type gathered struct {
 	gaveUp  bool            // not all could be found out
 	keys    map[string]bool // exact keys
 	lands   landings
-	form    form // what its sinks take
-	asked   Kind // what kinds a template asks whether it is
-	keyed   bool // a template goes through its keys
-	members bool // fields of its elements are read, and no other use is made of them
-	text    bool // it can be text
+	form    form   // what its sinks take
+	choice  choice // the texts that it can be
+	asked   Kind   // what kinds a template asks whether it is
+	keyed   bool   // a template goes through its keys
+	members bool   // fields of its elements are read, and no other use is made of them
+	text    bool   // it can be text
 	where   string
 	printed string // the template that prints the whole
 
@@ -169,7 +171,7 @@ func gather(reads []*Read) gathered {
 		if g.where == "" || r.Where != "" && r.Where < g.where {
 			g.where = r.Where
 		}
-		g.lands, g.text = g.lands.and(r.lands), g.text || r.text
+		g.lands, g.text, g.choice = g.lands.and(r.lands), g.text || r.text, g.choice.and(r.choice)
 		if r.Mode&Printed != 0 && (g.printed == "" || r.Where < g.printed) {
 			g.printed = r.Where
 		}

@@ -100,6 +100,7 @@ type Type struct {
 	shape    *shape   // of the part of a Kubernetes object that it ends in; nil when that is not known
 	imported bool     // a parent chart imports what is below
 	form     form     // what its sinks take
+	enum     []string // the texts that it can be, sorted; nil for any
 	members  bool     // its elements are maps
 	tested   bool     // a template asks whether it is set
 	limits   limits   // of the schema
