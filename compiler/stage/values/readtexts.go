@@ -53,6 +53,15 @@ func textFunctions() map[string]function {
 	} {
 		table[name] = func(a arguments) *value { return transform(a, false, change) }
 	}
+	for _, name := range []string{"quote", "squote"} {
+		change := table[name]
+		table[name] = func(a arguments) *value {
+			if v := a.at(0); len(a.list) == 1 && v != nil && len(v.places) > 0 && len(v.objects)+len(v.roots) == 0 {
+				return a.quoted(v)
+			}
+			return change(a)
+		}
+	}
 	table["replace"] = func(a arguments) *value {
 		old, ok := a.at(0).literal()
 		by, known := a.at(1).literal()
@@ -95,6 +104,14 @@ func transform(a arguments, keep bool, change func(s, by string) string) *value 
 	}
 	a.use(v, Printed)
 	return textOf(wild)
+}
+
+// quoted gives a text of which a part of the values is all there is: where it is
+// printed to is where that is.
+func (a arguments) quoted(v *value) *value {
+	out := a.encode(a.site, v)
+	out.objects[0].plain = true
+	return out
 }
 
 // wildUnlessEmpty returns texts that are changed in a way that is not known;

@@ -13,6 +13,11 @@ func TestInferredEnums(t *testing.T) {
 			[]string{"service: {type: Loadbalancer} -> did you mean LoadBalancer?", "service: {type: Ingress} -> use one of ClusterIP"},
 		},
 		{
+			"quoted", "type: ClusterIP\npolicy: Local\n", service + "  type: {{ .Values.type | quote }}\n  externalTrafficPolicy: {{ .Values.policy | default \"Local\" | squote }}",
+			[]string{"type: LoadBalancer", "type: ''", "policy: Cluster"},
+			[]string{"type: Loadbalancer -> did you mean LoadBalancer?", "policy: Clustr -> did you mean Cluster?"},
+		},
+		{
 			"a word that the template has", "service: {type: ClusterIP}\n",
 			"{{ if ne .Values.service.type \"None\" }}{{ if has .Values.service.type (list \"Headless\") }}{{ end }}" + service + "  type: {{ .Values.service.type }}{{ end }}",
 			[]string{"service: {type: None}", "service: {type: Headless}"},

@@ -103,8 +103,8 @@ func (b *builder) forms(t *Type, r gathered, in reach) {
 		f |= in.shape.formAt(true)
 	}
 	scalar := t.seen&^Null != 0 && t.seen&^(Number|Null) == 0
-	if f == 0 && scalar && !in.part && !in.ranged && !r.text && len(r.keys) == 0 && !numberOrText(in.key, in.parent) {
-		f = digitForm
+	if f&^textForm == 0 && scalar && !in.part && !in.ranged && !r.text && len(r.keys) == 0 && !numberOrText(in.key, in.parent) {
+		f |= digitForm
 	}
 	if t.seen&Map != 0 && len(t.Keys) > 0 || len(r.keys) > 0 {
 		f &^= listForm // a part of it ends elsewhere
@@ -118,7 +118,7 @@ func (b *builder) forms(t *Type, r gathered, in reach) {
 	if r.asked&(Map|List) != 0 {
 		f &^= listForm | mapForm
 	}
-	if f&scalarForms == 0 {
+	if f&scalarForms&^textForm == 0 {
 		f |= toggleForms(t, r, in)
 	}
 	if f == 0 && r.may&(Map|List) == 0 {
