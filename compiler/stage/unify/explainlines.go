@@ -80,11 +80,16 @@ func (x *Explainer) linesAt(path, of []string, layer string) []line {
 			continue // the default itself is listed
 		}
 		p := valuePos(c)
-		if !p.IsValid() || !filepath.IsAbs(p.Filename()) {
+		embedded, isEmbedded := l.embedded.names[p.Filename()]
+		if !p.IsValid() || !filepath.IsAbs(p.Filename()) && !isEmbedded {
 			continue // the embedded schema, which layers import as well
 		}
+		pos := cuediag.Pos(x.root, p)
+		if isEmbedded {
+			pos.File = embedded
+		}
 		at := line{v: c, path: path[:n], Contribution: &fleet.Contribution{
-			At: cuediag.Pos(x.root, p), Expr: exprText(expression(c)), Kind: l.kind(c),
+			At: pos, Expr: exprText(expression(c)), Kind: l.kind(c),
 		}}
 		switch {
 		case n < len(path) && at.Kind != fleet.ValuePin:
