@@ -46,6 +46,7 @@ func Plaintext(u *unstructured.Unstructured) []string {
 			fields[i] = "spec.template." + f
 		}
 		fields = append(fields, secretsOutsideValues(u.Object)...)
+		fields = append(fields, unsealed(u)...)
 	}
 	slices.Sort(fields)
 	return slices.Compact(fields)
@@ -81,6 +82,20 @@ func isSecret(u *unstructured.Unstructured) bool {
 // controller.
 func isSealed(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == schema.GroupKind{Group: "bitnami.com", Kind: "SealedSecret"}
+}
+
+// unsealed returns the values of a SealedSecret that are not encrypted. Encrypted
+// values are base64.
+func unsealed(u *unstructured.Unstructured) []string {
+	var fields []string
+	values, _, _ := unstructured.NestedMap(u.Object, "spec", "encryptedData")
+	for key, v := range values {
+		text, isText := v.(string)
+		if _, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), "")); !isText || err != nil && readable(text, false) {
+			fields = append(fields, FieldText([]string{"spec", "encryptedData", key}))
+		}
+	}
+	return fields
 }
 
 // sopsValue is the prefix of a value that SOPS has encrypted.

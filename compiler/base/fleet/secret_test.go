@@ -45,3 +45,34 @@ func TestPlaintext(t *testing.T) {
 		t.Error("a Secret of SOPS is not known")
 	}
 }
+
+// A copy of a Secret in a text is found in each form that tools write, and values of a
+// SealedSecret that nothing has encrypted.
+func TestPlaintextCopies(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"kind":"Secret","apiVersion":"v1","data":{"a":"eA=="}}`: true,
+		` {"data":{"a":"eA=="}}`:                                  true,
+		`{"stringData":{"a":"x"}}`:                                true,
+		`[{"stringData":{"a":"x"}}]`:                              true,
+		`{"kind":"List","apiVersion":"v1","items":[{"kind":"Secret","apiVersion":"v1","data":{"a":"eA=="}}]}`: true,
+		`{"kind":"ConfigMap","apiVersion":"v1","data":{"a":"x"}}`:                                             false,
+		`{"kind":"Secret","apiVersion":"v1","data":{"a":""}}`:                                                 false,
+		`{"a":"b"}`: false,
+		`{`:         false,
+		`data`:      false,
+	} {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret"}}
+		u.SetAnnotations(map[string]string{"a": text})
+		if got := len(Plaintext(u)) > 0; got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+	for text, want := range map[string]bool{"AgBy3i4OJSWK": false, "AgBy3i4O\nJSWK\n": false, "": false, "hunter2": true, "pass word!": true} {
+		u := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "spec": map[string]any{"encryptedData": map[string]any{"a": text}},
+		}}
+		if got := len(Plaintext(u)) > 0; got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,16 +49,32 @@ func isDigest(key string) bool {
 	return false
 }
 
-// hasSecret reports whether a text is a Secret in JSON with readable values.
+// hasSecret reports whether a text is JSON with a copy of a Secret whose values are
+// readable, or with a patch of one, which has no kind.
 func hasSecret(text string) bool {
-	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+	if text = strings.TrimSpace(text); text == "" || text[0] != '{' && text[0] != '[' {
 		return false
 	}
-	var o map[string]any
-	if json.Unmarshal([]byte(text), &o) != nil {
-		return false
+	var v any
+	return json.Unmarshal([]byte(text), &v) == nil && holdsSecret(v)
+}
+
+func holdsSecret(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, holdsSecret)
+	case map[string]any:
+		copied := v
+		if _, hasKind := v["kind"]; !hasKind {
+			copied = map[string]any{"apiVersion": "v1", "kind": "Secret", "data": v["data"], "stringData": v["stringData"]}
+		}
+		if len(Plaintext(&unstructured.Unstructured{Object: copied})) > 0 {
+			return true
+		}
+		items, _ := v["items"].([]any)
+		return slices.ContainsFunc(items, holdsSecret)
 	}
-	return len(Plaintext(&unstructured.Unstructured{Object: o})) > 0
+	return false
 }
 
 // secretText matches private keys, JSON web tokens and the tokens of common
