@@ -183,6 +183,9 @@ func TestTemplates(t *testing.T) {
 				if step["name"] == nil || step["image"] == nil || step["script"] == nil {
 					t.Errorf("%s: the step %v lacks something", at, step["name"])
 				}
+				if strings.Contains(fmt.Sprint(step["script"]), "$(params.") {
+					t.Errorf("%s: the step %v runs text of a parameter", at, step["name"])
+				}
 			}
 			kinds["task"] += len(of)
 			continue
@@ -199,6 +202,9 @@ func TestTemplates(t *testing.T) {
 			step, _ := s.(map[string]any)
 			if b.section == "GitHub Actions" && (step["uses"] == nil) == (step["run"] == nil) {
 				t.Errorf("%s: a step uses or runs something: %v", at, step)
+			}
+			if strings.Contains(fmt.Sprint(step["run"]), "${{ github.") {
+				t.Errorf("%s: a step runs text of an event: %v", at, step)
 			}
 		}
 	}
