@@ -14,7 +14,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/cluster/credential"
 )
 
-// accessFlags adds the flags that say how clusters are reached, and as whom.
+// accessFlags adds the flags that configure access to clusters.
 func accessFlags(cmd *cobra.Command, into *cluster.Access) {
 	f := cmd.Flags()
 	f.StringVar(&into.Kubeconfig, "kubeconfig", "", "`file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
@@ -24,13 +24,13 @@ func accessFlags(cmd *cobra.Command, into *cluster.Access) {
 	_ = cmd.MarkFlagFilename("kubeconfig")
 }
 
-// completeAccess checks the flags, and sets the user agent and the plugin runner, which
-// are the same for all commands.
+// completeAccess checks the flags, and sets the user agent and the plugin
+// runner, which are the same for all commands.
 func completeAccess(o *options, a *cluster.Access) (err error) {
 	if a.Impersonate.User == "" && (len(a.Impersonate.Groups) > 0 || a.Impersonate.UID != "") {
 		return &diag.Diag{Msg: "--as-group and --as-uid do not say which user to impersonate", Hint: "pass --as USER"}
 	}
-	if a.Kubeconfig != "" { // commands of actions run elsewhere
+	if a.Kubeconfig != "" { // commands of actions run in another directory
 		if a.Kubeconfig, err = filepath.Abs(o.path(a.Kubeconfig)); err != nil {
 			return err
 		}
@@ -44,14 +44,15 @@ func completeAccess(o *options, a *cluster.Access) (err error) {
 // pluginCommand is the name of the command that runs a credential plugin.
 const pluginCommand = "credential-plugin"
 
-// An exitStatus is the exit status of a credential plugin, which has printed its errors.
+// An exitStatus is the exit status of a credential plugin that has printed its
+// errors.
 type exitStatus int
 
 // Error implements error.
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// newPluginCommand returns the command with which fleetc runs credential plugins, so
-// that one that hangs is ended. It is not for people.
+// newPluginCommand returns the hidden command that runs a credential plugin
+// with a time limit.
 func newPluginCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                pluginCommand + " LIMIT COMMAND [ARGUMENT...]",

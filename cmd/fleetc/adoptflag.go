@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// An adoptValue is the value of --adopt, which may have none.
+// An adoptValue is the optional value of --adopt.
 type adoptValue struct{ o *deliver.ApplyOptions }
 
 // String implements [pflag.Value].
@@ -61,7 +61,7 @@ func adoptFlag(cmd *cobra.Command, o *deliver.ApplyOptions) {
 	}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// checkForget returns a fault when nothing is adopted whose record could be removed.
+// checkForget returns a fault when --adopt-forget is set without --adopt.
 func (a *applyOptions) checkForget() error {
 	if a.AdoptForget && !a.Adopt && len(a.AdoptFrom) == 0 {
 		return &diag.Diag{Msg: "--adopt-forget removes the records of Helm releases that --adopt takes over, and --adopt is not given", Hint: "pass --adopt --adopt-forget"}
@@ -69,7 +69,7 @@ func (a *applyOptions) checkForget() error {
 	return nil
 }
 
-// records returns what becomes of the records of Helm releases.
+// records returns the results for the records of Helm releases.
 func (c *applyCluster) records() []apply.HelmRecord {
 	if c.ran && c.result.HelmRecords != nil {
 		return c.result.HelmRecords
@@ -80,7 +80,7 @@ func (c *applyCluster) records() []apply.HelmRecord {
 	return c.Plan.HelmRecords
 }
 
-// recordNotes say what becomes, or became, of the records of Helm releases.
+// recordNotes returns notes about the records of Helm releases.
 func (c *applyCluster) recordNotes() []string {
 	const shown = 10
 	var lines []string
@@ -103,8 +103,8 @@ func (c *applyCluster) recordNotes() []string {
 	return lines
 }
 
-// checkAdopted adds the faults of managers that no object has in any cluster. It
-// says nothing as long as a cluster could not be planned.
+// checkAdopted adds faults for managers that no object has in any cluster. It
+// does nothing if a cluster could not be planned.
 func (r *applyReport) checkAdopted() {
 	var missing []string
 	for i, c := range r.clusters {
@@ -130,7 +130,8 @@ func (r *applyReport) checkAdopted() {
 	}
 }
 
-// takeoverNotes say whose fields of an object fleetc takes over, and what goes away.
+// takeoverNotes returns the managers whose fields fleetc takes over, and the
+// removed fields.
 func takeoverNotes(it apply.Item) []string {
 	const shown = 10
 	var lines []string
@@ -150,7 +151,7 @@ func takeoverNotes(it apply.Item) []string {
 	return lines
 }
 
-// keepNote says why an object is kept that is no longer part of the bundle.
+// keepNote explains why an object stays that left the bundle.
 func keepNote(it apply.Item) string {
 	line := "keeps " + it.ID + ": " + it.Reason
 	if it.Owner != "" {

@@ -52,7 +52,7 @@ func newAffectedCommand(o *options) *cobra.Command {
 			case since != "":
 				clusters, _, err = affectedSince(cmd, o, since, patterns)
 			case files:
-				clusters, err = madeOf(cmd, o, patterns)
+				clusters, err = inputFiles(cmd, o, patterns)
 			default:
 				err = &diag.Diag{Msg: "affected needs a commit to compare with", Hint: "name it with --since git:origin/main, or list what bundles are made of with --files"}
 			}
@@ -74,15 +74,15 @@ func sinceFlag(cmd *cobra.Command, into *string) {
 	cmd.Flags().StringVar(into, "since", "", "only clusters whose bundle can be another than in this `commit`, as git:REF")
 }
 
-// An affectedCluster is a cluster as affected -o json prints it.
+// An affectedCluster is a cluster in the output of affected -o json.
 type affectedCluster struct {
 	Cluster string   `json:"cluster"`
 	Change  string   `json:"change,omitempty"`
 	Files   []string `json:"files"`
 }
 
-// affectedSince returns the clusters that changes since a commit can concern, and
-// the other ones.
+// affectedSince returns the clusters that changes since a commit may affect,
+// and the other clusters.
 func affectedSince(cmd *cobra.Command, o *options, since string, patterns []string) (affected []affectedCluster, unchanged []*fleet.Cluster, err error) {
 	ref, ok := strings.CutPrefix(since, "git:")
 	if !ok {
@@ -108,8 +108,8 @@ func affectedSince(cmd *cobra.Command, o *options, since string, patterns []stri
 	return affected, report.Unchanged, nil
 }
 
-// madeOf returns clusters with all files that their bundles are made of.
-func madeOf(cmd *cobra.Command, o *options, patterns []string) ([]affectedCluster, error) {
+// inputFiles returns clusters with all files that their bundles depend on.
+func inputFiles(cmd *cobra.Command, o *options, patterns []string) ([]affectedCluster, error) {
 	inputs, err := incremental.ReadInputs(cmd.Context(), o.compiler(), patterns...)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func printAffected(cmd *cobra.Command, clusters []affectedCluster, files bool, o
 	if output == "json" {
 		return writeJSON(cmd.OutOrStdout(), append([]affectedCluster{}, clusters...))
 	}
-	lines := present(clusters)
+	lines := existingIDs(clusters)
 	if files {
 		lines = nil
 		for _, c := range clusters {
@@ -141,8 +141,8 @@ func printAffected(cmd *cobra.Command, clusters []affectedCluster, files bool, o
 	return nil
 }
 
-// present returns the IDs of the clusters that are there.
-func present(clusters []affectedCluster) []string {
+// existingIDs returns the IDs of the clusters that were not removed.
+func existingIDs(clusters []affectedCluster) []string {
 	var ids []string
 	for _, c := range clusters {
 		if c.Change != string(incremental.Removed) {

@@ -89,9 +89,9 @@ type applyOptions struct {
 	yes, dryRun    bool
 	plan, fromPlan string
 	output         string
-	protected      []string // of --prune-protected
-	force          []string // of --force-conflicts
-	parallel       int      // clusters
+	protected      []string // value of --prune-protected
+	force          []string // value of --force-conflicts
+	parallel       int      // number of clusters
 }
 
 func newApplyCommand(o *options) *cobra.Command {
@@ -183,14 +183,14 @@ func runApply(cmd *cobra.Command, o *options, a *applyOptions, patterns []string
 	return a.finish(cmd, o, report, frozen != nil)
 }
 
-// identify completes the options with who asks, and how clusters are reached.
+// identify sets the user, the tool version, and the access to clusters.
 func (a *applyOptions) identify(o *options) error {
 	a.Tool, a.By = toolVersion(), userAtHost()
 	a.Holder = holder(a.By)
 	return completeAccess(o, &a.Access)
 }
 
-// report returns what is to say how it went, and asks.
+// report returns a report that prints the results and asks questions.
 func (a *applyOptions) report(cmd *cobra.Command, o *options) *applyReport {
 	r := &applyReport{cmd: cmd, style: o.style(cmd.OutOrStdout()), json: a.output == "json", console: newApplyConsole(cmd.InOrStdin(), cmd.ErrOrStderr())}
 	a.Actions.Getenv = a.getenv
@@ -200,8 +200,8 @@ func (a *applyOptions) report(cmd *cobra.Command, o *options) *applyReport {
 	return r
 }
 
-// finish asks, does what the plans say and tells how it went, unless the plans
-// are all that is wanted.
+// finish asks, applies the plans and reports the results. With --dry-run and
+// --plan it only reports the plans.
 func (a *applyOptions) finish(cmd *cobra.Command, o *options, report *applyReport, exact bool) error {
 	if a.preview() {
 		return report.planned(a.plan == "")
@@ -219,10 +219,10 @@ func (a *applyOptions) finish(cmd *cobra.Command, o *options, report *applyRepor
 	return report.end()
 }
 
-// preview reports whether nothing is to be written.
+// preview reports whether clusters are not written to.
 func (a *applyOptions) preview() bool { return a.dryRun || a.plan != "" }
 
-// getenv returns an environment variable as commands of actions see it.
+// getenv returns an environment variable for commands of actions.
 func (a *applyOptions) getenv(name string) string {
 	if name == "KUBECONFIG" && a.Kubeconfig != "" {
 		return a.Kubeconfig
@@ -230,8 +230,7 @@ func (a *applyOptions) getenv(name string) string {
 	return os.Getenv(name)
 }
 
-// check reads the plan that is to be done, if any, and finds flags that do not
-// go together.
+// check reads the plan of --from-plan, if any, and rejects conflicting flags.
 func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) (*planFile, error) {
 	var err error
 	if a.PruneProtected, err = a.prunedKinds(patterns); err != nil {
@@ -241,10 +240,10 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 		return nil, err
 	}
 	if a.Timeout <= 0 || a.PruneLimit < 0 {
-		return nil, &diag.Diag{Msg: "--timeout and --prune-limit take what is more than nothing"}
+		return nil, &diag.Diag{Msg: "--timeout must be positive, and --prune-limit must not be negative"}
 	}
 	if !a.preview() && !a.yes && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
-		return nil, &diag.Diag{Msg: cmd.Name() + " asks before it writes, and nobody is there to answer", Hint: "pass --yes, or --dry-run to see the plan"}
+		return nil, &diag.Diag{Msg: cmd.Name() + " asks before it writes, but cannot ask here", Hint: "pass --yes, or --dry-run to see the plan"}
 	}
 	if err := cmp.Or(checkLock(a.LockTimeout), a.checkForget()); err != nil {
 		return nil, err
@@ -263,8 +262,8 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 	return readPlan(o.path(a.fromPlan), a)
 }
 
-// planAll returns the plans of all clusters. The error has the faults of the fleet;
-// those of a cluster are in its plan, which is complete when all plans are made.
+// planAll returns the plans of all clusters. The error contains the faults of
+// the fleet; faults of a cluster are in its plan.
 func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions) (plans []*deliver.Planned, err error) {
 	key := make([]byte, 32)
 	rand.Read(key)
@@ -281,7 +280,7 @@ func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions) (plans []*d
 	return plans, cmp.Or(cmd.Context().Err(), faults.Err())
 }
 
-// userAtHost says who applies.
+// userAtHost returns the user and host that apply.
 func userAtHost() string {
 	name, host := "somebody", "somewhere"
 	if u, err := user.Current(); err == nil {
@@ -293,11 +292,11 @@ func userAtHost() string {
 	return name + "@" + host
 }
 
-// holder says which process of somebody's applies.
+// holder identifies the process that applies.
 func holder(who string) string {
-	// Containers have the same names and numbers.
+	// Containers often have the same host names and process IDs.
 	var unique [3]byte
-	_, _ = rand.Read(unique[:]) // it never fails
+	_, _ = rand.Read(unique[:]) // rand.Read never fails
 	return fmt.Sprintf("%s (pid %d, %x)", who, os.Getpid(), unique)
 }
 
@@ -316,7 +315,7 @@ func confirm(cmd *cobra.Command, question string) error {
 	return &diag.Diag{Msg: "nothing was applied"}
 }
 
-// manualActions completes the names of actions that a person approves.
+// manualActions completes the names of manual actions.
 func manualActions(o *options) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		f, _ := o.compiler().Clusters(cmd.Context())

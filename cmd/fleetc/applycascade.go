@@ -2,8 +2,8 @@ package main
 
 import "github.com/fleetc/fleetc/compiler/deliver/apply"
 
-// alsoDeletes says in a question how many objects that fleetc has not applied are
-// deleted along with others.
+// alsoDeletes returns a part of a question: the number of objects that are
+// deleted along with others and that fleetc has not applied.
 func alsoDeletes(ready []*applyCluster) string {
 	n := 0
 	for _, c := range ready {
@@ -15,7 +15,7 @@ func alsoDeletes(ready []*applyCluster) string {
 	return " and delete " + plural(n, "object", "objects") + " along with namespaces, CRDs and volumes"
 }
 
-// cascadeNotes says what is deleted along with an object.
+// cascadeNotes returns the objects that are deleted along with an object.
 func cascadeNotes(it apply.Item) []string {
 	if text := it.Cascade.String(); text != "" {
 		return []string{"deletes " + it.ID + ": " + text}
@@ -23,7 +23,7 @@ func cascadeNotes(it apply.Item) []string {
 	return nil
 }
 
-// pending returns how many objects are to be gone and are still being deleted.
+// pending returns the number of objects whose deletion is not complete.
 func (c *applyCluster) pending() int {
 	if c.Plan == nil {
 		return 0
@@ -31,7 +31,7 @@ func (c *applyCluster) pending() int {
 	return max(c.result.Pending, c.Plan.Count(apply.Pending))
 }
 
-// pendingText says in a summary what is still being deleted; nothing when all is gone.
+// pendingText returns the summary of incomplete deletions, if there are any.
 func (c *applyCluster) pendingText() []string {
 	n := c.pending()
 	if n == 0 {
@@ -40,12 +40,12 @@ func (c *applyCluster) pendingText() []string {
 	return []string{plural(n, "object is", "objects are") + " still being deleted"}
 }
 
-// An appliedCascade is what is deleted along with an object.
+// An appliedCascade lists objects that are deleted along with an object.
 type appliedCascade struct {
 	Count  int      `json:"count"`
 	Names  []string `json:"names"`            // the first ten
 	Unread []string `json:"unread,omitempty"` // kinds that could not be listed
-	Volume string   `json:"volume,omitempty"` // what happens to the data of a volume
+	Volume string   `json:"volume,omitempty"` // result for the data of a volume
 }
 
 func cascadeJSON(c *apply.Cascade) *appliedCascade {
@@ -55,8 +55,8 @@ func cascadeJSON(c *apply.Cascade) *appliedCascade {
 	return &appliedCascade{c.Count(), append([]string{}, c.Names...), c.Unread, c.Volume}
 }
 
-// objects returns the objects of a plan that are not unchanged, and those of
-// releases that Helm delivers which another tool manages or that delete others.
+// objects returns the changed objects of a plan, and objects of Helm releases
+// that another tool manages or that cause other deletions.
 func (c *applyCluster) objects() []appliedObject {
 	out := []appliedObject{}
 	for _, it := range c.Plan.Items {

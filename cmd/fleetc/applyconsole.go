@@ -13,29 +13,29 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
-// An applyConsole shows what happens to clusters, and asks what a person must
-// approve, one question at a time. While one is asked, what happens waits.
+// An applyConsole shows the progress of clusters and asks for approvals, one
+// at a time. Progress is queued during a question.
 type applyConsole struct {
 	in  io.Reader
 	out io.Writer
 
-	turn  chan struct{} // has an element while somebody asks
+	turn  chan struct{} // holds an element during a question
 	read  sync.Once
-	lines chan string // the answer to the question; closed at the end of in
+	lines chan string // answers; closed at the end of in
 
 	show  func(apply.Event)
-	clear func() // takes away what is shown of clusters that are under way
+	clear func() // removes the progress from the screen
 
 	mu     sync.Mutex
 	asking bool
-	held   []apply.Event
+	queued []apply.Event
 }
 
 func newApplyConsole(in io.Reader, out io.Writer) *applyConsole {
 	return &applyConsole{in: in, out: out, turn: make(chan struct{}, 1), lines: make(chan string, 1)}
 }
 
-// ask asks whether an action is approved for a cluster.
+// ask asks for the approval of an action.
 func (c *applyConsole) ask(ctx context.Context, cluster string, a *fleet.Action) (bool, error) {
 	select {
 	case c.turn <- struct{}{}:
@@ -45,7 +45,7 @@ func (c *applyConsole) ask(ctx context.Context, cluster string, a *fleet.Action)
 	}
 	c.listen()
 	select {
-	case <-c.lines: // it was for a question that nobody waits for any more
+	case <-c.lines: // an answer to a cancelled question
 	default:
 	}
 	c.hold(fmt.Sprintf("%s: action %s: %s\n%s: approve? [y/N] ", cluster, a.ID(), diag.Visible(a.Manual, diag.MaxText), cluster))
@@ -63,20 +63,19 @@ func (c *applyConsole) ask(ctx context.Context, cluster string, a *fleet.Action)
 	}
 }
 
-// listen begins to read what is typed, of which nothing is an answer until there
-// is a question. Who is going to ask calls it before: what was typed ahead must
-// not wait for the question.
+// listen starts reading input. Call it before the first question: text that is
+// typed before a question is discarded.
 func (c *applyConsole) listen() { c.read.Do(func() { go c.readLines() }) }
 
-// readLines reads what is typed. A read cannot be interrupted: one goroutine
-// reads for all questions, until the program ends.
+// readLines reads lines until the program ends. Reads cannot be interrupted,
+// so one goroutine reads for all questions.
 func (c *applyConsole) readLines() {
 	defer close(c.lines)
 	for s := bufio.NewScanner(c.in); s.Scan(); {
 		c.mu.Lock()
 		asking := c.asking
 		c.mu.Unlock()
-		if !asking { // nothing is approved before it is asked for
+		if !asking { // discard text that is typed before a question
 			continue
 		}
 		select {
@@ -86,7 +85,7 @@ func (c *applyConsole) readLines() {
 	}
 }
 
-// hold prints a question and keeps what is told from then on.
+// hold prints a question and queues further progress.
 func (c *applyConsole) hold(question string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,22 +94,22 @@ func (c *applyConsole) hold(question string) {
 	_ = ask(c.out, question)
 }
 
-// release shows what was told while a question was asked.
+// release shows the queued progress.
 func (c *applyConsole) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, e := range c.held {
+	for _, e := range c.queued {
 		c.show(e)
 	}
-	c.asking, c.held = false, nil
+	c.asking, c.queued = false, nil
 }
 
-// tell shows what happens to a cluster.
+// tell shows an event of a cluster, or queues it during a question.
 func (c *applyConsole) tell(e apply.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asking {
-		c.held = append(c.held, e)
+		c.queued = append(c.queued, e)
 		return
 	}
 	c.show(e)

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
-// written hands on what is written.
+// written is a writer that sends all text to a channel.
 type written chan string
 
 func (w written) Write(p []byte) (int, error) {
@@ -18,8 +18,8 @@ func (w written) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestApplyConsole holds that one question is asked at a time, that what happens
-// meanwhile is told afterwards, and that an answer is for one question.
+// TestApplyConsole checks that one question is asked at a time, that events
+// are shown afterwards, and that an answer is used for one question.
 func TestApplyConsole(t *testing.T) {
 	in, person := io.Pipe()
 	out := make(written, 20)
@@ -89,7 +89,8 @@ func TestApplyConsole(t *testing.T) {
 	}
 }
 
-// What is typed before there is a question answers none.
+// TestApplyConsoleTypedAhead checks that text typed before a question is not
+// an answer.
 func TestApplyConsoleTypedAhead(t *testing.T) {
 	in, person := io.Pipe()
 	out := make(written, 20)

@@ -13,11 +13,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
-// newApplyProgress returns what shows on a terminal what is under way, and elsewhere, line by
-// line, what happened; and what takes away lines that would be drawn over.
+// newApplyProgress returns functions that show and remove progress: a screen
+// of running clusters on a terminal, otherwise one line per event.
 func newApplyProgress(w io.Writer, clusters []*applyCluster) (show func(apply.Event), clear func()) {
 	if f, ok := fileOf(w); ok && isTerminal(w) {
-		screen, _ := beneath(w).(io.Writer)
+		screen, _ := unwrapStream(w).(io.Writer)
 		s := newApplyScreen(screen, func() (int, int) {
 			width, height, err := term.GetSize(int(f.Fd()))
 			if err != nil || width <= 0 || height <= 0 {
@@ -34,14 +34,14 @@ func newApplyProgress(w io.Writer, clusters []*applyCluster) (show func(apply.Ev
 	}, func() {}
 }
 
-// eventText says what happened; nothing of the end of a cluster, which the
-// summary tells of.
+// eventText describes an event; empty for the end of a cluster, which the
+// summary reports.
 func eventText(e apply.Event) string {
 	words := map[string]string{
 		"start": "begins", "level": "goes on with", "done": "is healthy", "failed": "stopped", "create": "created", "change": "changed", "replace": "replaced", "prune": "pruned",
 		"keep": "kept", "forget": "removed", "pending": "still deletes",
 		"hook": "runs hook", "wait": "waits for", "ready": "is ready:",
-		"run": "runs", "skip": "skips", "undo": "undoes", "stand": "cannot undo", // of actions
+		"run": "runs", "skip": "skips", "undo": "undoes", "stand": "cannot undo", // events of actions
 	}
 	parts := []string{e.Cluster + ":"}
 	switch {

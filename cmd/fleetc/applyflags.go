@@ -12,7 +12,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
-// protectedFlag adds --prune-protected, which takes kinds, and all without a value.
+// protectedFlag adds --prune-protected with an optional list of kinds; all
+// without a value.
 func protectedFlag(cmd *cobra.Command, into *[]string) {
 	f := cmd.Flags()
 	f.StringSliceVar(into, "prune-protected", nil, "also prune objects of these `kinds`: Namespace, CustomResourceDefinition, PersistentVolume or PersistentVolumeClaim; all four without a value")
@@ -25,11 +26,11 @@ func parallelFlag(cmd *cobra.Command, into *int) {
 	cmd.Flags().IntVar(into, "parallel", defaultParallel, "how many clusters to apply to at a time")
 }
 
-// defaultParallel is how many clusters are applied to at a time: applying is mostly
-// waiting.
+// defaultParallel is the default number of clusters that are applied to in
+// parallel. Applying is mostly waiting.
 const defaultParallel = 8
 
-// checkParallel returns a fault when nothing could be applied.
+// checkParallel returns a fault for a number below 1.
 func checkParallel(n int) error {
 	if n < 1 {
 		return &diag.Diag{Msg: fmt.Sprintf("--parallel does not take %d", n), Hint: "pass how many clusters to apply to at a time, from 1 on"}
@@ -42,7 +43,7 @@ func lockFlag(cmd *cobra.Command, into *time.Duration) {
 	cmd.Flags().DurationVar(into, "lock-timeout", 0, "how long to wait for another apply to the same cluster to end")
 }
 
-// checkLock returns a fault for a time that cannot be waited for.
+// checkLock returns a fault for a negative duration.
 func checkLock(timeout time.Duration) error {
 	if timeout < 0 {
 		return &diag.Diag{Msg: fmt.Sprintf("--lock-timeout does not take %s", timeout), Hint: "pass how long to wait, as in --lock-timeout 10m"}
@@ -50,8 +51,8 @@ func checkLock(timeout time.Duration) error {
 	return nil
 }
 
-// forceFlag adds --force-conflicts, which takes what to force, and all without a
-// value.
+// forceFlag adds --force-conflicts with an optional list of conflicts; all
+// without a value.
 func forceFlag(cmd *cobra.Command, into *[]string) {
 	f := cmd.Flags()
 	f.StringSliceVar(into, "force-conflicts", nil, "take fields that others have: of all objects without a `value`, or release:NAME, manager:NAME or object:ID; may be repeated")
@@ -61,8 +62,8 @@ func forceFlag(cmd *cobra.Command, into *[]string) {
 	}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 }
 
-// checkForced adds the faults of what --force-conflicts names and no plan has. It
-// says nothing as long as a cluster could not be planned.
+// checkForced adds faults for values of --force-conflicts without a conflict
+// in any plan. It does nothing if a cluster could not be planned.
 func (r *applyReport) checkForced(f apply.Force) {
 	var plans []*apply.Plan
 	for _, c := range r.clusters {
@@ -80,8 +81,8 @@ func (r *applyReport) checkForced(f apply.Force) {
 	}
 }
 
-// prunedKinds returns the kinds of --prune-protected. A kind among the clusters was
-// meant for the flag, whose value follows an equals sign.
+// prunedKinds returns the kinds of --prune-protected. It reports a kind in the
+// arguments: the flag's value must follow an equals sign.
 func (a *applyOptions) prunedKinds(patterns []string) ([]schema.GroupKind, error) {
 	for _, name := range patterns {
 		if kinds, err := apply.ParseProtected([]string{name}); err == nil && len(kinds) == 1 && slices.Contains(a.protected, apply.AllKinds) {

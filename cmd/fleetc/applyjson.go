@@ -9,8 +9,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
-// An appliedCluster is a cluster in the report as JSON. The names of fields stay
-// as they are.
+// An appliedCluster is a cluster in the JSON report. Its field names must not
+// change.
 type appliedCluster struct {
 	ID         string                `json:"id"`
 	Status     string                `json:"status"`
@@ -18,27 +18,27 @@ type appliedCluster struct {
 	UID        string                `json:"uid,omitempty"`
 	Bundle     string                `json:"bundle,omitempty"`
 	First      bool                  `json:"first"`
-	Fleets     []string              `json:"fleets,omitempty"` // others, that were applied to a cluster which is new to this one
+	Fleets     []string              `json:"fleets,omitempty"` // other fleets with objects in a cluster that is new to this one
 	Unchanged  int                   `json:"unchanged"`
 	Created    int                   `json:"created"`
 	Changed    int                   `json:"changed"`
 	Replaced   int                   `json:"replaced"`
 	Pruned     int                   `json:"pruned"`
-	Pending    int                   `json:"pending,omitempty"` // to be gone, and still being deleted
+	Pending    int                   `json:"pending,omitempty"` // objects whose deletion is not complete
 	Hooks      int                   `json:"hooks"`
-	Cascaded   int                   `json:"cascaded"`             // deleted along with those that were pruned
-	Revision   int                   `json:"revision,omitempty"`   // that the cluster runs, when it is known
+	Cascaded   int                   `json:"cascaded"`             // objects deleted along with pruned ones
+	Revision   int                   `json:"revision,omitempty"`   // current revision, if known
 	RollbackTo int                   `json:"rollbackTo,omitempty"` // revision
-	Lasting    []apply.LastingEffect `json:"lasting,omitempty"`    // what a rollback does not undo
-	NotDone    []string              `json:"notDone,omitempty"`    // actions that a rollback leaves out, for they are not on record
+	Lasting    []apply.LastingEffect `json:"lasting,omitempty"`    // effects that a rollback does not undo
+	NotDone    []string              `json:"notDone,omitempty"`    // actions that a rollback skips, because they are not recorded
 	Stages     []string              `json:"stages"`
 	NotReached []string              `json:"notReached"`
-	Objects    []appliedObject       `json:"objects"` // those that are not unchanged
-	Changes    json.RawMessage       `json:"changes"` // fields that change, as fleetc diff -o json has them
+	Objects    []appliedObject       `json:"objects"` // changed objects
+	Changes    json.RawMessage       `json:"changes"` // changed fields, in the format of fleetc diff -o json
 	Actions    []appliedAction       `json:"actions"`
 	Faults     []string              `json:"faults"`
 
-	HelmRecords []apply.HelmRecord `json:"helmRecords,omitempty"` // of releases whose objects are adopted
+	HelmRecords []apply.HelmRecord `json:"helmRecords,omitempty"` // records of adopted releases
 }
 
 type appliedObject struct {
@@ -48,9 +48,9 @@ type appliedObject struct {
 	Level   int    `json:"level,omitempty"`
 	Action  string `json:"action"`
 	Reason  string `json:"reason,omitempty"`
-	Owner   string `json:"owner,omitempty"` // the tool that manages the object by now, so that it is kept
+	Owner   string `json:"owner,omitempty"` // the tool that manages the object now, so that it is kept
 
-	Deletes   *appliedCascade  `json:"deletes,omitempty"`   // what is deleted along with it
+	Deletes   *appliedCascade  `json:"deletes,omitempty"`   // objects that are deleted along with it
 	TakesOver []apply.Takeover `json:"takesOver,omitempty"` // managers whose fields fleetc takes over
 }
 
@@ -60,7 +60,7 @@ type appliedAction struct {
 	Release string `json:"release,omitempty"`
 	At      string `json:"at"` // before or after
 	Does    string `json:"does"`
-	Outcome string `json:"outcome,omitempty"` // empty when it was not reached
+	Outcome string `json:"outcome,omitempty"` // empty when not reached
 }
 
 // printJSON prints the report as one JSON object.

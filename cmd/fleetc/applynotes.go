@@ -9,7 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply/actions"
 )
 
-// firstNote tells which cluster is applied to for the first time.
+// firstNote describes a cluster that is applied to for the first time.
 func (c *applyCluster) firstNote() string {
 	text := fmt.Sprintf("is new to fleetc: it is %s, UID %s", c.Plan.Server, c.Plan.UID)
 	switch n := len(c.Plan.Fleets); {
@@ -21,7 +21,7 @@ func (c *applyCluster) firstNote() string {
 	return text
 }
 
-// notes are what a comparison of objects does not show.
+// notes returns information that a comparison of objects does not show.
 func (c *applyCluster) notes() []string {
 	lines, first := c.backNotes(), 0
 	if c.Plan.FirstApply && !c.destroys() {
@@ -46,7 +46,7 @@ func (c *applyCluster) notes() []string {
 		case apply.Keep:
 			lines = append(lines, keepNote(it))
 		case apply.Replace:
-			lines = append(lines, "replaces "+it.ID+", which is deleted and made anew: "+it.Reason)
+			lines = append(lines, "replaces "+it.ID+", which is deleted and recreated: "+it.Reason)
 		case apply.Create, apply.Change:
 			if it.Adopts {
 				lines = append(lines, takeoverNotes(it)...)
@@ -75,7 +75,7 @@ func (c *applyCluster) notes() []string {
 	return lines
 }
 
-// helmNotes says what Helm is to do.
+// helmNotes describes the work of Helm.
 func helmNotes(it apply.Item) []string {
 	does, ok := map[apply.Action]string{apply.Create: "installs ", apply.Change: "upgrades ", apply.Prune: "uninstalls "}[it.Action]
 	if !ok {
@@ -83,7 +83,7 @@ func helmNotes(it apply.Item) []string {
 	}
 	line := does + it.ID
 	if it.Adopts {
-		line += ", which somebody else made"
+		line += ", which another tool made"
 	}
 	if it.Reason != "" {
 		line += ": " + it.Reason

@@ -15,8 +15,8 @@ const (
 	maxPlanFile = 256 << 20
 )
 
-// A planFile is what --plan writes: a plan for each cluster, and how it was
-// made.
+// A planFile is the file of --plan: the plans of clusters and the options that
+// they were made with.
 type planFile struct {
 	Format         int               `json:"format"`
 	Fleet          string            `json:"fleet"`
@@ -32,7 +32,7 @@ type planFile struct {
 	Clusters       []apply.SavedPlan `json:"clusters"`
 }
 
-// clusters returns the IDs of the clusters of the plan.
+// clusters returns the IDs of the clusters in the plan.
 func (p *planFile) clusters() []string {
 	var ids []string
 	for _, f := range p.Clusters {
@@ -51,8 +51,8 @@ func (p *planFile) of(id string) (apply.SavedPlan, bool) {
 	return apply.SavedPlan{}, false
 }
 
-// writePlan writes the plans of all clusters that have something to do. A
-// cluster that is at fault is a fault of the plan.
+// writePlan writes the plans of all clusters with changes. Clusters with
+// faults are not included.
 func writePlan(file, fleet string, a *applyOptions, report *applyReport) error {
 	p := planFile{
 		Format: planFormat, Fleet: fleet, Stages: a.Stages, Releases: a.Releases, Force: a.force, Strict: a.Strict,
@@ -70,7 +70,7 @@ func writePlan(file, fleet string, a *applyOptions, report *applyReport) error {
 	return os.WriteFile(file, append(text, '\n'), 0o600)
 }
 
-// readPlan reads a plan, and sets the options with which it was made.
+// readPlan reads a plan and sets the options that it was made with.
 func readPlan(file string, a *applyOptions) (*planFile, error) {
 	in, err := os.Open(file)
 	if err != nil {
@@ -79,7 +79,7 @@ func readPlan(file string, a *applyOptions) (*planFile, error) {
 	defer in.Close()
 	var p planFile
 	if err := json.NewDecoder(io.LimitReader(in, maxPlanFile)).Decode(&p); err != nil {
-		return nil, &diag.Diag{Msg: file + " is no plan of fleetc apply", Hint: "write one with --plan", Cause: err}
+		return nil, &diag.Diag{Msg: file + " is not a plan of fleetc apply", Hint: "write one with --plan", Cause: err}
 	}
 	if p.Format != planFormat {
 		return nil, &diag.Diag{Msg: fmt.Sprintf("%s has format %d, and this fleetc knows %d", file, p.Format, planFormat), Hint: "plan again"}

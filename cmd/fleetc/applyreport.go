@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// An applyReport is what apply says about clusters.
+// An applyReport prints the plans and results of clusters.
 type applyReport struct {
 	cmd      *cobra.Command
 	json     bool
@@ -28,7 +28,7 @@ type applyReport struct {
 // An applyCluster is one cluster of a report.
 type applyCluster struct {
 	*deliver.Planned
-	err      error // what is wrong with the plan, or went wrong
+	err      error // faults of the plan or the apply
 	ran      bool
 	result   apply.Result
 	rollback *deliver.Rollback // nil when the bundle was compiled
@@ -38,7 +38,8 @@ func (r *applyReport) add(p *deliver.Planned) {
 	r.clusters = append(r.clusters, &applyCluster{Planned: p, err: p.Faults()})
 }
 
-// checkFrozen adds the faults of clusters that are not as a plan has them.
+// checkFrozen adds faults of clusters that have changed since a plan was
+// saved.
 func (r *applyReport) checkFrozen(frozen *planFile) {
 	if frozen == nil {
 		return
@@ -59,7 +60,7 @@ func (r *applyReport) checkFrozen(frozen *planFile) {
 	}
 }
 
-// checkActions adds the faults of clusters with actions that cannot be done.
+// checkActions adds faults of clusters with actions that cannot run.
 func (r *applyReport) checkActions() {
 	for _, c := range r.clusters {
 		if c.err == nil {
@@ -68,7 +69,7 @@ func (r *applyReport) checkActions() {
 	}
 }
 
-// ready returns the clusters that have something to do, and nothing against it.
+// ready returns the clusters with changes and without faults.
 func (r *applyReport) ready() []*applyCluster {
 	var out []*applyCluster
 	for _, c := range r.clusters {
@@ -79,7 +80,7 @@ func (r *applyReport) ready() []*applyCluster {
 	return out
 }
 
-// question asks whether to go on.
+// question returns the question whether to apply.
 func (r *applyReport) question(ready []*applyCluster) string {
 	n, of := len(ready), len(r.clusters)
 	switch back := ready[0].rollback; {
@@ -91,19 +92,19 @@ func (r *applyReport) question(ready []*applyCluster) string {
 	return "apply to " + plural(n, "cluster", "clusters") + alsoDeletes(ready)
 }
 
-// asks reports whether a plan has an action that a person must approve.
-func asks(c *applyCluster) bool {
+// needsApproval reports whether a plan contains a manual action.
+func needsApproval(c *applyCluster) bool {
 	return slices.ContainsFunc(c.Plan.Actions, func(a apply.PlannedAction) bool { return a.Manual != "" })
 }
 
-// run applies, and notes how it went.
+// run applies the plans and records the results.
 func (r *applyReport) run(parallel int, exact bool, ready []*applyCluster) {
 	plans := make([]*deliver.Planned, len(ready))
 	for i, c := range ready {
 		plans[i] = c.Planned
 	}
 	r.console.show, r.console.clear = newApplyProgress(r.cmd.ErrOrStderr(), ready)
-	if slices.ContainsFunc(ready, asks) {
+	if slices.ContainsFunc(ready, needsApproval) {
 		r.console.listen()
 	}
 	i := 0
@@ -113,7 +114,7 @@ func (r *applyReport) run(parallel int, exact bool, ready []*applyCluster) {
 	}
 }
 
-// faults returns what is wrong with all clusters.
+// faults returns the faults of all clusters.
 func (r *applyReport) faults() error {
 	var faults diag.List
 	for _, c := range r.clusters {
@@ -122,7 +123,7 @@ func (r *applyReport) faults() error {
 	return faults.Err()
 }
 
-// planned ends an apply that was only to plan.
+// planned reports the plans.
 func (r *applyReport) planned(differences bool) error {
 	if r.json {
 		if err := r.printJSON(); err != nil {
@@ -138,7 +139,7 @@ func (r *applyReport) planned(differences bool) error {
 	return nil
 }
 
-// end says how it went.
+// end reports the results.
 func (r *applyReport) end() error {
 	if r.json {
 		if err := r.printJSON(); err != nil {
@@ -149,7 +150,7 @@ func (r *applyReport) end() error {
 	for _, c := range r.clusters {
 		lines := []string{c.summary()}
 		if c.rollback != nil && c.ran && c.err == nil {
-			lines = append(lines, "the fleet's files say what they said: the next apply goes forward again, unless they are changed")
+			lines = append(lines, "the fleet's files are unchanged: the next apply will roll forward again")
 		}
 		if c.ran {
 			lines = append(lines, c.recordNotes()...)
@@ -174,7 +175,7 @@ func (r *applyReport) printLines(c *applyCluster, lines []string) error {
 	return nil
 }
 
-// revision returns the revision that the cluster runs, as far as it is known.
+// revision returns the current revision of the cluster, if known.
 func (c *applyCluster) revision() int {
 	if c.Plan != nil && c.status() == "unchanged" {
 		return c.Plan.Current
@@ -182,7 +183,7 @@ func (c *applyCluster) revision() int {
 	return c.result.Revision
 }
 
-// status says in a word how it went.
+// status returns the result in one word.
 func (c *applyCluster) status() string {
 	switch {
 	case !c.Reached:
@@ -242,7 +243,7 @@ func (c *applyCluster) summary() string {
 	return status + ": " + strings.Join(parts, "; ")
 }
 
-// counts says how many objects an apply has written.
+// counts returns the numbers of written objects as text.
 func counts(created, changed, pruned, replaced int) string {
 	s := fmt.Sprintf("%d created, %d changed, %d pruned", created, changed, pruned)
 	if replaced > 0 {
@@ -251,7 +252,7 @@ func counts(created, changed, pruned, replaced int) string {
 	return s
 }
 
-// printPlan shows what is to be done.
+// printPlan shows the plans.
 func (r *applyReport) printPlan() error {
 	if r.json {
 		return nil
@@ -278,7 +279,7 @@ func (r *applyReport) printPlan() error {
 	return nil
 }
 
-// actionMoment says when an action is done: before stage apps.
+// actionMoment says when an action runs: before stage apps.
 func actionMoment(a *fleet.Action) string {
 	at, what := "before ", "stage "+a.Stage
 	if a.After {
@@ -305,8 +306,8 @@ func (c *applyCluster) contested(id, path, manager string) string {
 	return text
 }
 
-func appliedText(v any, has bool) string {
-	if !has {
+func appliedText(v any, exists bool) string {
+	if !exists {
 		return "none"
 	}
 	text, err := json.Marshal(v)

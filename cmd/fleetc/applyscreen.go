@@ -10,24 +10,24 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
-// An applyScreen shows on a terminal how clusters are applied to: what is worth
-// keeping as lines that stay, and below them a line for each cluster that is
-// under way. It is not safe for several goroutines.
+// An applyScreen shows the progress of an apply on a terminal: important
+// events as permanent lines, and below them one line per running cluster. It
+// must not be used by several goroutines at once.
 type applyScreen struct {
-	w     io.Writer
-	size  func() (width, height int)
-	todo  map[string]map[string]int // how many objects are written, by cluster and stage
-	under []*underWay               // in the order in which they began
-	drawn int                       // lines of the last drawing
+	w      io.Writer
+	size   func() (width, height int)
+	todo   map[string]map[string]int // number of objects to write, by cluster and stage
+	active []*clusterProgress        // running clusters, in start order
+	drawn  int                       // lines of the last drawing
 }
 
-// An underWay is a cluster that is applied to.
-type underWay struct {
+// A clusterProgress is the progress of one cluster.
+type clusterProgress struct {
 	cluster, stage string
-	done           int               // objects of the stage that are written
-	waits          []string          // IDs of objects that are waited for, the last to be told of at the end
-	reasons        map[string]string // by their IDs
-	note           string            // what is done instead
+	done           int               // written objects of the stage
+	waits          []string          // IDs of awaited objects, the latest last
+	reasons        map[string]string // by object ID
+	note           string            // other current work
 }
 
 func newApplyScreen(w io.Writer, size func() (int, int), clusters []*applyCluster) *applyScreen {
@@ -44,30 +44,30 @@ func newApplyScreen(w io.Writer, size func() (int, int), clusters []*applyCluste
 	return s
 }
 
-// tell notes an event and shows how things are.
+// tell processes an event and updates the screen.
 func (s *applyScreen) tell(e apply.Event) {
-	i := slices.IndexFunc(s.under, func(u *underWay) bool { return u.cluster == e.Cluster })
+	i := slices.IndexFunc(s.active, func(u *clusterProgress) bool { return u.cluster == e.Cluster })
 	if i < 0 {
-		i = len(s.under)
-		s.under = append(s.under, &underWay{cluster: e.Cluster})
+		i = len(s.active)
+		s.active = append(s.active, &clusterProgress{cluster: e.Cluster})
 	}
-	stays := s.under[i].noted(e)
+	stays := s.active[i].update(e)
 	if e.What == "end" {
-		s.under = slices.Delete(s.under, i, i+1)
+		s.active = slices.Delete(s.active, i, i+1)
 	}
 	s.draw(stays)
 }
 
-// noted notes an event of the cluster, and returns the line of it that stays;
-// empty when none does.
-func (u *underWay) noted(e apply.Event) string {
+// update processes an event of the cluster, and returns its permanent line, if
+// any.
+func (u *clusterProgress) update(e apply.Event) string {
 	forget := func() {
 		delete(u.reasons, e.ID)
 		u.waits = slices.DeleteFunc(u.waits, func(id string) bool { return id == e.ID })
 	}
 	switch e.What {
 	case "start":
-		*u = underWay{cluster: u.cluster, stage: e.Stage, reasons: map[string]string{}}
+		*u = clusterProgress{cluster: u.cluster, stage: e.Stage, reasons: map[string]string{}}
 		return ""
 	case "create", "change", "replace":
 		u.done++
@@ -96,12 +96,12 @@ func (u *underWay) noted(e apply.Event) string {
 	return eventText(e)
 }
 
-// clear takes away what is drawn; the next event draws it again.
+// clear removes the drawing until the next event.
 func (s *applyScreen) clear() {
-	_, _ = io.WriteString(s.w, s.over()) // as other progress
+	_, _ = io.WriteString(s.w, s.over()) // ignore errors, as for other progress
 }
 
-// over returns what removes the last drawing.
+// over returns the escape sequence that removes the last drawing.
 func (s *applyScreen) over() string {
 	drawn := s.drawn
 	if s.drawn = 0; drawn == 0 {
@@ -110,8 +110,8 @@ func (s *applyScreen) over() string {
 	return fmt.Sprintf("\r\033[%dA\033[J", drawn)
 }
 
-// draw prints a line that stays, if any, and below it how things are, in place
-// of what it printed last.
+// draw prints a permanent line, if any, and redraws the running clusters below
+// it.
 func (s *applyScreen) draw(stays string) {
 	width, height := s.size()
 	var b strings.Builder
@@ -119,7 +119,7 @@ func (s *applyScreen) draw(stays string) {
 	if stays != "" {
 		b.WriteString(diag.OneLine(stays) + "\n")
 	}
-	shown := s.under
+	shown := s.active
 	if most := max(1, height-2); len(shown) > most {
 		shown = shown[:most]
 	}
@@ -127,11 +127,11 @@ func (s *applyScreen) draw(stays string) {
 		b.WriteString(cut(diag.OneLine(u.text(s.todo[u.cluster][u.stage])), width-1) + "\n")
 	}
 	s.drawn = len(shown)
-	_, _ = io.WriteString(s.w, b.String()) // as other progress
+	_, _ = io.WriteString(s.w, b.String()) // ignore errors, as for other progress
 }
 
-// text says how the cluster is.
-func (u *underWay) text(todo int) string {
+// text returns the line of the cluster.
+func (u *clusterProgress) text(todo int) string {
 	text := u.cluster + ": " + u.stage
 	if todo > 0 {
 		text += fmt.Sprintf(" %d/%d", min(u.done, todo), todo)
@@ -152,8 +152,8 @@ func (u *underWay) text(todo int) string {
 	return text
 }
 
-// cut returns the beginning of a text that fits into a number of columns, as
-// far as each character takes one.
+// cut shortens a text to a number of columns, assuming one column per
+// character.
 func cut(text string, columns int) string {
 	runes := []rune(text)
 	if len(runes) <= columns {

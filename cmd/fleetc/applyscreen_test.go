@@ -11,11 +11,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
-// A terminal shows what is written to it, as far as an applyScreen needs it.
+// A terminal emulates the parts of a terminal that an applyScreen uses.
 type terminal struct {
 	t     *testing.T
 	width int
-	lines []string // the last one is that of the cursor
+	lines []string // the cursor is in the last line
 }
 
 func (m *terminal) Write(p []byte) (int, error) {
@@ -33,7 +33,7 @@ func (m *terminal) Write(p []byte) (int, error) {
 			m.lines = append(m.lines, "")
 		}
 		if len([]rune(line)) >= m.width && line != "" {
-			// What stays may be long, what is drawn over may not.
+			// Permanent lines may be long, redrawn ones may not.
 			if !strings.Contains(line, "is healthy") {
 				m.t.Errorf("a line takes %d columns: %q", len([]rune(line)), line)
 			}
@@ -68,7 +68,7 @@ func TestApplyScreen(t *testing.T) {
 		a("create", "z", ""), a("wait", "x", "0 of 1"), a("wait", "y", "1 of 2 pods are available, and that takes"))
 	step("a: apps 3/3 waits for x (0 of 1)\nb: apps 0/1\n",
 		a("ready", "y", ""), apply.Event{Cluster: "b", Stage: "apps", What: "start"})
-	// There is no room for a third, and two lines stay free.
+	// The screen has no space for a third cluster; two lines stay free.
 	step("a: apps 3/3 waits for x (0 of 1)\nb: apps 0/1\n", apply.Event{Cluster: "c", Stage: "apps", What: "start"})
 	step("a: stage apps is healthy\na: apps 3/3\nb: apps 0/1\n", a("ready", "x", ""), a("done", "", ""))
 	step("a: stage apps is healthy\nb: apps 0/1\nc: apps 0/1\n", apply.Event{Cluster: "a", What: "end"})

@@ -16,18 +16,18 @@ import (
 
 const beginners = "../../testdata/beginners"
 
-// internals matches words of CUE and Go that explain nothing to a person who
-// writes a fleet, and places in files that are not theirs.
+// internals matches terms of CUE and Go that do not help users, and positions
+// in files that are not theirs.
 var internals = regexp.MustCompile(`conflicting values|disjunction|incomplete|non-concrete|strconv\.|_\|_|bottom|` +
 	`mismatched types|#[A-Z][A-Za-z]*\b|\bast\b|\btoken\b|operand|out of bound|EOF|explicit error|structural cycle|` +
 	`(?:^|\s)(?:schema|cue\.mod)/|=~|panic|goroutine`)
 
-// ownMessage is a message that the fleet gives a fault of its own.
+// ownMessage is a message of the fleet for a fault.
 const ownMessage = "no more than two, please"
 
-// TestBeginners runs fleetc vet on wrong texts as beginners write them. Each is
-// one or more files that are put into the same fleet; -update rewrites what vet
-// says.
+// TestBeginners runs fleetc vet on typical mistakes of beginners. Each case is
+// a set of files that are added to the same fleet; -update rewrites the
+// expected output.
 func TestBeginners(t *testing.T) {
 	base := beginnersFleet(t)
 	sources, err := filepath.Glob(beginners + "/*.txtar")
@@ -66,8 +66,8 @@ func TestBeginners(t *testing.T) {
 	}
 }
 
-// checkBeginner runs vet with the files of a case and compares what it says. It
-// returns that.
+// checkBeginner runs vet with the files of a case, compares the output, and
+// returns it.
 func checkBeginner(t *testing.T, base string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -87,7 +87,7 @@ func checkBeginner(t *testing.T, base string, files map[string]string) string {
 		t.Error("vet finds nothing wrong")
 	}
 	own := strings.Join(slices.Collect(maps.Values(without(files, "want"))), "")
-	said := strings.ReplaceAll(got, "did you mean #Release?", "") // which packages of charts have
+	said := strings.ReplaceAll(got, "did you mean #Release?", "") // chart packages define it
 	if m := strings.TrimSpace(internals.FindString(said)); m != "" && !strings.Contains(own, m) {
 		t.Errorf("the fault has %q, which is not the user's language:\n%s", m, got)
 	}
@@ -100,7 +100,7 @@ func checkBeginner(t *testing.T, base string, files map[string]string) string {
 	return got
 }
 
-// TestBeginnersAccepted has texts that look wrong to some, and are not.
+// TestBeginnersAccepted checks valid texts that look wrong.
 func TestBeginnersAccepted(t *testing.T) {
 	base := beginnersFleet(t)
 	for name, text := range map[string]string{
@@ -124,9 +124,9 @@ func TestBeginnersAccepted(t *testing.T) {
 	}
 }
 
-// TestInternals holds that no script expects a fault in the words of CUE and Go, or at
-// a place in the schema. Faults that quote the user's own text are left out: they
-// have it in the same script.
+// TestInternals checks that no script expects a fault with terms of CUE and
+// Go, or with a position in the schema. Faults that quote text of the script
+// are skipped.
 func TestInternals(t *testing.T) {
 	scripts, err := filepath.Glob("../../testdata/script/*.txtar")
 	if err != nil {
@@ -138,7 +138,7 @@ func TestInternals(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, line := range faultLines(archive) {
-			// A function of CUE that the user calls.
+			// The user calls this CUE function.
 			if m := scriptInternals.FindString(strings.ReplaceAll(line, "strconv.FormatFloat", "")); m != "" {
 				t.Errorf("%s: the fault has %q, which is not the user's language:\n%s", script, m, line)
 			}
@@ -146,15 +146,15 @@ func TestInternals(t *testing.T) {
 	}
 }
 
-// scriptInternals matches what no fault has, in any script.
+// scriptInternals matches text that no fault in a script may contain.
 var scriptInternals = regexp.MustCompile(`=~"|=~ |strconv\.|#Releases\.|_\|_|conflicting values|disjunction|structural cycle|incomplete (?:value|type)|` +
 	`non-concrete|mismatched types|out of bound|explicit error|^\s*(?:schema|cue\.mod/pkg/\S*)/\S+\.cue:\d+:\d+: `)
 
-// faultLine matches the first line of a fault, and those that follow it.
+// faultLine matches the lines of a fault.
 var faultLine = regexp.MustCompile(`^\S+\.(?:cue|jsonnet|yaml|yml)(?::\d+){0,2}: |^    (?:hint: |\S+: and here$)`)
 
-// faultLines returns the lines of faults that a script expects, in its files and in
-// patterns of what it reads from standard error.
+// faultLines returns the lines of faults that a script expects, in files and
+// in stderr patterns.
 func faultLines(archive *txtar.Archive) []string {
 	var out []string
 	for line := range strings.SplitSeq(string(archive.Comment), "\n") {
@@ -172,15 +172,14 @@ func faultLines(archive *txtar.Archive) []string {
 	return out
 }
 
-// without returns the files but one.
+// without returns the files except one.
 func without(files map[string]string, name string) map[string]string {
 	out := maps.Clone(files)
 	delete(out, name)
 	return out
 }
 
-// vetFaults returns what fleetc vet writes to standard error for the fleet in a
-// directory, as seen from there.
+// vetFaults returns the standard error of fleetc vet in a directory.
 func vetFaults(t *testing.T, dir string) string {
 	t.Helper()
 	o := &options{}
@@ -205,7 +204,7 @@ func vetFaults(t *testing.T, dir string) string {
 	return strings.ReplaceAll(text, filepath.ToSlash(dir)+"/", "")
 }
 
-// beginnersFleet returns the directory of the fleet without anything wrong.
+// beginnersFleet returns the directory of a valid fleet.
 func beginnersFleet(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -227,7 +226,7 @@ func beginnersFleet(t *testing.T) string {
 	return dir
 }
 
-// writeBeginners writes a collection with what vet says.
+// writeBeginners writes a collection with the output of vet.
 func writeBeginners(t *testing.T, file, comment string, order []string, cases map[string]map[string]string) {
 	t.Helper()
 	archive := &txtar.Archive{Comment: []byte(comment)}

@@ -52,7 +52,7 @@ func newBuildCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := keepOf(o, f, last); err != nil {
+			if err := setLast(o, f, last); err != nil {
 				return err
 			}
 			write := buildYAML
@@ -75,9 +75,9 @@ func newBuildCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// keepOf makes the fleet keep the values of an exported tree. A release that
-// keeps some is a fault when none is named.
-func keepOf(o *options, f *compiler.Fleet, last string) error {
+// setLast makes the fleet keep values of an exported tree. Without a tree, a
+// release that keeps values is a fault.
+func setLast(o *options, f *compiler.Fleet, last string) error {
 	if last == "" {
 		if r := f.Keeps(); r != nil {
 			return &diag.Diag{
@@ -95,9 +95,8 @@ func keepOf(o *options, f *compiler.Fleet, last string) error {
 	return nil
 }
 
-// build compiles the clusters and prints them when nothing is wrong with any:
-// half a fleet is no result. Until then, what is to be printed is in a file,
-// which has the size of the fleet.
+// build compiles the clusters and prints them if none has faults. It spools
+// the output to a file, because it may be as large as the fleet.
 func build(cmd *cobra.Command, f *compiler.Fleet, releases []string, write func(io.Writer, *fleet.Bundle) error) error {
 	spool, err := os.CreateTemp("", "fleetc-build-*")
 	if err != nil {
@@ -110,7 +109,7 @@ func build(cmd *cobra.Command, f *compiler.Fleet, releases []string, write func(
 	p := newProgress(cmd, len(f.Clusters))
 	for b, err := range f.Bundles(cmd.Context()) {
 		if err == nil && len(faults) == 0 {
-			err = write(w, only(b, releases))
+			err = write(w, selectReleases(b, releases))
 		}
 		faults.Add(err)
 		p.step()
@@ -139,8 +138,9 @@ func checkReleaseNames(f *fleet.Fleet, releases []string) error {
 	return faults.Err()
 }
 
-// only returns a bundle with the objects of some releases; of all when there are none.
-func only(b *fleet.Bundle, releases []string) *fleet.Bundle {
+// selectReleases returns a bundle with the objects of some releases, or of all
+// if the list is empty.
+func selectReleases(b *fleet.Bundle, releases []string) *fleet.Bundle {
 	if len(releases) == 0 {
 		return b
 	}

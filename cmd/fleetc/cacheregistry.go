@@ -9,8 +9,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 )
 
-// cacheRegistryFlag adds --cache-registry to a command that is otherwise complete.
-// What the command renders is shared while it runs.
+// cacheRegistryFlag adds --cache-registry to a complete command. While the
+// command runs, it shares rendered charts.
 func cacheRegistryFlag(cmd *cobra.Command, o *options) {
 	const name = "cache-registry"
 	var text string
@@ -36,7 +36,7 @@ func cacheRegistryFlag(cmd *cobra.Command, o *options) {
 		}
 		o.build = sharedBuildID()
 		defer func() {
-			// A document of faults has nothing else in it.
+			// A JSON document of faults must not contain other text.
 			if why := o.shared.Close(); why != "" && !o.started.IsDocument() {
 				fmt.Fprintf(cmd.ErrOrStderr(), "--%s: %s\n", name, why)
 			}

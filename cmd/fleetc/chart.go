@@ -78,7 +78,7 @@ func newChartAddCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// An addedChart is a chart as chart add -o json prints it.
+// An addedChart is a chart in the output of chart add -o json.
 type addedChart struct {
 	Chart   string   `json:"chart"`
 	Version string   `json:"version,omitempty"`
@@ -99,7 +99,7 @@ func dependencyNames(ref fleet.ChartRef) []string {
 	return out
 }
 
-// writeAdded writes a chart that was pinned.
+// writeAdded prints a newly pinned chart.
 func writeAdded(w io.Writer, added *edit.AddedChart, output string) error {
 	coverage := added.Types.Coverage()
 	if output == "json" {
@@ -119,7 +119,7 @@ func writeAdded(w io.Writer, added *edit.AddedChart, output string) error {
 	}
 	fmt.Fprintf(&b, "wrote:  %s\n", added.File)
 	fmt.Fprintf(&b, "import: %q\n", added.Import)
-	// In quotes, the name of the release does not hide that of the package.
+	// A quoted release name does not shadow the package name.
 	fmt.Fprintf(&b, "use:    releases: %q: %s.#Release & {namespace: ...}\n", added.Chart.Name, added.Package)
 	fmt.Fprintf(&b, "values: %s\n", coverageText(coverage))
 	writeMissing(&b, "open:   ", coverage.Missing)
@@ -130,8 +130,8 @@ func writeAdded(w io.Writer, added *edit.AddedChart, output string) error {
 	return err
 }
 
-// exactlyOneArg is like [cobra.ExactArgs](1), with a fault that says what the
-// argument is.
+// exactlyOneArg is [cobra.ExactArgs](1) with a fault that describes the
+// argument.
 func exactlyOneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {

@@ -12,22 +12,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxOpen is how many open values are named where they are counted.
+// maxOpen is the maximum number of listed open values.
 const maxOpen = 10
 
-// A coverage is how much is known of the values of a chart, as JSON has it.
+// A coverage counts the typed values of a chart, in the form of the JSON
+// output.
 type coverage struct {
 	Typed   int      `json:"typed"`
-	Open    []string `json:"open"` // the values for which anything passes
+	Open    []string `json:"open"` // values without a type check
 	Unread  int      `json:"unread"`
-	Missing []string `json:"missing"` // documents that the chart's schema refers to and that are not known
+	Missing []string `json:"missing"` // unknown documents that the chart's schema refers to
 }
 
 func coverageOf(c values.Coverage) coverage {
 	return coverage{c.Typed, append([]string{}, c.Open...), c.Unread, append([]string{}, c.Missing...)}
 }
 
-// coverageText says in one line how many values of a chart have types.
+// coverageText returns the coverage in one line.
 func coverageText(c values.Coverage) string {
 	text := fmt.Sprintf("%d typed, %d open, %d unread", c.Typed, len(c.Open), c.Unread)
 	if len(c.Open) == 0 {
@@ -41,8 +42,7 @@ func coverageText(c values.Coverage) string {
 	return diag.Visible(text, 2000)
 }
 
-// writeMissing writes the documents that the schema of a chart refers to and
-// that are not known.
+// writeMissing prints unknown documents that the chart's schema refers to.
 func writeMissing(w io.Writer, lead string, missing []string) {
 	for i, name := range missing {
 		if i == maxOpen {
@@ -53,7 +53,7 @@ func writeMissing(w io.Writer, lead string, missing []string) {
 	}
 }
 
-// writeCoverage writes how many values of each chart of the clusters have types.
+// writeCoverage prints the coverage of each chart of the clusters.
 func writeCoverage(cmd *cobra.Command, c *compiler.Compiler, patterns []string) error {
 	charts, err := edit.ChartTypes(cmd.Context(), c, patterns...)
 	if err != nil {

@@ -41,7 +41,7 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 			if output == "json" {
 				show = outdatedJSON
 			}
-			// What could be asked for is shown, also when something could not.
+			// Print the known versions even if some requests failed.
 			if werr := show(cmd.OutOrStdout(), versions); err == nil {
 				err = werr
 			}

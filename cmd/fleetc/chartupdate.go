@@ -87,7 +87,7 @@ func packageArgs(o *options) cobra.CompletionFunc {
 	}
 }
 
-// layerArgs completes the names of layers that have others below them.
+// layerArgs completes the names of layers with layers below them.
 func layerArgs(o *options) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		names, _ := edit.LayerNames(o.compiler())
@@ -138,7 +138,7 @@ func updateText(w io.Writer, u *edit.ChartUpdate, dryRun bool, names func(string
 	return diff.WriteText(w, u.Rendered, style)
 }
 
-// mark is how a change of a value is listed.
+// mark returns the symbol of a change.
 func mark(kind values.ChangeKind) string {
 	switch kind {
 	case values.Added:
@@ -176,7 +176,7 @@ func writeChanges(b *strings.Builder, changes []values.Change) {
 	}
 }
 
-// brief shortens what a chart may have as a default.
+// brief shortens a default value.
 func brief(text string) string {
 	const limit = 60
 	if runes := []rune(text); len(runes) > limit {

@@ -10,7 +10,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
-// An updateReport is a compiler.ChartUpdate as chart update -o json prints it.
+// An updateReport is a compiler.ChartUpdate in the output of chart update -o
+// json.
 type updateReport struct {
 	Chart    string          `json:"chart"`
 	Version  string          `json:"version"`

@@ -104,7 +104,7 @@ func valuesJSON(w io.Writer, v *edit.ChartValues, keys []values.Key) error {
 		Typed   int      `json:"typed"`
 		Open    int      `json:"open"`
 		Unread  int      `json:"unread"`
-		Missing []string `json:"missing"` // documents that the chart's schema refers to and that are not known
+		Missing []string `json:"missing"` // unknown documents that the chart's schema refers to
 		Values  []line   `json:"values"`
 	}{Chart: v.Ref.Location(), Package: v.Package, Version: v.Version, Missing: []string{}, Values: []line{}}
 	c := v.Types.Coverage()

@@ -78,7 +78,7 @@ func verifyCharts(ctx context.Context, c *compiler.Compiler, f *fleet.Fleet) ([]
 	return charts, faults.Err()
 }
 
-// verifySources compares the pinned sources of kustomizations with where they are.
+// verifySources compares pinned sources of kustomizations with their origin.
 func verifySources(ctx context.Context, c *compiler.Compiler, dir string) ([]verifiedChart, error) {
 	sources, err := edit.Sources(c)
 	if err != nil {

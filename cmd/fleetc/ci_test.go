@@ -16,17 +16,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A ciRunner runs the jobs of docs/ci.md as they are written, with git, a shell, curl
-// and jq, for a fleet in a git repository. Only the hosts are those of a forge.
+// A ciRunner runs the jobs of docs/ci.md as written, with git, a shell, curl
+// and jq, for a fleet in a git repository. Only the hosts are emulated.
 type ciRunner struct {
 	t      *testing.T
 	forge  *forge
-	fleet  string            // the working tree of a person
+	fleet  string            // a user's working tree
 	origin string            // the repository of the fleet
-	work   string            // of the job that runs
-	home   string            // of the job that runs
-	env    map[string]string // of all jobs
-	event  string            // what GitHub runs jobs for
+	work   string            // of the running job
+	home   string            // of the running job
+	env    map[string]string // for all jobs
+	event  string            // the event of GitHub jobs
 }
 
 func newCIRunner(t *testing.T) *ciRunner {
@@ -44,7 +44,7 @@ func newCIRunner(t *testing.T) *ciRunner {
 	return r
 }
 
-// begin gives the next job a machine of its own.
+// begin gives the next job a fresh machine.
 func (r *ciRunner) begin() { r.work, r.home = r.t.TempDir(), r.t.TempDir() }
 
 // push commits the fleet to a branch and pushes it.
@@ -53,13 +53,13 @@ func (r *ciRunner) push(branch, message string) {
 	r.must(r.fleet, "git checkout -q -B "+branch+" && git add -A && git -c user.name=a -c user.email=a@example.com commit -q -m "+message+" && git push -q origin "+branch)
 }
 
-// setReplicas changes the fleet of the person.
+// setReplicas changes the user's fleet.
 func (r *ciRunner) setReplicas(n int) {
 	r.t.Helper()
 	writeFile(r.t, r.fleet, "environments/prod/env.cue", fmt.Sprintf("package fleet\n\nenvironment: \"prod\"\nreleases: \"my-web\": defaults: prod: replicaCount: %d\n", n))
 }
 
-// shell runs a script, and returns what it prints.
+// shell runs a script and returns its output.
 func (r *ciRunner) shell(dir, shell, script string, env map[string]string) (string, error) {
 	r.t.Helper()
 	file := filepath.Join(r.t.TempDir(), "script")
@@ -76,12 +76,12 @@ func (r *ciRunner) shell(dir, shell, script string, env map[string]string) (stri
 	}
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
-	r.forge.mu.Lock() // the test sees what has come to the forge
+	r.forge.mu.Lock() // synchronizes with the forge
 	defer r.forge.mu.Unlock()
 	return string(out), err
 }
 
-// must runs a script that must not fail.
+// must runs a script that must succeed.
 func (r *ciRunner) must(dir, script string) string {
 	r.t.Helper()
 	out, err := r.shell(dir, "bash -e", script, nil)
@@ -91,7 +91,7 @@ func (r *ciRunner) must(dir, script string) string {
 	return out
 }
 
-// clusters returns a file of the repository of clusters of a host.
+// clusters returns a file of a host's repository of clusters.
 func (r *ciRunner) clusters(host, ref, file string) string {
 	r.t.Helper()
 	return r.must("/", "git --git-dir "+filepath.Join(r.forge.root, host, "example/clusters.git")+" show "+ref+":clusters/"+file+" || git --git-dir "+filepath.Join(r.forge.root, host, "example/clusters.git")+" ls-tree -r --name-only "+ref)
@@ -120,8 +120,8 @@ func (r *ciRunner) expand(text string, matrix int) string {
 	})
 }
 
-// github runs the steps of a job on a machine of its own. It returns what the first
-// step that fails prints.
+// github runs the steps of a job on a fresh machine. It returns the output of
+// the first step that fails.
 func (r *ciRunner) github(branch string, matrix int, steps []ciStep) (string, error) {
 	r.t.Helper()
 	r.begin()
@@ -141,7 +141,7 @@ func (r *ciRunner) github(branch string, matrix int, steps []ciStep) (string, er
 		case slices.Contains([]string{"actions/setup-go", "actions/cache", "github/codeql-action/upload-sarif"}, action):
 		case s.Run == "":
 			r.t.Errorf("a step uses what is not known here: %s", s.Uses)
-		case strings.HasPrefix(s.Run, "go install github.com/fleetc/fleetc/cmd/fleetc@"): // it is there
+		case strings.HasPrefix(s.Run, "go install github.com/fleetc/fleetc/cmd/fleetc@"): // it is installed
 		default:
 			env := map[string]string{
 				"GITHUB_API_URL": "https://" + githubAPI, "GITHUB_REPOSITORY": "example/fleet", "GITHUB_BASE_REF": "main", "GITHUB_SHA": sha,
@@ -157,14 +157,14 @@ func (r *ciRunner) github(branch string, matrix int, steps []ciStep) (string, er
 	return "", nil
 }
 
-// login writes a password as docker login does.
+// login stores a password as docker login does.
 func (r *ciRunner) login(host, user, password string) {
 	r.t.Helper()
 	auth := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 	writeFile(r.t, r.home, ".docker/config.json", `{"auths":{"`+host+`":{"auth":"`+auth+`"}}}`)
 }
 
-// ciBlocks returns the blocks of YAML in a section of docs/ci.md.
+// ciBlocks returns the YAML blocks in a section of docs/ci.md.
 func ciBlocks(t *testing.T, section string) []string {
 	t.Helper()
 	var out []string
@@ -247,7 +247,7 @@ func TestGitHubJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A branch gets one pull request, also when it gets further commits.
+	// A branch has one pull request, even after further commits.
 	r.event = "push"
 	for _, n := range []int{7, 9} {
 		r.setReplicas(n)
@@ -285,11 +285,11 @@ func (r *ciRunner) gitlabJob(name string) string {
 	if err := node.Decode(&j); err != nil || len(j.Script) == 0 {
 		r.t.Fatalf("no job %s: %v", name, err)
 	}
-	tools := func(line string) bool { return strings.HasPrefix(line, "apt-get ") } // they are there
+	tools := func(line string) bool { return strings.HasPrefix(line, "apt-get ") } // they are installed
 	return strings.Join(slices.DeleteFunc(j.Script, tools), "\n")
 }
 
-// gitlab runs a script of a job on a machine of its own, and returns what it prints.
+// gitlab runs the script of a job on a fresh machine, and returns its output.
 func (r *ciRunner) gitlab(branch, script string) (string, error) {
 	r.t.Helper()
 	r.begin()

@@ -9,9 +9,10 @@ import (
 
 var boundHelper = regexp.MustCompile(`credential\.https://[^ "']+\.helper`)
 
-// TestExportTokenStaysWithItsHost runs the documented jobs that export, for a fleet
-// with a chart of a host that wants a password: that host does not get the token of
-// the clusters. It would if the credential helper were for all hosts.
+// TestExportTokenStaysWithItsHost runs the documented export jobs for a fleet
+// with a chart from a host that requires a password. The host must not receive
+// the token for the clusters, which it would if the credential helper applied
+// to all hosts.
 func TestExportTokenStaysWithItsHost(t *testing.T) {
 	t.Parallel()
 	r := newCIRunner(t)

@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// commandLine matches a call of fleetc where a shell would run one.
+// commandLine matches a call of fleetc in a shell script.
 var commandLine = regexp.MustCompile(`(?m)(?:^|[;&|{(] *|\b(?:if|then|do|exec) )fleetc((?: +(?:'[^'\n]*'|"[^"\n]*"|[^\s;&|<>)'"]+)+)+)`)
 
 // word matches one word of a command.
@@ -37,7 +37,7 @@ func commandLines(script string) [][]string {
 	return calls
 }
 
-// scripts returns the texts in a document that could be scripts.
+// scripts returns the texts in a document that may be scripts.
 func scripts(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -58,8 +58,8 @@ func scripts(v any) []string {
 	return nil
 }
 
-// Every call of fleetc in a template for CI and in a block of shell has a command
-// and flags that there are.
+// TestCommandsOfTemplates checks that each call of fleetc in a CI template or
+// shell block uses an existing command and flags.
 func TestCommandsOfTemplates(t *testing.T) {
 	calls := map[string]int{}
 	for _, p := range append(docs(t), readPage(t, "README.md")) {
@@ -92,8 +92,8 @@ func TestCommandsOfTemplates(t *testing.T) {
 	}
 }
 
-// parses reads the command and its flags, checks the formats among them, and runs
-// nothing.
+// parses parses the command and its flags and checks formats, without running
+// it.
 func parses(args []string) error {
 	o := &options{}
 	root := newRootCommand(o)
@@ -123,8 +123,8 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-// Git gives a credential to the host that it is for, and to no other that asks, such as
-// one of charts.
+// TestTemplatesScopeCredentials checks that git passes a credential only to
+// its host.
 func TestTemplatesScopeCredentials(t *testing.T) {
 	scoped := regexp.MustCompile(`credential\.https://[^ ]+\.helper`)
 	found := 0
@@ -145,7 +145,8 @@ func TestTemplatesScopeCredentials(t *testing.T) {
 	}
 }
 
-// The templates are what their readers take: workflows, pipelines and tasks.
+// TestTemplates checks that the templates are valid workflows, pipelines and
+// tasks.
 func TestTemplates(t *testing.T) {
 	page := readPage(t, "docs/ci.md")
 	kinds := map[string]int{}
@@ -213,7 +214,8 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// The Job of the page is one that Kubernetes takes, by fleetc's own word.
+// TestJobManifest checks that the Job on the page is a valid Kubernetes
+// object.
 func TestJobManifest(t *testing.T) {
 	var job string
 	for _, b := range readPage(t, "docs/export.md").blocks {

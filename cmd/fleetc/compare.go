@@ -134,7 +134,7 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 	return errDifferences
 }
 
-// compareSummary says how much differs.
+// compareSummary returns the numbers of differences.
 func compareSummary(c *query.Comparison) string {
 	among := fmt.Sprintf("%d clusters", len(c.Clusters))
 	if len(c.Clusters) == 2 {

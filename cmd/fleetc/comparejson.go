@@ -9,7 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
-// A compareReport is a compiler.Comparison as compare -o json prints it.
+// A compareReport is a compiler.Comparison in the output of compare -o json.
 type compareReport struct {
 	Clusters []string        `json:"clusters"`
 	Facts    []compareRow    `json:"facts"`
@@ -22,7 +22,7 @@ type compareReport struct {
 	Changes  json.RawMessage `json:"changes,omitempty"`
 }
 
-// A compareField is a field of objects that differs, and that diff.ignore leaves out.
+// A compareField is a differing field that diff.ignore ignores.
 type compareField struct {
 	Release string `json:"release"`
 	Name    string `json:"name"`
@@ -52,7 +52,7 @@ type compareOrigin struct {
 	Chart  string `json:"chart,omitempty"`
 }
 
-// compareRows returns differences as they are printed.
+// compareRows returns differences in the form of the JSON output.
 func compareRows(differences []diff.Difference) []compareRow {
 	out := make([]compareRow, len(differences))
 	for i, d := range differences {
@@ -71,8 +71,8 @@ func compareRows(differences []diff.Difference) []compareRow {
 	return out
 }
 
-// namedRows is compareRows for what has a name and no path. The values of
-// objects are digests, which are not to be shown.
+// namedRows is compareRows for rows with a name instead of a path. Values of
+// objects are digests, which are not shown.
 func namedRows(differences []diff.Difference, values bool) []compareRow {
 	out := compareRows(differences)
 	for i := range out {
@@ -86,8 +86,8 @@ func namedRows(differences []diff.Difference, values bool) []compareRow {
 	return out
 }
 
-// compareJSON writes a comparison for programs, with files relative to the
-// fleet's root.
+// compareJSON writes a comparison as JSON, with files relative to the fleet's
+// root.
 func compareJSON(w io.Writer, c *query.Comparison, _ func(string) string, _ diff.Style) error {
 	out := compareReport{
 		Clusters: c.Clusters, Facts: compareRows(c.Facts), Releases: compareRows(c.Releases), Charts: compareRows(c.Charts),

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	maxNamed    = 4 // clusters, or places, that are named in a line
-	maxVariants = 8 // values of one thing that are shown
+	maxNamed    = 4 // maximum number of clusters or positions listed in a line
+	maxVariants = 8 // maximum number of shown values
 )
 
-// A compareTable is a part of a comparison, as rows of text below a head.
+// A compareTable is a part of a comparison: rows of text with a head.
 type compareTable struct {
 	head []string
 	rows [][]string
 }
 
-// compareTables returns the parts of a comparison that are tables.
+// compareTables returns the tables of a comparison.
 func compareTables(c *query.Comparison, name func(string) string) []compareTable {
 	var out []compareTable
 	add := func(title string, differences []diff.Difference) {
@@ -33,7 +33,7 @@ func compareTables(c *query.Comparison, name func(string) string) []compareTable
 		if len(c.Clusters) == 2 {
 			out = append(out, sideBySide(title, c.Clusters, differences))
 		} else {
-			out = append(out, grouped(title, differences, nil))
+			out = append(out, valueTable(title, differences, nil))
 		}
 	}
 	add("FACT", c.Facts)
@@ -41,12 +41,12 @@ func compareTables(c *query.Comparison, name func(string) string) []compareTable
 	add("CHART", c.Charts)
 	add("IMAGE", c.Images)
 	if len(c.Values) > 0 {
-		out = append(out, grouped("VALUE", c.Values, name))
+		out = append(out, valueTable("VALUE", c.Values, name))
 	}
 	return out
 }
 
-// sideBySide is a table with a column for each cluster.
+// sideBySide returns a table with a column for each cluster.
 func sideBySide(title string, clusters []string, differences []diff.Difference) compareTable {
 	t := compareTable{head: append([]string{title}, clusters...)}
 	for _, d := range differences {
@@ -63,9 +63,9 @@ func sideBySide(title string, clusters []string, differences []diff.Difference) 
 	return t
 }
 
-// grouped is a table with a row for each value, the clusters that have it and,
-// with a function that names files, who set it.
-func grouped(title string, differences []diff.Difference, name func(string) string) compareTable {
+// valueTable returns a table with a row for each value, its clusters and, if
+// name is not nil, its origins.
+func valueTable(title string, differences []diff.Difference, name func(string) string) compareTable {
 	t := compareTable{head: []string{title, "IS", "IN"}}
 	if name != nil {
 		t.head = append(t.head, "SET BY")
@@ -78,7 +78,7 @@ func grouped(title string, differences []diff.Difference, name func(string) stri
 				t.rows = append(t.rows, row[:len(t.head)])
 				break
 			}
-			row := []string{first, texts[i], named(v.Clusters)}
+			row := []string{first, texts[i], nameClusters(v.Clusters)}
 			if name != nil {
 				row = append(row, originsText(v.Origins, name))
 			}
@@ -97,7 +97,7 @@ func countClusters(variants []diff.Variant) int {
 	return n
 }
 
-// rowName names what differs.
+// rowName returns the name of a difference.
 func rowName(title string, d diff.Difference) string {
 	path := d.Name()
 	if title == "IMAGE" {
@@ -106,8 +106,8 @@ func rowName(title string, d diff.Difference) string {
 	return strings.Trim(d.Release+" "+path, " ")
 }
 
-// cellTexts returns the texts of the variants: the versions of images as they
-// are, all others so that a text can be told from a number.
+// cellTexts returns the texts of the variants. Image versions are not quoted;
+// other strings are distinguishable from numbers.
 func cellTexts(title string, d diff.Difference) []string {
 	texts := d.Texts()
 	for i, v := range d.Variants {
@@ -118,15 +118,15 @@ func cellTexts(title string, d diff.Difference) []string {
 	return texts
 }
 
-// named names some clusters, and counts the rest.
-func named(clusters []string) string {
+// nameClusters lists some clusters and counts the rest.
+func nameClusters(clusters []string) string {
 	if n := len(clusters) - maxNamed; n > 1 {
 		return fmt.Sprintf("%s and %d more", strings.Join(clusters[:maxNamed], ", "), n)
 	}
 	return strings.Join(clusters, ", ")
 }
 
-// originsText says who set a value.
+// originsText lists the origins of a value.
 func originsText(origins []diff.Origin, name func(string) string) string {
 	var texts []string
 	for _, o := range origins {
@@ -134,7 +134,7 @@ func originsText(origins []diff.Origin, name func(string) string) string {
 			texts = append(texts, text)
 		}
 	}
-	return named(texts)
+	return nameClusters(texts)
 }
 
 func originText(o diff.Origin, name func(string) string) string {
@@ -161,7 +161,7 @@ func compareText(w io.Writer, c *query.Comparison, name func(string) string, sty
 		for _, row := range append([][]string{t.head}, t.rows...) {
 			fmt.Fprintln(tw, strings.Join(row, "\t"))
 		}
-		_ = tw.Flush() // a buffer takes all
+		_ = tw.Flush() // a buffer accepts all writes
 		for line := range strings.Lines(table.String()) {
 			fmt.Fprintln(&b, strings.TrimRight(line, " \n"))
 		}
@@ -175,7 +175,7 @@ func compareText(w io.Writer, c *query.Comparison, name func(string) string, sty
 	return err
 }
 
-// An objectsSection says how some objects of a release differ.
+// An objectsSection describes differences of a release's objects.
 type objectsSection struct{ title, text string }
 
 func compareObjects(c *query.Comparison, style diff.Style) []objectsSection {
@@ -191,8 +191,8 @@ func compareObjects(c *query.Comparison, style diff.Style) []objectsSection {
 	return out
 }
 
-// ignoredSections returns the fields that diff.ignore leaves out: of two clusters
-// their changes, of more those that differ.
+// ignoredSections returns the ignored fields: their changes for two clusters,
+// otherwise those that differ.
 func ignoredSections(c *query.Comparison, style diff.Style) []objectsSection {
 	var out []objectsSection
 	if len(c.Clusters) == 2 {
@@ -213,30 +213,29 @@ func ignoredSections(c *query.Comparison, style diff.Style) []objectsSection {
 	return out
 }
 
-// changesByRelease returns the changes of the objects from one cluster to the
-// other.
+// changesByRelease returns the changes of objects between two clusters.
 func changesByRelease(c *query.Comparison, all []diff.Change, style diff.Style) []objectsSection {
 	var out []objectsSection
 	for changes := slices.Clone(all); len(changes) > 0; {
 		release, n := changes[0].Release, 0
 		for ; n < len(changes) && changes[n].Release == release; n++ {
-			changes[n].Release = "" // the title says it
+			changes[n].Release = "" // the title contains it
 		}
 		var b bytes.Buffer
-		_ = diff.WriteChanges(&b, changes[:n], style) // a buffer takes all
+		_ = diff.WriteChanges(&b, changes[:n], style) // a buffer accepts all writes
 		out = append(out, objectsSection{release + ": - in " + c.Clusters[0] + ", + in " + c.Clusters[1], b.String()})
 		changes = changes[n:]
 	}
 	return out
 }
 
-// objectsByForms returns the objects that differ, those together that are alike
-// in the same clusters.
+// objectsByForms returns differing objects, grouped by the clusters that share
+// a form.
 func objectsByForms(c *query.Comparison) []objectsSection {
 	var out []objectsSection
 	place := map[string]int{}
 	for _, d := range c.Objects {
-		title := d.Release + ": " + forms(d)
+		title := d.Release + ": " + presenceText(d)
 		i, ok := place[title]
 		if !ok {
 			i = len(out)
@@ -248,26 +247,26 @@ func objectsByForms(c *query.Comparison) []objectsSection {
 	return out
 }
 
-// forms says in which clusters an object is alike.
-func forms(d diff.Difference) string {
+// presenceText lists the clusters that share a form of an object.
+func presenceText(d diff.Difference) string {
 	var alike []string
 	without, single := "", true
 	for _, v := range d.Variants {
 		switch {
 		case !v.Exists:
-			without = "not in " + named(v.Clusters)
+			without = "not in " + nameClusters(v.Clusters)
 			continue
 		case len(v.Clusters) > 1:
 			single = false
 		}
-		alike = append(alike, named(v.Clusters))
+		alike = append(alike, nameClusters(v.Clusters))
 	}
 	text := "alike in " + strings.Join(alike, " | ")
 	switch {
 	case len(alike) == 1:
 		text = "only in " + alike[0]
 	case single:
-		text = "another in each of " + named(alike)
+		text = "different in each of " + nameClusters(alike)
 	case len(alike) > maxVariants:
 		text = fmt.Sprintf("alike in %s | %d more", strings.Join(alike[:maxVariants-1], " | "), len(alike)-maxVariants+1)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completeFlags adds completion to the flags of all commands that have it by their
-// names alone.
+// completeFlags adds completion for flags that have the same meaning in all
+// commands.
 func completeFlags(cmd *cobra.Command, o *options) {
 	for _, sub := range cmd.Commands() {
 		completeFlags(sub, o)
@@ -24,14 +24,14 @@ func completeFlags(cmd *cobra.Command, o *options) {
 	}
 }
 
-// clusterValues completes a value that the clusters of the fleet have.
+// clusterValues completes values of the fleet's clusters.
 func clusterValues(o *options, of func(listedCluster) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		// A fleet with faults still has clusters.
+		// A fleet with faults may still have clusters.
 		f, _ := o.compiler().Clusters(cmd.Context())
 		var out []string
 		if f != nil {
-			for _, c := range listed(f) {
+			for _, c := range listClusters(f) {
 				out = append(out, of(c)...)
 			}
 		}

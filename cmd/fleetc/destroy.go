@@ -40,7 +40,7 @@ const destroyExample = `  fleetc destroy dev/alice --dry-run
   fleetc destroy dev/alice --yes=dev/alice --prune-protected
   fleetc destroy dev/alice --release web --yes=dev/alice`
 
-// bareYes is the value of --yes without one.
+// bareYes is the value of --yes when it has none.
 const bareYes = "\x00"
 
 func newDestroyCommand(o *options) *cobra.Command {
@@ -77,7 +77,7 @@ func runDestroy(cmd *cobra.Command, o *options, a *applyOptions, cluster, yes st
 		return &diag.Diag{Msg: "--yes takes the ID of the cluster", Hint: "pass --yes=" + diag.Visible(cluster, diag.MaxText)}
 	}
 	if a.yes = yes != ""; !a.yes && !a.dryRun && (a.output == "json" || !isTerminal(cmd.InOrStdin())) {
-		return &diag.Diag{Msg: "destroy asks before it writes, and nobody is there to answer", Hint: "pass --yes=CLUSTER, or --dry-run to see the plan"}
+		return &diag.Diag{Msg: "destroy asks before it writes, but cannot ask here", Hint: "pass --yes=CLUSTER, or --dry-run to see the plan"}
 	}
 	if _, err := a.check(cmd, o, nil); err != nil {
 		return err
@@ -110,7 +110,7 @@ func runDestroy(cmd *cobra.Command, o *options, a *applyOptions, cluster, yes st
 	return a.finish(cmd, o, report, false)
 }
 
-// destroyQuestion says what is about to be destroyed.
+// destroyQuestion returns the question whether to destroy.
 func (r *applyReport) destroyQuestion(releases []string) string {
 	what := "all of " + r.clusters[0].Cluster.ID
 	if len(releases) > 0 {
@@ -138,7 +138,8 @@ func confirmDestroy(cmd *cobra.Command, in io.Reader, question, id string) error
 // destroys reports whether the plan destroys.
 func (c *applyCluster) destroys() bool { return c.Plan != nil && c.Plan.Destroys }
 
-// destroyNotes says what destroying leaves, and what the next apply does.
+// destroyNotes describes the remaining objects and the effect of the next
+// apply.
 func (c *applyCluster) destroyNotes(released bool) []string {
 	lines := []string{}
 	if n := c.Plan.Count(apply.Keep); n > 0 {

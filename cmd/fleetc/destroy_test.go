@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Only the ID of the cluster confirms that it is destroyed.
+// TestConfirmDestroy checks that only the ID of the cluster confirms.
 func TestConfirmDestroy(t *testing.T) {
 	for answer, want := range map[string]bool{
 		"dev/one\n": true, " dev/one \n": true, "dev/one": true, "y\n": false, "yes\n": false, "dev/on\n": false, "\n": false, "": false,

@@ -62,7 +62,8 @@ const diffExample = `  fleetc diff --against ../clusters
   fleetc diff --live
   fleetc diff --live --release web -o json 'prod/*'`
 
-// diffKeyVariable names the variable with the key of the hashes of secrets.
+// diffKeyVariable names the environment variable with the key for hashes of
+// secrets.
 const diffKeyVariable = "FLEETC_DIFF_KEY"
 
 type diffOptions struct {
@@ -104,7 +105,7 @@ func newDiffCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// check makes sense of the flags.
+// check validates the flags and sets derived options.
 func (d *diffOptions) check(o *options, w io.Writer) error {
 	switch ref, isCommit := strings.CutPrefix(d.against, "git:"); {
 	case d.live && d.against != "":

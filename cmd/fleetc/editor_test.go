@@ -18,9 +18,9 @@ import (
 	"testing"
 )
 
-// TestEditor opens a layer of a new fleet in CUE's own language server, as an
-// editor does, and asks it to complete the values of a chart: the generated
-// package is all that it needs, fleetc does not run.
+// TestEditor opens a layer of a new fleet in CUE's language server and
+// completes the values of a chart: the generated package is sufficient,
+// without running fleetc.
 func TestEditor(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -64,8 +64,8 @@ releases: "fluentd": fluentd.#Release & {
 	}
 }
 
-// TestEditorVersions completes the values of a chart of which a layer has
-// another version: those of both.
+// TestEditorVersions completes the values of a chart with another version in a
+// layer: the values of both versions are offered.
 func TestEditorVersions(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -115,7 +115,7 @@ releases: "web": web.#Release & {
 	}
 }
 
-// A languageServer is a cue lsp process, spoken to as editors do.
+// A languageServer is a cue lsp process, used as editors do.
 type languageServer struct {
 	t   *testing.T
 	dir string
@@ -124,7 +124,7 @@ type languageServer struct {
 	id  int
 }
 
-// cueCommand builds the cue command, of the version of the CUE library, and
+// cueCommand builds the cue command in the version of the CUE library, and
 // returns its path.
 func cueCommand(t *testing.T) string {
 	t.Helper()
@@ -157,7 +157,7 @@ func startLanguageServer(t *testing.T, dir string) *languageServer {
 	return &languageServer{t: t, dir: dir, in: in, out: bufio.NewReader(out)}
 }
 
-// open begins a session in which a file is edited.
+// open starts a session and opens a file.
 func (s *languageServer) open(file, text string) {
 	s.t.Helper()
 	s.call("initialize", map[string]any{
@@ -170,7 +170,7 @@ func (s *languageServer) open(file, text string) {
 	}})
 }
 
-// complete returns what the server offers in a line, counted from 0.
+// complete returns the completions in a line, which is counted from 0.
 func (s *languageServer) complete(file string, line int) []string {
 	s.t.Helper()
 	result := s.call("textDocument/completion", map[string]any{
@@ -209,8 +209,8 @@ func (s *languageServer) notify(method string, params any) {
 	s.send(map[string]any{"method": method, "params": params})
 }
 
-// call sends a request and returns its result. Requests of the server's own
-// are answered with nothing.
+// call sends a request and returns its result. It answers requests of the
+// server with an empty result.
 func (s *languageServer) call(method string, params any) json.RawMessage {
 	s.t.Helper()
 	s.id++

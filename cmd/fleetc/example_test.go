@@ -13,8 +13,8 @@ import (
 
 const golden = "../../testdata/golden"
 
-// fleetc runs the command line in this process and returns what it prints. The
-// chart store is empty, and there is no network: the example needs none.
+// fleetc runs the command line in this process and returns its output. The
+// chart store is empty and the network is off; the example needs neither.
 func fleetc(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := newRootCommand(&options{})
@@ -28,9 +28,9 @@ func fleetc(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// TestExampleGolden exports the example fleet and compares the tree with the
-// golden one. Other numbers of jobs and another place of the checkout give the
-// same bytes.
+// TestExampleGolden exports the example fleet and compares it with the golden
+// tree. Other job numbers and locations of the checkout must give the same
+// bytes.
 func TestExampleGolden(t *testing.T) {
 	if *update {
 		fleetc(t, "-C", "../..", "export", "--out", "testdata/golden")
@@ -56,8 +56,8 @@ func TestExampleGolden(t *testing.T) {
 	}
 }
 
-// TestExampleCharts checks that the packages of the example's charts are those
-// that chart add writes today.
+// TestExampleCharts checks that the chart packages of the example are up to
+// date with chart add.
 func TestExampleCharts(t *testing.T) {
 	dir := filepath.Join("..", "..")
 	if !*update {
@@ -84,7 +84,7 @@ func TestExampleCharts(t *testing.T) {
 	}
 }
 
-// copyExample copies what the example fleet is made of to another place.
+// copyExample copies the sources of the example fleet.
 func copyExample(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -135,8 +135,8 @@ func sameTree(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// TestExampleCUE checks the example with the cue command alone, as editors and
-// users without fleetc do.
+// TestExampleCUE checks the example with the cue command, as editors and users
+// without fleetc do.
 func TestExampleCUE(t *testing.T) {
 	cmd := exec.Command("go", "tool", "-modfile=testdata/tools/go.mod", "cue", "vet", "./environments/...")
 	cmd.Dir = "../.."
@@ -145,22 +145,23 @@ func TestExampleCUE(t *testing.T) {
 	}
 }
 
-// TestExampleLayers checks the differences between the clusters that the
-// example is there to show.
+// TestExampleLayers checks the differences between clusters that the example
+// demonstrates.
 func TestExampleLayers(t *testing.T) {
 	files := treeOf(t, golden)
 	for _, test := range []struct{ file, want string }{
-		// A default of the root, of an environment, and a value of a cluster.
+		// A default of the root, one of an environment, and a value of a
+		// cluster.
 		{"staging/main/cert-manager/deployment-cert-manager-cert-manager.yaml", "replicas: 1\n"},
 		{"prod/us/west-2/cert-manager/deployment-cert-manager-cert-manager.yaml", "replicas: 2\n"},
 		{"prod/us/west-2/ingress-controller/deployment-ingress-ingress-controller-controller.yaml", "replicas: 3\n"},
 		{"prod/us/east-1/ingress-controller/deployment-ingress-ingress-controller-controller.yaml", "replicas: 5\n"},
-		// References see final values: bob's port, the namespace of the eu.
+		// References see final values: bob's port, and the namespace of eu.
 		{"dev/alice/kibana/deployment-logging-kibana.yaml", "http://elasticsearch-master.logging.svc:9200\n"},
 		{"dev/bob/kibana/deployment-logging-kibana.yaml", "http://elasticsearch-master.logging.svc:9201\n"},
 		{"prod/eu/central-1/kibana/deployment-logging-kibana.yaml", "http://elasticsearch-master.elastic.svc:9200\n"},
 		{"prod/eu/central-1/base/namespace-elastic.yaml", "name: elastic\n"},
-		// Capabilities follow from the CRDs of another release.
+		// Capabilities come from the CRDs of another release.
 		{"prod/us/west-2/ingress-controller/servicemonitor-ingress-ingress-controller-controller.yaml", "kind: ServiceMonitor\n"},
 		// The layer between an environment and its clusters.
 		{"prod/us/west-2/elasticsearch/statefulset-logging-elasticsearch-master.yaml", "storageClassName: gp3\n"},

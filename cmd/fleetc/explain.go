@@ -66,14 +66,14 @@ func newExplainCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// isObject reports whether it is an object that is to be explained. Its name has
-// slashes, and the path of a field has them in quotes only.
+// isObject reports whether the argument is an object. Object names contain
+// slashes, which field paths contain only in quotes.
 func isObject(args []string) bool {
 	before, _, slash := strings.Cut(args[1], "/")
 	return slash && !strings.Contains(before, `"`)
 }
 
-// explainArgs is the argument check of explain.
+// explainArgs checks the arguments of explain.
 func explainArgs(_ *cobra.Command, args []string) error {
 	if len(args) == 2 || len(args) == 3 && isObject(args) {
 		return nil
@@ -84,7 +84,8 @@ func explainArgs(_ *cobra.Command, args []string) error {
 	}
 }
 
-// completeExplain completes a cluster, and then the path of a field key by key.
+// completeExplain completes a cluster, and then the path of a field key by
+// key.
 func completeExplain(o *options) cobra.CompletionFunc {
 	clusters := clusterArgs(o)
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {

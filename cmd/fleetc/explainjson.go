@@ -5,7 +5,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// An explainedField is an explanation as explain -o json prints it.
+// An explainedField is an explanation in the output of explain -o json.
 type explainedField struct {
 	Cluster       string          `json:"cluster"`
 	Path          string          `json:"path"`
@@ -20,7 +20,7 @@ type explainedField struct {
 	Leaves        []explainedLeaf `json:"leaves"`
 }
 
-// An explainedStep is what a field is after a layer.
+// An explainedStep is the value of a field after a layer.
 type explainedStep struct {
 	Layer string `json:"layer"`
 	Dir   string `json:"dir"`
@@ -28,7 +28,7 @@ type explainedStep struct {
 	Value any    `json:"value"`
 }
 
-// An explainedLine is a line that has a say.
+// An explainedLine is a line that contributes to the field.
 type explainedLine struct {
 	At         string          `json:"at,omitempty"`
 	Chart      string          `json:"chart,omitempty"`
@@ -50,8 +50,7 @@ type explainedLeaf struct {
 	Winner *explainedLine `json:"winner"`
 }
 
-// explanationJSON returns an explanation with the names that explain -o json
-// has.
+// explanationJSON converts an explanation to the JSON output.
 func explanationJSON(e *fleet.Explanation) explainedField {
 	out := explainedField{
 		Cluster: e.Cluster, Path: e.Path, State: string(e.State), Value: e.Value, Type: e.Type, Doc: e.Doc, Elsewhere: e.Unselected,
@@ -85,7 +84,7 @@ func contributionJSON(path string, c *fleet.Contribution) explainedLine {
 	return out
 }
 
-// posText returns a position as text; empty when it is not known.
+// posText returns a position as text, or an empty string when it is unknown.
 func posText(p diag.Pos) string {
 	if !p.IsValid() {
 		return ""

@@ -15,23 +15,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// An objectExplanation is what explain shows of an object, or of a field of it.
+// An objectExplanation is the output of explain for an object or a field of
+// it.
 type objectExplanation struct {
 	*query.ObjectExplanation
 	cluster string
-	written *fleet.Explanation // of what is written in CUE; nil for other objects, and for Secrets
+	written *fleet.Explanation // for objects written in CUE; nil for other objects and for Secrets
 	values  []valueExplanation
 }
 
-// A valueExplanation is a value that a field depends on, and where it comes
-// from.
+// A valueExplanation is a value that a field depends on, with its origin.
 type valueExplanation struct {
 	*fleet.Explanation
 	how    trial.How
 	secret bool
 }
 
-// explainObject explains an object of a cluster; field is empty for all of it.
+// explainObject explains an object of a cluster. An empty field means the
+// whole object.
 func explainObject(cmd *cobra.Command, o *options, pattern, object, field, output string) error {
 	x, f, c, err := oneCluster(cmd.Context(), o, pattern)
 	if err != nil {
@@ -73,8 +74,8 @@ func oneCluster(ctx context.Context, o *options, pattern string) (*query.Explain
 	return x, f, f.Clusters[0], nil
 }
 
-// explainValue explains a value; of an element of a list that the chart has, the
-// list.
+// explainValue explains a value. For an element of a list in the chart's
+// defaults, it explains the list.
 func explainValue(ctx context.Context, x *query.Explainer, path string) (*fleet.Explanation, error) {
 	e, err := x.Field(ctx, path)
 	if list, _, isElement := strings.Cut(path, "["); err != nil && isElement {
@@ -83,7 +84,7 @@ func explainValue(ctx context.Context, x *query.Explainer, path string) (*fleet.
 	return e, err
 }
 
-// completeObject completes an object of a cluster, or the field of one.
+// completeObject completes an object of a cluster, or a field of an object.
 func completeObject(cmd *cobra.Command, o *options, args []string, begun string) []string {
 	_, f, c, err := oneCluster(cmd.Context(), o, args[0])
 	if err != nil {
@@ -103,10 +104,10 @@ func completeObject(cmd *cobra.Command, o *options, args []string, begun string)
 	return query.NextFields(object, begun)
 }
 
-// hidden is shown in the place of a value of a Secret.
+// hidden replaces a value of a Secret in the output.
 const hidden = "(a value of a Secret)"
 
-// write prints the explanation as text. Files go through name.
+// write prints the explanation as text. name converts file names.
 func (e *objectExplanation) write(w io.Writer, name func(string) string) error {
 	p := &explanationWriter{name: name}
 	switch {
@@ -139,23 +140,24 @@ func (e *objectExplanation) write(w io.Writer, name func(string) string) error {
 	}
 	switch {
 	case e.Random != nil:
-		p.line("    the chart makes it up at every render; what becomes of it: %s", p.pos(e.Random.Pos))
+		p.line("    the chart generates it at every render; the rule is at %s", p.pos(e.Random.Pos))
 	case e.Chance:
-		p.line("    the chart makes it up anew at every render")
+		p.line("    the chart generates it at every render")
 	}
 	if !e.Complete {
 		p.line("    more values are read here than were tried")
 	}
 	if e.written != nil {
 		p.line("")
-		_ = writeExplanation(&p.Builder, e.written, "    ", p.name) // into memory
+		_ = writeExplanation(&p.Builder, e.written, "    ", p.name) // a builder accepts all writes
 	}
 	e.writeValues(p)
 	_, err := io.WriteString(w, strings.TrimRight(p.String(), "\n")+"\n")
 	return err
 }
 
-// template names a line of a template: its file when that is in the repository.
+// template returns the position of a template line: its file if it is in the
+// repository.
 func (p *explanationWriter) template(l query.TemplateLine) string {
 	if l.File != "" {
 		return p.pos(diag.Pos{File: l.File, Line: l.Line})
@@ -192,7 +194,7 @@ func (e *objectExplanation) writeValues(p *explanationWriter) {
 				rows = append(rows, v)
 				continue
 			}
-			_ = writeExplanation(&p.Builder, v.Explanation, "    ", p.name) // into memory
+			_ = writeExplanation(&p.Builder, v.Explanation, "    ", p.name) // a builder accepts all writes
 			p.line("")
 		}
 		p.table(func(add func(cells ...string)) {
@@ -203,13 +205,13 @@ func (e *objectExplanation) writeValues(p *explanationWriter) {
 	}
 }
 
-// row returns a value on one line: its path, itself, and the line that won.
+// row returns a value in one line: its path, text, and effective line.
 func (e *objectExplanation) row(p *explanationWriter, v valueExplanation) []string {
 	text := fieldText(v.State, v.Value)
 	if v.secret {
 		text = hidden
 	} else if v.State == fleet.FromChart {
-		text = valueText(v.Value, maxLeafText) // the kind of the line says it
+		text = valueText(v.Value, maxLeafText) // the kind of the line names the chart
 	}
 	cells := []string{v.Path, text}
 	for _, c := range v.Contributions {

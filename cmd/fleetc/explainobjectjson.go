@@ -4,8 +4,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// An explainedObject is the explanation of an object as explain -o json prints
-// it.
+// An explainedObject is the explanation of an object in the output of explain
+// -o json.
 type explainedObject struct {
 	Cluster   string              `json:"cluster"`
 	Object    string              `json:"object"`
@@ -45,7 +45,7 @@ type explainedValue struct {
 	explainedField
 }
 
-// json returns the explanation with the names that explain -o json has.
+// json converts the explanation to the JSON output.
 func (e *objectExplanation) json() explainedObject {
 	out := explainedObject{
 		Cluster: e.cluster, Object: e.Object.ID(), Field: fleet.FieldText(e.Field), Value: e.Value, Secret: e.Secret,

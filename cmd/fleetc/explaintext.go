@@ -11,15 +11,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// writeExplanation prints an explanation, every line behind the indent. The
-// files of its lines go through name.
+// writeExplanation prints an explanation with indented lines. name converts
+// file names.
 func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name func(string) string) error {
 	p := &explanationWriter{indent: indent, name: name}
-	is := fieldText(e.State, e.Value)
+	text := fieldText(e.State, e.Value)
 	if len(e.Leaves) > 0 && (e.State == fleet.Set || e.State == fleet.Unset) {
-		is = "a map, with " + plural(len(e.Leaves), "value", "values") + " in it"
+		text = "a map, with " + plural(len(e.Leaves), "value", "values") + " in it"
 	}
-	p.line("%s: %s", e.Path, is)
+	p.line("%s: %s", e.Path, text)
 	p.line("    in %s", e.Cluster)
 	if e.Unselected {
 		p.line("    this cluster does not get the release")
@@ -44,7 +44,7 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 	}
 	if len(e.Contributions) > 0 {
 		p.line("")
-		p.line("lines that have a say")
+		p.line("contributing lines")
 		p.table(func(add func(cells ...string)) {
 			for _, c := range e.Contributions {
 				p.contribution(add, "", "", c)
@@ -53,17 +53,17 @@ func writeExplanation(w io.Writer, e *fleet.Explanation, indent string, name fun
 	}
 	if len(e.Leaves) > 0 {
 		p.line("")
-		p.line("values inside, and the lines that win")
+		p.line("values inside, and their effective lines")
 		p.table(func(add func(cells ...string)) {
 			for _, l := range e.Leaves {
-				is, kind, place := fieldText(l.State, l.Value), "", ""
+				text, kind, place := fieldText(l.State, l.Value), "", ""
 				if l.State == fleet.Set || l.State == fleet.FromChart {
-					is = valueText(l.Value, maxLeafText)
+					text = valueText(l.Value, maxLeafText)
 				}
 				if l.Effective != nil {
 					kind, place = p.kind(l.Effective), p.place(l.Effective)
 				}
-				add(strings.TrimPrefix(strings.TrimPrefix(l.Path, e.Path), "."), is, kind, place)
+				add(strings.TrimPrefix(strings.TrimPrefix(l.Path, e.Path), "."), text, kind, place)
 			}
 		})
 	}
@@ -87,13 +87,13 @@ func (p *explanationWriter) table(rows func(add func(cells ...string))) {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	rows(func(cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")) })
-	_ = t.Flush() // into memory
+	_ = t.Flush() // a builder accepts all writes
 	for l := range strings.Lines(b.String()) {
 		p.line("    %s", strings.TrimRight(l, " \n"))
 	}
 }
 
-// contribution adds a line, and below it those that it refers to.
+// contribution adds a line and, below it, its sources.
 func (p *explanationWriter) contribution(add func(cells ...string), indent, path string, c *fleet.Contribution) {
 	expr := c.Expr
 	switch {
@@ -111,7 +111,7 @@ func (p *explanationWriter) contribution(add func(cells ...string), indent, path
 	}
 }
 
-// kind says what a line is, and of which layer.
+// kind returns the kind and layer of a line.
 func (p *explanationWriter) kind(c *fleet.Contribution) string {
 	if c.Layer == "" {
 		return string(c.Kind)
@@ -131,7 +131,7 @@ func (p *explanationWriter) pos(at diag.Pos) string {
 	return at.String()
 }
 
-// fieldText says what a field is.
+// fieldText describes the value of a field.
 func fieldText(s fleet.State, value any) string {
 	switch s {
 	case fleet.Set:
@@ -148,10 +148,10 @@ func fieldText(s fleet.State, value any) string {
 	return string(s)
 }
 
-// How many bytes of a value are shown, alone and in a list of many.
+// Maximum bytes of a value, alone and in a list.
 const maxValueText, maxLeafText = 200, 60
 
-// valueText returns a value on one line, of at most so many bytes.
+// valueText returns a value in one line of at most most bytes.
 func valueText(value any, most int) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

@@ -114,8 +114,8 @@ func newExportCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// checkFlags returns a fault unless there is one place to export to, and nothing
-// that concerns another.
+// checkFlags returns a fault unless exactly one destination is set, with flags
+// that belong to it.
 func (e *exportOptions) checkFlags(cmd *cobra.Command, o *options) error {
 	places := []string{"out", "git", "oci"}
 	var to []string
@@ -130,7 +130,7 @@ func (e *exportOptions) checkFlags(cmd *cobra.Command, o *options) error {
 	case len(to) > 1:
 		return &diag.Diag{Msg: "export writes to one place, and here are " + strings.Join(to, " and "), Hint: "run it once for each"}
 	case to[0] == "--out" && e.out == "":
-		return &diag.Diag{Msg: "--out names no directory", Hint: "name one, which may be ."}
+		return &diag.Diag{Msg: "--out is empty", Hint: "name one, which may be ."}
 	}
 	for name, of := range map[string]string{"branch": "--git", "path": "--git", "pr-branch": "--git", "source": "--oci", "revision": "--oci"} {
 		if cmd.Flags().Changed(name) && of != to[0] {
@@ -143,19 +143,19 @@ func (e *exportOptions) checkFlags(cmd *cobra.Command, o *options) error {
 	return nil
 }
 
-// An exporting is an export on its way.
-type exporting struct {
+// An exportRun is an export in progress.
+type exportRun struct {
 	*exportOptions
-	cmd    *cobra.Command
-	o      *options
-	layout fleet.Layout
-	fleet  *compiler.Fleet
-	ids    []string             // of all clusters that the fleet has
-	gone   func(id string) bool // which clusters' trees are to be removed; nil when none is
+	cmd       *cobra.Command
+	o         *options
+	layout    fleet.Layout
+	fleet     *compiler.Fleet
+	ids       []string             // IDs of all clusters of the fleet
+	isRetired func(id string) bool // selects the clusters to remove; nil for none
 }
 
 func runExport(cmd *cobra.Command, o *options, e *exportOptions, patterns []string) error {
-	x := &exporting{exportOptions: e, cmd: cmd, o: o}
+	x := &exportRun{exportOptions: e, cmd: cmd, o: o}
 	var err error
 	if x.layout, err = layoutOf(e.layout); err != nil {
 		return err
@@ -164,9 +164,9 @@ func runExport(cmd *cobra.Command, o *options, e *exportOptions, patterns []stri
 	if c.Shard, err = e.shard(); err != nil {
 		return err
 	}
-	// What is wrong with the fleet, loading it says.
+	// Loading the fleet reports its faults.
 	if x.ids, err = c.ClusterIDs(); err == nil && len(patterns) == 0 {
-		x.gone = func(id string) bool { return c.Shard.Has(id) && !slices.Contains(x.ids, id) }
+		x.isRetired = func(id string) bool { return c.Shard.Has(id) && !slices.Contains(x.ids, id) }
 	}
 	if cmd.Flags().Changed("out") {
 		return x.toDirectory(cmd.Context(), c, patterns)
@@ -177,9 +177,9 @@ func runExport(cmd *cobra.Command, o *options, e *exportOptions, patterns []stri
 	return x.toRegistry(cmd.Context(), c, patterns)
 }
 
-// toDirectory exports to a directory. Clusters that are there as they would be
-// written, and of which nothing has changed since, are not compiled.
-func (x *exporting) toDirectory(ctx context.Context, c *compiler.Compiler, patterns []string) error {
+// toDirectory exports to a directory. It does not compile clusters that are up
+// to date.
+func (x *exportRun) toDirectory(ctx context.Context, c *compiler.Compiler, patterns []string) error {
 	dir, err := filepath.Abs(x.o.path(x.out))
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func (x *exporting) toDirectory(ctx context.Context, c *compiler.Compiler, patte
 	if err != nil {
 		return err
 	}
-	summary, err := x.unsettled(ctx, c, tree, session, patterns)
+	summary, err := x.exportChanged(ctx, c, tree, session, patterns)
 	if err = errors.Join(err, session.Close()); err != nil {
 		return err
 	}
@@ -212,8 +212,8 @@ func (x *exporting) toDirectory(ctx context.Context, c *compiler.Compiler, patte
 	return nil
 }
 
-// unsettled exports in a session, and notes what is settled by that.
-func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *export.Tree, session *export.Session, patterns []string) (export.Summary, error) {
+// exportChanged exports in a session, and records up-to-date clusters.
+func (x *exportRun) exportChanged(ctx context.Context, c *compiler.Compiler, tree *export.Tree, session *export.Session, patterns []string) (export.Summary, error) {
 	var mu sync.Mutex
 	kept := map[string]int{}
 	loaded, settled, err := incremental.Load(ctx, c, incremental.Task{
@@ -235,26 +235,26 @@ func (x *exporting) unsettled(ctx context.Context, c *compiler.Compiler, tree *e
 	defer settled.Close()
 	loaded.KeepLast(tree.Objects)
 	x.fleet = loaded
-	p := &part{clusters: loaded.Clusters, kept: kept, gone: x.gone}
+	p := &exportPart{clusters: loaded.Clusters, unchangedFiles: kept, isRetired: x.isRetired}
 	summary, err := x.stage(session, p, nil)
 	if err != nil {
 		return summary, err
 	}
-	for c, r := range p.written(summary) {
+	for c, r := range p.compiled(summary) {
 		settled.Record(ctx, c, r.Index)
 	}
 	return summary, nil
 }
 
-// A part is clusters that are exported together.
-type part struct {
-	clusters []*fleet.Cluster
-	kept     map[string]int       // how many files the clusters have that are settled, by their IDs
-	gone     func(id string) bool // as in exporting
+// An exportPart is a set of clusters that are exported together.
+type exportPart struct {
+	clusters       []*fleet.Cluster
+	unchangedFiles map[string]int       // number of files of up-to-date clusters, by ID
+	isRetired      func(id string) bool // as in exportRun
 }
 
-// written yields the clusters that were compiled, and what became of each.
-func (p *part) written(sum export.Summary) iter.Seq2[*fleet.Cluster, export.Result] {
+// compiled yields the compiled clusters with their results.
+func (p *exportPart) compiled(sum export.Summary) iter.Seq2[*fleet.Cluster, export.Result] {
 	return func(yield func(*fleet.Cluster, export.Result) bool) {
 		for _, r := range sum.Clusters {
 			i := slices.IndexFunc(p.clusters, func(c *fleet.Cluster) bool { return c.ID == r.Cluster })
@@ -265,9 +265,9 @@ func (p *part) written(sum export.Summary) iter.Seq2[*fleet.Cluster, export.Resu
 	}
 }
 
-// write compiles the clusters into a tree, in the session that begins, when
-// nothing is wrong with any. It tells each, which may be nil, of their bundles.
-func (x *exporting) write(tree *export.Tree, begin func(context.Context) (*export.Session, error), p *part, each func(*fleet.Bundle)) (export.Summary, error) {
+// write compiles the clusters into a tree if none has faults. begin starts the
+// session. each is called for every bundle; it may be nil.
+func (x *exportRun) write(tree *export.Tree, begin func(context.Context) (*export.Session, error), p *exportPart, each func(*fleet.Bundle)) (export.Summary, error) {
 	tree.Fleet, tree.Version = x.fleet.Module, toolVersion()
 	x.fleet.KeepLast(tree.Objects)
 	session, err := begin(x.cmd.Context())
@@ -281,8 +281,8 @@ func (x *exporting) write(tree *export.Tree, begin func(context.Context) (*expor
 	return summary, err
 }
 
-// stage stages every cluster, and commits when nothing is wrong with any.
-func (x *exporting) stage(session *export.Session, part *part, each func(*fleet.Bundle)) (export.Summary, error) {
+// stage stages every cluster, and commits if none has faults.
+func (x *exportRun) stage(session *export.Session, part *exportPart, each func(*fleet.Bundle)) (export.Summary, error) {
 	ctx := x.cmd.Context()
 	var faults diag.List
 	p := newProgress(x.cmd, len(part.clusters))
@@ -291,8 +291,8 @@ func (x *exporting) stage(session *export.Session, part *part, each func(*fleet.
 		_, err := session.Stage(b)
 		return err
 	}
-	for _, id := range slices.Sorted(maps.Keys(part.kept)) {
-		faults.Add(session.MarkUnchanged(id, part.kept[id]))
+	for _, id := range slices.Sorted(maps.Keys(part.unchangedFiles)) {
+		faults.Add(session.MarkUnchanged(id, part.unchangedFiles[id]))
 	}
 	for b, err := range deliver.ExportsOf(ctx, x.fleet, x.layout, part.clusters, take) {
 		faults.Add(err)
@@ -301,8 +301,8 @@ func (x *exporting) stage(session *export.Session, part *part, each func(*fleet.
 		}
 		p.step()
 	}
-	if part.gone != nil {
-		_, err := session.Retire(part.gone)
+	if part.isRetired != nil {
+		_, err := session.Retire(part.isRetired)
 		faults.Add(err)
 	}
 	if err := cmp.Or(faults.Err(), ctx.Err()); err != nil {
@@ -337,8 +337,8 @@ func printSummary(w io.Writer, s export.Summary, e *exportOptions) error {
 	return err
 }
 
-// exportJSON prints what an export did, or would do: counts, and the files of
-// each cluster that are not as they were; and what became of git's branches.
+// exportJSON prints the result of an export or comparison: counts, changed
+// files by cluster, and the branches of git.
 func exportJSON(w io.Writer, s export.Summary, git *gitResult) error {
 	type file struct {
 		Name   string `json:"name"`

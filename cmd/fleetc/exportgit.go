@@ -34,7 +34,7 @@ func (g *gitOptions) flags(cmd *cobra.Command) {
 	}
 }
 
-// A gitResult is what became of a repository, as -o json prints it.
+// A gitResult is the result for a repository in the JSON output.
 type gitResult struct {
 	Repository string      `json:"repository"`
 	Branches   []gitBranch `json:"branches"`
@@ -48,23 +48,24 @@ type gitBranch struct {
 }
 
 // toGit exports to branches of a git repository.
-func (x *exporting) toGit(ctx context.Context, c *compiler.Compiler, patterns []string) error {
+func (x *exportRun) toGit(ctx context.Context, c *compiler.Compiler, patterns []string) error {
 	err := x.toRemote(ctx, c, patterns, true)
 	if errors.Is(err, branch.ErrTreeMismatch) {
-		// Others have changed the directory of a settled cluster while this went on.
+		// The directory of an up-to-date cluster changed in the meantime.
 		err = x.toRemote(ctx, c, patterns, false)
 	}
 	return err
 }
 
-// toRemote is toGit, of all clusters or of those that are not settled.
-func (x *exporting) toRemote(ctx context.Context, c *compiler.Compiler, patterns []string, settling bool) (err error) {
-	g := &gitExport{exporting: x, path: strings.Trim(x.git.path, "/")}
+// toRemote is toGit for all clusters or, with onlyChanged, those that are not
+// up to date.
+func (x *exportRun) toRemote(ctx context.Context, c *compiler.Compiler, patterns []string, onlyChanged bool) (err error) {
+	g := &gitExport{exportRun: x, path: strings.Trim(x.git.path, "/")}
 	if g.remote, err = branch.Open(ctx, x.git.address, x.o.dir); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, g.remote.Close()) }()
-	if err := g.load(ctx, c, patterns, settling); err != nil {
+	if err := g.load(ctx, c, patterns, onlyChanged); err != nil {
 		return err
 	}
 	defer g.settled.Close()
@@ -82,7 +83,7 @@ func (x *exporting) toRemote(ctx context.Context, c *compiler.Compiler, patterns
 }
 
 // push exports each part to its branch.
-func (g *gitExport) push(ctx context.Context, parts map[string]*part) error {
+func (g *gitExport) push(ctx context.Context, parts map[string]*exportPart) error {
 	source, err := g.sourceCommit(ctx)
 	if err != nil {
 		return err
@@ -110,13 +111,13 @@ func (g *gitExport) push(ctx context.Context, parts map[string]*part) error {
 	}
 	for i, r := range results {
 		if err == nil {
-			g.settle(ctx, parts[r.Branch], r, summaries[i])
+			g.recordOutcomes(ctx, parts[r.Branch], r, summaries[i])
 		}
 	}
 	return cmp.Or(err, g.report(g.remote.Name, g.base, results, summaries))
 }
 
-// inBranch is what faults write before the names of files in a branch.
+// inBranch returns the prefix of file names in faults for a branch.
 func inBranch(branch, path string) string {
 	if path != "" {
 		path += "/"
@@ -124,8 +125,9 @@ func inBranch(branch, path string) string {
 	return "git:" + branch + ":" + path
 }
 
-// sourceCommit says which commit the fleet is; empty when it is in none.
-func (x *exporting) sourceCommit(ctx context.Context) (string, error) {
+// sourceCommit returns the commit of the fleet, or an empty string outside of
+// git.
+func (x *exportRun) sourceCommit(ctx context.Context) (string, error) {
 	commit, modified, err := deliver.Revision(ctx, x.o.compiler(), x.fleet.Dir)
 	if commit != "" && modified {
 		commit += " with changes"
@@ -133,10 +135,10 @@ func (x *exporting) sourceCommit(ctx context.Context) (string, error) {
 	return commit, err
 }
 
-// maxTrailers is how many clusters a commit names.
+// maxTrailers is the maximum number of clusters that a commit lists.
 const maxTrailers = 20
 
-// change returns what an export wrote, and what the commit says of it.
+// change returns the changed files and the commit message of an export.
 func change(sum export.Summary, digests map[string]string, source string) branch.Change {
 	var c branch.Change
 	var trailers, ids []string
@@ -170,14 +172,14 @@ func change(sum export.Summary, digests map[string]string, source string) branch
 	return c
 }
 
-// report prints what became of the branches. The error is errDifferences when
-// there was something to push and nothing is to be.
-func (x *exporting) report(repository, base string, results []branch.Result, summaries []export.Summary) error {
+// report prints the results for branches. The error is errDifferences if a
+// check found changes.
+func (x *exportRun) report(repository, base string, results []branch.Result, summaries []export.Summary) error {
 	out := &gitResult{Repository: repository, Branches: []gitBranch{}}
 	differences := false
 	for i, r := range results {
 		if r.State == branch.Unchanged && len(summaries[i].Clusters) == 0 && len(results) > 1 {
-			continue // nothing is gone
+			continue // no cluster was removed
 		}
 		b := gitBranch{Branch: r.Branch, State: string(r.State), Commit: r.Commit}
 		if x.git.pattern != "" {

@@ -18,22 +18,22 @@ import (
 
 // A gitExport is an export to a repository.
 type gitExport struct {
-	*exporting
-	remote  *branch.Remote
-	path    string                // of the fleet's tree in the repository
-	base    string                // the branch that is pushed to, or merged into
-	were    map[string]gitOutcome // of settled clusters, by their IDs
-	settled *incremental.UpToDate
+	*exportRun
+	remote   *branch.Remote
+	path     string                // path of the tree in the repository
+	base     string                // branch to push to or to merge into
+	previous map[string]gitOutcome // outcomes of up-to-date clusters, by ID
+	settled  *incremental.UpToDate
 }
 
-// A gitOutcome is what an export to git came to with a cluster, as it is kept.
+// A gitOutcome is the cached outcome of an export to git for a cluster.
 type gitOutcome struct {
-	Branch string `json:"branch"` // that it went to
+	Branch string `json:"branch"` // branch of the cluster
 	Tree   string `json:"tree"`   // object ID of its directory
 	Files  int    `json:"files"`
 }
 
-// findBase finds out which branch it is, once.
+// findBase determines the base branch, once.
 func (g *gitExport) findBase(ctx context.Context) (err error) {
 	if g.base == "" {
 		g.base = g.git.branch
@@ -44,43 +44,44 @@ func (g *gitExport) findBase(ctx context.Context) (err error) {
 	return err
 }
 
-// load loads the clusters of which the base does not have what an export would
-// write, as far as that is known; all of them unless settling.
-func (g *gitExport) load(ctx context.Context, c *compiler.Compiler, patterns []string, settling bool) (err error) {
+// load loads the clusters that are not known to be up to date in the base
+// branch; all of them unless onlyChanged is set.
+func (g *gitExport) load(ctx context.Context, c *compiler.Compiler, patterns []string, onlyChanged bool) (err error) {
 	there := sync.OnceValue(func() branch.Listing {
-		// What is wrong with the repository, is told when it is needed.
+		// Errors of the repository are reported when it is needed.
 		if err := g.findBase(ctx); err != nil {
 			return branch.Listing{}
 		}
 		l, _ := g.remote.List(ctx, g.base, g.path)
-		// What used to be clusters, in the directory of one, an export has to see.
+		// An export must see removed clusters inside another cluster's
+		// directory.
 		for _, dir := range export.ClusterParents(l.Files) {
 			delete(l.Trees, dir)
 		}
 		return l
 	})
 	var mu sync.Mutex
-	g.were = map[string]gitOutcome{}
+	g.previous = map[string]gitOutcome{}
 	g.fleet, g.settled, err = incremental.Load(ctx, c, incremental.Task{
 		Name: fmt.Sprintf("export %s with %s to git: %q %q", g.layout, toolVersion(), g.path, g.git.pattern),
 		Holds: func(id, text string) bool {
-			var was gitOutcome
-			err := json.Unmarshal([]byte(text), &was)
-			if err != nil || !settling || was.Tree == "" || there().Trees[id] != was.Tree {
+			var last gitOutcome
+			err := json.Unmarshal([]byte(text), &last)
+			if err != nil || !onlyChanged || last.Tree == "" || there().Trees[id] != last.Tree {
 				return false
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			g.were[id] = was
+			g.previous[id] = last
 			return true
 		},
 	}, patterns...)
 	return err
 }
 
-// settle notes what became of the clusters of a part.
-func (g *gitExport) settle(ctx context.Context, p *part, r branch.Result, sum export.Summary) {
-	for c, files := range p.written(sum) {
+// recordOutcomes records the outcomes for the clusters of a part.
+func (g *gitExport) recordOutcomes(ctx context.Context, p *exportPart, r branch.Result, sum export.Summary) {
+	for c, files := range p.compiled(sum) {
 		text, err := json.Marshal(gitOutcome{r.Branch, r.Trees[c.ID], files.Added + files.Changed + files.Unchanged})
 		if err == nil {
 			g.settled.Record(ctx, c, string(text))
@@ -88,46 +89,46 @@ func (g *gitExport) settle(ctx context.Context, p *part, r branch.Result, sum ex
 	}
 }
 
-// without returns the directories that the export of a part leaves alone: those of
-// settled clusters, which are what they were, and those of clusters that are not its
-// own. To find what is gone it has to see those.
-func (g *gitExport) without(p *part) branch.Without {
+// without returns the directories that the export of a part does not need:
+// those of up-to-date clusters and of clusters in other parts. A part that
+// removes clusters needs the latter.
+func (g *gitExport) without(p *exportPart) branch.Without {
 	w := branch.Without{}
 	for _, id := range g.ids {
-		if p.gone == nil {
+		if p.isRetired == nil {
 			w[id] = ""
 		}
 	}
 	for _, c := range p.clusters {
 		delete(w, c.ID)
 	}
-	for id, was := range g.were {
-		w[id] = was.Tree
+	for id, last := range g.previous {
+		w[id] = last.Tree
 	}
 	return w
 }
 
-// placeholder matches what a pattern for branches takes from a cluster.
+// placeholder matches placeholders in a branch pattern.
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
-// retired stands for the value of a cluster that the fleet does not have any
-// more, of which nothing else is known.
+// retired replaces all placeholders for a removed cluster, whose properties
+// are unknown.
 const retired = "retired"
 
-// parts divides the clusters by the branch that they go to. Those that are gone
-// go with all others when these go to one, and to one of their own when not.
-func (g *gitExport) parts() (map[string]*part, error) {
+// parts divides the clusters by branch. Removed clusters are in the only
+// branch, or in a separate one if there are several.
+func (g *gitExport) parts() (map[string]*exportPart, error) {
 	pattern := g.git.pattern
 	if pattern == "" && g.cmd.Flags().Changed("pr-branch") {
-		return nil, &diag.Diag{Msg: "--pr-branch names no branch", Hint: "write a name, as in fleetc/{environment}"}
+		return nil, &diag.Diag{Msg: "--pr-branch is empty", Hint: "write a name, as in fleetc/{environment}"}
 	}
-	parts := map[string]*part{}
-	of := func(name string) *part {
+	parts := map[string]*exportPart{}
+	of := func(name string) *exportPart {
 		if pattern == "" {
 			name = g.base
 		}
 		if parts[name] == nil {
-			parts[name] = &part{kept: map[string]int{}}
+			parts[name] = &exportPart{unchangedFiles: map[string]int{}}
 		}
 		return parts[name]
 	}
@@ -137,16 +138,16 @@ func (g *gitExport) parts() (map[string]*part, error) {
 		faults.Add(err)
 		of(name).clusters = append(of(name).clusters, c)
 	}
-	for id, was := range g.were {
-		of(was.Branch).kept[id] = was.Files
+	for id, last := range g.previous {
+		of(last.Branch).unchangedFiles[id] = last.Files
 	}
-	if g.gone != nil || pattern == "" {
-		of(placeholder.ReplaceAllLiteralString(pattern, retired)).gone = g.gone
+	if g.isRetired != nil || pattern == "" {
+		of(placeholder.ReplaceAllLiteralString(pattern, retired)).isRetired = g.isRetired
 	}
 	return parts, faults.Err()
 }
 
-// branchOf returns the name of the branch that a cluster goes to.
+// branchOf returns the branch of a cluster.
 func (g *gitOptions) branchOf(c *fleet.Cluster) (string, error) {
 	var fault error
 	name := placeholder.ReplaceAllStringFunc(g.pattern, func(text string) string {

@@ -33,15 +33,14 @@ func (r *ociOptions) flags(cmd *cobra.Command) {
 	}
 }
 
-// toRegistry exports to a registry. Nothing is pushed when anything is wrong with
-// any of the clusters.
-func (x *exporting) toRegistry(ctx context.Context, c *compiler.Compiler, patterns []string) (err error) {
+// toRegistry exports to a registry. It pushes nothing if a cluster has faults.
+func (x *exportRun) toRegistry(ctx context.Context, c *compiler.Compiler, patterns []string) (err error) {
 	target, err := oci.Parse(x.oci.target)
 	if err != nil {
 		return err
 	}
 	client := oci.NewClient(target)
-	settled, err := x.unpushed(ctx, c, client, patterns)
+	settled, err := x.loadChanged(ctx, c, client, patterns)
 	if err != nil {
 		return err
 	}
@@ -93,19 +92,19 @@ func (x *exporting) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 	return errors.Join(faults.Err(), x.printPushed(pushed, faults.Err() == nil))
 }
 
-// unpushed loads the clusters of which the registry does not have what an export
-// would push, as far as that is known.
-func (x *exporting) unpushed(ctx context.Context, c *compiler.Compiler, client *oci.Client, patterns []string) (*incremental.UpToDate, error) {
-	var failed atomic.Bool // what is wrong with the registry, a push tells
+// loadChanged loads the clusters that are not known to be up to date in the
+// registry.
+func (x *exportRun) loadChanged(ctx context.Context, c *compiler.Compiler, client *oci.Client, patterns []string) (*incremental.UpToDate, error) {
+	var failed atomic.Bool // the push reports errors of the registry
 	loaded, settled, err := incremental.Load(ctx, c, incremental.Task{
 		Name: fmt.Sprintf("export %s with %s to %s", x.layout, toolVersion(), x.oci.target),
 		Holds: func(id, digest string) bool {
 			if failed.Load() {
 				return false
 			}
-			is, err := client.TagHas(ctx, id, digest)
+			found, err := client.TagHas(ctx, id, digest)
 			failed.CompareAndSwap(false, err != nil)
-			return is
+			return found
 		},
 		AtATime: deliver.PushesAtATime,
 	}, patterns...)
@@ -113,8 +112,9 @@ func (x *exporting) unpushed(ctx context.Context, c *compiler.Compiler, client *
 	return settled, err
 }
 
-// artifacts compiles the clusters. The content of their artifacts is below dir.
-func (x *exporting) artifacts(ctx context.Context, dir string) ([]*oci.Artifact, error) {
+// artifacts compiles the clusters. The contents of their artifacts are written
+// below dir.
+func (x *exportRun) artifacts(ctx context.Context, dir string) ([]*oci.Artifact, error) {
 	var faults diag.List
 	var artifacts []*oci.Artifact
 	p := newProgress(x.cmd, len(x.fleet.Clusters))
@@ -132,10 +132,9 @@ func (x *exporting) artifacts(ctx context.Context, dir string) ([]*oci.Artifact,
 	return artifacts, faults.Err()
 }
 
-// printPushed prints what became of the artifacts. The error is errDifferences
-// when something was to be pushed and nothing is to be; complete says that there
-// is no other error.
-func (x *exporting) printPushed(pushed []oci.PushResult, complete bool) error {
+// printPushed prints the results for artifacts. The error is errDifferences if
+// a check found changes; complete means that no other error occurred.
+func (x *exportRun) printPushed(pushed []oci.PushResult, complete bool) error {
 	type artifact struct {
 		Cluster   string `json:"cluster"`
 		Tag       string `json:"tag"`

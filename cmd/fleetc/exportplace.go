@@ -7,9 +7,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// checkPlace returns a fault for each cluster whose layers tell Flux or Argo CD to
-// look elsewhere than where the export goes: below path in a git repository, or
-// to a registry. They would find nothing there.
+// checkPlace returns a fault for each cluster whose Flux or Argo CD settings
+// do not match the destination of the export: a path in a git repository, or a
+// registry.
 func checkPlace(layout fleet.Layout, clusters []*fleet.Cluster, registry bool, path string) error {
 	var faults diag.List
 	for _, c := range clusters {

@@ -18,8 +18,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// sarifSchema compiles the schema that OASIS publishes for SARIF 2.1.0. It is
-// in the module that testdata/sarif requires, and checked against its go.sum.
+// sarifSchema compiles the SARIF 2.1.0 schema of OASIS. It is in the module
+// that testdata/sarif requires, and verified by its go.sum.
 var sarifSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	const module = "github.com/securego/gosec/v2"
 	cmd := exec.Command("go", "mod", "download", "-json", module)
@@ -63,7 +63,7 @@ func validSARIF(text string) error {
 	return schema.Validate(log)
 }
 
-// cmdSARIF checks that a file, stdout or stderr is a log of SARIF 2.1.0:
+// cmdSARIF checks that a file, stdout or stderr is a valid SARIF 2.1.0 log:
 // sarif FILE.
 func cmdSARIF(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
@@ -72,8 +72,8 @@ func cmdSARIF(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(validSARIF(ts.ReadFile(args[0])))
 }
 
-// TestSARIFSchema checks that the schema refuses what is wrong: it is the
-// judge of the scripts.
+// TestSARIFSchema checks that the schema, which scripts rely on, rejects
+// invalid logs.
 func TestSARIFSchema(t *testing.T) {
 	const log = `{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "x"}}, "results": [{"message": {"text": "y"}%s}]}]}`
 	if err := validSARIF(strings.Replace(log, "%s", "", 1)); err != nil {
@@ -90,7 +90,7 @@ func TestSARIFSchema(t *testing.T) {
 	}
 }
 
-// TestSARIFReports checks logs of faults as odd as they may be.
+// TestSARIFReports checks logs of unusual faults.
 func TestSARIFReports(t *testing.T) {
 	odd := "a%b c:d\\e\x00\xff\n{0}[x](y)ü😀"
 	list := diag.List{

@@ -55,7 +55,7 @@ func newFmtCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// writeNames writes the names of files, one for each line or as a JSON list.
+// writeNames writes the names of files, one per line or as a JSON list.
 func writeNames(w io.Writer, files []string, name func(string) string, output string) error {
 	names := make([]string, len(files))
 	for i, file := range files {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestExampleFormat checks that fmt has nothing to do in the example fleet: what
-// fleetc chart add writes, and what fleetc init does, is in the standard format.
+// TestExampleFormat checks that fmt changes nothing in the example fleet:
+// fleetc chart add and fleetc init write the standard format.
 func TestExampleFormat(t *testing.T) {
 	dir := copyExample(t)
 	fleetc(t, "-C", dir, "init")

@@ -28,7 +28,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// The hosts that the documented jobs talk to, and the secrets that they have for them.
+// The hosts of the documented jobs and their secrets.
 const (
 	githubHost, githubAPI, githubRegistry = "github.com", "api.github.com", "ghcr.io"
 	gitlabHost, gitlabRegistry, plainHost = "gitlab.example.com", "registry.gitlab.example.com", "git.example.com"
@@ -36,21 +36,21 @@ const (
 	jobToken, clustersToken               = "token-of-the-job", "token-of-the-clusters"
 )
 
-// A forge stands in for the hosts of the documented jobs: git's own server, registries,
-// and the parts of an API that take comments. Programs reach it as a proxy with TLS.
+// A forge emulates the hosts of the documented jobs: a git server, registries,
+// and the comment parts of an API. Programs connect through a proxy with TLS.
 type forge struct {
 	t     *testing.T
-	root  string // has the repositories of each host
+	root  string // contains the repositories of each host
 	ca    string // file with the certificate
 	proxy string // URL
 
 	mu       sync.Mutex
-	private  bool                       // the host of charts wants a password
+	private  bool                       // whether the chart host requires a password
 	given    map[string][]string        // values of Authorization, by host
-	comments []map[string]any           // of the one pull request on GitHub
-	notes    []string                   // of the one merge request on GitLab
+	comments []map[string]any           // of the only pull request on GitHub
+	notes    []string                   // of the only merge request on GitLab
 	pulls    map[string]string          // titles of pull requests, by branch
-	images   map[string]map[string]bool // tags that were written, by host
+	images   map[string]map[string]bool // written tags, by host
 }
 
 // newForge starts a forge with empty repositories for clusters.
@@ -87,7 +87,7 @@ func newForge(t *testing.T) *forge {
 	return f
 }
 
-// tunnel connects the client of a proxy with an address.
+// tunnel connects the client of a proxy to an address.
 func tunnel(w http.ResponseWriter, address string) {
 	to, err := net.Dial("tcp", address)
 	if err != nil {
@@ -108,7 +108,7 @@ func tunnel(w http.ResponseWriter, address string) {
 	_ = from.Close()
 }
 
-// certificate makes a certificate for the hosts.
+// certificate returns a certificate for the hosts.
 func (f *forge) certificate(hosts map[string]http.Handler) *tls.Config {
 	f.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -133,7 +133,7 @@ func (f *forge) certificate(hosts map[string]http.Handler) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }
 
-// bare makes a repository of a host with the files of a directory.
+// bare creates a repository with the files of a directory.
 func (f *forge) bare(host, name, files string) {
 	f.t.Helper()
 	dir := filepath.Join(f.root, host, name)
@@ -149,7 +149,7 @@ func (f *forge) bare(host, name, files string) {
 	}
 }
 
-// git serves the repositories of a host to those who know the password.
+// git serves the repositories of a host with a password.
 func (f *forge) git(host, user, password string) http.Handler {
 	f.bare(host, "example/clusters.git", f.t.TempDir())
 	return withPassword(f.backend(host), user, password)
@@ -166,14 +166,14 @@ func (f *forge) backend(host string) http.Handler {
 		Stderr: io.Discard,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.Contains(r.URL.Path, ".git/") { // as forges do
+		if !strings.Contains(r.URL.Path, ".git/") { // forges accept both paths
 			r.URL.Path = strings.Replace(r.URL.Path, "/clusters/", "/clusters.git/", 1)
 		}
 		backend.ServeHTTP(w, r)
 	})
 }
 
-// charts serves repositories of charts, as long as it is not private.
+// charts serves chart repositories, with a password if private is set.
 func (f *forge) charts() http.Handler {
 	f.bare(chartsHost, "charts.git", "../../testdata/charts")
 	open := f.backend(chartsHost)
@@ -190,7 +190,7 @@ func (f *forge) charts() http.Handler {
 	})
 }
 
-// registry serves a registry to those who know the password.
+// registry serves a registry with a password.
 func (f *forge) registry(host string) http.Handler {
 	f.images[host] = map[string]bool{}
 	serve := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
@@ -204,7 +204,7 @@ func (f *forge) registry(host string) http.Handler {
 	}), "ann", jobToken)
 }
 
-// github takes comments and pull requests as GitHub's API does.
+// github implements comments and pull requests of GitHub's API.
 func (f *forge) github() http.Handler {
 	mux := http.NewServeMux()
 	answer := func(w http.ResponseWriter, status int, v any) {
@@ -258,7 +258,7 @@ func (f *forge) github() http.Handler {
 	return mux
 }
 
-// gitlab serves repositories, and takes notes as GitLab's API does.
+// gitlab serves repositories and implements notes of GitLab's API.
 func (f *forge) gitlab() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", f.git(gitlabHost, "ci", clustersToken))

@@ -84,7 +84,7 @@ func historyTable(w io.Writer, records []*deliver.Record) error {
 	return t.Flush()
 }
 
-// cell is somebody's text in a table.
+// cell returns external text for a table cell.
 func cell(s string) string {
 	if s == "" {
 		return "-"
@@ -92,7 +92,7 @@ func cell(s string) string {
 	return diag.Visible(s, diag.MaxText)
 }
 
-// shortLength is how many digits of a hash tables show.
+// shortLength is the number of digits of a hash in tables.
 const shortLength = 12
 
 func shortCommit(v apply.Revision) string {
@@ -111,7 +111,7 @@ func shortDigest(digest string) string {
 	return cell(hash[:min(len(hash), shortLength)])
 }
 
-// whatOf says how a cluster came to a revision.
+// whatOf returns how a revision was created.
 func whatOf(v apply.Revision) string {
 	if v.Rollback > 0 {
 		return fmt.Sprintf("rollback to %d", v.Rollback)
@@ -119,8 +119,8 @@ func whatOf(v apply.Revision) string {
 	return "apply"
 }
 
-// appliedOf says how often the bundle of a revision was applied, and who applied
-// it last.
+// appliedOf returns how often the bundle of a revision was applied, and by
+// whom last.
 func appliedOf(v apply.Revision) string {
 	if v.Count() == 1 {
 		return "once"
@@ -133,7 +133,7 @@ func appliedOf(v apply.Revision) string {
 	return s
 }
 
-// origin says in words where a revision comes from.
+// origin describes the origin of a revision.
 func origin(v apply.Revision) string {
 	s := fmt.Sprintf("%s by %s at %s", whatOf(v), cell(v.By), v.Time.Format(time.RFC3339))
 	if v.Commit != "" {
@@ -142,7 +142,7 @@ func origin(v apply.Revision) string {
 	return s
 }
 
-// A revisionJSON is a revision as -o json prints it.
+// A revisionJSON is a revision in the JSON output.
 type revisionJSON struct {
 	Revision int    `json:"revision"`
 	Current  bool   `json:"current"`
@@ -159,9 +159,9 @@ type revisionJSON struct {
 	Pruned   int    `json:"pruned"`
 	Replaced int    `json:"replaced"`
 
-	Applied int                 `json:"applied"` // how often the bundle was applied
-	Applies []apply.ApplyRecord `json:"applies"` // the last ten of these, the newest first
-	Folded  []int               `json:"folded"`  // numbers of earlier revisions of the bundle
+	Applied int                 `json:"applied"` // number of applies of the bundle
+	Applies []apply.ApplyRecord `json:"applies"` // the last ten applies, the newest first
+	Folded  []int               `json:"folded"`  // numbers of earlier revisions with the same bundle
 }
 
 func revisionOf(v apply.Revision, current bool) revisionJSON {

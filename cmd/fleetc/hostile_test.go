@@ -19,11 +19,12 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// hostileText has what acts on terminals and CI systems, at places where it does.
+// hostileText contains sequences that control terminals and CI systems, at
+// positions where they work.
 const hostileText = "a![b](//evil.example) <b> @all | `b`\x1b[2J\x1b]8;;https://evil.example\x07b\r::error::c\r\n::error::d\n  ::set-output name=e::f\n\t##[add-mask]g ##vso[task.h]\u202ei\u009b31m\xff\x00"
 
-// hostileCommands are command lines of every command that has something to do
-// without a cluster, for the fleet of hostileFleet. TEXT stands for the text.
+// hostileCommands are command lines of every command that works without a
+// cluster, for the fleet of hostileFleet. TEXT stands for the text.
 var hostileCommands = []string{
 	"list", "list TEXT", "__complete list -l t", "vet -v", "vet --render", "vet TEXT",
 	"build", "build --release TEXT", "export --out out", "export --out out --check", "export --git TEXT --path a", "export --oci TEXT",
@@ -36,13 +37,12 @@ var hostileCommands = []string{
 	"chart values web", "chart values TEXT", "chart vendor", "chart verify",
 	"source add built", "source add TEXT",
 	"cache", "cache why prod/eu", "cache why TEXT", "cache clean", "version", "version TEXT", "TEXT", "help TEXT", "list --TEXT", "list -o TEXT", "list --color TEXT",
-	// These read the fleet, and find no cluster to connect to.
+	// These commands read the fleet, and have no cluster to connect to.
 	"apply prod/eu", "apply TEXT", "destroy prod/eu", "history prod/eu", "rollback prod/eu --to 1", "status prod/eu", "test prod/eu", "test TEXT",
 }
 
-// FuzzCommands runs the commands in a fleet whose names, values and messages are
-// hostile. Nothing of it reaches a terminal as a control sequence, or a CI system as
-// a command.
+// FuzzCommands runs the commands in a fleet with hostile names, values and
+// messages. The output must not control a terminal or a CI system.
 func FuzzCommands(f *testing.F) {
 	f.Add(hostileText)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -60,7 +60,7 @@ func FuzzCommands(f *testing.F) {
 		for _, line := range hostileCommands {
 			hostileRun(t, dir, line, text)
 		}
-		// What is wrong in the fleet has the text too, and its place.
+		// Faults of the fleet contain the text and its position.
 		for name, content := range hostileFaults(text) {
 			before, err := os.ReadFile(filepath.Join(dir, name))
 			writeFile(t, dir, name, content)
@@ -82,7 +82,7 @@ func hostileRun(t *testing.T, dir, line, text string) {
 	args := []string{"-C", dir, "--offline", "--cache-dir", filepath.Join(dir, ".cache")}
 	line, isCompletion := strings.CutPrefix(line, "__complete ")
 	if isCompletion {
-		args = slices.Insert(args, 0, "__complete") // which reads no flags before it
+		args = slices.Insert(args, 0, "__complete") // __complete must precede the flags
 	}
 	for arg := range strings.FieldsSeq(line) {
 		args = append(args, strings.ReplaceAll(arg, "TEXT", strings.ReplaceAll(text, "\x00", "")))
@@ -112,7 +112,7 @@ func hostileRun(t *testing.T, dir, line, text string) {
 			checkPrintable(t, line+" -o "+format+": standard output", out.String(), format)
 		}
 		if format == "markdown" {
-			format = "text" // as faults have it
+			format = "text" // the format of faults
 		}
 		checkPrintable(t, line+" -o "+format+": standard error", errs.String(), format)
 	}
@@ -123,8 +123,8 @@ func isBuild(cmd *cobra.Command, format string) bool {
 	return cmd.Name() == "build" && format != "json"
 }
 
-// ownCommand matches the commands that fleetc writes itself, and stopped what stands
-// where the runner looks for none.
+// ownCommand matches commands that fleetc itself writes. stopped matches text
+// in which the runner recognizes no commands.
 var (
 	ownCommand = regexp.MustCompile(`^::(error (file=[^:,]*,)?(line=\d+,)?(col=\d+,)?title=[^:]*::|notice title=fleetc diff::|group::|endgroup::$)`)
 	fences     = regexp.MustCompile("(?ms)^```+(diff)?$.*?^```+$")
@@ -163,13 +163,13 @@ func checkPrintable(t *testing.T, what, text, format string) {
 	}
 }
 
-// quoted returns a text as a string of CUE, JSON and YAML.
+// quoted returns a text as a string literal of CUE, JSON and YAML.
 func quoted(text string) string {
-	data, _ := json.Marshal(strings.Map(func(r rune) rune { return min(r, unicode.ReplacementChar) }, text)) // of a string
+	data, _ := json.Marshal(strings.Map(func(r rune) rune { return min(r, unicode.ReplacementChar) }, text)) // strings can always be encoded
 	return diag.PrintableJSON(string(data))
 }
 
-// fileOfText returns a text as a file's name.
+// fileOfText returns a text as a file name.
 func fileOfText(text string) string {
 	if name := strings.Map(func(r rune) rune {
 		if r == '/' || r == 0 {
@@ -182,8 +182,8 @@ func fileOfText(text string) string {
 	return "a"
 }
 
-// hostileFleet returns the directory of a fleet without faults, which has the text
-// wherever a fleet may have any.
+// hostileFleet returns the directory of a valid fleet that contains the text
+// wherever a fleet can.
 func hostileFleet(t *testing.T, text string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -235,8 +235,8 @@ releases: "web": defaults: us: other: key: "us"
 	return dir
 }
 
-// TestBuildIsExact checks that build prints the bytes of the files that export
-// writes, also where a terminal or CI system would take them for something else.
+// TestBuildIsExact checks that build prints the bytes of exported files, even
+// if a terminal or CI system would interpret them.
 func TestBuildIsExact(t *testing.T) {
 	dir := hostileFleet(t, "first\n::error::a\n##[add-mask]b\n")
 	fleetc(t, "-C", dir, "export", "--out", "out")
@@ -257,7 +257,7 @@ func TestBuildIsExact(t *testing.T) {
 	}
 }
 
-// hostileFaults returns files that are wrong, by their names.
+// hostileFaults returns invalid files by name.
 func hostileFaults(text string) map[string]string {
 	q := quoted(text)
 	return map[string]string{
@@ -276,8 +276,8 @@ func hostileFaults(text string) map[string]string {
 	}
 }
 
-// TestStreamsArePrintable writes hostile text to the streams of a command, of which
-// standard error gets some from clusters alone.
+// TestStreamsArePrintable writes hostile text to the streams of a command,
+// including text that only clusters send.
 func TestStreamsArePrintable(t *testing.T) {
 	for _, format := range []string{"text", "json", "github"} {
 		o := &options{}
@@ -302,14 +302,14 @@ func TestStreamsArePrintable(t *testing.T) {
 				t.Errorf("%s: a question is not written", name)
 			}
 		}
-		if format != "json" { // the text is not a string of JSON here
+		if format != "json" { // here the text is not a JSON string
 			checkPrintable(t, "standard output", out.String(), "")
 		}
 		checkPrintable(t, "standard error", errs.String(), "")
 	}
 }
 
-// TestHostileCommands checks that the commands above are all.
+// TestHostileCommands checks that the list of commands is complete.
 func TestHostileCommands(t *testing.T) {
 	var missing func(cmd *cobra.Command)
 	missing = func(cmd *cobra.Command) {

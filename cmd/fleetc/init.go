@@ -40,7 +40,7 @@ func newInitCommand(o *options) *cobra.Command {
 			}
 			files, err := edit.Init(o.compiler(), module)
 			if output == "text" {
-				files = folded(files)
+				files = foldPackages(files)
 			}
 			unchanged := func(name string) string { return name }
 			return errors.Join(err, writeNames(cmd.OutOrStdout(), files, unchanged, output))
@@ -50,8 +50,8 @@ func newInitCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// folded returns the names of files, those of one vendored package as one line.
-func folded(files []string) []string {
+// foldPackages returns file names, with one line for each vendored package.
+func foldPackages(files []string) []string {
 	var out []string
 	for i := 0; i < len(files); i++ {
 		dir := path.Dir(files[i])

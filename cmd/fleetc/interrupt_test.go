@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// endless is a layer whose evaluation takes hours, and no memory.
+// endless is a layer whose evaluation takes hours but no memory.
 const endless = `package fleet
 
 cluster: {name: "a", kubernetes: "1.36"}
@@ -21,7 +21,7 @@ _y: ({a1: 1} | {a2: 1}) & ({b1: 1} | {b2: 1}) & ({c1: 1} | {c2: 1}) & ({d1: 1} |
 releases: x: {namespace: "x", objects: x: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "x", data: _y}}
 `
 
-// TestInterrupt ends every command that evaluates with one signal.
+// TestInterrupt ends every evaluating command with one signal.
 func TestInterrupt(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
@@ -112,8 +112,8 @@ func checkInterrupted(t *testing.T, dir string, args []string, signal os.Signal)
 	}
 }
 
-// interrupted runs a command, sends it a signal after a while, and returns how it
-// ended and how long that took.
+// interrupted runs a command, sends it a signal after a while, and returns its
+// result and the time to end.
 func interrupted(t *testing.T, dir string, args []string, wait time.Duration, s os.Signal) (status int, stderr string, took time.Duration) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "fleetc", append([]string{"-C", dir, "--cache-dir", t.TempDir()}, args...)...)
@@ -125,7 +125,7 @@ func interrupted(t *testing.T, dir string, args []string, wait time.Duration, s 
 	}
 	time.Sleep(wait)
 	began := time.Now()
-	_ = cmd.Process.Signal(s) // it may have ended
+	_ = cmd.Process.Signal(s) // the process may have ended
 	err := cmd.Wait()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

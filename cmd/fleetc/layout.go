@@ -19,13 +19,13 @@ func layouts() []string {
 	return names
 }
 
-// layoutFlag adds the flag that says for whom an export is.
+// layoutFlag adds --layout.
 func layoutFlag(cmd *cobra.Command, into *string, absent fleet.Layout, usage string) {
 	cmd.Flags().StringVar(into, "layout", string(absent), usage)
 	_ = cmd.RegisterFlagCompletionFunc("layout", cobra.FixedCompletions(layouts(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// layoutOf returns the layout of a name.
+// layoutOf returns the layout with a name.
 func layoutOf(name string) (fleet.Layout, error) {
 	if !slices.Contains(layouts(), name) {
 		return "", &diag.Diag{Msg: fmt.Sprintf("no layout is called %q", name), Hint: diag.OneOf(name, layouts())}

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// The environment variables that set the limits of evaluations.
+// Environment variables that set limits for evaluations.
 const (
 	timeVariable   = "FLEETC_CUE_TIME"
 	memoryVariable = "FLEETC_CUE_MEMORY"

@@ -31,7 +31,7 @@ func newListCommand(o *options) *cobra.Command {
 				return err
 			}
 			if output == "json" {
-				return writeJSON(cmd.OutOrStdout(), listed(f))
+				return writeJSON(cmd.OutOrStdout(), listClusters(f))
 			}
 			return listTable(cmd.OutOrStdout(), f)
 		},
@@ -50,7 +50,7 @@ func listTable(w io.Writer, f *fleet.Fleet) error {
 	return t.Flush()
 }
 
-// A listedCluster is a cluster as list -o json prints it.
+// A listedCluster is a cluster in the output of list -o json.
 type listedCluster struct {
 	ID          string            `json:"id"`
 	Name        string            `json:"name"`
@@ -73,8 +73,8 @@ type listedRelease struct {
 	Digest    string   `json:"digest,omitempty"`
 }
 
-// listed returns the clusters of a fleet as list -o json prints them.
-func listed(f *fleet.Fleet) []listedCluster {
+// listClusters converts the clusters of a fleet to the JSON output.
+func listClusters(f *fleet.Fleet) []listedCluster {
 	out := make([]listedCluster, len(f.Clusters))
 	for i, c := range f.Clusters {
 		out[i] = listedCluster{

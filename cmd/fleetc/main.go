@@ -11,20 +11,20 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
-	_ "time/tzdata" // templates name time zones, which not every machine has
+	_ "time/tzdata" // templates name time zones that some machines do not have
 
 	"github.com/spf13/cobra"
 )
 
-// Exit statuses, those of kubectl diff.
+// Exit statuses, as for kubectl diff.
 const (
 	exitDone        = 0 // done, or no difference
 	exitDifferences = 1
 	exitFailed      = 2
 )
 
-// errDifferences is what a command returns when it has found and printed
-// differences, and nothing is wrong.
+// errDifferences is returned by a command that found and printed differences,
+// without other errors.
 var errDifferences = errors.New("differences")
 
 func main() { os.Exit(run()) }
@@ -32,8 +32,8 @@ func main() { os.Exit(run()) }
 // run runs the command line and returns the exit status.
 func run() int {
 	tuneMemory()
-	// Helm's SDK talks to the standard logger; what it has to say is captured
-	// where it matters.
+	// Helm's SDK writes to the standard logger; its output is captured where
+	// it matters.
 	log.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -62,7 +62,7 @@ func run() int {
 	return status
 }
 
-// execute runs the command that the command line names.
+// execute runs the command of the command line.
 func execute(ctx context.Context, o *options) (*cobra.Command, error) {
 	var err error
 	if o.limits, err = limitsOf(os.Getenv); err != nil {
@@ -71,8 +71,7 @@ func execute(ctx context.Context, o *options) (*cobra.Command, error) {
 	return o.execute(ctx, newRootCommand(o))
 }
 
-// execute runs the command line of a root command, and writes all that its streams
-// hold.
+// execute runs a root command and flushes its streams.
 func (o *options) execute(ctx context.Context, root *cobra.Command) (*cobra.Command, error) {
 	cmd, err := root.ExecuteContextC(ctx)
 	if o.endProgress != nil {
@@ -81,9 +80,9 @@ func (o *options) execute(ctx context.Context, root *cobra.Command) (*cobra.Comm
 	return cmd, cmp.Or(err, flush(cmd.OutOrStdout()), flush(cmd.ErrOrStderr()))
 }
 
-// tuneMemory collects garbage a third as often as Go does by itself, as long as
-// there is little of it: compiling makes much that is soon let go, and the limit
-// keeps what that costs from growing with the fleet. Go's own variables win.
+// tuneMemory makes garbage collection less frequent while the heap is small:
+// compiling allocates much short-lived memory. The limit bounds the cost for
+// large fleets. GOGC and GOMEMLIMIT override it.
 func tuneMemory() {
 	const percent, limit = 300, 384 << 20
 	if os.Getenv("GOGC") == "" {

@@ -13,16 +13,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// resultIsFaults annotates a command whose result is its faults, which it writes to
-// standard output when they are a document.
+// resultIsFaults annotates a command whose result is a list of faults, which
+// it writes to standard output if the format is a document.
 const resultIsFaults = "result is faults"
 
 // outputFormats annotates the flag --output with the formats of its command.
 const outputFormats = "formats"
 
-// outputFlag adds -o with the formats of the command's result, the default first.
-// Faults are written in the same format as the result. All commands have the
-// format github: the default format, with faults as commands of GitHub Actions.
+// outputFlag adds -o with the formats of the command's result, the default
+// first. Faults are written in the same format. All commands have the format
+// github: the default format with faults as commands of GitHub Actions.
 func outputFlag(cmd *cobra.Command, into *string, formats ...string) {
 	all := withGitHub(formats)
 	flags := cmd.Flags()
@@ -31,7 +31,7 @@ func outputFlag(cmd *cobra.Command, into *string, formats ...string) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// withGitHub returns the formats of a command with github, which each takes.
+// withGitHub adds the format github, which all commands have.
 func withGitHub(formats []string) []string {
 	if slices.Contains(formats, string(faults.GitHub)) {
 		return formats
@@ -39,7 +39,7 @@ func withGitHub(formats []string) []string {
 	return append(slices.Clone(formats), string(faults.GitHub))
 }
 
-// start reads the output format of a command that begins.
+// start reads the output format of a command.
 func (o *options) start(cmd *cobra.Command) error {
 	flag := cmd.Flags().Lookup("output")
 	if flag == nil {
@@ -60,10 +60,9 @@ func (o *options) start(cmd *cobra.Command) error {
 	return nil
 }
 
-// report writes the faults of a command that has ended: to standard error, or for
-// a command whose result is its faults, as a document to standard output. Such a
-// command writes the document also when there are no faults, unless it has not
-// started, such as with --help.
+// report writes the faults of a command to standard error. If the command's
+// result is its faults, it writes a document to standard output, even without
+// faults, unless the command did not start, as with --help.
 func (o *options) report(cmd *cobra.Command, err error, args []string) error {
 	_, isResult := cmd.Annotations[resultIsFaults]
 	format := o.started
@@ -78,13 +77,12 @@ func (o *options) report(cmd *cobra.Command, err error, args []string) error {
 	if isResult {
 		w = cmd.OutOrStdout()
 	}
-	w, _ = beneath(w).(io.Writer) // a report is printable
+	w, _ = unwrapStream(w).(io.Writer) // a report is already printable
 	r := faults.Report{Err: err, Version: toolVersion(), Files: load.FaultFiles(o.dir)}
 	return r.Write(w, format)
 }
 
-// formatOf returns the output format in arguments that cobra could not read to
-// their end.
+// formatOf returns the output format in arguments that cobra could not parse.
 func formatOf(args []string) (format faults.Format) {
 	for i, arg := range args {
 		if arg == "--" {

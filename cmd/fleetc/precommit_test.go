@@ -10,18 +10,17 @@ import (
 	"testing"
 )
 
-// A hooked is a git repository whose commits go through pre-commit.
-type hooked struct {
+// A hookedRepository is a git repository with pre-commit hooks.
+type hookedRepository struct {
 	t   *testing.T
 	dir string
 	env []string
 }
 
-// TestPreCommit commits to a repository with the example fleet, of which
-// pre-commit checks every commit with the hooks of this repository, as they are
-// here. It builds fleetc as it does for everybody, but with the modules that are
-// on this machine already, and without the names of the directories in which it
-// builds: so it compiles only what has changed since the last time.
+// TestPreCommit commits to a repository with the example fleet, in which
+// pre-commit runs the current hooks of this repository. It builds fleetc with
+// the modules on this machine and with trimmed paths, so that it compiles only
+// changed packages.
 func TestPreCommit(t *testing.T) {
 	if _, err := exec.LookPath("pre-commit"); err != nil {
 		t.Fatalf("%v: install it, for example with apt-get install pre-commit", err)
@@ -33,7 +32,7 @@ func TestPreCommit(t *testing.T) {
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
 		"GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false -trimpath")
 
-	hooks := hooked{t, t.TempDir(), env}
+	hooks := hookedRepository{t, t.TempDir(), env}
 	for _, part := range []string{"cmd", "compiler", "schema", "lib"} {
 		if err := os.CopyFS(filepath.Join(hooks.dir, part), os.DirFS(filepath.Join("../..", part))); err != nil {
 			t.Fatal(err)
@@ -51,8 +50,8 @@ func TestPreCommit(t *testing.T) {
 	hooks.must("git", "commit", "-qm", "hooks")
 	rev := strings.TrimSpace(hooks.must("git", "rev-parse", "HEAD"))
 
-	// The fleet is not at the top of its repository.
-	repo := hooked{t, t.TempDir(), env}
+	// The fleet is in a subdirectory of its repository.
+	repo := hookedRepository{t, t.TempDir(), env}
 	if err := os.CopyFS(filepath.Join(repo.dir, "infra"), os.DirFS(copyExample(t))); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +89,8 @@ func TestPreCommit(t *testing.T) {
 	if out := repo.commit("formatted"); strings.Count(out, "Passed") != 2 {
 		t.Errorf("a good commit:\n%s", out)
 	}
-	// Nothing of the fleet: no hook runs. What CUE does not say: only vet does.
+	// Files outside of the fleet run no hook. Only vet reports faults that CUE
+	// does not report.
 	repo.write("README.md", "infra\n")
 	if out := repo.commit("a page"); strings.Count(out, "Skipped") != 2 {
 		t.Errorf("no file of the fleet:\n%s", out)
@@ -105,15 +105,16 @@ func TestPreCommit(t *testing.T) {
 	}
 }
 
-// commit commits all, which must be accepted, and returns what pre-commit says.
-func (h hooked) commit(message string) string {
+// commit commits all files, which must succeed, and returns the output of
+// pre-commit.
+func (h hookedRepository) commit(message string) string {
 	h.t.Helper()
 	h.must("git", "add", "-A")
 	return h.must("git", "commit", "-m", message)
 }
 
-// refused is like commit for what must be refused.
-func (h hooked) refused(message string) string {
+// refused is commit for a commit that must fail.
+func (h hookedRepository) refused(message string) string {
 	h.t.Helper()
 	before := h.must("git", "rev-parse", "HEAD")
 	h.must("git", "add", "-A")
@@ -124,7 +125,7 @@ func (h hooked) refused(message string) string {
 	return out
 }
 
-func (h hooked) must(name string, args ...string) string {
+func (h hookedRepository) must(name string, args ...string) string {
 	h.t.Helper()
 	out, err := h.run(name, args...)
 	if err != nil {
@@ -133,7 +134,7 @@ func (h hooked) must(name string, args ...string) string {
 	return out
 }
 
-func (h hooked) run(name string, args ...string) (string, error) {
+func (h hookedRepository) run(name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(h.t.Context(), name, args...)
 	cmd.Dir, cmd.Env = h.dir, h.env
 	var out bytes.Buffer
@@ -142,7 +143,7 @@ func (h hooked) run(name string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-func (h hooked) read(file string) string {
+func (h hookedRepository) read(file string) string {
 	h.t.Helper()
 	text, err := os.ReadFile(filepath.Join(h.dir, filepath.FromSlash(file)))
 	if err != nil {
@@ -151,7 +152,7 @@ func (h hooked) read(file string) string {
 	return string(text)
 }
 
-func (h hooked) write(file, text string) {
+func (h hookedRepository) write(file, text string) {
 	h.t.Helper()
 	writeFile(h.t, h.dir, file, text)
 }

@@ -11,12 +11,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
-// exactFormats are the formats of results that are the bytes of a bundle.
+// exactFormats are formats whose output is exactly a bundle.
 var exactFormats = []string{"yaml"}
 
-// printable makes the streams of a command printable: standard error, and standard
-// output for a format of its result, unless that is exact. Text from outside cannot
-// control a terminal or a CI system then.
+// printable makes standard error and standard output printable, except for
+// exact formats. So external text cannot control a terminal or a CI system.
 func (o *options) printable(cmd *cobra.Command, format string) {
 	stream := func(w io.Writer, form diag.Form) *diag.Writer {
 		p := &diag.Writer{W: w, Form: form}
@@ -32,21 +31,21 @@ func (o *options) printable(cmd *cobra.Command, format string) {
 		return
 	case faults.Format(format).IsDocument():
 		form = diag.JSONText
-	case format == string(faults.GitHub): // of a command that writes commands itself
+	case format == string(faults.GitHub): // the command writes such commands itself
 		form = diag.CommandsText
 	}
 	cmd.SetOut(stream(cmd.OutOrStdout(), form))
 }
 
-// beneath returns the stream that a printable one writes to, or the stream itself.
-func beneath(stream any) any {
+// unwrapStream returns the stream below a printable one, or the stream itself.
+func unwrapStream(stream any) any {
 	if w, ok := stream.(*diag.Writer); ok {
 		return w.W
 	}
 	return stream
 }
 
-// flush writes what a printable stream holds of a line that has not ended.
+// flush writes an incomplete line of a printable stream.
 func flush(stream io.Writer) error {
 	if w, ok := stream.(*diag.Writer); ok {
 		return w.Flush()
@@ -54,7 +53,7 @@ func flush(stream io.Writer) error {
 	return nil
 }
 
-// ask writes a question, behind which the answer is typed.
+// ask writes a question whose answer is typed in the same line.
 func ask(w io.Writer, question string) error {
 	if _, err := io.WriteString(w, question); err != nil {
 		return err

@@ -12,25 +12,27 @@ import (
 )
 
 const (
-	progressDelay = 2 * time.Second // that a command runs before a terminal shows its progress
+	progressDelay = 2 * time.Second // delay before a terminal shows progress
 	progressTick  = 200 * time.Millisecond
 )
 
-// A progress shows on a terminal how far a command is, until the command writes
-// something itself. The zero value shows nothing. It is safe for several goroutines.
+// A progress shows the progress of a command on a terminal until the command
+// writes output. The zero value shows nothing. It may be used by several
+// goroutines.
 type progress struct {
 	mu          sync.Mutex
 	w           io.Writer // nil for none
 	ran         time.Duration
 	done, total int  // clusters
 	drawn       bool // whether the line is on the terminal
-	over        bool
-	eachStep    bool // whether a step shows the line
+	ended       bool
+	eachStep    bool // whether every step draws the line
 }
 
-// startProgress shows the progress of a command when standard error is a terminal.
-// The returned function ends it. A command that connects to clusters shows it only
-// after each cluster: a credential plugin may be asking for a password meanwhile.
+// startProgress shows the progress of a command if standard error is a
+// terminal. The returned function ends it. A command that connects to clusters
+// draws only after each cluster, because a credential plugin may ask for a
+// password.
 func startProgress(cmd *cobra.Command) (end func()) {
 	out, isFile := cmd.OutOrStdout().(*os.File)
 	errs, ok := cmd.ErrOrStderr().(*os.File)
@@ -59,9 +61,10 @@ func startProgress(cmd *cobra.Command) (end func()) {
 	}
 }
 
-// newProgress returns the progress of a command that compiles a number of clusters.
+// newProgress returns the progress of a command that compiles a number of
+// clusters.
 func newProgress(cmd *cobra.Command, total int) *progress {
-	w, ok := beneath(cmd.ErrOrStderr()).(progressWriter)
+	w, ok := unwrapStream(cmd.ErrOrStderr()).(progressWriter)
 	if !ok {
 		return &progress{}
 	}
@@ -80,7 +83,7 @@ func (p *progress) step() {
 	}
 }
 
-// tick counts the time that the command runs.
+// tick counts the running time.
 func (p *progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,9 +92,9 @@ func (p *progress) tick() {
 	}
 }
 
-// draw shows the line. Its caller has the lock.
+// draw draws the line. The caller holds the lock.
 func (p *progress) draw() {
-	if p.w == nil || p.over || p.ran < progressDelay {
+	if p.w == nil || p.ended || p.ran < progressDelay {
 		return
 	}
 	text := "reading the fleet"
@@ -106,14 +109,13 @@ func (p *progress) draw() {
 func (p *progress) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over = true; p.drawn {
+	if p.ended = true; p.drawn {
 		fmt.Fprint(p.w, "\r\033[K")
 		p.drawn = false
 	}
 }
 
-// A progressWriter is a stream of a command that has a progress, which ends when the
-// command writes.
+// A progressWriter is a stream of a command whose writes end the progress.
 type progressWriter struct {
 	*os.File
 	p *progress
@@ -125,9 +127,9 @@ func (w progressWriter) Write(text []byte) (int, error) {
 	return w.File.Write(text)
 }
 
-// fileOf returns the file that a stream of a command writes to or reads from.
+// fileOf returns the file of a command's stream.
 func fileOf(stream any) (file *os.File, ok bool) {
-	stream = beneath(stream)
+	stream = unwrapStream(stream)
 	if w, ok := stream.(progressWriter); ok {
 		return w.File, true
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestProgress checks when the line is on the terminal, and what it says.
+// TestProgress checks when the line is shown, and its text.
 func TestProgress(t *testing.T) {
 	var b bytes.Buffer
 	p := &progress{w: &b}

@@ -16,7 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// pullImage pulls an artifact as any client of registries does.
+// pullImage pulls an artifact as any registry client does.
 func pullImage(ts *testscript.TestScript, ref string) v1.Image {
 	parsed, err := name.ParseReference(ref)
 	ts.Check(err)
@@ -25,7 +25,8 @@ func pullImage(ts *testscript.TestScript, ref string) v1.Image {
 	return image
 }
 
-// cmdPull unpacks the one layer of an artifact into a new directory: pull REF DIR.
+// cmdPull unpacks the only layer of an artifact into a new directory: pull REF
+// DIR.
 func cmdPull(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: pull REF DIR")

@@ -21,10 +21,10 @@ import (
 	"github.com/fleetc/fleetc/schema"
 )
 
-// TestReadme does what README.md and docs show: it writes the files, runs the
-// commands and compares what they print. The tour of the README starts in an
+// TestReadme executes README.md and docs: it writes the files, runs the
+// commands and compares their output. The tour of the README starts in an
 // empty directory beside this repository; the first screen and the pages of
-// docs go on where the tour ends, each in a copy of its fleet.
+// docs continue in copies of its fleet.
 func TestReadme(t *testing.T) {
 	top, err := filepath.Abs("../..")
 	if err != nil {
@@ -62,7 +62,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// A page is a file of Markdown, named from the top of the repository.
+// A page is a Markdown file, named relative to the repository.
 type page struct {
 	file, text string
 	blocks     []block
@@ -70,7 +70,7 @@ type page struct {
 
 // A block is a fenced block of a page.
 type block struct {
-	section string // the heading above it, "" before the first one below the title
+	section string // the heading above it; empty before the first heading
 	lang    string
 	line    int // of the first line inside
 	lines   []string
@@ -167,8 +167,7 @@ func readPage(t *testing.T, file string) page {
 // fileName matches the first line of a block that shows a whole file.
 var fileName = regexp.MustCompile(`^// ([a-z0-9/_.-]+\.cue)$`)
 
-// follow does in dir what the page shows, and returns how many commands it
-// ran.
+// follow executes the page in dir, and returns the number of commands.
 func (p page) follow(t *testing.T, home, dir string) (commands int) {
 	t.Helper()
 	for _, b := range p.blocks {
@@ -213,8 +212,8 @@ func writeFile(t *testing.T, dir, name, text string) {
 	}
 }
 
-// run runs the commands of a block, which stand behind "$ ", and compares all
-// that they print with the lines that follow.
+// run runs the commands of a block, which follow "$ ", and compares their
+// output with the next lines.
 func (b block) run(t *testing.T, at, home, dir string) (commands int) {
 	t.Helper()
 	if len(b.lines) == 0 || !strings.HasPrefix(b.lines[0], "$ ") {
@@ -248,14 +247,14 @@ func (b block) run(t *testing.T, at, home, dir string) (commands int) {
 	return commands
 }
 
-// shell runs a command as a user with an empty home directory does. fleetc is
-// this binary, see TestMain.
+// shell runs a command with an empty home directory. fleetc is this binary,
+// see TestMain.
 func shell(t *testing.T, home, dir, command string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+home+"/.cache", "XDG_CONFIG_HOME="+home+"/.config", "LC_ALL=C")
-	// Exit statuses show in the page where they matter.
+	// The page shows exit statuses where they matter.
 	out, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState == nil {
 		t.Fatalf("%s: %v", command, err)
@@ -263,7 +262,7 @@ func shell(t *testing.T, home, dir, command string) string {
 	return string(out)
 }
 
-// tree draws a directory, as the command of that name does, which is not
+// tree draws a directory like the command of that name, which is not installed
 // everywhere.
 func tree(dir, command string) (drawn string, ok bool) {
 	name, ok := strings.CutPrefix(command, "tree ")
@@ -305,8 +304,8 @@ var (
 	inlineCode = regexp.MustCompile("`(fleetc [^`]+)`")
 )
 
-// TestReadmeReferences checks what the pages name: files, targets of the
-// Makefile, commands and their flags.
+// TestReadmeReferences checks references in the pages: files, targets of the
+// Makefile, commands and flags.
 func TestReadmeReferences(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {
@@ -341,8 +340,7 @@ func TestReadmeReferences(t *testing.T) {
 	}
 }
 
-// checkUsage checks that a command line of fleetc's is one: that the command
-// and its flags exist.
+// checkUsage checks that the command and flags of a command line exist.
 func checkUsage(t *testing.T, at, line string) {
 	t.Helper()
 	line, _, _ = strings.Cut(line, " #")
@@ -389,8 +387,8 @@ func TestReadmeIsComplete(t *testing.T) {
 	}
 }
 
-// jsonFields returns the names of the fields in the JSON of a struct and of
-// those in it.
+// jsonFields returns the names of the JSON fields of a struct, including
+// nested ones.
 func jsonFields(t reflect.Type) []string {
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -82,7 +82,8 @@ func runRollback(cmd *cobra.Command, o *options, a *applyOptions, cluster string
 	return a.finish(cmd, o, report, false)
 }
 
-// backNotes say where a rollback goes, and what it does not undo.
+// backNotes describes the target of a rollback and the effects that it does
+// not undo.
 func (c *applyCluster) backNotes() []string {
 	if c.rollback == nil {
 		return nil

@@ -53,7 +53,7 @@ const rootExample = `  # Start a fleet in this directory.
   fleetc export --out ../clusters
   fleetc apply prod/us-east-1`
 
-// options are the flags that every command has.
+// options are the flags of all commands.
 type options struct {
 	dir     string
 	jobs    int
@@ -63,12 +63,12 @@ type options struct {
 	date    string
 	limits  bounded.Limits
 	color   string
-	shared  *oci.Cache // what --cache-registry names; nil for none
-	build   string     // which build that is shared by
+	shared  *oci.Cache // the cache of --cache-registry; nil for none
+	build   string     // build ID of the shared cache
 
-	endProgress func() // of the command that has started; nil before
+	endProgress func() // set when a command has started
 
-	started faults.Format // the output format of the command that has started; empty before
+	started faults.Format // output format of the running command; empty before
 }
 
 func (o *options) compiler() *compiler.Compiler {
@@ -82,8 +82,7 @@ func (o *options) compiler() *compiler.Compiler {
 	return c
 }
 
-// path returns a path of the command line as seen from the directory that -C
-// names.
+// path returns a path of the command line relative to the directory of -C.
 func (o *options) path(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -133,7 +132,7 @@ func newRootCommand(o *options) *cobra.Command {
 		newChartCommand(o), newSourceCommand(o), newCacheCommand(o), newVersionCommand(), newPluginCommand(),
 	)
 	completeFlags(cmd, o)
-	cmd.SetErr(os.Stderr) // which is silenced at times
+	cmd.SetErr(os.Stderr) // os.Stderr is replaced at times
 	cmd.InitDefaultCompletionCmd()
 	cmd.InitDefaultHelpCmd()
 	for _, c := range cmd.Commands() {
@@ -152,7 +151,7 @@ func newRootCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// help shows the help of a command by its name.
+// help shows the help of a command by name.
 func help(cmd *cobra.Command, args []string) error {
 	found, rest, err := cmd.Root().Find(args)
 	if err != nil || len(rest) > 0 {
@@ -162,8 +161,8 @@ func help(cmd *cobra.Command, args []string) error {
 	return found.Help()
 }
 
-// noSubcommand is the argument check of a command that only has others: what
-// is left is a misspelt one.
+// noSubcommand checks the arguments of a command that only has subcommands: an
+// argument is a misspelt subcommand.
 func noSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -178,7 +177,7 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	}
 }
 
-// usageError makes a wrong flag a fault with a next step.
+// usageError converts a flag error to a fault with a hint.
 func usageError(cmd *cobra.Command, err error) error {
 	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
 		return noSubcommand(cmd, args)
@@ -207,13 +206,14 @@ func clusterArgs(o *options) cobra.CompletionFunc {
 
 func colorModes() []string { return []string{"auto", "always", "never"} }
 
-// style returns how differences are written to a stream: in colour with --color
-// always, and on a terminal unless NO_COLOR is set, see https://no-color.org.
+// style returns how differences are written to a stream: in colour with
+// --color always, and on a terminal unless NO_COLOR is set, see
+// https://no-color.org.
 func (o *options) style(w io.Writer) diff.Style {
 	return diff.Style{Colour: o.color == "always" || o.color == "auto" && os.Getenv("NO_COLOR") == "" && isTerminal(w)}
 }
 
-// plural returns n and the word for that many of them.
+// plural returns n with the singular or plural noun.
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -18,8 +18,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"fleetc": main})
 }
 
-// TestScripts runs the command line as its users do. The scripts are its
-// specification: the first line of each is what it promises.
+// TestScripts runs the command line as users do. The scripts are its
+// specification: the first line of each is the rule that it checks.
 func TestScripts(t *testing.T) {
 	top, err := filepath.Abs("../..")
 	if err != nil {
@@ -60,8 +60,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// cmdFiles writes the paths of all files below a directory, sorted, to a file
-// to compare: files DIR LIST.
+// cmdFiles writes the sorted paths of all files below a directory to a file:
+// files DIR LIST.
 func cmdFiles(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: files DIR LIST")
@@ -80,7 +80,7 @@ func cmdFiles(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // cmdTimes is like files, with the inode and times of every file and directory
-// below the top: two equal lists mean that nothing was touched in between.
+// below the top: equal lists mean that nothing was written.
 func cmdTimes(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: times DIR LIST")
@@ -103,8 +103,7 @@ func cmdTimes(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(b.String()), 0o644))
 }
 
-// cmdSub replaces a text by another in a file: sub OLD NEW FILE. The text must
-// be there.
+// cmdSub replaces a text in a file: sub OLD NEW FILE. The text must exist.
 func cmdSub(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: sub OLD NEW FILE")

@@ -5,9 +5,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// selectorFlags adds the flags that select clusters by their labels and environments
-// to a command that is otherwise complete, and whose arguments are cluster patterns.
-// The command gets the IDs of the selected clusters as its arguments.
+// selectorFlags adds the flags that select clusters by labels and environments
+// to a complete command whose arguments are cluster patterns. The command
+// receives the IDs of the selected clusters.
 func selectorFlags(cmd *cobra.Command, o *options) {
 	var s query.Selector
 	flags := cmd.Flags()

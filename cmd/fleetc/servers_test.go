@@ -34,15 +34,15 @@ import (
 
 type serversKey struct{}
 
-// servers are the servers of one script, by the variable that has their URL.
+// servers are the servers of one script, by the variable with their URL.
 type servers map[string]*server
 
-// A server notes what it is asked, and may take nothing.
+// A server records requests, and may reject writes.
 type server struct {
 	*httptest.Server
 	readOnly atomic.Bool
 	mu       sync.Mutex
-	asked    map[string]int // how often what of a registry was had, by method and kind
+	asked    map[string]int // number of requests to a registry, by method and kind
 }
 
 // cmdServe starts a real server on loopback and puts its URL into a variable:
@@ -52,8 +52,9 @@ type server struct {
 //	serve oci REGISTRY DIR [USER PASSWORD] a registry with the charts in DIR below /charts
 //	serve git GIT DIR [USER PASSWORD]      a git server with the files of DIR in fleet.git, tagged v1.0.0
 //
-// The blobs of a registry are in $WORK/blobs/REGISTRY. Where DIR is -, the registry or fleet.git is empty. The repository itself is
-// $WORK/gitroot/fleet.git, and who knows the password may push.
+// The blobs of a registry are in $WORK/blobs/REGISTRY. With - for DIR, the
+// registry or fleet.git is empty. The repository is $WORK/gitroot/fleet.git;
+// the password allows pushes.
 //
 // Packaged charts of http are also in $WORK/packaged, where a script can
 // replace them.
@@ -107,8 +108,8 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// note notes what is had of a registry, and refuses to write when that is not
-// wanted.
+// note records requests to a registry, and rejects writes if the server is
+// read-only.
 func (s *server) note(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.readOnly.Load() && r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -127,7 +128,7 @@ func (s *server) note(next http.Handler) http.Handler {
 	})
 }
 
-// A statusWriter notes the status.
+// A statusWriter records the status.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
@@ -147,7 +148,8 @@ func serverOf(ts *testscript.TestScript, variable string) *server {
 	return server
 }
 
-// cmdShut ends a server: shut VARIABLE. (stop is a command of testscript, which ends the script.).
+// cmdShut stops a server: shut VARIABLE. (stop is a command of testscript,
+// which ends the script.).
 func cmdShut(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: shut VARIABLE")
@@ -155,7 +157,7 @@ func cmdShut(ts *testscript.TestScript, neg bool, args []string) {
 	serverOf(ts, args[0]).Close()
 }
 
-// cmdReadOnly makes a server refuse to write: readonly VARIABLE.
+// cmdReadOnly makes a server reject writes: readonly VARIABLE.
 func cmdReadOnly(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: readonly VARIABLE")
@@ -163,8 +165,8 @@ func cmdReadOnly(ts *testscript.TestScript, neg bool, args []string) {
 	serverOf(ts, args[0]).readOnly.Store(true)
 }
 
-// cmdAsked prints how many manifests and blobs of a registry were had and written
-// since it was asked for the last time: asked VARIABLE.
+// cmdAsked prints how many manifests and blobs of a registry were read and
+// written since the last call: asked VARIABLE.
 func cmdAsked(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: asked VARIABLE")
@@ -263,15 +265,14 @@ func pushCharts(dir, host, user, password string) error {
 	return err
 }
 
-// chartImage returns a chart's archive as registries hold it.
+// chartImage returns a chart's archive in the form of a registry.
 func chartImage(archive []byte) (v1.Image, error) {
 	img := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
 	img = mutate.ConfigMediaType(img, "application/vnd.cncf.helm.config.v1+json")
 	return mutate.AppendLayers(img, static.NewLayer(archive, "application/vnd.cncf.helm.chart.content.v1.tar+gzip"))
 }
 
-// gitHandler makes a repository of the directory and serves it as git itself
-// does.
+// gitHandler creates a repository of the directory and serves it with git.
 func gitHandler(ts *testscript.TestScript, dir string, empty bool) http.Handler {
 	root := ts.MkAbs("gitroot")
 	bare := filepath.Join(root, "fleet.git")

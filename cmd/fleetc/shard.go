@@ -6,7 +6,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// shardFlag adds --shard. The returned function reads it.
+// shardFlag adds --shard. The returned function parses it.
 func shardFlag(cmd *cobra.Command) func() (fleet.Shard, error) {
 	var text string
 	cmd.Flags().StringVar(&text, "shard", "", "only this `part` of the clusters: 1/4 is the first of four")

@@ -70,7 +70,7 @@ func newSourceAddCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// An addedSource is a source as source add -o json prints it.
+// An addedSource is a source in the output of source add -o json.
 type addedSource struct {
 	Address string   `json:"address"`
 	Commit  string   `json:"commit,omitempty"`
@@ -78,7 +78,7 @@ type addedSource struct {
 	Digest  string   `json:"digest"`
 }
 
-// writeAddedSources writes the sources that were pinned.
+// writeAddedSources prints the newly pinned sources.
 func writeAddedSources(w io.Writer, added *edit.AddedSources, output string) error {
 	if output == "json" {
 		list := []addedSource{}

@@ -118,14 +118,14 @@ func statusTable(w io.Writer, clusters []*deliver.Status, health bool) error {
 	return nil
 }
 
-// statusNotes are what is said of a cluster below the table.
+// statusNotes returns the notes about a cluster below the table.
 func statusNotes(c *deliver.Status, health bool) []string {
 	var lines []string
 	if c.Holder != "" {
 		lines = append(lines, c.Holder+" applies to it")
 	}
 	if c.Compile != nil {
-		lines = append(lines, "does not compile: it is not known what it is to run")
+		lines = append(lines, "does not compile: its target bundle is unknown")
 	}
 	if c.State == deliver.Unfinished && c.Revision != nil {
 		lines = append(lines, fmt.Sprintf("ran revision %d last", c.Revision.Number))
@@ -149,12 +149,12 @@ func statusJSON(w io.Writer, clusters []*deliver.Status, health bool) error {
 	type cluster struct {
 		ID        string        `json:"id"`
 		State     string        `json:"state"`
-		Running   *revisionJSON `json:"running"`            // the revision; null when there is none
-		Compiled  string        `json:"compiled,omitempty"` // the bundle that the fleet compiles to
-		Applying  string        `json:"applying,omitempty"` // who does at this moment
+		Running   *revisionJSON `json:"running"`            // null without a revision
+		Compiled  string        `json:"compiled,omitempty"` // current bundle of the fleet
+		Applying  string        `json:"applying,omitempty"` // holder of the lease
 		Unhealthy []object      `json:"unhealthy"`          // null without --health
 		Orphans   []string      `json:"orphans"`            // null without --orphans
-		Unread    []string      `json:"unread,omitempty"`   // kinds that could not be listed for that
+		Unread    []string      `json:"unread,omitempty"`   // kinds that could not be listed for orphans
 		Faults    []string      `json:"faults"`
 	}
 	out := struct {
@@ -181,7 +181,8 @@ func statusJSON(w io.Writer, clusters []*deliver.Status, health bool) error {
 	return writeJSON(w, out)
 }
 
-// orphanNotes lists objects that no inventory has, and says what to do about them.
+// orphanNotes lists objects without an inventory entry, and what to do about
+// them.
 func orphanNotes(o *apply.Orphans) []string {
 	if o == nil {
 		return nil

@@ -51,7 +51,7 @@ func newTestCommand(o *options) *cobra.Command {
 
 func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string) error {
 	if a.Timeout <= 0 {
-		return &diag.Diag{Msg: "--timeout takes what is more than nothing"}
+		return &diag.Diag{Msg: "--timeout must be positive"}
 	}
 	if err := cmp.Or(checkLock(a.LockTimeout), checkParallel(a.parallel)); err != nil {
 		return err
@@ -70,7 +70,7 @@ func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string)
 	return test(cmd, plans, a.parallel, a.output == "json")
 }
 
-// test runs the tests of clusters and prints how they went.
+// test runs the tests of clusters and prints the results.
 func test(cmd *cobra.Command, plans []*deliver.Planned, parallel int, asJSON bool) error {
 	type result struct {
 		Cluster string   `json:"cluster"`

@@ -13,8 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// libraries are the modules whose versions decide what comes out of a
-// compilation.
+// libraries are the modules whose versions affect the output.
 var libraries = []string{"cuelang.org/go", "helm.sh/helm/v3"}
 
 func newVersionCommand() *cobra.Command {
@@ -52,12 +51,12 @@ func newVersionCommand() *cobra.Command {
 	return cmd
 }
 
-// pseudo matches the version that Go makes up for a commit without a tag.
+// pseudo matches a pseudo-version of Go for a commit without a tag.
 var pseudo = regexp.MustCompile(`[-.][0-9]{14}-[0-9a-f]{12}|\+dirty$`)
 
-// toolVersion returns the released version that the binary was built from;
-// devel when it was built from a checkout. It is part of every export, which a
-// new commit of fleetc alone must not change.
+// toolVersion returns the released version of the binary, or devel for a build
+// from a checkout. It is part of every export, so it must not change with each
+// commit.
 func toolVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" || pseudo.MatchString(info.Main.Version) {
@@ -66,9 +65,8 @@ func toolVersion() string {
 	return info.Main.Version
 }
 
-// buildID says which build of fleetc this is: the released version, or for one
-// from a checkout what is known of the program's file. It is empty when that is
-// nothing.
+// buildID identifies the build of fleetc: the released version or, for a build
+// from a checkout, properties of the program file. It may be empty.
 func buildID() string {
 	if v := toolVersion(); v != "devel" {
 		return v
@@ -84,9 +82,9 @@ func buildID() string {
 	return fmt.Sprintf("%s %d %d", file, info.Size(), info.ModTime().UnixNano())
 }
 
-// sharedBuildID is buildID for machines that share what they rendered: the released
-// version and what built it, or for a program from a checkout the digest of its
-// file. It is empty when the file cannot be read.
+// sharedBuildID is buildID for machines that share rendered charts: the
+// released version with the Go version or, for a build from a checkout, the
+// digest of the program file. It is empty if the file cannot be read.
 func sharedBuildID() string {
 	if v := toolVersion(); v != "devel" {
 		return v + " " + runtime.Version()

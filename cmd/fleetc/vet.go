@@ -83,7 +83,7 @@ func runVet(cmd *cobra.Command, o *options, v *vetOptions, patterns []string) er
 			return err
 		}
 		c.Unchanged = unchanged
-		if patterns = present(clusters); len(patterns) == 0 {
+		if patterns = existingIDs(clusters); len(patterns) == 0 {
 			if err := c.CheckUnchanged(cmd.Context()); err != nil || o.started.IsDocument() {
 				return err
 			}
@@ -116,22 +116,22 @@ func runVet(cmd *cobra.Command, o *options, v *vetOptions, patterns []string) er
 	return err
 }
 
-// A vetted is what was checked and has no faults, as it is kept of a cluster.
-type vetted struct {
+// A vetResult is the cached result of a check without faults.
+type vetResult struct {
 	Clusters int `json:"clusters"`
 	Releases int `json:"releases"`
-	Objects  int `json:"objects"` // none when nothing was rendered
+	Objects  int `json:"objects"` // 0 when nothing was rendered
 
-	Rules []fleet.RuleCheck `json:"rules,omitempty"` // that must hold somewhere, of one cluster that was rendered
+	Rules []fleet.RuleCheck `json:"rules,omitempty"` // rules that must hold in at least one cluster, for a rendered cluster
 }
 
-func (v *vetted) add(more vetted) {
+func (v *vetResult) add(more vetResult) {
 	v.Clusters += more.Clusters
 	v.Releases += more.Releases
 	v.Objects += more.Objects
 }
 
-func (v *vetted) summary(rendered bool) string {
+func (v *vetResult) summary(rendered bool) string {
 	text := plural(v.Clusters, "cluster", "clusters") + ", " + plural(v.Releases, "release", "releases")
 	if rendered {
 		text += ", " + plural(v.Objects, "object", "objects")
@@ -139,20 +139,20 @@ func (v *vetted) summary(rendered bool) string {
 	return text + ": no faults"
 }
 
-// vet checks the clusters that are not settled, of which nothing was found when
-// they were checked before, and what they render to when asked to.
-func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Layout, patterns []string) (*vetted, error) {
-	all, mu := &vetted{}, sync.Mutex{}
+// vet checks the clusters that are not up to date, and renders them if render
+// is set.
+func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Layout, patterns []string) (*vetResult, error) {
+	all, mu := &vetResult{}, sync.Mutex{}
 	rules := map[string][]fleet.RuleCheck{}
 	task := incremental.Task{Name: "vet", Charts: true, Holds: func(cluster, text string) bool {
-		var was vetted
-		if err := json.Unmarshal([]byte(text), &was); err != nil {
+		var last vetResult
+		if err := json.Unmarshal([]byte(text), &last); err != nil {
 			return false
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		all.add(was)
-		rules[cluster] = was.Rules
+		all.add(last)
+		rules[cluster] = last.Rules
 		return true
 	}}
 	if render {
@@ -163,9 +163,9 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Lay
 		return nil, err
 	}
 	defer settled.Close()
-	checked := make([]vetted, len(f.Clusters))
+	checked := make([]vetResult, len(f.Clusters))
 	for i, cluster := range f.Clusters {
-		checked[i] = vetted{Clusters: 1, Releases: len(cluster.Releases)}
+		checked[i] = vetResult{Clusters: 1, Releases: len(cluster.Releases)}
 	}
 	if !render {
 		if err := f.CheckWritten(cmd.Context()); err != nil {
@@ -191,9 +191,9 @@ func vet(cmd *cobra.Command, c *compiler.Compiler, render bool, layout fleet.Lay
 	return all, nil
 }
 
-// renderAll renders the clusters of a fleet, counts their objects, and notes what
-// they say of rules that must hold somewhere.
-func renderAll(cmd *cobra.Command, f *compiler.Fleet, layout fleet.Layout, checked []vetted, rules map[string][]fleet.RuleCheck) error {
+// renderAll renders the clusters of a fleet, counts their objects, and
+// collects the results of rules that must hold in at least one cluster.
+func renderAll(cmd *cobra.Command, f *compiler.Fleet, layout fleet.Layout, checked []vetResult, rules map[string][]fleet.RuleCheck) error {
 	var faults diag.List
 	p := newProgress(cmd, len(f.Clusters))
 	defer p.clear()

@@ -61,7 +61,7 @@ func newWeb(t *testing.T) *place {
 // nothing. A changed value is one patch, and drift is reverted.
 func TestApply(t *testing.T) {
 	p := newWeb(t)
-	p.fleetc("apply").exits(p, 2).says(p, "nobody is there to answer")
+	p.fleetc("apply").exits(p, 2).says(p, "cannot ask here")
 	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, `^dev/one: is new to fleetc`, `\+ Deployment.apps web/web \(release web\)`)
 	if w, _ := p.writes("one", 0); len(w) > 0 {
 		t.Errorf("a dry run writes %q", w)

@@ -214,7 +214,7 @@ func TestHelmForeign(t *testing.T) {
 	if w, _ := p.writes("one", mark); len(w) > 0 {
 		t.Errorf("a refused apply writes %q", w)
 	}
-	p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app, which somebody else made")
+	p.fleetc("apply", "--yes", "--adopt").ok(p).says(p, "upgrades HelmRelease.helm.sh app/app, which another tool made")
 	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 	if got := p.helmHistory("one") + " " + p.colour("one"); got != "superseded deployed blue" {
 		t.Errorf("after it was taken over: %s", got)
