@@ -1,7 +1,6 @@
-// Package lib holds the libraries for users: ready policies and patches in CUE,
-// and fleetc.libsonnet for Jsonnet. The files are embedded in the binary, and a
-// user's repository vendors those in CUE beside the schema. The package reads
-// and writes nothing.
+// Package lib contains libraries for users: policies and patches in CUE, and
+// fleetc.libsonnet for Jsonnet. The files are embedded in the binary; a user's
+// repository contains copies of the CUE libraries beside the schema.
 package lib
 
 import "embed"
@@ -9,8 +8,8 @@ import "embed"
 // ImportPath is the CUE import path of the directory with the libraries.
 const ImportPath = "github.com/fleetc/fleetc/lib"
 
-// Files are fleetc.libsonnet, and the CUE files of each library in a directory of
-// its own.
+// Files contains fleetc.libsonnet, and a directory with CUE files for each
+// library.
 //
 //go:embed fleetc.libsonnet */*.cue
 var Files embed.FS

@@ -1,15 +1,16 @@
-// Command realcharts writes Istio's own Helm charts to a directory, for the
-// tests that render charts which others wrote.
+// Command realcharts writes Istio's Helm charts to a directory, for tests that
+// render real charts:
 //
 //	go run . DIR
 //
-// The charts are embedded in a Go package of Istio's, so that they come, with
-// a checksum, from the Go module proxy. Chart NAME is written to DIR/NAME. DIR
-// appears complete or not at all, and several processes may write it at once.
-// Where it holds the charts of this version already nothing is written; those
-// of another version are replaced, and anything else is left alone. The
-// directory values has three sets of values for each chart: NAME-1.yaml to
-// NAME-3.yaml.
+// The charts are embedded in a Go package of Istio, so that the Go module
+// proxy provides them with a checksum. Chart NAME is written to DIR/NAME. The
+// directory values contains three sets of values for each chart: NAME-1.yaml
+// to NAME-3.yaml.
+//
+// DIR appears atomically, and several processes may write it at once. A
+// directory with the charts of this version is kept, one with another version
+// is replaced, and other content is left alone.
 package main
 
 import (
@@ -26,11 +27,11 @@ import (
 
 const (
 	module = "istio.io/istio"
-	stamp  = ".realcharts" // the file that says which version a directory holds
+	stamp  = ".realcharts" // a file with the version of the directory
 )
 
-// charts are the directories of the charts in the package, by the name under
-// which they are written.
+// charts maps the names under which charts are written to their directories in
+// the package.
 func charts() map[string]string {
 	return map[string]string{
 		"base":      "charts/base",
@@ -83,24 +84,24 @@ func write(dir string) error {
 	return swap(dir, whole, filepath.Join(work, "old"), version)
 }
 
-// swap puts the directory whole in the place of dir, and what is there to old.
+// swap replaces dir by the directory whole, and moves the previous dir to old.
 func swap(dir, whole, old, version string) error {
 	if h := held(dir); h != "" && h != version {
 		if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	// An empty directory is in nobody's use; another one stays.
+	// An empty directory may be replaced; another one stays.
 	_ = os.Remove(dir)
 	err := os.Rename(whole, dir)
 	if err != nil && held(dir) == version {
-		// Another process was quicker, and wrote the same.
+		// Another process has written the same.
 		return nil
 	}
 	return err
 }
 
-// held returns the version of the charts in dir; empty when it has none.
+// held returns the version of the charts in dir, or an empty string.
 func held(dir string) string {
 	version, err := os.ReadFile(filepath.Join(dir, stamp))
 	if err != nil {
@@ -121,7 +122,7 @@ func writeChart(dir, from string) error {
 	return os.CopyFS(dir, chart)
 }
 
-// istioVersion returns the version of the module that holds the charts.
+// istioVersion returns the version of the module with the charts.
 func istioVersion() (string, error) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -12,33 +12,35 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// Limits are what one evaluation may use. A zero field stands for its default.
+// Limits bound one evaluation. A zero field means the default.
 type Limits struct {
 	Time   time.Duration
-	Memory uint64 // bytes on the heap, beyond those in use when it begins
+	Memory uint64 // heap bytes beyond those in use at the start
 }
 
-// The default limits. An evaluation of a large cluster takes a hundredth of each.
+// The default limits. The evaluation of a large cluster needs a hundredth of
+// each.
 const (
 	DefaultTime   = time.Minute
 	DefaultMemory = 1 << 30
 )
 
 const (
-	garbage  = 3                      // times the memory in use may be allocated
-	maxStack = 128 << 20              // bytes of all stacks; Go ends the process at 512 MiB of one
+	garbage  = 3                      // allocations may reach this multiple of the memory in use
+	maxStack = 128 << 20              // bytes of all stacks; Go ends the process at 512 MiB for one
 	glance   = 20 * time.Millisecond  // how often memory is measured
-	grace    = 500 * time.Millisecond // in which evaluations that do not grow themselves end
+	grace    = 500 * time.Millisecond // time to end for evaluations that do not grow themselves
 )
 
-// An Excess is the error of an evaluation that exceeded a limit. It goes on in
-// the background: see [diag.ErrRunaway], which it wraps.
+// An Excess is the error of an evaluation that exceeded a limit. The
+// evaluation continues in the background, see [diag.ErrRunaway], which it
+// wraps.
 type Excess struct {
 	Of  Resource
-	Msg string // a clause that follows the name of the evaluation: "takes longer than 1m0s"
+	Msg string // a clause after the name of the evaluation: "takes longer than 1m0s"
 }
 
-// A Resource is a thing that an evaluation uses up, and that has a limit.
+// A Resource is a limited resource of an evaluation.
 type Resource int
 
 // The resources.
@@ -48,15 +50,16 @@ const (
 	Depth
 )
 
-// Error says which limit was exceeded.
+// Error returns the exceeded limit.
 func (e *Excess) Error() string { return "the evaluation " + e.Msg }
 
 // Unwrap returns [diag.ErrRunaway].
 func (e *Excess) Unwrap() error { return diag.ErrRunaway }
 
-// Run calls f in a goroutine of its own and returns its result. When ctx ends or
-// a limit is exceeded, Run returns at once, and f goes on in the background: f
-// must not change what its caller uses afterwards. A panic of f is one of Run.
+// Run calls f in a new goroutine and returns its result. When ctx ends or a
+// limit is exceeded, Run returns at once and f continues in the background, so
+// f must not modify data that its caller uses afterwards. Run panics if f
+// does.
 func Run[T any](ctx context.Context, l Limits, f func() (T, error)) (T, error) {
 	var none T
 	if err := ctx.Err(); err != nil {
@@ -85,7 +88,7 @@ func Run[T any](ctx context.Context, l Limits, f func() (T, error)) (T, error) {
 	deadline, tick := time.NewTimer(l.Time), time.NewTicker(glance)
 	defer deadline.Stop()
 	defer tick.Stop()
-	var since time.Time // since when too much memory is in use
+	var since time.Time // when memory use exceeded the limit
 	for {
 		select {
 		case r := <-done:
@@ -113,10 +116,10 @@ func Run[T any](ctx context.Context, l Limits, f func() (T, error)) (T, error) {
 	}
 }
 
-// A Usage is how much memory the process uses.
+// A Usage is the memory use of the process.
 type Usage struct {
-	Live      uint64 // bytes in use, as of the last garbage collection
-	Allocated uint64 // bytes of objects, garbage among them
+	Live      uint64 // bytes in use after the last garbage collection
+	Allocated uint64 // bytes of objects, including garbage
 	Stacks    uint64 // bytes of the stacks of all goroutines
 }
 
@@ -127,10 +130,10 @@ func Measure() Usage {
 	return Usage{s[0].Value.Uint64(), s[1].Value.Uint64(), s[2].Value.Uint64()}
 }
 
-// Exceeds reports whether the memory has grown by more than so many bytes. The
-// bytes in use are known after a garbage collection, too late when memory goes
-// quickly: so those that are allocated are compared as well. They are up to
-// twice as many in a healthy process.
+// Exceeds reports whether the memory has grown by more than limit bytes. The
+// memory in use is only known after a garbage collection, which is too late
+// for fast growth, so allocated bytes are compared as well. A healthy process
+// has up to twice as many.
 func (u Usage) Exceeds(before Usage, bytes uint64) bool {
 	return u.Live > before.Live+bytes || u.Allocated > before.Allocated+garbage*bytes
 }

@@ -1,5 +1,4 @@
-// Package links follows the symbolic links of a repository, as far as its root
-// goes.
+// Package links resolves symbolic links inside a repository.
 package links
 
 import (
@@ -10,17 +9,17 @@ import (
 	"strings"
 )
 
-// maxLinks is how many symbolic links a path may have, as Linux has it.
+// maxLinks is the maximum number of symbolic links in a path, as on Linux.
 const maxLinks = 40
 
-// Errors of paths that the compiler does not read.
+// Errors of paths that the compiler must not read.
 var (
 	ErrLeaves = errors.New("leads out of the repository")
 	ErrGit    = errors.New("is in .git, which may have credentials and is not part of the fleet")
 )
 
-// IsGit reports whether a slash-separated path is in a directory of git's, or is that
-// directory. Some file systems ignore case, and know the directory by the name git~1.
+// IsGit reports whether a slash-separated path is a .git directory or inside
+// one. Some file systems ignore case, and accept the name git~1.
 func IsGit(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if strings.EqualFold(part, ".git") || strings.EqualFold(part, "git~1") {
@@ -30,16 +29,16 @@ func IsGit(name string) bool {
 	return false
 }
 
-// A Tree has files, directories and symbolic links; an [os.Root] is one.
+// A Tree contains files, directories and symbolic links; an [os.Root] is one.
 type Tree interface {
 	Lstat(name string) (fs.FileInfo, error)
 	Readlink(name string) (string, error)
 }
 
-// Resolve returns a path, which is clean, slash-separated and relative to the
-// root, with all symbolic links resolved. It fails with [fs.ErrNotExist] when a part of
-// the path does not exist, with [ErrLeaves] when the path leaves the root, and with
-// [ErrGit] when it leads into the directory of git.
+// Resolve resolves all symbolic links in a clean, slash-separated path
+// relative to the root. It fails with [fs.ErrNotExist] when a part of the path
+// does not exist, with [ErrLeaves] when the path leaves the root, and with
+// [ErrGit] when it leads into a .git directory.
 func Resolve(root Tree, name string) (string, error) {
 	links := 0
 	done, rest := ".", name
@@ -75,7 +74,8 @@ func Resolve(root Tree, name string) (string, error) {
 		if filepath.IsAbs(to) || path.IsAbs(to) {
 			return "", ErrLeaves
 		}
-		// What the link says is not cleaned: x/.. is the parent of what x links to.
+		// The target is not cleaned: x/.. is the parent of the directory that
+		// x links to.
 		rest = strings.TrimSuffix(strings.Trim(filepath.ToSlash(to), "/")+"/"+rest, "/")
 	}
 	return done, nil

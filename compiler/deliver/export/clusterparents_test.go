@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAroundClusters(t *testing.T) {
+func TestClusterParents(t *testing.T) {
 	files := []string{
 		"README", "bundle.json", "local/bundle.json", "local/web/configmap-a.yaml", "prod/eu/1/bundle.json", "prod/eu/1/web/a.yaml", "prod/us/bundle.json",
 		"staging/web/bundle.json/x", "/bundle.json", "//x/bundle.json", "../../bundle.json",

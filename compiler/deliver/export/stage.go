@@ -38,7 +38,7 @@ type File struct {
 // bundle.json.
 type Result struct {
 	Cluster                            string // ID
-	Retired                            bool   // whether the cluster is no longer in the fleet
+	Retired                            bool   // whether the cluster was removed from the fleet
 	Added, Changed, Removed, Unchanged int    // number of files
 	Files                              []File // files with an action, sorted by name
 	Index                              string // digest of the new bundle.json, for staged clusters

@@ -1,5 +1,5 @@
-// Package format brings CUE files into the standard format, that of cue fmt. It
-// reads the names of a module's files, and writes none.
+// Package format formats CUE files like cue fmt. It reads the file names of a
+// module, and writes no files.
 package format
 
 import (
@@ -17,13 +17,13 @@ import (
 
 const (
 	extension = ".cue"
-	modules   = "cue.mod" // the directory of what belongs to CUE, in the root of a module
+	modules   = "cue.mod" // CUE's own directory in the root of a module
 )
 
-// Files returns the CUE files of the module with the given root, sorted, slash-
-// separated and relative to it. Those of cue.mod, of other modules below the
-// root, and in directories whose names begin with . or _ are not among them, as
-// with cue fmt; symbolic links are not followed.
+// Files returns the CUE files of the module at root, sorted, slash-separated
+// and relative to it. As in cue fmt, it skips cue.mod, nested modules, and
+// directories whose names begin with . or _; it does not follow symbolic
+// links.
 func Files(root string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
@@ -50,15 +50,15 @@ func passedOver(dir, name string) bool {
 	return err == nil
 }
 
-// IsCUE reports whether a file, relative to its module's root and slash-
-// separated, is one that a user writes in CUE: it has the extension, and is not
-// in cue.mod.
+// IsCUE reports whether a file, relative to its module's root and
+// slash-separated, is a user's CUE file: it has the extension, and is not in
+// cue.mod.
 func IsCUE(file string) bool {
 	return strings.HasSuffix(file, extension) && !strings.HasPrefix(file, modules+"/")
 }
 
-// Source returns text in the standard format. Where it does not parse, the error
-// holds faults of the file, an absolute path, in relation to root.
+// Source formats a text. If it does not parse, the error contains faults of
+// the file, an absolute path, relative to root.
 func Source(root, file string, text []byte) ([]byte, error) {
 	parsed, err := parser.ParseFile(file, text, parser.ParseComments)
 	if err != nil {

@@ -70,8 +70,8 @@ func TestSourceFaults(t *testing.T) {
 	}
 }
 
-// FuzzSource checks that what is written parses again, so that formatting
-// cannot lose a file.
+// FuzzSource checks that formatted text parses, so that formatting cannot
+// destroy a file.
 func FuzzSource(f *testing.F) {
 	f.Add("package a\nx:1 // c\ny: {a:2,\nb:3}")
 	f.Add("a: [...{b?: int | *\"\\(c)\"}]\nif x {y: 1}\nlet z = 1\n")

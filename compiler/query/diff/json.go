@@ -9,26 +9,26 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// WriteJSON writes the result as one JSON object in one line, and returns an error of
-// w's, or one about a value that JSON does not have. The names of its fields
-// stay as they are; more may come.
+// WriteJSON writes the result as one JSON object in one line. It returns an
+// error of w, or an error for a value that JSON cannot represent. Field names do
+// not change, but fields may be added:
 //
 //	summary
 //	  created, updated, deleted   objects; one ID counts once
 //	  unknown                     objects of running clusters that could not be read; absent when there are none
-//	  changes                     objects, counted in each cluster
+//	  changes                     changed objects, counted in each cluster
 //	  clusters, of                with changes, and compared
-//	  ignored                     what diff.ignore leaves out; absent when that is nothing
-//	    fields, objects           paths of rules, and objects with such fields; one ID counts once
-//	created[], deleted[]          clusters that are there after, or before, only
+//	  ignored                     changes that diff.ignore ignores; may be absent
+//	    fields, objects           paths of rules, and affected objects; one ID counts once
+//	created[], deleted[]          new or removed clusters
 //	  cluster                     ID
-//	  objects                     how many it has
-//	notCompared[]                 IDs of clusters of which one side is not known
-//	predicted[]                   of running clusters: what was compared without a dry run; absent when nothing was
+//	  objects                     number of objects
+//	notCompared[]                 IDs of clusters with only one known side
+//	predicted[]                   of running clusters: comparisons without a dry run; may be absent
 //	  why                         the reason
 //	  clusters[]                  their IDs
-//	  objects                     how many, counted in each cluster
-//	groups[]                      what is the same in some clusters, most of them first
+//	  objects                     number of objects, counted in each cluster
+//	groups[]                      equal changes of some clusters, largest groups first
 //	  clusters[]                  their IDs
 //	  changes[]
 //	    id                        kind.group namespace/name
@@ -36,21 +36,21 @@ import (
 //	    release                   absent when it is not known
 //	    fromRelease               absent unless the object comes from another release
 //	    reason                    of running clusters: missing, changed, orphaned, conflict or unknown
-//	    why                       more about that; absent when there is nothing more
-//	    compared                  dry-run or predicted; absent when nothing had to be compared
-//	    partial                   true when other groups have more of the change of this object
-//	    fields[]                  of an object that is created or deleted, one with an empty path; none
-//	                              when its content is not the same in all clusters, and in other groups
+//	    why                       details; may be absent
+//	    compared                  dry-run or predicted; absent when nothing was compared
+//	    partial                   true when other groups contain more changes of this object
+//	    fields[]                  of a created or deleted object, one with an empty path; none
+//	                              when its content differs between clusters and is in other groups
 //	      path                    spec.template.spec.containers[name=app].image
 //	      was, is                 the value; absent when the field is
 //	      reordered               true when was and is are the keys of a list, in their order
-//	      secret                  true when a text stands for a value of a Secret
-//	      manager                 who else has the field in the cluster, when it is in conflict
+//	      secret                  true when a value of a Secret is masked
+//	      manager                 the other field manager in a conflict
 //	      ignored                 in the groups below, the rule that ignores the field
-//	ignored[]                     groups of changes that diff.ignore leaves out; absent when there are none
+//	ignored[]                     groups of ignored changes; may be absent
 //
-// Unlike the other writers this one cuts nothing. Characters that would act
-// on a terminal are escaped.
+// WriteJSON does not shorten values. Characters that control a terminal are
+// escaped.
 func WriteJSON(w io.Writer, r Result) error {
 	out := jsonResult{
 		Summary: jsonSummary(r.Summary), Created: jsonWholes(r.Created), Deleted: jsonWholes(r.Deleted),
@@ -113,24 +113,24 @@ func jsonOf(c Change) jsonChange {
 }
 
 type jsonResult struct {
-	Summary     jsonSummary `json:"summary"`
-	Created     []jsonWhole `json:"created"`
-	Deleted     []jsonWhole `json:"deleted"`
-	NotCompared []string    `json:"notCompared"`
-	Predicted   []jsonWhy   `json:"predicted,omitempty"`
-	Groups      []jsonGroup `json:"groups"`
-	Ignored     []jsonGroup `json:"ignored,omitempty"`
+	Summary     jsonSummary   `json:"summary"`
+	Created     []jsonCluster `json:"created"`
+	Deleted     []jsonCluster `json:"deleted"`
+	NotCompared []string      `json:"notCompared"`
+	Predicted   []jsonWhy     `json:"predicted,omitempty"`
+	Groups      []jsonGroup   `json:"groups"`
+	Ignored     []jsonGroup   `json:"ignored,omitempty"`
 }
 
-type jsonWhole struct {
+type jsonCluster struct {
 	Cluster string `json:"cluster"`
 	Objects int    `json:"objects"`
 }
 
-func jsonWholes(wholes []WholeCluster) []jsonWhole {
-	out := make([]jsonWhole, len(wholes))
+func jsonWholes(wholes []WholeCluster) []jsonCluster {
+	out := make([]jsonCluster, len(wholes))
 	for i, w := range wholes {
-		out[i] = jsonWhole(w)
+		out[i] = jsonCluster(w)
 	}
 	return out
 }

@@ -46,7 +46,7 @@ func mask(v any, key []byte) (any, bool) {
 	m := masker{key: key}
 	out := m.value(v, false)
 	if obj, ok := out.(map[string]any); ok {
-		// What was applied last has all that the object holds.
+		// The annotation of the last apply contains the whole object.
 		m.maskApplied(obj)
 	}
 	return out, true

@@ -69,8 +69,8 @@ type rule struct {
 	path   string
 	is     string // a patch
 	target string // the field that is its target
-	among  string // what its target chooses from: the release has
-	absent string // what to do when it is about nothing
+	among  string // the objects that its target selects from, such as those of the release
+	absent string // the hint when it matches nothing
 }
 
 // rule returns the rule with a name in a field of the release.

@@ -109,7 +109,7 @@ func (s *source) template(f file) *text {
 		if s.base != nil && s.trace == nil {
 			t = s.base.template(f).tracked()
 		} else {
-			t = s.parse(f.name, unsafe.String(unsafe.SliceData(f.Data), len(f.Data))) // which nobody modifies
+			t = s.parse(f.name, unsafe.String(unsafe.SliceData(f.Data), len(f.Data))) // files are never modified
 		}
 		s.mu.Lock()
 		s.files[f] = t

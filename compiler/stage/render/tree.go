@@ -69,7 +69,7 @@ func blocks(content string) int {
 // maxBlocks limits the blocks of one text, and so the depth of the parser.
 const maxBlocks = 20_000
 
-// parseText parses a template. names are the known functions. tr is told which
+// parseText parses a template. names are the known functions. tr records which
 // nodes print; it is usually nil. Text nodes share the memory of content.
 func parseText(name, content string, names map[string]any, tr *trace) *text {
 	t := &text{name: name, costs: map[string]cost{}}

@@ -30,9 +30,9 @@ import (
 // dataFields are the fields of a fleet whose final values are plain data.
 var dataFields = []string{"cluster", "environment", "stages", "releases"}
 
-// A need is a name of a package that a rule needs: the whole field or, with
+// A requirement is a name of a package that a rule needs: the whole field or, with
 // only, one policy of it.
-type need struct {
+type requirement struct {
 	in         *build.Instance
 	name, only string
 }
@@ -46,8 +46,8 @@ type ruleExtractor struct {
 	data   map[string]ast.Decl   // by path
 	narrow map[*ast.Ident]string // references to policies of which only one is needed
 	texts  map[ast.Decl]string   // of whole declarations, shared by all rules of a cluster
-	seen   map[need]bool
-	queue  []need
+	seen   map[requirement]bool
+	queue  []requirement
 }
 
 // A filePart is the part of a file that a rule needs.
@@ -64,8 +64,8 @@ type filePart struct {
 // position lines.
 func (c *ruleExtractor) ruleSource(name, lines string) string {
 	c.parts, c.data = map[*ast.File]*filePart{}, map[string]ast.Decl{}
-	c.narrow, c.seen = map[*ast.Ident]string{}, map[need]bool{}
-	c.require(need{c.in, "policies", name})
+	c.narrow, c.seen = map[*ast.Ident]string{}, map[requirement]bool{}
+	c.require(requirement{c.in, "policies", name})
 	for len(c.queue) > 0 {
 		w := c.queue[0]
 		c.queue = c.queue[1:]
@@ -88,7 +88,7 @@ func (c *ruleExtractor) ruleSource(name, lines string) string {
 	return string(txtar.Format(a))
 }
 
-func (c *ruleExtractor) require(w need) {
+func (c *ruleExtractor) require(w requirement) {
 	if !c.seen[w] {
 		c.seen[w] = true
 		c.queue = append(c.queue, w)
@@ -103,7 +103,7 @@ func (c *ruleExtractor) fileName(f *ast.File, in *build.Instance) string {
 }
 
 // extract adds the declarations of a name from all files of its package.
-func (c *ruleExtractor) extract(w need) {
+func (c *ruleExtractor) extract(w requirement) {
 	for _, f := range w.in.Files {
 		for i, d := range f.Decls {
 			inner := unchanged
@@ -162,7 +162,7 @@ func (c *ruleExtractor) requireImported(in *build.Instance, p *filePart, id *ast
 	if from == nil || len(chain) == 0 {
 		return // a package of CUE
 	}
-	c.require(need{from, chain[0], c.narrow[id]})
+	c.require(requirement{from, chain[0], c.narrow[id]})
 }
 
 // instance returns the imported package, or nil for one of CUE.
@@ -177,7 +177,7 @@ func instance(in *build.Instance, spec *ast.ImportSpec) *build.Instance {
 // requireName requires a name of a package, or adds its data. Unknown names
 // are predeclared by CUE.
 func (c *ruleExtractor) requireName(in *build.Instance, id *ast.Ident, chain []string) {
-	w := need{in, id.Name, c.narrow[id]}
+	w := requirement{in, id.Name, c.narrow[id]}
 	v, ok := c.top[id.Name]
 	switch {
 	case in != c.in || !ok:

@@ -129,8 +129,8 @@ Ctrl-C ends all of it and leaves nothing.
 `, f.Kubeconfig, f.Tools.Dir, all[0].Name, all[0].Name, all[0].Context, f.Dir)
 }
 
-// wait returns when the person has enough, when what started this program is
-// gone, or with what broke.
+// wait returns when the user interrupts the program, when its parent process
+// ends, or with the error of a cluster.
 func wait(ctx context.Context, f *clusters.Fleet) error {
 	parent := os.Getppid()
 	tick := time.NewTicker(time.Second)
