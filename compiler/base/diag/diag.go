@@ -46,8 +46,8 @@ type Diag struct {
 	Clusters []string // sorted IDs of the affected clusters; empty for the whole fleet
 	Example  string   // the cluster whose values the message contains, if they differ between clusters; see [Fold]
 	Path     string   // the invalid field or object; may be empty
-	Msg      string   // what is wrong, without a full stop
-	Hint     string   // what to do; may be empty
+	Msg      string   // the error, without a full stop
+	Hint     string   // the next step; may be empty
 	Cause    error    // the underlying error; may be nil
 
 	form string // message without values of the cluster; equal for one mistake in several clusters, empty when unknown

@@ -56,7 +56,7 @@ func (f *Fleet) Files(c Cluster) (inside, outside []string, err error) {
 			if name = filepath.ToSlash(name); local && carried[path.Dir(name)] {
 				continue
 			}
-			// An external module embeds files of its own directory.
+			// An external module embeds files of its directory.
 			root, below := f.Root, ""
 			if !local {
 				root, below = filepath.Dir(file.Filename), path.Dir(name)
