@@ -143,7 +143,7 @@ func (c *Compiler) Source(root string) *chart.Source {
 // checkDate returns a fault when the date is not empty and none.
 func checkDate(date string) error {
 	if _, err := time.Parse(time.DateOnly, date); err != nil && date != "" {
-		return &diag.Diag{Msg: fmt.Sprintf("%q is no date", date), Hint: "write it as 2026-12-31"}
+		return &diag.Diag{Msg: fmt.Sprintf("%q is not a date", date), Hint: "write it as 2026-12-31"}
 	}
 	return nil
 }

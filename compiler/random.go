@@ -68,7 +68,7 @@ func (f *Fleet) Keeps() *fleet.Release {
 	return nil
 }
 
-// settle decides the fields that a chart makes up anew at every render, as the
+// settle decides the fields that a chart renders differently every time, as the
 // release says. One that it says nothing of is a fault, and so is what it says
 // of a field that is always the same. Where there is no value to keep, or no
 // keeper, a field stays as it is rendered.
@@ -78,7 +78,7 @@ func settle(r *fleet.Release, rendered render.Result, keep Keeper) error {
 	for _, v := range rendered.Nondeterministic {
 		if v.Object < 0 || len(v.Path) == 0 {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{r.Pos}, Path: r.Path(), Msg: "the chart makes up " + v.ID + " anew at every render",
+				At: []diag.Pos{r.Pos}, Path: r.Path(), Msg: "the chart renders " + v.ID + " differently every time",
 				Hint: "set a value of the chart that fixes it",
 			})
 			continue
@@ -95,7 +95,7 @@ func settle(r *fleet.Release, rendered render.Result, keep Keeper) error {
 			field := o.GetKind() + "/" + o.GetName() + " " + fleet.FieldText(v.Path)
 			faults.Add(&diag.Diag{
 				At: []diag.Pos{r.Pos}, Path: r.Path(),
-				Msg:  "the chart makes up " + field + " anew at every render (" + o.Template + ")",
+				Msg:  "the chart renders " + field + " differently every time (" + o.Template + ")",
 				Hint: "set a value of the chart that fixes it, or say what becomes of it: random: " + strconv.Quote(field) + ": keep: true",
 			})
 			continue

@@ -85,7 +85,7 @@ func (f *Fleet) renderAll(ctx context.Context, all *ClusterRendering, compare fu
 		}
 	}
 	return &diag.Diag{
-		At: []diag.Pos{c.Pos}, Msg: "the charts never settle: they bring CRDs or not by what others bring",
+		At: []diag.Pos{c.Pos}, Msg: "the charts do not converge: whether they render CRDs depends on each other's CRDs",
 		Hint: "list the API versions that charts look for in cluster.apis",
 	}
 }

@@ -144,7 +144,7 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 		f.UsesClock.Store(c.ID, true)
 	}
 	if err == nil && len(result.Nondeterministic) > 0 {
-		err = &diag.Diag{Msg: fmt.Sprintf("the chart %s makes up %s anew at every render", call.Chart, result.Nondeterministic[0].ID), Hint: "set a value of the chart that fixes it"}
+		err = &diag.Diag{Msg: fmt.Sprintf("the chart %s renders %s differently every time", call.Chart, result.Nondeterministic[0].ID), Hint: "set a value of the chart that fixes it"}
 	}
 	return result.Objects, err
 }

@@ -35,7 +35,7 @@ type refusal struct {
 var refusals = map[string]refusal{
 	"a value that can be read": {
 		layer: `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", metadata: name: "a", stringData: a: "x"}}`,
-		want:  "whoever reads the export can read stringData.a",
+		want:  "anyone who reads the export can read stringData.a",
 	},
 	"a waiver that is not needed": {
 		layer: `releases: app: {namespace: "a", objects: {}, plaintext: "Secret/a": "none"}`,
@@ -56,7 +56,7 @@ var refusals = map[string]refusal{
 	ownership: b: {target: kinds: ["Deployment"], fields: ["spec.replicas"], take: true}
 }`,
 		want: "ConfigMap a cannot have a field spec",
-		also: []string{"dat is no field", "whoever reads the export can read stringData.a", "the release has no Deployment"},
+		also: []string{"dat is not a field", "anyone who reads the export can read stringData.a", "the release has no Deployment"},
 	},
 	"an object that two releases have": {
 		layer: `releases: {for name in ["a", "b"] {(name): {namespace: "a", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "a"}}}}`,
@@ -126,7 +126,7 @@ var refusals = map[string]refusal{
 	},
 	"the values of a Helm release": {
 		layer: `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart", values: password: "x", plaintext: "Secret/a": "test"}`, only: fleet.FluxLayout,
-		want: "whoever reads the export can read the values", also: []string{"Flux does not get a chart of this repository"},
+		want: "anyone who reads the export can read the values", also: []string{"Flux does not get a chart of this repository"},
 	},
 	"a chart that Argo CD does not get": {
 		layer: `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart"}` + "\n" + `gitops: argocd: repoURL: "https://example.com/a"`, only: fleet.ArgoLayout,
@@ -194,7 +194,7 @@ func TestVetOfLayouts(t *testing.T) {
 	const secret = `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", metadata: name: "a", stringData: a: "x"}}` + "\n"
 	const action = `actions: a: {stage: "default", at: "before", manual: "look"}` + "\n"
 	for layer, want := range map[string]string{
-		secret:                               "whoever reads",
+		secret:                               "anyone who reads",
 		secret + `gitops: layouts: []`:       "",
 		action:                               "",
 		action + `gitops: flux: prefix: "a"`: "neither Flux",

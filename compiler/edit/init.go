@@ -85,7 +85,7 @@ func Init(c *compiler.Compiler, module string) ([]string, error) {
 		}
 	}
 	if info, err := tree.Stat("environments"); err == nil && !info.IsDir() {
-		return changed, &diag.Diag{At: []diag.Pos{{File: "environments"}}, Msg: "this is no directory, and layers are below it", Hint: "move it away"}
+		return changed, &diag.Diag{At: []diag.Pos{{File: "environments"}}, Msg: "environments is not a directory, and layers are below it", Hint: "move it away"}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return changed, err
 	}

@@ -106,7 +106,7 @@ func pinningOf(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (*p
 	if ref.Path != "" {
 		return nil, &diag.Diag{
 			At: []diag.Pos{{File: pkg.File}}, Msg: "the chart is in this repository: its version is the one that is there",
-			Hint: "run fleetc chart add ./" + ref.Path + " after changing it, which derives the types of its values anew",
+			Hint: "run fleetc chart add ./" + ref.Path + " after changing it, which derives the types of its values again",
 		}
 	}
 	p := &pinning{c: c, source: c.Source(root), root: root, pkg: pkg, edits: load.Edits{}}

@@ -164,7 +164,7 @@ func reason(f *compiler.Fleet, c *fleet.Cluster, r *fleet.Release, made compiler
 		out.State = Kept
 		return out
 	case len(made.Result.Nondeterministic) > 0:
-		out.State, out.Why = Always, "the chart makes up "+made.Result.Nondeterministic[0].ID+" anew at every render"
+		out.State, out.Why = Always, "the chart renders "+made.Result.Nondeterministic[0].ID+" differently every time"
 		return out
 	case made.Result.UsesClock:
 		out.State, out.Why = Always, "the chart asks for the time"

@@ -79,7 +79,7 @@ func (x *Explainer) Field(ctx context.Context, text string) (*fleet.Explanation,
 	field, ok := fleet.ParseField(text)
 	if !ok {
 		return nil, &diag.Diag{
-			Msg: fmt.Sprintf("%q is no path of a field", text), Hint: `write releases.app.values.image.tag, with keys that have dots in quotes`,
+			Msg: fmt.Sprintf("%q is not the path of a field", text), Hint: `write releases.app.values.image.tag, with keys that have dots in quotes`,
 		}
 	}
 	t, ref, err := x.chartOf(ctx, field)

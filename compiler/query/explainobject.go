@@ -26,8 +26,8 @@ type ObjectExplanation struct {
 	Lines   []TemplateLine     // that printed the field: of the object's own template, then of those that it includes for it
 	At      diag.Pos           // of what is written in the fleet: where the field is, as far as that is known
 	Patches []*fleet.Patch     // that changed the field, in their order
-	Random  *fleet.RandomField // what the release says of a field that the chart makes up anew at every render
-	Chance  bool               // whether the field is made up anew at every render, and nobody says what becomes of it
+	Random  *fleet.RandomField // what the release says of a field that the chart renders differently every time
+	Chance  bool               // whether the field differs in every rendering, and the release has no rule for it
 
 	// Written is the path in the configuration of what is written in CUE; empty
 	// when it is not.

@@ -15,7 +15,7 @@ func CheckVersion(version string) error {
 	}
 	all := Versions()
 	return &diag.Diag{
-		Msg:  fmt.Sprintf("%q is no version of Kubernetes that is known", version),
+		Msg:  fmt.Sprintf("%q is not a known version of Kubernetes", version),
 		Hint: fmt.Sprintf("use one from %s to %s", all[0], all[len(all)-1]),
 	}
 }

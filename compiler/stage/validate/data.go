@@ -15,7 +15,7 @@ func (w *walk) data(definition string, m map[string]any) {
 	for _, part := range []string{"data", "binaryData", "stringData"} {
 		for k, v := range w.each(mapOf(m[part])) {
 			if len(validation.IsConfigMapKey(k)) > 0 {
-				w.add("", "is no legal key: it must be "+keyName, part, inKey(k))
+				w.add("", "is not a valid key: it must be "+keyName, part, inKey(k))
 			}
 			text, _ := v.(string)
 			encoded := part == "binaryData" || part == "data" && definition == secret

@@ -217,7 +217,7 @@ func (w *walk) unknownField(s *kube.Schema, field string) {
 		hint = diag.OneOf(field, slices.Sorted(maps.Keys(s.Fields)))
 	}
 	of := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
-	msg := "is no field of " + of + " in Kubernetes " + w.version.String()
+	msg := "is not a field of " + of + " in Kubernetes " + w.version.String()
 	if when := kube.WhenField(s.Name, field); when != "" {
 		msg += ": it is there " + when
 		hint = "leave it out"

@@ -187,7 +187,7 @@ func TestFormAndFields(t *testing.T) {
 web.cue:3:1: Service: metadata.name is missing (release web, web/templates/all.yaml)
     hint: set it
     in prod/eu
-web.cue:3:1: Service: spec.typ is no field of ServiceSpec in Kubernetes 1.36 (release web, web/templates/all.yaml)
+web.cue:3:1: Service: spec.typ is not a field of ServiceSpec in Kubernetes 1.36 (release web, web/templates/all.yaml)
     hint: did you mean type?
     in prod/eu
 `

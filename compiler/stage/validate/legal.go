@@ -48,7 +48,7 @@ func (w *walk) labels(m map[string]any, field string) {
 	all, _ := m[field].(map[string]any)
 	for k, v := range w.each(all) {
 		if !w.legal.key(k) {
-			w.add("", "is no legal key: it must be "+labelKey, field, inKey(k))
+			w.add("", "is not a valid key: it must be "+labelKey, field, inKey(k))
 		}
 		if text, ok := v.(string); ok && !w.legal.value(text) {
 			w.add("", "is "+w.show(text)+", no legal value: it must be "+labelValue, field, inKey(k))
@@ -67,7 +67,7 @@ func (w *walk) annotations(m map[string]any) {
 		text, _ := v.(string)
 		size += len(k) + len(text)
 		if !w.legal.key(strings.ToLower(k)) {
-			w.add("", "is no legal key: it must be "+labelKey, "annotations", inKey(k))
+			w.add("", "is not a valid key: it must be "+labelKey, "annotations", inKey(k))
 		}
 	}
 	if size > maxAnnotations {

@@ -138,7 +138,7 @@ func (k *check) alone(o *fleet.Object, v *kube.Version, versionKnown bool) {
 func (k *check) name(o fleet.Object, v *kube.Version) {
 	gvk := o.GroupVersionKind()
 	if want := illegalName(o, gvk.GroupKind(), v.Number()); want != "" {
-		k.add(o, fmt.Sprintf("metadata.name %q is no legal name of a %s: it must be %s", visible(o.GetName()), gvk.Kind, want), "")
+		k.add(o, fmt.Sprintf("metadata.name %q is not a valid name of a %s: it must be %s", visible(o.GetName()), gvk.Kind, want), "")
 	}
 }
 

@@ -142,7 +142,7 @@ func TestFormFaults(t *testing.T) {
 		},
 		{
 			"unprintable", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: "a\x1b[31m\u202E"}}`,
-			"ServiceAccount front/a\uFFFD[31m\uFFFD: metadata.name \"a\uFFFD[31m\uFFFD\" is no legal name of a ServiceAccount: it must be " + subdomain + from,
+			"ServiceAccount front/a\uFFFD[31m\uFFFD: metadata.name \"a\uFFFD[31m\uFFFD\" is not a valid name of a ServiceAccount: it must be " + subdomain + from,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -107,7 +107,7 @@ func unordered(c *fleet.Cluster) error {
 			if byHelm[name] && !byHelm[r.Name] {
 				faults.Add(&diag.Diag{
 					At: []diag.Pos{r.Pos}, Path: r.Path("depends"),
-					Msg:  fmt.Sprintf("Argo CD would not wait for release %s, which is an Application of its own", name),
+					Msg:  fmt.Sprintf("Argo CD would not wait for release %s, which is a separate Application", name),
 					Hint: "deliver both releases in the same way, see delivery",
 				})
 			}

@@ -132,7 +132,7 @@ func notDelivered(r *fleet.Release, chart fleet.ChartRef, who string) error {
 		d.Msg = who + " fetches the dependencies of the chart by itself, and not by their pinned digests"
 		d.Hint = `publish the chart with its dependencies, or remove delivery: "helm"`
 	case chart.Git.URL != "":
-		d.Msg, d.Hint = chart.Git.Ref+" is no commit, and "+who+" would take whatever it is then", "pin a commit"
+		d.Msg, d.Hint = chart.Git.Ref+" is not a commit, and "+who+" would take whatever it is then", "pin a commit"
 	}
 	return d
 }

@@ -140,7 +140,7 @@ func TestUnordered(t *testing.T) {
 	c := &fleet.Cluster{Releases: []*fleet.Release{
 		release("chart", fleet.ByHelm, "config"), release("config", fleet.ByManifests), release("other", fleet.ByHelm, "chart"), release("web", fleet.ByManifests, "chart", "config"),
 	}}
-	const want = "web.cue:1: releases.web.depends: Argo CD would not wait for release chart, which is an Application of its own"
+	const want = "web.cue:1: releases.web.depends: Argo CD would not wait for release chart, which is a separate Application"
 	if err := unordered(c); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -37,7 +37,7 @@ func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
 			what += fmt.Sprintf(" and %d more", more)
 		}
 		faults.Add(&diag.Diag{
-			At: placesOf(o), Path: o.Title(), Msg: "whoever reads the export can read " + what + " (" + o.Origin() + ")",
+			At: placesOf(o), Path: o.Title(), Msg: "anyone who reads the export can read " + what + " (" + o.Origin() + ")",
 			Hint: "keep the value elsewhere, with External Secrets, Sealed Secrets or SOPS, or allow it: " +
 				o.Release.Path("plaintext") + ": " + strconv.Quote(name) + `: "why"`,
 		})
@@ -76,7 +76,7 @@ func helmValues(b *fleet.Bundle, layout fleet.Layout, needed map[*fleet.Release]
 		}
 		faults.Add(&diag.Diag{
 			At: []diag.Pos{r.Pos}, Path: r.Path("values"),
-			Msg:  "whoever reads the export can read the values, and the chart has a Secret that may be made of them",
+			Msg:  "anyone who reads the export can read the values, and the chart has a Secret that may be made of them",
 			Hint: "if nothing in them is secret, say so: " + r.Path("plaintext") + `: values: "why"`,
 		})
 	}
