@@ -273,7 +273,7 @@ func (b *builder) kinds(t *Type, r gathered, in reach, loose bool) {
 		if t.asText || r.text || t.seen&Bool != 0 && (whole || in.ranged) {
 			k |= String
 		}
-		if t.seen&^Null == Bool && t.Default == false && whole && t.form&toggleForm == 0 {
+		if t.seen&^Null == Bool && t.Default == false && whole && t.form&(toggleForm|boolForm) == 0 {
 			k |= Number // nothing is set
 		}
 		if t.seen&String != 0 && numberOrText(in.key, in.parent) {
