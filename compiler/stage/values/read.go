@@ -28,9 +28,9 @@ type Read struct {
 
 	free   bool     // of Any: which keys it is follows from more than other values
 	lands  landings // where it is printed to as a whole
-	form   form     // what its sinks take
+	form   form     // conditions of its sinks
 	choice choice   // the texts that it can be
-	asked  Kind     // what kinds a template asks whether it is
+	asked  Kind     // kinds that a template tests for
 	keyed  bool     // a template goes through its keys
 	text   bool     // it can be text
 	wide   bool     // it is read by way of a computed key of all values of a chart

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// listFunctions are those that make lists and take them apart. A list is known
-// by what its elements can be, not by their order.
+// listFunctions are those that make lists and take them apart. A list is the
+// set of its possible elements, without an order unless all are texts.
 func listFunctions() map[string]function {
 	table := map[string]function{
 		"list":    listOfAll,

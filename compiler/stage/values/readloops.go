@@ -48,7 +48,7 @@ func (r *interpreter) setRange(p *parse.PipeNode, s *scope, key, elem *value) {
 	}
 }
 
-// A round is what a range goes through once.
+// A round is the key and the element of one iteration of a range.
 type round struct {
 	key, elem *value
 	optional  bool // not all of the lists are that long

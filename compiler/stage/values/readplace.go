@@ -19,7 +19,7 @@ type place struct {
 
 	mode   Mode
 	lands  landings
-	form   form   // what its sinks take
+	form   form   // conditions of its sinks
 	choice choice // the texts that it can be
 	asked  Kind   // what kinds a template asks whether it is
 	keyed  bool   // a template goes through its keys

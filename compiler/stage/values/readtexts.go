@@ -32,7 +32,7 @@ func textFunctions() map[string]function {
 	for _, name := range []string{"fromYaml", "fromJson", "fromYamlArray", "fromJsonArray"} {
 		table[name] = decode
 	}
-	// Those that change nothing of what is read back.
+	// These keep the encoded value.
 	for _, name := range []string{"indent", "nindent"} {
 		table[name] = func(a arguments) *value { return transform(a, true, nil) }
 	}
@@ -53,15 +53,7 @@ func textFunctions() map[string]function {
 	} {
 		table[name] = func(a arguments) *value { return transform(a, false, change) }
 	}
-	for _, name := range []string{"quote", "squote"} {
-		change := table[name]
-		table[name] = func(a arguments) *value {
-			if v := a.at(0); len(a.list) == 1 && v != nil && len(v.places) > 0 && len(v.objects)+len(v.roots) == 0 {
-				return a.quoted(v)
-			}
-			return change(a)
-		}
-	}
+	quotedTexts(table)
 	table["replace"] = func(a arguments) *value {
 		old, ok := a.at(0).literal()
 		by, known := a.at(1).literal()
@@ -104,6 +96,19 @@ func transform(a arguments, keep bool, change func(s, by string) string) *value 
 	}
 	a.use(v, Printed)
 	return textOf(wild)
+}
+
+// quotedTexts lets the functions that quote keep a part of the values.
+func quotedTexts(table map[string]function) {
+	for _, name := range []string{"quote", "squote"} {
+		change := table[name]
+		table[name] = func(a arguments) *value {
+			if v := a.at(0); len(a.list) == 1 && v != nil && len(v.places) > 0 && len(v.objects)+len(v.roots) == 0 {
+				return a.quoted(v)
+			}
+			return change(a)
+		}
+	}
 }
 
 // quoted gives a text of which a part of the values is all there is: where it is

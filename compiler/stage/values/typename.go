@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// This file has what the names of values say about their kinds, where the
-// chart's default and its templates leave a choice.
+// This file infers the kind of a value from its name, where the chart's default
+// and its templates leave a choice.
 
 // switchWords begin or end the names of values that switch something on and off.
 var switchWords = struct{ first, last []string }{
@@ -41,8 +41,8 @@ func wordsIn(key string) []string {
 	return words
 }
 
-// isEnabled reports whether a value with this name says whether something is
-// there, whatever is around it.
+// isEnabled reports whether a value with this name enables or disables
+// something, independent of the map that has it.
 func isEnabled(key string) bool {
 	words := wordsIn(key)
 	return len(words) > 0 && (words[len(words)-1] == "enabled" || words[len(words)-1] == "disabled")

@@ -135,7 +135,7 @@ type gathered struct {
 	gaveUp  bool            // not all could be found out
 	keys    map[string]bool // exact keys
 	lands   landings
-	form    form   // what its sinks take
+	form    form   // conditions of its sinks
 	choice  choice // the texts that it can be
 	asked   Kind   // what kinds a template asks whether it is
 	keyed   bool   // a template goes through its keys
@@ -225,6 +225,19 @@ func (t *Type) asTemplateText(r gathered, in reach) Kind {
 	return String
 }
 
+// besideBool returns the kinds that a value takes when its default is a bool, or
+// when templates take text for it.
+func (t *Type) besideBool(r gathered, whole, ranged bool) Kind {
+	var k Kind
+	if t.asText || r.text || t.seen&Bool != 0 && (whole || ranged) {
+		k = String
+	}
+	if t.seen&^Null == Bool && t.Default == false && whole && t.form&(toggleForm|boolForm) == 0 {
+		k |= Number // false means that nothing is set
+	}
+	return k
+}
+
 // kinds decides what a value may be. A schema decides alone; the defaults are
 // always possible.
 func (b *builder) kinds(t *Type, r gathered, in reach, loose bool) {
@@ -270,12 +283,7 @@ func (b *builder) kinds(t *Type, r gathered, in reach, loose bool) {
 		if r.may&Any != Any {
 			k |= r.may & (Map | List)
 		}
-		if t.asText || r.text || t.seen&Bool != 0 && (whole || in.ranged) {
-			k |= String
-		}
-		if t.seen&^Null == Bool && t.Default == false && whole && t.form&(toggleForm|boolForm) == 0 {
-			k |= Number // nothing is set
-		}
+		k |= t.besideBool(r, whole, in.ranged)
 		if t.seen&String != 0 && numberOrText(in.key, in.parent) {
 			k |= Number
 		}

@@ -72,18 +72,18 @@ const (
 	Metadata                     // Chart.yaml: conditions, tags, dependencies
 )
 
-// A Type is what is known of a value. It must not be modified, and may be used
+// A Type describes the values that a chart takes at one path. It must not be modified, and may be used
 // by several goroutines at once.
 type Type struct {
-	Kinds   Kind             // what the value may be; null deletes a default and is always possible
+	Kinds   Kind             // possible kinds; null deletes a default and is always possible
 	Keys    []string         // of a map: the names of Fields, as the sources list them
 	Fields  map[string]*Type // of a map
 	Elem    *Type            // of a list's elements, or of an open map's further keys; nil for anything
 	Open    bool             // whether a map takes further keys
 	Why     string           // why it is open, as a clause
-	Doc     string           // what the chart says about it; lines of bounded number and length
-	Default any              // what values.yaml has, as encoding/json decodes it; nil also when there is none
-	Known   Source           // who knows it
+	Doc     string           // documentation in the chart; lines of bounded number and length
+	Default any              // the value in values.yaml, as encoding/json decodes it; nil also when there is none
+	Known   Source           // sources that have it
 	Place   string           // where it is known from first: values.yaml:12, values.schema.json, a template
 	Unread  bool             // no template reads it and no schema names it
 
@@ -99,7 +99,7 @@ type Type struct {
 	root     bool     // the values of a chart or a dependency
 	shape    *shape   // of the part of a Kubernetes object that it ends in; nil when that is not known
 	imported bool     // a parent chart imports what is below
-	form     form     // what its sinks take
+	form     form     // conditions of its sinks
 	enum     []string // the texts that it can be, sorted; nil for any
 	members  bool     // its elements are maps
 	tested   bool     // a template asks whether it is set
