@@ -35,28 +35,27 @@ func newCacheCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-const cacheWhyLong = `why says of one cluster what an export to a directory, and any other command that
-renders, finds kept, and what it does again, with what has changed since it was
-done last:
+const cacheWhyLong = `why reports which results of a cluster and its releases are in the cache, and for
+the others, what changed since the last export to a directory:
 
-  kept      it is not compiled or rendered again
-  changed   the files, or the parts of a release, that follow have changed
-  new       it was not seen before
-  gone      nothing of it has changed, and yet it is not there: it was swept, or
-            other releases bring other CRDs
-  always    it cannot be kept, for the reason that follows
-  no chart  it is no Helm release: it is made each time
+  cached    the stored result is used
+  changed   the listed files, or parts of the release, changed
+  new       there is no result of an earlier run
+  evicted   nothing changed, but the cache no longer has the result, or other
+            releases bring other CRDs
+  always    it is rendered every time, for the listed reason
+  no chart  the release has no Helm chart; it is rendered every time
 
-It renders what is not kept, and keeps nothing itself.`
+It renders the releases that are not cached, and stores nothing.`
 
 const cacheWhyExample = `  fleetc cache why prod/us-east-1
-  fleetc cache why prod/us-east-1 -o json | jq -r '.releases[] | select(.state != "kept") | .release'`
+  fleetc cache why prod/us-east-1 -o json | jq -r '.releases[] | select(.state != "cached") | .release'`
 
 func newCacheWhyCommand(o *options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:               "why CLUSTER",
-		Short:             "Say what of a cluster is kept, and what has changed of the rest",
+		Short:             "Explain which results of a cluster are cached, and what changed",
 		Long:              cacheWhyLong,
 		Example:           cacheWhyExample,
 		Args:              cobra.ExactArgs(1),

@@ -217,7 +217,7 @@ func (x *exportRun) exportChanged(ctx context.Context, c *compiler.Compiler, tre
 	var mu sync.Mutex
 	kept := map[string]int{}
 	loaded, settled, err := incremental.Load(ctx, c, incremental.Task{
-		Name: fmt.Sprintf("export %s with %s", x.layout, tree.Version), Noted: true,
+		Name: fmt.Sprintf("export %s with %s", x.layout, tree.Version), TakesNotes: true,
 		Holds: func(id, digest string) bool {
 			h := session.DirectoryState(id)
 			if h.Digest != digest {

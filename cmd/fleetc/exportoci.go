@@ -106,7 +106,7 @@ func (x *exportRun) loadChanged(ctx context.Context, c *compiler.Compiler, clien
 			failed.CompareAndSwap(false, err != nil)
 			return found
 		},
-		AtATime: deliver.PushesAtATime,
+		Parallelism: deliver.PushesAtATime,
 	}, patterns...)
 	x.fleet = loaded
 	return settled, err

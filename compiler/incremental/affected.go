@@ -13,54 +13,52 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// A ClusterChange says why the bundle of a cluster can be another one.
+// ClusterChange says why the bundle of a cluster may differ from the old one.
 type ClusterChange string
 
 // The reasons.
 const (
 	Changed ClusterChange = "changed" // its inputs differ
-	Added   ClusterChange = "added"   // it was not there before
-	Removed ClusterChange = "removed" // it is no longer there
-	Unknown ClusterChange = "unknown" // what it was made of before cannot be told
+	Added   ClusterChange = "added"   // it is new
+	Removed ClusterChange = "removed" // it no longer exists
+	Unknown ClusterChange = "unknown" // its old inputs cannot be determined
 )
 
-// An AffectedCluster is a cluster whose bundle can be another than before.
+// AffectedCluster is a cluster whose bundle may differ from the old one.
 type AffectedCluster struct {
 	ID     string
 	Change ClusterChange
 
-	// Files are those of its inputs that differ, sorted: those of its layers
-	// alone when some of these do, since more is then not looked for. There are
-	// none when it is unknown.
+	// Files are the inputs that differ, sorted. When files of its layers differ, only
+	// these are listed: other inputs are not compared. It is empty for Unknown.
 	Files []string
 }
 
-// A ChangeReport is the clusters of two states of a fleet, by what changed between
-// them.
+// ChangeReport divides the clusters of two states of a fleet into affected and unchanged
+// ones.
 type ChangeReport struct {
 	Affected  []AffectedCluster // sorted by ID
-	Unchanged []*fleet.Cluster  // evaluated; no charts are looked at
-	Untold    error             // the faults of the earlier state, nil when there are none
+	Unchanged []*fleet.Cluster  // evaluated, without charts
+	OldFaults error             // the faults of the old state, nil when there are none
 }
 
-// Affected compares the inputs of clusters with those in an earlier state of
-// the fleet, which before compiles, of the clusters that the patterns select in
-// either. Those whose inputs are not the same are affected. The bundles
-// of all others are what they were, see [Inputs].
+// Affected compares the inputs of clusters with their inputs in an old state of the
+// fleet, which before compiles. The patterns select clusters in either state. Clusters
+// with different inputs are affected; the bundles of all others are unchanged, see
+// [Inputs].
 //
-// A cluster of which files of the layers differ is affected, whatever these say:
-// it is not evaluated. One whose layers are the same is, once for both states,
-// since it has the same releases in both; what these are read from is compared.
+// If files of its layers differ, a cluster is affected and is not evaluated. If not, it has
+// the same releases in both states, so it is evaluated once and the files of its releases
+// are compared.
 //
-// The clusters that the faults of the earlier state concern, all when they concern
-// none, are Unknown. The error has the faults of this state, as far as it was looked
-// at.
+// Clusters with faults in the old state are Unknown; a fault that names no cluster makes
+// all of them Unknown. The error has the faults found in the new state.
 func Affected(ctx context.Context, c *compiler.Compiler, before *compiler.Compiler, patterns ...string) (report ChangeReport, err error) {
 	ids, err := c.ClusterIDs()
 	if err != nil {
 		return report, err
 	}
-	oldIDs, untold := before.ClusterIDs()
+	oldIDs, oldErr := before.ClusterIDs()
 	selected, err := load.Select(load.UnionIDs(ids, oldIDs), patterns)
 	if err != nil {
 		return report, err
@@ -70,9 +68,9 @@ func Affected(ctx context.Context, c *compiler.Compiler, before *compiler.Compil
 	if err != nil {
 		return report, err
 	}
-	old := &layered{}
-	if untold == nil {
-		old, untold = readLayersOf(before, selected, oldIDs)
+	old := &layerInputs{}
+	if oldErr == nil {
+		old, oldErr = readLayersOf(before, selected, oldIDs)
 		defer old.close()
 	}
 	same := c.Unify(ctx, now.sameLayers(old), nil)
@@ -80,13 +78,13 @@ func Affected(ctx context.Context, c *compiler.Compiler, before *compiler.Compil
 		return report, same.Faults
 	}
 	err = now.addSources(ctx, same.Clusters)
-	var faults diag.List // of the earlier state
-	faults.Add(untold)
+	var faults diag.List // of the old state
+	faults.Add(oldErr)
 	faults.Add(old.addSources(ctx, same.Clusters))
 	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return report, err
 	}
-	report = ChangeReport{Affected: differing(selected, now.inputs, old.inputs, faults), Untold: faults.Err()}
+	report = ChangeReport{Affected: affectedClusters(selected, now.inputs, old.inputs, faults), OldFaults: faults.Err()}
 	for _, cluster := range same.Clusters {
 		if !slices.ContainsFunc(report.Affected, func(a AffectedCluster) bool { return a.ID == cluster.ID }) {
 			report.Unchanged = append(report.Unchanged, cluster)
@@ -95,33 +93,32 @@ func Affected(ctx context.Context, c *compiler.Compiler, before *compiler.Compil
 	return report, nil
 }
 
-// readLayersOf reads the layers of those of the selected clusters that are among
-// all.
-func readLayersOf(c *compiler.Compiler, selected, all []string) (*layered, error) {
+// readLayersOf reads the layers of the selected clusters that are in all.
+func readLayersOf(c *compiler.Compiler, selected, all []string) (*layerInputs, error) {
 	ids := load.CommonIDs(selected, all)
 	if len(ids) == 0 && len(all) > 0 {
-		return &layered{fleet: &load.Fleet{}}, nil
+		return &layerInputs{fleet: &load.Fleet{}}, nil
 	}
 	return readLayers(c, load.PatternsOf(ids, all))
 }
 
-// sameLayers returns the fleet with those of its clusters whose layers are the same
-// in the other one.
-func (l *layered) sameLayers(other *layered) *load.Fleet {
+// sameLayers returns the fleet with only the clusters whose layers are equal in the
+// other fleet.
+func (l *layerInputs) sameLayers(other *layerInputs) *load.Fleet {
 	f := *l.fleet
 	f.Clusters = slices.DeleteFunc(slices.Clone(f.Clusters), func(c load.Cluster) bool {
-		was := other.inputs[c.ID]
-		return was == nil || !maps.Equal(l.inputs[c.ID], was)
+		old := other.inputs[c.ID]
+		return old == nil || !maps.Equal(l.inputs[c.ID], old)
 	})
 	return &f
 }
 
-// differing returns those of the selected clusters whose inputs were others, or
-// are not known because of faults.
-func differing(selected []string, now, old map[string]Inputs, untold diag.List) []AffectedCluster {
+// affectedClusters returns the selected clusters whose inputs differ, or whose old inputs
+// are unknown because of faults.
+func affectedClusters(selected []string, now, old map[string]Inputs, oldFaults diag.List) []AffectedCluster {
 	unknown := map[string]bool{}
 	all := false
-	for _, d := range untold {
+	for _, d := range oldFaults {
 		all = all || len(d.Clusters) == 0
 		for _, id := range d.Clusters {
 			unknown[id] = true
@@ -129,7 +126,7 @@ func differing(selected []string, now, old map[string]Inputs, untold diag.List) 
 	}
 	var clusters []AffectedCluster
 	for _, id := range selected {
-		a := AffectedCluster{ID: id, Change: Changed, Files: now[id].differing(old[id])}
+		a := AffectedCluster{ID: id, Change: Changed, Files: now[id].changedFiles(old[id])}
 		switch {
 		case now[id] == nil:
 			a.Change = Removed
@@ -145,8 +142,8 @@ func differing(selected []string, now, old map[string]Inputs, untold diag.List) 
 	return clusters
 }
 
-// differing returns the files that are not the same in both, sorted.
-func (in Inputs) differing(other Inputs) []string {
+// changedFiles returns the files that differ between the two, sorted.
+func (in Inputs) changedFiles(other Inputs) []string {
 	files := map[string]bool{}
 	for _, pair := range [][2]Inputs{{in, other}, {other, in}} {
 		for name, digest := range pair[0] {
@@ -158,9 +155,8 @@ func (in Inputs) differing(other Inputs) []string {
 	return slices.Sorted(maps.Keys(files))
 }
 
-// AffectedSince is [Compiler.Affected] with the fleet as it is in a commit of
-// its git repository, which ref names in any way that git knows. The error is
-// also that of a commit without the fleet.
+// AffectedSince is [Affected] with the fleet of a git commit as the old state. ref is any
+// revision that git understands. It fails if the commit does not contain the fleet.
 func AffectedSince(ctx context.Context, c *compiler.Compiler, ref string, patterns ...string) (report ChangeReport, err error) {
 	root, _, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {
@@ -173,7 +169,7 @@ func AffectedSince(ctx context.Context, c *compiler.Compiler, ref string, patter
 	if len(changed) == 0 {
 		ids, err := load.ClusterIDs(root)
 		if err == nil {
-			_, err = load.Select(ids, patterns) // for the fault of one that selects nothing
+			_, err = load.Select(ids, patterns) // fails for a pattern that selects nothing
 		}
 		return report, err
 	}
@@ -184,6 +180,6 @@ func AffectedSince(ctx context.Context, c *compiler.Compiler, ref string, patter
 	}
 	before := &compiler.Compiler{Dir: dir, Jobs: c.Jobs, Cache: c.Cache, Offline: c.Offline, Date: c.Date}
 	report, err = Affected(ctx, c, before, patterns...)
-	report.Untold = revision.Faults(dir, diag.Visible(ref, diag.MaxText), report.Untold)
+	report.OldFaults = revision.Faults(dir, diag.Visible(ref, diag.MaxText), report.OldFaults)
 	return report, err
 }

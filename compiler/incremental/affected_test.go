@@ -21,15 +21,15 @@ import (
 	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
-// everyEdit makes TestAffectedExample take all files and compile all clusters.
+// everyEdit is the variable that makes TestAffectedExample edit all files and compile all
+// clusters.
 const everyEdit = "FLEETC_EVERY_EDIT"
 
-// TestAffectedExample edits the files of the example fleet, one after the other,
-// and compiles clusters that are not listed as affected: their bundles are what
-// they were. It takes every file of the fleet's own and some of those of the
-// charts, one of the clusters in turn, and for some files all of them, listed or
-// not; with FLEETC_EVERY_EDIT=1 all files and all clusters. Where races are
-// looked for, which takes several times as long, it takes every sixth file.
+// TestAffectedExample edits one file of the example fleet at a time and compiles clusters
+// that are not reported as affected: their bundles must be unchanged. It edits all files of
+// the fleet and some of the charts. For most files it compiles one cluster, in turn, and for
+// some all clusters. FLEETC_EVERY_EDIT=1 selects all files and all clusters. With the race
+// detector, which is slow, it edits every sixth file.
 func TestAffectedExample(t *testing.T) {
 	const some = 24
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
@@ -53,7 +53,7 @@ func TestAffectedExample(t *testing.T) {
 	var mu sync.Mutex
 	var tried, changed, listed, needless int
 	var wg sync.WaitGroup
-	first := newEdited(t)
+	first := newExampleCopy(t)
 	for i := range min(runtime.GOMAXPROCS(0), 4) {
 		e := first.copied(t, i)
 		wg.Go(func() {
@@ -75,17 +75,17 @@ func TestAffectedExample(t *testing.T) {
 	}
 	close(queue)
 	wg.Wait()
-	t.Logf("%d edits, of which %d are known to change a bundle; of %d clusters that were listed and compiled, %d had the same bundle", tried, changed, listed, needless)
+	t.Logf("%d edits, %d changed a bundle; %d affected clusters were compiled, %d had the same bundle", tried, changed, listed, needless)
 	if tried < 10 || changed < 1 {
-		t.Errorf("%d edits, %d of which change something", tried, changed)
+		t.Errorf("%d edits, %d changed a bundle", tried, changed)
 	}
 }
 
-// An edit is a change of one file.
+// edit is a change of one file.
 type edit struct {
 	file   string
 	change func(file string, text []byte) []byte
-	all    bool // whether the clusters that are affected are compiled, too
+	all    bool // whether affected clusters are compiled, too
 }
 
 // exampleFiles returns the files of the example fleet, sorted.
@@ -107,26 +107,27 @@ func exampleFiles(t *testing.T) []string {
 	return files
 }
 
-// An edited is a copy of the example fleet.
-type edited struct {
+// exampleCopy is a copy of the example fleet for edits, with the inputs and bundles of the
+// unedited fleet.
+type exampleCopy struct {
 	compiler compiler.Compiler
-	before   compiler.Compiler // of the files as they were
+	before   compiler.Compiler // of a copy without edits
 	inputs   map[string]Inputs
 	digests  map[string]string // of the bundles
 	turn     int
 }
 
-// inTurn returns the IDs of the clusters, another one in front each time.
-func (e *edited) inTurn() []string {
+// inTurn returns the cluster IDs, rotated by one more in each call.
+func (e *exampleCopy) inTurn() []string {
 	ids := slices.Sorted(maps.Keys(e.inputs))
 	e.turn++
 	first := e.turn % len(ids)
 	return slices.Concat(ids[first:], ids[:first])
 }
 
-func newEdited(t *testing.T) *edited {
+func newExampleCopy(t *testing.T) *exampleCopy {
 	t.Helper()
-	e := &edited{compiler: compiler.Compiler{Dir: fleets.Example(t), Cache: t.TempDir(), Offline: true, Jobs: 1, Build: "test"}}
+	e := &exampleCopy{compiler: compiler.Compiler{Dir: fleets.Example(t), Cache: t.TempDir(), Offline: true, Jobs: 1, Build: "test"}}
 	e.before = e.compiler
 	e.before.Dir = fleets.Example(t)
 	var err error
@@ -137,17 +138,16 @@ func newEdited(t *testing.T) *edited {
 	return e
 }
 
-// copied returns another copy of the fleet, to edit beside this one.
-func (e *edited) copied(t *testing.T, turn int) *edited {
+// copied returns another copy of the fleet, for edits in parallel.
+func (e *exampleCopy) copied(t *testing.T, turn int) *exampleCopy {
 	t.Helper()
 	other := *e
 	other.compiler.Dir, other.turn = fleets.Example(t), turn
 	return &other
 }
 
-// compile returns the digests of the bundles of clusters; a fault stands for
-// that of a bundle that cannot be made.
-func (e *edited) compile(t *testing.T, ids []string) map[string]string {
+// compile returns the digest of each cluster's bundle, or its fault if it has one.
+func (e *exampleCopy) compile(t *testing.T, ids []string) map[string]string {
 	digests := map[string]string{}
 	if len(ids) == 0 {
 		return digests
@@ -179,13 +179,13 @@ func (e *edited) compile(t *testing.T, ids []string) map[string]string {
 	return digests
 }
 
-// A tried edit is what became of it.
-type triedEdit struct {
-	changed          bool // whether the bundle of a cluster is known to have changed
-	listed, needless int  // clusters that were compiled and affected, and those whose bundle is the same
+// editResult is the effect of an edit.
+type editResult struct {
+	changed          bool // whether a bundle changed
+	listed, needless int  // affected clusters that were compiled, and those of them with the same bundle
 }
 
-func (e *edited) try(t *testing.T, made edit) (got triedEdit) {
+func (e *exampleCopy) try(t *testing.T, made edit) (got editResult) {
 	file := filepath.Join(e.compiler.Dir, filepath.FromSlash(made.file))
 	before, err := os.ReadFile(file)
 	if err != nil {
@@ -200,8 +200,8 @@ func (e *edited) try(t *testing.T, made edit) (got triedEdit) {
 	write(made.change(made.file, before))
 	defer write(before)
 	report, err := Affected(t.Context(), &e.compiler, &e.before)
-	if report.Untold != nil {
-		t.Error(report.Untold)
+	if report.OldFaults != nil {
+		t.Error(report.OldFaults)
 	}
 	if err != nil {
 		return got // reported, as vet does
@@ -210,7 +210,7 @@ func (e *edited) try(t *testing.T, made edit) (got triedEdit) {
 	for _, a := range report.Affected {
 		affected[a.ID] = true
 		if !slices.Equal(a.Files, []string{made.file}) {
-			t.Errorf("%s: in %s differ %v", made.file, a.ID, a.Files)
+			t.Errorf("%s: changed files of %s are %v", made.file, a.ID, a.Files)
 		}
 	}
 	var ids []string
@@ -229,54 +229,56 @@ func (e *edited) try(t *testing.T, made edit) (got triedEdit) {
 				got.needless++
 			}
 		case !same:
-			t.Errorf("%s: the bundle of %s is %s, and it is not affected", made.file, id, digest)
+			t.Errorf("%s: the bundle of %s changed to %s, but the cluster is not affected", made.file, id, digest)
 		}
 	}
 	return got
 }
 
 // comment adds a comment, which changes nothing.
-func comment(_ string, text []byte) []byte { return append(slices.Clone(text), "\n// edited\n"...) }
+func comment(_ string, text []byte) []byte {
+	return append(slices.Clone(text), "\n// exampleCopy\n"...)
+}
 
 var (
 	// number matches a number that is a value.
 	number = regexp.MustCompile(`(?m)((?::|=|default|version:) *\*?"?)([0-9]+)`)
-	// text matches a quoted word.
+	// word matches a quoted word.
 	word = regexp.MustCompile(`("|')([a-z]+)("|')`)
 )
 
-// meaningful changes the first number that is a value; else adds what means
-// something in such a file.
+// meaningful changes the first number that is a value, or adds text that has an effect in a
+// file of this type.
 func meaningful(file string, text []byte) []byte {
 	inTemplates := strings.Contains(file, "/templates/") && path.Ext(file) == ".yaml"
 	if inTemplates {
-		return append(slices.Clone(text), "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: edited\n"...)
+		return append(slices.Clone(text), "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: exampleCopy\n"...)
 	}
 	for _, find := range []*regexp.Regexp{number, word} {
 		at := find.FindSubmatchIndex(text)
 		if at == nil || path.Base(file) == "module.cue" {
 			continue
 		}
-		was := string(text[at[4]:at[5]])
-		is := was + "x"
-		if n, err := strconv.Atoi(was); err == nil {
-			is = strconv.Itoa(n + 1)
+		before := string(text[at[4]:at[5]])
+		after := before + "x"
+		if n, err := strconv.Atoi(before); err == nil {
+			after = strconv.Itoa(n + 1)
 		}
-		return slices.Concat(text[:at[4]], []byte(is), text[at[5]:])
+		return slices.Concat(text[:at[4]], []byte(after), text[at[5]:])
 	}
-	return append(slices.Clone(text), "\n# edited\n"...)
+	return append(slices.Clone(text), "\n# exampleCopy\n"...)
 }
 
-// TestDiffering has everything that can become of a cluster.
-func TestDiffering(t *testing.T) {
+// TestAffectedClusters has all changes of a cluster.
+func TestAffectedClusters(t *testing.T) {
 	now := map[string]Inputs{"same": {"f": "1"}, "content": {"f": "1"}, "more": {"f": "1", "g": "2"}, "fewer": {}, "new": {"f": "1"}, "broken": {"f": "1"}}
 	old := map[string]Inputs{"same": {"f": "1"}, "content": {"f": "2"}, "more": {"f": "1"}, "fewer": {"h": "1"}, "gone": {"f": "1"}}
 	all := []string{"broken", "content", "fewer", "gone", "long-gone", "more", "new", "same"}
 	one := diag.List{{Msg: "a fault", Clusters: []string{"broken", "long-gone"}}}
 	for name, test := range map[string]struct {
-		selected []string
-		untold   diag.List
-		want     string
+		selected  []string
+		oldFaults diag.List
+		want      string
 	}{
 		"all": {all, one, "broken unknown [], content changed [f], fewer changed [h], gone removed [f], long-gone removed [], more changed [g], new added [f]"},
 		"whole fleet": {
@@ -288,7 +290,7 @@ func TestDiffering(t *testing.T) {
 		"none affected": {[]string{"same"}, one, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if s := affectedText(differing(test.selected, now, old, test.untold)); s != test.want {
+			if s := affectedText(affectedClusters(test.selected, now, old, test.oldFaults)); s != test.want {
 				t.Errorf("got %s\nwant %s", s, test.want)
 			}
 		})
@@ -303,18 +305,18 @@ func affectedText(clusters []AffectedCluster) string {
 	return strings.Join(text, ", ")
 }
 
-// TestAffected has what a cluster is affected by, and what is found out for it.
+// TestAffected changes inputs of each kind.
 func TestAffected(t *testing.T) {
 	one, two := fleets.Small["environments/one/cluster.cue"], fleets.Small["environments/two/cluster.cue"]
 	const gone = ""
 	for name, test := range map[string]struct {
 		before, edit map[string]string
 		patterns     []string
-		want         string // clusters, or the fault after !
-		untold       string
+		want         string // clusters, or ! and the fault
+		oldFault     string // file of the fault in the old state
 	}{
-		"nothing":                  {},
-		"a file that nobody reads": {edit: map[string]string{"notes.txt": "still nobody\n"}},
+		"nothing":        {},
+		"an unused file": {edit: map[string]string{"notes.txt": "still unused\n"}},
 		"the root layer": {
 			edit: map[string]string{"environments/fleet.cue": fleets.Small["environments/fleet.cue"] + "// x\n"},
 			want: "one changed [environments/fleet.cue], three changed [environments/fleet.cue], two changed [environments/fleet.cue]",
@@ -332,37 +334,37 @@ func TestAffected(t *testing.T) {
 			edit: map[string]string{"plain/b.yaml": fleets.Small["plain/a.yaml"], "environments/two/cluster.cue": two + "// x\n"},
 			want: "one changed [environments/two/cluster.cue], two changed [environments/two/cluster.cue]",
 		},
-		"what layers say that differ is not looked at": {
+		"a fault in a changed layer is not found": {
 			edit: map[string]string{"environments/one/cluster.cue": strings.Replace(one, "text.jsonnet", "../../x.jsonnet", 1)},
 			want: "one changed [environments/one/cluster.cue]",
 		},
-		"what they said neither": {
+		"nor a fault in the old layer": {
 			before: map[string]string{"environments/one/cluster.cue": strings.Replace(one, `"1.36"`, "1.36", 1)},
 			edit:   map[string]string{"environments/one/cluster.cue": one},
 			want:   "one changed [environments/one/cluster.cue]",
 		},
-		"a fault of releases that are the same": {edit: map[string]string{"plain/a.yaml": gone}, want: "!no manifests in plain"},
-		"one that is not selected":              {edit: map[string]string{"plain/a.yaml": gone}, patterns: []string{"one", "three"}},
-		"a fault that they had": {
+		"a fault of an unchanged release":           {edit: map[string]string{"plain/a.yaml": gone}, want: "!no manifests in plain"},
+		"a fault of a cluster that is not selected": {edit: map[string]string{"plain/a.yaml": gone}, patterns: []string{"one", "three"}},
+		"a fault of a release in the old state": {
 			before: map[string]string{"plain/a.yaml": "a: [\n"}, edit: map[string]string{"plain/a.yaml": fleets.Small["plain/a.yaml"]},
-			want: "two unknown []", untold: "plain/a.yaml",
+			want: "two unknown []", oldFault: "plain/a.yaml",
 		},
-		"a layer that did not parse": {
+		"an old layer that does not parse": {
 			before: map[string]string{"environments/two/cluster.cue": "package fleet\n{"}, edit: map[string]string{"environments/two/cluster.cue": two},
-			want: "one changed [environments/two/cluster.cue], two unknown []", untold: "environments/two/cluster.cue",
+			want: "one changed [environments/two/cluster.cue], two unknown []", oldFault: "environments/two/cluster.cue",
 		},
 		"a layer that does not parse": {edit: map[string]string{"environments/two/cluster.cue": "package fleet\n{"}, want: "!the { that opens here is not closed"},
-		"new and gone": {
+		"an added and a removed cluster": {
 			edit: map[string]string{"environments/three/cluster.cue": gone, "environments/three/more.cue": gone, "environments/four/cluster.cue": "package fleet\n\ncluster: {name: \"four\", kubernetes: \"1.36\"}\n"},
 			want: "four added [cue.mod/module.cue environments/fleet.cue environments/four/cluster.cue], " +
 				"three removed [cue.mod/module.cue environments/fleet.cue environments/three/cluster.cue environments/three/more.cue]",
 		},
-		"one that is gone": {
+		"a removed cluster by its name": {
 			edit:     map[string]string{"environments/three/cluster.cue": gone, "environments/three/more.cue": gone},
 			patterns: []string{"three"},
 			want:     "three removed [cue.mod/module.cue environments/fleet.cue environments/three/cluster.cue environments/three/more.cue]",
 		},
-		"a pattern for none": {patterns: []string{"oen"}, want: "!no cluster matches oen"},
+		"a pattern that matches no cluster": {patterns: []string{"oen"}, want: "!no cluster matches oen"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -379,12 +381,12 @@ func TestAffected(t *testing.T) {
 				}
 				return
 			}
-			untold := report.Untold
+			oldFaults := report.OldFaults
 			if err != nil || got != test.want {
 				t.Errorf("got %s, %v\nwant %s", got, err, test.want)
 			}
-			if (untold == nil) != (test.untold == "") || untold != nil && !strings.Contains(diag.All(untold)[0].At[0].File, test.untold) {
-				t.Errorf("the faults before are %v, want one in %q", untold, test.untold)
+			if (oldFaults == nil) != (test.oldFault == "") || oldFaults != nil && !strings.Contains(diag.All(oldFaults)[0].At[0].File, test.oldFault) {
+				t.Errorf("the old faults are %v, want one in %q", oldFaults, test.oldFault)
 			}
 		})
 	}

@@ -1,5 +1,5 @@
-// Package incremental finds the clusters that need no work, or that a change affects, by
-// the digests of their inputs, and says why a result was not stored.
+// Package incremental compares digests of inputs to find the clusters that are up to date,
+// and those that a change affects. It also explains why a result is not in the cache.
 package incremental
 
 import (
@@ -26,17 +26,14 @@ import (
 	"github.com/fleetc/fleetc/lib"
 )
 
-// Inputs are the files of a fleet that the bundle of a cluster is made of: the
-// sha256:hex of their contents, by their path relative to the fleet's root.
-// There can be some that do not matter, such as an import of Jsonnet that is
-// never evaluated.
+// Inputs are the files of a fleet that the bundle of a cluster depends on: the sha256:hex
+// of each content by the path relative to the fleet's root. They may include files without
+// effect, such as a Jsonnet import that is never evaluated.
 //
-// Two fleets that give a cluster the same inputs give it the same bundle, since
-// the first file that the two compiles read and find different would be among
-// the inputs of one of them. What comes from outside of the fleet is pinned by
-// what is inside: charts by their digest, CUE modules by their version. The
-// build of fleetc and the compiler's own fields are no inputs, nor is the last
-// bundle, where fields keep their values.
+// Equal inputs give equal bundles. Sources outside of the fleet are pinned by files inside
+// of it: charts by digest, CUE modules by version. Inputs do not include the build of
+// fleetc, the fields of the compiler, and the previous bundle, which provides the values
+// of random fields with keep.
 type Inputs map[string]string
 
 // names returns the names of the files, sorted.
@@ -67,43 +64,44 @@ func ReadInputs(ctx context.Context, c *compiler.Compiler, patterns ...string) (
 	return out, faults.Err()
 }
 
-// A layered is a fleet of which the layers are read, and nothing is evaluated.
-type layered struct {
-	fleet  *load.Fleet       // nil when there is none
-	reader *inputReader      // nil when there is no fleet
-	inputs map[string]Inputs // by the cluster's ID, first those of its layers; none of clusters with faults
+// layerInputs is a fleet whose layers are read but not evaluated, with the inputs of its
+// clusters. addSources adds the inputs of releases.
+type layerInputs struct {
+	fleet  *load.Fleet       // nil when the directory is not a fleet
+	reader *inputReader      // nil when fleet is nil
+	inputs map[string]Inputs // by cluster ID; without clusters with faults
 
-	// outside are files of modules outside of the fleet's root, which are no inputs. The
-	// fleet pins those of a registry, and nobody those in other directories.
+	// outside are files of modules in directories outside of the fleet's root, by cluster
+	// ID. They are not Inputs, but results depend on them.
 	outside map[string]Inputs
 }
 
-// all returns the inputs of a cluster and what it is made of outside of the root.
-func (l *layered) all(id string) Inputs {
+// all returns the inputs of a cluster, with those outside of the root.
+func (l *layerInputs) all(id string) Inputs {
 	all := Inputs{}
 	maps.Copy(all, l.inputs[id])
 	maps.Copy(all, l.outside[id])
 	return all
 }
 
-// readLayers reads the layers of the clusters that the patterns select. The
-// error has the faults, beside the clusters without any.
-func readLayers(c *compiler.Compiler, patterns []string) (*layered, error) {
+// readLayers reads the layers of the clusters that the patterns select. It returns the
+// clusters without faults beside an error with all faults.
+func readLayers(c *compiler.Compiler, patterns []string) (*layerInputs, error) {
 	loaded, err := c.ReadLayers(patterns)
 	if loaded == nil {
-		return &layered{}, err
+		return &layerInputs{}, err
 	}
 	var faults diag.List
 	faults.Add(err)
-	l, err := layeredOf(c, loaded)
+	l, err := readLayerInputs(c, loaded)
 	faults.Add(err)
 	return l, faults.Err()
 }
 
-// layeredOf finds the files of the layers. The error has the faults, beside the
-// clusters without any.
-func layeredOf(c *compiler.Compiler, loaded *load.Fleet) (*layered, error) {
-	l := &layered{inputs: map[string]Inputs{}, outside: map[string]Inputs{}}
+// readLayerInputs finds the files of the layers. It returns the clusters without faults
+// beside an error with all faults.
+func readLayerInputs(c *compiler.Compiler, loaded *load.Fleet) (*layerInputs, error) {
+	l := &layerInputs{inputs: map[string]Inputs{}, outside: map[string]Inputs{}}
 	r, err := newInputReader(c, loaded.Root)
 	if err != nil {
 		return l, err
@@ -125,21 +123,21 @@ func layeredOf(c *compiler.Compiler, loaded *load.Fleet) (*layered, error) {
 	return l, faults.Err()
 }
 
-func (l *layered) close() {
+func (l *layerInputs) close() {
 	if l.reader != nil {
 		l.reader.jsonnet.Close()
 	}
 }
 
-// addSources adds what the releases of clusters, which are evaluated, are read
-// from. Clusters with faults lose their inputs.
-func (l *layered) addSources(ctx context.Context, clusters []*fleet.Cluster) error {
+// addSources adds the source files of the releases of evaluated clusters. It removes the
+// inputs of clusters with faults.
+func (l *layerInputs) addSources(ctx context.Context, clusters []*fleet.Cluster) error {
 	var faults diag.List
 	for _, cluster := range clusters {
 		if l.inputs[cluster.ID] == nil {
 			continue
 		}
-		if err := l.reader.sources(ctx, cluster, l.inputs[cluster.ID]); err != nil {
+		if err := l.reader.addSources(ctx, cluster, l.inputs[cluster.ID]); err != nil {
 			delete(l.inputs, cluster.ID)
 			faults.Add(diag.In(cluster.ID, err))
 		}
@@ -147,19 +145,20 @@ func (l *layered) addSources(ctx context.Context, clusters []*fleet.Cluster) err
 	return faults.Err()
 }
 
-// An inputReader finds what releases are read from, everything once.
+// inputReader finds the source files of releases and computes their digests. It memoizes
+// both.
 type inputReader struct {
 	dir      string
 	charts   *chart.Source
 	jsonnet  *jsonnet.Renderer
 	remotes  *compiler.RemoteReader
 	packages []load.Package
-	digests  map[string]string  // by file; empty for one that is not there
-	found    map[string]reading // by kind and path
+	digests  map[string]string      // by file; empty if the file does not exist
+	sources  map[string]sourceFiles // by kind and path
 }
 
-// A reading is the files of a release.
-type reading struct {
+// sourceFiles is the files of a release, or the error of finding them.
+type sourceFiles struct {
 	files []string
 	err   error
 }
@@ -173,12 +172,12 @@ func newInputReader(c *compiler.Compiler, dir string) (*inputReader, error) {
 	charts := c.Source(dir)
 	return &inputReader{
 		dir: dir, charts: charts, remotes: compiler.NewRemoteReader(dir, charts), jsonnet: &jsonnet.Renderer{Dir: dir, Library: library}, packages: packages,
-		digests: map[string]string{}, found: map[string]reading{},
+		digests: map[string]string{}, sources: map[string]sourceFiles{},
 	}, err
 }
 
-// sources adds the inputs that a cluster has by its releases and its CRDs.
-func (r *inputReader) sources(ctx context.Context, c *fleet.Cluster, inputs Inputs) error {
+// addSources adds the source files of a cluster's releases and CRDs to its inputs.
+func (r *inputReader) addSources(ctx context.Context, c *fleet.Cluster, inputs Inputs) error {
 	var faults diag.List
 	add := func(files []string, err error) {
 		faults.Add(err)
@@ -196,7 +195,7 @@ func (r *inputReader) sources(ctx context.Context, c *fleet.Cluster, inputs Inpu
 	return faults.Err()
 }
 
-// add adds the files that are there.
+// add adds the digests of the files that exist.
 func (r *inputReader) add(inputs Inputs, files []string) error {
 	var faults diag.List
 	for _, name := range files {
@@ -209,7 +208,7 @@ func (r *inputReader) add(inputs Inputs, files []string) error {
 	return faults.Err()
 }
 
-// release returns the files that the source of a release is read from.
+// release returns the source files of a release.
 func (r *inputReader) release(ctx context.Context, release *fleet.Release) ([]string, error) {
 	switch {
 	case release.Jsonnet != "":
@@ -230,7 +229,7 @@ func (r *inputReader) release(ctx context.Context, release *fleet.Release) ([]st
 	return nil, nil
 }
 
-// chart returns the files of the fleet that a chart is read from.
+// chart returns the fleet's files of a chart.
 func (r *inputReader) chart(ctx context.Context, release *fleet.Release, ref fleet.ChartRef) ([]string, error) {
 	return r.once(fmt.Sprintf("chart %#v", ref), func() ([]string, error) {
 		files, err := r.charts.Files(ctx, ref)
@@ -238,8 +237,8 @@ func (r *inputReader) chart(ctx context.Context, release *fleet.Release, ref fle
 	})
 }
 
-// jsonnetFiles returns the files that a file of Jsonnet is rendered from. One
-// that may ask for charts may ask for any that is pinned.
+// jsonnetFiles returns the files that a Jsonnet file depends on. If it may render charts,
+// these are all pinned charts, because the names of charts are computed.
 func (r *inputReader) jsonnetFiles(ctx context.Context, release *fleet.Release) ([]string, error) {
 	files, charts, err := r.jsonnet.Dependencies(ctx, release.Jsonnet)
 	if err != nil || !charts {
@@ -254,20 +253,20 @@ func (r *inputReader) jsonnetFiles(ctx context.Context, release *fleet.Release) 
 	return files, faults.Err()
 }
 
-// once finds the files of what several clusters have once.
+// once memoizes find by key, because several clusters have the same sources.
 func (r *inputReader) once(key string, find func() ([]string, error)) ([]string, error) {
-	found, ok := r.found[key]
+	source, ok := r.sources[key]
 	if !ok {
-		found.files, found.err = find()
-		r.found[key] = found
+		source.files, source.err = find()
+		r.sources[key] = source
 	}
-	return found.files, found.err
+	return source.files, source.err
 }
 
-// path returns where a file is.
+// path returns the path of a file of the fleet in the file system.
 func (r *inputReader) path(name string) string { return filepath.Join(r.dir, filepath.FromSlash(name)) }
 
-// digest returns the sha256:hex of a file, or "" when there is none.
+// digest returns the sha256:hex of a file, or "" if the file does not exist.
 func (r *inputReader) digest(name string) (string, error) {
 	if d, ok := r.digests[name]; ok {
 		return d, nil

@@ -9,10 +9,10 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 )
 
-// TestInputsAreEnough compiles each cluster of the example from its inputs
-// alone: without any other file, its bundle is the same.
-func TestInputsAreEnough(t *testing.T) {
-	whole := newEdited(t)
+// TestInputsAreComplete compiles each cluster of the example in a directory that has only
+// its inputs. The bundle must be the same.
+func TestInputsAreComplete(t *testing.T) {
+	whole := newExampleCopy(t)
 	for id, inputs := range whole.inputs {
 		alone := t.TempDir()
 		for name := range inputs {
@@ -28,13 +28,13 @@ func TestInputsAreEnough(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		e := &edited{compiler: compiler.Compiler{Dir: alone, Cache: t.TempDir(), Offline: true}}
+		e := &exampleCopy{compiler: compiler.Compiler{Dir: alone, Cache: t.TempDir(), Offline: true}}
 		if got := e.compile(t, []string{id})[id]; got != whole.digests[id] {
-			t.Errorf("%s: of %d files comes %s, want %s", id, len(inputs), got, whole.digests[id])
+			t.Errorf("%s: the bundle of its %d inputs is %s, want %s", id, len(inputs), got, whole.digests[id])
 		}
 		again, err := ReadInputs(t.Context(), &e.compiler)
 		if err != nil || len(again) != 1 || !maps.Equal(again[id], inputs) {
-			t.Errorf("%s: of its %d inputs %d are inputs, %v", id, len(inputs), len(again[id]), err)
+			t.Errorf("%s: the copy of its %d inputs has %d inputs, %v", id, len(inputs), len(again[id]), err)
 		}
 	}
 }

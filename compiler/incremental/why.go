@@ -15,61 +15,61 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// This file tells what of a cluster is kept on disk, and why the rest is not. For
-// that, there are notes of what clusters were made of last.
+// This file explains cache misses: it compares the inputs of a cluster with a note of its
+// inputs in the last run.
 
-// A CacheState says what becomes of a cluster, or of a release, when it is
-// compiled next.
+// CacheState says whether the next run uses the stored result of a cluster or a release,
+// and if not, why.
 type CacheState string
 
 // The states.
 const (
-	Kept     CacheState = "kept"     // it is not compiled or rendered again
-	Stale    CacheState = "changed"  // it is, since what it is made of has changed
-	NeverWas CacheState = "new"      // it is, since it is not known
-	Always   CacheState = "always"   // it is each time
-	Gone     CacheState = "gone"     // it is, since what was kept is not there any more
-	NoChart  CacheState = "no chart" // it is no chart's, and made each time
+	CacheHit     CacheState = "cached"   // the stored result is used
+	CacheChanged CacheState = "changed"  // inputs changed
+	CacheNew     CacheState = "new"      // no earlier run stored a result
+	Uncacheable  CacheState = "always"   // it is rendered in every run: the result must not be stored
+	CacheEvicted CacheState = "evicted"  // inputs are unchanged, but the cache no longer has the result
+	CacheNoChart CacheState = "no chart" // the release has no chart; it is rendered in every run
 )
 
-// A CacheReport says what of a cluster is kept.
+// CacheReport is the cache state of a cluster and its releases.
 type CacheReport struct {
 	Cluster  string
 	State    CacheState    // of the cluster as a whole, in an export to a directory
 	Build    bool          // another build of fleetc exported it last
-	Files    []FileChange  // that differ from those that it was exported from last, sorted by name
+	Files    []FileChange  // inputs that changed since the last export, sorted by name
 	Releases []CacheReason // sorted by name
 }
 
-// A FileChange is a file that is not what it was.
+// FileChange is a file that was changed, added or removed.
 type FileChange struct {
 	Name   string // relative to the fleet's root
 	Change ClusterChange
 }
 
-// A CacheReason says whether what a release renders to is kept.
+// CacheReason is the cache state of a release, with its reason.
 type CacheReason struct {
 	Release string
 	State   CacheState
-	Parts   []string // what has changed: chart, namespace, values.image.tag
-	Why     string   // why it is rendered each time
+	Parts   []string // the inputs that changed: chart, namespace, values.image.tag
+	Why     string   // why its result must not be stored
 }
 
-// A clusterNote is what a cluster was exported from last.
+// clusterNote is a note of the inputs of a cluster in its last export.
 type clusterNote struct {
 	Build  string `json:"build"`
-	Inputs Inputs `json:"inputs"` // and what is outside of the fleet
+	Inputs Inputs `json:"inputs"` // with those outside of the fleet
 }
 
-// note notes what a cluster was exported from.
-func (s *UpToDate) note(c *fleet.Cluster, from Inputs) {
-	if data, err := json.Marshal(clusterNote{s.results.Build, from}); err == nil {
-		s.results.Cache.Put(compiler.NoteKey("export", s.layered.fleet.Root, c.ID), data)
+// note stores a note of the inputs of a cluster.
+func (s *UpToDate) note(c *fleet.Cluster, inputs Inputs) {
+	if data, err := json.Marshal(clusterNote{s.results.Build, inputs}); err == nil {
+		s.results.Cache.Put(compiler.NoteKey("export", s.layers.fleet.Root, c.ID), data)
 	}
 }
 
-// WhyCached says what of the one cluster that the pattern selects is kept, and what
-// has changed of the rest. It renders what is not kept, and keeps nothing.
+// WhyCached reports the cache state of the cluster that the pattern selects, with the
+// changed inputs. It renders the releases that are not cached, and stores nothing.
 func WhyCached(ctx context.Context, c *compiler.Compiler, pattern string) (*CacheReport, error) {
 	reader := *c
 	reader.KeepNothing = true
@@ -87,51 +87,51 @@ func WhyCached(ctx context.Context, c *compiler.Compiler, pattern string) (*Cach
 		return nil, err
 	}
 	if f.Results.Cache.Dir == "" {
-		return nil, &diag.Diag{Msg: "nothing is kept: there is no cache", Hint: "leave --no-cache out"}
+		return nil, &diag.Diag{Msg: "the cache is disabled", Hint: "leave out --no-cache"}
 	}
 	cluster := f.Clusters[0]
 	report := &CacheReport{Cluster: cluster.ID}
 	if err := l.addSources(ctx, f.Clusters); err != nil {
 		return nil, err
 	}
-	whole(f, report, l.all(cluster.ID))
+	report.setClusterState(f, l.all(cluster.ID))
 	report.Releases, err = reasons(ctx, f, cluster)
 	return report, err
 }
 
-// whole says what becomes of the cluster as a whole.
-func whole(f *compiler.Fleet, report *CacheReport, now Inputs) {
-	report.State = NeverWas
-	data, ok := f.Results.Cache.Get(compiler.NoteKey("export", f.Dir, report.Cluster))
+// setClusterState compares the inputs of the cluster with those of its last export.
+func (r *CacheReport) setClusterState(f *compiler.Fleet, now Inputs) {
+	r.State = CacheNew
+	data, ok := f.Results.Cache.Get(compiler.NoteKey("export", f.Dir, r.Cluster))
 	var last clusterNote
 	if !ok || json.Unmarshal(data, &last) != nil {
 		return
 	}
-	report.Build = last.Build != f.Results.Build
+	r.Build = last.Build != f.Results.Build
 	for _, name := range load.UnionIDs(now.names(), last.Inputs.names()) {
-		before, was := last.Inputs[name]
-		after, is := now[name]
+		before, inLast := last.Inputs[name]
+		after, inNow := now[name]
 		switch {
-		case !was:
-			report.Files = append(report.Files, FileChange{name, Added})
-		case !is:
-			report.Files = append(report.Files, FileChange{name, Removed})
+		case !inLast:
+			r.Files = append(r.Files, FileChange{name, Added})
+		case !inNow:
+			r.Files = append(r.Files, FileChange{name, Removed})
 		case before != after:
-			report.Files = append(report.Files, FileChange{name, Changed})
+			r.Files = append(r.Files, FileChange{name, Changed})
 		}
 	}
-	if report.State = Kept; report.Build || len(report.Files) > 0 {
-		report.State = Stale
+	if r.State = CacheHit; r.Build || len(r.Files) > 0 {
+		r.State = CacheChanged
 	}
 }
 
-// reasons says of each release of a cluster what becomes of it.
+// reasons returns the cache state of each release of a cluster.
 func reasons(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]CacheReason, error) {
 	var mu sync.Mutex
-	kept := map[string]bool{}
+	hits := map[string]bool{}
 	f.OnCacheLookup = func(r *fleet.Release, hit bool) {
 		mu.Lock()
-		kept[r.Name] = hit
+		hits[r.Name] = hit
 		mu.Unlock()
 	}
 	all, err := f.Render(ctx, c)
@@ -146,34 +146,35 @@ func reasons(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]CacheR
 	var faults diag.List
 	for i, r := range all.Releases {
 		faults.Add(diag.In(c.ID, all.Renderings[i].Err))
-		out = append(out, reason(f, c, r, all.Renderings[i], kept[r.Name], note[r.Name]))
+		out = append(out, reason(f, c, r, all.Renderings[i], hits[r.Name], note[r.Name]))
 	}
 	slices.SortFunc(out, func(a, b CacheReason) int { return strings.Compare(a.Release, b.Release) })
 	return out, faults.Err()
 }
 
-// reason says what becomes of a release, of which last is what it was rendered
-// from.
-func reason(f *compiler.Fleet, c *fleet.Cluster, r *fleet.Release, made compiler.Rendering, kept bool, last map[string]string) CacheReason {
+// reason returns the cache state of a release. last has the digests of its inputs in the
+// last run, nil if there was none.
+func reason(f *compiler.Fleet, c *fleet.Cluster, r *fleet.Release, rendered compiler.Rendering, hit bool, last map[string]string) CacheReason {
 	out := CacheReason{Release: r.Name}
+	result := rendered.Result
 	switch {
 	case f.Charts[r.Chart].Chart == nil:
-		out.State = NoChart
+		out.State = CacheNoChart
 		return out
-	case kept:
-		out.State = Kept
+	case hit:
+		out.State = CacheHit
 		return out
-	case len(made.Result.Nondeterministic) > 0:
-		out.State, out.Why = Always, "the chart renders "+made.Result.Nondeterministic[0].ID+" differently every time"
+	case len(result.Nondeterministic) > 0:
+		out.State, out.Why = Uncacheable, "the chart renders "+result.Nondeterministic[0].ID+" differently every time"
 		return out
-	case made.Result.UsesClock:
-		out.State, out.Why = Always, "the chart asks for the time"
+	case result.UsesClock:
+		out.State, out.Why = Uncacheable, "the chart reads the clock"
 		return out
-	case !results.Cacheable(r, made.Result):
-		out.State, out.Why = Always, "it has a Secret that can be read"
+	case !results.Cacheable(r, result):
+		out.State, out.Why = Uncacheable, "it has a Secret in plain text"
 		return out
 	case last == nil:
-		out.State = NeverWas
+		out.State = CacheNew
 		return out
 	}
 	now := f.KeyParts(c, r)
@@ -182,8 +183,8 @@ func reason(f *compiler.Fleet, c *fleet.Cluster, r *fleet.Release, made compiler
 			out.Parts = append(out.Parts, part)
 		}
 	}
-	if out.State = Stale; len(out.Parts) == 0 {
-		out.State = Gone
+	if out.State = CacheChanged; len(out.Parts) == 0 {
+		out.State = CacheEvicted
 	}
 	return out
 }

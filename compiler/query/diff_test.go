@@ -208,7 +208,7 @@ func TestNothingDiffers(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	report, err := incremental.AffectedSince(t.Context(), c, "HEAD", "dev", "prod/*")
-	if err != nil || report.Untold != nil || len(report.Affected) > 0 {
+	if err != nil || report.OldFaults != nil || len(report.Affected) > 0 {
 		t.Errorf("got %+v, %v", report, err)
 	}
 	if _, err := incremental.AffectedSince(t.Context(), c, "HEAD", "prdo"); err == nil || diag.All(err)[0].Hint != "did you mean prod?" {

@@ -15,9 +15,9 @@ import (
 	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
-// exportSettled exports a fleet, and returns the IDs of the clusters that were
-// compiled and those of them with a release that was rendered.
-func exportSettled(t *testing.T, c *compiler.Compiler, out string) (compiled, rendered []string) {
+// exportOutdated exports a fleet. It returns the IDs of the clusters that were compiled,
+// and an element for each release that was rendered.
+func exportOutdated(t *testing.T, c *compiler.Compiler, out string) (compiled, rendered []string) {
 	t.Helper()
 	tree := &export.Tree{Dir: out, Version: "test"}
 	var err error
@@ -29,24 +29,24 @@ func exportSettled(t *testing.T, c *compiler.Compiler, out string) (compiled, re
 		t.Fatal(err)
 	}
 	defer session.Close()
-	f, settled, err := Load(t.Context(), c, Task{
+	f, upToDate, err := Load(t.Context(), c, Task{
 		Name: "export", Holds: func(id, digest string) bool { return session.DirectoryState(id).Digest == digest },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer settled.Close()
-	for id := range settled.Outcomes {
+	defer upToDate.Close()
+	for id := range upToDate.Outcomes {
 		if err := session.MarkUnchanged(id, session.DirectoryState(id).Files); err != nil {
 			t.Fatal(err)
 		}
 	}
-	f.OnCacheLookup = func(_ *fleet.Release, kept bool) {
-		if !kept {
+	f.OnCacheLookup = func(_ *fleet.Release, hit bool) {
+		if !hit {
 			rendered = append(rendered, "a release")
 		}
 	}
-	f.Slots = make(chan struct{}, 1) // so that one at a time tells
+	f.Slots = make(chan struct{}, 1) // OnCacheLookup is called by one goroutine at a time
 	for b, err := range deliver.Exports(t.Context(), f, fleet.PlainLayout) {
 		if err != nil {
 			t.Fatal(err)
@@ -60,27 +60,28 @@ func exportSettled(t *testing.T, c *compiler.Compiler, out string) (compiled, re
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(summary.Clusters); got != len(compiled)+len(settled.Outcomes) {
-		t.Errorf("%d clusters are told of: %d were compiled, %d settled", got, len(compiled), len(settled.Outcomes))
+	if got := len(summary.Clusters); got != len(compiled)+len(upToDate.Outcomes) {
+		t.Errorf("the summary has %d clusters: %d were compiled, %d up to date", got, len(compiled), len(upToDate.Outcomes))
 	}
 	for _, r := range summary.Clusters {
 		if i := slices.IndexFunc(f.Clusters, func(c *fleet.Cluster) bool { return c.ID == r.Cluster }); i >= 0 {
-			settled.Record(t.Context(), f.Clusters[i], r.Index)
+			upToDate.Record(t.Context(), f.Clusters[i], r.Index)
 		}
 	}
 	return compiled, rendered
 }
 
-// An export compiles the clusters that have changed, or whose place has, and
-// renders the releases that have.
-func TestSettled(t *testing.T) {
+// TestExportOutdated checks that an export compiles the clusters whose inputs or exported
+// files changed, and renders the releases whose inputs changed.
+func TestExportOutdated(t *testing.T) {
 	dir, out := fleets.Shared(t, 9, 4), filepath.Join(t.TempDir(), "out")
 	c := &compiler.Compiler{Dir: dir, Cache: t.TempDir(), Build: "test", Offline: true}
-	// set sets when all files were changed: an hour ago, or after the export began.
-	const old, young = -time.Hour, time.Hour
-	set := func(ago time.Duration) {
+	// setTimes sets the modification times of all files: an hour ago, or in the future, as
+	// if they changed during the export.
+	const past, future = -time.Hour, time.Hour
+	setTimes := func(offset time.Duration) {
 		t.Helper()
-		at := time.Now().Add(ago)
+		at := time.Now().Add(offset)
 		err := filepath.WalkDir(dir, func(name string, _ os.DirEntry, err error) error {
 			if err != nil {
 				return err
@@ -107,39 +108,39 @@ func TestSettled(t *testing.T) {
 	}
 	check := func(what string, wantCompiled, wantRendered int) {
 		t.Helper()
-		compiled, rendered := exportSettled(t, c, out)
+		compiled, rendered := exportOutdated(t, c, out)
 		if len(compiled) != wantCompiled || len(rendered) != wantRendered {
 			t.Errorf("%s: %d clusters were compiled, with %d renderings: want %d and %d", what, len(compiled), len(rendered), wantCompiled, wantRendered)
 		}
 	}
-	// Of the three charts, two are alike for each of two versions of Kubernetes, and
-	// the third for each of these and of four values.
-	set(young)
-	check("files that are being written", 9, 2+2+4)
-	check("the same, of which it is not known what was read", 9, 0)
-	set(old)
+	// Two of the three charts have equal releases for each of two versions of Kubernetes,
+	// and the third for each of these with one of four values.
+	setTimes(future)
+	check("files that change during the export", 9, 2+2+4)
+	check("again, since the clusters were not recorded", 9, 0)
+	setTimes(past)
 	check("old files", 9, 0)
 	check("nothing has changed", 0, 0)
 	edit("environments/c3/cluster.cue", "httpPort: 9203", "httpPort: 9400")
-	set(young)
-	check("a value of a cluster, which is being written", 1, 1)
-	set(old)
-	check("a value of a cluster, some time ago", 1, 0)
-	check("nothing has changed since", 0, 0)
+	setTimes(future)
+	check("a value of a cluster that changes during the export", 1, 1)
+	setTimes(past)
+	check("a value of a cluster that changed before the export", 1, 0)
+	check("nothing has changed since that export", 0, 0)
 	edit("environments/fleet.cue", "controller: replicaCount: 2", "controller: replicaCount: 3")
-	set(old)
+	setTimes(past)
 	check("a default of the root", 9, 2)
-	check("nothing has changed since that", 0, 0)
+	check("nothing has changed since the default", 0, 0)
 	if err := os.WriteFile(filepath.Join(out, "c1", "search", "more.yaml"), []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	check("a file of somebody else", 0, 0)
+	check("a file that fleetc did not write", 0, 0)
 	if err := os.RemoveAll(filepath.Join(out, "c1", "search")); err != nil {
 		t.Fatal(err)
 	}
-	check("files that are gone", 1, 0)
+	check("removed files", 1, 0)
 	edit("charts/elasticsearch/Chart.yaml", "description: ", "description: another ")
-	set(old)
+	setTimes(past)
 	check("a chart", 9, 5)
 	c.Build = "another"
 	check("another build", 9, 2+2+5)
@@ -147,30 +148,31 @@ func TestSettled(t *testing.T) {
 	check("no cache", 9, 2+2+5)
 }
 
-// A check looks at the clusters in which it has not found that there is nothing.
-func TestChecksSettle(t *testing.T) {
+// TestCheckOutdated checks that a task without files runs for clusters without a stored
+// outcome only.
+func TestCheckOutdated(t *testing.T) {
 	dir := fleets.Shared(t, 9, 4)
 	c := &compiler.Compiler{Dir: dir, Cache: t.TempDir(), Build: "test", Offline: true}
 	check := func(what string, task Task, want int) {
 		t.Helper()
-		f, settled, err := Load(t.Context(), c, task)
+		f, upToDate, err := Load(t.Context(), c, task)
 		if err != nil {
 			t.Fatal(what, err)
 		}
-		defer settled.Close()
-		if len(f.Clusters) != want || len(settled.Outcomes) != 9-want {
-			t.Errorf("%s: %d clusters were checked and %d settled: want %d checked", what, len(f.Clusters), len(settled.Outcomes), want)
+		defer upToDate.Close()
+		if len(f.Clusters) != want || len(upToDate.Outcomes) != 9-want {
+			t.Errorf("%s: %d clusters were checked and %d up to date: want %d checked", what, len(f.Clusters), len(upToDate.Outcomes), want)
 		}
-		for id, text := range settled.Outcomes {
-			if text != "sound "+id {
-				t.Errorf("%s: of %s there is %q", what, id, text)
+		for id, text := range upToDate.Outcomes {
+			if text != "valid "+id {
+				t.Errorf("%s: the outcome of %s is %q", what, id, text)
 			}
 		}
 		for _, cluster := range f.Clusters {
-			settled.Record(t.Context(), cluster, "sound "+cluster.ID)
+			upToDate.Record(t.Context(), cluster, "valid "+cluster.ID)
 		}
 	}
-	long := func(name string) {
+	setPast := func(name string) {
 		t.Helper()
 		at := time.Now().Add(-time.Hour)
 		err := filepath.WalkDir(filepath.Join(dir, name), func(name string, _ os.DirEntry, err error) error {
@@ -183,21 +185,21 @@ func TestChecksSettle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	long("")
+	setPast("")
 	vet := Task{Name: "vet", Charts: true}
 	check("first", vet, 9)
 	check("again", vet, 0)
-	check("something else", Task{Name: "vet --render", Charts: true}, 9)
-	check("that is not there any more", Task{Name: "vet", Holds: func(id, outcome string) bool { return id != "c3" || outcome != "sound c3" }}, 1)
+	check("another task", Task{Name: "vet --render", Charts: true}, 9)
+	check("an outcome that no longer holds", Task{Name: "vet", Holds: func(id, outcome string) bool { return id != "c3" || outcome != "valid c3" }}, 1)
 	c.Kubernetes = "1.35"
 	check("another version of Kubernetes", vet, 9)
 	c.Kubernetes = ""
-	check("its own", vet, 0)
+	check("the cluster's version of Kubernetes", vet, 0)
 	if err := os.WriteFile(filepath.Join(dir, "environments", "c3", "more.cue"), []byte("package fleet\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	long("environments/c3")
-	check("one more file of one", vet, 1)
+	setPast("environments/c3")
+	check("a new file of one cluster", vet, 1)
 	check("and again", vet, 0)
 	c.NoCache = true
 	check("no cache", vet, 9)

@@ -1,0 +1,280 @@
+package incremental
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/cache"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/memo"
+	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/results"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// This file stores the outcome of a task for each cluster in the cache, so that later runs
+// skip the clusters whose inputs are unchanged.
+//
+// A look-up has two steps, because the sources of releases are known only after
+// evaluation: the files of the layers give the key of the stored sources, and the files of
+// layers and sources give the key of the outcome.
+
+// Task is work on each cluster of a fleet, such as an export.
+type Task struct {
+	Name       string // part of the cache key: has all inputs of the outcome outside of the fleet
+	Charts     bool   // whether the charts must be available with their pinned digests
+	TakesNotes bool   // whether inputs are recorded for [WhyCached]
+
+	// Holds reports whether the outcome of a cluster still holds, for example whether the
+	// exported files are unmodified. Several goroutines call it, once for each cluster.
+	// Nil if there is nothing to compare.
+	Holds       func(cluster, outcome string) bool
+	Parallelism int // calls of Holds at a time; 0 for the compiler's parallelism
+}
+
+// UpToDate records which clusters need no work: their inputs have the same digests as
+// when the task was last done with them.
+type UpToDate struct {
+	Outcomes map[string]string // stored outcomes of clusters that are up to date, by cluster ID
+
+	compiler     *compiler.Compiler
+	task         Task
+	results      *results.Store
+	layers       *layerInputs
+	changedSince func(file string) bool // whether a file changed since the run began
+	changed      memo.Map[string, bool] // results of changedSince
+	hasChart     memo.Map[fleet.ChartRef, bool]
+	layerKeys    map[string]string // cache keys of the layers, by cluster ID
+	fleet        *compiler.Fleet   // the clusters that are not up to date
+	clusters     []*fleet.Cluster  // the clusters that are up to date, with the fields of clusterSources only
+}
+
+// clusterSources are the stored sources of a cluster's releases.
+type clusterSources struct {
+	CRDs     []string        `json:"crds,omitempty"`
+	Releases []releaseSource `json:"releases"`
+
+	// The fields below are for checks of clusters against each other.
+	Environment string                  `json:"environment,omitempty"`
+	Labels      map[string]string       `json:"labels,omitempty"`
+	Selectors   []fleet.ClusterSelector `json:"selectors,omitempty"`
+	Defaults    fleet.DefaultUses       `json:"defaults,omitzero"`
+	Checks      []fleet.RuleCheck       `json:"checks,omitempty"`
+	Context     string                  `json:"context,omitempty"`
+	UID         string                  `json:"uid,omitempty"`
+	ContextPos  diag.Pos                `json:"contextPos"`
+	Pos         diag.Pos                `json:"pos"`
+}
+
+type releaseSource struct {
+	Name      string         `json:"name"`
+	Chart     fleet.ChartRef `json:"chart"`
+	Jsonnet   string         `json:"jsonnet,omitempty"`
+	Kustomize string         `json:"kustomize,omitempty"`
+	Manifests string         `json:"manifests,omitempty"`
+}
+
+// storedOutcome is the stored outcome of a task for a cluster.
+type storedOutcome struct {
+	Text   string           `json:"text"`
+	Charts []fleet.ChartRef `json:"charts,omitempty"` // charts that must be available
+	Date   string           `json:"date,omitempty"`   // the date of the run; waivers that end before it have ended
+	Until  string           `json:"until,omitempty"`  // the day on which the next waiver ends; empty when no waiver ends
+}
+
+// Load is [compiler.Compiler.Load] for the clusters that are not up to date: the fleet has
+// only these. The caller must close the UpToDate unless Load fails.
+func Load(ctx context.Context, c *compiler.Compiler, task Task, patterns ...string) (f *compiler.Fleet, s *UpToDate, err error) {
+	s = &UpToDate{
+		compiler: c, task: task, results: c.Results(), changedSince: cache.Since(),
+		Outcomes: map[string]string{}, layerKeys: map[string]string{}, layers: &layerInputs{},
+	}
+	defer func() {
+		if err != nil {
+			s.Close()
+			f, s = nil, nil
+		}
+	}()
+	if s.results.Cache.Dir == "" {
+		f, err = c.Load(ctx, patterns...)
+		return f, s, err
+	}
+	loaded, err := c.ReadLayers(patterns)
+	if loaded == nil {
+		return nil, s, err
+	}
+	// Clusters with unreadable files are not up to date. Compiling them reports the error.
+	if s.layers, _ = readLayerInputs(c, loaded); s.layers.reader != nil {
+		s.find(ctx)
+		loaded.Clusters = slices.DeleteFunc(loaded.Clusters, func(in load.Cluster) bool {
+			_, ok := s.Outcomes[in.ID]
+			return ok
+		})
+	}
+	e := c.Unify(ctx, loaded, err)
+	c.CheckTogether(ctx, loaded, &e, s.clusters)
+	s.fleet, err = c.LoadEvaluated(ctx, e)
+	return s.fleet, s, err
+}
+
+// Close frees the memory of evaluators. Do not call Record after it.
+func (s *UpToDate) Close() { s.layers.close() }
+
+// find finds the clusters that are up to date.
+func (s *UpToDate) find(ctx context.Context) {
+	var clusters []*fleet.Cluster
+	var outcomes []storedOutcome
+	for _, in := range s.layers.fleet.Clusters {
+		if s.layers.inputs[in.ID] != nil {
+			s.layerKeys[in.ID] = s.keyOf("layers", in.ID, s.layers.all(in.ID))
+			if cluster, outcome, ok := s.outcome(ctx, in.ID); ok {
+				clusters, outcomes = append(clusters, cluster), append(outcomes, outcome)
+			}
+		}
+	}
+	held := ordered.Map(ctx, cmp.Or(s.task.Parallelism, s.compiler.Parallel()), len(clusters), func(_ context.Context, i int) (bool, error) {
+		return s.task.Holds == nil || s.task.Holds(clusters[i].ID, outcomes[i].Text), nil
+	})
+	i := 0
+	for holds, err := range held {
+		if holds && err == nil {
+			s.Outcomes[clusters[i].ID] = outcomes[i].Text
+			s.clusters = append(s.clusters, clusters[i])
+		}
+		i++
+	}
+}
+
+// outcome returns the stored outcome for the current inputs of a cluster, and the cluster
+// with the fields that are stored.
+func (s *UpToDate) outcome(ctx context.Context, id string) (c *fleet.Cluster, outcome storedOutcome, ok bool) {
+	data, ok := s.results.Cache.Get(s.layerKeys[id])
+	if !ok {
+		return nil, outcome, false
+	}
+	var stored clusterSources
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return nil, outcome, false
+	}
+	c = stored.cluster(id)
+	all, err := s.allInputs(ctx, c)
+	if err != nil {
+		return nil, outcome, false
+	}
+	if data, ok = s.results.Cache.Get(s.keyOf("outcome", id, all)); !ok {
+		return nil, outcome, false
+	}
+	if err := json.Unmarshal(data, &outcome); err != nil || !outcome.holdsOn(s.compiler.Date) {
+		return nil, outcome, false
+	}
+	return c, outcome, !slices.ContainsFunc(outcome.Charts, func(ref fleet.ChartRef) bool { return !s.chartAvailable(ctx, ref) })
+}
+
+// chartAvailable reports whether a chart is available with its pinned digest.
+func (s *UpToDate) chartAvailable(ctx context.Context, ref fleet.ChartRef) bool {
+	return s.hasChart.Get(ref, func() bool { return s.layers.reader.charts.Has(ctx, ref) })
+}
+
+// holdsOn reports whether the outcome holds on a date: no waiver has ended since it was
+// stored.
+func (o storedOutcome) holdsOn(date string) bool {
+	return date == "" || o.Date != "" && (o.Until == "" || date <= o.Until)
+}
+
+// Record stores the outcome of the task for a cluster, so that the cluster is up to date in
+// the next run. It stores nothing if an input may have changed since the run began. Call it
+// after the last cluster is compiled.
+func (s *UpToDate) Record(ctx context.Context, c *fleet.Cluster, text string) {
+	key := s.layerKeys[c.ID]
+	if key == "" {
+		return
+	}
+	if _, usesClock := s.fleet.UsesClock.Load(c.ID); usesClock {
+		return
+	}
+	all, err := s.allInputs(ctx, c)
+	if err != nil {
+		return
+	}
+	for name := range all {
+		if s.changed.Get(name, func() bool { return s.changedSince(s.layers.reader.path(name)) }) {
+			return
+		}
+	}
+	sources, err := json.Marshal(sourcesOf(c))
+	if err != nil {
+		return
+	}
+	outcome := storedOutcome{Text: text, Date: s.compiler.Date, Until: firstEnd(c, s.compiler.Date)}
+	if s.task.Charts {
+		outcome.Charts = compiler.SortedRefs(s.fleet.ChartUsers(ctx, &fleet.Fleet{Clusters: []*fleet.Cluster{c}}))
+	}
+	data, err := json.Marshal(outcome)
+	if err != nil {
+		return
+	}
+	s.results.Cache.Put(key, sources)
+	s.results.Cache.Put(s.keyOf("outcome", c.ID, all), data)
+	if s.task.TakesNotes {
+		s.note(c, all)
+	}
+}
+
+// allInputs returns the inputs of a cluster: its layers and the sources of its releases.
+func (s *UpToDate) allInputs(ctx context.Context, c *fleet.Cluster) (Inputs, error) {
+	all := s.layers.all(c.ID)
+	return all, s.layers.reader.addSources(ctx, c, all)
+}
+
+// keyOf returns the cache key of a result of a cluster that depends on the inputs.
+func (s *UpToDate) keyOf(kind, id string, inputs Inputs) string {
+	w := cache.NewKeyWriter()
+	for _, text := range []string{s.layers.fleet.Module, id, s.compiler.Kubernetes, s.task.Name} {
+		w.Text(text)
+	}
+	for _, name := range inputs.names() {
+		w.Text(name)
+		w.Text(inputs[name])
+	}
+	return s.results.KeyOf(kind, hex.EncodeToString(w.Sum(nil)))
+}
+
+func sourcesOf(c *fleet.Cluster) clusterSources {
+	out := clusterSources{
+		CRDs: c.CRDs, Environment: c.Environment, Labels: c.Labels, Selectors: c.Selectors, Defaults: c.Defaults, Checks: c.Checks, Context: c.KubeContext, UID: c.UID, Pos: c.Pos, ContextPos: c.ContextPos,
+	}
+	for _, r := range c.Releases {
+		out.Releases = append(out.Releases, releaseSource{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})
+	}
+	return out
+}
+
+// cluster returns a cluster with the stored fields only.
+func (s clusterSources) cluster(id string) *fleet.Cluster {
+	c := &fleet.Cluster{
+		ID: id, CRDs: s.CRDs, Environment: s.Environment, Labels: s.Labels, Selectors: s.Selectors, Defaults: s.Defaults, Checks: s.Checks, KubeContext: s.Context, UID: s.UID, Pos: s.Pos, ContextPos: s.ContextPos,
+	}
+	for _, r := range s.Releases {
+		c.Releases = append(c.Releases, &fleet.Release{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})
+	}
+	return c
+}
+
+// firstEnd returns the first day, from the given date on, on which a waiver of the
+// cluster's policies ends.
+func firstEnd(c *fleet.Cluster, date string) string {
+	first := ""
+	for _, p := range c.Policies {
+		for _, w := range p.Waivers {
+			if w.Until != "" && w.Until >= date && (first == "" || w.Until < first) {
+				first = w.Until
+			}
+		}
+	}
+	return first
+}
