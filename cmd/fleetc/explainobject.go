@@ -141,7 +141,7 @@ func (e *objectExplanation) write(w io.Writer, name func(string) string) error {
 	switch {
 	case e.Random != nil:
 		p.line("    the chart generates it at every render; the rule is at %s", p.pos(e.Random.Pos))
-	case e.Chance:
+	case e.Nondeterministic:
 		p.line("    the chart generates it at every render")
 	}
 	if !e.Complete {

@@ -50,7 +50,7 @@ func (e *objectExplanation) json() explainedObject {
 	out := explainedObject{
 		Cluster: e.cluster, Object: e.Object.ID(), Field: fleet.FieldText(e.Field), Value: e.Value, Secret: e.Secret,
 		Release: e.Object.Release.Name, ReleaseAt: posText(e.Object.Release.Pos), Template: e.Object.Template,
-		Lines: []explainedTemplate{}, Patches: []explainedPatch{}, Placed: e.Placed, Random: e.Chance || e.Random != nil,
+		Lines: []explainedTemplate{}, Patches: []explainedPatch{}, Placed: e.Placed, Random: e.Nondeterministic || e.Random != nil,
 		Complete: e.Complete, Values: []explainedValue{},
 	}
 	if e.Secret {

@@ -19,21 +19,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A Comparison is how clusters differ. What a release has is compared among the
-// clusters that have the release.
+// Comparison is the differences between clusters. The parts of a release are compared
+// among the clusters that have the release.
 type Comparison struct {
-	Clusters []string          // IDs of those that are compared
+	Clusters []string          // IDs of the compared clusters
 	Facts    []diff.Difference // of the clusters themselves
 	Releases []diff.Difference // which clusters have a release, at the empty path, and its fields
 	Charts   []diff.Difference
 	Images   []diff.Difference // by repository
-	Values   []diff.Difference // with the chart's default where nobody sets one
-	Objects  []diff.Difference // whether clusters have an object, and its digest, which is not to be shown
+	Values   []diff.Difference // with the chart's default where no layer sets a value
+	Objects  []diff.Difference // whether clusters have an object, and its digest, which must not be shown
 	Changes  []diff.Change     // of objects from the first cluster to the second, when there are two
 
-	// Ignored are fields of objects that diff.ignore of one of the clusters leaves out,
-	// at the ID of the object, the path of the field and that of the rule. They are in
-	// nothing above. IgnoredChanges are those from the first cluster to the second.
+	// Ignored are the differences that a diff.ignore rule of any of the clusters hides, at
+	// the ID of the object, the path of the field and the path of the rule. The fields above
+	// do not have them. IgnoredChanges are the hidden changes from the first cluster to the
+	// second.
 	Ignored        []diff.Difference
 	IgnoredChanges []diff.Change
 }
@@ -43,7 +44,7 @@ func (c *Comparison) Empty() bool {
 	return len(c.Facts)+len(c.Releases)+len(c.Charts)+len(c.Images)+len(c.Values)+len(c.Objects) == 0
 }
 
-// IgnoredCount counts the fields that differ and are left out.
+// IgnoredCount counts the ignored fields that differ.
 func (c *Comparison) IgnoredCount() diff.IgnoredCount {
 	fields, objects := map[string]bool{}, map[string]bool{}
 	for _, d := range c.Ignored {
@@ -52,8 +53,8 @@ func (c *Comparison) IgnoredCount() diff.IgnoredCount {
 	return diff.IgnoredCount{Fields: len(fields), Objects: len(objects)}
 }
 
-// LoadPair is [Compiler.Load] for two clusters, each the only one that its
-// pattern selects. They are in that order in the fleet.
+// LoadPair is [compiler.Compiler.Load] for two clusters. Each pattern must select one
+// cluster. The fleet has the clusters in the order of the patterns.
 func LoadPair(ctx context.Context, c *compiler.Compiler, a, b string) (*compiler.Fleet, error) {
 	e := c.Evaluate(ctx, []string{a, b})
 	if e.Fleet == nil {
@@ -65,7 +66,7 @@ func LoadPair(ctx context.Context, c *compiler.Compiler, a, b string) (*compiler
 		selected := slices.DeleteFunc(slices.Clone(e.All().Clusters), func(c *fleet.Cluster) bool { return !load.Matches(pattern, c.ID) })
 		if len(selected) > 1 {
 			d := &diag.Diag{
-				Msg:  fmt.Sprintf("%s selects %d clusters, and two single ones are compared", pattern, len(selected)),
+				Msg:  fmt.Sprintf("%s selects %d clusters, but must select one", pattern, len(selected)),
 				Hint: "compare more than two with --all",
 			}
 			if len(selected) < 10 {
@@ -85,53 +86,53 @@ func LoadPair(ctx context.Context, c *compiler.Compiler, a, b string) (*compiler
 	return c.LoadEvaluated(ctx, e)
 }
 
-// Compare says how the clusters of the fleet differ. The patterns select
-// releases, all when there are none; one that selects none is a fault. Objects that
-// differ in version labels and checksums alone count as equal, unless versions is
-// set. done is called for each cluster that is rendered. Values that are kept from one bundle
-// to the next count as equal. The error holds the faults of all clusters.
+// Compare returns how the clusters of the fleet differ. The patterns select releases, all
+// when there are none; a pattern that selects none is a fault. Unless versions is set,
+// objects that differ only in version labels and checksums are equal. Nondeterministic
+// fields with keep are always equal. done is called after each rendered cluster. The error
+// holds the faults of all clusters.
 func Compare(ctx context.Context, f *compiler.Fleet, releases []string, versions bool, done func()) (*Comparison, error) {
-	if err := comparable(f, releases); err != nil {
+	if err := checkComparable(f, releases); err != nil {
 		return nil, err
 	}
-	c := newComparing(f, f.Clusters, releases)
+	c := newComparer(f, f.Clusters, releases)
 	c.versions = versions
 	f.KeepSame()
 	if err := c.render(ctx, done); err != nil {
 		return nil, err
 	}
-	out := c.layers()
-	out.Images = c.images.Differences(c.without)
-	out.Objects = c.objects.Differences(c.without)
-	out.Ignored = c.ignored.Differences(c.withoutField)
+	out := c.compareLayers()
+	out.Images = c.images.Differences(c.missingCell)
+	out.Objects = c.objects.Differences(c.missingCell)
+	out.Ignored = c.ignored.Differences(c.missingFieldCell)
 	if len(c.clusters) == 2 {
 		out.Changes, out.IgnoredChanges = diff.ObjectsIgnoring(c.pair[0], c.pair[1], nil, c.rules)
 	}
 	return out, nil
 }
 
-// A comparing compares some clusters of a fleet.
-type comparing struct {
-	f        *compiler.Fleet
-	clusters []*fleet.Cluster
-	patterns []string                    // of releases
-	versions bool                        // whether version labels and checksums are compared
-	has      []map[string]*fleet.Release // by the place of the cluster
-	secrets  diff.SecretTexts            // of all clusters
-	images   *diff.Table
-	objects  *diff.Table
-	ignored  *diff.Table             // fields of objects that the rules leave out
-	rules    []fleet.IgnoreRule      // of any of the clusters
-	seen     map[string]fleet.Object // one of those that count as the same, by release and path; its content is let go
-	spaces   map[string]string       // of releases: the namespace in most clusters
-	pair     [2][]fleet.Object       // of the releases that both have, when there are two clusters
+// comparer compares some clusters of a fleet.
+type comparer struct {
+	f          *compiler.Fleet
+	clusters   []*fleet.Cluster
+	patterns   []string                    // of releases
+	versions   bool                        // whether version labels and checksums are compared
+	releases   []map[string]*fleet.Release // by cluster index and name
+	secrets    diff.SecretTexts            // of all clusters
+	images     *diff.Table
+	objects    *diff.Table
+	ignored    *diff.Table             // fields of objects that the rules ignore
+	rules      []fleet.IgnoreRule      // of all clusters
+	headers    map[string]fleet.Object // objects without content, by release and ID, from the first cluster that has them
+	namespaces map[string]string       // the namespace of a release in most clusters, by release
+	pair       [2][]fleet.Object       // objects of the releases that both have, when there are two clusters
 }
 
-// comparable reports what keeps the clusters, or the releases that the patterns
-// select, from being compared.
-func comparable(f *compiler.Fleet, releases []string) error {
+// checkComparable returns a fault if there are not two clusters to compare, or a pattern
+// matches no release.
+func checkComparable(f *compiler.Fleet, releases []string) error {
 	if len(f.Clusters) < 2 {
-		return &diag.Diag{Msg: "there is one cluster, and nothing to compare it with", Hint: "select more, or none for all"}
+		return &diag.Diag{Msg: "only one cluster is selected", Hint: "select at least two, or leave out the names to compare all"}
 	}
 	names := f.ReleaseNames()
 	var faults diag.List
@@ -145,44 +146,44 @@ func comparable(f *compiler.Fleet, releases []string) error {
 	return faults.Err()
 }
 
-func newComparing(f *compiler.Fleet, clusters []*fleet.Cluster, patterns []string) *comparing {
-	c := &comparing{
+func newComparer(f *compiler.Fleet, clusters []*fleet.Cluster, patterns []string) *comparer {
+	c := &comparer{
 		f: f, clusters: clusters, patterns: patterns, secrets: diff.SecretTexts{},
-		seen: map[string]fleet.Object{}, spaces: map[string]string{},
+		headers: map[string]fleet.Object{}, namespaces: map[string]string{},
 		images: diff.NewTable(fleet.IDs(clusters)), objects: diff.NewTable(fleet.IDs(clusters)), ignored: diff.NewTable(fleet.IDs(clusters)), rules: ignoreRules(clusters),
 	}
-	in := map[[2]string]int{}
+	count := map[[2]string]int{} // clusters by release and namespace
 	for _, cluster := range clusters {
-		has := map[string]*fleet.Release{}
+		releases := map[string]*fleet.Release{}
 		for _, r := range cluster.Releases {
 			if !c.compares(r.Name) {
 				continue
 			}
-			has[r.Name] = r
-			of := [2]string{r.Name, r.Namespace}
-			if in[of]++; in[of] > in[[2]string{r.Name, c.spaces[r.Name]}] {
-				c.spaces[r.Name] = r.Namespace
+			releases[r.Name] = r
+			key := [2]string{r.Name, r.Namespace}
+			if count[key]++; count[key] > count[[2]string{r.Name, c.namespaces[r.Name]}] {
+				c.namespaces[r.Name] = r.Namespace
 			}
 		}
-		c.has = append(c.has, has)
+		c.releases = append(c.releases, releases)
 	}
 	return c
 }
 
-// compares reports whether the releases of a name are compared.
-func (c *comparing) compares(name string) bool {
+// compares reports whether the patterns select a release.
+func (c *comparer) compares(name string) bool {
 	return len(c.patterns) == 0 || slices.ContainsFunc(c.patterns, func(p string) bool { return matches(p, name) })
 }
 
-// matches reports whether a pattern, as path.Match has them, matches a text.
+// matches is path.Match, false for an invalid pattern.
 func matches(pattern, text string) bool {
 	ok, err := path.Match(pattern, text)
 	return ok && err == nil
 }
 
-// render renders all clusters, one after the other, and keeps the digests of
-// their objects and the names of their images; of two, the objects too.
-func (c *comparing) render(ctx context.Context, done func()) error {
+// render renders all clusters and collects the digests of their objects and the names of
+// their images. If there are two clusters, it also stores their objects in pair.
+func (c *comparer) render(ctx context.Context, done func()) error {
 	rendered := ordered.Map(ctx, c.f.Parallel, len(c.clusters), func(ctx context.Context, i int) ([]fleet.Object, error) {
 		objs, _, err := c.f.CheckedObjects(ctx, c.clusters[i])
 		return objs, diag.In(c.clusters[i].ID, err)
@@ -194,13 +195,13 @@ func (c *comparing) render(ctx context.Context, done func()) error {
 		for _, o := range objs {
 			c.secrets.Add(o)
 		}
-		objs = slices.DeleteFunc(objs, func(o fleet.Object) bool { return c.has[i][o.Release.Name] == nil })
+		objs = slices.DeleteFunc(objs, func(o fleet.Object) bool { return c.releases[i][o.Release.Name] == nil })
 		for j := range objs {
-			objs[j] = c.inUsual(objs[j])
+			objs[j] = c.inCommonNamespace(objs[j])
 		}
-		c.note(i, objs)
+		c.collect(i, objs)
 		if len(c.clusters) == 2 {
-			c.pair[i] = slices.DeleteFunc(objs, func(o fleet.Object) bool { return c.has[1-i][o.Release.Name] == nil })
+			c.pair[i] = slices.DeleteFunc(objs, func(o fleet.Object) bool { return c.releases[1-i][o.Release.Name] == nil })
 		}
 		done()
 		i++
@@ -208,20 +209,21 @@ func (c *comparing) render(ctx context.Context, done func()) error {
 	return faults.Err()
 }
 
-// inUsual returns the object in the namespace that its release has in most
-// clusters, if it is in that of the release: it is the same object then.
-func (c *comparing) inUsual(o fleet.Object) fleet.Object {
-	usual := c.spaces[o.Release.Name]
-	if o.GetNamespace() != o.Release.Namespace || o.Release.Namespace == usual {
+// inCommonNamespace moves an object from the namespace of its release to the namespace that
+// the release has in most clusters, so that objects are equal if only the namespace of the
+// release differs.
+func (c *comparer) inCommonNamespace(o fleet.Object) fleet.Object {
+	common := c.namespaces[o.Release.Name]
+	if o.GetNamespace() != o.Release.Namespace || o.Release.Namespace == common {
 		return o
 	}
 	o.Unstructured, o.Shared = o.DeepCopy(), false
-	o.SetNamespace(usual)
+	o.SetNamespace(common)
 	return o
 }
 
-// note notes the images and objects of a cluster.
-func (c *comparing) note(cluster int, objs []fleet.Object) {
+// collect adds the images and objects of a cluster to the tables.
+func (c *comparer) collect(cluster int, objs []fleet.Object) {
 	versions := map[[2]string][]string{}
 	for i, images := range patch.Images(c.clusters[cluster], objs) {
 		for _, image := range images {
@@ -243,13 +245,13 @@ func (c *comparing) note(cluster int, objs []fleet.Object) {
 			content = diff.WithoutVersions(content)
 		}
 		c.objects.Add(o.Release.Name, []string{o.ID()}, cluster, diff.Cell{Value: diff.Sum(content), Exists: true, Origin: originAt(o.Pos)})
-		if key := o.Release.Name + " " + o.ID(); c.seen[key].Unstructured == nil {
-			c.seen[key] = header(o)
+		if key := o.Release.Name + " " + o.ID(); c.headers[key].Unstructured == nil {
+			c.headers[key] = header(o)
 		}
 	}
 }
 
-// header returns the object with what it is chosen by, and nothing else.
+// header returns the object with only the fields that selectors match.
 func header(o fleet.Object) fleet.Object {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(o.GetAPIVersion())
@@ -260,7 +262,7 @@ func header(o fleet.Object) fleet.Object {
 	return fleet.Object{Unstructured: u, Release: o.Release, Pos: o.Pos}
 }
 
-// splitImage splits the name of an image before its tag and digest.
+// splitImage splits an image reference into the repository, and the tag and digest.
 func splitImage(image string) (repository, version string) {
 	end := len(image)
 	if i := strings.IndexByte(image, '@'); i >= 0 {
@@ -272,7 +274,7 @@ func splitImage(image string) (repository, version string) {
 	return image[:end], strings.TrimPrefix(cmp.Or(image[end:], "latest"), ":")
 }
 
-// ignoreRules returns the rules of diff.ignore of all clusters, each once.
+// ignoreRules returns the diff.ignore rules of all clusters without duplicates.
 func ignoreRules(clusters []*fleet.Cluster) []fleet.IgnoreRule {
 	var out []fleet.IgnoreRule
 	for _, c := range clusters {
@@ -285,14 +287,14 @@ func ignoreRules(clusters []*fleet.Cluster) []fleet.IgnoreRule {
 	return out
 }
 
-// withoutField is the cell of a cluster whose object lacks a field; clusters without
-// the object have no part in it.
-func (c *comparing) withoutField(release string, path []string, cluster int) (diff.Cell, bool) {
+// missingFieldCell returns the cell for a cluster whose object lacks a field, and false for
+// a cluster without the object, which is not compared.
+func (c *comparer) missingFieldCell(release string, path []string, cluster int) (diff.Cell, bool) {
 	return diff.Cell{}, c.objects.Has(release, path[:1], cluster)
 }
 
-// without is the cell of a cluster that has nothing in a row; clusters without
-// the release have no part in it.
-func (c *comparing) without(release string, _ []string, cluster int) (diff.Cell, bool) {
-	return diff.Cell{}, release == "" || c.has[cluster][release] != nil
+// missingCell returns the cell for a cluster without an entry in a row, and false for a
+// cluster without the release, which is not compared.
+func (c *comparer) missingCell(release string, _ []string, cluster int) (diff.Cell, bool) {
+	return diff.Cell{}, release == "" || c.releases[cluster][release] != nil
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
-// layers compares what the layers of the clusters say.
-func (c *comparing) layers() *Comparison {
+// compareLayers compares the clusters, releases, charts and values in the layers.
+func (c *comparer) compareLayers() *Comparison {
 	all := fleet.IDs(c.clusters)
 	facts, releases, charts, values := diff.NewTable(all), diff.NewTable(all), diff.NewTable(all), diff.NewTable(all)
 	for i, cluster := range c.clusters {
 		if len(c.patterns) == 0 {
 			c.addFacts(facts, i, cluster)
 		}
-		for name, r := range c.has[i] {
+		for name, r := range c.releases[i] {
 			releases.Add(name, nil, i, diff.Cell{Value: true, Exists: true, Origin: originAt(r.Pos)})
 			c.addFields(releases, i, r)
 			if r.Chart != (fleet.ChartRef{}) {
@@ -28,17 +28,16 @@ func (c *comparing) layers() *Comparison {
 	}
 	return &Comparison{
 		Clusters: all,
-		Facts:    facts.Differences(c.without),
+		Facts:    facts.Differences(c.missingCell),
 		Releases: releases.Differences(func(release string, path []string, i int) (diff.Cell, bool) {
-			return diff.Cell{}, len(path) == 0 || c.has[i][release] != nil
+			return diff.Cell{}, len(path) == 0 || c.releases[i][release] != nil
 		}),
-		Charts: charts.Differences(c.without),
+		Charts: charts.Differences(c.missingCell),
 		Values: values.Differences(c.chartDefault),
 	}
 }
 
-// originAt returns a place where a user sets something; none when it is a type
-// that gives the place.
+// originAt returns a position as an origin, and no origin for a position in a schema.
 func originAt(pos diag.Pos) diff.Origin {
 	if cuediag.IsType(pos.File) {
 		return diff.Origin{}
@@ -46,27 +45,27 @@ func originAt(pos diag.Pos) diff.Origin {
 	return diff.Origin{Pos: pos}
 }
 
-// addFacts adds what a cluster says of itself.
-func (c *comparing) addFacts(t *diff.Table, i int, of *fleet.Cluster) {
+// addFacts adds the fields of a cluster, missingCell its releases.
+func (c *comparer) addFacts(t *diff.Table, i int, cluster *fleet.Cluster) {
 	add := func(v any, origin diff.Origin, path ...string) {
 		t.Add("", path, i, diff.Cell{Value: c.secrets.Mask(v), Exists: true, Origin: origin})
 	}
-	add(of.Name, originAt(of.Pos), "name")
-	add(of.KubeVersion, originAt(of.KubePos), "kubernetes")
-	if of.Environment != "" {
-		add(of.Environment, diff.Origin{}, "environment")
+	add(cluster.Name, originAt(cluster.Pos), "name")
+	add(cluster.KubeVersion, originAt(cluster.KubePos), "kubernetes")
+	if cluster.Environment != "" {
+		add(cluster.Environment, diff.Origin{}, "environment")
 	}
-	if of.KubeContext != "" {
-		add(of.KubeContext, diff.Origin{}, "context")
+	if cluster.KubeContext != "" {
+		add(cluster.KubeContext, diff.Origin{}, "context")
 	}
-	for k, v := range of.Labels {
+	for k, v := range cluster.Labels {
 		add(v, diff.Origin{}, "labels", k)
 	}
-	for _, a := range of.APIs {
+	for _, a := range cluster.APIs {
 		add(scope(a), diff.Origin{}, "apis", a.APIVersion, a.Kind)
 	}
-	add(list(of.CRDs), diff.Origin{}, "crds")
-	add(list(of.Stages), diff.Origin{}, "stages")
+	add(list(cluster.CRDs), diff.Origin{}, "crds")
+	add(list(cluster.Stages), diff.Origin{}, "stages")
 	var walk func(v any, path []string)
 	walk = func(v any, path []string) {
 		m, ok := v.(map[string]any)
@@ -78,7 +77,7 @@ func (c *comparing) addFacts(t *diff.Table, i int, of *fleet.Cluster) {
 			walk(e, append(path[:len(path):len(path)], k))
 		}
 	}
-	walk(of.Facts, []string{"facts"})
+	walk(cluster.Facts, []string{"facts"})
 }
 
 func scope(a fleet.API) string {
@@ -96,8 +95,8 @@ func list(texts []string) []any {
 	return out
 }
 
-// addFields adds the fields of a release beside its chart and values.
-func (c *comparing) addFields(t *diff.Table, i int, r *fleet.Release) {
+// addFields adds the fields of a release, missingCell its chart and values.
+func (c *comparer) addFields(t *diff.Table, i int, r *fleet.Release) {
 	add := func(v any, at diff.Origin, path ...string) {
 		t.Add(r.Name, path, i, diff.Cell{Value: c.secrets.Mask(v), Exists: true, Origin: at})
 	}
@@ -119,7 +118,7 @@ func (c *comparing) addFields(t *diff.Table, i int, r *fleet.Release) {
 	}
 }
 
-// patchValue returns what a patch does as JSON has it.
+// patchValue returns a patch as a JSON value.
 func patchValue(p fleet.Patch) any {
 	switch {
 	case p.Strategic != nil:
@@ -147,9 +146,8 @@ func patchValue(p fleet.Patch) any {
 	return map[string]any{"json": operations}
 }
 
-// addValues adds the values of a release that are below a path. A map without
-// fields says nothing.
-func (c *comparing) addValues(t *diff.Table, i int, r *fleet.Release, v *fleet.Tree, path []string) {
+// addValues adds the values of a release below a path. It ignores empty maps.
+func (c *comparer) addValues(t *diff.Table, i int, r *fleet.Release, v *fleet.Tree, path []string) {
 	if !v.IsMap() {
 		t.Add(r.Name, path, i, diff.Cell{
 			Value: c.secrets.Mask(v.Native()), Exists: true, Origin: diff.Origin{Pos: v.Pos, Layer: v.Layer},
@@ -161,10 +159,10 @@ func (c *comparing) addValues(t *diff.Table, i int, r *fleet.Release, v *fleet.T
 	}
 }
 
-// chartDefault is the value of a release that no layer of the cluster sets: that
-// of the chart, unless a layer sets something in place of the map around it.
-func (c *comparing) chartDefault(release string, path []string, cluster int) (diff.Cell, bool) {
-	r := c.has[cluster][release]
+// chartDefault returns the cell for a value that no layer of the cluster sets: the default
+// of the chart, unless a layer replaces a map around it.
+func (c *comparer) chartDefault(release string, path []string, cluster int) (diff.Cell, bool) {
+	r := c.releases[cluster][release]
 	if r == nil {
 		return diff.Cell{}, false
 	}

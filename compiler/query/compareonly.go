@@ -20,9 +20,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/unify"
 )
 
-// DifferenceRules reads the rules in a file of CUE, or in the package of a
-// directory, that say where clusters may differ, see schema.#Only. The name is
-// relative to the working directory. The error holds the faults of the file.
+// DifferenceRules reads the rules of allowed differences, see schema.#Only, from a CUE file
+// or from the package in a directory. The name is relative to the working directory. The
+// error holds the faults of the file.
 func DifferenceRules(ctx context.Context, c *compiler.Compiler, name string) ([]fleet.DifferenceRule, error) {
 	root, in, err := load.ReadPackage(cmp.Or(c.Dir, "."), name)
 	if err != nil {
@@ -37,32 +37,32 @@ func DifferenceRules(ctx context.Context, c *compiler.Compiler, name string) ([]
 	return rules, err
 }
 
-// CheckDifferences checks that the clusters of the fleet differ only where the
-// rules allow it, and returns how many differences they allow. The patterns and
-// done are those of [Fleet.Compare]; nothing is rendered unless a rule speaks of
-// objects. The error holds a fault for each difference that a rule does not
-// allow, at the lines that set what is different, for each variant but that of
-// the most clusters. Each allowance of a rule must match something when all
-// clusters of the rule are compared; all has the IDs of the whole fleet.
+// CheckDifferences checks that the clusters of the fleet differ only where the rules allow
+// it, and returns the number of allowed differences. releases and done are as in [Compare];
+// clusters are rendered only if a rule covers objects. all has the IDs of the whole fleet.
+//
+// The error holds a fault for each difference that is not allowed, at the lines that set
+// the value, for each variant except the most frequent one. If all clusters of a rule are
+// compared, each entry of its allow must match something.
 func CheckDifferences(ctx context.Context, f *compiler.Fleet, rules []fleet.DifferenceRule, all, releases []string, done func()) (allowed int, err error) {
-	if err := comparable(f, releases); err != nil {
+	if err := checkComparable(f, releases); err != nil {
 		return 0, err
 	}
 	var faults diag.List
 	f.KeepSame()
 	for i := range rules {
 		r := &rules[i]
-		var about []*fleet.Cluster
+		var clusters []*fleet.Cluster
 		for _, c := range f.Clusters {
 			if r.About(c.ID) {
-				about = append(about, c)
+				clusters = append(clusters, c)
 			}
 		}
-		if err := unmatched(f, r); err != nil || len(about) < 2 {
+		if err := unmatched(f, r); err != nil || len(clusters) < 2 {
 			faults.Add(err)
 			continue
 		}
-		c := newComparing(f, about, releases)
+		c := newComparer(f, clusters, releases)
 		c.versions = true
 		if r.Checks {
 			if err := c.render(ctx, done); err != nil {
@@ -72,7 +72,7 @@ func CheckDifferences(ctx context.Context, f *compiler.Fleet, rules []fleet.Diff
 		n, wrong := c.check(r)
 		allowed += n
 		faults.Add(wrong)
-		if !slices.ContainsFunc(all, func(id string) bool { return r.About(id) && !slices.Contains(fleet.IDs(about), id) }) {
+		if !slices.ContainsFunc(all, func(id string) bool { return r.About(id) && !slices.Contains(fleet.IDs(clusters), id) }) {
 			faults.Add(c.unused(r))
 		}
 	}
@@ -94,7 +94,7 @@ func unmatched(f *compiler.Fleet, r *fleet.DifferenceRule) error {
 		one := fleet.DifferenceRule{Between: []string{p}}
 		if !slices.ContainsFunc(f.Clusters, func(c *fleet.Cluster) bool { return one.About(c.ID) }) {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{r.Pos}, Path: r.Path("between"), Msg: "none of the clusters that are compared matches " + p,
+				At: []diag.Pos{r.Pos}, Path: r.Path("between"), Msg: "no compared cluster matches " + p,
 				Hint: diag.OneOf(p, among),
 			})
 		}
@@ -102,20 +102,20 @@ func unmatched(f *compiler.Fleet, r *fleet.DifferenceRule) error {
 	return faults.Err()
 }
 
-// unused reports the allowances of a rule that match nothing.
-func (c *comparing) unused(r *fleet.DifferenceRule) error {
+// unused reports the entries of a rule's allow that match nothing.
+func (c *comparer) unused(r *fleet.DifferenceRule) error {
 	var releases []string
 	for _, cluster := range c.clusters {
-		for _, of := range cluster.Releases {
-			releases = append(releases, of.Name)
+		for _, release := range cluster.Releases {
+			releases = append(releases, release.Name)
 		}
 	}
 	var faults diag.List
 	for _, t := range r.Texts {
-		known := fleet.PathPattern{t.Text}
+		pattern := fleet.PathPattern{t.Text}
 		check := fleet.CheckTexts([]fleet.MatchText{t},
 			func(fleet.MatchText) bool {
-				return slices.ContainsFunc(releases, func(name string) bool { return known.Matches(name) })
+				return slices.ContainsFunc(releases, func(name string) bool { return pattern.Matches(name) })
 			},
 			func(t fleet.MatchText) string { return "no release is called " + diag.Visible(t.Text, diag.MaxText) }, releases)[0]
 		if !check.Holds {
@@ -127,7 +127,7 @@ func (c *comparing) unused(r *fleet.DifferenceRule) error {
 	}
 	for i, s := range r.Objects {
 		matched := false
-		for _, o := range c.seen {
+		for _, o := range c.headers {
 			matched = matched || s.Matches(o)
 		}
 		if !matched {
@@ -141,14 +141,14 @@ func (c *comparing) unused(r *fleet.DifferenceRule) error {
 }
 
 // check checks the differences of the clusters of a rule.
-func (c *comparing) check(r *fleet.DifferenceRule) (allowed int, err error) {
-	found := c.layers()
+func (c *comparer) check(r *fleet.DifferenceRule) (allowed int, err error) {
+	found := c.compareLayers()
 	var faults diag.List
 	for _, part := range []struct {
 		differences []diff.Difference
 		allowed     []fleet.PathPattern
-		field       string // of the allowance
-		of          string // of the release; empty for itself
+		field       string // of allow
+		of          string // field of the release; empty for the release
 	}{
 		{found.Releases, r.Releases, "releases", ""},
 		{found.Charts, r.Charts, "charts", "chart"},
@@ -171,8 +171,8 @@ func (c *comparing) check(r *fleet.DifferenceRule) (allowed int, err error) {
 	if !r.Checks {
 		return allowed, faults.Err()
 	}
-	for _, d := range c.objects.Differences(c.without) {
-		o := c.seen[d.Release+" "+d.Path[0]]
+	for _, d := range c.objects.Differences(c.missingCell) {
+		o := c.headers[d.Release+" "+d.Path[0]]
 		if slices.ContainsFunc(r.Objects, func(s fleet.Selector) bool { return s.Matches(o) }) {
 			allowed++
 			continue
@@ -182,9 +182,8 @@ func (c *comparing) check(r *fleet.DifferenceRule) (allowed int, err error) {
 	return allowed, faults.Err()
 }
 
-// violation returns the faults of a difference, which is at a path, that a rule
-// does not allow.
-func (c *comparing) violation(r *fleet.DifferenceRule, d diff.Difference, path, hint string) error {
+// violation returns the faults for a difference at a path that a rule does not allow.
+func (c *comparer) violation(r *fleet.DifferenceRule, d diff.Difference, path, hint string) error {
 	var faults diag.List
 	most := d.Variants[0]
 	if r.Reason != "" {
@@ -210,12 +209,12 @@ func (c *comparing) violation(r *fleet.DifferenceRule, d diff.Difference, path, 
 }
 
 // release returns the release of a difference in the first cluster that has it.
-func (c *comparing) release(d diff.Difference) *fleet.Release {
-	i := slices.IndexFunc(c.has, func(has map[string]*fleet.Release) bool { return has[d.Release] != nil })
-	return c.has[i][d.Release]
+func (c *comparer) release(d diff.Difference) *fleet.Release {
+	i := slices.IndexFunc(c.releases, func(releases map[string]*fleet.Release) bool { return releases[d.Release] != nil })
+	return c.releases[i][d.Release]
 }
 
-// positions returns where values are set by layers.
+// positions returns the valid positions of origins.
 func positions(origins []diff.Origin) []diag.Pos {
 	var out []diag.Pos
 	for _, o := range origins {
@@ -236,7 +235,7 @@ func quoted(keys []string) []string {
 	return out
 }
 
-// some names clusters, and counts those that are too many.
+// some returns the names of a few clusters and the number of the others.
 func some(clusters []string) string {
 	const most = 3
 	if len(clusters) <= most+1 {

@@ -15,31 +15,28 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// A DiffRequest says what of a fleet is compared, and with what: with an
-// exported tree or, when Commit is not empty, with the fleet of a commit.
+// DiffRequest selects the clusters to compare, and the state to compare with: an exported
+// tree or, if Commit is not empty, the fleet of a commit.
 type DiffRequest struct {
-	Clusters []string // patterns, see [fleet.MatchCluster], of clusters before or after; all when there are none
-	Release  string   // whose objects are compared, those of all when empty
+	Clusters []string // patterns, see [fleet.MatchCluster], for clusters in either state; empty for all
+	Release  string   // the release to compare; empty for all
 	Tree     string   // directory of an exported tree
-	Commit   string   // of the git repository around the fleet, as git names it
-	Key      []byte   // of the hashes that stand for values of Secrets, see [diff.Objects]
+	Commit   string   // git revision of the repository that contains the fleet
+	Key      []byte   // of the hashes that replace values of Secrets, see [diff.Objects]
 
-	// Each is called after each cluster with how many there are; nil for no call.
+	// Each is called after each cluster with the number of clusters; it may be nil.
 	Each func(of int)
 }
 
-// Diff compares the clusters of a fleet, as the files are now, with what they
-// were: in an exported tree, or compiled from the files of a commit and the
-// charts that these pin. Fields that a release keeps have the values that they
-// had in the tree; with a commit, they are the same on both sides.
+// Diff compares the current clusters of a fleet with an old state: an exported tree, or
+// the files of a commit, compiled with the charts that they pin. Random fields with keep
+// have the values of the tree, or equal values in both states of a commit.
 //
-// With a commit, clusters that are not affected, see [Compiler.Affected], have
-// no differences, and are compiled on neither side.
+// With a commit, Diff compiles only affected clusters, see [incremental.Affected].
 //
-// When anything is wrong with the fleet as it is now, there is no result but its
-// faults. What is wrong with what it was does not keep the other clusters from
-// being compared: the error is then beside the result, which names those that
-// are not. Faults of a commit have its name in front of their files.
+// If the current fleet has faults, Diff returns only them. If the old state of a cluster
+// has faults, the error is returned beside the result, which lists the clusters that
+// were not compared. In faults of a commit, file names begin with the commit.
 func Diff(ctx context.Context, c *compiler.Compiler, req DiffRequest) (*diff.Result, error) {
 	root, module, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {
@@ -49,41 +46,40 @@ func Diff(ctx context.Context, c *compiler.Compiler, req DiffRequest) (*diff.Res
 	if err != nil {
 		return nil, err
 	}
-	var was earlier
+	var old oldState
 	if req.Commit != "" {
-		was, err = openCommit(ctx, c, root, req.Commit)
+		old, err = openCommit(ctx, c, root, req.Commit)
 	} else {
-		was, err = openTree(&export.Tree{Dir: req.Tree, Fleet: module})
+		old, err = openTree(&export.Tree{Dir: req.Tree, Fleet: module})
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer was.close()
-	return diffStates(ctx, c, req, now, was)
+	defer old.close()
+	return diffStates(ctx, c, req, now, old)
 }
 
-// diff compares the clusters that there are now, of the given IDs, with what
-// they were.
-func diffStates(ctx context.Context, c *compiler.Compiler, req DiffRequest, now []string, was earlier) (*diff.Result, error) {
-	selected, err := load.Select(load.UnionIDs(now, was.ids()), req.Clusters)
+// diffStates compares the current clusters, whose IDs are given, with an old state.
+func diffStates(ctx context.Context, c *compiler.Compiler, req DiffRequest, now []string, old oldState) (*diff.Result, error) {
+	selected, err := load.Select(load.UnionIDs(now, old.ids()), req.Clusters)
 	if err != nil {
 		return nil, err
 	}
-	affected, err := was.affected(ctx, c, selected)
+	affected, err := old.affected(ctx, c, selected)
 	if err != nil {
 		return nil, err
 	}
-	d := &differ{DiffRequest: req, compiler: c, was: was, selected: selected, affected: affected, before: load.CommonIDs(affected, was.ids())}
+	d := &differ{DiffRequest: req, compiler: c, old: old, selected: selected, affected: affected, before: load.CommonIDs(affected, old.ids())}
 	if d.now, err = loadOf(ctx, c, load.CommonIDs(affected, now), now); err != nil {
 		return nil, err
 	}
-	if err := was.load(ctx, d.before, d.now); err != nil {
+	if err := old.load(ctx, d.before, d.now); err != nil {
 		return nil, err
 	}
 	return d.compare(ctx)
 }
 
-// loadOf loads those of all clusters that have the given IDs.
+// loadOf loads the clusters with the given IDs. all has the IDs of the whole fleet.
 func loadOf(ctx context.Context, c *compiler.Compiler, ids, all []string) (*compiler.Fleet, error) {
 	if len(ids) == 0 && len(all) > 0 {
 		return &compiler.Fleet{Fleet: &fleet.Fleet{}, Parallel: c.Parallel()}, nil
@@ -91,46 +87,46 @@ func loadOf(ctx context.Context, c *compiler.Compiler, ids, all []string) (*comp
 	return c.Load(ctx, load.PatternsOf(ids, all)...)
 }
 
-// An earlier is what a fleet was.
-type earlier interface {
+// oldState is an old state of a fleet.
+type oldState interface {
 	// ids returns the IDs of all clusters, sorted.
 	ids() []string
-	// affected returns those of the selected clusters of either side that can
-	// differ from those that the compiler compiles, sorted: at least all that are
-	// on one side only.
+	// affected returns the selected clusters that may differ between the states, sorted. It
+	// includes all clusters that are in one state only.
 	affected(ctx context.Context, now *compiler.Compiler, selected []string) ([]string, error)
-	// load readies some clusters for objects; now is the fleet as it is, which may
-	// be told what to keep.
+	// load prepares clusters for objects. It may set the values for random fields in now, the
+	// current fleet.
 	load(ctx context.Context, ids []string, now *compiler.Fleet) error
-	// objects returns the objects of a cluster. Those that it has now are given,
-	// none when it is gone.
+	// objects returns the objects of a cluster. now has its current objects, none if the
+	// cluster was removed.
 	objects(ctx context.Context, cluster string, now []fleet.Object) ([]fleet.Object, error)
 	close()
 }
 
-// A differ compares the clusters of a fleet. All lists of IDs are sorted.
+// differ compares the clusters of two states of a fleet. All lists of IDs are sorted.
 type differ struct {
 	DiffRequest
 	compiler *compiler.Compiler
-	was      earlier
-	now      *compiler.Fleet // the affected clusters that are there now
-	selected []string        // of either side
-	affected []string        // those of them that are compared
-	before   []string        // those of them that were there before
+	old      oldState
+	now      *compiler.Fleet // the affected clusters in the current state
+	selected []string        // clusters in either state
+	affected []string        // selected clusters that are compared
+	before   []string        // affected clusters in the old state
 }
 
-// A difference is what changes in one cluster.
-type difference struct {
+// clusterDiff is the changes in one cluster.
+type clusterDiff struct {
 	changes  []diff.Change
 	ignored  []diff.Change
-	objects  int // of both sides
+	objects  int // in both states
 	releases map[string]bool
-	unknown  error // why the cluster as it was cannot be compared
+	oldErr   error // why the old state of the cluster cannot be compared
 }
 
-// cluster compares one cluster, which was there before, or is there now, or both.
-func (d *differ) cluster(ctx context.Context, id string, was bool, now *fleet.Cluster) (difference, error) {
-	var out difference
+// cluster compares one cluster. inOld is whether the old state has it, now is nil if the
+// current state does not.
+func (d *differ) cluster(ctx context.Context, id string, inOld bool, now *fleet.Cluster) (clusterDiff, error) {
+	var out clusterDiff
 	var before, after []fleet.Object
 	if now != nil {
 		var err error
@@ -138,10 +134,10 @@ func (d *differ) cluster(ctx context.Context, id string, was bool, now *fleet.Cl
 			return out, err
 		}
 	}
-	if was {
+	if inOld {
 		var err error
-		if before, err = d.was.objects(ctx, id, after); err != nil {
-			out.unknown = err
+		if before, err = d.old.objects(ctx, id, after); err != nil {
+			out.oldErr = err
 			return out, ctx.Err()
 		}
 	}
@@ -152,7 +148,7 @@ func (d *differ) cluster(ctx context.Context, id string, was bool, now *fleet.Cl
 			out.objects++
 		}
 	}
-	if was && now != nil {
+	if inOld && now != nil {
 		other := func(c diff.Change) bool {
 			return d.Release != "" && c.Release != d.Release && c.FromRelease != d.Release
 		}
@@ -162,8 +158,8 @@ func (d *differ) cluster(ctx context.Context, id string, was bool, now *fleet.Cl
 	return out, nil
 }
 
-// compare compares cluster by cluster, so that one of each side is in memory for
-// each that is worked on at a time.
+// compare compares the clusters in parallel. It holds the objects of at most Parallel
+// clusters in memory.
 func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 	after := map[string]*fleet.Cluster{}
 	releases := map[string]bool{}
@@ -171,10 +167,10 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 		after[cl.ID] = cl
 		addReleases(releases, cl)
 	}
-	compared := ordered.Map(ctx, d.now.Parallel, len(d.selected), func(ctx context.Context, i int) (difference, error) {
+	compared := ordered.Map(ctx, d.now.Parallel, len(d.selected), func(ctx context.Context, i int) (clusterDiff, error) {
 		id := d.selected[i]
 		if !load.HasID(d.affected, id) {
-			return difference{}, nil
+			return clusterDiff{}, nil
 		}
 		out, err := d.cluster(ctx, id, load.HasID(d.before, id), after[id])
 		return out, diag.In(id, err)
@@ -182,7 +178,7 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 	var groups diff.Grouper
 	var created, deleted []diff.WholeCluster
 	var missing []string
-	var faults, unknown diag.List
+	var faults, oldFaults diag.List
 	i := 0
 	for one, err := range compared {
 		id := d.selected[i]
@@ -190,16 +186,16 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 		faults.Add(err)
 		maps.Copy(releases, one.releases)
 		whole := diff.WholeCluster{Cluster: id, Objects: one.objects}
-		was, is := load.HasID(d.before, id), after[id] != nil
+		inOld, inNow := load.HasID(d.before, id), after[id] != nil
 		switch {
-		case one.unknown != nil:
+		case one.oldErr != nil:
 			missing = append(missing, id)
-			unknown.Add(diag.In(id, one.unknown))
-		case was == is: // neither, when it is not affected
+			oldFaults.Add(diag.In(id, one.oldErr))
+		case inOld == inNow: // both false if it is not affected
 			groups.Add(id, one.changes)
 			groups.AddIgnored(id, one.ignored)
 		case d.Release != "" && one.objects == 0:
-		case was:
+		case inOld:
 			deleted = append(deleted, whole)
 		default:
 			created = append(created, whole)
@@ -218,11 +214,11 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 	}
 	result := groups.Result()
 	result.Created, result.Deleted, result.NotCompared = created, deleted, missing
-	return &result, unknown.Err()
+	return &result, oldFaults.Err()
 }
 
-// checkRelease returns a fault when no cluster has the release that is asked
-// for. Those that were compared have the given ones; the others are evaluated.
+// checkRelease returns a fault if no selected cluster has the requested release. releases
+// are those of the compared clusters; it evaluates the other clusters.
 func (d *differ) checkRelease(ctx context.Context, releases map[string]bool) error {
 	others := slices.DeleteFunc(slices.Clone(d.selected), func(id string) bool { return load.HasID(d.affected, id) })
 	if len(others) > 0 {

@@ -20,8 +20,8 @@ import (
 	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
-// generateCommitted writes a fleet of n clusters and commits it. The temporary
-// directories of the package are below one of the test's own, which is returned.
+// generateCommitted writes a fleet of n clusters and commits it. It also sets and returns
+// the directory for temporary files, so that tests can check that none are left.
 func generateCommitted(t *testing.T, n int) (dir, temp string) {
 	t.Helper()
 	dir, temp = fleets.Generate(t, n), t.TempDir()
@@ -67,9 +67,9 @@ func wantEmpty(t *testing.T, dir string) {
 	}
 }
 
-// TestDiffIsTheSame compares a fleet with its commit and with its export, with
+// TestDiffIsDeterministic compares a fleet with its commit and with its export, with
 // several numbers of jobs.
-func TestDiffIsTheSame(t *testing.T) {
+func TestDiffIsDeterministic(t *testing.T) {
 	dir, temp := generateCommitted(t, 12)
 	tree := filepath.Join(t.TempDir(), "tree")
 	exportTo(t, dir, tree)
@@ -115,8 +115,8 @@ func TestDiffInterrupted(t *testing.T) {
 	wantEmpty(t, temp)
 }
 
-// A fleet that was written for another fleetc is compiled with the packages of
-// this one. They take the place of the copies, which may be links.
+// A commit with vendored packages of another fleetc is compiled with the packages of this
+// fleetc. The vendored copies may be links.
 func TestDiffOfOtherSchema(t *testing.T) {
 	dir, _ := generateCommitted(t, 3)
 	pkg := filepath.Join(dir, "cue.mod/pkg/github.com/fleetc/fleetc")
@@ -154,7 +154,7 @@ func TestDiffOfOtherSchema(t *testing.T) {
 	}
 }
 
-// No fault of a commit names the directory in which its files were for a moment.
+// Faults of a commit do not name the temporary directory of its files.
 func TestFaultsOfCommits(t *testing.T) {
 	dir, temp := generateCommitted(t, 3)
 	broken := map[string]string{
@@ -197,7 +197,7 @@ func TestFaultsOfCommits(t *testing.T) {
 	}
 }
 
-// Where the files are those of the commit, nothing is read, but patterns select.
+// If the commit has the current files, no layers are read, but patterns are checked.
 func TestNothingDiffers(t *testing.T) {
 	dir, temp := generateCommitted(t, 3)
 	appendTo(t, filepath.Join(dir, "environments/dev/broken.cue"), "package fleet\n\nreleases: {\n")

@@ -15,17 +15,16 @@ import (
 	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
-// An entire commit has all of its clusters compared.
-type entire struct{ *committed }
+// wholeCommit is the state of a commit that reports all clusters as affected.
+type wholeCommit struct{ *committedState }
 
-func (entire) affected(_ context.Context, _ *compiler.Compiler, selected []string) ([]string, error) {
+func (wholeCommit) affected(_ context.Context, _ *compiler.Compiler, selected []string) ([]string, error) {
 	return selected, nil
 }
 
-// TestDiffOfAffected edits the example fleet and compares it with its commit,
-// with the clusters that are affected and with all: the results are the same.
-// Where races are looked for, which takes several times as long, it makes two of
-// the edits.
+// TestDiffOfAffected edits the example fleet and compares it with its commit. Comparing only
+// the affected clusters must give the same result as comparing all. With the race detector,
+// which is slow, it makes two of the edits.
 func TestDiffOfAffected(t *testing.T) {
 	dir := fleets.Example(t)
 	git := func(args ...string) {
@@ -49,22 +48,22 @@ func TestDiffOfAffected(t *testing.T) {
 	}
 	run := func(t *testing.T, req DiffRequest, all bool) (result *diff.Result, compared int) {
 		t.Helper()
-		was, err := openCommit(t.Context(), c, dir, "HEAD")
+		old, err := openCommit(t.Context(), c, dir, "HEAD")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer was.close()
+		defer old.close()
 		selected, err := load.Select(ids, req.Clusters)
 		if err != nil {
 			t.Fatal(err)
 		}
-		affected, err := was.affected(t.Context(), c, selected)
+		affected, err := old.affected(t.Context(), c, selected)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var from earlier = was
+		var from oldState = old
 		if all {
-			from = entire{was}
+			from = wholeCommit{old}
 		}
 		if result, err = diffStates(t.Context(), c, req, ids, from); err != nil {
 			t.Fatal(err)
@@ -99,13 +98,13 @@ func TestDiffOfAffected(t *testing.T) {
 				t.Errorf("got %+v\nwant %+v", got, want)
 			}
 			if affected != test.affected || want.Summary.Clusters != test.differ {
-				t.Errorf("%d clusters are affected, and %d differ, want %d and %d", affected, want.Summary.Clusters, test.affected, test.differ)
+				t.Errorf("%d clusters are affected and %d differ, want %d and %d", affected, want.Summary.Clusters, test.affected, test.differ)
 			}
 		})
 	}
 }
 
-// replace replaces a text that a file has, and returns what takes that back.
+// replace replaces a text in a file and returns a function that restores it.
 func replace(t *testing.T, file, old, with string) (undo func()) {
 	t.Helper()
 	before, err := os.ReadFile(file)

@@ -20,22 +20,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A LiveRequest says which running clusters are compared, and how they are
-// reached.
+// LiveRequest selects the running clusters to compare, and says how to connect to them.
 type LiveRequest struct {
 	DiffRequest // without Tree and Commit
 	cluster.Access
-	Strict bool // undo what people changed by hand, see [apply.Options]
+	Strict bool // whether an apply would revert changes made by hand, see [apply.Options]
 }
 
-// DiffLive compares what clusters run with what the fleet says: before is what is
-// there, after is what an apply would make of it. Nothing is written, and rights
-// to read suffice, see [apply.Target.Compare].
+// DiffLive compares the live objects of clusters with the result of an apply. It writes
+// nothing and needs only the right to read, see [apply.Target.Compare].
 //
-// When anything is wrong with the fleet, there is no result but its faults. A
-// cluster that is down, or is not the one that the fleet means, and objects that
-// the user may not read, do not keep the rest from being compared: the error is
-// then beside the result.
+// If the fleet has faults, DiffLive returns only them. If a cluster is not reachable, is
+// not the right one, or has objects that the user may not read, the error is returned
+// beside the result for the rest.
 func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff.Result, error) {
 	f, err := c.Load(ctx, req.Clusters...)
 	if err != nil {
@@ -51,8 +48,8 @@ func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff
 		all[id] = func() deliver.Server { return s }
 	}
 	all.Keep(f)
-	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, predicted: map[string]*diff.Prediction{}}
-	compared := ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (liveDifference, error) {
+	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, simulated: map[string]*diff.Prediction{}}
+	compared := ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (liveClusterDiff, error) {
 		return d.cluster(ctx, f.Clusters[i])
 	})
 	var faults diag.List
@@ -74,7 +71,7 @@ func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff
 	return d.result(), d.Faults.Err()
 }
 
-// A liveDiffer compares running clusters with the fleet.
+// liveDiffer compares running clusters with the fleet.
 type liveDiffer struct {
 	LiveRequest
 	*compiler.Fleet
@@ -83,12 +80,12 @@ type liveDiffer struct {
 	groups    diff.Grouper
 	missing   []string // IDs of clusters that are not compared
 	releases  map[string]bool
-	predicted map[string]*diff.Prediction // by why
+	simulated map[string]*diff.Prediction // objects without a dry run, by the reason
 	Faults    diag.List                   // of clusters
 }
 
-// A liveDifference is what is another in one cluster than in the fleet.
-type liveDifference struct {
+// liveClusterDiff is the difference between one cluster and the fleet.
+type liveClusterDiff struct {
 	changes  []diff.Change
 	ignored  []diff.Change
 	compared *apply.Comparison
@@ -96,8 +93,8 @@ type liveDifference struct {
 }
 
 // cluster compares one cluster. The error is about the fleet.
-func (d *liveDiffer) cluster(ctx context.Context, c *fleet.Cluster) (liveDifference, error) {
-	var out liveDifference
+func (d *liveDiffer) cluster(ctx context.Context, c *fleet.Cluster) (liveClusterDiff, error) {
+	var out liveClusterDiff
 	s := d.servers.Of(c.ID)
 	if out.err = s.Err; out.err != nil {
 		return out, ctx.Err()
@@ -125,15 +122,15 @@ func (d *liveDiffer) cluster(ctx context.Context, c *fleet.Cluster) (liveDiffere
 	return out, nil
 }
 
-// add adds what was found out about a cluster.
-func (d *liveDiffer) add(c *fleet.Cluster, one liveDifference) {
+// add adds the difference of a cluster to the result.
+func (d *liveDiffer) add(c *fleet.Cluster, one liveClusterDiff) {
 	if one.err != nil {
 		d.missing = append(d.missing, c.ID)
 		d.Faults.Add(diag.In(c.ID, one.err))
 		return
 	}
 	if one.compared == nil {
-		return // the fleet is at fault
+		return // the fleet has a fault
 	}
 	d.groups.Add(c.ID, one.changes)
 	d.groups.AddIgnored(c.ID, one.ignored)
@@ -149,10 +146,10 @@ func (d *liveDiffer) add(c *fleet.Cluster, one liveDifference) {
 		if !o.Simulated {
 			continue
 		}
-		p := d.predicted[o.SimulatedWhy]
+		p := d.simulated[o.SimulatedWhy]
 		if p == nil {
 			p = &diff.Prediction{Why: o.SimulatedWhy}
-			d.predicted[o.SimulatedWhy] = p
+			d.simulated[o.SimulatedWhy] = p
 		}
 		if p.Objects++; !slices.Contains(p.Clusters, c.ID) {
 			p.Clusters = append(p.Clusters, c.ID)
@@ -170,15 +167,15 @@ func (d *liveDiffer) add(c *fleet.Cluster, one liveDifference) {
 func (d *liveDiffer) result() *diff.Result {
 	r := d.groups.Result()
 	r.NotCompared = d.missing
-	for _, why := range slices.Sorted(maps.Keys(d.predicted)) {
-		r.Predicted = append(r.Predicted, *d.predicted[why])
+	for _, why := range slices.Sorted(maps.Keys(d.simulated)) {
+		r.Predicted = append(r.Predicted, *d.simulated[why])
 	}
 	return &r
 }
 
-// liveChanges returns the changes of what was found, sorted as [diff.Objects]
-// does, and apart those of fields that the rules ignore. A field that is in conflict
-// is not ignored: an apply would stop at it.
+// liveChanges returns the changes of objects, sorted as by [diff.Objects], and separately
+// the changes that the rules ignore. A field in conflict is never ignored, because an apply
+// would stop at it.
 func liveChanges(objects []apply.ObjectDiff, key []byte, rules []fleet.IgnoreRule) (out, ignored []diff.Change) {
 	for _, o := range objects {
 		r := &fleet.Release{Name: o.Release}
@@ -191,7 +188,7 @@ func liveChanges(objects []apply.ObjectDiff, key []byte, rules []fleet.IgnoreRul
 			continue
 		}
 		changes, left := diff.ObjectsIgnoring(contentOf(o.Before, r), contentOf(o.After, r), key, rules)
-		changes, left = withContested(changes, left, o.Fields)
+		changes, left = withConflicts(changes, left, o.Fields)
 		for _, c := range left {
 			c.ID, c.Live = o.ID, about
 			ignored = append(ignored, c)
@@ -201,7 +198,7 @@ func liveChanges(objects []apply.ObjectDiff, key []byte, rules []fleet.IgnoreRul
 		}
 		for _, c := range changes {
 			c.ID, c.Live = o.ID, about
-			contest(&c, o.Fields)
+			setManagers(&c, o.Fields)
 			out = append(out, c)
 		}
 	}
@@ -210,16 +207,16 @@ func liveChanges(objects []apply.ObjectDiff, key []byte, rules []fleet.IgnoreRul
 	return out, ignored
 }
 
-// withContested moves fields that are in conflict from what is ignored of an object
-// to its changes. Each list has one change at most.
-func withContested(changes, ignored []diff.Change, contested []cluster.Field) (out, left []diff.Change) {
+// withConflicts moves the fields in conflict from the ignored changes of an object to its
+// changes. Each list has at most one change.
+func withConflicts(changes, ignored []diff.Change, conflicts []cluster.Field) (out, left []diff.Change) {
 	for _, c := range ignored {
 		moved := diff.Change{ID: c.ID, Action: c.Action, Release: c.Release}
-		isContested := func(f diff.FieldChange) bool {
-			return slices.ContainsFunc(contested, func(by cluster.Field) bool { return isConflict(f, by) })
+		inConflict := func(f diff.FieldChange) bool {
+			return slices.ContainsFunc(conflicts, func(by cluster.Field) bool { return isConflict(f, by) })
 		}
 		for _, f := range c.Fields {
-			if isContested(f) {
+			if inConflict(f) {
 				f.Ignored = diff.IgnoreReason{}
 				moved.Fields = append(moved.Fields, f)
 			}
@@ -228,7 +225,7 @@ func withContested(changes, ignored []diff.Change, contested []cluster.Field) (o
 			left = append(left, c)
 			continue
 		}
-		if c.Fields = slices.DeleteFunc(c.Fields, isContested); len(c.Fields) > 0 {
+		if c.Fields = slices.DeleteFunc(c.Fields, inConflict); len(c.Fields) > 0 {
 			left = append(left, c)
 		}
 		if len(changes) == 0 {
@@ -241,14 +238,14 @@ func withContested(changes, ignored []diff.Change, contested []cluster.Field) (o
 	return changes, left
 }
 
-// isConflict reports whether a field that is in conflict is the one that changes,
-// holds it, or is in it.
+// isConflict reports whether a field in conflict is the changed field, contains it, or is
+// inside of it.
 func isConflict(f diff.FieldChange, by cluster.Field) bool {
 	at, path := plainPath(f.Path), plainPath(strings.TrimPrefix(by.Path, "."))
 	return isWithin(at, path) || isWithin(path, at)
 }
 
-// contentOf returns an object as one side of a comparison; nothing for nil.
+// contentOf returns the content of an object as one side of a comparison; nil for nil.
 func contentOf(o *unstructured.Unstructured, r *fleet.Release) []fleet.Object {
 	if o == nil {
 		return nil
@@ -256,9 +253,9 @@ func contentOf(o *unstructured.Unstructured, r *fleet.Release) []fleet.Object {
 	return []fleet.Object{{Unstructured: apply.Content(o), Release: r}}
 }
 
-// contest notes who has the fields of a change that are in conflict. Those that
-// are not seen to change are told of the object.
-func contest(c *diff.Change, fields []cluster.Field) {
+// setManagers sets the managers of the fields in conflict. The fields in conflict without
+// a change are listed in the reason for the object.
+func setManagers(c *diff.Change, fields []cluster.Field) {
 	var others []string
 	for _, f := range fields {
 		seen := false
@@ -280,7 +277,7 @@ func contest(c *diff.Change, fields []cluster.Field) {
 // and fleetc set in different places.
 func plainPath(path string) string { return strings.ReplaceAll(path, `"`, "") }
 
-// isWithin reports whether a path is another, or leads on from it.
+// isWithin reports whether a path is equal to another path or below it.
 func isWithin(path, of string) bool {
 	rest, ok := strings.CutPrefix(path, of)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')

@@ -19,8 +19,8 @@ func liveMap(data map[string]any) *unstructured.Unstructured {
 	}}
 }
 
-// TestLiveChangesIgnore checks that rules leave fields out of what a running cluster
-// differs in, and never one that is in conflict, nor an object that others made.
+// TestLiveChangesIgnore checks that rules hide changed fields of a running cluster, but
+// never fields in conflict or objects of other tools.
 func TestLiveChangesIgnore(t *testing.T) {
 	before, after := liveMap(map[string]any{"a": "1", "b": "1"}), liveMap(map[string]any{"a": "2", "b": "2"})
 	rule := func(paths ...string) []fleet.IgnoreRule {

@@ -18,31 +18,35 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// An exported is a fleet as it was exported.
-type exported struct {
+// exportedState is the state of a fleet in an exportedState tree.
+type exportedState struct {
 	tree     *export.Tree
 	clusters []string
 }
 
-func openTree(t *export.Tree) (*exported, error) {
+func openTree(t *export.Tree) (*exportedState, error) {
 	info, err := os.Stat(t.Dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		msg := "the directory does not exist"
+		if err == nil {
+			msg = "this is not a directory"
+		}
 		return nil, &diag.Diag{
-			At: []diag.Pos{{File: t.Dir}}, Msg: "no directory to compare with",
-			Hint: "name one that fleetc export has written, or a commit as in git:main",
+			At: []diag.Pos{{File: t.Dir}}, Msg: msg,
+			Hint: "name a directory that fleetc export wrote, or a commit as in git:main",
 		}
 	}
 	ids, err := t.Clusters()
-	return &exported{t, ids}, err
+	return &exportedState{t, ids}, err
 }
 
-func (e *exported) ids() []string { return e.clusters }
+func (e *exportedState) ids() []string { return e.clusters }
 
-func (e *exported) affected(_ context.Context, _ *compiler.Compiler, selected []string) ([]string, error) {
+func (e *exportedState) affected(_ context.Context, _ *compiler.Compiler, selected []string) ([]string, error) {
 	return selected, nil
 }
 
-func (e *exported) load(_ context.Context, _ []string, now *compiler.Fleet) error {
+func (e *exportedState) load(_ context.Context, _ []string, now *compiler.Fleet) error {
 	now.KeepLast(func(cluster string) ([]fleet.Object, error) {
 		objs, _ := e.tree.Objects(cluster) // the comparison reports errors
 		return objs, nil
@@ -50,27 +54,26 @@ func (e *exported) load(_ context.Context, _ []string, now *compiler.Fleet) erro
 	return nil
 }
 
-func (e *exported) objects(_ context.Context, cluster string, _ []fleet.Object) ([]fleet.Object, error) {
+func (e *exportedState) objects(_ context.Context, cluster string, _ []fleet.Object) ([]fleet.Object, error) {
 	return e.tree.Objects(cluster)
 }
 
-func (e *exported) close() {}
+func (e *exportedState) close() {}
 
-// A committed is a fleet as it is in a commit.
-type committed struct {
+// committedState is the state of a fleet in a commit.
+type committedState struct {
 	compiler compiler.Compiler // of the files of the commit
 	ref      string
-	same     bool // whether all files are the same now
+	same     bool // whether the commit has the current files
 	clusters []string
 	fleet    *compiler.Fleet
-	Faults   error // of its evaluation
-	remove   func()
+	Faults   error  // of its evaluation
+	remove   func() // removes the checked out files
 }
 
-// openCommit checks a commit out, unless it has the very files that the fleet
-// has now.
-func openCommit(ctx context.Context, c *compiler.Compiler, root, ref string) (*committed, error) {
-	f := &committed{compiler: *c, ref: ref, remove: func() {}}
+// openCommit checks out a commit, unless it has the current files of the fleet.
+func openCommit(ctx context.Context, c *compiler.Compiler, root, ref string) (*committedState, error) {
+	f := &committedState{compiler: *c, ref: ref, remove: func() {}}
 	f.compiler.Earlier = true
 	changed, err := revision.Changed(ctx, root, ref)
 	if err != nil {
@@ -88,14 +91,14 @@ func openCommit(ctx context.Context, c *compiler.Compiler, root, ref string) (*c
 	}
 	if err != nil {
 		f.remove()
-		return nil, f.told(err)
+		return nil, f.withRef(err)
 	}
 	return f, nil
 }
 
-// dropVendored removes the copies of the packages that fleetc carries: those of
-// an earlier fleetc are not the ones that both sides are compiled with.
-func (f *committed) dropVendored() error {
+// dropVendored removes the vendored copies of fleetc's packages, which an earlier fleetc
+// may have written. Both states are compiled with the packages of this fleetc.
+func (f *committedState) dropVendored() error {
 	_, module, err := load.Root(f.compiler.Dir)
 	if err != nil {
 		return err
@@ -104,7 +107,7 @@ func (f *committed) dropVendored() error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(f.compiler.Dir) // links must not lead out of it
+	root, err := os.OpenRoot(f.compiler.Dir) // does not follow links out of the directory
 	if err != nil {
 		return err
 	}
@@ -117,10 +120,10 @@ func (f *committed) dropVendored() error {
 	return nil
 }
 
-func (f *committed) ids() []string { return f.clusters }
+func (f *committedState) ids() []string { return f.clusters }
 
-// affected has those, too, of which the commit's faults leave it open.
-func (f *committed) affected(ctx context.Context, now *compiler.Compiler, selected []string) ([]string, error) {
+// affected includes the clusters that have faults in the commit.
+func (f *committedState) affected(ctx context.Context, now *compiler.Compiler, selected []string) ([]string, error) {
 	if f.same {
 		return nil, nil
 	}
@@ -132,35 +135,34 @@ func (f *committed) affected(ctx context.Context, now *compiler.Compiler, select
 	return ids, err
 }
 
-func (f *committed) load(ctx context.Context, ids []string, now *compiler.Fleet) error {
+func (f *committedState) load(ctx context.Context, ids []string, now *compiler.Fleet) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	f.compiler.ReuseFrom = now
 	e := f.compiler.Evaluate(ctx, load.PatternsOf(ids, f.clusters))
 	if e.Fleet == nil {
-		return f.told(e.Faults)
+		return f.withRef(e.Faults)
 	}
 	f.fleet, f.Faults = f.compiler.LoadEvaluated(ctx, e)
 	return ctx.Err()
 }
 
-// objects does not check the objects: what was wrong with them may be what has
-// changed.
-func (f *committed) objects(ctx context.Context, cluster string, now []fleet.Object) ([]fleet.Object, error) {
+// objects does not check the objects, since the change may be a fix of them.
+func (f *committedState) objects(ctx context.Context, cluster string, now []fleet.Object) ([]fleet.Object, error) {
 	i := slices.IndexFunc(f.fleet.Clusters, func(c *fleet.Cluster) bool { return c.ID == cluster })
 	if i < 0 || !f.fleet.CanRender(f.fleet.Clusters[i]) {
-		return nil, f.told(fleet.FaultsOf(cluster, f.Faults))
+		return nil, f.withRef(fleet.FaultsOf(cluster, f.Faults))
 	}
 	rendered, err := f.fleet.Render(ctx, f.fleet.Clusters[i])
 	if err != nil {
-		return nil, f.told(err)
+		return nil, f.withRef(err)
 	}
 	objs, err := rendered.Objects(&f.fleet.Kinds, compiler.KeepFrom(func() ([]fleet.Object, error) { return now, nil }))
-	return objs, f.told(err)
+	return objs, f.withRef(err)
 }
 
-func (f *committed) close() { f.remove() }
+func (f *committedState) close() { f.remove() }
 
-// told returns the faults with their files as those of the commit.
-func (f *committed) told(err error) error { return revision.Faults(f.compiler.Dir, f.ref, err) }
+// withRef prefixes the file names of faults with the name of the commit.
+func (f *committedState) withRef(err error) error { return revision.Faults(f.compiler.Dir, f.ref, err) }

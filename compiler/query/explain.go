@@ -1,5 +1,5 @@
 // Package query answers questions about a compiled fleet: where a value comes from, how
-// clusters differ, and what changes between two states of the fleet.
+// clusters differ, and the changes between two states of the fleet.
 package query
 
 import (
@@ -23,27 +23,24 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// An Explainer explains the configuration of one cluster. It is not for several
-// goroutines at once.
+// Explainer explains the configuration of one cluster. It is not safe for concurrent use.
 type Explainer struct {
 	*unify.Explainer
 	c     *compiler.Compiler
 	root  string
 	over  func(*bounded.Excess) error   // returns the fault of an evaluation that exceeded a limit
-	types map[fleet.ChartRef]chartTypes // that were asked for
+	types map[fleet.ChartRef]chartTypes // memoized
 }
 
-// chartTypes are the types of a chart's values, or why they are not known.
+// chartTypes are the types of a chart's values, or the error of inferring them.
 type chartTypes struct {
 	types *values.Type
 	err   error
 }
 
-// Explain evaluates the one cluster that the pattern selects, see
-// [fleet.MatchCluster], to explain its fields. Faults of the cluster do not
-// keep them from being explained, and those of others are not looked at; the
-// error holds what leaves nothing to explain. A pattern that selects several
-// clusters is a fault.
+// Explain evaluates the cluster that the pattern selects, see [fleet.MatchCluster], to
+// explain its fields. A pattern that selects several clusters is a fault. A cluster with
+// faults can be explained; Explain fails only if the layers cannot be read.
 func Explain(ctx context.Context, c *compiler.Compiler, pattern string) (*Explainer, error) {
 	chain, err := load.LoadChain(cmp.Or(c.Dir, "."), pattern, c.Edits)
 	if err != nil {
@@ -63,7 +60,7 @@ func Explain(ctx context.Context, c *compiler.Compiler, pattern string) (*Explai
 	return x, nil
 }
 
-// limited evaluates something of the explained cluster within the limits.
+// limited runs an evaluation of the explained cluster within the compiler's limits.
 func limited[T any](ctx context.Context, x *Explainer, f func() (T, error)) (T, error) {
 	v, err := ordered.Recover(func() (T, error) { return bounded.Run(ctx, x.c.Limits, f) })
 	if over, ok := errors.AsType[*bounded.Excess](err); ok {
@@ -72,14 +69,14 @@ func limited[T any](ctx context.Context, x *Explainer, f func() (T, error)) (T, 
 	return v, err
 }
 
-// Field explains the field at the path: releases.app.values.image.tag. The
-// chart of a release is found to explain what is below its values, and nothing
-// else. A path on which there is nothing, nor may be, is a fault.
+// Field explains the field at a path such as releases.app.values.image.tag. For paths below
+// the values of a release, it also reads the chart. A path that does not exist and that
+// no type allows is a fault.
 func (x *Explainer) Field(ctx context.Context, text string) (*fleet.Explanation, error) {
 	field, ok := fleet.ParseField(text)
 	if !ok {
 		return nil, &diag.Diag{
-			Msg: fmt.Sprintf("%q is not the path of a field", text), Hint: `write releases.app.values.image.tag, with keys that have dots in quotes`,
+			Msg: fmt.Sprintf("invalid field path %q", text), Hint: `write it as releases.app.values.image.tag, and put keys with dots in quotes`,
 		}
 	}
 	t, ref, err := x.chartOf(ctx, field)
@@ -89,7 +86,7 @@ func (x *Explainer) Field(ctx context.Context, text string) (*fleet.Explanation,
 	}
 	if err != nil {
 		for _, d := range diag.All(err) {
-			e.Faults = append(e.Faults, "the chart is not known: "+d.Msg)
+			e.Faults = append(e.Faults, "the chart cannot be read: "+d.Msg)
 		}
 	}
 	if t != nil && len(field) > valuesDepth {
@@ -98,11 +95,11 @@ func (x *Explainer) Field(ctx context.Context, text string) (*fleet.Explanation,
 	return e, nil
 }
 
-// valuesDepth is how many keys the path of a release's values has.
+// valuesDepth is the number of keys in the path of a release's values.
 const valuesDepth = 3
 
-// chartOf returns the types of the chart of the release whose values the path
-// is in; nil when it is another path, or the release has no chart.
+// chartOf returns the types of the chart if the path is below the values of a release with
+// a chart, and nil if not.
 func (x *Explainer) chartOf(ctx context.Context, field []string) (*values.Type, fleet.ChartRef, error) {
 	if x.Cluster == nil || len(field) < valuesDepth || field[0] != "releases" || field[2] != "values" {
 		return nil, fleet.ChartRef{}, nil
@@ -112,19 +109,20 @@ func (x *Explainer) chartOf(ctx context.Context, field []string) (*values.Type, 
 		return nil, fleet.ChartRef{}, nil
 	}
 	ref := x.Cluster.Releases[i].Chart
-	known, ok := x.types[ref]
+	found, ok := x.types[ref]
 	if !ok {
 		ch, err := x.c.Source(x.root).Chart(ctx, ref)
 		if err == nil {
-			known.types, err = x.c.Results().Types(ch)
+			found.types, err = x.c.Results().Types(ch)
 		}
-		known.err = err
-		x.types[ref] = known
+		found.err = err
+		x.types[ref] = found
 	}
-	return known.types, ref, known.err
+	return found.types, ref, found.err
 }
 
-// keysOf returns which keys the types know below a path.
+// keysOf returns a function that returns the keys that the types have at a path, and
+// whether other keys are allowed.
 func keysOf(t *values.Type) unify.Keys {
 	if t == nil {
 		return nil
@@ -132,13 +130,13 @@ func keysOf(t *values.Type) unify.Keys {
 	return func(path []string) ([]string, bool) {
 		at, ok := t.At(path...)
 		if !ok {
-			return nil, at.Open || at.Elem != nil // below what is open, anything goes
+			return nil, at.Open || at.Elem != nil // an open type allows any key
 		}
 		return at.Keys, at.Open
 	}
 }
 
-// explainChart adds what the chart says of a value.
+// explainChart adds the type, documentation and default of a value in the chart.
 func explainChart(e *fleet.Explanation, t *values.Type, ref fleet.ChartRef, field []string) {
 	at, ok := t.At(field...)
 	if !ok {
@@ -178,7 +176,7 @@ func explainChart(e *fleet.Explanation, t *values.Type, ref fleet.ChartRef, fiel
 	}
 }
 
-// chartDefault returns the line of a default of a chart; nil when there is none.
+// chartDefault returns the default of a value in the chart, nil if it has none.
 func chartDefault(t *values.Type, ref fleet.ChartRef) *fleet.Contribution {
 	text, err := json.Marshal(t.Default)
 	if t.Known&values.Defaults == 0 || t.Default == nil && t.Kinds&values.Map != 0 || err != nil {
@@ -195,7 +193,7 @@ func chartDefault(t *values.Type, ref fleet.ChartRef) *fleet.Contribution {
 	return c
 }
 
-// chartLeaves appends the defaults that a chart has in a map.
+// chartLeaves appends the chart's defaults below a map.
 func chartLeaves(to []fleet.Leaf, t *values.Type, ref fleet.ChartRef, path string) []fleet.Leaf {
 	for _, key := range t.Keys {
 		at, f := path+"."+fleet.FieldText([]string{key}), t.Fields[key]
@@ -208,8 +206,8 @@ func chartLeaves(to []fleet.Leaf, t *values.Type, ref fleet.ChartRef, path strin
 	return to
 }
 
-// Next returns the paths that begin like the given one and have a key more than
-// it has whole.
+// Next returns completions of a path: its complete keys with one more key, which need not
+// begin with the incomplete last key.
 func (x *Explainer) Next(ctx context.Context, text string) []string {
 	begin := text[:strings.LastIndexByte(text, '.')+1]
 	var field []string
@@ -224,8 +222,8 @@ func (x *Explainer) Next(ctx context.Context, text string) []string {
 		return nil
 	}
 	if t, _, _ := x.chartOf(ctx, field); t != nil {
-		known, _ := keysOf(t)(field[valuesDepth:])
-		names = append(names, known...)
+		keys, _ := keysOf(t)(field[valuesDepth:])
+		names = append(names, keys...)
 	}
 	slices.Sort(names)
 	var out []string

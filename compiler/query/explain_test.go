@@ -20,8 +20,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// valueLeaves returns the scalars, empty maps and empty lists of a tree by their
-// paths.
+// valueLeaves adds the scalars, empty maps and empty lists of a tree by path.
 func valueLeaves(t *fleet.Tree, path []string, to map[string]*fleet.Tree) {
 	for k, f := range t.Fields {
 		valueLeaves(f, append(slices.Clone(path), k), to)
@@ -34,45 +33,45 @@ func valueLeaves(t *fleet.Tree, path []string, to map[string]*fleet.Tree) {
 	}
 }
 
-// TestExplainEveryLeaf explains all values of all releases of a cluster of the
-// example: what explain says is what is rendered, and every line that it names,
-// when edited, changes the value or is at fault.
+// TestExplainEveryLeaf explains all values of a cluster of the example. The explained value
+// must be the rendered one, and an edit of each named line must change the value or cause
+// a fault at that line.
 func TestExplainEveryLeaf(t *testing.T) {
 	const id = "prod/us/east-1"
 	c := &compiler.Compiler{Dir: "../..", Offline: true, Cache: t.TempDir()}
-	was := allValues(t, c, id)
+	before := allValues(t, c, id)
 	x, err := Explain(t.Context(), c, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The paths that depend on each line.
 	lines := map[diag.Pos][]string{}
-	for _, path := range slices.Sorted(maps.Keys(was)) {
+	for _, path := range slices.Sorted(maps.Keys(before)) {
 		e, err := x.Field(t.Context(), path)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
-		if e.State != fleet.Set || !reflect.DeepEqual(e.Value, was[path].Value()) {
-			t.Errorf("%s is %s %v, and %v is rendered", path, e.State, e.Value, was[path].Value())
+		if e.State != fleet.Set || !reflect.DeepEqual(e.Value, before[path].Value()) {
+			t.Errorf("%s is %s %v, but %v is rendered", path, e.State, e.Value, before[path].Value())
 		}
-		winners := 0
+		effective := 0
 		for _, c := range e.Contributions {
 			if c.Role == fleet.Effective {
-				winners++
+				effective++
 				for _, at := range literals(c) {
 					lines[at] = append(lines[at], path)
 				}
 			}
 		}
-		if empty := reflect.DeepEqual(e.Value, map[string]any{}); winners != 1 && !empty {
-			t.Errorf("%s has %d winners", path, winners)
+		if empty := reflect.DeepEqual(e.Value, map[string]any{}); effective != 1 && !empty {
+			t.Errorf("%s has %d effective values", path, effective)
 		}
 	}
-	if len(was) < 80 || len(lines) < 50 {
-		t.Fatalf("only %d leaves, of %d lines", len(was), len(lines))
+	if len(before) < 80 || len(lines) < 50 {
+		t.Fatalf("only %d leaves, of %d lines", len(before), len(lines))
 	}
-	t.Logf("%d leaves, %d lines", len(was), len(lines))
+	t.Logf("%d leaves, %d lines", len(before), len(lines))
 	for at, paths := range lines {
 		edited := &compiler.Compiler{Dir: "../..", Offline: true, Cache: c.Cache, Edits: load.Edits{at.File: withOther(t, at)}}
 		e := edited.Evaluate(t.Context(), []string{id})
@@ -83,22 +82,22 @@ func TestExplainEveryLeaf(t *testing.T) {
 			continue
 		}
 		if e.Faults != nil {
-			t.Errorf("%s: edited, it is not at fault, but %v", at, e.Faults)
+			t.Errorf("%s: an edit causes a fault elsewhere: %v", at, e.Faults)
 			continue
 		}
-		is := map[string]*fleet.Tree{}
+		after := map[string]*fleet.Tree{}
 		for _, r := range e.Clusters[0].Releases {
-			valueLeaves(r.Values, []string{"releases", r.Name, "values"}, is)
+			valueLeaves(r.Values, []string{"releases", r.Name, "values"}, after)
 		}
 		for _, path := range paths {
-			if is[path] != nil && reflect.DeepEqual(is[path].Value(), was[path].Value()) {
-				t.Errorf("%s: edited, it does not change %s", at, path)
+			if after[path] != nil && reflect.DeepEqual(after[path].Value(), before[path].Value()) {
+				t.Errorf("%s: an edit does not change %s", at, path)
 			}
 		}
 	}
 }
 
-// allValues returns the leaves of all values of a cluster.
+// allValues returns the leaves of all values of a cluster by path.
 func allValues(t *testing.T, c *compiler.Compiler, id string) map[string]*fleet.Tree {
 	t.Helper()
 	f, err := c.Clusters(t.Context(), id)
@@ -112,11 +111,10 @@ func allValues(t *testing.T, c *compiler.Compiler, id string) map[string]*fleet.
 	return out
 }
 
-// literals returns where the literals are that a line, or what it refers to,
-// consists of.
+// literals returns the positions of the literals in a line or its references.
 func literals(c *fleet.Contribution) []diag.Pos {
 	if cuediag.IsType(c.At.File) {
-		return nil // which fleetc carries, and nobody edits
+		return nil // in the embedded schema
 	}
 	if expr, err := parser.ParseExpr("", c.Expr); err == nil && firstLiteral(expr) != nil && c.Kind != fleet.Condition {
 		return []diag.Pos{c.At}
@@ -130,7 +128,7 @@ func literals(c *fleet.Contribution) []diag.Pos {
 	return out
 }
 
-// firstLiteral returns the literal that an expression is, or has as its default.
+// firstLiteral returns the first literal of an expression, nil if it has none.
 func firstLiteral(x ast.Expr) *ast.BasicLit {
 	switch x := x.(type) {
 	case *ast.BasicLit:
@@ -143,8 +141,8 @@ func firstLiteral(x ast.Expr) *ast.BasicLit {
 	return nil
 }
 
-// withOther returns a file with another literal in the place of the one in the
-// expression at the position.
+// withOther returns the text of a file with another literal in the expression at the
+// position.
 func withOther(t *testing.T, at diag.Pos) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../..", at.File))
@@ -180,13 +178,12 @@ func otherLiteral(s string) string {
 	return fmt.Sprintf("%s-other\"", strings.TrimSuffix(s, `"`))
 }
 
-// TestExplainEveryField explains all fields that there are, or may be, in
-// clusters of the example, as far as CUE knows them: there is no fault and no
-// panic, and what a cluster is told of a value is what it gets.
+// TestExplainEveryField explains all fields that exist or are allowed in a cluster of the
+// example. There must be no fault, and explained values must be the rendered ones.
 func TestExplainEveryField(t *testing.T) {
 	for _, id := range []string{"prod/eu/central-1"} {
 		c := &compiler.Compiler{Dir: "../..", Offline: true, Cache: t.TempDir()}
-		was := allValues(t, c, id)
+		before := allValues(t, c, id)
 		x, err := Explain(t.Context(), c, id)
 		if err != nil {
 			t.Fatal(err)
@@ -202,8 +199,8 @@ func TestExplainEveryField(t *testing.T) {
 					t.Errorf("%s: %v", at, err)
 					continue
 				}
-				if want := was[fleet.FieldText(at)]; want != nil && e.State == fleet.Set && !reflect.DeepEqual(e.Value, want.Value()) {
-					t.Errorf("%s is %v, and %v is rendered", at, e.Value, want.Value())
+				if want := before[fleet.FieldText(at)]; want != nil && e.State == fleet.Set && !reflect.DeepEqual(e.Value, want.Value()) {
+					t.Errorf("%s is %v, but %v is rendered", at, e.Value, want.Value())
 				}
 				if e.State == fleet.Conflict || len(e.Faults) > 0 {
 					t.Errorf("%s: %s, %v", at, e.State, e.Faults)
@@ -219,8 +216,8 @@ func TestExplainEveryField(t *testing.T) {
 	}
 }
 
-// BenchmarkExplain explains all values of all releases of a cluster, as if each
-// were asked for alone, and in one go.
+// BenchmarkExplain explains all values of a cluster, with an evaluation for each, and with
+// one evaluation.
 func BenchmarkExplain(b *testing.B) {
 	const id = "prod/us/east-1"
 	c := &compiler.Compiler{Dir: "../..", Offline: true, Cache: b.TempDir(), Build: "bench"}

@@ -17,63 +17,65 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// An ObjectExplanation says where an object, or a field of it, comes from.
+// ObjectExplanation says where an object, or a field of it, comes from.
 type ObjectExplanation struct {
 	Object  fleet.Object
 	Field   []string           // keys, and indexes of lists; empty for the whole object
-	Value   any                // of the field, as encoding/json decodes it; nil of the whole object
-	Secret  bool               // whether the value is one of a Secret: it, and values that end in it, are shown to nobody
-	Lines   []TemplateLine     // that printed the field: of the object's own template, then of those that it includes for it
-	At      diag.Pos           // of what is written in the fleet: where the field is, as far as that is known
-	Patches []*fleet.Patch     // that changed the field, in their order
-	Random  *fleet.RandomField // what the release says of a field that the chart renders differently every time
-	Chance  bool               // whether the field differs in every rendering, and the release has no rule for it
+	Value   any                // of the field, as encoding/json decodes it; nil for the whole object
+	Secret  bool               // whether the field is data of a Secret: do not show its value
+	Lines   []TemplateLine     // lines that printed the field: of the object's template, then of included ones
+	At      diag.Pos           // position in a manifest or CUE file, of the field if it can be found
+	Patches []*fleet.Patch     // patches that changed the field, in their order
+	Random  *fleet.RandomField // the release's rule for a nondeterministic field, nil when it has none
 
-	// Written is the path in the configuration of what is written in CUE; empty
-	// when it is not.
+	// Nondeterministic is whether the field differs in every rendering and the release has
+	// no rule for it.
+	Nondeterministic bool
+
+	// Written is the path in the configuration of an object in CUE; empty for others.
 	Written string
 
-	// Placed is whether the field is the namespace that the compiler gives an
-	// object whose source gives it none.
+	// Placed is whether the compiler set the field: it is the namespace, and the source
+	// does not have one.
 	Placed bool
 
 	// Depends are the values that the field depends on, sorted by path.
-	// Complete is whether all were tried that may be.
+	// Complete is whether all candidates were tried.
 	Depends  []ValueDependency
 	Complete bool
 }
 
-// A TemplateLine is a line of a template of a chart.
+// TemplateLine is a line of a chart's template.
 type TemplateLine struct {
 	render.TemplateLine
 	File string // relative to the fleet's root; empty when the chart is not in the repository
 }
 
-// A ValueDependency is a value that a field of an object depends on.
+// ValueDependency is a value that a field of an object depends on.
 type ValueDependency struct {
 	Path  string // in the configuration, as CUE writes it
 	How   trial.How
-	Other any // a value in its place that shows it, nil for none
+	Other any // a value for which the field differs, nil for none
 
-	// Secret is whether it is shown to nobody: the field is one of a Secret, or a
-	// Secret of the cluster holds the value.
+	// Secret is whether the value must not be shown: the field is data of a Secret, or a
+	// Secret of the cluster contains the value.
 	Secret bool
 }
 
 // RenderedObjects returns the rendered and patched objects of a cluster without checking
 // them, sorted by release and name.
 func RenderedObjects(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) ([]fleet.Object, error) {
-	_, objs, err := unchecked(ctx, f, c)
+	_, objs, err := renderUnchecked(ctx, f, c)
 	return objs, err
 }
 
-// unchecked renders a cluster, and returns its objects as well.
-func unchecked(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) (*compiler.ClusterRendering, []fleet.Object, error) {
+// renderUnchecked renders a cluster and returns its patched objects without checking them.
+func renderUnchecked(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) (*compiler.ClusterRendering, []fleet.Object, error) {
 	all, err := f.Render(ctx, c)
 	if err != nil {
 		return nil, nil, diag.In(c.ID, err)
 	}
-	// Fields that nobody has decided about stay as they are.
+	// Nondeterministic fields without a rule are no fault here.
 	decided := &compiler.ClusterRendering{Cluster: all.Cluster, Releases: all.Releases, Renderings: slices.Clone(all.Renderings)}
 	for i, r := range all.Releases {
 		result := &decided.Renderings[i].Result
@@ -85,30 +87,29 @@ func unchecked(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster) (*compi
 	return all, objs, diag.In(c.ID, err)
 }
 
-// ExplainObject explains an object of a cluster, or a field of it. name is that
-// of [ObjectName], with kinds also in plural, short, or with their group; field
-// is one as [fleet.ParseField] reads it, with [key=value] for an element of a
-// list, or empty for the whole object. What does not exist is a fault, and so
-// is what does not render.
+// ExplainObject explains an object of a cluster, or a field of it. name is as in
+// [ObjectName]; the kind may also be plural, short, or have its group. field is as in
+// [fleet.ParseField], with [key=value] for an element of a list, or empty for the whole
+// object. It fails if the cluster does not render or the object or field does not exist.
 func ExplainObject(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, name, field string) (*ObjectExplanation, error) {
-	all, objs, err := unchecked(ctx, f, c)
+	all, objs, err := renderUnchecked(ctx, f, c)
 	if err != nil {
 		return nil, err
 	}
 	return explainObject(ctx, f, all, objs, name, field)
 }
 
-// explainObject explains one of the objects of a cluster that is rendered.
+// explainObject explains one of the objects of a rendered cluster.
 func explainObject(ctx context.Context, f *compiler.Fleet, all *compiler.ClusterRendering, objs []fleet.Object, name, field string) (*ObjectExplanation, error) {
 	o, err := FindObject(objs, all.Cluster.ID, name)
 	if err != nil {
 		return nil, err
 	}
-	way, err := findField(o, field)
+	path, err := findField(o, field)
 	if err != nil {
 		return nil, err
 	}
-	keys := way.keys()
+	keys := path.keys()
 	e := &ObjectExplanation{Object: o, Field: keys, At: o.Pos, Complete: true}
 	if len(keys) > 0 {
 		e.Value, _ = fleet.Lookup(o.Object, keys)
@@ -119,7 +120,7 @@ func explainObject(ctx context.Context, f *compiler.Fleet, all *compiler.Cluster
 		return nil, err
 	}
 	if p.Subject != nil {
-		p.Subject.Lookup = lookupSteady(p, way)
+		p.Subject.Lookup = lookupDeterministic(p, path)
 	}
 	texts := diff.SecretTexts{}
 	for _, o := range objs {
@@ -128,15 +129,14 @@ func explainObject(ctx context.Context, f *compiler.Fleet, all *compiler.Cluster
 	return e, explain(ctx, f, p, e, texts)
 }
 
-// explain completes an explanation. texts are those that no value of which is
-// shown.
-func explain(ctx context.Context, f *compiler.Fleet, p *origin.Origin, e *ObjectExplanation, texts diff.SecretTexts) error {
+// explain completes an explanation. It marks the values that are in secretTexts as secret.
+func explain(ctx context.Context, f *compiler.Fleet, p *origin.Origin, e *ObjectExplanation, secretTexts diff.SecretTexts) error {
 	r := p.Release
 	e.Patches = p.Patches
 	if i := compiler.DecisionOf(r, e.Object, e.Field); i >= 0 {
 		e.Random = &r.Random[i]
 	}
-	e.Chance = e.Random == nil && slices.ContainsFunc(p.RandomFields, func(f []string) bool {
+	e.Nondeterministic = e.Random == nil && slices.ContainsFunc(p.RandomFields, func(f []string) bool {
 		return len(f) <= len(e.Field) && slices.Equal(f, e.Field[:len(f)])
 	})
 	switch {
@@ -150,9 +150,9 @@ func explain(ctx context.Context, f *compiler.Fleet, p *origin.Origin, e *Object
 	case r.Manifests != "":
 		e.At = origin.ManifestPos(f.Dir, e.Object.Pos, e.Field)
 	default:
-		inCUE(p, e)
+		explainWritten(p, e)
 	}
-	if p.Subject == nil || e.Random != nil || e.Chance {
+	if p.Subject == nil || e.Random != nil || e.Nondeterministic {
 		return nil
 	}
 	found, complete, err := p.Subject.Dependencies(ctx)
@@ -166,15 +166,15 @@ func explain(ctx context.Context, f *compiler.Fleet, p *origin.Origin, e *Object
 	for _, d := range found {
 		value, _ := fleet.Lookup(p.Subject.Values, d.Path)
 		e.Depends = append(e.Depends, ValueDependency{
-			Path: valuesPath(r, p.Subject.Values, d.Path), How: d.How, Other: d.Other, Secret: e.Secret || texts.Contains(value),
+			Path: valuesPath(r, p.Subject.Values, d.Path), How: d.How, Other: d.Other, Secret: e.Secret || secretTexts.Contains(value),
 		})
 	}
 	slices.SortStableFunc(e.Depends, func(a, b ValueDependency) int { return strings.Compare(a.Path, b.Path) })
 	return nil
 }
 
-// inCUE completes the explanation of an object that is written in CUE.
-func inCUE(p *origin.Origin, e *ObjectExplanation) {
+// explainWritten completes the explanation of an object that is written in CUE.
+func explainWritten(p *origin.Origin, e *ObjectExplanation) {
 	t, path := origin.WrittenIn(p.Release, p.Raw)
 	if t == nil {
 		return
@@ -182,14 +182,14 @@ func inCUE(p *origin.Origin, e *ObjectExplanation) {
 	if len(e.Field) > 0 {
 		e.At = origin.WrittenPos(p.Release, &fleet.FieldError{Object: p.Raw, Field: e.Field})
 	}
-	if _, there := fleet.Lookup(t.Native(), e.Field); there {
+	if _, ok := fleet.Lookup(t.Native(), e.Field); ok {
 		e.Written = fleet.FieldText(slices.Concat([]string{"releases", p.Release.Name, "objects"}, path, e.Field))
 	} else {
 		e.Placed = slices.Equal(e.Field, []string{"metadata", "namespace"})
 	}
 }
 
-// lines returns the lines of templates that printed a field.
+// lines returns the template lines that printed a field.
 func lines(p *origin.Origin, field []string) []TemplateLine {
 	ch := p.Chart
 	var out []TemplateLine
@@ -223,9 +223,9 @@ func valuesPath(r *fleet.Release, values map[string]any, path []string) string {
 	return out
 }
 
-// lookupSteady returns a function that looks up a field of an object without the parts
-// that differ in every rendering.
-func lookupSteady(p *origin.Origin, way fieldPath) func(o map[string]any) any {
+// lookupDeterministic returns a function that looks up a field of an object without its
+// nondeterministic parts.
+func lookupDeterministic(p *origin.Origin, path fieldPath) func(o map[string]any) any {
 	return func(o map[string]any) any {
 		if len(p.RandomFields) > 0 {
 			o = runtime.DeepCopyJSON(o)
@@ -241,6 +241,6 @@ func lookupSteady(p *origin.Origin, way fieldPath) func(o map[string]any) any {
 				}
 			}
 		}
-		return way.lookup(o)
+		return path.lookup(o)
 	}
 }

@@ -22,30 +22,30 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// sampled returns how many fields are explained of each fleet: few, or as many as
-// FLEETC_SAMPLES says.
-func sampled() int {
+// sampleSize returns the number of fields that are explained in each fleet. FLEETC_SAMPLES
+// overrides it.
+func sampleSize() int {
 	if n, err := strconv.Atoi(os.Getenv("FLEETC_SAMPLES")); err == nil {
 		return n
 	}
 	if fleets.Racing {
-		return 6 // it takes several times as long
+		return 6 // the race detector is slow
 	}
 	return 15
 }
 
-// TestExplainObjectOfExample samples fields of rendered objects of the example
-// fleet. Each value that is named for a field changes it, and no value that
-// somebody has set and that changes it is left out.
+// TestExplainObjectOfExample explains a sample of fields of the example's objects. A change
+// of each named value must change the field, and each set value whose change changes the
+// field must be named.
 func TestExplainObjectOfExample(t *testing.T) {
 	f, err := (&compiler.Compiler{Dir: "../..", Offline: true, Cache: t.TempDir()}).Load(t.Context(), "prod/us/east-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	figures(t, f, 1)
+	checkExplanations(t, f, 1)
 }
 
-// TestExplainObjectOfIstio does the same for Istio's charts.
+// TestExplainObjectOfIstio is TestExplainObjectOfExample for Istio's charts.
 func TestExplainObjectOfIstio(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("go", "run", ".", filepath.Join(dir, "istio"))
@@ -89,14 +89,14 @@ func TestExplainObjectOfIstio(t *testing.T) {
 	if err != nil {
 		t.Log(err)
 	}
-	figures(t, f, 2)
+	checkExplanations(t, f, 2)
 }
 
-// figures explains a sample of fields, and compares with what full renderings
-// say.
-func figures(t *testing.T, f *compiler.Fleet, seed uint64) {
+// checkExplanations explains a sample of fields and compares the dependencies with those
+// found by fullRenderer renderings.
+func checkExplanations(t *testing.T, f *compiler.Fleet, seed uint64) {
 	fields, rendered := sampleFields(t, f, seed)
-	checks := map[*fleet.Release]*full{}
+	checks := map[*fleet.Release]*fullRenderer{}
 	var times []time.Duration
 	var keyed, named, confirmed, refused, real, recalled, lines, held int
 	for _, s := range fields {
@@ -119,7 +119,7 @@ func figures(t *testing.T, f *compiler.Fleet, seed uint64) {
 		}
 		check := checks[s.object.Release]
 		if check == nil {
-			check = newFull(t, f, all, s.object)
+			check = newFullRenderer(t, f, all, s.object)
 			checks[s.object.Release] = check
 		}
 		has := map[string]bool{}
@@ -160,34 +160,33 @@ func figures(t *testing.T, f *compiler.Fleet, seed uint64) {
 		}
 	}
 	slices.Sort(times)
-	t.Logf("%d fields: %d change with a value, %d hold one, %d have a line; %d of %d named values confirmed, and %d where other templates refuse the value that shows it; %d of %d values that are set named; median %v, worst %v",
+	t.Logf("%d fields: %d change with a value, %d hold one, %d have a line; %d of %d named values confirmed, and %d for which another template fails; %d of %d set values with an effect named; median %v, maximum %v",
 		len(fields), keyed, held, lines, confirmed, named, refused, recalled, real, times[len(times)/2], times[len(times)-1])
 	if named == 0 || real == 0 {
-		t.Errorf("%d named values, %d that are set", named, real)
+		t.Errorf("%d named values, %d set values with an effect", named, real)
 	}
 }
 
 func nanotime() time.Duration { return time.Duration(time.Now().UnixNano()) }
 
-// A sample is a field of an object.
+// sample is a field of an object.
 type sample struct {
 	cluster *fleet.Cluster
 	object  fleet.Object
 	field   []string
 }
 
-// sampleFields returns scalar fields of objects that are rendered: objects by
-// chance, and a field of each by chance.
-func sampleFields(t *testing.T, f *compiler.Fleet, seed uint64) ([]sample, map[*fleet.Cluster]objectsOf) {
+// sampleFields returns random scalar fields of random rendered objects.
+func sampleFields(t *testing.T, f *compiler.Fleet, seed uint64) ([]sample, map[*fleet.Cluster]renderedCluster) {
 	t.Helper()
 	var all []sample
-	rendered := map[*fleet.Cluster]objectsOf{}
+	rendered := map[*fleet.Cluster]renderedCluster{}
 	for _, c := range f.Clusters {
-		of, objs, err := unchecked(t.Context(), f, c)
+		rendering, objs, err := renderUnchecked(t.Context(), f, c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rendered[c] = objectsOf{of, objs}
+		rendered[c] = renderedCluster{rendering, objs}
 		for _, o := range objs {
 			if o.Release.Chart == (fleet.ChartRef{}) && o.Release.Jsonnet == "" || strings.Contains(o.Template, "/crds/") {
 				continue
@@ -198,7 +197,7 @@ func sampleFields(t *testing.T, f *compiler.Fleet, seed uint64) ([]sample, map[*
 	random := rand.New(rand.NewPCG(seed, 0))
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	var out []sample
-	for i := 0; len(out) < sampled(); i++ {
+	for i := 0; len(out) < sampleSize(); i++ {
 		s := all[i%len(all)]
 		var fields [][]string
 		scalars(s.object.Object, nil, &fields)
@@ -209,8 +208,8 @@ func sampleFields(t *testing.T, f *compiler.Fleet, seed uint64) ([]sample, map[*
 	return out, rendered
 }
 
-// objectsOf are the objects of a cluster.
-type objectsOf struct {
+// renderedCluster is the rendering of a cluster with its objects.
+type renderedCluster struct {
 	all  *compiler.ClusterRendering
 	objs []fleet.Object
 }
@@ -237,27 +236,27 @@ func scalars(v any, path []string, to *[][]string) {
 	*to = append(*to, path)
 }
 
-// A full renders a release in full with other values, by nothing but what
-// renders releases, and remembers what came out.
-type full struct {
+// fullRenderer renders a whole release with other values and memoizes the results. It does
+// not use the code that explains dependencies.
+type fullRenderer struct {
 	t      *testing.T
 	render func(values map[string]any) ([]fleet.Object, error)
-	texts  func(name string) []string // that the value of a name is compared with; nil when that is not known
-	values map[string]any             // that are set
-	final  map[string]any             // with those of the chart
-	leaves [][]string                 // that are set
+	texts  func(name string) []string // texts that templates compare the value of a name with; may be nil
+	values map[string]any             // of the release
+	final  map[string]any             // of the release and the chart
+	leaves [][]string                 // paths of scalars in values
 	before []fleet.Object
 	after  map[string][]fleet.Object
 }
 
-func newFull(t *testing.T, f *compiler.Fleet, all *compiler.ClusterRendering, o fleet.Object) *full {
+func newFullRenderer(t *testing.T, f *compiler.Fleet, all *compiler.ClusterRendering, o fleet.Object) *fullRenderer {
 	c, r := all.Cluster, o.Release
 	p, err := f.Origin(t.Context(), all, o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	saw := all.Renderings[slices.Index(all.Releases, r)].SeenAPIs
-	x := &full{t: t, after: map[string][]fleet.Object{}, final: p.Subject.Values, texts: p.Subject.Texts}
+	x := &fullRenderer{t: t, after: map[string][]fleet.Object{}, final: p.Subject.Values, texts: p.Subject.Texts}
 	x.render = func(values map[string]any) ([]fleet.Object, error) {
 		changed := *r
 		var err error
@@ -278,10 +277,10 @@ func newFull(t *testing.T, f *compiler.Fleet, all *compiler.ClusterRendering, o 
 	return x
 }
 
-// changes reports whether one of several other values at a path makes the field
-// another one, or its object.
-func (x *full) changes(path []string, s sample) bool {
-	was, ok := fieldOf(x.before, s)
+// changes reports whether one of several other values at a path changes the field, or
+// removes its object.
+func (x *fullRenderer) changes(path []string, s sample) bool {
+	before, ok := fieldOf(x.before, s)
 	if !ok {
 		x.t.Fatalf("%s is not rendered", s.object.ID())
 	}
@@ -295,16 +294,16 @@ func (x *full) changes(path []string, s sample) bool {
 		if objs == nil {
 			continue
 		}
-		if is, there := fieldOf(objs, s); !there || !reflect.DeepEqual(was, is) {
+		if after, ok := fieldOf(objs, s); !ok || !reflect.DeepEqual(before, after) {
 			return true
 		}
 	}
 	return false
 }
 
-// with renders the release with another value at a path. Objects are nil when it
-// does not render, and empty when it renders none.
-func (x *full) with(path []string, other any) ([]fleet.Object, error) {
+// with renders the release with another value at a path. It returns nil if that fails, and
+// an empty list if there are no objects.
+func (x *fullRenderer) with(path []string, other any) ([]fleet.Object, error) {
 	data, _ := json.Marshal(x.values)
 	var values map[string]any
 	_ = json.Unmarshal(data, &values)
@@ -315,9 +314,10 @@ func (x *full) with(path []string, other any) ([]fleet.Object, error) {
 	return append([]fleet.Object{}, objs...), nil
 }
 
-// refuses reports whether another template than the object's refuses the value
-// that shows what the one at a path does, and how.
-func (x *full) refuses(path []string, other any, template string, how *string) bool {
+// refuses reports whether rendering with another value at a path fails in another template
+// than the object's, so that the effect on the field cannot be seen. It sets how to the
+// error.
+func (x *fullRenderer) refuses(path []string, other any, template string, how *string) bool {
 	_, err := x.with(path, other)
 	if err == nil {
 		return false
@@ -326,8 +326,8 @@ func (x *full) refuses(path []string, other any, template string, how *string) b
 	return !strings.Contains(*how, template+":")
 }
 
-// others returns other values for the one at a path.
-func (x *full) others(path []string) []any {
+// others returns several other values for a path.
+func (x *fullRenderer) others(path []string) []any {
 	v, _ := fleet.Lookup(x.final, path)
 	switch v := v.(type) {
 	case string:
@@ -352,7 +352,7 @@ func (x *full) others(path []string) []any {
 	return []any{"other", true, 3.0, []any{"other"}, map[string]any{"other": "other"}}
 }
 
-// put puts a value at a path into a value.
+// put returns in with v at the path.
 func put(in any, path []string, v any) any {
 	if len(path) == 0 {
 		return v
@@ -370,8 +370,7 @@ func put(in any, path []string, v any) any {
 	return m
 }
 
-// fieldOf returns the sampled field among rendered objects, and whether its
-// object is there.
+// fieldOf returns the sampleSize field in rendered objects, and whether its object exists.
 func fieldOf(objs []fleet.Object, s sample) (any, bool) {
 	for _, o := range objs {
 		if o.GroupVersionKind().GroupKind() == s.object.GroupVersionKind().GroupKind() && o.GetName() == s.object.GetName() &&

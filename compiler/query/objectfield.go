@@ -11,17 +11,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A step is one of the way to a field: a key or index, or the element of a list
-// whose key has a value.
+// step is one element of a field path: a key, an index, or [key=value].
 type step struct {
-	at         string // key, or index
-	key, value string // in place of the index; empty when that was named
+	at         string // key or index
+	key, value string // of a [key=value]; empty for others
 }
 
-// A fieldPath is the way to a field of an object.
+// fieldPath is the path of a field in an object.
 type fieldPath []step
 
-// keys returns the way by keys and indexes.
+// keys returns the path as keys and indexes.
 func (p fieldPath) keys() []string {
 	var out []string
 	for _, s := range p {
@@ -30,7 +29,7 @@ func (p fieldPath) keys() []string {
 	return out
 }
 
-// lookup returns the field of an object, nil when there is none.
+// lookup returns the field in an object, nil if it does not exist.
 func (p fieldPath) lookup(o map[string]any) any {
 	at := any(o)
 	for _, s := range p {
@@ -43,8 +42,8 @@ func (p fieldPath) lookup(o map[string]any) any {
 	return at
 }
 
-// elementWith returns the index of the first element of a list whose key has a
-// value, -1 when there is none.
+// elementWith returns the index of the first element of a list whose key has a value, -1
+// if none has.
 func elementWith(list any, key, value string) int {
 	elements, _ := list.([]any)
 	return slices.IndexFunc(elements, func(e any) bool {
@@ -53,9 +52,9 @@ func elementWith(list any, key, value string) int {
 	})
 }
 
-// findField reads a field of an object: as [fleet.ParseField] does, with
-// [name=app] for the element of a list that has this key. No text is the whole
-// object.
+// findField parses the path of a field, as [fleet.ParseField] does, and also accepts
+// [name=app] for an element of a list. Empty text is the whole object. It fails if the
+// object does not have the field.
 func findField(o fleet.Object, text string) (fieldPath, error) {
 	var path fieldPath
 	for rest := text; rest != ""; {
@@ -88,17 +87,17 @@ func findField(o fleet.Object, text string) (fieldPath, error) {
 	return path, nil
 }
 
-// NextFields returns the fields of an object that begin like the given text and
-// have a key or an index more than it has whole.
+// NextFields returns completions of a field path: its complete keys with one more key or
+// index.
 func NextFields(o fleet.Object, text string) []string {
 	begin := text[:strings.LastIndexAny(text, ".[")+1]
-	way, err := findField(o, strings.TrimRight(begin, ".["))
+	path, err := findField(o, strings.TrimRight(begin, ".["))
 	if err != nil {
 		return nil
 	}
 	v := any(o.Object)
-	if len(way) > 0 {
-		v = way.lookup(o.Object)
+	if len(path) > 0 {
+		v = path.lookup(o.Object)
 	}
 	begin = strings.TrimRight(begin, ".[")
 	var out []string
@@ -140,16 +139,16 @@ func cutSelector(text string) (before, key, value, after string) {
 
 func noField(o fleet.Object, text string) error {
 	return &diag.Diag{
-		Path: o.ID(), Msg: strconv.Quote(text) + " is no field",
+		Path: o.ID(), Msg: "invalid field path " + strconv.Quote(text),
 		Hint: `write it as spec.replicas, spec.ports[0].name, spec.ports[name=http].port or data."a.b"`,
 	}
 }
 
-// exists returns a fault when the object does not have the field.
+// exists returns a fault if the object does not have the field.
 func (p fieldPath) exists(o fleet.Object) error {
 	field := p.keys()
 	for n := range field {
-		if _, there := fleet.Lookup(o.Object, field[:n+1]); there {
+		if _, ok := fleet.Lookup(o.Object, field[:n+1]); ok {
 			continue
 		}
 		hint := ""
@@ -164,7 +163,7 @@ func (p fieldPath) exists(o fleet.Object) error {
 	return nil
 }
 
-// noElement is the fault about a list that has no element with a key's value.
+// noElement returns the fault for a [key=value] that no element of the list has.
 func noElement(o fleet.Object, path fieldPath, list any, key, value string) error {
 	var have []string
 	elements, _ := list.([]any)

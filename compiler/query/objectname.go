@@ -12,8 +12,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// shortKinds are the short names of Kubernetes' own kinds, as kubectl takes
-// them.
+// shortKind returns the kind of a short name that kubectl accepts, and other names
+// unchanged.
 func shortKind(short string) string {
 	switch short {
 	case "cm":
@@ -66,8 +66,8 @@ func shortKind(short string) string {
 	return short
 }
 
-// isKind reports whether an object is of a kind that somebody named: in any
-// case, in singular or plural, short, with or without its group.
+// isKind reports whether an object has the named kind. The name may be in any case,
+// singular or plural, short, and with or without the group.
 func isKind(o fleet.Object, name string) bool {
 	name, group, grouped := strings.Cut(strings.ToLower(name), ".")
 	gk := o.GroupVersionKind().GroupKind()
@@ -85,15 +85,15 @@ func isKind(o fleet.Object, name string) bool {
 	return name == kind || name == plural || shortKind(name) == kind
 }
 
-// NextObjects returns the names of objects that begin like the given text, with
-// the kind as the text has it.
+// NextObjects returns completions of the name of an object, with the kind as written in the
+// text.
 func NextObjects(objs []fleet.Object, text string) []string {
 	kind, rest, named := strings.Cut(text, "/")
 	var out []string
 	for _, o := range objs {
 		name := ObjectName(o)
-		if _, of, _ := strings.Cut(name, "/"); named && isKind(o, kind) && strings.HasPrefix(of, rest) {
-			out = append(out, kind+"/"+of)
+		if _, unkinded, _ := strings.Cut(name, "/"); named && isKind(o, kind) && strings.HasPrefix(unkinded, rest) {
+			out = append(out, kind+"/"+unkinded)
 		} else if !named && strings.HasPrefix(name, text) {
 			out = append(out, name)
 		}
@@ -102,14 +102,14 @@ func NextObjects(objs []fleet.Object, text string) []string {
 	return slices.Compact(out)
 }
 
-// ObjectName returns the name by which commands take an object: kind/namespace/name,
-// or kind/name of one without a namespace.
+// ObjectName returns the name of an object for commands: kind/namespace/name, or kind/name
+// for one without a namespace.
 func ObjectName(o fleet.Object) string {
 	parts := []string{strings.ToLower(o.GetKind()), o.GetNamespace(), o.GetName()}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
 }
 
-// fullName is the name with the group of the kind.
+// fullName is [ObjectName] with the group of the kind.
 func fullName(o fleet.Object) string {
 	kind, rest, _ := strings.Cut(ObjectName(o), "/")
 	if group := o.GroupVersionKind().Group; group != "" {
@@ -118,13 +118,12 @@ func fullName(o fleet.Object) string {
 	return kind + "/" + rest
 }
 
-// FindObject returns the one object that has a name: kind/namespace/name, or
-// kind/name where that is one. What does not exist, or is more than one, is a
-// fault.
+// FindObject returns the object with a name: kind/namespace/name, or kind/name if that is
+// unambiguous. No match is a fault, and so are several.
 func FindObject(objs []fleet.Object, cluster, name string) (fleet.Object, error) {
 	parts := strings.Split(name, "/")
 	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
-		return fleet.Object{}, &diag.Diag{Msg: strconv.Quote(name) + " names no object", Hint: "write it as kind/namespace/name, or kind/name"}
+		return fleet.Object{}, &diag.Diag{Msg: "invalid object name " + strconv.Quote(name), Hint: "write it as kind/namespace/name, or kind/name"}
 	}
 	var found []fleet.Object
 	for _, o := range objs {
@@ -151,19 +150,19 @@ func FindObject(objs []fleet.Object, cluster, name string) (fleet.Object, error)
 	}
 }
 
-// objectHint returns a hint for who named an object that is not there.
+// objectHint returns a hint for the name of an object that does not exist.
 func objectHint(objs []fleet.Object, parts []string) string {
 	kind, name := strings.ToLower(parts[0]), parts[len(parts)-1]
 	var ofKind, named, all, kinds []string
 	for _, o := range objs {
-		of := ObjectName(o)
-		all = append(all, of)
+		full := ObjectName(o)
+		all = append(all, full)
 		kinds = append(kinds, strings.ToLower(o.GetKind()))
 		if isKind(o, kind) {
-			ofKind = append(ofKind, of)
+			ofKind = append(ofKind, full)
 		}
 		if o.GetName() == name {
-			named = append(named, of)
+			named = append(named, full)
 		}
 	}
 	if len(ofKind) > 0 {
@@ -175,9 +174,9 @@ func objectHint(objs []fleet.Object, parts []string) string {
 	return cmp.Or(diag.DidYouMean(whole, all), diag.DidYouMean(kind, slices.Compact(kinds)), diag.OneOf(whole, named), nearObject(all, parts[1:]))
 }
 
-// nearObject returns a hint that names the object whose name is nearest to the
-// one given, in whatever namespace, or a few that there are, best of its namespace
-// and with a part of its name; empty when there is none.
+// nearObject returns a hint that names the object with the nearest name, in any namespace.
+// If no name is near, it lists a few objects, preferably of the namespace and with similar
+// names. It returns "" if there are no objects.
 func nearObject(among, parts []string) string {
 	const most = 5
 	name := parts[len(parts)-1]
@@ -187,7 +186,7 @@ func nearObject(among, parts []string) string {
 	for _, of := range among {
 		base := path.Base(of)
 		names = append(names, base)
-		// One in the namespace that was named comes before one in another.
+		// An object in the given namespace is preferred.
 		if full[base] == "" || len(parts) > 1 && strings.HasSuffix(of, "/"+parts[0]+"/"+base) {
 			full[base] = of
 		}

@@ -43,9 +43,9 @@ func TestFindObject(t *testing.T) {
 		"secret/db/x":             "cluster c has no object secret/db/x: use one of service/db/app",
 		"deploymnet/web/app":      "cluster c has no object deploymnet/web/app: did you mean deployment/web/app?",
 		"deployment.batch/app":    "cluster c has no object deployment.batch/app: did you mean deployment/web/app?",
-		"app":                     `"app" names no object: write it as kind/namespace/name, or kind/name`,
-		"deployment//app":         `"deployment//app" names no object: write it as kind/namespace/name, or kind/name`,
-		"deployment/web/app/more": `"deployment/web/app/more" names no object: write it as kind/namespace/name, or kind/name`,
+		"app":                     `invalid object name "app": write it as kind/namespace/name, or kind/name`,
+		"deployment//app":         `invalid object name "deployment//app": write it as kind/namespace/name, or kind/name`,
+		"deployment/web/app/more": `invalid object name "deployment/web/app/more": write it as kind/namespace/name, or kind/name`,
 	} {
 		o, err := FindObject(objs, "c", name)
 		if got := outcome(o.Unstructured != nil && err == nil, o.Title(), err); got != want {
@@ -60,7 +60,7 @@ func TestFindObject(t *testing.T) {
 	}
 }
 
-// outcome returns what was found, or the fault about it with its hint.
+// outcome returns the name of the object, or the fault with its hint.
 func outcome(found bool, what string, err error) string {
 	if found {
 		return what
@@ -101,10 +101,10 @@ func TestFindField(t *testing.T) {
 }
 
 func noFieldText(text string) string {
-	return `"` + text + `" is no field: write it as spec.replicas, spec.ports[0].name, spec.ports[name=http].port or data."a.b"`
+	return `invalid field path "` + text + `": write it as spec.replicas, spec.ports[0].name, spec.ports[name=http].port or data."a.b"`
 }
 
-// hinted returns a fault as its clause and its hint.
+// hinted returns the message and the hint of a fault.
 func hinted(err error) string {
 	d := diag.All(err)[0]
 	if d.Hint == "" {

@@ -14,17 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// A Selector selects clusters by what their layers say. A cluster must have all
-// labels and be in one of the environments. The zero value selects all clusters.
+// Selector selects clusters by fields of their layers: a cluster must match the labels and
+// be in one of the environments. The zero value selects all clusters.
 type Selector struct {
 	Labels       string   // label selector of Kubernetes, as in tier=gold,region in (eu,us)
 	Environments []string // values of the field environment
 }
 
 // SelectClusters returns the IDs of the clusters that the patterns and the selector
-// select, sorted. It evaluates the layers of all clusters that the patterns select.
-// The error is a fault when no cluster is selected, or when it cannot tell because
-// the layers of a cluster have faults.
+// select, sorted. It evaluates the layers of all clusters that the patterns select. It
+// fails if no cluster is selected, or if faults in layers hide the fields of a cluster.
 func SelectClusters(ctx context.Context, c *compiler.Compiler, s Selector, patterns ...string) ([]string, error) {
 	selector, err := labels.Parse(s.Labels)
 	if err != nil {
