@@ -264,7 +264,7 @@ func (a *applyOptions) check(cmd *cobra.Command, o *options, patterns []string) 
 
 // planAll returns the plans of all clusters. The error contains the faults of
 // the fleet; faults of a cluster are in its plan.
-func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions) (plans []*deliver.Planned, err error) {
+func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions) (plans []*deliver.ClusterPlan, err error) {
 	key := make([]byte, 32)
 	rand.Read(key)
 	var faults diag.List

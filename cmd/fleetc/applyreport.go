@@ -27,15 +27,15 @@ type applyReport struct {
 
 // An applyCluster is one cluster of a report.
 type applyCluster struct {
-	*deliver.Planned
+	*deliver.ClusterPlan
 	err      error // faults of the plan or the apply
 	ran      bool
 	result   apply.Result
 	rollback *deliver.Rollback // nil when the bundle was compiled
 }
 
-func (r *applyReport) add(p *deliver.Planned) {
-	r.clusters = append(r.clusters, &applyCluster{Planned: p, err: p.Faults()})
+func (r *applyReport) add(p *deliver.ClusterPlan) {
+	r.clusters = append(r.clusters, &applyCluster{ClusterPlan: p, err: p.Faults()})
 }
 
 // checkFrozen adds faults of clusters that have changed since a plan was
@@ -99,9 +99,9 @@ func needsApproval(c *applyCluster) bool {
 
 // run applies the plans and records the results.
 func (r *applyReport) run(parallel int, exact bool, ready []*applyCluster) {
-	plans := make([]*deliver.Planned, len(ready))
+	plans := make([]*deliver.ClusterPlan, len(ready))
 	for i, c := range ready {
-		plans[i] = c.Planned
+		plans[i] = c.ClusterPlan
 	}
 	r.console.show, r.console.clear = newApplyProgress(r.cmd.ErrOrStderr(), ready)
 	if slices.ContainsFunc(ready, needsApproval) {
@@ -298,7 +298,7 @@ func (c *applyCluster) contested(id, path, manager string) string {
 			if it.ID != id || f.Path != path {
 				continue
 			}
-			if v, ok := c.Contested(id, f); ok {
+			if v, ok := c.ConflictChange(id, f); ok {
 				return fmt.Sprintf("%s, who has %s; the bundle has %s", text, appliedText(v.Before, v.HasBefore), appliedText(v.After, v.HasAfter))
 			}
 		}

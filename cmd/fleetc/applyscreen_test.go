@@ -47,7 +47,7 @@ func TestApplyScreen(t *testing.T) {
 	m := &terminal{t: t, width: 60, lines: []string{"$ fleetc apply", ""}}
 	cluster := func(id string, writes int) *applyCluster {
 		plan := &apply.Plan{Items: slices.Repeat([]apply.Item{{Stage: "apps", Action: apply.Create}}, writes)}
-		return &applyCluster{Planned: &deliver.Planned{Cluster: &fleet.Cluster{ID: id}, Plan: plan}}
+		return &applyCluster{ClusterPlan: &deliver.ClusterPlan{Cluster: &fleet.Cluster{ID: id}, Plan: plan}}
 	}
 	s := newApplyScreen(m, func() (int, int) { return m.width, 4 }, []*applyCluster{cluster("a", 3), cluster("b", 1), cluster("c", 1)})
 	step := func(want string, events ...apply.Event) {

@@ -73,7 +73,7 @@ func runRollback(cmd *cobra.Command, o *options, a *applyOptions, cluster string
 		return err
 	}
 	report := a.report(cmd, o)
-	report.add(back.Planned)
+	report.add(back.ClusterPlan)
 	report.clusters[0].rollback = back
 	report.checkForced(a.Force)
 	if err := report.printPlan(); err != nil {
@@ -89,7 +89,7 @@ func (c *applyCluster) backNotes() []string {
 		return nil
 	}
 	lines := []string{fmt.Sprintf("goes back to revision %d: %s", c.rollback.To.Number, origin(c.rollback.To))}
-	if asked, to := c.rollback.Asked, c.rollback.To.Number; asked != 0 && asked != to {
+	if asked, to := c.rollback.Requested, c.rollback.To.Number; asked != 0 && asked != to {
 		lines = append(lines, fmt.Sprintf("has the bundle of revision %d as revision %d now: it was applied again", asked, to))
 	}
 	if ids := c.rollback.Actions; len(ids) > 0 {

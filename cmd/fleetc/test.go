@@ -71,7 +71,7 @@ func runTest(cmd *cobra.Command, o *options, a *applyOptions, patterns []string)
 }
 
 // test runs the tests of clusters and prints the results.
-func test(cmd *cobra.Command, plans []*deliver.Planned, parallel int, asJSON bool) error {
+func test(cmd *cobra.Command, plans []*deliver.ClusterPlan, parallel int, asJSON bool) error {
 	type result struct {
 		Cluster string   `json:"cluster"`
 		Release string   `json:"release"`

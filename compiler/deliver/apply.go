@@ -1,5 +1,5 @@
-// Package deliver brings bundles out of the compiler: it exports them, and plans and
-// runs applies, rollbacks and destroys on clusters.
+// Package deliver exports bundles, and plans and runs applies, rollbacks and destroys on
+// clusters.
 package deliver
 
 import (
@@ -22,35 +22,35 @@ import (
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
-// ApplyOptions say how clusters are applied to. The zero value is ready for
-// use.
+// ApplyOptions are the options of applies. The zero value is ready for use.
 type ApplyOptions struct {
 	apply.Options
 	cluster.Access
 }
 
-// A Planned is a cluster with what applying its bundle means.
-type Planned struct {
+// ClusterPlan is the plan of an apply to a cluster.
+type ClusterPlan struct {
 	Cluster *fleet.Cluster
-	Plan    *apply.Plan   // nil when there is Err
-	Changes []diff.Change // of the plan, for people; values of Secrets are not in them
-	Err     error         // why the cluster cannot be planned: it is down, or another one
-	Reached bool          // whether the cluster answers
+	Plan    *apply.Plan   // nil if Err is set
+	Changes []diff.Change // of the plan, to show to users; without values of Secrets
+	Err     error         // why planning failed, for example because the cluster is not reachable
+	Reached bool          // whether there is a connection to the cluster
 
 	target apply.Target
 }
 
-// Plans compiles the clusters, asks each what applying its bundle means, and
-// yields that in the order of their IDs. Nothing is written. An error that is
-// yielded is about the fleet, and nothing should be applied then; what is wrong
-// with a cluster that runs is in [Planned.Err], which is complete when the sequence
-// ends: that two clusters are the same is known then. Secrets are compared by hashes
-// with the key, see [diff.Objects].
-func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) iter.Seq2[*Planned, error] {
+// Plans compiles the clusters, plans to apply the bundle of each, and yields the plans in
+// the order of IDs. It writes nothing.
+//
+// A yielded error is a fault of the fleet: the caller should apply nothing. Faults of a
+// running cluster are in [ClusterPlan.Err]. Plans may set it until the sequence ends,
+// because only then it is known whether two contexts lead to the same cluster. The key is
+// for hashes of Secrets, see [diff.Objects].
+func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) iter.Seq2[*ClusterPlan, error] {
 	if err := cmp.Or(CheckContexts(f.Clusters), checkApproved(f.Clusters, o.Actions.Approved)); err != nil {
-		return func(yield func(*Planned, error) bool) { yield(nil, err) }
+		return func(yield func(*ClusterPlan, error) bool) { yield(nil, err) }
 	}
-	return func(yield func(*Planned, error) bool) {
+	return func(yield func(*ClusterPlan, error) bool) {
 		var origin apply.Origin
 		var err error
 		if origin.Commit, origin.Dirty, err = commitOf(ctx, f.Dir); err != nil {
@@ -63,7 +63,7 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 		s.Keep(f)
 		o.Actions.Dir = f.Dir
 		planned := plans(ctx, f, s, apply.Target{Fleet: f.Module, Origin: origin, Options: o.Options}, key)
-		all := map[string]*Planned{}
+		all := map[string]*ClusterPlan{}
 		for p, err := range planned {
 			if p != nil {
 				all[p.Cluster.ID] = p
@@ -80,11 +80,11 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 	}
 }
 
-// plans plans clusters for the target as soon as they are connected to, so that one
-// that does not answer delays no other.
-func plans(ctx context.Context, f *compiler.Fleet, all Servers, t apply.Target, key []byte) iter.Seq2[*Planned, error] {
+// plans plans each cluster as soon as it is connected, so that a cluster that does not
+// answer does not delay others.
+func plans(ctx context.Context, f *compiler.Fleet, all Servers, t apply.Target, key []byte) iter.Seq2[*ClusterPlan, error] {
 	turns := make(chan struct{}, f.Parallel)
-	return ordered.Map(ctx, len(f.Clusters), len(f.Clusters), func(ctx context.Context, i int) (*Planned, error) {
+	return ordered.Map(ctx, len(f.Clusters), len(f.Clusters), func(ctx context.Context, i int) (*ClusterPlan, error) {
 		c := f.Clusters[i]
 		s := all.Of(c.ID)
 		select {
@@ -99,9 +99,9 @@ func plans(ctx context.Context, f *compiler.Fleet, all Servers, t apply.Target, 
 	})
 }
 
-// plan compiles a cluster and plans what that means for the target.
-func plan(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, s Server, t apply.Target, key []byte) (*Planned, error) {
-	p := &Planned{Cluster: c, Reached: s.Live != nil}
+// plan compiles a cluster and plans to apply its bundle to the target.
+func plan(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, s Server, t apply.Target, key []byte) (*ClusterPlan, error) {
+	p := &ClusterPlan{Cluster: c, Reached: s.Live != nil}
 	if s.Err != nil {
 		p.Err = diag.In(c.ID, s.Err)
 		return p, ctx.Err()
@@ -120,8 +120,8 @@ func plan(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, s Server, t 
 	return p, ctx.Err()
 }
 
-// plan plans what the bundle of the target means.
-func (p *Planned) plan(ctx context.Context, t apply.Target, key []byte) {
+// plan plans to apply the bundle of the target.
+func (p *ClusterPlan) plan(ctx context.Context, t apply.Target, key []byte) {
 	p.target = t
 	var err error
 	if p.Plan, err = t.Plan(ctx); err != nil {
@@ -142,61 +142,63 @@ func ChartsByHelm(f *compiler.Fleet, c *fleet.Cluster) map[string]*fleet.Chart {
 	return charts
 }
 
-// Faults returns what stands against applying to the cluster.
-func (p *Planned) Faults() error {
+// Faults returns the faults that prevent an apply to the cluster.
+func (p *ClusterPlan) Faults() error {
 	if p.Err != nil {
 		return p.Err
 	}
 	return diag.In(p.Cluster.ID, p.Plan.Faults())
 }
 
-// CheckActions returns the faults of actions of the plan that cannot be done
-// here: commands that are not allowed, environment variables that are not set,
-// questions that nobody answers. A plan can be made all the same.
-func (p *Planned) CheckActions() error {
+// CheckActions returns the faults of actions that this process cannot run: a command that
+// is not allowed, an environment variable that is not set, or an approval that no one can
+// give. They do not prevent planning.
+func (p *ClusterPlan) CheckActions() error {
 	return diag.In(p.Cluster.ID, p.target.CheckActions(p.Plan))
 }
 
-// Run does what plans say, for so many clusters at a time, and yields the results
-// in their order. What happens meanwhile is told, by one call at a time; the last
-// event of a cluster is its end. When exact, a cluster that is no longer as it
-// was planned is a fault. A fault of a cluster does not stop the others.
-func Run(ctx context.Context, plans []*Planned, parallel int, exact bool, tell func(apply.Event)) iter.Seq2[apply.Result, error] {
+// Run applies the plans, to at most parallel clusters at a time, and yields the results in
+// the order of the plans. It calls report for each event, by one goroutine at a time; the
+// last event of a cluster is its end. If exact is set, a cluster that changed since it was
+// planned is a fault. A fault of a cluster does not stop the others.
+func Run(ctx context.Context, plans []*ClusterPlan, parallel int, exact bool, report func(apply.Event)) iter.Seq2[apply.Result, error] {
 	var mu sync.Mutex
-	inTurn := func(e apply.Event) {
+	reportLocked := func(e apply.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		tell(e)
+		report(e)
 	}
-	// Clusters begin in their order, and one that takes long delays no result.
-	turns := make(chan struct{}, parallel)
-	begun := make([]chan struct{}, len(plans)+1)
-	for i := range begun {
-		begun[i] = make(chan struct{})
+	// Clusters start in the order of the plans. There is a goroutine for each cluster, so
+	// that a slow one does not block a slot for its results.
+	slots := make(chan struct{}, parallel)
+	started := make([]chan struct{}, len(plans)+1)
+	for i := range started {
+		started[i] = make(chan struct{})
 	}
-	close(begun[0])
+	close(started[0])
 	return ordered.Map(ctx, len(plans), len(plans), func(ctx context.Context, i int) (apply.Result, error) {
-		if err := inOrder(ctx, begun[i], begun[i+1], turns); err != nil {
+		if err := startInOrder(ctx, started[i], started[i+1], slots); err != nil {
 			return apply.Result{}, err
 		}
-		defer func() { <-turns }()
+		defer func() { <-slots }()
 		t, id := plans[i].target, plans[i].Cluster.ID
 		t.Exact = exact
-		defer inTurn(apply.Event{Cluster: id, What: "end"})
-		r, err := t.Run(ctx, plans[i].Plan, inTurn)
+		defer reportLocked(apply.Event{Cluster: id, What: "end"})
+		r, err := t.Run(ctx, plans[i].Plan, reportLocked)
 		return r, diag.In(id, err)
 	})
 }
 
-// inOrder takes a turn as soon as the one before has begun, and lets the next begin.
-func inOrder(ctx context.Context, before <-chan struct{}, next chan<- struct{}, turns chan<- struct{}) error {
+// startInOrder acquires a slot after the previous cluster has started, and signals the
+// next cluster.
+func startInOrder(ctx context.Context, previous <-chan struct{}, next chan<- struct{}, slots chan<- struct{}) error {
 	select {
-	case <-before:
+	case <-previous:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	select {
-	case turns <- struct{}{}:
+	case slots <- struct{}{}:
 		close(next)
 		return nil
 	case <-ctx.Done():
@@ -204,8 +206,7 @@ func inOrder(ctx context.Context, before <-chan struct{}, next chan<- struct{}, 
 	}
 }
 
-// ManualActions returns what the actions of clusters are called that a person
-// must approve, sorted.
+// ManualActions returns the IDs of the actions that a person must approve, sorted.
 func ManualActions(clusters []*fleet.Cluster) []string {
 	var ids []string
 	for _, c := range clusters {
@@ -219,7 +220,7 @@ func ManualActions(clusters []*fleet.Cluster) []string {
 	return slices.Compact(ids)
 }
 
-// checkApproved returns the faults of names of actions that no cluster has.
+// checkApproved returns a fault for each name that is not a manual action of a cluster.
 func checkApproved(clusters []*fleet.Cluster, names []string) error {
 	manual := ManualActions(clusters)
 	var faults diag.List
@@ -231,7 +232,7 @@ func checkApproved(clusters []*fleet.Cluster, names []string) error {
 	return faults.Err()
 }
 
-// changes returns what a plan changes, as people read it.
+// changes returns the changes of a plan, to show to users.
 func changes(p *apply.Plan, key []byte) []diff.Change {
 	var before, after []fleet.Object
 	add := func(to *[]fleet.Object, o fleet.Object) {
@@ -241,20 +242,20 @@ func changes(p *apply.Plan, key []byte) []diff.Change {
 	}
 	items := slices.Clone(p.Items)
 	for _, it := range p.Items {
-		if it.Action != apply.Unchanged { // one that is not upgraded leaves them as they are
+		if it.Action != apply.Unchanged { // a Helm release that is not upgraded does not change its parts
 			items = append(items, it.Parts...)
 		}
 	}
 	for _, it := range items {
 		r := &fleet.Release{Name: it.Release}
 		if it.IsHelm() {
-			continue // its parts are what changes
+			continue // its parts have the changes
 		}
 		switch it.Action {
 		case apply.Create, apply.Change, apply.Replace, apply.Conflict, apply.Prune:
-			was, is := it.DisplayStates()
-			add(&before, fleet.Object{Unstructured: was, Release: r})
-			add(&after, fleet.Object{Unstructured: is, Release: r})
+			old, new := it.DisplayStates()
+			add(&before, fleet.Object{Unstructured: old, Release: r})
+			add(&after, fleet.Object{Unstructured: new, Release: r})
 		}
 	}
 	return diff.Objects(before, after, key)
@@ -264,9 +265,8 @@ func changes(p *apply.Plan, key []byte) []diff.Change {
 // server writes it: containers[name="app"].
 var selectorQuotes = regexp.MustCompile(`="([^"\]]*)"`)
 
-// Contested returns the change of a field that is in conflict, and whether it
-// is known: how it is, and how it would be.
-func (p *Planned) Contested(id string, field cluster.Field) (diff.FieldChange, bool) {
+// ConflictChange returns the change of a field in conflict, false if there is none.
+func (p *ClusterPlan) ConflictChange(id string, field cluster.Field) (diff.FieldChange, bool) {
 	path := selectorQuotes.ReplaceAllString(strings.TrimPrefix(field.Path, "."), "=$1")
 	for _, c := range p.Changes {
 		if c.ID != id {

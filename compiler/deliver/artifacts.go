@@ -21,10 +21,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// Artifacts compiles the clusters and yields the artifact of each, in the order
-// of their IDs: the files that an export to the tree would put into its
-// directory. Their content is written below dir, which has to stay as long as
-// they are used. The provenance has what is the same for all.
+// Artifacts compiles the clusters and yields the artifact of each in the order of IDs. An
+// artifact has the files that an export to the tree writes to the cluster's directory.
+// Their content is below dir, which must exist as long as the artifacts are used. from has
+// the fields of the provenance that all artifacts share.
 func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree *export.Tree, dir string, from oci.Provenance) iter.Seq2[*oci.Artifact, error] {
 	return ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*oci.Artifact, error) {
 		b, err := exportCluster(ctx, f, f.Clusters[i], layout)
@@ -39,17 +39,17 @@ func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree
 		for name, text := range texts {
 			files[name] = text.Bytes()
 		}
-		of := from
-		of.Fleet, of.Cluster, of.Digest = f.Module, b.Cluster.ID, b.Digest
-		return oci.Pack(files, of, filepath.Join(dir, strconv.Itoa(i)))
+		provenance := from
+		provenance.Fleet, provenance.Cluster, provenance.Digest = f.Module, b.Cluster.ID, b.Digest
+		return oci.Pack(files, provenance, filepath.Join(dir, strconv.Itoa(i)))
 	})
 }
 
-// PushesAtATime is a courtesy to registries; to push, and to ask, is to wait.
+// PushesAtATime limits the parallel requests to a registry.
 const PushesAtATime = 8
 
-// PushArtifacts pushes artifacts, some at a time, and yields what became of each
-// in their order. An error concerns one of them, and does not keep the others.
+// PushArtifacts pushes artifacts in parallel and yields the results in their order. The
+// error of an artifact does not stop the others.
 func PushArtifacts(ctx context.Context, client *oci.Client, artifacts []*oci.Artifact, check bool) iter.Seq2[oci.PushResult, error] {
 	return ordered.Map(ctx, PushesAtATime, len(artifacts), func(ctx context.Context, i int) (oci.PushResult, error) {
 		p, err := client.Push(ctx, artifacts[i], check)
@@ -57,8 +57,8 @@ func PushArtifacts(ctx context.Context, client *oci.Client, artifacts []*oci.Art
 	})
 }
 
-// LastArtifact returns the objects of a cluster's artifact in a registry, none
-// when there is none, for [Fleet.KeepLast].
+// LastArtifact returns the objects of a cluster's artifact in a registry for
+// [compiler.Fleet.KeepLast]; nil if it has none.
 func LastArtifact(ctx context.Context, f *compiler.Fleet, client *oci.Client, cluster string) (objects []fleet.Object, err error) {
 	files, err := client.Files(ctx, cluster)
 	if files == nil || err != nil {
@@ -88,9 +88,9 @@ func LastArtifact(ctx context.Context, f *compiler.Fleet, client *oci.Client, cl
 	return tree.Objects(cluster)
 }
 
-// Revision returns the commit that the fleet is in, and whether its files are
-// not those of it: one that git knows is another, or one is new that may belong to
-// a layer. The commit is empty when the fleet is in none.
+// Revision returns the current commit of the fleet's repository, and whether the files are
+// modified: a tracked file differs, or there is a new file that may belong to a layer. The
+// commit is empty if the fleet is not in a commit.
 func Revision(ctx context.Context, c *compiler.Compiler, root string) (commit string, modified bool, err error) {
 	return commitOf(ctx, root)
 }
@@ -107,7 +107,7 @@ func Commits(ctx context.Context, c *compiler.Compiler) ([]string, error) {
 
 func commitOf(ctx context.Context, root string) (commit string, modified bool, err error) {
 	commit, modified, err = revision.Head(ctx, root)
-	if _, told := errors.AsType[*diag.Diag](err); told {
+	if _, ok := errors.AsType[*diag.Diag](err); ok {
 		return "", false, nil
 	}
 	return commit, modified, err

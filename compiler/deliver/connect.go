@@ -22,7 +22,7 @@ func CheckContexts(clusters []*fleet.Cluster) error {
 	for _, c := range clusters {
 		if c.KubeContext == "" {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: "cluster.context", Msg: "the cluster has no context of a kubeconfig",
+				At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: "cluster.context", Msg: "the cluster has no kubeconfig context",
 				Hint: `set it: cluster: context: "..."`,
 			})
 		}
@@ -35,14 +35,14 @@ func CheckContexts(clusters []*fleet.Cluster) error {
 type Server struct {
 	Live     *cluster.Cluster
 	Err      error
-	ReadOnly bool // whether nothing is applied, and what may not be read is let be
+	ReadOnly bool // whether nothing is applied, so that objects that must not be read are ignored
 }
 
 // Servers are connections to clusters by ID. A call waits for its connection.
 type Servers map[string]func() Server
 
-// Of waits for the connection to a cluster. It returns the zero value for a cluster that
-// is not connected to.
+// Of waits for the connection to a cluster. It returns the zero value if the cluster is not
+// in s.
 func (s Servers) Of(id string) Server {
 	if wait := s[id]; wait != nil {
 		return wait()
@@ -50,17 +50,16 @@ func (s Servers) Of(id string) Server {
 	return Server{}
 }
 
-// connect begins to connect to all clusters. Connections that are not there when ctx
-// ends have its error.
+// connect starts to connect to all clusters. If ctx ends first, connections have its error.
 func connect(ctx context.Context, f *compiler.Fleet, a cluster.Access) Servers {
-	const atATime = 16 // connecting is waiting
-	turns := make(chan struct{}, atATime)
+	const atATime = 16 // more than CPUs, since connecting is mostly waiting
+	slots := make(chan struct{}, atATime)
 	out := Servers{}
 	for _, c := range f.Clusters {
 		connected := make(chan Server, 1)
 		go func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			connected <- connectTo(ctx, c, a)
 		}()
 		out[c.ID] = sync.OnceValue(func() Server { return <-connected })
@@ -81,8 +80,8 @@ func ConnectAll(ctx context.Context, f *compiler.Fleet, a cluster.Access) Server
 	return out
 }
 
-// connectTo connects to a cluster. It is a fault when the layers say that the cluster has
-// another UID.
+// connectTo connects to a cluster. It fails if the cluster does not have the UID in the
+// layers.
 func connectTo(ctx context.Context, c *fleet.Cluster, a cluster.Access) Server {
 	l, err := ordered.Recover(func() (*cluster.Cluster, error) {
 		return cluster.Connect(ctx, cluster.Address{Access: a, Context: c.KubeContext})
@@ -100,8 +99,8 @@ func connectTo(ctx context.Context, c *fleet.Cluster, a cluster.Access) Server {
 	}}
 }
 
-// sameClusters waits for all connections, and returns the faults of clusters whose
-// contexts lead to the same cluster, by their IDs. It is not known which of them it is.
+// sameClusters waits for all connections and returns a fault for each cluster whose context
+// leads to the same cluster as another context, by ID.
 func sameClusters(f *compiler.Fleet, s Servers) map[string]error {
 	faults, first := map[string]error{}, map[string]*fleet.Cluster{}
 	for _, c := range f.Clusters {
@@ -124,7 +123,7 @@ func sameClusters(f *compiler.Fleet, s Servers) map[string]error {
 	return faults
 }
 
-// at returns the faults of err at the place where the cluster is set.
+// at returns the faults of err with the position of the cluster.
 func at(c *fleet.Cluster, err error) error {
 	var out diag.List
 	for _, d := range diag.All(err) {

@@ -10,13 +10,13 @@ import (
 
 // PlanDestroy plans the removal of all objects that fleetc applied to the one cluster that
 // the pattern selects, or of the releases that the options name. It compiles nothing.
-// The error is about the fleet; [Planned.Err] is about the cluster.
-func PlanDestroy(ctx context.Context, c *compiler.Compiler, pattern string, o ApplyOptions, key []byte) (*Planned, error) {
+// The error is about the fleet; [ClusterPlan.Err] is about the cluster.
+func PlanDestroy(ctx context.Context, c *compiler.Compiler, pattern string, o ApplyOptions, key []byte) (*ClusterPlan, error) {
 	e, record, err := recordOf(ctx, c, "destroy", pattern, o)
 	if err != nil {
 		return nil, err
 	}
-	p := &Planned{Cluster: record.Cluster, Reached: record.Reached, Err: record.Err}
+	p := &ClusterPlan{Cluster: record.Cluster, Reached: record.Reached, Err: record.Err}
 	if p.Err == nil {
 		p.Err = diag.In(p.Cluster.ID, record.Inventory.CheckReleases(o.Releases))
 	}

@@ -21,16 +21,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 )
 
-// Exports compiles the clusters as Bundles does, and yields what is to be written
-// of each for a layout. A Secret whose values could be read there is a fault,
-// unless its release allows it.
+// Exports compiles the clusters as [compiler.Fleet.Bundles] does, and yields the bundles to
+// write in a layout. A Secret in plain text is a fault, unless its release allows it.
 func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.Seq2[*fleet.Bundle, error] {
 	return ExportsOf(ctx, f, layout, f.Clusters, nil)
 }
 
-// ExportsOf is [Fleet.Exports] for some of the fleet's clusters, in their order.
-// Before a bundle is yielded, take gets it, unless that is nil: for several bundles
-// at once, and in any order. Its error is yielded beside the bundle.
+// ExportsOf is [Exports] for some of the fleet's clusters, in their order. If take is not
+// nil, it is called with each bundle before the bundle is yielded, concurrently and in any
+// order. Its error is yielded beside the bundle.
 func ExportsOf(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, clusters []*fleet.Cluster, take func(*fleet.Bundle) error) iter.Seq2[*fleet.Bundle, error] {
 	return ordered.Map(ctx, f.Parallel, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		b, err := exportCluster(ctx, f, clusters[i], layout)
@@ -41,15 +40,15 @@ func ExportsOf(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, clus
 	})
 }
 
-// A VettedCluster is what was found out about a cluster that renders.
+// VettedCluster is the result of [Vet] for a cluster that renders.
 type VettedCluster struct {
-	Objects int               // how many it has
-	Rules   []fleet.RuleCheck // of rules that must hold somewhere, for [Compiler.CheckRules]
+	Objects int               // number of objects
+	Rules   []fleet.RuleCheck // rules that must match an object of some cluster, for [compiler.Compiler.CheckRules]
 }
 
-// Vet compiles the clusters and yields the faults of checks, and those for which
-// [Exports] would refuse a layout in which the cluster is exported: the given layout, or
-// those of [fleet.GitOps] when it is empty. It yields a result beside faults of checks.
+// Vet compiles the clusters and yields their faults, including those of [Exports] in the
+// given layout, or in the layouts of [fleet.GitOps] if it is empty. It yields the result
+// of a cluster beside the faults of checks.
 func Vet(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.Seq2[*VettedCluster, error] {
 	return ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*VettedCluster, error) {
 		c := f.Clusters[i]
@@ -69,8 +68,8 @@ func Vet(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.Seq2[
 	})
 }
 
-// checkLayouts returns what exports of a bundle refuse: in the given layout, or in
-// those of the cluster.
+// checkLayouts returns the faults of exports of a bundle in the given layout, or in those
+// of the cluster.
 func checkLayouts(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout) error {
 	layouts := b.Cluster.GitOps.Layouts
 	if layout != "" {
@@ -78,29 +77,29 @@ func checkLayouts(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout) error
 	}
 	var faults diag.List
 	for _, l := range layouts {
-		_, err := lay(f, b, l)
+		_, err := layOut(f, b, l)
 		for _, d := range diag.All(err) {
-			said := *d
+			fault := *d
 			if layout == "" {
-				said.Hint += fmt.Sprintf("; for a cluster that is not exported in the layout %s, see gitops.layouts", l)
+				fault.Hint += fmt.Sprintf("; for a cluster that is not exported in the layout %s, see gitops.layouts", l)
 			}
-			faults.Add(&said)
+			faults.Add(&fault)
 		}
 	}
 	return faults.Err()
 }
 
-// export compiles one cluster and lays it out.
+// exportCluster compiles one cluster and lays out its bundle.
 func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, layout fleet.Layout) (*fleet.Bundle, error) {
 	b, err := f.Compile(ctx, c)
 	if err == nil {
-		b, err = lay(f, b, layout)
+		b, err = layOut(f, b, layout)
 	}
 	return b, fleet.InCluster(c, err)
 }
 
-// lay lays a bundle out, when nothing in it is secret.
-func lay(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout) (*fleet.Bundle, error) {
+// layOut lays out a bundle. A Secret in plain text is a fault.
+func layOut(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout) (*fleet.Bundle, error) {
 	l := gitops.Layouter{Fleet: f.Module, Names: export.FileNames, Encode: bundle.Encode}
 	laid, err := l.Lay(b, layout)
 	var faults diag.List
@@ -109,8 +108,8 @@ func lay(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout) (*fleet.Bundle
 	return laid, faults.Err()
 }
 
-// CheckOutput returns a fault when exports must not be written to a directory: one in
-// .git, or among the files of the fleet.
+// CheckOutput returns a fault for a directory that exports must not write to, because it is
+// in .git or among the files of the fleet.
 func CheckOutput(c *compiler.Compiler, dir string) error {
 	root, _, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {

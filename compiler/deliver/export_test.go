@@ -29,24 +29,23 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// theirs are the modules that have the CRDs of Flux and Argo CD, with the sums
-// of their content.
-var theirs = []struct{ module, version, sum, crds string }{
+// crdModules are the Go modules with the CRDs of Flux and Argo CD, and their checksums.
+var crdModules = []struct{ module, version, sum, crds string }{
 	{"github.com/fluxcd/kustomize-controller", "v1.9.5", "h1:/XY2zy3K7fntyppEXIHG7oRMzmfgIt50eJzUfaPX1Kc=", "config/crd/bases"},
 	{"github.com/fluxcd/helm-controller", "v1.6.4", "h1:u/Ew7LehrwDQaE/NqWdaB3XnNDCxRGDcp1FZl7RKj4g=", "config/crd/bases"},
 	{"github.com/fluxcd/source-controller", "v1.9.5", "h1:MFPyCodUi9hZIMaKDsC/rYbNoyzpvrAdrPVixj7W9F0=", "config/crd/bases"},
 	{"github.com/argoproj/argo-cd/v3", "v3.5.7", "h1:Xm1BF+I5OgDKUG3SDK49vn2/Y5AMyaNVko+/JT08gj0=", "manifests/crds"},
 }
 
-// downloaded returns the CRDs of Flux and Argo CD, out of their own modules.
-var downloaded = sync.OnceValues(func() (crds []fleet.Object, err error) {
-	for _, m := range theirs {
+// gitopsCRDs downloads the CRDs of Flux and Argo CD.
+var gitopsCRDs = sync.OnceValues(func() (crds []fleet.Object, err error) {
+	for _, m := range crdModules {
 		cmd := exec.Command("go", "mod", "download", "-json", m.module+"@"+m.version)
-		cmd.Dir = os.TempDir() // outside of this module, whose sums do not have them
+		cmd.Dir = os.TempDir() // outside of this module, whose go.sum does not have them
 		out, err := cmd.Output()
 		var got struct{ Dir, Sum, Error string }
 		if jerr := json.Unmarshal(out, &got); jerr != nil || got.Error != "" || err != nil || got.Sum != m.sum {
-			return nil, &diag.Diag{Msg: m.module + " " + m.version + " is not to be had, or is another: " + got.Sum + got.Error, Cause: err}
+			return nil, &diag.Diag{Msg: m.module + " " + m.version + " cannot be gitopsCRDs, or has another checksum: " + got.Sum + got.Error, Cause: err}
 		}
 		files, err := filepath.Glob(filepath.Join(got.Dir, filepath.FromSlash(m.crds), "*.yaml"))
 		if err != nil {
@@ -78,8 +77,8 @@ func objectOf(text []byte) (fleet.Object, error) {
 	return fleet.Object{Unstructured: u, Release: &fleet.Release{Name: "their"}}, err
 }
 
-// theirObjects returns the objects of a bundle for Flux and Argo CD themselves.
-func theirObjects(t *testing.T, b *fleet.Bundle) []fleet.Object {
+// gitopsObjects returns the objects of Flux and Argo CD in a bundle.
+func gitopsObjects(t *testing.T, b *fleet.Bundle) []fleet.Object {
 	t.Helper()
 	objs := slices.DeleteFunc(slices.Clone(b.Objects), func(o fleet.Object) bool { return !strings.HasSuffix(o.GroupVersionKind().Group, ".fluxcd.io") })
 	for _, f := range b.Files {
@@ -95,16 +94,16 @@ func theirObjects(t *testing.T, b *fleet.Bundle) []fleet.Object {
 	return objs
 }
 
-// checkTheirs checks that Flux and Argo CD would take their objects.
-func checkTheirs(t *testing.T, checker *crd.Checker, b *fleet.Bundle) {
+// checkGitopsObjects checks the objects of Flux and Argo CD against their CRDs.
+func checkGitopsObjects(t *testing.T, checker *crd.Checker, b *fleet.Bundle) {
 	t.Helper()
-	known, err := downloaded()
+	known, err := gitopsCRDs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	objs := theirObjects(t, b)
+	objs := gitopsObjects(t, b)
 	if len(objs) == 0 {
-		t.Errorf("%s has none of their objects", b.Cluster.ID)
+		t.Errorf("%s has no objects of Flux or Argo CD", b.Cluster.ID)
 	}
 	kinds := map[string]bool{}
 	for _, o := range known {
@@ -114,7 +113,7 @@ func checkTheirs(t *testing.T, checker *crd.Checker, b *fleet.Bundle) {
 	}
 	for _, o := range objs {
 		if gk := o.GroupVersionKind().GroupKind().String(); !kinds[gk] {
-			t.Errorf("nobody knows %s", gk)
+			t.Errorf("there is no CRD of %s", gk)
 		}
 	}
 	if err := checker.Objects(b.Cluster, objs, known); err != nil {
@@ -122,16 +121,16 @@ func checkTheirs(t *testing.T, checker *crd.Checker, b *fleet.Bundle) {
 		_ = diag.WriteText(&text, err, load.FileNames(""))
 		t.Errorf("%s: %s", b.Cluster.ID, &text)
 	}
-	// The check finds something when there is something.
+	// The check finds an invalid field.
 	wrong := fleet.Object{Unstructured: objs[0].DeepCopy(), Release: objs[0].Release}
 	_ = unstructured.SetNestedField(wrong.Object, "10m", "spec", "intervall")
 	if err := checker.Objects(b.Cluster, []fleet.Object{wrong}, known); err == nil {
-		t.Error("a field that does not exist is no fault")
+		t.Error("a field that does not exist is not a fault")
 	}
 }
 
-// checkBuilds checks that every path of a Kustomization has what it should, as
-// kustomize builds it.
+// checkBuilds checks that kustomize builds the expected objects in the path of each
+// Kustomization.
 func checkBuilds(t *testing.T, b *fleet.Bundle) {
 	t.Helper()
 	files := filesys.MakeFsInMemory()
@@ -175,7 +174,7 @@ func checkBuilds(t *testing.T, b *fleet.Bundle) {
 			want, _ := bundle.Encode(objs[i].Object)
 			again, _ := objectOf(want)
 			if len(again.GetAnnotations()) == 0 {
-				again.SetAnnotations(nil) // which is what kustomize makes of an empty map
+				again.SetAnnotations(nil) // kustomize removes an empty map
 			}
 			if !reflect.DeepEqual(got.Object, again.Object) {
 				t.Errorf("%s: %s is\n%s\nwant\n%s", dir, objs[i].ID(), text, want)
@@ -185,8 +184,8 @@ func checkBuilds(t *testing.T, b *fleet.Bundle) {
 	checkOrder(t, b, in)
 }
 
-// checkOrder checks that there is one Kustomization for each directory, and that
-// each depends on another, without a circle.
+// checkOrder checks that there is one Kustomization for each directory, and that they
+// depend on each other without a cycle.
 func checkOrder(t *testing.T, b *fleet.Bundle, in map[string][]fleet.Object) {
 	t.Helper()
 	before, dirs := map[string]string{}, map[string]bool{}
@@ -244,7 +243,7 @@ func TestExportsOfExample(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkTheirs(t, &checker, b)
+			checkGitopsObjects(t, &checker, b)
 			if layout == fleet.FluxLayout {
 				checkBuilds(t, b)
 			}
@@ -252,7 +251,7 @@ func TestExportsOfExample(t *testing.T) {
 	}
 }
 
-// TestExportsOfHelm lays out what Helm delivers, with all that may be said.
+// TestExportsOfHelm lays out releases that Helm delivers, with all options.
 func TestExportsOfHelm(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("a", 64)
 	c := &fleet.Cluster{
@@ -292,9 +291,9 @@ func TestExportsOfHelm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(theirObjects(t, laid)); got != want {
+		if got := len(gitopsObjects(t, laid)); got != want {
 			t.Errorf("%s: %d objects, want %d", layout, got, want)
 		}
-		checkTheirs(t, &checker, laid)
+		checkGitopsObjects(t, &checker, laid)
 	}
 }

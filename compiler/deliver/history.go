@@ -13,20 +13,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
-// A Record is a cluster with what it knows of what was applied to it.
+// Record is a cluster with the inventory of its applies.
 type Record struct {
 	Cluster   *fleet.Cluster
-	Inventory *apply.Inventory // nil when nothing was, or there is Err
-	Err       error            // why it is not known
-	Reached   bool             // whether the cluster answers
+	Inventory *apply.Inventory // nil if fleetc never applied to the cluster, or Err is set
+	Err       error            // why the inventory cannot be read
+	Reached   bool             // whether there is a connection to the cluster
 
 	server Server
 }
 
-// Records asks the clusters that the patterns select what was applied to them,
-// and returns that in the order of their IDs. It compiles nothing: of the fleet,
-// it needs how clusters are reached. The error has the faults of clusters of
-// which even this is not known.
+// Records reads the inventories of the clusters that the patterns select, in the order of
+// IDs. It only evaluates the layers, for the contexts of clusters. The error has the faults
+// of clusters whose layers cannot be evaluated.
 func Records(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patterns ...string) ([]*Record, error) {
 	e := c.Evaluate(ctx, patterns)
 	if e.Fleet == nil {
@@ -36,21 +35,21 @@ func Records(ctx context.Context, c *compiler.Compiler, o ApplyOptions, patterns
 	if err != nil {
 		return nil, err
 	}
-	return records, unread(e)
+	return records, unreadableClusters(e)
 }
 
-// records asks all clusters that can be read, sorted by ID.
+// records reads the inventories of all clusters of the evaluation, sorted by ID.
 func records(ctx context.Context, e compiler.Evaluation, o ApplyOptions) ([]*Record, error) {
-	const atATime = 16 // asking is waiting
+	const atATime = 16 // more than CPUs, since requests are mostly waiting
 	f := &compiler.Fleet{Fleet: e.All()}
 	slices.SortFunc(f.Clusters, func(a, b *fleet.Cluster) int { return cmp.Compare(a.ID, b.ID) })
 	all := f.Clusters
-	wrong := CheckContexts(all)
-	f.Clusters = slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, wrong) != nil })
+	faults := CheckContexts(all)
+	f.Clusters = slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, faults) != nil })
 	servers := ConnectAll(ctx, f, o.Access)
 	var out []*Record
-	asked := ordered.Map(ctx, atATime, len(all), func(ctx context.Context, i int) (*Record, error) {
-		r := &Record{Cluster: all[i], Err: fleet.FaultsOf(all[i].ID, wrong), server: servers.Of(all[i].ID)}
+	results := ordered.Map(ctx, atATime, len(all), func(ctx context.Context, i int) (*Record, error) {
+		r := &Record{Cluster: all[i], Err: fleet.FaultsOf(all[i].ID, faults), server: servers.Of(all[i].ID)}
 		r.Reached = r.server.Live != nil
 		if r.Err = cmp.Or(r.Err, r.server.Err); r.Err == nil {
 			r.Inventory, r.Err = apply.ReadInventory(ctx, r.server.Live, f.Module, r.Cluster.ID)
@@ -58,7 +57,7 @@ func records(ctx context.Context, e compiler.Evaluation, o ApplyOptions) ([]*Rec
 		r.Err = diag.In(r.Cluster.ID, r.Err)
 		return r, ctx.Err()
 	})
-	for r, err := range asked {
+	for r, err := range results {
 		if err != nil {
 			return nil, err
 		}
@@ -67,29 +66,29 @@ func records(ctx context.Context, e compiler.Evaluation, o ApplyOptions) ([]*Rec
 	return out, nil
 }
 
-// unread returns the faults of clusters that cannot be read at all, and those of
-// the whole fleet.
-func unread(e compiler.Evaluation) error {
-	known := map[string]bool{}
+// unreadableClusters returns the faults of clusters that the evaluation does not have, and
+// those of the whole fleet.
+func unreadableClusters(e compiler.Evaluation) error {
+	evaluated := map[string]bool{}
 	for _, c := range e.All().Clusters {
-		known[c.ID] = true
+		evaluated[c.ID] = true
 	}
 	return diag.List(slices.DeleteFunc(slices.Clone(diag.All(e.Faults)), func(d *diag.Diag) bool {
-		return len(d.Clusters) > 0 && !slices.ContainsFunc(d.Clusters, func(id string) bool { return !known[id] })
+		return len(d.Clusters) > 0 && !slices.ContainsFunc(d.Clusters, func(id string) bool { return !evaluated[id] })
 	})).Err()
 }
 
-// A Rollback is what going back to an earlier bundle means for a cluster.
+// Rollback is the plan to apply an earlier bundle to a cluster.
 type Rollback struct {
-	*Planned
-	To      apply.Revision        // zero when there is Err
-	Asked   int                   // the number that the user gave, also when To has its bundle by now; 0 for none
-	Lasting []apply.LastingEffect // what it does not undo
-	Actions []string              // IDs of those that the revision or the fleet has, sorted; none is done
+	*ClusterPlan
+	To        apply.Revision        // zero if Err is set
+	Requested int                   // the revision that the user named, which may be older than To with an equal bundle; 0 for none
+	Lasting   []apply.LastingEffect // effects of later revisions that a rollback does not undo
+	Actions   []string              // IDs of the actions of the revision and the fleet, sorted; a rollback runs none
 }
 
-// recordOf returns the evaluated fleet and the record of the one cluster that the
-// pattern selects, for the command of that name.
+// recordOf returns the evaluated fleet, and the record of the cluster that the pattern
+// selects. command is for the fault if the pattern selects several.
 func recordOf(ctx context.Context, c *compiler.Compiler, command, pattern string, o ApplyOptions) (e compiler.Evaluation, record *Record, err error) {
 	e = c.Evaluate(ctx, []string{pattern})
 	if e.Fleet == nil {
@@ -99,7 +98,7 @@ func recordOf(ctx context.Context, c *compiler.Compiler, command, pattern string
 	case n == 0:
 		return e, nil, e.Faults
 	case n > 1:
-		return e, nil, &diag.Diag{Msg: fmt.Sprintf("%s takes one cluster, and %s selects %d", command, diag.Visible(pattern, diag.MaxText), n), Hint: "name one, see fleetc list"}
+		return e, nil, &diag.Diag{Msg: fmt.Sprintf("%s needs one cluster, but %s selects %d", command, diag.Visible(pattern, diag.MaxText), n), Hint: "name one, see fleetc list"}
 	}
 	records, err := records(ctx, e, o)
 	if err != nil {
@@ -108,22 +107,22 @@ func recordOf(ctx context.Context, c *compiler.Compiler, command, pattern string
 	return e, records[0], nil
 }
 
-// PlanRollback reads the bundle of a revision from the one cluster that the pattern
-// selects, and plans to apply it again. Revision 0 is the one before the current. It
-// compiles nothing. The error is about the fleet; [Planned.Err] is about the cluster.
+// PlanRollback reads the bundle of a revision from the cluster that the pattern selects, and
+// plans to apply it again. Revision 0 is the one before the current. It compiles nothing.
+// The error has faults of the fleet, [ClusterPlan.Err] those of the cluster.
 func PlanRollback(ctx context.Context, c *compiler.Compiler, pattern string, revision int, o ApplyOptions, key []byte) (*Rollback, error) {
 	e, record, err := recordOf(ctx, c, "rollback", pattern, o)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rollback{Planned: &Planned{Cluster: record.Cluster, Reached: record.Reached, Err: record.Err}}
+	r := &Rollback{ClusterPlan: &ClusterPlan{Cluster: record.Cluster, Reached: record.Reached, Err: record.Err}}
 	if r.Err == nil {
 		r.Err = diag.In(r.Cluster.ID, r.read(ctx, record, revision, apply.Target{Fleet: e.Module, Live: record.server.Live, Options: o.Options}, key))
 	}
 	return r, ctx.Err()
 }
 
-// read reads the revision, and plans it.
+// read reads the bundle of the revision and plans to apply it.
 func (r *Rollback) read(ctx context.Context, record *Record, revision int, t apply.Target, key []byte) error {
 	inventory := cmp.Or(record.Inventory, &apply.Inventory{})
 	to, err := inventory.Revision(revision)
@@ -134,7 +133,7 @@ func (r *Rollback) read(ctx context.Context, record *Record, revision int, t app
 		return err
 	}
 	t.Origin = apply.Origin{Commit: to.Commit, Dirty: to.Dirty, Rollback: to.Number}
-	r.To, r.Asked, r.Actions = to, revision, slices.Clone(to.Actions)
+	r.To, r.Requested, r.Actions = to, revision, slices.Clone(to.Actions)
 	for _, a := range r.Cluster.AllActions() {
 		r.Actions = append(r.Actions, a.ID())
 	}
@@ -150,9 +149,9 @@ func (r *Rollback) read(ctx context.Context, record *Record, revision int, t app
 		}
 		b, _, err := t.ReadBundle(ctx, later, r.Cluster)
 		if err != nil {
-			// It does not keep anybody from going back to one that is whole.
+			// An unreadable later revision does not prevent the rollback.
 			for _, d := range diag.All(err) {
-				r.Lasting = append(r.Lasting, apply.LastingEffect{Why: "what hooks did is not known: " + d.Msg})
+				r.Lasting = append(r.Lasting, apply.LastingEffect{Why: "unknown effects of hooks: " + d.Msg})
 			}
 			continue
 		}

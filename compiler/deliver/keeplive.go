@@ -15,11 +15,11 @@ import (
 // read from its cluster. It concerns this cluster and not the fleet.
 type UnreadableError struct{ error }
 
-// Unwrap returns what keeps it from being read.
+// Unwrap returns the error of reading.
 func (u *UnreadableError) Unwrap() error { return u.error }
 
-// Keep gives fields of the fleet the values that they have in the clusters. A cluster
-// without a connection keeps none.
+// Keep makes random fields with keep have the values in the clusters. Without a connection,
+// a cluster's fields are as rendered.
 func (s Servers) Keep(f *compiler.Fleet) {
 	f.Keep = func(ctx context.Context, cluster string) compiler.Keeper {
 		if one := s.Of(cluster); one.Live != nil {
@@ -29,14 +29,13 @@ func (s Servers) Keep(f *compiler.Fleet) {
 	}
 }
 
-// keepLive returns a keeper of the values that objects have in a cluster. It reads
-// them by name, also of objects that another tool created: a password in use is never
-// replaced by another random one.
+// keepLive returns a keeper of the values in a cluster. It also reads objects that another
+// tool created, so that a password in use is never replaced.
 func keepLive(ctx context.Context, s Server) compiler.Keeper {
 	return func(o fleet.Object, field []string) (any, bool, error) {
-		is, err := s.Live.Object(ctx, cluster.RefOf(o.Unstructured))
+		live, err := s.Live.Object(ctx, cluster.RefOf(o.Unstructured))
 		if s.ReadOnly && cluster.ReasonOf(err) == cluster.Forbidden {
-			return nil, false, nil // comparing tells that it may not be read
+			return nil, false, nil // the comparison reports it
 		}
 		if err != nil {
 			return nil, false, &diag.Diag{
@@ -44,24 +43,24 @@ func keepLive(ctx context.Context, s Server) compiler.Keeper {
 				Msg: fmt.Sprintf("%s cannot be read to keep its %s: %s", o.Title(), fleet.FieldText(field), err), Cause: &UnreadableError{err},
 			}
 		}
-		if is == nil {
+		if live == nil {
 			return nil, false, nil
 		}
-		v, ok := fleet.Lookup(is.Object, field)
+		v, ok := fleet.Lookup(live.Object, field)
 		if !ok {
-			v, ok = stored(o, is.Object, field)
+			v, ok = liveStringData(o, live.Object, field)
 		}
 		return v, ok, nil
 	}
 }
 
-// stored returns what an object in a cluster has of a Secret's stringData, which
-// is stored as data.
-func stored(o fleet.Object, is map[string]any, field []string) (any, bool) {
+// liveStringData returns the live value of a field in a Secret's stringData, which the API
+// server stores in data.
+func liveStringData(o fleet.Object, live map[string]any, field []string) (any, bool) {
 	if o.GroupVersionKind().GroupKind().String() != "Secret" || field[0] != "stringData" {
 		return nil, false
 	}
-	data, _ := is["data"].(map[string]any)
+	data, _ := live["data"].(map[string]any)
 	decode := func(v any) (any, bool) {
 		text, _ := v.(string)
 		plain, err := base64.StdEncoding.DecodeString(text)
@@ -74,13 +73,13 @@ func stored(o fleet.Object, is map[string]any, field []string) (any, bool) {
 		}
 		return decode(v)
 	}
-	// All of stringData: of what is rendered, not of what others have added.
+	// All of stringData: only the keys that are rendered, not those that others added.
 	rendered, _ := o.Object["stringData"].(map[string]any)
 	out := map[string]any{}
 	for k, v := range rendered {
 		out[k] = v
-		if kept, ok := decode(data[k]); ok && data[k] != nil {
-			out[k] = kept
+		if value, ok := decode(data[k]); ok && data[k] != nil {
+			out[k] = value
 		}
 	}
 	return out, len(rendered) > 0 && len(field) == 1

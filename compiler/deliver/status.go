@@ -10,44 +10,44 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
-// A State is what a cluster runs, beside what it is to run.
+// State compares the bundle that a cluster runs with the bundle of the fleet.
 type State string
 
 // The states of clusters.
 const (
 	UpToDate     State = "up to date"
-	Behind       State = "behind"        // it runs another bundle than the fleet compiles to
-	Applied      State = "applied"       // it runs a whole bundle, which is compared with nothing
-	Destroyed    State = "destroyed"     // all that fleetc applied is gone, except objects that were kept
-	Unfinished   State = "unfinished"    // an apply did not end well, or was of a part
-	NeverApplied State = "never applied" // by fleetc
+	Behind       State = "behind"        // it runs another bundle than the fleet's
+	Applied      State = "applied"       // it runs a complete bundle, which was not compared
+	Destroyed    State = "destroyed"     // all objects that fleetc applied are deleted, except retained ones
+	Unfinished   State = "unfinished"    // the last apply failed or was partial
+	NeverApplied State = "never applied" // fleetc never applied to it
 	Unreachable  State = "unreachable"
-	Refused      State = "refused" // it is another cluster, or what it has on record cannot be used
+	Refused      State = "refused" // it is not the right cluster, or its inventory is invalid
 )
 
-// A Status is what a cluster runs.
+// Status is the bundle that a cluster runs, compared with the fleet.
 type Status struct {
 	*Record
 	State     State
-	Revision  *apply.Revision         // that it runs or, when an apply is unfinished, ran last; nil when there is none
-	Compiled  string                  // digest of the bundle that the fleet compiles to; empty when it is not known
-	Compile   error                   // why it does not compile
-	Holder    string                  // who applies to it at this moment; empty when nobody does
-	Unhealthy []apply.UnhealthyObject // objects that are not ready, when they were asked for
-	Orphans   *apply.Orphans          // objects that no inventory has; nil when they were not asked for, or there is Err
+	Revision  *apply.Revision         // the current revision, or the last one if an apply is unfinished; nil when there is none
+	Compiled  string                  // digest of the fleet's bundle; empty if it was not compiled
+	Compile   error                   // why the cluster does not compile
+	Holder    string                  // holder of the lease of a running apply; empty when there is none
+	Unhealthy []apply.UnhealthyObject // objects that are not ready, with the option Health
+	Orphans   *apply.Orphans          // with the option Orphans; nil if Err is set
 }
 
-// StatusOptions say what is to be known of clusters.
+// StatusOptions select the parts of a status.
 type StatusOptions struct {
 	ApplyOptions
-	NoCompile bool // compare with nothing
+	NoCompile bool // do not compare with the fleet's bundle
 	Health    bool // read every object
-	Orphans   bool // find objects that no inventory has
+	Orphans   bool // find objects that are in no inventory
 }
 
-// ReadStatus asks the clusters that the patterns select what they run, compiles them and
-// compares the two, in the order of IDs. The error has the faults of the fleet; clusters
-// that can be asked are returned beside it.
+// ReadStatus reads the inventories of the clusters that the patterns select, compiles the
+// clusters and compares the two, in the order of IDs. The error has the faults of the
+// fleet; the status of evaluated clusters is returned beside it.
 func ReadStatus(ctx context.Context, c *compiler.Compiler, o StatusOptions, patterns ...string) ([]*Status, error) {
 	e := c.Evaluate(ctx, patterns)
 	if e.Fleet == nil {
@@ -58,7 +58,7 @@ func ReadStatus(ctx context.Context, c *compiler.Compiler, o StatusOptions, patt
 		return nil, err
 	}
 	var f *compiler.Fleet
-	faults := unread(e)
+	faults := unreadableClusters(e)
 	if !o.NoCompile {
 		f, faults = c.LoadEvaluated(ctx, e)
 		all := Servers{}
@@ -70,16 +70,16 @@ func ReadStatus(ctx context.Context, c *compiler.Compiler, o StatusOptions, patt
 	var out []*Status
 	var all diag.List
 	all.Add(faults)
-	asked := ordered.Map(ctx, c.Parallel(), len(records), func(ctx context.Context, i int) (*Status, error) {
+	results := ordered.Map(ctx, c.Parallel(), len(records), func(ctx context.Context, i int) (*Status, error) {
 		s := &Status{Record: records[i]}
 		if f != nil && s.Err == nil {
 			s.compile(ctx, f, faults)
 		}
-		s.conclude()
-		s.ask(ctx, o, e.Module)
+		s.setState()
+		s.readLive(ctx, o, e.Module)
 		return s, ctx.Err()
 	})
-	for s, err := range asked {
+	for s, err := range results {
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +91,7 @@ func ReadStatus(ctx context.Context, c *compiler.Compiler, o StatusOptions, patt
 	return out, all.Err()
 }
 
-// compile compiles the cluster, if the fleet's faults let it.
+// compile compiles the cluster, unless the fleet has faults for it.
 func (s *Status) compile(ctx context.Context, f *compiler.Fleet, faults error) {
 	if s.Compile = fleet.FaultsOf(s.Cluster.ID, faults); s.Compile != nil {
 		return
@@ -104,8 +104,8 @@ func (s *Status) compile(ctx context.Context, f *compiler.Fleet, faults error) {
 	s.Compiled = b.Digest
 }
 
-// ask asks the cluster what its record does not tell.
-func (s *Status) ask(ctx context.Context, o StatusOptions, module string) {
+// readLive reads the parts of the status that are not in the inventory.
+func (s *Status) readLive(ctx context.Context, o StatusOptions, module string) {
 	if s.Err != nil {
 		return
 	}
@@ -119,8 +119,8 @@ func (s *Status) ask(ctx context.Context, o StatusOptions, module string) {
 	s.Err = diag.In(s.Cluster.ID, err)
 }
 
-// conclude sets the state by the record.
-func (s *Status) conclude() {
+// setState sets the state from the inventory and the compiled digest.
+func (s *Status) setState() {
 	if v := s.Inventory; v != nil {
 		if s.Revision = v.Current(); s.Revision == nil && len(v.History) > 0 {
 			s.Revision = &v.History[len(v.History)-1]

@@ -10,23 +10,22 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
-// Test runs the test hooks of the releases of planned clusters, for some
-// clusters at a time, and yields how they went, in the order of the plans. What
-// happens meanwhile is told, by one call at a time. A fault of a cluster does
-// not stop the others.
-func Test(ctx context.Context, plans []*Planned, parallel int, tell func(apply.Event)) iter.Seq2[[]apply.Test, error] {
+// Test runs the test hooks of the releases of planned clusters, on at most parallel clusters
+// at a time, and yields the results in the order of the plans. It calls report for each
+// event, by one goroutine at a time. A fault of a cluster does not stop the others.
+func Test(ctx context.Context, plans []*ClusterPlan, parallel int, report func(apply.Event)) iter.Seq2[[]apply.Test, error] {
 	var mu sync.Mutex
-	inTurn := func(e apply.Event) {
+	reportLocked := func(e apply.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		tell(e)
+		report(e)
 	}
 	return ordered.Map(ctx, parallel, len(plans), func(ctx context.Context, i int) ([]apply.Test, error) {
 		p := plans[i]
 		if p.Err != nil {
 			return nil, p.Err
 		}
-		tests, err := p.target.Test(ctx, p.Plan, inTurn)
+		tests, err := p.target.Test(ctx, p.Plan, reportLocked)
 		for i := range tests {
 			tests[i].Err = diag.In(p.Cluster.ID, tests[i].Err)
 		}

@@ -283,7 +283,7 @@ func TestIdentity(t *testing.T) {
 	p.edit("environments/dev/one/cluster.cue", two, one+"x")
 	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "the kubeconfig has no context", "did you mean "+one)
 	p.edit("environments/dev/one/cluster.cue", `, context: "`+one+`x"`, "")
-	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "the cluster has no context of a kubeconfig")
+	p.fleetc("apply", "--yes", "dev/one").exits(p, 2).says(p, "the cluster has no kubeconfig context")
 	// Another name of the same cluster, in a kubeconfig.
 	kubeconfig, err := os.ReadFile(shared.Kubeconfig)
 	if err != nil {

@@ -99,14 +99,14 @@ func TestGeneratedPasswords(t *testing.T) {
 }
 
 // plans returns the compiler's plans of the fleet.
-func (p *place) plans(o apply.Options) []*deliver.Planned {
+func (p *place) plans(o apply.Options) []*deliver.ClusterPlan {
 	p.Helper()
 	f, err := (&compiler.Compiler{Dir: p.dir, Build: "test"}).Load(p.Context())
 	if err != nil {
 		p.Fatal(err)
 	}
 	o.Holder = "test"
-	var out []*deliver.Planned
+	var out []*deliver.ClusterPlan
 	for planned, err := range deliver.Plans(p.Context(), f, deliver.ApplyOptions{Options: o, Access: cluster.Access{Kubeconfig: shared.Kubeconfig, Agent: "test"}}, make([]byte, 32)) {
 		if err != nil {
 			p.Fatal(err)

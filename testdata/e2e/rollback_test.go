@@ -98,7 +98,7 @@ func TestHistoryBroken(t *testing.T) {
 	// Older revisions can still be rolled back to.
 	p.edit("environments/web.cue", `colour: "green"`, `colour: "black"`)
 	p.fleetc("apply", "--yes").ok(p)
-	p.fleetc("rollback", "dev/one", "--yes", "--to", "3").ok(p).says(p, "cannot undo what hooks did is not known: revision 4 is recorded in format 2")
+	p.fleetc("rollback", "dev/one", "--yes", "--to", "3").ok(p).says(p, "cannot undo unknown effects of hooks: revision 4 is recorded in format 2")
 	// A malformed history.
 	parts(v, 3)[0] = []any{"web"}
 	data, sum = packInventory(t, v)

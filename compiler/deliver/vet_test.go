@@ -21,7 +21,7 @@ var secretsChart = map[string]string{
 	"chart/templates/map.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {a: x}\n",
 }
 
-// A refusal is a fleet that an export refuses, by what is added to a layer.
+// refusal is a layer of a fleet that an export refuses.
 type refusal struct {
 	layer string
 	want  string            // a fault of the export
@@ -30,14 +30,14 @@ type refusal struct {
 	also  []string          // more faults that vet shows beside it
 }
 
-// refusals are all that an export, a build or a plan refuses without asking a
-// cluster, and that is not about the flags of the command: of each check one.
+// refusals has a case for each check of an export, a build or a plan that needs no cluster,
+// except checks of flags.
 var refusals = map[string]refusal{
 	"a value that can be read": {
 		layer: `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", metadata: name: "a", stringData: a: "x"}}`,
 		want:  "anyone who reads the export can read stringData.a",
 	},
-	"a waiver that is not needed": {
+	"an unused waiver": {
 		layer: `releases: app: {namespace: "a", objects: {}, plaintext: "Secret/a": "none"}`,
 		want:  "Secret/a has no value that could be read, or is not there",
 	},
@@ -66,7 +66,7 @@ var refusals = map[string]refusal{
 		layer: `releases: app: {namespace: "a", objects: {}, patches: a: {target: kinds: ["Deployment"], merge: spec: replicas: 1}}`,
 		want:  "match",
 	},
-	"a stage that is not there": {
+	"a stage that does not exist": {
 		layer: `stages: [{name: "first"}]` + "\n" + `releases: app: {namespace: "a", stage: "second", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: name: "a"}}`,
 		want:  "second",
 	},
@@ -108,11 +108,11 @@ var refusals = map[string]refusal{
 		layer: `releases: app: {namespace: "a", chart: path: "chart"}`, want: "broken on purpose",
 		files: map[string]string{"chart/templates/fail.yaml": `{{ fail "broken on purpose" }}`},
 	},
-	"an action that is not done": {
+	"an action": {
 		layer: `actions: a: {stage: "default", at: "before", manual: "look"}`, only: fleet.FluxLayout,
 		want: "neither Flux nor Argo CD does what is to be done",
 	},
-	"an action that is not done by Argo CD": {
+	"an action with Argo CD": {
 		layer: `actions: a: {stage: "default", at: "before", manual: "look"}` + "\n" + `gitops: argocd: repoURL: "https://example.com/a"`, only: fleet.ArgoLayout,
 		want: "neither Flux nor Argo CD does what is to be done",
 	},
@@ -137,7 +137,7 @@ var refusals = map[string]refusal{
 			`releases: next: {namespace: "a", depends: app: true, objects: {}}` + "\n" + `gitops: argocd: repoURL: "https://example.com/a"`, only: fleet.ArgoLayout,
 		want: "Argo CD would not wait for release app",
 	},
-	"a repository that is not known": {only: fleet.ArgoLayout, layer: `gitops: argocd: project: "a"`, want: "Argo CD is to read a repository that is not known"},
+	"an unknown repository": {only: fleet.ArgoLayout, layer: `gitops: argocd: project: "a"`, want: "Argo CD is to read a repository that is not known"},
 	"a Secret that Argo CD does not decrypt": {
 		layer: `gitops: argocd: repoURL: "https://example.com/a"` + "\n" + `releases: app: {namespace: "a", objects: a: {
 	apiVersion: "v1", kind: "Secret", metadata: name: "sops"
@@ -148,9 +148,9 @@ var refusals = map[string]refusal{
 	},
 }
 
-// TestVetRefusesWhatExportRefuses holds that vet --render accepts nothing that an
-// export in a layout of the fleet, or a build, refuses.
-func TestVetRefusesWhatExportRefuses(t *testing.T) {
+// TestVetHasFaultsOfExport checks that vet --render finds all faults of an export in a
+// layout of the fleet, and of a build.
+func TestVetHasFaultsOfExport(t *testing.T) {
 	for name, test := range refusals {
 		t.Run(name, func(t *testing.T) {
 			layouts := []fleet.Layout{test.only}
@@ -158,14 +158,14 @@ func TestVetRefusesWhatExportRefuses(t *testing.T) {
 				layouts = fleet.Layouts()
 			}
 			for _, layout := range layouts {
-				said := test.layer
+				layer := test.layer
 				if layout != fleet.PlainLayout || test.only != "" {
-					said += "\ngitops: layouts: [\"" + string(layout) + "\"]\n"
+					layer += "\ngitops: layouts: [\"" + string(layout) + "\"]\n"
 				}
 				if layout == fleet.ArgoLayout && test.only == "" {
-					said += "gitops: argocd: repoURL: \"https://example.com/a\"\n"
+					layer += "gitops: argocd: repoURL: \"https://example.com/a\"\n"
 				}
-				c := refusedFleet(t, test.files, said)
+				c := refusedFleet(t, test.files, layer)
 				vetted, exported, built := vetText(t, c, ""), exportText(t, c, layout), buildText(t, c)
 				if !strings.Contains(strings.Join(exported, "\n"), test.want) {
 					t.Errorf("%s: the export has %q, want %q", layout, exported, test.want)
@@ -180,7 +180,7 @@ func TestVetRefusesWhatExportRefuses(t *testing.T) {
 						t.Errorf("%s: vet has %q, want %q", layout, vetted, want)
 					}
 				}
-				// The flag takes the place of what the fleet says.
+				// The flag overrides the layouts of the fleet.
 				if flagged := vetText(t, refusedFleet(t, test.files, test.layer+"\ngitops: layouts: []\n"), layout); layout == test.only && !slices.Equal(flagged, vetted) {
 					t.Errorf("%s: vet --layout has %q, want %q", layout, flagged, vetted)
 				}
@@ -189,7 +189,7 @@ func TestVetRefusesWhatExportRefuses(t *testing.T) {
 	}
 }
 
-// TestVetOfLayouts has in which layouts a cluster is checked.
+// TestVetOfLayouts checks that vet uses the layouts in which a cluster is exported.
 func TestVetOfLayouts(t *testing.T) {
 	const secret = `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", metadata: name: "a", stringData: a: "x"}}` + "\n"
 	const action = `actions: a: {stage: "default", at: "before", manual: "look"}` + "\n"
@@ -210,7 +210,7 @@ func TestVetOfLayouts(t *testing.T) {
 	}
 }
 
-// refusedFleet returns a compiler of a fleet of one cluster with a layer.
+// refusedFleet returns a compiler of a fleet with one cluster and the layer.
 func refusedFleet(t *testing.T, files map[string]string, layer string) *compiler.Compiler {
 	t.Helper()
 	c := &compiler.Compiler{Dir: t.TempDir(), Cache: t.TempDir(), Offline: true}
@@ -225,7 +225,7 @@ func refusedFleet(t *testing.T, files map[string]string, layer string) *compiler
 	return c
 }
 
-// loadRefused returns the fleet, or the faults of loading it.
+// loadRefused loads the fleet and returns the faults.
 func loadRefused(t *testing.T, c *compiler.Compiler) (*compiler.Fleet, []string) {
 	t.Helper()
 	f, err := c.Load(t.Context())
