@@ -8,14 +8,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/results"
 )
 
-// Results returns the stored results. There are none without a build, and none with
-// NoCache.
+// Results returns the store of results. It is disabled without a build and with NoCache.
 func (c *Compiler) Results() *results.Store {
 	dir := c.resultsDir()
 	if c.NoCache {
 		dir = ""
 	}
-	return results.New(c.Build, dir, c.KeepNothing, c.Shared)
+	return results.New(c.Build, dir, c.ReadOnlyCache, c.Shared)
 }
 
 // CleanCache removes the results of earlier runs, of all builds.
@@ -30,7 +29,7 @@ func (c *Compiler) CleanCache() error {
 	return nil
 }
 
-// resultsDir returns where results are; empty when the user has no cache folder.
+// resultsDir returns the directory of results; empty when the user has no cache directory.
 func (c *Compiler) resultsDir() string {
 	dir := c.Cache
 	if dir == "" {

@@ -9,13 +9,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A ChartUse is where a fleet uses a chart.
+// ChartUse is the uses of a chart in a fleet.
 type ChartUse struct {
-	Release  *fleet.Release // the first that does
-	Clusters []string       // IDs of those that do
+	Release  *fleet.Release // the first release of the chart
+	Clusters []string       // IDs of all clusters with a release of the chart
 }
 
-// ChartUsers returns the charts of a fleet, and where each is used.
+// ChartUsers returns the charts of a fleet and their uses.
 func ChartUsers(f *fleet.Fleet) map[fleet.ChartRef]*ChartUse {
 	users := map[fleet.ChartRef]*ChartUse{}
 	for _, c := range f.Clusters {
@@ -36,7 +36,7 @@ func ChartUsers(f *fleet.Fleet) map[fleet.ChartRef]*ChartUse {
 	return users
 }
 
-// Blame returns err as faults at the line that pins the chart.
+// Blame adds the line that pins the chart, and the clusters, to the faults of err.
 func (u *ChartUse) Blame(err error) error {
 	var out diag.List
 	for _, d := range diag.All(err) {

@@ -12,8 +12,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
 )
 
-// checkValues checks the values of every release of the clusters against the
-// types of its chart, or the parameters of its Jsonnet file.
+// checkValues checks the values of all releases against the types of their charts, or the
+// parameters of their Jsonnet files.
 func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.List {
 	type use struct {
 		cluster string
@@ -23,7 +23,7 @@ func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.Lis
 	var uses []use
 	for _, c := range clusters.Clusters {
 		for _, r := range c.Releases {
-			// Other sources take no values, and a chart may be missing.
+			// Other sources have no values, and a chart may be missing.
 			if ch, ok := f.Charts[r.Chart]; ok || r.Jsonnet != "" {
 				uses = append(uses, use{c.ID, r, ch})
 			}
@@ -46,17 +46,17 @@ func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.Lis
 		}
 		return faults, nil
 	})
-	defer f.keepFound()
+	defer f.storeChecked()
 	var faults diag.List
-	for found, err := range checked {
-		faults = append(faults, found...)
+	for some, err := range checked {
+		faults = append(faults, some...)
 		faults.Add(err)
 	}
 	return faults
 }
 
-// withoutCovered returns what CUE finds at fault, without that about values of
-// which the check of the types says more: the same line of the same cluster.
+// withoutCovered returns the faults of the evaluation without those for which the check of
+// types has a better fault: at the same path or line of the same cluster.
 func withoutCovered(evaluation error, checked diag.List) error {
 	type place struct {
 		cluster, path string
@@ -82,23 +82,23 @@ func withoutCovered(evaluation error, checked diag.List) error {
 	return out.Err()
 }
 
-// ofRelease returns the fault as one of the release, whose line it has when it
-// has none of its own.
+// ofRelease adds the path of the release to a fault, and its line if the fault has no
+// position.
 func ofRelease(r *fleet.Release, d *diag.Diag) *diag.Diag {
-	of := *d
-	of.Path = r.Path(d.Path)
-	if len(of.At) == 0 {
-		of.At = []diag.Pos{r.Pos}
+	out := *d
+	out.Path = r.Path(d.Path)
+	if len(out.At) == 0 {
+		out.At = []diag.Pos{r.Pos}
 	}
-	return &of
+	return &out
 }
 
-// keepFound keeps what was found out of the charts' values.
-func (f *Fleet) keepFound() {
+// storeChecked stores the values that charts accept, and types that became more complete.
+func (f *Fleet) storeChecked() {
 	for ch := range maps.Values(f.Charts) {
-		ch.accepted.Keep()
+		ch.accepted.Save()
 		if ch.Types.Grown() {
-			f.Results.KeepTypes(ch.Chart, ch.Types)
+			f.Results.StoreTypes(ch.Chart, ch.Types)
 		}
 	}
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
-// TestChartsPassEveryVersion renders Istio's charts and those of testdata for
-// every version of Kubernetes that is known, and checks what comes out: there
-// is nothing wrong with it.
+// TestChartsPassEveryVersion renders Istio's charts and those of testdata for all versions
+// of Kubernetes that fleetc knows. The objects must have no faults.
 func TestChartsPassEveryVersion(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("go", "run", ".", filepath.Join(dir, "istio"))

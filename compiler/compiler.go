@@ -15,7 +15,8 @@
 // ([diag]), and no other stage. This package calls the stages in their order, which
 // pipeline.go shows. [Compiler.Load] runs the first half, to values, for the whole fleet;
 // only this half uses the network. [Fleet.Bundles] runs the second half cluster by
-// cluster. The packages results and incremental make sure that equal work is done once.
+// cluster. The package results stores results for later runs, and the package incremental
+// skips clusters that are up to date.
 package compiler
 
 import (
@@ -44,17 +45,17 @@ type Compiler struct {
 	Offline bool   // whether the network may not be used
 	NoCache bool   // whether results are neither used nor stored; charts are stored nevertheless
 
-	// Date is the day, as in 2026-12-31, with which the ends of waivers are compared. An
-	// empty date compares with none.
+	// Date is the current day, as in 2026-12-31. Waivers that end before it are faults. If it
+	// is empty, waivers do not end.
 	Date string
 
 	Shard fleet.Shard // the part of the selected clusters that is compiled; all when zero
 
-	// Kubernetes replaces the version of all clusters; empty for their own.
+	// Kubernetes overrides the version of all clusters, unless it is empty.
 	Kubernetes string
 
-	// Shared has results of other machines with the same build. It is asked for results
-	// that the cache directory does not have. Nil for none.
+	// Shared has results of other machines with the same build. It is used for results that
+	// are not in the cache directory. Nil for none.
 	Shared results.SharedCache
 
 	Limits bounded.Limits // of the evaluation of CUE for one cluster
@@ -65,11 +66,11 @@ type Compiler struct {
 
 	Build string // the build of fleetc; no results are used or stored when it is empty
 
-	Edits       load.Edits // replace files of the fleet, to compile a change before it is made
-	KeepNothing bool       // whether results are used and not stored
-	Earlier     bool       // whether the fleet is an earlier state, whose clusters are not checked against each other
-	ReuseFrom   *Fleet     // a fleet whose equal charts are reused; nil for none
-	plain       bool       // whether clusters share nothing, for tests
+	Edits         load.Edits // replace files of the fleet, to compile a change before it is made
+	ReadOnlyCache bool       // whether results are used but not stored
+	Earlier       bool       // whether the fleet is an earlier state, whose clusters are not checked against each other
+	ReuseFrom     *Fleet     // a fleet whose equal charts are reused; nil for none
+	unshared      bool       // whether clusters do not share results, for tests
 }
 
 // Parallel returns how many clusters are compiled at a time.
@@ -140,10 +141,10 @@ func (c *Compiler) Source(root string) *chart.Source {
 	return &chart.Source{Root: root, Cache: c.Cache, Offline: c.Offline}
 }
 
-// checkDate returns a fault when the date is not empty and none.
+// checkDate returns a fault for a date that is neither empty nor valid.
 func checkDate(date string) error {
 	if _, err := time.Parse(time.DateOnly, date); err != nil && date != "" {
-		return &diag.Diag{Msg: fmt.Sprintf("%q is not a date", date), Hint: "write it as 2026-12-31"}
+		return &diag.Diag{Msg: fmt.Sprintf("%q is not a valid date", date), Hint: "write it as 2026-12-31"}
 	}
 	return nil
 }

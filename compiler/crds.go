@@ -10,8 +10,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/source/manifests"
 )
 
-// readCRDs reads the CRDs that clusters have without a release, each file once,
-// and adds their kinds to those that the clusters serve.
+// readCRDs reads the CRDs that clusters have without a release, and adds their kinds to the
+// APIs of the clusters. It reads each file once.
 func (f *Fleet) readCRDs() error {
 	var faults diag.List
 	type content struct {

@@ -38,19 +38,19 @@ func (c *Compiler) CheckTogether(ctx context.Context, loaded *load.Fleet, e *Eva
 	faults.Add(e.Faults)
 	faults.Add(err)
 	e.Faults = faults.Err()
-	var sound []*fleet.Cluster
+	var valid []*fleet.Cluster
 	for _, cluster := range e.Clusters {
 		if fleet.FaultsOf(cluster.ID, err) == nil {
-			sound = append(sound, cluster)
+			valid = append(valid, cluster)
 		} else {
 			e.atFault = append(e.atFault, cluster)
 		}
 	}
-	e.Clusters = sound
+	e.Clusters = valid
 }
 
-// CheckUnchanged checks the clusters of c.Unchanged against each other, when there
-// are no others to compile.
+// CheckUnchanged checks the clusters of c.Unchanged against each other. It is for runs that
+// compile no clusters.
 func (c *Compiler) CheckUnchanged(ctx context.Context) error {
 	ids, err := c.ClusterIDs()
 	if err != nil {
@@ -68,13 +68,13 @@ func (c *Compiler) evaluateOthers(ctx context.Context, ids []string) Evaluation 
 	return c.Unify(ctx, loaded, err)
 }
 
-// CheckRules returns the faults of rules that hold in none of the clusters that have
-// them, by what the clusters say, which are given by their IDs. Rules of a layer of
-// which other clusters are not among these are left to a run over all of them.
-func (c *Compiler) CheckRules(said map[string][]fleet.RuleCheck) error {
+// CheckRules returns the faults of rules that hold in no cluster. checks has the checks of
+// each cluster by ID. Rules of a layer are only checked if checks has all clusters of the
+// layer.
+func (c *Compiler) CheckRules(checks map[string][]fleet.RuleCheck) error {
 	all, err := c.ClusterIDs()
 	if err != nil {
 		return err
 	}
-	return crosscheck.CheckRules(all, said)
+	return crosscheck.CheckRules(all, checks)
 }

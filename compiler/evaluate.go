@@ -17,12 +17,12 @@ import (
 
 // Evaluation is the clusters of a fleet before their charts are read.
 type Evaluation struct {
-	*fleet.Fleet                  // of the clusters without faults; nil when there is no fleet
-	atFault      []*fleet.Cluster // the others, as far as they can be read
-	Faults       error            // of all
+	*fleet.Fleet                  // clusters without faults; nil when the directory is not a fleet
+	atFault      []*fleet.Cluster // clusters with faults, if they could be evaluated
+	Faults       error            // of all clusters
 }
 
-// All returns the fleet with all clusters that can be read, also those with faults.
+// All returns the fleet with all evaluated clusters, including those with faults.
 func (e Evaluation) All() *fleet.Fleet {
 	all := *e.Fleet
 	all.Clusters = slices.Concat(e.Clusters, e.atFault)

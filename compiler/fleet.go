@@ -46,9 +46,9 @@ type Fleet struct {
 // LoadedChart is a chart with the types of its values.
 type LoadedChart struct {
 	*fleet.Chart
-	Types       *values.Type
-	asksForAPIs bool                    // whether the API versions of the cluster may change its objects
-	accepted    *results.AcceptedValues // by the chart's schemas
+	Types     *values.Type
+	readsAPIs bool                    // whether the API versions of the cluster may change its objects
+	accepted  *results.AcceptedValues // by the chart's schemas
 }
 
 // renderer renders releases, and memoizes what clusters share.
@@ -56,12 +56,12 @@ type renderer struct {
 	Templates *render.Charts
 	jsonnet   *jsonnet.Renderer
 	remotes   *RemoteReader
-	packages  []load.Package                   // of charts that Jsonnet may ask for by name
-	read      sync.Map                         // of kustomizations and manifests by kind and path, each a sync.OnceValues
+	packages  []load.Package                   // of charts that Jsonnet may render by name
+	read      sync.Map                         // objects of kustomizations and manifests by kind and path, each a sync.OnceValues
 	crdDirs   memo.Map[*fleet.Chart, []string] // API versions of the CRDs in the crds directories of charts
-	sharing   sharing
+	groups    renderGroups
 	Slots     chan struct{} // has an element for each chart that is being rendered
-	plain     bool          // whether clusters share nothing, for tests
+	unshared  bool          // whether clusters do not share results, for tests
 }
 
 // checks are the checks of objects.
@@ -69,12 +69,12 @@ type checks struct {
 	Kinds    validate.Checker
 	crds     crd.Checker
 	policies policy.Checker
-	date     string // with which the ends of waivers are compared; empty for none
+	date     string // the current day for the ends of waivers; empty if they do not end
 }
 
 // renderLog records what the run rendered.
 type renderLog struct {
-	UsesClock sync.Map // IDs of clusters with a chart that asked for the time
+	UsesClock sync.Map // IDs of clusters with a chart that read the clock
 	changed   sync.Map // IDs of clusters with a release that was rendered or fetched
 	unstored  sync.Map // *fleet.Release whose results are not stored
 	takeNotes bool     // whether inputs of releases are recorded: the fleet is compiled as its files are

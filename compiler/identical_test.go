@@ -15,17 +15,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 )
 
-// The bundles are the same to the byte, whatever is shared between clusters, kept
-// from an earlier run or done at the same time: those of the example, which has
-// all charts of ours, of a fleet whose clusters have most releases alike, and of one
-// with Istio's charts.
+// TestIdentical checks that bundles do not depend on sharing between clusters, stored
+// results and parallelism. The fleets are the example, one whose clusters share most
+// releases, and one with Istio's charts.
 func TestIdentical(t *testing.T) {
-	// In sixteen clusters, what templates have printed is recalled.
+	// With sixteen clusters, outputs of templates are reused.
 	for name, dir := range map[string]string{"example": "..", "alike": fleets.Shared(t, 16, 13), "real": realFleet(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cached := t.TempDir()
-			want := texts(t, &Compiler{Dir: dir, Jobs: 1, Cache: t.TempDir(), Offline: true, plain: true})
+			want := texts(t, &Compiler{Dir: dir, Jobs: 1, Cache: t.TempDir(), Offline: true, unshared: true})
 			for _, c := range []*Compiler{
 				{Jobs: 1},
 				{Jobs: 8, Build: "test"},
@@ -49,7 +48,7 @@ func TestIdentical(t *testing.T) {
 	}
 }
 
-// realFleet writes a fleet with charts that the world uses, and values of every kind.
+// realFleet writes a fleet of public charts, with many sets of values.
 func realFleet(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +57,7 @@ func realFleet(t *testing.T) string {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("write the charts: %v\n%s", err, out)
 	}
-	// With how many sets of values a chart renders no key twice and needs no CRDs of others.
+	// The number of value sets with which a chart renders without faults on its own.
 	charts := map[string]int{"base": 3, "istiod": 3, "istio-cni": 1, "gateway": 1, "ztunnel": 2}
 	root := `package fleet
 
@@ -107,7 +106,7 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// texts compiles a fleet twice over, and returns what comes out, by name.
+// texts compiles a fleet twice and returns the texts of both bundles by name.
 func texts(t *testing.T, c *Compiler) map[string]string {
 	t.Helper()
 	f, err := c.Load(t.Context())

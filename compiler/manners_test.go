@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// forbidden are calls that only the files named here make, and why.
+// forbidden are calls that only the named files may make, with the reason.
 var forbidden = []struct {
 	call, why string
 	but       []string
@@ -31,7 +31,7 @@ const (
 	maxFuncLines = 60
 )
 
-// TestManners holds the house to what it promises of itself.
+// TestManners checks rules of the code, such as forbidden calls and sizes.
 func TestManners(t *testing.T) {
 	eachFile(t, func(_, file string, _ []string) {
 		fset := token.NewFileSet()
@@ -76,8 +76,8 @@ func TestManners(t *testing.T) {
 	})
 }
 
-// isMethodOfUnexported reports whether the function is a method that no other
-// package can name, such as those that satisfy a library's interface.
+// isMethodOfUnexported reports whether the function is a method of an unexported type, such
+// as one that implements an interface of a library.
 func isMethodOfUnexported(f *ast.FuncDecl) bool {
 	if f.Recv == nil {
 		return false

@@ -12,17 +12,16 @@ import (
 	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
-// memoryDir names, for the child process of TestMemory, the fleet to export.
+// memoryDir is the variable that names the fleet for the child process of TestMemory.
 const memoryDir = "FLEETC_TEST_MEMORY_DIR"
 
-// TestMemory exports fleets of 10 and of 200 clusters, each in a process of
-// its own, and compares how much memory these had at their peaks: it must not
-// grow with the fleet.
+// TestMemory exports fleets of 10 and 200 clusters in separate processes and compares their
+// peak memory, which must not grow with the fleet.
 func TestMemory(t *testing.T) {
 	if dir := os.Getenv(memoryDir); dir != "" {
 		exportFleet(t, dir, filepath.Join(t.TempDir(), "out"))
-		// What a parent is told of its child counts what the parent had itself
-		// when it made the child.
+		// The peak that a parent reads of its child includes the parent's memory at the
+		// time of the fork.
 		status, err := os.ReadFile("/proc/self/status")
 		if err != nil {
 			t.Fatal(err)
@@ -32,7 +31,7 @@ func TestMemory(t *testing.T) {
 		}
 		return
 	}
-	// Two clusters each have more alike than others do.
+	// Each two clusters share more releases than others.
 	pairs := func(j int) string {
 		return fmt.Sprintf("releases: certs: defaults: c%03d: replicaCount: %d\n", j, 1+j/6)
 	}

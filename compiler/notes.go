@@ -24,12 +24,12 @@ func NoteKey(kind, dir, cluster string) string {
 // NoteRendered records the inputs of the releases of a cluster if one of them was
 // rendered in this run.
 func (f *Fleet) NoteRendered(c *fleet.Cluster) {
-	if _, anew := f.changed.LoadAndDelete(c.ID); !anew || !f.takeNotes {
+	if _, changed := f.changed.LoadAndDelete(c.ID); !changed || !f.takeNotes {
 		return
 	}
 	note := ReleaseNote{}
 	for _, r := range c.Releases {
-		// Of what may not be kept, there is no digest either: it could be guessed.
+		// A digest of uncacheable inputs would help to guess a secret.
 		if _, secret := f.unstored.Load(r); f.Charts[r.Chart].Chart != nil && !secret {
 			note[r.Name] = f.KeyParts(c, r)
 		}
@@ -56,8 +56,8 @@ func (f *Fleet) KeyParts(c *fleet.Cluster, r *fleet.Release) map[string]string {
 	return out
 }
 
-// valueParts adds the digests of values: of those at most a few levels deep, and
-// of what is below.
+// valueParts adds the digests of values, with one digest for everything below the deepest
+// level.
 func valueParts(out map[string]string, path []string, t *fleet.Tree) {
 	const deepest = 4 // values.image.tag, and one more
 	if t.IsMap() && len(path) < deepest && len(t.Fields) > 0 {

@@ -54,8 +54,8 @@ func (f *Fleet) check(ctx context.Context, c *fleet.Cluster, objs []fleet.Object
 	return faults.Err()
 }
 
-// withoutCRDs returns the faults without those in the specs of CRDs of which the
-// check of CRDs says more.
+// withoutCRDs returns the faults without those in the specs of CRDs for which the check of
+// CRDs has a better fault.
 func withoutCRDs(byKind, byCRD error) error {
 	const crds = "CustomResourceDefinition.apiextensions.k8s.io "
 	covered := map[string]bool{}

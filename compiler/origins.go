@@ -24,11 +24,11 @@ func (f *Fleet) Origin(ctx context.Context, all *ClusterRendering, o fleet.Objec
 }
 
 // rendered returns how a release was rendered, false when it was not.
-func (all *ClusterRendering) rendered(r *fleet.Release) (origin.Rendered, bool) {
+func (all *ClusterRendering) rendered(r *fleet.Release) (origin.RenderedRelease, bool) {
 	i := slices.Index(all.Releases, r)
 	if i < 0 {
-		return origin.Rendered{}, false
+		return origin.RenderedRelease{}, false
 	}
 	one := all.Renderings[i]
-	return origin.Rendered{Cluster: all.Cluster, Release: r, SeenAPIs: one.SeenAPIs, Result: one.Result}, true
+	return origin.RenderedRelease{Cluster: all.Cluster, Release: r, SeenAPIs: one.SeenAPIs, Result: one.Result}, true
 }

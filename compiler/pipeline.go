@@ -30,7 +30,7 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 	f := &Fleet{
 		Fleet: e.Fleet, Parallel: c.Parallel(), Results: c.Results(), bundles: &bundle.Assembler{Fleet: e.Module},
 		renderer: renderer{
-			Templates: &render.Charts{}, remotes: NewRemoteReader(e.Dir, c.Source(e.Dir)), Slots: make(chan struct{}, c.Parallel()), plain: c.plain,
+			Templates: &render.Charts{}, remotes: NewRemoteReader(e.Dir, c.Source(e.Dir)), Slots: make(chan struct{}, c.Parallel()), unshared: c.unshared,
 		},
 		checks:    checks{policies: policy.Checker{Limits: c.Limits}, date: c.Date},
 		renderLog: renderLog{takeNotes: c.Kubernetes == "" && len(c.Edits) == 0},
@@ -39,7 +39,7 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 		f.Templates = c.ReuseFrom.Templates
 	}
 	var faults diag.List
-	faults.Add(f.readyJsonnet(e.All()))
+	faults.Add(f.initJsonnet(e.All()))
 	var err error
 	f.crds.Earlier = f.Results
 	f.Charts, err = c.FindCharts(ctx, f.Results, e.Dir, f.ChartUsers(ctx, e.All()))
@@ -53,20 +53,20 @@ func (c *Compiler) LoadEvaluated(ctx context.Context, e Evaluation) (*Fleet, err
 
 // FindCharts finds each chart of a fleet once.
 func (c *Compiler) FindCharts(ctx context.Context, results *results.Store, root string, users map[fleet.ChartRef]*ChartUse) (map[fleet.ChartRef]LoadedChart, error) {
-	const atATime = 8 // a courtesy to repositories; finding charts is waiting
+	const atATime = 8 // limits the requests to a repository
 	source := c.Source(root)
 	refs := SortedRefs(users)
 	found := ordered.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (LoadedChart, error) {
-		known, ok := c.known(refs[i])
+		reused, ok := c.reusedChart(refs[i])
 		if ok && refs[i].Digest != "" {
-			return known, nil
+			return reused, nil
 		}
 		ch, err := source.Chart(ctx, refs[i])
 		if err != nil {
 			return LoadedChart{}, users[refs[i]].Blame(err)
 		}
-		if ok && known.Digest == ch.Digest {
-			return known, nil
+		if ok && reused.Digest == ch.Digest {
+			return reused, nil
 		}
 		types, err := results.Types(ch)
 		if err != nil {
@@ -75,7 +75,7 @@ func (c *Compiler) FindCharts(ctx context.Context, results *results.Store, root 
 		if err := types.Complete(ch); err != nil {
 			return LoadedChart{}, users[refs[i]].Blame(err)
 		}
-		return LoadedChart{Chart: ch, Types: types, asksForAPIs: render.UsesAPIVersions(ch), accepted: results.Accepted(ch)}, nil
+		return LoadedChart{Chart: ch, Types: types, readsAPIs: render.UsesAPIVersions(ch), accepted: results.Accepted(ch)}, nil
 	})
 	charts := map[fleet.ChartRef]LoadedChart{}
 	var faults diag.List
@@ -89,8 +89,8 @@ func (c *Compiler) FindCharts(ctx context.Context, results *results.Store, root 
 	return charts, faults.Err()
 }
 
-// known returns a chart that was found for the other fleet.
-func (c *Compiler) known(ref fleet.ChartRef) (LoadedChart, bool) {
+// reusedChart returns a chart of the fleet that c.ReuseFrom names.
+func (c *Compiler) reusedChart(ref fleet.ChartRef) (LoadedChart, bool) {
 	if c.ReuseFrom == nil {
 		return LoadedChart{}, false
 	}
@@ -119,7 +119,7 @@ func (f *Fleet) Compile(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, e
 }
 
 // Assemble is [Fleet.Compile] that also returns the bundle when checks found faults,
-// for further checks. There is no bundle when a release does not render.
+// for further checks. It returns nil when a release does not render.
 func (f *Fleet) Assemble(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, error) {
 	var faults diag.List
 	rendered, objs, err := f.checkedObjects(ctx, c)
@@ -138,7 +138,7 @@ func (f *Fleet) Assemble(ctx context.Context, c *fleet.Cluster) (*fleet.Bundle, 
 	if b != nil {
 		b.Hooks, b.Checks = rendered.hooks, rendered.checks
 	}
-	if len(faults) == 0 { // the checks of objects say more
+	if len(faults) == 0 { // the checks of objects have better faults
 		faults.Add(err)
 	}
 	return b, faults.Err()

@@ -14,27 +14,26 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
-// Keeper returns the value that a field of an object keeps, and whether there is
-// one.
+// Keeper returns the value of a nondeterministic field in the previous bundle or in the
+// cluster, and whether there is one.
 type Keeper func(o fleet.Object, field []string) (value any, ok bool, err error)
 
-// KeepSame gives every field the same value in all clusters, for comparisons of two
-// renderings. The value fits in most places: base64 of "kept".
+// KeepSame gives every field with keep the same value in all clusters, so that comparisons
+// ignore it. The value is base64 of "kept", which most fields accept.
 func (f *Fleet) KeepSame() {
 	same := func(fleet.Object, []string) (any, bool, error) { return "a2VwdA==", true, nil }
 	f.Keep = func(context.Context, string) Keeper { return same }
 }
 
-// KeepLast gives fields the values in the last bundles of their clusters. last returns
-// the objects of a cluster's last bundle, none when there is none.
+// KeepLast gives fields with keep the values in the previous bundles of their clusters. last
+// returns the objects of a cluster's previous bundle, nil if there is none.
 func (f *Fleet) KeepLast(last func(cluster string) ([]fleet.Object, error)) {
 	f.Keep = func(_ context.Context, cluster string) Keeper {
 		return KeepFrom(func() ([]fleet.Object, error) { return last(cluster) })
 	}
 }
 
-// KeepFrom returns a keeper of the values in objects, which it reads when it needs
-// them.
+// KeepFrom returns a keeper of the values in objects. It calls last when it needs them.
 func KeepFrom(last func() ([]fleet.Object, error)) Keeper {
 	read := sync.OnceValues(func() (map[string]fleet.Object, error) {
 		objs, err := last()
@@ -55,8 +54,8 @@ func KeepFrom(last func() ([]fleet.Object, error)) Keeper {
 	}
 }
 
-// Keeps returns the first release with a field that keeps its value, nil when
-// there is none: without the last bundle, two runs would make two bundles of it.
+// Keeps returns the first release with a keep rule, nil if there is none. The bundle of
+// such a release depends on the previous bundle.
 func (f *Fleet) Keeps() *fleet.Release {
 	for _, c := range f.Clusters {
 		for _, r := range c.Releases {
@@ -68,26 +67,25 @@ func (f *Fleet) Keeps() *fleet.Release {
 	return nil
 }
 
-// settle decides the fields that a chart renders differently every time, as the
-// release says. One that it says nothing of is a fault, and so is what it says
-// of a field that is always the same. Where there is no value to keep, or no
-// keeper, a field stays as it is rendered.
-func settle(r *fleet.Release, rendered render.Result, keep Keeper) error {
+// decideRandom applies the rules of a release to the nondeterministic fields of its
+// objects. A field without a rule is a fault, and so is a rule for a deterministic field.
+// A field with keep stays as rendered without a keeper or a previous value.
+func decideRandom(r *fleet.Release, rendered render.Result, keep Keeper) error {
 	var faults diag.List
 	used := make([]bool, len(r.Random))
 	for _, v := range rendered.Nondeterministic {
 		if v.Object < 0 || len(v.Path) == 0 {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{r.Pos}, Path: r.Path(), Msg: "the chart renders " + v.ID + " differently every time",
+				At: []diag.Pos{r.Pos}, Path: r.Path(), Msg: "the chart renders a different " + v.ID + " every time",
 				Hint: "set a value of the chart that fixes it",
 			})
 			continue
 		}
 		o := rendered.Objects[v.Object]
 		if r.Delivery == fleet.ByHelm {
-			// Helm renders again, and makes up another.
+			// Helm renders the chart again, with another value.
 			drop := fleet.RandomField{Object: o.GetKind() + "/" + o.GetName(), Field: v.Path, Action: fleet.DropRandom, Pos: r.Pos}
-			faults.Add(decide(own(rendered.Objects, v.Object), drop, nil))
+			faults.Add(applyRule(unshared(rendered.Objects, v.Object), drop, nil))
 			continue
 		}
 		i := DecisionOf(r, o, v.Path)
@@ -95,22 +93,22 @@ func settle(r *fleet.Release, rendered render.Result, keep Keeper) error {
 			field := o.GetKind() + "/" + o.GetName() + " " + fleet.FieldText(v.Path)
 			faults.Add(&diag.Diag{
 				At: []diag.Pos{r.Pos}, Path: r.Path(),
-				Msg:  "the chart renders " + field + " differently every time (" + o.Template + ")",
-				Hint: "set a value of the chart that fixes it, or say what becomes of it: random: " + strconv.Quote(field) + ": keep: true",
+				Msg:  "the chart renders a different " + field + " every time (" + o.Template + ")",
+				Hint: "set a value of the chart that fixes it, or set random: " + strconv.Quote(field) + ": keep: true",
 			})
 			continue
 		}
 		if used[i] {
-			continue // decided, with all that is below it
+			continue // the rule was applied to a field that contains this one
 		}
 		used[i] = true
-		faults.Add(decide(own(rendered.Objects, v.Object), r.Random[i], keep))
+		faults.Add(applyRule(unshared(rendered.Objects, v.Object), r.Random[i], keep))
 	}
 	for i, d := range r.Random {
 		if !used[i] {
 			faults.Add(&diag.Diag{
 				At: []diag.Pos{d.Pos}, Path: r.Path("random"),
-				Msg:  d.Object + " " + fleet.FieldText(d.Field) + " is the same at every render, or not there",
+				Msg:  d.Object + " " + fleet.FieldText(d.Field) + " does not exist or is the same in every rendering",
 				Hint: "remove this line",
 			})
 		}
@@ -118,8 +116,9 @@ func settle(r *fleet.Release, rendered render.Result, keep Keeper) error {
 	return faults.Err()
 }
 
-// own returns an object with a content of its own, which may be modified.
-func own(objs []fleet.Object, i int) fleet.Object {
+// unshared returns an object whose content no other object shares, so that it may be
+// modified.
+func unshared(objs []fleet.Object, i int) fleet.Object {
 	if o := &objs[i]; o.Shared {
 		o.Unstructured, o.Shared = o.DeepCopy(), false
 	}
@@ -135,8 +134,8 @@ func DecisionOf(r *fleet.Release, o fleet.Object, field []string) int {
 	})
 }
 
-// decide changes one field of an object.
-func decide(o fleet.Object, d fleet.RandomField, keep Keeper) error {
+// applyRule applies the rule of a nondeterministic field to an object.
+func applyRule(o fleet.Object, d fleet.RandomField, keep Keeper) error {
 	switch d.Action {
 	case fleet.DropRandom:
 		return setField(o.Object, d, nil)
@@ -153,8 +152,8 @@ func decide(o fleet.Object, d fleet.RandomField, keep Keeper) error {
 	return setField(o.Object, d, &v)
 }
 
-// setField sets a field that is there, or removes it when to is nil. An element
-// of a list is not removed: those behind it would be others.
+// setField sets an existing field, or removes it if to is nil. It does not remove elements
+// of lists, because that would move the following elements.
 func setField(object map[string]any, d fleet.RandomField, to *any) error {
 	parent, ok := fleet.Lookup(object, d.Field[:len(d.Field)-1])
 	key := d.Field[len(d.Field)-1]

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
 )
 
-// RemoteReader reads remote sources of kustomizations, as they are pinned.
+// RemoteReader reads the pinned remote sources of kustomizations.
 type RemoteReader struct {
 	source *chart.Source
 	pins   func() (map[string]fleet.RemoteSource, error)
@@ -22,7 +22,7 @@ func NewRemoteReader(root string, source *chart.Source) *RemoteReader {
 	return &RemoteReader{source, sync.OnceValues(func() (map[string]fleet.RemoteSource, error) { return load.Sources(root) })}
 }
 
-// get returns what an address refers to; nil when it is not pinned.
+// get returns the source at an address, nil if it is not pinned.
 func (r *RemoteReader) get(ctx context.Context, address string) (*kustomize.Remote, error) {
 	pins, err := r.pins()
 	if err != nil {

@@ -15,15 +15,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
 
-// maxRounds bounds how often charts are rendered again since the CRDs of
-// others changed.
+// maxRounds limits how often charts are rendered again because the CRDs of others changed.
 const maxRounds = 10
 
 // Rendering is the result of one release, for the API versions that it saw.
 type Rendering struct {
 	done     bool
 	SeenAPIs []string // API versions
-	brings   []string // API versions of its CRDs
+	crdAPIs  []string // API versions of its CRDs
 	Result   render.Result
 	Err      error
 }
@@ -33,19 +32,19 @@ type ClusterRendering struct {
 	Cluster    *fleet.Cluster
 	Releases   []*fleet.Release  // in the order of their steps
 	Renderings []Rendering       // of the releases
-	hooks      []fleet.Object    // that stand beside the objects, once these are asked for
-	checks     []fleet.RuleCheck // of the targets of patches, once there are objects
-	known      []fleet.Object    // CRDs that the cluster has without a release
+	hooks      []fleet.Object    // separate hooks, set by Objects
+	checks     []fleet.RuleCheck // checks of the targets of patches, set by Objects
+	crds       []fleet.Object    // CRDs that the cluster has without a release
 }
 
 // Render renders the releases of a cluster. Charts see the API versions of Kubernetes and
-// of all CRDs of releases in their step or an earlier one. Charts that ask for API
-// versions are rendered again until the CRDs of the result are those that they saw.
+// of all CRDs of releases in their step or an earlier one. Charts that read API versions are
+// rendered again until the CRDs of the result are those that they saw.
 func (f *Fleet) Render(ctx context.Context, c *fleet.Cluster) (*ClusterRendering, error) {
 	compare := func(a, b *fleet.Release) int { return c.CompareSteps(a.ApplyStep(), b.ApplyStep()) }
 	releases := slices.SortedStableFunc(slices.Values(c.Releases), compare)
-	all := &ClusterRendering{Cluster: c, Releases: releases, Renderings: make([]Rendering, len(releases)), known: f.KnownCRDs[c.ID]}
-	defer f.sharing.done(c)
+	all := &ClusterRendering{Cluster: c, Releases: releases, Renderings: make([]Rendering, len(releases)), crds: f.KnownCRDs[c.ID]}
+	defer f.groups.release(c)
 	if err := f.renderAll(ctx, all, compare); err != nil {
 		return nil, err
 	}
@@ -53,24 +52,23 @@ func (f *Fleet) Render(ctx context.Context, c *fleet.Cluster) (*ClusterRendering
 	return all, nil
 }
 
-// renderAll renders the releases of a cluster, which are in the order of their
-// steps, by which compare orders them.
+// renderAll renders the releases of a cluster, which are in the order of compare.
 func (f *Fleet) renderAll(ctx context.Context, all *ClusterRendering, compare func(a, b *fleet.Release) int) error {
 	c, served := all.Cluster, f.served(all.Cluster)
-	if err := f.renderOthers(ctx, all, served); err != nil {
+	if err := f.renderFirst(ctx, all, served); err != nil {
 		return err
 	}
 	for range maxRounds {
 		again := false
 		for i, r := range all.Releases {
 			last := &all.Renderings[i]
-			if !f.asksForAPIs(r) {
+			if !f.readsAPIs(r) {
 				continue
 			}
 			saw := slices.Clone(served)
 			for j, other := range all.Releases {
 				if compare(other, r) <= 0 {
-					saw = append(saw, all.Renderings[j].brings...)
+					saw = append(saw, all.Renderings[j].crdAPIs...)
 				}
 			}
 			slices.Sort(saw)
@@ -85,54 +83,54 @@ func (f *Fleet) renderAll(ctx context.Context, all *ClusterRendering, compare fu
 		}
 	}
 	return &diag.Diag{
-		At: []diag.Pos{c.Pos}, Msg: "the charts do not converge: whether they render CRDs depends on each other's CRDs",
-		Hint: "list the API versions that charts look for in cluster.apis",
+		At: []diag.Pos{c.Pos}, Msg: "charts do not converge: whether they render CRDs depends on each other's CRDs",
+		Hint: "list the API versions that the charts read in cluster.apis",
 	}
 }
 
-// asksForAPIs reports whether what a release renders to may depend on the API
-// versions that it sees.
-func (f *Fleet) asksForAPIs(r *fleet.Release) bool {
-	return f.Charts[r.Chart].asksForAPIs || r.Jsonnet != "" || valuesAskForAPIs(r.Values)
+// readsAPIs reports whether the objects of a release may depend on the API versions that it
+// sees.
+func (f *Fleet) readsAPIs(r *fleet.Release) bool {
+	return f.Charts[r.Chart].readsAPIs || r.Jsonnet != "" || valuesReadAPIs(r.Values)
 }
 
-// valuesAskForAPIs reports whether a value may be a template that does.
-func valuesAskForAPIs(t *fleet.Tree) bool {
+// valuesReadAPIs reports whether a value may be a template that reads API versions.
+func valuesReadAPIs(t *fleet.Tree) bool {
 	if t == nil {
 		return false
 	}
 	for _, f := range t.Fields {
-		if valuesAskForAPIs(f) {
+		if valuesReadAPIs(f) {
 			return true
 		}
 	}
 	if text, ok := t.Scalar.(string); ok && render.TextUsesAPIVersions(text) {
 		return true
 	}
-	return slices.ContainsFunc(t.List, valuesAskForAPIs)
+	return slices.ContainsFunc(t.List, valuesReadAPIs)
 }
 
-// crdsOf returns the API versions that are in the crds directories of a chart.
+// crdsOf returns the API versions of the CRDs in the crds directories of a chart.
 func (f *Fleet) crdsOf(ch *fleet.Chart) []string {
 	return f.crdDirs.Get(ch, func() []string {
 		return f.Results.APIs(ch.Digest, func() []string { return f.Templates.CRDs(ch) })
 	})
 }
 
-// renderOthers renders the releases that do not ask for API versions, at the same
-// time. What the others bring is known when they are rendered: until then, it is
-// taken for what is in the crds directories of their charts, which is mostly right.
-func (f *Fleet) renderOthers(ctx context.Context, all *ClusterRendering, served []string) error {
+// renderFirst renders, in parallel, the releases that do not read API versions. For the
+// others, it sets the API versions of the CRDs in the crds directories of their charts,
+// which are mostly all that they render.
+func (f *Fleet) renderFirst(ctx context.Context, all *ClusterRendering, served []string) error {
 	var running sync.WaitGroup
 	faults := make([]error, len(all.Releases))
 	for i, r := range all.Releases {
 		one, ch := &all.Renderings[i], f.Charts[r.Chart]
 		switch {
-		case !f.asksForAPIs(r):
+		case !f.readsAPIs(r):
 			running.Go(func() { *one = f.renderOne(ctx, all.Cluster, r, served) })
 		case ch.Chart != nil:
 			running.Go(func() {
-				one.brings, faults[i] = ordered.Recover(func() ([]string, error) { return f.crdsOf(ch.Chart), nil })
+				one.crdAPIs, faults[i] = ordered.Recover(func() ([]string, error) { return f.crdsOf(ch.Chart), nil })
 			})
 		}
 	}
@@ -143,15 +141,15 @@ func (f *Fleet) renderOthers(ctx context.Context, all *ClusterRendering, served 
 // renderOne renders a release that sees the given API versions.
 func (f *Fleet) renderOne(ctx context.Context, c *fleet.Cluster, r *fleet.Release, saw []string) Rendering {
 	result, err := ordered.Recover(func() (render.Result, error) { return f.Source(ctx, c, r, saw) })
-	if f.plain {
-		alone(result.Objects)
-		alone(result.Hooks)
+	if f.unshared {
+		copyContents(result.Objects)
+		copyContents(result.Hooks)
 	}
-	return Rendering{done: true, SeenAPIs: saw, brings: render.APIs(result.Objects), Result: result, Err: err}
+	return Rendering{done: true, SeenAPIs: saw, crdAPIs: render.APIs(result.Objects), Result: result, Err: err}
 }
 
-// place puts the objects into their namespaces, which takes the CRDs of all
-// releases.
+// place sets the namespaces of objects. Whether a kind has a namespace depends on the CRDs
+// of all releases.
 func (all *ClusterRendering) place(kinds *validate.Checker) {
 	var objs []fleet.Object
 	for _, r := range all.Renderings {
@@ -178,7 +176,7 @@ func (all *ClusterRendering) Objects(kinds *validate.Checker, keep Keeper) ([]fl
 		one, err := all.Renderings[i].Result, all.Renderings[i].Err
 		parts := slices.Concat(one.Objects, one.Hooks)
 		if err == nil {
-			err = settle(r, render.Result{Objects: parts, Nondeterministic: one.Nondeterministic}, keep)
+			err = decideRandom(r, render.Result{Objects: parts, Nondeterministic: one.Nondeterministic}, keep)
 		}
 		if err == nil {
 			var checks []fleet.RuleCheck
@@ -199,7 +197,7 @@ func (all *ClusterRendering) Objects(kinds *validate.Checker, keep Keeper) ([]fl
 		faults.Add(err)
 	}
 	incomplete := len(faults) > 0
-	crds := slices.Concat(objs, all.known)
+	crds := slices.Concat(objs, all.crds)
 	for _, in := range complete {
 		faults.Add(patch.CheckOwnership(all.Cluster, all.Releases[in.release], objs[in.from:in.to], crds))
 	}
@@ -207,7 +205,7 @@ func (all *ClusterRendering) Objects(kinds *validate.Checker, keep Keeper) ([]fl
 		return nil, faults.Err()
 	}
 	for i, o := range objs {
-		objs[i] = kinds.Unmarked(o) // what an exported one is without its marks
+		objs[i] = kinds.Unmarked(o) // removes the marks of exports
 	}
 	return objs, faults.Err()
 }

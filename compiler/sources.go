@@ -22,12 +22,12 @@ func (f *Fleet) Source(ctx context.Context, c *fleet.Cluster, r *fleet.Release, 
 	case r.Jsonnet != "":
 		return f.EvaluateJsonnet(ctx, c, r, apis)
 	case r.Kustomize != "":
-		return f.once("kustomize "+r.Kustomize, r, func() ([]fleet.Object, error) {
+		return f.readOnce("kustomize "+r.Kustomize, r, func() ([]fleet.Object, error) {
 			objs, _, err := f.remotes.Build(ctx, f.Dir, r)
 			return objs, err
 		})
 	case r.Manifests != "":
-		return f.once("manifests "+r.Manifests, r, func() ([]fleet.Object, error) {
+		return f.readOnce("manifests "+r.Manifests, r, func() ([]fleet.Object, error) {
 			objs, _, err := manifests.Read(f.Dir, r.Manifests, r)
 			return objs, err
 		})
@@ -35,9 +35,9 @@ func (f *Fleet) Source(ctx context.Context, c *fleet.Cluster, r *fleet.Release, 
 	return f.chart(ctx, c, r, apis)
 }
 
-// once reads what is the same for all clusters once, and returns it as objects of
-// the release.
-func (f *Fleet) once(key string, r *fleet.Release, read func() ([]fleet.Object, error)) (render.Result, error) {
+// readOnce reads a source that is the same for all clusters once, and returns its objects
+// as those of the release.
+func (f *Fleet) readOnce(key string, r *fleet.Release, read func() ([]fleet.Object, error)) (render.Result, error) {
 	first, _ := f.read.LoadOrStore(key, sync.OnceValues(read))
 	objs, err := first.(func() ([]fleet.Object, error))()
 	out := make([]fleet.Object, len(objs))
@@ -47,8 +47,9 @@ func (f *Fleet) once(key string, r *fleet.Release, read func() ([]fleet.Object, 
 	return render.Result{Objects: out}, err
 }
 
-// readyJsonnet prepares the evaluation of Jsonnet, when there is some.
-func (f *Fleet) readyJsonnet(all *fleet.Fleet) error {
+// initJsonnet prepares the evaluation of Jsonnet. It reads the packages of charts only if a
+// release uses Jsonnet.
+func (f *Fleet) initJsonnet(all *fleet.Fleet) error {
 	library, err := lib.Files.ReadFile("fleetc.libsonnet")
 	if err != nil {
 		return err
@@ -63,21 +64,21 @@ func (f *Fleet) readyJsonnet(all *fleet.Fleet) error {
 	return nil
 }
 
-// ChartUsers returns the charts of the releases, and all pinned charts when a Jsonnet file
-// may ask for any of them.
+// ChartUsers returns the charts of the releases, and all pinned charts if a Jsonnet file may
+// render charts by name.
 func (f *Fleet) ChartUsers(ctx context.Context, all *fleet.Fleet) map[fleet.ChartRef]*ChartUse {
 	users := ChartUsers(all)
-	asks := map[string]bool{} // by the file of Jsonnet
+	usesCharts := map[string]bool{} // by Jsonnet file
 	for _, c := range all.Clusters {
 		for _, r := range c.Releases {
 			if r.Jsonnet == "" || len(f.packages) == 0 {
 				continue
 			}
-			if _, ok := asks[r.Jsonnet]; !ok {
+			if _, ok := usesCharts[r.Jsonnet]; !ok {
 				_, charts, err := f.jsonnet.Dependencies(ctx, r.Jsonnet)
-				asks[r.Jsonnet] = charts || err != nil
+				usesCharts[r.Jsonnet] = charts || err != nil
 			}
-			if !asks[r.Jsonnet] {
+			if !usesCharts[r.Jsonnet] {
 				continue
 			}
 			for _, p := range f.packages {
@@ -106,8 +107,8 @@ func (f *Fleet) EvaluateJsonnet(ctx context.Context, c *fleet.Cluster, r *fleet.
 	return out, err
 }
 
-// helmTemplate renders a chart for a release of Jsonnet, with its values checked
-// as those of any release are.
+// helmTemplate renders a chart for a release of Jsonnet. It checks the values as for any
+// release.
 func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Release, call jsonnet.HelmCall, apis []string) ([]fleet.Object, error) {
 	i := slices.IndexFunc(f.packages, func(p load.Package) bool { return p.Name == call.Chart })
 	if i < 0 {
@@ -123,7 +124,7 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 	}
 	ch, ok := f.Charts[f.packages[i].Pins[0].Ref]
 	if !ok {
-		return nil, &diag.Diag{Msg: "the chart of the package " + call.Chart + " cannot be had"}
+		return nil, &diag.Diag{Msg: "the chart of the package " + call.Chart + " is missing"}
 	}
 	values, err := fleet.TreeOf(call.Values)
 	if err != nil {
@@ -144,7 +145,7 @@ func (f *Fleet) helmTemplate(ctx context.Context, c *fleet.Cluster, r *fleet.Rel
 		f.UsesClock.Store(c.ID, true)
 	}
 	if err == nil && len(result.Nondeterministic) > 0 {
-		err = &diag.Diag{Msg: fmt.Sprintf("the chart %s renders %s differently every time", call.Chart, result.Nondeterministic[0].ID), Hint: "set a value of the chart that fixes it"}
+		err = &diag.Diag{Msg: fmt.Sprintf("the chart %s renders a different %s every time", call.Chart, result.Nondeterministic[0].ID), Hint: "set a value of the chart that fixes it"}
 	}
 	return result.Objects, err
 }

@@ -10,10 +10,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 )
 
-// CheckWritten checks the releases whose objects are all written in CUE, without
-// rendering any other: each object on its own, patches, and ownership. It finds
-// nothing that [Fleet.Bundles] does not find as well. The error is a diag.List, in the
-// order of clusters.
+// CheckWritten checks the objects, patches and ownership of the releases whose objects are
+// all written in CUE, without rendering other releases. [Fleet.Bundles] finds the same
+// faults. The error is a diag.List in the order of clusters.
 func (f *Fleet) CheckWritten(ctx context.Context) error {
 	var faults diag.List
 	for _, err := range ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (struct{}, error) {

@@ -142,7 +142,7 @@ func (e *objectExplanation) write(w io.Writer, name func(string) string) error {
 	case e.Random != nil:
 		p.line("    the chart generates it at every render; the rule is at %s", p.pos(e.Random.Pos))
 	case e.Nondeterministic:
-		p.line("    the chart generates it at every render")
+		p.line("    the chart renders a different value every time")
 	}
 	if !e.Complete {
 		p.line("    more values are read here than were tried")

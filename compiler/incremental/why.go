@@ -72,7 +72,7 @@ func (s *UpToDate) note(c *fleet.Cluster, inputs Inputs) {
 // changed inputs. It renders the releases that are not cached, and stores nothing.
 func WhyCached(ctx context.Context, c *compiler.Compiler, pattern string) (*CacheReport, error) {
 	reader := *c
-	reader.KeepNothing = true
+	reader.ReadOnlyCache = true
 	c = &reader
 	l, err := readLayers(c, []string{pattern})
 	defer l.close()
@@ -165,7 +165,7 @@ func reason(f *compiler.Fleet, c *fleet.Cluster, r *fleet.Release, rendered comp
 		out.State = CacheHit
 		return out
 	case len(result.Nondeterministic) > 0:
-		out.State, out.Why = Uncacheable, "the chart renders "+result.Nondeterministic[0].ID+" differently every time"
+		out.State, out.Why = Uncacheable, "the chart renders a different "+result.Nondeterministic[0].ID+" every time"
 		return out
 	case result.UsesClock:
 		out.State, out.Why = Uncacheable, "the chart reads the clock"

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxTrials is how many values of the whole fleet are tried to find those behind faults.
+// maxTrials limits the perturbation tests for faults of the whole fleet.
 const maxTrials = 300
 
 // Blamer finds the values behind faults in rendered objects. It memoizes which values the
@@ -28,13 +28,13 @@ type Blamer struct {
 // Blame puts the line that set a field in front of the faults about the field: for an object
 // in CUE the line of the field, for an object of a chart the line of the value that the
 // field depends on. rendered returns how a release was rendered, false for a release
-// that was not.
-func (b *Blamer) Blame(ctx context.Context, f Renderer, rendered func(*fleet.Release) (Rendered, bool), err error) error {
+// without a rendering.
+func (b *Blamer) Blame(ctx context.Context, f Renderer, rendered func(*fleet.Release) (RenderedRelease, bool), err error) error {
 	var out diag.List
 	for _, d := range diag.All(err) {
 		at, ok := errors.AsType[*fleet.FieldError](d.Cause)
 		if ok {
-			if r, known := rendered(at.Object.Release); known {
+			if r, ok := rendered(at.Object.Release); ok {
 				if pos := b.setBy(ctx, f, r, at); pos.IsValid() && !slices.Contains(d.At, pos) {
 					blamed := *d
 					blamed.At = append([]diag.Pos{pos}, d.At...)
@@ -47,19 +47,19 @@ func (b *Blamer) Blame(ctx context.Context, f Renderer, rendered func(*fleet.Rel
 	return out.Err()
 }
 
-// setBy returns the line that set a field, and no position when several lines may have, or
-// none.
-func (b *Blamer) setBy(ctx context.Context, f Renderer, in Rendered, at *fleet.FieldError) diag.Pos {
+// setBy returns the line that set a field. It returns no position if it finds no line, or
+// several.
+func (b *Blamer) setBy(ctx context.Context, f Renderer, in RenderedRelease, at *fleet.FieldError) diag.Pos {
 	r := in.Release
 	if f.ChartOf(r) == nil {
 		return WrittenPos(r, at)
 	}
-	var o *Origin // made when it is needed
+	var o *Origin // created for the first trial
 	found := map[trial.How][]diag.Pos{}
 	for _, c := range candidates(r.Values, at) {
 		key := trialKey{r.Chart, c.tree.Pos, at.Error()}
-		how, known := b.trials.Load(key)
-		if !known {
+		how, tried := b.trials.Load(key)
+		if !tried {
 			if b.count.Add(1) > maxTrials {
 				continue
 			}
@@ -147,7 +147,7 @@ type candidate struct {
 
 // candidates returns the values with the text of the field, and those with its name.
 func candidates(values *fleet.Tree, at *fleet.FieldError) []candidate {
-	const most = 8 // more say nothing
+	const most = 8 // more candidates are ambiguous
 	v, _ := fleet.Lookup(at.Object.Object, at.Field)
 	text, name := fleet.ScalarText(v), at.Field[len(at.Field)-1]
 	var out []candidate

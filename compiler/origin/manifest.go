@@ -10,8 +10,8 @@ import (
 )
 
 // ManifestPos returns the source position of a field in a manifest below a directory, or
-// that of the object when the field is not found. at is where the document of the object
-// begins.
+// that of the object if the field is not found. at is the beginning of the object's
+// document.
 func ManifestPos(dir string, at diag.Pos, field []string) diag.Pos {
 	root, err := os.OpenRoot(dir)
 	if err != nil || len(field) == 0 || at.Line == 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
-// Renderer renders objects again, for trials.
+// Renderer renders objects again, for perturbation tests.
 type Renderer interface {
 	// ChartOf returns the chart of a release, nil when it has none.
 	ChartOf(r *fleet.Release) *fleet.Chart
@@ -27,15 +27,16 @@ type Renderer interface {
 	EvaluateJsonnet(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) (render.Result, error)
 }
 
-// Rendered is a release and how it was rendered.
-type Rendered struct {
+// RenderedRelease is a release with its result and the API versions that it saw.
+type RenderedRelease struct {
 	Cluster  *fleet.Cluster
 	Release  *fleet.Release
 	SeenAPIs []string // API versions that the release saw
 	Result   render.Result
 }
 
-// Origin is where an object comes from, and how to render it again.
+// Origin is the origin of an object: its release, chart and patches. It can render the
+// object again.
 type Origin struct {
 	renderer     Renderer
 	cluster      *fleet.Cluster
@@ -52,7 +53,7 @@ type Origin struct {
 
 // Of returns the origin of an object of a rendered release. The values that field depends
 // on can be found by trials of the subject.
-func Of(ctx context.Context, renderer Renderer, in Rendered, o fleet.Object, field []string) (*Origin, error) {
+func Of(ctx context.Context, renderer Renderer, in RenderedRelease, o fleet.Object, field []string) (*Origin, error) {
 	p := &Origin{
 		renderer: renderer, cluster: in.Cluster, Release: in.Release, Chart: renderer.ChartOf(in.Release), seenAPIs: in.SeenAPIs, object: o,
 	}
@@ -141,7 +142,7 @@ func (p *Origin) ofJsonnet(ctx context.Context) *trial.Subject {
 	}
 }
 
-// with returns a copy of a map with another value at a path of keys, or none.
+// with returns a copy of a map with v at a path of keys, or without the path if v is nil.
 func with(m map[string]any, path []string, v any) map[string]any {
 	out := maps.Clone(m)
 	switch below, _ := m[path[0]].(map[string]any); {
@@ -170,13 +171,13 @@ func (p *Origin) OnNamespace() trial.How {
 	}
 	how := p.Subject.Compare(o, p.Release.Namespace, other)
 	if how == trial.Exists {
-		return trial.No // everything of a release is where it is since the release is there
+		return trial.No // this is true of all objects of a release
 	}
 	return how
 }
 
-// finish returns an object as it is when the compiler is done with what its
-// source renders: in a namespace, and patched.
+// finish sets the namespace of an object and applies the patches, as the compiler does with
+// rendered objects.
 func (p *Origin) finish(o map[string]any, namespace string) (map[string]any, error) {
 	if o == nil {
 		return nil, nil
@@ -205,8 +206,8 @@ func (p *Origin) finish(o map[string]any, namespace string) (map[string]any, err
 	return objs[0].Object, nil
 }
 
-// unpatch finds out which patches changed the field, and what the object was
-// before all of them. objs are the objects before the patches.
+// unpatch sets Patches to the patches that changed the field, and Raw to the object before
+// all patches. objs are the objects before the patches.
 func (p *Origin) unpatch(objs []fleet.Object, field []string) error {
 	r := *p.Release
 	p.Raw = p.object
@@ -217,23 +218,23 @@ func (p *Origin) unpatch(objs []fleet.Object, field []string) error {
 		if err != nil {
 			return err
 		}
-		was := counterpart(before, after, p.Raw)
-		if was.Unstructured == nil {
+		old := counterpart(before, after, p.Raw)
+		if old.Unstructured == nil {
 			break
 		}
-		a, inA := fleet.Lookup(was.Object, field)
+		a, inA := fleet.Lookup(old.Object, field)
 		b, inB := fleet.Lookup(p.Raw.Object, field)
 		if n < len(p.Release.Patches) && (inA != inB || !reflect.DeepEqual(a, b)) {
 			p.Patches = append(p.Patches, &p.Release.Patches[n])
 		}
-		p.Raw, after = was, before
+		p.Raw, after = old, before
 	}
 	slices.Reverse(p.Patches)
 	return nil
 }
 
-// counterpart returns what an object was before a patch: that of its name or,
-// since a patch may rename it, in its place.
+// counterpart returns an object before a patch: the object with the same ID or, since a
+// patch may rename objects, at the same index.
 func counterpart(before, after []fleet.Object, o fleet.Object) fleet.Object {
 	if i := slices.IndexFunc(before, func(b fleet.Object) bool { return b.ID() == o.ID() }); i >= 0 {
 		return before[i]
@@ -244,7 +245,7 @@ func counterpart(before, after []fleet.Object, o fleet.Object) fleet.Object {
 	return fleet.Object{}
 }
 
-// isSet reports whether the layers set the value at a path, or what is in it.
+// isSet reports whether the layers set the value at a path, or a part of it.
 func isSet(t *fleet.Tree, path []string) bool {
 	for _, key := range path {
 		switch i, err := strconv.Atoi(key); {

@@ -10,20 +10,20 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// maxAccepted is for how many values it is kept that a chart accepts them. When
-// there are more, only those of the last run are kept.
+// maxAccepted limits the stored values of a chart. If there are more, only those of the last
+// run are stored.
 const maxAccepted = 1 << 16
 
-// AcceptedValues remembers values in which the schemas of one chart find no fault, of this
-// run and of earlier ones. To compile a large schema and to check values against it costs
-// more than everything else in vet.
+// AcceptedValues remembers the values that the schemas of a chart accept, in this run and
+// earlier ones. Without it, checking values against large schemas takes most of the time
+// of vet.
 type AcceptedValues struct {
 	cache *cache.Cache
 	key   string
 
 	mu    sync.Mutex
-	known map[[sha256.Size]byte]bool // by the sum of the values, and whether this run has asked; nil until something does
-	more  bool                       // than what is kept
+	used  map[[sha256.Size]byte]bool // by the digest of the values, whether this run used them; nil before the first use
+	grown bool                       // whether there are values that are not stored
 }
 
 // Accepted returns the values that the schemas of a chart accepted before.
@@ -39,40 +39,40 @@ func (a *AcceptedValues) Remember(values []byte, accepts func() bool) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.known[sum], a.more = true, true
+	a.used[sum], a.grown = true, true
 }
 
 func (a *AcceptedValues) has(sum [sha256.Size]byte) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.known == nil {
-		a.known = map[[sha256.Size]byte]bool{}
+	if a.used == nil {
+		a.used = map[[sha256.Size]byte]bool{}
 		data, _ := a.cache.Get(a.key)
 		for s := range slices.Chunk(data, sha256.Size) {
 			if len(s) == sha256.Size {
-				a.known[[sha256.Size]byte(s)] = false
+				a.used[[sha256.Size]byte(s)] = false
 			}
 		}
 	}
-	if _, ok := a.known[sum]; !ok {
+	if _, ok := a.used[sum]; !ok {
 		return false
 	}
-	a.known[sum] = true
+	a.used[sum] = true
 	return true
 }
 
-// Keep stores the values for other runs.
-func (a *AcceptedValues) Keep() {
+// Save stores the values for later runs.
+func (a *AcceptedValues) Save() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.more {
+	if !a.grown {
 		return
 	}
-	a.more = false
-	all := len(a.known) <= maxAccepted
+	a.grown = false
+	all := len(a.used) <= maxAccepted
 	var sums [][]byte
-	for sum, asked := range a.known {
-		if all || asked {
+	for sum, used := range a.used {
+		if all || used {
 			sums = append(sums, sum[:])
 		}
 	}

@@ -14,29 +14,28 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
-// This file keeps on disk what charts render to: of a release, a list of its
-// objects, and each content once, by its digest. Contents are in CBOR, as
-// Kubernetes encodes objects in it, which gives back the same values. With a
-// registry beside it, what is not on disk is fetched from there, and what is
-// rendered is sent there: on its way, all is on disk.
+// This file stores rendered releases of charts in the cache: a list of objects for each
+// release, and each distinct content once by its digest. Contents are encoded as CBOR, like
+// in Kubernetes, which preserves the types of values. With a shared cache, releases are
+// fetched to the disk and sent from there.
 //
-// A release with something random in it is not kept, nor one of a chart that asks
-// for the time, nor one with a Secret that can be read, unless the release says that others may read it.
+// Nondeterministic releases are not stored, nor are those of charts that read the clock. A
+// release with a Secret in plain text is only stored if the release allows plain text.
 
-// A keptObject is an object of a release as it is kept.
-type keptObject struct {
-	Content  []byte `json:"content"` // its digest
+// storedObject is an object in the stored list of a release.
+type storedObject struct {
+	Content  []byte `json:"content"` // digest of the content
 	Template string `json:"template"`
 	CRD      bool   `json:"crd,omitempty"`
 	Aside    bool   `json:"aside,omitempty"`
 }
 
-// contents are what objects have in them, as this run has read or kept it.
+// contents memoizes the contents of objects that this run reads or stores.
 type contents struct {
-	mu    sync.Mutex
-	met   map[fleet.Sum]bool                        // read before
-	known map[fleet.Sum]*unstructured.Unstructured  // read twice: it will be again
-	parts map[*unstructured.Unstructured]cache.Part // those that clusters share, which are kept already
+	mu     sync.Mutex
+	read   map[fleet.Sum]bool                        // read at least once
+	shared map[fleet.Sum]*unstructured.Unstructured  // read at least twice, to be shared
+	parts  map[*unstructured.Unstructured]cache.Part // stored contents that clusters share
 }
 
 // Rendered returns the stored result of a release.
@@ -45,7 +44,7 @@ func (r *Store) Rendered(key string) (render.Result, bool) {
 	if !ok {
 		return render.Result{}, false
 	}
-	var objs []keptObject
+	var objs []storedObject
 	if err := direct.Unmarshal(data, &objs); err != nil {
 		return render.Result{}, false
 	}
@@ -65,8 +64,8 @@ func (r *Store) Rendered(key string) (render.Result, bool) {
 	return out, true
 }
 
-// content returns the content of a digest, nil when it is not there, and whether
-// the same one is returned again.
+// content returns the content with a digest, nil if it is not stored, and whether the same
+// pointer is returned for other objects.
 func (r *Store) content(digest []byte) (content *unstructured.Unstructured, shared bool) {
 	if len(digest) != sha256.Size {
 		return nil, false
@@ -74,13 +73,13 @@ func (r *Store) content(digest []byte) (content *unstructured.Unstructured, shar
 	sum := fleet.Sum(digest)
 	c := &r.contents
 	c.mu.Lock()
-	content, again := c.known[sum], c.met[sum]
-	c.met[sum] = true
+	content, again := c.shared[sum], c.read[sum]
+	c.read[sum] = true
 	c.mu.Unlock()
 	if content != nil {
 		return content, true
 	}
-	data, ok := r.keptContent(sum)
+	data, ok := r.encodedContent(sum)
 	if !ok {
 		return nil, false
 	}
@@ -93,15 +92,15 @@ func (r *Store) content(digest []byte) (content *unstructured.Unstructured, shar
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if first := c.known[sum]; first != nil {
+	if first := c.shared[sum]; first != nil {
 		return first, true
 	}
-	c.known[sum] = content
+	c.shared[sum] = content
 	return content, true
 }
 
-// keptContent returns the content of a digest as it is kept.
-func (r *Store) keptContent(sum fleet.Sum) ([]byte, bool) {
+// encodedContent returns the stored encoding of the content with a digest.
+func (r *Store) encodedContent(sum fleet.Sum) ([]byte, bool) {
 	data, ok := r.Cache.Get(r.KeyOf("content", sum.String()))
 	return data, ok && sha256.Sum256(data) == sum
 }
@@ -112,19 +111,19 @@ type Record struct {
 	parts  []cache.Part // their contents
 }
 
-// KeepRendered stores the result of a release and returns what it stored.
-func (r *Store) KeepRendered(key string, release *fleet.Release, result render.Result) (k Record, ok bool) {
+// StoreRendered stores the result of a release and returns the stored record.
+func (r *Store) StoreRendered(key string, release *fleet.Release, result render.Result) (k Record, ok bool) {
 	if r.Cache.Dir == "" || r.Cache.ReadOnly || !Cacheable(release, result) {
 		return Record{}, false
 	}
-	var objs []keptObject
+	var objs []storedObject
 	for _, o := range slices.Concat(result.Objects, result.Hooks) {
-		part, ok := r.keepContent(o)
+		part, ok := r.storeContent(o)
 		if !ok {
 			return Record{}, false
 		}
 		k.parts = append(k.parts, part)
-		objs = append(objs, keptObject{Content: part.Digest[:], Template: o.Template, CRD: o.CRD, Aside: o.Unapplied})
+		objs = append(objs, storedObject{Content: part.Digest[:], Template: o.Template, CRD: o.CRD, Aside: o.Unapplied})
 	}
 	var err error
 	if k.record, err = direct.Marshal(objs); err != nil {
@@ -137,12 +136,12 @@ func (r *Store) KeepRendered(key string, release *fleet.Release, result render.R
 // SendRendered sends the result of a release to the shared cache, if there is one.
 func (r *Store) SendRendered(key string, k Record) {
 	if r.shared != nil {
-		r.shared.Put(r.KeyOf("release", key), k.record, k.parts, r.keptContent)
+		r.shared.Put(r.KeyOf("release", key), k.record, k.parts, r.encodedContent)
 	}
 }
 
-// FetchRendered copies the result of a release from the shared cache to the disk, unless it
-// is there, and reports whether it did.
+// FetchRendered copies the result of a release from the shared cache to the disk, unless the
+// disk has it, and reports whether it did.
 func (r *Store) FetchRendered(ctx context.Context, key string) bool {
 	name := r.KeyOf("release", key)
 	if r.shared == nil || r.Cache.Dir == "" || r.Cache.ReadOnly || r.Cache.Has(name) {
@@ -157,7 +156,7 @@ func (r *Store) FetchRendered(ctx context.Context, key string) bool {
 		return true
 	}
 	record, ok := r.shared.Get(ctx, name, has, take)
-	var objs []keptObject
+	var objs []storedObject
 	if !ok || direct.Unmarshal(record, &objs) != nil {
 		return false
 	}
@@ -170,7 +169,7 @@ func (r *Store) FetchRendered(ctx context.Context, key string) bool {
 	return true
 }
 
-// isContent reports whether data is an object, as what is rendered is one.
+// isContent reports whether data is an encoded object with kind and metadata.
 func isContent(data []byte) bool {
 	var o unstructured.Unstructured
 	if direct.Unmarshal(data, &o.Object) != nil {
@@ -181,7 +180,7 @@ func isContent(data []byte) bool {
 }
 
 // Cacheable reports whether the result of a release may be stored: it is deterministic,
-// and has no readable Secret that the release does not allow.
+// and has no Secret in plain text that the release does not allow.
 func Cacheable(release *fleet.Release, result render.Result) bool {
 	if len(result.Nondeterministic) > 0 || result.UsesClock {
 		return false
@@ -192,8 +191,8 @@ func Cacheable(release *fleet.Release, result render.Result) bool {
 	})
 }
 
-// keepContent keeps the content of an object.
-func (r *Store) keepContent(o fleet.Object) (part cache.Part, ok bool) {
+// storeContent stores the content of an object.
+func (r *Store) storeContent(o fleet.Object) (part cache.Part, ok bool) {
 	c := &r.contents
 	if o.Shared {
 		c.mu.Lock()

@@ -18,9 +18,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/render"
 )
 
-// What a registry has in place of what was rendered is a miss, though it be whole:
-// nothing of it comes onto the disk as a release.
-func TestForeignRendered(t *testing.T) {
+// TestInvalidShared checks that invalid records and contents in a shared cache are cache
+// misses, and are not copied to the disk.
+func TestInvalidShared(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
@@ -44,7 +44,7 @@ func TestForeignRendered(t *testing.T) {
 	one := fleet.Object{Unstructured: &unstructured.Unstructured{Object: object}, Template: "t.yaml"}
 	content := encode(object)
 	sum := sha256.Sum256(content)
-	record := encode([]keptObject{{Content: sum[:]}})
+	record := encode([]storedObject{{Content: sum[:]}})
 	send := func(key string, record []byte, content []byte) {
 		r := machine()
 		sum := sha256.Sum256(content)
@@ -54,25 +54,25 @@ func TestForeignRendered(t *testing.T) {
 		}
 	}
 	from := machine()
-	kept, ok := from.KeepRendered("good", &fleet.Release{}, render.Result{Objects: []fleet.Object{one}})
+	stored, ok := from.StoreRendered("good", &fleet.Release{}, render.Result{Objects: []fleet.Object{one}})
 	if !ok {
-		t.Fatal("it is not kept")
+		t.Fatal("it is not stored")
 	}
-	from.SendRendered("good", kept)
+	from.SendRendered("good", stored)
 	if why := shared.Close(); why != "" {
 		t.Fatal(why)
 	}
 	send("no record", []byte("hello"), content)
 	send("a record of another kind", encode("hello"), content)
-	send("a record of what is not there", encode([]keptObject{{Content: make([]byte, sha256.Size)}}), content)
-	send("a record without digests", encode([]keptObject{{Content: []byte("short")}}), content)
+	send("a record of what is not there", encode([]storedObject{{Content: make([]byte, sha256.Size)}}), content)
+	send("a record without digests", encode([]storedObject{{Content: []byte("short")}}), content)
 	for name, bad := range map[string]any{
 		"a text": "hello", "a list": []any{object}, "no metadata": map[string]any{"apiVersion": "v1", "kind": "ConfigMap"},
 		"no kind": map[string]any{"apiVersion": "v1", "metadata": map[string]any{}}, "nothing": nil,
 	} {
 		data := encode(bad)
 		sum := sha256.Sum256(data)
-		send(name, encode([]keptObject{{Content: sum[:]}}), data)
+		send(name, encode([]storedObject{{Content: sum[:]}}), data)
 	}
 	send("no encoding", record, []byte("\xff\xff"))
 	for _, key := range []string{

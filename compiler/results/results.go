@@ -34,7 +34,7 @@ type SharedCache interface {
 // shared may be nil.
 func New(build, dir string, readOnly bool, shared SharedCache) *Store {
 	r := &Store{Build: build}
-	r.contents.met, r.contents.known = map[fleet.Sum]bool{}, map[fleet.Sum]*unstructured.Unstructured{}
+	r.contents.read, r.contents.shared = map[fleet.Sum]bool{}, map[fleet.Sum]*unstructured.Unstructured{}
 	r.contents.parts = map[*unstructured.Unstructured]cache.Part{}
 	if build != "" && dir != "" {
 		r.Cache.Dir, r.Cache.ReadOnly, r.shared = dir, readOnly, shared
@@ -56,17 +56,17 @@ func (r *Store) Types(ch *fleet.Chart) (*values.Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.KeepTypes(ch, t)
+	r.StoreTypes(ch, t)
 	return t, nil
 }
 
 func (r *Store) keyOfTypes(ch *fleet.Chart) string { return r.KeyOf("types of values", typesOf(ch)) }
 
-// typesOf names what the types of the values of a chart follow from.
+// typesOf identifies the inputs of the types of a chart's values.
 func typesOf(ch *fleet.Chart) string { return ch.Digest + "\x00" + string(ch.Ref.Schemas) }
 
-// KeepTypes stores the types of the values of a chart.
-func (r *Store) KeepTypes(ch *fleet.Chart, t *values.Type) {
+// StoreTypes stores the types of the values of a chart.
+func (r *Store) StoreTypes(ch *fleet.Chart, t *values.Type) {
 	if r.Cache.Dir == "" {
 		return
 	}
