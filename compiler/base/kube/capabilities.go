@@ -30,10 +30,10 @@ func Capabilities(version string) []string {
 	if !known {
 		return nil // a fault already
 	}
-	// What is asked for and never stored is not among the kinds.
+	// The list of kinds does not have those that the API server never stores.
 	out := []string{"authentication.k8s.io/v1", "authentication.k8s.io/v1/TokenReview", "authorization.k8s.io/v1", "authorization.k8s.io/v1/SubjectAccessReview"}
 	for _, k := range v.Kinds() {
-		if on(k) {
+		if onByDefault(k) {
 			out = append(out, k.GroupVersion().String(), k.GroupVersion().String()+"/"+k.Kind)
 		}
 	}
@@ -41,8 +41,8 @@ func Capabilities(version string) []string {
 	return slices.Compact(out)
 }
 
-// on reports whether a kind is served without being switched on.
-func on(k Kind) bool {
+// onByDefault reports whether a kind is served by default.
+func onByDefault(k Kind) bool {
 	switch {
 	case strings.Contains(k.Version, "alpha"):
 		return false
