@@ -11,18 +11,18 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// CheckRules returns the faults of rules that hold in none of the clusters that have them.
-// said is what the clusters say, by ID; all are the IDs of the fleet. Rules of a layer
-// with a cluster that is not in said are left to a run over all of its clusters.
-func CheckRules(all []string, said map[string][]fleet.RuleCheck) error {
+// CheckRules returns the faults of rules that hold in no cluster. checks has the checks of
+// each cluster by ID, all has the IDs of the fleet. Rules of a layer are only checked if
+// checks has all clusters of the layer.
+func CheckRules(all []string, checks map[string][]fleet.RuleCheck) error {
 	// A rule that a layer writes once for several releases need only hold for one.
 	type part struct {
 		field string // the last of the path
 		pos   diag.Pos
 	}
 	nearest, clusters := map[part]fleet.RuleCheck{}, map[part][]string{}
-	for _, id := range slices.Sorted(maps.Keys(said)) {
-		for _, check := range said[id] {
+	for _, id := range slices.Sorted(maps.Keys(checks)) {
+		for _, check := range checks[id] {
 			p := part{check.Path[strings.LastIndex(check.Path, ".")+1:], check.Pos}
 			best, ok := nearest[p]
 			if !ok || !best.Holds && (check.Holds || check.Near > best.Near) {
@@ -39,7 +39,7 @@ func CheckRules(all []string, said map[string][]fleet.RuleCheck) error {
 	var faults diag.List
 	for _, p := range parts {
 		check := nearest[p]
-		known := func(id string) bool { _, ok := said[id]; return ok }
+		known := func(id string) bool { _, ok := checks[id]; return ok }
 		if check.Holds || slices.ContainsFunc(clustersWith(all, p.pos.File), func(id string) bool { return !known(id) }) {
 			continue
 		}
