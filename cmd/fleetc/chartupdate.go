@@ -109,7 +109,7 @@ func updateText(w io.Writer, u *edit.ChartUpdate, dryRun bool, names func(string
 		fmt.Fprintf(&b, "%s %s\n", verb, f)
 	}
 	for _, m := range u.Moves {
-		fmt.Fprintf(&b, "\n%s: %s -> %s\n", strings.Join(m.Clusters, ", "), cmp.Or(m.Was, "?"), m.Is)
+		fmt.Fprintf(&b, "\n%s: %s -> %s\n", strings.Join(m.Clusters, ", "), cmp.Or(m.OldVersion, "?"), m.NewVersion)
 		if m.Unknown != nil {
 			fmt.Fprintf(&b, "  what changes in its values is not known: %s\n", m.Unknown)
 		}

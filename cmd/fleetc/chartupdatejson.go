@@ -44,7 +44,7 @@ func updateJSON(w io.Writer, u *edit.ChartUpdate, dryRun bool) error {
 		Written: !dryRun && len(u.Files) > 0, Files: append([]string{}, u.Files...), Moves: []updateMove{}, Faults: faults.Of(u.Faults),
 	}
 	for _, m := range u.Moves {
-		l := updateMove{From: m.Was, To: m.Is, Clusters: m.Clusters, Values: []valueChange{}}
+		l := updateMove{From: m.OldVersion, To: m.NewVersion, Clusters: m.Clusters, Values: []valueChange{}}
 		for _, c := range m.Values {
 			l.Values = append(l.Values, valueChange{c.Path, string(c.Kind), c.Was, c.Is})
 		}

@@ -20,27 +20,26 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// An AddedChart is a chart that is pinned, and how a layer uses it.
+// AddedChart is a pinned chart with the package that layers import to use it.
 type AddedChart struct {
 	Chart   chart.Resolution
-	File    string // that was written, relative to the fleet's root, slash-separated
+	File    string // the written file, relative to the fleet's root, slash-separated
 	Import  string // CUE import path of the package
 	Package string // name of the package
 
 	Types    *values.Type // of its values
-	Unpinned error        // why a document that its schema refers to is not pinned; nil when all are
+	Unpinned error        // why a document that its schema refers to could not be pinned; nil when all are pinned
 }
 
-// AddChart finds a chart and writes the CUE package that pins it, under the
-// given name or, when that is empty, one that follows from the chart's. It
-// does not replace a file that it has not written.
+// AddChart finds a chart and writes the CUE package that pins it. An empty name is derived
+// from the name of the chart. It does not replace a file of other tools.
 func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name string) (*AddedChart, error) {
 	root, module, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {
 		return nil, err
 	}
 	if name != "" && chart.PackageName(name) != name {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%q is not the name of a CUE package", name), Hint: "write " + chart.PackageName(name)}
+		return nil, &diag.Diag{Msg: fmt.Sprintf("%q is not a valid name of a CUE package", name), Hint: "write " + chart.PackageName(name)}
 	}
 	source := c.Source(root)
 	resolved, err := source.Resolve(ctx, req)
@@ -59,7 +58,7 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 	switch {
 	case err == nil && !bytes.HasPrefix(have, []byte(load.GeneratedBy)):
 		return nil, &diag.Diag{
-			At: []diag.Pos{{File: a.File}}, Msg: "this file is in the way: fleetc chart add has not written it",
+			At: []diag.Pos{{File: a.File}}, Msg: "this file exists and was not written by fleetc chart add",
 			Hint: "move it, or choose another package with --name",
 		}
 	case err == nil && !bytes.Contains(have, fmt.Appendf(nil, "release of the chart %s.\n", resolved.Name)):
@@ -80,7 +79,7 @@ func AddChart(ctx context.Context, c *compiler.Compiler, req chart.Request, name
 			p.pkg = other
 		}
 	}
-	p.keep()
+	p.addExisting()
 	if _, err := p.write(ctx); err != nil {
 		return nil, err
 	}

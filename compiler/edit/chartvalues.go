@@ -13,15 +13,14 @@ import (
 
 // ChartValues are the values of a pinned chart.
 type ChartValues struct {
-	Package string // that pins the chart
-	Version string // by which a layer chooses it; empty for a chart by path
+	Package string // name of the package that pins the chart
+	Version string // version that a layer selects; empty for a chart by path
 	Ref     fleet.ChartRef
 	Types   *values.Type
 }
 
-// ReadChartValues returns the types of the values of a pinned chart. The name is that of
-// the package that pins the chart, or that of the chart; the version is the first one of
-// the package when it is empty.
+// ReadChartValues returns the types of the values of a pinned chart. name is the name of the
+// package or of the chart. An empty version is the first one of the package.
 func ReadChartValues(ctx context.Context, c *compiler.Compiler, name, version string) (*ChartValues, error) {
 	root, pkg, err := findPinned(c, name)
 	if err != nil {
@@ -54,8 +53,8 @@ func ReadChartValues(ctx context.Context, c *compiler.Compiler, name, version st
 	return &ChartValues{Package: pkg.Name, Version: pin.Version, Ref: pin.Ref, Types: types}, nil
 }
 
-// ChartTypes returns the charts of the clusters that the patterns select with
-// the types of their values, sorted.
+// ChartTypes returns the charts of the clusters that the patterns select, with the types of
+// their values, sorted.
 func ChartTypes(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]ChartValues, error) {
 	e := c.Evaluate(ctx, patterns)
 	if e.Fleet == nil || e.Faults != nil {

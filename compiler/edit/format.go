@@ -15,17 +15,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// A source is a CUE file of a module.
+// source is a CUE file of a module.
 type source struct {
 	root, name string // name is relative to the root, and slash-separated
 	file       string // absolute
 }
 
-// Format brings CUE files into the standard format: those named, by their paths
-// from the working directory, each with the module that it is in; when none is,
-// all of the fleet around c.Dir. It returns those that are not in it, as
-// [diag.Pos] names files, and writes them unless check is true. Nothing is
-// written when there is a fault.
+// Format formats CUE files. names are paths relative to the working directory; if there are
+// none, it formats all files of the fleet. It returns the files that were not formatted,
+// named as in [diag.Pos], and writes them unless check is true. It writes nothing if there
+// is a fault.
 func Format(c *compiler.Compiler, check bool, files ...string) ([]string, error) {
 	root, _, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil && len(files) == 0 {
@@ -73,12 +72,12 @@ func Format(c *compiler.Compiler, check bool, files ...string) ([]string, error)
 				return nil, err
 			}
 		}
-		names = append(names, s.seenFrom(root))
+		names = append(names, s.nameIn(root))
 	}
 	return names, nil
 }
 
-// sourceOf returns the source that a path of the command line leads to.
+// sourceOf returns the source for a path of the command line.
 func sourceOf(file string) (source, error) {
 	info, err := os.Stat(file)
 	switch {
@@ -87,7 +86,7 @@ func sourceOf(file string) (source, error) {
 	case err != nil:
 		return source{}, err
 	case !info.Mode().IsRegular():
-		return source{}, &diag.Diag{Msg: file + " is no file", Hint: "name files, or none for all of the fleet"}
+		return source{}, &diag.Diag{Msg: file + " is not a file", Hint: "name files, or leave out the names to format the whole fleet"}
 	}
 	root, _, err := load.Root(filepath.Dir(file))
 	if err != nil {
@@ -103,14 +102,14 @@ func sourceOf(file string) (source, error) {
 	}
 	s := source{root, filepath.ToSlash(name), target}
 	if !format.IsCUE(s.name) {
-		return source{}, &diag.Diag{Msg: s.name + " is no CUE file of the fleet", Hint: "name files that end in .cue and are not in cue.mod"}
+		return source{}, &diag.Diag{Msg: s.name + " is not a CUE file of the fleet", Hint: "name files that end in .cue and are not in cue.mod"}
 	}
 	return s, nil
 }
 
-// seenFrom names the source as seen from the fleet's root, which is empty when
-// there is none.
-func (s source) seenFrom(root string) string {
+// nameIn returns the name of the source relative to the fleet's root, and its absolute path
+// if it is in another module.
+func (s source) nameIn(root string) string {
 	if s.root == root {
 		return s.name
 	}

@@ -18,11 +18,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// cueLanguage is the version of the CUE language that new fleets are written
-// in.
+// cueLanguage is the version of the CUE language of new fleets.
 const cueLanguage = "v0.17.0"
 
-// rootLayer is what Init writes as the root layer of a new fleet.
+// rootLayer is the text of the root layer of a new fleet.
 const rootLayer = `// The root layer: what every cluster has.
 package fleet
 
@@ -34,11 +33,10 @@ releases:     schema.#Releases
 stages: schema.#Stages & [{name: "default"}]
 `
 
-// Init makes the directory a fleet, and an existing fleet complete: it writes
-// what is missing of cue.mod/module.cue, with the given module path, which a
-// new fleet needs, and of environments/fleet.cue, and brings the vendored copies
-// of the schema and the libraries up to date. It returns the files that it wrote or removed, relative to the fleet's
-// root; none when all was well.
+// Init creates a fleet in the directory, or completes an existing one: it writes
+// cue.mod/module.cue and environments/fleet.cue if they are missing, and updates the
+// vendored copies of the schema and the libraries. A new fleet needs a module path. It
+// returns the files that it wrote or removed, relative to the fleet's root.
 func Init(c *compiler.Compiler, module string) ([]string, error) {
 	dir := cmp.Or(c.Dir, ".")
 	root, have, err := load.Root(dir)
@@ -48,7 +46,7 @@ func Init(c *compiler.Compiler, module string) ([]string, error) {
 		return nil, err
 	case isNew && module == "":
 		return nil, &diag.Diag{
-			Msg:  "a new fleet needs a module path, which is also what its exports are known by",
+			Msg:  "a new fleet needs a module path, which also identifies its exports",
 			Hint: "run fleetc init example.com/infra, with a name of your own",
 		}
 	case isNew:
@@ -64,7 +62,7 @@ func Init(c *compiler.Compiler, module string) ([]string, error) {
 	}
 	tree, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, &diag.Diag{Msg: "no directory " + root, Hint: "make it first", Cause: err}
+		return nil, &diag.Diag{Msg: "there is no directory " + root, Hint: "create it first", Cause: err}
 	}
 	defer tree.Close()
 	module = cmp.Or(have, module)
@@ -85,16 +83,15 @@ func Init(c *compiler.Compiler, module string) ([]string, error) {
 		}
 	}
 	if info, err := tree.Stat("environments"); err == nil && !info.IsDir() {
-		return changed, &diag.Diag{At: []diag.Pos{{File: "environments"}}, Msg: "environments is not a directory, and layers are below it", Hint: "move it away"}
+		return changed, &diag.Diag{At: []diag.Pos{{File: "environments"}}, Msg: "this is not a directory, but layers must be below it", Hint: "move it away"}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return changed, err
 	}
 	return changed, ensure(tree, "environments/fleet.cue", []byte(rootLayer), &changed)
 }
 
-// vendor makes the fleet's copy of a package the same as the embedded one. When
-// it is part of the fleet's own module, the embedded one is its copy, and
-// nothing is done.
+// vendor updates the fleet's copy of an embedded package. It does nothing if the package is
+// part of the fleet's module.
 func vendor(tree *os.Root, p load.VendoredPackage, changed *[]string) error {
 	if !strings.HasPrefix(p.Dir, "cue.mod/") {
 		return nil
@@ -121,7 +118,7 @@ func vendor(tree *os.Root, p load.VendoredPackage, changed *[]string) error {
 	return nil
 }
 
-// ensure writes a file unless it has the data already.
+// ensure writes a file, unless it already has the data.
 func ensure(tree *os.Root, name string, data []byte, changed *[]string) error {
 	if have, err := tree.ReadFile(filepath.FromSlash(name)); err == nil && bytes.Equal(have, data) {
 		return nil

@@ -13,53 +13,52 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// newFaults returns those after which there were not before, each with the
-// clusters that did not have it.
+// newFaults returns the faults in after that are not in before, each with the clusters that
+// did not have it.
 func newFaults(before, after error) diag.List {
-	had := map[string]map[string]bool{}
+	old := map[string]map[string]bool{} // clusters by the text of the fault
 	for _, d := range diag.All(before) {
-		if had[d.Error()] == nil {
-			had[d.Error()] = map[string]bool{}
+		if old[d.Error()] == nil {
+			old[d.Error()] = map[string]bool{}
 		}
 		for _, c := range d.Clusters {
-			had[d.Error()][c] = true
+			old[d.Error()][c] = true
 		}
 	}
 	var out diag.List
 	for _, d := range diag.All(after) {
-		clusters, known := had[d.Error()]
+		clusters, ok := old[d.Error()]
 		left := *d
 		left.Clusters = slices.DeleteFunc(slices.Clone(d.Clusters), func(c string) bool { return clusters[c] })
-		if !known || len(left.Clusters) > 0 {
+		if !ok || len(left.Clusters) > 0 {
 			out = append(out, &left)
 		}
 	}
 	return out
 }
 
-// A movedCluster is a cluster of which a release gets another version.
+// movedCluster is a cluster with a release that gets another version of its chart.
 type movedCluster struct {
-	was, is *fleet.Cluster
-	charts  [][2]fleet.ChartRef // before and after
+	before, after *fleet.Cluster
+	charts        [][2]fleet.ChartRef // before and after
 }
 
-// moved returns the clusters that the pinning gives another version.
+// moved returns the clusters that get another version.
 func (p *pinning) moved(before, after *fleet.Fleet) []movedCluster {
 	next := map[string]*fleet.Cluster{}
 	for _, c := range after.Clusters {
 		next[c.ID] = c
 	}
 	var out []movedCluster
-	for _, was := range before.Clusters {
-		is := next[was.ID]
-		if is == nil {
+	for _, c := range before.Clusters {
+		m := movedCluster{before: c, after: next[c.ID]}
+		if m.after == nil {
 			continue
 		}
-		m := movedCluster{was: was, is: is}
-		for _, r := range p.uses(was) {
-			i := slices.IndexFunc(is.Releases, func(s *fleet.Release) bool { return s.Name == r.Name })
-			if i >= 0 && is.Releases[i].Chart != r.Chart {
-				m.charts = append(m.charts, [2]fleet.ChartRef{r.Chart, is.Releases[i].Chart})
+		for _, r := range p.uses(c) {
+			i := slices.IndexFunc(m.after.Releases, func(s *fleet.Release) bool { return s.Name == r.Name })
+			if i >= 0 && m.after.Releases[i].Chart != r.Chart {
+				m.charts = append(m.charts, [2]fleet.ChartRef{r.Chart, m.after.Releases[i].Chart})
 			}
 		}
 		if len(m.charts) > 0 {
@@ -69,7 +68,7 @@ func (p *pinning) moved(before, after *fleet.Fleet) []movedCluster {
 	return out
 }
 
-// moves groups the clusters by the versions between which they go.
+// moves groups the clusters by the old and new version.
 func (u *ChartUpdate) moves(ctx context.Context, p *pinning, moved []movedCluster, old, next *compiler.Fleet) {
 	index := map[[2]fleet.ChartRef]int{}
 	for _, m := range moved {
@@ -80,8 +79,8 @@ func (u *ChartUpdate) moves(ctx context.Context, p *pinning, moved []movedCluste
 				index[pair] = i
 				u.Moves = append(u.Moves, p.move(ctx, pair, old, next))
 			}
-			if clusters := &u.Moves[i].Clusters; !slices.Contains(*clusters, m.was.ID) {
-				*clusters = append(*clusters, m.was.ID)
+			if clusters := &u.Moves[i].Clusters; !slices.Contains(*clusters, m.before.ID) {
+				*clusters = append(*clusters, m.before.ID)
 			}
 		}
 	}
@@ -93,22 +92,22 @@ func (u *ChartUpdate) moves(ctx context.Context, p *pinning, moved []movedCluste
 
 // move compares the values of two versions.
 func (p *pinning) move(ctx context.Context, pair [2]fleet.ChartRef, old, next *compiler.Fleet) Move {
-	m := Move{From: pair[0], To: pair[1], Was: pair[0].Version, Is: pair[1].Version}
+	m := Move{From: pair[0], To: pair[1], OldVersion: pair[0].Version, NewVersion: pair[1].Version}
 	for _, pin := range p.pkg.Pins {
 		if pin.Ref == m.From {
-			m.Was = pin.Version
+			m.OldVersion = pin.Version
 		}
 	}
 	for _, r := range p.versions {
 		if r.Ref == m.To {
-			m.Is = r.Version
+			m.NewVersion = r.Version
 		}
 	}
-	was, ok := old.Charts[m.From]
-	is, ok2 := next.Charts[m.To]
+	before, ok := old.Charts[m.From]
+	after, ok2 := next.Charts[m.To]
 	switch {
 	case ok && ok2:
-		m.Values = values.Compare(was.Types, is.Types)
+		m.Values = values.Compare(before.Types, after.Types)
 	case !ok:
 		_, m.Unknown = p.source.Chart(ctx, m.From)
 	default:
@@ -117,10 +116,10 @@ func (p *pinning) move(ctx context.Context, pair [2]fleet.ChartRef, old, next *c
 	return m
 }
 
-// rendered renders the clusters before and after and compares their objects.
-// Those that cannot be rendered before are left out. The error holds the faults
-// that only the objects after have.
-func rendered(ctx context.Context, moved []movedCluster, old, next *compiler.Fleet) (diff.Result, error) {
+// compareRendered renders the clusters before and after and compares their objects. It skips
+// clusters that cannot be rendered in both. The error holds the faults that only the new
+// objects have.
+func compareRendered(ctx context.Context, moved []movedCluster, old, next *compiler.Fleet) (diff.Result, error) {
 	type comparison struct {
 		changes []diff.Change
 		ignored []diff.Change
@@ -130,14 +129,14 @@ func rendered(ctx context.Context, moved []movedCluster, old, next *compiler.Fle
 	var faults diag.List
 	compared := ordered.Map(ctx, next.Parallel, len(moved), func(ctx context.Context, i int) (comparison, error) {
 		m := moved[i]
-		if !old.CanRender(m.was) || !next.CanRender(m.is) {
+		if !old.CanRender(m.before) || !next.CanRender(m.after) {
 			return comparison{}, nil
 		}
-		before, _, errBefore := old.CheckedObjects(ctx, m.was)
-		after, _, errAfter := next.CheckedObjects(ctx, m.is)
-		out := comparison{Faults: newFaults(errBefore, diag.In(m.is.ID, errAfter))}
+		before, _, errBefore := old.CheckedObjects(ctx, m.before)
+		after, _, errAfter := next.CheckedObjects(ctx, m.after)
+		out := comparison{Faults: newFaults(errBefore, diag.In(m.after.ID, errAfter))}
 		if before != nil && after != nil {
-			out.changes, out.ignored = diff.ObjectsIgnoring(before, after, nil, m.is.IgnoreRules())
+			out.changes, out.ignored = diff.ObjectsIgnoring(before, after, nil, m.after.IgnoreRules())
 		}
 		return out, nil
 	})
@@ -145,8 +144,8 @@ func rendered(ctx context.Context, moved []movedCluster, old, next *compiler.Fle
 	for c, err := range compared {
 		faults.Add(err)
 		faults.Add(c.Faults.Err())
-		groups.Add(moved[i].was.ID, c.changes)
-		groups.AddIgnored(moved[i].was.ID, c.ignored)
+		groups.Add(moved[i].before.ID, c.changes)
+		groups.AddIgnored(moved[i].before.ID, c.ignored)
 		i++
 	}
 	return groups.Result(), faults.Err()

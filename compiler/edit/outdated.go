@@ -14,17 +14,17 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
-// A ChartVersions says which versions there are of a chart that the fleet pins.
+// ChartVersions is the available versions of a chart that the fleet pins.
 type ChartVersions struct {
 	chart.Versions
 	Chart    fleet.ChartRef
-	Package  string   // the generated package that pins it; empty when a layer does
-	Clusters []string // IDs of those that have it, in the order of the fleet
+	Package  string   // the generated package that pins it; empty if a layer pins it
+	Clusters []string // IDs of the clusters with the chart, in the order of the fleet
 }
 
-// Outdated asks for the versions of every chart that the clusters which the
-// patterns select have from elsewhere. They are sorted by chart. The error holds
-// the faults of the charts that could not be asked for, and of clusters.
+// Outdated returns the available versions of the charts of the selected clusters, sorted by
+// chart. It skips charts in the fleet's repository. The error holds the faults of clusters,
+// and of charts whose versions cannot be listed.
 func Outdated(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]ChartVersions, error) {
 	const atATime = 8
 	e := c.Evaluate(ctx, patterns)
@@ -38,7 +38,7 @@ func Outdated(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]
 	users, source := compiler.ChartUsers(e.All()), c.Source(e.Dir)
 	maps.DeleteFunc(users, func(ref fleet.ChartRef, _ *compiler.ChartUse) bool { return ref.Path != "" })
 	refs := compiler.SortedRefs(users)
-	asked := ordered.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (ChartVersions, error) {
+	results := ordered.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (ChartVersions, error) {
 		v, err := source.Versions(ctx, refs[i])
 		if err != nil {
 			return ChartVersions{}, users[refs[i]].Blame(err)
@@ -48,7 +48,7 @@ func Outdated(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]
 	var out []ChartVersions
 	var faults diag.List
 	faults.Add(e.Faults)
-	for v, err := range asked {
+	for v, err := range results {
 		if err != nil {
 			faults.Add(err)
 			continue
@@ -58,8 +58,7 @@ func Outdated(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]
 	return out, faults.Err()
 }
 
-// packageOf returns the name of the package that pins the chart; it is empty
-// when there is none.
+// packageOf returns the name of the package that pins the chart, "" if none does.
 func packageOf(packages []load.Package, ref fleet.ChartRef) string {
 	for _, p := range packages {
 		if slices.ContainsFunc(p.Pins, func(pin load.Pin) bool { return pin.Ref == ref }) {
@@ -69,12 +68,12 @@ func packageOf(packages []load.Package, ref fleet.ChartRef) string {
 	return ""
 }
 
-// Vendor puts the archives of all charts of the fleet that are from elsewhere
-// into its repository, see [chart.Source.Vendor].
+// Vendor copies the archives of all charts of the fleet into its repository, see
+// [chart.Source.Vendor].
 func Vendor(ctx context.Context, c *compiler.Compiler) (written, removed []string, err error) {
 	e := c.Evaluate(ctx, nil)
 	if e.Faults != nil {
-		return nil, nil, e.Faults // what a cluster pins may not be known
+		return nil, nil, e.Faults // the charts of a cluster may be unknown
 	}
 	users := compiler.ChartUsers(e.Fleet)
 	packages, err := load.Packages(e.Dir)
@@ -105,8 +104,7 @@ func Packages(c *compiler.Compiler) ([]load.Package, error) {
 	return load.Packages(root)
 }
 
-// LayerNames returns the names of the fleet's layers that have others below
-// them.
+// LayerNames returns the names of the fleet's layers that have layers below them.
 func LayerNames(c *compiler.Compiler) ([]string, error) {
 	root, _, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {

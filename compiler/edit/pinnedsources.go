@@ -21,15 +21,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
 )
 
-// An AddedSources is what source add has pinned.
+// AddedSources is the sources that AddSources pinned.
 type AddedSources struct {
-	File    string               // that was written, relative to the fleet's root, slash-separated
+	File    string               // the written file, relative to the fleet's root, slash-separated
 	Sources []fleet.RemoteSource // of the kustomizations, sorted by address
 }
 
-// AddSources fetches what the kustomizations in directories of the fleet refer to in
-// other places, and what that refers to, and pins it. The directories are slash-separated and
-// relative to the fleet's root. Pins of other kustomizations stay.
+// AddSources fetches the remote sources of the kustomizations in directories of the fleet,
+// including transitive ones, and pins them. The directories are slash-separated and relative
+// to the fleet's root. It does not change pins of other kustomizations.
 func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added *AddedSources, err error) {
 	root, _, err := load.Root(cmp.Or(c.Dir, "."))
 	if err != nil {
@@ -72,7 +72,7 @@ func AddSources(ctx context.Context, c *compiler.Compiler, dirs []string) (added
 	return added, writeSources(root, sortedSources(pins))
 }
 
-// writeSources writes the file that pins sources, unless it is somebody else's.
+// writeSources writes the file that pins sources. It does not replace a file of other tools.
 func writeSources(root string, pins []fleet.RemoteSource) error {
 	text := chart.Sources(pins)
 	tree, err := os.OpenRoot(root)
@@ -84,7 +84,7 @@ func writeSources(root string, pins []fleet.RemoteSource) error {
 	header, _, _ := bytes.Cut(text, []byte("\n"))
 	switch {
 	case err == nil && !bytes.HasPrefix(have, header):
-		return &diag.Diag{At: []diag.Pos{{File: load.SourcesFile}}, Msg: "this file is in the way: fleetc source add has not written it", Hint: "move it"}
+		return &diag.Diag{At: []diag.Pos{{File: load.SourcesFile}}, Msg: "this file exists and was not written by fleetc source add", Hint: "move it"}
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}

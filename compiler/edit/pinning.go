@@ -19,28 +19,28 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// A pinning is how the package of a chart, and the layers that choose between
-// its versions, come to be.
+// pinning is an edit of the package that pins a chart, and of the layers that select its
+// versions.
 type pinning struct {
 	c        *compiler.Compiler
 	source   *chart.Source
 	root     string
-	pkg      load.Package       // as it is; without pins when it is new
-	versions []chart.Resolution // as it will be, the first being what a release has by default
+	pkg      load.Package       // before the edit; without pins if it is new
+	versions []chart.Resolution // after the edit; the first one is the default of releases
 	edits    load.Edits         // of the package's file and of layers
-	unpinned error              // why a document that a schema refers to is not pinned; nil when all are
+	unpinned error              // why a document that a schema refers to could not be pinned; nil when all are pinned
 }
 
-// keep adds those versions that the package has already. One of the same name
-// is replaced: its archive has been.
-func (p *pinning) keep() {
+// addExisting adds the existing versions of the package. It skips a version with the name of
+// a new one, which replaces it.
+func (p *pinning) addExisting() {
 	first := p.versions[0]
 	for _, pin := range p.pkg.Pins {
 		if pin.Version != "" && sameChart(pin.Ref, first.Ref) && !p.has(pin.Version) {
 			p.versions = append(p.versions, chart.Resolution{Ref: pin.Ref, Name: first.Name, Version: pin.Version, Description: first.Description})
 		}
 	}
-	// The newest first, behind what is the default.
+	// The newest first, after the default.
 	slices.SortStableFunc(p.versions[1:], func(a, b chart.Resolution) int { return compareVersions(b.Version, a.Version) })
 }
 
@@ -62,16 +62,15 @@ func compareVersions(a, b string) int {
 	return v.Compare(w)
 }
 
-// write makes the edit of the package's file, and evaluates the fleet with all
-// edits. Versions that no cluster has any more, and the default is not, are left
-// out, as long as the fleet can tell.
+// write adds the edit of the package's file, and evaluates the fleet with all edits. It
+// removes versions that are unused and not the default, if all clusters can be evaluated.
 func (p *pinning) write(ctx context.Context) (compiler.Evaluation, error) {
 	var after compiler.Evaluation
 	if err := p.pinSchemas(ctx); err != nil {
 		return after, err
 	}
 	if len(p.pkg.Pins) > 0 {
-		// What the layers make of it does not depend on the types.
+		// The evaluation of layers does not depend on the types.
 		p.edits[p.pkg.File] = chart.Package(p.pkg.Name, p.versions...)
 		after = p.evaluate(ctx)
 		if after.Fleet != nil && after.Faults == nil {
@@ -86,10 +85,10 @@ func (p *pinning) write(ctx context.Context) (compiler.Evaluation, error) {
 	return after, p.text(ctx)
 }
 
-// pinSchemas pins the documents that the schemas of new versions refer to and
-// that the charts do not have. One document may refer to the next.
+// pinSchemas pins the documents that the schemas of new versions refer to and that are not
+// in the charts, including transitive ones.
 func (p *pinning) pinSchemas(ctx context.Context) error {
-	const chain = 16 // documents that lead to one another
+	const chain = 16 // limits transitive references
 	for i := range p.versions {
 		ref := &p.versions[i].Ref
 		if ref.Schemas != "" {
@@ -131,16 +130,16 @@ func (p *pinning) types(ctx context.Context, ref fleet.ChartRef) (*values.Type, 
 	return p.c.Results().Types(ch)
 }
 
-// evaluate evaluates the fleet as it will be.
+// evaluate evaluates the fleet with the edits.
 func (p *pinning) evaluate(ctx context.Context) compiler.Evaluation {
 	edited := *p.c
 	edited.Dir, edited.Edits = p.root, p.edits
 	return edited.Evaluate(ctx, nil)
 }
 
-// text makes the edit of the package's file.
+// text adds the edit of the package's file.
 func (p *pinning) text(ctx context.Context) error {
-	// A fleet without layers yet has no others than the root.
+	// A new fleet has only the root layer.
 	layers, _ := load.LayerNames(p.root)
 	typed := make([]values.Version, len(p.versions))
 	for i, r := range p.versions {
@@ -170,8 +169,7 @@ func (p *pinning) changed(tree *os.Root) ([]string, error) {
 	return out, nil
 }
 
-// commit writes the edits: the package first, since the layers name what is in
-// it.
+// commit writes the edits: the package first, because the layers refer to it.
 func (p *pinning) commit(tree *os.Root) error {
 	if err := WriteFile(tree, p.pkg.File, p.edits[p.pkg.File]); err != nil {
 		return err
@@ -187,8 +185,7 @@ func (p *pinning) commit(tree *os.Root) error {
 	return nil
 }
 
-// uses returns the releases of a cluster that have one of the package's
-// versions of the chart.
+// uses returns the releases of a cluster that use a version of the package.
 func (p *pinning) uses(c *fleet.Cluster) []*fleet.Release {
 	var out []*fleet.Release
 	for _, r := range c.Releases {

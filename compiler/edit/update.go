@@ -19,36 +19,37 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
-// An UpdateRequest says which chart moves to which version.
+// UpdateRequest selects a chart and its new version.
 type UpdateRequest struct {
 	Name    string // of the generated package, or of its chart
 	Version string // range of versions, or a git ref; the newest stable version when empty
-	In      string // layer whose clusters move; all clusters for which no layer says otherwise when empty
+	In      string // layer whose clusters are updated; if empty, all clusters whose layers do not select a version
 	DryRun  bool   // write nothing
 }
 
-// A ChartUpdate is what moving a chart to another version changes.
+// ChartUpdate is the changes of an update of a chart.
 type ChartUpdate struct {
-	Chart    chart.Resolution // the version that was asked for
-	Package  load.Package     // as it was
-	Files    []string         // that are written, sorted, relative to the fleet's root; empty when nothing changes
-	Moves    []Move           // sorted by version before
-	Faults   error            // that the fleet has now and had not before
-	Rendered diff.Result      // what changes in the objects of the clusters
+	Chart    chart.Resolution // the new version
+	Package  load.Package     // before the update
+	Files    []string         // changed files, sorted, relative to the fleet's root
+	Moves    []Move           // sorted by old version
+	Faults   error            // new faults of the fleet
+	Rendered diff.Result      // changes of the objects of the clusters
 }
 
-// A Move is clusters that go from one version of a chart to another.
+// Move is the clusters that change from one version of a chart to another.
 type Move struct {
-	From, To fleet.ChartRef
-	Was, Is  string          // versions, of a chart in git those in its Chart.yaml
-	Clusters []string        // IDs, sorted
-	Values   []values.Change // of the chart
-	Unknown  error           // why Values is not known: the version before cannot be had; nil when it is
+	From, To   fleet.ChartRef
+	OldVersion string // for a chart in git, the version in Chart.yaml
+	NewVersion string
+	Clusters   []string        // IDs, sorted
+	Values     []values.Change // of the chart
+	Unknown    error           // why Values could not be compared: a version cannot be read
 }
 
-// UpdateChart pins another version of a chart, moves the clusters of a layer or
-// of the whole fleet to it, and says what that changes. The error is of what
-// keeps it from being done; faults of the fleet with the new version do not.
+// UpdateChart pins another version of a chart, updates the clusters of a layer or of the
+// whole fleet to it, and returns the changes. Faults of the fleet with the new version are
+// in the result and do not prevent the update.
 func UpdateChart(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (*ChartUpdate, error) {
 	p, err := pinningOf(ctx, c, req)
 	if err != nil {
@@ -60,8 +61,8 @@ func UpdateChart(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (
 		return nil, before.Faults
 	}
 	if req.In == "" {
-		p.keep()
-	} else if err := p.in(req.In, before.All()); err != nil {
+		p.addExisting()
+	} else if err := p.addForLayer(req.In, before.All()); err != nil {
 		return nil, err
 	}
 	after, err := p.write(ctx)
@@ -82,7 +83,7 @@ func UpdateChart(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (
 	return u, p.commit(tree)
 }
 
-// packageOf finds the root of the fleet, and the package of the given name or of the
+// findPinned finds the root of the fleet, and the package with the given name or with a
 // chart of that name.
 func findPinned(c *compiler.Compiler, name string) (root string, pkg load.Package, err error) {
 	if root, _, err = load.Root(cmp.Or(c.Dir, ".")); err != nil {
@@ -96,7 +97,7 @@ func findPinned(c *compiler.Compiler, name string) (root string, pkg load.Packag
 	return root, pkg, err
 }
 
-// pinningOf finds the package that a request names, and the version.
+// pinningOf finds the package and the version of a request.
 func pinningOf(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (*pinning, error) {
 	root, pkg, err := findPinned(c, req.Name)
 	if err != nil {
@@ -105,8 +106,8 @@ func pinningOf(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (*p
 	ref := pkg.Pins[0].Ref
 	if ref.Path != "" {
 		return nil, &diag.Diag{
-			At: []diag.Pos{{File: pkg.File}}, Msg: "the chart is in this repository: its version is the one that is there",
-			Hint: "run fleetc chart add ./" + ref.Path + " after changing it, which derives the types of its values again",
+			At: []diag.Pos{{File: pkg.File}}, Msg: "the chart is in this repository and has no other versions",
+			Hint: "run fleetc chart add ./" + ref.Path + " after changing it, which updates the types of its values",
 		}
 	}
 	p := &pinning{c: c, source: c.Source(root), root: root, pkg: pkg, edits: load.Edits{}}
@@ -126,10 +127,9 @@ func pinningOf(ctx context.Context, c *compiler.Compiler, req UpdateRequest) (*p
 	return p, err
 }
 
-// findPackage returns the package of the given name, or the one whose chart has
-// it.
+// findPackage returns the package with the given name, or with a chart of that name.
 func findPackage(packages []load.Package, name string) (load.Package, error) {
-	var of []load.Package
+	var pinning []load.Package // packages that pin a chart of the name
 	var names []string
 	for _, p := range packages {
 		ref := p.Pins[0].Ref
@@ -137,17 +137,17 @@ func findPackage(packages []load.Package, name string) (load.Package, error) {
 		case p.Name == name:
 			return p, nil
 		case slices.Contains([]string{ref.Name, path.Base(ref.Path), path.Base(ref.Git.Path)}, name):
-			of = append(of, p)
+			pinning = append(pinning, p)
 		}
 		names = append(names, p.Name)
 	}
-	if len(of) == 1 {
-		return of[0], nil
+	if len(pinning) == 1 {
+		return pinning[0], nil
 	}
 	msg := "no package below environments/charts pins a chart " + name
-	if len(of) > 1 {
-		msg, names = fmt.Sprintf("%d packages pin a chart %s", len(of), name), nil
-		for _, p := range of {
+	if len(pinning) > 1 {
+		msg, names = fmt.Sprintf("%d packages pin a chart %s", len(pinning), name), nil
+		for _, p := range pinning {
 			names = append(names, p.Name)
 		}
 	}
@@ -157,8 +157,8 @@ func findPackage(packages []load.Package, name string) (load.Package, error) {
 	return load.Package{}, &diag.Diag{Msg: msg, Hint: diag.OneOf(name, names)}
 }
 
-// in makes the version one of those of the package, and the layer choose it.
-func (p *pinning) in(name string, f *fleet.Fleet) error {
+// addForLayer adds the version to the package and selects it in a layer.
+func (p *pinning) addForLayer(name string, f *fleet.Fleet) error {
 	layer, err := load.FindLayer(p.root, name)
 	if err != nil {
 		return err
@@ -183,8 +183,8 @@ func (p *pinning) in(name string, f *fleet.Fleet) error {
 			return err
 		}
 	}
-	p.keep()
-	// The default stays what it is.
+	p.addExisting()
+	// The default does not change.
 	i := slices.IndexFunc(p.versions, func(r chart.Resolution) bool { return r.Version == p.pkg.Pins[0].Version })
 	if i > 0 {
 		first := p.versions[i]
@@ -194,7 +194,7 @@ func (p *pinning) in(name string, f *fleet.Fleet) error {
 	return nil
 }
 
-// compare finds what changes between the fleet as it is and as it will be.
+// compare compares the fleet before and after the update.
 func (u *ChartUpdate) compare(ctx context.Context, p *pinning, before, after compiler.Evaluation) error {
 	if after.Fleet == nil {
 		u.Faults = after.Faults
@@ -211,7 +211,7 @@ func (u *ChartUpdate) compare(ctx context.Context, p *pinning, before, after com
 	moved := p.moved(before.All(), after.All())
 	u.moves(ctx, p, moved, old, next)
 	var err error
-	u.Rendered, err = rendered(ctx, moved, old, next)
+	u.Rendered, err = compareRendered(ctx, moved, old, next)
 	faults.Add(err)
 	u.Faults = faults.Err()
 	return ctx.Err()
