@@ -19,12 +19,12 @@ type Clusters struct {
 	Evaluated []string         // IDs of clusters that were evaluated, or could not be
 	Valid     bool             // whether no cluster has a fault
 
-	// Evaluate evaluates more clusters. It returns those that can be read, and those of
-	// them with faults.
+	// Evaluate evaluates more clusters. all has those that can be evaluated, atFault those
+	// of them that have faults.
 	Evaluate func(ids []string) (all, atFault []*fleet.Cluster)
 }
 
-// Check returns the faults of clusters that no check of a single cluster finds.
+// Check returns the faults that can only be found by comparing clusters.
 func Check(in Clusters) error {
 	f := &fleetCheck{
 		Clusters: in, tried: map[string]bool{}, unsure: lacksEnvironment(in.AtFault), matched: map[fleet.ClusterChoice]bool{},
@@ -71,10 +71,10 @@ func (f *fleetCheck) run() error {
 	return f.faults.Err()
 }
 
-// known returns all clusters that are evaluated.
+// known returns all evaluated clusters.
 func (f *fleetCheck) known() []*fleet.Cluster { return slices.Concat(f.Selected, f.others) }
 
-// complete reports whether all clusters of the fleet are known.
+// complete reports whether all clusters of the fleet are evaluated.
 func (f *fleetCheck) complete() bool {
 	known := map[string]bool{}
 	for _, c := range f.known() {

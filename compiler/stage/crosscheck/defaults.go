@@ -10,7 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A uselessDefault is a default that no cluster uses.
+// uselessDefault is a default that no cluster uses.
 type uselessDefault struct {
 	fleet.OverriddenDefault            // in the first of the clusters
 	clusters                []string   // that override it
@@ -18,9 +18,9 @@ type uselessDefault struct {
 	pinned, waived          bool
 }
 
-// checkDefaults reports defaults that have no effect in any cluster, and, when the
-// run has all clusters of the fleet, waivers that are for none of these. A default is
-// checked when the run has all clusters of its layer.
+// checkDefaults reports defaults that have no effect in any cluster, if the run has all
+// clusters of their layer. If the run has all clusters of the fleet, it also reports waivers
+// for no such default.
 func (f *fleetCheck) checkDefaults() {
 	whole := f.covers("")
 	useless := f.uselessDefaults()
@@ -53,8 +53,8 @@ func (f *fleetCheck) checkDefaults() {
 	}
 }
 
-// uselessDefaults returns the defaults that no cluster uses, by their places. A
-// default above a single cluster is not among them: it is for the clusters to come.
+// uselessDefaults returns the defaults that no cluster uses, by position. It skips defaults
+// of layers with a single cluster, which may be meant for future clusters.
 func (f *fleetCheck) uselessDefaults() map[diag.Pos]*uselessDefault {
 	useless := map[diag.Pos]*uselessDefault{}
 	covered := map[string]bool{} // whether the run has all clusters of a layer

@@ -15,7 +15,7 @@ import (
 // each cluster by ID, all has the IDs of the fleet. Rules of a layer are only checked if
 // checks has all clusters of the layer.
 func CheckRules(all []string, checks map[string][]fleet.RuleCheck) error {
-	// A rule that a layer writes once for several releases need only hold for one.
+	// A rule that a layer writes for several releases must hold for one of them.
 	type part struct {
 		field string // the last of the path
 		pos   diag.Pos
@@ -48,8 +48,8 @@ func CheckRules(all []string, checks map[string][]fleet.RuleCheck) error {
 	return faults.Err()
 }
 
-// clustersWith returns the clusters that may have a layer with a file: all when it is of
-// no layer.
+// clustersWith returns the clusters whose layers may include a file, and all clusters if the
+// file is not in a layer.
 func clustersWith(ids []string, file string) []string {
 	layer, _ := strings.CutPrefix(path.Dir(file)+"/", "environments/")
 	below := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !strings.HasPrefix(id+"/", layer) })

@@ -15,8 +15,8 @@ func lacksEnvironment(clusters []*fleet.Cluster) bool {
 	return slices.ContainsFunc(clusters, func(c *fleet.Cluster) bool { return c.Environment == "" })
 }
 
-// each calls visit for every text of a field of the selectors that no cluster
-// matches. The field is one of ids, environments and labels.
+// each calls visit for each text in a field of the selectors that matches no cluster. The
+// field is ids, environments or labels.
 func (f *fleetCheck) each(field string, matches func(fleet.ClusterChoice) bool, visit func(c *fleet.Cluster, s *fleet.ClusterSelector, t fleet.ClusterChoice)) {
 	for _, c := range f.Selected {
 		for i := range c.Selectors {
@@ -44,8 +44,8 @@ func (f *fleetCheck) fault(field, msg, hint string, c *fleet.Cluster, s *fleet.C
 	})
 }
 
-// checkIDs reports patterns that match no cluster of the fleet. The directories
-// have the IDs: no cluster need be evaluated for that.
+// checkIDs reports patterns that match no cluster of the fleet. It evaluates no clusters,
+// because IDs are names of directories.
 func (f *fleetCheck) checkIDs() {
 	matches := func(t fleet.ClusterChoice) bool {
 		if _, err := path.Match(t.Text, ""); err != nil {
@@ -58,8 +58,8 @@ func (f *fleetCheck) checkIDs() {
 	})
 }
 
-// checkEnvironments reports environments that no cluster of the fleet has. A run
-// over some clusters evaluates others for that, until one has the environment.
+// checkEnvironments reports environments that no cluster of the fleet has. It evaluates
+// clusters outside of the run until one has the environment.
 func (f *fleetCheck) checkEnvironments() {
 	matches := func(t fleet.ClusterChoice) bool {
 		for !slices.ContainsFunc(f.known(), t.MatchesEnvironment) {
@@ -78,8 +78,8 @@ func (f *fleetCheck) checkEnvironments() {
 	})
 }
 
-// evaluateMore evaluates one cluster of each directory that has some which are not
-// evaluated. It reports whether there were any.
+// evaluateMore evaluates one more cluster of each directory, and reports whether there were
+// any left.
 func (f *fleetCheck) evaluateMore() bool {
 	ids := firstOfDirectories(slices.DeleteFunc(slices.Clone(f.IDs), func(id string) bool { return f.tried[id] }))
 	if len(ids) == 0 {
@@ -129,8 +129,8 @@ func (f *fleetCheck) checkLabels() {
 	})
 }
 
-// checkChosen reports selectors that choose none of the clusters that have the
-// release, although each of their texts matches a cluster.
+// checkChosen reports selectors that select none of the clusters with the release, although
+// each of their texts matches a cluster.
 func (f *fleetCheck) checkChosen() {
 	type selector struct {
 		release string
@@ -156,8 +156,8 @@ func (f *fleetCheck) checkChosen() {
 	}
 }
 
-// checkRules reports what the layers of no cluster fulfil: release patterns that match
-// no release, and dependencies that are removed from no release.
+// checkRules reports release patterns that match no release in any cluster, and removals of
+// dependencies that no release has.
 func (f *fleetCheck) checkRules() {
 	checks := map[string][]fleet.RuleCheck{}
 	for _, c := range f.Selected {
@@ -178,8 +178,7 @@ func (f *fleetCheck) isAtFault(s *fleet.ClusterSelector) bool {
 	return false
 }
 
-// hintOf names what a misspelt text may mean among the texts of the fleet, which
-// may have repetitions.
+// hintOf returns a hint with the texts of the fleet that are similar to a misspelt one.
 func hintOf(text string, among []string) string {
 	among = slices.DeleteFunc(slices.Clone(among), func(s string) bool { return s == "" })
 	slices.Sort(among)
