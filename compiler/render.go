@@ -65,17 +65,17 @@ func (f *Fleet) renderAll(ctx context.Context, all *ClusterRendering, compare fu
 			if !f.readsAPIs(r) {
 				continue
 			}
-			saw := slices.Clone(served)
+			apis := slices.Clone(served)
 			for j, other := range all.Releases {
 				if compare(other, r) <= 0 {
-					saw = append(saw, all.Renderings[j].crdAPIs...)
+					apis = append(apis, all.Renderings[j].crdAPIs...)
 				}
 			}
-			slices.Sort(saw)
-			if saw = slices.Compact(saw); last.done && slices.Equal(last.SeenAPIs, saw) {
+			slices.Sort(apis)
+			if apis = slices.Compact(apis); last.done && slices.Equal(last.SeenAPIs, apis) {
 				continue
 			}
-			*last = f.renderOne(ctx, c, r, saw)
+			*last = f.renderOne(ctx, c, r, apis)
 			again = true
 		}
 		if !again {
@@ -139,13 +139,13 @@ func (f *Fleet) renderFirst(ctx context.Context, all *ClusterRendering, served [
 }
 
 // renderOne renders a release that sees the given API versions.
-func (f *Fleet) renderOne(ctx context.Context, c *fleet.Cluster, r *fleet.Release, saw []string) Rendering {
-	result, err := ordered.Recover(func() (render.Result, error) { return f.Source(ctx, c, r, saw) })
+func (f *Fleet) renderOne(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) Rendering {
+	result, err := ordered.Recover(func() (render.Result, error) { return f.Source(ctx, c, r, apis) })
 	if f.unshared {
 		copyContents(result.Objects)
 		copyContents(result.Hooks)
 	}
-	return Rendering{done: true, SeenAPIs: saw, crdAPIs: render.APIs(result.Objects), Result: result, Err: err}
+	return Rendering{done: true, SeenAPIs: apis, crdAPIs: render.APIs(result.Objects), Result: result, Err: err}
 }
 
 // place sets the namespaces of objects. Whether a kind has a namespace depends on the CRDs
