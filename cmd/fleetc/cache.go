@@ -10,21 +10,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const cacheLong = `fleetc keeps on disk what follows from its input alone: the types of charts'
-values, what releases render to, and of which files clusters were exported. It
-looks for it before it does the work again. What it finds is verified, and can be
-gone at any time. Nothing that is random is kept, and no Secret that can be read,
-unless its release allows others to read it.
+const cacheLong = `fleetc stores results that depend only on their input: the types of charts'
+values, the rendered objects of releases, and the files from which clusters were
+exported. It verifies a stored result before it uses it, and computes results that
+are missing. It does not store random results, nor Secrets in plain text unless
+their release allows that.
 
-It is in fleetc/results of the user's cache folder, or of --cache-dir, and at most
-1 GiB: what was not used for longest goes first. Several processes may use it at
-once. --no-cache, of any command, neither uses nor keeps it. --cache-registry, of
-export and others, shares what releases render to with other machines.`
+The cache is fleetc/results in the user's cache directory, or in --cache-dir. It
+holds at most 1 GiB; results that were not used for the longest time are removed
+first. Several processes may use it at the same time. --no-cache, of any command,
+neither uses nor stores results. --cache-registry, of export and others, shares
+rendered releases with other machines.`
 
 func newCacheCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache",
-		Short: "Tell what is kept from earlier runs, and why the rest is not",
+		Short: "Show which results are cached, and why others are not",
 		Long:  cacheLong,
 		Example: `  fleetc cache why prod/us-east-1
   fleetc cache clean`,
@@ -125,7 +126,7 @@ func newCacheCleanCommand(o *options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:     "clean",
-		Short:   "Remove what is kept from earlier runs; downloaded charts stay",
+		Short:   "Remove cached results, but not downloaded charts",
 		Example: "  fleetc cache clean",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return o.compiler().CleanCache() },

@@ -10,12 +10,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const explainLong = `explain says where the value of a field comes from: what it is, what it would be
-if the layers ended earlier, and every line that has a say in it. PATH is that of
-any field of the cluster's configuration: releases.app.values.image.tag,
-cluster.facts.region, stages, or hosts[0].paths somewhere below values. Keys that
-have dots stand in quotes. Of a map, it lists the values inside, each with the
-line that won.
+const explainLong = `explain shows where the value of a field comes from: its value, its value after
+each layer, and all lines that set it. PATH is the path of any field of the
+cluster's configuration: releases.app.values.image.tag, cluster.facts.region,
+stages, or hosts[0].paths somewhere below values. Put keys with dots in quotes.
+For a map, explain lists the values inside, each with its effective line.
 
 Each line has a role: it wins, agrees with the one that wins, loses to it, holds
 (a constraint or a type), conflicts, or waits for what it refers to. Below it
