@@ -10,16 +10,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// Check returns what is wrong with the values of a release: keys that the
-// chart does not know or does not read, values of a wrong kind or that the
-// chart's schema refuses, values of a dependency that is switched off, and
-// waivers that are not needed. Each fault is at the line of the value; its
-// path begins with "values". accepted may be nil.
+// Check returns the faults in the values of a release: keys that the chart does
+// not have or does not read, values of a wrong kind or that the chart's schema
+// rejects, values of a disabled dependency, and waivers that are not needed.
+// Each fault has the source position of the value; its path begins with
+// "values". accepted may be nil.
 func (t *Type) Check(v *fleet.Tree, open []fleet.Waiver, accepted Accepted) diag.List {
 	return t.checked(v, accepted).waive(open)
 }
 
-// checked returns what is wrong with the values, before waivers.
+// checked returns the checker after all checks, with waivers not yet applied.
 func (t *Type) checked(v *fleet.Tree, accepted Accepted) *checker {
 	c := &checker{root: t, values: v, text: textReads(v), accepted: accepted}
 	c.check(v, t, nil)
@@ -27,38 +27,38 @@ func (t *Type) checked(v *fleet.Tree, accepted Accepted) *checker {
 	return c
 }
 
-// An Accepted remembers of values whether the schemas of a chart find no fault
-// in them, and calls accepts when it does not know. Calls may be at the same
-// time. The values are those of the release, and stand for the chart's as well.
+// An Accepted caches whether the schemas of a chart accept the values. It calls
+// accepts on a cache miss. It must be safe for concurrent use. The values are
+// those of the release; with the chart, they determine the final values.
 type Accepted func(values []byte, accepts func() bool)
 
 // A checker checks the values of one release.
 type checker struct {
 	root   *Type
 	values *fleet.Tree
-	named  map[string]bool // all texts among the values; made when first asked for
+	named  map[string]bool // all strings in the values; built on first use
 	text   []string        // paths that the user's own strings read, as templates
-	found  []found
+	found  []finding
 
 	accepted Accepted // nil for none
 }
 
-// A found fault, with the path that it is about.
-type found struct {
+// A finding is a fault and the path that it is about.
+type finding struct {
 	path   []string
-	final  bool // no waiver helps: the chart refuses it, too
+	final  bool // the chart's schema rejects the value too, so that no waiver helps
 	schema bool // from the validator
 	fault  *diag.Diag
 }
 
 func (c *checker) add(path []string, at *fleet.Tree, msg, hint string) {
-	c.found = append(c.found, found{path: slices.Clone(path), fault: &diag.Diag{
+	c.found = append(c.found, finding{path: slices.Clone(path), fault: &diag.Diag{
 		At: c.at(at, path), Path: pathText(path), Msg: msg, Hint: hint,
 	}})
 }
 
-// at returns where a value is written; when that is not known, what is around
-// it.
+// at returns the source position of a value. When the value has none, it returns
+// the position of its first key or of the closest map around it.
 func (c *checker) at(v *fleet.Tree, path []string) []diag.Pos {
 	if v != nil && v.Pos.IsValid() {
 		return []diag.Pos{v.Pos}
@@ -103,13 +103,14 @@ func (c *checker) check(v *fleet.Tree, t *Type, path []string) {
 	}
 }
 
-// known reports whether somebody reads the value, and reports a fault when not.
+// known reports whether the chart reads the value, and reports a fault when it
+// does not.
 func (c *checker) known(v *fleet.Tree, t *Type, path []string) bool {
 	if !t.Unread || c.inText(path) {
 		return true
 	}
 	if len(v.Fields) == 0 && v.Fields != nil {
-		return true // it says nothing
+		return true // an empty map sets nothing
 	}
 	hint := "remove it"
 	if t.Place != "" {
@@ -144,7 +145,8 @@ func (c *checker) fields(v *fleet.Tree, t *Type, path []string) {
 	}
 }
 
-// unknown reports a key that nobody knows.
+// unknown reports a key that neither the chart's values, its schema nor its
+// templates name.
 func (c *checker) unknown(v *fleet.Tree, t *Type, path []string) {
 	key := path[len(path)-1]
 	r := c.root.chart
@@ -211,7 +213,7 @@ func kindOfTree(v *fleet.Tree) Kind {
 	return kindOf(v.Scalar)
 }
 
-// describeValue says what a value is.
+// describeValue returns the value and its kind for a message.
 func describeValue(v *fleet.Tree) string {
 	switch kindOfTree(v) {
 	case Map:
@@ -230,7 +232,7 @@ func describeValue(v *fleet.Tree) string {
 	return fmt.Sprintf("%v is a number", v.Scalar)
 }
 
-// takes says what kinds a type takes.
+// takes returns the kinds that a type accepts, for a message.
 func takes(t *Type) string {
 	names := (t.Kinds &^ Null).Names()
 	for i, n := range names {
@@ -246,7 +248,7 @@ func takes(t *Type) string {
 	}
 }
 
-// withArticle returns a kind as a sentence has it.
+// withArticle returns the name of a kind with its article.
 func withArticle(kind string) string {
 	switch {
 	case kind == "null":
@@ -257,7 +259,8 @@ func withArticle(kind string) string {
 	return "a " + kind
 }
 
-// defaultText says what the chart's default is.
+// defaultText returns the chart's default in parentheses, for a message; empty
+// when it is too long or not a scalar.
 func defaultText(t *Type) string {
 	switch t.Default.(type) {
 	case bool, float64, string:
@@ -268,7 +271,7 @@ func defaultText(t *Type) string {
 	return ""
 }
 
-// kindHint is the order for a value of a wrong kind.
+// kindHint returns the hint for a value of a wrong kind.
 func kindHint(v *fleet.Tree, t *Type) string {
 	s, ok := v.Scalar.(string)
 	switch {
@@ -284,11 +287,10 @@ func kindHint(v *fleet.Tree, t *Type) string {
 
 var numeric = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
 
-// valueRead matches what a string reads of the values when the chart passes it
-// to tpl.
+// valueRead matches a path of values in a string that the chart passes to tpl.
 var valueRead = regexp.MustCompile(`\.Values((?:\.[A-Za-z_][A-Za-z0-9_]*)+)`)
 
-// textReads returns the paths of values that strings among the values read.
+// textReads returns the paths of values that the strings in the values read.
 func textReads(v *fleet.Tree) []string {
 	var out []string
 	var walk func(v *fleet.Tree)
@@ -312,7 +314,7 @@ func textReads(v *fleet.Tree) []string {
 	return slices.Compact(out)
 }
 
-// names reports whether a text among the values, or among the chart's own, is
+// names reports whether a string in the user's or in the chart's values equals
 // the key.
 func (c *checker) names(key string) bool {
 	if c.named == nil {
@@ -339,8 +341,8 @@ func addTexts(v any, to map[string]bool) {
 	}
 }
 
-// inText reports whether a string among the values reads the path, in the
-// chart or in the dependency that has it, or something above or below it.
+// inText reports whether a string in the values reads the path, or a path above
+// or below it. Paths can be relative to the chart or to the dependency.
 func (c *checker) inText(path []string) bool {
 	if len(c.text) == 0 {
 		return false

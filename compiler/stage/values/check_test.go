@@ -287,8 +287,9 @@ func TestOwnValuesPass(t *testing.T) {
 	}
 }
 
-// TestDefaultsPass gives each chart its own defaults as the user's values: of
-// those, some are read by nothing or belong to what is off, and none is wrong.
+// TestDefaultsPass checks each chart with its own defaults as the user's values.
+// The only faults are values that nothing reads and values of disabled
+// dependencies.
 func TestDefaultsPass(t *testing.T) {
 	for _, dir := range append(chartDirs(t), istio(t)...) {
 		ch := chartAt(t, dir)

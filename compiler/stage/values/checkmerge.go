@@ -20,9 +20,9 @@ import (
 // A release is a chart with its dependencies, ready for any values.
 type release struct {
 	root *node
-	own  ownUses // what the chart itself uses of its dependencies' values
+	own  ownUses // reads of dependencies' values by the chart's own templates
 
-	missing []string // dependencies that Chart.yaml has and the chart has not, in any version
+	missing []string // dependencies that Chart.yaml lists and the chart does not contain in any version
 }
 
 // A node is a chart among the dependencies of another. It is not modified.
@@ -41,8 +41,8 @@ type dependency struct {
 	meta  *chart.Dependency
 }
 
-// named returns the dependencies of a chart in the order in which Helm has
-// them, and the names of those that Chart.yaml has and the chart has not.
+// named returns the dependencies of a chart in Helm's order, and the names of
+// those that Chart.yaml lists and the chart does not contain.
 func named(c *chart.Chart) (deps []dependency, missing []string) {
 	matches := func(d *chart.Dependency, sub *chart.Chart) bool {
 		return d != nil && sub.Name() == d.Name && chartutil.IsCompatibleRange(d.Version, sub.Metadata.Version)
@@ -83,7 +83,7 @@ func newRelease(c *chart.Chart, schemas map[*chart.Chart]*schema) *release {
 }
 
 // Complete returns a fault when the chart lacks dependencies that its Chart.yaml
-// lists. It does not render then, and its types say little about values.
+// lists. Helm cannot render such a chart, and its types say little about values.
 func (t *Type) Complete(ch *fleet.Chart) error {
 	if t.chart == nil || len(t.chart.missing) == 0 {
 		return nil
@@ -110,9 +110,9 @@ func newNode(d dependency, schemas map[*chart.Chart]*schema, depth int) *node {
 	return n
 }
 
-// with returns the node without the dependencies that the values switch off,
-// and with the values that it imports from the others, and the final values.
-// It errs when a dependency's values are no map.
+// with returns the node without the dependencies that the values disable and
+// with the values that it imports from the others, and the final values. It
+// returns an error when the values of a dependency are not a map.
 func (n *node) with(user map[string]any) (*node, map[string]any, error) {
 	on, err := n.enabled(user, "")
 	if err != nil {
@@ -125,8 +125,8 @@ func (n *node) with(user map[string]any) (*node, map[string]any, error) {
 	return on, values, err
 }
 
-// enabled returns the node with only those dependencies that are on. The path
-// ends in a dot or is empty.
+// enabled returns the node with only the enabled dependencies. The path ends in
+// a dot or is empty.
 func (n *node) enabled(values map[string]any, path string) (*node, error) {
 	if len(n.deps) == 0 {
 		return n, nil
@@ -156,8 +156,8 @@ func (n *node) enabled(values map[string]any, path string) (*node, error) {
 	return &out, nil
 }
 
-// isOn reports whether the values switch the dependency on: by the first
-// condition that is a bool, else by tags, of which one that is true wins.
+// isOn reports whether the values enable the dependency: by the first condition
+// that is a bool, else by tags, where one tag that is true suffices.
 func isOn(d *chart.Dependency, values map[string]any, path string) bool {
 	if _, on, ok := condition(d, values, path); ok {
 		return on
@@ -193,8 +193,9 @@ func condition(d *chart.Dependency, values map[string]any, path string) (at stri
 	return "", false, false
 }
 
-// coalesce lays the values over the chart's, and those below dependencies over
-// theirs. With merge, a null stays where it deletes otherwise.
+// coalesce merges the values over the chart's defaults, and the values of
+// dependencies over theirs. With merge, a null stays; without, it deletes the
+// default.
 func (n *node) coalesce(values map[string]any, merge bool) (map[string]any, error) {
 	out := n.over(values, merge)
 	for _, d := range n.deps {
@@ -334,8 +335,8 @@ func (n *node) importing() (*node, error) {
 	return &out, nil
 }
 
-// importedBy returns what one import-values entry takes of a dependency's
-// values, under the path that the parent gives it.
+// importedBy returns the part of a dependency's values that one import-values
+// entry selects, under the path that the entry gives it in the parent.
 func importedBy(entry, values any) map[string]any {
 	child, parent := "", "."
 	switch e := entry.(type) {

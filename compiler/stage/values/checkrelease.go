@@ -18,14 +18,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// release checks what can be said only of the values as the chart gets them:
-// which dependencies are on, and what the schemas say.
+// release runs the checks that need the final values: values of disabled
+// dependencies, and the schemas of the chart and its dependencies.
 func (c *checker) release() {
 	r := c.root.chart
 	user, _ := c.values.Value().(map[string]any)
 	on, values, err := r.root.with(user)
 	if err != nil {
-		return // a dependency's values are no map, which is a fault already
+		return // the values of a dependency are not a map; check reports that already
 	}
 	c.switchedOff(r.root, on, values, nil)
 	data, err := json.Marshal(user)
@@ -43,7 +43,7 @@ func (c *checker) release() {
 // typed reports whether the chart or one of its dependencies has a schema.
 func (n *node) typed() bool { return n.schema != nil || slices.ContainsFunc(n.deps, (*node).typed) }
 
-// switchedOff reports the values of dependencies that are off.
+// switchedOff reports the values of disabled dependencies.
 func (c *checker) switchedOff(all, on *node, values map[string]any, at []string) {
 	for _, d := range all.deps {
 		below := append(slices.Clone(at), d.name)
@@ -57,8 +57,8 @@ func (c *checker) switchedOff(all, on *node, values map[string]any, at []string)
 	}
 }
 
-// unused reports the values of one dependency that is off, at the first of
-// them that nothing else uses.
+// unused reports the values of one disabled dependency, at the first value that
+// nothing else reads.
 func (c *checker) unused(d *node, v *fleet.Tree, values map[string]any, at []string) {
 	prefix := ""
 	if len(at) > 1 {
@@ -89,9 +89,9 @@ func (c *checker) unused(d *node, v *fleet.Tree, values map[string]any, at []str
 	}
 }
 
-// firstUnused returns the first value below a dependency that is off and that
-// the chart around it does not use either. Values that a layer above the
-// switch has set are no fault: other clusters use them.
+// firstUnused returns the first value of a disabled dependency that the chart
+// around it does not read either. Values from an outer layer than the condition
+// are not reported: other clusters use them.
 func (c *checker) firstUnused(d *node, v, key *fleet.Tree, at []string) (*fleet.Tree, []string) {
 	switches := map[string]bool{}
 	for cond := range strings.SplitSeq(d.meta.Condition, ",") {
@@ -208,7 +208,7 @@ func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string) {
 
 func (c *checker) refusedAt(full []string, n *node, msg, hint string) {
 	at, full := c.find(full)
-	// A fault at the place or above it says it already.
+	// A fault at the path or above it covers this one.
 	for _, f := range c.found {
 		if !f.schema && len(f.path) <= len(full) && slices.Equal(f.path, full[:len(f.path)]) {
 			return
@@ -225,8 +225,8 @@ func (c *checker) refusedAt(full []string, n *node, msg, hint string) {
 	}
 }
 
-// find returns what the user writes at or around the path of a validator, nil
-// when it is nothing, and the path with the indexes of lists marked.
+// find returns the user's value at or around a path of the validator, nil when
+// there is none, and the path with list indexes in brackets.
 func (c *checker) find(path []string) (*fleet.Tree, []string) {
 	path = slices.Clone(path)
 	at, deepest := c.values, (*fleet.Tree)(nil)
@@ -249,8 +249,9 @@ func (c *checker) find(path []string) (*fleet.Tree, []string) {
 	return deepest, path
 }
 
-// leaves returns the innermost errors. Of alternatives of which none holds,
-// those of the one that fits best are kept: it fails furthest inside.
+// leaves returns the innermost errors. When all alternatives of an anyOf or
+// oneOf fail, it returns the errors of the one that fits best: the one that
+// fails deepest.
 func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(e.Causes) == 0 {
 		return []*jsonschema.ValidationError{e}
@@ -292,12 +293,12 @@ func alternatives(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return best
 }
 
-// printed returns what the validator says.
+// printed returns the validator's message.
 func printed(k jsonschema.ErrorKind) string {
 	return k.LocalizedString(message.NewPrinter(language.English))
 }
 
-// jsonKind returns our word for a type of JSON Schema.
+// jsonKind returns the name that messages use for a JSON Schema type.
 func jsonKind(s string) string {
 	switch s {
 	case "boolean":

@@ -5,14 +5,14 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// minSlip is how long a key is at least of which a slip is looked for: the
-// shorter words are, the more of them are a letter apart.
+// minSlip is the minimum length of a key to look for misspellings of. Many
+// shorter words differ in one letter.
 const minSlip = 5
 
-// slips returns the key of an open map that the user most likely meant with a
-// key that nobody names: one that the chart has, that the user does not set,
-// that takes such a value, and that differs by one slip of the fingers. There
-// is none for most keys, which are the user's own.
+// slips returns the key of an open map that the user most likely meant with an
+// unknown key. It is a key that the chart has, that the user does not set, that
+// takes a value of this kind, and that differs by one typing error. For most
+// keys there is none: they are the user's own.
 func slips(key string, v *fleet.Tree, t *Type, set map[string]*fleet.Tree) string {
 	if len(key) < minSlip-1 {
 		return ""
@@ -25,9 +25,10 @@ func slips(key string, v *fleet.Tree, t *Type, set map[string]*fleet.Tree) strin
 	return ""
 }
 
-// slipped reports whether the text is the word with two neighbours swapped, or
-// with one letter within it left out or typed twice. Other letters and other
-// ends are what tells names apart: ingester-a and ingester-b, port and ports.
+// slipped reports whether the text is the word with two adjacent characters
+// swapped, or with one inner letter missing or doubled. Different letters and
+// different endings do not count: they distinguish real names such as ingester-a
+// and ingester-b, or port and ports.
 func slipped(text, word string) bool {
 	from := 0
 	for from < len(text) && from < len(word) && text[from] == word[from] {
@@ -52,7 +53,7 @@ func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 
-// slip reports a key that is most likely misspelt where any key can stand.
+// slip reports a key of an open map that is most likely misspelt.
 func (c *checker) slip(v *fleet.Tree, path []string, meant string) {
 	c.add(path, v, "no such value: any key can stand here, but this is most likely "+meant+" misspelt",
 		diag.DidYouMean(path[len(path)-1], []string{meant}))

@@ -13,7 +13,7 @@ func TestSlipped(t *testing.T) {
 		{"amdin.enabled", "admin.enabled", true},
 		{"kuberneets.io/os", "kubernetes.io/os", true},
 		{"helm.hs/hook", "helm.sh/hook", true},
-		// Names of their own.
+		// Different names, not misspellings.
 		{"apple", "apple", false},
 		{"apples", "apple", false},
 		{"appl", "apple", false},

@@ -9,8 +9,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// CheckTyped is [Type.Check], and reports each value for which anything passes,
-// and what keeps the chart from being typed. Waivers accept these, too.
+// CheckTyped is [Type.Check] for releases that require types. It also reports
+// each open value that the user sets, and each document that the chart's schema
+// refers to and that is missing. Waivers accept these faults, too.
 func (t *Type) CheckTyped(v *fleet.Tree, open []fleet.Waiver, accepted Accepted) diag.List {
 	c := t.checked(v, accepted)
 	for _, name := range t.Missing() {
@@ -21,7 +22,7 @@ func (t *Type) CheckTyped(v *fleet.Tree, open []fleet.Waiver, accepted Accepted)
 	return c.waive(open)
 }
 
-// untyped reports the values for which anything passes, the outermost ones.
+// untyped reports the outermost values that are open.
 func (c *checker) untyped(v *fleet.Tree, t *Type, path []string) {
 	switch {
 	case v == nil || t == nil || c.faulty(path):
@@ -61,7 +62,7 @@ func (c *checker) openValue(v *fleet.Tree, t *Type, path []string) {
 
 // faulty reports whether there is a fault at the path or above it.
 func (c *checker) faulty(path []string) bool {
-	return slices.ContainsFunc(c.found, func(f found) bool {
+	return slices.ContainsFunc(c.found, func(f finding) bool {
 		return len(f.path) > 0 && len(f.path) <= len(path) && slices.Equal(f.path, path[:len(f.path)])
 	})
 }

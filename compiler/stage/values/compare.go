@@ -5,30 +5,30 @@ import (
 	"strings"
 )
 
-// A Change is what is different about one of the values of a chart in another
-// version of it.
+// A Change is a difference in one value between two versions of a chart.
 type Change struct {
 	Path string     // a.b, or a."b.c" for a key with a dot in it
-	Kind ChangeKind // what happened to it
-	Was  string     // the kinds or the default before, as text; empty where there is none
-	Is   string     // and after
-	Keys int        // how many values are below it, of a map that came or went as a whole
+	Kind ChangeKind // the kind of the difference
+	Was  string     // the kinds or the default in the old version, as text; empty for none
+	Is   string     // the kinds or the default in the new version, as text; empty for none
+	Keys int        // the number of values in it, for a map that was added or removed as a whole
 }
 
-// A ChangeKind says what happened to a value.
+// A ChangeKind is the kind of a difference between two versions of a chart.
 type ChangeKind string
 
 // The kinds of changes.
 const (
-	Added     ChangeKind = "added"   // the chart knows it now
-	Removed   ChangeKind = "removed" // the chart knows it no more
-	Retyped   ChangeKind = "retyped" // it is of other kinds
-	Defaulted ChangeKind = "default" // it has another default
-	Ignored   ChangeKind = "ignored" // nothing reads it any more
+	Added     ChangeKind = "added"   // only the new version has the value
+	Removed   ChangeKind = "removed" // only the old version has the value
+	Retyped   ChangeKind = "retyped" // the value has other kinds
+	Defaulted ChangeKind = "default" // the value has another default
+	Ignored   ChangeKind = "ignored" // nothing in the new version reads the value
 )
 
-// Compare returns what is different between the values of two versions of a
-// chart: first what was there before, in its order, then in each map what is new.
+// Compare returns the differences between the values of two versions of a chart.
+// In each map, the keys of the old version come first, in its order, then the
+// new keys.
 func Compare(was, is *Type) []Change {
 	var out []Change
 	compare(&out, was, is, nil, 0)
@@ -60,7 +60,7 @@ func compare(out *[]Change, was, is *Type, path []string, depth int) {
 	}
 }
 
-// changed compares a value that both versions have.
+// changed reports the differences of a value that both versions have.
 func changed(out *[]Change, was, is *Type, path []string) {
 	at := pathText(path)
 	if before, after := was.kinds(), is.kinds(); before != after {
@@ -70,14 +70,15 @@ func changed(out *[]Change, was, is *Type, path []string) {
 		*out = append(*out, Change{Path: at, Kind: Ignored})
 	}
 	if len(was.Keys) > 0 || len(is.Keys) > 0 {
-		return // the defaults of what is in them say more
+		return // the defaults of the keys below are compared instead
 	}
 	if !reflect.DeepEqual(was.Default, is.Default) {
 		*out = append(*out, Change{Path: at, Kind: Defaulted, Was: literalText(was.Default), Is: literalText(is.Default)})
 	}
 }
 
-// kinds names what a value may be, without null, which it always may.
+// kinds returns the kinds of a value as text, without null, which every value
+// accepts.
 func (t *Type) kinds() string {
 	if t.Kinds == Any {
 		return "anything"
@@ -89,7 +90,7 @@ func (t *Type) kinds() string {
 	return text
 }
 
-// summary says what a value is in one line.
+// summary describes a value in one line.
 func (t *Type) summary() string {
 	text := t.kinds()
 	if len(t.Keys) == 0 && t.Default != nil {

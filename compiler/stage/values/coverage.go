@@ -7,25 +7,25 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// A KeyState says how much is known of a value.
+// A KeyState says how fully a value is typed.
 type KeyState string
 
 // The states of values.
 const (
 	Typed  KeyState = "typed"  // a wrong value is a fault
-	Open   KeyState = "open"   // anything passes, here or in keys that nobody names
+	Open   KeyState = "open"   // any value passes, for the key itself or for unknown keys below it
 	Unread KeyState = "unread" // setting it is a fault: nothing reads it
 )
 
-// A Key is one of the values of a chart with what is known of it.
+// A Key describes one of the values of a chart and the source of its type.
 type Key struct {
 	Path    string   // a.b, a[].b in a list, a.*.b below any key; empty for the whole
 	Type    string   // the kinds that it takes
 	Default string   // of values.yaml, as JSON; empty for none
-	Doc     string   // what the chart says about it
-	From    string   // what its type is known from: schema, Kubernetes, template, default or Chart.yaml; empty for nothing
-	State   KeyState // what becomes of a wrong value
-	Why     string   // why it is open, as a clause; empty for another one
+	Doc     string   // documentation from the chart
+	From    string   // source of the type: schema, Kubernetes, template, default or Chart.yaml; empty for none
+	State   KeyState // how a wrong value is handled
+	Why     string   // the reason for an open value, as a clause; empty in other states
 }
 
 // A Coverage counts the values of a chart by their states.
@@ -33,10 +33,10 @@ type Coverage struct {
 	Typed   int
 	Open    []string // their paths, in the order of Keys
 	Unread  int
-	Missing []string // documents that the chart's schema refers to and that are not known
+	Missing []string // documents that the chart's schema refers to and that are missing
 }
 
-// Untyped reports whether anything passes for all values of the chart.
+// Untyped reports whether all values of the chart are open.
 func (c Coverage) Untyped() bool { return c.Typed == 0 && len(c.Open) > 0 }
 
 // Coverage counts the values of the chart.
@@ -62,8 +62,8 @@ func (k Key) name() string {
 	return k.Path
 }
 
-// List returns the values of the chart that have no keys of their own, and the
-// maps that take further keys, in the order in which the chart has them.
+// List returns the values of the chart that have no keys below them, and the
+// maps that accept unknown keys, in the chart's order.
 func (t *Type) List() []Key {
 	l := &lister{global: map[*Type]bool{}}
 	l.list(t, "", 0)
@@ -158,9 +158,9 @@ func (t *Type) from() string {
 	return ""
 }
 
-// Missing returns the names of the documents that the schemas of the chart and
-// of its dependencies refer to, and that neither the chart has nor are pinned
-// with it; sorted. What they would say of values is not known.
+// Missing returns the sorted names of the documents that the schemas of the
+// chart and of its dependencies refer to, and that neither the chart nor its
+// pinned documents contain. Their constraints are not checked.
 func (t *Type) Missing() []string {
 	if t.chart == nil {
 		return nil

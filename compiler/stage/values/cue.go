@@ -13,10 +13,9 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// CUE returns the type as a CUE definition with the given name, formatted as
-// `cue fmt` leaves it. All fields are optional: values are what a user sets of
-// them. Conditions of a schema that span several values are not part of it;
-// Check knows them.
+// CUE returns the type as a CUE definition with the given name, in the format of
+// `cue fmt`. All fields are optional because users set only some of the values.
+// Schema conditions that span several values are omitted; Check evaluates them.
 func (t *Type) CUE(name string) ([]byte, error) {
 	w := &writer{global: t.Fields[chartutil.GlobalKey]}
 	fmt.Fprintf(&w.b, "// %s are the values of the chart. Fields and types are those of its values.yaml,\n", name)
@@ -103,8 +102,8 @@ func (w *writer) fields(t *Type, depth int) {
 	w.b.WriteByte('}')
 }
 
-// further reports whether a map takes keys that are not among its fields, as far
-// as CUE is told. Fields that Kubernetes has below those are not.
+// further reports whether the CUE definition of a map accepts keys that are not
+// among its fields. Fields that Kubernetes defines below those are ignored.
 func (t *Type) further() bool {
 	if t.Open || !t.shape.closed() {
 		return t.Open
@@ -120,8 +119,8 @@ func (t *Type) further() bool {
 	return false
 }
 
-// comment returns the lines above a field: what the chart says about it and
-// its default.
+// comment returns the comment lines above a field: its documentation and its
+// default.
 func comment(t *Type) string {
 	doc := t.Doc
 	switch d := t.Default.(type) {
@@ -135,9 +134,9 @@ func comment(t *Type) string {
 	return strings.TrimPrefix(doc, "\n")
 }
 
-// value writes the type of a value. Closed maps stand alone: in a disjunction,
-// CUE reports a misspelt field as nonsense. So null cannot delete them; what is
-// in them can be.
+// value writes the type of a value. Closed maps are not part of a disjunction,
+// because CUE reports a misspelt field there with a confusing message. So null
+// cannot delete such a map; it can delete the fields below.
 func (w *writer) value(t *Type, depth int) {
 	const scalars = Bool | Number | String
 	switch {
@@ -190,7 +189,7 @@ func (w *writer) openMap(t *Type, depth int) string {
 	return w.b.String()[from:]
 }
 
-// scalar returns the alternatives of a value that is no map or list.
+// scalar returns the alternatives of a value that is neither a map nor a list.
 func (w *writer) scalar(t *Type) []string {
 	l := t.limits
 	if len(l.enum) > 0 && t.Kinds&(List|Map) == 0 && l.allows(t.Default, t.seen) {

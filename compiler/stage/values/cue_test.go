@@ -88,9 +88,8 @@ func vetted(t testing.TB, text []byte, values any) error {
 	return v.Unify(cctx.BuildExpr(x)).Validate(cue.Concrete(true))
 }
 
-// TestCUEOfCharts holds the generated CUE to what it must be: formatted, the
-// same each time, and satisfied by the chart's own values and those of its ci
-// folder.
+// TestCUEOfCharts checks that the generated CUE is formatted, deterministic, and
+// satisfied by the chart's own values and those of its ci directory.
 func TestCUEOfCharts(t *testing.T) {
 	for _, dir := range append(chartDirs(t), istio(t)...) {
 		ch := chartAt(t, dir)

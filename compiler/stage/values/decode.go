@@ -140,8 +140,8 @@ func (d *decoder) table() {
 	}
 }
 
-// root reads the type of the whole. The global is what the references to it
-// point at, and has to be there when there are some.
+// root reads the type of the whole chart. References to the global values point
+// to d.global, which must exist when there are such references.
 func (d *decoder) root() *Type {
 	d.global = &Type{}
 	t := d.body(&Type{}, 0)

@@ -73,8 +73,9 @@ func TestDecodeBounds(t *testing.T) {
 	}
 }
 
-// FuzzDecode reads any bytes, also with a right head. What it takes, Check and
-// CUE can go through, and it is stored as the same again.
+// FuzzDecode decodes arbitrary bytes, also behind a valid header. Check and CUE
+// must handle every type that Decode accepts, and encoding the type again must
+// give the same bytes.
 func FuzzDecode(f *testing.F) {
 	for _, ch := range []*fleet.Chart{fleetChart(app), umbrella(), circle()} {
 		_, data := stored(f, ch)

@@ -11,11 +11,10 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// This file and decode.go have the stored form of types: a head, the SHA-256
-// of what follows, a table of all strings, the types as a tree, the shapes that
+// This file and decode.go define the stored form of types: a header, the SHA-256
+// of the content, a table of all strings, the tree of types, the shapes that
 // they refer to, and the chart with its dependencies. Numbers are varints; a
-// string is its number in the table. A change of how things are written needs
-// another version.
+// string is an index into the table. A change of the format needs a new version.
 
 const (
 	encodingName    = "fleetc values\n"
@@ -26,14 +25,14 @@ const (
 	maxNested  = 2048 // types or values within each other
 )
 
-// What stands at the place of a type.
+// The tag in front of a type.
 const (
 	tagNone   = iota
-	tagType   // it follows
-	tagGlobal // the global of the whole: dependencies have the same
+	tagType   // the type follows
+	tagGlobal // a reference to the chart's global values, which dependencies share
 )
 
-// What stands at the place of uses.
+// The tag in front of uses.
 const (
 	usesNone = iota
 	usesAll
@@ -41,10 +40,10 @@ const (
 	usesUnknown // of the whole alone
 )
 
-// ownFlags is how many flags of a type are fields of its own.
+// ownFlags is the number of flags that are fields of a type.
 const ownFlags = 14
 
-// The flags behind those say which parts of a type follow.
+// The flags after those say which parts of a type follow.
 const (
 	flagWhy = 1 << (iota + ownFlags)
 	flagDoc
@@ -59,8 +58,7 @@ const (
 	allFlags = 1<<(iota+ownFlags) - 1
 )
 
-// flags returns where the type keeps its own flags, in the order in which they
-// are stored.
+// flags returns pointers to the flags of the type in their stored order.
 func (t *Type) flags() []*bool {
 	return []*bool{
 		&t.Open, &t.Unread, &t.blank, &t.empty, &t.typed, &t.closed, &t.missing, &t.named, &t.tested, &t.members, &t.asText, &t.asScalar,
@@ -68,11 +66,13 @@ func (t *Type) flags() []*bool {
 	}
 }
 
-// Encode returns the type in a stored form, the same bytes for the same type of
-// which the same is known, see [Type.Grown]. Decode gives it back, with all that
-// Check, CUE and Package need of the chart. What is derived from a chart changes with the program, so that a stored
-// form is good for the program that wrote it. It errs when the type is not one
-// that Derive or Decode returned, and when it is too large to be stored.
+// Encode returns the type in its stored form. Equal types have equal bytes; the
+// uses that were computed so far, see [Type.Grown], count as part of the type.
+// Decode restores the type with everything that Check, CUE and Package need from
+// the chart. The derivation of types can change with each version of the
+// program, so a stored form is valid only for the program that wrote it. Encode
+// returns an error when the type is not one that Derive or Decode returned, or
+// when it is too large.
 func (t *Type) Encode() ([]byte, error) {
 	if t.chart == nil {
 		return nil, errors.New("encode types: these are not the types of a whole chart")
@@ -259,8 +259,8 @@ func (e *encoder) allShapes() {
 
 func (s *shape) flags() []*bool { return []*bool{&s.list, &s.free, &s.names} }
 
-// release writes the chart: its schemas, the charts with their dependencies,
-// and what the chart itself reads of the values of those, if that is known.
+// release writes the chart: its schemas, the tree of its dependencies, and the
+// reads of dependencies' values by the chart's own templates, if computed.
 func (e *encoder) release(r *release) {
 	e.schemas = map[*schema]uint64{}
 	var all []*schema

@@ -26,7 +26,7 @@ func (e *encoder) limits(l limits) {
 	}
 }
 
-// What stands before a value.
+// The tag in front of a value.
 const (
 	valueNull = iota
 	valueFalse
