@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// An inference is a chart with values that users write, and what is wrong with
-// them.
+// An inference is a chart with values that a user could set, and the faults that
+// Check reports for them.
 type inference struct {
 	name, values, template string
 	fine                   []string // values that pass
-	wrong                  []string // values with one fault, and what it says or hints behind an arrow
+	wrong                  []string // values with one fault; behind an arrow, a part of its message or hint
 }
 
 func (c inference) test(t *testing.T) {
@@ -87,8 +87,8 @@ func TestGivenUp(t *testing.T) {
 	}.test(t)
 }
 
-// TestInferredForms has values that end in fields of Kubernetes, or in
-// arithmetic: they are what the field takes.
+// TestInferredForms has values whose sinks are Kubernetes fields or arithmetic.
+// They must have the form that the sink takes.
 func TestInferredForms(t *testing.T) {
 	deployment := func(spec string) string { return "apiVersion: apps/v1\nkind: Deployment\nspec:\n" + spec }
 	for _, c := range []inference{

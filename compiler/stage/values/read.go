@@ -11,43 +11,43 @@ import (
 type Mode uint8
 
 const (
-	Tested  Mode = 1 << iota // its value decides something, or is compared
-	Printed                  // the whole of it reaches the output: all that is below is free-form
-	Ranged                   // iterated: its keys are the user's
-	Dumped                   // printed with all other values of a chart, which says nothing about a key
-	Decides                  // a template asks whether it is set
+	Tested  Mode = 1 << iota // a condition or a comparison uses it
+	Printed                  // printed as a whole, so that everything below is free-form
+	Ranged                   // iterated, so that its keys are the user's
+	Dumped                   // printed together with all other values of a chart, which says nothing about a single key
+	Decides                  // a template tests whether it is set
 )
 
-// A Read is a node of the tree of paths that templates read. What is read of
-// every key (Any) is read of each of Keys too, and stands there again.
+// A Read is a node of the tree of paths that templates read. Reads below Any are
+// repeated below each of Keys.
 type Read struct {
 	Mode  Mode
-	Where string           // the template that reads it, as Helm names it ("app/templates/x.yaml:12"), first in order
+	Where string           // the first template that reads it, as Helm names it ("app/templates/x.yaml:12")
 	Keys  map[string]*Read // by key
-	Any   *Read            // by a computed key, or any element of a list; nil when none
+	Any   *Read            // reads through a computed key, and of the elements of a list; nil when none
 
-	free   bool     // of Any: which keys it is follows from more than other values
-	lands  landings // where it is printed to as a whole
+	free   bool     // for Any: the computed key does not come only from other values
+	lands  landings // its sinks, where it is printed as a whole
 	form   form     // conditions of its sinks
-	choice choice   // the texts that it can be
+	choice choice   // the texts that its sinks and comparisons allow
 	asked  Kind     // kinds that a template tests for
-	keyed  bool     // a template goes through its keys
+	keyed  bool     // a template iterates over its keys
 	text   bool     // it can be text
-	wide   bool     // it is read by way of a computed key of all values of a chart
-	own    *Read    // without what is read that way; nil when it is the same
+	wide   bool     // read through a computed key of all values of a chart
+	own    *Read    // the node without such reads; nil when it has none
 
-	// GaveUp says, on the root alone, why not all could be found out. The root
-	// is Printed then, so that nothing counts as unread.
+	// GaveUp, only set at the root, is the reason for an incomplete analysis.
+	// The root is then Printed, so that no value counts as unread.
 	GaveUp string
 }
 
-// Reads returns what the templates of a loaded chart and its dependencies read
-// of the chart's values; the root stands for the values map. The templates are
-// interpreted, not run: both sides of every condition count, whatever the
-// values are. The chart is not modified.
+// Reads returns the reads of the chart's values by its templates and those of
+// its dependencies. The root of the result is the values map. The analysis
+// interprets the templates without running them: it follows both branches of
+// every condition for any values. The chart is not modified.
 //
-// What it returns can hold more than any run reads, never less, except where a
-// template is put together from the values of the user.
+// The result includes the reads of every possible run, and may include more. The
+// exception are templates that are built from the user's values.
 func Reads(c *chart.Chart) *Read {
 	r := newInterpreter()
 	r.addChart(c)
@@ -55,11 +55,11 @@ func Reads(c *chart.Chart) *Read {
 	return r.tree()
 }
 
-// At returns the node of the path, and whether templates read the value there
-// or something below it: the node of the exact keys when there is one, else
-// that of any key. Below a value that is printed everything is read, and the
-// node is the printed one. All values of a chart in one piece, as some charts
-// print them for support, are not taken for a read of each.
+// At returns the node of the path, and whether templates read the value there or
+// a value below it. It prefers the node of the exact keys to that of any key.
+// Below a printed value everything counts as read, and the node is the printed
+// one. When a template prints all values of a chart at once, as some charts do
+// for support, that does not count as a read of each.
 func (r *Read) At(path ...string) (n *Read, ok bool) {
 	if r == nil {
 		return nil, false
@@ -82,11 +82,11 @@ func (r *Read) At(path ...string) (n *Read, ok bool) {
 	return n, true
 }
 
-// maxNodes bounds the tree that is returned: the reads of any key, written
-// out below each key, can multiply.
+// maxNodes limits the size of the resulting tree. Reads of any key are copied
+// below each key, which can multiply them.
 const maxNodes = 1 << 20
 
-// tree turns the places that were marked into the tree for the caller.
+// tree builds the tree of reads from the marked places.
 func (r *interpreter) tree() *Read {
 	nodes := 0
 	root := build(r.values, false, &nodes)
@@ -99,13 +99,14 @@ func (r *interpreter) tree() *Read {
 		r.giveUp("the tree of reads is too large")
 	}
 	if r.gaveUp != "" {
-		// Not Dumped: a value may be read although nothing says so.
+		// Not Dumped: any value may be read.
 		return &Read{Mode: Printed, Where: root.Where, GaveUp: r.gaveUp}
 	}
 	return root
 }
 
-// build returns the node of a place, nil when nothing there is read.
+// build returns the node of a place, nil when neither it nor a place below is
+// read.
 func build(p *place, wide bool, nodes *int) *Read {
 	n := &Read{wide: wide, Mode: p.mode, Where: p.where, free: p.free, form: p.form, asked: p.asked, keyed: p.keyed, lands: p.lands, text: p.text, choice: p.choice}
 	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
@@ -121,7 +122,7 @@ func build(p *place, wide bool, nodes *int) *Read {
 		if n.Any = build(p.any, wide || p.isChart() || len(p.keys) >= minNamed, nodes); n.Any != nil {
 			n.inherit(n.Any)
 			if !p.free {
-				n.Any.asked = 0 // whether it is the map that a template looks for
+				n.Any.asked = 0 // the test may be for the map, not for the element
 			}
 		}
 	}
@@ -132,14 +133,15 @@ func build(p *place, wide bool, nodes *int) *Read {
 	return n
 }
 
-// inherit gives a node that is read only through its keys their place.
+// inherit sets the position of a node that is read only through its keys to the
+// position of such a key.
 func (r *Read) inherit(kid *Read) {
 	if r.Where == "" {
 		r.Where = kid.Where
 	}
 }
 
-// exact returns what is read without computed keys of all values.
+// exact returns the reads without those through computed keys of all values.
 func (r *Read) exact() *Read {
 	if r.own != nil {
 		return r.own
@@ -147,15 +149,15 @@ func (r *Read) exact() *Read {
 	return r
 }
 
-// A spreader copies what is read of any key below each key, all the way down.
-// Nodes of the result can be part of several.
+// A spreader copies the reads of any key below each key, at all levels. Nodes of
+// the result can have several parents.
 type spreader struct {
 	done   map[*Read]bool
 	joined map[[2]*Read]*Read
 	nodes  int
 }
 
-// spread does so for the node and all below it.
+// spread copies the reads of any key for the node and all nodes below it.
 func (s *spreader) spread(n *Read) {
 	if n == nil || s.nodes > maxNodes || s.done[n] {
 		return
@@ -172,8 +174,8 @@ func (s *spreader) spread(n *Read) {
 	}
 }
 
-// both returns what is read by one or the other. It modifies neither and
-// shares what only one has.
+// both returns the union of two nodes. It modifies neither and shares the
+// subtrees that only one of them has.
 func (s *spreader) both(a, b *Read) *Read {
 	if a == nil {
 		return b

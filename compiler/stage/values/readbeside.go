@@ -1,16 +1,15 @@
 package values
 
-// Sinks of which only the lines beside them tell whether they take a map or a
-// list.
+// Sinks of which only the adjacent lines show whether they take a map or a list.
 var (
 	mapSink  = &shape{form: mapForm}
 	listSink = &shape{form: listForm}
 )
 
-// beside returns what an action at the offset prints to, by the lines next to
-// it: further keys of a map, or further elements of a list. It returns nil when
-// they do not tell. With own, the action prints lines that are indented by that
-// much, else it goes on where it stands.
+// beside returns the sink of an action at the offset by the lines next to it:
+// further keys of a map, or further elements of a list. It returns nil when they
+// show neither. With own, the action prints whole lines with that indentation;
+// without, it prints at its position in the line.
 func (l *layout) beside(offset int, own bool, indent int) *shape {
 	n, text := l.before(offset)
 	if n >= len(l.lines) {
@@ -37,7 +36,7 @@ func (l *layout) beside(offset int, own bool, indent int) *shape {
 	return l.below(n, here, column)
 }
 
-// below looks at the lines below the one of the action.
+// below examines the lines below the one of the action.
 func (l *layout) below(n int, here *block, column int) *shape {
 	for i := n + 1; i < len(l.lines); i++ {
 		if s, more := l.neighbour(i, here, column, false); !more {
@@ -47,9 +46,9 @@ func (l *layout) below(n int, here *block, column int) *shape {
 	return nil
 }
 
-// neighbour returns what the line tells of what is printed at the column, and
-// whether a further line may tell it. A key without a value, above, may have
-// what is printed as its list.
+// neighbour returns the sink that the line shows for output at the column, and
+// whether to examine a further line. With above, the output may be the list of a
+// key without a value.
 func (l *layout) neighbour(i int, here *block, column int, above bool) (s *shape, more bool) {
 	line := &l.lines[i]
 	l.looked++

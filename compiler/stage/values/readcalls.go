@@ -6,17 +6,17 @@ import (
 	"text/template/parse"
 )
 
-// A call is a template with what it is given.
+// A call is a template with its argument.
 type call struct {
 	id         int
-	out        *value // what it prints
-	generation int    // when it was interpreted
+	out        *value // the output
+	generation int    // the interpreter's generation at the last interpretation
 	running    bool
 	asked      bool // it was called again while running
 	recursive  bool
 }
 
-// include interprets the templates of the names, as far as they can be told.
+// include interprets the templates that the names can refer to.
 func (r *interpreter) include(names, dot *value) *value {
 	r.use(names, Tested)
 	var out *value
@@ -34,8 +34,8 @@ func (r *interpreter) include(names, dot *value) *value {
 	return out
 }
 
-// namesLike returns the templates that a name with unknown parts can mean. A
-// name of which nothing is known is not that of a file.
+// namesLike returns the templates that match a name with unknown parts. A
+// completely unknown name does not match the name of a file.
 func (r *interpreter) namesLike(pattern string) []string {
 	var names []string
 	r.steps += len(r.templates)
@@ -48,8 +48,8 @@ func (r *interpreter) namesLike(pattern string) []string {
 	return names
 }
 
-// interpret returns what the template prints, given the value. The same
-// template with the same value is interpreted once as long as nothing changes.
+// interpret returns the output of the template for the argument. It memoizes the
+// output of a template and argument until the generation changes.
 func (r *interpreter) interpret(name string, t *template, dot *value) *value {
 	key := name + wild + dot.key()
 	if t.active > maxActive {
@@ -92,7 +92,7 @@ func (r *interpreter) interpret(name string, t *template, dot *value) *value {
 	return c.out
 }
 
-// enter and leave bound how deep nodes and calls are within each other.
+// enter and leave limit the nesting of nodes and calls.
 func (r *interpreter) enter() bool {
 	r.nesting++
 	if r.nesting > maxNesting {

@@ -12,22 +12,22 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// A chartRoot is what the templates of a chart are given as dot.
+// A chartRoot is the dot of a chart's templates.
 type chartRoot struct {
 	id     int
 	chart  *chart.Chart
 	name   string // the alias, or the name
-	full   string // its path in the names of templates
+	full   string // its path in template names
 	values *place
 	subs   []*chartRoot
-	extra  *object // what templates set in the dot itself
+	extra  *object // keys that templates set in the dot itself
 	files  *object
-	tpls   []*chart.File // the files with templates in them
+	tpls   []*chart.File // the files that contain templates
 	self   *value
-	stamp  int // the last union that it was put into
+	stamp  int // the last union that contained it
 }
 
-// An entry is a template that Helm renders by itself.
+// An entry is a template that Helm renders directly.
 type entry struct {
 	name     string
 	template *template
@@ -56,7 +56,7 @@ func newInterpreter() *interpreter {
 	return r
 }
 
-// addChart takes in the chart, its dependencies and all their templates.
+// addChart adds the chart, its dependencies and all their templates.
 func (r *interpreter) addChart(c *chart.Chart) {
 	if c == nil || c.Metadata == nil {
 		return
@@ -68,7 +68,7 @@ func (r *interpreter) addChart(c *chart.Chart) {
 	}
 }
 
-// addRoot takes in a chart whose values stand at the place.
+// addRoot adds a chart whose values are at the place.
 func (r *interpreter) addRoot(c *chart.Chart, at *place, name, full string, depth int) *chartRoot {
 	root := &chartRoot{id: len(r.roots) + 1, chart: c, name: name, full: full, values: at}
 	root.self = &value{roots: []*chartRoot{root}}
@@ -93,11 +93,11 @@ func (r *interpreter) addRoot(c *chart.Chart, at *place, name, full string, dept
 		}
 		below := r.child(at, d.name)
 		if d.chart == nil && slices.ContainsFunc(all, func(e subchart) bool { return e.chart != nil && e.name == d.name }) {
-			continue // another version is there, which Helm takes
+			continue // the chart contains another version, which Helm uses
 		}
 		if d.chart == nil {
 			r.at = full + "/Chart.yaml"
-			r.mark(below, Printed) // what is not here may read all
+			r.mark(below, Printed) // the missing dependency may read all its values
 			continue
 		}
 		r.alias(r.child(below, "global"), r.child(at, "global").self)
@@ -107,14 +107,14 @@ func (r *interpreter) addRoot(c *chart.Chart, at *place, name, full string, dept
 	return root
 }
 
-// A subchart is a chart below another.
+// A subchart is a direct dependency of a chart.
 type subchart struct {
 	name     string
-	declared *chart.Dependency // nil when the chart is just there
-	chart    *chart.Chart      // nil when there is none
+	declared *chart.Dependency // nil when Chart.yaml does not list it
+	chart    *chart.Chart      // nil when the chart does not contain it
 }
 
-// subcharts pairs what Chart.yaml says with the charts that are there, as
+// subcharts pairs the dependencies of Chart.yaml with the charts in charts/, as
 // Helm does.
 func subcharts(c *chart.Chart) []subchart {
 	var all []subchart
@@ -143,8 +143,8 @@ func subcharts(c *chart.Chart) []subchart {
 	return all
 }
 
-// addConditions takes in what decides about a dependency, and what is
-// imported from it.
+// addConditions records the values that enable a dependency, and the values that
+// the parent imports from it.
 func (r *interpreter) addConditions(parent *chartRoot, d subchart) {
 	r.at = parent.full + "/Chart.yaml"
 	for condition := range strings.SplitSeq(strings.TrimSpace(d.declared.Condition), ",") {
@@ -172,8 +172,8 @@ func (r *interpreter) addConditions(parent *chartRoot, d subchart) {
 	}
 }
 
-// addTemplates parses the templates of all charts in Helm's order, in which a
-// chart's definitions replace those of its dependencies.
+// addTemplates parses the templates of all charts in Helm's order. Definitions
+// of a chart replace those of its dependencies.
 func (r *interpreter) addTemplates() {
 	type file struct {
 		name string
@@ -206,8 +206,9 @@ func (r *interpreter) addTemplates() {
 	}
 }
 
-// parse parses a text and takes in what it defines, in place of what was
-// defined before if it replaces; nil when it is no template.
+// parse parses a text and adds the templates that it defines. With replaces,
+// they replace existing templates of the same name. It returns nil when the text
+// does not parse.
 func (r *interpreter) parse(name, data string, replaces bool) *template {
 	r.steps += len(data) / 64
 	source := newSource(name, data)

@@ -7,11 +7,11 @@ import (
 	"text/template/parse"
 )
 
-// A function says what a function of templates gives, and uses what it
-// consumes.
+// A function models a template function: it returns the result and records how
+// the function uses its arguments.
 type function func(a arguments) *value
 
-// arguments are what a function is called with.
+// arguments holds the arguments of a function call.
 type arguments struct {
 	*interpreter
 	site parse.Node // the expression that calls it
@@ -30,7 +30,7 @@ func (a arguments) at(i int) *value {
 // last returns an argument counted from the end.
 func (a arguments) last(i int) *value { return a.at(len(a.list) - 1 - i) }
 
-// rest returns the arguments from that one on.
+// rest returns the arguments from index i on.
 func (a arguments) rest(i int) []*value {
 	if i >= len(a.list) {
 		return nil
@@ -38,15 +38,15 @@ func (a arguments) rest(i int) []*value {
 	return a.list[i:]
 }
 
-// useAll uses all arguments.
+// useAll records that the function uses all arguments in this way.
 func (a arguments) useAll(m Mode) {
 	for _, v := range a.list {
 		a.use(v, m)
 	}
 }
 
-// apply evaluates a function call. A function that is not in the table
-// consumes all that it is given.
+// apply evaluates a function call. A function without a model counts as printing
+// all its arguments.
 func (r *interpreter) apply(name string, site parse.Node, dot *value, args []*value) *value {
 	a := arguments{interpreter: r, site: site, dot: dot, list: args}
 	f := r.functions[name]
@@ -60,8 +60,7 @@ func (r *interpreter) apply(name string, site parse.Node, dot *value, args []*va
 	return f(a)
 }
 
-// functions returns the table of the functions that do more with values than
-// to consume them.
+// functions returns the models of the functions that pass values on.
 func functions() map[string]function {
 	table := map[string]function{}
 	maps.Copy(table, mapFunctions())
@@ -72,7 +71,7 @@ func functions() map[string]function {
 	return table
 }
 
-// choiceFunctions are those that test values, or give one of several.
+// choiceFunctions are the functions that test values or return one of several.
 func choiceFunctions() map[string]function {
 	table := map[string]function{
 		"ternary": func(a arguments) *value {
@@ -113,7 +112,7 @@ func choiceFunctions() map[string]function {
 	return table
 }
 
-// kindFunctions are those that depend on the kind of a value.
+// kindFunctions are the functions that depend on the kind of a value.
 func kindFunctions() map[string]function {
 	table := map[string]function{}
 	for _, name := range []string{"kindOf", "kindIs", "typeOf", "typeIs", "typeIsLike"} {
@@ -146,10 +145,10 @@ func kindFunctions() map[string]function {
 	return table
 }
 
-// arithmetic is where a value is printed to that a template computes with.
+// arithmetic is the sink of values that a template computes with.
 var arithmetic = &shape{form: digitForm}
 
-// asks notes that a template asks whether the arguments are of the kinds.
+// asks records that a template tests whether the arguments are of the kinds.
 func (a arguments) asks(k Kind) {
 	for _, v := range a.list {
 		for _, p := range v.placesOrNil() {
@@ -158,8 +157,8 @@ func (a arguments) asks(k Kind) {
 	}
 }
 
-// kindsNamed returns the kinds that a test of kinds names; all when it names
-// none that is known.
+// kindsNamed returns the kinds that a kind test names, or all kinds when it
+// names no known one.
 func kindsNamed(args []*value) Kind {
 	if len(args) < 2 {
 		return Any
@@ -191,7 +190,7 @@ func isWord(v *value) bool {
 	return slices.ContainsFunc(texts, func(t string) bool { return t != "" && !hasDigitFirst(t) })
 }
 
-// mapFunctions are those that make, modify and ask maps.
+// mapFunctions are the functions that create, modify and query maps.
 func mapFunctions() map[string]function {
 	return map[string]function{
 		"dict":     dictOf,
@@ -247,7 +246,7 @@ func indexOf(a arguments) *value {
 	return v
 }
 
-// digIn is dig "a" "b" default map.
+// digIn models dig "a" "b" default map.
 func digIn(a arguments) *value {
 	if len(a.list) < 3 {
 		a.useAll(Printed)
@@ -268,7 +267,8 @@ func pluckOf(a arguments) *value {
 	return a.listOf(a.site, elem)
 }
 
-// pickOf gives a map of the keys when they are known, else the map.
+// pickOf models pick: it returns a map of the keys when they are known, else the
+// whole map.
 func pickOf(a arguments) *value {
 	var names []string
 	for _, key := range a.rest(1) {
@@ -298,8 +298,8 @@ func keysOfMaps(a arguments) *value {
 	return a.listOf(a.site, names)
 }
 
-// copyOf gives a map of its own, so that what is put into it does not show in
-// the one that was copied.
+// copyOf models a deep copy: it returns a new map, so that later changes of the
+// copy do not affect the original.
 func copyOf(a arguments) *value {
 	v := a.at(0)
 	if v == nil || len(v.places)+len(v.objects) == 0 {
@@ -311,7 +311,7 @@ func copyOf(a arguments) *value {
 	return a.union(o.self, &value{roots: v.roots, texts: v.texts, unknown: v.unknown})
 }
 
-// mergeOf merges into the first map, and gives it.
+// mergeOf models merge: it merges into the first map and returns that.
 func mergeOf(a arguments) *value {
 	out := a.at(0)
 	if len(a.list) == 0 {

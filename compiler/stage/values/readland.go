@@ -6,21 +6,21 @@ import (
 	"text/template/parse"
 )
 
-// A landings value says where something is printed to as a whole: to places in
-// Kubernetes objects, or elsewhere.
+// A landings value holds the sinks where a value is printed as a whole: places
+// in Kubernetes objects, or elsewhere.
 type landings struct {
 	shapes    []*shape
 	elsewhere bool
 }
 
-// neutral is where a value is printed to that shows nothing of what it is for:
-// a digest, or a comparison of texts.
+// neutral is a sink that shows nothing about the purpose of a value: a digest,
+// or a comparison of texts.
 var neutral = &shape{}
 
-// maxLandings is how many places are told apart.
+// maxLandings is the maximum number of sinks that are distinguished per value.
 const maxLandings = 8
 
-// add adds a place, nil for elsewhere, and reports whether it is new.
+// add adds a sink, nil for elsewhere, and reports whether it is new.
 func (l *landings) add(s *shape) bool {
 	switch {
 	case l.elsewhere && s != neutral, slices.Contains(l.shapes, s):
@@ -33,12 +33,12 @@ func (l *landings) add(s *shape) bool {
 	return true
 }
 
-// known reports whether the shape says which keys there are.
+// known reports whether the shape determines the keys.
 func (s *shape) known() bool {
 	return s == neutral || s.closed() || s != nil && s.list && s.elem.closed()
 }
 
-// all returns the places, with nil for elsewhere.
+// all returns the sinks, with nil for elsewhere.
 func (l *landings) all() []*shape {
 	out := slices.Clone(l.shapes)
 	if l.elsewhere || len(out) == 0 {
@@ -47,7 +47,7 @@ func (l *landings) all() []*shape {
 	return out
 }
 
-// and returns the places of both.
+// and returns the union of the sinks.
 func (l landings) and(o landings) landings {
 	l.shapes = slices.Clone(l.shapes)
 	for _, s := range o.shapes {
@@ -57,8 +57,8 @@ func (l landings) and(o landings) landings {
 	return l
 }
 
-// key returns the place of what is below the key of what is printed to the
-// place.
+// key returns the sink for the value at the key of a map, or the element of a
+// list, that is printed to the sink s.
 func (s *shape) key(key string) *shape {
 	switch {
 	case s == nil || s == neutral:
@@ -72,8 +72,8 @@ func (s *shape) key(key string) *shape {
 	return below
 }
 
-// below returns the place of what stands at q when what is at p, above it, is
-// printed to the place.
+// below returns the sink for the value at q when p, an ancestor of q, is printed
+// to the sink s.
 func (s *shape) below(p, q *place) *shape {
 	if p == q || s == nil || s == neutral {
 		return s
@@ -88,14 +88,14 @@ func (s *shape) below(p, q *place) *shape {
 	return s.key(q.key)
 }
 
-// useAt notes that the value is printed to the place.
+// useAt records that the value is printed to the sink.
 func (r *interpreter) useAt(v *value, s *shape) {
 	defer func(before *shape) { r.landing = before }(r.landing)
 	r.landing = s
 	r.use(v, Printed)
 }
 
-// usedIn notes how a value is used that is put into an object.
+// usedIn records how the object's sinks use a value that is put into it.
 func (r *interpreter) usedIn(o *object, v *value, key string) {
 	if o.mode&Printed == 0 {
 		return
@@ -105,13 +105,13 @@ func (r *interpreter) usedIn(o *object, v *value, key string) {
 	}
 }
 
-// maxLooked is how many lines are looked at to tell where actions print to. Of
-// what comes later that is not known.
+// maxLooked is the maximum number of lines that are examined to find the sinks
+// of actions. The sinks of later actions are unknown.
 const maxLooked = 1 << 24
 
-// land returns what an action prints. When it prints to a place in a Kubernetes
-// object that is known from the text around it, the value counts as printed
-// there.
+// land returns the output of an action. When the text around the action shows
+// that it prints to a place in a Kubernetes object, the value counts as printed
+// to that sink.
 func (r *interpreter) land(n parse.Node, p *parse.PipeNode, v *value) *value {
 	if v == nil || len(v.objects)+len(v.places) == 0 {
 		return r.output(v)
@@ -129,8 +129,7 @@ func (r *interpreter) land(n parse.Node, p *parse.PipeNode, v *value) *value {
 	return &value{texts: texts}
 }
 
-// landingOf returns the shape of the place that the action prints to; nil when
-// it is not known.
+// landingOf returns the sink of the action; nil when it is unknown.
 func (r *interpreter) landingOf(n parse.Node, p *parse.PipeNode) *shape {
 	src := r.source
 	if src == nil || p == nil || int(n.Position()) > len(src.data) {
@@ -163,7 +162,7 @@ func (r *interpreter) landingOf(n parse.Node, p *parse.PipeNode) *shape {
 	return s
 }
 
-// endsLine reports whether nothing is printed behind the action on its line.
+// endsLine reports whether nothing is printed after the action on its line.
 func (s *source) endsLine(open int) bool {
 	for {
 		end := actionEnd(s.data, open)
@@ -187,9 +186,9 @@ func (s *source) endsLine(open int) bool {
 	}
 }
 
-// indentation returns how the last command of a pipeline indents what it
-// prints: on a line of its own, and by how much. ok is false when that is
-// computed.
+// indentation returns how the last command of a pipeline indents its output: own
+// reports whether the output starts on a new line, by is the indentation. ok is
+// false when the indentation is computed.
 func indentation(p *parse.PipeNode) (own bool, by int, ok bool) {
 	if len(p.Cmds) == 0 {
 		return false, 0, true

@@ -10,8 +10,9 @@ func pod(before, action string) string {
 	return before + "apiVersion: apps/v1\nkind: Deployment\nspec:\n  template:\n    spec:\n      securityContext:\n        " + action + "\n"
 }
 
-// TestLandings has what templates make of a value, and whether its keys are
-// those of the place that it ends in.
+// TestLandings has templates that print a value in various ways. It checks
+// whether the keys of the value are those of the Kubernetes field that is its
+// sink.
 func TestLandings(t *testing.T) {
 	for name, c := range map[string]struct {
 		template string

@@ -2,9 +2,9 @@ package values
 
 import "bytes"
 
-// keyLine takes a line that begins with a key apart: how long the dash in front is,
-// with the blanks behind it; the key; and what stands behind it, without blanks
-// and actions around it.
+// keyLine splits a line that begins with a key. It returns the width of a
+// leading dash with its blanks, the key, and the text after the colon without
+// surrounding blanks and actions.
 func keyLine(line []byte) (dash int, key, value []byte, ok bool) {
 	rest := line
 	if bytes.HasPrefix(rest, []byte("- ")) {
@@ -27,7 +27,7 @@ func keyLine(line []byte) (dash int, key, value []byte, ok bool) {
 	return dash, key, trimBlots(rest), true
 }
 
-// trimBlots returns the text without blanks and actions around it.
+// trimBlots returns the text without leading and trailing blanks and actions.
 func trimBlots(text []byte) []byte {
 	for len(text) > 0 && (text[0] == ' ' || text[0] == blot) {
 		text = text[1:]

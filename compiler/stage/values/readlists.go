@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// listFunctions are those that make lists and take them apart. A list is the
-// set of its possible elements, without an order unless all are texts.
+// listFunctions are the functions that create and split lists. A list is the set
+// of its possible elements, without an order unless all are texts.
 func listFunctions() map[string]function {
 	table := map[string]function{
 		"list":    listOfAll,
@@ -43,7 +43,7 @@ func listFunctions() map[string]function {
 	return table
 }
 
-// listOfAll gives a list of which each element is known.
+// listOfAll returns a list whose elements are all known.
 func listOfAll(a arguments) *value {
 	content := make([]string, len(a.list))
 	for i, v := range a.list {
@@ -56,7 +56,7 @@ func listOfAll(a arguments) *value {
 	return o.self
 }
 
-// endOf gives the first or the last element.
+// endOf returns the first or the last element.
 func endOf(a arguments, last bool) *value {
 	v := a.at(0)
 	a.use(v, Tested)
@@ -88,8 +88,8 @@ func concatLists(a arguments) *value {
 	return a.listOf(a.site, elem)
 }
 
-// addToList gives a list of the elements of the list and the one more. A list
-// of known texts stays one when a known text is added.
+// addToList returns the list with one more element. A list of known texts
+// remains one when a known text is added.
 func addToList(a arguments, first bool) *value {
 	a.use(a.at(0), Tested)
 	if words, ok := wordsOf(a.at(0)); ok && !a.coarse {
@@ -106,7 +106,7 @@ func addToList(a arguments, first bool) *value {
 }
 
 // wordsOf returns the elements of a list of known texts, in order. ok is false
-// when the value can be something else.
+// when the value can be anything else.
 func wordsOf(v *value) (words []*value, ok bool) {
 	if v == nil || len(v.objects) != 1 || len(v.places)+len(v.roots)+len(v.texts) > 0 || v.unknown {
 		return nil, false
@@ -135,8 +135,8 @@ func numbers(a arguments) *value {
 	return a.listOf(a.site, anything())
 }
 
-// splitTexts gives the parts of texts that are known: a list of them for each
-// text. With fields it is a map, as split gives it.
+// splitTexts returns the parts of known texts: a list for each text. With
+// fields, it returns maps, as split does.
 func splitTexts(a arguments, fields bool) *value {
 	a.useAll(Printed)
 	separators, ok := a.at(0).literal()

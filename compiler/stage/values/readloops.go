@@ -8,8 +8,8 @@ import (
 	"text/template/parse"
 )
 
-// loop interprets the body of a range until its variables do not change, or as
-// often as the lists are long when these are known.
+// loop interprets the body of a range: once per element when the elements are
+// known, else until its variables do not change.
 func (r *interpreter) loop(n *parse.RangeNode, dot *value, s *scope) *value {
 	s = s.inner()
 	v := r.commands(n.Pipe, dot, s)
@@ -51,12 +51,11 @@ func (r *interpreter) setRange(p *parse.PipeNode, s *scope, key, elem *value) {
 // A round is the key and the element of one iteration of a range.
 type round struct {
 	key, elem *value
-	optional  bool // not all of the lists are that long
+	optional  bool // some of the lists are shorter
 }
 
-// rounds returns what a range goes through, one after the other. ok is false
-// unless the value can only be lists of which every element is known, or one
-// map of which every key is.
+// rounds returns the iterations of a range in order. ok is false unless the
+// value can only be lists with known elements, or one map with known keys.
 func (r *interpreter) rounds(v *value) (rounds []round, ok bool) {
 	if v == nil || len(v.objects) == 0 || len(v.places)+len(v.roots) > 0 || v.unknown {
 		return nil, false
@@ -88,7 +87,7 @@ func (r *interpreter) rounds(v *value) (rounds []round, ok bool) {
 	return rounds, true
 }
 
-// hasWords reports whether everything in the object is a text that is known.
+// hasWords reports whether all values in the object are known texts.
 func (o *object) hasWords() bool {
 	for _, v := range o.keys {
 		if _, ok := v.literal(); !ok {
@@ -98,7 +97,7 @@ func (o *object) hasWords() bool {
 	return true
 }
 
-// isMap reports whether the object is a map of which every key is known.
+// isMap reports whether the object is a map with known keys only.
 func (o *object) isMap() bool {
 	if o.elem != nil || o.parts != nil || o.encoded != nil || o.file != "" || o.files != nil || o.summary || len(o.keys) == 0 {
 		return false
@@ -111,7 +110,7 @@ func (o *object) isMap() bool {
 	return true
 }
 
-// isList reports whether the object is a list of which every element is known.
+// isList reports whether the object is a list with known elements only.
 func (o *object) isList() bool {
 	if o.elem != nil || o.parts != nil || o.encoded != nil || o.file != "" || o.files != nil || o.summary {
 		return false
@@ -124,7 +123,7 @@ func (o *object) isList() bool {
 	return true
 }
 
-// round interprets the body of a range once, and returns what is printed.
+// round interprets the body of a range once and returns the output.
 func (r *interpreter) round(n *parse.RangeNode, elem *value, s *scope, out *value) *value {
 	body := r.list(n.List, elem, s)
 	if isBlank(body) {
@@ -134,8 +133,8 @@ func (r *interpreter) round(n *parse.RangeNode, elem *value, s *scope, out *valu
 	return &value{texts: []string{wild}}
 }
 
-// repeat interprets the body of a range until nothing changes, and returns
-// what is printed. After some rounds, all that an expression makes is one.
+// repeat interprets the body of a range until nothing changes, and returns the
+// output. After some rounds, each expression makes only one object.
 func (r *interpreter) repeat(n *parse.RangeNode, elem *value, s *scope, out *value) *value {
 	defer func(before bool) { r.coarse = before }(r.coarse)
 	for i := 0; ; i++ {

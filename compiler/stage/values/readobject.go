@@ -7,33 +7,33 @@ import (
 	"text/template/parse"
 )
 
-// An object is a map or a list that a template made, or a text that it made of
-// a value or read from a file. All objects that one expression makes of the
-// same content are one object, unless something is put into them later.
+// An object is a map or a list that a template creates, or a text that it makes
+// of a value or reads from a file. An expression makes one object per content,
+// unless the object is modified later.
 type object struct {
 	id    int
 	site  parse.Node
 	keys  map[string]*value
-	elem  *value // elements of a list, values by keys that are not known
+	elem  *value // elements of a list, values at unknown keys
 	parts *value // maps that were merged into this one
 
-	encoded *value     // of what the text is the YAML or JSON
-	plain   bool       // or rather the text itself
-	at      string     // where it was made into text
+	encoded *value     // for a text: the value that it is the YAML or JSON of
+	plain   bool       // the text is the value itself, not its YAML or JSON
+	at      string     // the template line that made the text
 	file    string     // the content of a file, with templates in it
 	files   *chartRoot // the files of a chart
 
-	summary bool // several that one expression makes, taken together
+	summary bool // stands for several objects of one expression
 
 	self  *value
 	mode  Mode // how it is used as a whole
 	lands landings
-	read  bool // somebody asked for something in it
-	seen  int  // the last query that came by
-	stamp int  // the last union that it was put into
+	read  bool // something in it was read
+	seen  int  // the last query that visited it
+	stamp int  // the last union that contained it
 }
 
-// An objectKey tells objects apart.
+// An objectKey identifies an object.
 type objectKey struct {
 	site    parse.Node
 	call    int
@@ -95,14 +95,14 @@ func (r *interpreter) encode(site parse.Node, v *value) *value {
 // isText reports whether the object is a text.
 func (o *object) isText() bool { return o.encoded != nil || o.file != "" }
 
-// touched notes that the object has changed after somebody looked at it.
+// touched starts a new generation when an object changes that was read before.
 func (r *interpreter) touched(o *object) {
 	if o.read {
 		r.generation++
 	}
 }
 
-// put adds the value by the key.
+// put adds the value at the key.
 func (r *interpreter) put(o *object, key string, v *value) {
 	if strings.Contains(key, wild) {
 		r.putElem(o, v)
@@ -125,7 +125,7 @@ func (r *interpreter) put(o *object, key string, v *value) {
 	r.usedIn(o, v, key)
 }
 
-// putElem adds the value by a key that is not known.
+// putElem adds the value at an unknown key.
 func (r *interpreter) putElem(o *object, v *value) {
 	joined := r.union(o.elem, v)
 	if joined == o.elem {
@@ -152,7 +152,7 @@ func (r *interpreter) putAll(o *object, v *value) {
 	}
 }
 
-// use notes that the value is used in this way, as a whole.
+// use records that the value is used in this way, as a whole.
 func (r *interpreter) use(v *value, m Mode) {
 	if v == nil || m == 0 {
 		return
@@ -175,11 +175,11 @@ func (r *interpreter) use(v *value, m Mode) {
 	}
 }
 
-// useObject notes how the object is used. A map that is tested or iterated
-// shows nothing of its values, and all of it when it is printed.
+// useObject records how the object is used. Printing a map uses all its values;
+// testing or iterating it uses none.
 func (r *interpreter) useObject(o *object, m Mode) {
 	if o.encoded != nil && m&Printed == 0 {
-		// What is asked of the text is asked of the value, but not where it is.
+		// A test of the text counts as a test of the value, without a sink.
 		m = m&^Decides | Printed
 		defer func(before *shape) { r.landing = before }(r.landing)
 		r.landing = neutral
@@ -209,7 +209,7 @@ func (r *interpreter) useObject(o *object, m Mode) {
 	r.useAt(o.elem, r.landing.key(anItem))
 }
 
-// field returns what the value has by the key.
+// field returns the value at the key.
 func (r *interpreter) field(v *value, key string) *value {
 	r.query++
 	return r.fieldWithin(v, key)
@@ -246,13 +246,13 @@ func (r *interpreter) fieldOfObject(o *object, key string) *value {
 	return r.unionAll(o.keys[key], o.elem, r.fieldWithin(o.parts, key))
 }
 
-// elements returns what the value has by any key, and its elements.
+// elements returns the values at all keys, and the elements of lists.
 func (r *interpreter) elements(v *value) *value {
 	r.query++
 	return r.elementsWithin(v)
 }
 
-// named returns what the value has by a key that is itself one of the values.
+// named returns the value at a key that is itself one of the values.
 func (r *interpreter) named(v *value) *value {
 	defer func(before bool) { r.naming = before }(r.naming)
 	r.naming = true
@@ -296,8 +296,7 @@ func (r *interpreter) elementsOfObject(o *object) *value {
 	return out.union(r)
 }
 
-// index returns what the value has by a key that is computed. Maps and lists
-// are not keys.
+// index returns the value at a computed key. Maps and lists are not keys.
 func (r *interpreter) index(v, key *value) *value {
 	r.use(key, Tested)
 	if key == nil {
@@ -324,7 +323,7 @@ func (r *interpreter) index(v, key *value) *value {
 	return out
 }
 
-// store notes that a template sets the value by the key in the map.
+// store records that a template sets the value at the key of the map.
 func (r *interpreter) store(m, key, v *value) {
 	if m == nil {
 		return
@@ -352,7 +351,7 @@ func (r *interpreter) store(m, key, v *value) {
 	}
 }
 
-// mergeInto notes that a template merges the value into the map.
+// mergeInto records that a template merges the value into the map.
 func (r *interpreter) mergeInto(m, v *value) {
 	if m == nil {
 		return

@@ -35,8 +35,8 @@ func (r *interpreter) commands(p *parse.PipeNode, dot *value, s *scope) *value {
 	return v
 }
 
-// command evaluates a function call, a method call or an operand. What is
-// piped into it is its last argument.
+// command evaluates a function call, a method call or an operand. The piped
+// value is its last argument.
 func (r *interpreter) command(c *parse.CommandNode, dot *value, s *scope, piped []*value) *value {
 	r.pos = c.Pos
 	if len(c.Args) == 1 && len(piped) == 0 {
@@ -67,7 +67,7 @@ func (r *interpreter) command(c *parse.CommandNode, dot *value, s *scope, piped 
 	return r.operand(c.Args[0], dot, s)
 }
 
-// operand evaluates what stands in a command.
+// operand evaluates an operand of a command.
 func (r *interpreter) operand(n parse.Node, dot *value, s *scope) *value {
 	switch n := n.(type) {
 	case *parse.DotNode:
@@ -91,7 +91,7 @@ func (r *interpreter) operand(n parse.Node, dot *value, s *scope) *value {
 			return textOf(number + strconv.FormatUint(n.Uint64, 10))
 		}
 	}
-	return anything() // true, false or a number that is no index
+	return anything() // a bool, or a number that cannot be an index
 }
 
 func (r *interpreter) fields(v *value, names []string) *value {
@@ -101,8 +101,8 @@ func (r *interpreter) fields(v *value, names []string) *value {
 	return v
 }
 
-// method evaluates a method of the values of a chart or of its files. Nothing
-// else that templates are given has methods that show anything of the values.
+// method evaluates a method of a chart's values or files. No other methods that
+// templates can call return values.
 func (r *interpreter) method(v *value, name string, args []*value) *value {
 	for _, a := range args {
 		r.use(a, Printed)
@@ -129,7 +129,7 @@ func (r *interpreter) method(v *value, name string, args []*value) *value {
 	return r.union(out, r.field(rest, name))
 }
 
-// keysOf returns the keys that range gives of the value.
+// keysOf returns the keys of the value that range iterates over.
 func (r *interpreter) keysOf(v *value) *value {
 	if v == nil {
 		return nil

@@ -4,8 +4,8 @@ import "strings"
 
 const notes = "/NOTES.txt:"
 
-// A place is a path in the values of the chart. There is one place for each
-// path, whether or not anything there is read.
+// A place is a path in the values of the chart. Each path has one place, whether
+// or not it is read.
 type place struct {
 	id     int
 	parent *place // nil for the values themselves
@@ -13,37 +13,38 @@ type place struct {
 	depth  int
 	keys   map[string]*place
 	any    *place     // any key or element
-	free   bool       // of that: which ones it is follows from more than other values
-	self   *value     // the value that is this place and nothing else
-	root   *chartRoot // the chart whose values stand here
+	free   bool       // for any: the computed key does not come only from other values
+	self   *value     // the value that is exactly this place
+	root   *chartRoot // the chart whose values are at this place
 
 	mode   Mode
 	lands  landings
 	form   form   // conditions of its sinks
-	choice choice // the texts that it can be
-	asked  Kind   // what kinds a template asks whether it is
-	keyed  bool   // a template goes through its keys
-	text   bool   // it is passed to tpl as it is, so it can be text
-	marked bool   // read, if only by being an element of what is iterated
-	where  string // the first that read it
+	choice choice // the texts that its sinks and comparisons allow
+	asked  Kind   // the kinds that a template tests for
+	keyed  bool   // a template iterates over its keys
+	text   bool   // passed to tpl unchanged, so that it can be text
+	marked bool   // read, if only as an element of an iterated value
+	where  string // the first template that reads it
 
-	// also is what templates see here beside the user's value: what they set
-	// or merged, the parent's global, what is imported from a dependency.
+	// also holds the other values that templates can find at this path: values
+	// that they set or merge, the parent's globals, values imported from a
+	// dependency.
 	also *value
 
-	beside []*place // below this one, those that have something beside them, or below them
-	listed bool     // it is one of these
+	beside []*place // children for which, or for a descendant of which, also is set
+	listed bool     // it is in beside of its parent
 
-	derived bool // found by way of also, and maybe in no values
-	seen    int  // the last query that came by
-	stamp   int  // the last union that it was put into
+	derived bool // found through also, so that the user's values may not have it
+	seen    int  // the last query that visited it
+	stamp   int  // the last union that contained it
 
-	texts map[string]string // with templates in them, in the charts' own values
+	texts map[string]string // texts with templates in the charts' own values
 }
 
 const (
 	maxDepth  = 24      // keys in a path
-	maxAny    = 5       // keys in a row of which nothing is known
+	maxAny    = 5       // consecutive unknown keys
 	maxPlaces = 1 << 17 // places of all charts
 )
 
@@ -58,8 +59,8 @@ func (r *interpreter) newPlace(parent *place, key string) *place {
 	return p
 }
 
-// child returns the place of the key. A path that is too long ends in a place
-// that is printed and its own child.
+// child returns the place of the key. The last place of a path that is too long
+// is printed and its own child.
 func (r *interpreter) child(p *place, key string) *place {
 	if kid := p.keys[key]; kid != nil {
 		return kid
@@ -81,7 +82,8 @@ func (r *interpreter) child(p *place, key string) *place {
 	return kid
 }
 
-// anyKey returns the place of any key or element, which ones being free.
+// anyKey returns the place of any key or element, for a key that does not come
+// only from other values.
 func (r *interpreter) anyKey(p *place) *place {
 	p.free = true
 	return r.anyChild(p)
@@ -105,7 +107,7 @@ func (r *interpreter) anyChild(p *place) *place {
 	return p.any
 }
 
-// below returns the place at the end of the keys.
+// below returns the place at the path of keys.
 func (r *interpreter) below(p *place, keys ...string) *place {
 	for _, key := range keys {
 		p = r.child(p, key)
@@ -113,8 +115,8 @@ func (r *interpreter) below(p *place, keys ...string) *place {
 	return p
 }
 
-// repeats reports whether the path has the key twice. A map that is merged into
-// one above it would have paths without end.
+// repeats reports whether the path has the key twice. Without this limit, a map
+// that is merged into an ancestor would have endless paths.
 func (p *place) repeats(key string) bool {
 	times := 0
 	for q := p; q.parent != nil; q = q.parent {
@@ -125,7 +127,7 @@ func (p *place) repeats(key string) bool {
 	return times > 1
 }
 
-// isChart reports whether the place has all values of a chart.
+// isChart reports whether the place holds all values of a chart.
 func (p *place) isChart() bool { return p.root != nil }
 
 // within reports whether the place is the other one or below it.
@@ -138,11 +140,12 @@ func (p *place) within(other *place) bool {
 	return false
 }
 
-// mark notes that the place is read, and with it all that can stand there
-// beside the user's value.
+// mark records that the place is read, and with it all other values that
+// templates can find there.
 func (r *interpreter) mark(p *place, m Mode) {
 	if !p.marked || strings.Contains(p.where, notes) {
-		// Notes say least about what a value is for.
+		// Prefer other templates to the notes, which say least about the
+		// purpose.
 		if at := r.where(); !p.marked || !strings.Contains(at, notes) {
 			p.where = at
 		}
@@ -170,8 +173,8 @@ func (r *interpreter) mark(p *place, m Mode) {
 	}
 }
 
-// useBelow notes that what stands beside the values below q is printed where p,
-// which is q or above it, is printed.
+// useBelow records that the other values at places below q are printed to the
+// sink of p, which is q or its ancestor.
 func (r *interpreter) useBelow(p, q *place) {
 	for _, kid := range q.beside {
 		r.steps++
@@ -182,7 +185,7 @@ func (r *interpreter) useBelow(p, q *place) {
 	}
 }
 
-// alias notes that the place can hold the value too.
+// alias records that templates can find the value at the place, too.
 func (r *interpreter) alias(p *place, v *value) {
 	joined := r.union(p.also, v)
 	if joined == p.also {
@@ -207,8 +210,8 @@ func (r *interpreter) alias(p *place, v *value) {
 	}
 }
 
-// fieldOfPlace returns what stands below the place by the key. A query comes
-// by each place once.
+// fieldOfPlace returns the value at the key below the place. A query visits each
+// place once.
 func (r *interpreter) fieldOfPlace(p *place, key string) *value {
 	if p.seen == r.query {
 		return nil
@@ -230,7 +233,7 @@ func (r *interpreter) fieldOfPlace(p *place, key string) *value {
 	return r.union(out, r.fieldWithin(p.also, key))
 }
 
-// elementsOfPlace returns what stands below the place by any key.
+// elementsOfPlace returns the values at all keys below the place.
 func (r *interpreter) elementsOfPlace(p *place) *value {
 	if p.seen == r.query {
 		return nil
