@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// newObject returns an object that no expression made.
+// newObject returns an object that no expression makes.
 func (r *interpreter) newObject() *object {
 	o := &object{id: len(r.objects) + 1}
 	o.self = &value{objects: []*object{o}}
@@ -13,7 +13,7 @@ func (r *interpreter) newObject() *object {
 	return o
 }
 
-// fieldOfRoot returns what the dot of a chart's templates has by the name.
+// fieldOfRoot returns the field of the dot of a chart's templates.
 func (r *interpreter) fieldOfRoot(root *chartRoot, name string) *value {
 	out := r.fieldOfObject(root.extra, name)
 	switch name {
@@ -45,10 +45,10 @@ func (r *interpreter) fieldOfRoot(root *chartRoot, name string) *value {
 	case "Release", "Capabilities":
 		return r.union(out, anything())
 	}
-	return out // Helm puts nothing else there
+	return out // Helm sets no other fields
 }
 
-// made returns the object that stands by the name in the dot of a chart.
+// made returns the object for a field of the dot of a chart.
 func (r *interpreter) made(root *chartRoot, name string) *object {
 	key := objectKey{call: -root.extra.id, content: name}
 	if o := r.objects[key]; o != nil {

@@ -8,64 +8,63 @@ import (
 )
 
 const (
-	maxSteps   = 1 << 23 // nodes, calls and look-ups, and what they go through
-	maxLoops   = 3       // rounds of a range that are told apart
-	maxWords   = 16      // rounds of a range that goes through known texts
-	maxRounds  = 30      // rounds of a range, or of a template that calls itself
-	maxNesting = 2000    // nodes and calls within each other
-	maxActive  = 3       // calls of one template within each other before they are taken together
+	maxSteps   = 1 << 23 // nodes, calls, look-ups and the items that these visit
+	maxLoops   = 3       // rounds of a range before each expression makes only one object
+	maxWords   = 16      // rounds of a range over known texts
+	maxRounds  = 30      // rounds of a range, or of a recursive template
+	maxNesting = 2000    // nested nodes and calls
+	maxActive  = 3       // nested calls of one template before they are merged into one
 )
 
-// An interpreter goes through templates in the order in which Helm does. What
-// it learns only grows: a map that a template modifies is both what it was and
-// what it becomes.
+// An interpreter interprets templates in Helm's order. Its facts only grow: for
+// a map that a template modifies, they include the content before and after.
 type interpreter struct {
 	values    *place // the values of the chart
-	places    int    // how many there are
+	places    int    // number of places
 	roots     []*chartRoot
 	objects   map[objectKey]*object
 	modified  map[parse.Node]bool // expressions whose objects are modified later
 	templates map[string]*template
-	entries   []entry // what Helm renders, in order
+	entries   []entry // the templates that Helm renders, in order
 	texts     map[string]*template
 	functions map[string]function
 
 	calls      map[string]*call
-	call       *call // the one that is interpreted
-	generation int   // counts the changes of what was looked at before
-	coarse     bool  // what an expression makes is one object
+	call       *call // the current call
+	generation int   // number of changes to facts that were read before
+	coarse     bool  // each expression makes only one object
 	nesting    int
 	steps      int
-	query      int  // counts what is asked of places and objects
-	stamp      int  // counts the unions of many values
-	naming     bool // keys are those that values name
-	following  bool // it goes by way of what stands beside a value
+	query      int  // number of queries of places and objects
+	stamp      int  // number of unions of many values
+	naming     bool // the keys of the query are themselves values
+	following  bool // the query follows the other values at a place
 	shapes     *shapes
-	exact      bool   // what is printed now is YAML or JSON of the value
-	landing    *shape // of what is printed now; nil where that is not known
+	exact      bool   // the current output is the YAML or JSON of the value
+	landing    *shape // the sink of the current output; nil when unknown
 	landings   map[parse.Node]*shape
 	written    map[*parse.TextNode]*value
-	looked     int // at lines, for that
+	looked     int // number of lines examined to find sinks
 	gaveUp     string
 
-	source *source // where we are
+	source *source // the current file
 	pos    parse.Pos
-	at     string // where we are, when that is said
+	at     string // the current position, if set; else computed from source and pos
 }
 
-// A template is a named piece of a file.
+// A template is a named template with its source.
 type template struct {
 	tree   *parse.Tree
 	source *source
 	active int
 }
 
-// A source is a text with templates in it.
+// A source is a text that contains templates.
 type source struct {
 	name   string
 	data   string
 	lines  []int   // offsets of the line ends
-	layout *layout // made when first asked for
+	layout *layout // parsed on first use
 }
 
 // A scope holds the variables of a block.
@@ -77,7 +76,7 @@ type scope struct {
 
 func (s *scope) inner() *scope { return &scope{vars: map[string]*value{}, outer: s} }
 
-// optional returns the scope of a block that may be skipped or run again.
+// optional returns the scope of a block that may be skipped or repeated.
 func (s *scope) optional() *scope {
 	return &scope{vars: map[string]*value{}, outer: s, conditional: true}
 }
@@ -91,8 +90,8 @@ func (s *scope) get(name string) *value {
 	return nil
 }
 
-// assign sets the variable, or adds the value to those that it can have when
-// the assignment may be skipped.
+// assign sets the variable. When the assignment may be skipped, it adds the
+// value to the possible ones.
 func (r *interpreter) assign(s *scope, name string, v *value) {
 	certain := true
 	for ; s != nil; s = s.outer {
@@ -103,7 +102,7 @@ func (r *interpreter) assign(s *scope, name string, v *value) {
 			}
 			joined := r.union(old, v)
 			if r.coarse && old != nil && joined != old && len(joined.texts) > len(old.texts) {
-				// A text that a loop makes longer in each round.
+				// A loop makes the text longer in each round.
 				joined = r.union(&value{places: joined.places, roots: joined.roots, objects: joined.objects, unknown: joined.unknown}, textOf(wild))
 			}
 			s.vars[name] = joined
@@ -113,7 +112,7 @@ func (r *interpreter) assign(s *scope, name string, v *value) {
 	}
 }
 
-// state returns a text that is the same as long as no variable changes.
+// state returns a text that changes exactly when a variable changes.
 func (r *interpreter) state(s *scope) string {
 	var b strings.Builder
 	for ; s != nil; s = s.outer {
@@ -140,7 +139,7 @@ func newSource(name, data string) *source {
 	return s
 }
 
-// where says where we are, as Helm does.
+// where returns the current position, as Helm writes it.
 func (r *interpreter) where() string {
 	if r.at != "" || r.source == nil {
 		return r.at
@@ -148,7 +147,7 @@ func (r *interpreter) where() string {
 	return r.source.name + ":" + strconv.Itoa(sort.SearchInts(r.source.lines, int(r.pos))+1)
 }
 
-// step counts, and reports whether to go on.
+// step counts a step, and reports whether to continue.
 func (r *interpreter) step() bool {
 	if r.steps++; r.steps > maxSteps {
 		r.giveUp("the templates take too many steps")
@@ -156,21 +155,21 @@ func (r *interpreter) step() bool {
 	return r.gaveUp == ""
 }
 
-// giveUp ends the interpretation, for the first reason that is given.
+// giveUp stops the interpretation and stores the first reason.
 func (r *interpreter) giveUp(why string) {
 	if r.gaveUp == "" {
 		r.gaveUp = why
 	}
 }
 
-// run interprets what Helm renders, in its order.
+// run interprets the templates that Helm renders, in its order.
 func (r *interpreter) run() {
 	for _, e := range r.entries {
 		r.use(r.interpret("entry "+e.name, e.template, e.root.self), Printed)
 	}
 }
 
-// list returns what the nodes print, one after the other.
+// list returns the output of the nodes in order.
 func (r *interpreter) list(l *parse.ListNode, dot *value, s *scope) *value {
 	out := textOf("")
 	if l == nil || !r.enter() {
@@ -186,8 +185,8 @@ func (r *interpreter) list(l *parse.ListNode, dot *value, s *scope) *value {
 	return out
 }
 
-// append returns the output a followed by the output b. A value that was made
-// into text stays what it is as long as it is all there is.
+// append returns the output a followed by the output b. An encoded value that is
+// the only output remains an encoded value.
 func (r *interpreter) append(a, b *value) *value {
 	switch {
 	case isBlank(b):
@@ -209,7 +208,7 @@ func isBlank(v *value) bool {
 	return ok
 }
 
-// node returns what the node prints.
+// node returns the output of the node.
 func (r *interpreter) node(n parse.Node, dot *value, s *scope) *value {
 	r.pos = n.Position()
 	switch n := n.(type) {
@@ -240,7 +239,7 @@ func (r *interpreter) node(n parse.Node, dot *value, s *scope) *value {
 	return textOf("")
 }
 
-// text returns what a text prints.
+// text returns the output of a text node.
 func (r *interpreter) text(n *parse.TextNode) *value {
 	v := r.written[n]
 	if v == nil {
@@ -252,8 +251,8 @@ func (r *interpreter) text(n *parse.TextNode) *value {
 	return v
 }
 
-// output returns what printing the value gives. Values count as printed, save
-// those in texts that may yet be read back.
+// output returns the output of printing the value. Values count as printed,
+// except in texts that can still be decoded.
 func (r *interpreter) output(v *value) *value {
 	if v == nil {
 		return textOf(wild)
@@ -274,7 +273,7 @@ func (r *interpreter) output(v *value) *value {
 	return out
 }
 
-// branch interprets both ways of if and with.
+// branch interprets both branches of if and with.
 func (r *interpreter) branch(n *parse.BranchNode, dot *value, s *scope, with bool) *value {
 	s = s.inner()
 	v := r.pipe(n.Pipe, dot, s)
@@ -286,7 +285,7 @@ func (r *interpreter) branch(n *parse.BranchNode, dot *value, s *scope, with boo
 	return r.union(r.list(n.List, then, s.optional()), r.list(n.ElseList, dot, s.optional()))
 }
 
-// placesOrNil returns the places of the value, if there is one.
+// placesOrNil returns the places of the value, nil for a nil value.
 func (v *value) placesOrNil() []*place {
 	if v == nil {
 		return nil

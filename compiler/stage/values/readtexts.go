@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// textFunctions are those that make texts, and those that read them back.
+// textFunctions are the functions that make texts and that decode them.
 func textFunctions() map[string]function {
 	table := map[string]function{
 		"printf": printfOf,
@@ -32,7 +32,7 @@ func textFunctions() map[string]function {
 	for _, name := range []string{"fromYaml", "fromJson", "fromYamlArray", "fromJsonArray"} {
 		table[name] = decode
 	}
-	// These keep the encoded value.
+	// These preserve an encoded value.
 	for _, name := range []string{"indent", "nindent"} {
 		table[name] = func(a arguments) *value { return transform(a, true, nil) }
 	}
@@ -67,8 +67,8 @@ func textFunctions() map[string]function {
 	return table
 }
 
-// transform gives the last argument with the change made by the first one. A
-// text that can be read back stays so when it is kept.
+// transform returns the last argument after the change, which depends on the
+// first argument. With keep, an encoded value remains decodable.
 func transform(a arguments, keep bool, change func(s, by string) string) *value {
 	v := a.last(0)
 	useEach(a, a.list[:max(0, len(a.list)-1)], Printed)
@@ -98,7 +98,8 @@ func transform(a arguments, keep bool, change func(s, by string) string) *value 
 	return textOf(wild)
 }
 
-// quotedTexts lets the functions that quote keep a part of the values.
+// quotedTexts adds the functions that quote a text. They preserve a single
+// value.
 func quotedTexts(table map[string]function) {
 	for _, name := range []string{"quote", "squote"} {
 		change := table[name]
@@ -111,16 +112,16 @@ func quotedTexts(table map[string]function) {
 	}
 }
 
-// quoted gives a text of which a part of the values is all there is: where it is
-// printed to is where that is.
+// quoted returns a text whose only content is a value: the sink of the text is
+// the sink of the value.
 func (a arguments) quoted(v *value) *value {
 	out := a.encode(a.site, v)
 	out.objects[0].plain = true
 	return out
 }
 
-// wildUnlessEmpty returns texts that are changed in a way that is not known;
-// blank ones stay blank.
+// wildUnlessEmpty returns the texts after an unknown change. Blank texts remain
+// blank.
 func wildUnlessEmpty(texts []string) []string {
 	for _, t := range texts {
 		if strings.TrimSpace(t) != "" {
@@ -130,7 +131,7 @@ func wildUnlessEmpty(texts []string) []string {
 	return texts
 }
 
-// decode gives back what was made into text.
+// decode returns the value that was encoded in a text.
 func decode(a arguments) *value {
 	v := a.at(0)
 	if v == nil {
@@ -153,7 +154,7 @@ func decode(a arguments) *value {
 	return out
 }
 
-// printfOf gives the texts of a format and arguments that are known.
+// printfOf returns the texts of a known format and known arguments.
 func printfOf(a arguments) *value {
 	a.useAll(Printed)
 	formats, ok := a.at(0).literal()
@@ -167,7 +168,7 @@ func printfOf(a arguments) *value {
 	return textOf(out...)
 }
 
-// expand returns the texts that the format gives with the arguments.
+// expand returns the texts of the format with the arguments.
 func expand(format string, args []*value) []string {
 	out := []string{""}
 	for {

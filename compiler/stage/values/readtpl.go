@@ -41,11 +41,11 @@ func (r *interpreter) fileText(root *chartRoot, f *chart.File) *object {
 	return o
 }
 
-// tpl interprets texts as templates: those that are known, the files, and the
-// texts that the charts' own values have at the places. What users write there
-// is not known here.
+// tpl interprets texts as templates: known texts, files, and the texts at the
+// places in the charts' own values. Texts that users set are unknown.
 //
-// Of values, the text is theirs: where it is printed to is where they are.
+// For values that are passed to tpl, the output counts as the value: the sink of
+// the output is the sink of the value.
 func (a arguments) tpl() *value {
 	r, v, dot := a.interpreter, a.at(0), a.at(1)
 	if v == nil {
@@ -96,8 +96,7 @@ const (
 	maxTplTexts = 10000
 )
 
-// textsOf collects the texts with templates in them, each with where it
-// stands.
+// textsOf collects the texts that contain templates, with their positions.
 func (r *interpreter) textsOf(v *value, texts map[string]string, depth int) {
 	if v == nil || depth > maxTplDepth || !r.step() {
 		return
@@ -136,8 +135,8 @@ func (r *interpreter) textsOf(v *value, texts map[string]string, depth int) {
 	}
 }
 
-// textsAt returns the texts with templates in them that the charts' own values
-// have at the place or below it.
+// textsAt returns the texts with templates that the charts' own values have at
+// the place or below it.
 func (r *interpreter) textsAt(p *place) map[string]string {
 	if p.texts == nil {
 		p.texts = map[string]string{}
@@ -150,8 +149,8 @@ func (r *interpreter) textsAt(p *place) map[string]string {
 	return p.texts
 }
 
-// in returns what a chart's own values have at the place, given the place of
-// the values.
+// in returns the parts of a chart's own values at the place p. The values are
+// those at the place at.
 func (p *place) in(values any, at *place) []any {
 	if p == at {
 		return []any{values}
@@ -179,7 +178,7 @@ func (p *place) in(values any, at *place) []any {
 	return out
 }
 
-// defaultTexts collects the strings with templates in them.
+// defaultTexts collects the strings that contain templates.
 func defaultTexts(v any, where string, texts map[string]string) {
 	if len(texts) > maxTplTexts {
 		return
@@ -217,7 +216,8 @@ func (r *interpreter) interpretText(data, where string, dot *value) *value {
 	return r.interpret("text "+data, t, dot)
 }
 
-// scan marks what a text reads that cannot be parsed: what looks like a path.
+// scan marks the reads of a text that cannot be parsed: everything that looks
+// like a path of values.
 func (r *interpreter) scan(data string, dot *value) {
 	for {
 		_, after, found := strings.Cut(data, ".Values.")
@@ -240,9 +240,9 @@ func (r *interpreter) scan(data string, dot *value) {
 	}
 }
 
-// addTexts takes in the strings in the values of a chart, and its files, that
-// look like templates of values. Somebody may pass them to tpl in a way that
-// is not seen.
+// addTexts interprets the strings in a chart's values, and its files, that look
+// like templates of values. A template may pass them to tpl in a way that the
+// analysis does not follow.
 func (r *interpreter) addTexts(root *chartRoot) {
 	texts := map[string]string{}
 	defaultTexts(root.chart.Values, root.full+"/values.yaml", texts)

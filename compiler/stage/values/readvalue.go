@@ -7,23 +7,22 @@ import (
 	"strings"
 )
 
-// A value is everything that an expression can be, over all runs of the
-// templates. It is not modified once made; nil is a value of which there is
-// none yet, or never.
+// A value is the set of all possible results of an expression, over all runs of
+// the templates. It is immutable. nil is the empty set.
 type value struct {
 	places  []*place     // parts of the values
-	roots   []*chartRoot // what the templates of a chart are given as dot
-	objects []*object    // maps, lists and texts that templates made
+	roots   []*chartRoot // dots of the charts' templates
+	objects []*object    // maps, lists and texts that templates make
 	texts   []string     // sorted; wild stands for any characters
-	unknown bool         // something else, in which nothing of the values is
+	unknown bool         // any other result that contains none of the values
 
-	id string // tells values apart; made when first asked for
+	id string // identifies the value; built on first use
 }
 
 // wild stands in a text for any characters.
 const wild = "\x00"
 
-// number stands before a text that is written as a number: the index of an
+// number is the prefix of a text that is written as a number: the index of an
 // element, not a key.
 const number = "\x01"
 
@@ -34,10 +33,10 @@ const (
 	maxMembers = 512 // places or objects of one value
 )
 
-// A numbered thing belongs into sets that are in the order of the numbers.
-type numbered interface {
+// A setMember is an element of sets that are sorted by ordinal.
+type setMember interface {
 	ordinal() int
-	stamped() *int // of the last union that it was put into
+	stamped() *int // the last union that contained it
 }
 
 func (p *place) ordinal() int     { return p.id }
@@ -48,8 +47,8 @@ func (p *place) stamped() *int     { return &p.stamp }
 func (r *chartRoot) stamped() *int { return &r.stamp }
 func (o *object) stamped() *int    { return &o.stamp }
 
-// joinSets returns all that is in either, and a itself when b adds nothing.
-func joinSets[T numbered](a, b []T) []T {
+// joinSets returns the union of the sets, and a itself when b adds nothing.
+func joinSets[T setMember](a, b []T) []T {
 	if len(a) == 0 {
 		return b
 	}
@@ -81,7 +80,7 @@ func joinSets[T numbered](a, b []T) []T {
 	return append(all, a[at:]...)
 }
 
-func byNumber[T numbered](x, y T) int { return cmp.Compare(x.ordinal(), y.ordinal()) }
+func byNumber[T setMember](x, y T) int { return cmp.Compare(x.ordinal(), y.ordinal()) }
 
 // textOf returns the value that is one of the texts.
 func textOf(texts ...string) *value {
@@ -100,11 +99,11 @@ func textOf(texts ...string) *value {
 	return v
 }
 
-// anything returns a value in which nothing of the values is.
+// anything returns an unknown value that contains none of the chart's values.
 func anything() *value { return &value{unknown: true} }
 
-// union returns what is one or the other, and a itself when b adds nothing. A
-// set that grows too large is used up: it counts as printed.
+// union returns the union of the values, and a itself when b adds nothing. A set
+// that is too large counts as printed.
 func (r *interpreter) union(a, b *value) *value {
 	switch {
 	case b == nil || a == b:
@@ -131,7 +130,7 @@ func (r *interpreter) union(a, b *value) *value {
 	return v
 }
 
-// unionAll returns what is one of the values.
+// unionAll returns the union of the values.
 func (r *interpreter) unionAll(vs ...*value) *value {
 	var c collector
 	for _, v := range vs {
@@ -140,8 +139,8 @@ func (r *interpreter) unionAll(vs ...*value) *value {
 	return c.union(r)
 }
 
-// A collector makes the union of many values at once, which is quicker than
-// one after the other.
+// A collector computes the union of many values at once, which is faster than
+// pairwise unions.
 type collector struct{ values []*value }
 
 // add adds a value, which may be nil.
@@ -151,7 +150,7 @@ func (c *collector) add(v *value) {
 	}
 }
 
-// union returns what is one of the values that were added; nil for none.
+// union returns the union of the added values; nil for none.
 func (c *collector) union(r *interpreter) *value {
 	switch len(c.values) {
 	case 0:
@@ -185,8 +184,8 @@ func (c *collector) union(r *interpreter) *value {
 	return r.union(first, all)
 }
 
-// appendNew appends the members that do not bear the stamp yet.
-func appendNew[T numbered](all, more []T, stamp int) []T {
+// appendNew appends the members that do not have the stamp yet.
+func appendNew[T setMember](all, more []T, stamp int) []T {
 	for _, x := range more {
 		if s := x.stamped(); *s != stamp {
 			*s = stamp
@@ -213,7 +212,7 @@ func joinTexts(a, b []string) []string {
 	return textOf(slices.Concat(a, b)...).texts
 }
 
-// key returns a text that is the same for the same value and no other.
+// key returns a text that identifies the value.
 func (v *value) key() string {
 	if v == nil {
 		return ""
@@ -241,7 +240,7 @@ func (v *value) key() string {
 	return v.id
 }
 
-// written returns the texts that printing the value can give.
+// written returns the possible texts of printing the value.
 func (v *value) written() []string {
 	if v == nil {
 		return []string{wild}
@@ -252,7 +251,7 @@ func (v *value) written() []string {
 	return unnumbered(v.texts)
 }
 
-// unnumbered returns the texts as they are printed.
+// unnumbered returns the texts without the prefix number, as they are printed.
 func unnumbered(texts []string) []string {
 	for _, t := range texts {
 		if strings.HasPrefix(t, number) {
@@ -266,8 +265,8 @@ func unnumbered(texts []string) []string {
 	return texts
 }
 
-// literal returns the texts that the value can be, and whether it can be
-// nothing else and none of them has unknown parts.
+// literal returns the possible texts of the value, and whether the value can be
+// nothing but these texts.
 func (v *value) literal() ([]string, bool) {
 	if v == nil || v.unknown || len(v.texts) == 0 || len(v.places)+len(v.roots)+len(v.objects) > 0 {
 		return nil, false
@@ -305,7 +304,7 @@ func concat(a, b []string) []string {
 	return textOf(all...).texts
 }
 
-// matches reports whether the name can be what the text says.
+// matches reports whether the name matches the pattern.
 func matches(pattern, name string) bool {
 	parts := strings.Split(pattern, wild)
 	if len(parts) == 1 {

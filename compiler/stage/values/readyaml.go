@@ -7,53 +7,53 @@ import (
 	"strings"
 )
 
-// This file tells from the text around an action which place in a YAML
-// document it prints to: by the keys above it that stand further to the left.
-// Where that is not sure, it says that it does not know.
+// This file finds the place in a YAML document that an action prints to, from
+// the text around the action: the keys above it with less indentation. When that
+// is ambiguous, the place is unknown.
 
-// anItem is the step of a path into an element of a list.
+// anItem is the path step for an element of a list.
 const anItem = "[]"
 
-// An apiKind is what a document says of its kind; the API version is empty
-// where it is computed.
+// An apiKind is the API version and kind of a document. The API version is empty
+// when it is computed.
 type apiKind struct{ apiVersion, kind string }
 
-// A layout is the text of a file of templates as lines of YAML.
+// A layout is the text of a template file as lines of YAML.
 type layout struct {
-	text   []byte // with actions blotted out
+	text   []byte // with actions replaced by blots
 	lines  []textLine
-	starts []int // of the lines
+	starts []int // offsets of the lines
 	blocks []*block
-	from   []int       // where blocks[i] begins to be the one around
-	looked int         // at lines, counted with the blocks around them
-	known  []*document // by lines that were asked for
+	from   []int       // offset from which blocks[i] is the innermost block
+	looked int         // number of lines and enclosing blocks examined
+	known  []*document // documents by line, for the lines examined so far
 }
 
-// A block is what stands between an action that opens one and its end, or one
+// A block is the text between an action that opens a block and its end, or one
 // of its branches.
 type block struct {
 	outer  *block
 	depth  int
-	opener int // offset of the action that opened the block, the same for all its branches
+	opener int // offset of the action that opens the block, equal for all its branches
 	define bool
 }
 
-// A textLine is a line of the text, as far as it is a key of a map.
+// A textLine is a line of the text, parsed as a key of a map if possible.
 type textLine struct {
 	block  *block
-	indent int    // columns before the text; of a list's element, before its dash
-	column int    // of the key
-	item   bool   // it begins an element of a list
-	key    string // empty when it has none that is known
-	value  string // behind the key, without actions
-	filled bool   // there are actions behind the key
-	blank  bool   // it is empty, a comment or only actions
-	ends   bool   // it ends a document
+	indent int    // columns before the text; for an element of a list, before its dash
+	column int    // column of the key
+	item   bool   // the line begins an element of a list
+	key    string // empty when the line has no known key
+	value  string // text after the key, without actions
+	filled bool   // there are actions after the key
+	blank  bool   // the line is empty, a comment or only actions
+	ends   bool   // the line ends a document
 }
 
 const blot = '\x00'
 
-// newLayout reads the text of a file.
+// newLayout parses the text of a file.
 func newLayout(data string) *layout {
 	l := &layout{text: []byte(data)}
 	now := &block{opener: -1}
@@ -81,7 +81,7 @@ func newLayout(data string) *layout {
 	return l
 }
 
-// actionEnd returns the offset behind the action that begins at the offset.
+// actionEnd returns the offset after the action that begins at the offset.
 func actionEnd(data string, open int) int {
 	i := open + 2
 	if rest := strings.TrimLeft(strings.TrimPrefix(data[i:], "-"), " \t\r\n"); strings.HasPrefix(rest, "/*") {
@@ -107,7 +107,7 @@ func actionEnd(data string, open int) int {
 	return len(data)
 }
 
-// after returns the block behind the action that stands at the offset.
+// after returns the block after the action at the offset.
 func (b *block) after(action string, at int) *block {
 	word, _, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(action[2:], "-"), " \t\r\n")+" ", " ")
 	word = strings.TrimRight(word, "-}\t\r\n")
@@ -126,7 +126,7 @@ func (b *block) after(action string, at int) *block {
 	return b
 }
 
-// up returns the block around it at the depth, or itself.
+// up returns the enclosing block at the depth, or b itself.
 func (b *block) up(depth int) *block {
 	for b.depth > depth {
 		b = b.outer
@@ -134,11 +134,11 @@ func (b *block) up(depth int) *block {
 	return b
 }
 
-// around reports whether the block is the other one or around it.
+// around reports whether the block equals or encloses the other one.
 func (b *block) around(other *block) bool { return b == other.up(b.depth) }
 
-// beside reports whether the block is, or is in, another branch of a block
-// around the other one.
+// beside reports whether the block is in another branch of a block that encloses
+// the other one.
 func (b *block) beside(other *block) bool {
 	depth := min(b.depth, other.depth)
 	b, other = b.up(depth), other.up(depth)
@@ -148,7 +148,7 @@ func (b *block) beside(other *block) bool {
 	return b != other && b.opener == other.opener
 }
 
-// defined returns the define that the block is in; nil when it is in none.
+// defined returns the enclosing define; nil when there is none.
 func (b *block) defined() *block {
 	for ; b != nil && !b.define; b = b.outer {
 	}
@@ -187,7 +187,7 @@ func (l *layout) line(text []byte, start int) textLine {
 	return out
 }
 
-// before returns the line that the offset is in and the text in front of it.
+// before returns the line of the offset and the text before the offset in it.
 func (l *layout) before(offset int) (line int, text []byte) {
 	line = sort.SearchInts(l.starts, offset+1) - 1
 	if line < 0 {
@@ -196,16 +196,16 @@ func (l *layout) before(offset int) (line int, text []byte) {
 	return line, l.text[l.starts[line]:offset]
 }
 
-// A spot is where an action prints to.
+// A spot is the place in a YAML document that an action prints to.
 type spot struct {
-	path  []string // of keys, and of anItem for the elements of lists
-	whole bool     // it is from the root of a document
-	list  bool     // it is there for a list alone: a map would stand beside the last key
+	path  []string // keys, and anItem for the elements of lists
+	whole bool     // the path begins at the root of a document
+	list  bool     // only a list fits: a map would be next to the last key, not below it
 }
 
-// place returns where an action at the offset prints to. With own, what it
-// prints begins a line of its own and is indented by that much; else it goes on
-// where the action stands. ok is false when that is not known.
+// place returns the place that an action at the offset prints to. With own, the
+// output starts on a new line with that indentation; without, it continues the
+// line of the action. ok is false when the place is unknown.
 func (l *layout) place(offset int, own bool, indent int) (s spot, ok bool) {
 	line, text := l.before(offset)
 	c := climber{layout: l, here: l.blockAt(offset - 1), target: indent}
@@ -221,24 +221,24 @@ func (l *layout) place(offset int, own bool, indent int) (s spot, ok bool) {
 	case cut.key == "" || cut.value != "" || cut.filled || indent > 0:
 		return spot{}, false
 	default:
-		c.target = cut.column + 1 // it goes on behind the key
+		c.target = cut.column + 1 // the output is the value of the key
 		return c.up(line-1, &cut)
 	}
 	return c.up(line-1, nil)
 }
 
-// A climber goes up the lines from an action to the root of its document.
+// A climber walks up the lines from an action to the root of its document.
 type climber struct {
 	*layout
 	here     *block
 	path     []string // innermost first
-	target   int      // the column of what was found last
-	sequence bool     // that is an element of a list
-	begun    bool     // a line was looked at
+	target   int      // the column of the last step
+	sequence bool     // the last step is an element of a list
+	begun    bool     // a line was examined
 	list     bool
 }
 
-// up climbs from the line, after the one that is given if any.
+// up climbs from the line. The line first, if any, is taken before it.
 func (c *climber) up(from int, first *textLine) (s spot, ok bool) {
 	within := c.here.defined()
 	if first != nil && !c.take(first) {
@@ -249,7 +249,7 @@ func (c *climber) up(from int, first *textLine) (s spot, ok bool) {
 		c.looked += 1 + line.block.depth
 		if within != nil && !within.around(line.block) || within == nil && line.block.defined() != nil {
 			if within != nil {
-				break // above the definition
+				break // outside the definition
 			}
 			continue
 		}
@@ -264,7 +264,7 @@ func (c *climber) up(from int, first *textLine) (s spot, ok bool) {
 		}
 		if !line.block.around(c.here) {
 			if c.above(line) && !line.block.beside(c.here) {
-				return spot{}, false // it may be there or not
+				return spot{}, false // a branch that may not be rendered
 			}
 			continue
 		}
@@ -276,7 +276,7 @@ func (c *climber) up(from int, first *textLine) (s spot, ok bool) {
 	return spot{c.path, c.target == 0 && !c.sequence, c.list}, len(c.path) > 0
 }
 
-// above reports whether the line can be what the last one is part of.
+// above reports whether the line can be the parent of the last step.
 func (c *climber) above(line *textLine) bool {
 	if c.sequence {
 		return line.indent < c.target || line.indent == c.target && !line.item
@@ -284,8 +284,8 @@ func (c *climber) above(line *textLine) bool {
 	return line.column < c.target || line.item && line.indent < c.target
 }
 
-// take adds the line to the path if it is what the last one is part of, and
-// reports whether it is sure of that.
+// take adds the line to the path if it is the parent of the last step. It
+// reports false when that is ambiguous.
 func (c *climber) take(line *textLine) bool {
 	beside := !c.begun && line.column == c.target && line.key != "" && line.value == "" && !line.filled
 	c.begun = true
@@ -294,7 +294,7 @@ func (c *climber) take(line *textLine) bool {
 		return true
 	}
 	if line.item && !c.sequence && !beside && line.column >= c.target {
-		// The first key of the element that the last one is in.
+		// The line has the first key of the element that contains the last step.
 		c.path, c.target, c.sequence = append(c.path, anItem), line.indent, true
 		return true
 	}
@@ -308,8 +308,8 @@ func (c *climber) take(line *textLine) bool {
 	return true
 }
 
-// kinds returns the kinds that the document around the offset says it is of;
-// none when one of them is computed.
+// kinds returns the kinds of the document around the offset; none when one of
+// them is computed.
 func (l *layout) kinds(offset int) []apiKind {
 	line, _ := l.before(offset)
 	within := l.blockAt(offset - 1).defined()
@@ -331,18 +331,18 @@ func (l *layout) kinds(offset int) []apiKind {
 		to++
 	}
 	d := &document{within: within, kinds: kindsIn(l.lines[from : to+1])}
-	// Those that ask next mostly stand below.
+	// Later calls are mostly for lines below.
 	l.known[from], l.known[line] = d, d
 	return d.kinds
 }
 
-// A document is what was found out about one.
+// A document caches the kinds of a YAML document.
 type document struct {
 	within *block
 	kinds  []apiKind
 }
 
-// kindsIn returns the kinds that the lines of a document name.
+// kindsIn returns the kinds in the lines of a document.
 func kindsIn(lines []textLine) []apiKind {
 	var kinds []apiKind
 	version := ""
