@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// A bundler makes a schema of several documents one that stands on its own:
-// what it refers to in other documents is copied into its definitions.
+// A bundler bundles a schema of several documents into one: it copies the
+// schemas that it refers to in other documents into its definitions.
 type bundler struct {
 	documents *documents
-	doc       *jsonDocument // of the chart
-	old       bool          // the whole is in a dialect in which $ref hides what stands beside it
+	doc       *jsonDocument // the chart's schema
+	old       bool          // the bundle's dialect ignores keywords next to $ref
 	defs      map[string]any
-	names     map[reference]string // of the definitions
-	left      []reference          // that are not copied yet
-	missing   map[string]bool      // documents that are not there
+	names     map[reference]string // names of the definitions
+	left      []reference          // references still to copy
+	missing   map[string]bool      // missing documents
 	copied    int
 }
 
-// A reference is a place in a document.
+// A reference is a position in a document.
 type reference struct {
 	doc      *jsonDocument
 	fragment string
 }
 
-// bundle adds to the schema at the path, which is decoded from JSON, what it
-// refers to in other documents. It returns the names of those that are not
-// there, sorted.
+// bundle copies into the schema, which is decoded from JSON, the parts of other
+// documents that it refers to. name is the path of the schema. It returns the
+// sorted names of the missing documents.
 func (d *documents) bundle(name string, root map[string]any) []string {
 	b := &bundler{
 		documents: d, doc: &jsonDocument{root: root, path: name, url: idOf(root)},
@@ -67,8 +67,8 @@ func (doc *jsonDocument) name() string {
 	return doc.path
 }
 
-// dialect finds out of which dialect the whole is: a schema that says nothing
-// and is only a reference is of that of the document that it refers to.
+// dialect determines the dialect of the bundle. A schema that consists only of a
+// reference has the dialect of the document that it refers to.
 func (b *bundler) dialect(root map[string]any) {
 	doc := b.doc
 	for range maxLevels {
@@ -88,8 +88,8 @@ func (b *bundler) dialect(root map[string]any) {
 	}
 }
 
-// isOld reports whether $schema names a dialect in which $ref hides what stands
-// beside it.
+// isOld reports whether $schema names a dialect that ignores keywords next to
+// $ref.
 func isOld(spelt string) bool {
 	for _, d := range dialects {
 		if strings.Contains(spelt, d.contains) {
@@ -112,15 +112,15 @@ func (b *bundler) rewrite(x any, doc *jsonDocument) {
 
 var refKeys = []string{"$ref", "$dynamicRef", "$recursiveRef"}
 
-// local returns the reference to a definition of the bundle, which is copied
-// when it is a new one. References within the chart's own document stay.
+// local returns a reference to a definition of the bundle. It schedules new ones
+// for copying. References within the chart's own document are unchanged.
 func (b *bundler) local(ref string, doc *jsonDocument, own bool) string {
 	base, fragment, _ := strings.Cut(ref, "#")
 	if base != "" && base != doc.url {
 		found, name := b.documents.find(doc, base)
 		if found == nil {
 			b.missing[name] = true
-			return ref // which the normaliser drops
+			return ref // the normaliser drops it
 		}
 		doc, own = found, false
 	}
@@ -147,10 +147,10 @@ func (b *bundler) local(ref string, doc *jsonDocument, own bool) string {
 	return "#/$defs/" + name
 }
 
-// identity are the keywords that name a schema, which a copy does not have.
+// identity lists the keywords that identify a schema. Copies omit them.
 var identity = []string{"$id", "id", "$schema", "$anchor", "$dynamicAnchor", "$recursiveAnchor"}
 
-// copy returns a schema of a document with references into the bundle.
+// copy returns a copy of a document's schema with references into the bundle.
 func (b *bundler) copy(x any, doc *jsonDocument, depth int) any {
 	x = b.clone(x, depth)
 	old := b.old
@@ -177,7 +177,8 @@ func (b *bundler) copy(x any, doc *jsonDocument, depth int) any {
 	return x
 }
 
-// adapt gives a reference the meaning of its own dialect in that of the bundle.
+// adapt rewrites a reference so that it means the same in the bundle's dialect
+// as in its own.
 func (b *bundler) adapt(m map[string]any, ref string, old bool) {
 	beside := maps.Clone(m)
 	delete(beside, "$ref")
@@ -192,7 +193,8 @@ func (b *bundler) adapt(m map[string]any, ref string, old bool) {
 	m["allOf"] = []any{map[string]any{"$ref": ref}, beside}
 }
 
-// clone returns a deep copy; of what is too much, one that allows everything.
+// clone returns a deep copy. Parts beyond the limits become a schema that allows
+// everything.
 func (b *bundler) clone(x any, depth int) any {
 	if b.copied++; depth > maxLevels*4 || b.copied > maxCopied {
 		b.missing["more than is read of "+b.doc.name()] = true
@@ -216,8 +218,8 @@ func (b *bundler) clone(x any, depth int) any {
 }
 
 // walkSchemas calls f for x and the schemas within, outermost first, in a fixed
-// order. What is below a key that is not a keyword counts as a schema, too:
-// documents keep schemas there to refer to.
+// order. Values of unknown keywords count as schemas, too, because references
+// can point to them.
 func walkSchemas(x any, depth int, f func(map[string]any)) {
 	if depth > maxLevels*4 {
 		return
@@ -244,5 +246,5 @@ func walkSchemas(x any, depth int, f func(map[string]any)) {
 	}
 }
 
-// data are the keywords below which there is no schema.
+// data lists the keywords whose values contain no schemas.
 var data = []string{"enum", "const", "default", "examples"}

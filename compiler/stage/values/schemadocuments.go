@@ -15,29 +15,29 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// Limits of what one schema refers to in other documents.
+// Limits for the parts of other documents in one schema.
 const (
-	maxReferences = 10_000  // different places that are referred to
-	maxCopied     = 500_000 // JSON values that are copied from there
+	maxReferences = 10_000  // distinct references
+	maxCopied     = 500_000 // copied JSON values
 )
 
-// schemaFile is the name of a chart's schema.
+// schemaFile is the file name of a chart's schema.
 const schemaFile = "values.schema.json"
 
-// documents are the JSON documents that the schemas of a chart can refer to:
-// the files of the chart and of its dependencies, and those that are pinned with
-// the chart.
+// documents are the JSON documents that the schemas of a chart can refer to: the
+// files of the chart and its dependencies, and the documents pinned with the
+// chart.
 type documents struct {
-	files  map[string][]byte        // by path, with the directories of the dependencies before it
+	files  map[string][]byte        // by path, including the directories of the dependencies
 	pinned map[string][]byte        // by URL
-	parsed map[string]*jsonDocument // by path or URL; nil for one that is not JSON
-	ids    map[string]string        // paths of files by their $id; nil when they are not read yet
+	parsed map[string]*jsonDocument // by path or URL; nil for an invalid document
+	ids    map[string]string        // paths of files by their $id; nil until computed
 }
 
-// A jsonDocument is parsed JSON with the names under which it was found.
+// A jsonDocument is parsed JSON with its names.
 type jsonDocument struct {
-	url  string // absolute, without a fragment; empty when it has none
-	path string // of a file; empty for one that is pinned
+	url  string // absolute, without a fragment; empty for none
+	path string // path of a file; empty for a pinned document
 	root any
 }
 
@@ -65,7 +65,7 @@ func (d *documents) add(c *chart.Chart, dir string, depth int) {
 	}
 }
 
-// parse returns the document of the given name, parsed once.
+// parse returns the document with the name. It parses each document once.
 func (d *documents) parse(name string, data []byte) *jsonDocument {
 	doc, ok := d.parsed[name]
 	if ok {
@@ -78,7 +78,7 @@ func (d *documents) parse(name string, data []byte) *jsonDocument {
 	return doc
 }
 
-// file returns the file at the path; nil when there is none or it is not JSON.
+// file returns the file at the path; nil when it does not exist or is not JSON.
 func (d *documents) file(name string) *jsonDocument {
 	data, ok := d.files[name]
 	if !ok {
@@ -91,7 +91,7 @@ func (d *documents) file(name string) *jsonDocument {
 	return doc
 }
 
-// idOf returns the absolute URL that a document says it has.
+// idOf returns the absolute URL in the document's $id.
 func idOf(root any) string {
 	m, _ := root.(map[string]any)
 	for _, key := range []string{"$id", "id"} {
@@ -105,9 +105,9 @@ func idOf(root any) string {
 	return ""
 }
 
-// find returns the document that base refers to by ref, which has no fragment:
-// a file beside it, a file with this $id, or one that is pinned. The name is
-// the URL or the path under which it was looked for.
+// find returns the document that ref, a reference in base without a fragment,
+// points to: a file next to base, a file with this $id, or a pinned document.
+// name is the URL or path of the lookup.
 func (d *documents) find(base *jsonDocument, ref string) (doc *jsonDocument, name string) {
 	u, err := url.Parse(ref)
 	if err != nil {
@@ -137,8 +137,8 @@ func (d *documents) find(base *jsonDocument, ref string) (doc *jsonDocument, nam
 	return doc, name
 }
 
-// byID returns the paths of the files that have an $id, by that. Of several
-// with the same one, the outermost and then the first counts.
+// byID returns the paths of the files that have an $id, by $id. For equal ones,
+// the outermost file counts, then the first.
 func (d *documents) byID() map[string]string {
 	if d.ids != nil {
 		return d.ids
@@ -162,8 +162,7 @@ func (d *documents) byID() map[string]string {
 	return d.ids
 }
 
-// at returns the value at a JSON pointer, or with an anchor; nil when there is
-// none.
+// at returns the value at a JSON pointer or an anchor; nil when there is none.
 func (doc *jsonDocument) at(fragment string) any {
 	x := doc.root
 	if fragment == "" {

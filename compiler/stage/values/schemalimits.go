@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// limits narrow a scalar.
+// limits restrict a scalar.
 type limits struct {
 	integer bool
 	enum    []any // scalars; nil when there is none
@@ -38,7 +38,7 @@ func (f *facet) oneOf(values []any) {
 	}
 }
 
-// bounds takes the limits of numbers. In draft 4 an exclusive one is a flag.
+// bounds reads the limits of numbers. In draft 4, an exclusive limit is a flag.
 func (f *facet) bounds(m map[string]any) {
 	for _, b := range []struct{ key, op, exclusive, strict string }{
 		{"minimum", ">=", "exclusiveMinimum", ">"}, {"maximum", "<=", "exclusiveMaximum", "<"},
@@ -56,7 +56,7 @@ func (f *facet) bounds(m map[string]any) {
 	}
 }
 
-// and returns limits that hold when both do; not always all of them.
+// and returns limits that hold when both do. It may omit some of them.
 func (l limits) and(o limits) limits {
 	out := limits{integer: l.integer || o.integer, enum: l.enum, pattern: l.pattern, bounds: slices.Concat(l.bounds, o.bounds)}
 	if out.enum == nil {
@@ -68,8 +68,8 @@ func (l limits) and(o limits) limits {
 	return out
 }
 
-// or returns limits that hold when one side does: those of the only side that
-// can be a scalar, or the enumeration of both.
+// or returns limits that hold when at least one side does: the limits of the
+// only side that can be a scalar, or the union of both enumerations.
 func (f *facet) or(g *facet) limits {
 	const scalars = Bool | Number | String
 	switch {
@@ -81,7 +81,7 @@ func (f *facet) or(g *facet) limits {
 		return limits{enum: slices.Concat(f.limits.enum, g.limits.enum)}
 	}
 	var out limits
-	// What narrows one kind stays when the other side cannot be of that kind.
+	// A limit on one kind remains when the other side cannot be of that kind.
 	out.integer = (f.limits.integer || f.kinds&Number == 0) && (g.limits.integer || g.kinds&Number == 0)
 	if f.limits.enum != nil || g.limits.enum != nil {
 		return out
@@ -99,13 +99,13 @@ func (f *facet) or(g *facet) limits {
 	return out
 }
 
-// none reports whether nothing is limited.
+// none reports whether there are no limits.
 func (l limits) none() bool {
 	return !l.integer && l.enum == nil && len(l.bounds) == 0 && l.pattern == ""
 }
 
-// allows reports whether the enumeration has the default, which is always
-// possible; a chart whose own default is not among them has no enumeration.
+// allows reports whether the enumeration contains the default. The default is
+// always possible, so an enumeration without it is dropped.
 func (l limits) allows(def any, seen Kind) bool {
 	if def == nil {
 		return seen&^Null == 0

@@ -12,19 +12,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A schema is a values.schema.json that is ready for use.
+// A schema is a normalised values.schema.json.
 type schema struct {
-	data      []byte   // as the chart has it, or as a bundle of what it refers to
-	doc       any      // true, false or an object; not of a stored one
-	missing   []string // documents that it refers to and that are not there, sorted
+	data      []byte   // the chart's file, or a bundle with the documents that it refers to
+	doc       any      // true, false or an object; nil when decoded from a stored form
+	missing   []string // sorted names of missing documents that it refers to
 	old       bool
 	validator func() (*jsonschema.Schema, error)
 }
 
 const schemaURL = "file:///values.schema.json"
 
-// dialects are the drafts of JSON Schema by what their $schema contains.
-// Charts spell it in many ways: with https, without #, with a slash behind.
+// dialects are the drafts of JSON Schema by a part of their $schema. Charts
+// spell $schema in many ways: with https, without #, with a trailing slash.
 var dialects = []struct{ contains, url string }{
 	{"draft-04", "http://json-schema.org/draft-04/schema#"},
 	{"draft-06", "http://json-schema.org/draft-06/schema#"},
@@ -33,9 +33,9 @@ var dialects = []struct{ contains, url string }{
 	{"", "https://json-schema.org/draft/2020-12/schema"},
 }
 
-// parseSchema reads a values.schema.json, which is at the given path in the
-// documents. What it refers to and they do not have allows everything. Without
-// documents it stands on its own.
+// parseSchema parses a values.schema.json, which is at the given path in the
+// documents. References to missing documents allow everything. Without
+// documents, the schema must be self-contained.
 func parseSchema(data []byte, documents *documents, path string) (*schema, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
@@ -79,8 +79,7 @@ func parseSchema(data []byte, documents *documents, path string) (*schema, error
 	return s, nil
 }
 
-// plain returns the error without the lines in which the library lists what it
-// was doing.
+// plain returns the error without the library's context lines.
 func plain(err error) error {
 	if s, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		err = s.Err
@@ -92,24 +91,24 @@ func plain(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), schemaURL, "values.schema.json"))
 }
 
-// allowing is a loader that answers every reference with a schema that allows
+// allowing is a loader that returns, for every reference, a schema that allows
 // everything.
 type allowing struct{}
 
 func (allowing) Load(string) (any, error) { return true, nil }
 
-// A normaliser makes the schema one that stands on its own.
+// A normaliser makes a schema self-contained.
 type normaliser struct {
 	root map[string]any
 	id   string
-	old  bool // $ref hides what stands beside it
-	// moved says that the schema's $defs became its definitions
+	old  bool // the dialect ignores keywords next to $ref
+	// moved reports whether the schema's $defs were renamed to definitions.
 	moved bool
 }
 
-// move gives the definitions of a schema in an old dialect the name that they
-// have there. Under the new one a reference to them works, too, but the
-// library copies all that it knows of the schema for each.
+// move renames the $defs of a schema in an old dialect to definitions.
+// References to $defs work there, too, but the library copies the whole compiled
+// schema for each.
 func (n *normaliser) move() {
 	if defs, ok := n.root["$defs"].(map[string]any); ok && n.old && n.root["definitions"] == nil {
 		n.root["definitions"] = defs
@@ -118,8 +117,8 @@ func (n *normaliser) move() {
 	}
 }
 
-// inside are the keywords whose value is a schema, a list of schemas, or a map
-// of schemas by name.
+// The keywords whose value is a schema, a list of schemas, or a map of schemas
+// by name.
 var (
 	insideOne  = []string{"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
 	insideList = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
@@ -132,7 +131,7 @@ func (n normaliser) schema(x any, depth int) {
 		return
 	}
 	if depth > 0 {
-		// One dialect for the whole.
+		// Use one dialect for the whole schema.
 		delete(m, "$schema")
 	}
 	for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
@@ -166,8 +165,8 @@ func (n normaliser) schema(x any, depth int) {
 	}
 }
 
-// local reports whether the reference stays in the file. One that names the
-// file by its own $id, or what was moved, is made to.
+// local reports whether the reference stays in the file. It rewrites references
+// that name the file by its own $id, and those to renamed $defs.
 func (n normaliser) local(m map[string]any, key, ref string) bool {
 	base, fragment, _ := strings.Cut(ref, "#")
 	if base != "" && (n.id == "" || base != strings.TrimSuffix(n.id, "#")) {
@@ -180,8 +179,8 @@ func (n normaliser) local(m map[string]any, key, ref string) bool {
 	return true
 }
 
-// at returns the schema that a local reference names; nil when it names none
-// or does so by an anchor.
+// at returns the schema that a local reference points to; nil when there is none
+// or the reference is an anchor.
 func (s *schema) at(ref string) any {
 	x := s.doc
 	fragment := strings.TrimPrefix(ref, "#")

@@ -8,39 +8,39 @@ import (
 	"strings"
 )
 
-// maxFacets is how many subschemas of one schema are looked at, with those
-// behind references as often as they are referred to.
+// maxFacets is the maximum number of subschemas read per schema. A referenced
+// subschema counts once per reference.
 const maxFacets = 50_000
 
-// A facet is what a schema says of one value, without what only a validator
-// can check. It may allow more than the schema, and never less.
+// A facet holds the constraints of a schema on one value, without those that
+// only a validator can check. It never rejects a value that the schema accepts.
 type facet struct {
 	kinds  Kind
-	typed  bool // kinds are restricted
+	typed  bool // the schema restricts the kinds
 	order  []string
 	fields map[string]*facet
-	elem   *facet // of lists; nil for anything
-	rest   *facet // of keys that are not named; nil for anything
-	open   bool   // keys that are not named are said to be allowed
-	closed bool   // and are said not to be
+	elem   *facet // facet of a list's elements; nil for any
+	rest   *facet // facet of unknown keys; nil for any
+	open   bool   // the schema explicitly allows unknown keys
+	closed bool   // the schema forbids unknown keys
 	doc    string
 	limits limits
 }
 
-// A facetReader turns a schema into facets.
+// A facetReader converts a schema to facets.
 type facetReader struct {
 	schema *schema
 	made   int
-	refs   []string // that are being followed
+	refs   []string // references being followed
 }
 
-// root returns what the schema says of the values as a whole.
+// root returns the facet of the values as a whole.
 func (s *schema) root() *facet {
 	r := &facetReader{schema: s}
 	return r.facet(s.doc, 0)
 }
 
-// keywords that say of which kind a value is only when it has a type.
+// typeKinds maps JSON Schema types to kinds.
 var typeKinds = map[string]Kind{
 	"boolean": Bool, "integer": Number, "number": Number, "string": String,
 	"array": List, "object": Map, "null": Null,
@@ -79,7 +79,7 @@ func (r *facetReader) facet(x any, depth int) *facet {
 			f = conjoin(f, alternatives)
 		}
 	}
-	// What holds only sometimes still names keys.
+	// Conditional schemas still name keys.
 	for _, key := range []string{"if", "then", "else"} {
 		f = naming(f, r, m[key], depth)
 	}
@@ -92,7 +92,7 @@ func (r *facetReader) facet(x any, depth int) *facet {
 	return f
 }
 
-// naming adds the keys that a schema names which may not hold.
+// naming adds the keys that a conditional schema names.
 func naming(f *facet, r *facetReader, x any, depth int) *facet {
 	if _, ok := x.(map[string]any); !ok {
 		return f
@@ -109,7 +109,7 @@ func (r *facetReader) follow(ref string, depth int) *facet {
 	return r.facet(r.schema.at(ref), depth+1)
 }
 
-// plain is what a schema says without its references and combinations.
+// plain returns the facet of a schema without its references and combinations.
 func (r *facetReader) plain(m map[string]any, depth int) *facet {
 	f := &facet{kinds: Any, fields: map[string]*facet{}}
 	if names := typesOf(m["type"]); names != nil {
@@ -148,14 +148,14 @@ func (r *facetReader) plain(m map[string]any, depth int) *facet {
 	return f
 }
 
-// further is what the schema says of keys that it does not name.
+// further reads the schema's keywords for unknown keys.
 func (r *facetReader) further(f *facet, m map[string]any, depth int) {
 	_, patterns := m["patternProperties"].(map[string]any)
 	for _, key := range []string{"additionalProperties", "unevaluatedProperties"} {
 		switch more := m[key].(type) {
 		case bool:
 			f.open = f.open || more
-			// unevaluatedProperties looks at what is combined with it, too.
+			// unevaluatedProperties also depends on the combined schemas.
 			f.closed = f.closed || !more && !patterns && key == "additionalProperties"
 		case map[string]any:
 			f.open = true
@@ -167,7 +167,7 @@ func (r *facetReader) further(f *facet, m map[string]any, depth int) {
 	f.open = f.open || patterns
 }
 
-// conjoin returns what holds when both facets do.
+// conjoin returns the facet of values that meet both facets.
 func conjoin(a, b *facet) *facet {
 	out := &facet{
 		kinds: a.kinds & b.kinds, typed: a.typed || b.typed, fields: map[string]*facet{},
@@ -204,7 +204,7 @@ func conjoin(a, b *facet) *facet {
 	return out
 }
 
-// disjoin returns what holds when one of the facets does.
+// disjoin returns the facet of values that meet at least one of the facets.
 func disjoin(a, b *facet) *facet {
 	out := &facet{kinds: a.kinds | b.kinds, typed: a.typed && b.typed, fields: map[string]*facet{}, doc: a.doc}
 	out.limits = a.or(b)
@@ -215,7 +215,7 @@ func disjoin(a, b *facet) *facet {
 	} else if a.elem != nil && b.elem != nil {
 		out.elem = disjoin(a.elem, b.elem)
 	}
-	// A side that is no map says nothing of keys.
+	// A side that excludes maps does not constrain keys.
 	switch {
 	case a.kinds&Map == 0:
 		out.order, out.fields, out.open, out.closed, out.rest = b.order, b.fields, b.open, b.closed, b.rest
@@ -248,7 +248,7 @@ func disjoin(a, b *facet) *facet {
 	return out
 }
 
-// applySchema adds to t what a schema says.
+// applySchema adds the constraints of a schema to t.
 func (b *builder) applySchema(t *Type, f *facet, place string, depth int) {
 	t.know(Schema, place)
 	if f.typed {
@@ -259,7 +259,8 @@ func (b *builder) applySchema(t *Type, f *facet, place string, depth int) {
 	}
 	t.closed = f.closed
 	if f.open && depth > 0 {
-		// A schema that is open at the top only lacks the word that closes it.
+		// A schema that is open at the top merely omits the keyword that closes
+		// it.
 		t.open("values.schema.json allows further keys")
 	}
 	for _, k := range f.order {
@@ -311,7 +312,7 @@ func typesOf(x any) []string {
 	return nil
 }
 
-// unescape returns the key that a part of a JSON pointer in a URL stands for.
+// unescape decodes a segment of a JSON pointer in a URL to its key.
 func unescape(part string) string {
 	if s, err := url.PathUnescape(part); err == nil {
 		part = s

@@ -6,30 +6,32 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxWork is how many schemas a validator may apply to the values of a chart, each
-// as often as others refer to it. Large public charts need less than a hundredth.
+// maxWork is the maximum number of schemas that a validator may apply to the
+// values of a chart. A schema counts once per reference to it. Large public
+// charts need less than a hundredth.
 const maxWork = 1_000_000
 
-// A schemaWork counts how many schemas a validator applies to values, without
-// applying them: definitions that refer to others twice double that at each level.
+// A schemaWork counts the schemas that a validator would apply to values,
+// without applying them. Definitions that refer twice to another one double the
+// number at each level.
 type schemaWork struct {
 	known map[schemaUse]int
 }
 
-// A schemaUse is a schema that is applied to the value at a path.
+// A schemaUse is the application of a schema to the value at a path.
 type schemaUse struct {
 	schema *jsonschema.Schema
 	path   string
 }
 
-// tooMuchWork reports whether a validator would apply more schemas than it may.
+// tooMuchWork reports whether a validator would apply more than maxWork schemas.
 func tooMuchWork(s *jsonschema.Schema, values any) bool {
 	w := schemaWork{map[schemaUse]int{}}
 	return w.count(s, values, "") > maxWork
 }
 
-// count returns the work of a schema at a value; of what is too much, any number
-// that is.
+// count returns the number of schemas applied for a schema at a value. Above
+// maxWork, the result is inexact but still above maxWork.
 func (w schemaWork) count(s *jsonschema.Schema, v any, path string) int {
 	if s == nil {
 		return 0
@@ -41,7 +43,7 @@ func (w schemaWork) count(s *jsonschema.Schema, v any, path string) int {
 	if len(w.known) > maxWork {
 		return maxWork + 1
 	}
-	w.known[use] = 1 // of a schema that applies itself, which the validator refuses
+	w.known[use] = 1 // for a schema that applies itself, which the validator rejects
 	n := 1
 	add := func(s *jsonschema.Schema, v any, path string) {
 		if n <= maxWork {
@@ -115,7 +117,7 @@ func ofItem(s *jsonschema.Schema, i int) []*jsonschema.Schema {
 	return out
 }
 
-// schemaOf returns what may be a schema or something else.
+// schemaOf returns x if it is a schema, else nil.
 func schemaOf(x any) *jsonschema.Schema {
 	s, _ := x.(*jsonschema.Schema)
 	return s
