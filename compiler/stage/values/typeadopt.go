@@ -8,15 +8,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A convention is what charts mean by a name: a part of a Kubernetes object,
-// which their templates pass on as a whole.
+// A convention is a common name in charts for a part of a Kubernetes object that
+// templates pass on as a whole.
 type convention struct {
-	names string   // of the key, in lower case, between blanks
-	parts []string // the definitions of Kubernetes
-	only  bool     // only when the chart's defaults have a field of it
+	names string   // lower-case keys, separated by blanks
+	parts []string // the Kubernetes definitions of the part
+	only  bool     // applies only when the chart's defaults have a field of the part
 }
 
-// conventions are the parts of Kubernetes' API that charts have among their
+// conventions returns the parts of the Kubernetes API that charts have in their
 // values under the same names.
 func conventions() []convention {
 	parts := partNames()
@@ -31,12 +31,12 @@ func conventions() []convention {
 	}
 }
 
-// probeNames are the names of the maps in which charts keep a probe below spec.
+// probeNames are the names of the maps that contain a probe below spec.
 var probeNames = []string{"liveness", "readiness", "startup"}
 
-// numberOrText reports whether a value with this key, in a map with that one,
-// is mostly for a field that Kubernetes takes as a number or as text: a port, a
-// quantity, a share of pods.
+// numberOrText reports whether a value with this key and parent key mostly ends
+// in a Kubernetes field that accepts numbers and text: a port, a quantity, a
+// share of pods.
 func numberOrText(key, parent string) bool {
 	key, parent = strings.ToLower(key), strings.ToLower(parent)
 	switch parent {
@@ -51,8 +51,8 @@ func numberOrText(key, parent string) bool {
 	return false
 }
 
-// conventional returns the shape that a map has by its name; nil when there is
-// no such name, or when the chart means something else by it.
+// conventional returns the shape of a map with a conventional name. It returns
+// nil for other names, and when the chart uses the name for something else.
 func (b *builder) conventional(t *Type, key, parent string) *shape {
 	typed := t.Known&Schema != 0 && (t.typed && t.Kinds&^Null == Map || !t.typed && len(t.Keys) == 0)
 	if !typed && t.Known&Defaults == 0 || t.seen&^(Map|Null) != 0 || t.Open || t.closed || t.missing {
@@ -67,8 +67,8 @@ func (b *builder) conventional(t *Type, key, parent string) *shape {
 			continue
 		}
 		s := b.shapes.named(c.parts...)
-		// A chart that means something else by the name has other keys. The name
-		// has to be exact where there are none: extraResources is something else.
+		// A chart that uses the name for something else has other keys. Without
+		// keys, the name must match exactly: extraResources is something else.
 		known := slices.ContainsFunc(t.Keys, func(k string) bool { _, ok := s.at(k); return ok })
 		if known || len(t.Keys) == 0 && !c.only && slices.Contains(strings.Fields(c.names), low) {
 			return s
@@ -77,9 +77,9 @@ func (b *builder) conventional(t *Type, key, parent string) *shape {
 	return nil
 }
 
-// fits reports whether the chart's defaults are what the shape says. When they
-// are not, the value ends somewhere else than it seems. Keys that templates
-// read are for those.
+// fits reports whether the chart's defaults match the shape. If they do not, the
+// value has another sink than it seems. Keys that templates read need not match:
+// they are for the templates.
 func (t *Type) fits(s *shape, read map[string]bool) bool {
 	switch {
 	case s == nil || t.missing || t.closed:
@@ -100,15 +100,15 @@ func (t *Type) fits(s *shape, read map[string]bool) bool {
 	return true
 }
 
-// allows reports whether all keys of a default are in the shape.
+// allows reports whether the shape has all keys of a default.
 func (s *shape) allows(def any) bool {
 	ok := true
 	(&shapeCheck{unknown: func(*fleet.Tree, *shape, []string) { ok = false }}).value(treeOfDefault(def), s, nil)
 	return ok
 }
 
-// adopt gives the value the keys of a part of a Kubernetes object, and closes
-// it. The chart's own keys stay: some are for the template alone.
+// adopt adds the keys of a part of a Kubernetes object to the type and closes
+// it. The chart's own keys remain: some are for its templates only.
 func (b *builder) adopt(t *Type, s *shape) {
 	t.shape = s
 	if !s.closed() {

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	maxDocLines = 8   // of one value's documentation
+	maxDocLines = 8   // documentation of one value
 	maxDocLine  = 100 // in runes
 )
 
-// The comments of a values.yaml, with its lines.
+// comments holds the comments of a values.yaml with its lines.
 type comments struct {
 	place  string
 	lines  []string
-	params map[string]string // what @param lines say, by path
+	params map[string]string // descriptions of @param lines, by path
 }
 
 var param = regexp.MustCompile(`^\s*#+\s*@(?:param|extra)\s+(\S+)\s*(?:\[[^\]]*\])?\s*(.*)$`)
 
-// read takes the lines of the file.
+// read reads the lines of the file.
 func (t *comments) read(data []byte) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	t.lines = strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
@@ -35,8 +35,9 @@ func (t *comments) read(data []byte) {
 	}
 }
 
-// doc returns the documentation of the key at the path: what an @param line
-// says, else the comment right above the key, else the one behind the value.
+// doc returns the documentation of the key at the path: the description of its
+// @param line, else the comment right above the key, else the comment after the
+// value.
 func (t *comments) doc(p pair, path string) string {
 	if d := t.params[path]; d != "" {
 		return tidy(d)
@@ -52,9 +53,9 @@ func (t *comments) doc(p pair, path string) string {
 	return ""
 }
 
-// above returns the lines of the comment that ends right above the key and
-// stands in its column. What stands further to the right belongs to the value
-// before, and is mostly commented out.
+// above returns the lines of the comment right above the key and in its column.
+// Comments with more indentation belong to the value before, and are mostly
+// commented-out values.
 func (t *comments) above(key *yaml.Node) []string {
 	from := key.Line - 1
 	for from > 0 && from <= len(t.lines) {
@@ -71,17 +72,18 @@ func (t *comments) above(key *yaml.Node) []string {
 }
 
 var (
-	// marker is how helm-docs marks a description, with the path in the old style.
+	// marker matches helm-docs' mark of a description; the old style includes a
+	// path.
 	marker = regexp.MustCompile(`^(?:[\w.\[\]"/-]+ )?-- ?(.*)$`)
-	// typeHint is what helm-docs writes before a description.
+	// typeHint matches the type that helm-docs allows before a description.
 	typeHint = regexp.MustCompile(`^\([\w/ ,|\[\]-]+\) *`)
 	ruler    = regexp.MustCompile(`^[-=#*_~+ ]{3,}$`)
-	// code is the first line of something that is commented out.
+	// code matches the first line of commented-out YAML.
 	code = regexp.MustCompile(`^(- |[{}\[\]]|["']?[\w./-]+["']?:(\s*$|\s+[^\s]+\s*$|\s*[|>\[{&"']))`)
 )
 
-// describe returns the description in the lines of a comment: the part that is
-// marked as one, else its first paragraph that is prose.
+// describe returns the description in the lines of a comment: the part after a
+// marker, else the first paragraph of prose.
 func describe(comment []string) string {
 	var paragraphs [][]string
 	marked := false
@@ -116,8 +118,8 @@ func describe(comment []string) string {
 	return ""
 }
 
-// tidy returns text that is safe in a comment of a generated file: few and
-// short lines without control characters and the like.
+// tidy returns the text in a form that is safe in a comment of a generated file:
+// a few short lines without control characters.
 func tidy(s string) string {
 	if len(s) > 10*maxDocLines*maxDocLine {
 		s = s[:10*maxDocLines*maxDocLine]
@@ -149,7 +151,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// wrap breaks a long line between words, and a long word anywhere.
+// wrap breaks a long line between words, and a too long word anywhere.
 func wrap(l string) []string {
 	var out []string
 	for runes := []rune(l); ; {

@@ -10,11 +10,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
-// This file has the texts that fields of Kubernetes take, where they are few:
-// policies, protocols, the types of services.
+// This file infers enumerations from Kubernetes fields that accept only a few
+// texts: policies, protocols, types of services.
 
-// commonEnum returns the texts that one of the fields takes, sorted; nil when
-// one of them takes any.
+// commonEnum returns the sorted union of the texts that the fields accept; nil
+// when one of them accepts any text.
 func commonEnum(all []*kube.Schema) []string {
 	var texts []string
 	for _, s := range all {
@@ -31,7 +31,8 @@ func sorted(texts []string) []string {
 	return slices.Compact(texts)
 }
 
-// bothEnums returns the texts of both; nil, which is any, when one is nil.
+// bothEnums returns the union of the texts; nil, which means any, when one is
+// nil.
 func bothEnums(a, b []string) []string {
 	if a == nil || b == nil {
 		return nil
@@ -39,17 +40,17 @@ func bothEnums(a, b []string) []string {
 	return sorted(slices.Concat(a, b))
 }
 
-// A choice is the texts that the sinks of a value take, and those that templates
-// compare it with.
+// A choice holds the texts that the sinks of a value accept, and the texts that
+// templates compare it with.
 type choice struct{ sinks, words []string }
 
-// and returns the texts of both. A value can be printed by one template alone,
-// so all of them are possible.
+// and returns the union of both choices. All texts are possible, because a value
+// need not be printed to every sink.
 func (c choice) and(o choice) choice {
 	return choice{addWords(c.sinks, o.sinks), addWords(c.words, o.words)}
 }
 
-// addWords returns the texts of both, sorted. It modifies neither.
+// addWords returns the sorted union of the texts. It modifies neither.
 func addWords(a, b []string) []string {
 	switch {
 	case len(b) == 0:
@@ -60,7 +61,7 @@ func addWords(a, b []string) []string {
 	return sorted(slices.Concat(a, b))
 }
 
-// compared notes that a template compares the arguments with each other.
+// compared records that a template compares the arguments with each other.
 func (a arguments) compared(vs ...*value) {
 	var words []string
 	for _, v := range vs {
@@ -77,9 +78,9 @@ func (a arguments) compared(vs ...*value) {
 	}
 }
 
-// enums decides which texts a value can be: those that the field of Kubernetes
-// takes that it is printed to, and those that templates compare it with.
-func (t *Type) enums(r gathered, in reach) {
+// enums decides which texts a value can be: those that the Kubernetes field at
+// its sink accepts, and those that templates compare it with.
+func (t *Type) enums(r readSummary, in reach) {
 	c := r.choice
 	if in.part && in.shape != nil {
 		c.sinks = addWords(c.sinks, in.shape.enum)
@@ -89,17 +90,18 @@ func (t *Type) enums(r gathered, in reach) {
 	}
 	t.enum = addWords(c.sinks, c.words)
 	if def, ok := t.Default.(string); ok && !takesText(t.enum, def) {
-		t.enum = nil // a template makes something else of it
+		t.enum = nil // a template converts the value
 	}
 }
 
-// takesText reports whether the text is one of those, or empty, or a template.
+// takesText reports whether the enumeration has the text, or the text is empty
+// or contains a template or variable.
 func takesText(enum []string, s string) bool {
 	return enum == nil || s == "" || slices.Contains(enum, s) || strings.Contains(s, "{{") || strings.Contains(s, "$(") || strings.Contains(s, "${")
 }
 
-// chosen reports a text that the field of Kubernetes does not take that it ends
-// in, and whether it does.
+// chosen reports whether the Kubernetes field at the sink accepts the text, and
+// adds a fault when it does not.
 func (c *checker) chosen(v *fleet.Tree, enum []string, path []string) bool {
 	s, ok := v.Scalar.(string)
 	if !ok || takesText(enum, s) {

@@ -9,31 +9,31 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
-// A form is a set of conditions on a value, which follow from the sinks that
-// templates print it to. All of them hold.
+// A form is a set of conditions on a value. They follow from its sinks; all of
+// them must hold.
 type form uint16
 
 const (
-	wholeForm    form = 1 << iota // a whole number, or a text of one
-	decimalForm                   // a number, or a text of one
-	boolForm                      // true or false, or a text of that
+	wholeForm    form = 1 << iota // a whole number, or a text that is one
+	decimalForm                   // a number, or a text that is one
+	boolForm                      // a bool, or the text true or false
 	quantityForm                  // a quantity, such as 100m or 1Gi
 	shareForm                     // a number or a percentage
 	digitForm                     // a number, or a text that begins with a digit
-	textForm                      // a text, a number or a bool: no map or list
+	textForm                      // a text, a number or a bool, not a map or list
 	listForm                      // a list
 	mapForm                       // a map
-	exactForm                     // a text stays a text: it is printed as YAML or JSON
-	yamlForm                      // a text is the YAML of a map or a list
-	toggleForm                    // true or false, or a text of that, by the chart's default
-	truthForm                     // a text of false is not false: a template asks whether it is set
+	exactForm                     // a text remains a text, because it is printed as YAML or JSON
+	yamlForm                      // a text must be the YAML of a map or a list
+	toggleForm                    // a bool, or the text true or false, inferred from the chart's default
+	truthForm                     // the text false counts as true, because a template tests whether the value is set
 	allForms     = 1<<iota - 1
 )
 
-// scalarForms are the conditions that maps and lists never meet.
+// scalarForms are the conditions that no map or list meets.
 const scalarForms = wholeForm | decimalForm | boolForm | quantityForm | shareForm | digitForm | textForm | toggleForm | truthForm
 
-// formOf returns the condition that a field of Kubernetes sets.
+// formOf returns the condition of a Kubernetes field.
 func formOf(s *kube.Schema) form {
 	switch s.Type {
 	case kube.Integer:
@@ -54,7 +54,7 @@ func formOf(s *kube.Schema) form {
 	return 0
 }
 
-// commonForm returns the condition that all fields set; 0 when they differ.
+// commonForm returns the condition that all fields have; 0 when they differ.
 func commonForm(all []*kube.Schema) form {
 	var f form
 	for i, s := range all {
@@ -67,8 +67,8 @@ func commonForm(all []*kube.Schema) form {
 	return f
 }
 
-// isShare reports whether Kubernetes takes a number or a percentage in the
-// field, which its schemas do not tell from a port.
+// isShare reports whether Kubernetes accepts a number or a percentage in the
+// field. Its schemas do not distinguish such a field from a port.
 func isShare(field string) bool {
 	switch field {
 	case "maxUnavailable", "minAvailable", "maxSurge":
@@ -77,7 +77,7 @@ func isShare(field string) bool {
 	return false
 }
 
-// formAt returns the condition at a sink, with exact when the value is printed
+// formAt returns the condition of a sink. exact says that the value is printed
 // as YAML or JSON.
 func (s *shape) formAt(exact bool) form {
 	if s == nil || s.form == 0 {
@@ -89,10 +89,10 @@ func (s *shape) formAt(exact bool) form {
 	return s.form
 }
 
-// forms decides which conditions hold for the value: those of its sinks, and
-// of the Kubernetes object that it is a part of. Templates that ask what kind
-// of value it is may print each kind to another sink.
-func (b *builder) forms(t *Type, r gathered, in reach) {
+// forms decides which conditions the value must meet: those of its sinks, and of
+// the Kubernetes object that contains it. Templates that test the kind of a
+// value may print each kind to another sink.
+func (b *builder) forms(t *Type, r readSummary, in reach) {
 	t.tested = r.mode&Tested != 0 && (t.seen&Map == 0 || len(r.keys) == 0)
 	if t.typed || t.missing {
 		return
@@ -107,7 +107,7 @@ func (b *builder) forms(t *Type, r gathered, in reach) {
 		f |= digitForm
 	}
 	if t.seen&Map != 0 && len(t.Keys) > 0 || len(r.keys) > 0 {
-		f &^= listForm // a part of it ends elsewhere
+		f &^= listForm // its keys are used separately, too
 	}
 	if r.keyed && t.empty && f&listForm == 0 {
 		f |= mapForm
@@ -131,8 +131,8 @@ func (b *builder) forms(t *Type, r gathered, in reach) {
 }
 
 // hasMembers reports whether all elements of a list or a map are maps, because
-// templates read fields of them and do nothing else with them.
-func (b *builder) hasMembers(t *Type, r gathered) bool {
+// templates only read fields of them.
+func (b *builder) hasMembers(t *Type, r readSummary) bool {
 	if !r.members || t.root || t.named || len(r.keys) > 0 || r.asked&(Map|List) != 0 {
 		return false
 	}
@@ -147,14 +147,13 @@ func (b *builder) hasMembers(t *Type, r gathered) bool {
 	return true
 }
 
-// hasFields reports whether templates read fields of the value and make no
-// other use of it.
+// hasFields reports whether templates only read fields of the value.
 func (r *Read) hasFields() bool {
 	return r != nil && len(r.Keys) > 0 && r.Mode&(Printed|Ranged|Tested) == 0 && r.asked == 0
 }
 
-// areMaps reports the elements of a list or a map that are not maps, and
-// whether all are.
+// areMaps reports whether all elements of a list or a map are maps, and adds a
+// fault for each other element.
 func (c *checker) areMaps(v *fleet.Tree, path []string) bool {
 	before := len(c.found)
 	for _, k := range v.Keys() {
@@ -187,8 +186,8 @@ func (f form) holdsFor(t *Type) bool {
 	return f.meets(treeOfDefault(t.Default))
 }
 
-// meets reports whether the value meets the conditions. Text with a template in
-// it does: what comes of it is not known.
+// meets reports whether the value meets the conditions. Text that contains a
+// template always does, because its result is unknown.
 func (f form) meets(v *fleet.Tree) bool {
 	k := kindOfTree(v)
 	s, _ := v.Scalar.(string)
@@ -232,7 +231,7 @@ func looksLikeYAML(s string) bool {
 	return s == "" || strings.ContainsAny(s, ":[{\n") || strings.HasPrefix(s, "- ")
 }
 
-// isWhole reports whether YAML takes the text for a whole number.
+// isWhole reports whether YAML parses the text as a whole number.
 func isWhole(s string) bool {
 	s = strings.TrimLeft(s, "+-")
 	if rest, ok := strings.CutPrefix(s, "0x"); ok {
@@ -244,7 +243,7 @@ func isWhole(s string) bool {
 		strings.Trim(exponent, "+0123456789") == ""
 }
 
-// isDecimal reports whether YAML takes the text for a number.
+// isDecimal reports whether YAML parses the text as a number.
 func isDecimal(s string) bool {
 	if isWhole(s) {
 		return true
@@ -255,7 +254,7 @@ func isDecimal(s string) bool {
 	return whole+fraction != "" && strings.Trim(whole+fraction, "0123456789") == "" && strings.Trim(exponent, "+-0123456789") == ""
 }
 
-// isQuantity reports whether Kubernetes takes the text for a quantity.
+// isQuantity reports whether Kubernetes parses the text as a quantity.
 func isQuantity(s string) bool {
 	number := strings.TrimRight(s, "numkMGTPEi")
 	switch s[len(number):] {
@@ -270,8 +269,7 @@ func hasDigitFirst(s string) bool {
 	return s != "" && isDigit(s[0])
 }
 
-// isOff reports whether a template that asks whether a value is set takes this
-// one for one that is not.
+// isOff reports whether the value is false in the condition of a template.
 func isOff(v *fleet.Tree) bool {
 	switch {
 	case v.Fields != nil:
@@ -282,7 +280,8 @@ func isOff(v *fleet.Tree) bool {
 	return v.Scalar == nil || v.Scalar == "" || v.Scalar == false
 }
 
-// formed reports a value that does not meet the conditions, and whether it does.
+// formed reports whether the value meets the conditions, and adds a fault when
+// it does not.
 func (c *checker) formed(v *fleet.Tree, t *Type, path []string) bool {
 	blank := v.Scalar == "" && (t.blank || t.form&exactForm == 0)
 	if t.form == 0 || blank || t.tested && isOff(v) || t.form.meets(v) {
@@ -292,7 +291,8 @@ func (c *checker) formed(v *fleet.Tree, t *Type, path []string) bool {
 	return false
 }
 
-// misformed reports a value that does not meet the conditions of its sinks.
+// misformed adds a fault for a value that does not meet the conditions of its
+// sinks.
 func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
 	if f&(mapForm|listForm) == 0 && f&yamlForm != 0 && t != nil {
 		if f |= mapForm; t.seen&List != 0 {
@@ -324,7 +324,7 @@ func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
 	c.add(path, v, msg+def, hint)
 }
 
-// words returns the conditions as messages have them, and what to write.
+// words returns the conditions and the hint for messages.
 func (f form) words() (what, write string) {
 	switch {
 	case f&wholeForm != 0:
@@ -345,7 +345,8 @@ func (f form) words() (what, write string) {
 	return "text, a number or a bool", "a single value"
 }
 
-// misplaced reports a value below one that ends in a Kubernetes object.
+// misplaced adds a fault for a value below one whose sink is in a Kubernetes
+// object.
 func (c *checker) misplaced(v *fleet.Tree, s *shape, path []string) {
 	if !c.inText(path) {
 		c.misformed(v, s.form|exactForm, nil, path)

@@ -8,21 +8,21 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
-// A shape is what keys a part of a Kubernetes object has. It says nothing of
-// kinds: what a template makes of a value before it gets there is not known,
-// and the object itself is checked later.
+// A shape holds the keys of a part of a Kubernetes object, the sink of a value.
+// It has no kinds: templates can convert the value before they print it, and the
+// object itself is validated later.
 type shape struct {
-	fields map[string]*shape // nil for a field of which nothing is known
-	elem   *shape            // of a list's elements, or of what is below free keys; nil for anything
-	list   bool              // it is a list
-	free   bool              // it takes any key
-	names  bool              // its keys are names of resources
-	form   form              // what a value has to be there; 0 for anything
-	enum   []string          // the texts that it takes, sorted; nil for any
+	fields map[string]*shape // nil for a field whose content is unknown
+	elem   *shape            // shape of a list's elements, or of values at arbitrary keys; nil for any
+	list   bool              // a list
+	free   bool              // a map with arbitrary keys
+	names  bool              // a map whose keys are names of resources
+	form   form              // conditions on a value with this sink; 0 for none
+	enum   []string          // sorted texts that the field accepts; nil for any
 }
 
-// at returns the shape below the key, which is nil for anything, and whether
-// there is such a key.
+// at returns the shape at the key, nil for an unknown one, and whether the key
+// exists.
 func (s *shape) at(key string) (below *shape, ok bool) {
 	if below, ok = s.fields[key]; ok {
 		return below, true
@@ -33,18 +33,17 @@ func (s *shape) at(key string) (below *shape, ok bool) {
 	return s.elem, s.free
 }
 
-// closed reports whether the shape is that of a map of which the keys are
-// known.
+// closed reports whether the shape is a map with known keys only.
 func (s *shape) closed() bool {
 	return s != nil && !s.list && !s.free && (len(s.fields) > 0 || s.names)
 }
 
-// resources are the names of resources that Kubernetes itself has for what a
-// container or a volume asks for.
+// resources returns the names of the built-in resources of containers and
+// volumes.
 func resources() []string { return []string{"cpu", "ephemeral-storage", "memory", "storage"} }
 
-// isResource reports whether a container or a volume can ask for a resource of
-// this name: those that are not Kubernetes' own have a domain.
+// isResource reports whether a container or a volume can request a resource of
+// this name. Names that are not built in have a domain.
 func isResource(name string) bool {
 	return slices.Contains(resources(), name) || strings.Contains(name, "/") || strings.HasPrefix(name, "hugepages-")
 }
@@ -52,20 +51,21 @@ func isResource(name string) bool {
 // resourceName is isResource as a regular expression, for CUE.
 const resourceName = "^(cpu|ephemeral-storage|memory|storage|hugepages-.+|.+/.+)$"
 
-// maxSchemas is of how many schemas at once a shape is made.
+// maxSchemas is the maximum number of schemas that one shape combines.
 const maxSchemas = 8
 
-// shapes makes the shapes of one chart. What the oldest or the newest known
-// version of Kubernetes has is there: a chart is for several of them.
+// shapes builds and caches the shapes of one chart. A shape has the fields of
+// the oldest and the newest known version of Kubernetes, because a chart
+// supports several.
 type shapes struct {
 	versions []*kube.Version
 	made     map[[maxSchemas]*kube.Schema]*shape
 	joined   map[[2]*shape]*shape
-	kinds    map[string][]servedKind // by the name of the kind; made when first asked for
+	kinds    map[string][]servedKind // by the name of the kind; built on first use
 	parts    map[string][]string     // partNames
 }
 
-// A servedKind is a kind in one version of its API and one of Kubernetes.
+// A servedKind is a kind in one API version and one version of Kubernetes.
 type servedKind struct {
 	apiVersion string
 	schema     *kube.Schema
@@ -77,7 +77,7 @@ func newShapes() *shapes {
 	return &shapes{versions: versions, made: map[[maxSchemas]*kube.Schema]*shape{}, joined: map[[2]*shape]*shape{}, parts: partNames()}
 }
 
-// named returns the shape of what one of the definitions has.
+// named returns the shape that combines the definitions with these names.
 func (k *shapes) named(names ...string) *shape {
 	return k.of(k.definitions(names))
 }
@@ -94,8 +94,8 @@ func (k *shapes) definitions(names []string) []*kube.Schema {
 	return all
 }
 
-// of returns the shape of what one of the schemas has; nil when there is none
-// or they are too many.
+// of returns the shape that combines the schemas; nil when there are none or too
+// many.
 func (k *shapes) of(all []*kube.Schema) *shape {
 	var key [maxSchemas]*kube.Schema
 	n := 0
@@ -153,7 +153,7 @@ func (k *shapes) fill(out *shape, all []*kube.Schema) {
 		}
 	}
 	if out.list && (out.free || len(below) > 0) {
-		*out = shape{free: true} // it can be one or the other
+		*out = shape{free: true} // the schemas differ
 	}
 	if slices.ContainsFunc(all, func(s *kube.Schema) bool { return strings.HasSuffix(s.Name, "ResourceRequirements") }) {
 		asked := &shape{names: true, form: mapForm, elem: &shape{form: quantityForm}}
@@ -161,8 +161,7 @@ func (k *shapes) fill(out *shape, all []*kube.Schema) {
 	}
 }
 
-// join returns the shape of what either has; nil, which is anything, when one
-// is nil.
+// join returns the union of the shapes; nil, which means any, when one is nil.
 func (k *shapes) join(a, b *shape) *shape {
 	switch {
 	case a == nil || b == nil:
@@ -204,8 +203,8 @@ func (k *shapes) join(a, b *shape) *shape {
 	return out
 }
 
-// walk returns the schemas at the end of the path, below those of the start;
-// none when there is no such path.
+// walk returns the schemas at the path below the given ones; none when the path
+// does not exist.
 func walk(from []*kube.Schema, path []string) []*kube.Schema {
 	for _, step := range path {
 		var next []*kube.Schema
@@ -224,9 +223,9 @@ func walk(from []*kube.Schema, path []string) []*kube.Schema {
 	return from
 }
 
-// place returns the shape of what stands at the path in an object of one of
-// the kinds, or in a part of one that is not known. It returns nil when
-// nothing is known of it.
+// place returns the shape at the path in an object of one of the kinds. For
+// other kinds, it looks for a well-known part of an object along the path. It
+// returns nil when the shape is unknown.
 func (k *shapes) place(kinds []apiKind, path []string) *shape {
 	if len(path) == 0 {
 		return nil
@@ -264,7 +263,7 @@ func (k *shapes) place(kinds []apiKind, path []string) *shape {
 	return nil
 }
 
-// fieldForms are the conditions on fields that mean the same in objects of all
+// fieldForms are the conditions of fields that mean the same in objects of all
 // kinds.
 var fieldForms = fieldsOf(map[form]string{
 	wholeForm: "replicas minReplicas maxReplicas revisionHistoryLimit minReadySeconds progressDeadlineSeconds terminationGracePeriodSeconds " +
@@ -287,7 +286,7 @@ func fieldsOf(forms map[form]string) map[string]form {
 	return out
 }
 
-// served returns the kinds of that name.
+// served returns the kinds with the name.
 func (k *shapes) served(name string) []servedKind {
 	if k.kinds == nil {
 		k.kinds = map[string][]servedKind{}
@@ -300,10 +299,10 @@ func (k *shapes) served(name string) []servedKind {
 	return k.kinds[name]
 }
 
-// partNames are the parts of Kubernetes' own objects that others have, too,
-// under the same names: custom resources, and templates that are a piece of an
-// object. A part that there is in two versions, as the security context of a
-// pod and of a container, has the fields of both.
+// partNames returns the parts of Kubernetes' own objects that also occur, under
+// the same names, in custom resources and in templates of object fragments. A
+// part with two definitions, such as the security context of a pod and of a
+// container, has the fields of both.
 func partNames() map[string][]string {
 	const core = "core.v1."
 	context := []string{core + "SecurityContext", core + "PodSecurityContext"}

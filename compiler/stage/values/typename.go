@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// This file infers the kind of a value from its name, where the chart's default
-// and its templates leave a choice.
+// This file infers the kind of a value from its name when the chart's default
+// and its templates allow several.
 
-// switchWords begin or end the names of values that switch something on and off.
+// switchWords are the first or last words in the names of toggles.
 var switchWords = struct{ first, last []string }{
 	strings.Fields("enable disable create use skip is has allow install automount"),
 	strings.Fields("enabled disabled enable create install"),
 }
 
-// isSwitch reports whether a value with this name switches something on and off.
+// isSwitch reports whether a value with this name is a toggle.
 func isSwitch(key string) bool {
 	words := wordsIn(key)
 	n := len(words)
 	return n > 0 && (slices.Contains(switchWords.last, words[n-1]) || n > 1 && slices.Contains(switchWords.first, words[0]))
 }
 
-// wordsIn returns the words of a name, in lower case: those between signs, and
-// those that begin with a capital letter.
+// wordsIn returns the lower-case words of a name, split at punctuation and at
+// capital letters.
 func wordsIn(key string) []string {
 	var words []string
 	from := 0
@@ -42,16 +42,16 @@ func wordsIn(key string) []string {
 }
 
 // isEnabled reports whether a value with this name enables or disables
-// something, independent of the map that has it.
+// something, regardless of the map that contains it.
 func isEnabled(key string) bool {
 	words := wordsIn(key)
 	return len(words) > 0 && (words[len(words)-1] == "enabled" || words[len(words)-1] == "disabled")
 }
 
-// toggleForms returns the conditions on a value of which the default is a bool:
-// text is not one, save true and false where templates print it. A default of
-// false alone can stand for nothing, which a number or text replaces.
-func toggleForms(t *Type, r gathered, in reach) form {
+// toggleForms returns the conditions on a value whose default is a bool. It does
+// not accept text, except true and false where templates print it. A default of
+// false can also mean "not set"; then a number or text can replace it.
+func toggleForms(t *Type, r readSummary, in reach) form {
 	enabled := isEnabled(in.key)
 	switch {
 	case t.seen&^Null != Bool || r.text || t.asText || r.fields || r.may&(Bool|Number|String) != 0,
@@ -64,15 +64,15 @@ func toggleForms(t *Type, r gathered, in reach) form {
 	return toggleForm
 }
 
-// mapNames and listNames end the names of values that charts print where
-// Kubernetes takes a map of texts, or a list.
+// mapNames and listNames are the endings of the names of values that charts
+// print where Kubernetes accepts a map of texts, or a list.
 var (
 	mapNames  = []string{"annotations", "labels", "nodeselector"}
 	listNames = []string{"tolerations", "pullsecrets", "topologyspreadconstraints", "hostaliases", "loadbalancersourceranges", "accessmodes", "hostnames", "externalips"}
 )
 
-// collectionForms returns the condition on an empty map or list of which the
-// name says what Kubernetes takes.
+// collectionForms returns the condition on an empty map or list, inferred from
+// its name.
 func collectionForms(t *Type, in reach) form {
 	if len(t.Keys) > 0 {
 		return 0

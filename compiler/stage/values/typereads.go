@@ -2,27 +2,27 @@ package values
 
 import "maps"
 
-// minNamed is how many keys templates read of a map below the root that is more
-// than a table of names.
+// minNamed is the minimum number of keys of a map below the root, as read by
+// templates, for it to be more than a table of names.
 const minNamed = 3
 
-// nobody is why a map is open of which nothing is known.
-const nobody = "nobody names its keys"
+// unknownKeys is the reason for an open map without any known keys.
+const unknownKeys = "nobody names its keys"
 
-// A reach is what the reads above a value say about it.
+// A reach holds the facts about a value that follow from reads of its ancestors.
 type reach struct {
-	printed string // the template that passes it on as a whole, or as a part of one; empty when none does
-	part    bool   // it is a part of what is passed on
-	whole   bool   // it is passed on as a part of a whole of which the keys are not known
-	ranged  bool   // it is an element of what a template ranges over
-	key     string // its name
-	parent  string // the name of what it is in
-	shape   *shape // of the part of a Kubernetes object that it ends in; nil when that is not known
-	dumped  bool   // a template passes on all values of its chart
+	printed string // the template that prints the value or an ancestor as a whole; empty for none
+	part    bool   // an ancestor is printed as a whole
+	whole   bool   // a printed ancestor has unknown keys
+	ranged  bool   // an element of a value that a template iterates over
+	key     string // the key of the value
+	parent  string // the key of its parent
+	shape   *shape // the shape of its sink in a Kubernetes object; nil when unknown
+	dumped  bool   // a template prints all values of the chart
 }
 
-// complete adds to t what the templates read there. reads are the nodes for
-// its path: one for the exact keys, more through computed ones.
+// complete adds the templates' reads to t. reads are the nodes for the path of
+// t: one for the exact keys, others for computed ones.
 func (b *builder) complete(t *Type, reads []*Read, in reach) {
 	b.completeAt(t, reads, in, 0)
 }
@@ -32,8 +32,8 @@ func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 	in.part = in.printed != ""
 	switch {
 	case r.mode&Dumped != 0:
-		// All values end in some ConfigMap, say. That reads them, and makes no
-		// sense of keys that nobody knows.
+		// A template prints all values, to a ConfigMap for example. That counts
+		// as a read, but does not make unknown keys valid.
 		in.dumped = true
 	case r.mode&Printed != 0 && in.printed == "":
 		in.printed = r.printed
@@ -46,7 +46,7 @@ func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 	if t.imported {
 		in.printed, t.Unread = "its parent chart, which imports it", false
 	}
-	// A key that another value names is one of those that the chart has, mostly.
+	// A key that another value names is mostly a key that the chart has.
 	t.named = r.any && !r.free && (t.root || t.seen == Map && len(r.keys) >= minNamed)
 	loose := r.mode&Ranged != 0 || r.any && !t.named
 	if s := b.shapeOf(t, r, in); s != nil && (r.mode&Ranged == 0 || !r.within) {
@@ -75,10 +75,10 @@ func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 	b.elem(t, reads, r, below, depth)
 }
 
-// shapeOf returns the keys that a value has by where it ends; nil when that is
-// not known. It is known when a template prints it to a place in a Kubernetes
-// object and nowhere else, or when what it is a part of is; and by its name.
-func (b *builder) shapeOf(t *Type, r gathered, in reach) *shape {
+// shapeOf returns the shape of the value's sinks; nil when it is unknown. It is
+// known when templates print the value, or the value that contains it, only to
+// places in Kubernetes objects. Else the name of the value can imply the shape.
+func (b *builder) shapeOf(t *Type, r readSummary, in reach) *shape {
 	if in.printed == "" {
 		return nil
 	}
@@ -106,8 +106,8 @@ func (b *builder) shapeOf(t *Type, r gathered, in reach) *shape {
 }
 
 // elem completes or drops the type of a list's elements, or of an open map's
-// further keys.
-func (b *builder) elem(t *Type, reads []*Read, r gathered, below reach, depth int) {
+// unknown keys.
+func (b *builder) elem(t *Type, reads []*Read, r readSummary, below reach, depth int) {
 	if t.Elem == nil {
 		return
 	}
@@ -119,39 +119,39 @@ func (b *builder) elem(t *Type, reads []*Read, r gathered, below reach, depth in
 	}
 	e := gather(inner)
 	if t.Elem.Known&Schema == 0 && (below.printed != "" || e.mode&(Printed|Ranged) != 0 || e.any || len(e.keys) == 0) {
-		// Nothing says that the elements of the default are all there can be.
+		// Elements of another type than the default's may be valid.
 		t.Elem = nil
 		return
 	}
 	b.completeAt(t.Elem, inner, below, depth+1)
 }
 
-// gathered is what several reads of one value say together.
-type gathered struct {
+// readSummary is the union of several reads of one value.
+type readSummary struct {
 	mode    Mode
-	any     bool            // a computed key
-	free    bool            // which does not only come from other values
-	within  bool            // something is read by it
-	gaveUp  bool            // not all could be found out
+	any     bool            // read through a computed key
+	free    bool            // the computed key does not come only from other values
+	within  bool            // values below the computed key are read
+	gaveUp  bool            // the analysis is incomplete
 	keys    map[string]bool // exact keys
 	lands   landings
 	form    form   // conditions of its sinks
-	choice  choice // the texts that it can be
-	asked   Kind   // what kinds a template asks whether it is
-	keyed   bool   // a template goes through its keys
-	members bool   // fields of its elements are read, and no other use is made of them
+	choice  choice // the texts that its sinks and comparisons allow
+	asked   Kind   // the kinds that a template tests for
+	keyed   bool   // a template iterates over its keys
+	members bool   // templates only read fields of its elements
 	text    bool   // it can be text
 	where   string
-	printed string // the template that prints the whole
+	printed string // the template that prints it as a whole
 
-	fields bool // keys are read, and not only by way of a computed key of all values
-	loose  bool // it is iterated or read by a computed key, likewise
-	ranged bool // it is iterated, likewise
-	may    Kind // what kinds a template asks whether it is, likewise
+	fields bool // keys are read, other than through a computed key of all values
+	loose  bool // iterated or read through a computed key, likewise
+	ranged bool // iterated, likewise
+	may    Kind // the kinds that a template tests for, likewise
 }
 
-func gather(reads []*Read) gathered {
-	g := gathered{keys: map[string]bool{}}
+func gather(reads []*Read) readSummary {
+	g := readSummary{keys: map[string]bool{}}
 	for _, r := range reads {
 		g.mode |= r.Mode
 		if e := r.exact(); !e.wide {
@@ -195,8 +195,8 @@ func children(reads []*Read, key string) []*Read {
 	return out
 }
 
-// openness decides whether a map takes keys that nobody names.
-func (b *builder) openness(t *Type, r gathered, in reach, loose bool) {
+// openness decides whether a map accepts unknown keys.
+func (b *builder) openness(t *Type, r readSummary, in reach, loose bool) {
 	switch {
 	case t.Kinds&Map == 0:
 	case t.closed:
@@ -212,47 +212,47 @@ func (b *builder) openness(t *Type, r gathered, in reach, loose bool) {
 	case t.empty && len(r.keys) == 0 && len(t.Keys) == 0 && !t.Unread:
 		t.open("its default is an empty map")
 	case len(r.keys) == 0 && len(t.Keys) == 0 && (t.seen&Map == 0 || t.Known&Defaults == 0):
-		t.open(nobody)
+		t.open(unknownKeys)
 	}
 }
 
-// asTemplateText returns the kind of a map or a list as text, which the template
-// passes to tpl.
-func (t *Type) asTemplateText(r gathered, in reach) Kind {
+// asTemplateText returns the kind for a map or a list that the user can also
+// write as text, because the template passes it to tpl.
+func (t *Type) asTemplateText(r readSummary, in reach) Kind {
 	if !in.part && !in.ranged && !t.asText && r.asked&(Bool|Number|String) == 0 {
 		t.form |= yamlForm
 	}
 	return String
 }
 
-// besideBool returns the kinds that a value takes when its default is a bool, or
-// when templates take text for it.
-func (t *Type) besideBool(r gathered, whole, ranged bool) Kind {
+// besideBool returns the further kinds of a value whose default is a bool, or
+// whose templates accept text.
+func (t *Type) besideBool(r readSummary, whole, ranged bool) Kind {
 	var k Kind
 	if t.asText || r.text || t.seen&Bool != 0 && (whole || ranged) {
 		k = String
 	}
 	if t.seen&^Null == Bool && t.Default == false && whole && t.form&(toggleForm|boolForm) == 0 {
-		k |= Number // false means that nothing is set
+		k |= Number // false means that the value is not set
 	}
 	return k
 }
 
-// kinds decides what a value may be. A schema decides alone; the defaults are
-// always possible.
-func (b *builder) kinds(t *Type, r gathered, in reach, loose bool) {
+// kinds decides the possible kinds of a value. A schema overrides the reads; the
+// kinds of the defaults are always possible.
+func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
 	if t.typed {
 		t.Kinds |= t.seen | Null
 		return
 	}
 	whole := in.printed != ""
-	// Which of the values a computed key names is not known: what is read there
-	// says nothing about the kind of this one.
+	// A computed key does not say which value it reads. So these reads do not
+	// determine the kind of this one.
 	loose = loose && (r.loose || r.ranged)
 	k := t.seen | Null
 	switch {
 	case t.seen&^Null == 0:
-		// Null, or known only from templates.
+		// The default is null or missing.
 		k = Any
 		if t.seen == 0 && len(r.keys) > 0 && !whole && !loose {
 			k = Map | Null

@@ -1,16 +1,16 @@
 // Package values derives the types of a chart's values and checks a release's
 // values against them.
 //
-// Three sources are united: the shape of values.yaml (types from the defaults,
-// comments as documentation), values.schema.json, and what the templates read.
-// A map is closed unless the chart passes it on as a whole, so that a misspelt
-// key is a fault also for charts without a schema. The types are written as a
-// CUE definition for editors, and check in Go the values that a release sends
-// to Helm.
+// The types combine three sources: values.yaml (types of the defaults, comments
+// as documentation), values.schema.json, and the values that the templates read.
+// A map is closed unless the chart prints it as a whole, so that a misspelt key
+// is a fault even for charts without a schema. The package writes the types as a
+// CUE definition for editors. Its checks, which run on the values that a release
+// sends to Helm, are in Go.
 //
-// The package renders nothing, reads no file, network or clock, and fetches
-// nothing that a schema refers to. It says nothing about the objects that the
-// values end in.
+// The package does not render charts, does not access files, the network or the
+// clock, and does not download documents that a schema refers to. It does not
+// validate the rendered objects.
 package values
 
 import (
@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	maxLevels = 64      // of maps within maps; below it everything is allowed
-	maxTypes  = 100_000 // of one chart with its dependencies; beyond it everything is allowed
+	maxLevels = 64      // nested maps; deeper values are not checked
+	maxTypes  = 100_000 // types of one chart with its dependencies; further values are not checked
 )
 
 // A Kind is a set of kinds of values.
@@ -46,8 +46,7 @@ const (
 	Any = Bool | Number | String | List | Map | Null
 )
 
-// kindNames are the names of the kinds as messages have them, in the order of
-// their bits.
+// kindNames are the names of the kinds in messages, in the order of their bits.
 var kindNames = [...]string{"bool", "number", "string", "list", "map", "null"}
 
 // Names returns the names of the kinds in the set, in a fixed order.
@@ -61,55 +60,55 @@ func (k Kind) Names() []string {
 	return names
 }
 
-// A Source is a set of the places that know a value.
+// A Source is a set of sources of a value's type.
 type Source uint8
 
 // The sources of types.
 const (
 	Defaults  Source = 1 << iota // values.yaml
 	Schema                       // values.schema.json
-	Templates                    // they read it
+	Templates                    // a template reads the value
 	Metadata                     // Chart.yaml: conditions, tags, dependencies
 )
 
-// A Type describes the values that a chart takes at one path. It must not be modified, and may be used
-// by several goroutines at once.
+// A Type describes the values that a chart accepts at one path. It must not be
+// modified and is safe for concurrent use.
 type Type struct {
 	Kinds   Kind             // possible kinds; null deletes a default and is always possible
-	Keys    []string         // of a map: the names of Fields, as the sources list them
-	Fields  map[string]*Type // of a map
-	Elem    *Type            // of a list's elements, or of an open map's further keys; nil for anything
-	Open    bool             // whether a map takes further keys
-	Why     string           // why it is open, as a clause
+	Keys    []string         // for a map: the names of Fields, in the order of the sources
+	Fields  map[string]*Type // for a map: the types of its keys
+	Elem    *Type            // type of a list's elements, or of an open map's unknown keys; nil for any
+	Open    bool             // whether a map accepts unknown keys
+	Why     string           // the reason for an open map, as a clause
 	Doc     string           // documentation in the chart; lines of bounded number and length
 	Default any              // the value in values.yaml, as encoding/json decodes it; nil also when there is none
-	Known   Source           // sources that have it
-	Place   string           // where it is known from first: values.yaml:12, values.schema.json, a template
+	Known   Source           // sources that have the value
+	Place   string           // position in the first source: values.yaml:12, values.schema.json, a template
 	Unread  bool             // no template reads it and no schema names it
 
-	seen     Kind     // of all defaults
+	seen     Kind     // kinds of all defaults
 	blank    bool     // a default is the empty string
 	empty    bool     // a default is a map without keys
-	typed    bool     // the schema says which kinds it may be
-	closed   bool     // the schema says that there are no further keys
-	missing  bool     // the values of a dependency that the chart does not have
-	named    bool     // a template looks up keys that other values name
-	asText   bool     // a template asks whether it is a string
-	asScalar bool     // a template prints it without further ado
+	typed    bool     // the schema restricts the kinds
+	closed   bool     // the schema forbids unknown keys
+	missing  bool     // values of a dependency that the chart does not contain
+	named    bool     // templates look up keys that other values name
+	asText   bool     // a template tests whether it is a string
+	asScalar bool     // a template prints it without conversion
 	root     bool     // the values of a chart or a dependency
-	shape    *shape   // of the part of a Kubernetes object that it ends in; nil when that is not known
-	imported bool     // a parent chart imports what is below
+	shape    *shape   // shape of its sink in a Kubernetes object; nil when unknown
+	imported bool     // a parent chart imports the values below
 	form     form     // conditions of its sinks
-	enum     []string // the texts that it can be, sorted; nil for any
+	enum     []string // sorted texts that it can be; nil for any
 	members  bool     // its elements are maps
-	tested   bool     // a template asks whether it is set
-	limits   limits   // of the schema
-	chart    *release // of the root: the chart and its dependencies
+	tested   bool     // a template tests whether it is set
+	limits   limits   // limits in the schema
+	chart    *release // at the root: the chart and its dependencies
 }
 
-// Derive returns the type of the values of a chart: a map, united from its
+// Derive returns the type of the values of a chart: a map that combines its
 // values.yaml, its schema and its templates, and those of its dependencies. It
-// returns a fault when the chart does not load, or when a schema is none.
+// returns a fault when the chart does not load or a schema is invalid.
 func Derive(ch *fleet.Chart) (*Type, error) {
 	loaded, err := load(ch)
 	if err != nil {
@@ -122,14 +121,14 @@ func Derive(ch *fleet.Chart) (*Type, error) {
 	}
 	root.chart = newRelease(loaded, b.schemas)
 	root.chart.own.find = func() *uses { return usesOf(ch) }
-	// Only the reads of the whole say what templates make of a value: a library
-	// chart's helpers read what their callers pass.
+	// Analyse the reads only for the whole chart, because the helpers of a
+	// library chart read the values that their callers pass.
 	b.complete(root, []*Read{Reads(loaded)}, reach{})
 	shareGlobals(root, root.Fields[chartutil.GlobalKey], root.chart.root)
 	return root, nil
 }
 
-// load returns the chart as Helm's loader makes it of the files.
+// load loads the chart's files with Helm's loader.
 func load(ch *fleet.Chart) (*chart.Chart, error) {
 	files := make([]*loader.BufferedFile, len(ch.Files))
 	for i, f := range ch.Files {
@@ -143,8 +142,8 @@ func load(ch *fleet.Chart) (*chart.Chart, error) {
 	return loaded, loaded.Validate()
 }
 
-// sortDependencies puts the dependencies of a chart into an order: Helm's loader
-// leaves them in the random one of a map.
+// sortDependencies sorts the dependencies of a chart, because Helm's loader
+// returns them in random order.
 func sortDependencies(c *chart.Chart) {
 	deps := slices.SortedFunc(slices.Values(c.Dependencies()), func(a, b *chart.Chart) int {
 		return cmp.Or(strings.Compare(a.Name(), b.Name()), strings.Compare(a.Metadata.Version, b.Metadata.Version))
@@ -155,25 +154,24 @@ func sortDependencies(c *chart.Chart) {
 	}
 }
 
-// A builder makes the types of one chart.
+// A builder builds the types of one chart.
 type builder struct {
 	types   int
 	shapes  *shapes
-	schemas map[*chart.Chart]*schema // that have been read
+	schemas map[*chart.Chart]*schema // schemas read so far
 
-	documents *documents // that schemas can refer to
+	documents *documents // documents that schemas can refer to
 
 	conventions []convention
 }
 
-// full reports whether the chart has as many types as are made, and counts one
-// more when not.
+// full counts one more type, and reports whether the chart has too many.
 func (b *builder) full() bool {
 	b.types++
 	return b.types > maxTypes
 }
 
-// field returns the type below the key, which it makes when there is none.
+// field returns the type at the key, and creates it when it does not exist.
 func (t *Type) field(key string) *Type {
 	if f := t.Fields[key]; f != nil {
 		return f
@@ -183,7 +181,7 @@ func (t *Type) field(key string) *Type {
 	return f
 }
 
-// set adds or replaces the type below the key.
+// set adds or replaces the type at the key.
 func (t *Type) set(key string, f *Type) {
 	if t.Fields == nil {
 		t.Fields = map[string]*Type{}
@@ -194,14 +192,14 @@ func (t *Type) set(key string, f *Type) {
 	t.Fields[key] = f
 }
 
-// open makes the type one that takes further keys; the first reason counts.
+// open makes the type accept unknown keys. The first reason counts.
 func (t *Type) open(why string) {
 	if !t.Open {
 		t.Open, t.Why = true, why
 	}
 }
 
-// know adds a source; the first place counts.
+// know adds a source. The first position counts.
 func (t *Type) know(s Source, place string) {
 	t.Known |= s
 	if t.Place == "" {
@@ -209,8 +207,8 @@ func (t *Type) know(s Source, place string) {
 	}
 }
 
-// At returns the type on the path, and whether the types say something about
-// it: they do not about what is below an open map or a list.
+// At returns the type at the path, and whether the path has a type: values below
+// an open map or a list may have none.
 func (t *Type) At(path ...string) (*Type, bool) {
 	for _, key := range path {
 		next := t.Fields[key]
@@ -222,8 +220,8 @@ func (t *Type) At(path ...string) (*Type, bool) {
 	return t, true
 }
 
-// merge adds to t what a dependency knows about the same values. What the
-// parent says comes first, and both defaults are possible.
+// merge adds a dependency's type of the same values to t. The parent's facts
+// take precedence, and both defaults are possible.
 func (t *Type) merge(o *Type, depth int) {
 	t.seen |= o.seen
 	t.blank = t.blank || o.blank
@@ -249,7 +247,8 @@ func (t *Type) merge(o *Type, depth int) {
 	if o.Open {
 		t.open(o.Why)
 	}
-	// A schema knows only the keys of its own chart: the parent's must fit too.
+	// A schema knows only the keys of its own chart; the parent's must be valid,
+	// too.
 	t.closed = t.closed || o.closed
 	switch {
 	case t.Elem == nil && t.seen&List == 0:
@@ -268,7 +267,7 @@ func (t *Type) merge(o *Type, depth int) {
 	}
 }
 
-// sortedNew returns the names that are no keys of t yet, sorted.
+// sortedNew returns the sorted names that are not yet keys of t.
 func (t *Type) sortedNew(names map[string]bool) []string {
 	var out []string
 	for k := range names {

@@ -13,13 +13,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// internalDefaults is the key below which Istio's charts keep their defaults,
-// so that a template can lay profiles between them and the user's values. The
-// user's values stand beside it.
+// internalDefaults is the key of the defaults in Istio's charts. Their templates
+// merge profiles between these defaults and the user's values, which are next to
+// the key.
 const internalDefaults = "_internal_defaults_do_not_set"
 
-// chart returns the type of a chart's values, without what templates read.
-// Files are named by the directory in front, which ends in a slash or is empty.
+// chart returns the type of a chart's values, without the templates' reads. dir
+// is the prefix of file names; it ends in a slash or is empty.
 func (b *builder) chart(c *chart.Chart, dir string, depth int) (*Type, error) {
 	t := b.ownValues(c, dir)
 	if inner := t.Fields[internalDefaults]; inner != nil && inner.seen == Map {
@@ -41,8 +41,8 @@ func (b *builder) chart(c *chart.Chart, dir string, depth int) (*Type, error) {
 	return t, b.dependencies(t, c, dir, depth)
 }
 
-// schema returns the chart's schema, which is read once also when the chart
-// stands under several names.
+// schema returns the chart's schema. It reads the schema once, even if the chart
+// has several aliases.
 func (b *builder) schema(c *chart.Chart, dir string) (*schema, error) {
 	if s := b.schemas[c]; s != nil {
 		return s, nil
@@ -52,8 +52,8 @@ func (b *builder) schema(c *chart.Chart, dir string) (*schema, error) {
 	return s, err
 }
 
-// ownValues returns the shape of the chart's values.yaml. Kinds are those that
-// Helm sees; order, lines and comments are those of the file.
+// ownValues returns the type of the chart's values.yaml. The kinds are those
+// that Helm sees; order, lines and comments are those of the file.
 func (b *builder) ownValues(c *chart.Chart, dir string) *Type {
 	t := &Type{}
 	text := comments{place: dir + chartutil.ValuesfileName}
@@ -61,8 +61,8 @@ func (b *builder) ownValues(c *chart.Chart, dir string) *Type {
 	for _, f := range c.Raw {
 		if f.Name == chartutil.ValuesfileName {
 			if err := yaml.Unmarshal(f.Data, &root); err != nil {
-				// Helm reads some files that this parser refuses: they have
-				// no comments and lines then.
+				// Helm parses some files that this parser rejects. Their values
+				// have no comments and lines.
 				root = yaml.Node{}
 			}
 			text.read(f.Data)
@@ -76,8 +76,8 @@ func (b *builder) ownValues(c *chart.Chart, dir string) *Type {
 	return t
 }
 
-// shape adds to t what a default says. The node may be nil or of another
-// shape, for what YAML merges or aliases in.
+// shape adds the type of a default to t. The node may be nil or of another kind,
+// because of YAML merges and aliases.
 func (b *builder) shape(t *Type, value any, node *yaml.Node, text *comments, path string, depth int) {
 	for range maxLevels {
 		if node == nil || node.Kind != yaml.AliasNode {
@@ -131,11 +131,11 @@ func (b *builder) fields(t *Type, m map[string]any, node *yaml.Node, text *comme
 	}
 }
 
-// A pair is a key of a YAML map with its value; nil where the file has none.
+// A pair is a key of a YAML map with its value; nil when the file has none.
 type pair struct{ key, value *yaml.Node }
 
-// ordered returns the keys of the map as the file lists them, and then those
-// that it merges in from elsewhere.
+// ordered returns the keys of the map in the order of the file, followed by
+// those that YAML merges add.
 func ordered(m map[string]any, node *yaml.Node) ([]string, map[string]pair) {
 	nodes := map[string]pair{}
 	var keys []string
@@ -159,8 +159,8 @@ func ordered(m map[string]any, node *yaml.Node) ([]string, map[string]pair) {
 	return keys, nodes
 }
 
-// elements gives t the type of a list's elements when all are maps whose
-// common keys are of one kind each. Else anything can be an element.
+// elements sets the type of a list's elements, if all are maps whose common keys
+// have the same kinds. Otherwise, the elements can be anything.
 func (b *builder) elements(t *Type, list []any, node *yaml.Node, text *comments, depth int) {
 	if len(list) == 0 || depth >= maxLevels {
 		return
@@ -186,7 +186,7 @@ func (b *builder) elements(t *Type, list []any, node *yaml.Node, text *comments,
 	t.Elem = elem
 }
 
-// agree reports whether no key of both has different kinds of values.
+// agree reports whether all common keys have values of the same kinds.
 func agree(a, b *Type) bool {
 	for k, f := range b.Fields {
 		if g := a.Fields[k]; g != nil && (g.seen != f.seen || !agree(g, f)) {
@@ -196,7 +196,7 @@ func agree(a, b *Type) bool {
 	return true
 }
 
-// walk calls f for t and all below it.
+// walk calls f for t and all types below it.
 func (t *Type) walk(f func(*Type)) {
 	f(t)
 	for _, k := range t.Keys {
@@ -224,8 +224,8 @@ func kindOf(v any) Kind {
 	return Number
 }
 
-// dependencies adds to t the types of the dependencies' values, below their
-// names, and what conditions, tags and imports say.
+// dependencies adds the types of the dependencies' values to t, below their
+// names, and the values that conditions, tags and imports use.
 func (b *builder) dependencies(t *Type, c *chart.Chart, dir string, depth int) error {
 	deps, missing := named(c)
 	for _, d := range deps {
@@ -237,7 +237,7 @@ func (b *builder) dependencies(t *Type, c *chart.Chart, dir string, depth int) e
 		if sub.Doc == "" {
 			sub.Doc = tidy(fmt.Sprintf("Values of the dependency %s %s.", d.chart.Name(), d.chart.Metadata.Version))
 		}
-		// A dependency's own global is the same map as its parent's.
+		// A dependency shares the global map of its parent.
 		if g := sub.Fields[chartutil.GlobalKey]; g != nil {
 			t.field(chartutil.GlobalKey).merge(g, 0)
 			sub.set(chartutil.GlobalKey, &Type{seen: Map})
@@ -250,7 +250,7 @@ func (b *builder) dependencies(t *Type, c *chart.Chart, dir string, depth int) e
 	}
 	for _, name := range missing {
 		if slices.ContainsFunc(deps, func(d dependency) bool { return d.name == name }) {
-			continue // another version is there, which Helm takes
+			continue // the chart contains another version, which Helm uses
 		}
 		f := t.field(name)
 		f.missing, f.seen = true, Map
@@ -269,7 +269,7 @@ func (b *builder) dependencies(t *Type, c *chart.Chart, dir string, depth int) e
 	return nil
 }
 
-// switches adds the values that switch a dependency on and off.
+// switches adds the values that enable and disable a dependency.
 func switches(t *Type, d *chart.Dependency, place string) {
 	for cond := range strings.SplitSeq(d.Condition, ",") {
 		keys := strings.Split(strings.TrimSpace(cond), ".")
@@ -299,8 +299,8 @@ func switches(t *Type, d *chart.Dependency, place string) {
 	}
 }
 
-// imports adds to t what the chart imports from the values of a dependency,
-// whose type is sub.
+// imports adds the values that the chart imports from a dependency, whose type
+// is sub, to t.
 func imports(t, sub *Type, d *chart.Dependency) {
 	for _, iv := range d.ImportValues {
 		child, parent := "", "."
@@ -327,8 +327,8 @@ func imports(t, sub *Type, d *chart.Dependency) {
 	}
 }
 
-// clone returns a copy of the type and of all below it, as a dependency's
-// values that a parent has under another name.
+// clone returns a deep copy of the type, for a dependency's values that a parent
+// has under another name.
 func (t *Type) clone(depth int) *Type {
 	out := *t
 	out.imported, out.Fields, out.Keys = false, nil, nil
@@ -344,7 +344,8 @@ func (t *Type) clone(depth int) *Type {
 	return &out
 }
 
-// shareGlobals gives the dependencies the global of the whole: it is one map.
+// shareGlobals sets the global values of all dependencies to those of the root,
+// which they share.
 func shareGlobals(t, global *Type, n *node) {
 	for _, d := range n.deps {
 		sub := t.Fields[d.name]
@@ -359,8 +360,8 @@ func shareGlobals(t, global *Type, n *node) {
 	}
 }
 
-// join adds to t the keys that a dependency reads of the same map. What a
-// dependency reads is read.
+// join adds the keys that a dependency reads in the same map to t. Values that a
+// dependency reads count as read.
 func (t *Type) join(o *Type, depth int) {
 	t.Unread = t.Unread && o.Unread
 	if o.Open && len(o.Keys) > 0 {
@@ -373,7 +374,7 @@ func (t *Type) join(o *Type, depth int) {
 			have.join(o.Fields[k], depth+1)
 		}
 	}
-	if len(t.Keys) > 0 && t.Why == nobody {
+	if len(t.Keys) > 0 && t.Why == unknownKeys {
 		t.Open, t.Why = false, ""
 	}
 }

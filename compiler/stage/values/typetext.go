@@ -14,10 +14,11 @@ var (
 	kindEqual  = regexp.MustCompile(`\b(?:kindOf|typeOf)\s+(\$?\.Values\.[A-Za-z_][\w.]*|\$[A-Za-z_]\w*)\s*\)\s+"string"`)
 )
 
-// bare matches an action that prints a value as it is.
+// bare matches an action that prints a value without conversion.
 var bare = regexp.MustCompile(`^\{\{-?\s*\$?\.Values\.([A-Za-z_][\w.]*)\s*(?:\|\s*(?:quote|squote|int|int64|toString)\s*)*-?\}\}`)
 
-// printedBare returns the values that actions of the text print as they are.
+// printedBare returns the values that actions in the text print without
+// conversion.
 func printedBare(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
@@ -37,9 +38,9 @@ func printedBare(text string) iter.Seq[string] {
 	}
 }
 
-// textual marks the values of which a template asks whether they are strings:
-// they may be, whatever the default is. It also marks those that a template
-// prints as they are: a map that is empty by default only stands for nothing.
+// textual marks the values that templates test for being a string. They can be
+// one, even if the default is not. It also marks the values that a template
+// prints without conversion: an empty map as their default only means "not set".
 func textual(t *Type, c *chart.Chart) {
 	for _, f := range c.Templates {
 		src := string(f.Data)

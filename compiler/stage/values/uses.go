@@ -11,15 +11,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// uses says what a chart itself uses of its dependencies' values, which counts
-// when those are switched off. nil stands for nothing.
+// uses are the reads of dependencies' values by the chart's own templates. They
+// decide whether the values of a disabled dependency are used. nil means none.
 type uses struct {
-	all  bool // as a whole, or by keys that are not known
+	all  bool // read as a whole, or through unknown keys
 	keys map[string]*uses
-	any  *uses // below every key that is none of keys
+	any  *uses // below every other key
 }
 
-// at returns what is used below the key.
+// at returns the uses below the key.
 func (u *uses) at(key string) *uses {
 	switch {
 	case u == nil || u.all:
@@ -30,20 +30,20 @@ func (u *uses) at(key string) *uses {
 	return u.any
 }
 
-// maxUses bounds how much is told apart.
+// maxUses is the maximum number of nodes of a tree of uses.
 const maxUses = 100_000
 
-// ownUses are what a chart itself uses of the values of its dependencies. They
-// are found out when they are first asked for: of most charts, nobody asks.
+// ownUses computes the uses of a chart on first use. Most charts never need
+// them.
 type ownUses struct {
 	find   func() *uses // nil for none
 	once   sync.Once
 	uses   *uses
 	known  atomic.Bool
-	stored bool // in the form that the type was decoded from
+	stored bool // decoded from a stored form
 }
 
-// get returns the uses; several goroutines may ask at once.
+// get returns the uses. It is safe for concurrent use.
 func (o *ownUses) get() *uses {
 	o.once.Do(func() {
 		if !o.known.Load() && o.find != nil {
@@ -54,18 +54,18 @@ func (o *ownUses) get() *uses {
 	return o.uses
 }
 
-// Grown reports whether more is known of the chart than when its type was
-// derived or decoded, so that Encode returns more than it did then.
+// Grown reports whether the uses were computed after the type was derived or
+// decoded, so that Encode now returns more.
 func (t *Type) Grown() bool {
 	return t.chart != nil && t.chart.own.known.Load() && !t.chart.own.stored
 }
 
-// usesOf returns what the chart uses of the values of its dependencies; nil when
-// none of them can be switched off.
+// usesOf returns the chart's uses of its dependencies' values; nil when no
+// dependency can be disabled.
 func usesOf(ch *fleet.Chart) *uses {
 	c, err := load(ch)
 	if err != nil {
-		return &uses{all: true} // it was loaded before
+		return &uses{all: true} // the chart loaded before
 	}
 	if !switchable(c, 0) {
 		return nil
@@ -84,7 +84,7 @@ func usesOf(ch *fleet.Chart) *uses {
 	return newUses(&Read{Keys: below, Any: own.Any}, &left)
 }
 
-// switchable reports whether a dependency can be switched off.
+// switchable reports whether a dependency can be disabled.
 func switchable(c *chart.Chart, depth int) bool {
 	deps, _ := named(c)
 	return slices.ContainsFunc(deps, func(d dependency) bool {
@@ -92,8 +92,8 @@ func switchable(c *chart.Chart, depth int) bool {
 	})
 }
 
-// newUses returns what is read at a node; left is how much may still be told
-// apart.
+// newUses returns the uses at a node. left is the remaining number of nodes; at
+// zero, everything counts as used.
 func newUses(r *Read, left *int) *uses {
 	if r == nil {
 		return nil
@@ -111,8 +111,8 @@ func newUses(r *Read, left *int) *uses {
 	return u
 }
 
-// withoutDependencies returns the chart without those dependencies that can be
-// switched off: what is left says what it reads of their values itself.
+// withoutDependencies returns the chart with only its library dependencies. Its
+// reads of the other dependencies' values are the chart's own.
 func withoutDependencies(c *chart.Chart) *chart.Chart {
 	out := *c
 	md := *c.Metadata
