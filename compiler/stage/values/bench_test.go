@@ -11,8 +11,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// charts are those of the benchmarks: the largest of ours and of Istio's, or
-// all below the directory that FLEETC_CHARTS names.
+// charts returns the charts of the benchmarks: the largest of ours and of
+// Istio's, or all below the directory in FLEETC_CHARTS.
 func charts(b *testing.B) []string {
 	b.Helper()
 	if dir := os.Getenv("FLEETC_CHARTS"); dir != "" {
@@ -55,9 +55,9 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// BenchmarkCheckCluster checks the four largest charts, each with a part of its
-// values set: once more, as for each further cluster of a fleet, and the first
-// time, from types as they are stored.
+// BenchmarkCheckCluster checks the four largest charts with a part of their
+// values set: repeatedly, as for the clusters of a fleet, and for the first
+// time, with types decoded from their stored form.
 func BenchmarkCheckCluster(b *testing.B) {
 	var all []specimenOfCluster
 	for _, dir := range charts(b) {
@@ -107,7 +107,7 @@ type specimenOfCluster struct {
 	values *fleet.Tree
 }
 
-// someValues returns a fifth of the values, as a user sets of a chart's.
+// someValues returns a fifth of the values, as a user might set them.
 func someValues(v *fleet.Tree) *fleet.Tree {
 	n := 0
 	var some func(v *fleet.Tree) *fleet.Tree
@@ -154,7 +154,8 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// BenchmarkDecode is what BenchmarkDerive costs when the types are stored.
+// BenchmarkDecode measures the decoding of stored types, which replaces the work
+// of BenchmarkDerive.
 func BenchmarkDecode(b *testing.B) {
 	for _, dir := range charts(b) {
 		b.Run(filepath.Base(dir), func(b *testing.B) {

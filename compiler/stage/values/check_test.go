@@ -162,8 +162,8 @@ prod/v.yaml:2:8: values.tags.fsat: no such value: neither values.yaml, a schema 
 	}
 }
 
-// TestCheckSwitchedOffBelow has values of a layer that serve the clusters that
-// do not switch the dependency off.
+// TestCheckSwitchedOffBelow sets values of a dependency in an outer layer, for
+// the clusters that do not disable the dependency.
 func TestCheckSwitchedOffBelow(t *testing.T) {
 	typ := derive(t, fleetChart(app))
 	v := tree(t, "environments/values.cue", "db: {size: 2}")
@@ -243,14 +243,15 @@ w.cue:5:1: open: "" is no path
 	}
 }
 
-// mistakes are faults of the values in the ci folders of our charts.
+// mistakes are real faults in the values of our charts' ci directories.
 var mistakes = []string{
-	// Numbers as they come from a file, to see how they render.
+	// A number in place of a text, which the ci directory has on purpose to test
+	// the rendering of numbers.
 	"hello/ci/kinds-values.yaml:6:1: values.version: 1.1 is a number, and the chart takes a string (its default is \"1.10\")",
 }
 
-// TestOwnValuesPass checks the values that the authors of charts wrote: none is
-// a fault but real mistakes.
+// TestOwnValuesPass checks the values in the ci directories of charts. Only real
+// mistakes are faults.
 func TestOwnValuesPass(t *testing.T) {
 	var seen []string
 	for _, dir := range append(chartDirs(t), istio(t)...) {

@@ -7,8 +7,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// TestCheckIsLenient checks values that are of another type than the default,
-// and that charts and Kubernetes take all the same.
+// TestCheckIsLenient checks values of another type than the default that charts
+// and Kubernetes accept nevertheless.
 func TestCheckIsLenient(t *testing.T) {
 	typ := derive(t, fleetChart(map[string]string{
 		"Chart.yaml": "apiVersion: v2\nname: app\nversion: 1.0.0\n",
@@ -50,8 +50,8 @@ s: {{ .Values.service.targetPorts.https }} {{ .Values.service.portName }} {{ .Va
 	}
 }
 
-// TestWaiverOfAll checks that a star opens the whole chart, and only where
-// something is a fault.
+// TestWaiverOfAll checks that the waiver "*" accepts all faults of a chart, and
+// is a fault itself when there are none.
 func TestWaiverOfAll(t *testing.T) {
 	typ := derive(t, fleetChart(app))
 	all := []fleet.Waiver{{Path: "*", Reason: "it is ours", Pos: diag.Pos{File: "x.cue", Line: 1}}}

@@ -23,8 +23,7 @@ func quiet(t testing.TB) {
 	t.Cleanup(func() { log.SetOutput(out) })
 }
 
-// helmValues returns what Helm makes of the values, and the names of the
-// dependencies that are on, with their paths.
+// helmValues returns the final values that Helm computes.
 func helmValues(t testing.TB, ch *fleet.Chart, user map[string]any) (map[string]any, error) {
 	t.Helper()
 	loaded, err := load(ch)
@@ -92,7 +91,7 @@ func TestMergeIsHelms(t *testing.T) {
 	}
 }
 
-// umbrella is a chart with dependencies of all sorts.
+// umbrella is a chart with dependencies of all kinds.
 func umbrella() *fleet.Chart {
 	return fleetChart(map[string]string{
 		"Chart.yaml": `

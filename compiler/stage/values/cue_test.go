@@ -69,7 +69,7 @@ func TestPackage(t *testing.T) {
 	}
 }
 
-// vetted returns what CUE says of the values under the types.
+// vetted returns the error of CUE for the values under the types.
 func vetted(t testing.TB, text []byte, values any) error {
 	t.Helper()
 	cctx := cuecontext.New()
@@ -125,8 +125,8 @@ func TestCUEOfCharts(t *testing.T) {
 	}
 }
 
-// withoutNull drops the nulls that stand for closed maps, which CUE does not
-// take.
+// withoutNull removes the nulls in place of closed maps, which the generated CUE
+// does not accept.
 func withoutNull(v *fleet.Tree, t *Type) {
 	for _, k := range v.Keys() {
 		f := t.Fields[k]
@@ -150,7 +150,7 @@ func generated(t testing.TB, ch *fleet.Chart) []byte {
 	return text
 }
 
-// TestCueFmtChangesNothing asks the cue command itself.
+// TestCueFmtChangesNothing runs the cue command.
 func TestCueFmtChangesNothing(t *testing.T) {
 	out, err := exec.Command("go", "tool", "-modfile=../../../testdata/tools/go.mod", "-n", "cue").Output()
 	if err != nil {

@@ -52,7 +52,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestDecodeBounds has data that says it is much more than it is.
+// TestDecodeBounds decodes data with wrong, too large sizes.
 func TestDecodeBounds(t *testing.T) {
 	strings := []byte{1, 1, 'k'}
 	nested := slices.Concat(strings, []byte{0, 0, 0, 0})

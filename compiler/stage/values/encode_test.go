@@ -13,7 +13,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// stored returns the type of a chart as it comes back from its stored form.
+// stored returns the type of a chart after encoding and decoding it, and its
+// stored form.
 func stored(t testing.TB, ch *fleet.Chart) (*Type, []byte) {
 	t.Helper()
 	data, err := derive(t, ch).Encode()
@@ -27,8 +28,7 @@ func stored(t testing.TB, ch *fleet.Chart) (*Type, []byte) {
 	return again, data
 }
 
-// TestStoredTypesAreTheSame holds that a stored type is the same in all that
-// anybody sees of it.
+// TestStoredTypesAreTheSame checks that decoded types behave like the original.
 func TestStoredTypesAreTheSame(t *testing.T) {
 	charts := map[string]*fleet.Chart{"app": fleetChart(app), "umbrella": umbrella(), "a circle": circle()}
 	sets := map[string][]string{}
@@ -75,7 +75,7 @@ func TestStoredTypesAreTheSame(t *testing.T) {
 	}
 }
 
-// sameTypes compares all but what Check says.
+// sameTypes compares everything except the results of Check.
 func sameTypes(t *testing.T, name string, typ, again *Type, data []byte) {
 	t.Helper()
 	if second, err := again.Encode(); err != nil || !bytes.Equal(second, data) {
@@ -89,7 +89,7 @@ func sameTypes(t *testing.T, name string, typ, again *Type, data []byte) {
 	if !reflect.DeepEqual(typ.chart.own.get(), again.chart.own.get()) {
 		t.Errorf("%s: what the chart itself uses differs", name)
 	}
-	// Now that it is known, it is stored.
+	// The uses are computed now, so Encode stores them.
 	if !again.Grown() {
 		t.Errorf("%s: nothing more is known when it has been asked for", name)
 	}
@@ -113,8 +113,8 @@ func sameTypes(t *testing.T, name string, typ, again *Type, data []byte) {
 	}
 }
 
-// circle is a chart whose global is within itself: it has a dependency of that
-// name.
+// circle is a chart whose global values contain themselves: it has a dependency
+// named global.
 func circle() *fleet.Chart {
 	return fleetChart(map[string]string{
 		"values.yaml":                    "global: {zone: a}\n",
@@ -124,8 +124,8 @@ func circle() *fleet.Chart {
 	})
 }
 
-// TestStoredGlobalIsOne holds that the global of dependencies stays the one of
-// the whole, also where that makes a circle.
+// TestStoredGlobalIsOne checks that decoded dependencies share the global values
+// of the root, even if that makes a cycle.
 func TestStoredGlobalIsOne(t *testing.T) {
 	again, _ := stored(t, umbrella())
 	global, ok := again.At("global")
@@ -143,8 +143,8 @@ func TestStoredGlobalIsOne(t *testing.T) {
 	}
 }
 
-// TestStoredSchema holds that a schema is compiled once, when it is needed
-// first, and that one that does not compile is a fault.
+// TestStoredSchema checks that a schema is compiled once, on first use, and that
+// a schema that does not compile is a fault.
 func TestStoredSchema(t *testing.T) {
 	again, _ := stored(t, fleetChart(app))
 	first, err := again.chart.root.schema.validator()
@@ -191,8 +191,8 @@ func TestNotStored(t *testing.T) {
 	}
 }
 
-// TestStoredWaivers holds that faults of stored types stand at the user's
-// lines, and that waivers accept them.
+// TestStoredWaivers checks that faults of decoded types have the positions of
+// the user's values, and that waivers accept them.
 func TestStoredWaivers(t *testing.T) {
 	again, _ := stored(t, fleetChart(app))
 	v := tree(t, "prod/v.yaml", "image:\n  tga: x\n")

@@ -12,8 +12,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// FuzzDerive derives types from any values.yaml, schema and template. The CUE
-// is formatted, the defaults satisfy it, and checking does not panic.
+// FuzzDerive derives types from arbitrary values.yaml, schema and template
+// files. The CUE must be formatted and accept the defaults, and Check must not
+// panic.
 func FuzzDerive(f *testing.F) {
 	f.Add("a: {b: 1}\n# -- doc\nc: [{x: 1}]\n", `{"properties":{"a":{"type":"object"}}}`, "{{ .Values.a.b }}{{ range .Values.c }}{{ .x }}{{ end }}")
 	f.Add("a: &x {b: null}\nd: *x\nglobal: {x: y}\n", `{"$ref":"#/definitions/a","definitions":{"a":{"$ref":"#"}}}`, "{{ toYaml .Values }}")

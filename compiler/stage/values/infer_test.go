@@ -31,8 +31,8 @@ func (c inference) test(t *testing.T) {
 	})
 }
 
-// TestInferredKeys has templates that compute keys: those that callers pass and
-// those that other values name do not open a map to every key.
+// TestInferredKeys has templates that compute keys. Keys that callers pass, and
+// keys that other values name, must not open a map.
 func TestInferredKeys(t *testing.T) {
 	for _, c := range []inference{
 		{
@@ -76,8 +76,8 @@ args: {{ range $k, $v := .Values.server.args }}{{ $k }}={{ $v }}{{ end }}`,
 	}
 }
 
-// TestGivenUp has templates that print all values of the chart and are too much
-// to be followed: any key may be read, and none is a fault.
+// TestGivenUp has templates that print all values of the chart and are too large
+// to analyse. Every key may be read, so none is a fault.
 func TestGivenUp(t *testing.T) {
 	inference{
 		"given up", "a: 1\n", "{{ toYaml .Values }}{{ define \"t\" }}" + strings.Repeat("{{ range $a, $b := . }}", maxNesting) +

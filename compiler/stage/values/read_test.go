@@ -12,8 +12,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 )
 
-// chartOf returns a chart with the files, which are templates unless their
-// names say something else.
+// chartOf returns a chart with the files. Files are templates by default, unless
+// their names show another purpose.
 func chartOf(name string, files map[string]string) *chart.Chart {
 	c := &chart.Chart{Metadata: &chart.Metadata{APIVersion: "v2", Name: name, Version: "1.0.0"}}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
@@ -27,8 +27,8 @@ func chartOf(name string, files map[string]string) *chart.Chart {
 	return c
 }
 
-// flat returns what the tree says, one path after the other, with the letters
-// of its modes.
+// flat returns the paths of the tree in order, each with the letters of its
+// modes.
 func flat(n *Read, path string) []string {
 	if n == nil {
 		return nil
@@ -114,8 +114,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestReadsAgainAndAgain has templates that read more in every round, of which
-// only the first rounds are told apart.
+// TestReadsAgainAndAgain has loops that read more in each round. The interpreter
+// distinguishes only the first rounds.
 func TestReadsAgainAndAgain(t *testing.T) {
 	for _, test := range []struct{ name, template, read, unread string }{
 		{"loop", `{{ $x := .Values }}{{ range list "a" "b" }}{{ $x = index $x . }}{{ end }}{{ $x.c }}`, "a.b.c", "c a.c b.c d a.d b.a.c"},
@@ -275,8 +275,8 @@ func TestGivesUpInTime(t *testing.T) {
 	}
 }
 
-// TestBounded has charts whose reads multiply; they must come to an end in
-// which nothing that is read counts as unread.
+// TestBounded has charts whose reads multiply. The analysis must terminate, and
+// no read value may count as unread.
 func TestBounded(t *testing.T) {
 	for name, template := range map[string]string{
 		"walk":    `{{ define "w" }}{{ range $k, $v := . }}{{ include "w" $v }}{{ end }}{{ . }}{{ end }}{{ include "w" .Values }}`,
@@ -303,8 +303,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestMultiplies has charts that no bound of one kind stops. They end by the
-// count of steps, whatever else they do.
+// TestMultiplies has charts that only the limit on steps stops.
 func TestMultiplies(t *testing.T) {
 	var calls, vars, loops strings.Builder
 	for i := range 40 {

@@ -20,7 +20,7 @@ const ownCharts = "../../../testdata/charts"
 
 var chartsDir = flag.String("charts", ownCharts, "a directory of unpacked charts for the mutation tests")
 
-// A specimen is a chart with the sets of values that it is rendered with.
+// A specimen is a chart with the sets of values to render it with.
 type specimen struct {
 	name  string
 	files []*loader.BufferedFile
@@ -29,7 +29,7 @@ type specimen struct {
 	keys  []defaultKey
 }
 
-// A defaultKey is a path in the chart's own values and those of its
+// A defaultKey is a path in the chart's own values, or in those of its
 // dependencies.
 type defaultKey struct {
 	path  []string
@@ -99,7 +99,7 @@ func (s *specimen) load(t testing.TB) *chart.Chart {
 	return c
 }
 
-// render returns the rendered files, with the error as one of them.
+// render returns the rendered files. An error is one of them.
 func (s *specimen) render(t testing.TB, user map[string]any) map[string]string {
 	t.Helper()
 	c := s.load(t)
@@ -140,7 +140,7 @@ func clone(v any) any {
 	return v
 }
 
-// chartDefaults returns the values of the chart over those of its
+// chartDefaults returns the chart's values merged over those of its
 // dependencies.
 func chartDefaults(c *chart.Chart) map[string]any {
 	m, _ := clone(c.Values).(map[string]any)
@@ -184,7 +184,7 @@ func defaultKeys(above []string, m map[string]any) []defaultKey {
 	return all
 }
 
-// mutated returns another value of the same type.
+// mutated returns a different value of the same type.
 func mutated(v any) any {
 	switch v := v.(type) {
 	case bool:
@@ -203,7 +203,7 @@ func mutated(v any) any {
 	return "mutated"
 }
 
-// with returns the values with another one at the path.
+// with returns a copy of the values with v at the path.
 func with(values map[string]any, path []string, v any) map[string]any {
 	for i := len(path) - 1; i > 0; i-- {
 		v = map[string]any{path[i]: v}

@@ -58,7 +58,7 @@ func TestLandings(t *testing.T) {
 	}
 }
 
-// TestLandingsOfParts has a value of which parts end in several places.
+// TestLandingsOfParts has a value whose parts have several sinks.
 func TestLandingsOfParts(t *testing.T) {
 	typ := derive(t, fleetChart(map[string]string{
 		"values.yaml": "sc: {web: {}, db: {}}\nelems: []\nboth: {}\nfree: {}\ntext: {}\n",

@@ -15,15 +15,15 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A claim is a value of which the types say that it has the keys of a part of
-// a Kubernetes object, with a key that none has.
+// A claim is a value whose type says that its sink is a part of a Kubernetes
+// object, with a key that no such part has.
 type claim struct {
 	path []string
 	list bool
 	key  string
 }
 
-// claims returns those of all values of a chart.
+// claims returns the claims for all values of a chart.
 func claims(t *Type, path []string, seen map[*Type]bool) []claim {
 	if seen[t] {
 		return nil
@@ -39,7 +39,7 @@ func claims(t *Type, path []string, seen map[*Type]bool) []claim {
 	return all
 }
 
-// put returns the values with the key at the place of the claim.
+// put returns the values with the key added at the path of the claim.
 func (c claim) put(values map[string]any) map[string]any {
 	added := map[string]any{c.key: "x"}
 	if c.list {
@@ -48,7 +48,7 @@ func (c claim) put(values map[string]any) map[string]any {
 	return with(values, c.path, added)
 }
 
-// marks calls f for every key that is one of a claim, with where it stands.
+// marks calls f with every key of a claim in the value, and with its path.
 func marks(v any, path []string, f func(key string, path []string)) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -82,8 +82,8 @@ func refuses(k *shapes, object map[string]any, path []string) bool {
 	return false
 }
 
-// claimed returns the values with the keys of those claims with which the chart
-// can be rendered.
+// claimed returns the values with the keys of all claims that the chart renders
+// with.
 func (s *specimen) claimed(t testing.TB, values map[string]any, made []claim) map[string]any {
 	next := values
 	for _, c := range made {
@@ -100,8 +100,8 @@ func (s *specimen) claimed(t testing.TB, values map[string]any, made []claim) ma
 }
 
 // TestLandingsAreReal renders every chart with keys that Kubernetes does not
-// have, wherever the types say that Kubernetes decides, and looks where they
-// end.
+// have, at each value whose type says that its sink is in a Kubernetes object,
+// and checks where the keys appear in the output.
 func TestLandingsAreReal(t *testing.T) {
 	log.SetOutput(io.Discard) // Helm's warnings
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestReadsOfLargeCharts reads charts of shapes that grow quickly with their
-// size. A chart that is given up is not typed at all.
+// TestReadsOfLargeCharts analyses charts whose analysis grows quickly with their
+// size. If the analysis gives up, the chart has no types at all.
 func TestReadsOfLargeCharts(t *testing.T) {
 	components := func() string {
 		var b strings.Builder

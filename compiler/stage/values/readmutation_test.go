@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// unread returns the keys that are read by nothing, without those below them.
+// unread returns the outermost keys that nothing reads.
 func (s *specimen) unread() []defaultKey {
 	var keys []defaultKey
 	for _, key := range s.keys {
@@ -26,7 +26,7 @@ func (s *specimen) unread() []defaultKey {
 	return keys
 }
 
-// dumps returns the templates that print all values in one piece.
+// dumps returns the templates that print all values at once.
 func dumps(n *Read, files map[string]bool) map[string]bool {
 	if n == nil {
 		return files
@@ -41,9 +41,9 @@ func dumps(n *Read, files map[string]bool) map[string]bool {
 	return dumps(n.Any, files)
 }
 
-// differs returns the first file that is not the same in both, "" when none.
-// Files that are never the same twice do not count, nor those that print all
-// values in one piece.
+// differs returns the first file that differs between base and other, "" for
+// none. It ignores nondeterministic files, and files that print all values at
+// once.
 func (s *specimen) differs(base, again, other map[string]string) string {
 	dumped := dumps(s.reads, map[string]bool{})
 	names := maps.Clone(base)
@@ -56,8 +56,8 @@ func (s *specimen) differs(base, again, other map[string]string) string {
 	return ""
 }
 
-// switchedOn returns values with every switch of the chart turned on that the
-// chart can be rendered with.
+// switchedOn returns values that enable every switch with which the chart still
+// renders.
 func (s *specimen) switchedOn(t testing.TB) map[string]any {
 	values := map[string]any{}
 	groups := map[string][]defaultKey{}
@@ -84,8 +84,9 @@ func (s *specimen) switchedOn(t testing.TB) map[string]any {
 	return values
 }
 
-// TestUnreadKeysChangeNothing renders every chart with every set of values, and
-// again with the keys changed that nothing is said to read.
+// TestUnreadKeysChangeNothing is a perturbation test: it renders every chart
+// with every set of values, changes the keys that count as unread, and renders
+// again.
 func TestUnreadKeysChangeNothing(t *testing.T) {
 	log.SetOutput(io.Discard) // Helm's warnings
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })
@@ -127,7 +128,7 @@ func TestUnreadKeysChangeNothing(t *testing.T) {
 	t.Logf("of %d keys %d are unread", all, unread)
 }
 
-// leaves counts the keys that have none below them, at the keys and below.
+// leaves counts the keys without keys below them, at or below the given keys.
 func (s *specimen) leaves(keys []defaultKey) int {
 	n := 0
 	for _, key := range s.keys {
@@ -140,16 +141,16 @@ func (s *specimen) leaves(keys []defaultKey) int {
 	return n
 }
 
-// What of misspelt keys must be caught, in per cent. The rest is in maps that
-// are printed whole or iterated, of which small charts have more than large
-// ones: over 19 public charts it is 84 and 95.
+// The minimum percentage of misspelt keys to detect. The others are in maps that
+// are printed as a whole or iterated, which are more frequent in small charts.
+// Over 19 public charts, the percentages are 84 and 95.
 const (
 	wantLast  = 77
 	wantInner = 92
 )
 
 // TestMisspeltKeys changes one letter of every default key and counts how many
-// are still said to be read.
+// still count as read.
 func TestMisspeltKeys(t *testing.T) {
 	var total tally
 	for _, s := range specimens(t) {
@@ -194,7 +195,7 @@ func TestMisspeltKeys(t *testing.T) {
 	}
 }
 
-// escape says which node accepts the path.
+// escape describes the node that accepts the path.
 func (s *specimen) escape(path []string) string {
 	n, _ := s.reads.At(path...)
 	for i := len(path) - 1; i >= 0; i-- {

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// here marks the action of a test.
+// here is the action in the tests.
 const here = "{{ HERE }}"
 
-// TestPlaces has actions in YAML, and where they print to. Without an
-// indentation, what they print goes on where they stand.
+// TestPlaces has actions in YAML, and the places that they print to. Without an
+// indentation, the output continues the line of the action.
 func TestPlaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		text   string
@@ -99,7 +99,7 @@ func TestKindsOfDocuments(t *testing.T) {
 	}
 }
 
-// FuzzPlaces asks for the place of every action of any text.
+// FuzzPlaces computes the place of every action in arbitrary texts.
 func FuzzPlaces(f *testing.F) {
 	f.Add("spec:\n  {{- with .x }}\n  a: {{ HERE }}\n{{ end }}", 4)
 	f.Add("{{ define \"x\" }}\n- - a:\n   {{else}}{{end}}{{", 0)
@@ -118,8 +118,7 @@ func FuzzPlaces(f *testing.F) {
 	})
 }
 
-// TestKeyLine holds that lines are taken apart as a regular expression does it, of
-// all short ones.
+// TestKeyLine compares keyLine with a regular expression, for all short lines.
 func TestKeyLine(t *testing.T) {
 	pattern := regexp.MustCompile(`^(- +)?["']?([\w./$-]+)["']?:(?:[ \x00]+(.*))?$`)
 	const letters, longest = "- a\":\x00.#", 6

@@ -15,7 +15,8 @@ import (
 
 const libraryURL = "https://example.com/lib-1.0.0/values.schema.json"
 
-// libraryFiles are a library chart with a schema that refers to files beside it.
+// libraryFiles is a library chart with a schema that refers to other files of
+// the chart.
 var libraryFiles = map[string]string{
 	"Chart.yaml": "apiVersion: v2\nname: lib\nversion: 1.0.0\ntype: library\n",
 	"values.schema.json": `{"$schema":"http://json-schema.org/draft-07/schema","$id":"` + libraryURL + `","type":"object","properties":{
@@ -27,7 +28,7 @@ var libraryFiles = map[string]string{
 	"templates/_all.tpl": `{{- define "lib.all" }}{{ toYaml .Values }}{{ end }}`,
 }
 
-// appWith returns a chart that leaves its schema to the library.
+// appWith returns a chart whose schema refers to the library.
 func appWith(inArchive bool, without ...string) *fleet.Chart {
 	files := map[string]string{
 		"Chart.yaml":         "apiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- {name: lib, version: 1.0.0}\n",
@@ -59,7 +60,7 @@ func appWith(inArchive bool, without ...string) *fleet.Chart {
 	return fleetChart(files)
 }
 
-// libraryValues are values, and the path of the fault in them.
+// libraryValues are values with the path of their fault.
 var libraryValues = []struct{ path, values string }{
 	{"", `{"controllers":{"main":{"replicas":1,"type":"deployment","next":{"next":{"replicas":2}},"mode":"a"}},"mode":"b"}`},
 	{"values.controllres", `{"controllres":{}}`},
@@ -108,7 +109,8 @@ func TestSchemaOfOtherDocuments(t *testing.T) {
 	}
 }
 
-// TestSchemaMissingDocument has what is not there said, and nothing refused.
+// TestSchemaMissingDocument checks that Missing returns the name of a missing
+// document, and that references to it allow everything.
 func TestSchemaMissingDocument(t *testing.T) {
 	typ, err := Derive(appWith(true, "schemas/controllers.json"))
 	if err != nil {
@@ -127,7 +129,7 @@ func TestSchemaMissingDocument(t *testing.T) {
 	}
 }
 
-// TestSchemaReferencesInCircles ends.
+// TestSchemaReferencesInCircles checks that cyclic references terminate.
 func TestSchemaReferencesInCircles(t *testing.T) {
 	wide := make([]string, 400)
 	for i := range wide {

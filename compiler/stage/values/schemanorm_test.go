@@ -7,7 +7,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TestSchemaDialects has every spelling of $schema that charts use.
+// TestSchemaDialects has every spelling of $schema in charts.
 func TestSchemaDialects(t *testing.T) {
 	for _, spelt := range []string{
 		"http://json-schema.org/draft-04/schema", "http://json-schema.org/draft-04/schema#", "https://json-schema.org/draft-04/schema#",

@@ -16,15 +16,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A mutation is a user's values that set one value otherwise than the chart.
+// A mutation is a user's values that change one value of the chart.
 type mutation struct {
 	what string
 	path []string
 	user map[string]any
 }
 
-// mutations returns wrong and doubtful values for each value of the defaults:
-// other kinds, null, negative, none of an enumeration, an unknown neighbour.
+// mutations returns wrong and doubtful values for each default: other kinds,
+// null, a negative number, a text outside an enumeration, an unknown key next to
+// it.
 func mutations(defaults map[string]any) []mutation {
 	var out []mutation
 	var walk func(v any, path []string)
@@ -55,7 +56,7 @@ func mutations(defaults map[string]any) []mutation {
 	return out
 }
 
-// treeFrom returns values without places.
+// treeFrom returns values without source positions.
 func treeFrom(v any) *fleet.Tree {
 	switch v := v.(type) {
 	case map[string]any:
@@ -77,9 +78,9 @@ func treeFrom(v any) *fleet.Tree {
 	return &fleet.Tree{Scalar: v}
 }
 
-// agree compares Check with Helm's validator for one mutation. Where Helm's
-// schema says which kinds a value may be, Check refuses exactly what Helm does;
-// elsewhere it may refuse more, and never less.
+// agreeOn compares Check with Helm's validator for one mutation. Check must
+// reject everything that Helm rejects. It may reject more only where the chart's
+// schema does not restrict the kinds of a value.
 func agreeOn(t *testing.T, name string, typ *Type, loaded *chart.Chart, m mutation) (refused bool) {
 	t.Helper()
 	on, values, err := typ.chart.root.with(m.user)
@@ -100,7 +101,7 @@ func agreeOn(t *testing.T, name string, typ *Type, loaded *chart.Chart, m mutati
 	return helm != nil
 }
 
-// helmRefuses returns what Helm's own validator says of the charts that are on.
+// helmRefuses returns the error of Helm's own validator for the enabled charts.
 func helmRefuses(c *chart.Chart, n *node, values map[string]any) error {
 	if c.Schema != nil {
 		if err := chartutil.ValidateAgainstSingleSchema(values, c.Schema); err != nil {
@@ -119,7 +120,7 @@ func helmRefuses(c *chart.Chart, n *node, values map[string]any) error {
 	return nil
 }
 
-// agreement runs all mutations of a chart.
+// agreement compares all mutations of a chart.
 func agreement(t *testing.T, ch *fleet.Chart) (refused, all int) {
 	t.Helper()
 	loaded, err := load(ch)
@@ -250,8 +251,8 @@ func TestSchemaTypes(t *testing.T) {
 	}
 }
 
-// definitionOf returns the fields of the CUE that is written for a type, but
-// for global, which all charts have.
+// definitionOf returns the fields of the CUE definition of a type, without
+// global, which all charts have.
 func definitionOf(t testing.TB, typ *Type) string {
 	t.Helper()
 	text, err := typ.CUE("#Values")

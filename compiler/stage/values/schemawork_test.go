@@ -7,7 +7,7 @@ import (
 )
 
 func TestSchemaWork(t *testing.T) {
-	// doubling returns definitions each of which uses the one before twice.
+	// doubling returns definitions that each use the previous one twice.
 	doubling := func(levels int, use string) string {
 		var defs strings.Builder
 		defs.WriteString(`"d0": {"type": "object"}`)

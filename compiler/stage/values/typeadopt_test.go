@@ -60,8 +60,8 @@ notDumped: {resources: {}}
 	}
 }
 
-// TestFits has defaults that are not what the place says: the value ends
-// somewhere else, whatever it seems.
+// TestFits has defaults that do not match the shape of the apparent sink. Their
+// actual sink must be another one.
 func TestFits(t *testing.T) {
 	const deployment = "apiVersion: apps/v1\nkind: Deployment\nspec:\n  template:\n    spec:\n      securityContext:\n        {{- toYaml .Values.sc | nindent 8 }}\n      tolerations:\n      {{- toYaml .Values.list | nindent 6 }}\n"
 	for values, closed := range map[string]bool{

@@ -2,8 +2,8 @@ package values
 
 import "testing"
 
-// TestInferredEnums has values that end in fields of Kubernetes that take some
-// texts only.
+// TestInferredEnums has values whose sinks are Kubernetes fields that accept
+// only a few texts.
 func TestInferredEnums(t *testing.T) {
 	const service = "apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec:\n"
 	for _, c := range []inference{

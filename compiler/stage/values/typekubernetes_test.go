@@ -39,7 +39,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestShapesOfPlaces has places by kind and by the name of a part.
+// TestShapesOfPlaces looks up shapes by kind and by the name of a part.
 func TestShapesOfPlaces(t *testing.T) {
 	k := newShapes()
 	for name, c := range map[string]struct {

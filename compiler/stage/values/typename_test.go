@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestInferredByName has values of which the template alone does not say what
-// kind they are of, and the name does.
+// TestInferredByName has values whose kind follows from the name, but not from
+// the template alone.
 func TestInferredByName(t *testing.T) {
 	for _, c := range []inference{
 		{

@@ -16,8 +16,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// fleetChart returns a chart of the given files, with a Chart.yaml when there is
-// none among them.
+// fleetChart returns a chart of the files, with a default Chart.yaml if they
+// have none.
 func fleetChart(files map[string]string) *fleet.Chart {
 	ch := &fleet.Chart{Ref: fleet.ChartRef{Path: "charts/app"}}
 	if _, ok := files["Chart.yaml"]; !ok {
@@ -61,7 +61,8 @@ func chartDirs(t testing.TB) []string {
 	return dirs
 }
 
-// istio returns the directories of Istio's charts, which a Go module ships.
+// istio returns the directories of Istio's charts, which are part of a Go
+// module.
 func istio(t testing.TB) []string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "charts")
@@ -96,7 +97,7 @@ func derive(t testing.TB, ch *fleet.Chart) *Type {
 	return typ
 }
 
-// tree returns values as a user writes them, with their places in a file.
+// tree returns the values in a YAML text, with their source positions.
 func tree(t testing.TB, file, text string) *fleet.Tree {
 	t.Helper()
 	var n yaml.Node
@@ -152,7 +153,7 @@ func treeOf(t testing.TB, file string, n, key *yaml.Node) *fleet.Tree {
 	return out
 }
 
-// faults returns the first lines and hints of faults, one to a line.
+// faults returns the first line and the hint of each fault.
 func faults(l diag.List) string {
 	sorted, _ := l.Err().(diag.List)
 	var b strings.Builder

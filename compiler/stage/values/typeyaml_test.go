@@ -7,8 +7,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// TestTextForCollection checks texts where the chart has a list or a map by
-// default: the text has to be the YAML of one, or a template.
+// TestTextForCollection checks texts in place of a list or a map: the text must
+// be the YAML of one, or contain a template.
 func TestTextForCollection(t *testing.T) {
 	typ := derive(t, fleetChart(map[string]string{
 		"Chart.yaml": "apiVersion: v2\nname: app\nversion: 1.0.0\n",
@@ -58,9 +58,9 @@ command: {{ toYaml .Values.command | nindent 2 }}
 	}
 }
 
-// TestComputedKeyOfAll checks that what templates read by a computed key of all
-// values, as helpers do that serve each component, opens no value of another
-// kind. The elements of a map that is iterated may be what the template asks
+// TestComputedKeyOfAll has helpers that read each component through a computed
+// key of all values. Such reads must not change the kinds of unrelated values.
+// The elements of an iterated map can have the kinds that the template tests
 // for.
 func TestComputedKeyOfAll(t *testing.T) {
 	typ := derive(t, fleetChart(map[string]string{

@@ -9,8 +9,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// misspell returns the key with one letter changed: two neighbours swapped in
-// the middle, or one letter replaced when they are equal.
+// misspell returns the key with two adjacent letters in the middle swapped, or
+// with one letter replaced when they are equal.
 func misspell(key string) string {
 	b := []byte(key)
 	i := len(b) / 2
@@ -22,8 +22,8 @@ func misspell(key string) string {
 	return string(b)
 }
 
-// shorten and lengthen return the key with a letter in the middle left out or
-// typed twice; no key when it is too short for that.
+// shorten and lengthen return the key with a letter in the middle missing or
+// doubled. shorten returns no key when it is too short.
 func shorten(key string) string {
 	if len(key) < 3 {
 		return ""
@@ -37,9 +37,9 @@ func lengthen(key string) string {
 	return key[:i] + key[i:i+1] + key[i:]
 }
 
-// A share counts misspelt keys, and those that are found: because nothing has
-// the key, because nothing reads what it is part of, and because it looks like
-// another one.
+// A share counts misspelt keys, and those that Check detects: because the chart
+// does not have the key, because nothing reads the map that contains it, and
+// because it is similar to another key.
 type share struct{ all, known, unread, slips int }
 
 func (s *share) add(o share) {
@@ -50,7 +50,7 @@ func (s share) count() int          { return s.known + s.unread + s.slips }
 func (s share) found() float64      { return 100 * float64(s.count()) / float64(s.all) }
 func (s share) structural() float64 { return 100 * float64(s.known) / float64(s.all) }
 
-// A typist misspells keys of a chart.
+// A typist misspells the keys of a chart.
 type typist struct {
 	typ         *Type
 	wrong       func(key string) string
@@ -104,8 +104,8 @@ func (y *typist) walk(v map[string]any, path []string) {
 	}
 }
 
-// typos misspells, for every key of the chart's values.yaml, each segment of
-// its path.
+// typos misspells each segment of the path of every key in the chart's
+// values.yaml.
 func typos(t testing.TB, ch *fleet.Chart, wrong func(key string) string) *typist {
 	t.Helper()
 	loaded, err := load(ch)
@@ -122,9 +122,9 @@ func typos(t testing.TB, ch *fleet.Chart, wrong func(key string) string) *typist
 	return y
 }
 
-// TestTyposAreFound holds the share of misspelt keys that are found, by what is
-// known of the keys and by their looks. What is not found stands where any key
-// can stand, and is too short or too different.
+// TestTyposAreFound checks the share of misspelt keys that Check detects, by the
+// chart's keys alone and with the search for similar keys. The undetected ones
+// are in open maps and are too short or too different from another key.
 func TestTyposAreFound(t *testing.T) {
 	dirs := append(chartDirs(t), istio(t)...)
 	if *chartsDir != ownCharts {

@@ -2,8 +2,8 @@ package values
 
 import "testing"
 
-// TestUsesOfDependencies has values of dependencies that are off, and what the
-// chart itself makes of them.
+// TestUsesOfDependencies checks values of disabled dependencies with templates
+// of the chart itself that read them.
 func TestUsesOfDependencies(t *testing.T) {
 	files := func(template string) map[string]string {
 		return map[string]string{
@@ -40,8 +40,8 @@ func TestUsesOfDependencies(t *testing.T) {
 	}
 }
 
-// TestUsesAreBounded has more reads than are told apart: what is left counts as
-// used.
+// TestUsesAreBounded has more reads than the limit. Beyond the limit, everything
+// counts as used.
 func TestUsesAreBounded(t *testing.T) {
 	read := &Read{Keys: map[string]*Read{"a": {Keys: map[string]*Read{"b": {}}}, "c": {}}}
 	left := 2
