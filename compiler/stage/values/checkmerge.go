@@ -13,11 +13,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// This file merges values and switches dependencies as Helm does when it
-// renders. Helm's own functions log what they meet to the process's logger and
-// copy everything at each step.
+// This file merges values and enables dependencies as Helm does when it renders.
+// Helm's own functions write warnings to the process's logger and copy all
+// values at each step.
 
-// A release is a chart with its dependencies, ready for any values.
+// A release is a chart with its dependencies, without a user's values.
 type release struct {
 	root *node
 	own  ownUses // reads of dependencies' values by the chart's own templates
@@ -25,16 +25,16 @@ type release struct {
 	missing []string // dependencies that Chart.yaml lists and the chart does not contain in any version
 }
 
-// A node is a chart among the dependencies of another. It is not modified.
+// A node is a chart in the tree of dependencies. It is immutable.
 type node struct {
-	name   string // of the chart, or its alias
+	name   string // the chart's name or alias
 	values map[string]any
 	schema *schema
 	deps   []*node
-	meta   *chart.Dependency // nil for a chart that Chart.yaml does not name
+	meta   *chart.Dependency // nil when Chart.yaml does not list the chart
 }
 
-// A dependency is a chart below another, under the name of its values.
+// A dependency is a direct dependency of a chart, with the key of its values.
 type dependency struct {
 	name  string
 	chart *chart.Chart
@@ -70,8 +70,8 @@ func named(c *chart.Chart) (deps []dependency, missing []string) {
 	return deps, missing
 }
 
-// newRelease returns the chart as nodes, with the schemas of those that have
-// one.
+// newRelease returns the tree of the chart and its dependencies with their
+// schemas.
 func newRelease(c *chart.Chart, schemas map[*chart.Chart]*schema) *release {
 	r := &release{root: newNode(dependency{name: c.Name(), chart: c}, schemas, 0)}
 	for _, d := range c.Metadata.Dependencies {
@@ -175,7 +175,7 @@ func isOn(d *chart.Dependency, values map[string]any, path string) bool {
 }
 
 // condition returns the path of the first condition that is a bool, and its
-// value. Paths are from the root of the values.
+// value. Paths begin at the root of the values.
 func condition(d *chart.Dependency, values map[string]any, path string) (at string, on, ok bool) {
 	for cond := range strings.SplitSeq(strings.TrimSpace(d.Condition), ",") {
 		if cond == "" {
@@ -216,7 +216,7 @@ func (n *node) coalesce(values map[string]any, merge bool) (map[string]any, erro
 	return out, nil
 }
 
-// over lays the values over the chart's own.
+// over merges the values over the chart's own.
 func (n *node) over(values map[string]any, merge bool) map[string]any {
 	out := maps.Clone(values)
 	if out == nil {
@@ -241,7 +241,7 @@ func (n *node) over(values map[string]any, merge bool) map[string]any {
 	return out
 }
 
-// tables lays dst over src. Neither is modified.
+// tables merges dst over src. It modifies neither.
 func tables(dst, src map[string]any, merge bool) map[string]any {
 	out := maps.Clone(dst)
 	if out == nil {
@@ -265,7 +265,8 @@ func tables(dst, src map[string]any, merge bool) map[string]any {
 	return out
 }
 
-// globals returns the values of a dependency with the globals of its parent.
+// globals returns the values of a dependency merged with the global values of
+// its parent.
 func globals(values, parent map[string]any) map[string]any {
 	own, ok := values[chartutil.GlobalKey].(map[string]any)
 	if _, has := values[chartutil.GlobalKey]; has && !ok {
@@ -301,7 +302,7 @@ func globals(values, parent map[string]any) map[string]any {
 }
 
 // importing returns the node with the values that it and its dependencies
-// import from theirs.
+// import.
 func (n *node) importing() (*node, error) {
 	if len(n.deps) == 0 {
 		return n, nil

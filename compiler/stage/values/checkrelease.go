@@ -129,25 +129,25 @@ func (c *checker) firstUnused(d *node, v, key *fleet.Tree, at []string) (*fleet.
 	return first(v, at, own)
 }
 
-// above reports whether a layer above that of the switch sets the value.
+// above reports whether the value is set in an outer layer of the condition's.
 func above(v, key *fleet.Tree) bool {
 	if v.Layer == key.Layer {
 		return false
 	}
-	// Layers are directories within each other.
+	// The directory of an outer layer contains those of its inner layers.
 	inner, outer := path.Dir(key.Pos.File), path.Dir(v.Pos.File)
 	return inner != outer && (outer == "." || strings.HasPrefix(inner, outer+"/"))
 }
 
-// byPlace returns the keys of a map in the order of their places.
+// byPlace returns the keys of a map in the order of their source positions.
 func byPlace(v *fleet.Tree) []string {
 	keys := v.Keys()
 	slices.SortStableFunc(keys, func(a, b string) int { return v.Fields[a].Pos.Compare(v.Fields[b].Pos) })
 	return keys
 }
 
-// schemas checks the final values against the schemas of the chart and of the
-// dependencies that are on.
+// schemas validates the final values with the schemas of the chart and of its
+// enabled dependencies.
 func (c *checker) schemas(n *node, values map[string]any, at []string) {
 	if n.schema != nil {
 		validator, err := n.schema.validator()
@@ -173,7 +173,7 @@ func (c *checker) schemas(n *node, values map[string]any, at []string) {
 	}
 }
 
-// refused adds the fault for one error of the validator.
+// refused adds a fault for one error of the validator.
 func (c *checker) refused(e *jsonschema.ValidationError, n *node, at []string) {
 	full := slices.Concat(at, e.InstanceLocation)
 	msg := printed(e.ErrorKind)
@@ -279,7 +279,7 @@ func alternatives(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 		here := len(d.InstanceLocation)
 		if k, ok := d.ErrorKind.(*kind.Type); ok && here == len(e.InstanceLocation) {
 			wants.Got, wants.Want = k.Got, append(wants.Want, k.Want...)
-			here-- // another alternative at least is of the value's kind
+			here-- // prefer an alternative of the value's kind
 		}
 		if here > depth {
 			best, depth = l, here

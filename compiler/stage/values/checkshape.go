@@ -10,15 +10,16 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// A shapeCheck goes through a value that ends in a Kubernetes object.
+// A shapeCheck checks a value whose sink is in a Kubernetes object.
 type shapeCheck struct {
-	unknown func(v *fleet.Tree, in *shape, path []string) // called for each key that is not there
-	wrong   func(v *fleet.Tree, in *shape, path []string) // called for each value that cannot be there
-	other   func(v *fleet.Tree, in *shape, path []string) // called for each text that is not one of those there
+	unknown func(v *fleet.Tree, in *shape, path []string) // called for each key that the shape does not have
+	wrong   func(v *fleet.Tree, in *shape, path []string) // called for each value that does not meet the conditions of the shape
+	other   func(v *fleet.Tree, in *shape, path []string) // called for each text outside the enumeration of the shape
 }
 
-// value checks the value and all below it. Where it is of another kind than
-// the shape, it ends as something else: as text that is a template, say.
+// value checks the value and all values below it. For a value of another kind
+// than the shape, it checks only the conditions: templates convert it, as with
+// text that is a template.
 func (c *shapeCheck) value(v *fleet.Tree, s *shape, path []string) {
 	if s == nil || v == nil {
 		return
@@ -50,8 +51,8 @@ func (c *shapeCheck) value(v *fleet.Tree, s *shape, path []string) {
 	}
 }
 
-// shaped checks a value that ends in a Kubernetes object, and of which the
-// chart says nothing itself.
+// shaped checks a value whose sink is in a Kubernetes object and that has no
+// type from the chart itself.
 func (c *checker) shaped(v *fleet.Tree, s *shape, path []string) {
 	other := func(v *fleet.Tree, in *shape, path []string) { c.chosen(v, in.enum, path) }
 	(&shapeCheck{wrong: c.misplaced, other: other, unknown: func(v *fleet.Tree, in *shape, below []string) {
@@ -59,7 +60,7 @@ func (c *checker) shaped(v *fleet.Tree, s *shape, path []string) {
 	}}).value(v, s, path)
 }
 
-// keys returns the names that a key can have, as far as they can be listed.
+// keys returns the possible names of a key, as far as they can be listed.
 func (s *shape) keys() []string {
 	if s.names {
 		return resources()
@@ -67,8 +68,8 @@ func (s *shape) keys() []string {
 	return slices.Sorted(maps.Keys(s.fields))
 }
 
-// notKubernetes reports a key that Kubernetes does not have where it ends,
-// among those of the given names.
+// notKubernetes reports a key that Kubernetes does not have at the sink. names
+// are the known keys.
 func (c *checker) notKubernetes(v *fleet.Tree, names []string, path []string) {
 	if c.inText(path) {
 		return
@@ -85,7 +86,7 @@ func (c *checker) notKubernetes(v *fleet.Tree, names []string, path []string) {
 	c.add(path, v, "no such value: the chart passes it on, and Kubernetes has no such field there", hint)
 }
 
-// treeOfDefault returns a default as values without places.
+// treeOfDefault returns a default as values without source positions.
 func treeOfDefault(def any) *fleet.Tree {
 	switch d := def.(type) {
 	case map[string]any:

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// waive returns the faults that no waiver accepts, and one for each waiver
-// that accepts none or is not complete.
+// waive returns the faults that no waiver accepts, and a fault for each waiver
+// that accepts nothing or is incomplete.
 func (c *checker) waive(open []fleet.Waiver) diag.List {
 	var out diag.List
 	needed := make([]bool, len(open))
@@ -54,8 +54,8 @@ func waiverFault(w fleet.Waiver, msg, hint string) *diag.Diag {
 	return d
 }
 
-// splitPath returns the keys of a path; a key may be quoted. Those of the whole
-// chart, *, are none.
+// splitPath returns the keys of a path, some of which may be quoted. The path *,
+// for the whole chart, has no keys.
 func splitPath(s string) ([]string, error) {
 	keys := []string{}
 	if s == "*" {

@@ -10,7 +10,7 @@ import (
 // A KeyState says how fully a value is typed.
 type KeyState string
 
-// The states of values.
+// The states of keys.
 const (
 	Typed  KeyState = "typed"  // a wrong value is a fault
 	Open   KeyState = "open"   // any value passes, for the key itself or for unknown keys below it
@@ -19,21 +19,21 @@ const (
 
 // A Key describes one of the values of a chart and the source of its type.
 type Key struct {
-	Path    string   // a.b, a[].b in a list, a.*.b below any key; empty for the whole
-	Type    string   // the kinds that it takes
-	Default string   // of values.yaml, as JSON; empty for none
+	Path    string   // a.b, a[].b in a list, a.*.b below any key; empty for the root
+	Type    string   // the accepted kinds
+	Default string   // the default in values.yaml, as JSON; empty for none
 	Doc     string   // documentation from the chart
 	From    string   // source of the type: schema, Kubernetes, template, default or Chart.yaml; empty for none
 	State   KeyState // how a wrong value is handled
 	Why     string   // the reason for an open value, as a clause; empty in other states
 }
 
-// A Coverage counts the values of a chart by their states.
+// A Coverage counts the values of a chart by state.
 type Coverage struct {
 	Typed   int
 	Open    []string // their paths, in the order of Keys
 	Unread  int
-	Missing []string // documents that the chart's schema refers to and that are missing
+	Missing []string // documents that the schemas refer to and that are missing
 }
 
 // Untyped reports whether all values of the chart are open.
@@ -73,7 +73,7 @@ func (t *Type) List() []Key {
 // A lister lists the values of a chart.
 type lister struct {
 	keys   []Key
-	global map[*Type]bool // maps that are listed: those of dependencies are the same
+	global map[*Type]bool // global maps already listed: dependencies share them
 }
 
 func (l *lister) list(t *Type, path string, depth int) {
@@ -103,7 +103,7 @@ func (l *lister) list(t *Type, path string, depth int) {
 	}
 	for _, key := range t.Keys {
 		if f := t.Fields[key]; t.root && key == chartutil.GlobalKey && len(f.Keys) == 0 && f.Known&^Metadata == 0 {
-			continue // every chart has it, and this one reads nothing of it
+			continue // every chart has global, and this chart does not read it
 		}
 		l.list(t.Fields[key], joined(path, key), depth+1)
 	}
@@ -127,8 +127,8 @@ func joined(path, key string) string {
 	return path + "." + key
 }
 
-// isOpen reports whether anything passes for the value, or for a further key or
-// an element of it.
+// isOpen reports whether any value passes, for the value itself or for an
+// unknown key or an element of it.
 func (t *Type) isOpen() bool {
 	switch {
 	case t.Kinds == Any && t.shape == nil:
@@ -139,7 +139,7 @@ func (t *Type) isOpen() bool {
 	return false
 }
 
-// from names what decides the type of a value.
+// from returns the name of the source that determines the type of a value.
 func (t *Type) from() string {
 	switch {
 	case t.typed:

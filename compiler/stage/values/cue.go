@@ -33,14 +33,14 @@ func (t *Type) CUE(name string) ([]byte, error) {
 // A writer writes types as CUE.
 type writer struct {
 	b      bytes.Buffer
-	global *Type // of the whole chart; it is written out once
+	global *Type // type of the global values, written once
 }
 
-// predeclared are the names that types are written with. A field of one of
-// these names would hide it, unless it is quoted.
+// predeclared are the identifiers in written types. An unquoted field of the
+// same name would shadow the identifier.
 var predeclared = []string{"bool", "bytes", "error", "float", "int", "number", "rune", "schema", "self", "string", "uint"}
 
-// label returns a field name, quoted where it must be.
+// label returns a field name, quoted if necessary.
 func label(key string) string {
 	if ast.StringLabelNeedsQuoting(key) || slices.Contains(predeclared, key) || strings.HasPrefix(key, "__") {
 		return literal.String.Quote(key)
@@ -179,7 +179,7 @@ func (w *writer) list(t *Type, depth int) string {
 	return w.b.String()[from:]
 }
 
-// openMap returns the type of a map that is one of several kinds.
+// openMap returns the type of a map that is one of several alternatives.
 func (w *writer) openMap(t *Type, depth int) string {
 	if t.Elem == nil || t.Kinds&^(Map|Null) != 0 || len(t.Keys) > 0 {
 		return "{...}"
@@ -227,7 +227,7 @@ func (w *writer) scalar(t *Type) []string {
 	return out
 }
 
-// literalText returns a scalar as JSON has it, for messages.
+// literalText returns a scalar as JSON, for messages.
 func literalText(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

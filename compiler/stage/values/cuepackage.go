@@ -11,22 +11,22 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
-// A Version is one version of a chart that a package pins.
+// A Version is one version of a chart in a package.
 type Version struct {
 	Version string
 	Types   *Type
 }
 
-// Package returns the text of the CUE package of a chart: that of its pin, in
-// which #Release is a schema.#Release & {...}, with the types of values and
-// defaults attached and #Values added. With several versions, of which the first
-// is the one that a release has unless a layer says otherwise, the types are
-// those of the version that the release's chart has. It errs when the pin is
-// none.
+// Package returns the text of the CUE package of a chart. pin is the package
+// without types, in which #Release is a schema.#Release & {...}. Package adds
+// #Values and attaches the types to the fields for values and defaults. With
+// several versions, the first is the default, and the types are those of the
+// version that the release selects. It returns an error when the pin does not
+// have this form.
 //
-// The types are attached to the fields themselves, since editors complete
-// fields only then; for defaults to those of the given layers, and to those of
-// any other layer without completion.
+// The types are attached directly to the fields, because editors complete only
+// such fields. Defaults of the given layers have completion; those of other
+// layers are only checked.
 func Package(pin []byte, layers []string, versions ...Version) ([]byte, error) {
 	f, err := parser.ParseFile("pin.cue", pin, parser.ParseComments)
 	if err != nil {
@@ -74,7 +74,7 @@ func Package(pin []byte, layers []string, versions ...Version) ([]byte, error) {
 
 var notInIdentifier = regexp.MustCompile(`[^a-zA-Z0-9]`)
 
-// attach writes the fields that are added to #Release.
+// attach writes the fields that Package adds to #Release.
 func attach(b *bytes.Buffer, types string, layers []string) {
 	fmt.Fprintf(b, `
 	// values are what must hold, of the chart's values.
@@ -89,7 +89,7 @@ func attach(b *bytes.Buffer, types string, layers []string) {
 	fmt.Fprintf(b, "[string]: %s\n}\n", types)
 }
 
-// releaseBody returns the struct of #Release.
+// releaseBody returns the struct literal of #Release.
 func releaseBody(f *ast.File) *ast.StructLit {
 	for _, d := range f.Decls {
 		field, ok := d.(*ast.Field)

@@ -14,9 +14,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
-// Decode returns the type of the values of the chart, as Encode stored it. It errs
-// when the bytes are not such a stored form, are damaged, or are of another
-// version than this one reads.
+// Decode returns the type of the values of the chart from the stored form that
+// Encode returned. It returns an error when the data are not a stored form, are
+// damaged, or have another version.
 func Decode(data []byte, ch *fleet.Chart) (*Type, error) {
 	rest, ok := bytes.CutPrefix(data, []byte(encodingName))
 	if !ok || len(rest) < 1+sha256.Size {
@@ -40,7 +40,7 @@ func Decode(data []byte, ch *fleet.Chart) (*Type, error) {
 	return t, nil
 }
 
-// decodeBody reads what follows the head.
+// decodeBody decodes the content after the header.
 func decodeBody(body []byte) (*Type, error) {
 	d := &decoder{rest: string(body), counted: len(body)}
 	d.table()
@@ -56,12 +56,12 @@ func decodeBody(body []byte) (*Type, error) {
 	return root, nil
 }
 
-// A decoder reads one type. After its first error it reads zeros.
+// A decoder decodes one type. After its first error, it reads zeros.
 type decoder struct {
 	rest    string
-	counted int // how many things can still be counted: each takes a byte at least
+	counted int // remaining number of items: each takes at least one byte
 	strings []string
-	free    []Type // for the next types
+	free    []Type // preallocated types
 	types   int
 	global  *Type
 	schemas []*schema
@@ -99,11 +99,12 @@ func (d *decoder) number() uint64 {
 	return 0
 }
 
-// maxAhead is for how many things memory is taken before they are read.
+// maxAhead is the maximum number of items for which memory is allocated before
+// they are read.
 const maxAhead = 1 << 12
 
-// count returns how many things follow. Together they are not more than there
-// are bytes.
+// count returns the number of items that follow. The total is limited by the
+// number of bytes.
 func (d *decoder) count() int {
 	n := d.number()
 	if n > uint64(d.counted) {
@@ -123,7 +124,7 @@ func (d *decoder) text() string {
 	return d.strings[i]
 }
 
-// table reads the strings.
+// table reads the table of strings.
 func (d *decoder) table() {
 	count := d.count()
 	d.strings = make([]string, 0, min(count, maxAhead))
@@ -152,7 +153,7 @@ func (d *decoder) root() *Type {
 	return t
 }
 
-// typ reads a type, nil when there is none.
+// typ reads a type; nil for none.
 func (d *decoder) typ(depth int) *Type {
 	switch d.number() {
 	case tagNone:
@@ -232,8 +233,8 @@ func (d *decoder) fields(t *Type, depth int) {
 	}
 }
 
-// shape reads a reference to a shape. Those that come first are numbered in
-// order, and follow later.
+// shape reads a reference to a shape. New shapes are numbered in the order of
+// their first reference; their content follows later.
 func (d *decoder) shape() *shape {
 	i := d.number()
 	switch n := uint64(len(d.shapes)); {
@@ -297,8 +298,8 @@ func (d *decoder) release() *release {
 	return r
 }
 
-// storedSchema returns a schema that was compiled before, and is again when it
-// is needed.
+// storedSchema returns a schema that compiled before. It is compiled again on
+// first use.
 func storedSchema(text string) *schema {
 	s := &schema{data: []byte(text)}
 	s.validator = sync.OnceValues(func() (*jsonschema.Schema, error) {
@@ -355,7 +356,7 @@ func (d *decoder) dependency() *chart.Dependency {
 
 func (d *decoder) uses(depth int) *uses { return d.usesOf(d.number(), depth) }
 
-// usesOf reads what stands behind the sort of uses.
+// usesOf reads the content of uses after their tag.
 func (d *decoder) usesOf(sort uint64, depth int) *uses {
 	switch sort {
 	case usesNone:

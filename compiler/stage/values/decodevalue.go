@@ -52,7 +52,7 @@ func (d *decoder) value(depth int) any {
 	return nil
 }
 
-// values reads a list of values; it is not nil.
+// values reads a list of values; it is never nil.
 func (d *decoder) values(depth int) []any {
 	n := d.count()
 	l := make([]any, 0, min(n, maxAhead))

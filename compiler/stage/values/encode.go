@@ -22,7 +22,7 @@ const (
 
 	maxEncoded = 16 << 20 // bytes
 	maxStored  = 4 * maxTypes
-	maxNested  = 2048 // types or values within each other
+	maxNested  = 2048 // nested types or values
 )
 
 // The tag in front of a type.
@@ -37,7 +37,7 @@ const (
 	usesNone = iota
 	usesAll
 	usesKeys
-	usesUnknown // of the whole alone
+	usesUnknown // not computed yet; only at the root
 )
 
 // ownFlags is the number of flags that are fields of a type.
@@ -96,14 +96,14 @@ func (t *Type) Encode() ([]byte, error) {
 	return slices.Concat([]byte(encodingName), []byte{encodingVersion}, sum[:], body), nil
 }
 
-// An encoder writes one type. Its first error ends it.
+// An encoder encodes one type. It stops at its first error.
 type encoder struct {
 	b       []byte
 	strings []string
-	index   map[string]uint64 // of strings
+	index   map[string]uint64 // indexes of strings
 	schemas map[*schema]uint64
 	shapes  []*shape
-	shaped  map[*shape]uint64 // from 1, in the order in which they come
+	shaped  map[*shape]uint64 // numbers of shapes, from 1, in the order of their first reference
 	global  *Type
 	types   int
 	err     error
@@ -129,8 +129,8 @@ func (e *encoder) text(s string) {
 	e.number(i)
 }
 
-// root writes the type of the whole, with references to the global of the
-// whole, and then that.
+// root writes the type of the root, with references to the global values, and
+// then the type of the global values.
 func (e *encoder) root(t *Type) {
 	e.body(t, 0)
 	if e.global != nil {
@@ -138,7 +138,7 @@ func (e *encoder) root(t *Type) {
 	}
 }
 
-// typ writes a type, or that there is none.
+// typ writes a type or the tag for none.
 func (e *encoder) typ(t *Type, depth int) {
 	switch {
 	case t == nil:
@@ -202,7 +202,7 @@ func (e *encoder) body(t *Type, depth int) {
 	}
 }
 
-// parts returns the flags of the parts that the type has.
+// parts returns the flags for the parts that the type has.
 func (t *Type) parts() uint64 {
 	var flags uint64
 	add := func(has bool, flag uint64) {
@@ -223,7 +223,7 @@ func (t *Type) parts() uint64 {
 	return flags
 }
 
-// shape writes a reference to a shape, 0 when there is none.
+// shape writes a reference to a shape, 0 for none.
 func (e *encoder) shape(s *shape) {
 	i, ok := e.shaped[s]
 	if !ok && s != nil {
@@ -234,8 +234,8 @@ func (e *encoder) shape(s *shape) {
 	e.number(i)
 }
 
-// allShapes writes the shapes that are referred to, in the order in which the
-// references come, also those that come with the shapes themselves.
+// allShapes writes the shapes in the order of their first reference, including
+// those that other shapes refer to.
 func (e *encoder) allShapes() {
 	for i := 0; i < len(e.shapes); i++ {
 		s := e.shapes[i]
@@ -331,7 +331,7 @@ func (e *encoder) node(n *node, depth int) {
 	}
 }
 
-// uses writes what is used. Below what is used as a whole, nothing matters.
+// uses writes the tag and the content of uses. Uses as a whole have no content.
 func (e *encoder) uses(u *uses, depth int) {
 	switch {
 	case u == nil:

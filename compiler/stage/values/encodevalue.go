@@ -39,7 +39,7 @@ const (
 	valueMap
 )
 
-// exact is up to where every whole number is a float64.
+// exact is the limit below which a float64 represents every whole number.
 const exact = 1 << 53
 
 // value writes a value as encoding/json decodes it.
@@ -91,7 +91,7 @@ func (e *encoder) float(f float64) {
 	e.b = binary.BigEndian.AppendUint64(e.b, math.Float64bits(f))
 }
 
-// texts writes how many texts there are, and each.
+// texts writes the number of texts, and each text.
 func (e *encoder) texts(all []string) {
 	e.count(len(all))
 	for _, s := range all {

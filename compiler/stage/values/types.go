@@ -247,8 +247,7 @@ func (t *Type) merge(o *Type, depth int) {
 	if o.Open {
 		t.open(o.Why)
 	}
-	// A schema knows only the keys of its own chart; the parent's must be valid,
-	// too.
+	// A schema has only the keys of its chart; the parent's must be valid, too.
 	t.closed = t.closed || o.closed
 	switch {
 	case t.Elem == nil && t.seen&List == 0:
