@@ -17,6 +17,9 @@
 // only this half uses the network. [Fleet.Bundles] runs the second half cluster by
 // cluster. The package results stores results for later runs, and the package incremental
 // skips clusters that are up to date.
+//
+// A program that embeds fleetc uses [Compiler] and [Fleet] as the example does. Everything
+// else in this module may change without notice.
 package compiler
 
 import (
