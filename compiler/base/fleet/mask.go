@@ -11,13 +11,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// ownValue stands for a text that a cluster says of itself, whichever it is: two
-// faults at one place that differ only in such texts are one mistake.
+// ownValue replaces texts that differ between clusters in messages: two faults at one
+// position that differ only in such texts are one mistake.
 const ownValue = "\x00"
 
-// maskOf returns what is a cluster's own in messages: what it says of itself, and
-// the values that its releases have. A value stands for the line that sets it, which
-// several clusters may have in common.
+// maskOf returns the mask for texts that differ between clusters: names, labels and facts
+// of the cluster, and values of its releases. A masked value is replaced by the line that
+// sets it, which several clusters may share.
 func maskOf(c *Cluster) *diag.Mask {
 	m := &diag.Mask{}
 	for _, text := range []string{c.ID, c.Name, path.Base(c.ID), c.Environment, c.KubeContext, c.UID, c.KubeVersion} {

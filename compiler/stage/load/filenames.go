@@ -11,10 +11,9 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/revision"
 )
 
-// FileNames returns how files in faults are named for a user in the working
-// directory, when the fleet is that around dir: relative to the working
-// directory.
-// Those of a git commit have its name in front: main:environments/fleet.cue.
+// FileNames returns a function that names files of faults in the fleet around dir as a user
+// sees them: relative to the working directory. Names of files in a commit begin with
+// that of the commit: main:environments/fleet.cue.
 func FileNames(dir string) func(file string) string {
 	root, _, _ := Root(cmp.Or(dir, ".")) // known also when the module's file is at fault
 	here, err := ResolvePath(".")
@@ -32,9 +31,9 @@ func FileNames(dir string) func(file string) string {
 	}
 }
 
-// FaultFiles returns how files in faults are seen from elsewhere, when the fleet
-// is that around dir. The repository is the checkout of git that the fleet is
-// in, or the fleet's root when it is in none.
+// FaultFiles returns the files of faults in the fleet around dir, as reports need them. The
+// repository is the git checkout that contains the fleet, or the fleet's root without
+// one.
 func FaultFiles(dir string) faults.Files {
 	root, _, _ := Root(cmp.Or(dir, "."))
 	top := root
@@ -48,7 +47,7 @@ func FaultFiles(dir string) faults.Files {
 		}
 		return filepath.Join(root, filepath.FromSlash(file))
 	}
-	texts := map[string][]string{} // of the files asked for so far, by line
+	texts := map[string][]string{} // lines of the files that were read
 	return faults.Files{
 		Here: FileNames(dir),
 		Repository: func(file string) (string, bool) {
