@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/bounded"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
@@ -28,13 +26,8 @@ func DifferenceRules(ctx context.Context, c *compiler.Compiler, name string) ([]
 	if err != nil {
 		return nil, err
 	}
-	rules, err := ordered.Recover(func() ([]fleet.DifferenceRule, error) {
-		return bounded.Run(ctx, c.Limits, func() ([]fleet.DifferenceRule, error) { return unify.Differences(root, in) })
-	})
-	if over, ok := errors.AsType[*bounded.Excess](err); ok {
-		err = unify.Excess(root, "", in, over)
-	}
-	return rules, err
+	over := func(e *bounded.Excess) error { return unify.Excess(root, "", in, e) }
+	return runLimited(ctx, c.Limits, over, func() ([]fleet.DifferenceRule, error) { return unify.Differences(root, in) })
 }
 
 // CheckDifferences checks that the clusters of the fleet differ only where the rules allow

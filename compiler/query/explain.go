@@ -62,9 +62,15 @@ func Explain(ctx context.Context, c *compiler.Compiler, pattern string) (*Explai
 
 // limited runs an evaluation of the explained cluster within the compiler's limits.
 func limited[T any](ctx context.Context, x *Explainer, f func() (T, error)) (T, error) {
-	v, err := ordered.Recover(func() (T, error) { return bounded.Run(ctx, x.c.Limits, f) })
-	if over, ok := errors.AsType[*bounded.Excess](err); ok {
-		err = x.over(over)
+	return runLimited(ctx, x.c.Limits, x.over, f)
+}
+
+// runLimited runs an evaluation within limits. over returns the fault of one that exceeds
+// them; a panic is an error.
+func runLimited[T any](ctx context.Context, limits bounded.Limits, over func(*bounded.Excess) error, f func() (T, error)) (T, error) {
+	v, err := ordered.Recover(func() (T, error) { return bounded.Run(ctx, limits, f) })
+	if e, ok := errors.AsType[*bounded.Excess](err); ok {
+		err = over(e)
 	}
 	return v, err
 }
