@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -98,9 +97,7 @@ func (f *fleetCheck) covers(below string) bool {
 	for _, c := range f.Selected {
 		selected[c.ID] = true
 	}
-	return !slices.ContainsFunc(f.IDs, func(id string) bool {
-		return (below == "" || id == below || strings.HasPrefix(id, below+"/")) && !selected[id]
-	})
+	return !slices.ContainsFunc(clustersBelow(f.IDs, below), func(id string) bool { return !selected[id] })
 }
 
 // maxOverrides is how many of the values that override a default a fault shows.

@@ -52,9 +52,17 @@ func CheckRules(all []string, checks map[string][]fleet.RuleCheck) error {
 // file is not in a layer.
 func clustersWith(ids []string, file string) []string {
 	layer, _ := strings.CutPrefix(path.Dir(file)+"/", "environments/")
-	below := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !strings.HasPrefix(id+"/", layer) })
+	below := clustersBelow(ids, strings.TrimSuffix(layer, "/"))
 	if len(below) == 0 {
 		return ids
 	}
 	return below
+}
+
+// clustersBelow returns the clusters in a directory below environments, and all clusters for
+// an empty directory.
+func clustersBelow(ids []string, dir string) []string {
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		return dir != "" && id != dir && !strings.HasPrefix(id, dir+"/")
+	})
 }
