@@ -91,7 +91,7 @@ fuzz: ## Fuzz every target for a while.
 	./.ci/fuzz 60s
 
 # Wildcards pass over testdata.
-HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/fleets ./testdata/gitops
+HARNESS := ./testdata/bench ./testdata/bench/apply ./testdata/clusters ./testdata/clusters/sandbox ./testdata/e2e ./testdata/fleets ./testdata/fleets/exported ./testdata/gitops
 
 lint: ## Check Go and CUE.
 	go vet ./... $(HARNESS)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/fleetc/fleetc/testdata/fleets/exported"
+
 	"github.com/fleetc/fleetc/testdata/fleets"
 )
 
@@ -19,7 +21,7 @@ const memoryDir = "FLEETC_TEST_MEMORY_DIR"
 // peak memory: the objects of a cluster must not stay in memory.
 func TestMemory(t *testing.T) {
 	if dir := os.Getenv(memoryDir); dir != "" {
-		exportFleet(t, dir, filepath.Join(t.TempDir(), "out"))
+		exported.Fleet(t, dir, filepath.Join(t.TempDir(), "out"))
 		// The peak that a parent reads of its child includes the parent's memory at the
 		// time of the fork.
 		status, err := os.ReadFile("/proc/self/status")

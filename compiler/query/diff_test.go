@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetc/fleetc/testdata/fleets/exported"
+
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/fleetc/fleetc/compiler/query"
 	"github.com/fleetc/fleetc/compiler/query/diff"
@@ -72,7 +73,7 @@ func wantEmpty(t *testing.T, dir string) {
 func TestDiffIsDeterministic(t *testing.T) {
 	dir, temp := generateCommitted(t, 12)
 	tree := filepath.Join(t.TempDir(), "tree")
-	exportTo(t, dir, tree)
+	exported.Fleet(t, dir, tree)
 	layers := filepath.Join(dir, "environments")
 	appendTo(t, filepath.Join(layers, "prod/env.cue"), "\nreleases: elasticsearch: values: replicas: 2\n")
 	appendTo(t, filepath.Join(layers, "dev/new/cluster.cue"), "package fleet\n\ncluster: {name: \"new\", kubernetes: \"1.36\"}\n")
@@ -219,32 +220,4 @@ func TestNothingDiffers(t *testing.T) {
 		t.Errorf("got %+v of a layer that does not parse", report)
 	}
 	wantEmpty(t, temp)
-}
-
-// exportTo compiles a fleet and exports it.
-func exportTo(tb testing.TB, dir, out string) export.Summary {
-	tb.Helper()
-	c := &compiler.Compiler{Dir: dir, Cache: tb.TempDir(), Offline: true}
-	f, err := c.Load(tb.Context())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	session, err := (&export.Tree{Dir: out, Fleet: f.Module, Version: "test"}).Begin(tb.Context())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer session.Close()
-	for b, err := range f.Bundles(tb.Context()) {
-		if err == nil {
-			_, err = session.Stage(b)
-		}
-		if err != nil {
-			tb.Fatal(err)
-		}
-	}
-	summary, err := session.Commit()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return summary
 }
