@@ -98,6 +98,46 @@ func TestHelmSavedPlan(t *testing.T) {
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes").ok(p).says(p, "changed HelmRelease.helm.sh app/app")
 }
 
+// An installation deletes the objects of all failed installations before it, also
+// when it has no object in common with them; so does the removal of the release.
+func TestHelmAttempts(t *testing.T) {
+	p := newHelm(t)
+	p.write("charts/app/templates/app.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.colour }}}\n")
+	fails := func(colour, hook string) {
+		t.Helper()
+		p.write("environments/values.cue", "package fleet\n\nreleases: app: values: {colour: \""+colour+"\", fail: \""+hook+"\"}\n")
+		p.fleetc("apply", "--yes").exits(p, 2).says(p, "app/"+hook+": the hook did not succeed")
+	}
+	want := func(when, history, names string) {
+		t.Helper()
+		got := strings.Join(strings.Fields(p.kubectl("one", "-n", "app", "get", "configmaps", "-o", "jsonpath={.items[*].metadata.name}")), " ")
+		if got != names {
+			t.Errorf("%s, the ConfigMaps are %q, want %q", when, got, names)
+		}
+		if got := p.helmHistory("one"); got != history {
+			t.Errorf("%s, helm history: %s, want %s", when, got, history)
+		}
+	}
+	p.edit("environments/app.cue", `values: colour: "blue"`, "")
+	fails("blue", "announce") // after the objects
+	fails("red", "migrate")   // before the objects
+	want("after two failures", "failed failed", "blue kube-root-ca.crt")
+	p.write("environments/values.cue", "package fleet\n\nreleases: app: values: colour: \"green\"\n")
+	p.fleetc("apply", "--yes").ok(p).says(p, "- ConfigMap app/blue", "installs HelmRelease.helm.sh app/app")
+	want("after the installation", "failed failed deployed", "green kube-root-ca.crt")
+	p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
+
+	fails("blue", "announce")
+	fails("red", "migrate")
+	want("after two failures", "failed failed deployed failed failed", "blue kube-root-ca.crt")
+	p.write("environments/app.cue", strings.Split(readFile(p, "environments/app.cue"), "releases: app:")[0])
+	p.write("environments/values.cue", "package fleet\n")
+	p.fleetc("apply", "--yes").ok(p).says(p, "pruned HelmRelease.helm.sh app/app")
+	if got := p.kubectl("one", "-n", "app", "get", "configmaps", "-o", "name"); got != "configmap/kube-root-ca.crt" {
+		t.Errorf("after the release is gone, there is:\n%s", got)
+	}
+}
+
 // A release that Helm delivers may be an operator; it stays until its custom
 // resources are deleted.
 func TestHelmOperator(t *testing.T) {

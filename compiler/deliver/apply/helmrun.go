@@ -99,22 +99,8 @@ func (r *runner) pruneHelm(ctx context.Context, it *Item) error {
 		return it.withPosition(run.Forget(ctx))
 	}
 	run.NoHooks = ownedOf(it.Parts, it.Release) != nil
-	if err := run.Uninstall(ctx); err != nil {
+	if err := run.Uninstall(ctx, it.helm); err != nil {
 		return it.withPosition(err)
-	}
-	// Helm uninstalls the objects of the last revision even if that one failed.
-	// Earlier revisions may have more objects.
-	for _, part := range it.Parts {
-		if part.Action != Prune || it.helm.Status == "deployed" {
-			continue
-		}
-		current, err := r.Live.Object(ctx, part.ref)
-		if err == nil && current != nil && r.mayPrunePart(it, current) {
-			err = r.Live.Delete(ctx, part.ref, part.uid)
-		}
-		if err != nil && cluster.ReasonOf(err) != cluster.Moved {
-			return part.fault(err)
-		}
 	}
 	r.report(Event{Stage: it.Stage, ID: it.ID, What: "prune"})
 	r.result.Pruned += it.prunes()

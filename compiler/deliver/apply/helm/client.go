@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -20,8 +21,13 @@ type client struct {
 	ctx context.Context // Helm's interface has no context
 }
 
-// Wait implements Helm's interface.
+// Wait implements Helm's interface. Helm waits before it marks a revision as
+// deployed: until then, the objects of failed attempts are deleted, which an
+// installation of new objects only would leave.
 func (c *client) Wait(resources kube.ResourceList, _ time.Duration) error {
+	if err := c.prune(c.run.attempts, resources); err != nil {
+		return err
+	}
 	objects := make([]*unstructured.Unstructured, 0, len(resources))
 	for _, info := range resources {
 		if o, ok := info.Object.(*unstructured.Unstructured); ok {
@@ -97,8 +103,23 @@ func copyList(resources kube.ResourceList) kube.ResourceList {
 	return out
 }
 
-// DeleteWithPropagationPolicy implements Helm's interface.
-func (c *client) DeleteWithPropagationPolicy(resources kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
+// prune deletes the objects of manifests that are not in target.
+func (c *client) prune(manifests []string, target kube.ResourceList) error {
+	var removed kube.ResourceList
+	for _, manifest := range manifests {
+		made, _ := c.Build(strings.NewReader(manifest), false) // as in update
+		for _, info := range made {
+			if !target.Contains(info) && !removed.Contains(info) {
+				removed = append(removed, info)
+			}
+		}
+	}
+	_, errs := c.deleteAll(removed, metav1.DeletePropagationBackground)
+	return errors.Join(errs...)
+}
+
+// deleteAll deletes the objects that exist and may be deleted.
+func (c *client) deleteAll(resources kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
 	resources, err := c.filterDeletions(resources, nil)
 	switch {
 	case err != nil:
@@ -109,8 +130,23 @@ func (c *client) DeleteWithPropagationPolicy(resources kube.ResourceList, policy
 	return c.Client.DeleteWithPropagationPolicy(resources, policy)
 }
 
-// WaitForDelete implements Helm's interface.
+// DeleteWithPropagationPolicy implements Helm's interface. Helm deletes the objects
+// of the last revision, even if that one failed; earlier revisions may have more
+// objects.
+func (c *client) DeleteWithPropagationPolicy(resources kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
+	result, errs := c.deleteAll(resources, policy)
+	if err := c.prune(c.run.replaced, resources); err != nil {
+		errs = append(errs, err)
+	}
+	return result, errs
+}
+
+// WaitForDelete implements Helm's interface. Helm does not call
+// DeleteWithPropagationPolicy for a revision without objects.
 func (c *client) WaitForDelete(resources kube.ResourceList, timeout time.Duration) error {
+	if len(resources) == 0 {
+		return c.prune(c.run.replaced, nil)
+	}
 	resources, err := c.filterDeletions(resources, nil)
 	if err != nil {
 		return err

@@ -47,14 +47,20 @@ type State struct {
 	// none is deployed, without hooks.
 	Objects []*unstructured.Unstructured
 
-	// Extra are objects that only later, failed revisions have.
+	// Extra are objects that may exist and that only other revisions have: those of
+	// failed attempts, and of the revision before when an upgrade was interrupted at
+	// its end.
 	Extra []*unstructured.Unstructured
 
 	// Records are the records of all revisions, the oldest first.
 	Records []Record
 
-	attempts       []string                       // manifests of failed revisions since the deployed one; of all when none is deployed
-	attemptObjects [][]*unstructured.Unstructured // objects of each attempt
+	// Of the revisions whose objects may exist, without the one that the next upgrade
+	// starts from.
+	attempts       []string                       // manifests
+	attemptObjects [][]*unstructured.Unstructured // objects of each
+
+	replaced []string // manifests of the revisions but the last, whose objects may exist
 }
 
 // IsPending reports whether an operation on the release is running or was
@@ -85,41 +91,63 @@ func (in Storage) Read(ctx context.Context, c *cluster.Cluster, namespace, name 
 	if labels[revisionLabel] == strconv.Itoa(last.version) {
 		s.Digest = labels[digestLabel]
 	}
-	deployed := len(all) - 1
-	for i, r := range all {
-		if r.status == release.StatusDeployed {
-			deployed = i
-		}
+	for _, r := range all {
 		s.Deployed = s.Deployed || r.status == release.StatusDeployed || r.status == release.StatusSuperseded
 	}
 	s.Deployed = s.Deployed && last.status != release.StatusUninstalled
-	seen := map[cluster.Ref]bool{}
-	for i, r := range all[deployed:] {
+	return s, s.addObjects(ctx, c, in, all)
+}
+
+// liveRevisions returns the range of revisions whose objects may exist, and the
+// index of the current one: the deployed one, else the last.
+func liveRevisions(all []revision) (first, current int) {
+	for i, r := range slices.Backward(all) {
+		if r.status == release.StatusDeployed {
+			return i, i
+		}
+	}
+	first = len(all) - 1
+	for first > 0 && all[first].status != release.StatusSuperseded && all[first-1].status != release.StatusUninstalled {
+		first--
+	}
+	return first, len(all) - 1
+}
+
+// addObjects adds the objects of all revisions whose objects may exist.
+func (s *State) addObjects(ctx context.Context, c *cluster.Cluster, in Storage, all []revision) error {
+	first, current := liveRevisions(all)
+	manifests, objects := make([]string, len(all)), make([][]*unstructured.Unstructured, len(all))
+	for i, r := range all[first:] {
 		stored, err := decode(r.object)
 		if err != nil {
-			return nil, &diag.Diag{
-				Msg:  fmt.Sprintf("%s %s/%s is not a valid Helm record: %s", in, namespace, r.object.GetName(), diag.Visible(err.Error(), diag.MaxText)),
-				Hint: "see helm history " + name,
+			return &diag.Diag{
+				Msg:  fmt.Sprintf("%s %s/%s is not a valid Helm record: %s", in, r.object.GetNamespace(), r.object.GetName(), diag.Visible(err.Error(), diag.MaxText)),
+				Hint: "see helm history " + r.object.GetLabels()["name"],
 			}
 		}
-		objects, err := objectsOf(ctx, c, stored)
-		if err != nil {
-			return nil, err
+		manifests[first+i] = stored.Manifest
+		if objects[first+i], err = objectsOf(ctx, c, stored); err != nil {
+			return err
 		}
-		if i > 0 || !s.Deployed {
-			s.attempts, s.attemptObjects = append(s.attempts, stored.Manifest), append(s.attemptObjects, objects)
+	}
+	seen := map[cluster.Ref]bool{}
+	for _, o := range objects[current] {
+		seen[cluster.RefOf(o)] = true
+	}
+	s.Objects = objects[current]
+	for i := first; i < len(all); i++ {
+		if i != current || !s.Deployed {
+			s.attempts, s.attemptObjects = append(s.attempts, manifests[i]), append(s.attemptObjects, objects[i])
 		}
-		for _, o := range objects {
-			if ref := cluster.RefOf(o); i == 0 {
-				seen[ref] = true
-				s.Objects = append(s.Objects, o)
-			} else if !seen[ref] {
+		for _, o := range objects[i] {
+			if ref := cluster.RefOf(o); !seen[ref] {
 				seen[ref] = true
 				s.Extra = append(s.Extra, o)
 			}
 		}
 	}
-	return s, nil
+	s.replaced = manifests[first : len(all)-1]
+	return nil
 }
 
 // objectsOf returns the objects of a stored revision, with their namespaces.

@@ -49,7 +49,8 @@ type Run struct {
 	// Hide removes secrets from Helm's messages.
 	Hide func(string) string
 
-	attempts []string // manifests of failed attempts
+	attempts []string // manifests that an installation or upgrade replaces, as in State
+	replaced []string // manifests that an uninstallation deletes, as in State
 
 	mu    sync.Mutex
 	cause error // cause of Helm's error
@@ -163,8 +164,10 @@ func (r *Run) markFailed(cfg *action.Configuration) error {
 	return r.fault(cfg.Releases.Update(last))
 }
 
-// Uninstall uninstalls the release with its hooks, and deletes its records.
-func (r *Run) Uninstall(ctx context.Context) error {
+// Uninstall uninstalls the release with its hooks, and deletes its records. before
+// is the current state.
+func (r *Run) Uninstall(ctx context.Context, before *State) error {
+	r.replaced = before.replaced
 	cfg, err := r.configuration(ctx)
 	if err != nil {
 		return err
