@@ -155,14 +155,18 @@ func (r *Runner) Run(ctx context.Context, a *fleet.Action) (Outcome, error) {
 		}
 		return outcome, r.faultOf(ctx, limited, a, err)
 	}
+	var answer error // of the last check; one that the timeout interrupts says less
 	for a.Verify.Exists() {
 		err := r.runTask(limited, ctx, a, a.Verify, false)
 		if err == nil {
 			break
 		}
+		if answer == nil || limited.Err() == nil {
+			answer = err
+		}
 		select {
 		case <-limited.Done():
-			return Failed, r.faultOf(ctx, limited, a, fmt.Errorf("it ran, but is not verified: %w", err))
+			return Failed, r.faultOf(ctx, limited, a, fmt.Errorf("it ran, but is not verified: %w", answer))
 		case <-time.After(pollInterval):
 		}
 	}
