@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
 )
 
@@ -29,7 +29,7 @@ func (f *Fleet) checkValues(ctx context.Context, clusters *fleet.Fleet) diag.Lis
 			}
 		}
 	}
-	checked := ordered.Map(ctx, f.Parallel, len(uses), func(ctx context.Context, i int) (diag.List, error) {
+	checked := par.Map(ctx, f.Parallel, len(uses), func(ctx context.Context, i int) (diag.List, error) {
 		var faults diag.List
 		u := uses[i]
 		if u.release.Jsonnet != "" {

@@ -30,9 +30,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fleetc/fleetc/compiler/base/bounded"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/guard"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/results"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
@@ -61,7 +61,7 @@ type Compiler struct {
 	// are not in the cache directory. Nil for none.
 	Shared results.SharedCache
 
-	Limits bounded.Limits // of the evaluation of CUE for one cluster
+	Limits guard.Limits // of the evaluation of CUE for one cluster
 
 	// Unchanged are evaluated clusters that are not selected. The selected clusters are
 	// checked against them.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/fleetc/fleetc/compiler/base/bounded"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/health"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
@@ -37,12 +37,12 @@ func (c *Compiler) Unify(ctx context.Context, loaded *load.Fleet, err error) Eva
 	var faults diag.List
 	faults.Add(err)
 	e := Evaluation{Fleet: &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}}
-	evaluated := ordered.Map(ctx, c.Parallel(), len(loaded.Clusters), func(ctx context.Context, i int) (*fleet.Cluster, error) {
+	evaluated := par.Map(ctx, c.Parallel(), len(loaded.Clusters), func(ctx context.Context, i int) (*fleet.Cluster, error) {
 		in := loaded.Clusters[i]
-		cluster, err := bounded.Run(ctx, c.Limits, func() (*fleet.Cluster, error) {
+		cluster, err := guard.Run(ctx, c.Limits, func() (*fleet.Cluster, error) {
 			return unify.Cluster(loaded.Root, in.ID, in.Layers, in.Instance)
 		})
-		if over, ok := errors.AsType[*bounded.Excess](err); ok {
+		if over, ok := errors.AsType[*guard.Excess](err); ok {
 			err = unify.Excess(loaded.Root, in.ID, in.Instance, over)
 		}
 		if c.Kubernetes != "" && cluster != nil {

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/memo"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/origin"
 	"github.com/fleetc/fleetc/compiler/results"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
@@ -15,7 +15,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
-	"github.com/fleetc/fleetc/compiler/stage/validate/crd"
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
@@ -58,7 +57,7 @@ type renderer struct {
 	remotes   *RemoteReader
 	packages  []load.Package                   // of charts that Jsonnet may render by name
 	read      sync.Map                         // objects of kustomizations and manifests by kind and path, each a sync.OnceValues
-	crdDirs   memo.Map[*fleet.Chart, []string] // API versions of the CRDs in the crds directories of charts
+	crdDirs   par.Memo[*fleet.Chart, []string] // API versions of the CRDs in the crds directories of charts
 	groups    renderGroups
 	Slots     chan struct{} // has an element for each chart that is being rendered
 	unshared  bool          // whether clusters do not share results, for tests
@@ -67,7 +66,7 @@ type renderer struct {
 // checks are the checks of objects.
 type checks struct {
 	Kinds    validate.Checker
-	crds     crd.Checker
+	crds     validate.CRDChecker
 	policies policy.Checker
 	date     string // the current day for the ends of waivers; empty if they do not end
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/results"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/policy"
@@ -56,7 +56,7 @@ func (c *Compiler) FindCharts(ctx context.Context, results *results.Store, root 
 	const atATime = 8 // limits the requests to a repository
 	source := c.Source(root)
 	refs := SortedRefs(users)
-	found := ordered.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (LoadedChart, error) {
+	found := par.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (LoadedChart, error) {
 		reused, ok := c.reusedChart(refs[i])
 		if ok && refs[i].Digest != "" {
 			return reused, nil
@@ -102,7 +102,7 @@ func (c *Compiler) reusedChart(ref fleet.ChartRef) (LoadedChart, bool) {
 // the order of their IDs, or the faults of a cluster in place of its bundle. It holds at
 // most Parallel bundles in memory.
 func (f *Fleet) Bundles(ctx context.Context) iter.Seq2[*fleet.Bundle, error] {
-	return ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
+	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		b, err := f.Compile(ctx, f.Clusters[i])
 		return b, fleet.InCluster(f.Clusters[i], err)
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 	"github.com/fleetc/fleetc/compiler/stage/render"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
@@ -130,7 +130,7 @@ func (f *Fleet) renderFirst(ctx context.Context, all *ClusterRendering, served [
 			running.Go(func() { *one = f.renderOne(ctx, all.Cluster, r, served) })
 		case ch.Chart != nil:
 			running.Go(func() {
-				one.crdAPIs, faults[i] = ordered.Recover(func() ([]string, error) { return f.crdsOf(ch.Chart), nil })
+				one.crdAPIs, faults[i] = par.Recover(func() ([]string, error) { return f.crdsOf(ch.Chart), nil })
 			})
 		}
 	}
@@ -140,7 +140,7 @@ func (f *Fleet) renderFirst(ctx context.Context, all *ClusterRendering, served [
 
 // renderOne renders a release that sees the given API versions.
 func (f *Fleet) renderOne(ctx context.Context, c *fleet.Cluster, r *fleet.Release, apis []string) Rendering {
-	result, err := ordered.Recover(func() (render.Result, error) { return f.Source(ctx, c, r, apis) })
+	result, err := par.Recover(func() (render.Result, error) { return f.Source(ctx, c, r, apis) })
 	if f.unshared {
 		copyContents(result.Objects)
 		copyContents(result.Hooks)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 )
 
@@ -15,7 +15,7 @@ import (
 // faults. The error is a diag.List in the order of clusters.
 func (f *Fleet) CheckWritten(ctx context.Context) error {
 	var faults diag.List
-	for _, err := range ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (struct{}, error) {
+	for _, err := range par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (struct{}, error) {
 		return struct{}{}, fleet.InCluster(f.Clusters[i], f.checkWritten(ctx, f.Clusters[i]))
 	}) {
 		faults.Add(err)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster/credential"
 )
 
 // accessFlags adds the flags that configure access to clusters.
@@ -66,7 +65,7 @@ func newPluginCommand() *cobra.Command {
 			if err != nil {
 				return &diag.Diag{Msg: fmt.Sprintf("%q is not a valid duration", args[0]), Cause: err}
 			}
-			status, err := credential.Run(cmd.Context(), limit, args[1:], os.Stdin, cmd.OutOrStdout(), os.Stderr)
+			status, err := cluster.RunCredentialPlugin(cmd.Context(), limit, args[1:], os.Stdin, cmd.OutOrStdout(), os.Stderr)
 			return cmp.Or(err, statusError(status))
 		},
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/fleetc/fleetc/compiler/base/diag/faults"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
@@ -19,7 +19,7 @@ type updateReport struct {
 	Written  bool            `json:"written"`
 	Files    []string        `json:"files"`
 	Moves    []updateMove    `json:"moves"`
-	Faults   []faults.Fault  `json:"faults"`
+	Faults   []diag.Fault    `json:"faults"`
 	Rendered json.RawMessage `json:"rendered"`
 }
 
@@ -41,7 +41,7 @@ type valueChange struct {
 func updateJSON(w io.Writer, u *edit.ChartUpdate, dryRun bool) error {
 	out := updateReport{
 		Chart: u.Chart.Ref.Location(), Version: u.Chart.Version, Digest: u.Chart.Ref.Digest,
-		Written: !dryRun && len(u.Files) > 0, Files: append([]string{}, u.Files...), Moves: []updateMove{}, Faults: faults.Of(u.Faults),
+		Written: !dryRun && len(u.Files) > 0, Files: append([]string{}, u.Files...), Moves: []updateMove{}, Faults: diag.FaultsOf(u.Faults),
 	}
 	for _, m := range u.Moves {
 		l := updateMove{From: m.OldVersion, To: m.NewVersion, Clusters: m.Clusters, Values: []valueChange{}}

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/faults"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -102,8 +101,8 @@ func TestSARIFReports(t *testing.T) {
 	}
 	for _, err := range []error{nil, list, list[:1], list[1:], fmt.Errorf("wrapped: %w", list)} {
 		var b strings.Builder
-		r := faults.Report{Err: err, Version: odd, Files: load.FaultFiles(t.TempDir())}
-		if err := r.Write(&b, faults.SARIF); err != nil {
+		r := diag.Report{Err: err, Version: odd, Files: load.FaultFiles(t.TempDir())}
+		if err := r.Write(&b, diag.SARIF); err != nil {
 			t.Fatal(err)
 		}
 		if err := validSARIF(b.String()); err != nil {
@@ -113,9 +112,9 @@ func TestSARIFReports(t *testing.T) {
 }
 
 func TestFormatOf(t *testing.T) {
-	for args, want := range map[string]faults.Format{
-		"vet": "", "-o json": faults.JSON, "vet --nonsense --output=sarif x": faults.SARIF, "--output": "", "-o": "", "-o=json": faults.JSON, "-ojson": faults.JSON,
-		"-o json --output github": faults.GitHub, "vet -- -o json": "", "--outputs json": "",
+	for args, want := range map[string]diag.Format{
+		"vet": "", "-o json": diag.JSON, "vet --nonsense --output=sarif x": diag.SARIF, "--output": "", "-o": "", "-o=json": diag.JSON, "-ojson": diag.JSON,
+		"-o json --output github": diag.GitHub, "vet -- -o json": "", "--outputs json": "",
 	} {
 		if got := formatOf(strings.Fields(args)); got != want {
 			t.Errorf("%s: %q, want %q", args, got, want)
@@ -125,5 +124,5 @@ func TestFormatOf(t *testing.T) {
 
 // TestFormatFields checks that the page describes every field of the JSON.
 func TestFormatFields(t *testing.T) {
-	describes(t, readPage(t, "docs/ci.md"), append(jsonFields(reflect.TypeFor[faults.Fault]()), "faults"))
+	describes(t, readPage(t, "docs/ci.md"), append(jsonFields(reflect.TypeFor[diag.Fault]()), "faults"))
 }

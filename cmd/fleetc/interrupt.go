@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fleetc/fleetc/compiler/base/diag/faults"
+	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
 // exitDelay is how long a command may run after a signal. CUE evaluations and
@@ -36,7 +36,7 @@ func withExit(ctx context.Context, end func(status int)) (context.Context, *exit
 		case <-done:
 		case <-time.After(exitDelay):
 			if !e.undoes.Load() {
-				r := faults.Report{Err: errInterrupted, Version: toolVersion()}
+				r := diag.Report{Err: errInterrupted, Version: toolVersion()}
 				_ = r.Write(stderr, formatOf(os.Args[1:]))
 				end(exitFailed)
 			}

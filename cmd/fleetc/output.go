@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/faults"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/spf13/cobra"
 )
@@ -33,10 +32,10 @@ func outputFlag(cmd *cobra.Command, into *string, formats ...string) {
 
 // withGitHub adds the format github, which all commands have.
 func withGitHub(formats []string) []string {
-	if slices.Contains(formats, string(faults.GitHub)) {
+	if slices.Contains(formats, string(diag.GitHub)) {
 		return formats
 	}
-	return append(slices.Clone(formats), string(faults.GitHub))
+	return append(slices.Clone(formats), string(diag.GitHub))
 }
 
 // start reads the output format of a command.
@@ -48,14 +47,14 @@ func (o *options) start(cmd *cobra.Command) error {
 	format, formats := flag.Value.String(), flag.Annotations[outputFormats]
 	switch {
 	case slices.Contains(formats, format):
-	case format == string(faults.GitHub):
+	case format == string(diag.GitHub):
 		if err := flag.Value.Set(formats[0]); err != nil {
 			return err
 		}
 	default:
 		return &diag.Diag{Msg: fmt.Sprintf("no output format is called %q", format), Hint: diag.OneOf(format, withGitHub(formats))}
 	}
-	o.started = faults.Format(format)
+	o.started = diag.Format(format)
 	o.printable(cmd, flag.Value.String())
 	return nil
 }
@@ -78,24 +77,24 @@ func (o *options) report(cmd *cobra.Command, err error, args []string) error {
 		w = cmd.OutOrStdout()
 	}
 	w, _ = unwrapStream(w).(io.Writer) // a report is already printable
-	r := faults.Report{Err: err, Version: toolVersion(), Files: load.FaultFiles(o.dir)}
+	r := diag.Report{Err: err, Version: toolVersion(), Files: load.FaultFiles(o.dir)}
 	return r.Write(w, format)
 }
 
 // formatOf returns the output format in arguments that cobra could not parse.
-func formatOf(args []string) (format faults.Format) {
+func formatOf(args []string) (format diag.Format) {
 	for i, arg := range args {
 		if arg == "--" {
 			break
 		}
 		if arg == "-o" || arg == "--output" {
 			if i+1 < len(args) {
-				format = faults.Format(args[i+1])
+				format = diag.Format(args[i+1])
 			}
 		} else if value, ok := strings.CutPrefix(arg, "--output="); ok {
-			format = faults.Format(value)
+			format = diag.Format(value)
 		} else if value, ok := strings.CutPrefix(arg, "-o"); ok {
-			format = faults.Format(strings.TrimPrefix(value, "="))
+			format = diag.Format(strings.TrimPrefix(value, "="))
 		}
 	}
 	return format

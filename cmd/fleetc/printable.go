@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/faults"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -29,9 +28,9 @@ func (o *options) printable(cmd *cobra.Command, format string) {
 	switch {
 	case slices.Contains(exactFormats, format):
 		return
-	case faults.Format(format).IsDocument():
+	case diag.Format(format).IsDocument():
 		form = diag.JSONText
-	case format == string(faults.GitHub): // the command writes such commands itself
+	case format == string(diag.GitHub): // the command writes such commands itself
 		form = diag.CommandsText
 	}
 	cmd.SetOut(stream(cmd.OutOrStdout(), form))

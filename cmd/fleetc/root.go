@@ -10,9 +10,8 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler"
-	"github.com/fleetc/fleetc/compiler/base/bounded"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/diag/faults"
+	"github.com/fleetc/fleetc/compiler/base/guard"
 	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/spf13/cobra"
@@ -61,14 +60,14 @@ type options struct {
 	offline bool
 	noCache bool
 	date    string
-	limits  bounded.Limits
+	limits  guard.Limits
 	color   string
 	shared  *oci.Cache // the cache of --cache-registry; nil for none
 	build   string     // build ID of the shared cache
 
 	endProgress func() // set when a command has started
 
-	started faults.Format // output format of the running command; empty before
+	started diag.Format // output format of the running command; empty before
 }
 
 func (o *options) compiler() *compiler.Compiler {

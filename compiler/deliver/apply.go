@@ -16,7 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/query/diff"
@@ -84,7 +84,7 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 // answer does not delay others.
 func plans(ctx context.Context, f *compiler.Fleet, all Servers, t apply.Target, key []byte) iter.Seq2[*ClusterPlan, error] {
 	turns := make(chan struct{}, f.Parallel)
-	return ordered.Map(ctx, len(f.Clusters), len(f.Clusters), func(ctx context.Context, i int) (*ClusterPlan, error) {
+	return par.Map(ctx, len(f.Clusters), len(f.Clusters), func(ctx context.Context, i int) (*ClusterPlan, error) {
 		c := f.Clusters[i]
 		s := all.Of(c.ID)
 		select {
@@ -176,7 +176,7 @@ func Run(ctx context.Context, plans []*ClusterPlan, parallel int, exact bool, re
 		started[i] = make(chan struct{})
 	}
 	close(started[0])
-	return ordered.Map(ctx, len(plans), len(plans), func(ctx context.Context, i int) (apply.Result, error) {
+	return par.Map(ctx, len(plans), len(plans), func(ctx context.Context, i int) (apply.Result, error) {
 		if err := startInOrder(ctx, started[i], started[i+1], slots); err != nil {
 			return apply.Result{}, err
 		}

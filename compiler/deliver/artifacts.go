@@ -14,8 +14,8 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
-	"github.com/fleetc/fleetc/compiler/base/revision"
+	"github.com/fleetc/fleetc/compiler/base/git"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -26,7 +26,7 @@ import (
 // Their content is below dir, which must exist as long as the artifacts are used. from has
 // the fields of the provenance that all artifacts share.
 func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree *export.Tree, dir string, from oci.Provenance) iter.Seq2[*oci.Artifact, error] {
-	return ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*oci.Artifact, error) {
+	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*oci.Artifact, error) {
 		b, err := exportCluster(ctx, f, f.Clusters[i], layout)
 		if err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ const PushesAtATime = 8
 // PushArtifacts pushes artifacts in parallel and yields the results in their order. The
 // error of an artifact does not stop the others.
 func PushArtifacts(ctx context.Context, client *oci.Client, artifacts []*oci.Artifact, check bool) iter.Seq2[oci.PushResult, error] {
-	return ordered.Map(ctx, PushesAtATime, len(artifacts), func(ctx context.Context, i int) (oci.PushResult, error) {
+	return par.Map(ctx, PushesAtATime, len(artifacts), func(ctx context.Context, i int) (oci.PushResult, error) {
 		p, err := client.Push(ctx, artifacts[i], check)
 		return p, diag.In(artifacts[i].Cluster, err)
 	})
@@ -84,7 +84,7 @@ func LastArtifact(ctx context.Context, f *compiler.Fleet, client *oci.Client, cl
 			return nil, fmt.Errorf("unpack the artifact of %s: %w", cluster, err)
 		}
 	}
-	tree := &export.Tree{Dir: dir, Name: revision.FilePrefix + "artifact:", Fleet: f.Module}
+	tree := &export.Tree{Dir: dir, Name: git.FilePrefix + "artifact:", Fleet: f.Module}
 	return tree.Objects(cluster)
 }
 
@@ -102,11 +102,11 @@ func Commits(ctx context.Context, c *compiler.Compiler) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return revision.Names(ctx, root)
+	return git.RevisionNames(ctx, root)
 }
 
 func commitOf(ctx context.Context, root string) (commit string, modified bool, err error) {
-	commit, modified, err = revision.Head(ctx, root)
+	commit, modified, err = git.Head(ctx, root)
 	if _, ok := errors.AsType[*diag.Diag](err); ok {
 		return "", false, nil
 	}

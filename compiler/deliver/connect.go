@@ -10,7 +10,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/crosscheck"
 )
@@ -83,7 +83,7 @@ func ConnectAll(ctx context.Context, f *compiler.Fleet, a cluster.Access) Server
 // connectTo connects to a cluster. It fails if the cluster does not have the UID in the
 // layers.
 func connectTo(ctx context.Context, c *fleet.Cluster, a cluster.Access) Server {
-	l, err := ordered.Recover(func() (*cluster.Cluster, error) {
+	l, err := par.Recover(func() (*cluster.Cluster, error) {
 		return cluster.Connect(ctx, cluster.Address{Access: a, Context: c.KubeContext})
 	})
 	if err != nil {

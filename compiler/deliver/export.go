@@ -12,8 +12,8 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/links"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/git"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/gitops"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
@@ -31,7 +31,7 @@ func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.S
 // nil, it is called with each bundle before the bundle is yielded, concurrently and in any
 // order. Its error is yielded beside the bundle.
 func ExportsOf(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, clusters []*fleet.Cluster, take func(*fleet.Bundle) error) iter.Seq2[*fleet.Bundle, error] {
-	return ordered.Map(ctx, f.Parallel, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
+	return par.Map(ctx, f.Parallel, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		b, err := exportCluster(ctx, f, clusters[i], layout)
 		if err == nil && take != nil {
 			err = diag.In(b.Cluster.ID, take(b))
@@ -50,7 +50,7 @@ type VettedCluster struct {
 // given layout, or in the layouts of [fleet.GitOps] if it is empty. It yields the result
 // of a cluster beside the faults of checks.
 func Vet(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.Seq2[*VettedCluster, error] {
-	return ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*VettedCluster, error) {
+	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*VettedCluster, error) {
 		c := f.Clusters[i]
 		b, err := f.Assemble(ctx, c)
 		var faults diag.List
@@ -123,7 +123,7 @@ func CheckOutput(c *compiler.Compiler, dir string) error {
 	refuse := func(why string) error {
 		return &diag.Diag{Msg: diag.Visible(dir, diag.MaxText) + " " + why, Hint: "export to another directory"}
 	}
-	if links.IsGit(filepath.ToSlash(real)) {
+	if git.IsDotGit(filepath.ToSlash(real)) {
 		return refuse("is in .git")
 	}
 	// Some file systems ignore case, so that Environments is environments.

@@ -22,7 +22,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/export/gitops"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/load"
-	"github.com/fleetc/fleetc/compiler/stage/validate/crd"
+	"github.com/fleetc/fleetc/compiler/stage/validate"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -95,7 +95,7 @@ func gitopsObjects(t *testing.T, b *fleet.Bundle) []fleet.Object {
 }
 
 // checkGitopsObjects checks the objects of Flux and Argo CD against their CRDs.
-func checkGitopsObjects(t *testing.T, checker *crd.Checker, b *fleet.Bundle) {
+func checkGitopsObjects(t *testing.T, checker *validate.CRDChecker, b *fleet.Bundle) {
 	t.Helper()
 	known, err := gitopsCRDs()
 	if err != nil {
@@ -237,7 +237,7 @@ func TestExportsOfExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var checker crd.Checker
+	var checker validate.CRDChecker
 	for _, layout := range []fleet.Layout{fleet.FluxLayout, fleet.ArgoLayout} {
 		for b, err := range deliver.Exports(t.Context(), f, layout) {
 			if err != nil {
@@ -285,7 +285,7 @@ func TestExportsOfHelm(t *testing.T) {
 		b.Objects, b.YAML = append(b.Objects, o), append(b.YAML, fleet.Text{})
 	}
 	l := gitops.Layouter{Fleet: "example.com/fleet", Names: export.FileNames, Encode: bundle.Encode}
-	var checker crd.Checker
+	var checker validate.CRDChecker
 	for layout, want := range map[fleet.Layout]int{fleet.FluxLayout: 7, fleet.ArgoLayout: 3} {
 		laid, err := l.Lay(b, layout)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
@@ -48,7 +48,7 @@ func records(ctx context.Context, e compiler.Evaluation, o ApplyOptions) ([]*Rec
 	f.Clusters = slices.DeleteFunc(slices.Clone(all), func(c *fleet.Cluster) bool { return fleet.FaultsOf(c.ID, faults) != nil })
 	servers := ConnectAll(ctx, f, o.Access)
 	var out []*Record
-	results := ordered.Map(ctx, atATime, len(all), func(ctx context.Context, i int) (*Record, error) {
+	results := par.Map(ctx, atATime, len(all), func(ctx context.Context, i int) (*Record, error) {
 		r := &Record{Cluster: all[i], Err: fleet.FaultsOf(all[i].ID, faults), server: servers.Of(all[i].ID)}
 		r.Reached = r.server.Live != nil
 		if r.Err = cmp.Or(r.Err, r.server.Err); r.Err == nil {

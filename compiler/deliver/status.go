@@ -6,7 +6,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
@@ -70,7 +70,7 @@ func ReadStatus(ctx context.Context, c *compiler.Compiler, o StatusOptions, patt
 	var out []*Status
 	var all diag.List
 	all.Add(faults)
-	results := ordered.Map(ctx, c.Parallel(), len(records), func(ctx context.Context, i int) (*Status, error) {
+	results := par.Map(ctx, c.Parallel(), len(records), func(ctx context.Context, i int) (*Status, error) {
 		s := &Status{Record: records[i]}
 		if f != nil && s.Err == nil {
 			s.compile(ctx, f, faults)

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 )
 
@@ -20,7 +20,7 @@ func Test(ctx context.Context, plans []*ClusterPlan, parallel int, report func(a
 		defer mu.Unlock()
 		report(e)
 	}
-	return ordered.Map(ctx, parallel, len(plans), func(ctx context.Context, i int) ([]apply.Test, error) {
+	return par.Map(ctx, parallel, len(plans), func(ctx context.Context, i int) ([]apply.Test, error) {
 		p := plans[i]
 		if p.Err != nil {
 			return nil, p.Err

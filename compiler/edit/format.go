@@ -11,7 +11,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/edit/format"
+
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -33,7 +33,7 @@ func Format(c *compiler.Compiler, check bool, files ...string) ([]string, error)
 	var sources []source
 	var faults diag.List
 	if len(files) == 0 {
-		names, err := format.Files(root)
+		names, err := CUEFiles(root)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func Format(c *compiler.Compiler, check bool, files ...string) ([]string, error)
 		if err != nil {
 			return nil, err
 		}
-		out, err := format.Source(root, s.file, text)
+		out, err := FormatSource(root, s.file, text)
 		faults.Add(err)
 		if err == nil && !bytes.Equal(out, text) {
 			changed = append(changed, s)
@@ -101,7 +101,7 @@ func sourceOf(file string) (source, error) {
 		return source{}, &diag.Diag{Msg: file + " leads out of the fleet", Hint: "name the file itself, from the fleet that it is in"}
 	}
 	s := source{root, filepath.ToSlash(name), target}
-	if !format.IsCUE(s.name) {
+	if !IsCUE(s.name) {
 		return source{}, &diag.Diag{Msg: s.name + " is not a CUE file of the fleet", Hint: "name files that end in .cue and are not in cue.mod"}
 	}
 	return s, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/values"
 )
@@ -127,7 +127,7 @@ func compareRendered(ctx context.Context, moved []movedCluster, old, next *compi
 	}
 	var groups diff.Grouper
 	var faults diag.List
-	compared := ordered.Map(ctx, next.Parallel, len(moved), func(ctx context.Context, i int) (comparison, error) {
+	compared := par.Map(ctx, next.Parallel, len(moved), func(ctx context.Context, i int) (comparison, error) {
 		m := moved[i]
 		if !old.CanRender(m.before) || !next.CanRender(m.after) {
 			return comparison{}, nil

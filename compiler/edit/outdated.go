@@ -9,7 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -38,7 +38,7 @@ func Outdated(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]
 	users, source := compiler.ChartUsers(e.All()), c.Source(e.Dir)
 	maps.DeleteFunc(users, func(ref fleet.ChartRef, _ *compiler.ChartUse) bool { return ref.Path != "" })
 	refs := compiler.SortedRefs(users)
-	results := ordered.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (ChartVersions, error) {
+	results := par.Map(ctx, atATime, len(refs), func(ctx context.Context, i int) (ChartVersions, error) {
 		v, err := source.Versions(ctx, refs[i])
 		if err != nil {
 			return ChartVersions{}, users[refs[i]].Blame(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/revision"
+	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -162,7 +162,7 @@ func AffectedSince(ctx context.Context, c *compiler.Compiler, ref string, patter
 	if err != nil {
 		return report, err
 	}
-	changed, err := revision.Changed(ctx, root, ref)
+	changed, err := git.Changed(ctx, root, ref)
 	if err != nil {
 		return report, err
 	}
@@ -173,13 +173,13 @@ func AffectedSince(ctx context.Context, c *compiler.Compiler, ref string, patter
 		}
 		return report, err
 	}
-	dir, done, err := revision.Checkout(ctx, root, ref)
+	dir, done, err := git.Checkout(ctx, root, ref)
 	defer done()
 	if err != nil {
 		return report, err
 	}
 	before := &compiler.Compiler{Dir: dir, Jobs: c.Jobs, Cache: c.Cache, Offline: c.Offline, Date: c.Date}
 	report, err = Affected(ctx, c, before, patterns...)
-	report.OldFaults = revision.Faults(dir, diag.Visible(ref, diag.MaxText), report.OldFaults)
+	report.OldFaults = git.RevisionFaults(dir, diag.Visible(ref, diag.MaxText), report.OldFaults)
 	return report, err
 }

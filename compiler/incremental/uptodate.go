@@ -11,8 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/cache"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/memo"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/results"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -47,8 +46,8 @@ type UpToDate struct {
 	results      *results.Store
 	layers       *layerInputs
 	changedSince func(file string) bool // whether a file changed since the run began
-	changed      memo.Map[string, bool] // results of changedSince
-	hasChart     memo.Map[fleet.ChartRef, bool]
+	changed      par.Memo[string, bool] // results of changedSince
+	hasChart     par.Memo[fleet.ChartRef, bool]
 	layerKeys    map[string]string // cache keys of the layers, by cluster ID
 	fleet        *compiler.Fleet   // the clusters that are not up to date
 	clusters     []*fleet.Cluster  // the clusters that are up to date, with the fields of clusterSources only
@@ -137,7 +136,7 @@ func (s *UpToDate) find(ctx context.Context) {
 			}
 		}
 	}
-	held := ordered.Map(ctx, cmp.Or(s.task.Parallelism, s.compiler.Parallel()), len(clusters), func(_ context.Context, i int) (bool, error) {
+	held := par.Map(ctx, cmp.Or(s.task.Parallelism, s.compiler.Parallel()), len(clusters), func(_ context.Context, i int) (bool, error) {
 		return s.task.Holds == nil || s.task.Holds(clusters[i].ID, outcomes[i].Text), nil
 	})
 	i := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/patch"
@@ -184,7 +184,7 @@ func matches(pattern, text string) bool {
 // render renders all clusters and collects the digests of their objects and the names of
 // their images. If there are two clusters, it also stores their objects in pair.
 func (c *comparer) render(ctx context.Context, done func()) error {
-	rendered := ordered.Map(ctx, c.f.Parallel, len(c.clusters), func(ctx context.Context, i int) ([]fleet.Object, error) {
+	rendered := par.Map(ctx, c.f.Parallel, len(c.clusters), func(ctx context.Context, i int) ([]fleet.Object, error) {
 		objs, _, err := c.f.CheckedObjects(ctx, c.clusters[i])
 		return objs, diag.In(c.clusters[i].ID, err)
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -167,7 +167,7 @@ func (d *differ) compare(ctx context.Context) (*diff.Result, error) {
 		after[cl.ID] = cl
 		addReleases(releases, cl)
 	}
-	compared := ordered.Map(ctx, d.now.Parallel, len(d.selected), func(ctx context.Context, i int) (clusterDiff, error) {
+	compared := par.Map(ctx, d.now.Parallel, len(d.selected), func(ctx context.Context, i int) (clusterDiff, error) {
 		id := d.selected[i]
 		if !load.HasID(d.affected, id) {
 			return clusterDiff{}, nil

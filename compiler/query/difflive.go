@@ -12,7 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
@@ -49,7 +49,7 @@ func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff
 	}
 	all.Keep(f)
 	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, simulated: map[string]*diff.Prediction{}}
-	compared := ordered.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (liveClusterDiff, error) {
+	compared := par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (liveClusterDiff, error) {
 		return d.cluster(ctx, f.Clusters[i])
 	})
 	var faults diag.List

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/revision"
+	"github.com/fleetc/fleetc/compiler/base/git"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/incremental"
 	"github.com/fleetc/fleetc/compiler/stage/load"
@@ -75,7 +75,7 @@ type committedState struct {
 func openCommit(ctx context.Context, c *compiler.Compiler, root, ref string) (*committedState, error) {
 	f := &committedState{compiler: *c, ref: ref, remove: func() {}}
 	f.compiler.Earlier = true
-	changed, err := revision.Changed(ctx, root, ref)
+	changed, err := git.Changed(ctx, root, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func openCommit(ctx context.Context, c *compiler.Compiler, root, ref string) (*c
 		f.clusters, err = load.ClusterIDs(root)
 		return f, err
 	}
-	if f.compiler.Dir, f.remove, err = revision.Checkout(ctx, root, ref); err != nil {
+	if f.compiler.Dir, f.remove, err = git.Checkout(ctx, root, ref); err != nil {
 		return nil, err
 	}
 	if err = f.dropVendored(); err == nil {
@@ -165,4 +165,6 @@ func (f *committedState) objects(ctx context.Context, cluster string, now []flee
 func (f *committedState) close() { f.remove() }
 
 // withRef prefixes the file names of faults with the name of the commit.
-func (f *committedState) withRef(err error) error { return revision.Faults(f.compiler.Dir, f.ref, err) }
+func (f *committedState) withRef(err error) error {
+	return git.RevisionFaults(f.compiler.Dir, f.ref, err)
+}

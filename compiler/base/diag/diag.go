@@ -1,8 +1,10 @@
 // Package diag describes faults in the user's input.
 //
 // A fault ([Diag]) has positions, a message and a hint. Stages return plain
-// errors that may contain a [List] of faults; [All] extracts them. The package
-// formats faults; it does not print them or end the program.
+// errors that may contain a [List] of faults; [All] extracts them. A [Report] writes
+// faults for people, programs, code scanners and GitHub's checks. The caller provides
+// the names and lines of files and the writer: the package reads no file and does not
+// end the program.
 package diag
 
 import (

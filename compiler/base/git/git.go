@@ -4,6 +4,12 @@
 //
 // The rest of the user's configuration applies: credential helpers, keys,
 // proxies and URL rewrites.
+//
+// [Checkout], [Head], [Changed] and [RevisionNames] read commits of the repository
+// that contains a fleet. File contents are those that git stores: filters, line-end
+// conversions and hooks do not run, and a git-lfs file is its pointer. They use no
+// network and write neither to the repository nor to the working tree. [ResolveLink]
+// follows symbolic links inside a repository.
 package git
 
 import (

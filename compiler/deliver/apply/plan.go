@@ -14,7 +14,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster/simulate"
 	"github.com/fleetc/fleetc/compiler/stage/health"
 )
 
@@ -30,7 +29,7 @@ type planner struct {
 	bundleNamespaces map[string]*Item                  // namespaces of the bundle
 	handedOver       map[string]bool                   // Helm releases whose objects fleetc now applies, and these objects
 	hooks            map[string][]byte                 // packed hooks that run on deletion and must be stored, by release
-	schemas          *memo[schema.GroupVersion, *simulate.Schemas]
+	schemas          *memo[schema.GroupVersion, *cluster.Schemas]
 	reader           *cluster.Reader  // of all objects that the plan reads; nil to read each on its own
 	unchanged        map[string]*Item // unchanged items of an earlier plan of the same apply, by ID
 	admission        memo[struct{}, *admissionRules]
@@ -137,7 +136,7 @@ func (t Target) planner(inventory *Inventory) *planner {
 	return &planner{
 		Target: t, inventory: inventory, recorded: inventory.entries(), digests: digestsOf(t.Bundle),
 		bundleCRDs: map[schema.GroupVersionKind]*Item{}, bundleNamespaces: map[string]*Item{}, handedOver: map[string]bool{},
-		schemas: &memo[schema.GroupVersion, *simulate.Schemas]{},
+		schemas: &memo[schema.GroupVersion, *cluster.Schemas]{},
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
-	"github.com/fleetc/fleetc/compiler/deliver/cluster/simulate"
 )
 
 // This file simulates applies for objects without a dry run.
@@ -43,9 +42,9 @@ type simulation struct {
 // fields and the schemas of the cluster.
 func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unstructured) (simulation, error) {
 	gv := it.ref.GroupVersion()
-	schemas, err := p.schemas.get(gv, func() (*simulate.Schemas, error) {
+	schemas, err := p.schemas.get(gv, func() (*cluster.Schemas, error) {
 		document, err := p.Live.OpenAPI(ctx, gv)
-		return simulate.Read(document), err
+		return cluster.ReadSchemas(document), err
 	})
 	if err != nil {
 		return simulation{}, err
@@ -53,7 +52,7 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 	var s simulation
 	if !schemas.Has(it.ref.GroupVersionKind) {
 		s.caveat = ", and the cluster has no schema of them"
-		schemas = simulate.Read(nil)
+		schemas = cluster.ReadSchemas(nil)
 	}
 	if now.GroupVersionKind() != it.ref.GroupVersionKind {
 		now = now.DeepCopy()
@@ -64,7 +63,7 @@ func (p *planner) simulate(ctx context.Context, it *Item, now *unstructured.Unst
 	after, conflicts, err := schemas.Apply(now, object)
 	if err != nil {
 		s.caveat += ", and they do not fit the schema that the cluster has"
-		after, conflicts, err = simulate.Read(nil).Apply(now, object)
+		after, conflicts, err = cluster.ReadSchemas(nil).Apply(now, object)
 	}
 	if err != nil {
 		return s, err

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -62,7 +62,7 @@ func sameKindPrefix(items []*Item) int {
 // a failure no other call starts, and all failures are returned.
 func doAll[T any](ctx context.Context, items []*Item, do func(context.Context, *Item) (T, error), done func(*Item, T)) error {
 	var failed atomic.Bool
-	results := ordered.Map(ctx, maxConcurrent, len(items), func(ctx context.Context, i int) (out T, err error) {
+	results := par.Map(ctx, maxConcurrent, len(items), func(ctx context.Context, i int) (out T, err error) {
 		if failed.Load() {
 			return out, errNotStarted
 		}

@@ -1,4 +1,4 @@
-// Package live connects to a cluster with a context of a kubeconfig. It reads, applies
+// Package cluster connects to a cluster with a context of a kubeconfig. It reads, applies
 // and deletes objects, holds the lease that keeps two applies apart, and checks the
 // rights of the user. It makes no decisions; those are in compiler/deliver/apply.
 //
@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/fleetc/fleetc/compiler/base/stderr"
+	"github.com/fleetc/fleetc/compiler/base/guard"
 )
 
 // Manager is fleetc's field manager.
@@ -78,7 +78,7 @@ func Connect(ctx context.Context, a Address) (*Cluster, error) {
 	c := &Cluster{Server: config.Host, config: config, retryTimeout: cmp.Or(a.RetryTimeout, 2*time.Minute)}
 	c.plugin = a.limitPlugin(config.ExecProvider)
 	var client *http.Client
-	stderr.Use(func() { client, err = rest.HTTPClientFor(config) }) // credential plugins inherit it
+	guard.UseStderr(func() { client, err = rest.HTTPClientFor(config) }) // credential plugins inherit it
 	if err != nil {
 		return nil, c.fault(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // A Summary is the result of an export or comparison.
@@ -71,7 +71,7 @@ func (s *Session) Commit() (Summary, error) {
 	// Linking is slow and invisible until the directory is exchanged, so it
 	// runs in parallel. A directory inside a changing one is linked after that
 	// has changed.
-	ready := ordered.Map(context.Background(), s.tree.jobs(), len(plans), func(_ context.Context, i int) (directoryChange, error) {
+	ready := par.Map(context.Background(), s.tree.jobs(), len(plans), func(_ context.Context, i int) (directoryChange, error) {
 		if p := plans[i]; changes(p) && !within(p.Cluster, changing) {
 			return s.prepare(p)
 		}

@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/ordered"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 const (
@@ -95,7 +95,7 @@ func (s *Session) removeArea() error {
 		}
 	}
 	remove := func(_ context.Context, i int) (struct{}, error) { return struct{}{}, s.removeAll(dirs[i]) }
-	for _, err := range ordered.Map(context.Background(), s.tree.jobs(), len(dirs), remove) {
+	for _, err := range par.Map(context.Background(), s.tree.jobs(), len(dirs), remove) {
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/memo"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // An Assembler makes the bundles of a fleet. It caches the YAML of objects that
@@ -26,7 +26,7 @@ import (
 type Assembler struct {
 	Fleet string // module path, for the marks of objects
 
-	texts memo.Map[textKey, text]
+	texts par.Memo[textKey, text]
 }
 
 // A textKey is the cache key for the YAML of a shared object.

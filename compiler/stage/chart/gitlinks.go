@@ -14,7 +14,7 @@ import (
 
 	"helm.sh/helm/v3/pkg/ignore"
 
-	"github.com/fleetc/fleetc/compiler/base/links"
+	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
 // A gitTree is the tree of a commit: files, symbolic links, submodules and their
@@ -120,7 +120,7 @@ func (t *gitTree) Readlink(name string) (string, error) {
 
 // resolve follows symbolic links and returns the final path and its entry.
 func (t *gitTree) resolve(name string) (string, *gitEntry, error) {
-	real, err := links.Resolve(t, name)
+	real, err := git.ResolveLink(t, name)
 	if err != nil {
 		return "", nil, err
 	}

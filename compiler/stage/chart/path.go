@@ -21,7 +21,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/links"
+	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
 // local reads a chart that is a directory or an archive below the root. reads lists
@@ -60,7 +60,7 @@ func (s *Source) local(ref fleet.ChartRef) (files []fleet.File, reads []string, 
 
 // outOfGit refuses paths into the .git directory, which may contain credentials.
 func outOfGit(root *os.Root, name string) error {
-	if _, err := links.Resolve(root, name); errors.Is(err, links.ErrGit) {
+	if _, err := git.ResolveLink(root, name); errors.Is(err, git.ErrGit) {
 		return &diag.Diag{Msg: name + " " + err.Error(), Hint: "put the files into the fleet's repository", Cause: err}
 	}
 	return nil
@@ -200,7 +200,7 @@ func (w *walker) dir(name string, above []fs.FileInfo) error {
 	}
 	above = append(slices.Clip(above), info)
 	for _, e := range entries {
-		if links.IsGit(e.Name()) {
+		if git.IsDotGit(e.Name()) {
 			continue
 		}
 		from, at := dir, e.Name()

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fleetc/fleetc/compiler/base/diag/faults"
-	"github.com/fleetc/fleetc/compiler/base/revision"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
 // FileNames returns a function that names files of faults in the fleet around dir as a user
@@ -18,7 +18,7 @@ func FileNames(dir string) func(file string) string {
 	root, _, _ := Root(cmp.Or(dir, ".")) // known also when the module's file is at fault
 	here, err := ResolvePath(".")
 	return func(file string) string {
-		if of, ok := strings.CutPrefix(file, revision.FilePrefix); ok {
+		if of, ok := strings.CutPrefix(file, git.FilePrefix); ok {
 			return of
 		}
 		if !path.IsAbs(file) && root != "" {
@@ -34,7 +34,7 @@ func FileNames(dir string) func(file string) string {
 // FaultFiles returns the files of faults in the fleet around dir, as reports need them. The
 // repository is the git checkout that contains the fleet, or the fleet's root without
 // one.
-func FaultFiles(dir string) faults.Files {
+func FaultFiles(dir string) diag.Files {
 	root, _, _ := Root(cmp.Or(dir, "."))
 	top := root
 	if top == "" { // faults can be of files that are named, in another fleet
@@ -48,7 +48,7 @@ func FaultFiles(dir string) faults.Files {
 		return filepath.Join(root, filepath.FromSlash(file))
 	}
 	texts := map[string][]string{} // lines of the files that were read
-	return faults.Files{
+	return diag.Files{
 		Here: FileNames(dir),
 		Repository: func(file string) (string, bool) {
 			name, err := filepath.Rel(top, absolute(file))

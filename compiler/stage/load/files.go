@@ -15,7 +15,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
-	"github.com/fleetc/fleetc/compiler/base/links"
+	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
 // Files returns the files that the evaluation of a cluster reads: files of its
@@ -120,7 +120,7 @@ func checkLinks(root string, in *build.Instance) error {
 				continue // of another module
 			}
 			// A missing file is a package that fleetc embeds.
-			if _, err := links.Resolve(tree, filepath.ToSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if _, err := git.ResolveLink(tree, filepath.ToSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				faults.Add(outsideFault(diag.Pos{File: filepath.ToSlash(name)}, "this", err))
 				continue
 			}
@@ -129,7 +129,7 @@ func checkLinks(root string, in *build.Instance) error {
 				continue // CUE reports it if the field is needed
 			}
 			for _, e := range embeds {
-				if _, err := links.Resolve(tree, e.Name); err != nil {
+				if _, err := git.ResolveLink(tree, e.Name); err != nil {
 					faults.Add(outsideFault(e.Pos, e.Name, err))
 				}
 			}
@@ -144,7 +144,7 @@ func moduleLinks(top string, tree *os.Root, file *ast.File, name string) diag.Li
 	var faults diag.List
 	embeds, _ := cuediag.Embeds(top, file)
 	for _, e := range embeds {
-		if _, err := links.Resolve(tree, e.Name); err != nil {
+		if _, err := git.ResolveLink(tree, e.Name); err != nil {
 			e.Pos.File = name
 			faults.Add(outsideFault(e.Pos, e.Name, err))
 		}
@@ -154,7 +154,7 @@ func moduleLinks(top string, tree *os.Root, file *ast.File, name string) diag.Li
 
 // outsideFault returns the fault of a file that must not be read.
 func outsideFault(at diag.Pos, what string, err error) *diag.Diag {
-	if errors.Is(err, links.ErrGit) {
+	if errors.Is(err, git.ErrGit) {
 		return &diag.Diag{At: []diag.Pos{at}, Msg: what + " " + err.Error(), Hint: "read another file", Cause: err}
 	}
 	return &diag.Diag{At: []diag.Pos{at}, Msg: what + " leads out of the fleet", Hint: "copy what it leads to into the fleet", Cause: err}

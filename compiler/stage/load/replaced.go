@@ -9,7 +9,7 @@ import (
 	"cuelang.org/go/mod/modfile"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/links"
+	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
 const (
@@ -61,7 +61,7 @@ func checkReplaced(root string) error {
 				dir = real
 			}
 			rel, err := filepath.Rel(top, dir)
-			if err == nil && filepath.IsLocal(rel) && !links.IsGit(filepath.ToSlash(rel)) {
+			if err == nil && filepath.IsLocal(rel) && !git.IsDotGit(filepath.ToSlash(rel)) {
 				continue
 			}
 			d := &diag.Diag{

@@ -43,7 +43,7 @@ func (e *engine) compiledRule(rl *rule) *compiledRule {
 
 // form determines the form of a rule.
 func (e *engine) form(rl *rule) (v result) {
-	defer guard(&v)
+	defer recoverPanic(&v)
 	c := e.compiledRule(rl)
 	return result{form: c.form, fault: c.fault}
 }
@@ -51,7 +51,7 @@ func (e *engine) form(rl *rule) (v result) {
 // checkObject checks an object against a rule of the form object.
 func (e *engine) checkObject(rl *rule, o *object) (v result) {
 	e.evaluations++
-	defer guard(&v)
+	defer recoverPanic(&v)
 	c := e.compiledRule(rl)
 	if e.object != o {
 		e.object, e.value = o, e.cctx.Encode(o.plain)
@@ -75,7 +75,7 @@ type violation struct {
 // compute evaluates the violations of a rule.
 func (e *engine) compute(rl *rule, all *world) (v result) {
 	e.evaluations += len(all.objects)
-	defer guard(&v)
+	defer recoverPanic(&v)
 	c := e.compiledRule(rl)
 	kinds := slices.Clone(c.kinds)
 	for _, k := range rl.Match.Kinds {
@@ -93,8 +93,8 @@ func (e *engine) compute(rl *rule, all *world) (v result) {
 	return v
 }
 
-// guard turns a panic of CUE into a fault of the rule.
-func guard(v *result) {
+// recoverPanic turns a panic of CUE into a fault of the rule.
+func recoverPanic(v *result) {
 	if r := recover(); r != nil {
 		*v = result{fault: visible(fmt.Sprintf("CUE cannot evaluate it: %v", r))}
 	}

@@ -69,7 +69,7 @@ func TestWorn(t *testing.T) {
 // TestGuard tests that a panic is a fault of the rule.
 func TestGuard(t *testing.T) {
 	v := func() (v result) {
-		defer guard(&v)
+		defer recoverPanic(&v)
 		panic("boom")
 	}()
 	if v.fault != "CUE cannot evaluate it: boom" {

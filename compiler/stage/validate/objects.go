@@ -4,11 +4,13 @@
 // duplicates; and the API server of the cluster's version accepts the fields of
 // built-in kinds.
 //
-// The package does not check fields of custom resources or values encrypted by
-// SOPS. It does not change values, parse YAML, or use a cluster or the network.
-// Of the API server's rules beyond its schemas, it implements those that users
-// often violate. So a reported object is invalid, but an unreported one may be
-// invalid as well.
+// A [CRDChecker] validates the CustomResourceDefinitions of a cluster, and custom
+// resources against them, as the API server does when it creates them.
+//
+// The package does not check values encrypted by SOPS. It does not change values,
+// parse YAML, or use a cluster or the network. Of the API server's rules for built-in
+// kinds beyond its schemas, it implements those that users often violate. So a
+// reported object is invalid, but an unreported one may be invalid as well.
 package validate
 
 import (
@@ -25,7 +27,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/kube"
-	"github.com/fleetc/fleetc/compiler/base/memo"
+	"github.com/fleetc/fleetc/compiler/base/par"
 )
 
 // Cluster returns a fault when the kinds of the cluster's Kubernetes version
@@ -46,9 +48,9 @@ func Cluster(c *fleet.Cluster) error {
 // A Checker checks the clusters of a fleet and caches results for objects that
 // they share. The zero value is ready for concurrent use.
 type Checker struct {
-	placed   memo.Map[placement, *unstructured.Unstructured]
-	unmarked memo.Map[*unstructured.Unstructured, *unstructured.Unstructured]
-	sound    memo.Map[validityKey, bool]
+	placed   par.Memo[placement, *unstructured.Unstructured]
+	unmarked par.Memo[*unstructured.Unstructured, *unstructured.Unstructured]
+	sound    par.Memo[validityKey, bool]
 }
 
 // A placement is the cache key for an object in a namespace, which is empty for

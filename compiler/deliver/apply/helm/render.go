@@ -23,8 +23,8 @@ import (
 	helmtime "helm.sh/helm/v3/pkg/time"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fleetc/fleetc/compiler/base/bounded"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/guard"
 )
 
 // MaxRecord is the largest record of a revision in bytes, the limit of Kubernetes
@@ -52,10 +52,10 @@ func (r *Run) Render(ctx context.Context, state *State, to ReleaseSpec, apiVersi
 	if err != nil {
 		return nil, err
 	}
-	rendered, err := bounded.Run(ctx, bounded.Limits{Time: maxTime}, func() (*release.Release, error) {
+	rendered, err := guard.Run(ctx, guard.Limits{Time: maxTime}, func() (*release.Release, error) {
 		return r.dryRun(ctx, cfg, ch, state, to)
 	})
-	if over, ok := errors.AsType[*bounded.Excess](err); ok {
+	if over, ok := errors.AsType[*guard.Excess](err); ok {
 		return nil, &diag.Diag{Msg: "Helm: rendering the chart " + over.Msg, Hint: "look for templates that never end", Cause: over}
 	}
 	if err != nil {

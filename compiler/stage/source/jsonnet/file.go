@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-jsonnet"
 
-	"github.com/fleetc/fleetc/compiler/base/links"
+	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
 const (
@@ -71,7 +71,7 @@ func (s *files) read(dir, name string) ([]byte, error) {
 		}
 		s.root = root
 	}
-	real, err := links.Resolve(s.root, name)
+	real, err := git.ResolveLink(s.root, name)
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return nil, p.Err
 	} else if err != nil {

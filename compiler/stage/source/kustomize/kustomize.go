@@ -30,10 +30,9 @@ import (
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
 
-	"github.com/fleetc/fleetc/compiler/base/bounded"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/stderr"
+	"github.com/fleetc/fleetc/compiler/base/guard"
 )
 
 // Build returns the objects of the kustomization in dir, which is
@@ -111,7 +110,7 @@ var (
 )
 
 // limits are the limits of one build.
-var limits = bounded.Limits{Time: 2 * time.Minute}
+var limits = guard.Limits{Time: 2 * time.Minute}
 
 // begin waits until no other build runs.
 func (b *build) begin(top *file) error {
@@ -134,19 +133,19 @@ func (b *build) run(top *file) ([]fleet.Object, error) {
 	if err := b.begin(top); err != nil {
 		return nil, err
 	}
-	objs, err := bounded.Run(b.tree.ctx, limits, func() (objs []fleet.Object, err error) {
+	objs, err := guard.Run(b.tree.ctx, limits, func() (objs []fleet.Object, err error) {
 		defer func() { <-running }()
 		if !b.warns() {
 			return b.kustomize(top)
 		}
 		// An abandoned build continues to print, so this Silence must end
 		// first.
-		if failed := stderr.Silence(func() { objs, err = b.kustomize(top) }); failed != nil {
+		if failed := guard.SilenceStderr(func() { objs, err = b.kustomize(top) }); failed != nil {
 			return nil, failed
 		}
 		return objs, err
 	})
-	if excess, ok := errors.AsType[*bounded.Excess](err); ok {
+	if excess, ok := errors.AsType[*guard.Excess](err); ok {
 		exceed()
 		d := b.at(diag.Pos{File: top.name}, "the kustomization "+excess.Msg, "look for a replacement, a var or a JSON patch that copies a value many times")
 		d.Cause = err

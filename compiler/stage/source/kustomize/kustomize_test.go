@@ -25,9 +25,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/base/bounded"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/guard"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite testdata; read the diff")
@@ -308,12 +308,12 @@ func TestLimits(t *testing.T) {
 	before := limits
 	defer func() { limits = before }()
 	for name, test := range map[string]struct {
-		limits bounded.Limits
+		limits guard.Limits
 		size   int
 		want   string
 	}{
-		"time":   {bounded.Limits{Time: time.Millisecond}, 4, "the kustomization takes longer than 1ms"},
-		"memory": {bounded.Limits{Memory: 4 << 20}, 120, "the kustomization takes more than 4 MiB of memory"},
+		"time":   {guard.Limits{Time: time.Millisecond}, 4, "the kustomization takes longer than 1ms"},
+		"memory": {guard.Limits{Memory: 4 << 20}, 120, "the kustomization takes more than 4 MiB of memory"},
 	} {
 		limits = test.limits
 		root := unpack(t, []byte(bomb(test.size)))

@@ -15,7 +15,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"github.com/fleetc/fleetc/compiler/base/links"
+	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
 const (
@@ -65,7 +65,7 @@ func (t *tree) real(name string) (string, error) {
 		_, err := t.mountStat(place, rest)
 		return name, err
 	}
-	return links.Resolve(t.root, name)
+	return git.ResolveLink(t.root, name)
 }
 
 // stat returns the file info of a path, and follows links.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
-	"github.com/fleetc/fleetc/compiler/base/links"
+	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
 const (
@@ -107,7 +107,7 @@ func (s *source) top(name string) {
 func (s *source) missing(name, below string) {
 	parts, above := strings.Split(below, "/"), "."
 	for _, part := range parts {
-		real, err := links.Resolve(s.tree.root, above)
+		real, err := git.ResolveLink(s.tree.root, above)
 		if err != nil {
 			break
 		}
@@ -153,7 +153,7 @@ func (s *source) directory(name, real string, above []string) {
 		below := path.Join(name, base)
 		where, info, err := s.tree.stat(below)
 		switch {
-		case err != nil && !isManifest(base) && !errors.Is(err, links.ErrLeaves):
+		case err != nil && !isManifest(base) && !errors.Is(err, git.ErrLeaves):
 			// Ignore a broken link with another extension.
 		case errors.Is(err, fs.ErrNotExist):
 			s.fault(diag.Pos{File: below}, "a link to what does not exist", "remove it")

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/fleetc/fleetc/compiler/base/links"
+	"github.com/fleetc/fleetc/compiler/base/git"
 )
 
 // A tree is the fleet's root; paths cannot leave it.
@@ -19,7 +19,7 @@ type tree struct {
 
 // stat returns the path and the info of a file after following links.
 func (t tree) stat(name string) (real string, info fs.FileInfo, err error) {
-	if real, err = links.Resolve(t.root, name); err != nil {
+	if real, err = git.ResolveLink(t.root, name); err != nil {
 		return "", nil, err
 	}
 	info, err = t.root.Lstat(filepath.FromSlash(real))

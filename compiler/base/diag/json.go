@@ -1,0 +1,61 @@
+package diag
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+)
+
+// A Fault is the JSON form of a fault. The field names are stable.
+type Fault struct {
+	At       []Place  `json:"at"`             // source positions, the most relevant first; may be empty
+	Path     string   `json:"path,omitempty"` // the invalid field or object
+	Message  string   `json:"message"`
+	Hint     string   `json:"hint,omitempty"` // what to do
+	Clusters []string `json:"clusters"`       // IDs of all affected clusters; empty for the whole fleet
+
+	// Example is the cluster whose values appear in the path, message and hint, when
+	// those of the other clusters differ.
+	Example string `json:"example,omitempty"`
+}
+
+// A Place is the JSON form of a position.
+type Place struct {
+	File   string `json:"file"`             // slash-separated and relative to the fleet's root, or absolute outside of it
+	Line   int    `json:"line,omitempty"`   // from 1
+	Column int    `json:"column,omitempty"` // in bytes, from 1
+}
+
+// FaultsOf returns the JSON form of the faults of err, in order. For a nil err the list is
+// empty.
+func FaultsOf(err error) []Fault {
+	out := []Fault{}
+	for _, d := range All(err) {
+		f := Fault{At: []Place{}, Path: d.Path, Message: d.Msg, Hint: d.Hint, Clusters: append([]string{}, d.Clusters...), Example: d.Example}
+		for _, p := range d.Places() {
+			f.At = append(f.At, Place{p.File, p.Line, p.Col})
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func (r *Report) writeJSON(w io.Writer) error {
+	return encode(w, struct {
+		Faults []Fault `json:"faults"`
+	}{FaultsOf(r.Err)})
+}
+
+// encode writes a document. It does not escape < and >, which are common in
+// messages.
+func encode(w io.Writer, document any) error {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(document); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, PrintableJSON(b.String()))
+	return err
+}

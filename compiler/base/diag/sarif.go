@@ -1,0 +1,182 @@
+package diag
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	sarifSchema  = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+	sarifVersion = "2.1.0"
+
+	// sourceRoot is the conventional base ID for the top of the repository. The log
+	// does not resolve it, because the path differs between machines.
+	sourceRoot = "%SRCROOT%"
+
+	// sarifRule is the rule of all faults. Faults have no class, and a rule derived
+	// from the message would change with its wording.
+	sarifRule = "fault"
+)
+
+type sarifLog struct {
+	Schema  string     `json:"$schema"`
+	Version string     `json:"version"`
+	Runs    []sarifRun `json:"runs"`
+}
+
+type sarifRun struct {
+	Tool struct {
+		Driver sarifDriver `json:"driver"`
+	} `json:"tool"`
+	Invocations []sarifInvocation        `json:"invocations"`
+	BaseIDs     map[string]sarifArtifact `json:"originalUriBaseIds"`
+	ColumnKind  string                   `json:"columnKind"`
+	Results     []sarifFinding           `json:"results"`
+}
+
+type sarifDriver struct {
+	Name    string      `json:"name"`
+	URI     string      `json:"informationUri"`
+	Version string      `json:"version"`
+	Rules   []sarifKind `json:"rules"`
+}
+
+type sarifKind struct {
+	ID      string       `json:"id"`
+	Summary sarifMessage `json:"shortDescription"`
+}
+
+type sarifInvocation struct {
+	Successful    bool           `json:"executionSuccessful"`
+	Notifications []sarifFinding `json:"toolExecutionNotifications"`
+}
+
+// A sarifFinding is a result, or a notification when it has no rule and locations.
+type sarifFinding struct {
+	RuleID     string          `json:"ruleId,omitempty"`
+	Level      string          `json:"level"`
+	Message    sarifMessage    `json:"message"`
+	Locations  []sarifLocation `json:"locations,omitempty"`
+	Related    []sarifLocation `json:"relatedLocations,omitempty"`
+	Properties sarifProperties `json:"properties"`
+}
+
+type sarifProperties struct {
+	Path     string   `json:"path,omitempty"`
+	Hint     string   `json:"hint,omitempty"`
+	Clusters []string `json:"clusters"`
+	Example  string   `json:"example,omitempty"`
+}
+
+type sarifMessage struct {
+	Text string `json:"text"`
+}
+
+type sarifLocation struct {
+	ID       int `json:"id,omitempty"`
+	Physical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   *sarifRegion  `json:"region,omitempty"`
+	} `json:"physicalLocation"`
+	Message *sarifMessage `json:"message,omitempty"`
+}
+
+type sarifArtifact struct {
+	URI         string        `json:"uri,omitempty"`
+	BaseID      string        `json:"uriBaseId,omitempty"`
+	Description *sarifMessage `json:"description,omitempty"`
+}
+
+type sarifRegion struct {
+	Line   int `json:"startLine"`
+	Column int `json:"startColumn,omitempty"`
+}
+
+// writeSARIF writes a log with one run. Faults with a position are results. Others,
+// such as an unknown flag, are notifications, because code scanners reject logs with
+// results that have no location.
+func (r *Report) writeSARIF(w io.Writer) error {
+	run := sarifRun{
+		ColumnKind: "utf16CodeUnits",
+		BaseIDs:    map[string]sarifArtifact{sourceRoot: {Description: &sarifMessage{"The top of the repository."}}},
+		Results:    []sarifFinding{},
+	}
+	run.Tool.Driver = sarifDriver{
+		Name: "fleetc", URI: "https://github.com/fleetc/fleetc", Version: r.Version,
+		Rules: []sarifKind{{sarifRule, sarifMessage{"Something is wrong in the fleet."}}},
+	}
+	notifications := []sarifFinding{}
+	for _, d := range All(r.Err) {
+		found, err := r.sarifFinding(d)
+		if err != nil {
+			return err
+		}
+		if len(d.At) == 0 {
+			notifications = append(notifications, found)
+		} else {
+			run.Results = append(run.Results, found)
+		}
+	}
+	run.Invocations = []sarifInvocation{{len(notifications) == 0, notifications}}
+	return encode(w, sarifLog{sarifSchema, sarifVersion, []sarifRun{run}})
+}
+
+func (r *Report) sarifFinding(d *Diag) (sarifFinding, error) {
+	var text strings.Builder
+	without := *d
+	without.At, without.Facts = nil, nil
+	if err := WriteText(&text, &without, nil); err != nil {
+		return sarifFinding{}, err
+	}
+	message := sarifText(strings.TrimSuffix(text.String(), "\n"))
+	f := sarifFinding{
+		Level: "error", Properties: sarifProperties{d.Path, d.Hint, append([]string{}, d.Clusters...), d.Example},
+	}
+	for i, p := range d.Places() {
+		l := r.sarifLocation(p)
+		if i == 0 {
+			f.RuleID, f.Locations = sarifRule, []sarifLocation{l}
+			continue
+		}
+		// Viewers show a related location only where the message links to it.
+		message += fmt.Sprintf("\n    and [here](%d)", i)
+		l.ID, l.Message = i, &sarifMessage{"and here"}
+		f.Related = append(f.Related, l)
+	}
+	f.Message.Text = message
+	return f, nil
+}
+
+func (r *Report) sarifLocation(p Pos) sarifLocation {
+	var l sarifLocation
+	if name, ok := r.Files.Repository(p.File); ok {
+		l.Physical.Artifact = sarifArtifact{URI: (&url.URL{Path: name}).String(), BaseID: sourceRoot}
+	} else {
+		l.Physical.Artifact.URI = fileURI(p.File)
+	}
+	if p.Line > 0 {
+		l.Physical.Region = &sarifRegion{p.Line, r.column(p)}
+	}
+	return l
+}
+
+// fileURI returns the URI of an absolute path, including Windows paths with a drive.
+// Relative paths stay relative.
+func fileURI(file string) string {
+	name := filepath.ToSlash(file)
+	if !filepath.IsAbs(file) {
+		return (&url.URL{Path: name}).String()
+	}
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name
+	}
+	return (&url.URL{Scheme: "file", Path: name}).String()
+}
+
+// sarifText escapes text for a SARIF message, where {0} is an argument and
+// [text](target) a link. Braces have an escape; links have none, so a space breaks
+// them.
+var sarifText = strings.NewReplacer("{", "{{", "}", "}}", "](", "] (").Replace

@@ -1,0 +1,111 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// layers is the directory of the layers of a fleet.
+const layers = "environments/"
+
+// Checkout writes the files of a commit below dir, the root of a fleet, into a
+// temporary directory and returns its path without symbolic links. ref names the
+// commit in any form that git accepts.
+//
+// Symbolic links are written unchanged, wherever they lead; a submodule becomes an
+// empty directory, and file modes are lost. The caller must call done, which is
+// never nil; it removes the files. They are also removed when the context ends.
+//
+// The error is a fault when git, the repository or the commit is missing, or when
+// the commit has no fleet in this directory or too many files.
+func Checkout(ctx context.Context, dir, ref string) (root string, done func(), err error) {
+	done = func() {}
+	c, err := open(ctx, dir, ref)
+	if err != nil {
+		return "", done, err
+	}
+	files, err := c.files(ctx)
+	if err != nil {
+		return "", done, err
+	}
+	temp, err := os.MkdirTemp("", "fleetc-")
+	if err != nil {
+		return "", done, fmt.Errorf("check out %s: %w", ref, err)
+	}
+	remove := func() { _ = os.RemoveAll(temp) }
+	if root, err = filepath.EvalSymlinks(temp); err == nil {
+		err = c.write(ctx, root, files)
+	}
+	if err != nil {
+		remove()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return "", done, err
+	}
+	stop := context.AfterFunc(ctx, remove)
+	return root, func() { stop(); remove() }, nil
+}
+
+// Changed returns the files below dir, the root of a fleet, that were added,
+// changed or removed since a commit: slash-separated paths relative to dir,
+// sorted. Untracked and ignored files count as added, since the fleet is read
+// without git. A renamed file counts as removed and added. All files of a
+// submodule count as changed. File modes do not count, except for symbolic
+// links.
+//
+// The errors are those of [Checkout].
+func Changed(ctx context.Context, dir, ref string) ([]string, error) {
+	c, err := open(ctx, dir, ref)
+	if err != nil {
+		return nil, err
+	}
+	files, err := c.files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := compare(ctx, dir, files)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("compare the files with %s: %w", ref, err)
+	}
+	return changed, err
+}
+
+// Head returns the hash of the commit that is checked out at dir, the root of a
+// fleet, and whether the fleet is modified: a tracked file is changed or
+// removed, or there is an untracked file in a layer. Other untracked files do
+// not count.
+//
+// The errors are those of [Checkout].
+func Head(ctx context.Context, dir string) (commit string, modified bool, err error) {
+	c, err := open(ctx, dir, "HEAD")
+	if err != nil {
+		return "", false, err
+	}
+	files, err := c.files(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	changed, err := compare(ctx, dir, files)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("compare the files with HEAD: %w", err)
+	}
+	return c.hash, slices.ContainsFunc(changed, func(name string) bool {
+		_, tracked := files[name]
+		return tracked || strings.HasPrefix(name, layers)
+	}), err
+}
+
+// RevisionNames returns the branches and tags of the git repository that contains dir,
+// sorted. The error is a fault when dir is in none.
+func RevisionNames(ctx context.Context, dir string) ([]string, error) {
+	c, err := open(ctx, dir, "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	return c.names(ctx)
+}

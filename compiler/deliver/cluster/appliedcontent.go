@@ -1,0 +1,34 @@
+package cluster
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// appliedContent returns a copy of an object as server-side apply accepts it:
+// without nulls and without the status.
+func appliedContent(o *unstructured.Unstructured) *unstructured.Unstructured {
+	object, _ := withoutNulls(o.Object).(map[string]any)
+	delete(object, "status")
+	return &unstructured.Unstructured{Object: object}
+}
+
+// withoutNulls returns a copy without null fields of maps.
+func withoutNulls(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			if e != nil {
+				out[k] = withoutNulls(e)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = withoutNulls(e)
+		}
+		return out
+	}
+	return v
+}

@@ -1,0 +1,66 @@
+package edit
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/format"
+	"cuelang.org/go/cue/parser"
+
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+)
+
+const (
+	extension = ".cue"
+	modules   = "cue.mod" // CUE's own directory in the root of a module
+)
+
+// CUEFiles returns the CUE files of the module at root, sorted, slash-separated
+// and relative to it. As in cue fmt, it skips cue.mod, nested modules, and
+// directories whose names begin with . or _; it does not follow symbolic
+// links.
+func CUEFiles(root string) ([]string, error) {
+	var out []string
+	err := filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && file != root && passedOver(file, e.Name()):
+			return filepath.SkipDir
+		case !e.Type().IsRegular() || filepath.Ext(file) != extension:
+			return nil
+		}
+		name, err := filepath.Rel(root, file)
+		out = append(out, filepath.ToSlash(name))
+		return err
+	})
+	return out, err
+}
+
+func passedOver(dir, name string) bool {
+	if name == modules || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(dir, modules))
+	return err == nil
+}
+
+// IsCUE reports whether a file, relative to its module's root and
+// slash-separated, is a user's CUE file: it has the extension, and is not in
+// cue.mod.
+func IsCUE(file string) bool {
+	return strings.HasSuffix(file, extension) && !strings.HasPrefix(file, modules+"/")
+}
+
+// FormatSource formats a text. If it does not parse, the error contains faults of
+// the file, an absolute path, relative to root.
+func FormatSource(root, file string, text []byte) ([]byte, error) {
+	parsed, err := parser.ParseFile(file, text, parser.ParseComments)
+	if err != nil {
+		return nil, cuediag.Faults(root, err, cue.Value{}).Err()
+	}
+	return format.Node(parsed)
+}

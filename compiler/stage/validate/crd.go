@@ -1,0 +1,225 @@
+package validate
+
+// The files crd*.go validate CustomResourceDefinitions, and custom resources against
+// them, by the rules of Kubernetes' own code: structural schemas, pruning, defaulting,
+// validation, list types, and CEL rules with their cost limits.
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
+)
+
+// A CRDChecker validates the clusters of a fleet and caches its results by
+// content: problems of CRDs, compiled schemas, and problems of custom
+// resources. The zero value is ready for concurrent use. The caches only grow,
+// so use one Checker per run.
+type CRDChecker struct {
+	Earlier EarlierResults // cache of earlier runs; may be nil
+
+	crdProblems      par.Memo[crdKey, []problem]
+	schemas          par.Memo[schemaKey, *compiledSchema]
+	definitions      par.Memo[*unstructured.Unstructured, definition] // for objects that clusters share
+	resourceProblems sync.Map                                         // resourceKey to []problem
+	sharedProblems   par.Memo[sharedKey, []problem]
+	celFeatures      par.Memo[minor, celFeatures]
+}
+
+// EarlierResults caches the keys of valid CRDs between runs of the same build. It must
+// be safe for concurrent use.
+type EarlierResults interface {
+	HasValidCRD(key string) bool
+	AddValidCRD(key string)
+}
+
+// Objects validates the CRDs among objs, and the custom resources among them.
+// The CRD of a custom resource comes from objs or, if it is not there, from
+// known: CRDs that the cluster has without the bundle, which are not validated
+// and need no release. Lists must be flattened before.
+//
+// The error is a diag.List with all faults, marked with the cluster's ID.
+func (k *CRDChecker) Objects(c *fleet.Cluster, objs, known []fleet.Object) error {
+	run := run{k: k, compat: compatibility(c.KubeVersion), kinds: map[schema.GroupKind]*definition{}}
+	var defined []*definition
+	for _, o := range objs {
+		if d, ok := k.read(o); ok {
+			run.define(d)
+			defined = append(defined, d)
+		}
+	}
+	run.checkCRDs(defined)
+	for _, d := range defined {
+		run.addCRD(d)
+	}
+	for _, o := range known {
+		if d, ok := k.read(o); ok {
+			run.define(d)
+		}
+	}
+	for _, o := range objs {
+		if o.Unstructured != nil && o.Object != nil {
+			run.resource(o)
+		}
+	}
+	return diag.In(c.ID, run.faults.Err())
+}
+
+// A run is the validation of one cluster.
+type run struct {
+	k      *CRDChecker
+	compat minor
+	kinds  map[schema.GroupKind]*definition
+	faults diag.List
+}
+
+// define adds the kind of a CRD. The first of several CRDs for a kind is used;
+// another package reports the duplicates.
+func (r *run) define(d *definition) {
+	if _, ok := r.kinds[d.kind]; !ok {
+		r.kinds[d.kind] = d
+	}
+}
+
+// checkCRDs validates CRDs in parallel: they take most of the time, and a
+// cluster can have hundreds.
+func (r *run) checkCRDs(all []*definition) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	next := make(chan *definition)
+	defer close(next)
+	for range min(runtime.GOMAXPROCS(0), len(all)) {
+		running.Go(func() {
+			for d := range next {
+				r.crdFaults(d)
+			}
+		})
+	}
+	for _, d := range all {
+		next <- d
+	}
+}
+
+// crdFaults returns the problems of a CRD.
+func (r *run) crdFaults(d *definition) []problem {
+	if len(d.limits) > 0 {
+		return d.limits
+	}
+	return r.k.crdProblems.Get(crdKey{d.digest, r.compat}, func() []problem { return r.k.crdFaults(d, r.compat) })
+}
+
+// addCRD adds the faults of a CRD. A CRD with other problems than those of its
+// names and its conversion is broken: objects cannot be validated against it.
+func (r *run) addCRD(d *definition) {
+	found := r.crdFaults(d)
+	d.broken = slices.ContainsFunc(found, func(p problem) bool {
+		return !strings.HasPrefix(p.field, "spec.names") && !strings.HasPrefix(p.field, "spec.conversion") && p.field != "spec.group"
+	})
+	r.add(d.object, found)
+}
+
+// crdFaults returns the problems of a CRD, and uses the cache of earlier runs.
+func (k *CRDChecker) crdFaults(d *definition, compat minor) []problem {
+	if k.Earlier == nil {
+		return k.validate(d, compat)
+	}
+	key := fmt.Sprintf("%x 1.%d", d.digest, compat)
+	if k.Earlier.HasValidCRD(key) {
+		return nil
+	}
+	found := k.validate(d, compat)
+	if len(found) == 0 {
+		k.Earlier.AddValidCRD(key)
+	}
+	return found
+}
+
+// resource adds the faults of an object if there is a CRD for its kind.
+func (r *run) resource(o fleet.Object) {
+	gvk, ok := kindOf(o)
+	if !ok {
+		return
+	}
+	d := r.kinds[gvk.GroupKind()]
+	if d == nil || d.broken || !d.serves(gvk.Version) {
+		return
+	}
+	found := d.limits
+	var s *compiledSchema
+	if len(found) == 0 {
+		s = r.k.schema(d, gvk.Version, r.compat)
+		found = s.problems
+	}
+	if len(found) > 0 {
+		// Only a CRD of known can have problems here; the others were validated
+		// before.
+		d.broken = true
+		r.add(d.object, found)
+		return
+	}
+	if !o.Shared {
+		r.add(o, r.k.check(s, o.Object))
+		return
+	}
+	r.add(o, r.k.sharedProblems.Get(sharedKey{s, o.Unstructured}, func() []problem { return r.k.check(s, o.Object) }))
+}
+
+// read returns the definition of an object that is a CRD, see [read].
+func (k *CRDChecker) read(o fleet.Object) (*definition, bool) {
+	if !o.Shared || o.GetKind() != definitionKind {
+		return read(o)
+	}
+	d := k.definitions.Get(o.Unstructured, func() definition {
+		d, ok := read(o)
+		if !ok {
+			return definition{}
+		}
+		return *d
+	})
+	readable := d.kind.Kind != ""
+	d.object = o
+	return &d, readable
+}
+
+// A sharedKey identifies a custom resource that clusters share by its pointer.
+type sharedKey struct {
+	schema  *compiledSchema
+	content *unstructured.Unstructured
+}
+
+// A resourceKey identifies the content of a custom resource.
+type resourceKey struct {
+	schema *compiledSchema
+	digest [sha256.Size]byte
+}
+
+// check returns the problems of a custom resource, and validates equal ones
+// once.
+func (k *CRDChecker) check(s *compiledSchema, object map[string]any) []problem {
+	w := writer{}
+	w.value(object, 0)
+	if w.problem != "" {
+		return []problem{{text: ": " + w.problem}}
+	}
+	key := resourceKey{s, sha256.Sum256(w.text)}
+	if found, ok := k.resourceProblems.Load(key); ok {
+		return found.([]problem)
+	}
+	found := s.check(object)
+	k.resourceProblems.Store(key, found)
+	return found
+}
+
+// add adds the faults of an object.
+func (r *run) add(o fleet.Object, found []problem) {
+	r.faults = append(r.faults, customFaults(o, found)...)
+}

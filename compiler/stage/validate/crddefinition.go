@@ -1,0 +1,126 @@
+package validate
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+const (
+	definitionVersion = "apiextensions.k8s.io/v1"
+	definitionKind    = "CustomResourceDefinition"
+	approval          = "api-approved.kubernetes.io"
+)
+
+// A minor is a minor version of Kubernetes 1.
+type minor uint
+
+// newest returns the compatibility version of the linked Kubernetes libraries.
+func newest() minor { return minor(environment.DefaultCompatibilityVersion().Minor()) }
+
+// compatibility returns the version whose CEL features an API server allows in
+// new CRDs: its previous minor version, so that it can be rolled back. An
+// unknown version, or one newer than the libraries, counts as that of the
+// libraries.
+func compatibility(kubeVersion string) minor {
+	rest, ok := strings.CutPrefix(kubeVersion, "1.")
+	text, _, _ := strings.Cut(rest, ".")
+	n, err := strconv.ParseUint(text, 10, 16)
+	if !ok || err != nil || n == 0 {
+		return newest()
+	}
+	return min(minor(n-1), newest())
+}
+
+// version returns the minor version as a version.Version.
+func (m minor) version() *version.Version { return version.MajorMinor(1, uint(m)) }
+
+// A definition holds the fields of a CRD that are read before its validation.
+type definition struct {
+	object fleet.Object
+	kind   schema.GroupKind
+	digest [sha256.Size]byte // of the text
+	limits []problem         // exceeded limits, which prevent any validation
+	broken bool              // objects cannot be validated against it
+}
+
+// kindOf returns the version and kind of an object, and false for an object
+// without them.
+func kindOf(o fleet.Object) (gvk schema.GroupVersionKind, ok bool) {
+	apiVersion, _ := o.Object["apiVersion"].(string)
+	kind, _ := o.Object["kind"].(string)
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	return gv.WithKind(kind), err == nil && kind != "" && gv.Version != ""
+}
+
+// read returns the definition of an object that is a CRD. It skips a CRD
+// without kind, plural, scope or versions, which another package reports.
+func read(o fleet.Object) (d *definition, ok bool) {
+	if o.Unstructured == nil || o.Object["apiVersion"] != definitionVersion || o.Object["kind"] != definitionKind {
+		return nil, false
+	}
+	d = &definition{object: o}
+	for _, f := range []struct {
+		to   *string
+		path []string
+	}{
+		{&d.kind.Group, []string{"spec", "group"}},
+		{&d.kind.Kind, []string{"spec", "names", "kind"}},
+		{new(string), []string{"spec", "names", "plural"}},
+	} {
+		if *f.to, _, _ = unstructured.NestedString(o.Object, f.path...); *f.to == "" {
+			return nil, false
+		}
+	}
+	if scope, _, _ := unstructured.NestedString(o.Object, "spec", "scope"); scope != "Namespaced" && scope != "Cluster" {
+		return nil, false
+	}
+	if len(d.versions()) == 0 {
+		return nil, false
+	}
+	text, much := d.text()
+	if much != "" {
+		d.limits = []problem{{text: ": " + much}}
+	}
+	d.digest = sha256.Sum256(text)
+	return d, true
+}
+
+// versions returns the versions of the CRD, or nil if a version has no name.
+func (d *definition) versions() []map[string]any {
+	field, _, _ := unstructured.NestedFieldNoCopy(d.object.Object, "spec", "versions")
+	list, _ := field.([]any)
+	var out []map[string]any
+	for _, e := range list {
+		v, _ := e.(map[string]any)
+		if name, _ := v["name"].(string); name == "" {
+			return nil
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// version returns a version of the CRD by name.
+func (d *definition) version(name string) (v map[string]any, ok bool) {
+	all := d.versions()
+	i := slices.IndexFunc(all, func(v map[string]any) bool { return v["name"] == name })
+	if i < 0 {
+		return nil, false
+	}
+	return all[i], true
+}
+
+// serves reports whether the CRD serves a version.
+func (d *definition) serves(name string) bool {
+	v, ok := d.version(name)
+	return ok && v["served"] == true
+}

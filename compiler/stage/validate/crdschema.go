@@ -1,0 +1,160 @@
+package validate
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// A schemaKey identifies the schema of one version of a CRD, and the
+// compatibility version, if it matters.
+type schemaKey struct {
+	digest  [sha256.Size]byte
+	version string
+	compat  minor
+}
+
+// compiledSchema is the compiled schema of one version of a CRD. It is safe for
+// concurrent use.
+type compiledSchema struct {
+	structural *schema.Structural
+	validator  validation.SchemaValidator
+	rules      *cel.Validator // nil when the schema has no rules
+	preserve   bool           // unknown fields are preserved everywhere
+	status     bool           // the status subresource is enabled: status is ignored on creation
+	replicas   string         // path of the replicas for the scale subresource; may be empty
+	nodes      int            // of the schema
+	defaulted  int            // maximum number of nodes that defaults add below one node
+	features   schemaFeatures // features that need extra checks
+	newFormats bool           // has formats that older versions ignore
+	problems   []problem      // why the schema cannot be used
+}
+
+// schema returns the compiled schema of a version of the CRD.
+func (k *CRDChecker) schema(d *definition, name string, compat minor) *compiledSchema {
+	at := func(compat minor) *compiledSchema {
+		return k.schemas.Get(schemaKey{d.digest, name, compat}, func() (c *compiledSchema) {
+			c = &compiledSchema{}
+			c.problems = guarded(func() []problem { return c.compile(d, name, compat) })
+			return c
+		})
+	}
+	c := at(newest())
+	if c.newFormats && compat < newest() {
+		return at(compat)
+	}
+	return c
+}
+
+// A versionText has the fields of a version of a CRD that matter for
+// validation.
+type versionText struct {
+	Schema struct {
+		OpenAPIV3Schema *apiextensionsv1.JSONSchemaProps `json:"openAPIV3Schema"`
+	} `json:"schema"`
+	Subresources *apiextensionsv1.CustomResourceSubresources `json:"subresources"`
+}
+
+// compile compiles the schema of a version and returns the problems that
+// prevent it.
+func (c *compiledSchema) compile(d *definition, name string, compat minor) []problem {
+	in := &apiextensions.JSONSchemaProps{}
+	if found := c.decode(d, name, in); len(found) > 0 {
+		return found
+	}
+	structural, err := schema.NewStructural(in)
+	if err == nil {
+		// PruneDefaults changes in too, which is not used any more.
+		err = defaulting.PruneDefaults(structural)
+	}
+	if err != nil {
+		return []problem{{text: ": its schema of version " + name + " is not structural: " + clause(err.Error())}}
+	}
+	c.structural = structural
+	c.validator, _, err = validation.NewSchemaValidatorForVersion(in, compat.version())
+	if err != nil {
+		return []problem{{text: ": its schema of version " + name + " cannot be used: " + clause(err.Error())}}
+	}
+	c.rules = cel.NewValidator(structural, true, celconfig.PerCallLimit)
+	c.features.add(structural)
+	left := maxCountedDefaults
+	c.defaulted = maxDefaultNodes(structural, &left)
+	return nil
+}
+
+// decode decodes a version of the CRD.
+func (c *compiledSchema) decode(d *definition, name string, in *apiextensions.JSONSchemaProps) []problem {
+	v, _ := d.version(name)
+	w := schemaCost{}
+	w.add(v, 0)
+	if w.problem != "" {
+		return []problem{{text: ": " + w.problem}}
+	}
+	t := writer{inSchema: true}
+	t.value(v, 0)
+	var text versionText
+	if err := json.Unmarshal(t.text, &text); err != nil {
+		p := decodingProblem(err)
+		return []problem{{text: ": its version " + name + " cannot be decoded: " + strings.TrimPrefix(p.field+p.text, ": "), cause: err}}
+	}
+	if text.Schema.OpenAPIV3Schema == nil {
+		return []problem{{text: ": it has no schema of version " + name}}
+	}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(text.Schema.OpenAPIV3Schema, in, nil); err != nil {
+		return []problem{{text: ": its version " + name + " cannot be decoded", cause: err}}
+	}
+	spec, _ := d.object.Object["spec"].(map[string]any)
+	c.preserve = spec["preserveUnknownFields"] == true
+	if sub := text.Subresources; sub != nil {
+		c.status = sub.Status != nil
+		if sub.Scale != nil {
+			c.replicas = sub.Scale.SpecReplicasPath
+		}
+	}
+	c.nodes = t.nodes
+	c.newFormats = crdvalidation.SchemaHas(in, hasNewFormat)
+	return nil
+}
+
+// schemaFeatures are features of a schema that need extra checks of objects.
+type schemaFeatures struct {
+	embedded bool // nested objects
+	lists    bool // list sets and list maps
+}
+
+// add adds the features of a part of a schema.
+func (u *schemaFeatures) add(s *schema.Structural) {
+	if s == nil {
+		return
+	}
+	u.embedded = u.embedded || s.XEmbeddedResource
+	u.lists = u.lists || s.XListType != nil && *s.XListType != "atomic"
+	u.add(s.Items)
+	for _, p := range s.Properties {
+		u.add(&p)
+	}
+	if s.AdditionalProperties != nil {
+		u.add(s.AdditionalProperties.Structural)
+	}
+}
+
+// hasNewFormat reports whether a schema has a format that the oldest API
+// servers do not know.
+func hasNewFormat(in *apiextensions.JSONSchemaProps) bool {
+	if in.Format == "" {
+		return false
+	}
+	s := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{in.Type}, Format: in.Format}}
+	return len(validation.GetUnrecognizedFormats(s, newest().version())) == 0 &&
+		len(validation.GetUnrecognizedFormats(s, minor(0).version())) > 0
+}
