@@ -294,7 +294,7 @@ func (x *exportRun) stage(session *export.Session, part *exportPart, each func(*
 	for _, id := range slices.Sorted(maps.Keys(part.unchangedFiles)) {
 		faults.Add(session.MarkUnchanged(id, part.unchangedFiles[id]))
 	}
-	for b, err := range deliver.ExportsOf(ctx, x.fleet, x.layout, part.clusters, take) {
+	for b, err := range deliver.Exports(ctx, x.fleet, x.layout, part.clusters, take) {
 		faults.Add(err)
 		if b != nil && each != nil {
 			each(b)

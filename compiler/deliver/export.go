@@ -21,16 +21,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/patch"
 )
 
-// Exports compiles the clusters as [compiler.Fleet.Bundles] does, and yields the bundles to
-// write in a layout. A Secret in plain text is a fault, unless its release allows it.
-func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.Seq2[*fleet.Bundle, error] {
-	return ExportsOf(ctx, f, layout, f.Clusters, nil)
-}
-
-// ExportsOf is [Exports] for some of the fleet's clusters, in their order. If take is not
-// nil, it is called with each bundle before the bundle is yielded, concurrently and in any
-// order. Its error is yielded beside the bundle.
-func ExportsOf(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, clusters []*fleet.Cluster, take func(*fleet.Bundle) error) iter.Seq2[*fleet.Bundle, error] {
+// Exports compiles clusters of the fleet as [compiler.Fleet.Bundles] does, in their order,
+// and yields the bundles to write in a layout. A Secret in plain text is a fault, unless
+// its release allows it. If take is not nil, it is called with each bundle before the
+// bundle is yielded, concurrently and in any order. Its error is yielded beside the bundle.
+func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, clusters []*fleet.Cluster, take func(*fleet.Bundle) error) iter.Seq2[*fleet.Bundle, error] {
 	return par.Map(ctx, f.Parallel, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		b, err := exportCluster(ctx, f, clusters[i], layout)
 		if err == nil && take != nil {

@@ -230,8 +230,8 @@ func WriteFile(t *testing.T, files filesys.FileSystem, name string, text []byte)
 	}
 }
 
-// TestExportsOfExample exports the example fleet for Flux and Argo CD.
-func TestExportsOfExample(t *testing.T) {
+// TestExportsExample exports the example fleet for Flux and Argo CD.
+func TestExportsExample(t *testing.T) {
 	c := compiler.Compiler{Dir: "../..", Cache: t.TempDir(), Offline: true}
 	f, err := c.Load(t.Context())
 	if err != nil {
@@ -239,7 +239,7 @@ func TestExportsOfExample(t *testing.T) {
 	}
 	var checker validate.CRDChecker
 	for _, layout := range []fleet.Layout{fleet.FluxLayout, fleet.ArgoLayout} {
-		for b, err := range deliver.Exports(t.Context(), f, layout) {
+		for b, err := range deliver.Exports(t.Context(), f, layout, f.Clusters, nil) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -251,8 +251,8 @@ func TestExportsOfExample(t *testing.T) {
 	}
 }
 
-// TestExportsOfHelm lays out releases that Helm delivers, with all options.
-func TestExportsOfHelm(t *testing.T) {
+// TestExportsHelm lays out releases that Helm delivers, with all options.
+func TestExportsHelm(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("a", 64)
 	c := &fleet.Cluster{
 		ID: "prod/eu", Name: "eu", KubeVersion: "1.36", Stages: []string{"default"},

@@ -47,7 +47,7 @@ func exportOutdated(t *testing.T, c *compiler.Compiler, out string) (compiled, r
 		}
 	}
 	f.Slots = make(chan struct{}, 1) // OnCacheLookup is called by one goroutine at a time
-	for b, err := range deliver.Exports(t.Context(), f, fleet.PlainLayout) {
+	for b, err := range deliver.Exports(t.Context(), f, fleet.PlainLayout, f.Clusters, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,11 +16,6 @@ const (
 	GitHub Format = "github" // workflow commands, one line each, which GitHub Actions shows as annotations
 )
 
-// Formats returns the names of all formats. The first is the default.
-func Formats() []string {
-	return []string{string(Text), string(JSON), string(SARIF), string(GitHub)}
-}
-
 // IsDocument reports whether the format always writes one complete document, even
 // without faults.
 func (f Format) IsDocument() bool { return f == JSON || f == SARIF }

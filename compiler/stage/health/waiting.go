@@ -39,9 +39,6 @@ type Progress struct {
 	Failed  []Result // also objects whose timeout is over, with their last state
 }
 
-// Done reports whether all objects are ready.
-func (p Progress) Done() bool { return len(p.Pending) == 0 && len(p.Failed) == 0 }
-
 // Step judges objects after waiting for the elapsed time. Call it again with the
 // new live states while objects are pending.
 func (w *Waiting) Step(elapsed time.Duration, objects []ObservedObject) Progress {
