@@ -18,8 +18,8 @@ import (
 // Schema conditions that span several values are omitted; Check evaluates them.
 func (t *Type) CUE(name string) ([]byte, error) {
 	w := &writer{global: t.Fields[chartutil.GlobalKey]}
-	fmt.Fprintf(&w.b, "// %s are the values of the chart. Fields and types are those of its values.yaml,\n", name)
-	w.b.WriteString("// its schema and what its templates read; null deletes what the chart has.\n")
+	fmt.Fprintf(&w.b, "// %s are the values of the chart. Their types come from its values.yaml,\n", name)
+	w.b.WriteString("// its schema and its templates. null deletes a value of the chart.\n")
 	fmt.Fprintf(&w.b, "%s: ", name)
 	w.fields(t, 0)
 	w.b.WriteString("\n")

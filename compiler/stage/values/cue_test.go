@@ -38,10 +38,10 @@ func TestPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.TrimSuffix(pin, "}\n") + `
-	// values are what must hold, of the chart's values.
+	// values of all layers are unified.
 	values: #Values
 
-	// defaults are what may be said otherwise below, by layer.
+	// defaults are values that lower layers can override, by layer.
 	defaults?: {
 		"root"?:  #Values
 		"prod"?:  #Values
@@ -49,8 +49,8 @@ func TestPackage(t *testing.T) {
 	}
 }
 
-// #Values are the values of the chart. Fields and types are those of its values.yaml,
-// its schema and what its templates read; null deletes what the chart has.
+// #Values are the values of the chart. Their types come from its values.yaml,
+// its schema and its templates. null deletes a value of the chart.
 #Values: {
 	// How many.
 	// Default: 1

@@ -77,10 +77,10 @@ var notInIdentifier = regexp.MustCompile(`[^a-zA-Z0-9]`)
 // attach writes the fields that Package adds to #Release.
 func attach(b *bytes.Buffer, types string, layers []string) {
 	fmt.Fprintf(b, `
-	// values are what must hold, of the chart's values.
+	// values of all layers are unified.
 	values: %[1]s
 
-	// defaults are what may be said otherwise below, by layer.
+	// defaults are values that lower layers can override, by layer.
 	defaults?: {
 `, types)
 	for _, l := range layers {
