@@ -18,6 +18,7 @@ type Ownership struct {
 	Optional bool        `json:"optional,omitempty"` // whether it may match nothing
 	Fields   []FieldPath `json:"fields"`             // in list order
 	Leave    bool        `json:"leave,omitempty"`    // whether others may own the fields; otherwise the release owns them
+	Texts    []MatchText `json:"-"`                  // of Target; none when it may match nothing
 	Pos      diag.Pos    `json:"-"`                  // position of the entry
 }
 

@@ -10,8 +10,8 @@ import (
 
 // RuleChecks says of the rules of diff.ignore of a cluster whether they match any
 // of its objects, and whether one of these can have each of the fields; and of the
-// texts that its layers write in policies and rules for health whether each of them
-// matches an object. known are CRDs that describe custom resources and are not
+// texts that its layers write in policies, rules for health and ownership whether each
+// of them matches an object. known are CRDs that describe custom resources and are not
 // objects of the cluster's releases.
 func RuleChecks(c *fleet.Cluster, objs, known []fleet.Object) []fleet.RuleCheck {
 	crds := slices.DeleteFunc(slices.Concat(objs, known), func(o fleet.Object) bool { return !isCRD(o) })

@@ -12,7 +12,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/kube"
 )
 
-// matchChecks is RuleChecks for policies and rules for health.
+// matchChecks is RuleChecks for policies, rules for health and ownership.
 func matchChecks(c *fleet.Cluster, objs, crds []fleet.Object) []fleet.RuleCheck {
 	m := &matchChecker{application: newApplication(c), kinds: kindsOf(c, objs, crds)}
 	for _, p := range c.Policies {
@@ -40,8 +40,13 @@ func matchChecks(c *fleet.Cluster, objs, crds []fleet.Object) []fleet.RuleCheck 
 	}
 	health(c.Health, objs)
 	for _, r := range c.Releases {
-		if len(r.Health) > 0 {
-			health(r.Health, slices.DeleteFunc(slices.Clone(objs), func(o fleet.Object) bool { return o.Release.Name != r.Name }))
+		if len(r.Health) == 0 && len(r.Ownership) == 0 {
+			continue
+		}
+		own := slices.DeleteFunc(slices.Clone(objs), func(o fleet.Object) bool { return o.Release.Name != r.Name })
+		health(r.Health, own)
+		for _, o := range r.Ownership {
+			m.check(o.Target, o.Texts, own)
 		}
 	}
 	return m.checks

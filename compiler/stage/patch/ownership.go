@@ -36,7 +36,7 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 		}
 		for j, f := range o.Fields {
 			at := rule{at: []diag.Pos{f.Pos}, path: fmt.Sprintf("%s.fields.%d", r.Path("ownership", label(o.Name)), j)}
-			found := o.Optional
+			found := false
 			for _, it := range matched {
 				exists := len(fleet.Elements(it.Object.Object, f.Path)) > 0
 				found = found || exists
@@ -47,7 +47,7 @@ func CheckOwnership(c *fleet.Cluster, r *fleet.Release, objs, others []fleet.Obj
 			}
 			switch {
 			case found:
-			case !o.Leave:
+			case !o.Leave && !o.Optional:
 				faults.Add(a.noField(at, f, matched))
 			default:
 				if d, _ := a.cannotHave(at, f, matched, crds); d != nil {

@@ -18,7 +18,9 @@ func (e *evaluation) ownership(release cue.Value, at string, faults *diag.List) 
 	for _, f := range fieldsOf(release, "ownership") {
 		p := e.newPatchReader(release, f, at, "ownership")
 		o := fleet.Ownership{Name: f.name, Pos: p.place(p.v), Target: p.target(), Fields: p.fieldPaths()}
-		o.Optional, _ = lookup(p.v, "optional").Bool()
+		if o.Optional, _ = lookup(p.v, "optional").Bool(); !o.Optional {
+			o.Texts = p.selectorTexts(lookup(p.v, "target"), p.path+".target")
+		}
 		switch set := present(p.v, "take", "leave"); {
 		case len(set) != 1:
 			p.wrong(p.v, "", "exactly one of take and leave is required", "write take: true when the release has them, and leave: true when others may")
