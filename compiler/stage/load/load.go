@@ -65,6 +65,9 @@ func Load(dir string, patterns []string, edits Edits) (*Fleet, error) {
 	instances := loadInstances(root, s.overlay, leaves)
 	rebaseEmbeds(root, instances)
 	for i, dir := range leaves {
+		if slices.ContainsFunc(tree.layers(dir), func(l fleet.Layer) bool { return tree.unloadable[l.Dir] }) {
+			continue
+		}
 		c, err := newCluster(root, tree, dir, instances[i])
 		if err != nil {
 			faults.Add(diag.In(idOf(dir), err))
@@ -131,7 +134,7 @@ func loadInstances(root string, overlay map[string]load.Source, dirs []string) [
 	}
 	args := make([]string, len(dirs))
 	for i, d := range dirs {
-		args[i] = "./" + d
+		args[i] = "./" + d + ":" + pkg // without the package, CUE takes a name with a dot for a file
 	}
 	config := func() *load.Config {
 		return &load.Config{Dir: root, ModuleRoot: root, Package: pkg, Overlay: overlay, ParseFile: parseFile}

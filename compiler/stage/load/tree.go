@@ -25,7 +25,8 @@ type tree struct {
 	files map[string][]string // sorted names of these files, by directory
 	stray []stray             // files of other packages
 	// faults are those of directories and links that cannot be layers.
-	faults diag.List
+	faults     diag.List
+	unloadable map[string]bool // directories that CUE cannot load, which have faults
 }
 
 // A stray is a CUE file that is not part of the layer in its directory.
@@ -37,7 +38,7 @@ type stray struct {
 // scan reads the package clauses of all CUE files below environments. It skips
 // nested modules and directories that CUE ignores.
 func scan(root string) (*tree, error) {
-	t := &tree{files: map[string][]string{}}
+	t := &tree{files: map[string][]string{}, unloadable: map[string]bool{}}
 	top := filepath.Join(root, environments)
 	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -87,6 +88,7 @@ func (t *tree) link(root, rel, name string) error {
 	}
 	target, err := filepath.EvalSymlinks(filepath.Join(root, filepath.FromSlash(rel)))
 	if err != nil {
+		t.unloadable[path.Dir(rel)] = true
 		return refuse("this symbolic link leads nowhere", "remove it")
 	}
 	info, err := os.Stat(target)
@@ -110,7 +112,9 @@ func (t *tree) link(root, rel, name string) error {
 func (t *tree) checkNames(module string) {
 	seen := map[string]string{}
 	for _, dir := range t.dirs {
-		if err := modulepath.CheckImportPath(path.Join(cmp.Or(module, "example.com"), dir)); err != nil {
+		err := modulepath.CheckImportPath(path.Join(cmp.Or(module, "example.com"), dir))
+		if err != nil || strings.ContainsAny(dir, ":@") {
+			t.unloadable[dir] = true
 			t.faults.Add(&diag.Diag{
 				At: []diag.Pos{t.firstFile(dir)}, Msg: "CUE does not take the name of this directory",
 				Hint: "rename it, with letters, digits and inner - _ and . only", Cause: err,
