@@ -21,14 +21,19 @@ func CheckContexts(clusters []*fleet.Cluster) error {
 	var faults diag.List
 	for _, c := range clusters {
 		if c.KubeContext == "" {
-			faults.Add(&diag.Diag{
-				At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: "cluster.context", Msg: "the cluster has no kubeconfig context",
-				Hint: `set it: cluster: context: "..."`,
-			})
+			faults.Add(noContext(c))
 		}
 	}
 	faults.Add(crosscheck.SameContexts(clusters))
 	return faults.Err()
+}
+
+// noContext returns the fault of a cluster without a kubeconfig context.
+func noContext(c *fleet.Cluster) *diag.Diag {
+	return &diag.Diag{
+		At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Path: "cluster.context", Msg: "the cluster has no kubeconfig context",
+		Hint: `set it: cluster: context: "..."`,
+	}
 }
 
 // Server is the connection to a cluster, or the reason why there is none.

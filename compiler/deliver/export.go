@@ -3,7 +3,6 @@ package deliver
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -18,7 +17,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver/export/gitops"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/load"
-	"github.com/fleetc/fleetc/compiler/stage/patch"
 )
 
 // Exports compiles clusters of the fleet as [compiler.Fleet.Bundles] does, in their order,
@@ -33,55 +31,6 @@ func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, cluste
 		}
 		return b, err
 	})
-}
-
-// VettedCluster is the result of [Vet] for a cluster that renders.
-type VettedCluster struct {
-	Objects int               // number of objects
-	Rules   []fleet.RuleCheck // rules that must match an object of some cluster, for [compiler.Compiler.CheckRules]
-}
-
-// Vet compiles the clusters and yields their faults, including those of [Exports] in the
-// given layout, or in the layouts of [fleet.GitOps] if it is empty. It yields the result
-// of a cluster beside the faults of checks.
-func Vet(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.Seq2[*VettedCluster, error] {
-	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*VettedCluster, error) {
-		c := f.Clusters[i]
-		b, err := f.Assemble(ctx, c)
-		var faults diag.List
-		faults.Add(err)
-		var out *VettedCluster
-		if b != nil {
-			faults.Add(checkLayouts(f, b, layout))
-			out = &VettedCluster{Objects: len(b.Objects), Rules: append(b.Checks, patch.RuleChecks(c, b.Objects, f.KnownCRDs[c.ID])...)}
-		}
-		if err := faults.Err(); err != nil {
-			return out, fleet.InCluster(c, err)
-		}
-		f.NoteRendered(c)
-		return out, nil
-	})
-}
-
-// checkLayouts returns the faults of exports of a bundle in the given layout, or in those
-// of the cluster.
-func checkLayouts(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout) error {
-	layouts := b.Cluster.GitOps.Layouts
-	if layout != "" {
-		layouts = []fleet.Layout{layout}
-	}
-	var faults diag.List
-	for _, l := range layouts {
-		_, err := layOut(f, b, l)
-		for _, d := range diag.All(err) {
-			fault := *d
-			if layout == "" {
-				fault.Hint += fmt.Sprintf("; for a cluster that is not exported in the layout %s, see gitops.layouts", l)
-			}
-			faults.Add(&fault)
-		}
-	}
-	return faults.Err()
 }
 
 // exportCluster compiles one cluster and lays out its bundle.

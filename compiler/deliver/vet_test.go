@@ -1,7 +1,9 @@
 package deliver
 
 import (
+	"encoding/base64"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -30,8 +32,9 @@ type refusal struct {
 	also  []string          // more faults that vet shows beside it
 }
 
-// refusals has a case for each check of an export, a build or a plan that needs no cluster,
-// except checks of flags.
+// refusals has a case for each check of an export, a build or a plan that needs no cluster.
+// It leaves out checks of flags, such as --last of a build, of the place that an export
+// writes to, and of names that a loaded fleet cannot have.
 var refusals = map[string]refusal{
 	"a value that can be read": {
 		layer: `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", metadata: name: "a", stringData: a: "x"}}`,
@@ -189,13 +192,85 @@ func TestVetHasFaultsOfExport(t *testing.T) {
 	}
 }
 
+// applyRefusals has a case for each check of a first apply that needs no cluster, beside
+// those that an export has too, and layers that differ a little and pass.
+var applyRefusals = map[string]struct {
+	layer, passes, want string
+	files               map[string]string
+}{
+	"no context": {
+		layer: `gitops: layouts: []`, passes: `gitops: layouts: ["plain"]`,
+		want: "cluster.context: the cluster has no kubeconfig context, and is only applied to",
+	},
+	"a reference to an external value": {
+		layer:  `cluster: context: "a"` + "\n" + `gitops: layouts: []` + "\n" + referringSecret,
+		passes: `gitops: layouts: ["plain"]` + "\n" + referringSecret,
+		want:   "it refers to external values, which fleetc apply does not resolve",
+	},
+	"a CRD of a later stage": {
+		layer: laterCRD, want: "its CRD comes with release crd of the later stage second",
+		passes: laterCRD + "\n" + `cluster: apis: "example.com/v1": Apple: "Namespaced"`,
+	},
+	"a CRD of a release that applies later": {
+		layer:  sameStage + `releases: crd: depends: apple: true`,
+		passes: sameStage + `releases: apple: depends: crd: true`,
+		want:   "its CRD comes with release crd, which applies later in stage first",
+	},
+	"a chart that is too large for Helm": {
+		layer:  `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart"}`,
+		passes: `releases: app: {namespace: "a", chart: path: "chart"}`,
+		files:  map[string]string{"chart/files/noise.txt": noise(1 << 20)},
+		want:   "Helm stores the chart in a Secret, where it has",
+	},
+}
+
+const (
+	referringSecret = `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", metadata: name: "a", stringData: a: "((fleetc:vals:a))"}}`
+	appleAndCRD     = `releases: apple: {namespace: "a", stage: "first", objects: a: {apiVersion: "example.com/v1", kind: "Apple", metadata: name: "a"}}
+releases: crd: {
+	namespace: "a"
+	objects: crd: {
+		apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: name: "apples.example.com"
+		spec: {group: "example.com", scope: "Namespaced", names: {kind: "Apple", plural: "apples"}, versions: [{
+			name: "v1", served: true, storage: true, schema: openAPIV3Schema: type: "object"
+		}]}
+	}
+}
+stages: [{name: "first"}, {name: "second"}]
+`
+	laterCRD  = appleAndCRD + `releases: crd: stage: "second"` + "\n"
+	sameStage = appleAndCRD + `releases: crd: stage: "first"` + "\n"
+)
+
+// noise returns text of a size that cannot be compressed.
+func noise(size int) string {
+	out := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(out)
+	return base64.StdEncoding.EncodeToString(out)
+}
+
+// TestVetHasFaultsOfApply checks that vet --render finds the faults of a first apply.
+func TestVetHasFaultsOfApply(t *testing.T) {
+	for name, test := range applyRefusals {
+		t.Run(name, func(t *testing.T) {
+			got := vetText(t, refusedFleet(t, test.files, test.layer), "")
+			if len(got) != 1 || !strings.Contains(got[0], test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			if got := vetText(t, refusedFleet(t, test.files, test.passes), ""); len(got) > 0 {
+				t.Errorf("%s\ngot %q, want none", test.passes, got)
+			}
+		})
+	}
+}
+
 // TestVetOfLayouts checks that vet uses the layouts in which a cluster is exported.
 func TestVetOfLayouts(t *testing.T) {
 	const secret = `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", metadata: name: "a", stringData: a: "x"}}` + "\n"
 	const action = `actions: a: {stage: "default", at: "before", manual: "look"}` + "\n"
 	for layer, want := range map[string]string{
-		secret:                               "anyone who reads",
-		secret + `gitops: layouts: []`:       "",
+		secret: "anyone who reads",
+		secret + `cluster: context: "a"` + "\n" + `gitops: layouts: []`: "",
 		action:                               "",
 		action + `gitops: flux: prefix: "a"`: "neither Flux",
 		action + `gitops: argocd: repoURL: "https://example.com/a"`:                     "neither Flux",

@@ -4,14 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 	"github.com/fleetc/fleetc/compiler/stage/health"
@@ -157,12 +155,7 @@ func (p *planner) collectItems() {
 		}
 		it := Item{
 			ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: cluster.RefOf(o.Unstructured), release: o.Release, object: asStored(o.Unstructured), hook: h,
-		}
-		for _, pos := range []diag.Pos{o.Pos, o.Release.Pos} {
-			if pos.IsValid() {
-				it.positions = []diag.Pos{pos}
-				break
-			}
+			positions: positionsOf(o),
 		}
 		p.items = append(p.items, it)
 	}
@@ -215,16 +208,6 @@ func (it *Item) Level() int {
 		return 0
 	}
 	return it.release.Level
-}
-
-// comesLater returns the reason and the hint for an object whose prerequisite,
-// what, is applied in a later step with other.
-func (it *Item) comesLater(what string, other *Item) (reason, hint string) {
-	if it.Stage == other.Stage {
-		return fmt.Sprintf("%s comes with release %s, which applies later in stage %s", what, other.Release, other.Stage),
-			fmt.Sprintf("move it to release %s, or to one that applies before", it.Release)
-	}
-	return fmt.Sprintf("%s comes with release %s of the later stage %s", what, other.Release, other.Stage), "move one of them to another stage"
 }
 
 // planObjects plans all objects. Namespaces and CRDs come first, since the plans of

@@ -24,7 +24,7 @@ func (p *planner) planObject(ctx context.Context, it *Item) error {
 		return p.planHelm(ctx, it)
 	}
 	if fleet.HasReferences(it.object) {
-		it.refuse("it refers to external values, which fleetc apply does not resolve", "export it for a tool that resolves them, or store the values with External Secrets")
+		it.refuse(hasReferences, hintReferences)
 		return nil
 	}
 	if holder := p.prerequisite(it); holder != nil && isBeingDeleted(holder.Before) && p.before(holder, it) {
@@ -182,7 +182,7 @@ func (p *planner) planUnserved(it *Item, before *unstructured.Unstructured) {
 	case crd == nil:
 		it.refuse(fmt.Sprintf("the cluster does not serve %s %s", it.ref.GroupVersion(), it.ref.Kind), "apply the release with its CRD first")
 	case !p.before(crd, it):
-		it.refuse(it.comesLater("its CRD", crd))
+		it.refuse(comesLater(it.release, "its CRD", crd.release))
 	default:
 		it.createLater()
 		if before != nil && it.hook == nil {
@@ -327,7 +327,7 @@ func (p *planner) withoutNamespace(it *Item, why string) {
 	case ns == nil:
 		it.refuse("there is no namespace "+it.ref.Namespace, "add the Namespace to a release")
 	case !p.before(ns, it):
-		it.refuse(it.comesLater("its namespace", ns))
+		it.refuse(comesLater(it.release, "its namespace", ns.release))
 	default:
 		it.createLater()
 	}

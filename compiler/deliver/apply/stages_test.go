@@ -45,11 +45,11 @@ func TestComesLater(t *testing.T) {
 			}
 		}
 	}
-	reason, hint := all[1].comesLater("its namespace", &all[2])
+	reason, hint := comesLater(db, "its namespace", web)
 	if reason != "its namespace comes with release web, which applies later in stage apps" || hint != "move it to release db, or to one that applies before" {
 		t.Errorf("%s; %s", reason, hint)
 	}
-	if reason, _ = all[0].comesLater("its CRD", &all[2]); reason != "its CRD comes with release web of the later stage apps" {
+	if reason, _ = comesLater(crds, "its CRD", web); reason != "its CRD comes with release web of the later stage apps" {
 		t.Error(reason)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/guard"
 )
 
@@ -144,7 +145,12 @@ func recordSize(r *release.Release) (int, error) {
 		run.LastRun = release.HookExecution{StartedAt: helmtime.Now(), CompletedAt: helmtime.Now(), Phase: release.HookPhaseSucceeded}
 		done.Hooks = append(done.Hooks, &run)
 	}
-	text, err := json.Marshal(&done)
+	return packedSize(&done)
+}
+
+// packedSize returns the size of a record in bytes, as Helm stores it.
+func packedSize(r *release.Release) (int, error) {
+	text, err := json.Marshal(r)
 	if err != nil {
 		return 0, fmt.Errorf("encode the record of %s: %w", r.Name, err)
 	}
@@ -159,4 +165,21 @@ func recordSize(r *release.Release) (int, error) {
 		return 0, fmt.Errorf("pack the record of %s: %w", r.Name, err)
 	}
 	return base64.StdEncoding.EncodedLen(packed.Len()), nil
+}
+
+// ChartSize returns the size that a chart alone has in a record, in bytes, and 0 for a
+// chart that is too small to exceed [MaxRecord].
+func ChartSize(ch *fleet.Chart) (int, error) {
+	size := 0
+	for _, f := range ch.Files {
+		size += len(f.Data)
+	}
+	if size < MaxRecord/2 {
+		return 0, nil
+	}
+	loaded, err := load(ch)
+	if err != nil {
+		return 0, fmt.Errorf("load the chart %s: %w", ch.Ref.Name, err)
+	}
+	return packedSize(&release.Release{Chart: loaded})
 }

@@ -1,0 +1,122 @@
+package deliver
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/deliver/apply"
+	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
+	"github.com/fleetc/fleetc/compiler/stage/patch"
+)
+
+// VettedCluster is the result of [Vet] for a cluster that renders.
+type VettedCluster struct {
+	Objects int               // number of objects
+	Rules   []fleet.RuleCheck // rules that must match an object of some cluster, for [compiler.Compiler.CheckRules]
+}
+
+// Vet compiles the clusters and yields their faults, including those of [Exports] in the
+// given layout, or in the layouts of [fleet.GitOps] if it is empty, and those of applies
+// that can be found without a cluster. It yields the result of a cluster beside the faults
+// of checks.
+func Vet(ctx context.Context, f *compiler.Fleet, layout fleet.Layout) iter.Seq2[*VettedCluster, error] {
+	var sizes chartSizes
+	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*VettedCluster, error) {
+		c := f.Clusters[i]
+		b, err := f.Assemble(ctx, c)
+		var faults diag.List
+		faults.Add(err)
+		var out *VettedCluster
+		if b != nil {
+			faults.Add(checkLayouts(f, b, layout))
+			faults.Add(apply.CheckOrder(b))
+			faults.Add(sizes.check(f, c))
+			if layout == "" && len(c.GitOps.Layouts) == 0 {
+				faults.Add(checkApplied(b))
+			}
+			out = &VettedCluster{Objects: len(b.Objects), Rules: append(b.Checks, patch.RuleChecks(c, b.Objects, f.KnownCRDs[c.ID])...)}
+		}
+		if err := faults.Err(); err != nil {
+			return out, fleet.InCluster(c, err)
+		}
+		f.NoteRendered(c)
+		return out, nil
+	})
+}
+
+// checkLayouts returns the faults of exports of a bundle in the given layout, or in those
+// of the cluster.
+func checkLayouts(f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout) error {
+	layouts := b.Cluster.GitOps.Layouts
+	if layout != "" {
+		layouts = []fleet.Layout{layout}
+	}
+	var faults diag.List
+	for _, l := range layouts {
+		_, err := layOut(f, b, l)
+		for _, d := range diag.All(err) {
+			fault := *d
+			if layout == "" {
+				fault.Hint += fmt.Sprintf("; for a cluster that is not exported in the layout %s, see gitops.layouts", l)
+			}
+			faults.Add(&fault)
+		}
+	}
+	return faults.Err()
+}
+
+// checkApplied returns the faults of applies to a cluster that is not exported.
+func checkApplied(b *fleet.Bundle) error {
+	var faults diag.List
+	if b.Cluster.KubeContext == "" {
+		d := *noContext(b.Cluster)
+		d.Msg += ", and is only applied to: gitops.layouts is empty"
+		faults.Add(&d)
+	}
+	faults.Add(apply.CheckReferences(b))
+	return faults.Err()
+}
+
+// chartSizes caches the sizes of charts in records of Helm.
+type chartSizes struct {
+	sizes par.Memo[*fleet.Chart, chartSize]
+}
+
+type chartSize struct {
+	bytes int
+	err   error
+}
+
+// check returns the faults of releases of a cluster that Helm cannot store because of their
+// charts. Argo CD stores no records.
+func (s *chartSizes) check(f *compiler.Fleet, c *fleet.Cluster) error {
+	if layouts := c.GitOps.Layouts; len(layouts) > 0 && !slices.ContainsFunc(layouts, func(l fleet.Layout) bool { return l != fleet.ArgoLayout }) {
+		return nil
+	}
+	var faults diag.List
+	for _, r := range c.Releases {
+		if r.Delivery != fleet.ByHelm {
+			continue
+		}
+		ch := f.Charts[r.Chart].Chart
+		size := s.sizes.Get(ch, func() (s chartSize) {
+			s.bytes, s.err = helm.ChartSize(ch)
+			return s
+		})
+		faults.Add(size.err)
+		if size.bytes > helm.MaxRecord {
+			faults.Add(&diag.Diag{
+				At: []diag.Pos{r.Pos}, Path: r.Path("delivery"),
+				Msg:  fmt.Sprintf("Helm stores the chart in a Secret, where it has %d bytes: Kubernetes takes at most %d", size.bytes, helm.MaxRecord),
+				Hint: `leave out files of the chart with .helmignore, or set delivery: "manifests"`,
+			})
+		}
+	}
+	return faults.Err()
+}
