@@ -7,8 +7,11 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/crosscheck"
 	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/unify"
 )
 
 // CheckTogether checks clusters against each other and adds the faults to an evaluation.
@@ -30,7 +33,11 @@ func (c *Compiler) CheckTogether(ctx context.Context, loaded *load.Fleet, e *Eva
 	for _, cluster := range loaded.Clusters {
 		in.Evaluated = append(in.Evaluated, cluster.ID)
 	}
-	err := crosscheck.Check(in)
+	others, err := c.otherShards(ctx, in.Selected)
+	if err == nil {
+		in.OtherShards = others
+		err = crosscheck.Check(in)
+	}
 	if err == nil {
 		return
 	}
@@ -47,6 +54,40 @@ func (c *Compiler) CheckTogether(ctx context.Context, loaded *load.Fleet, e *Eva
 		}
 	}
 	e.Clusters = valid
+}
+
+// otherShards returns the clusters that a run with a shard does not select, with their
+// contexts and UIDs. Clusters that have neither may be missing.
+func (c *Compiler) otherShards(ctx context.Context, selected []*fleet.Cluster) ([]*fleet.Cluster, error) {
+	if c.Shard == (fleet.Shard{}) || len(selected) == 0 {
+		return nil, nil
+	}
+	ids, err := c.ClusterIDs()
+	if err != nil {
+		return nil, err
+	}
+	own := fleet.IDs(selected)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(own, id) })
+	dir := cmp.Or(c.Dir, ".")
+	if ids, err = load.Mentioning(dir, c.Edits, ids, []string{"context", "uid"}); err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	loaded, err := load.Load(dir, ids, c.Edits)
+	if loaded == nil {
+		return nil, err
+	}
+	var others []*fleet.Cluster
+	for cluster, err := range par.Map(ctx, c.Parallel(), len(loaded.Clusters), func(ctx context.Context, i int) (*fleet.Cluster, error) {
+		in := loaded.Clusters[i]
+		return guard.Run(ctx, c.Limits, func() (*fleet.Cluster, error) {
+			return unify.Identity(loaded.Root, in.ID, in.Layers, in.Instance)
+		})
+	}) {
+		if err == nil { // the run with the cluster reports its faults
+			others = append(others, cluster)
+		}
+	}
+	return others, ctx.Err()
 }
 
 // CheckUnchanged checks the clusters of c.Unchanged against each other. It is for runs that

@@ -19,6 +19,9 @@ type Clusters struct {
 	Evaluated []string         // IDs of clusters that were evaluated, or could not be
 	Valid     bool             // whether no cluster has a fault
 
+	// OtherShards are clusters that other runs check. They have an ID, a context and a UID.
+	OtherShards []*fleet.Cluster
+
 	// Evaluate evaluates more clusters. all has those that can be evaluated, atFault those
 	// of them that have faults.
 	Evaluate func(ids []string) (all, atFault []*fleet.Cluster)
@@ -66,9 +69,20 @@ func (f *fleetCheck) run() error {
 	if whole {
 		among = f.known()
 	}
-	f.faults.Add(SameContexts(among))
-	f.faults.Add(sameUIDs(among))
+	among = slices.Concat(among, f.OtherShards)
+	f.addOwn(SameContexts(among))
+	f.addOwn(sameUIDs(among))
 	return f.faults.Err()
+}
+
+// addOwn adds the faults that concern a cluster of the run.
+func (f *fleetCheck) addOwn(err error) {
+	own := fleet.IDs(f.known())
+	for _, d := range diag.All(err) {
+		if slices.ContainsFunc(d.Clusters, func(id string) bool { return slices.Contains(own, id) }) {
+			f.faults.Add(d)
+		}
+	}
 }
 
 // known returns all evaluated clusters.
