@@ -108,15 +108,19 @@ func (r *runner) removeRecords(ctx context.Context) error {
 	return faults.Err()
 }
 
-// keepUnless makes a plan keep a record that is not as it was planned, or that is not to
-// be removed any more.
-func (r *HelmRecord) keepUnless(now *HelmRecord) {
+// confirm returns the objects that lose the marks of the release, and the records to delete,
+// by a second look at the release. If the record has changed since the plan, or must stay
+// now, it returns nothing and makes the plan keep the record.
+func (r *HelmRecord) confirm(now *HelmRecord) (marked []cluster.Ref, records []helm.Record) {
 	switch {
 	case now.state != r.state:
 		r.keep(recordChanged)
 	case now.Action != RemoveRecord:
 		r.keep(now.Reason)
+	default:
+		return now.applied, now.records
 	}
+	return nil, nil
 }
 
 // removeRecord removes the record of a release, unless the record or the objects of
@@ -126,19 +130,19 @@ func (r *runner) removeRecord(ctx context.Context, planned *HelmRecord) error {
 	if err := r.decideRecord(ctx, r.plan, &now); err != nil {
 		return err
 	}
-	if planned.keepUnless(&now); planned.Action != RemoveRecord {
-		return nil
-	}
-	for _, ref := range now.applied {
+	marked, records := planned.confirm(&now)
+	for _, ref := range marked {
 		if err := r.Live.RemoveMarks(ctx, ref, now.marksOfRelease); err != nil {
 			return err
 		}
 	}
-	for _, record := range now.records {
+	for _, record := range records {
 		if err := r.Live.Delete(ctx, record.Ref, record.UID); err != nil {
 			return err
 		}
 	}
-	planned.Action = Removed
+	if planned.Action == RemoveRecord {
+		planned.Action = Removed
+	}
 	return nil
 }

@@ -62,8 +62,9 @@ func TestKeepRecords(t *testing.T) {
 	}
 }
 
-// A record is removed only if it is as it was planned, and still to be removed.
-func TestKeepUnless(t *testing.T) {
+// A record is removed only if it is as it was planned, and still to be removed. Otherwise
+// neither it nor the marks of its objects are.
+func TestConfirm(t *testing.T) {
 	for name, test := range map[string]struct {
 		now        HelmRecord
 		wantReason string
@@ -73,7 +74,11 @@ func TestKeepUnless(t *testing.T) {
 		"in use":        {HelmRecord{state: "1", Action: KeepRecord, Reason: "revision 3 is pending-upgrade"}, "revision 3 is pending-upgrade"},
 	} {
 		planned := HelmRecord{state: "1", Action: RemoveRecord}
-		planned.keepUnless(&test.now)
+		test.now.applied, test.now.records = []cluster.Ref{{}}, []helm.Record{{}}
+		marked, records := planned.confirm(&test.now)
+		if (len(marked) == 0) != (test.wantReason != "") || (len(records) == 0) != (test.wantReason != "") {
+			t.Errorf("%s: %v, %v", name, marked, records)
+		}
 		if kept := planned.Action == KeepRecord; kept != (test.wantReason != "") || !strings.HasPrefix(planned.Reason, test.wantReason) {
 			t.Errorf("%s: %+v", name, planned)
 		}
