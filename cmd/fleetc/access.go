@@ -35,6 +35,9 @@ func completeAccess(o *options, a *cluster.Access) (err error) {
 		}
 	}
 	a.Agent = "fleetc/" + toolVersion()
+	if o.progress != nil {
+		a.BeforePlugin = o.progress.beforePlugin
+	}
 	self, err := os.Executable()
 	a.PluginRunner = []string{self, pluginCommand}
 	return err

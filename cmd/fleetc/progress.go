@@ -26,20 +26,22 @@ type progress struct {
 	done, total int  // clusters
 	drawn       bool // whether the line is on the terminal
 	ended       bool
-	eachStep    bool // whether every step draws the line
+	text        string
+	eachStep    bool // whether steps draw the line, and not the clock
 }
 
 // startProgress shows the progress of a command if standard error is a
-// terminal. The returned function ends it. A command that connects to clusters
-// draws only after each cluster, because a credential plugin may ask for a
-// password.
-func startProgress(cmd *cobra.Command) (end func()) {
+// terminal. The returned function ends it.
+func startProgress(cmd *cobra.Command) (p *progress, end func()) {
 	out, isFile := cmd.OutOrStdout().(*os.File)
 	errs, ok := cmd.ErrOrStderr().(*os.File)
 	if !isFile || !ok || cmd.Hidden || !isTerminal(errs) {
-		return func() {}
+		return &progress{}, func() {}
 	}
-	p := &progress{w: errs, eachStep: cmd.Flags().Lookup("kubeconfig") != nil}
+	p = &progress{w: errs, text: "reading the fleet"}
+	if cmd.Flags().Lookup("kubeconfig") != nil {
+		p.text += " and its clusters"
+	}
 	cmd.SetOut(progressWriter{out, p})
 	cmd.SetErr(progressWriter{errs, p})
 	ticker := time.NewTicker(progressTick)
@@ -54,7 +56,7 @@ func startProgress(cmd *cobra.Command) (end func()) {
 			}
 		}
 	}()
-	return func() {
+	return p, func() {
 		ticker.Stop()
 		close(done)
 		p.clear()
@@ -92,12 +94,21 @@ func (p *progress) tick() {
 	}
 }
 
+// beforePlugin prepares the terminal for a credential plugin, which may ask for a
+// password: from now on, only steps draw the line.
+func (p *progress) beforePlugin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.erase()
+	p.eachStep = true
+}
+
 // draw draws the line. The caller holds the lock.
 func (p *progress) draw() {
 	if p.w == nil || p.ended || p.ran < progressDelay {
 		return
 	}
-	text := "reading the fleet"
+	text := p.text
 	if p.total > 0 {
 		text = fmt.Sprintf("%d/%d clusters", p.done, p.total)
 	}
@@ -109,7 +120,13 @@ func (p *progress) draw() {
 func (p *progress) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ended = true; p.drawn {
+	p.ended = true
+	p.erase()
+}
+
+// erase removes the line. The caller holds the lock.
+func (p *progress) erase() {
+	if p.drawn {
 		fmt.Fprint(p.w, "\r\033[K")
 		p.drawn = false
 	}

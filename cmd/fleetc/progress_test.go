@@ -6,12 +6,14 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
 // TestProgress checks when the line is shown, and its text.
 func TestProgress(t *testing.T) {
 	var b bytes.Buffer
-	p := &progress{w: &b}
+	p := &progress{w: &b, text: "reading the fleet"}
 	says := func(want string) {
 		t.Helper()
 		if b.String() != want {
@@ -30,7 +32,8 @@ func TestProgress(t *testing.T) {
 	says("")
 	p.tick()
 	says("\r\033[K1/3 clusters, 1m1s")
-	p.eachStep = true
+	p.beforePlugin()
+	says("\r\033[K")
 	p.tick()
 	says("")
 	p.step()
@@ -59,7 +62,7 @@ func TestProgressOfPipes(t *testing.T) {
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	end := startProgress(cmd)
+	_, end := startProgress(cmd)
 	p := newProgress(cmd, 1)
 	for range 100 {
 		p.tick()
@@ -69,4 +72,19 @@ func TestProgressOfPipes(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("written: %q", &out)
 	}
+}
+
+// TestProgressOfAllCommands checks that no command replaces the start of the root command,
+// which starts the progress.
+func TestProgressOfAllCommands(t *testing.T) {
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			if sub.PersistentPreRun != nil || sub.PersistentPreRunE != nil {
+				t.Errorf("%s has its own start", sub.CommandPath())
+			}
+			check(sub)
+		}
+	}
+	check(newRootCommand(&options{}))
 }

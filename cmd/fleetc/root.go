@@ -65,7 +65,8 @@ type options struct {
 	shared  *oci.Cache // the cache of --cache-registry; nil for none
 	build   string     // build ID of the shared cache
 
-	endProgress func() // set when a command has started
+	progress    *progress // set when a command has started
+	endProgress func()
 
 	started diag.Format // output format of the running command; empty before
 }
@@ -107,7 +108,7 @@ func newRootCommand(o *options) *cobra.Command {
 			if !slices.Contains(colorModes(), o.color) {
 				return &diag.Diag{Msg: fmt.Sprintf("--color does not take %q", diag.Visible(o.color, diag.MaxText)), Hint: diag.OneOf(o.color, colorModes())}
 			}
-			o.endProgress = startProgress(cmd)
+			o.progress, o.endProgress = startProgress(cmd)
 			return o.start(cmd)
 		},
 	}

@@ -23,6 +23,10 @@ type Access struct {
 	// [PluginMissing]. Without it, client-go runs plugins directly, and nothing
 	// ends one that hangs.
 	PluginRunner []string
+
+	// BeforePlugin is called before a connection that runs a credential plugin, which may
+	// use the terminal. It may be nil, and is called by several goroutines.
+	BeforePlugin func()
 }
 
 // An Impersonation is the user to impersonate; none when User is empty.

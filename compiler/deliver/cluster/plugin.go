@@ -41,6 +41,9 @@ func (a Access) limitPlugin(c *clientcmdapi.ExecConfig) *plugin {
 	if c == nil {
 		return nil
 	}
+	if a.BeforePlugin != nil {
+		a.BeforePlugin()
+	}
 	p := &plugin{command: c.Command, installHint: c.InstallHint, limit: pluginLimit}
 	if c.InteractiveMode != clientcmdapi.NeverExecInteractiveMode && term.IsTerminal(int(os.Stdin.Fd())) {
 		p.limit = loginLimit

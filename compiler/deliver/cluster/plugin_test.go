@@ -58,7 +58,12 @@ func TestLimitPlugin(t *testing.T) {
 		return &clientcmdapi.ExecConfig{Command: "aws", Args: []string{"eks", "get-token"}, InteractiveMode: clientcmdapi.NeverExecInteractiveMode}
 	}
 	c := exec()
-	p := Access{PluginRunner: []string{"/bin/fleetc", "credential-plugin"}}.limitPlugin(c)
+	told := 0
+	access := Access{PluginRunner: []string{"/bin/fleetc", "credential-plugin"}, BeforePlugin: func() { told++ }}
+	p := access.limitPlugin(c)
+	if access.limitPlugin(nil); told != 1 {
+		t.Errorf("BeforePlugin was called %d times", told)
+	}
 	if want := []string{"credential-plugin", "30s", "aws", "eks", "get-token"}; c.Command != "/bin/fleetc" || !slices.Equal(c.Args, want) {
 		t.Errorf("the plugin is run by %s %q", c.Command, c.Args)
 	}
