@@ -147,7 +147,7 @@ func compareSummary(c *query.Comparison) string {
 	if c.Empty() {
 		return "no differences between " + among + ignored
 	}
-	text := ""
+	text, total := "", 0
 	for _, part := range []struct {
 		n         int
 		one, many string
@@ -164,7 +164,12 @@ func compareSummary(c *query.Comparison) string {
 		}
 		if part.n > 0 {
 			text += plural(part.n, part.one, part.many)
+			total += part.n
 		}
 	}
-	return text + " differ between " + among + ignored
+	verb := " differ between "
+	if total == 1 {
+		verb = " differs between "
+	}
+	return text + verb + among + ignored
 }

@@ -206,11 +206,22 @@ func clusterArgs(o *options) cobra.CompletionFunc {
 
 func colorModes() []string { return []string{"auto", "always", "never"} }
 
-// style returns how differences are written to a stream: in colour with
-// --color always, and on a terminal unless NO_COLOR is set, see
-// https://no-color.org.
+// style returns how differences are written to a stream.
 func (o *options) style(w io.Writer) diff.Style {
-	return diff.Style{Colour: o.color == "always" || o.color == "auto" && os.Getenv("NO_COLOR") == "" && isTerminal(w)}
+	return diff.Style{Colour: o.color == "always" || o.color == "auto" && usesColour(os.Getenv, isTerminal(w))}
+}
+
+// usesColour reports whether a stream is written in colour without --color: a terminal is,
+// unless TERM, NO_COLOR or CLICOLOR say otherwise, and so is any stream with CLICOLOR_FORCE.
+// See https://no-color.org and https://bixense.com/clicolors.
+func usesColour(env func(string) string, terminal bool) bool {
+	switch force := env("CLICOLOR_FORCE"); {
+	case env("NO_COLOR") != "":
+		return false
+	case force != "" && force != "0":
+		return true
+	}
+	return terminal && env("CLICOLOR") != "0" && env("TERM") != "dumb"
 }
 
 // plural returns n with the singular or plural noun.
