@@ -109,6 +109,7 @@ func newApplyCommand(o *options) *cobra.Command {
 	a.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&a.plan, "plan", "", "write the plan to this `file`, and nothing to clusters")
+	_ = cmd.MarkFlagFilename("plan")
 	f.StringVar(&a.fromPlan, "from-plan", "", "do what the plan in this `file` says")
 	f.StringSliceVar(&a.Stages, "stage", nil, "apply this `stage` alone, and prune nothing of others; may be repeated")
 	f.StringSliceVar(&a.Releases, "release", nil, "apply this `release` alone, and prune nothing of others; may be repeated")

@@ -125,11 +125,12 @@ func whyJSON(w io.Writer, r *incremental.CacheReport) error {
 func newCacheCleanCommand(o *options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:     "clean",
-		Short:   "Remove cached results, but not downloaded charts",
-		Example: "  fleetc cache clean",
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return o.compiler().CleanCache() },
+		Use:               "clean",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Short:             "Remove cached results, but not downloaded charts",
+		Example:           "  fleetc cache clean",
+		Args:              cobra.NoArgs,
+		RunE:              func(*cobra.Command, []string) error { return o.compiler().CleanCache() },
 	}
 	outputFlag(cmd, &output, "text", "json")
 	return cmd

@@ -20,11 +20,12 @@ const chartVendorExample = `  fleetc chart vendor
 func newChartVendorCommand(o *options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:     "vendor",
-		Short:   "Put the archives of charts into the repository",
-		Long:    chartVendorLong,
-		Example: chartVendorExample,
-		Args:    cobra.NoArgs,
+		Use:               "vendor",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Short:             "Put the archives of charts into the repository",
+		Long:              chartVendorLong,
+		Example:           chartVendorExample,
+		Args:              cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			written, removed, err := edit.Vendor(cmd.Context(), o.compiler())
 			w := cmd.OutOrStdout()

@@ -72,6 +72,7 @@ func newCompareCommand(o *options) *cobra.Command {
 	cmd.Flags().StringArrayVar(&flags.releases, "release", nil, "compare the releases that this `pattern` selects; may be repeated")
 	cmd.Flags().BoolVar(&flags.full, "full", false, "show every version label and checksum that differs, and the fields that diff.ignore leaves out")
 	cmd.Flags().StringVar(&flags.only, "only", "", "check that clusters differ only where this `file` of CUE allows it")
+	_ = cmd.MarkFlagFilename("only", "cue")
 	outputFlag(cmd, &flags.output, "text", "markdown", "json")
 	selectorFlags(cmd, o)
 	return cmd

@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // completeFlags adds completion for flags that have the same meaning in all
-// commands.
+// commands, and keeps the shell from completing file names for other values.
 func completeFlags(cmd *cobra.Command, o *options) {
 	for _, sub := range cmd.Commands() {
 		completeFlags(sub, o)
@@ -22,6 +24,22 @@ func completeFlags(cmd *cobra.Command, o *options) {
 			_ = cmd.RegisterFlagCompletionFunc(name, complete)
 		}
 	}
+	nothing := func(f *pflag.Flag) {
+		_, completes := cmd.GetFlagCompletionFunc(f.Name)
+		if value, _ := pflag.UnquoteUsage(f); !completes && value != "" && value != "file" && value != "directory" {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
+		}
+	}
+	cmd.LocalFlags().VisitAll(nothing)
+}
+
+// kubernetesVersions are the versions of Kubernetes that are known.
+func kubernetesVersions() []string {
+	var out []string
+	for _, v := range kube.Versions() {
+		out = append(out, v.String())
+	}
+	return out
 }
 
 // clusterValues completes values of the fleet's clusters.

@@ -23,10 +23,11 @@ const initExample = `  fleetc init example.com/infra
 func newInitCommand(o *options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:     "init [MODULE]",
-		Short:   "Start a fleet, or refresh its copies of schema and libraries",
-		Long:    initLong,
-		Example: initExample,
+		Use:               "init [MODULE]",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Short:             "Start a fleet, or refresh its copies of schema and libraries",
+		Long:              initLong,
+		Example:           initExample,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return &diag.Diag{Msg: "init takes one module path", Hint: "run fleetc init --help"}

@@ -48,7 +48,10 @@ const sourceAddExample = `  fleetc source add kustomize/argocd
 func newSourceAddCommand(o *options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:     "add DIR...",
+		Use: "add DIR...",
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
 		Short:   "Pin the remote addresses of kustomizations",
 		Long:    sourceAddLong,
 		Example: sourceAddExample,

@@ -19,11 +19,12 @@ var libraries = []string{"cuelang.org/go", "helm.sh/helm/v3"}
 func newVersionCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Long:    "version prints the version of fleetc and of the libraries that decide what it renders.",
-		Example: "  fleetc version\n  fleetc version -o json",
-		Args:    cobra.NoArgs,
+		Use:               "version",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Short:             "Print the version",
+		Long:              "version prints the version of fleetc and of the libraries that decide what it renders.",
+		Example:           "  fleetc version\n  fleetc version -o json",
+		Args:              cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			versions := map[string]string{"fleetc": toolVersion(), "go": runtime.Version()}
 			if info, ok := debug.ReadBuildInfo(); ok {

@@ -66,6 +66,7 @@ func newVetCommand(o *options) *cobra.Command {
 	cmd.Flags().BoolVar(&v.render, "render", false, "also render every release and check its objects")
 	cmd.Flags().BoolVarP(&v.verbose, "verbose", "v", false, "also say how many values of each chart have types")
 	cmd.Flags().StringVar(&v.kubernetes, "kubernetes", "", "check as if all clusters ran this `version`")
+	_ = cmd.RegisterFlagCompletionFunc("kubernetes", cobra.FixedCompletions(kubernetesVersions(), cobra.ShellCompDirectiveNoFileComp))
 	sinceFlag(cmd, &v.since)
 	layoutFlag(cmd, &v.layout, "", "with --render, check what an export for this `layout` refuses: plain, flux or argocd (default: those of each cluster's gitops.layouts)")
 	v.shard = shardFlag(cmd)
