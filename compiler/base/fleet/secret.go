@@ -21,10 +21,10 @@ func IsEncrypted(u *unstructured.Unstructured) bool {
 }
 
 // Plaintext returns the sorted fields of a Secret with readable values, such
-// as data.password, and nothing for other kinds. For a SealedSecret it checks
-// the template. Empty values, values encrypted by SOPS and references are not
-// readable. Metadata, keys and the type are included if they contain a copy of
-// a Secret, or look like a key or token.
+// as data.password, and nothing for other kinds. For a SealedSecret and an
+// ExternalSecret it checks the template. Empty values, values encrypted by SOPS
+// and references are not readable. Metadata, keys and the type are included if
+// they contain a value or a copy of a Secret, or look like a key or token.
 func Plaintext(u *unstructured.Unstructured) []string {
 	if u == nil {
 		return nil
@@ -35,6 +35,9 @@ func Plaintext(u *unstructured.Unstructured) []string {
 		encrypted := hasMAC(u)
 		fields = secretFields(u, func(text string) bool { return readable(text, encrypted) })
 		fields = append(fields, secretsOutsideValues(u.Object)...)
+		fields = append(fields, repeatedValues(u.Object, u.Object)...)
+	case isExternal(u):
+		fields = externalFields(u)
 	case isSealed(u):
 		template, _, _ := unstructured.NestedMap(u.Object, "spec", "template")
 		values := &unstructured.Unstructured{Object: template}
@@ -42,14 +45,23 @@ func Plaintext(u *unstructured.Unstructured) []string {
 			return readable(text, false) && (!strings.Contains(text, "{{") || looksLikeSecret(text))
 		})
 		fields = append(fields, secretsOutsideValues(template)...)
-		for i, f := range fields {
-			fields[i] = "spec.template." + f
-		}
+		fields = append(fields, repeatedValues(template, template)...)
+		fields = below("spec.template.", fields)
 		fields = append(fields, secretsOutsideValues(u.Object)...)
+		fields = append(fields, repeatedValues(template, u.Object)...)
 		fields = append(fields, unsealed(u)...)
 	}
 	slices.Sort(fields)
 	return slices.Compact(fields)
+}
+
+// below returns paths with a prefix.
+func below(prefix string, paths []string) []string {
+	out := make([]string, len(paths))
+	for i, path := range paths {
+		out[i] = prefix + path
+	}
+	return out
 }
 
 // secretFields returns the fields of a Secret whose values match. A value that
@@ -76,6 +88,33 @@ func secretFields(u *unstructured.Unstructured, wanted func(text string) bool) [
 
 func isSecret(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
+}
+
+// isExternal reports whether an object is an ExternalSecret of the External Secrets
+// Operator, or one of the whole cluster.
+func isExternal(u *unstructured.Unstructured) bool {
+	gk := u.GroupVersionKind().GroupKind()
+	return gk.Group == "external-secrets.io" && (gk.Kind == "ExternalSecret" || gk.Kind == "ClusterExternalSecret")
+}
+
+// externalFields returns the fields in the template of an ExternalSecret that look like a
+// secret, or whose key says that they are one. Values with Go templates get theirs from the
+// store, and other literal texts are settings, such as a URL.
+func externalFields(u *unstructured.Unstructured) []string {
+	path := []string{"spec", "target", "template"}
+	if u.GetKind() == "ClusterExternalSecret" {
+		path = []string{"spec", "externalSecretSpec", "target", "template"}
+	}
+	template, _, _ := unstructured.NestedMap(u.Object, path...)
+	fields := secretsOutsideValues(template)
+	values, _ := template["data"].(map[string]any)
+	for key, v := range values {
+		text, _ := v.(string)
+		if looksLikeSecret(text) || !strings.Contains(text, "{{") && readable(text, false) && namesSecret(key) && !isSetting(text) {
+			fields = append(fields, FieldText([]string{"data", key}))
+		}
+	}
+	return append(below(strings.Join(path, ".")+".", fields), secretsOutsideValues(u.Object)...)
 }
 
 // isSealed reports whether an object is a SealedSecret of Bitnami's

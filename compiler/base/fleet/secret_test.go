@@ -76,3 +76,40 @@ func TestPlaintextCopies(t *testing.T) {
 		}
 	}
 }
+
+// A value of a Secret is also found in its metadata, however simple it is, and a literal
+// secret in the template of an ExternalSecret.
+func TestPlaintextWords(t *testing.T) {
+	type object = map[string]any
+	secret := func(value, label, annotation string) object {
+		return object{
+			"apiVersion": "v1", "kind": "Secret", "stringData": object{"a": value},
+			"metadata": object{"labels": object{"l": label}, "annotations": object{"n": annotation}},
+		}
+	}
+	external := func(data object) object {
+		return object{"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret", "spec": object{"target": object{"template": object{"data": data}}}}
+	}
+	for name, test := range map[string]struct {
+		object object
+		want   []string
+	}{
+		"a word in both":         {secret("hunter2", "hunter2", "user:hunter2,x"), []string{"metadata.annotations.n", "metadata.labels.l", "stringData.a"}},
+		"a part of a word":       {secret("hunter2", "hunter22", "xhunter2"), []string{"stringData.a"}},
+		"a short value":          {secret("web", "web", "web"), []string{"stringData.a"}},
+		"a switch":               {secret("false", "false", "false"), []string{"stringData.a"}},
+		"the template of sealed": {object{"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "metadata": object{"annotations": object{"n": "hunter2"}}, "spec": object{"template": object{"data": object{"a": "hunter2"}, "metadata": object{"labels": object{"l": "hunter2"}}}}}, []string{"metadata.annotations.n", "spec.template.data.a", "spec.template.metadata.labels.l"}},
+		"a literal password":     {external(object{"DB_PASSWORD": "hunter2", "apiKey": "abc"}), []string{"spec.target.template.data.DB_PASSWORD", "spec.target.template.data.apiKey"}},
+		"a literal token":        {external(object{"config": "auth: ghp_0123456789012345678901234567890123"}), []string{"spec.target.template.data.config"}},
+		"templates and settings": {external(object{"password": "{{ .password }}", "url": "https://example.com/a", "type": "git", "tokenSecret": "/run/token", "enable-token": "true", "username": "admin"}), nil},
+		"of the cluster": {
+			object{"apiVersion": "external-secrets.io/v1beta1", "kind": "ClusterExternalSecret", "spec": object{"externalSecretSpec": object{"target": object{"template": object{"data": object{"password": "hunter2"}}}}}},
+			[]string{"spec.externalSecretSpec.target.template.data.password"},
+		},
+		"no template": {object{"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret", "spec": object{"target": object{"name": "a"}}}, nil},
+	} {
+		if got := Plaintext(&unstructured.Unstructured{Object: test.object}); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

@@ -37,6 +37,60 @@ func secretsOutsideValues(o map[string]any) []string {
 	return fields
 }
 
+// minRepeated is the shortest value of a Secret that is looked for in its metadata.
+const minRepeated = 5
+
+// repeatedValues returns the labels and annotations of an object that contain a value of a
+// Secret as a word.
+func repeatedValues(secret, o map[string]any) []string {
+	var values []string
+	secretFields(&unstructured.Unstructured{Object: secret}, func(text string) bool {
+		if text = strings.TrimSpace(text); len(text) >= minRepeated && readable(text, false) && !isSetting(text) {
+			values = append(values, text)
+		}
+		return false
+	})
+	var fields []string
+	metadata, _ := o["metadata"].(map[string]any)
+	for _, part := range []string{"annotations", "labels"} {
+		texts, _ := metadata[part].(map[string]any)
+		for key, v := range texts {
+			text, _ := v.(string)
+			if slices.ContainsFunc(values, func(value string) bool { return hasWord(text, value) }) {
+				fields = append(fields, FieldText([]string{"metadata", part, key}))
+			}
+		}
+	}
+	return fields
+}
+
+// hasWord reports whether a text contains a word, with no letter or digit beside it.
+func hasWord(text, word string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], word)
+		if i < 0 {
+			return false
+		}
+		start, end := from+i, from+i+len(word)
+		if (start == 0 || classOf(rune(text[start-1])) == 0) && (end == len(text) || classOf(rune(text[end])) == 0) {
+			return true
+		}
+		from = start + 1
+	}
+}
+
+// secretName matches keys of values that are secret.
+var secretName = regexp.MustCompile(`(?i)(password|passwd|passphrase|token|secret|api[-_.]?key|private[-_.]?key|secret[-_.]?key|access[-_.]?key)$`)
+
+// namesSecret reports whether a key says that its value is a secret.
+func namesSecret(key string) bool { return secretName.MatchString(key) }
+
+// setting matches a switch, a number, a path, or a URL without credentials.
+var setting = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|none|null|enabled|disabled|[0-9]+|/.*|[a-z][a-z0-9+.-]*://[^@]*)$`)
+
+// isSetting reports whether a text is not a secret, whatever its key is.
+func isSetting(text string) bool { return setting.MatchString(strings.TrimSpace(text)) }
+
 // isDigest reports whether the name of a label or annotation indicates that
 // its value is a digest.
 func isDigest(key string) bool {
