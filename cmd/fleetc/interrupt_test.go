@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,6 +71,7 @@ func TestInterruptEvaluators(t *testing.T) {
 			"source/many.yaml":          many.String(),
 			"source/kustomization.yaml": "resources: [many.yaml]\npatches:\n" + patches.String(),
 		},
+		`manifests: "source"`: {"source/all.yaml": manyRules()}, // rules of a CRD
 	} {
 		dir := t.TempDir()
 		files["cue.mod/module.cue"] = "module: \"example.com/infra\"\nlanguage: version: \"v0.17.0\"\n"
@@ -82,6 +84,42 @@ func TestInterruptEvaluators(t *testing.T) {
 			})
 		}
 	}
+}
+
+// manyRules returns a CRD with a rule in CEL that takes long, and many objects of its kind.
+func manyRules() string {
+	const objects, elements = 2000, 350
+	var out strings.Builder
+	out.WriteString(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: apples.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Apple, plural: apples, singular: apple, listKind: AppleList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              list: {type: array, maxItems: 500, items: {type: integer}}
+            x-kubernetes-validations:
+            - rule: "self.list.all(x, self.list.exists(y, y == x))"
+`)
+	for i := range objects {
+		list := make([]string, elements)
+		for j := range list {
+			list[j] = strconv.Itoa(i + j)
+		}
+		fmt.Fprintf(&out, "---\napiVersion: example.com/v1\nkind: Apple\nmetadata: {name: a%d}\nspec: {list: [%s]}\n", i, strings.Join(list, ","))
+	}
+	return out.String()
 }
 
 func writeFiles(t *testing.T, dir string, files map[string]string) {
