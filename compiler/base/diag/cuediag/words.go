@@ -61,6 +61,7 @@ var phrases = []phrase{
 	{regexp.MustCompile(`^@embed: (?:path not normalized|cannot refer to parent directory).*$`), saying("@embed reads files of its own directory and those below", "copy the file beside this one, and write @embed(file=values.yaml)")},
 	{regexp.MustCompile(`^@embed$`), saying("@embed names a file that does not exist or cannot be read", "put the file beside this one, or correct its name")},
 	{regexp.MustCompile(`^@embed: (.*)$`), saying("@embed cannot be read: $1", "write @embed(file=values.yaml), or @embed(file=NAME, type=yaml)")},
+	{regexp.MustCompile(`^incompatible list lengths \((\d+) and (\d+)\)$`), saying("two lines give this list, with $1 and $2 elements", "write the whole list in one layer: layers cannot add to a list")},
 	{regexp.MustCompile(`^preference mark not allowed at this position$`), orSlip(saying("* marks the default of several values, and stands alone here", `write a text as "*", and a shared value by its name: _shared`))},
 }
 
@@ -197,6 +198,10 @@ func (x *explanation) otherType(m []string) {
 	case literal.MatchString(m[2]), !literal.MatchString(m[1]) && x.isWritten(m[4]):
 		value, want, has, must = m[2], m[1], m[4], m[3]
 	}
+	if must == "struct" && namespaceField.MatchString(x.Path) { // another layer has the text
+		value, has, must = "", must, has
+		x.Hint = cmp.Or(x.Hint, `write namespace: "NAME"`)
+	}
 	said := "this"
 	if literal.MatchString(value) {
 		said = value
@@ -211,6 +216,9 @@ func (x *explanation) otherType(m []string) {
 	}
 	x.Hint = cmp.Or(x.Hint, shapeOf(x.Path), converted(value, has, must), "give it "+kindName(must))
 }
+
+// namespaceField matches the path of a release's namespace.
+var namespaceField = regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.namespace$`)
 
 // isWritten reports whether the user's line contains a value of the type: a list, or
 // anything else.
@@ -260,6 +268,9 @@ var shapes = []struct {
 	{regexp.MustCompile(`^releases\.[^.]+\.chart$`), `run fleetc chart add, which writes all of a chart's fields`},
 	{regexp.MustCompile(`^releases\.[^.]+\.clusters$`), `write clusters: ids: ["prod/eu"], or clusters: labels: tier: "gold"`},
 	{regexp.MustCompile(`^releases\.[^.]+\.patches$`), `write patches: "NAME": {...}`},
+	{regexp.MustCompile(`^releases\.[^.]+\.plaintext$`), `write plaintext: "Secret/NAME": "why"`},
+	{regexp.MustCompile(`^releases\.("[^"]*"|[^.]+)\.random\.`), `write keep: true or drop: true behind it, or value: with a value of your own`},
+	{regexp.MustCompile(`^cluster\.apis$`), `write apis: "example.com/v1": KIND: "Namespaced"`},
 }
 
 func shapeOf(path string) string {
