@@ -12,7 +12,6 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/results"
-	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
 // This file explains cache misses: it compares the inputs of a cluster with a note of its
@@ -108,7 +107,7 @@ func (r *CacheReport) setClusterState(f *compiler.Fleet, now Inputs) {
 		return
 	}
 	r.Build = last.Build != f.Results.Build
-	for _, name := range load.UnionIDs(now.names(), last.Inputs.names()) {
+	for _, name := range union(now.names(), last.Inputs.names()) {
 		before, inLast := last.Inputs[name]
 		after, inNow := now[name]
 		switch {
@@ -178,7 +177,7 @@ func reason(f *compiler.Fleet, c *fleet.Cluster, r *fleet.Release, rendered comp
 		return out
 	}
 	now := f.KeyParts(c, r)
-	for _, part := range load.UnionIDs(slices.Sorted(maps.Keys(now)), slices.Sorted(maps.Keys(last))) {
+	for _, part := range union(slices.Collect(maps.Keys(now)), slices.Collect(maps.Keys(last))) {
 		if now[part] != last[part] {
 			out.Parts = append(out.Parts, part)
 		}
@@ -187,4 +186,9 @@ func reason(f *compiler.Fleet, c *fleet.Cluster, r *fleet.Release, rendered comp
 		out.State = CacheEvicted
 	}
 	return out
+}
+
+// union returns the texts of two lists, sorted.
+func union(a, b []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
