@@ -88,7 +88,7 @@ func namesSecret(key string) bool { return secretName.MatchString(key) }
 // setting matches a switch, a number, a path, or a URL without credentials.
 var setting = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|none|null|enabled|disabled|[0-9]+|/.*|[a-z][a-z0-9+.-]*://[^@]*)$`)
 
-// isSetting reports whether a text is not a secret, whatever its key is.
+// isSetting reports whether a text is not a secret under any key.
 func isSetting(text string) bool { return setting.MatchString(strings.TrimSpace(text)) }
 
 // isDigest reports whether the name of a label or annotation indicates that

@@ -218,7 +218,8 @@ environments/fleet.cue:6:61: releases."my-web".patches.#mirror: invalid value "m
     in eu
 `},
 		{"none", `#ImagePullSecrets & {#pullSecrets: []}`, `
-environments/fleet.cue:6:57: releases."my-web".patches.#pullSecrets: incompatible list lengths (0 and 1)
+environments/fleet.cue:6:57: releases."my-web".patches.#pullSecrets: the list is empty
+    hint: give it at least one element
     in eu
 `},
 		{"toleration", `#Tolerations & {#tolerations: [{kye: "a"}]}`, `

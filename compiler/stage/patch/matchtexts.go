@@ -46,7 +46,10 @@ func matchChecks(c *fleet.Cluster, objs, crds []fleet.Object) []fleet.RuleCheck 
 		own := slices.DeleteFunc(slices.Clone(objs), func(o fleet.Object) bool { return o.Release.Name != r.Name })
 		health(r.Health, own)
 		for _, o := range r.Ownership {
-			m.check(o.Target, o.Texts, own)
+			// A target that matches nothing is a fault of its cluster already.
+			if len(m.selected(own, o.Target)) > 0 {
+				m.check(o.Target, o.Texts, own)
+			}
 		}
 	}
 	return m.checks

@@ -61,6 +61,7 @@ var phrases = []phrase{
 	{regexp.MustCompile(`^@embed: (?:path not normalized|cannot refer to parent directory).*$`), saying("@embed reads files of its own directory and those below", "copy the file beside this one, and write @embed(file=values.yaml)")},
 	{regexp.MustCompile(`^@embed$`), saying("@embed names a file that does not exist or cannot be read", "put the file beside this one, or correct its name")},
 	{regexp.MustCompile(`^@embed: (.*)$`), saying("@embed cannot be read: $1", "write @embed(file=values.yaml), or @embed(file=NAME, type=yaml)")},
+	{regexp.MustCompile(`^incompatible list lengths \(0 and \d+\)$`), saying("the list is empty", "give it at least one element")},
 	{regexp.MustCompile(`^incompatible list lengths \((\d+) and (\d+)\)$`), saying("two lines give this list, with $1 and $2 elements", "write the whole list in one layer: layers cannot add to a list")},
 	{regexp.MustCompile(`^preference mark not allowed at this position$`), orSlip(saying("* marks the default of several values, and stands alone here", `write a text as "*", and a shared value by its name: _shared`))},
 }
