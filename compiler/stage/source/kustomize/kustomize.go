@@ -48,9 +48,22 @@ import (
 //
 // remotes resolves addresses; without it, they are faults.
 func Build(ctx context.Context, root, dir string, r *fleet.Release, remotes Remotes) (objs []fleet.Object, reads []string, err error) {
+	objs, reads, unmatched, err := BuildAsKustomize(ctx, root, dir, r, remotes)
+	if err == nil {
+		err = unmatched.Err()
+	}
+	if err != nil {
+		return nil, reads, err
+	}
+	return objs, reads, nil
+}
+
+// BuildAsKustomize is [Build] that accepts patches whose targets match nothing, as the
+// kustomize command does, and returns their faults separately.
+func BuildAsKustomize(ctx context.Context, root, dir string, r *fleet.Release, remotes Remotes) (objs []fleet.Object, reads []string, unmatched diag.List, err error) {
 	sys, err := os.OpenRoot(root)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the fleet's root: %w", err)
+		return nil, nil, nil, fmt.Errorf("open the fleet's root: %w", err)
 	}
 	defer sys.Close()
 	b := &build{
@@ -74,16 +87,19 @@ func Build(ctx context.Context, root, dir string, r *fleet.Release, remotes Remo
 	}()
 	top := b.top(dir)
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := b.faults.Err(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	objs, err = b.run(top)
 	if ctx.Err() != nil {
-		return nil, nil, ctx.Err()
+		return nil, nil, nil, ctx.Err()
 	}
-	return objs, nil, err
+	if err != nil {
+		return nil, nil, nil, err // an abandoned build still uses b
+	}
+	return objs, nil, b.faults, nil
 }
 
 // A build is the state of one call of Build.
@@ -160,9 +176,7 @@ func (b *build) kustomize(top *file) ([]fleet.Object, error) {
 	if err != nil {
 		return nil, b.failed(top, err)
 	}
-	if b.unmatched(); len(b.faults) > 0 {
-		return nil, b.faults.Err()
-	}
+	b.unmatched()
 	objs := make([]fleet.Object, 0, m.Size())
 	for _, res := range m.Resources() {
 		data, err := res.MarshalJSON()
