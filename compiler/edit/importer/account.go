@@ -1,0 +1,135 @@
+package importer
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// A Table says what becomes of the fields of a kind of document, by path: "spec.values"
+// is the field with all that is below it. * stands for any key or list index. The text
+// says why the field is not carried and what to do; it is empty for a carried field.
+type Table map[string]string
+
+// unknownField is the text for fields that are not in the table.
+const unknownField = "fleetc import does not know this field: look up its effect, and write it into the release"
+
+// Account returns a note for each field of a document that the table does not carry. at
+// returns the position of a field.
+func Account(doc map[string]any, title string, table Table, at func(path []string) diag.Pos) []Note {
+	var notes []Note
+	var walk func(v any, path []string)
+	walk = func(v any, path []string) {
+		if len(path) > 0 {
+			if text, ok := table.find(path); ok {
+				if text != "" {
+					notes = append(notes, Note{Pos: at(path), Doc: title, Field: strings.Join(path, "."), Do: text})
+				}
+				return
+			}
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			if len(v) > 0 {
+				for _, key := range slices.Sorted(maps.Keys(v)) {
+					walk(v[key], append(slices.Clone(path), key))
+				}
+				return
+			}
+		case []any:
+			if len(v) > 0 {
+				for i, e := range v {
+					walk(e, append(slices.Clone(path), strconv.Itoa(i)))
+				}
+				return
+			}
+		}
+		if !empty(v) || !table.hasBelow(path) {
+			notes = append(notes, Note{Pos: at(path), Doc: title, Field: strings.Join(path, "."), Do: unknownField})
+		}
+	}
+	walk(doc, nil)
+	return notes
+}
+
+// find returns the entry of a path.
+func (t Table) find(path []string) (string, bool) {
+	if text, ok := t[strings.Join(path, ".")]; ok {
+		return text, true
+	}
+	for _, pattern := range slices.Sorted(maps.Keys(t)) {
+		if keys := strings.Split(pattern, "."); len(keys) == len(path) && matches(keys, path) {
+			return t[pattern], true
+		}
+	}
+	return "", false
+}
+
+// hasBelow reports whether the table has fields below a path.
+func (t Table) hasBelow(path []string) bool {
+	for pattern := range t {
+		if keys := strings.Split(pattern, "."); len(keys) > len(path) && matches(keys[:len(path)], path) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether the keys of a pattern match a path.
+func matches(keys, path []string) bool {
+	for i, key := range keys {
+		if key != "*" && key != path[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// empty reports whether a value is a map or list without content, or null.
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// GroupedNote is equal notes of several documents.
+type GroupedNote struct {
+	Kind, Field, Do string
+	At              []diag.Pos // sorted
+}
+
+// GroupNotes joins notes with the same kind of document, field and text, sorted by kind
+// and field.
+func GroupNotes(notes []Note) []GroupedNote {
+	index := map[string]int{}
+	var out []GroupedNote
+	for _, n := range notes {
+		kind, _, _ := strings.Cut(n.Doc, " ")
+		key := fmt.Sprintf("%s\x00%s\x00%s", kind, n.Field, n.Do)
+		i, ok := index[key]
+		if !ok {
+			i = len(out)
+			index[key] = i
+			out = append(out, GroupedNote{Kind: kind, Field: n.Field, Do: n.Do})
+		}
+		out[i].At = append(out[i].At, n.Pos)
+	}
+	for i := range out {
+		slices.SortFunc(out[i].At, diag.Pos.Compare)
+		out[i].At = slices.Compact(out[i].At)
+	}
+	slices.SortFunc(out, func(a, b GroupedNote) int {
+		return strings.Compare(a.Kind+"\x00"+a.Field+"\x00"+a.Do, b.Kind+"\x00"+b.Field+"\x00"+b.Do)
+	})
+	return out
+}

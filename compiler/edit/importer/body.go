@@ -1,0 +1,198 @@
+package importer
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// body returns the fields of a release as schema.#Release has them.
+func (w *work) body(c *Cluster, r *Release) *Node {
+	b := Map(Field{"namespace", Text(r.Namespace)})
+	if len(r.Depends) > 0 {
+		depends := Map()
+		for _, name := range r.Depends {
+			depends.Set(name, &Node{Scalar: true})
+		}
+		b.Set("depends", depends)
+	}
+	if r.Chart != nil {
+		pin := w.charts[r.Chart.String()]
+		b.Set(packageField, Text(pin.pkg))
+		if len(w.packages[pin.pkg]) > 1 {
+			b.Set("chart", Map(Field{"version", Text(pin.Version)}))
+		}
+		if len(r.Values.Fields) > 0 {
+			b.Set("values", r.Values)
+		}
+	}
+	if len(r.Objects) > 0 {
+		if dir := w.manifests[r.Name][c.ID]; dir != "" {
+			b.Set("manifests", Text(dir))
+		} else {
+			objects := Map()
+			for _, o := range r.Objects {
+				objects.Set(o.Key, o.Node)
+			}
+			b.Set("objects", objects)
+		}
+	}
+	w.addPatches(b, r)
+	addOwnership(b, r)
+	if durationForm.MatchString(r.Timeout) && r.Timeout != "" && r.Chart != nil {
+		b.Set("health", Map(Field{"all", Map(
+			Field{"match", Map(Field{"names", &Node{IsList: true, List: []*Node{Text("*")}}})},
+			Field{"timeout", Text(r.Timeout)},
+		)}))
+	}
+	for _, extra := range []struct {
+		field string
+		of    map[string]*Node
+	}{{"open", w.open[c.ID+" "+r.Name]}, {"random", w.random[c.ID+" "+r.Name]}} {
+		if len(extra.of) > 0 {
+			n := Map()
+			for _, key := range sortedKeys(extra.of) {
+				n.Set(key, extra.of[key])
+			}
+			b.Set(extra.field, n)
+		}
+	}
+	return b
+}
+
+// durationForm matches durations as the schema has them.
+var durationForm = regexp.MustCompile(`^([0-9]+h)?([0-9]+m)?([0-9]+s)?$`)
+
+// addOwnership adds the fields of objects that others may own to a body.
+func addOwnership(b *Node, r *Release) {
+	if len(r.Ownership) == 0 {
+		return
+	}
+	all := Map()
+	for _, o := range r.Ownership {
+		rule := Map()
+		if len(o.Target) > 0 {
+			rule.Set("target", NodeOf(o.Target, nil))
+		}
+		fields := &Node{IsList: true}
+		for _, f := range o.Fields {
+			fields.List = append(fields.List, Text(f))
+		}
+		rule.Set("fields", fields)
+		rule.Set("leave", &Node{Scalar: true})
+		rule.Set("optional", &Node{Scalar: true})
+		all.Set(o.Name, rule)
+	}
+	b.Set("ownership", all)
+}
+
+// addPatches adds the patches of a release to its body.
+func (w *work) addPatches(b *Node, r *Release) {
+	if len(r.Patches) == 0 {
+		return
+	}
+	all := Map()
+	for _, p := range r.Patches {
+		n := Map()
+		if len(p.Target) > 0 {
+			n.Set("target", NodeOf(p.Target, nil))
+		}
+		if p.Optional {
+			n.Set("optional", &Node{Scalar: true})
+		}
+		if p.Strategic != nil {
+			n.Set("strategic", p.Strategic)
+		}
+		if p.JSON != nil {
+			n.Set("json", p.JSON)
+		}
+		all.Set(p.Name, n)
+	}
+	b.Set("patches", all)
+}
+
+// maxObjectsText is the size up to which objects are written in CUE, in bytes.
+const maxObjectsText = 64 << 10
+
+// writeManifests plans files of manifests for releases whose objects are large or have
+// CRDs. It sets the directory of each by release and cluster.
+func (w *work) writeManifests() error {
+	w.manifests = map[string]map[string]string{}
+	type dir struct{ release, digest string }
+	byContent := map[dir][]string{}
+	files := map[string]map[string][]byte{} // by release and cluster
+	for _, c := range w.model.Clusters {
+		for _, r := range c.Releases {
+			content, large, err := manifestFiles(r)
+			if err != nil {
+				return err
+			}
+			if !large {
+				continue
+			}
+			h := sha256.New()
+			for _, name := range sortedKeys(content) {
+				fmt.Fprintf(h, "%s %d\n", name, len(content[name]))
+				h.Write(content[name])
+			}
+			key := dir{r.Name, hex.EncodeToString(h.Sum(nil))}
+			byContent[key] = append(byContent[key], c.ID)
+			files[r.Name+" "+c.ID] = content
+		}
+	}
+	variants := map[string]int{}
+	for key := range byContent {
+		variants[key.release]++
+	}
+	for key, ids := range byContent {
+		slices.Sort(ids)
+		name := path.Join("manifests", key.release)
+		if variants[key.release] > 1 {
+			name = path.Join(name, strings.ReplaceAll(ids[0], "/", "-"))
+		}
+		if w.manifests[key.release] == nil {
+			w.manifests[key.release] = map[string]string{}
+		}
+		for _, id := range ids {
+			w.manifests[key.release][id] = name
+		}
+		for file, data := range files[key.release+" "+ids[0]] {
+			w.files[path.Join(name, file)] = data
+		}
+	}
+	return nil
+}
+
+// notInFileName matches characters that file names of manifests do not have.
+var notInFileName = regexp.MustCompile(`[^a-z0-9.-]+`)
+
+// manifestFiles returns the objects of a release as files, and whether they should be
+// files.
+func manifestFiles(r *Release) (files map[string][]byte, large bool, err error) {
+	files = map[string][]byte{}
+	size := 0
+	for _, o := range r.Objects {
+		v := o.Node.Value()
+		text, err := yaml.Marshal(v)
+		if err != nil {
+			return nil, false, err
+		}
+		size += len(text)
+		content, _ := v.(map[string]any)
+		large = large || content["kind"] == "CustomResourceDefinition" || content["sops"] != nil
+		base := strings.Trim(notInFileName.ReplaceAllString(strings.ToLower(o.Key), "-"), "-.")
+		name := cmp.Or(base, "object") + ".yaml"
+		for i := 2; files[name] != nil; i++ {
+			name = fmt.Sprintf("%s-%d.yaml", base, i)
+		}
+		files[name] = text
+	}
+	return files, large || size > maxObjectsText, nil
+}

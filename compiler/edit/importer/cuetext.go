@@ -1,0 +1,241 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// A cuePrinter writes nodes as CUE. Its output is formatted afterwards; it only takes care
+// of the indentation of texts with several lines.
+type cuePrinter struct {
+	bytes.Buffer
+	depth int
+	facts func(name string) string // reference to a fact
+}
+
+// plainKey matches labels that need no quotes.
+var plainKey = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]*$`)
+
+// keywords are identifiers that labels cannot be, or that expressions of a layer use.
+const keywords = " package import for in if let else true false null cluster releases fleet self "
+
+// cueLabel returns a label.
+func cueLabel(key string) string {
+	if plainKey.MatchString(key) && !strings.Contains(keywords, " "+key+" ") {
+		return key
+	}
+	return quote(key)
+}
+
+// quote returns a string literal of CUE, which JSON strings are.
+func quote(s string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(s) != nil {
+		return `""`
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (p *cuePrinter) indent() { p.WriteString(strings.Repeat("\t", p.depth)) }
+
+// comment writes comment lines.
+func (p *cuePrinter) comment(text string) {
+	if text == "" {
+		return
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		p.indent()
+		p.WriteString("// " + line + "\n")
+	}
+}
+
+// field writes a field of a map. A map with one field is written in the same line.
+func (p *cuePrinter) field(key string, n *Node) {
+	p.comment(n.Comment)
+	p.indent()
+	p.chain(key, n)
+	p.WriteString("\n")
+}
+
+func (p *cuePrinter) chain(key string, n *Node) {
+	p.WriteString(cueLabel(key) + ": ")
+	if n.IsMap && len(n.Fields) == 1 && n.Fields[0].Value.Comment == "" {
+		p.chain(n.Fields[0].Key, n.Fields[0].Value)
+		return
+	}
+	p.value(n)
+}
+
+// value writes a value.
+func (p *cuePrinter) value(n *Node) {
+	if text, ok := p.inline(n); ok {
+		p.WriteString(text)
+		return
+	}
+	switch {
+	case n.IsMap && len(n.Fields) == 0:
+		p.WriteString("{}")
+	case n.IsMap:
+		p.WriteString("{\n")
+		p.depth++
+		for _, f := range n.Fields {
+			p.field(f.Key, f.Value)
+		}
+		p.depth--
+		p.indent()
+		p.WriteString("}")
+	case n.IsList:
+		p.list(n)
+	case len(n.Parts) == 3 && n.Parts[0] == "" && n.Parts[2] == "":
+		p.WriteString(p.facts(n.Parts[1]))
+	case n.Parts != nil:
+		for i, part := range n.Parts {
+			if i%2 == 1 {
+				p.WriteString(`\(` + p.facts(part) + `)`)
+				continue
+			}
+			text := quote(part)
+			text = text[1 : len(text)-1]
+			if i == 0 {
+				text = `"` + text
+			}
+			p.WriteString(text)
+		}
+		p.WriteString(`"`)
+	default:
+		p.scalar(n.Scalar)
+	}
+}
+
+// inline returns a map as one line when it is short.
+func (p *cuePrinter) inline(n *Node) (string, bool) {
+	const most, width = 4, 80
+	if !n.IsMap || len(n.Fields) == 0 || len(n.Fields) > most {
+		return "", false
+	}
+	line := cuePrinter{facts: p.facts}
+	for i, f := range n.Fields {
+		if v := f.Value; v.Comment != "" || v.IsMap && len(v.Fields) > 1 || v.IsList && len(v.List) > 1 {
+			return "", false
+		}
+		if i > 0 {
+			line.WriteString(", ")
+		}
+		line.chain(f.Key, f.Value)
+	}
+	if text := line.String(); len(text) <= width && !strings.Contains(text, "\n") {
+		return "{" + text + "}", true
+	}
+	return "", false
+}
+
+// list writes a list, in one line when its elements are short scalars.
+func (p *cuePrinter) list(n *Node) {
+	long, width := false, 0
+	for _, e := range n.List {
+		text, _ := e.Scalar.(string)
+		width += len(text) + len(", ")
+		long = long || e.IsMap || e.IsList || e.Comment != "" || strings.Contains(text, "\n")
+	}
+	const most = 100
+	if !long && width < most {
+		p.WriteString("[")
+		for i, e := range n.List {
+			if i > 0 {
+				p.WriteString(", ")
+			}
+			p.value(e)
+		}
+		p.WriteString("]")
+		return
+	}
+	if p.maps(n) {
+		return
+	}
+	p.WriteString("[\n")
+	p.depth++
+	for _, e := range n.List {
+		p.comment(e.Comment)
+		p.indent()
+		p.value(e)
+		p.WriteString(",\n")
+	}
+	p.depth--
+	p.indent()
+	p.WriteString("]")
+}
+
+// maps writes a list of maps with each bracket beside a brace, and reports whether the
+// list has this form.
+func (p *cuePrinter) maps(n *Node) bool {
+	for _, e := range n.List {
+		if _, short := p.inline(e); !e.IsMap || e.Comment != "" || len(e.Fields) == 0 || short && len(n.List) > 1 {
+			return false
+		}
+	}
+	p.WriteString("[")
+	for i, e := range n.List {
+		if i > 0 {
+			p.WriteString(", ")
+		}
+		p.value(e)
+	}
+	p.WriteString("]")
+	return true
+}
+
+// scalar writes a scalar. Texts with several lines are blocks where that is readable.
+func (p *cuePrinter) scalar(v any) {
+	switch v := v.(type) {
+	case json.Number:
+		p.WriteString(v.String())
+	case bool:
+		if v {
+			p.WriteString("true")
+		} else {
+			p.WriteString("false")
+		}
+	case string:
+		if !p.block(v) {
+			p.WriteString(quote(v))
+		}
+	default:
+		p.WriteString("null")
+	}
+}
+
+// block writes a text of several lines as a block, and reports whether it can be one.
+func (p *cuePrinter) block(text string) bool {
+	if !strings.Contains(strings.TrimSuffix(text, "\n"), "\n") || strings.ContainsAny(text, "\r\x00\ufeff") || strings.ToValidUTF8(text, "") != text {
+		return false
+	}
+	for _, r := range text {
+		if r < ' ' && r != '\n' && r != '\t' {
+			return false
+		}
+	}
+	hash := ""
+	if strings.ContainsAny(text, `\`) || strings.Contains(text, `"""`) {
+		hash = "#"
+		if strings.Contains(text, `\#`) || strings.Contains(text, `"""#`) {
+			return false
+		}
+	}
+	p.WriteString(hash + `"""` + "\n")
+	p.depth++
+	for line := range strings.SplitSeq(text, "\n") {
+		if line != "" {
+			p.indent()
+			p.WriteString(line)
+		}
+		p.WriteString("\n")
+	}
+	p.indent()
+	p.WriteString(`"""` + hash)
+	p.depth--
+	return true
+}

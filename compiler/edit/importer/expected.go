@@ -1,0 +1,198 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
+	"github.com/fleetc/fleetc/compiler/stage/render"
+	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
+	"github.com/fleetc/fleetc/compiler/stage/validate"
+)
+
+// An expectation is the objects of a release that the other tool makes.
+type expectation struct {
+	objects []fleet.Object
+	random  []render.NondeterministicPart
+	err     error
+}
+
+// expect renders the releases of a cluster from the model alone: charts with the values
+// that the reader computed, and the objects that it read. Charts see the API versions of
+// all CRDs of the cluster.
+func (w *work) expect(ctx context.Context, charts *render.Charts, kinds *validate.Checker, c *Cluster) (map[string]*expectation, error) {
+	fc := &fleet.Cluster{ID: c.ID, Name: c.ID, KubeVersion: c.Kubernetes}
+	served := kube.Capabilities(c.Kubernetes)
+	all := map[string]*expectation{}
+	var apis []string
+	for _, r := range c.Releases {
+		e := w.expectRelease(ctx, charts, fc, r, served)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		all[r.Name] = e
+		apis = append(apis, render.APIs(e.objects)...)
+	}
+	seen := slices.Concat(served, apis)
+	slices.Sort(seen)
+	seen = slices.Compact(seen)
+	for _, r := range c.Releases {
+		if r.Chart == nil {
+			continue
+		}
+		if ch := w.chart(r); ch != nil && render.UsesAPIVersions(ch) {
+			all[r.Name] = w.expectRelease(ctx, charts, fc, r, seen)
+		}
+	}
+	var objs []fleet.Object
+	for _, r := range c.Releases {
+		objs = append(objs, all[r.Name].objects...)
+	}
+	kinds.Namespaces(fc, objs)
+	for _, r := range c.Releases {
+		n := len(all[r.Name].objects)
+		all[r.Name].objects, objs = objs[:n:n], objs[n:]
+	}
+	return all, ctx.Err()
+}
+
+// chart returns the chart of a release; nil when it is missing.
+func (w *work) chart(r *Release) *fleet.Chart {
+	if r.Chart == nil {
+		return nil
+	}
+	return w.loaded[w.charts[r.Chart.String()].Ref]
+}
+
+// expectRelease renders one release.
+func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *fleet.Cluster, r *Release, apis []string) *expectation {
+	fr := &fleet.Release{Name: r.Name, Namespace: r.Namespace}
+	if r.Chart == nil {
+		e := &expectation{}
+		for _, o := range r.Objects {
+			content, _ := o.Node.Native().(map[string]any)
+			e.objects = append(e.objects, fleet.Object{Unstructured: &unstructured.Unstructured{Object: content}, Release: fr})
+		}
+		return e
+	}
+	ch := w.chart(r)
+	if ch == nil {
+		return &expectation{err: w.charts[r.Chart.String()].missing}
+	}
+	values, err := fleet.TreeOf(r.Values.Value())
+	if err != nil {
+		return &expectation{err: err}
+	}
+	fr.Chart, fr.Values = ch.Ref, values
+	res, err := charts.Release(ctx, c, fr, ch, apis)
+	if err != nil {
+		return &expectation{err: err}
+	}
+	objs := res.Objects
+	if r.SkipCRDs {
+		objs = slices.DeleteFunc(slices.Clone(objs), func(o fleet.Object) bool { return o.CRD })
+	}
+	for _, k := range r.PostRenderers {
+		if objs, err = postRender(ctx, fr, objs, k); err != nil {
+			return &expectation{err: err}
+		}
+	}
+	for i, o := range objs {
+		if r.CommonMetadata != nil {
+			objs[i].Unstructured = withMetadata(o.Unstructured, r.CommonMetadata)
+		}
+	}
+	return &expectation{objects: objs, random: res.Nondeterministic}
+}
+
+// withMetadata returns a copy of an object with more labels and annotations.
+func withMetadata(o *unstructured.Unstructured, more map[string]any) *unstructured.Unstructured {
+	out := o.DeepCopy()
+	for _, key := range slices.Sorted(maps.Keys(more)) {
+		for name, v := range more[key].(map[string]any) {
+			text, _ := v.(string)
+			if err := unstructured.SetNestedField(out.Object, text, "metadata", key, name); err != nil {
+				return o
+			}
+		}
+	}
+	return out
+}
+
+// postRender applies a kustomization to rendered objects, as helm-controller does.
+func postRender(ctx context.Context, r *fleet.Release, objs []fleet.Object, k map[string]any) ([]fleet.Object, error) {
+	dir, err := os.MkdirTemp("", "fleetc-import-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	content := maps.Clone(k)
+	content["resources"] = []string{"objects.yaml"}
+	head, err := yaml.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	var text strings.Builder
+	for _, o := range objs {
+		one, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return nil, err
+		}
+		text.WriteString("---\n" + string(one))
+	}
+	for name, data := range map[string]string{"kustomization.yaml": string(head), "objects.yaml": text.String()} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	out, _, _, err := kustomize.BuildAsKustomize(ctx, dir, ".", r, nil)
+	if err != nil {
+		return nil, fmt.Errorf("post-render: %s", diag.All(err)[0].Msg)
+	}
+	return out, nil
+}
+
+// skipCRDs adds patches that remove the CRDs of charts whose release does not install
+// them.
+func (w *work) skipCRDs(ctx context.Context) {
+	charts := &render.Charts{}
+	for _, c := range w.model.Clusters {
+		for _, r := range c.Releases {
+			ch := w.chart(r)
+			if !r.SkipCRDs || ch == nil {
+				continue
+			}
+			values, err := fleet.TreeOf(r.Values.Value())
+			if err != nil {
+				continue // the proof reports it
+			}
+			fr := &fleet.Release{Name: r.Name, Namespace: r.Namespace, Chart: ch.Ref, Values: values}
+			res, err := charts.Release(ctx, &fleet.Cluster{ID: c.ID, KubeVersion: c.Kubernetes}, fr, ch, nil)
+			if err != nil {
+				continue // the proof reports it
+			}
+			var names []any
+			for _, o := range res.Objects {
+				if o.CRD {
+					names = append(names, o.GetName())
+				}
+			}
+			if len(names) > 0 {
+				r.Patches = append([]Patch{{
+					Name: "00-without-crds", Target: map[string]any{"kinds": []any{"CustomResourceDefinition"}, "names": names},
+					Strategic: NodeOf(map[string]any{"$patch": "delete"}, nil),
+				}}, r.Patches...)
+			}
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package flux
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
+)
+
+// kustomizationFiles are the names of kustomization files, in kustomize's order.
+var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// build returns the objects of a Kustomization before substitution. As
+// kustomize-controller does, it changes the kustomization file of the directory, or
+// generates one.
+func (s *state) build(k *kustomization) ([]*object, error) {
+	remotes, err := s.withoutRemote(k.dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range list(k.spec, "components") {
+		component, _ := c.(string)
+		more, err := s.withoutRemote(path.Join(k.dir, component))
+		if err != nil {
+			return nil, err
+		}
+		remotes = append(remotes, more...)
+	}
+	if len(remotes) > 0 {
+		k.unproven = remotes[0] + " is remote, and not imported"
+	}
+	file, original, err := s.kustomizationFile(k.dir)
+	if err != nil {
+		return nil, k.fault(s, "path", err.Error(), "write a directory of the repository with manifests")
+	}
+	var content map[string]any
+	if err := yaml.Unmarshal(original, &content); err != nil {
+		return nil, &diag.Diag{At: []diag.Pos{{File: s.path(file)}}, Msg: "not valid YAML: " + oneLine(err), Hint: "correct the file"}
+	}
+	if content == nil {
+		content = map[string]any{}
+	}
+	if err := k.merge(s, content); err != nil {
+		return nil, err
+	}
+	if isEmpty(content) {
+		return nil, nil
+	}
+	changed, lines, err := extend(original, content)
+	if err != nil {
+		return nil, err
+	}
+	restore, err := s.replace(file, changed)
+	if err != nil {
+		return nil, err
+	}
+	objs, _, unmatched, err := kustomize.BuildAsKustomize(s.ctx, s.work, k.dir, &fleet.Release{}, nil)
+	if err := errors.Join(err, restore()); err != nil {
+		return nil, s.moved(err, file, lines)
+	}
+	for _, d := range unmatched {
+		if len(d.At) > 0 && (d.At[0].File != file || d.At[0].Line <= lines) {
+			s.mistake(importer.Note{Pos: s.position(d.At[0]), Doc: "kustomization " + d.At[0].File, Do: d.Msg})
+		}
+	}
+	out := make([]*object, 0, len(objs))
+	for _, o := range objs {
+		b := &object{content: o.Object, stage: k}
+		if origin := takeOrigin(b.content, k.dir); origin != "" {
+			b.doc = s.find(origin, b.kind(), b.name())
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// withoutObjects are the fields of a kustomization that bring no objects.
+var withoutObjects = []string{"apiVersion", "kind", "metadata", "buildMetadata", "namespace", "namePrefix", "nameSuffix", "patches", "images", "labels", "commonLabels", "commonAnnotations"}
+
+// isEmpty reports whether a kustomization has nothing to apply.
+func isEmpty(content map[string]any) bool {
+	for key, v := range content {
+		if l, ok := v.([]any); !slices.Contains(withoutObjects, key) && (!ok || len(l) > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// extend returns the text of a changed kustomization. It adds fields at the end where
+// that is possible, so that positions stay valid up to the returned line.
+func extend(original []byte, content map[string]any) (text []byte, lines int, err error) {
+	var before, after map[string]any
+	if err := yaml.Unmarshal(original, &before); err != nil {
+		return nil, 0, err
+	}
+	more := map[string]any{}
+	for key, v := range content {
+		if !reflect.DeepEqual(before[key], v) {
+			more[key] = v
+		}
+	}
+	added, err := yaml.Marshal(more)
+	if err != nil {
+		return nil, 0, err
+	}
+	all, err := yaml.Marshal(content)
+	if err != nil {
+		return nil, 0, err
+	}
+	text = slices.Concat(bytes.TrimRight(original, "\n"), []byte("\n"), added)
+	if yaml.UnmarshalStrict(text, &after) == nil {
+		if again, err := yaml.Marshal(after); err == nil && bytes.Equal(again, all) {
+			return text, bytes.Count(text, []byte("\n")) - bytes.Count(added, []byte("\n")), nil
+		}
+	}
+	return all, 0, nil
+}
+
+// moved returns faults of a build with positions in the repository. Positions in the
+// changed kustomization file have lines up to the last one that did not change.
+func (s *state) moved(err error, changed string, lines int) error {
+	var out diag.List
+	for _, d := range diag.All(err) {
+		moved := *d
+		moved.At = nil
+		for _, p := range d.At {
+			if p.File == changed && p.Line > lines {
+				p.Line, p.Col = 0, 0
+			}
+			moved.At = append(moved.At, s.position(p))
+		}
+		out = append(out, &moved)
+	}
+	return out.Err()
+}
+
+// position returns a position of the copy as one of the repository.
+func (r *repository) position(p diag.Pos) diag.Pos {
+	p.File = r.path(p.File)
+	return p
+}
+
+func (r *repository) path(file string) string { return path.Join(filepath.ToSlash(r.dir), file) }
+
+// kustomizationFile returns the kustomization file of a directory with its content,
+// which is generated when there is none.
+func (s *state) kustomizationFile(dir string) (file string, content []byte, err error) {
+	if !filepath.IsLocal(filepath.FromSlash(dir)) {
+		return "", nil, errors.New(dir + " leads out of the repository")
+	}
+	info, err := os.Stat(filepath.Join(s.work, filepath.FromSlash(dir)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil, errors.New("the repository has no directory " + dir)
+	case err != nil:
+		return "", nil, errors.New(dir + " cannot be read")
+	case !info.IsDir():
+		return "", nil, errors.New(dir + " is a file")
+	}
+	if file := s.existing(dir); file != "" {
+		content, err := os.ReadFile(filepath.Join(s.work, filepath.FromSlash(file)))
+		return file, content, err
+	}
+	resources, err := s.manifests(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	content, err = yaml.Marshal(map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": resources})
+	return path.Join(dir, kustomizationFiles[0]), content, err
+}
+
+// existing returns the kustomization file of a directory; empty for none.
+func (s *state) existing(dir string) string {
+	for _, name := range kustomizationFiles {
+		file := path.Join(dir, name)
+		if info, err := os.Stat(filepath.Join(s.work, filepath.FromSlash(file))); err == nil && !info.IsDir() {
+			return file
+		}
+	}
+	return ""
+}
+
+// manifests returns the resources of a directory without a kustomization file: its
+// manifests, and the directories below it that have one.
+func (s *state) manifests(dir string) ([]string, error) {
+	var out []string
+	top := filepath.Join(s.work, filepath.FromSlash(dir))
+	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || file == top {
+			return err
+		}
+		rel, err := filepath.Rel(top, file)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		switch {
+		case e.IsDir() && s.existing(path.Join(dir, name)) != "":
+			out = append(out, name)
+			return filepath.SkipDir
+		case e.IsDir():
+			return nil
+		case path.Ext(name) == ".yaml" || path.Ext(name) == ".yml":
+			out = append(out, name)
+		}
+		return nil
+	})
+	slices.Sort(out)
+	return out, err
+}
+
+// replace replaces a file of the copy and returns a function that restores it.
+func (s *state) replace(file string, data []byte) (restore func() error, err error) {
+	tree, err := os.OpenRoot(s.work)
+	if err != nil {
+		return nil, err
+	}
+	before, err := tree.ReadFile(filepath.FromSlash(file))
+	isNew := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !isNew {
+		return nil, errors.Join(err, tree.Close())
+	}
+	if err := edit.WriteFile(tree, file, data); err != nil {
+		return nil, errors.Join(err, tree.Close())
+	}
+	if err := tree.Close(); err != nil {
+		return nil, err
+	}
+	return func() error {
+		tree, err := os.OpenRoot(s.work)
+		if err != nil {
+			return err
+		}
+		defer tree.Close()
+		if isNew {
+			return tree.Remove(filepath.FromSlash(file))
+		}
+		return edit.WriteFile(tree, file, before)
+	}, nil
+}
+
+// merge adds the fields of the Kustomization to its kustomization file.
+func (k *kustomization) merge(s *state, content map[string]any) error {
+	content["buildMetadata"] = []any{"originAnnotations"}
+	for from, to := range map[string]string{"targetNamespace": "namespace", "namePrefix": "namePrefix", "nameSuffix": "nameSuffix"} {
+		if v := text(k.spec, from); v != "" {
+			content[to] = v
+		}
+	}
+	for _, p := range list(k.spec, "patches") {
+		patch := map[string]any{"patch": text(p, "patch")}
+		if target := mapping(p, "target"); target != nil {
+			patch["target"] = target
+		}
+		content["patches"] = append(list(content, "patches"), patch)
+	}
+	for i, c := range list(k.spec, "components") {
+		component, _ := c.(string)
+		if path.IsAbs(component) || !filepath.IsLocal(filepath.FromSlash(path.Join(k.dir, component))) {
+			return k.fault(s, fmt.Sprintf("components.%d", i), "the component "+component+" leads out of the repository", "write a path relative to "+k.dir)
+		}
+		if _, err := os.Stat(filepath.Join(s.work, filepath.FromSlash(path.Join(k.dir, component)))); err != nil && isTrue(k.spec, "ignoreMissingComponents") {
+			continue
+		}
+		content["components"] = append(list(content, "components"), component)
+	}
+	mergeImages(content, list(k.spec, "images"))
+	return nil
+}
+
+// mergeImages adds images as kustomize-controller does: a name that exists is changed.
+func mergeImages(content map[string]any, images []any) {
+	have := list(content, "images")
+	for _, image := range images {
+		i := slices.IndexFunc(have, func(v any) bool { return text(v, "name") == text(image, "name") })
+		if i < 0 {
+			have = append(have, image)
+			continue
+		}
+		to := mapping(have[i])
+		if v := text(image, "newName"); v != "" {
+			to["newName"] = v
+		}
+		if tag, digest := field(image, "newTag"), field(image, "digest"); tag != nil || digest != nil {
+			delete(to, "newTag")
+			delete(to, "digest")
+			if tag != nil {
+				to["newTag"] = tag
+			}
+			if digest != nil {
+				to["digest"] = digest
+			}
+		}
+	}
+	if len(have) > 0 {
+		content["images"] = have
+	}
+}
+
+// oneLine returns the message of an error in one line.
+func oneLine(err error) string {
+	return diag.Visible(strings.Join(strings.Fields(err.Error()), " "), diag.MaxText)
+}

@@ -1,0 +1,209 @@
+// Package flux reads the files of Flux into a model for import. It builds Kustomizations
+// as kustomize-controller does, and merges the values of HelmReleases as helm-controller
+// does, from the files of one repository. It does not use a cluster or the network, and
+// does not decrypt: encrypted Secrets stay encrypted.
+package flux
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// Options say what to read.
+type Options struct {
+	Dir        string            // of the repository
+	Clusters   []ClusterPath     // at least one
+	Variables  map[string]string // values of substitution variables; they override those of files
+	Kubernetes string            // version of the clusters
+}
+
+// A ClusterPath is a cluster and the directory that Flux syncs for it.
+type ClusterPath struct {
+	ID   string
+	Path string // relative to the repository, slash-separated
+}
+
+// ParseCluster parses ID=PATH.
+func ParseCluster(text string) (ClusterPath, error) {
+	id, dir, ok := strings.Cut(text, "=")
+	dir = path.Clean(filepath.ToSlash(dir))
+	switch {
+	case !ok || id == "" || dir == "":
+		return ClusterPath{}, &diag.Diag{Msg: fmt.Sprintf("%q is not a valid cluster", diag.Visible(text, diag.MaxText)), Hint: "write ID=PATH, such as prod/eu=clusters/production"}
+	case path.IsAbs(dir) || !filepath.IsLocal(filepath.FromSlash(dir)):
+		return ClusterPath{}, &diag.Diag{Msg: "the path of the cluster " + id + " leads out of the repository", Hint: "write it relative to the repository"}
+	}
+	return ClusterPath{ID: id, Path: dir}, nil
+}
+
+// A repository is the state of one call of Read.
+type repository struct {
+	ctx     context.Context
+	dir     string // absolute path of the repository, for positions
+	work    string // absolute path of the copy in which kustomizations are rewritten
+	opts    Options
+	files   map[string][]*document // parsed files by path relative to dir
+	model   *importer.Model
+	remotes map[string][]string // addresses that were removed from kustomizations, by directory
+	notes   map[string]bool     // of fields that were noted, since clusters share documents
+}
+
+// Read reads the clusters of a repository. The error holds all faults of the files.
+func Read(ctx context.Context, opts Options) (*importer.Model, error) {
+	dir, err := filepath.Abs(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, &diag.Diag{Msg: opts.Dir + " is not a directory", Hint: "name the directory of the repository that Flux reads", Cause: err}
+	}
+	work, err := os.MkdirTemp("", "fleetc-import-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	if err := importer.CopyTree(ctx, dir, work); err != nil {
+		return nil, err
+	}
+	r := &repository{
+		ctx: ctx, dir: dir, work: work, opts: opts, files: map[string][]*document{}, notes: map[string]bool{}, remotes: map[string][]string{},
+		model: &importer.Model{Tool: "flux"},
+	}
+	var faults diag.List
+	for _, c := range opts.Clusters {
+		out, err := r.cluster(c)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		faults.Add(diag.In(c.ID, err))
+		r.model.Clusters = append(r.model.Clusters, out)
+	}
+	slices.SortFunc(r.model.Clusters, func(a, b *importer.Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	for file, docs := range r.files {
+		r.model.Documents += len(docs)
+		r.model.Lines += r.lines(file)
+	}
+	return r.model, faults.Err()
+}
+
+// cluster reads one cluster.
+func (r *repository) cluster(c ClusterPath) (*importer.Cluster, error) {
+	s := &state{
+		repository: r, out: &importer.Cluster{ID: c.ID, Kubernetes: r.opts.Kubernetes, Facts: map[string]string{}},
+		byID: map[string]*object{}, stages: map[string]*kustomization{}, root: c.Path, conflicts: map[string]bool{},
+	}
+	if err := s.walk(); err != nil {
+		return s.out, err
+	}
+	return s.out, s.releases()
+}
+
+// A state is the state of reading one cluster.
+type state struct {
+	*repository
+	out       *importer.Cluster
+	root      string // path of the synced directory
+	byID      map[string]*object
+	objects   []*object                 // in the order of builds
+	stages    map[string]*kustomization // by namespace/name
+	order     []*kustomization          // in the order of builds
+	conflicts map[string]bool           // variables with several values
+	taken     map[string]bool           // names of releases
+	byRelease map[string]string         // names of releases by namespace/name of HelmReleases
+}
+
+// An object is an object that a Kustomization applies.
+type object struct {
+	content map[string]any
+	doc     *document // may be nil
+	stage   *kustomization
+	used    bool     // whether a release uses it as the source of a chart, or it is a Kustomization or HelmRelease
+	unknown []string // variables without a known value in it
+}
+
+// at returns the position of a field of the object.
+func (s *state) at(o *object, field ...string) diag.Pos {
+	if o.doc != nil {
+		return o.doc.at(s.dir, field)
+	}
+	if o.stage != nil {
+		return o.stage.pos
+	}
+	return diag.Pos{}
+}
+
+// note adds a field that is not carried, once for all clusters.
+func (r *repository) note(n importer.Note) {
+	if key := n.Pos.String() + "\x00" + n.Field + "\x00" + n.Do + n.Doc; !r.notes[key] {
+		r.notes[key] = true
+		r.model.NotCarried = append(r.model.NotCarried, n)
+	}
+}
+
+// mistake adds a mistake in the files, once for all clusters.
+func (r *repository) mistake(n importer.Note) {
+	if key := "mistake\x00" + n.Pos.String() + "\x00" + n.Do; !r.notes[key] {
+		r.notes[key] = true
+		r.model.Mistakes = append(r.model.Mistakes, n)
+	}
+}
+
+// fault returns a fault in a document.
+func (s *state) fault(o *object, field, msg, hint string) *diag.Diag {
+	d := &diag.Diag{Path: o.title(), Msg: msg, Hint: hint}
+	if field != "" {
+		d.Path += " " + field
+	}
+	if p := s.at(o, strings.Split(field, ".")...); p.IsValid() {
+		d.At = []diag.Pos{p}
+	}
+	return d
+}
+
+func (o *object) kind() string      { return text(o.content, "kind") }
+func (o *object) name() string      { return text(o.content, "metadata", "name") }
+func (o *object) namespace() string { return text(o.content, "metadata", "namespace") }
+func (o *object) group() string {
+	group, _, ok := strings.Cut(text(o.content, "apiVersion"), "/")
+	if !ok {
+		return ""
+	}
+	return group
+}
+
+// title names the object: kind namespace/name.
+func (o *object) title() string { return o.kind() + " " + path.Join(o.namespace(), o.name()) }
+
+// id identifies the object in its cluster.
+func (o *object) id() string {
+	return o.kind() + "." + o.group() + " " + o.namespace() + "/" + o.name()
+}
+
+// field returns the value of a field, nil when there is none.
+func field(v any, keys ...string) any {
+	for _, key := range keys {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[key]
+	}
+	return v
+}
+
+func text(v any, keys ...string) string { s, _ := field(v, keys...).(string); return s }
+func list(v any, keys ...string) []any  { l, _ := field(v, keys...).([]any); return l }
+func isTrue(v any, keys ...string) bool { b, _ := field(v, keys...).(bool); return b }
+func mapping(v any, keys ...string) map[string]any {
+	m, _ := field(v, keys...).(map[string]any)
+	return m
+}

@@ -1,0 +1,250 @@
+package flux
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// maxReleaseName is the limit of Helm for names of releases.
+const maxReleaseName = 53
+
+// pruneKey is the annotation that keeps an object when Flux prunes.
+const pruneKey = "kustomize.toolkit.fluxcd.io/prune"
+
+// releases adds the releases of the cluster: one for each HelmRelease, and one for the
+// other objects of each Kustomization.
+func (s *state) releases() error {
+	s.taken, s.byRelease = map[string]bool{}, map[string]string{}
+	var helm []*object
+	for _, o := range s.objects {
+		if o.group() == helmGroup && o.kind() == "HelmRelease" {
+			helm = append(helm, o)
+			o.used = true
+			s.byRelease[path.Join(o.namespace(), o.name())] = s.uniqueName(o, helmName(o), o.namespace())
+		}
+	}
+	plain := map[*kustomization]string{}
+	for _, k := range s.order {
+		if len(k.plain) > 0 {
+			plain[k] = s.plainName(k)
+		}
+	}
+	var faults diag.List
+	for _, o := range helm {
+		r, err := s.helmRelease(o)
+		faults.Add(err)
+		if r != nil && r.Chart == nil {
+			s.out.Dropped = append(s.out.Dropped, r)
+		} else if r != nil {
+			r.Depends = s.depends(o.stage, plain, r.Depends, r.Name)
+			s.out.Releases = append(s.out.Releases, r)
+		}
+	}
+	for _, k := range s.order {
+		if name := plain[k]; name != "" {
+			s.out.Releases = append(s.out.Releases, s.plainRelease(k, name, s.depends(k, plain, nil, name)))
+		}
+	}
+	s.noteUnusedSources()
+	byName := func(a, b *importer.Release) int { return cmp.Compare(a.Name, b.Name) }
+	slices.SortFunc(s.out.Releases, byName)
+	slices.SortFunc(s.out.Dropped, byName)
+	for _, r := range s.out.Releases {
+		r.Depends = slices.DeleteFunc(r.Depends, func(name string) bool {
+			return slices.ContainsFunc(s.out.Dropped, func(d *importer.Release) bool { return d.Name == name })
+		})
+	}
+	return faults.Err()
+}
+
+// helmName returns the name that helm-controller gives to the release.
+func helmName(o *object) string {
+	if name := text(o.content, "spec", "releaseName"); name != "" {
+		return name
+	}
+	if ns := text(o.content, "spec", "targetNamespace"); ns != "" {
+		return ns + "-" + o.name()
+	}
+	return o.name()
+}
+
+// uniqueName returns the name of a release in the fleet, which differs from that of Helm
+// when another release of the cluster has it.
+func (s *state) uniqueName(o *object, name, namespace string) string {
+	unique := name
+	if len(unique) > maxReleaseName {
+		unique = strings.TrimRight(unique[:maxReleaseName], "-")
+	}
+	if s.taken[unique] {
+		unique = name + "-" + namespace
+	}
+	for i := 2; s.taken[unique]; i++ {
+		unique = fmt.Sprintf("%s-%s-%d", name, namespace, i)
+	}
+	if unique != name {
+		s.note(importer.Note{
+			Pos: s.at(o), Doc: o.title(), Field: "spec.releaseName",
+			Do: "the release is called " + unique + " in the fleet, because names are unique in a cluster and have at most 53 characters: objects that are named after the release get other names",
+		})
+	}
+	s.taken[unique] = true
+	return unique
+}
+
+// plainName returns the name of the release with the objects of a Kustomization.
+func (s *state) plainName(k *kustomization) string {
+	base := strings.ToLower(strings.Trim(strings.ReplaceAll(k.name(), ".", "-"), "-"))
+	if base == "" {
+		base = "objects"
+	}
+	for _, name := range []string{base, base + "-objects"} {
+		if !s.taken[name] && len(name) <= maxReleaseName {
+			s.taken[name] = true
+			return name
+		}
+	}
+	for i := 2; ; i++ {
+		if name := fmt.Sprintf("%.40s-objects-%d", base, i); !s.taken[name] {
+			s.taken[name] = true
+			return name
+		}
+	}
+}
+
+// depends returns the releases that a release of a Kustomization depends on: those of
+// the Kustomizations in dependsOn, and more.
+func (s *state) depends(k *kustomization, plain map[*kustomization]string, more []string, self string) []string {
+	out := map[string]bool{}
+	for _, name := range more {
+		out[name] = true
+	}
+	for _, d := range s.dependencies(k) {
+		for _, other := range s.order {
+			if other != d && !(isTrue(d.spec, "wait") && other.isBelow(d)) {
+				continue
+			}
+			if name := plain[other]; name != "" {
+				out[name] = true
+			}
+			for _, o := range s.objects {
+				if o.stage == other && o.kind() == "HelmRelease" && o.group() == helmGroup {
+					out[s.byRelease[path.Join(o.namespace(), o.name())]] = true
+				}
+			}
+		}
+	}
+	delete(out, self)
+	return slices.Sorted(maps.Keys(out))
+}
+
+// isBelow reports whether a Kustomization is created by another one.
+func (k *kustomization) isBelow(other *kustomization) bool {
+	for p := k.parent; p != nil; p = p.parent {
+		if p == other {
+			return true
+		}
+	}
+	return false
+}
+
+// plainRelease returns the release with the objects of a Kustomization.
+func (s *state) plainRelease(k *kustomization, name string, depends []string) *importer.Release {
+	r := &importer.Release{Name: name, Namespace: text(k.spec, "targetNamespace"), Origin: "Kustomization " + k.key(), Pos: k.pos, Depends: depends, Unproven: k.unproven}
+	if k.object == nil {
+		r.Origin = "directory " + k.dir
+	}
+	keys := map[string]bool{}
+	namespaces := map[string]int{}
+	for _, o := range k.plain {
+		key := o.kind() + "/" + o.name()
+		if keys[key] {
+			key = o.kind() + "/" + path.Join(o.namespace(), o.name())
+		}
+		for i := 2; keys[key]; i++ {
+			key = fmt.Sprintf("%s/%s-%d", o.kind(), path.Join(o.namespace(), o.name()), i)
+		}
+		keys[key] = true
+		namespaces[o.namespace()]++
+		if len(o.unknown) > 0 {
+			r.Unproven = "the value of the variable " + o.unknown[0] + " is unknown"
+		}
+		if text(o.content, "metadata", "annotations", pruneKey) == "disabled" {
+			s.note(importer.Note{
+				Pos: s.at(o, "metadata", "annotations", pruneKey), Doc: o.title(), Field: "metadata.annotations",
+				Do: "fleetc prunes this object when it leaves the bundle: keep it with the annotation helm.sh/resource-policy: keep",
+			})
+		}
+		r.Objects = append(r.Objects, importer.Object{Key: key, Node: importer.NodeOf(o.content, o.source())})
+	}
+	if r.Namespace == "" {
+		r.Namespace = mostFrequent(namespaces)
+	}
+	return r
+}
+
+// mostFrequent returns the name that is counted most; default when there is none.
+func mostFrequent(counts map[string]int) string {
+	best := "default"
+	most := 0
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if name != "" && counts[name] > most {
+			best, most = name, counts[name]
+		}
+	}
+	return best
+}
+
+// helmRelease returns the release of a HelmRelease.
+func (s *state) helmRelease(o *object) (*importer.Release, error) {
+	spec := mapping(o.content, "spec")
+	r := &importer.Release{
+		Name: s.byRelease[path.Join(o.namespace(), o.name())], Namespace: cmp.Or(text(spec, "targetNamespace"), o.namespace(), "default"),
+		Origin: o.title(), Pos: s.at(o), Timeout: text(spec, "timeout"),
+		SkipCRDs: text(spec, "install", "crds") == "Skip",
+	}
+	s.account(o, helmReleaseTable)
+	if r.Name != helmName(o) {
+		r.Unproven = "Helm calls this release " + helmName(o)
+	}
+	if len(o.unknown) > 0 {
+		r.Unproven = "the value of the variable " + o.unknown[0] + " is unknown"
+	}
+	chart, field, note := s.chartSource(o)
+	if chart == nil {
+		s.note(importer.Note{Pos: s.at(o, strings.Split(field, ".")...), Doc: o.title(), Field: field, Do: note})
+		r.Unproven = note
+		return r, nil
+	}
+	r.Chart = chart
+	if files := list(spec, "chart", "spec", "valuesFiles"); len(files) > 0 {
+		r.Unproven = "valuesFiles of the chart are not merged"
+	}
+	values, unproven, err := s.values(o)
+	if err != nil {
+		return nil, err
+	}
+	r.Values = importer.NodeOf(values, o.source("spec", "values"))
+	r.Unproven = cmp.Or(r.Unproven, unproven)
+	for i, d := range list(spec, "dependsOn") {
+		namespace := cmp.Or(text(d, "namespace"), o.namespace())
+		name, ok := s.byRelease[path.Join(namespace, text(d, "name"))]
+		if !ok {
+			s.mistake(importer.Note{
+				Pos: s.at(o, "spec", "dependsOn", fmt.Sprint(i)), Doc: o.title(), Field: "spec.dependsOn",
+				Do: "it depends on the HelmRelease " + path.Join(namespace, text(d, "name")) + ", which does not exist",
+			})
+			continue
+		}
+		r.Depends = append(r.Depends, name)
+	}
+	s.patches(o, r)
+	s.ownership(o, r)
+	return r, nil
+}

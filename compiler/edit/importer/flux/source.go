@@ -1,0 +1,183 @@
+package flux
+
+import (
+	"path"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// bootstrapName is the name of the source that the bootstrap of a cluster makes.
+const bootstrapName = "flux-system"
+
+// sourceOf returns the source that a reference in an object names; nil when the
+// repository does not have it.
+func (s *state) sourceOf(o *object, ref map[string]any) *object {
+	namespace := text(ref, "namespace")
+	if namespace == "" {
+		namespace = o.namespace()
+	}
+	return s.byID[text(ref, "kind")+"."+sourceGroup+" "+namespace+"/"+text(ref, "name")]
+}
+
+// isOwn reports whether a source is the imported repository: the source of the
+// bootstrap, one with its URL, or one that the repository does not define.
+func (s *state) isOwn(source *object) bool {
+	if source == nil || source.name() == bootstrapName {
+		return true
+	}
+	for _, o := range s.objects {
+		if o.group() == sourceGroup && o.name() == bootstrapName && text(o.content, "spec", "url") == text(source.content, "spec", "url") {
+			return true
+		}
+	}
+	return false
+}
+
+// sourcePath returns the directory of the repository that a Kustomization builds. note
+// says why there is none.
+func (s *state) sourcePath(o *object, spec map[string]any) (dir, note string) {
+	ref := mapping(spec, "sourceRef")
+	dir = path.Clean(strings.TrimPrefix(path.Clean("./"+text(spec, "path")), "/"))
+	if text(ref, "kind") == "ExternalArtifact" {
+		base, ok := s.artifact(text(ref, "name"))
+		if !ok {
+			return "", "the artifact " + text(ref, "name") + " is not a copy of one directory of this repository: import its source separately"
+		}
+		return path.Join(base, dir), ""
+	}
+	source := s.sourceOf(o, ref)
+	if !s.isOwn(source) {
+		return "", "the Kustomization reads another repository, " + text(source.content, "spec", "url") + ": import it separately, and add the result to the fleet"
+	}
+	if source != nil {
+		source.used = true
+		s.account(source, sourceTable)
+	}
+	return dir, ""
+}
+
+// artifact returns the directory of the repository that an artifact is a copy of, from an
+// ArtifactGenerator.
+func (s *state) artifact(name string) (base string, ok bool) {
+	for _, g := range s.objects {
+		if g.group() != artifactGroup {
+			continue
+		}
+		for _, a := range list(g.content, "spec", "artifacts") {
+			if text(a, "name") != name {
+				continue
+			}
+			for i, c := range list(a, "copy") {
+				_, from, okFrom := strings.Cut(strings.TrimSuffix(strings.TrimSuffix(text(c, "from"), "**"), "/"), "/")
+				to, okTo := strings.CutPrefix(path.Clean(text(c, "to")), "@artifact")
+				to = strings.TrimPrefix(to, "/")
+				displaced := strings.TrimSuffix(strings.TrimSuffix(from, to), "/")
+				if !okFrom || !okTo || path.Join(displaced, to) != from || i > 0 && displaced != base {
+					return "", false
+				}
+				base = displaced
+			}
+			g.used = true
+			s.account(g, artifactTable)
+			return base, len(list(a, "copy")) > 0
+		}
+	}
+	return "", false
+}
+
+// noteUnusedSources notes the sources that no release and no Kustomization uses.
+func (s *state) noteUnusedSources() {
+	for _, o := range s.objects {
+		if o.group() != sourceGroup && o.group() != artifactGroup || o.used {
+			continue
+		}
+		if o.name() == bootstrapName {
+			s.account(o, sourceTable)
+			continue
+		}
+		s.note(importer.Note{Pos: s.at(o), Doc: o.title(), Do: "no release uses this source: nothing to do, unless another tool reads it"})
+	}
+}
+
+// chartSource returns where the chart of a HelmRelease comes from. note says why it is
+// unknown; field is the field of the note.
+func (s *state) chartSource(o *object) (c *importer.ChartSource, field, note string) {
+	spec := mapping(o.content, "spec")
+	if ref := mapping(spec, "chartRef"); ref != nil {
+		source := s.sourceOf(o, ref)
+		switch {
+		case source == nil:
+			return nil, "spec.chartRef", "the repository has no " + text(ref, "kind") + " " + text(ref, "name") + ": add the chart with fleetc chart add"
+		case source.kind() == "HelmChart":
+			source.used = true
+			s.account(source, helmChartTable)
+			return s.templated(source, mapping(source.content, "spec"), "spec.chartRef")
+		case source.kind() == "OCIRepository":
+			source.used = true
+			s.account(source, sourceTable)
+			return s.registryChart(o, source), "", ""
+		}
+		return nil, "spec.chartRef", "charts of a " + text(ref, "kind") + " are not imported: add the chart with fleetc chart add"
+	}
+	template := mapping(spec, "chart", "spec")
+	if template == nil {
+		return nil, "spec.chart", "the HelmRelease names no chart: add it with fleetc chart add"
+	}
+	return s.templated(o, template, "spec.chart.spec.sourceRef")
+}
+
+// registryChart returns the chart of an OCIRepository.
+func (s *state) registryChart(o, source *object) *importer.ChartSource {
+	url := strings.TrimSuffix(text(source.content, "spec", "url"), "/")
+	version := text(source.content, "spec", "ref", "semver")
+	if tag := text(source.content, "spec", "ref", "tag"); version == "" {
+		version = tag
+	}
+	repo, name := url, ""
+	if i := strings.LastIndexByte(url, '/'); i >= 0 {
+		repo, name = url[:i], url[i+1:]
+	}
+	return &importer.ChartSource{Repo: repo, Name: name, Version: version, Pos: s.at(o, "spec", "chartRef")}
+}
+
+// templated returns the chart of spec.chart.spec or of a HelmChart.
+func (s *state) templated(o *object, spec map[string]any, field string) (c *importer.ChartSource, at, note string) {
+	ref := mapping(spec, "sourceRef")
+	source := s.sourceOf(o, ref)
+	name, version := text(spec, "chart"), text(spec, "version")
+	if version == "*" {
+		version = ""
+	}
+	pos := s.at(o, strings.Split(field, ".")...)
+	if text(ref, "kind") == "GitRepository" && s.isOwn(source) {
+		dir := path.Clean("./" + name)
+		if strings.HasPrefix(dir, "..") {
+			return nil, field, "the chart " + name + " leads out of the repository: copy it into the fleet"
+		}
+		if source != nil {
+			source.used = true
+		}
+		return &importer.ChartSource{Dir: path.Join(s.dir, dir), Name: path.Base(dir), Pos: pos}, "", ""
+	}
+	if source == nil {
+		return nil, field, "the repository has no " + text(ref, "kind") + " " + text(ref, "name") + ": add the chart with fleetc chart add"
+	}
+	source.used = true
+	s.account(source, sourceTable)
+	url := strings.TrimSuffix(text(source.content, "spec", "url"), "/")
+	switch source.kind() {
+	case "HelmRepository":
+		return &importer.ChartSource{Repo: url, Name: name, Version: version, Pos: pos}, "", ""
+	case "GitRepository":
+		git := mapping(source.content, "spec", "ref")
+		gitRef := text(git, "branch")
+		for _, key := range []string{"tag", "name", "commit"} {
+			if v := text(git, key); v != "" {
+				gitRef = v
+			}
+		}
+		return &importer.ChartSource{Git: url, Ref: gitRef, Path: path.Clean(strings.TrimPrefix(name, "./")), Name: path.Base(name), Pos: pos}, "", ""
+	}
+	return nil, field, "charts of a " + source.kind() + " are not imported: add the chart with fleetc chart add"
+}

@@ -1,0 +1,139 @@
+// Package importer writes a fleet from the files of another tool, and proves that it
+// renders the same objects.
+//
+// Readers, layers, the writer and the proof are separate, so that formats share all but
+// the reader:
+//
+//	reader   files of a tool          -> Model     one package per format, such as flux
+//	charts   ChartSource              -> packages  finds and pins the charts of the model
+//	layers   releases of all clusters -> layers    puts each field into the highest layer
+//	writer   layers                   -> CUE       formats files, and keeps edited ones
+//	proof    Model, compiled fleet    -> Report    renders both sides and compares
+//
+// A Model is neutral. It has clusters; a cluster has facts and releases; a release has a
+// namespace, dependencies, patches, ownership and either a chart with values, or objects.
+// Values and objects are Nodes: data with the order of keys, comments and positions of
+// the source. A Model also has the fields that it does not carry, each with its position
+// and what to do, and the mistakes that the reader found.
+//
+// Readers account for each field of each document: [Account] walks a document against a
+// table of paths. A path is carried, or has a text that says why it is not and what to
+// do. A path without an entry is reported as unknown, so that nothing is lost silently.
+//
+// The same release in several clusters becomes one. A field that is equal in all clusters
+// goes to the root, one that is equal in a directory of clusters to that layer, and the
+// others to the cluster. Strings that differ by a fact of the cluster, such as its name or
+// a substitution variable, become references to the fact. Layers never override each
+// other, so the merge gives each cluster its exact values; the proof checks this.
+//
+// The expected side of the proof is independent of the written CUE: the reader computes
+// values and objects as the other tool does, and the engine renders charts with them. The
+// other side is the compiled fleet. Each release is proven, different with the reason, or
+// unproven because a part is unknown, such as a chart that cannot be fetched or a value
+// that is encrypted.
+//
+// All work happens in a copy of the fleet in a temporary directory. The fleet changes only
+// when the copy is complete. import.sum records digests of written files: a later import
+// updates files that still have their digest, keeps edited files, and reports these.
+package importer
+
+import "github.com/fleetc/fleetc/compiler/base/diag"
+
+// A Model is the neutral result of a reader.
+type Model struct {
+	Tool       string // that the files are for, such as flux
+	Clusters   []*Cluster
+	NotCarried []Note
+	Mistakes   []Note // that the reader found in the files
+	Documents  int    // number of documents
+	Lines      int    // number of lines of the files that were read
+}
+
+// A Note says something about a field of a document.
+type Note struct {
+	Pos   diag.Pos // absolute file
+	Doc   string   // kind and name of the document
+	Field string   // path of the field; empty for the document
+	Do    string   // why the field is not carried, and what to do
+}
+
+// A Cluster is a cluster of a model.
+type Cluster struct {
+	ID         string
+	Kubernetes string
+	Facts      map[string]string // that strings of releases may refer to
+	Releases   []*Release        // sorted by name
+	Dropped    []*Release        // that cannot be written, each with the reason in Unproven; sorted by name
+}
+
+// A Release is a release of one cluster.
+type Release struct {
+	Name      string
+	Namespace string
+	Origin    string // kind and name of the document, for the report
+	Pos       diag.Pos
+	Depends   []string // names of releases, sorted
+
+	Chart    *ChartSource // nil for a release with objects
+	Values   *Node        // a map; nil for a release with objects
+	SkipCRDs bool         // whether the tool does not install the crds directory of the chart
+
+	Objects []Object // in source order
+
+	Patches        []Patch
+	PostRenderers  []map[string]any // the kustomizations that the tool applies after rendering, for the proof
+	CommonMetadata map[string]any   // labels and annotations that the tool adds to rendered objects, for the proof
+	Ownership      []Ownership
+	Timeout        string // how long its objects may take to be ready; may be empty
+	Unproven       string // why the expected objects are unknown; empty when they are known
+}
+
+// An Object is a Kubernetes object of a release.
+type Object struct {
+	Key  string // a name in the release
+	Node *Node
+}
+
+// A Patch changes rendered objects. Exactly one of Strategic and JSON is set.
+type Patch struct {
+	Name      string
+	Target    map[string]any // fields of schema.#ObjectSelector; may be empty
+	Optional  bool
+	Strategic *Node
+	JSON      *Node
+	Images    *Node
+}
+
+// Ownership lists fields of objects that others may own.
+type Ownership struct {
+	Name   string
+	Target map[string]any
+	Fields []string
+}
+
+// A ChartSource says where a chart comes from. Exactly one of Repo, Git and Dir is set.
+type ChartSource struct {
+	Repo    string // URL of an HTTP repository, or of a folder of a registry
+	Name    string // of the chart; for Git and Dir the last element of the path
+	Version string // a version or a range; empty for the newest version
+	Git     string // URL of a git repository
+	Ref     string // in Git
+	Path    string // in Git
+	Dir     string // absolute path of a directory of the imported repository
+	Pos     diag.Pos
+}
+
+// String names the chart for messages.
+func (s *ChartSource) String() string {
+	name := s.Dir
+	switch {
+	case s.Git != "":
+		name = s.Git + "//" + s.Path
+	case s.Repo != "":
+		name = s.Repo + "/" + s.Name
+	}
+	if v := s.Version + s.Ref; v != "" {
+		name += "@" + v
+	}
+	return name
+}

@@ -1,0 +1,340 @@
+package importer
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A layer is a directory of the fleet with the parts of releases that belong to it. The
+// root has the directory "".
+type layer struct {
+	dir      string
+	releases []layerPart // sorted by name
+}
+
+// name returns the name of the layer in defaults.
+func (l layer) name() string {
+	if l.dir == "" {
+		return "root"
+	}
+	return path.Base(l.dir)
+}
+
+// A layerPart is the part of a release in one layer. Fields are those of
+// schema.#Release; the field packageField names the package of its chart.
+type layerPart struct {
+	name string
+	body *Node
+}
+
+// packageField is the field of a body with the name of the chart's package.
+const packageField = "#package"
+
+// A facts has the facts of each cluster, by ID and name.
+type facts map[string]map[string]string
+
+// divide puts each field of the bodies, by release and cluster, into the highest layer
+// in which it is equal for all clusters with the release.
+func divide(ids []string, bodies map[string]map[string]*Node, known facts) []layer {
+	d := divider{ids: ids, known: known, layers: map[string]*layer{}}
+	for _, name := range slices.Sorted(maps.Keys(bodies)) {
+		of := bodies[name]
+		having := slices.Sorted(maps.Keys(of))
+		dirs := d.cover(having)
+		start := ""
+		if len(dirs) == 1 {
+			start = dirs[0]
+		}
+		d.distribute(name, start, of)
+		if len(dirs) > 1 {
+			d.restrict(name, dirs)
+		}
+	}
+	return slices.SortedFunc(func(yield func(layer) bool) {
+		for _, l := range d.layers {
+			if !yield(*l) {
+				return
+			}
+		}
+	}, func(a, b layer) int { return cmp.Compare(a.dir, b.dir) })
+}
+
+// A divider is the state of divide.
+type divider struct {
+	ids    []string
+	known  facts
+	layers map[string]*layer
+}
+
+// below returns the IDs of clusters in a directory, or the cluster itself.
+func below(ids []string, dir string) []string {
+	var out []string
+	for _, id := range ids {
+		if dir == "" || id == dir || strings.HasPrefix(id, dir+"/") {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// cover returns the highest directories that contain the given clusters and no others.
+func (d *divider) cover(having []string) []string {
+	if len(having) == len(d.ids) {
+		return []string{""}
+	}
+	var out []string
+	for _, id := range having {
+		dir := id
+		for dir != "" {
+			above := path.Dir(dir)
+			if above == "." {
+				above = ""
+			}
+			if above == "" || len(below(d.ids, above)) != len(below(having, above)) {
+				break
+			}
+			dir = above
+		}
+		if !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// restrict adds the selector of clusters to the root's part of a release.
+func (d *divider) restrict(name string, dirs []string) {
+	ids := &Node{IsList: true}
+	for _, dir := range dirs {
+		ids.List = append(ids.List, Text(dir))
+	}
+	root := d.at("")
+	i := slices.IndexFunc(root.releases, func(p layerPart) bool { return p.name == name })
+	if i < 0 {
+		root.releases = append(root.releases, layerPart{name: name, body: Map()})
+		i = len(root.releases) - 1
+	}
+	root.releases[i].body.Set("clusters", Map(Field{"ids", ids}))
+}
+
+func (d *divider) at(dir string) *layer {
+	if d.layers[dir] == nil {
+		d.layers[dir] = &layer{dir: dir}
+	}
+	return d.layers[dir]
+}
+
+// distribute divides the bodies of a release between a directory and those below it.
+func (d *divider) distribute(name, dir string, of map[string]*Node) {
+	common, rest := d.split(of)
+	if common != nil && len(common.Fields) > 0 {
+		l := d.at(dir)
+		l.releases = append(l.releases, layerPart{name, common})
+	}
+	children := map[string]map[string]*Node{}
+	for id, n := range rest {
+		if n == nil || len(n.Fields) == 0 {
+			continue
+		}
+		next, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(id, dir), "/"), "/")
+		child := path.Join(dir, next)
+		if children[child] == nil {
+			children[child] = map[string]*Node{}
+		}
+		children[child][id] = n
+	}
+	for _, child := range slices.Sorted(maps.Keys(children)) {
+		below := children[child]
+		// Clusters whose rest is empty have nothing in common with the others here.
+		for _, id := range slices.Sorted(maps.Keys(of)) {
+			if (id == child || strings.HasPrefix(id, child+"/")) && below[id] == nil {
+				below[id] = Map()
+			}
+		}
+		d.distribute(name, child, below)
+	}
+}
+
+// split returns the data that all nodes have, and the rest of each node, nil for none.
+// The merge of both is the node.
+func (d *divider) split(of map[string]*Node) (common *Node, rest map[string]*Node) {
+	ids := slices.Sorted(maps.Keys(of))
+	if merged := d.merge(ids, of); merged != nil {
+		return merged, nil
+	}
+	first := of[ids[0]]
+	if slices.ContainsFunc(ids, func(id string) bool { return !of[id].IsMap }) {
+		return nil, of
+	}
+	common, rest = Map(), map[string]*Node{}
+	common.Comment = first.Comment
+	for _, id := range ids {
+		if len(of[id].Fields) == 0 {
+			rest[id] = of[id]
+		}
+	}
+	for _, key := range d.keys(ids, of) {
+		part := map[string]*Node{}
+		for _, id := range ids {
+			if v := of[id].Get(key); v != nil {
+				part[id] = v
+			}
+		}
+		partRest := part
+		if len(part) == len(ids) {
+			var here *Node
+			if here, partRest = d.split(part); here != nil {
+				common.Set(key, here)
+			}
+		}
+		for id, n := range partRest {
+			if n == nil {
+				continue
+			}
+			if rest[id] == nil {
+				rest[id] = Map()
+			}
+			rest[id].Set(key, n)
+		}
+	}
+	if len(common.Fields) == 0 {
+		common = nil
+	}
+	return common, rest
+}
+
+// keys returns the keys of all nodes, those of the first node first.
+func (d *divider) keys(ids []string, of map[string]*Node) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, id := range ids {
+		for _, f := range of[id].Fields {
+			if !seen[f.Key] {
+				seen[f.Key] = true
+				out = append(out, f.Key)
+			}
+		}
+	}
+	return out
+}
+
+// merge returns the node that all are equal to, with references to facts in place of
+// strings that differ by them; nil when they are not equal.
+func (d *divider) merge(ids []string, of map[string]*Node) *Node {
+	first := of[ids[0]]
+	if !slices.ContainsFunc(ids, func(id string) bool { return !first.Equal(of[id]) }) {
+		return first
+	}
+	part := func(at func(*Node) *Node) map[string]*Node {
+		out := map[string]*Node{}
+		for _, id := range ids {
+			out[id] = at(of[id])
+		}
+		return out
+	}
+	out := &Node{IsMap: first.IsMap, IsList: first.IsList, Comment: first.Comment}
+	for _, id := range ids {
+		if n := of[id]; n.IsMap != first.IsMap || n.IsList != first.IsList || len(n.Fields) != len(first.Fields) || len(n.List) != len(first.List) {
+			return nil
+		}
+	}
+	switch {
+	case first.IsMap:
+		for _, f := range first.Fields {
+			if slices.ContainsFunc(ids, func(id string) bool { return of[id].Get(f.Key) == nil }) {
+				return nil
+			}
+			merged := d.merge(ids, part(func(n *Node) *Node { return n.Get(f.Key) }))
+			if merged == nil {
+				return nil
+			}
+			out.Fields = append(out.Fields, Field{f.Key, merged})
+		}
+	case first.IsList:
+		for i := range first.List {
+			merged := d.merge(ids, part(func(n *Node) *Node { return n.List[i] }))
+			if merged == nil {
+				return nil
+			}
+			out.List = append(out.List, merged)
+		}
+	default:
+		if out.Parts = d.reference(ids, of); out.Parts == nil {
+			return nil
+		}
+	}
+	return out
+}
+
+// reference returns the parts of a text that is equal for all clusters when facts of the
+// cluster are replaced; nil when there is none.
+func (d *divider) reference(ids []string, of map[string]*Node) []string {
+	texts := map[string]string{}
+	for _, id := range ids {
+		text, ok := of[id].Scalar.(string)
+		if !ok || of[id].Parts != nil {
+			return nil
+		}
+		texts[id] = text
+	}
+	var usable []string
+	for _, name := range slices.Sorted(maps.Keys(d.known[ids[0]])) {
+		if !slices.ContainsFunc(ids, func(id string) bool { return len(d.known[id][name]) < 2 }) {
+			usable = append(usable, name)
+		}
+	}
+	for _, names := range append(single(usable), usable) {
+		if parts := d.common(ids, texts, names); parts != nil {
+			return parts
+		}
+	}
+	return nil
+}
+
+// single returns a list with one name for each name.
+func single(names []string) [][]string {
+	var out [][]string
+	for _, name := range names {
+		out = append(out, []string{name})
+	}
+	return out
+}
+
+// common returns the parts of the texts with the values of some facts replaced, when
+// they are equal.
+func (d *divider) common(ids []string, texts map[string]string, names []string) []string {
+	var first []string
+	for i, id := range ids {
+		parts := replaceFacts(texts[id], d.known[id], names)
+		if i == 0 {
+			first = parts
+		}
+		if !slices.Equal(first, parts) || len(parts) < 3 {
+			return nil
+		}
+	}
+	return first
+}
+
+// replaceFacts divides a text at the values of facts: texts at even indexes, names of
+// facts at odd ones. The longest value is used.
+func replaceFacts(text string, values map[string]string, names []string) []string {
+	parts, plain := []string{}, ""
+	for text != "" {
+		best := ""
+		for _, name := range names {
+			if v := values[name]; strings.HasPrefix(text, v) && (best == "" || len(v) > len(values[best])) {
+				best = name
+			}
+		}
+		if best == "" {
+			plain, text = plain+text[:1], text[1:]
+			continue
+		}
+		parts, plain, text = append(parts, plain, best), "", text[len(values[best]):]
+	}
+	return append(parts, plain)
+}

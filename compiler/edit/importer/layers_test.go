@@ -1,0 +1,135 @@
+package importer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// randomNode returns a map whose values are often equal to those of other calls.
+func randomNode(r *rand.Rand, id string, depth int) *Node {
+	n := Map()
+	for i := range 4 {
+		key := fmt.Sprint("k", i)
+		switch v := r.IntN(9); {
+		case v < 2:
+		case v < 4 && depth > 0:
+			n.Set(key, randomNode(r, id, depth-1))
+		case v == 4:
+			n.Set(key, &Node{IsList: true, List: []*Node{Text("a"), Text(fmt.Sprint(r.IntN(2)))}})
+		case v == 5:
+			n.Set(key, Text("https://"+key+"."+strings.ReplaceAll(id, "/", "-")+".example.com"))
+		case v == 6:
+			n.Set(key, Map())
+		case v == 7:
+			n.Set(key, &Node{})
+		default:
+			n.Set(key, Text(fmt.Sprint(r.IntN(2))))
+		}
+	}
+	return n
+}
+
+// mergeNode adds the fields of a layer to decoded JSON, and expands references.
+func mergeNode(t *testing.T, into map[string]any, n *Node, values map[string]string) {
+	for _, f := range n.Fields {
+		if f.Value.IsMap {
+			below, ok := into[f.Key].(map[string]any)
+			if _, has := into[f.Key]; has && !ok {
+				t.Fatalf("two layers set %s", f.Key)
+			}
+			if !ok {
+				below = map[string]any{}
+				into[f.Key] = below
+			}
+			mergeNode(t, below, f.Value, values)
+			continue
+		}
+		if _, has := into[f.Key]; has {
+			t.Fatalf("two layers set %s", f.Key)
+		}
+		into[f.Key] = expand(f.Value, values)
+	}
+}
+
+func expand(n *Node, values map[string]string) any {
+	if n.IsList {
+		out := []any{}
+		for _, e := range n.List {
+			out = append(out, expand(e, values))
+		}
+		return out
+	}
+	if n.Parts == nil {
+		return n.Value()
+	}
+	text := ""
+	for i, part := range n.Parts {
+		if i%2 == 1 {
+			part = values[part]
+		}
+		text += part
+	}
+	return text
+}
+
+// The layers of each cluster merge to exactly its own data, and no field is set twice.
+func TestDivideIsExact(t *testing.T) {
+	ids := []string{"dev", "prod/eu/a", "prod/eu/b", "prod/us", "staging/x", "staging/y"}
+	known := facts{}
+	for _, id := range ids {
+		known[id] = map[string]string{"": strings.ReplaceAll(id, "/", "-")}
+	}
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		bodies := map[string]map[string]*Node{"web": {}}
+		for _, id := range ids {
+			if r.IntN(6) > 0 {
+				n := randomNode(r, id, 2)
+				n.Set("namespace", Text("web"))
+				bodies["web"][id] = n
+			}
+		}
+		if len(bodies["web"]) == 0 {
+			continue
+		}
+		layers := divide(ids, bodies, known)
+		for id, want := range bodies["web"] {
+			got := map[string]any{}
+			for _, l := range layers {
+				if l.dir != "" && l.dir != id && !strings.HasPrefix(id, l.dir+"/") {
+					continue
+				}
+				for _, p := range l.releases {
+					mergeNode(t, got, p.body, known[id])
+				}
+			}
+			delete(got, "clusters")
+			if !reflect.DeepEqual(got, want.Value()) {
+				t.Fatalf("seed %d: %s has\n%v\nwant\n%v", seed, id, got, want.Value())
+			}
+		}
+	}
+}
+
+func TestDivide(t *testing.T) {
+	known := facts{"prod/eu": {"": "eu", "domain": "eu.example.com"}, "prod/us": {"": "us", "domain": "us.example.com"}, "dev": {"": "dev", "domain": "dev.example.com"}}
+	of := func(host, size string) *Node {
+		return Map(Field{"kind", Text("web")}, Field{"host", Text(host)}, Field{"size", Text(size)})
+	}
+	layers := divide([]string{"dev", "prod/eu", "prod/us"}, map[string]map[string]*Node{"web": {
+		"dev": of("www.dev.example.com", "1"), "prod/eu": of("www.eu.example.com", "3"), "prod/us": of("www.us.example.com", "3"),
+	}}, known)
+	var got []string
+	for _, l := range layers {
+		for _, f := range l.releases[0].body.Fields {
+			got = append(got, l.name()+" "+f.Key+" "+fmt.Sprint(f.Value.Scalar, f.Value.Parts))
+		}
+	}
+	want := "root kind web[]|root host <nil> [www. domain ]|dev size 1[]|prod size 3[]"
+	if text := strings.Join(got, "|"); text != want {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+}

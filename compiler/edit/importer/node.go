@@ -1,0 +1,215 @@
+package importer
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A Node is a map, a list or a scalar with the comments of its source.
+type Node struct {
+	IsMap   bool
+	Fields  []Field // of a map, in the order of the source
+	IsList  bool
+	List    []*Node
+	Scalar  any      // nil, bool, string or json.Number of other nodes
+	Parts   []string // of a string with references: texts at even indexes, facts at odd ones
+	Comment string   // lines above the node, without markers
+
+	Line, Col int // of the key or element in the source; 0 when unknown
+}
+
+// A Field is a field of a map.
+type Field struct {
+	Key   string
+	Value *Node
+}
+
+// NodeOf converts decoded JSON. The order of keys and the comments are those of source,
+// which may be nil; keys without a place in it follow sorted.
+func NodeOf(v any, source *yaml.Node) *Node {
+	for source != nil && source.Kind == yaml.AliasNode {
+		source = source.Alias
+	}
+	n := &Node{}
+	switch v := v.(type) {
+	case map[string]any:
+		n.IsMap = true
+		known := map[string]*yaml.Node{}
+		comments, places := map[string]string{}, map[string]*yaml.Node{}
+		var keys []string
+		if source != nil && source.Kind == yaml.MappingNode {
+			for i := 0; i+1 < len(source.Content); i += 2 {
+				key := source.Content[i].Value
+				if _, ok := v[key]; ok && known[key] == nil {
+					known[key], places[key] = source.Content[i+1], source.Content[i]
+					comments[key] = commentOf(source.Content[i], source.Content[i+1])
+					keys = append(keys, key)
+				}
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if known[key] == nil {
+				keys = append(keys, key)
+			}
+		}
+		for _, key := range keys {
+			below := NodeOf(v[key], known[key])
+			below.Comment = comments[key]
+			if at := places[key]; at != nil {
+				below.Line, below.Col = at.Line, at.Column
+			}
+			n.Fields = append(n.Fields, Field{key, below})
+		}
+	case []any:
+		n.IsList = true
+		for i, e := range v {
+			var of *yaml.Node
+			if source != nil && source.Kind == yaml.SequenceNode && len(source.Content) == len(v) {
+				of = source.Content[i]
+			}
+			below := NodeOf(e, of)
+			if of != nil {
+				below.Comment = commentOf(of, of)
+			}
+			n.List = append(n.List, below)
+		}
+	case float64, int64, int, json.Number:
+		text, err := json.Marshal(v)
+		if err != nil {
+			text = []byte(fmt.Sprint(v))
+		}
+		n.Scalar = json.Number(text)
+	default:
+		n.Scalar = v
+	}
+	return n
+}
+
+// commentOf returns the comments of a key and its value as lines, without those for
+// editors of YAML.
+func commentOf(key, value *yaml.Node) string {
+	var lines []string
+	for _, text := range []string{key.HeadComment, key.LineComment, value.LineComment} {
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#"))
+			if line != "" && !strings.HasPrefix(line, "yaml-language-server:") && !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Map returns a map with the fields in their order.
+func Map(fields ...Field) *Node { return &Node{IsMap: true, Fields: fields} }
+
+// Text returns a string.
+func Text(s string) *Node { return &Node{Scalar: s} }
+
+// Get returns the field of a map, nil when there is none.
+func (n *Node) Get(key string) *Node {
+	if n == nil {
+		return nil
+	}
+	for _, f := range n.Fields {
+		if f.Key == key {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// Set adds a field to a map, or replaces it.
+func (n *Node) Set(key string, value *Node) {
+	for i, f := range n.Fields {
+		if f.Key == key {
+			n.Fields[i].Value = value
+			return
+		}
+	}
+	n.Fields = append(n.Fields, Field{key, value})
+}
+
+// Value returns the node as decoded JSON with float64 numbers. It has no references.
+func (n *Node) Value() any {
+	switch {
+	case n == nil:
+		return nil
+	case n.IsMap:
+		m := make(map[string]any, len(n.Fields))
+		for _, f := range n.Fields {
+			m[f.Key] = f.Value.Value()
+		}
+		return m
+	case n.IsList:
+		l := make([]any, len(n.List))
+		for i, e := range n.List {
+			l[i] = e.Value()
+		}
+		return l
+	}
+	if num, ok := n.Scalar.(json.Number); ok {
+		f, err := num.Float64()
+		if err != nil {
+			return num.String()
+		}
+		return f
+	}
+	return n.Scalar
+}
+
+// Equal reports whether two nodes have the same data; comments and the order of keys do
+// not matter.
+func (n *Node) Equal(o *Node) bool {
+	if n.IsMap != o.IsMap || n.IsList != o.IsList || len(n.Fields) != len(o.Fields) || len(n.List) != len(o.List) {
+		return false
+	}
+	for _, f := range n.Fields {
+		other := o.Get(f.Key)
+		if other == nil || !f.Value.Equal(other) {
+			return false
+		}
+	}
+	for i, e := range n.List {
+		if !e.Equal(o.List[i]) {
+			return false
+		}
+	}
+	return n.Scalar == o.Scalar && slices.Equal(n.Parts, o.Parts)
+}
+
+// hasReference reports whether the node or a node below it refers to a fact.
+func (n *Node) hasReference() bool {
+	return n.Parts != nil ||
+		slices.ContainsFunc(n.Fields, func(f Field) bool { return f.Value.hasReference() }) ||
+		slices.ContainsFunc(n.List, (*Node).hasReference)
+}
+
+// Native returns the node as decoded JSON of Kubernetes: integers are int64.
+func (n *Node) Native() any {
+	switch {
+	case n.IsMap:
+		m := make(map[string]any, len(n.Fields))
+		for _, f := range n.Fields {
+			m[f.Key] = f.Value.Native()
+		}
+		return m
+	case n.IsList:
+		l := make([]any, len(n.List))
+		for i, e := range n.List {
+			l[i] = e.Native()
+		}
+		return l
+	}
+	if num, ok := n.Scalar.(json.Number); ok {
+		if i, err := num.Int64(); err == nil {
+			return i
+		}
+	}
+	return n.Value()
+}

@@ -1,0 +1,364 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
+	"github.com/fleetc/fleetc/compiler/query/diff"
+	"github.com/fleetc/fleetc/compiler/stage/bundle"
+	"github.com/fleetc/fleetc/compiler/stage/patch"
+	"github.com/fleetc/fleetc/compiler/stage/render"
+	"github.com/fleetc/fleetc/compiler/stage/validate"
+)
+
+// prove compiles the copy of the fleet and compares each release with the expected
+// objects. again reports whether waivers or other lines were added, so that the layers
+// must be written again.
+func (w *work) prove(ctx context.Context) (report *Report, again bool, err error) {
+	var ids []string
+	for _, c := range w.model.Clusters {
+		ids = append(ids, c.ID)
+	}
+	comp := w.compiler(w.stage)
+	f, err := comp.Load(ctx, ids...)
+	if ctx.Err() != nil {
+		return nil, false, ctx.Err()
+	}
+	if f == nil {
+		return nil, false, err
+	}
+	report = &Report{}
+	loadFaults := err
+	charts := &render.Charts{}
+	for _, c := range w.model.Clusters {
+		i := slices.IndexFunc(f.Clusters, func(fc *fleet.Cluster) bool { return fc.ID == c.ID })
+		if i < 0 {
+			return nil, false, invalid(loadFaults)
+		}
+		fc := f.Clusters[i]
+		if w.addWaivers(f, c, fc, report) {
+			again = true
+		}
+		p := clusterProof{work: w, fleet: f, cluster: fc, model: c, charts: charts, report: report}
+		more, err := p.run(ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		again = again || more
+	}
+	for _, c := range f.Clusters {
+		if again || !f.CanRender(c) {
+			continue
+		}
+		if _, _, err := f.CheckedObjects(ctx, c); err != nil {
+			report.Faults = append(report.Faults, diag.All(diag.In(c.ID, err))...)
+		}
+	}
+	report.Faults = diag.All(report.Faults.Err())
+	return report, again, ctx.Err()
+}
+
+// invalid returns the faults of a written fleet that does not evaluate.
+func invalid(err error) error {
+	var out diag.List
+	for _, d := range diag.All(err) {
+		one := *d
+		one.Msg = "the imported fleet is not valid here: " + d.Msg
+		out = append(out, &one)
+	}
+	return out.Err()
+}
+
+// addWaivers adds a waiver for each mistake in the values of releases, and reports
+// whether there is a new one.
+func (w *work) addWaivers(f *compiler.Fleet, model *Cluster, c *fleet.Cluster, report *Report) bool {
+	again := false
+	for _, r := range c.Releases {
+		ch, ok := f.Charts[r.Chart]
+		i := slices.IndexFunc(model.Releases, func(m *Release) bool { return m.Name == r.Name })
+		if !ok || i < 0 {
+			continue
+		}
+		key := c.ID + " " + r.Name
+		for _, d := range ch.Types.Check(r.Values, nil, nil) {
+			field := strings.TrimPrefix(strings.TrimPrefix(d.Path, "values"), ".")
+			if field == "" {
+				field = "*"
+			}
+			note := Note{Pos: model.Releases[i].valuePos(field), Doc: "release " + r.Name, Field: field, Do: d.Msg}
+			if !slices.Contains(report.Mistakes, note) {
+				report.Mistakes = append(report.Mistakes, note)
+			}
+			if w.open[key] == nil {
+				w.open[key] = map[string]*Node{}
+			}
+			if w.open[key][field] == nil && !w.isOpen(key, field) {
+				w.open[key][field] = Text("imported")
+				again = true
+			}
+		}
+	}
+	return again
+}
+
+// valuePos returns the position of a value in the source, or of the deepest map that
+// contains it and has one.
+func (r *Release) valuePos(field string) diag.Pos {
+	pos := r.Pos
+	keys, ok := fleet.ParseField(field)
+	for n := r.Values; ok && len(keys) > 0 && n != nil; keys = keys[1:] {
+		if n = n.Get(keys[0]); n != nil && n.Line > 0 {
+			pos.Line, pos.Col = n.Line, n.Col
+		}
+	}
+	return pos
+}
+
+// isOpen reports whether a waiver covers a field.
+func (w *work) isOpen(key, field string) bool {
+	for path := range w.open[key] {
+		if path == "*" || path == field || strings.HasPrefix(field, path+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// A clusterProof proves the releases of one cluster.
+type clusterProof struct {
+	*work
+	fleet   *compiler.Fleet
+	cluster *fleet.Cluster
+	model   *Cluster
+	charts  *render.Charts
+	report  *Report
+}
+
+// run compares all releases of the cluster.
+func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
+	want, err := p.expect(ctx, p.charts, &validate.Checker{}, p.model)
+	if err != nil {
+		return false, err
+	}
+	rendered, err := p.fleet.Render(ctx, p.cluster)
+	if err != nil {
+		return false, err
+	}
+	got := map[string]int{}
+	for i, r := range rendered.Releases {
+		got[r.Name] = i
+	}
+	complete := len(p.model.Dropped) == 0
+	for _, r := range p.model.Releases {
+		proof := Proof{Cluster: p.model.ID, Release: r.Name, Origin: r.Origin, Pos: r.Pos, Objects: len(want[r.Name].objects)}
+		i, ok := got[r.Name]
+		if !ok {
+			proof.Status, proof.Reason = Different, "the fleet has no such release: a file of it was edited"
+		} else {
+			p.compare(&proof, r, want[r.Name], rendered.Releases[i], rendered.Renderings[i])
+			again = p.addRandom(r, rendered.Renderings[i].Result) || again
+		}
+		complete = complete && (r.Chart == nil || p.chart(r) != nil)
+		p.report.Proofs = append(p.report.Proofs, proof)
+	}
+	for _, r := range p.model.Dropped {
+		p.report.Proofs = append(p.report.Proofs, Proof{Cluster: p.model.ID, Release: r.Name, Origin: r.Origin, Pos: r.Pos, Status: Unproven, Reason: "not imported: " + r.Unproven})
+	}
+	if complete && p.apis[p.model.ID] == nil {
+		if p.apis[p.model.ID] = unknownKinds(want, p.model); p.apis[p.model.ID] != nil {
+			again = true
+		}
+	}
+	return again, nil
+}
+
+// compare compares the objects of one release.
+func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *fleet.Release, got compiler.Rendering) {
+	if want.err != nil {
+		proof.Status, proof.Reason = Unproven, diag.All(want.err)[0].Msg
+		return
+	}
+	objs, err := got.Result.Objects, got.Err
+	if err == nil {
+		objs, _, err = patch.Checked(p.cluster, fr, objs)
+	}
+	if err != nil {
+		proof.Status, proof.Reason = Different, "the fleet does not render it: "+diag.All(err)[0].Msg
+		return
+	}
+	before, random := withoutRandom(want.objects, want.random)
+	after, random2 := withoutRandom(objs, got.Result.Nondeterministic)
+	if changes := diff.Objects(before, after, nil); len(changes) > 0 {
+		proof.Status, proof.Reason = Different, plural(len(changes), "object differs", "objects differ")
+		proof.Differences = differences(changes)
+		if ch := p.chart(r); ch != nil && render.UsesAPIVersions(ch) {
+			proof.Reason += "; the chart asks for API versions, and Flux shows those of all CRDs of the cluster: let the release depend on the one with the CRDs"
+		}
+		return
+	}
+	switch {
+	case r.Unproven != "":
+		proof.Status, proof.Reason = Unproven, r.Unproven
+	case random || random2:
+		proof.Status, proof.Reason = EqualObjects, "but for fields that the chart renders differently every time"
+	case sameBytes(before, after):
+		proof.Status = EqualBytes
+	default:
+		proof.Status, proof.Reason = EqualObjects, "in another order"
+	}
+	if r.Chart != nil {
+		if pin := p.work.charts[r.Chart.String()]; pin.other != "" {
+			proof.Status, proof.Reason = Unproven, fmt.Sprintf("equal with version %s of the chart, and the release has %s", pin.Version, pin.other)
+		}
+	}
+}
+
+// withoutRandom returns objects without the fields that differ in every rendering, and
+// whether there are any.
+func withoutRandom(objs []fleet.Object, parts []render.NondeterministicPart) ([]fleet.Object, bool) {
+	out := slices.Clone(objs)
+	copied := map[int]bool{}
+	for _, part := range parts {
+		i := slices.IndexFunc(out, func(o fleet.Object) bool { return o.ID() == part.ID })
+		if i < 0 || len(part.Path) == 0 {
+			continue
+		}
+		if !copied[i] {
+			out[i].Unstructured = out[i].DeepCopy()
+			copied[i] = true
+		}
+		remove(out[i].Object, part.Path)
+	}
+	return out, len(parts) > 0
+}
+
+// remove removes a field; a list that contains it is removed as a whole.
+func remove(m map[string]any, path []string) {
+	for i, key := range path {
+		below, ok := m[key].(map[string]any)
+		if i == len(path)-1 || !ok {
+			delete(m, key)
+			return
+		}
+		m = below
+	}
+}
+
+// sameBytes reports whether both sides are the same text.
+func sameBytes(before, after []fleet.Object) bool {
+	for i := range before {
+		a, err := bundle.Encode(before[i].Object)
+		b, err2 := bundle.Encode(after[i].Object)
+		if err != nil || err2 != nil || !bytes.Equal(a, b) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxDifferences limits the differences in the report of a release.
+const maxDifferences = 5
+
+// differences describes the first changes, from the expected to the rendered objects.
+func differences(changes []diff.Change) []string {
+	var out []string
+	for _, c := range changes {
+		switch c.Action {
+		case diff.Create:
+			out = append(out, c.ID+" is in the fleet alone")
+		case diff.Delete:
+			out = append(out, c.ID+" is missing in the fleet")
+		default:
+			for _, f := range c.Fields {
+				out = append(out, fmt.Sprintf("%s %s: %s -> %s", c.ID, f.Path, diff.Inline(fmt.Sprint(f.Before)), diff.Inline(fmt.Sprint(f.After))))
+			}
+		}
+	}
+	if len(out) > maxDifferences {
+		out = append(out[:maxDifferences], fmt.Sprintf("and %d more", len(out)-maxDifferences))
+	}
+	return out
+}
+
+// addRandom adds lines for the fields that the chart renders differently every time.
+func (p *clusterProof) addRandom(r *Release, res render.Result) (again bool) {
+	key := p.model.ID + " " + r.Name
+	for _, part := range res.Nondeterministic {
+		if part.Object < 0 || len(part.Path) == 0 {
+			continue
+		}
+		o := res.Objects[part.Object]
+		field := o.GetKind() + "/" + o.GetName() + " " + fleet.FieldText(part.Path)
+		if p.random[key] == nil {
+			p.random[key] = map[string]*Node{}
+		}
+		if p.random[key][field] == nil {
+			p.random[key][field] = Map(Field{"keep", &Node{Scalar: true}})
+			again = true
+		}
+	}
+	return again
+}
+
+// unknownKinds returns the kinds of objects for which the cluster has neither a built-in
+// kind nor a CRD in a release, as cluster.apis has them; nil when there are none. Kinds
+// whose objects have no namespace are cluster-wide, and so are those whose name says so:
+// Kustomizations set a namespace for all of their objects.
+func unknownKinds(want map[string]*expectation, c *Cluster) *Node {
+	known := map[schema.GroupKind]bool{}
+	scopes := map[string]map[string]string{}
+	for _, r := range c.Releases {
+		for _, api := range render.APIs(want[r.Name].objects) {
+			if parts := strings.Split(api, "/"); len(parts) == 3 { //nolint:mnd // group, version and kind
+				known[schema.GroupKind{Group: parts[0], Kind: parts[2]}] = true
+			}
+		}
+	}
+	for _, r := range c.Releases {
+		for _, o := range want[r.Name].objects {
+			gvk := o.GroupVersionKind()
+			if known[gvk.GroupKind()] || kube.HasKind(gvk.GroupKind()) || o.GetAPIVersion() == "" {
+				continue
+			}
+			if scopes[o.GetAPIVersion()] == nil {
+				scopes[o.GetAPIVersion()] = map[string]string{}
+			}
+			scope := scopes[o.GetAPIVersion()]
+			switch {
+			case o.GetNamespace() != "" && !strings.HasPrefix(o.GetKind(), "Cluster") && !strings.HasSuffix(o.GetKind(), "Class"):
+				scope[o.GetKind()] = "Namespaced"
+			case scope[o.GetKind()] == "":
+				scope[o.GetKind()] = "Cluster"
+			}
+		}
+	}
+	if len(scopes) == 0 {
+		return nil
+	}
+	out := Map()
+	for _, version := range sortedKeys(scopes) {
+		kinds := Map()
+		for _, kind := range sortedKeys(scopes[version]) {
+			kinds.Set(kind, Text(scopes[version][kind]))
+		}
+		out.Set(version, kinds)
+	}
+	return out
+}
+
+// plural returns n with the singular or plural noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,240 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// Options of an import.
+type Options struct {
+	Chart         map[string]string // directories or archives of charts, by name
+	Charts        string            // directory with copies of charts; may be empty
+	WithoutCharts bool              // whether releases whose chart cannot be fetched are written
+	DryRun        bool              // whether nothing is written
+}
+
+// sumFile records the digests of imported files.
+const sumFile = "import.sum"
+
+// work is the state of an import.
+type work struct {
+	c      *compiler.Compiler
+	root   string // of the fleet
+	stage  string // copy of the fleet
+	module string
+	model  *Model
+	opts   Options
+
+	charts    map[string]*pinnedChart       // by source
+	packages  map[string][]chart.Resolution // by name; the first version is the default
+	loaded    map[fleet.ChartRef]*fleet.Chart
+	manifests map[string]map[string]string // directories of manifests by release and cluster
+	open      map[string]map[string]*Node  // waivers for values by cluster and release
+	random    map[string]map[string]*Node  // nondeterministic fields by cluster and release
+	apis      map[string]*Node             // kinds without a CRD by cluster
+	files     map[string][]byte            // planned files
+	before    map[string]string            // digests of the last import by file
+}
+
+// Run writes the fleet of a model, proves it, and returns a report. It writes nothing
+// when it returns an error.
+func Run(ctx context.Context, c *compiler.Compiler, model *Model, opts Options) (*Report, error) {
+	dir := c.Dir
+	if dir == "" {
+		dir = "."
+	}
+	root, module, err := load.Root(dir)
+	if err != nil {
+		return nil, err
+	}
+	stage, err := os.MkdirTemp("", "fleetc-import-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(stage)
+	if stage, err = filepath.EvalSymlinks(stage); err != nil {
+		return nil, err
+	}
+	if err := CopyTree(ctx, root, stage); err != nil {
+		return nil, err
+	}
+	w := &work{
+		c: c, root: root, stage: stage, module: module, model: model, opts: opts, loaded: map[fleet.ChartRef]*fleet.Chart{},
+		open: map[string]map[string]*Node{}, random: map[string]map[string]*Node{}, apis: map[string]*Node{}, files: map[string][]byte{},
+	}
+	if w.before, err = w.recorded(); err != nil {
+		return nil, err
+	}
+	if err := w.pinCharts(ctx); err != nil {
+		return nil, err
+	}
+	w.skipCRDs(ctx)
+	if err := w.writeManifests(); err != nil {
+		return nil, err
+	}
+	plan, report, err := w.converge(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report.describe(model, plan)
+	for name, data := range w.files {
+		if strings.HasPrefix(name, "environments/") && !strings.HasPrefix(name, "environments/charts/") {
+			report.CUELines += bytes.Count(data, []byte("\n"))
+		}
+	}
+	if opts.DryRun {
+		return report, nil
+	}
+	return report, w.commit(plan)
+}
+
+// compiler returns a compiler of another directory.
+func (w *work) compiler(dir string) *compiler.Compiler {
+	c := *w.c
+	c.Dir, c.Edits = dir, nil
+	return &c
+}
+
+// converge writes the layers, and again with waivers for the mistakes in values and the
+// nondeterministic fields that the first proof finds.
+func (w *work) converge(ctx context.Context) (*FilePlan, *Report, error) {
+	for round := 0; ; round++ {
+		if err := w.writeLayers(); err != nil {
+			return nil, nil, err
+		}
+		plan, err := w.plan()
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := w.apply(plan); err != nil {
+			return nil, nil, err
+		}
+		report, again, err := w.prove(ctx)
+		if err != nil || !again || round > 1 {
+			return plan, report, err
+		}
+	}
+}
+
+// A FilePlan is the change of the fleet's files. Names are relative to the root.
+type FilePlan struct {
+	Written []string // that do not exist, or are as the last import wrote them
+	Removed []string // that the import does not have any more
+	Edited  []string // that were edited since the last import, and stay as they are
+	Same    []string
+	sum     []byte // content of import.sum
+}
+
+// plan compares the planned files with the fleet.
+func (w *work) plan() (*FilePlan, error) {
+	before := w.before
+	p := &FilePlan{}
+	var sum bytes.Buffer
+	for _, name := range sortedKeys(w.files) {
+		have, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(name)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		isPackage := bytes.HasPrefix(have, []byte(load.GeneratedBy))
+		switch {
+		case err == nil && bytes.Equal(have, w.files[name]):
+			p.Same = append(p.Same, name)
+		case err != nil || before[name] == digest(have) || isPackage:
+			p.Written = append(p.Written, name)
+		default:
+			p.Edited = append(p.Edited, name)
+		}
+		fmt.Fprintf(&sum, "%s  %s\n", digest(w.files[name]), name)
+	}
+	for _, name := range sortedKeys(before) {
+		if w.files[name] != nil {
+			continue
+		}
+		have, err := os.ReadFile(filepath.Join(w.root, filepath.FromSlash(name)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, err
+		case digest(have) == before[name]:
+			p.Removed = append(p.Removed, name)
+		default:
+			p.Edited = append(p.Edited, name)
+		}
+	}
+	slices.Sort(p.Edited)
+	p.sum = sum.Bytes()
+	return p, nil
+}
+
+// recorded returns the digests in import.sum by file.
+func (w *work) recorded() (map[string]string, error) {
+	text, err := os.ReadFile(filepath.Join(w.root, sumFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		if !ok || !filepath.IsLocal(filepath.FromSlash(name)) {
+			return nil, &diag.Diag{At: []diag.Pos{{File: sumFile}}, Msg: "not a list of digests and files", Hint: "restore the file from version control"}
+		}
+		out[name] = sum
+	}
+	return out, err
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// apply changes the files of the copy.
+func (w *work) apply(p *FilePlan) error {
+	for _, name := range p.Written {
+		if err := w.put(name, w.files[name]); err != nil {
+			return err
+		}
+	}
+	for _, name := range p.Removed {
+		if err := os.Remove(filepath.Join(w.stage, filepath.FromSlash(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit changes the files of the fleet.
+func (w *work) commit(p *FilePlan) error {
+	tree, err := os.OpenRoot(w.root)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	for _, name := range p.Written {
+		if err := edit.WriteFile(tree, name, w.files[name]); err != nil {
+			return err
+		}
+	}
+	for _, name := range p.Removed {
+		if err := tree.Remove(filepath.FromSlash(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return edit.WriteFile(tree, sumFile, p.sum)
+}

@@ -1,0 +1,254 @@
+package importer
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/edit"
+)
+
+// bodyOrder is the order of the fields of a release.
+var bodyOrder = []string{"namespace", "clusters", "depends", "chart", "manifests", "values", "patches", "ownership", "health", "open", "random", "objects"}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// writeLayers plans the CUE files of all layers.
+func (w *work) writeLayers() error {
+	bodies := map[string]map[string]*Node{}
+	known := facts{}
+	var ids []string
+	for _, c := range w.model.Clusters {
+		ids = append(ids, c.ID)
+		known[c.ID] = map[string]string{"": clusterName(c.ID)}
+		for name, value := range c.Facts {
+			known[c.ID][factName(name)] = value
+		}
+		for _, r := range c.Releases {
+			if bodies[r.Name] == nil {
+				bodies[r.Name] = map[string]*Node{}
+			}
+			bodies[r.Name][c.ID] = w.body(c, r)
+		}
+	}
+	layers := divide(ids, bodies, known)
+	namespaces := map[string]string{} // file of each release
+	for _, c := range w.model.Clusters {
+		for _, r := range c.Releases {
+			if namespaces[r.Name] == "" {
+				namespaces[r.Name] = fileName(r.Namespace)
+			}
+		}
+	}
+	used := map[string]bool{}
+	for _, l := range layers {
+		for file, parts := range groupParts(l, namespaces) {
+			if err := w.writeLayer(l, file, parts, used); err != nil {
+				return err
+			}
+		}
+	}
+	return w.writeClusters(known, used)
+}
+
+// groupParts groups the releases of a layer by file.
+func groupParts(l layer, files map[string]string) map[string][]layerPart {
+	out := map[string][]layerPart{}
+	for _, p := range l.releases {
+		out[files[p.name]] = append(out[files[p.name]], p)
+	}
+	for _, parts := range out {
+		slices.SortFunc(parts, func(a, b layerPart) int { return strings.Compare(a.name, b.name) })
+	}
+	return out
+}
+
+// fileName returns the name of the file with the releases of a namespace.
+func fileName(namespace string) string {
+	switch namespace {
+	case "fleet", "cluster", "env":
+		return namespace + "-namespace.cue"
+	}
+	return namespace + ".cue"
+}
+
+// clusterName returns the name of a cluster: its ID, with dashes.
+func clusterName(id string) string { return strings.ReplaceAll(id, "/", "-") }
+
+// factName returns the name of a fact for a variable: CLUSTER_DOMAIN is clusterDomain.
+func factName(variable string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(variable, "_") {
+		switch {
+		case word == "":
+		case b.Len() == 0:
+			b.WriteString(strings.ToLower(word[:1]) + lowerWord(word[1:]))
+		default:
+			b.WriteString(strings.ToUpper(word[:1]) + lowerWord(word[1:]))
+		}
+	}
+	if b.Len() == 0 {
+		return "variable"
+	}
+	return b.String()
+}
+
+// lowerWord returns a word in lower case, unless it has both cases already.
+func lowerWord(word string) string {
+	if strings.ToUpper(word) == word {
+		return strings.ToLower(word)
+	}
+	return word
+}
+
+// writeLayer plans a file of a layer. used has the facts that it refers to.
+func (w *work) writeLayer(l layer, file string, parts []layerPart, used map[string]bool) error {
+	p := &cuePrinter{facts: func(name string) string {
+		if name == "" {
+			return "cluster.name"
+		}
+		used[name] = true
+		return "cluster.facts." + name
+	}}
+	var imports []string
+	isCluster := slices.ContainsFunc(w.model.Clusters, func(c *Cluster) bool { return c.ID == l.dir })
+	var referring []layerPart
+	for _, part := range parts {
+		plain := part.body
+		if part.body.hasReference() && !isCluster {
+			var referred *Node
+			plain, referred = divideReferences(part.body)
+			referring = append(referring, layerPart{part.name, referred})
+		}
+		if plain == nil {
+			continue
+		}
+		if pkg := plain.Get(packageField); pkg != nil {
+			imports = append(imports, path.Join(w.module, "environments/charts", pkg.Scalar.(string)))
+		}
+		p.WriteString("\n")
+		p.release(l, layerPart{part.name, plain})
+	}
+	if len(referring) > 0 {
+		p.WriteString("\n// Values that follow from the facts of the cluster.\nif cluster.name != _|_ {\n")
+		p.depth++
+		for _, part := range referring {
+			p.release(l, part)
+		}
+		p.depth--
+		p.WriteString("}\n")
+	}
+	var b bytes.Buffer
+	b.WriteString("package fleet\n")
+	slices.Sort(imports)
+	if imports = slices.Compact(imports); len(imports) == 1 {
+		fmt.Fprintf(&b, "\nimport %s\n", quote(imports[0]))
+	} else if len(imports) > 1 {
+		b.WriteString("\nimport (\n")
+		for _, i := range imports {
+			fmt.Fprintf(&b, "\t%s\n", quote(i))
+		}
+		b.WriteString(")\n")
+	}
+	b.Write(p.Bytes())
+	return w.addCUE(path.Join("environments", l.dir, file), b.Bytes())
+}
+
+// addCUE formats a file and plans it.
+func (w *work) addCUE(name string, text []byte) error {
+	formatted, err := edit.FormatSource(w.stage, name, text)
+	if err != nil {
+		return fmt.Errorf("format %s: %w", name, err)
+	}
+	w.files[name] = formatted
+	return nil
+}
+
+// divideReferences divides a node into its fields without references and those with
+// references; nil for none.
+func divideReferences(n *Node) (plain, referring *Node) {
+	switch {
+	case !n.hasReference():
+		return n, nil
+	case !n.IsMap:
+		return nil, n
+	}
+	plain, referring = Map(), Map()
+	for _, f := range n.Fields {
+		a, b := divideReferences(f.Value)
+		if a != nil {
+			plain.Set(f.Key, a)
+		}
+		if b != nil {
+			referring.Set(f.Key, b)
+		}
+	}
+	if len(plain.Fields) == 0 {
+		plain = nil
+	}
+	return plain, referring
+}
+
+// release writes a part of a release.
+func (p *cuePrinter) release(l layer, part layerPart) {
+	body := Map()
+	for _, key := range bodyOrder {
+		if v := part.body.Get(key); v != nil {
+			if key == "values" {
+				key, v = "defaults", Map(Field{l.name(), v})
+			}
+			body.Set(key, v)
+		}
+	}
+	p.indent()
+	p.WriteString("releases: " + quote(part.name) + ": ")
+	if pkg := part.body.Get(packageField); pkg != nil {
+		p.WriteString(pkg.Scalar.(string) + ".#Release & ")
+		p.value(body)
+		p.WriteString("\n")
+		return
+	}
+	if len(body.Fields) == 1 {
+		p.chain(body.Fields[0].Key, body.Fields[0].Value)
+		p.WriteString("\n")
+		return
+	}
+	p.value(body)
+	p.WriteString("\n")
+}
+
+// writeClusters plans the file of each cluster, and those of their environments.
+func (w *work) writeClusters(known facts, used map[string]bool) error {
+	for _, c := range w.model.Clusters {
+		if environment, _, ok := strings.Cut(c.ID, "/"); ok {
+			text := "package fleet\n\nenvironment: " + quote(environment) + "\n"
+			if err := w.addCUE(path.Join("environments", environment, "env.cue"), []byte(text)); err != nil {
+				return err
+			}
+		}
+		cluster := Map(Field{"name", Text(clusterName(c.ID))}, Field{"kubernetes", Text(c.Kubernetes)})
+		of := Map()
+		for _, name := range sortedKeys(known[c.ID]) {
+			if used[name] {
+				of.Set(name, Text(known[c.ID][name]))
+			}
+		}
+		if len(of.Fields) > 0 {
+			cluster.Set("facts", of)
+		}
+		if apis := w.apis[c.ID]; apis != nil {
+			cluster.Set("apis", apis)
+		}
+		p := &cuePrinter{}
+		p.WriteString("package fleet\n\n")
+		p.field("cluster", cluster)
+		text := strings.Replace(p.String(), `"cluster": `, "cluster: ", 1)
+		if err := w.addCUE(path.Join("environments", c.ID, "cluster.cue"), []byte(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
