@@ -1,0 +1,191 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/kube"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+	"github.com/fleetc/fleetc/compiler/edit/importer/flux"
+	"github.com/spf13/cobra"
+)
+
+const importLong = `import writes a fleet from the files of another tool, and proves that it renders
+the same objects. It finds the layers by itself: a field that is equal in all
+clusters goes to the root, one that is equal in a directory of clusters to that
+layer, the rest to the cluster. Strings that differ by a fact of the cluster
+become references to it.
+
+Both sides are rendered and compared, release by release. The report lists each
+release, each field that is not carried with what to do, and the mistakes in the
+files. Exit status is 1 when a release is not proven.
+
+The fleet changes only when all of it can be written. Importing again updates the
+files that nobody edited, and shows the others.`
+
+func newImportCommand(o *options) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "import",
+		Short: "Write a fleet from the files of another tool, with a proof",
+		Long:  importLong,
+		Example: `  fleetc init example.com/infra
+  fleetc import flux ../home-ops --cluster main=kubernetes/flux/cluster`,
+		Args: noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newImportFluxCommand(o))
+	return cmd
+}
+
+const importFluxLong = `flux reads a repository that Flux syncs, without a cluster: it builds the
+Kustomizations below the synced directory of each cluster, with their patches,
+components and substitutions, and merges the values of HelmReleases.
+
+--cluster gives each cluster an ID, which may have directories for layers, and the
+directory that Flux syncs for it: prod/eu=clusters/eu.
+
+Charts are fetched and pinned. --chart and --charts give copies of charts whose
+repository cannot be reached: a directory or an archive, found as NAME-VERSION.tgz,
+NAME/VERSION, NAME or NAME.tgz. --without-charts writes the fleet nevertheless; the
+releases of missing charts are then not proven.
+
+Encrypted Secrets stay encrypted. --variable gives the value of a substitution
+variable that is encrypted or not in the repository.`
+
+const importFluxExample = `  fleetc import flux ../home-ops --cluster main=kubernetes/flux/cluster
+  fleetc import flux ../infra --cluster staging=clusters/staging --cluster prod/eu=clusters/eu --cluster prod/us=clusters/us
+  fleetc import flux ../infra --cluster main=clusters/main --charts ../charts -o markdown > proof.md`
+
+// importFlags are the flags of all formats.
+type importFlags struct {
+	importer.Options
+	charts     []string
+	kubernetes string
+	output     string
+}
+
+func (f *importFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.charts, "chart", nil, "`NAME=DIR`: use this copy of a chart; may be repeated")
+	flags.StringVar(&f.Charts, "charts", "", "`directory` with copies of charts")
+	flags.BoolVar(&f.WithoutCharts, "without-charts", false, "write releases whose chart cannot be fetched, without a proof")
+	flags.BoolVar(&f.DryRun, "dry-run", false, "write nothing; only report")
+	flags.StringVar(&f.kubernetes, "kubernetes", newestKubernetes, "`version` of Kubernetes of the clusters")
+	_ = cmd.MarkFlagDirname("charts")
+	outputFlag(cmd, &f.output, "text", "json", "markdown")
+}
+
+// newestKubernetes is the default version of imported clusters.
+const newestKubernetes = "1.37"
+
+// resolve checks the flags.
+func (f *importFlags) resolve(o *options) error {
+	if err := kube.CheckVersion(f.kubernetes); err != nil {
+		return err
+	}
+	f.Chart = map[string]string{}
+	for _, text := range f.charts {
+		name, dir, ok := strings.Cut(text, "=")
+		if !ok || name == "" || dir == "" {
+			return &diag.Diag{Msg: fmt.Sprintf("--chart does not take %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=DIR, such as --chart podinfo=../charts/podinfo"}
+		}
+		f.Chart[name] = o.path(dir)
+	}
+	if f.Charts != "" {
+		f.Charts = o.path(f.Charts)
+	}
+	return nil
+}
+
+func newImportFluxCommand(o *options) *cobra.Command {
+	var flags importFlags
+	var clusters, variables []string
+	cmd := &cobra.Command{
+		Use:     "flux DIR --cluster ID=PATH",
+		Short:   "Import a repository that Flux syncs",
+		Long:    importFluxLong,
+		Example: importFluxExample,
+		Args:    exactlyOneArg("one directory of a repository"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.resolve(o); err != nil {
+				return err
+			}
+			opts, err := fluxOptions(o.path(args[0]), clusters, variables)
+			if err != nil {
+				return err
+			}
+			opts.Kubernetes = flags.kubernetes
+			c := o.compiler()
+			if _, err := c.Module(); err != nil {
+				return err
+			}
+			model, err := flux.Read(cmd.Context(), opts)
+			if err != nil {
+				return err
+			}
+			return runImport(cmd, o, model, &flags)
+		},
+	}
+	flags.add(cmd)
+	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "`ID=PATH`: a cluster and the directory that Flux syncs for it; may be repeated")
+	cmd.Flags().StringArrayVar(&variables, "variable", nil, "`NAME=VALUE`: the value of a substitution variable; may be repeated")
+	return cmd
+}
+
+// fluxOptions parses the flags of import flux.
+func fluxOptions(dir string, clusters, variables []string) (flux.Options, error) {
+	opts := flux.Options{Dir: dir, Variables: map[string]string{}}
+	if len(clusters) == 0 {
+		return opts, &diag.Diag{Msg: "no cluster is named", Hint: "write --cluster ID=PATH, such as --cluster main=clusters/main"}
+	}
+	seen := map[string]bool{}
+	for _, text := range clusters {
+		c, err := flux.ParseCluster(text)
+		if err != nil {
+			return opts, err
+		}
+		if seen[c.ID] {
+			return opts, &diag.Diag{Msg: "two clusters are called " + c.ID, Hint: "give each cluster another ID"}
+		}
+		seen[c.ID] = true
+		opts.Clusters = append(opts.Clusters, c)
+	}
+	for _, text := range variables {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return opts, &diag.Diag{Msg: fmt.Sprintf("--variable does not take %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=VALUE"}
+		}
+		opts.Variables[name] = value
+	}
+	return opts, nil
+}
+
+// runImport writes the fleet of a model and prints the report.
+func runImport(cmd *cobra.Command, o *options, model *importer.Model, flags *importFlags) error {
+	report, err := importer.Run(cmd.Context(), o.compiler(), model, flags.Options)
+	if err != nil {
+		return err
+	}
+	base, err := filepath.Abs(o.dir)
+	if err != nil {
+		return err
+	}
+	p := importPrinter{w: cmd.OutOrStdout(), r: report, base: filepath.ToSlash(base)}
+	switch flags.output {
+	case "json":
+		err = p.json()
+	case "markdown":
+		err = p.markdown()
+	default:
+		err = p.text()
+	}
+	if err == nil && !report.Proven() {
+		return errDifferences
+	}
+	return err
+}
