@@ -30,6 +30,14 @@ func (p *importPrinter) place(pos diag.Pos) string {
 	return pos.String()
 }
 
+// prefix returns a position in front of a text; empty for an unknown one.
+func (p *importPrinter) prefix(pos diag.Pos) string {
+	if !pos.IsValid() {
+		return ""
+	}
+	return p.place(pos) + ": "
+}
+
 // places returns the first positions of a note, and how many there are.
 func (p *importPrinter) places(at []diag.Pos) string {
 	const most = 3
@@ -67,6 +75,9 @@ func (p *importPrinter) summary() string {
 
 // size returns the line with the numbers of documents and lines.
 func (p *importPrinter) size() string {
+	if p.r.Lines == 0 {
+		return plural(p.r.CUELines, "line", "lines") + " of CUE in layers"
+	}
 	return fmt.Sprintf("%s, %s of YAML -> %s of CUE in layers", plural(p.r.Documents, "document", "documents"), plural(p.r.Lines, "line", "lines"), plural(p.r.CUELines, "line", "lines"))
 }
 
@@ -96,13 +107,16 @@ func (p *importPrinter) text() error {
 	if len(p.r.NotCarried) > 0 {
 		b.WriteString("\nnot carried:\n")
 		for _, n := range p.r.NotCarried {
-			fmt.Fprintf(&b, "  %s: %s\n      at %s\n", field(n.Kind, n.Field), n.Do, p.places(n.At))
+			fmt.Fprintf(&b, "  %s: %s\n", field(n.Kind, n.Field), n.Do)
+			if len(n.At) > 0 {
+				fmt.Fprintf(&b, "      at %s\n", p.places(n.At))
+			}
 		}
 	}
 	if len(p.r.Mistakes) > 0 {
 		b.WriteString("\nmistakes:\n")
 		for _, n := range p.r.Mistakes {
-			fmt.Fprintf(&b, "  %s: %s: %s\n", p.place(n.Pos), field(n.Doc, n.Field), n.Do)
+			fmt.Fprintf(&b, "  %s%s: %s\n", p.prefix(n.Pos), field(n.Doc, n.Field), n.Do)
 		}
 	}
 	if len(p.r.Faults) > 0 {
@@ -151,7 +165,7 @@ func (p *importPrinter) markdown() error {
 	if len(p.r.Mistakes) > 0 {
 		b.WriteString("\n### Mistakes\n\n")
 		for _, n := range p.r.Mistakes {
-			fmt.Fprintf(&b, "- %s: %s: %s\n", text(p.place(n.Pos)), text(field(n.Doc, n.Field)), text(n.Do))
+			fmt.Fprintf(&b, "- %s%s: %s\n", text(p.prefix(n.Pos)), text(field(n.Doc, n.Field)), text(n.Do))
 		}
 	}
 	if len(p.r.Faults) > 0 {

@@ -122,7 +122,9 @@ func GroupNotes(notes []Note) []GroupedNote {
 			index[key] = i
 			out = append(out, GroupedNote{Kind: kind, Field: n.Field, Do: n.Do})
 		}
-		out[i].At = append(out[i].At, n.Pos)
+		if n.Pos.IsValid() {
+			out[i].At = append(out[i].At, n.Pos)
+		}
 	}
 	for i := range out {
 		slices.SortFunc(out[i].At, diag.Pos.Compare)

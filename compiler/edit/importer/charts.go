@@ -102,6 +102,9 @@ func (w *work) findChart(ctx context.Context, local *sync.Mutex, finder *chart.S
 	if dir == "" && w.opts.Charts != "" {
 		dir, other = mirrored(w.opts.Charts, s)
 	}
+	if dir == "" && s.Repo == "" && s.Git == "" {
+		dir = s.Fallback
+	}
 	if dir != "" {
 		local.Lock()
 		defer local.Unlock()

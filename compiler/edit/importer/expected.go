@@ -162,14 +162,23 @@ func postRender(ctx context.Context, r *fleet.Release, objs []fleet.Object, k ma
 	return out, nil
 }
 
-// skipCRDs adds patches that remove the CRDs of charts whose release does not install
-// them.
+// hasCRDs reports whether a chart or a dependency in it has a crds directory.
+func hasCRDs(ch *fleet.Chart) bool {
+	return slices.ContainsFunc(ch.Files, func(f fleet.File) bool {
+		return strings.HasPrefix(f.Name, "crds/") || strings.Contains(f.Name, "/crds/")
+	})
+}
+
+// skipCRDs adds patches that remove the CRDs of crds directories from releases that do
+// not install them, or whose CRDs an earlier release installs: Helm leaves CRDs alone
+// that exist, and a bundle has each object once.
 func (w *work) skipCRDs(ctx context.Context) {
 	charts := &render.Charts{}
 	for _, c := range w.model.Clusters {
+		installed := map[string]bool{} // CRDs of earlier releases
 		for _, r := range c.Releases {
 			ch := w.chart(r)
-			if !r.SkipCRDs || ch == nil {
+			if ch == nil || !hasCRDs(ch) {
 				continue
 			}
 			values, err := fleet.TreeOf(r.Values.Value())
@@ -186,6 +195,13 @@ func (w *work) skipCRDs(ctx context.Context) {
 				if o.CRD {
 					names = append(names, o.GetName())
 				}
+			}
+			repeated := !slices.ContainsFunc(names, func(name any) bool { return !installed[name.(string)] })
+			if r.SkipCRDs = r.SkipCRDs || repeated; !r.SkipCRDs {
+				for _, name := range names {
+					installed[name.(string)] = true
+				}
+				continue
 			}
 			if len(names) > 0 {
 				r.Patches = append([]Patch{{

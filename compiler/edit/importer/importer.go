@@ -37,10 +37,15 @@
 // updates files that still have their digest, keeps edited files, and reports these.
 package importer
 
-import "github.com/fleetc/fleetc/compiler/base/diag"
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
 
 // A Model is the neutral result of a reader.
 type Model struct {
+	ApplyOnly  bool   // whether the clusters are applied to and not exported
 	Tool       string // that the files are for, such as flux
 	Clusters   []*Cluster
 	NotCarried []Note
@@ -60,6 +65,8 @@ type Note struct {
 // A Cluster is a cluster of a model.
 type Cluster struct {
 	ID         string
+	Context    string // of the kubeconfig; may be empty
+	UID        string // of the namespace kube-system; may be empty
 	Kubernetes string
 	Facts      map[string]string // that strings of releases may refer to
 	Releases   []*Release        // sorted by name
@@ -84,8 +91,9 @@ type Release struct {
 	PostRenderers  []map[string]any // the kustomizations that the tool applies after rendering, for the proof
 	CommonMetadata map[string]any   // labels and annotations that the tool adds to rendered objects, for the proof
 	Ownership      []Ownership
-	Timeout        string // how long its objects may take to be ready; may be empty
-	Unproven       string // why the expected objects are unknown; empty when they are known
+	Timeout        string                       // how long its objects may take to be ready; may be empty
+	Stored         []*unstructured.Unstructured // objects that the tool stored as rendered, without hooks and the crds directory; nil if it stores none
+	Unproven       string                       // why the expected objects are unknown; empty when they are known
 }
 
 // An Object is a Kubernetes object of a release.
@@ -111,7 +119,7 @@ type Ownership struct {
 	Fields []string
 }
 
-// A ChartSource says where a chart comes from. Exactly one of Repo, Git and Dir is set.
+// A ChartSource says where a chart comes from. At most one of Repo, Git and Dir is set.
 type ChartSource struct {
 	Repo    string // URL of an HTTP repository, or of a folder of a registry
 	Name    string // of the chart; for Git and Dir the last element of the path
@@ -120,13 +128,18 @@ type ChartSource struct {
 	Ref     string // in Git
 	Path    string // in Git
 	Dir     string // absolute path of a directory of the imported repository
-	Pos     diag.Pos
+	// Fallback is the absolute path of a directory with the chart as far as the tool
+	// stored it. It is used when no copy of the chart is given.
+	Fallback string
+	Pos      diag.Pos
 }
 
 // String names the chart for messages.
 func (s *ChartSource) String() string {
 	name := s.Dir
 	switch {
+	case s.Repo == "" && s.Git == "" && s.Dir == "":
+		name = s.Name
 	case s.Git != "":
 		name = s.Git + "//" + s.Path
 	case s.Repo != "":

@@ -195,6 +195,10 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 		proof.Status, proof.Reason = Different, "the fleet does not render it: "+diag.All(err)[0].Msg
 		return
 	}
+	if proof.Differences = storedDifferences(r, want); len(proof.Differences) > 0 {
+		proof.Status, proof.Reason = Different, "the cluster has other objects than the chart renders: Helm rendered it with other API versions or live objects, or the chart is another one"
+		return
+	}
 	before, random := withoutRandom(want.objects, want.random)
 	after, random2 := withoutRandom(objs, got.Result.Nondeterministic)
 	if changes := diff.Objects(before, after, nil); len(changes) > 0 {
@@ -220,6 +224,26 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 			proof.Status, proof.Reason = Unproven, fmt.Sprintf("equal with version %s of the chart, and the release has %s", pin.Version, pin.other)
 		}
 	}
+}
+
+// storedDifferences returns the differences between the objects that the tool stored
+// and those that the engine renders, without hooks and the crds directory.
+func storedDifferences(r *Release, want *expected) []string {
+	if r.Stored == nil {
+		return nil
+	}
+	var stored, rendered []fleet.Object
+	for _, o := range r.Stored {
+		stored = append(stored, fleet.Object{Unstructured: o, Release: &fleet.Release{Name: r.Name, Namespace: r.Namespace}})
+	}
+	for _, o := range want.objects {
+		if !o.CRD && !fleet.IsHook(o.Unstructured) {
+			rendered = append(rendered, o)
+		}
+	}
+	before, _ := withoutRandom(stored, want.random)
+	after, _ := withoutRandom(rendered, want.random)
+	return differences(diff.Objects(before, after, nil))
 }
 
 // withoutRandom returns objects without the fields that differ in every rendering, and

@@ -230,6 +230,12 @@ func (w *work) writeClusters(known facts, used map[string]bool) error {
 			}
 		}
 		cluster := Map(Field{"name", Text(clusterName(c.ID))}, Field{"kubernetes", Text(c.Kubernetes)})
+		if c.Context != "" {
+			cluster.Set("context", Text(c.Context))
+		}
+		if c.UID != "" {
+			cluster.Set("uid", Text(c.UID))
+		}
 		of := Map()
 		for _, name := range sortedKeys(known[c.ID]) {
 			if used[name] {
@@ -246,6 +252,9 @@ func (w *work) writeClusters(known facts, used map[string]bool) error {
 		p.WriteString("package fleet\n\n")
 		p.field("cluster", cluster)
 		text := strings.Replace(p.String(), `"cluster": `, "cluster: ", 1)
+		if w.model.ApplyOnly {
+			text += "\n// The cluster is applied to, and not exported.\ngitops: layouts: []\n"
+		}
 		if err := w.addCUE(path.Join("environments", c.ID, "cluster.cue"), []byte(text)); err != nil {
 			return err
 		}

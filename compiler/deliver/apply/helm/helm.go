@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
 )
 
@@ -120,10 +119,7 @@ func (s *State) addObjects(ctx context.Context, c *cluster.Cluster, in Storage, 
 	for i, r := range all[first:] {
 		stored, err := decode(r.object)
 		if err != nil {
-			return &diag.Diag{
-				Msg:  fmt.Sprintf("%s %s/%s is not a valid Helm record: %s", in, r.object.GetNamespace(), r.object.GetName(), diag.Visible(err.Error(), diag.MaxText)),
-				Hint: "see helm history " + r.object.GetLabels()["name"],
-			}
+			return invalidRecord(fmt.Sprintf("%s %s/%s", in, r.object.GetNamespace(), r.object.GetName()), err)
 		}
 		manifests[first+i] = stored.Manifest
 		if objects[first+i], err = objectsOf(ctx, c, stored); err != nil {

@@ -1,0 +1,335 @@
+// Package releases reads the Helm releases of live clusters into a model for import,
+// from the records that Helm stores in the clusters. It writes nothing there.
+//
+// Helm stores the values of a release, the chart and the rendered objects. It does not
+// store the files of a chart's dependencies, so such a chart must be found again: in a
+// repository that has the same templates under the same version, or in a copy that the
+// user gives. Other charts are restored from the record.
+package releases
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/kube"
+	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/deliver/apply/helm"
+	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Options say what to read.
+type Options struct {
+	Access       cluster.Access
+	Clusters     []ClusterContext // at least one
+	Namespaces   []string         // all if empty
+	Repositories []string         // URLs of repositories in which charts are searched
+	Kubernetes   string           // version of the clusters; theirs if empty
+	Work         string           // directory for restored charts, which the import reads
+	Charts       *chart.Source    // fetches charts
+}
+
+// A ClusterContext is a cluster and the kubeconfig context that leads to it.
+type ClusterContext struct{ ID, Context string }
+
+// ParseContext parses CONTEXT or ID=CONTEXT. The default ID is the context, with a dash
+// for each character that a name of a directory cannot have.
+func ParseContext(text string) (ClusterContext, error) {
+	id, name, ok := strings.Cut(text, "=")
+	if !ok {
+		name = text
+		id = strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+				return r
+			}
+			return '-'
+		}, text)
+		id = strings.Trim(id, "-_.")
+	}
+	if id == "" || name == "" || !filepath.IsLocal(filepath.FromSlash(id)) || path.Clean(id) != id {
+		return ClusterContext{}, &diag.Diag{Msg: fmt.Sprintf("%q is not a valid context", diag.Visible(text, diag.MaxText)), Hint: "write CONTEXT or ID=CONTEXT, such as prod/eu=admin@prod-eu"}
+	}
+	return ClusterContext{id, name}, nil
+}
+
+// A reader reads the clusters of an import.
+type reader struct {
+	Options
+	model   *importer.Model
+	sources map[string]*importer.ChartSource // by content of the stored chart
+}
+
+// Read reads the releases of all clusters. The error holds the faults of all clusters.
+func Read(ctx context.Context, opts Options) (*importer.Model, error) {
+	r := &reader{Options: opts, model: &importer.Model{Tool: "helm", ApplyOnly: true}, sources: map[string]*importer.ChartSource{}}
+	var faults diag.List
+	read := par.Map(ctx, len(opts.Clusters), len(opts.Clusters), func(ctx context.Context, i int) (*live, error) {
+		return readCluster(ctx, opts, opts.Clusters[i])
+	})
+	same := map[string]string{} // contexts by UID
+	i := 0
+	for l, err := range read {
+		c := opts.Clusters[i]
+		i++
+		if err != nil {
+			faults.Add(diag.In(c.ID, err))
+			continue
+		}
+		if first := same[l.uid]; first != "" {
+			faults.Add(&diag.Diag{Msg: fmt.Sprintf("the contexts %s and %s lead to one cluster", first, c.Context), Hint: "leave one of them out"})
+			continue
+		}
+		same[l.uid] = c.Context
+		out, err := r.cluster(ctx, c, l)
+		if err != nil {
+			return nil, err
+		}
+		r.model.Clusters = append(r.model.Clusters, out)
+	}
+	slices.SortFunc(r.model.Clusters, func(a, b *importer.Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	return r.model, cmp.Or(ctx.Err(), faults.Err())
+}
+
+// live is what a cluster has.
+type live struct {
+	kubernetes string
+	uid        string
+	releases   []helm.Deployed
+}
+
+// readCluster reads the releases of one cluster.
+func readCluster(ctx context.Context, opts Options, c ClusterContext) (*live, error) {
+	conn, err := cluster.Connect(ctx, cluster.Address{Access: opts.Access, Context: c.Context})
+	if err != nil {
+		return nil, err
+	}
+	out := &live{kubernetes: opts.Kubernetes, uid: conn.UID}
+	if out.kubernetes == "" {
+		if out.kubernetes, err = conn.KubernetesVersion(ctx); err != nil {
+			return nil, err
+		}
+		if err := kube.CheckVersion(out.kubernetes); err != nil {
+			return nil, &diag.Diag{Msg: diag.All(err)[0].Msg, Hint: diag.All(err)[0].Hint + " with --kubernetes", Cause: err}
+		}
+	}
+	namespaces := opts.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	for _, namespace := range namespaces {
+		for _, storage := range []helm.Storage{helm.Secrets, helm.ConfigMaps} {
+			found, err := storage.Deployed(ctx, conn, namespace)
+			if err != nil {
+				return nil, err
+			}
+			out.releases = append(out.releases, found...)
+		}
+	}
+	return out, nil
+}
+
+// cluster returns the model of a cluster.
+func (r *reader) cluster(ctx context.Context, c ClusterContext, l *live) (*importer.Cluster, error) {
+	out := &importer.Cluster{ID: c.ID, Context: c.Context, UID: l.uid, Kubernetes: l.kubernetes, Facts: map[string]string{}}
+	names := map[string]int{}
+	for _, d := range l.releases {
+		names[d.Name]++
+	}
+	for i := range l.releases {
+		d := &l.releases[i]
+		title := "HelmRelease " + d.Namespace + "/" + d.Name
+		note := func(do string) {
+			r.model.NotCarried = append(r.model.NotCarried, importer.Note{Doc: title, Field: d.Namespace + "/" + d.Name, Do: do})
+		}
+		switch {
+		case d.FromFleetc:
+			note("fleetc delivers it already")
+			continue
+		case !d.IsDeployed():
+			note("its last revision is " + d.Status + ": install it, or write the release by hand")
+			continue
+		}
+		r.model.Documents++
+		release := &importer.Release{
+			Name: d.Name, Namespace: d.Namespace, Origin: title, Values: importer.NodeOf(values(d), nil),
+			Stored: d.Objects,
+		}
+		if names[d.Name] > 1 {
+			release.Name = d.Namespace + "-" + d.Name
+			release.Unproven = "another namespace has a release of this name, and Helm calls this one " + d.Name
+		}
+		source, err := r.source(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		release.Chart = source
+		r.noteSecrets(title, d)
+		out.Releases = append(out.Releases, release)
+	}
+	slices.SortFunc(out.Releases, func(a, b *importer.Release) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// noteSecrets adds a note for each value of a release that is also the value of a Secret
+// which Helm rendered: the fleet's files have it in plain text.
+func (r *reader) noteSecrets(title string, d *helm.Deployed) {
+	secret := map[string]bool{}
+	for _, o := range d.Objects {
+		if o.GetKind() != "Secret" || o.GetAPIVersion() != "v1" {
+			continue
+		}
+		data, _, _ := unstructured.NestedMap(o.Object, "data")
+		for _, v := range data {
+			if text, err := base64.StdEncoding.DecodeString(fmt.Sprint(v)); err == nil {
+				secret[string(text)] = true
+			}
+		}
+		texts, _, _ := unstructured.NestedMap(o.Object, "stringData")
+		for _, v := range texts {
+			secret[fmt.Sprint(v)] = true
+		}
+	}
+	for _, field := range secretFields(d.Values, "", secret) {
+		r.model.Mistakes = append(r.model.Mistakes, importer.Note{
+			Doc: title, Field: field, Do: "a Secret has this value, which is readable in the fleet now: keep it elsewhere, see docs/secrets.md",
+		})
+	}
+}
+
+// secretFields returns the sorted paths of texts that are values of Secrets.
+func secretFields(v any, at string, secret map[string]bool) []string {
+	var out []string
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, secretFields(v[key], strings.TrimPrefix(at+"."+key, "."), secret)...)
+		}
+	case []any:
+		for i, e := range v {
+			out = append(out, secretFields(e, fmt.Sprintf("%s.%d", at, i), secret)...)
+		}
+	case string:
+		if v != "" && secret[v] {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// values returns the values that the user of a release set.
+func values(d *helm.Deployed) map[string]any {
+	if d.Values == nil {
+		return map[string]any{}
+	}
+	return d.Values
+}
+
+// source returns where the chart of a release comes from: the first repository with the
+// same content, or a directory restored from the record.
+func (r *reader) source(ctx context.Context, d *helm.Deployed) (*importer.ChartSource, error) {
+	key := contentKey(d.Chart)
+	if s := r.sources[key]; s != nil {
+		return s, nil
+	}
+	s := &importer.ChartSource{Name: d.Chart.Name, Version: d.Chart.Version}
+	for _, repo := range r.Repositories {
+		same, err := r.isIn(ctx, repo, d.Chart)
+		if err != nil {
+			return nil, err
+		}
+		if same {
+			s.Repo = repo
+			break
+		}
+	}
+	if s.Repo == "" && len(d.Chart.Dependencies) == 0 {
+		dir, err := r.restore(d.Chart)
+		if err != nil {
+			return nil, err
+		}
+		s.Fallback = dir
+	}
+	r.sources[key] = s
+	return s, nil
+}
+
+// isIn reports whether a repository has the chart with the same templates.
+func (r *reader) isIn(ctx context.Context, repo string, stored helm.StoredChart) (bool, error) {
+	req := chart.Request{Ref: stored.Name, Repo: repo, Version: stored.Version}
+	if strings.HasPrefix(repo, "oci://") {
+		req = chart.Request{Ref: strings.TrimSuffix(repo, "/") + "/" + stored.Name, Version: stored.Version}
+	}
+	found, err := r.Charts.Resolve(ctx, req)
+	if err == nil && found.Version == stored.Version {
+		var ch *fleet.Chart
+		if ch, err = r.Charts.Chart(ctx, found.Ref); err == nil {
+			return sameTemplates(ch.Files, stored.Files), nil
+		}
+	}
+	return false, ctx.Err() // the chart is not in this repository
+}
+
+// sameTemplates reports whether a chart has all templates of a stored chart, unchanged,
+// and no others.
+func sameTemplates(files, stored []fleet.File) bool {
+	templates := func(files []fleet.File) map[string][]byte {
+		out := map[string][]byte{}
+		for _, f := range files {
+			if strings.HasPrefix(f.Name, "templates/") {
+				out[f.Name] = f.Data
+			}
+		}
+		return out
+	}
+	have, want := templates(files), templates(stored)
+	if len(have) != len(want) {
+		return false
+	}
+	for name, data := range want {
+		if !bytes.Equal(have[name], data) {
+			return false
+		}
+	}
+	return true
+}
+
+// restore writes the files of a stored chart into a directory and returns its path.
+func (r *reader) restore(stored helm.StoredChart) (string, error) {
+	dir, err := os.MkdirTemp(r.Work, "chart-")
+	if err != nil {
+		return "", err
+	}
+	for _, f := range stored.Files {
+		file := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(file, f.Data, 0o644); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// contentKey returns a key that is equal for charts with the same content.
+func contentKey(ch helm.StoredChart) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\x00%s\x00", ch.Name, ch.Version)
+	for _, f := range ch.Files {
+		fmt.Fprintf(&b, "%s\x00%d\x00%s", f.Name, len(f.Data), f.Data)
+	}
+	return b.String()
+}
