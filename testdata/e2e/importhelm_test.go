@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,4 +96,29 @@ func TestImportHelmIncomplete(t *testing.T) {
 	p.fleetc("import", "helm", "--context", p.context("one"), "--context", "again="+p.clusters["one"].Context).exits(p, 2).says(p, "lead to one cluster")
 	p.fleetc("import", "helm").exits(p, 2).says(p, "no context is named", "hint: write --context CONTEXT")
 	p.fleetc("import", "helm", "--context", "nowhere").exits(p, 2).says(p, "nowhere")
+}
+
+// A chart is pinned in the repository that has the same templates, and restored from
+// the record otherwise.
+func TestImportHelmRepository(t *testing.T) {
+	p := newImport(t)
+	repo := filepath.Join(p.dir, "repository")
+	p.helm("one", "package", filepath.Join(p.dir, "installed/web"), "-d", repo)
+	p.helm("one", "repo", "index", repo)
+	server := httptest.NewServer(http.FileServer(http.Dir(repo)))
+	t.Cleanup(server.Close)
+	p.fleetc("import", "helm", "--context", p.context("one"), "--repo", server.URL).ok(p).says(p, `^prod/one +web +3 +equal bytes`)
+	if got := readFile(p, "environments/charts/web/chart.cue"); !strings.Contains(got, server.URL) || !strings.Contains(got, "replicas of the server") {
+		t.Errorf("the chart is not pinned in its repository, with its comments:\n%s", got)
+	}
+
+	p.edit("installed/web/templates/web.yaml", "kind: Deployment\nmetadata:", "kind: Deployment\n# changed\nmetadata:")
+	p.helm("one", "package", filepath.Join(p.dir, "installed/web"), "-d", repo)
+	p.helm("one", "repo", "index", repo)
+	p.dir = t.TempDir()
+	p.fleetc("init", "example.com/infra").ok(p)
+	p.fleetc("import", "helm", "--context", p.context("one"), "--repo", server.URL).ok(p).says(p, `^prod/one +web +3 +equal bytes`)
+	if got := readFile(p, "environments/charts/web/chart.cue"); !strings.Contains(got, `path: "charts/web-1.2.0"`) {
+		t.Errorf("the chart is not restored from the record:\n%s", got)
+	}
 }
