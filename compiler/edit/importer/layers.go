@@ -129,7 +129,7 @@ func (d *divider) at(dir string) *layer {
 
 // distribute divides the bodies of a release between a directory and those below it.
 func (d *divider) distribute(name, dir string, of map[string]*Node) {
-	common, rest := d.split(of)
+	common, rest := d.split(of, false)
 	if common != nil && len(common.Fields) > 0 {
 		l := d.at(dir)
 		l.releases = append(l.releases, layerPart{name, common})
@@ -159,13 +159,17 @@ func (d *divider) distribute(name, dir string, of map[string]*Node) {
 }
 
 // split returns the data that all nodes have, and the rest of each node, nil for none.
-// The merge of both is the node.
-func (d *divider) split(of map[string]*Node) (common *Node, rest map[string]*Node) {
+// The merge of both is the node. lists says whether the elements of lists merge, as in
+// objects, which CUE unifies; lists of values replace each other as in Helm.
+func (d *divider) split(of map[string]*Node, lists bool) (common *Node, rest map[string]*Node) {
 	ids := slices.Sorted(maps.Keys(of))
 	if merged := d.merge(ids, of); merged != nil {
 		return merged, nil
 	}
 	first := of[ids[0]]
+	if lists && areLists(of, len(first.List)) {
+		return d.splitList(ids, of)
+	}
 	if slices.ContainsFunc(ids, func(id string) bool { return !of[id].IsMap }) {
 		return nil, of
 	}
@@ -186,7 +190,7 @@ func (d *divider) split(of map[string]*Node) (common *Node, rest map[string]*Nod
 		partRest := part
 		if len(part) == len(ids) {
 			var here *Node
-			if here, partRest = d.split(part); here != nil {
+			if here, partRest = d.split(part, lists || key == "objects"); here != nil {
 				common.Set(key, here)
 			}
 		}
@@ -202,6 +206,53 @@ func (d *divider) split(of map[string]*Node) (common *Node, rest map[string]*Nod
 	}
 	if len(common.Fields) == 0 {
 		common = nil
+	}
+	return common, rest
+}
+
+// areLists reports whether all nodes are lists with this number of maps.
+func areLists(of map[string]*Node, length int) bool {
+	for _, n := range of {
+		if !n.IsList || len(n.List) != length || slices.ContainsFunc(n.List, func(e *Node) bool { return !e.IsMap }) {
+			return false
+		}
+	}
+	return true
+}
+
+// splitList is split for lists of maps with equal lengths.
+func (d *divider) splitList(ids []string, of map[string]*Node) (common *Node, rest map[string]*Node) {
+	common, rest = &Node{IsList: true, Comment: of[ids[0]].Comment}, map[string]*Node{}
+	for _, id := range ids {
+		rest[id] = &Node{IsList: true}
+	}
+	isEmpty := true
+	for i := range of[ids[0]].List {
+		elements := map[string]*Node{}
+		for _, id := range ids {
+			elements[id] = of[id].List[i]
+		}
+		here, others := d.split(elements, true)
+		if here == nil {
+			here = Map()
+		}
+		isEmpty = isEmpty && len(here.Fields) == 0
+		common.List = append(common.List, here)
+		for _, id := range ids {
+			element := others[id]
+			if element == nil {
+				element = Map()
+			}
+			rest[id].List = append(rest[id].List, element)
+		}
+	}
+	if isEmpty {
+		return nil, of
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(rest[id].List, func(e *Node) bool { return len(e.Fields) > 0 }) {
+			delete(rest, id)
+		}
 	}
 	return common, rest
 }
@@ -324,13 +375,13 @@ func (d *divider) common(ids []string, texts map[string]string, names []string) 
 func replaceFacts(text string, values map[string]string, names []string) []string {
 	parts, plain := []string{}, ""
 	for text != "" {
-		best := ""
+		best, found := "", false // the name of the cluster has an empty name
 		for _, name := range names {
-			if v := values[name]; strings.HasPrefix(text, v) && (best == "" || len(v) > len(values[best])) {
-				best = name
+			if v := values[name]; strings.HasPrefix(text, v) && (!found || len(v) > len(values[best])) {
+				best, found = name, true
 			}
 		}
-		if best == "" {
+		if !found {
 			plain, text = plain+text[:1], text[1:]
 			continue
 		}

@@ -23,7 +23,7 @@ func (w *work) writeLayers() error {
 	var ids []string
 	for _, c := range w.model.Clusters {
 		ids = append(ids, c.ID)
-		known[c.ID] = map[string]string{"": clusterName(c.ID)}
+		known[c.ID] = map[string]string{"": w.model.clusterName(c.ID)}
 		for name, value := range c.Facts {
 			known[c.ID][factName(name)] = value
 		}
@@ -75,8 +75,16 @@ func fileName(namespace string) string {
 	return namespace + ".cue"
 }
 
-// clusterName returns the name of a cluster: its ID, with dashes.
-func clusterName(id string) string { return strings.ReplaceAll(id, "/", "-") }
+// clusterName returns the name of a cluster: the last element of its ID, or the whole
+// ID with dashes if another cluster has the same last element.
+func (m *Model) clusterName(id string) string {
+	for _, c := range m.Clusters {
+		if c.ID != id && path.Base(c.ID) == path.Base(id) {
+			return strings.ReplaceAll(id, "/", "-")
+		}
+	}
+	return path.Base(id)
+}
 
 // factName returns the name of a fact for a variable: CLUSTER_DOMAIN is clusterDomain.
 func factName(variable string) string {
@@ -229,7 +237,7 @@ func (w *work) writeClusters(known facts, used map[string]bool) error {
 				return err
 			}
 		}
-		cluster := Map(Field{"name", Text(clusterName(c.ID))}, Field{"kubernetes", Text(c.Kubernetes)})
+		cluster := Map(Field{"name", Text(w.model.clusterName(c.ID))}, Field{"kubernetes", Text(c.Kubernetes)})
 		if c.Context != "" {
 			cluster.Set("context", Text(c.Context))
 		}
