@@ -1,0 +1,322 @@
+// Package argocd reads the Applications and ApplicationSets in a repository into a model
+// for import. It expands ApplicationSets, and computes values and objects as Argo CD's
+// repo server does, from the files of one repository. It does not use a cluster or the
+// network: a generator that asks a cluster or a forge is reported, not expanded.
+package argocd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// Options say what to read.
+type Options struct {
+	Dir        string        // of the repository
+	Clusters   []Destination // if empty, each destination of an Application is a cluster
+	Kubernetes string        // version of the clusters
+}
+
+// A Destination is a cluster and its name or address in Argo CD.
+type Destination struct{ ID, Name string }
+
+// ParseDestination parses ID=NAME or ID=URL.
+func ParseDestination(text string) (Destination, error) {
+	id, name, ok := strings.Cut(text, "=")
+	if !ok || id == "" || name == "" || !filepath.IsLocal(filepath.FromSlash(id)) || path.Clean(id) != id {
+		return Destination{}, &diag.Diag{
+			Msg:  fmt.Sprintf("%q is not a valid cluster", diag.Visible(text, diag.MaxText)),
+			Hint: "write ID=NAME with the name or address of a destination, such as prod/eu=https://eu.example.com",
+		}
+	}
+	return Destination{id, name}, nil
+}
+
+// inCluster is the address of the cluster in which Argo CD runs.
+const inCluster = "https://kubernetes.default.svc"
+
+// The group and the kinds of Argo CD.
+const (
+	group          = "argoproj.io"
+	application    = "Application"
+	applicationSet = "ApplicationSet"
+)
+
+// A reader is the state of one call of Read.
+type reader struct {
+	ctx      context.Context
+	dir      string // absolute path of the repository, for positions
+	work     string // absolute path of the copy in which kustomizations are written
+	opts     Options
+	docs     []*importer.Document // in the order of files
+	apps     []*app
+	model    *importer.Model
+	clusters map[string]*importer.Cluster // by destination
+	noted    map[string]bool              // fields that were noted, since Applications of a set share their document
+}
+
+// An app is an Application.
+type app struct {
+	content map[string]any
+	doc     *importer.Document
+	prefix  []string // path of the Application in the document: spec.template for an ApplicationSet
+}
+
+func (a *app) name() string  { return text(a.content, "metadata", "name") }
+func (a *app) title() string { return application + " " + a.name() }
+
+// Read reads the Applications of a repository. The error holds all faults of the files.
+func Read(ctx context.Context, opts Options) (*importer.Model, error) {
+	dir, err := filepath.Abs(opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, &diag.Diag{Msg: opts.Dir + " is not a directory", Hint: "name the directory of the repository with the Applications", Cause: err}
+	}
+	work, err := os.MkdirTemp("", "fleetc-import-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	if err := importer.CopyTree(ctx, dir, work); err != nil {
+		return nil, err
+	}
+	r := &reader{
+		ctx: ctx, dir: dir, work: work, opts: opts, model: &importer.Model{Tool: "argocd"}, clusters: map[string]*importer.Cluster{}, noted: map[string]bool{},
+	}
+	if err := r.walk(); err != nil {
+		return nil, err
+	}
+	err = r.applications()
+	if len(r.apps) == 0 {
+		return nil, err
+	}
+	var faults diag.List
+	faults.Add(err)
+	faults.Add(r.releases())
+	return r.model, faults.Err()
+}
+
+// walk parses the documents of all YAML files. Templates of charts do not parse, and are
+// not documents.
+func (r *reader) walk() error {
+	return filepath.WalkDir(r.work, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !isYAML(file) {
+			return err
+		}
+		data, err := r.read(file)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(r.work, file)
+		if err != nil {
+			return err
+		}
+		for _, d := range importer.Documents(filepath.ToSlash(rel), data) {
+			if (d.Kind == application || d.Kind == applicationSet) && strings.HasPrefix(scalarOf(d, "apiVersion"), group+"/") {
+				r.docs = append(r.docs, d)
+				r.model.Lines += strings.Count(string(data), "\n")
+			}
+		}
+		return nil
+	})
+}
+
+// read reads a regular file of the copy.
+func (r *reader) read(file string) ([]byte, error) {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return nil, nil //nolint:nilerr // links that lead nowhere are not read
+	}
+	return os.ReadFile(file)
+}
+
+func isYAML(file string) bool {
+	return slices.Contains([]string{".yaml", ".yml"}, strings.ToLower(filepath.Ext(file)))
+}
+
+func scalarOf(d *importer.Document, key string) string {
+	if n := importer.Child(d.Node, key); n != nil {
+		return n.Value
+	}
+	return ""
+}
+
+// applications collects the Applications of all documents.
+func (r *reader) applications() error {
+	var faults diag.List
+	for _, d := range r.docs {
+		r.model.Documents++
+		var content map[string]any
+		if err := d.Node.Decode(&content); err != nil {
+			faults.Add(&diag.Diag{At: []diag.Pos{d.At(r.dir, nil)}, Msg: "not a valid " + d.Kind + ": " + oneLine(err), Hint: "correct the document"})
+			continue
+		}
+		content = plain(content)
+		if d.Kind == applicationSet {
+			faults.Add(r.expand(d, content))
+			continue
+		}
+		r.apps = append(r.apps, &app{content: content, doc: d})
+	}
+	if len(r.docs) == 0 {
+		return &diag.Diag{Msg: r.opts.Dir + " has no Application or ApplicationSet", Hint: "name the directory with the documents of Argo CD"}
+	}
+	return faults.Err()
+}
+
+// plain returns a map with numbers and keys as in decoded JSON.
+func plain(content map[string]any) map[string]any {
+	data, err := yaml.Marshal(content)
+	out := map[string]any{}
+	if err != nil || yaml.Unmarshal(data, &out) != nil {
+		return content
+	}
+	return out
+}
+
+// releases adds the releases of all Applications to their clusters.
+func (r *reader) releases() error {
+	var faults diag.List
+	for _, a := range r.apps {
+		c := r.cluster(a)
+		if c == nil {
+			continue
+		}
+		r.account(a)
+		out, err := r.release(a)
+		if r.ctx.Err() != nil {
+			return r.ctx.Err()
+		}
+		faults.Add(err)
+		for _, one := range out {
+			if slices.ContainsFunc(c.Releases, func(other *importer.Release) bool { return other.Name == one.Name }) {
+				faults.Add(r.fault(a, []string{"metadata", "name"}, "two Applications of the cluster "+c.ID+" are called "+one.Name, "rename one of them"))
+				continue
+			}
+			c.Releases = append(c.Releases, one)
+		}
+	}
+	for _, c := range r.clusters {
+		slices.SortFunc(c.Releases, func(a, b *importer.Release) int { return cmp.Compare(a.Name, b.Name) })
+		r.model.Clusters = append(r.model.Clusters, c)
+	}
+	slices.SortFunc(r.model.Clusters, func(a, b *importer.Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	if len(r.model.Clusters) == 0 {
+		faults.Add(&diag.Diag{Msg: "no Application has a destination of the import", Hint: "write --cluster ID=NAME for the destinations, or leave --cluster out"})
+	}
+	return faults.Err()
+}
+
+// cluster returns the cluster of an Application's destination; nil for a destination that
+// is not imported.
+func (r *reader) cluster(a *app) *importer.Cluster {
+	name := cmp.Or(text(a.content, "spec", "destination", "name"), text(a.content, "spec", "destination", "server"), inCluster)
+	if name == "in-cluster" {
+		name = inCluster
+	}
+	if c := r.clusters[name]; c != nil {
+		return c
+	}
+	id := ""
+	for _, d := range r.opts.Clusters {
+		if d.Name == name || d.Name == "in-cluster" && name == inCluster {
+			id = d.ID
+		}
+	}
+	if id == "" && len(r.opts.Clusters) > 0 {
+		r.note(a, []string{"spec", "destination"}, "its destination "+name+" is not a cluster of the import: add --cluster ID="+name)
+		return nil
+	}
+	c := &importer.Cluster{ID: cmp.Or(id, clusterID(name)), Kubernetes: r.opts.Kubernetes, Facts: map[string]string{}}
+	r.clusters[name] = c
+	return c
+}
+
+// clusterID returns an ID for the name or address of a destination.
+func clusterID(name string) string {
+	if name == inCluster {
+		return "in-cluster"
+	}
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "https://"), "http://")
+	id := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+			return r
+		}
+		return '-'
+	}, name)
+	return cmp.Or(strings.Trim(id, "-_."), "cluster")
+}
+
+// at returns the position of a field of an Application.
+func (r *reader) at(a *app, field []string) diag.Pos {
+	return a.doc.At(r.dir, slices.Concat(a.prefix, field))
+}
+
+func (r *reader) fault(a *app, field []string, msg, hint string) error {
+	return &diag.Diag{At: []diag.Pos{r.at(a, field)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
+}
+
+// note adds a field that is not carried, once for each position.
+func (r *reader) note(a *app, field []string, do string) {
+	n := importer.Note{Pos: r.at(a, field), Doc: a.title(), Field: strings.Join(field, "."), Do: do}
+	if key := n.Pos.String() + n.Field + do; !r.noted[key] {
+		r.noted[key] = true
+		r.model.NotCarried = append(r.model.NotCarried, n)
+	}
+}
+
+// account adds the fields of an Application that are not carried.
+func (r *reader) account(a *app) {
+	for _, n := range importer.Account(a.content, a.title(), applicationTable, func(field []string) diag.Pos { return r.at(a, field) }) {
+		r.note(a, strings.Split(n.Field, "."), n.Do)
+	}
+}
+
+// text returns the string at a path of keys, empty for another value.
+func text(v any, keys ...string) string {
+	s, _ := at(v, keys...).(string)
+	return s
+}
+
+// list returns the list at a path of keys.
+func list(v any, keys ...string) []any {
+	l, _ := at(v, keys...).([]any)
+	return l
+}
+
+// mapping returns the map at a path of keys.
+func mapping(v any, keys ...string) map[string]any {
+	m, _ := at(v, keys...).(map[string]any)
+	return m
+}
+
+func at(v any, keys ...string) any {
+	for _, key := range keys {
+		m, _ := v.(map[string]any)
+		v = m[key]
+	}
+	return v
+}
+
+func deepCopy(m map[string]any) map[string]any {
+	out, _ := runtime.DeepCopyJSONValue(m).(map[string]any)
+	return out
+}
+
+// oneLine returns the message of an error in one line.
+func oneLine(err error) string {
+	return diag.Visible(strings.Join(strings.Fields(err.Error()), " "), diag.MaxText)
+}

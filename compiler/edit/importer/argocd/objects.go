@@ -1,0 +1,245 @@
+package argocd
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
+)
+
+// overlayDir is the directory in the copy for the fields of an Application's kustomize
+// source.
+const overlayDir = "fleetc-import-overlay"
+
+// kustomize adds the objects that kustomize builds. The fields of the source are an
+// overlay over the directory.
+func (r *reader) kustomize(s *source, dir string, out *importer.Release) error {
+	content := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []any{"../" + dir}}
+	spec := mapping(s.spec, "kustomize")
+	for _, key := range []string{"namePrefix", "nameSuffix", "namespace", "replicas", "patches", "commonAnnotations"} {
+		if v := spec[key]; v != nil {
+			content[key] = v
+		}
+	}
+	if labels := mapping(spec, "commonLabels"); labels != nil {
+		without, _ := spec["labelWithoutSelector"].(bool)
+		templates, _ := spec["labelIncludeTemplates"].(bool)
+		content["labels"] = []any{map[string]any{"pairs": labels, "includeSelectors": !without, "includeTemplates": !without || templates}}
+	}
+	for _, c := range list(spec, "components") {
+		name, _ := c.(string)
+		to := path.Join(dir, name)
+		if !filepath.IsLocal(filepath.FromSlash(to)) {
+			return r.fault(s.app, s.at("kustomize", "components"), "the component "+name+" leads out of the repository", "write a path relative to "+dir)
+		}
+		content["components"] = append(list(content, "components"), "../"+to)
+	}
+	for _, v := range list(spec, "images") {
+		image, _ := v.(string)
+		content["images"] = append(list(content, "images"), imageOf(image))
+	}
+	text, err := kyaml.Marshal(content)
+	if err != nil {
+		return err
+	}
+	overlay := filepath.Join(r.work, overlayDir)
+	if err := os.MkdirAll(overlay, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(overlay, kustomizations[0]), text, 0o600); err != nil {
+		return err
+	}
+	objs, _, unmatched, err := kustomize.BuildAsKustomize(r.ctx, r.work, overlayDir, &fleet.Release{}, nil)
+	if err = errors.Join(err, unmatched.Err(), os.RemoveAll(overlay)); err != nil {
+		return r.moved(s, err)
+	}
+	contents := make([]*unstructured.Unstructured, len(objs))
+	nodes := make([]*importer.Node, len(objs))
+	for i, o := range objs {
+		contents[i], nodes[i] = o.Unstructured, importer.NodeOf(o.Object, nil)
+	}
+	r.setObjects(out, contents, nodes)
+	return nil
+}
+
+// imageOf returns an entry of images for NAME=NEW:TAG, NAME:TAG or NAME@DIGEST.
+func imageOf(text string) map[string]any {
+	name, replacement, ok := strings.Cut(text, "=")
+	if !ok {
+		replacement = text
+	}
+	out := map[string]any{}
+	base := replacement
+	if before, digest, ok := strings.Cut(base, "@"); ok {
+		base, out["digest"] = before, digest
+	} else if i := strings.LastIndex(base, ":"); i > strings.LastIndex(base, "/") {
+		base, out["newTag"] = base[:i], base[i+1:]
+	}
+	out["newName"] = base
+	out["name"] = name
+	if !ok {
+		out["name"] = base
+	}
+	return out
+}
+
+// moved returns faults of a build with positions in the repository, or at the source for
+// those of the overlay.
+func (r *reader) moved(s *source, err error) error {
+	var out diag.List
+	for _, d := range diag.All(err) {
+		one := *d
+		one.At = nil
+		for _, p := range d.At {
+			if strings.HasPrefix(p.File, overlayDir+"/") {
+				one.At = append(one.At, r.at(s.app, s.field))
+				continue
+			}
+			p.File = path.Join(filepath.ToSlash(r.dir), p.File)
+			one.At = append(one.At, p)
+		}
+		out = append(out, &one)
+	}
+	return out.Err()
+}
+
+// setObjects sets the objects of a release. Objects of Argo CD do not exist in the fleet:
+// their documents are imported themselves.
+func (r *reader) setObjects(out *importer.Release, contents []*unstructured.Unstructured, nodes []*importer.Node) {
+	var keep []*unstructured.Unstructured
+	var sources []*importer.Node
+	for i, o := range contents {
+		if o.GroupVersionKind().Group != group {
+			keep, sources = append(keep, o), append(sources, nodes[i])
+		}
+	}
+	out.SetObjects(keep, sources)
+}
+
+// manifests adds the objects of a directory of manifests.
+func (r *reader) manifests(s *source, dir string, out *importer.Release) error {
+	files, err := r.manifestFiles(s, dir)
+	if err != nil {
+		return err
+	}
+	var contents []*unstructured.Unstructured
+	var nodes []*importer.Node
+	for _, file := range files {
+		data, err := r.read(filepath.Join(r.work, filepath.FromSlash(file)))
+		if err != nil {
+			return err
+		}
+		decoder := yaml.NewDecoder(strings.NewReader(string(data)))
+		for {
+			var node yaml.Node
+			if err := decoder.Decode(&node); err != nil {
+				if !errors.Is(err, io.EOF) {
+					return &diag.Diag{At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.dir), file)}}, Msg: "not valid YAML: " + oneLine(err), Hint: "correct the file, or leave it out with directory.exclude"}
+				}
+				break
+			}
+			o, err := objectOf(&node)
+			if err != nil {
+				return &diag.Diag{At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.dir), file), Line: node.Line, Col: node.Column}}, Msg: oneLine(err), Hint: "write a Kubernetes object, or leave the file out with directory.exclude"}
+			}
+			if o != nil {
+				contents, nodes = append(contents, o), append(nodes, importer.NodeOf(o.Object, node.Content[0]))
+			}
+		}
+	}
+	r.setObjects(out, contents, nodes)
+	return nil
+}
+
+// objectOf returns the object of a document; nil for an empty one.
+func objectOf(node *yaml.Node) (*unstructured.Unstructured, error) {
+	if len(node.Content) == 0 {
+		return nil, nil
+	}
+	var v any
+	if err := node.Decode(&v); err != nil || v == nil {
+		return nil, err
+	}
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	data, err := kyaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	o := &unstructured.Unstructured{}
+	return o, o.UnmarshalJSON(data)
+}
+
+// manifestFiles returns the manifests of a directory, sorted, that directory.include and
+// exclude select.
+func (r *reader) manifestFiles(s *source, dir string) ([]string, error) {
+	recurse, _ := at(s.spec, "directory", "recurse").(bool)
+	include, exclude := globs(text(s.spec, "directory", "include")), globs(text(s.spec, "directory", "exclude"))
+	var out []string
+	top := filepath.Join(r.work, filepath.FromSlash(dir))
+	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || file == top {
+			return err
+		}
+		if e.IsDir() {
+			if !recurse {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		rel, err := filepath.Rel(top, file)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		switch ext := path.Ext(name); {
+		case ext == ".jsonnet":
+			r.note(s.app, s.at("path"), "the directory has Jsonnet: write a release with jsonnet: "+path.Join(dir, name))
+			return nil
+		case ext != ".json" && !isYAML(name):
+			return nil
+		}
+		if matchesAny(exclude, name) || len(include) > 0 && !matchesAny(include, name) {
+			return nil
+		}
+		out = append(out, path.Join(dir, name))
+		return nil
+	})
+	slices.Sort(out)
+	return out, err
+}
+
+// globs returns the patterns of a text such as *.yaml or {a/*,b.yaml}.
+func globs(text string) []string {
+	if text == "" {
+		return nil
+	}
+	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
+		return strings.Split(text[1:len(text)-1], ",")
+	}
+	return []string{text}
+}
+
+// matchesAny reports whether a path matches a pattern: * also matches slashes, as in
+// Argo CD's globs.
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(strings.ReplaceAll(strings.TrimSpace(p), "/", "\x01"), strings.ReplaceAll(name, "/", "\x01"))
+		return err == nil && ok
+	})
+}

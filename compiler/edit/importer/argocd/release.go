@@ -1,0 +1,188 @@
+package argocd
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// A source is a source of an Application.
+type source struct {
+	app   *app
+	field []string // path in the Application
+	spec  map[string]any
+	path  string // of a directory of the repository; empty for a chart of a repository
+	name  string // of the release
+	refs  map[string]bool
+}
+
+func (s *source) at(field ...string) []string { return append(slices.Clone(s.field), field...) }
+
+// release returns the releases of an Application: one for each source with objects.
+func (r *reader) release(a *app) ([]*importer.Release, error) {
+	sources := r.sources(a)
+	var out []*importer.Release
+	for _, s := range sources {
+		one := &importer.Release{
+			Name: s.name, Namespace: cmp.Or(text(a.content, "spec", "destination", "namespace"), "default"), Origin: a.title(), Pos: r.at(a, s.field),
+		}
+		written, err := r.fill(s, one)
+		if err != nil {
+			return nil, err
+		}
+		if written {
+			r.ownership(a, one)
+			out = append(out, one)
+		}
+	}
+	return out, nil
+}
+
+// sources returns the sources with objects of an Application.
+func (r *reader) sources(a *app) []*source {
+	var all []*source
+	refs := map[string]bool{}
+	add := func(spec map[string]any, field ...string) {
+		if ref := text(spec, "ref"); ref != "" {
+			refs[ref] = true
+			if text(spec, "path") == "" && text(spec, "chart") == "" {
+				return
+			}
+		}
+		all = append(all, &source{app: a, field: field, spec: spec, path: text(spec, "path"), name: a.name(), refs: refs})
+	}
+	if spec := mapping(a.content, "spec", "source"); spec != nil && len(list(a.content, "spec", "sources")) == 0 {
+		add(spec, "spec", "source")
+	}
+	for i, v := range list(a.content, "spec", "sources") {
+		spec, _ := v.(map[string]any)
+		add(spec, "spec", "sources", fmt.Sprint(i))
+	}
+	for i, s := range all {
+		if i > 0 {
+			s.name = a.name() + "-" + cmp.Or(text(s.spec, "chart"), path.Base(s.path))
+		}
+	}
+	return all
+}
+
+// fill adds the chart or the objects of a source to a release. It reports whether there
+// are any.
+func (r *reader) fill(s *source, out *importer.Release) (bool, error) {
+	switch {
+	case mapping(s.spec, "plugin") != nil:
+		return false, nil // the table says what to do
+	case text(s.spec, "chart") != "":
+		out.Chart = r.repositoryChart(s)
+		return true, r.helm(s, out)
+	}
+	dir, err := r.directory(s)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case r.exists(dir, "Chart.yaml"):
+		name, err := r.chartName(s, dir)
+		if err != nil {
+			return false, err
+		}
+		out.Chart = &importer.ChartSource{Dir: filepath.Join(r.dir, filepath.FromSlash(dir)), Name: name, Pos: r.at(s.app, s.field)}
+		return true, r.helm(s, out)
+	case slices.ContainsFunc(kustomizations, func(name string) bool { return r.exists(dir, name) }):
+		err = r.kustomize(s, dir, out)
+	default:
+		err = r.manifests(s, dir, out)
+	}
+	return len(out.Objects) > 0, err
+}
+
+var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+func (r *reader) exists(dir, name string) bool {
+	info, err := os.Stat(filepath.Join(r.work, filepath.FromSlash(dir), name))
+	return err == nil && !info.IsDir()
+}
+
+// directory returns the directory of a source, relative to the repository.
+func (r *reader) directory(s *source) (string, error) {
+	dir := path.Clean(strings.TrimPrefix(s.path, "/"))
+	if !filepath.IsLocal(filepath.FromSlash(dir)) {
+		return "", r.fault(s.app, s.at("path"), "the path "+s.path+" leads out of the repository", "write it relative to the repository")
+	}
+	if info, err := os.Stat(filepath.Join(r.work, filepath.FromSlash(dir))); err != nil || !info.IsDir() {
+		return "", r.fault(s.app, s.at("path"), "the repository has no directory "+dir, "import the repository "+text(s.spec, "repoURL")+" instead, or copy the directory into this one")
+	}
+	if revision := text(s.spec, "targetRevision"); !slices.Contains([]string{"", "HEAD", "main", "master"}, revision) {
+		r.note(s.app, s.at("targetRevision"), "the import reads the files that are checked out: check out "+revision+", or accept these")
+	}
+	return dir, nil
+}
+
+// repositoryChart returns the chart of a Helm repository or registry.
+func (r *reader) repositoryChart(s *source) *importer.ChartSource {
+	repo := text(s.spec, "repoURL")
+	if !strings.Contains(repo, "://") {
+		repo = "oci://" + repo // as Argo CD writes registries
+	}
+	return &importer.ChartSource{Repo: strings.TrimSuffix(repo, "/"), Name: text(s.spec, "chart"), Version: text(s.spec, "targetRevision"), Pos: r.at(s.app, s.field)}
+}
+
+// chartName returns the name in the Chart.yaml of a directory.
+func (r *reader) chartName(s *source, dir string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(r.work, filepath.FromSlash(dir), "Chart.yaml"))
+	if err != nil {
+		return "", err
+	}
+	var meta map[string]any
+	if err := yaml.Unmarshal(data, &meta); err != nil || text(meta, "name") == "" {
+		return "", r.fault(s.app, s.at("path"), dir+"/Chart.yaml has no name of a chart", "correct the chart")
+	}
+	return text(meta, "name"), nil
+}
+
+// ownership adds the fields that Argo CD ignores: others may own them.
+func (r *reader) ownership(a *app, out *importer.Release) {
+	for i, rule := range list(a.content, "spec", "ignoreDifferences") {
+		at := []string{"spec", "ignoreDifferences", fmt.Sprint(i)}
+		kind := text(rule, "kind")
+		if g := text(rule, "group"); g != "" && g != "*" {
+			kind += "." + g
+		}
+		target := map[string]any{}
+		if text(rule, "kind") != "*" {
+			target["kinds"] = []any{kind}
+		}
+		for key, field := range map[string]string{"name": "names", "namespace": "namespaces"} {
+			if v := text(rule, key); v != "" {
+				target[field] = []any{v}
+			}
+		}
+		var fields []string
+		for j, v := range list(rule, "jsonPointers") {
+			pointer, _ := v.(string)
+			keys := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+			isIndex := false
+			for k, key := range keys {
+				keys[k] = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+				isIndex = isIndex || key != "" && strings.Trim(key, "0123456789") == ""
+			}
+			if isIndex || keys[0] == "" {
+				r.note(a, append(slices.Clone(at), "jsonPointers", fmt.Sprint(j)), "write this field under ownership with leave: true, with the element of the list by its name")
+				continue
+			}
+			fields = append(fields, fleet.FieldText(keys))
+		}
+		if len(fields) > 0 {
+			out.Ownership = append(out.Ownership, importer.Ownership{Name: fmt.Sprintf("ignored-%d", i+1), Target: target, Fields: fields})
+		}
+	}
+}

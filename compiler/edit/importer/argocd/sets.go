@@ -1,0 +1,339 @@
+package argocd
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// maxApplications is the maximum number of Applications of one ApplicationSet.
+const maxApplications = 2000
+
+// A set is an ApplicationSet that is expanded.
+type set struct {
+	*reader
+	doc     *importer.Document
+	content map[string]any
+	isGo    bool // its templates are Go templates
+	unknown bool // a generator is not expanded
+}
+
+func (s *set) title() string { return applicationSet + " " + text(s.content, "metadata", "name") }
+
+func (s *set) fault(field []string, msg, hint string) error {
+	return &diag.Diag{At: []diag.Pos{s.doc.At(s.dir, field)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
+}
+
+// expand adds the Applications of an ApplicationSet.
+func (r *reader) expand(d *importer.Document, content map[string]any) error {
+	s := &set{reader: r, doc: d, content: content}
+	s.isGo, _ = at(content, "spec", "goTemplate").(bool)
+	r.model.NotCarried = append(r.model.NotCarried, importer.Account(content, s.title(), setTable, func(field []string) diag.Pos { return d.At(r.dir, field) })...)
+	var all []map[string]any
+	for i, g := range list(content, "spec", "generators") {
+		params, err := s.generate(g, []string{"spec", "generators", fmt.Sprint(i)})
+		if err != nil {
+			return err
+		}
+		all = append(all, params...)
+	}
+	if len(all) > maxApplications {
+		return s.fault([]string{"spec", "generators"}, fmt.Sprintf("it generates %d Applications, and %d are the most", len(all), maxApplications), "divide the ApplicationSet")
+	}
+	template := mapping(content, "spec", "template")
+	for _, params := range all {
+		out, err := s.template(template, params)
+		if err != nil {
+			return err
+		}
+		made, _ := out.(map[string]any)
+		made["apiVersion"], made["kind"] = group+"/v1alpha1", application
+		r.apps = append(r.apps, &app{content: made, doc: d, prefix: []string{"spec", "template"}})
+	}
+	return nil
+}
+
+// generate returns the parameters that a generator makes.
+func (s *set) generate(g any, field []string) ([]map[string]any, error) {
+	var out []map[string]any
+	for _, kind := range slices.Sorted(maps.Keys(mapping(g))) {
+		spec := mapping(g, kind)
+		below := append(slices.Clone(field), kind)
+		var made []map[string]any
+		var err error
+		switch kind {
+		case "list":
+			made = s.list(spec)
+		case "git":
+			made, err = s.git(spec, below)
+		case "clusters":
+			made = s.clusterParams(spec, below)
+		case "matrix":
+			made, err = s.matrix(spec, below)
+		case "merge":
+			made, err = s.merge(spec, below)
+		case "selector":
+			continue
+		default:
+			s.skip(below, "fleetc import does not ask other systems: write what it generates as a list generator")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if spec["template"] != nil {
+			s.skip(append(below, "template"), "the template of a generator is not merged: write its fields into the releases")
+		}
+		out = append(out, made...)
+	}
+	return selected(out, mapping(g, "selector", "matchLabels")), nil
+}
+
+// skip notes a part of a generator that is not expanded.
+func (s *set) skip(field []string, do string) {
+	s.unknown = true
+	s.model.NotCarried = append(s.model.NotCarried, importer.Note{Pos: s.doc.At(s.dir, field), Doc: s.title(), Field: strings.Join(field, "."), Do: do})
+}
+
+// selected returns the parameters with the labels.
+func selected(all []map[string]any, labels map[string]any) []map[string]any {
+	return slices.DeleteFunc(all, func(params map[string]any) bool {
+		for key, want := range labels {
+			if fmt.Sprint(at(params, strings.Split(key, ".")...)) != fmt.Sprint(want) && fmt.Sprint(params[key]) != fmt.Sprint(want) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// list returns the elements of a list generator.
+func (s *set) list(spec map[string]any) []map[string]any {
+	var out []map[string]any
+	for _, e := range list(spec, "elements") {
+		if m, ok := e.(map[string]any); ok {
+			out = append(out, s.withValues(deepCopy(m), spec))
+		}
+	}
+	return out
+}
+
+// withValues adds the field values of a generator to parameters.
+func (s *set) withValues(params, spec map[string]any) map[string]any {
+	if values := mapping(spec, "values"); values != nil {
+		params["values"] = values
+	}
+	return params
+}
+
+// clusterParams returns the destinations that the user named. Labels of clusters are
+// unknown.
+func (s *set) clusterParams(spec map[string]any, field []string) []map[string]any {
+	if len(s.opts.Clusters) == 0 || mapping(spec, "selector") != nil {
+		s.skip(field, "the clusters of Argo CD and their labels are unknown: write a list generator with the clusters")
+		return nil
+	}
+	var out []map[string]any
+	for _, d := range s.opts.Clusters {
+		out = append(out, s.withValues(map[string]any{
+			"name": d.Name, "nameNormalized": normalized(d.Name), "server": d.Name, "metadata": map[string]any{"labels": map[string]any{}, "annotations": map[string]any{}},
+		}, spec))
+	}
+	return out
+}
+
+// git returns the parameters of the directories or files of a git generator.
+func (s *set) git(spec map[string]any, field []string) ([]map[string]any, error) {
+	if entries := list(spec, "directories"); len(entries) > 0 {
+		dirs, err := s.matching(entries, true)
+		if err != nil {
+			return nil, s.fault(append(field, "directories"), oneLine(err), "correct the path")
+		}
+		var out []map[string]any
+		for _, dir := range dirs {
+			out = append(out, s.withValues(map[string]any{"path": s.pathParams(dir, "")}, spec))
+		}
+		return out, nil
+	}
+	files, err := s.matching(list(spec, "files"), false)
+	if err != nil {
+		return nil, s.fault(append(field, "files"), oneLine(err), "correct the path")
+	}
+	var out []map[string]any
+	for _, file := range files {
+		data, err := s.read(filepath.Join(s.work, filepath.FromSlash(file)))
+		if err != nil {
+			return nil, err
+		}
+		var content any
+		if err := yaml.Unmarshal(data, &content); err != nil {
+			return nil, s.fault(append(field, "files"), file+" is not valid YAML: "+oneLine(err), "correct the file")
+		}
+		elements, isList := content.([]any)
+		if !isList {
+			elements = []any{content}
+		}
+		for _, e := range elements {
+			params, _ := e.(map[string]any)
+			if params == nil {
+				params = map[string]any{}
+			}
+			params["path"] = s.pathParams(path.Dir(file), path.Base(file))
+			out = append(out, s.withValues(params, spec))
+		}
+	}
+	return out, nil
+}
+
+// pathParams returns the parameters of a directory, and of a file in it.
+func (s *set) pathParams(dir, file string) map[string]any {
+	segments := []any{}
+	for part := range strings.SplitSeq(dir, "/") {
+		segments = append(segments, part)
+	}
+	out := map[string]any{"path": dir, "basename": path.Base(dir), "basenameNormalized": normalized(path.Base(dir)), "segments": segments}
+	if file != "" {
+		out["filename"], out["filenameNormalized"] = file, normalized(file)
+	}
+	return out
+}
+
+// normalized returns a text as a name that Kubernetes takes.
+func normalized(text string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(text))
+	return strings.Trim(name, "-.")
+}
+
+// matching returns the directories or files that the paths of entries match, sorted,
+// without those that an entry excludes.
+func (s *set) matching(entries []any, dirs bool) ([]string, error) {
+	found := map[string]bool{}
+	err := fs.WalkDir(os.DirFS(s.work), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		if e.IsDir() != dirs || dirs && strings.HasPrefix(path.Base(name), ".") {
+			return nil
+		}
+		for _, entry := range entries {
+			if ok, err := matchesPath(text(entry, "path"), name); err != nil || !ok {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			exclude, _ := at(entry, "exclude").(bool)
+			found[name] = !exclude
+			if exclude {
+				return nil
+			}
+		}
+		return nil
+	})
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(found)), func(name string) bool { return !found[name] }), err
+}
+
+// matchesPath reports whether a pattern matches a path: * matches within an element, and
+// ** any number of elements.
+func matchesPath(pattern, name string) (bool, error) {
+	return matchElements(strings.Split(pattern, "/"), strings.Split(name, "/"))
+}
+
+func matchElements(patterns, names []string) (bool, error) {
+	if len(patterns) == 0 {
+		return len(names) == 0, nil
+	}
+	if patterns[0] == "**" {
+		for i := range len(names) + 1 {
+			if ok, err := matchElements(patterns[1:], names[i:]); ok || err != nil {
+				return ok, err
+			}
+		}
+		return false, nil
+	}
+	if len(names) == 0 {
+		return false, nil
+	}
+	if ok, err := path.Match(patterns[0], names[0]); !ok || err != nil {
+		return false, err
+	}
+	return matchElements(patterns[1:], names[1:])
+}
+
+// matrix returns the combinations of two generators. The second one may use parameters of
+// the first.
+func (s *set) matrix(spec map[string]any, field []string) ([]map[string]any, error) {
+	generators := list(spec, "generators")
+	if len(generators) != 2 { //nolint:mnd // as Argo CD demands
+		return nil, s.fault(append(field, "generators"), "a matrix has two generators", "write two, or nest another matrix")
+	}
+	first, err := s.generate(generators[0], append(slices.Clone(field), "generators", "0"))
+	if err != nil {
+		return nil, err
+	}
+	var out []map[string]any
+	for _, a := range first {
+		second, err := s.template(generators[1], a)
+		if err != nil {
+			return nil, err
+		}
+		params, err := s.generate(second, append(slices.Clone(field), "generators", "1"))
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range params {
+			out = append(out, importer.MergeValues(deepCopy(a), b))
+		}
+	}
+	return out, nil
+}
+
+// merge returns the parameters of the first generator, overridden by those of the others
+// that have the same values of mergeKeys.
+func (s *set) merge(spec map[string]any, field []string) ([]map[string]any, error) {
+	var out []map[string]any
+	key := func(params map[string]any) string {
+		var parts []string
+		for _, k := range list(spec, "mergeKeys") {
+			name, _ := k.(string)
+			v := params[name]
+			if v == nil {
+				v = at(params, strings.Split(name, ".")...)
+			}
+			parts = append(parts, fmt.Sprint(v))
+		}
+		return strings.Join(parts, "\x00")
+	}
+	for i, g := range list(spec, "generators") {
+		params, err := s.generate(g, append(slices.Clone(field), "generators", fmt.Sprint(i)))
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			out = params
+			continue
+		}
+		for _, p := range params {
+			for j := range out {
+				if key(out[j]) == key(p) {
+					out[j] = importer.MergeValues(deepCopy(out[j]), p)
+				}
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,139 @@
+package argocd
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/Masterminds/sprig/v3"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/guard"
+)
+
+// maxText limits the result of one template, in bytes.
+const maxText = 1 << 20
+
+// functions are the functions of Go templates: those of sprig that depend on nothing but
+// their arguments, and Argo CD's own.
+var functions = func() template.FuncMap {
+	f := sprig.HermeticTxtFuncMap() // without environment, clock, random and network
+	f["normalize"], f["slugify"] = normalized, normalized
+	return f
+}()
+
+// position is the position in an error of Go's templates.
+var position = regexp.MustCompile(`^template: :\d+(:\d+)?: (executing "" at <.*?>: )?`)
+
+// template returns a value with the parameters in its texts.
+func (s *set) template(v any, params map[string]any) (any, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			name, err := s.text(key, params)
+			if err != nil {
+				return nil, err
+			}
+			if out[name], err = s.template(v[key], params); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			var err error
+			if out[i], err = s.template(e, params); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case string:
+		return s.text(v, params)
+	}
+	return v, nil
+}
+
+// parameter is a parameter in a text that is not a Go template.
+var parameter = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
+
+// text returns a text with the parameters. An unknown parameter of a text that is not a
+// Go template stays as it is, as in Argo CD.
+func (s *set) text(text string, params map[string]any) (string, error) {
+	if !strings.Contains(text, "{{") {
+		return text, nil
+	}
+	if !s.isGo {
+		flat := map[string]string{}
+		flatten(flat, "", params)
+		return parameter.ReplaceAllStringFunc(text, func(m string) string {
+			if v, ok := flat[parameter.FindStringSubmatch(m)[1]]; ok {
+				return v
+			}
+			return m
+		}), nil
+	}
+	option := "missingkey=default"
+	for _, o := range list(s.content, "spec", "goTemplateOptions") {
+		option = fmt.Sprint(o)
+	}
+	out, err := guard.Run(s.ctx, guard.Limits{}, func() (out string, err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("%v", r)
+			}
+		}()
+		t, err := template.New("").Option(option).Funcs(functions).Parse(text)
+		if err != nil {
+			return "", err
+		}
+		b := &limited{}
+		err = t.Execute(b, params)
+		return b.String(), err
+	})
+	if err != nil {
+		why := position.ReplaceAllString(oneLine(err), "")
+		return "", s.fault([]string{"spec", "template"}, "the template "+diag.Visible(text, diag.MaxText)+" cannot be evaluated: "+why, "correct the template, or its parameters")
+	}
+	return out, nil
+}
+
+// limited is a buffer with a maximum size.
+type limited struct{ bytes.Buffer }
+
+// Write implements io.Writer.
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > maxText {
+		return 0, fmt.Errorf("the result is larger than %d bytes", maxText)
+	}
+	return l.Buffer.Write(p)
+}
+
+// flatten adds the parameters by their paths: path.basename, path[0]. The parameter path
+// is the path of the directory.
+func flatten(out map[string]string, prefix string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, below := range v {
+			switch {
+			case prefix == "path" && key == "path":
+				out["path"] = fmt.Sprint(below)
+			case prefix == "path" && key == "segments":
+				flatten(out, "path", below)
+			default:
+				flatten(out, strings.TrimPrefix(prefix+"."+key, "."), below)
+			}
+		}
+	case []any:
+		for i, below := range v {
+			flatten(out, fmt.Sprintf("%s[%d]", prefix, i), below)
+		}
+	default:
+		out[prefix] = fmt.Sprint(v)
+	}
+}

@@ -1,0 +1,98 @@
+package argocd
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// helm adds the values of a chart to a release, merged as Argo CD does: value files in
+// order, then valuesObject or values, then parameters.
+func (r *reader) helm(s *source, out *importer.Release) error {
+	helm := mapping(s.spec, "helm")
+	if out.Name == s.app.name() {
+		out.Name = releaseOf(s) // charts print it
+	}
+	if out.Name != releaseOf(s) {
+		out.Unproven = "Argo CD calls this release " + releaseOf(s)
+	}
+	out.SkipCRDs, _ = helm["skipCrds"].(bool)
+	values := map[string]any{}
+	for i, v := range list(helm, "valueFiles") {
+		name, _ := v.(string)
+		more, unknown, err := r.valueFile(s, name, s.at("helm", "valueFiles", fmt.Sprint(i)))
+		if err != nil {
+			return err
+		}
+		if unknown != "" {
+			out.Unproven = unknown
+		}
+		values = importer.MergeValues(values, more)
+	}
+	own := mapping(helm, "valuesObject")
+	if raw := text(helm, "values"); own == nil && raw != "" {
+		if err := yaml.Unmarshal([]byte(raw), &own); err != nil {
+			return r.fault(s.app, s.at("helm", "values"), "not valid YAML: "+oneLine(err), "correct the values")
+		}
+	}
+	values = deepCopy(importer.MergeValues(values, own))
+	for i, p := range list(helm, "parameters") {
+		literal, _ := at(p, "forceString").(bool)
+		value := ""
+		if v := at(p, "value"); v != nil {
+			value = fmt.Sprint(v)
+		}
+		if err := importer.SetValue(values, text(p, "name"), value, literal); err != nil {
+			return r.fault(s.app, s.at("helm", "parameters", fmt.Sprint(i)), oneLine(err), "write the value into valuesObject")
+		}
+	}
+	out.Values = importer.NodeOf(values, importer.Child(s.app.doc.Node, append(append([]string{}, s.app.prefix...), s.at("helm", "valuesObject")...)...))
+	return nil
+}
+
+// releaseOf returns the name that Argo CD gives to the Helm release of a source.
+func releaseOf(s *source) string {
+	if name := text(s.spec, "helm", "releaseName"); name != "" {
+		return name
+	}
+	return s.app.name()
+}
+
+// valueFile returns the values of a file. unknown says why they are unknown.
+func (r *reader) valueFile(s *source, name string, field []string) (values map[string]any, unknown string, err error) {
+	file := path.Join(s.path, name)
+	switch ref, rest, isRef := strings.Cut(strings.TrimPrefix(name, "$"), "/"); {
+	case strings.Contains(name, "://"):
+		r.note(s.app, field, "fleetc import does not fetch values: write those of "+name+" into the release")
+		return nil, "the values of " + name + " are not fetched", nil
+	case strings.HasPrefix(name, "$") && isRef && s.refs[ref]:
+		file = path.Clean(rest)
+	case strings.HasPrefix(name, "$"):
+		return nil, "", r.fault(s.app, field, "no source of the Application has the ref "+ref, "correct the name behind $")
+	case strings.HasPrefix(name, "/"):
+		file = path.Clean(strings.TrimPrefix(name, "/"))
+	case s.path == "":
+		r.note(s.app, field, "the file is part of the chart: write its values into the release")
+		return nil, "the values of the chart's file " + name + " are not merged", nil
+	}
+	if !filepath.IsLocal(filepath.FromSlash(file)) {
+		return nil, "", r.fault(s.app, field, "the file "+name+" leads out of the repository", "write a file of the repository")
+	}
+	data, err := os.ReadFile(filepath.Join(r.work, filepath.FromSlash(file)))
+	if err != nil {
+		if ignore, _ := at(s.spec, "helm", "ignoreMissingValueFiles").(bool); ignore {
+			return nil, "", nil
+		}
+		return nil, "", r.fault(s.app, field, "the repository has no file "+file, "correct the name, or set ignoreMissingValueFiles: true")
+	}
+	if err := yaml.Unmarshal(data, &values); err != nil {
+		return nil, "", r.fault(s.app, field, file+" is not valid YAML: "+oneLine(err), "correct the file")
+	}
+	return values, "", nil
+}
