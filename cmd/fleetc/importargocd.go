@@ -15,16 +15,20 @@ and objects as Argo CD does: charts, kustomizations and directories of manifests
 have directories for layers: prod/eu=https://eu.example.com. Without it, each
 destination is a cluster, and https://kubernetes.default.svc is in-cluster.
 
+A chart of the repository that makes Applications is rendered, and they are imported.
+--app-of-apps names such a chart that no Application names.
+
 The paths of sources are directories of this repository, whatever their repoURL says.
 Charts of other repositories are fetched and pinned; --chart and --charts give copies.`
 
 const importArgoCDExample = `  fleetc import argocd ../apps
   fleetc import argocd ../apps --cluster dev=in-cluster --cluster prod/eu=https://eu.example.com
+  fleetc import argocd ../argocd-example-apps --app-of-apps apps
   fleetc import argocd ../apps --charts ../charts -o markdown > proof.md`
 
 func newImportArgoCDCommand(o *options) *cobra.Command {
 	var flags importFlags
-	var clusters []string
+	var clusters, roots []string
 	cmd := &cobra.Command{
 		Use:     "argocd DIR",
 		Short:   "Import the Applications of Argo CD",
@@ -38,7 +42,8 @@ func newImportArgoCDCommand(o *options) *cobra.Command {
 			if err := flags.resolve(o); err != nil {
 				return err
 			}
-			opts := argocd.Options{Dir: o.path(args[0]), Kubernetes: flags.kubernetes}
+			c := o.compiler()
+			opts := argocd.Options{Dir: o.path(args[0]), Kubernetes: flags.kubernetes, AppOfApps: roots, Source: c.Source}
 			seen := map[string]bool{}
 			for _, text := range clusters {
 				d, err := argocd.ParseDestination(text)
@@ -51,7 +56,6 @@ func newImportArgoCDCommand(o *options) *cobra.Command {
 				seen[d.ID] = true
 				opts.Clusters = append(opts.Clusters, d)
 			}
-			c := o.compiler()
 			if _, err := c.Module(); err != nil {
 				return err
 			}
@@ -64,5 +68,6 @@ func newImportArgoCDCommand(o *options) *cobra.Command {
 	}
 	flags.add(cmd)
 	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "`ID=DESTINATION`: a cluster and the name or address of its destination; may be repeated")
+	cmd.Flags().StringArrayVar(&roots, "app-of-apps", nil, "`directory` in DIR with a chart that makes Applications; may be repeated")
 	return cmd
 }

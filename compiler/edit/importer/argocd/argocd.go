@@ -20,13 +20,18 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
 )
 
 // Options say what to read.
 type Options struct {
 	Dir        string        // of the repository
 	Clusters   []Destination // if empty, each destination of an Application is a cluster
+	AppOfApps  []string      // directories, relative to the repository, that make Applications
 	Kubernetes string        // version of the clusters
+
+	// Source returns a source for the charts of a directory.
+	Source func(root string) *chart.Source
 }
 
 // A Destination is a cluster and its name or address in Argo CD.
@@ -71,6 +76,7 @@ type reader struct {
 type app struct {
 	content map[string]any
 	doc     *importer.Document
+	depth   int      // number of Applications that make it
 	prefix  []string // path of the Application in the document: spec.template for an ApplicationSet
 }
 
@@ -101,6 +107,9 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 		return nil, err
 	}
 	err = r.applications()
+	for _, dir := range opts.AppOfApps {
+		r.apps = append(r.apps, rootApplication(dir))
+	}
 	if len(r.apps) == 0 {
 		return nil, err
 	}
@@ -171,8 +180,8 @@ func (r *reader) applications() error {
 		}
 		r.apps = append(r.apps, &app{content: content, doc: d})
 	}
-	if len(r.docs) == 0 {
-		return &diag.Diag{Msg: r.opts.Dir + " has no Application or ApplicationSet", Hint: "name the directory with the documents of Argo CD"}
+	if len(r.docs)+len(r.opts.AppOfApps) == 0 {
+		return &diag.Diag{Msg: r.opts.Dir + " has no Application or ApplicationSet", Hint: "name the directory with the documents of Argo CD, or the chart that makes them with --app-of-apps"}
 	}
 	return faults.Err()
 }
@@ -190,7 +199,12 @@ func plain(content map[string]any) map[string]any {
 // releases adds the releases of all Applications to their clusters.
 func (r *reader) releases() error {
 	var faults diag.List
-	for _, a := range r.apps {
+	for i := 0; i < len(r.apps); i++ { // charts may add more
+		a := r.apps[i]
+		if r.made(a) {
+			faults.Add(r.nested(a))
+			continue
+		}
 		c := r.cluster(a)
 		if c == nil {
 			continue

@@ -58,7 +58,7 @@ func (r *reader) sources(a *app) []*source {
 				return
 			}
 		}
-		all = append(all, &source{app: a, field: field, spec: spec, path: text(spec, "path"), name: a.name(), refs: refs})
+		all = append(all, &source{app: a, field: field, spec: spec, path: text(spec, "path"), name: releaseName(a.name()), refs: refs})
 	}
 	if spec := mapping(a.content, "spec", "source"); spec != nil && len(list(a.content, "spec", "sources")) == 0 {
 		add(spec, "spec", "source")
@@ -69,11 +69,14 @@ func (r *reader) sources(a *app) []*source {
 	}
 	for i, s := range all {
 		if i > 0 {
-			s.name = a.name() + "-" + cmp.Or(text(s.spec, "chart"), path.Base(s.path))
+			s.name = releaseName(a.name() + "-" + cmp.Or(text(s.spec, "chart"), path.Base(s.path)))
 		}
 	}
 	return all
 }
+
+// releaseName returns a name that fleetc accepts for a release.
+func releaseName(text string) string { return strings.ReplaceAll(normalized(text), ".", "-") }
 
 // fill adds the chart or the objects of a source to a release. It reports whether there
 // are any.

@@ -16,8 +16,8 @@ import (
 // order, then valuesObject or values, then parameters.
 func (r *reader) helm(s *source, out *importer.Release) error {
 	helm := mapping(s.spec, "helm")
-	if out.Name == s.app.name() {
-		out.Name = releaseOf(s) // charts print it
+	if out.Name == releaseName(s.app.name()) {
+		out.Name = releaseName(releaseOf(s)) // charts print it
 	}
 	if out.Name != releaseOf(s) {
 		out.Unproven = "Argo CD calls this release " + releaseOf(s)
