@@ -119,12 +119,17 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	return r.model, faults.Err()
 }
 
-// walk parses the documents of all YAML files. Templates of charts do not parse, and are
-// not documents.
+// walk parses the documents of all YAML files that are not in a chart.
 func (r *reader) walk() error {
 	return filepath.WalkDir(r.work, func(file string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || !isYAML(file) {
+		if err != nil {
 			return err
+		}
+		if _, err := os.Lstat(filepath.Join(filepath.Dir(file), "Chart.yaml")); err == nil && e.IsDir() && (e.Name() == "templates" || e.Name() == "charts") {
+			return filepath.SkipDir
+		}
+		if e.IsDir() || !isYAML(file) {
+			return nil
 		}
 		data, err := r.read(file)
 		if err != nil {
