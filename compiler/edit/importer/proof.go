@@ -228,7 +228,7 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 
 // storedDifferences returns the differences between the objects that the tool stored
 // and those that the engine renders, without hooks and the crds directory.
-func storedDifferences(r *Release, want *expected) []string {
+func storedDifferences(r *Release, want *expectation) []string {
 	if r.Stored == nil {
 		return nil
 	}

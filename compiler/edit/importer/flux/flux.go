@@ -51,7 +51,7 @@ type repository struct {
 	dir     string // absolute path of the repository, for positions
 	work    string // absolute path of the copy in which kustomizations are rewritten
 	opts    Options
-	files   map[string][]*document // parsed files by path relative to dir
+	files   map[string][]*importer.Document // parsed files by path relative to dir
 	model   *importer.Model
 	remotes map[string][]string // addresses that were removed from kustomizations, by directory
 	notes   map[string]bool     // of fields that were noted, since clusters share documents
@@ -75,7 +75,7 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 		return nil, err
 	}
 	r := &repository{
-		ctx: ctx, dir: dir, work: work, opts: opts, files: map[string][]*document{}, notes: map[string]bool{}, remotes: map[string][]string{},
+		ctx: ctx, dir: dir, work: work, opts: opts, files: map[string][]*importer.Document{}, notes: map[string]bool{}, remotes: map[string][]string{},
 		model: &importer.Model{Tool: "flux"},
 	}
 	var faults diag.List
@@ -124,7 +124,7 @@ type state struct {
 // An object is an object that a Kustomization applies.
 type object struct {
 	content map[string]any
-	doc     *document // may be nil
+	doc     *importer.Document // may be nil
 	stage   *kustomization
 	used    bool     // whether a release uses it as the source of a chart, or it is a Kustomization or HelmRelease
 	unknown []string // variables without a known value in it
@@ -133,7 +133,7 @@ type object struct {
 // at returns the position of a field of the object.
 func (s *state) at(o *object, field ...string) diag.Pos {
 	if o.doc != nil {
-		return o.doc.at(s.dir, field)
+		return o.doc.At(s.dir, field)
 	}
 	if o.stage != nil {
 		return o.stage.pos

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // maxReleaseName is the limit of Helm for names of releases.
@@ -160,18 +161,10 @@ func (s *state) plainRelease(k *kustomization, name string, depends []string) *i
 	if k.object == nil {
 		r.Origin = "directory " + k.dir
 	}
-	keys := map[string]bool{}
-	namespaces := map[string]int{}
-	for _, o := range k.plain {
-		key := o.kind() + "/" + o.name()
-		if keys[key] {
-			key = o.kind() + "/" + path.Join(o.namespace(), o.name())
-		}
-		for i := 2; keys[key]; i++ {
-			key = fmt.Sprintf("%s/%s-%d", o.kind(), path.Join(o.namespace(), o.name()), i)
-		}
-		keys[key] = true
-		namespaces[o.namespace()]++
+	contents := make([]*unstructured.Unstructured, len(k.plain))
+	nodes := make([]*importer.Node, len(k.plain))
+	for i, o := range k.plain {
+		contents[i], nodes[i] = &unstructured.Unstructured{Object: o.content}, importer.NodeOf(o.content, o.source())
 		if len(o.unknown) > 0 {
 			r.Unproven = "the value of the variable " + o.unknown[0] + " is unknown"
 		}
@@ -181,24 +174,9 @@ func (s *state) plainRelease(k *kustomization, name string, depends []string) *i
 				Do: "fleetc prunes this object when it leaves the bundle: keep it with the annotation helm.sh/resource-policy: keep",
 			})
 		}
-		r.Objects = append(r.Objects, importer.Object{Key: key, Node: importer.NodeOf(o.content, o.source())})
 	}
-	if r.Namespace == "" {
-		r.Namespace = mostFrequent(namespaces)
-	}
+	r.SetObjects(contents, nodes)
 	return r
-}
-
-// mostFrequent returns the name that is counted most; default when there is none.
-func mostFrequent(counts map[string]int) string {
-	best := "default"
-	most := 0
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		if name != "" && counts[name] > most {
-			best, most = name, counts[name]
-		}
-	}
-	return best
 }
 
 // helmRelease returns the release of a HelmRelease.

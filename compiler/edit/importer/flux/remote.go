@@ -38,7 +38,7 @@ func (s *state) withoutRemote(dir string) ([]string, error) {
 	if sigsyaml.Unmarshal(data, &content) != nil || yaml.Unmarshal(data, &node) != nil || len(node.Content) == 0 {
 		return nil, nil // the build reports the file
 	}
-	doc := &document{file: file, node: node.Content[0]}
+	doc := &importer.Document{File: file, Node: node.Content[0]}
 	var found []string
 	changed := false
 	for _, key := range []string{"resources", "bases", "components"} {
@@ -49,7 +49,7 @@ func (s *state) withoutRemote(dir string) ([]string, error) {
 				changed = true
 				found = append(found, entry)
 				s.note(importer.Note{
-					Pos: doc.at(s.dir, []string{key, strconv.Itoa(i)}), Doc: "kustomization " + file, Field: key,
+					Pos: doc.At(s.dir, []string{key, strconv.Itoa(i)}), Doc: "kustomization " + file, Field: key,
 					Do: entry + " is remote, and an import fetches no kustomizations: write a kustomization with it into the fleet, make it a release with kustomize, and pin it with fleetc source add",
 				})
 				continue
