@@ -337,6 +337,9 @@ func (d *divider) reference(ids []string, of map[string]*Node) []string {
 			usable = append(usable, name)
 		}
 	}
+	if len(usable) > 0 && usable[0] == "" { // the name of the cluster: facts say more
+		usable = append(usable[1:], "")
+	}
 	for _, names := range append(single(usable), usable) {
 		if parts := d.common(ids, texts, names); parts != nil {
 			return parts
