@@ -16,10 +16,10 @@ import (
 // accessFlags adds the flags that configure access to clusters.
 func accessFlags(cmd *cobra.Command, into *cluster.Access) {
 	f := cmd.Flags()
-	f.StringVar(&into.Kubeconfig, "kubeconfig", "", "`file` with the contexts (default: those of KUBECONFIG, or ~/.kube/config)")
-	f.StringVar(&into.Impersonate.User, "as", "", "impersonate this `user`, or service account: system:serviceaccount:NAMESPACE:NAME")
-	f.StringSliceVar(&into.Impersonate.Groups, "as-group", nil, "impersonate this `group` beside the user; may be repeated")
-	f.StringVar(&into.Impersonate.UID, "as-uid", "", "impersonate this `UID` beside the user")
+	f.StringVar(&into.Kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: the files in KUBECONFIG, or ~/.kube/config)")
+	f.StringVar(&into.Impersonate.User, "as", "", "impersonate this `user`, or a service account as system:serviceaccount:NAMESPACE:NAME")
+	f.StringSliceVar(&into.Impersonate.Groups, "as-group", nil, "also impersonate this `group`; may be repeated")
+	f.StringVar(&into.Impersonate.UID, "as-uid", "", "also impersonate this `UID`")
 	_ = cmd.MarkFlagFilename("kubeconfig")
 }
 

@@ -53,9 +53,9 @@ func (v adoptValue) Type() string { return "from:MANAGER" }
 // adoptFlag adds --adopt.
 func adoptFlag(cmd *cobra.Command, o *deliver.ApplyOptions) {
 	f := cmd.Flags()
-	f.Var(adoptValue{o}, "adopt", "take over objects that other tools made; with from:MANAGER, the fields of this manager alone; may be repeated")
+	f.Var(adoptValue{o}, "adopt", "take over objects that other tools created; with from:MANAGER, only the fields of this manager; may be repeated")
 	f.Lookup("adopt").NoOptDefVal = "all"
-	f.BoolVar(&o.AdoptForget, "adopt-forget", false, "with --adopt, remove what Helm has stored of releases whose objects are all applied by fleetc; the objects stay")
+	f.BoolVar(&o.AdoptForget, "adopt-forget", false, "with --adopt, remove Helm's records of releases when fleetc owns all of their objects; the objects stay")
 	_ = cmd.RegisterFlagCompletionFunc("adopt", cobra.FixedCompletions([]string{
 		"all", "from:argocd-controller", "from:helm", "from:helm-controller", "from:kapp-server", "from:kubectl-client-side-apply", "from:kustomize-controller", "from:Terraform",
 	}, cobra.ShellCompDirectiveNoFileComp))

@@ -12,24 +12,25 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const affectedLong = `affected lists the clusters whose bundle can be another than in a commit: those
-of which a file was changed, added or removed that their bundle is made of, in
-the commit or now. That is told by what each of them reads: its layers and the
-CUE packages that they import, the files that these embed, charts in the
-repository, Jsonnet and all that it imports, kustomizations and manifests.
-Nothing is rendered. A cluster that is not listed has the bundle that it had.
+const affectedLong = `affected lists the clusters whose bundles may have changed since a commit. A
+cluster is listed when a file that its bundle depends on was changed, added or
+removed: a file of its layers or of an imported CUE package, an embedded file, a
+chart in the repository, a Jsonnet file, a kustomization or a manifest. Nothing
+is rendered. A cluster that is not listed has the same bundle as before.
 
-It compares what is in the working tree, committed or not. Clusters that are
-gone are not listed, except with -o json. Where the commit has faults, what they
-concern is listed, since it cannot be told; a line on standard error says so.
+affected compares the commit with the working tree, including changes that are
+not committed. Deleted clusters appear with -o json only. If the commit has
+faults, affected lists the clusters that they concern, and prints a line about
+it on standard error.
 
-With --files it lists files: with --since those that differ, of a cluster's
-layers alone when there are such; without it all that the bundles of the
-clusters are made of, from the fleet's root.
+--files lists files instead of clusters. With --since, it lists the files that
+differ, or only those in the clusters' layers if there are any. Without --since,
+it lists all files that the bundles of the clusters depend on. Paths are
+relative to the fleet's root.
 
-It is a listing: exit status is 0 with and without clusters. Since no cluster
-pattern means all clusters, use vet --since rather than the list when there may
-be none in it.`
+The exit status is 0 with and without affected clusters. The list may be empty,
+and other commands take an empty list as all clusters: use vet --since rather
+than passing the list to vet.`
 
 const affectedExample = `  fleetc affected --since git:origin/main
   fleetc affected --since git:origin/main -o json 'prod/*'
@@ -41,7 +42,7 @@ func newAffectedCommand(o *options) *cobra.Command {
 	var files bool
 	cmd := &cobra.Command{
 		Use:               "affected [CLUSTER...]",
-		Short:             "List the clusters that changes since a commit can concern",
+		Short:             "List the clusters that changes since a commit may affect",
 		Long:              affectedLong,
 		Example:           affectedExample,
 		ValidArgsFunction: clusterArgs(o),
@@ -63,7 +64,7 @@ func newAffectedCommand(o *options) *cobra.Command {
 		},
 	}
 	sinceFlag(cmd, &since)
-	cmd.Flags().BoolVar(&files, "files", false, "list files in place of clusters")
+	cmd.Flags().BoolVar(&files, "files", false, "list files instead of clusters")
 	outputFlag(cmd, &output, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
@@ -71,7 +72,7 @@ func newAffectedCommand(o *options) *cobra.Command {
 
 // sinceFlag adds --since.
 func sinceFlag(cmd *cobra.Command, into *string) {
-	cmd.Flags().StringVar(into, "since", "", "only clusters whose bundle can be another than in this `commit`, as git:REF")
+	cmd.Flags().StringVar(into, "since", "", "only clusters that changes since this `commit` may affect, as git:REF")
 }
 
 // An affectedCluster is a cluster in the output of affected -o json.

@@ -18,69 +18,72 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const applyLong = `apply makes clusters run what the fleet says. It compiles them, connects to each
-by the context of a kubeconfig that cluster.context names, never the current
-one, plans, shows the plan, asks, and then applies stage by stage: namespaces
-and CRDs, hooks that Helm would run before, everything else in order by
-server-side apply, and hooks after, when all of the stage is healthy. In a stage,
-a release waits for those that it depends on. What is
-gone from the fleet is pruned at the end. When a cluster runs its bundle
-already, nothing is written to it.
+const applyLong = `apply changes clusters until they run the bundles of the fleet. For each cluster
+it compiles the bundle, connects with the kubeconfig context in cluster.context
+(never the current context), makes a plan, shows it and asks for confirmation.
+If a cluster already runs its bundle, apply writes nothing to it.
 
-Every bundle that was applied as a whole becomes a revision, which is kept in the
+apply works stage by stage. In each stage it applies namespaces and CRDs, runs
+the hooks that Helm runs before, applies all other objects with server-side
+apply, waits until they are healthy, and runs the hooks that Helm runs after. In
+a stage, a release waits for the releases that it depends on. At the end, apply
+prunes objects that are no longer in the fleet.
+
+The plan is made with dry runs in the cluster. apply refuses to write if an
+object has fields that another manager owns, an immutable field changes, another
+tool created an object, a right is missing, or the plan prunes too many objects.
+In a release, ownership sets which fields belong to fleetc and which to others.
+replace names the kinds that apply may delete and create again; it never does
+this to other objects.
+
+fleetc identifies a cluster by the UID of its namespace kube-system, and keeps
+an inventory of applied objects in the namespace fleetc-system. Only objects of
+the inventory are pruned. Namespaces, CRDs and volumes are not pruned, nor are
+objects with the annotation helm.sh/resource-policy: keep or fleetc.dev/prune:
+never. A lease prevents two applies to a cluster at the same time;
+--lock-timeout waits for the other one. If an apply was interrupted, the next
+apply finishes its work.
+
+Each whole bundle that was applied becomes a revision, which is stored in the
 cluster: see history and rollback.
 
-The plan is made by dry runs in the cluster. Nothing is written as long as it
-has a conflict with somebody else's fields, a field that cannot change, an
-object that another tool made, a right that is missing, or too much to prune.
-A release says with ownership which fields it has and which it leaves to others,
-and with replace of which kinds objects may be deleted to be made anew; no other
-object ever is.
+--adopt takes over objects that other tools created, and the fields of tools
+that apply whole objects. Fields that such a tool has set and the bundle does
+not have are removed; the plan lists them for each manager. Controllers that set
+single fields keep those. Objects of Flux are refused, because Flux would
+restore them, unless you name the manager: --adopt=from:kustomize-controller
+takes over the fields of this manager only, also of objects that fleetc already
+applies. To list managers, run kubectl get --show-managed-fields.
 
-fleetc knows a cluster by the UID of its namespace kube-system and keeps an
-inventory of what it applied in the namespace fleetc-system. Only what is in the
-inventory is pruned; namespaces, CRDs and volumes are not, nor are objects with
-the annotation helm.sh/resource-policy: keep or fleetc.dev/prune: never. A lease
-keeps a second apply away; --lock-timeout waits until it is released. An apply that
-was interrupted is finished by the next one.
+After --adopt, Helm's records of a release still exist, and helm uninstall would
+delete its objects. The plan names such releases. --adopt-forget removes the
+records of a release when everything is applied and fleetc owns all of its
+objects. The objects stay.
 
---adopt takes over objects that other tools made, with the fields of the tools
-that apply whole objects: what they have set and the bundle does not have goes away,
-and the plan lists that for each manager. Controllers that set single fields keep
-these. Objects of Flux are refused, since Flux would put them back, unless the
-manager is named: --adopt=from:kustomize-controller takes over from that manager
-alone, also on objects that fleetc applied before. kubectl get --show-managed-fields
-lists managers.
+Actions of the fleet run before or after a stage or release that has changes,
+and the plan shows them. Commands run with --allow-exec only. Manual actions
+need approval on the terminal, or with --approve NAME. When a stage fails, its
+actions are undone.
 
-Adoption leaves what Helm has stored of a release, so that helm uninstall would
-delete the objects. The plan names such releases. --adopt-forget removes the record
-of a release, when everything is applied and all of its objects are fleetc's, and
-leaves the objects.
+If a cluster is unreachable, or its plan has faults, apply continues with the
+other clusters and exits with status 2.
 
-What the fleet wants done before and after stages and releases, its actions, is
-in the plan, and is done when the stage or the release has something to be
-applied. Commands among them run with --allow-exec only. What a person must
-approve is asked on a terminal, or approved with --approve NAME. When a stage
-fails, its actions are undone.
-
-A cluster that is down, or whose plan has faults, does not keep the others from
-being applied to; the exit status is then 2.
-
---dry-run shows the plan and exits with 1 when there is something to do. --plan
-also writes it to a file, without any content of objects; --from-plan does
-exactly that plan, and nothing in a cluster that is no longer as it was.`
+--dry-run shows the plan, and exits with status 1 if there is something to do.
+--plan also writes the plan to a file, without the contents of objects.
+--from-plan carries out exactly that plan. It writes nothing to a cluster that
+has changed since the plan was made.`
 
 const applyExample = `  fleetc apply --dry-run
   fleetc apply prod/us-east-1
   fleetc apply --yes --stage network 'prod/*'
   fleetc apply --yes --allow-exec --approve dashboards prod
 
-  # Take over what another tool made, or what these managers have.
+  # Take over objects of other tools, or the fields of some managers.
   fleetc apply --adopt dev/alice
   fleetc apply --adopt --adopt-forget dev/alice
   fleetc apply --adopt=from:kustomize-controller,from:flux-client-side-apply dev/alice
 
-  # Plan, have somebody look at it, do exactly that.
+  # Write a plan, review it, then apply exactly this plan.
   fleetc apply --plan plan.json prod
   fleetc apply --from-plan plan.json --yes`
 
@@ -98,7 +101,7 @@ func newApplyCommand(o *options) *cobra.Command {
 	var a applyOptions
 	cmd := &cobra.Command{
 		Use:               "apply [CLUSTER...]",
-		Short:             "Make clusters run their bundles",
+		Short:             "Apply bundles to clusters",
 		Long:              applyLong,
 		Example:           applyExample,
 		ValidArgsFunction: clusterArgs(o),
@@ -110,14 +113,14 @@ func newApplyCommand(o *options) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&a.plan, "plan", "", "write the plan to this `file`, and nothing to clusters")
 	_ = cmd.MarkFlagFilename("plan")
-	f.StringVar(&a.fromPlan, "from-plan", "", "do what the plan in this `file` says")
-	f.StringSliceVar(&a.Stages, "stage", nil, "apply this `stage` alone, and prune nothing of others; may be repeated")
-	f.StringSliceVar(&a.Releases, "release", nil, "apply this `release` alone, and prune nothing of others; may be repeated")
+	f.StringVar(&a.fromPlan, "from-plan", "", "apply the plan in this `file`")
+	f.StringSliceVar(&a.Stages, "stage", nil, "apply only this `stage`, and prune nothing of others; may be repeated")
+	f.StringSliceVar(&a.Releases, "release", nil, "apply only this `release`, and prune nothing of others; may be repeated")
 	adoptFlag(cmd, &a.ApplyOptions)
 	parallelFlag(cmd, &a.parallel)
-	f.BoolVar(&a.Strict, "strict", false, "also undo what people changed by hand in objects that fleetc applies, with kubectl, k9s, Lens or a browser")
-	f.BoolVar(&a.Actions.AllowExec, "allow-exec", false, "let actions of the fleet run commands on this machine")
-	f.StringSliceVar(&a.Actions.Approved, "approve", nil, "approve the manual action of this `name`; may be repeated")
+	f.BoolVar(&a.Strict, "strict", false, "also undo manual changes to applied objects, such as with kubectl, k9s, Lens or a browser")
+	f.BoolVar(&a.Actions.AllowExec, "allow-exec", false, "allow actions of the fleet to run commands on this machine")
+	f.StringSliceVar(&a.Actions.Approved, "approve", nil, "approve the manual action with this `name`; may be repeated")
 	_ = cmd.MarkFlagFilename("from-plan", "json")
 	_ = cmd.RegisterFlagCompletionFunc("approve", manualActions(o))
 	outputFlag(cmd, &a.output, "text", "json")
@@ -128,7 +131,7 @@ func newApplyCommand(o *options) *cobra.Command {
 // flags adds the flags of commands that apply bundles.
 func (a *applyOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&a.yes, "yes", "y", false, "do not ask for confirmation")
 	forceFlag(cmd, &a.force)
 	a.writeFlags(cmd)
 }
@@ -137,10 +140,10 @@ func (a *applyOptions) flags(cmd *cobra.Command) {
 func (a *applyOptions) writeFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	accessFlags(cmd, &a.Access)
-	f.BoolVar(&a.dryRun, "dry-run", false, "show the plan and write nothing; exit with 1 when there is something to do")
+	f.BoolVar(&a.dryRun, "dry-run", false, "show the plan and write nothing; exit with status 1 if there is something to do")
 	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a stage to be healthy")
 	lockFlag(cmd, &a.LockTimeout)
-	f.IntVar(&a.PruneLimit, "prune-limit", 0, "how many objects of a cluster may be pruned (default: a fifth, or ten if that is more)")
+	f.IntVar(&a.PruneLimit, "prune-limit", 0, "maximum number of objects to prune in a cluster (default: a fifth of its objects, but at least ten)")
 	protectedFlag(cmd, &a.protected)
 }
 

@@ -16,14 +16,14 @@ import (
 // without a value.
 func protectedFlag(cmd *cobra.Command, into *[]string) {
 	f := cmd.Flags()
-	f.StringSliceVar(into, "prune-protected", nil, "also prune objects of these `kinds`: Namespace, CustomResourceDefinition, PersistentVolume or PersistentVolumeClaim; all four without a value")
+	f.StringSliceVar(into, "prune-protected", nil, "also prune objects of these `kinds`: Namespace, CustomResourceDefinition, PersistentVolume or PersistentVolumeClaim; without a value, all four")
 	f.Lookup("prune-protected").NoOptDefVal = apply.AllKinds
 	_ = cmd.RegisterFlagCompletionFunc("prune-protected", cobra.FixedCompletions(apply.ProtectedNames(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // parallelFlag adds --parallel.
 func parallelFlag(cmd *cobra.Command, into *int) {
-	cmd.Flags().IntVar(into, "parallel", defaultParallel, "how many clusters to apply to at a time")
+	cmd.Flags().IntVar(into, "parallel", defaultParallel, "number of clusters to process at the same time")
 }
 
 // defaultParallel is the default number of clusters that are applied to in
@@ -40,7 +40,7 @@ func checkParallel(n int) error {
 
 // lockFlag adds --lock-timeout.
 func lockFlag(cmd *cobra.Command, into *time.Duration) {
-	cmd.Flags().DurationVar(into, "lock-timeout", 0, "how long to wait for another apply to the same cluster to end")
+	cmd.Flags().DurationVar(into, "lock-timeout", 0, "how long to wait until another apply to the same cluster has ended")
 }
 
 // checkLock returns a fault for a negative duration.
@@ -55,7 +55,7 @@ func checkLock(timeout time.Duration) error {
 // without a value.
 func forceFlag(cmd *cobra.Command, into *[]string) {
 	f := cmd.Flags()
-	f.StringSliceVar(into, "force-conflicts", nil, "take fields that others have: of all objects without a `value`, or release:NAME, manager:NAME or object:ID; may be repeated")
+	f.StringSliceVar(into, "force-conflicts", nil, "take over fields that other managers own: in all objects, or with a `value` in those of release:NAME, manager:NAME or object:ID; may be repeated")
 	f.Lookup("force-conflicts").NoOptDefVal = apply.ForceAll
 	_ = cmd.RegisterFlagCompletionFunc("force-conflicts", cobra.FixedCompletions([]string{
 		apply.ForceAll, "manager:kubectl", "manager:kubectl-client-side-apply", "manager:kubectl-edit", "object:", "release:",

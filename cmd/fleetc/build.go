@@ -16,16 +16,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const buildLong = `build compiles clusters and prints their objects, in the order in which they
-apply. The YAML of one cluster can be piped into kubectl. Before each object
-stands where it comes from.
+const buildLong = `build compiles clusters and prints their objects in the order in which they are
+applied. A comment before each object says where it comes from. You can pipe the
+YAML of one cluster into kubectl.
 
-Fields that a release keeps (random: keep: true) have the values of the exported
-tree that --last names.
+If a release keeps random values (random: keep: true), name the exported tree
+that has them with --last.
 
-With -o json it prints one JSON object for each cluster, on a line of its own:
-its ID, the digest of its bundle, and its objects. With --release the objects are
-those of these releases alone, and the digest is that of the whole bundle.`
+With -o json, build prints one line for each cluster: a JSON object with its ID,
+the digest of its bundle, and its objects. --release limits the objects to some
+releases; the digest is still the digest of the whole bundle.`
 
 const buildExample = `  fleetc build dev/local
   fleetc build dev/local | kubectl diff -f -
@@ -38,7 +38,7 @@ func newBuildCommand(o *options) *cobra.Command {
 	var shard func() (fleet.Shard, error)
 	cmd := &cobra.Command{
 		Use:               "build [CLUSTER...]",
-		Short:             "Print the objects of clusters",
+		Short:             "Compile clusters and print their objects",
 		Long:              buildLong,
 		Example:           buildExample,
 		ValidArgsFunction: clusterArgs(o),
@@ -65,9 +65,9 @@ func newBuildCommand(o *options) *cobra.Command {
 			return build(cmd, f, releases, write)
 		},
 	}
-	cmd.Flags().StringVar(&last, "last", "", "exported `directory` with the values that releases keep")
+	cmd.Flags().StringVar(&last, "last", "", "exported `directory` with the random values that releases keep")
 	_ = cmd.MarkFlagDirname("last")
-	cmd.Flags().StringSliceVar(&releases, "release", nil, "print the objects of this `release` alone; may be repeated")
+	cmd.Flags().StringSliceVar(&releases, "release", nil, "print only the objects of this `release`; may be repeated")
 	shard = shardFlag(cmd)
 	outputFlag(cmd, &output, "yaml", "json")
 	cacheRegistryFlag(cmd, o)

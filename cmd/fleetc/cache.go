@@ -10,22 +10,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const cacheLong = `fleetc stores results that depend only on their input: the types of charts'
-values, the rendered objects of releases, and the files from which clusters were
-exported. It verifies a stored result before it uses it, and computes results that
-are missing. It does not store random results, nor Secrets in plain text unless
+const cacheLong = `cache shows and removes the results that fleetc stores to save time: the types
+of charts' values, the rendered objects of releases, and the lists of files that
+exports depend on. fleetc stores only results that depend on nothing but their
+inputs. It verifies a stored result before use, and computes results that are
+missing. It does not store random results, nor Secrets in plain text unless
 their release allows that.
 
 The cache is fleetc/results in the user's cache directory, or in --cache-dir. It
-holds at most 1 GiB; results that were not used for the longest time are removed
-first. Several processes may use it at the same time. --no-cache, of any command,
-neither uses nor stores results. --cache-registry, of export and others, shares
-rendered releases with other machines.`
+holds at most 1 GiB; the results that were not used for the longest time are
+removed first. Several processes can use it at the same time. With --no-cache, a
+command neither reads nor stores results. --cache-registry, a flag of export and
+other commands, shares rendered releases with other machines.`
 
 func newCacheCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache",
-		Short: "Show which results are cached, and why others are not",
+		Short: "Show and remove cached results",
 		Long:  cacheLong,
 		Example: `  fleetc cache why prod/us-east-1
   fleetc cache clean`,
@@ -36,18 +37,18 @@ func newCacheCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-const cacheWhyLong = `why reports which results of a cluster and its releases are in the cache, and for
-the others, what changed since the last export to a directory:
+const cacheWhyLong = `why shows which results of a cluster and its releases are in the cache. For the
+others it shows what changed since the last export to a directory:
 
-  cached    the stored result is used
+  cached    fleetc uses the stored result
   changed   the listed files, or parts of the release, changed
-  new       there is no result of an earlier run
+  new       no earlier run stored a result
   evicted   nothing changed, but the cache no longer has the result, or other
             releases bring other CRDs
-  always    it is rendered every time, for the listed reason
-  no chart  the release has no Helm chart; it is rendered every time
+  always    fleetc renders it every time, for the listed reason
+  no chart  the release has no Helm chart; fleetc renders it every time
 
-It renders the releases that are not cached, and stores nothing.`
+why renders the releases that are not cached, and stores nothing.`
 
 const cacheWhyExample = `  fleetc cache why prod/us-east-1
   fleetc cache why prod/us-east-1 -o json | jq -r '.releases[] | select(.state != "cached") | .release'`
@@ -56,7 +57,7 @@ func newCacheWhyCommand(o *options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:               "why CLUSTER",
-		Short:             "Explain which results of a cluster are cached, and what changed",
+		Short:             "Show which results of a cluster are cached, and what changed",
 		Long:              cacheWhyLong,
 		Example:           cacheWhyExample,
 		Args:              cobra.ExactArgs(1),

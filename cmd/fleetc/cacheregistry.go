@@ -14,7 +14,7 @@ import (
 func cacheRegistryFlag(cmd *cobra.Command, o *options) {
 	const name = "cache-registry"
 	var text string
-	cmd.Flags().StringVar(&text, name, "", "share what charts render to with other machines, at `oci://REGISTRY/PATH`")
+	cmd.Flags().StringVar(&text, name, "", "share rendered releases with other machines, at `oci://REGISTRY/PATH`")
 	_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

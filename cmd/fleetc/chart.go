@@ -27,26 +27,26 @@ func newChartCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-const chartAddLong = `add finds a chart and writes environments/charts/<name>/chart.cue: a CUE package
+const chartAddLong = `add pins a chart. It writes environments/charts/<name>/chart.cue, a CUE package
 with its repository, name, exact version and the sha256 of its archive. Layers
 import the package and unify a release with its #Release. Adding a chart again
-moves the pin; chart update does so too, and says what that changes.
+moves the pin. chart update moves it too, and shows what changes.
 
-A reference is one of
+REF is one of
 
   https://HOST/PATH/NAME         a chart of an HTTP repository, or NAME with --repo
-  ALIAS/NAME                     in a repository added with helm repo add
-  oci://HOST/PATH/NAME           in a registry
+  ALIAS/NAME                     a chart in a repository added with helm repo add
+  oci://HOST/PATH/NAME           a chart in a registry
   git+https://HOST/REPO//PATH    a directory of a git repository
-  ./PATH                         a chart of this repository, from the fleet's root
+  ./PATH                         a chart in this repository, below the fleet's root
 
 --version takes a range (^4.11, ">=1.2 <2"), or for git a branch, tag or commit.
-Ranges are resolved now and never again: compiling uses the exact pin.
+add resolves it once; compiling uses the exact pin.
 
-Dependencies that Chart.yaml lists and the chart's charts directory lacks are
-fetched and pinned as well, with the versions of Chart.lock or the newest ones.
+add also fetches and pins the dependencies that Chart.yaml lists and the chart's
+charts directory lacks, with the versions in Chart.lock or the newest versions.
 
-Credentials are those of helm repo add, docker login and git.`
+Credentials come from helm repo add, docker login and git.`
 
 const chartAddExample = `  fleetc chart add https://charts.jetstack.io/cert-manager --version ^1.16
   fleetc chart add oci://ghcr.io/prometheus-community/charts/kube-prometheus-stack
@@ -72,7 +72,7 @@ func newChartAddCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&req.Version, "version", "", "`range` of versions, or a git ref (default: the newest stable version)")
-	cmd.Flags().StringVar(&req.Repo, "repo", "", "`URL` of the repository that REF is a chart's name in")
+	cmd.Flags().StringVar(&req.Repo, "repo", "", "`URL` of the chart repository, when REF is only the name of a chart")
 	cmd.Flags().StringVar(&name, "name", "", "`name` of the CUE package (default: from the chart's name)")
 	outputFlag(cmd, &output, "text", "json")
 	return cmd

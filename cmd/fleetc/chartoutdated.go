@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const chartOutdatedLong = `outdated asks the repositories of all charts that clusters have for their
-versions, and lists those pins for which there is a newer stable one: the newest
-of the same major version, and the newest of all. Of charts in git, versions are
-the tags of the repository.
+const chartOutdatedLong = `outdated lists the pinned charts that have a newer stable version. It asks the
+repositories of all charts that clusters use, and shows the newest version with
+the same major number and the newest version of all. For a chart in git, the
+versions are the tags of the repository. Nothing is written.
 
-Exit status 1 says that there are some. Nothing is written.`
+The exit status is 1 when a chart has a newer version, and 0 when none has.`
 
 const chartOutdatedExample = `  fleetc chart outdated
   fleetc chart outdated --all -o json
@@ -51,7 +51,7 @@ func newChartOutdatedCommand(o *options) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "list also the charts that have no newer version")
+	cmd.Flags().BoolVar(&all, "all", false, "also list charts without a newer version")
 	outputFlag(cmd, &output, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd

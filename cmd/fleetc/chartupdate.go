@@ -14,25 +14,30 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const chartUpdateLong = `update pins another version of a chart: the newest stable one, or the newest in
-the range of --version. NAME is that of the package below environments/charts,
-or of its chart.
+const chartUpdateLong = `update pins another version of a chart: the newest stable version, or the newest
+version in the range of --version. NAME is the package below
+environments/charts, or the name of its chart.
 
-Without --in, the package's default moves, and with it every cluster for which
-no layer says otherwise. With --in, the version is added to the package, and one
-line of the layer changes or is added, which says
+Without --in, update changes the default version of the package. All clusters
+move, except those whose layers set another version. With --in, update adds the
+version to the package and changes or adds one line in the layer:
 
   releases: "NAME": chart: version: "VERSION"
 
-so that its clusters move and the others stay. A version that no cluster has any
-more leaves the package.
+The clusters of this layer move, and the others stay. update removes versions
+that no cluster uses any more from the package.
 
-What the update changes is printed: the chart's values (+ added, - removed,
-~ of another type, = with another default, ! no longer read), the faults that
-the fleet then has, each at the line that is affected, and the difference of
-what renders, the same change of several clusters once, version labels and
-checksums in one line, and without the fields that diff.ignore names. Those faults do not keep
-the update from being written; fleetc vet repeats them.`
+update prints what changes:
+
+  - the values of the chart: + added, - removed, ~ has another type, = has
+    another default, ! is no longer read
+  - the faults that the fleet has after the update, each at the affected line
+  - the difference in the rendered objects, without the fields in diff.ignore. A
+    change of several clusters appears once, and version labels and checksums
+    take one line.
+
+update writes the new version even if it causes faults; fleetc vet shows them
+again.`
 
 const chartUpdateExample = `  fleetc chart update ingress_nginx
   fleetc chart update ingress_nginx --version ^4.11 --dry-run
@@ -44,7 +49,7 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:               "update NAME",
-		Short:             "Move clusters to another version of a chart",
+		Short:             "Pin another version of a chart",
 		Long:              chartUpdateLong,
 		Example:           chartUpdateExample,
 		Args:              exactlyOneArg("the name of one package of a chart"),
@@ -67,7 +72,7 @@ func newChartUpdateCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&req.In, "in", "", "`layer` whose clusters move: its name, or its path below environments")
 	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change, and write nothing")
 	_ = cmd.RegisterFlagCompletionFunc("in", layerArgs(o))
-	cmd.Flags().BoolVar(&all, "all", false, "show every version label and checksum that changes, and the fields that diff.ignore leaves out")
+	cmd.Flags().BoolVar(&all, "all", false, "show every version label and checksum that changes, and the fields in diff.ignore")
 	outputFlag(cmd, &output, "text", "json")
 	return cmd
 }

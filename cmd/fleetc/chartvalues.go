@@ -15,9 +15,8 @@ import (
 )
 
 const chartValuesLong = `values lists the values of a pinned chart: the type that fleetc checks, the
-default of the chart, what the type is known from, and what the chart says about
-the value. NAME is that of the package below environments/charts, or of its
-chart.
+default of the chart, the source of the type, and the chart's description of the
+value. NAME is the package below environments/charts, or the name of its chart.
 
 FROM is one of
 
@@ -27,9 +26,14 @@ FROM is one of
   default     the value in values.yaml
   Chart.yaml  the condition or the tags of a dependency
 
-STATE is typed where a wrong value is a fault; open where anything passes; unread
-where setting the value is a fault, since nothing reads it. In a path, * stands
-for any key and [] for the elements of a list; the path * is the top level.`
+STATE is one of
+
+  typed       a wrong value is a fault
+  open        every value is accepted
+  unread      no template reads the value; setting it is a fault
+
+In a path, * stands for any key and [] for the elements of a list. The path * is
+the top level.`
 
 const chartValuesExample = `  fleetc chart values ingress_nginx
   fleetc chart values ingress_nginx --open
@@ -60,8 +64,8 @@ func newChartValuesCommand(o *options) *cobra.Command {
 			return valuesTable(cmd.OutOrStdout(), v, keys)
 		},
 	}
-	cmd.Flags().StringVar(&version, "version", "", "`version` of the chart (default: the one that the package pins first)")
-	cmd.Flags().BoolVar(&open, "open", false, "list only those for which anything passes")
+	cmd.Flags().StringVar(&version, "version", "", "`version` of the chart (default: the first pin of the package)")
+	cmd.Flags().BoolVar(&open, "open", false, "list only open values")
 	outputFlag(cmd, &output, "text", "json")
 	return cmd
 }

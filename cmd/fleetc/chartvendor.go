@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const chartVendorLong = `vendor puts the archives of all pinned charts and sources into vendor/charts of the fleet's
-repository, to be committed: compiling looks there first, and then needs neither
-network nor cache. Archives of former pins are removed; other files are left
-alone. Each archive is checked against its pin whenever the fleet is compiled,
-and by chart verify.`
+const chartVendorLong = `vendor writes the archives of all pinned charts and sources to vendor/charts in
+the fleet's repository, for you to commit. Compiling looks there first, and then
+needs neither the network nor the cache.
+
+vendor removes archives that are no longer pinned, and leaves other files alone.
+Every compilation, and chart verify, check each archive against its pin.`
 
 const chartVendorExample = `  fleetc chart vendor
   fleetc vet --offline --cache-dir /nonexistent`
@@ -22,7 +23,7 @@ func newChartVendorCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "vendor",
 		ValidArgsFunction: cobra.NoFileCompletions,
-		Short:             "Put the archives of charts into the repository",
+		Short:             "Write the archives of charts to the repository",
 		Long:              chartVendorLong,
 		Example:           chartVendorExample,
 		Args:              cobra.NoArgs,

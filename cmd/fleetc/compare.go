@@ -15,25 +15,25 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const compareLong = `compare shows how clusters differ: what they say of themselves, their releases,
-charts and images, every value with the layer and line that set it, and the
-objects that come out. A value that only some clusters set is compared with the
-chart's own default in the others.
+const compareLong = `compare shows how clusters differ: their cluster fields, releases, charts and
+images, every value with the layer and line that set it, and the rendered
+objects. If only some clusters set a value, compare shows the chart's default for
+the others.
 
 compare A B compares two clusters, and their objects field by field. compare
---all compares all clusters, or those of the patterns: for each thing that is
-not the same everywhere, which clusters have what, the value of the most
-clusters first. A text has version labels and checksums in one line, and leaves
-out objects that differ in nothing else; --full shows each. Fields that
-diff.ignore of one of the clusters leaves out are counted, and shown with --full.
+--all compares all clusters, or the clusters that the patterns select: for each
+difference, it lists the clusters with each value, the most common value first.
 
-What Secrets hold is shown as <secret>, and so are values that a Secret of these
-clusters holds as a whole; not those inside of a longer text of one. Values that releases keep from one
-bundle to the next (random: keep: true) count as equal.
+Text output shows version labels and checksums in one line, and leaves out
+objects that differ in nothing else. It counts the fields that diff.ignore of a
+cluster leaves out. --full shows all of them.
 
-With --only, it checks instead that clusters differ only where a file of CUE
-allows it, and shows no differences: each that is not allowed is a fault, at the
-line that sets the value.`
+compare shows contents of Secrets as <secret>, and also other values that equal a
+whole value of a Secret in these clusters. It does not hide parts of a longer
+text. Random values that releases keep (random: keep: true) count as equal.
+
+With --only, compare checks that clusters differ only where a CUE file allows it.
+It reports each other difference as a fault, at the line that sets the value.`
 
 const compareExample = `  fleetc compare prod/us-east-1 prod/eu-1
   fleetc compare --all prod --release 'ingress-*'
@@ -53,7 +53,7 @@ func newCompareCommand(o *options) *cobra.Command {
 	var flags compareOptions
 	cmd := &cobra.Command{
 		Use:               "compare {A B | --all [CLUSTER...]}",
-		Short:             "Show how clusters differ, and who set what",
+		Short:             "Show how clusters differ, and which lines set the values",
 		Long:              compareLong,
 		Example:           compareExample,
 		ValidArgsFunction: clusterArgs(o),
@@ -68,10 +68,10 @@ func newCompareCommand(o *options) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return compare(cmd, o, flags, args) },
 	}
-	cmd.Flags().BoolVar(&flags.all, "all", false, "compare all clusters, or all of those that the patterns select")
-	cmd.Flags().StringArrayVar(&flags.releases, "release", nil, "compare the releases that this `pattern` selects; may be repeated")
-	cmd.Flags().BoolVar(&flags.full, "full", false, "show every version label and checksum that differs, and the fields that diff.ignore leaves out")
-	cmd.Flags().StringVar(&flags.only, "only", "", "check that clusters differ only where this `file` of CUE allows it")
+	cmd.Flags().BoolVar(&flags.all, "all", false, "compare all clusters, or all clusters that the patterns select")
+	cmd.Flags().StringArrayVar(&flags.releases, "release", nil, "compare only releases that match this `pattern`; may be repeated")
+	cmd.Flags().BoolVar(&flags.full, "full", false, "show every version label and checksum that differs, and the fields in diff.ignore")
+	cmd.Flags().StringVar(&flags.only, "only", "", "check that clusters differ only where this CUE `file` allows it")
 	_ = cmd.MarkFlagFilename("only", "cue")
 	outputFlag(cmd, &flags.output, "text", "markdown", "json")
 	selectorFlags(cmd, o)

@@ -14,26 +14,30 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const destroyLong = `destroy deletes all that fleetc has applied to one cluster, or to some releases of
-it (--release). It compiles nothing: it works from the inventory in the cluster,
-so the fleet may still have the releases, and may have faults.
+const destroyLong = `destroy deletes all objects that fleetc has applied to one cluster, or to some
+of its releases (--release). It compiles nothing: it reads the inventory in the
+cluster. The fleet may still have the releases, and may have faults.
 
-It plans, shows the plan, asks and prunes as apply does: in reverse order, with
-the hooks of charts for deletion, helm uninstall for the releases that Helm
-delivers, and the same lease and waits. Objects that pruning keeps stay:
-namespaces, CRDs and volumes without --prune-protected, objects with the
-annotation helm.sh/resource-policy: keep or fleetc.dev/prune: never, objects that
-were there before fleetc applied them, and objects that another tool manages by
-now. Objects that fleetc has not applied and that are deleted along with others
-may be ten, or what --prune-limit leaves for them. Actions of the fleet are not
-run.
+destroy plans, shows the plan, asks for confirmation and prunes as apply does.
+It works in reverse order, runs the deletion hooks of charts and helm uninstall
+for the releases that Helm delivers, and takes the same lease. It keeps
 
-The cluster's ID must be typed, or given with --yes=CLUSTER.
+  - namespaces, CRDs and volumes, unless you pass --prune-protected
+  - objects with the annotation helm.sh/resource-policy: keep or
+    fleetc.dev/prune: never
+  - objects that existed before fleetc applied them
+  - objects that another tool manages now
 
-The inventory lists what was kept. When nothing was, the inventory, the history
-and the namespace fleetc-system are removed too; the namespace stays when others
-have created it or have objects in it. The files of the fleet are not changed: the
-next apply installs everything again.`
+Deleting an object can delete others that fleetc has not applied. destroy
+accepts ten of these, or the rest of --prune-limit. It does not run actions of
+the fleet.
+
+To confirm, type the ID of the cluster, or pass --yes=CLUSTER.
+
+The inventory lists the objects that were kept. If there are none, destroy also
+removes the inventory, the history and the namespace fleetc-system. It keeps the
+namespace if fleetc did not create it, or if others have objects in it. The
+files of the fleet stay unchanged: the next apply installs everything again.`
 
 const destroyExample = `  fleetc destroy dev/alice --dry-run
   fleetc destroy dev/alice
@@ -48,7 +52,7 @@ func newDestroyCommand(o *options) *cobra.Command {
 	var yes string
 	cmd := &cobra.Command{
 		Use:               "destroy CLUSTER",
-		Short:             "Delete what was applied to a cluster",
+		Short:             "Delete all objects that fleetc applied to a cluster",
 		Long:              destroyLong,
 		Example:           destroyExample,
 		ValidArgsFunction: clusterArgs(o),
@@ -64,9 +68,9 @@ func newDestroyCommand(o *options) *cobra.Command {
 	}
 	a.writeFlags(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&yes, "yes", "y", "", "do not ask; the value is the ID of the `cluster`")
+	f.StringVarP(&yes, "yes", "y", "", "do not ask for confirmation; the value is the ID of the `cluster`")
 	f.Lookup("yes").NoOptDefVal = bareYes
-	f.StringSliceVar(&a.Releases, "release", nil, "destroy this `release` alone; may be repeated")
+	f.StringSliceVar(&a.Releases, "release", nil, "destroy only this `release`; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("yes", clusterArgs(o))
 	outputFlag(cmd, &a.output, "text", "json")
 	return cmd

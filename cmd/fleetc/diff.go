@@ -15,33 +15,33 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const diffLong = `diff compiles clusters and compares their objects with what they were: in the
-tree that export has written (--against DIR), or in a commit of git (--against
-git:REF), which is compiled from its own files and the charts that it pins. What
-a commit has is read from the repository; nothing in it or in the working tree
-is touched. Clusters that are not affected, see fleetc affected, are as they
-were in the commit: they are not compiled.
+const diffLong = `diff compiles clusters and compares their objects with an earlier state: with an
+exported tree (--against DIR), or with a commit (--against git:REF). For a
+commit, fleetc compiles the files and pinned charts of that commit. It reads
+them from the repository, and changes neither the repository nor the working
+tree. It does not compile clusters that the changes do not affect, see fleetc
+affected.
 
-With --live it compares what clusters run with what the fleet says: before is
-what is there, after is what fleetc apply would make of it. Objects can be
-missing, changed, orphaned (applied, and no longer in the fleet), or in conflict:
-made by others, or with fields that others have. Hooks are left out. Clusters are
-reached as by fleetc apply. Each object that the user may patch is tried out by a
-dry run; for the others, and where a dry run is refused, as by a webhook that does
-not answer, it is predicted from the cluster's schemas what would become of them,
-and said so. Nothing is written, and rights to read suffice.
+With --live, diff compares the objects in the clusters (before) with the objects
+that fleetc apply would make of them (after). An object can be missing, changed,
+orphaned (fleetc applied it, and the fleet no longer has it), or in conflict
+(others created it, or own fields of it). Hooks are left out. diff connects to
+clusters as fleetc apply does. It finds the result for each object with a dry
+run, if the user may patch the object. If not, or if the dry run is refused, for
+example because a webhook does not answer, diff computes the result from the
+cluster's schemas and marks it. Nothing is written, and the right to read is
+enough.
 
-Objects are compared field by field, and lists by the keys of their elements.
-The same change in several clusters is shown once. For a cluster that is created
-or deleted there is one line. A text has the version labels and checksums that
-change with a chart in one line; --all shows each. Patterns select clusters of either side.
+diff compares objects field by field, and lists by the keys of their elements. A
+change of several clusters appears once. A cluster that is created or deleted
+takes one line. Text output shows the version labels and checksums that change
+with a chart in one line, and counts the fields that diff.ignore leaves out;
+--all shows all of them. Ignored fields are not differences. Patterns select
+clusters of both sides.
 
-Fields that the fleet names in diff.ignore are left out and counted; --all shows
-them. They are no difference.
-
-A value of a Secret is never shown. A hash stands for it, which tells whether it
-changed, with a key that is made up for each run; FLEETC_DIFF_KEY sets one, for
-hashes that can be compared from run to run.
+diff never shows a value of a Secret. It shows a hash instead, with which you
+can see whether the value changed. The key of the hash is random in each run; to
+compare hashes of several runs, set a key in FLEETC_DIFF_KEY.
 
 Formats (-o):
   text       for people; in colour on a terminal
@@ -49,16 +49,15 @@ Formats (-o):
   json       everything, see docs/diff.md
   github     for the log of a GitHub Actions step, with a notice
 
-Exit status is 0 when there is no difference, 1 when there are some, 2 when
-something failed. A cluster that cannot be compiled as it was in the commit, or
-is down, and an object that the user may not read do not keep the others from
-being compared; the status is then 2.`
+The exit status is 0 without differences, 1 with differences, and 2 when
+something failed: a cluster does not compile at the commit or is unreachable, or
+the user may not read an object. diff still compares everything else.`
 
 const diffExample = `  fleetc diff --against ../clusters
   fleetc diff --against git:HEAD 'prod/*'
   fleetc diff --against git:$(git merge-base origin/main HEAD) -o markdown
 
-  # Is somebody at work on the clusters by hand?
+  # Show what differs in the running clusters.
   fleetc diff --live
   fleetc diff --live --release web -o json 'prod/*'`
 
@@ -78,7 +77,7 @@ func newDiffCommand(o *options) *cobra.Command {
 	var d diffOptions
 	cmd := &cobra.Command{
 		Use:               "diff [CLUSTER...]",
-		Short:             "Compare clusters with what they were, or with what runs",
+		Short:             "Compare clusters with an earlier state, or with the running clusters",
 		Long:              diffLong,
 		Example:           diffExample,
 		ValidArgsFunction: clusterArgs(o),
@@ -91,14 +90,14 @@ func newDiffCommand(o *options) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&d.against, "against", "", "compare with an exported `directory`, or with a commit, as in git:main")
-	flags.BoolVar(&d.live, "live", false, "compare what clusters run with what the fleet says")
+	flags.StringVar(&d.against, "against", "", "compare with an exported `directory`, or with a commit such as git:main")
+	flags.BoolVar(&d.live, "live", false, "compare the running clusters with the fleet")
 	accessFlags(cmd, &d.access)
-	flags.BoolVar(&d.strict, "strict", false, "with --live, also show what people changed by hand in objects that fleetc applies, with kubectl, k9s, Lens or a browser")
-	flags.StringVar(&d.Release, "release", "", "compare the objects of this `release` alone")
-	flags.BoolVar(&d.stat, "stat", false, "print how many objects change in each cluster, and no more")
-	flags.BoolVar(&d.style.Content, "content", false, "also print what is in objects that are created or deleted")
-	flags.BoolVar(&d.style.All, "all", false, "show every version label and checksum that changes, and the fields that diff.ignore leaves out")
+	flags.BoolVar(&d.strict, "strict", false, "with --live, also show manual changes to applied objects, such as with kubectl, k9s, Lens or a browser")
+	flags.StringVar(&d.Release, "release", "", "compare only the objects of this `release`")
+	flags.BoolVar(&d.stat, "stat", false, "print only the number of changed objects in each cluster")
+	flags.BoolVar(&d.style.Content, "content", false, "also print the contents of objects that are created or deleted")
+	flags.BoolVar(&d.style.All, "all", false, "show every version label and checksum that changes, and the fields in diff.ignore")
 	outputFlag(cmd, &d.output, "text", "markdown", "json", "github")
 	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)

@@ -10,24 +10,32 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const explainLong = `explain shows where the value of a field comes from: its value, its value after
+const explainLong = `explain shows where the value of a field comes from: the value, its value after
 each layer, and all lines that set it. PATH is the path of any field of the
 cluster's configuration: releases.app.values.image.tag, cluster.facts.region,
 stages, or hosts[0].paths somewhere below values. Put keys with dots in quotes.
 For a map, explain lists the values inside, each with its effective line.
 
-Each line has a role: it wins, agrees with the one that wins, loses to it, holds
-(a constraint or a type), conflicts, or waits for what it refers to. Below it
-stand the lines that set what it refers to.
+Each line has a role:
 
-Of an object (kind/namespace/name, as deploy/web/app, or kind/name), it says
-which release and which line of a template printed the FIELD (spec.replicas,
-spec.ports[0].port, spec.ports[name=http].port), which patches changed it, and
-which values it depends on: found by changing each value that the template reads
-and rendering the object again. Without FIELD, it explains the whole object.
+  wins       the line sets the effective value
+  agrees     it sets the same value
+  loses      it is overridden
+  holds      it is a constraint or a type that the value satisfies
+  conflicts  it contradicts another line
+  waits      it refers to a field that has no value yet
 
-Faults elsewhere in the fleet do not matter, and a field whose lines contradict
-each other is explained too.`
+If a line refers to other fields, the lines that set them follow below it.
+
+For an object (kind/namespace/name, such as deploy/web/app, or kind/name),
+explain shows the release and the line of the template that printed the FIELD
+(spec.replicas, spec.ports[0].port, spec.ports[name=http].port), the patches
+that changed it, and the values that it depends on. To find these, fleetc
+changes each value that the template reads and renders the object again. Without
+FIELD, explain shows the whole object.
+
+explain works when other parts of the fleet have faults, and also for a field
+whose lines contradict each other.`
 
 const explainExample = `  fleetc explain prod/us-1 releases.web.values.replicaCount
   fleetc explain prod/us-1 'releases.web.values.nodeSelector."example.com/pool"'
@@ -38,7 +46,7 @@ func newExplainCommand(o *options) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:               "explain CLUSTER PATH | CLUSTER OBJECT [FIELD]",
-		Short:             "Say where the value of a field comes from",
+		Short:             "Show where the value of a field comes from",
 		Long:              explainLong,
 		Example:           explainExample,
 		Args:              explainArgs,

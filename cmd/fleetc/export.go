@@ -22,48 +22,49 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const exportLong = `export compiles clusters and writes their objects to one of three places: below
-a directory, to a branch of a git repository, or to a registry.
+const exportLong = `export compiles clusters and writes their objects to a directory (--out), to a
+branch of a git repository (--git), or to a registry (--oci).
 
-With --out DIR, or into the repository that --git names:
+--out and --git write these files:
 
   DIR/<cluster ID>/<release>/<kind>-[namespace-]name.yaml
   DIR/<cluster ID>/bundle.json
 
 bundle.json lists the objects with their digests, the charts, and the digest of
-the whole. Nothing in the tree changes from run to run or from machine to
-machine unless the fleet or fleetc does.
+the bundle. The same fleet and the same fleetc write the same bytes on every run
+and every machine.
 
-The tree is owned: files that fleetc wrote and that are no longer part of a
-bundle are removed, unchanged files are not touched, and other files are left
-alone. Without a cluster pattern the trees of clusters that are gone go too.
-Nothing is written when anything is wrong with any of the clusters. Each
-cluster's tree changes at once: an interrupted export leaves the old or the new
-one.
+export removes files that fleetc wrote and that are no longer part of a bundle.
+It does not touch unchanged files and files that it did not write. Without a
+cluster pattern, it also removes the directories of deleted clusters. If any
+cluster has a fault, export writes nothing. It replaces the directory of a
+cluster as a whole: after an interruption you have the old or the new one.
 
---layout flux and --layout argocd write what Flux and Argo CD apply: the objects,
-and those that say in which order, what to wait for and what to prune. The layer
-field gitops tells them what they must know.
+--layout flux and --layout argocd write files for Flux or Argo CD: the objects,
+and the resources that set their order, health checks and pruning. Configure
+them with the field gitops of a layer.
 
-A Secret whose values could be read in the export is a fault, unless its release
-allows it.
+A Secret with readable values is a fault, unless its release allows it.
 
---git makes one commit of what changed, and pushes it; when nothing changed, it
-does neither. A branch that moved meanwhile is taken up again, so that several
-may export to it at once. --pr-branch pushes to branches for pull requests
-instead, one for each value of {environment}, {cluster} or {labels.KEY} in the
-name. git has the credentials, the name and the key to sign with.
+--git makes one commit and pushes it. If nothing changed, it does neither. If
+the branch moves in the meantime, export tries again on the new commit, so
+several exports can push to a branch. --pr-branch pushes to branches for pull
+requests instead: one branch for each value of {environment}, {cluster} or
+{labels.KEY} in the name. git supplies the credentials, the author and the
+signing key.
 
---oci makes one artifact for each cluster, REGISTRY/PATH/<cluster ID>:TAG, which
-Flux reads as an OCIRepository. The same bundle has the same digest, and one that
-the registry has already is not pushed. Credentials are those of docker login.
+--oci pushes one artifact for each cluster, REGISTRY/PATH/<cluster ID>:TAG. Flux
+reads it as an OCIRepository. The same bundle has the same digest, and export
+does not push an artifact that the registry already has. Credentials come from
+docker login.
 
---shard 1/4 takes the first of four parts of the clusters, for as many machines.
-With --cache-registry they share what charts render to: what one has rendered, the
-others fetch. Who may write to that repository decides what they export. A registry
-that fails costs no more than time: the rest is rendered here.
+--shard 1/4 takes the first of four parts of the clusters, to divide the work
+between machines. With --cache-registry, the machines share rendered releases:
+one renders a release, and the others fetch it. Whoever can write to that
+repository can change what these machines export. If the registry fails, export
+renders the releases itself.
 
-With --check nothing is written; exit status 1 says that an export would change
+--check writes nothing, and exits with status 1 if an export would change
 something.`
 
 const exportExample = `  fleetc export --out ../clusters
@@ -90,7 +91,7 @@ func newExportCommand(o *options) *cobra.Command {
 	var e exportOptions
 	cmd := &cobra.Command{
 		Use:               "export [CLUSTER...]",
-		Short:             "Write the objects of clusters as files, to git or to a registry",
+		Short:             "Write the objects of clusters to files, git or a registry",
 		Long:              exportLong,
 		Example:           exportExample,
 		ValidArgsFunction: clusterArgs(o),
@@ -102,8 +103,8 @@ func newExportCommand(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&e.out, "out", "", "`directory` to write to")
-	layoutFlag(cmd, &e.layout, fleet.PlainLayout, "for whom the files are: plain, flux or argocd")
-	cmd.Flags().BoolVar(&e.check, "check", false, "write nothing; exit with 1 when something would change")
+	layoutFlag(cmd, &e.layout, fleet.PlainLayout, "`layout` of the files: plain, flux or argocd")
+	cmd.Flags().BoolVar(&e.check, "check", false, "write nothing; exit with status 1 if something would change")
 	_ = cmd.MarkFlagDirname("out")
 	e.git.flags(cmd)
 	e.oci.flags(cmd)

@@ -26,9 +26,9 @@ type gitOptions struct {
 
 func (g *gitOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&g.address, "git", "", "`URL` or path of a git repository to commit to")
-	cmd.Flags().StringVar(&g.branch, "branch", "", "`branch` of --git (default: the repository's own)")
-	cmd.Flags().StringVar(&g.path, "path", "", "`directory` in the repository of --git (default: its top)")
-	cmd.Flags().StringVar(&g.pattern, "pr-branch", "", "push to branches of this `name` for pull requests into --branch, as in 'fleetc/{environment}'")
+	cmd.Flags().StringVar(&g.branch, "branch", "", "`branch` in the repository of --git (default: its default branch)")
+	cmd.Flags().StringVar(&g.path, "path", "", "`directory` in the repository of --git (default: the top directory)")
+	cmd.Flags().StringVar(&g.pattern, "pr-branch", "", "push to branches with this `name`, for pull requests into --branch, as in 'fleetc/{environment}'")
 	for _, name := range []string{"git", "branch", "path", "pr-branch"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}

@@ -26,8 +26,8 @@ type ociOptions struct {
 
 func (r *ociOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.target, "oci", "", "push one artifact for each cluster to `oci://REGISTRY/PATH:TAG`")
-	cmd.Flags().StringVar(&r.source, "source", "", "`URL` of the fleet, for the artifacts that change")
-	cmd.Flags().StringVar(&r.revision, "revision", "", "`revision` of the fleet, for the artifacts that change, as in main@sha1:COMMIT")
+	cmd.Flags().StringVar(&r.source, "source", "", "`URL` of the fleet, recorded in artifacts that change")
+	cmd.Flags().StringVar(&r.revision, "revision", "", "`revision` of the fleet, recorded in artifacts that change, as in main@sha1:COMMIT")
 	for _, name := range []string{"oci", "source", "revision"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const fmtLong = `fmt brings CUE files into the standard format, that of cue fmt: all of the
-fleet's module but for those in cue.mod, in modules below it, and in directories
-whose names begin with . or _; or those that are named. It prints the names of
-the files that it writes. Nothing is written when one of them does not parse.
+const fmtLong = `fmt formats CUE files as cue fmt does. It formats the named files, or all files
+of the fleet's module. Without names, it skips cue.mod, nested modules, and
+directories whose names begin with . or _. It prints the names of the files that
+it writes. If a file does not parse, fmt writes nothing.
 
-With --check nothing is written; exit status 1 says that there are files to
-format, and their names are printed.`
+With --check, fmt writes nothing, prints the names of files that are not
+formatted, and exits with status 1 if there are any.`
 
 const fmtExample = `  fleetc fmt
   fleetc fmt environments/prod/env.cue
@@ -50,7 +50,7 @@ func newFmtCommand(o *options) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit with 1 when there are files to format")
+	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit with status 1 if a file is not formatted")
 	outputFlag(cmd, &output, "text", "json")
 	return cmd
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const historyLong = `history shows the bundles that were applied to clusters as a whole, the newest
-first: when and by whom, from which commit of the fleet, with which fleetc, and
-how many objects that created, changed and pruned. A commit with + had changes
-beside it. The current one is marked with *. A bundle that was applied several
-times, to repair a cluster or to go back to it, is one revision, which says how
-often and by whom.
+const historyLong = `history lists the whole bundles that were applied to clusters, the newest first.
+For each one it shows the time, the user, the commit of the fleet, the version
+of fleetc, and how many objects were created, changed and pruned. A + after a
+commit means that the working tree had other changes. An * marks the current
+bundle. If the same bundle is applied again, to repair a cluster or after a
+rollback, its revision shows how often and by whom.
 
-It asks the clusters and compiles nothing. How many revisions a cluster keeps,
-cluster.history says.`
+history reads this from the clusters, and compiles nothing. cluster.history sets
+how many revisions a cluster stores.`
 
 const historyExample = `  fleetc history prod/us-east-1
   fleetc history -o json | jq '.clusters[] | {id, revision: .revisions[0]}'`
@@ -31,7 +31,7 @@ func newHistoryCommand(o *options) *cobra.Command {
 	var a applyOptions
 	cmd := &cobra.Command{
 		Use:               "history [CLUSTER...]",
-		Short:             "Show what was applied to clusters",
+		Short:             "List the bundles that were applied to clusters",
 		Long:              historyLong,
 		Example:           historyExample,
 		ValidArgsFunction: clusterArgs(o),

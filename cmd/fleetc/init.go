@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const initLong = `init makes a directory a fleet: it writes cue.mod/module.cue with the given
-module path, a first environments/fleet.cue, and copies of fleetc's CUE schema and
-libraries below cue.mod/pkg, where editors and the cue command find them.
+const initLong = `init creates a fleet in a directory. It writes cue.mod/module.cue with the given
+module path, a first environments/fleet.cue, and copies of fleetc's CUE schema
+and libraries below cue.mod/pkg, where editors and the cue command find them.
 
-In a fleet it refreshes the copies, which is what a new version of fleetc asks
-for, and leaves everything else alone.`
+In an existing fleet, init updates the copies and leaves everything else alone.
+Run it there after you install a new version of fleetc.`
 
 const initExample = `  fleetc init example.com/infra
   fleetc init`
@@ -25,7 +25,7 @@ func newInitCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "init [MODULE]",
 		ValidArgsFunction: cobra.NoFileCompletions,
-		Short:             "Start a fleet, or refresh its copies of schema and libraries",
+		Short:             "Create a fleet, or update its copies of the schema and libraries",
 		Long:              initLong,
 		Example:           initExample,
 		Args: func(cmd *cobra.Command, args []string) error {

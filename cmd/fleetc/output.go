@@ -25,7 +25,7 @@ const outputFormats = "formats"
 func outputFlag(cmd *cobra.Command, into *string, formats ...string) {
 	all := withGitHub(formats)
 	flags := cmd.Flags()
-	flags.StringVarP(into, "output", "o", formats[0], "output `format`, also of faults: "+strings.Join(all, ", "))
+	flags.StringVarP(into, "output", "o", formats[0], "`format` of the output and of faults: "+strings.Join(all, ", "))
 	_ = flags.SetAnnotation("output", outputFormats, formats)
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp))
 }

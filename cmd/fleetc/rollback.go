@@ -10,22 +10,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const rollbackLong = `rollback makes a cluster run an earlier bundle again: that of revision --to, or
-the newest one that is not what the cluster runs. After an apply that did not end
-well, that is the last one that did.
+const rollbackLong = `rollback makes a cluster run an earlier bundle again: the bundle of revision
+--to, or the newest bundle that the cluster does not run now. After a failed
+apply, this is the last bundle that was applied successfully.
 
-The bundle is read from the cluster, where apply has kept it. Nothing is
-compiled: of the fleet's files, rollback needs how the cluster is reached, and
-they stay as they are. The next apply goes forward again. Actions are not done, for
-they are not on record; those that there are are named.
+rollback reads the bundle from the cluster, where apply has stored it, and
+compiles nothing. It uses the fleet's files only to connect to the cluster, and
+does not change them. The next apply rolls forward again. Revisions do not
+contain actions, so rollback does not run them; it lists the actions of the fleet.
 
-It plans, shows the plan, asks and writes as apply does: with the same lease,
-inventory, stages, waits, pruning and limits. Hooks of charts for rollbacks run
-in place of those for upgrades. With the plan it says what is not undone:
-versions of CRDs that go away, data in volumes, what hooks did, and what is lost
-with objects that are pruned.
+rollback plans, shows the plan, asks for confirmation and writes as apply does,
+with the same lease, inventory, stages, waits, pruning and limits. It runs the
+rollback hooks of charts instead of the upgrade hooks. With the plan, it shows
+what a rollback cannot undo: removed versions of CRDs, data in volumes, effects
+of hooks, and data of pruned objects.
 
-The rollback is a revision of its own.`
+A rollback becomes a new revision.`
 
 const rollbackExample = `  fleetc history prod/us-east-1
   fleetc rollback prod/us-east-1 --dry-run
@@ -36,7 +36,7 @@ func newRollbackCommand(o *options) *cobra.Command {
 	var to int
 	cmd := &cobra.Command{
 		Use:               "rollback CLUSTER",
-		Short:             "Make a cluster run an earlier bundle",
+		Short:             "Apply an earlier bundle to a cluster",
 		Long:              rollbackLong,
 		Example:           rollbackExample,
 		ValidArgsFunction: clusterArgs(o),
@@ -51,7 +51,7 @@ func newRollbackCommand(o *options) *cobra.Command {
 		},
 	}
 	a.flags(cmd)
-	cmd.Flags().IntVar(&to, "to", 0, "the `revision` to go back to (default: the newest that is not what the cluster runs)")
+	cmd.Flags().IntVar(&to, "to", 0, "`revision` to apply (default: the newest with another bundle than the cluster runs)")
 	outputFlag(cmd, &a.output, "text", "json")
 	return cmd
 }

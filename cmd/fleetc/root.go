@@ -17,34 +17,37 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const rootLong = `fleetc compiles a fleet of Kubernetes clusters: a directory of CUE goes in,
-one bundle for each cluster comes out.
+const rootLong = `fleetc compiles the configuration of a fleet of Kubernetes clusters. It reads a
+directory of CUE files and produces one bundle of objects for each cluster.
 
-A fleet is a CUE module. Each directory below environments/ is a layer, whose
-files have package fleet; a directory that sets cluster.name is a cluster, and
-its path is its ID (prod/us-east-1). Values of all layers unify; defaults merge
-from the root to the cluster; Helm charts are rendered with the result.
+A fleet is a CUE module. Each directory below environments/ is a layer, and its
+files have package fleet. A directory that sets cluster.name is a cluster, and
+its path is the cluster's ID (prod/us-east-1). fleetc unifies the values of all
+layers, merges defaults from the root to the cluster, and renders Helm charts
+with the result.
 
-Most commands take cluster patterns: prod/us-east-1 is one cluster, prod all
-below it, 'prod/us-*' those that match. Without a pattern they take all. -l selects
-clusters by labels, -e by environment.
+Most commands take cluster patterns. prod/us-east-1 selects one cluster, prod
+all clusters below it, and 'prod/us-*' all clusters that match. Without a
+pattern, a command takes all clusters. -l selects clusters by labels, and -e by
+environment.
 
-Results go to standard output, faults to standard error, both in the format of -o.
+Results go to standard output, and faults to standard error. -o sets the format
+of both.
 
-Exit status is 0 when all is done or there is no difference, 1 when there are
-differences, 2 when something failed.`
+The exit status is 0 on success, 1 when a command finds differences, and 2 when
+something failed.`
 
-const rootExample = `  # Start a fleet in this directory.
+const rootExample = `  # Create a fleet in this directory.
   fleetc init example.com/infra
 
   # Pin a chart, then use it: releases: "ingress-nginx": ingress_nginx.#Release & {...}
   fleetc chart add https://kubernetes.github.io/ingress-nginx/ingress-nginx
 
-  # Check all clusters, fast; or with everything rendered.
+  # Check all clusters without rendering, then with rendering.
   fleetc vet
   fleetc vet --render
 
-  # Where does this value come from, and what does my change do?
+  # Show where a value comes from, and what your change does.
   fleetc explain prod/us-east-1 releases.ingress-nginx.values.controller.replicaCount
   fleetc diff --against git:main
 
@@ -113,13 +116,13 @@ func newRootCommand(o *options) *cobra.Command {
 		},
 	}
 	flags := cmd.PersistentFlags()
-	flags.StringVarP(&o.dir, "directory", "C", ".", "run as if started in this `directory`")
-	flags.IntVarP(&o.jobs, "jobs", "j", 0, "how many clusters to compile at a time (0: one for each processor)")
-	flags.StringVar(&o.cache, "cache-dir", "", "`directory` of downloaded charts and kept results (default: fleetc in the user's cache folder)")
-	flags.BoolVar(&o.noCache, "no-cache", false, "neither use nor keep results of earlier runs; see fleetc cache")
-	flags.BoolVar(&o.offline, "offline", false, "use no network; charts must be in the cache")
-	flags.StringVar(&o.date, "date", "", "today's `date` (2026-12-31), with which the ends of waivers are compared (default: they are not)")
-	flags.StringVar(&o.color, "color", "auto", "`when` to print text in colour: auto, always or never")
+	flags.StringVarP(&o.dir, "directory", "C", ".", "run in this `directory`")
+	flags.IntVarP(&o.jobs, "jobs", "j", 0, "number of clusters to compile at the same time (0: one for each processor)")
+	flags.StringVar(&o.cache, "cache-dir", "", "`directory` for downloaded charts and cached results (default: fleetc in the user's cache directory)")
+	flags.BoolVar(&o.noCache, "no-cache", false, "neither read nor store cached results; see fleetc cache")
+	flags.BoolVar(&o.offline, "offline", false, "do not use the network; charts must be in the cache or in vendor/charts")
+	flags.StringVar(&o.date, "date", "", "today's `date`, such as 2026-12-31, to find expired waivers (default: do not check)")
+	flags.StringVar(&o.color, "color", "auto", "`when` to print in colour: auto, always or never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(colorModes(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkPersistentFlagDirname("directory")
 	_ = cmd.MarkPersistentFlagDirname("cache-dir")

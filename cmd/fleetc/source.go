@@ -13,7 +13,7 @@ import (
 func newSourceCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "source",
-		Short:   "Pin what kustomizations refer to in other places",
+		Short:   "Pin the remote addresses of kustomizations",
 		Example: "  fleetc source add kustomize/argocd",
 		Args:    noSubcommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -22,24 +22,24 @@ func newSourceCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-const sourceAddLong = `add reads the kustomizations in directories of the fleet, relative to its root,
-with all that they include. It fetches each remote address under resources,
-bases and components, also those inside of remote bases, and writes
-environments/charts/sources.cue, which pins each with its digest. Compiling uses
-the pinned content and nothing else.
+const sourceAddLong = `add pins the remote addresses of kustomizations. DIR is a directory with a
+kustomization, relative to the fleet's root. add reads it with everything that
+it includes. It fetches each remote address under resources, bases and
+components, also in remote bases, and writes environments/charts/sources.cue
+with the digest of each. Compiling uses only the pinned content.
 
 An address is one of
 
   https://HOST/PATH/FILE.yaml           a file of objects
   https://HOST/ORG/REPO//PATH?ref=REF   a directory of a git repository
-  github.com/ORG/REPO/PATH?ref=REF      the same, of GitHub
+  github.com/ORG/REPO/PATH?ref=REF      the same, on GitHub
   git@HOST:ORG/REPO//PATH?ref=REF       the same, over SSH
 
-REF is a branch, tag or commit. It is resolved now and never again: the pin has
-the commit. Adding again moves the pins. Pins of other kustomizations stay.
+REF is a branch, tag or commit. add resolves it once and pins the commit. To
+move the pins, run add again. Pins of other kustomizations stay.
 
-fleetc chart vendor and fleetc chart verify take sources, too. Credentials are
-those of helm repo add and git.`
+fleetc chart vendor and fleetc chart verify include these sources. Credentials
+come from helm repo add and git.`
 
 const sourceAddExample = `  fleetc source add kustomize/argocd
   fleetc source add kustomize/operator/overlays/prod kustomize/operator/overlays/dev

@@ -13,30 +13,31 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const statusLong = `status shows which bundle and commit each cluster runs, since when and by whom,
-and whether that is the bundle that the fleet compiles to now:
+const statusLong = `status shows the bundle and commit that each cluster runs, since when and
+applied by whom, and compares the bundle with the current bundle of the fleet:
 
-  up to date      it is
-  behind          the cluster runs another one
-  applied         the cluster runs a whole bundle, and it is not known whether it
-                  is that of the fleet: see below
-  destroyed       by fleetc destroy, which kept some objects
-  unfinished      an apply did not end well, or was of a part
-  never applied   by fleetc
+  up to date      the cluster runs the bundle of the fleet
+  behind          the cluster runs another bundle
+  applied         the cluster runs a whole bundle, which is not compared with
+                  the fleet: with --no-compile, or if it does not compile
+  destroyed       fleetc destroy removed the bundle and kept some objects
+  unfinished      the last apply failed, or applied only a part of the bundle
+  never applied   fleetc has not applied anything
   unreachable     the cluster does not answer
-  refused         it is not the cluster that fleetc knows, or what it has on
-                  record cannot be used
+  refused         it is not the cluster that fleetc knows, or its records cannot
+                  be used
 
-It reads the clusters' records and writes nothing. The objects themselves are not
-compared: what others have changed, apply --dry-run shows. --health reads them
-all, and tells those that are not ready. --orphans lists the objects that fleetc
-has applied and the inventory does not have, for example after the inventory was
-lost; apply --adopt takes them in again. --no-compile does not compile the fleet;
-the state is then applied at best, and so it is for clusters that do not compile.
+status reads the records in the clusters, and writes nothing. It does not
+compare objects: apply --dry-run shows changes that others have made.
 
-The exit status is 0 when all clusters are up to date (applied, with
---no-compile) and ready and have no orphans, 1 when one is not, and 2 when one could not be asked or
-does not compile.`
+--health reads all objects and lists those that are not ready. --orphans lists
+objects that fleetc has applied and that are not in the inventory, for example
+after the inventory was lost; apply --adopt takes them over. --no-compile does
+not compile the fleet.
+
+The exit status is 0 when all clusters are up to date (or applied, with
+--no-compile), ready and without orphans. It is 1 when a cluster is not, and 2
+when a cluster could not be read or does not compile.`
 
 const statusExample = `  fleetc status
   fleetc status --health prod
@@ -48,7 +49,7 @@ func newStatusCommand(o *options) *cobra.Command {
 	var s deliver.StatusOptions
 	cmd := &cobra.Command{
 		Use:               "status [CLUSTER...]",
-		Short:             "Show what clusters run, and whether it is what the fleet says",
+		Short:             "Show which bundles clusters run, and whether they are up to date",
 		Long:              statusLong,
 		Example:           statusExample,
 		ValidArgsFunction: clusterArgs(o),
@@ -61,9 +62,9 @@ func newStatusCommand(o *options) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&s.NoCompile, "no-compile", false, "do not compile the fleet, and compare with nothing")
-	f.BoolVar(&s.Orphans, "orphans", false, "list objects that fleetc has applied and no inventory has")
-	f.BoolVar(&s.Health, "health", false, "read all objects, and tell those that are not ready")
+	f.BoolVar(&s.NoCompile, "no-compile", false, "do not compile the fleet, and do not compare with it")
+	f.BoolVar(&s.Orphans, "orphans", false, "list objects that fleetc applied and that are not in the inventory")
+	f.BoolVar(&s.Health, "health", false, "read all objects, and list those that are not ready")
 	accessFlags(cmd, &a.Access)
 	outputFlag(cmd, &a.output, "text", "json")
 	selectorFlags(cmd, o)

@@ -11,16 +11,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const testLong = `test runs the test hooks of charts (helm.sh/hook: test) in the clusters that run
-them, as helm test does: by weight and with their delete policies, one after the
-other, and waits for each. The first that fails ends the tests of its release.
-For that, why is shown, with the last lines that its containers wrote.
+const testLong = `test runs the test hooks of charts (helm.sh/hook: test) in clusters, as helm
+test does: one after the other, by weight, with their delete policies. It waits
+for each test. The first test that fails ends the tests of its release, and
+fleetc prints the reason and the last lines of its containers' logs.
 
-A release that does not run as the fleet has it is a fault: apply it first. The
-lease of the cluster keeps an apply away meanwhile.
+If the cluster does not run the release as the fleet has it, test reports a
+fault: apply the release first. During the tests, the lease of the cluster
+prevents an apply.
 
-The exit status is 0 when all tests passed, and 2 when one did not or there were
-none.`
+The exit status is 0 when all tests passed, and 2 when a test failed or there
+were no tests.`
 
 const testExample = `  fleetc test prod/us-east-1
   fleetc test --release web 'prod/*'
@@ -40,7 +41,7 @@ func newTestCommand(o *options) *cobra.Command {
 	}
 	f := cmd.Flags()
 	accessFlags(cmd, &a.Access)
-	f.StringSliceVar(&a.Releases, "release", nil, "test this `release` alone; may be repeated")
+	f.StringSliceVar(&a.Releases, "release", nil, "test only this `release`; may be repeated")
 	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a test")
 	lockFlag(cmd, &a.LockTimeout)
 	parallelFlag(cmd, &a.parallel)

@@ -13,30 +13,31 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const vetLong = `vet checks the fleet: layers, defaults, references, that every chart is there
-with the digest that is pinned, and the values of every release against the
-types of its chart: misspelt and unread ones too. Of releases whose objects are
-written in CUE it also checks each object, patches and ownership. It checks that
-the selectors of releases match clusters, that each default has an effect in some
-cluster, and that no two clusters have the same kubeconfig context. It renders no
-chart, which makes it fast enough for a pre-commit hook; --render also renders every
-release, checks the objects that come out, and refuses what export refuses: in
-the layouts that the field gitops.layouts names, or that of --layout. It also finds
-rules of diff.ignore that match no object of any of their clusters.
+const vetLong = `vet checks the fleet: the layers, defaults and references, the digests of pinned
+charts, and the values of every release against the types of its chart. It finds
+misspelt values and values that no template reads. For releases whose objects
+are written in CUE, it also checks each object, patches and ownership. It checks
+that the selectors of releases match clusters, that each default has an effect
+in a cluster, and that no two clusters have the same kubeconfig context.
 
-All faults of all clusters are reported at once, a fault of a shared layer once
-with the clusters it concerns. With -o json or sarif they are the only thing on
-standard output, also when there are none.
+vet does not render charts, so it is fast enough for a pre-commit hook. --render
+also renders every release, checks the resulting objects, and reports the faults
+that export would report in the layouts of the field gitops.layouts, or in
+--layout. It also finds rules of diff.ignore that match no object.
 
---kubernetes rehearses an upgrade: it checks all clusters as if they ran that
-version, and with --render lists what it no longer serves, by release. Layers
-still see the version that the clusters declare.
+vet reports all faults of all clusters at once. A fault of a shared layer
+appears once, with the clusters that it concerns. With -o json or sarif,
+standard output has only the faults; without faults, it is an empty list.
 
--v says of each chart how many of its values are typed, open (anything passes) and
-unread (setting one is a fault), and names those that are open; chart values lists
-all of them.
+--kubernetes checks an upgrade in advance: vet checks all clusters as if they
+ran that version. With --render, it lists the API versions that this version no
+longer serves, by release. Layers still see the version that their cluster sets.
 
---since checks only the clusters that affected lists, which may be none.`
+-v shows for each chart how many values are typed, open (every value is
+accepted) and unread (setting one is a fault), and names the open values. To
+list all values, run chart values.
+
+--since checks only the clusters that fleetc affected lists, which may be none.`
 
 const vetExample = `  fleetc vet
   fleetc vet --render 'prod/*'
@@ -64,11 +65,11 @@ func newVetCommand(o *options) *cobra.Command {
 	}
 	outputFlag(cmd, &v.output, "text", "json", "sarif", "github")
 	cmd.Flags().BoolVar(&v.render, "render", false, "also render every release and check its objects")
-	cmd.Flags().BoolVarP(&v.verbose, "verbose", "v", false, "also say how many values of each chart have types")
+	cmd.Flags().BoolVarP(&v.verbose, "verbose", "v", false, "also show how many values of each chart have types")
 	cmd.Flags().StringVar(&v.kubernetes, "kubernetes", "", "check as if all clusters ran this `version`")
 	_ = cmd.RegisterFlagCompletionFunc("kubernetes", cobra.FixedCompletions(kubernetesVersions(), cobra.ShellCompDirectiveNoFileComp))
 	sinceFlag(cmd, &v.since)
-	layoutFlag(cmd, &v.layout, "", "with --render, check what an export for this `layout` refuses: plain, flux or argocd (default: those of each cluster's gitops.layouts)")
+	layoutFlag(cmd, &v.layout, "", "with --render, report the faults of an export with this `layout`: plain, flux or argocd (default: each cluster's gitops.layouts)")
 	v.shard = shardFlag(cmd)
 	cacheRegistryFlag(cmd, o)
 	selectorFlags(cmd, o)
