@@ -74,7 +74,7 @@ func TestClusterPolicies(t *testing.T) {
 		budget     = "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: x, namespace: shop}\nspec: {selector: SELECTOR}\n"
 	)
 	pdb := func(selector string) string { return strings.Replace(budget, "SELECTOR", selector, 1) }
-	const unprotected = "StatefulSet.apps shop/db: what has several replicas has a PodDisruptionBudget: none selects its pods"
+	const unprotected = "StatefulSet.apps shop/db: a workload with several replicas has a PodDisruptionBudget: none selects its pods"
 	for _, test := range []struct{ policy, objects, want string }{
 		{"policy.#NoPlaintextSecrets", "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n", ""},
 		{"policy.#NoPlaintextSecrets", "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\ndata: {a: ''}\nstringData: {}\n", ""},
