@@ -22,7 +22,7 @@ import (
 const cueLanguage = "v0.17.0"
 
 // rootLayer is the text of the root layer of a new fleet.
-const rootLayer = `// The root layer: what every cluster has.
+const rootLayer = `// The root layer: configuration of every cluster.
 package fleet
 
 import "github.com/fleetc/fleetc/schema"
