@@ -18,7 +18,7 @@ func (w *walk) cronJob(m map[string]any) {
 		}
 	}
 	if zone, ok := m["timeZone"].(string); ok && (zone == "" || strings.EqualFold(zone, "local")) {
-		w.add("name one such as Europe/Vienna", "is "+w.show(zone)+", no time zone", "timeZone")
+		w.add("name one such as Europe/Vienna", "is "+w.show(zone)+", which is not a valid time zone", "timeZone")
 	}
 	for _, f := range []string{"startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"} {
 		w.within(m, f, 0, unbounded)
@@ -65,7 +65,7 @@ func scheduleFault(text string) string {
 	for i, f := range fields {
 		for part := range strings.SplitSeq(given[i], ",") {
 			if part != "" && !f.takes(part) {
-				return shorten(part) + " is no " + f.name + ": those are " + strconv.Itoa(f.low) + " to " + strconv.Itoa(f.high)
+				return shorten(part) + " is not a valid " + f.name + ": use " + strconv.Itoa(f.low) + " to " + strconv.Itoa(f.high)
 			}
 		}
 	}

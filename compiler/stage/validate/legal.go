@@ -51,7 +51,7 @@ func (w *walk) labels(m map[string]any, field string) {
 			w.add("", "is not a valid key: it must be "+labelKey, field, inKey(k))
 		}
 		if text, ok := v.(string); ok && !w.legal.value(text) {
-			w.add("", "is "+w.show(text)+", no legal value: it must be "+labelValue, field, inKey(k))
+			w.add("", "is "+w.show(text)+", which is not a valid value: it must be "+labelValue, field, inKey(k))
 		}
 	}
 }
@@ -78,7 +78,7 @@ func (w *walk) annotations(m map[string]any) {
 // name checks a field against a rule for names, if the field is set.
 func (w *walk) name(m map[string]any, field string, legal func(string) []string, want string) {
 	if text, ok := m[field].(string); ok && text != "" && len(legal(text)) > 0 {
-		w.add("", "is "+w.show(text)+", no legal name: it must be "+want, field)
+		w.add("", "is "+w.show(text)+", which is not a valid name: it must be "+want, field)
 	}
 }
 
@@ -99,7 +99,7 @@ const unbounded = 1 << 62
 // port checks the number of a port.
 func (w *walk) port(m map[string]any, field string) {
 	if n, ok := number(m[field]); ok && (n < 1 || n > 65535) {
-		w.add("", "is "+w.show(m[field])+", no port: it must be within 1 and 65535", field)
+		w.add("", "is "+w.show(m[field])+", which is not a valid port: it must be between 1 and 65535", field)
 	}
 }
 
@@ -111,7 +111,7 @@ func (w *walk) portOrName(m map[string]any, field string) {
 		if isNumber(text) {
 			hint = "leave the quotes out"
 		}
-		w.add(hint, "is "+w.show(text)+", no name of a port: it must be "+portName, field)
+		w.add(hint, "is "+w.show(text)+", which is not a valid name of a port: it must be "+portName, field)
 	}
 }
 

@@ -46,7 +46,7 @@ func (w *walk) rules(definition string, m map[string]any) {
 			w.add("leave one of them out", "is there beside value", "valueFrom")
 		}
 		if name, _ := m["name"].(string); strings.Contains(name, "=") {
-			w.add("", "is "+w.show(name)+", no legal name: it must be without =", "name")
+			w.add("", "is "+w.show(name)+", which is not a valid name: it must not contain =", "name")
 		}
 	case core + "ResourceRequirements":
 		w.resources(m)
@@ -89,13 +89,13 @@ func (w *walk) networkRules(definition string, m map[string]any) {
 	case "io.k8s.api.networking.v1.IPBlock":
 		if text, ok := m["cidr"].(string); ok && text != "" {
 			if _, err := netip.ParsePrefix(text); err != nil {
-				w.add("write it as 10.0.0.0/8", "is "+w.show(text)+", no range of addresses", "cidr")
+				w.add("write it as 10.0.0.0/8", "is "+w.show(text)+", which is not a valid range of addresses", "cidr")
 			}
 		}
 	case "io.k8s.api.networking.v1.HTTPIngressPath":
 		kind, _ := m["pathType"].(string)
 		if path, _ := m["path"].(string); (kind == "Exact" || kind == "Prefix") && !strings.HasPrefix(path, "/") {
-			w.add("begin it with /", "is "+w.show(path)+", no path from the root, as pathType "+kind+" needs it", "path")
+			w.add("begin it with /", "is "+w.show(path)+", which does not begin with /, as pathType "+kind+" requires", "path")
 		}
 	default:
 		w.amountRules(definition, m)
@@ -218,7 +218,7 @@ func (w *walk) pod(m map[string]any) {
 			seen[name] = kind
 			for j, mount := range listOf(c, "volumeMounts") {
 				if name, ok := mapOf(mount)["name"].(string); ok && name != "" && !slices.Contains(volumes, name) {
-					w.add(didYouMean(name, volumes), "is "+show(name)+", no volume of the pod", kind, i, "volumeMounts", j, "name")
+					w.add(didYouMean(name, volumes), "is "+show(name)+", which is not a volume of the pod", kind, i, "volumeMounts", j, "name")
 				}
 			}
 		}

@@ -61,7 +61,7 @@ func (w *walk) text(s *kube.Schema, text string) {
 			layout, as = metav1.RFC3339Micro, "2006-01-02T15:04:05.000000Z"
 		}
 		if _, err := time.Parse(layout, text); err != nil {
-			w.add("write it as "+as, "is "+w.show(text)+", no date and time")
+			w.add("write it as "+as, "is "+w.show(text)+", which is not a valid date and time")
 		}
 	}
 	if s.Enum == nil || text == "" || w.status || slices.Contains(s.Enum, text) {
@@ -111,7 +111,7 @@ func (w *walk) quantity(v any) {
 		return
 	}
 	if _, err := resource.ParseQuantity(strings.TrimSpace(text)); err != nil {
-		w.add("write it as 100m, 0.5, 2, 512Mi or 1Gi", "is "+w.show(text)+", no quantity")
+		w.add("write it as 100m, 0.5, 2, 512Mi or 1Gi", "is "+w.show(text)+", which is not a valid quantity")
 	}
 }
 

@@ -27,7 +27,7 @@ func (w *walk) selectorRequirement(m map[string]any) {
 		}
 		for i, v := range values {
 			if text, ok := v.(string); ok && !w.legal.value(text) {
-				w.add("", "is "+w.show(text)+", no legal value: it must be "+labelValue, "values", i)
+				w.add("", "is "+w.show(text)+", which is not a valid value: it must be "+labelValue, "values", i)
 			}
 		}
 	case "Exists", "DoesNotExist":
@@ -63,7 +63,7 @@ func (w *walk) nodeRequirement(m map[string]any) {
 
 func (w *walk) selectorKey(m map[string]any) {
 	if key, ok := m["key"].(string); ok && key != "" && !w.legal.key(key) {
-		w.add("", "is "+w.show(key)+", no legal key: it must be "+labelKey, "key")
+		w.add("", "is "+w.show(key)+", which is not a valid key: it must be "+labelKey, "key")
 	}
 }
 
