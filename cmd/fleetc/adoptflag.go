@@ -64,7 +64,7 @@ func adoptFlag(cmd *cobra.Command, o *deliver.ApplyOptions) {
 // checkForget returns a fault when --adopt-forget is set without --adopt.
 func (a *applyOptions) checkForget() error {
 	if a.AdoptForget && !a.Adopt && len(a.AdoptFrom) == 0 {
-		return &diag.Diag{Msg: "--adopt-forget removes the records of Helm releases that --adopt takes over, and --adopt is not given", Hint: "pass --adopt --adopt-forget"}
+		return &diag.Diag{Msg: "--adopt-forget needs --adopt", Hint: "pass --adopt --adopt-forget"}
 	}
 	return nil
 }

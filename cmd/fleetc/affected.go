@@ -55,7 +55,7 @@ func newAffectedCommand(o *options) *cobra.Command {
 			case files:
 				clusters, err = inputFiles(cmd, o, patterns)
 			default:
-				err = &diag.Diag{Msg: "affected needs a commit to compare with", Hint: "name it with --since git:origin/main, or list what bundles are made of with --files"}
+				err = &diag.Diag{Msg: "affected needs a commit to compare with", Hint: "pass --since git:origin/main, or pass --files to list the files that bundles depend on"}
 			}
 			if err != nil {
 				return err

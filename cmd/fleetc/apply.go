@@ -286,7 +286,7 @@ func planAll(cmd *cobra.Command, f *compiler.Fleet, a *applyOptions) (plans []*d
 
 // userAtHost returns the user and host that apply.
 func userAtHost() string {
-	name, host := "somebody", "somewhere"
+	name, host := "unknown", "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}

@@ -57,7 +57,7 @@ func (c *applyCluster) notes() []string {
 			case it.Forced:
 				lines = append(lines, it.ID+" "+it.Reason)
 			case it.Reason != "":
-				lines = append(lines, "has not tried out "+it.ID+": "+it.Reason)
+				lines = append(lines, "made no dry run of "+it.ID+": "+it.Reason)
 			}
 		case apply.Conflict:
 			for _, f := range it.Fields {
@@ -66,7 +66,7 @@ func (c *applyCluster) notes() []string {
 		}
 	}
 	if first > 0 {
-		lines = append(lines, "has not tried out "+plural(first, "object", "objects")+" whose namespace or CRD is not there yet")
+		lines = append(lines, "made no dry run of "+plural(first, "object", "objects")+" whose namespace or CRD does not exist yet")
 	}
 	lines = append(lines, c.recordNotes()...)
 	if c.err == nil && !c.Plan.IsApplied() && len(c.Changes) == 0 && !c.destroys() && !slices.ContainsFunc(c.Plan.Items, func(it apply.Item) bool { return it.IsHelm() && helmNotes(it) != nil }) {
@@ -94,7 +94,7 @@ func helmNotes(it apply.Item) []string {
 		case part.Action == apply.Keep:
 			lines = append(lines, keepNote(part))
 		case part.Action == apply.Change && part.Reason != "":
-			lines = append(lines, "has not tried out "+part.ID+": "+part.Reason)
+			lines = append(lines, "made no dry run of "+part.ID+": "+part.Reason)
 		}
 		lines = append(lines, cascadeNotes(part)...)
 	}

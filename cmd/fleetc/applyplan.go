@@ -82,7 +82,7 @@ func readPlan(file string, a *applyOptions) (*planFile, error) {
 		return nil, &diag.Diag{Msg: file + " is not a plan of fleetc apply", Hint: "write one with --plan", Cause: err}
 	}
 	if p.Format != planFormat {
-		return nil, &diag.Diag{Msg: fmt.Sprintf("%s has format %d, and this fleetc knows %d", file, p.Format, planFormat), Hint: "plan again"}
+		return nil, &diag.Diag{Msg: fmt.Sprintf("%s has format %d, but this fleetc supports %d", file, p.Format, planFormat), Hint: "plan again"}
 	}
 	if len(p.Clusters) == 0 {
 		return nil, &diag.Diag{Msg: "the plan in " + file + " has nothing to do"}

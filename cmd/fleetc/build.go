@@ -81,8 +81,8 @@ func setLast(o *options, f *compiler.Fleet, last string) error {
 	if last == "" {
 		if r := f.Keeps(); r != nil {
 			return &diag.Diag{
-				At: []diag.Pos{r.Pos}, Path: r.Path("random"), Msg: "this release keeps values of the last bundle",
-				Hint: "name the exported tree with --last, which may be empty at first",
+				At: []diag.Pos{r.Pos}, Path: r.Path("random"), Msg: "this release keeps random values of the last bundle",
+				Hint: "pass the exported directory with --last; it may be empty at first",
 			}
 		}
 		return nil

@@ -49,7 +49,7 @@ func writeMissing(w io.Writer, lead string, missing []string) {
 			fmt.Fprintf(w, "%sand %d more documents\n", lead, len(missing)-i)
 			return
 		}
-		fmt.Fprintf(w, "%s%s, which the chart's schema refers to, is not known: what it says is not checked\n", lead, diag.Visible(name, 300))
+		fmt.Fprintf(w, "%s%s, which the chart's schema refers to, is unknown: its rules are not checked\n", lead, diag.Visible(name, 300))
 	}
 }
 

@@ -83,7 +83,7 @@ func compare(cmd *cobra.Command, o *options, flags compareOptions, args []string
 	var rules []fleet.DifferenceRule
 	if flags.only != "" {
 		if cmd.Flags().Changed("output") {
-			return &diag.Diag{Msg: "--only shows no differences, and has no output format", Hint: "leave one of --only and -o out"}
+			return &diag.Diag{Msg: "--only and -o cannot be combined", Hint: "leave out one of them"}
 		}
 		var err error
 		if rules, err = query.DifferenceRules(cmd.Context(), c, o.path(flags.only)); err != nil {

@@ -108,11 +108,11 @@ func newDiffCommand(o *options) *cobra.Command {
 func (d *diffOptions) check(o *options, w io.Writer) error {
 	switch ref, isCommit := strings.CutPrefix(d.against, "git:"); {
 	case d.live && d.against != "":
-		return &diag.Diag{Msg: "--live compares with what runs, and --against with something else", Hint: "leave out one of them"}
+		return &diag.Diag{Msg: "--live and --against cannot be combined", Hint: "leave out one of them"}
 	case !d.live && (d.access.Kubeconfig != "" || d.access.Impersonate.User != ""):
-		return &diag.Diag{Msg: "--kubeconfig and --as say how running clusters are reached, which only --live compares with", Hint: "pass --live"}
+		return &diag.Diag{Msg: "--kubeconfig and --as need --live", Hint: "pass --live"}
 	case d.strict && !d.live:
-		return &diag.Diag{Msg: "--strict shows what was changed by hand, which only --live compares with", Hint: "pass --live"}
+		return &diag.Diag{Msg: "--strict needs --live", Hint: "pass --live"}
 	case d.live:
 		if err := completeAccess(o, &d.access); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 	case d.against == "" || isCommit && ref == "":
 		return &diag.Diag{
 			Msg:  "diff needs something to compare with",
-			Hint: "name it with --against: the directory of an exported tree, or a commit as in git:main; or pass --live for what runs",
+			Hint: "pass --against with an exported directory or a commit such as git:main, or pass --live for the running clusters",
 		}
 	case isCommit:
 		d.Commit = ref
@@ -137,7 +137,7 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 	d.style.Colour = o.style(w).Colour
 	d.Key = []byte(os.Getenv(diffKeyVariable))
 	if n := len(d.Key); n > 0 && n < 16 {
-		return &diag.Diag{Msg: "the key in " + diffKeyVariable + " is short enough to be guessed", Hint: "set one of 16 bytes or more"}
+		return &diag.Diag{Msg: "the key in " + diffKeyVariable + " is too easy to guess", Hint: "set a key of 16 bytes or more"}
 	}
 	if len(d.Key) == 0 {
 		d.Key = []byte(rand.Text())

@@ -86,7 +86,7 @@ func explainArgs(_ *cobra.Command, args []string) error {
 		return nil
 	}
 	return &diag.Diag{
-		Msg:  fmt.Sprintf("explain takes a cluster with the path of a field, or with an object and a field of it, and not %s", plural(len(args), "argument", "arguments")),
+		Msg:  fmt.Sprintf("explain takes a cluster and a path, or a cluster, an object and a field, not %s", plural(len(args), "argument", "arguments")),
 		Hint: "run fleetc explain --help",
 	}
 }

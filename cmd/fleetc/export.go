@@ -127,19 +127,19 @@ func (e *exportOptions) checkFlags(cmd *cobra.Command, o *options) error {
 	}
 	switch {
 	case len(to) == 0:
-		return &diag.Diag{Msg: "export needs a place to write to", Hint: "name a directory with --out, a git repository with --git, or a registry with --oci"}
+		return &diag.Diag{Msg: "export needs a destination", Hint: "name a directory with --out, a git repository with --git, or a registry with --oci"}
 	case len(to) > 1:
-		return &diag.Diag{Msg: "export writes to one place, and here are " + strings.Join(to, " and "), Hint: "run it once for each"}
+		return &diag.Diag{Msg: "export writes to one destination, but the flags name " + strings.Join(to, " and "), Hint: "run it once for each"}
 	case to[0] == "--out" && e.out == "":
 		return &diag.Diag{Msg: "--out is empty", Hint: "name one, which may be ."}
 	}
 	for name, of := range map[string]string{"branch": "--git", "path": "--git", "pr-branch": "--git", "source": "--oci", "revision": "--oci"} {
 		if cmd.Flags().Changed(name) && of != to[0] {
-			return &diag.Diag{Msg: "--" + name + " belongs to " + of, Hint: "leave it out"}
+			return &diag.Diag{Msg: "--" + name + " needs " + of, Hint: "leave it out"}
 		}
 	}
 	if o.offline && to[0] != "--out" {
-		return &diag.Diag{Msg: to[0] + " uses the network, and it is off", Hint: "leave --offline out, or export with --out"}
+		return &diag.Diag{Msg: to[0] + " needs the network, but --offline is set", Hint: "leave --offline out, or export with --out"}
 	}
 	return nil
 }

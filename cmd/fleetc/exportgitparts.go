@@ -166,7 +166,7 @@ func (g *gitOptions) branchOf(c *fleet.Cluster) (string, error) {
 			return ""
 		}
 		if value == "" {
-			fault = &diag.Diag{At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Msg: "the cluster has no " + text + ", which --pr-branch asks for", Hint: "set it, or name another branch"}
+			fault = &diag.Diag{At: []diag.Pos{c.Pos}, Clusters: []string{c.ID}, Msg: "the cluster has no " + text + ", which --pr-branch needs", Hint: "set it, or name another branch"}
 		}
 		return value
 	})

@@ -93,7 +93,7 @@ func (c *applyCluster) backNotes() []string {
 		lines = append(lines, fmt.Sprintf("has the bundle of revision %d as revision %d now: it was applied again", asked, to))
 	}
 	if ids := c.rollback.Actions; len(ids) > 0 {
-		lines = append(lines, "does none of the actions, which are not on record: "+strings.Join(ids, ", "))
+		lines = append(lines, "runs no actions, because revisions do not contain them: "+strings.Join(ids, ", "))
 	}
 	for _, x := range c.rollback.Lasting {
 		line := x.Why

@@ -97,7 +97,7 @@ func test(cmd *cobra.Command, plans []*deliver.ClusterPlan, parallel int, asJSON
 		i++
 	}
 	if len(results) == 0 && len(faults) == 0 {
-		return &diag.Diag{Msg: "no release that is chosen has test hooks", Hint: "see the templates of its chart for helm.sh/hook: test"}
+		return &diag.Diag{Msg: "no selected release has test hooks", Hint: "see the templates of its chart for helm.sh/hook: test"}
 	}
 	if asJSON {
 		if err := writeJSON(cmd.OutOrStdout(), map[string]any{"tests": results}); err != nil {

@@ -102,7 +102,7 @@ func runVet(cmd *cobra.Command, o *options, v *vetOptions, patterns []string) er
 			return err
 		}
 		if !v.render {
-			return &diag.Diag{Msg: "--layout is for what is rendered", Hint: "add --render"}
+			return &diag.Diag{Msg: "--layout needs --render", Hint: "add --render"}
 		}
 	}
 	result, err := vet(cmd, c, v.render, fleet.Layout(v.layout), patterns)

@@ -42,7 +42,7 @@ var refusals = map[string]refusal{
 	},
 	"an unused waiver": {
 		layer: `releases: app: {namespace: "a", objects: {}, plaintext: "Secret/a": "none"}`,
-		want:  "Secret/a has no value that could be read, or is not there",
+		want:  "Secret/a has no readable value, or does not exist",
 	},
 	"a generated name": {
 		layer: `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: generateName: "a-"}}`,
@@ -113,11 +113,11 @@ var refusals = map[string]refusal{
 	},
 	"an action": {
 		layer: `actions: a: {stage: "default", at: "before", manual: "look"}`, only: fleet.FluxLayout,
-		want: "neither Flux nor Argo CD does what is to be done",
+		want: "actions are not supported with --layout flux or argocd",
 	},
 	"an action with Argo CD": {
 		layer: `actions: a: {stage: "default", at: "before", manual: "look"}` + "\n" + `gitops: argocd: repoURL: "https://example.com/a"`, only: fleet.ArgoLayout,
-		want: "neither Flux nor Argo CD does what is to be done",
+		want: "actions are not supported with --layout flux or argocd",
 	},
 	"rules for health": {
 		layer: `releases: {for name in ["a", "b"] {(name): {
@@ -125,29 +125,29 @@ var refusals = map[string]refusal{
 	objects: a: {apiVersion: "v1", kind: "ConfigMap", metadata: "name": name}
 	health: ConfigMap: ready: [{expression: "data.a == '\(name)'"}]
 }}}`, only: fleet.FluxLayout,
-		want: "the rules for health judge it otherwise",
+		want: "the health rules for it and for",
 	},
 	"the values of a Helm release": {
 		layer: `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart", values: password: "x", plaintext: "Secret/a": "test"}`, only: fleet.FluxLayout,
-		want: "anyone who reads the export can read the values", also: []string{"Flux does not get a chart of this repository"},
+		want: "anyone who reads the export can read the values", also: []string{"Flux cannot fetch a chart that is stored in the repository of the fleet"},
 	},
 	"a chart that Argo CD does not get": {
 		layer: `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart"}` + "\n" + `gitops: argocd: repoURL: "https://example.com/a"`, only: fleet.ArgoLayout,
-		want: "Argo CD does not get a chart of this repository",
+		want: "Argo CD cannot fetch a chart that is stored in the repository of the fleet",
 	},
 	"a release that does not wait": {
 		layer: `releases: app: {namespace: "a", delivery: "helm", chart: path: "chart"}` + "\n" +
 			`releases: next: {namespace: "a", depends: app: true, objects: {}}` + "\n" + `gitops: argocd: repoURL: "https://example.com/a"`, only: fleet.ArgoLayout,
 		want: "Argo CD would not wait for release app",
 	},
-	"an unknown repository": {only: fleet.ArgoLayout, layer: `gitops: argocd: project: "a"`, want: "Argo CD is to read a repository that is not known"},
+	"an unknown repository": {only: fleet.ArgoLayout, layer: `gitops: argocd: project: "a"`, want: "the URL of the repository that Argo CD reads is missing"},
 	"a Secret that Argo CD does not decrypt": {
 		layer: `gitops: argocd: repoURL: "https://example.com/a"` + "\n" + `releases: app: {namespace: "a", objects: a: {
 	apiVersion: "v1", kind: "Secret", metadata: name: "sops"
 	data: a: "ENC[AES256_GCM,data:aaaa,iv:bbbb,tag:cccc,type:str]"
 	sops: {mac: "ENC[AES256_GCM,data:aaaa,iv:bbbb,tag:cccc,type:str]", version: "3.10.2", lastmodified: "2026-01-01T00:00:00Z"}
 }}`, only: fleet.ArgoLayout,
-		want: "Argo CD does not decrypt what SOPS has encrypted",
+		want: "Argo CD cannot decrypt values encrypted with SOPS",
 	},
 }
 
@@ -272,10 +272,10 @@ func TestVetOfLayouts(t *testing.T) {
 		secret: "anyone who reads",
 		secret + `cluster: context: "a"` + "\n" + `gitops: layouts: []`: "",
 		action:                               "",
-		action + `gitops: flux: prefix: "a"`: "neither Flux",
-		action + `gitops: argocd: repoURL: "https://example.com/a"`:                     "neither Flux",
+		action + `gitops: flux: prefix: "a"`: "actions are not supported",
+		action + `gitops: argocd: repoURL: "https://example.com/a"`:                     "actions are not supported",
 		action + `gitops: {layouts: ["plain"], argocd: repoURL: "https://example.com"}`: "",
-		action + `gitops: layouts: ["plain", "flux"]`:                                   "neither Flux",
+		action + `gitops: layouts: ["plain", "flux"]`:                                   "actions are not supported",
 		`gitops: layouts: ["fluxx"]`:                                                    "gitops.layouts",
 	} {
 		got := vetText(t, refusedFleet(t, nil, layer), "")

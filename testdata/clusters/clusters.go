@@ -158,7 +158,7 @@ func (f *Fleet) cluster(s Spec) (*Cluster, error) {
 		s.Nodes = 2
 	}
 	if !validName(s.Name) {
-		return nil, fmt.Errorf("%q is no name of a cluster: use letters, digits, -, . and /", s.Name)
+		return nil, fmt.Errorf("%q is not a valid name of a cluster: use letters, digits, -, . and /", s.Name)
 	}
 	emulate, err := f.Tools.emulate(s.Version)
 	if err != nil {

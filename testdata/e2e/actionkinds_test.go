@@ -100,7 +100,7 @@ func TestActionJobRefused(t *testing.T) {
 	p.fleetc("apply", "--dry-run").exits(p, 2).says(p, "action web/migrate: its Job is refused: .*restartPolicy")
 	p.edit("environments/migration.cue", `restartPolicy: "Always"`, `restartPolicy: "Never"`)
 	p.edit("environments/migration.cue", "\tjob: spec: {", "\tjob: metadata: namespace: \"nowhere\"\n\tjob: spec: {")
-	p.fleetc("apply", "--yes").exits(p, 2).says(p, "action web/migrate: its Job is in the namespace nowhere, which is not there")
+	p.fleetc("apply", "--yes").exits(p, 2).says(p, "action web/migrate: its Job is in the namespace nowhere, which does not exist")
 	p.write("environments/later.cue", `package fleet
 
 releases: nowhere: {namespace: "nowhere", stage: "apps", objects: ns: {apiVersion: "v1", kind: "Namespace", metadata: name: "nowhere"}}
@@ -120,7 +120,7 @@ func TestActionManual(t *testing.T) {
 	p := newWeb(t)
 	p.write("environments/dashboards.cue", "package fleet\n\nactions: dashboards: {at: \"before\", stage: \"apps\", manual: \"the dashboards of \\(cluster.name) are green\"}\n")
 	p.fleetc("apply", "--yes").exits(p, 2).says(p, "action dashboards: a user must approve it: the dashboards of one are green", "hint: run fleetc on a terminal, or pass --approve dashboards")
-	p.fleetc("apply", "--yes", "--approve", "dashboard").exits(p, 2).says(p, `no manual action is called "dashboard"`, "hint: did you mean dashboards")
+	p.fleetc("apply", "--yes", "--approve", "dashboard").exits(p, 2).says(p, `unknown manual action "dashboard"`, "hint: did you mean dashboards")
 	p.fleetc("apply", "--plan", "plan.json").ok(p).says(p, "^dev/one: runs action dashboards before stage apps: the dashboards of one are green$")
 	if w, _ := p.writes("one", 0); len(w) > 0 {
 		t.Errorf("applies that are refused write %q", w)

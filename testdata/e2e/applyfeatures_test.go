@@ -79,7 +79,7 @@ func TestSavedPlan(t *testing.T) {
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes").ok(p).says(p, "1 created, 2 changed")
 	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "the action was change, and now it is none")
 	p.edit("environments/web.cue", `colour: "red"`, `colour: "green"`)
-	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "another bundle")
+	p.fleetc("apply", "--from-plan", "plan.json", "--yes").exits(p, 2).says(p, "the bundle of this cluster has changed")
 }
 
 // A hook runs when its release changes. When it fails, later objects are not

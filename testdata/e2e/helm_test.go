@@ -321,7 +321,7 @@ func TestHelmHooks(t *testing.T) {
 		p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 
 		p.fleetc("test").ok(p).says(p, `\Adev/one: app: Job.batch app/smoke: passed\ndev/one: app: Job.batch app/late: passed$`)
-		p.fleetc("test", "--release", "space").exits(p, 2).says(p, "no release that is chosen has test hooks")
+		p.fleetc("test", "--release", "space").exits(p, 2).says(p, "no selected release has test hooks")
 		p.fleetc("test", "--release", "ap").exits(p, 2).says(p, "did you mean app")
 		p.fleetc("apply", "--yes").ok(p).says(p, "nothing was written")
 		p.edit("environments/app.cue", `colour: "blue"`, `{colour: "blue", fail: "smoke"}`)

@@ -213,7 +213,7 @@ func TestSilentWebhook(t *testing.T) {
 	p.kubectl("one", "-n", "web", "patch", "configmap", "web", "--field-manager=robot", "--type=merge", "-p", `{"metadata":{"labels":{"robot":"x"}},"data":{"extra":"y"}}`)
 	p.blockWebhook()
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
-	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, "~ data.colour: blue -> red", "has not tried out ConfigMap web/web: a webhook does not answer").lacks(p, "robot", "extra")
+	p.fleetc("apply", "--dry-run").exits(p, 1).says(p, "~ data.colour: blue -> red", "made no dry run of ConfigMap web/web: a webhook does not answer").lacks(p, "robot", "extra")
 	const waits = "dev/one: waits and tries again: failed calling webhook"
 	r := p.begin("apply", "--yes")
 	r.readUntil(waits, 1)

@@ -94,7 +94,7 @@ func TestHistoryBroken(t *testing.T) {
 	data, sum := packInventory(t, v)
 	secrets("delete", "secret", inventorySecret)
 	p.kubectlInput("one", secretOf(t, inventorySecret, map[string][]byte{"data": data, "sha256": sum}), "create", "-f", "-")
-	p.fleetc("rollback", "dev/one", "--yes", "--to", "4").exits(p, 2).says(p, "revision 4 is recorded in format 2, and this fleetc knows 1")
+	p.fleetc("rollback", "dev/one", "--yes", "--to", "4").exits(p, 2).says(p, "revision 4 is recorded in format 2, but this fleetc supports 1")
 	// Older revisions can still be rolled back to.
 	p.edit("environments/web.cue", `colour: "green"`, `colour: "black"`)
 	p.fleetc("apply", "--yes").ok(p)

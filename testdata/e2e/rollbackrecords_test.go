@@ -147,6 +147,6 @@ actions: `+name+`: {at: "before", stage: "apps", manual: "is it time?"}
 	action("second")
 	p.edit("environments/web.cue", `colour: "blue"`, `colour: "red"`)
 	p.fleetc("apply", "--yes", "--approve", "second").ok(p)
-	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "^dev/one: does none of the actions, which are not on record: first, second$", "this is revision 3$")
+	p.fleetc("rollback", "dev/one", "--yes").ok(p).says(p, "^dev/one: runs no actions, because revisions do not contain them: first, second$", "this is revision 3$")
 	p.fleetc("rollback", "dev/one", "--dry-run", "--to", "2", "-o", "json").exits(p, 1).says(p, `"notDone": \[`, `"second"`)
 }

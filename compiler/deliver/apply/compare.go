@@ -178,7 +178,7 @@ func (c *comparer) read(ctx context.Context, gvk schema.GroupVersionKind, namesp
 func (c *comparer) compare(ctx context.Context, it *Item, current *unstructured.Unstructured, out *ObjectDiff) error {
 	out.Before = current
 	if isBeingDeleted(current) {
-		out.Before, out.Why = nil, "the one that is there is being deleted"
+		out.Before, out.Why = nil, "the existing object is being deleted"
 		return nil
 	}
 	it.uid = string(current.GetUID())

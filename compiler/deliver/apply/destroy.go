@@ -160,7 +160,7 @@ func (r *runner) removeLease(ctx context.Context) error {
 // the lease.
 func (r *runner) whyNamespaceStays(ctx context.Context, ns *unstructured.Unstructured) (string, error) {
 	if ns == nil {
-		return "it is not there", nil
+		return "it does not exist", nil
 	}
 	for _, m := range ns.GetManagedFields() {
 		if m.Manager != cluster.Manager && m.Subresource == "" {

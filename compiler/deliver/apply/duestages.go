@@ -136,7 +136,7 @@ func (p *planner) dryRunJob(ctx context.Context, a *PlannedAction, undo bool) er
 func (p *planner) jobWithoutNamespace(a *PlannedAction, namespace string) {
 	ns := p.bundleNamespaces[namespace]
 	if ns == nil {
-		a.Reason, a.Hint = "its Job is in the namespace "+namespace+", which is not there", "add the Namespace to a release"
+		a.Reason, a.Hint = "its Job is in the namespace "+namespace+", which does not exist", "add the Namespace to a release"
 		return
 	}
 	if p.isLater(ns.step(), a) {

@@ -32,7 +32,7 @@ func (p *Plan) Faults() error {
 	if n := p.pruned(); n > p.PruneLimit {
 		faults.Add(&diag.Diag{
 			Msg:  fmt.Sprintf("%d objects would be pruned, and the limit is %d", n, p.PruneLimit),
-			Hint: fmt.Sprintf("look at them with --dry-run; if they are to go, pass --prune-limit %d", n),
+			Hint: fmt.Sprintf("look at them with --dry-run; to prune them, pass --prune-limit %d", n),
 		})
 	}
 	return faults.Err()

@@ -164,7 +164,7 @@ func (p *planner) helmDigest(r *fleet.Release) (string, error) {
 func (p *planner) planHelmPrune(ctx context.Context, it *Item) error {
 	state, err := helm.Read(ctx, p.Live, it.ref.Namespace, it.ref.Name)
 	if cluster.ReasonOf(err) == cluster.Forbidden {
-		it.refuse("Helm's storage cannot be read, and it is to be uninstalled: "+err.Error(), "see docs/apply.md for the rights that fleetc needs")
+		it.refuse("cannot uninstall it, because Helm's storage cannot be read: "+err.Error(), "see docs/apply.md for the rights that fleetc needs")
 		return nil
 	}
 	if err != nil || !isOurRelease(p.recorded[it.ID], state) {

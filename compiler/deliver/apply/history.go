@@ -128,7 +128,7 @@ func (v *Inventory) Revision(number int) (Revision, error) {
 	case n == 0:
 		return Revision{}, &diag.Diag{Msg: "the cluster has no history: no whole bundle was applied to it", Hint: "run fleetc apply"}
 	case number == 0:
-		return Revision{}, &diag.Diag{Msg: "the history has no other bundle than the one that the cluster runs", Hint: "run fleetc history"}
+		return Revision{}, &diag.Diag{Msg: "the history has only the bundle that the cluster runs", Hint: "run fleetc history"}
 	default:
 		return Revision{}, &diag.Diag{
 			Msg:  fmt.Sprintf("the history has no revision %d: it has %d to %d", number, v.History[0].Number, v.History[n-1].Number),

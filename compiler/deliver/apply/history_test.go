@@ -131,7 +131,7 @@ func TestDecodeBundleFaults(t *testing.T) {
 		{parts(`[]`), "not what fleetc writes"},
 		{parts(``), "not what fleetc writes"},
 		{parts(`{"format":1,"stages":"s"}`), "not what fleetc writes"},
-		{parts(`{"format":2,"stages":"s"}`), "is recorded in format 2, and this fleetc knows 1"},
+		{parts(`{"format":2,"stages":"s"}`), "is recorded in format 2, but this fleetc supports 1"},
 	} {
 		_, _, err := decodeBundle(Revision{}, tt.parts, &fleet.Cluster{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -169,7 +169,7 @@ func TestRevision(t *testing.T) {
 	}
 	check(0, 6, "")
 	v.Bundle, v.History = "b", v.History[2:]
-	check(0, 0, "no other bundle")
+	check(0, 0, "only the bundle")
 	v.History = nil
 	check(0, 0, "no history")
 }

@@ -54,7 +54,7 @@ func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*fleet.Bundle,
 	}
 	if err := json.Unmarshal(parts[0], &version); err == nil && version.Format != recordFormat {
 		return nil, nil, &diag.Diag{
-			Msg:  fmt.Sprintf("revision %d is recorded in format %d, and this fleetc knows %d", r.Number, version.Format, recordFormat),
+			Msg:  fmt.Sprintf("revision %d is recorded in format %d, but this fleetc supports %d", r.Number, version.Format, recordFormat),
 			Hint: "use the fleetc that recorded it, or a newer one",
 		}
 	}

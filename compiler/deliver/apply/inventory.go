@@ -149,7 +149,7 @@ func decodeInventory(data []byte) (*Inventory, error) {
 	}
 	if v.Format != inventoryFormat {
 		return nil, &diag.Diag{
-			Msg:  fmt.Sprintf("the inventory in %s has format %d, and this fleetc knows %d", Namespace, v.Format, inventoryFormat),
+			Msg:  fmt.Sprintf("the inventory in %s has format %d, but this fleetc supports %d", Namespace, v.Format, inventoryFormat),
 			Hint: "use the fleetc that wrote it, or a newer one",
 		}
 	}

@@ -45,7 +45,7 @@ func TestDecodeInventory(t *testing.T) {
 		{`{"format":1,"objects":[{"version":"v1","kind":"Secret","name":"a","stage":"s"}]}`, "no release"},
 		{`{"format":1,"hooks":{"a":"bundle-00000000000000000000000000000000"}}`, ""},
 		{`{"format":1,"hooks":{"a":"kube-root"}}`, "the hooks of release a are in Secret kube-root, which fleetc did not write"},
-		{`{"format":2}`, "has format 2, and this fleetc knows 1"},
+		{`{"format":2}`, "has format 2, but this fleetc supports 1"},
 		{`{}`, "has format 0"},
 		{`[]`, "not what fleetc writes"},
 		{``, "not what fleetc writes"},

@@ -91,7 +91,7 @@ func (p *planner) checkLive(it *Item, before *unstructured.Unstructured) bool {
 	it.uid = string(before.GetUID())
 	it.foreign = p.recorded[it.ID].UID != it.uid && ownFields(before) == nil
 	if isBeingDeleted(before) {
-		it.Action, it.After, it.Reason = Create, it.object, "the one that is there is being deleted"
+		it.Action, it.After, it.Reason = Create, it.object, "the existing object is being deleted"
 		return false
 	}
 	it.managers = otherManagers(before)

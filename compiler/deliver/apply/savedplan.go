@@ -152,7 +152,7 @@ func (f SavedPlan) Check(p *Plan) error {
 	case f.UID != p.UID:
 		return &diag.Diag{Msg: fmt.Sprintf("the plan is for another cluster than %s: the UID of its namespace kube-system was %s", p.Server, diag.Visible(f.UID, diag.MaxText)), Hint: "see cluster.context"}
 	case f.Bundle != p.Bundle:
-		return &diag.Diag{Msg: "the fleet has another bundle for this cluster than when the plan was made", Hint: again}
+		return &diag.Diag{Msg: "the bundle of this cluster has changed since the plan was made", Hint: again}
 	}
 	now := p.Saved()
 	planned, found := map[string]SavedItem{}, map[string]bool{}

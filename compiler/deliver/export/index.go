@@ -166,7 +166,7 @@ func parseIndex(data []byte) (*indexContents, error) {
 			return nil, errForeign
 		}
 		return nil, &diag.Diag{
-			Msg:  fmt.Sprintf("the file has the format %q, and this fleetc knows %s", x.Format, indexFormat),
+			Msg:  fmt.Sprintf("the file has the format %q, but this fleetc supports %s", x.Format, indexFormat),
 			Hint: "run the version of fleetc that wrote it",
 		}
 	}

@@ -109,7 +109,7 @@ func TestParseIndex(t *testing.T) {
 		{`[1]`, errForeign.Error()},
 		{`{"format":3}`, errForeign.Error()},
 		{`{"format":"other/v1"}`, errForeign.Error()},
-		{`{"format":"fleetc.bundle/v2"}`, `the file has the format "fleetc.bundle/v2", and this fleetc knows fleetc.bundle/v1`},
+		{`{"format":"fleetc.bundle/v2"}`, `the file has the format "fleetc.bundle/v2", but this fleetc supports fleetc.bundle/v1`},
 		{"<<<<<<< HEAD\n" + head, "the file is damaged: invalid character '<' looking for beginning of value"},
 		{head, "the file is damaged: unexpected end of JSON input"},
 		{head + `"a/b.yaml"}]}`, ""},

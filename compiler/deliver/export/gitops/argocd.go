@@ -39,8 +39,8 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 	c := b.Cluster
 	if c.GitOps.ArgoCD.RepoURL == "" {
 		return nil, &diag.Diag{
-			At: []diag.Pos{c.Pos}, Path: "gitops.argocd.repoURL", Msg: "Argo CD is to read a repository that is not known",
-			Hint: `say which: gitops: argocd: repoURL: "https://..."`,
+			At: []diag.Pos{c.Pos}, Path: "gitops.argocd.repoURL", Msg: "the URL of the repository that Argo CD reads is missing",
+			Hint: `set it: gitops: argocd: repoURL: "https://..."`,
 		}
 	}
 	rules, err := health.Compile(c)
@@ -53,7 +53,7 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 		for _, o := range s.objects {
 			if fleet.IsEncrypted(o.Unstructured) {
 				faults.Add(&diag.Diag{
-					At: placesOf(o), Path: o.Title(), Msg: "Argo CD does not decrypt what SOPS has encrypted",
+					At: placesOf(o), Path: o.Title(), Msg: "Argo CD cannot decrypt values encrypted with SOPS",
 					Hint: "keep the values with External Secrets or Sealed Secrets",
 				})
 			}

@@ -59,8 +59,8 @@ func checksOf(rules *health.Rules, objs []fleet.Object) (checks, error) {
 		case k.expressions != e:
 			faults.Add(&diag.Diag{
 				At: slices.Concat(placesOf(o), placesOf(k.first)), Path: o.Title(),
-				Msg:  fmt.Sprintf("the rules for health judge it otherwise than %s, and Flux judges all objects of a kind in a stage alike", k.first.Title()),
-				Hint: "write one rule for the kind, or give the releases stages of their own",
+				Msg:  fmt.Sprintf("the health rules for it and for %s differ, but Flux uses one rule for all objects of a kind in a stage", k.first.Title()),
+				Hint: "write one rule for the kind, or put the releases into different stages",
 			})
 		}
 	}

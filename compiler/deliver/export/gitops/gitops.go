@@ -47,8 +47,8 @@ func undone(b *fleet.Bundle) error {
 	for _, a := range b.Cluster.AllActions() {
 		if !a.ApplyOnly {
 			faults.Add(&diag.Diag{
-				At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: "neither Flux nor Argo CD does what is to be done around a stage or a release",
-				Hint: "if it is for fleetc apply alone, say so: applyOnly: true",
+				At: []diag.Pos{a.Pos}, Path: "action " + a.ID(), Msg: "actions are not supported with --layout flux or argocd",
+				Hint: "if only fleetc apply needs the action, set applyOnly: true",
 			})
 		}
 	}

@@ -174,7 +174,7 @@ func TestChecks(t *testing.T) {
 				{Name: "x", Match: fleet.Selector{Kinds: []string{"Widget.example.com"}}, Wait: &yes},
 			},
 			exprs: []string{"status.ok"},
-			fault: "the rules for health judge it otherwise than Widget.example.com a",
+			fault: "the health rules for it and for Widget.example.com a",
 		},
 	} {
 		rules, err := health.Compile(&fleet.Cluster{ID: "dev", Health: test.rules, Releases: []*fleet.Release{web}})

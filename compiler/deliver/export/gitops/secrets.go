@@ -47,7 +47,7 @@ func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
 			if !needed[r][w.Path] {
 				faults.Add(&diag.Diag{
 					At: []diag.Pos{w.Pos}, Path: r.Path("plaintext"),
-					Msg:  w.Path + " has no value that could be read, or is not there",
+					Msg:  w.Path + " has no readable value, or does not exist",
 					Hint: "remove this line, or write it in the layers that need it",
 				})
 			}
@@ -76,8 +76,8 @@ func helmValues(b *fleet.Bundle, layout fleet.Layout, needed map[*fleet.Release]
 		}
 		faults.Add(&diag.Diag{
 			At: []diag.Pos{r.Pos}, Path: r.Path("values"),
-			Msg:  "anyone who reads the export can read the values, and the chart has a Secret that may be made of them",
-			Hint: "if nothing in them is secret, say so: " + r.Path("plaintext") + `: values: "why"`,
+			Msg:  "anyone who reads the export can read the values, and a Secret of the chart may contain them",
+			Hint: "if none of them is secret, allow it: " + r.Path("plaintext") + `: values: "why"`,
 		})
 	}
 	return faults.Err()

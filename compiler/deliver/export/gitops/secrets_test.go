@@ -28,7 +28,7 @@ func TestSecretsOfValues(t *testing.T) {
 		"plain":                {fleet.PlainLayout, fleet.ByHelm, "Secret", values, "", ""},
 		"plain and allowed":    {fleet.PlainLayout, fleet.ByHelm, "Secret", values, "values", ""},
 		"no Secret":            {fleet.FluxLayout, fleet.ByHelm, "ConfigMap", values, "", ""},
-		"allowed without need": {fleet.FluxLayout, fleet.ByHelm, "ConfigMap", values, "values", "values has no value that could be read"},
+		"allowed without need": {fleet.FluxLayout, fleet.ByHelm, "ConfigMap", values, "values", "values has no readable value"},
 		"no values":            {fleet.FluxLayout, fleet.ByHelm, "Secret", fleet.Map(nil), "", ""},
 		"manifests":            {fleet.FluxLayout, fleet.ByManifests, "Secret", values, "", ""},
 	} {
