@@ -23,9 +23,9 @@ import (
 
 // This file reads the deployed releases of a cluster with all that Helm stores of them.
 
-// A Deployed is the deployed revision of a release, or its last one if none is
+// A StoredRelease is the deployed revision of a release, or its last one if none is
 // deployed.
-type Deployed struct {
+type StoredRelease struct {
 	Namespace, Name string
 	Revision        int
 	Status          string // as in helm list
@@ -38,7 +38,7 @@ type Deployed struct {
 }
 
 // IsDeployed reports whether the revision is deployed.
-func (d *Deployed) IsDeployed() bool { return d.Status == release.StatusDeployed.String() }
+func (d *StoredRelease) IsDeployed() bool { return d.Status == release.StatusDeployed.String() }
 
 // A StoredChart is the chart of a stored revision. Helm stores neither the comments of
 // values.yaml nor the files of dependencies.
@@ -50,31 +50,31 @@ type StoredChart struct {
 
 // Deployed reads the releases of a namespace, or of all namespaces if it is empty,
 // sorted by namespace and name.
-func (in Storage) Deployed(ctx context.Context, c *cluster.Cluster, namespace string) ([]Deployed, error) {
+func (in Storage) Deployed(ctx context.Context, c *cluster.Cluster, namespace string) ([]StoredRelease, error) {
 	records, err := c.Metadata(ctx, schema.GroupVersionResource{Version: "v1", Resource: in.Resource()}, namespace, "owner=helm,name")
 	if err != nil {
 		return nil, err
 	}
 	type key struct{ namespace, name string }
-	type found struct {
+	type choice struct {
 		revision int
 		deployed bool
 		object   string
 	}
-	chosen := map[key]found{}
+	chosen := map[key]choice{}
 	for _, r := range records {
 		n, err := strconv.Atoi(r.Labels["version"])
 		if err != nil {
 			continue // not a record of Helm
 		}
 		k := key{r.Namespace, r.Labels["name"]}
-		this := found{n, r.Labels["status"] == release.StatusDeployed.String(), r.Name}
+		this := choice{n, r.Labels["status"] == release.StatusDeployed.String(), r.Name}
 		best, known := chosen[k]
 		if !known || this.deployed && !best.deployed || this.deployed == best.deployed && this.revision > best.revision {
 			chosen[k] = this
 		}
 	}
-	var out []Deployed
+	var out []StoredRelease
 	for k, f := range chosen {
 		o, err := c.Object(ctx, cluster.Ref{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: string(in)}, Namespace: k.namespace, Name: f.object})
 		if err != nil {
@@ -89,14 +89,14 @@ func (in Storage) Deployed(ctx context.Context, c *cluster.Cluster, namespace st
 		}
 		out = append(out, *d)
 	}
-	slices.SortFunc(out, func(a, b Deployed) int {
+	slices.SortFunc(out, func(a, b StoredRelease) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return out, nil
 }
 
 // deployed decodes the record of a release.
-func (in Storage) deployed(ctx context.Context, c *cluster.Cluster, record *unstructured.Unstructured, name string) (*Deployed, error) {
+func (in Storage) deployed(ctx context.Context, c *cluster.Cluster, record *unstructured.Unstructured, name string) (*StoredRelease, error) {
 	title := fmt.Sprintf("%s %s/%s", in, record.GetNamespace(), record.GetName())
 	stored, err := decode(record)
 	if err != nil {
@@ -105,7 +105,7 @@ func (in Storage) deployed(ctx context.Context, c *cluster.Cluster, record *unst
 	if stored.Chart == nil || stored.Chart.Metadata == nil {
 		return nil, invalidRecord(title, fmt.Errorf("it has no chart"))
 	}
-	d := &Deployed{
+	d := &StoredRelease{
 		Namespace: record.GetNamespace(), Name: name, Revision: stored.Version, Status: record.GetLabels()["status"], Record: title,
 		FromFleetc: record.GetLabels()[revisionLabel] != "", Values: stored.Config,
 		Chart: StoredChart{Name: stored.Chart.Metadata.Name, Version: stored.Chart.Metadata.Version},

@@ -92,7 +92,7 @@ func (s *set) text(text string, params map[string]any) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		b := &limited{}
+		b := &limitedBuffer{}
 		err = t.Execute(b, params)
 		return b.String(), err
 	})
@@ -103,11 +103,11 @@ func (s *set) text(text string, params map[string]any) (string, error) {
 	return out, nil
 }
 
-// limited is a buffer with a maximum size.
-type limited struct{ bytes.Buffer }
+// limitedBuffer is a buffer with a maximum size.
+type limitedBuffer struct{ bytes.Buffer }
 
 // Write implements io.Writer.
-func (l *limited) Write(p []byte) (int, error) {
+func (l *limitedBuffer) Write(p []byte) (int, error) {
 	if l.Len()+len(p) > maxText {
 		return 0, fmt.Errorf("the result is larger than %d bytes", maxText)
 	}

@@ -76,7 +76,7 @@ type reader struct {
 func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	r := &reader{Options: opts, model: &importer.Model{Tool: "helm", ApplyOnly: true}, sources: map[string]*importer.ChartSource{}}
 	var faults diag.List
-	read := par.Map(ctx, len(opts.Clusters), len(opts.Clusters), func(ctx context.Context, i int) (*live, error) {
+	read := par.Map(ctx, len(opts.Clusters), len(opts.Clusters), func(ctx context.Context, i int) (*liveReleases, error) {
 		return readCluster(ctx, opts, opts.Clusters[i])
 	})
 	same := map[string]string{} // contexts by UID
@@ -103,20 +103,20 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	return r.model, cmp.Or(ctx.Err(), faults.Err())
 }
 
-// live is what a cluster has.
-type live struct {
+// liveReleases are the releases of a cluster with its version and identity.
+type liveReleases struct {
 	kubernetes string
 	uid        string
-	releases   []helm.Deployed
+	releases   []helm.StoredRelease
 }
 
 // readCluster reads the releases of one cluster.
-func readCluster(ctx context.Context, opts Options, c ClusterContext) (*live, error) {
+func readCluster(ctx context.Context, opts Options, c ClusterContext) (*liveReleases, error) {
 	conn, err := cluster.Connect(ctx, cluster.Address{Access: opts.Access, Context: c.Context})
 	if err != nil {
 		return nil, err
 	}
-	out := &live{kubernetes: opts.Kubernetes, uid: conn.UID}
+	out := &liveReleases{kubernetes: opts.Kubernetes, uid: conn.UID}
 	if out.kubernetes == "" {
 		if out.kubernetes, err = conn.KubernetesVersion(ctx); err != nil {
 			return nil, err
@@ -142,7 +142,7 @@ func readCluster(ctx context.Context, opts Options, c ClusterContext) (*live, er
 }
 
 // cluster returns the model of a cluster.
-func (r *reader) cluster(ctx context.Context, c ClusterContext, l *live) (*importer.Cluster, error) {
+func (r *reader) cluster(ctx context.Context, c ClusterContext, l *liveReleases) (*importer.Cluster, error) {
 	out := &importer.Cluster{ID: c.ID, Context: c.Context, UID: l.uid, Kubernetes: l.kubernetes, Facts: map[string]string{}}
 	names := map[string]int{}
 	for _, d := range l.releases {
@@ -185,7 +185,7 @@ func (r *reader) cluster(ctx context.Context, c ClusterContext, l *live) (*impor
 
 // noteSecrets adds a note for each value of a release that is also the value of a Secret
 // which Helm rendered: the fleet's files have it in plain text.
-func (r *reader) noteSecrets(title string, d *helm.Deployed) {
+func (r *reader) noteSecrets(title string, d *helm.StoredRelease) {
 	secret := map[string]bool{}
 	for _, o := range d.Objects {
 		if o.GetKind() != "Secret" || o.GetAPIVersion() != "v1" {
@@ -230,7 +230,7 @@ func secretFields(v any, at string, secret map[string]bool) []string {
 }
 
 // values returns the values that the user of a release set.
-func values(d *helm.Deployed) map[string]any {
+func values(d *helm.StoredRelease) map[string]any {
 	if d.Values == nil {
 		return map[string]any{}
 	}
@@ -239,7 +239,7 @@ func values(d *helm.Deployed) map[string]any {
 
 // source returns where the chart of a release comes from: the first repository with the
 // same content, or a directory restored from the record.
-func (r *reader) source(ctx context.Context, d *helm.Deployed) (*importer.ChartSource, error) {
+func (r *reader) source(ctx context.Context, d *helm.StoredRelease) (*importer.ChartSource, error) {
 	key := contentKey(d.Chart)
 	if s := r.sources[key]; s != nil {
 		return s, nil
