@@ -31,11 +31,12 @@ func newImportHelmCommand(o *options) *cobra.Command {
 	var opts releases.Options
 	var contexts []string
 	cmd := &cobra.Command{
-		Use:     "helm --context [ID=]CONTEXT",
-		Short:   "Import the Helm releases of clusters",
-		Long:    importHelmLong,
-		Example: importHelmExample,
-		Args:    cobra.NoArgs,
+		Use:               "helm --context [ID=]CONTEXT",
+		Short:             "Import the Helm releases of clusters",
+		Long:              importHelmLong,
+		Example:           importHelmExample,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := flags.resolve(o); err != nil {
 				return err
