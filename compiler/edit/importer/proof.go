@@ -303,6 +303,10 @@ func differences(changes []diff.Change) []string {
 			out = append(out, c.ID+" is missing in the fleet")
 		default:
 			for _, f := range c.Fields {
+				if f.Secret {
+					out = append(out, fmt.Sprintf("%s %s: a value of the Secret differs", c.ID, f.Path))
+					continue
+				}
 				out = append(out, fmt.Sprintf("%s %s: %s -> %s", c.ID, f.Path, diff.Inline(fmt.Sprint(f.Before)), diff.Inline(fmt.Sprint(f.After))))
 			}
 		}
