@@ -104,11 +104,11 @@ func TestClusterPolicies(t *testing.T) {
 		{"policy.#DisruptionBudgets", replicated + pdb("{matchExpressions: [{key: app, operator: DoesNotExist}]}"), unprotected},
 		{"policy.#DisruptionBudgets", single, ""},
 		{"policy.#DisruptionBudgets", one, ""},
-		{"policy.#DisruptionBudgets", single + scaler, "Deployment.apps shop/web: what has several"},
+		{"policy.#DisruptionBudgets", single + scaler, "Deployment.apps shop/web: a workload with several"},
 		{"policy.#DisruptionBudgets", single + scaler + pdb("{matchLabels: {app: web}}"), ""},
 		{"policy.#DisruptionBudgets", single + strings.Replace(scaler, "minReplicas: 2", "minReplicas: 1", 1), ""},
 		{"policy.#DisruptionBudgets & {#replicas: 4}", replicated, ""},
-		{"policy.#DisruptionBudgets & {#replicas: 1}", one, "Deployment.apps shop/web: what has several"},
+		{"policy.#DisruptionBudgets & {#replicas: 1}", one, "Deployment.apps shop/web: a workload with several"},
 	} {
 		got := check(t, "package fleet\n\nimport \"github.com/fleetc/fleetc/lib/policy\"\n\npolicies: p: "+test.policy+"\n", test.objects, "")
 		faults := strings.Count(got, "hint: ")
