@@ -67,6 +67,8 @@ func newImportHelmCommand(o *options) *cobra.Command {
 		},
 	}
 	flags.add(cmd)
+	version := cmd.Flags().Lookup("kubernetes")
+	version.Usage, version.DefValue = "`version` of Kubernetes of the clusters (default: their own)", ""
 	accessFlags(cmd, &opts.Access)
 	cmd.Flags().StringArrayVar(&contexts, "context", nil, "`[ID=]CONTEXT`: a cluster's context of the kubeconfig; may be repeated")
 	cmd.Flags().StringArrayVarP(&opts.Namespaces, "namespace", "n", nil, "read the releases of this `namespace` only; may be repeated")
