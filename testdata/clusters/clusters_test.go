@@ -228,9 +228,9 @@ func TestAddRefuses(t *testing.T) {
 	}{
 		{Spec{Name: "blue"}, "two clusters are blue"},
 		{Spec{Name: "other", Context: "green"}, "two clusters are other (context green)"},
-		{Spec{Name: "../up"}, "no name of a cluster"},
-		{Spec{Name: "a b"}, "no name of a cluster"},
-		{Spec{}, "no name of a cluster"},
+		{Spec{Name: "../up"}, "not a valid name of a cluster"},
+		{Spec{Name: "a b"}, "not a valid name of a cluster"},
+		{Spec{}, "not a valid name of a cluster"},
 		{Spec{Name: "ancient", Version: "1.33"}, `behaves as 1.34 to 1.37, not as "1.33"`},
 		{Spec{Name: "new", Version: "1.38"}, `not as "1.38"`},
 		{Spec{Name: "odd", Version: "37"}, `not as "37"`},
