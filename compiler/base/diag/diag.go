@@ -192,3 +192,24 @@ func In(cluster string, err error) error {
 	}
 	return out.Err()
 }
+
+// Moved returns err with every position of its faults replaced by that of move; nil for a
+// nil err.
+func Moved(err error, move func(Pos) Pos) error {
+	var out List
+	for _, d := range All(err) {
+		moved := *d
+		moved.At = make([]Pos, len(d.At))
+		for i, p := range d.At {
+			moved.At[i] = move(p)
+		}
+		out = append(out, &moved)
+	}
+	return out.Err()
+}
+
+// Brief returns the text of an error for a message: printable, one line, and not longer
+// than MaxText.
+func Brief(err error) string {
+	return Visible(strings.Join(strings.Fields(err.Error()), " "), MaxText)
+}

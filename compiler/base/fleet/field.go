@@ -38,6 +38,20 @@ func Lookup(v any, field []string) (any, bool) {
 	return v, true
 }
 
+var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+
+// PointerKeys returns the keys of a JSON pointer (RFC 6901); none for the document itself.
+func PointerKeys(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	keys := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, key := range keys {
+		keys[i] = unescapePointer.Replace(key)
+	}
+	return keys
+}
+
 // ParseField parses the path of an object's field: data.password,
 // data."tls.crt" or spec.ports[0].name. It returns the keys and list indices.
 func ParseField(text string) (fields []string, ok bool) {

@@ -97,7 +97,7 @@ func reason(err error) string {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	return diag.Visible(strings.Join(strings.Fields(err.Error()), " "), diag.MaxText)
+	return diag.Brief(err)
 }
 
 // limitedTransport limits the requests and the bytes of one operation,

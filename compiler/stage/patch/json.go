@@ -157,7 +157,7 @@ func (d *document) remove(pointer string) (v any, p *problem) {
 // get returns the value at a pointer.
 func (d *document) get(pointer string) (any, *problem) {
 	at := d.root
-	keys := split(pointer)
+	keys := fleet.PointerKeys(pointer)
 	for i, key := range keys {
 		next, p := member(at, key)
 		if p != nil {
@@ -171,7 +171,7 @@ func (d *document) get(pointer string) (any, *problem) {
 // edit replaces the parent of the value at a pointer by the result of f. For an
 // empty pointer, root replaces the document.
 func (d *document) edit(pointer string, f func(holder any, key string) (any, *problem), root any) *problem {
-	keys := split(pointer)
+	keys := fleet.PointerKeys(pointer)
 	if len(keys) == 0 {
 		d.root = root
 		return nil
@@ -259,20 +259,6 @@ func index(key string, n int) (int, *problem) {
 		return 0, &problem{msg: "is a list without an item " + visible(key)}
 	}
 	return i, nil
-}
-
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
-
-// split returns the keys of a JSON pointer (RFC 6901).
-func split(pointer string) []string {
-	if pointer == "" {
-		return nil
-	}
-	keys := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	for i, k := range keys {
-		keys[i] = unescape.Replace(k)
-	}
-	return keys
 }
 
 var escape = strings.NewReplacer("~", "~0", "/", "~1")

@@ -46,19 +46,13 @@ func (r relocation) pos(p *diag.Pos) {
 
 // faults returns the faults with corrected positions.
 func (r relocation) faults(err error) error {
-	if len(r.names) == 0 || err == nil {
+	if len(r.names) == 0 {
 		return err
 	}
-	var out diag.List
-	for _, d := range diag.All(err) {
-		moved := *d
-		moved.At = append([]diag.Pos{}, d.At...)
-		for i := range moved.At {
-			r.pos(&moved.At[i])
-		}
-		out = append(out, &moved)
-	}
-	return out.Err()
+	return diag.Moved(err, func(p diag.Pos) diag.Pos {
+		r.pos(&p)
+		return p
+	})
 }
 
 // cluster corrects the positions in a cluster.
