@@ -28,6 +28,7 @@ func (c *client) Wait(resources kube.ResourceList, _ time.Duration) error {
 	if err := c.prune(c.run.attempts, resources); err != nil {
 		return err
 	}
+	c.run.attempts = nil
 	objects := make([]*unstructured.Unstructured, 0, len(resources))
 	for _, info := range resources {
 		if o, ok := info.Object.(*unstructured.Unstructured); ok {
@@ -84,6 +85,7 @@ func (c *client) update(original, target kube.ResourceList, force bool, by func(
 			return result, err
 		}
 	}
+	c.run.attempts = nil
 	original, err := c.filterDeletions(original, target)
 	if err != nil {
 		return nil, err
