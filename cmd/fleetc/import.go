@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/kube"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
@@ -112,23 +113,14 @@ func newImportFluxCommand(o *options) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.resolve(o); err != nil {
-				return err
-			}
-			opts, err := fluxOptions(o.path(args[0]), clusters, variables)
-			if err != nil {
-				return err
-			}
-			opts.Kubernetes = flags.kubernetes
-			c := o.compiler()
-			if _, err := c.Module(); err != nil {
-				return err
-			}
-			model, err := flux.Read(cmd.Context(), opts)
-			if err != nil {
-				return err
-			}
-			return runImport(cmd, o, model, &flags)
+			return flags.run(cmd, o, func(*compiler.Compiler) (*importer.Model, error) {
+				opts, err := fluxOptions(o.path(args[0]), clusters, variables)
+				if err != nil {
+					return nil, err
+				}
+				opts.Kubernetes = flags.kubernetes
+				return flux.Read(cmd.Context(), opts)
+			})
 		},
 	}
 	flags.add(cmd)
@@ -143,17 +135,9 @@ func fluxOptions(dir string, clusters, variables []string) (flux.Options, error)
 	if len(clusters) == 0 {
 		return opts, &diag.Diag{Msg: "no cluster is named", Hint: "write --cluster ID=PATH, such as --cluster main=clusters/main"}
 	}
-	seen := map[string]bool{}
-	for _, text := range clusters {
-		c, err := flux.ParseCluster(text)
-		if err != nil {
-			return opts, err
-		}
-		if seen[c.ID] {
-			return opts, &diag.Diag{Msg: "two clusters are called " + c.ID, Hint: "give each cluster another ID"}
-		}
-		seen[c.ID] = true
-		opts.Clusters = append(opts.Clusters, c)
+	var err error
+	if opts.Clusters, err = importer.ParseClusters(clusters, "--cluster prod/eu=clusters/production", nil); err != nil {
+		return opts, err
 	}
 	for _, text := range variables {
 		name, value, ok := strings.Cut(text, "=")
@@ -165,9 +149,20 @@ func fluxOptions(dir string, clusters, variables []string) (flux.Options, error)
 	return opts, nil
 }
 
-// runImport writes the fleet of a model and prints the report.
-func runImport(cmd *cobra.Command, o *options, model *importer.Model, flags *importFlags) error {
-	report, err := importer.Run(cmd.Context(), o.compiler(), model, flags.Options)
+// run checks the flags, reads a model, writes its fleet and prints the report.
+func (f *importFlags) run(cmd *cobra.Command, o *options, read func(*compiler.Compiler) (*importer.Model, error)) error {
+	if err := f.resolve(o); err != nil {
+		return err
+	}
+	c := o.compiler()
+	if _, err := c.Module(); err != nil {
+		return err
+	}
+	model, err := read(c)
+	if err != nil {
+		return err
+	}
+	report, err := importer.Run(cmd.Context(), c, model, f.Options)
 	if err != nil {
 		return err
 	}
@@ -176,7 +171,7 @@ func runImport(cmd *cobra.Command, o *options, model *importer.Model, flags *imp
 		return err
 	}
 	p := importPrinter{w: cmd.OutOrStdout(), r: report, base: filepath.ToSlash(base)}
-	switch flags.output {
+	switch f.output {
 	case "json":
 		err = p.json()
 	case "markdown":

@@ -3,7 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
 	"github.com/fleetc/fleetc/compiler/edit/importer/argocd"
 )
 
@@ -39,31 +40,15 @@ func newImportArgoCDCommand(o *options) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.resolve(o); err != nil {
-				return err
-			}
-			c := o.compiler()
-			opts := argocd.Options{Dir: o.path(args[0]), Kubernetes: flags.kubernetes, AppOfApps: roots, Source: c.Source}
-			seen := map[string]bool{}
-			for _, text := range clusters {
-				d, err := argocd.ParseDestination(text)
+			return flags.run(cmd, o, func(c *compiler.Compiler) (*importer.Model, error) {
+				destinations, err := importer.ParseClusters(clusters, "--cluster prod/eu=https://eu.example.com", nil)
 				if err != nil {
-					return err
+					return nil, err
 				}
-				if seen[d.ID] {
-					return &diag.Diag{Msg: "two clusters are called " + d.ID, Hint: "give each cluster another ID"}
-				}
-				seen[d.ID] = true
-				opts.Clusters = append(opts.Clusters, d)
-			}
-			if _, err := c.Module(); err != nil {
-				return err
-			}
-			model, err := argocd.Read(cmd.Context(), opts)
-			if err != nil {
-				return err
-			}
-			return runImport(cmd, o, model, &flags)
+				return argocd.Read(cmd.Context(), argocd.Options{
+					Dir: o.path(args[0]), Clusters: destinations, Kubernetes: flags.kubernetes, AppOfApps: roots, Source: c.Source,
+				})
+			})
 		},
 	}
 	flags.add(cmd)

@@ -5,7 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
 	"github.com/fleetc/fleetc/compiler/edit/importer/releases"
 )
 
@@ -38,32 +40,27 @@ func newImportHelmCommand(o *options) *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := flags.resolve(o); err != nil {
-				return err
-			}
-			if err := completeAccess(o, &opts.Access); err != nil {
-				return err
-			}
-			if opts.Clusters, err = parseContexts(contexts); err != nil {
-				return err
-			}
-			c := o.compiler()
-			if _, err := c.Module(); err != nil {
-				return err
-			}
 			if opts.Work, err = os.MkdirTemp("", "fleetc-import-"); err != nil {
 				return err
 			}
 			defer os.RemoveAll(opts.Work)
-			opts.Charts = c.Source(opts.Work)
-			if cmd.Flags().Changed("kubernetes") {
-				opts.Kubernetes = flags.kubernetes
-			}
-			model, err := releases.Read(cmd.Context(), opts)
-			if err != nil {
-				return err
-			}
-			return runImport(cmd, o, model, &flags)
+			return flags.run(cmd, o, func(c *compiler.Compiler) (*importer.Model, error) {
+				if len(contexts) == 0 {
+					return nil, &diag.Diag{Msg: "no context is named", Hint: "write --context CONTEXT, or --context ID=CONTEXT"}
+				}
+				err := completeAccess(o, &opts.Access)
+				if err != nil {
+					return nil, err
+				}
+				if opts.Clusters, err = importer.ParseClusters(contexts, "--context prod/eu=admin@prod-eu", importer.IDOf); err != nil {
+					return nil, err
+				}
+				if cmd.Flags().Changed("kubernetes") {
+					opts.Kubernetes = flags.kubernetes
+				}
+				opts.Charts = c.Source(opts.Work)
+				return releases.Read(cmd.Context(), opts)
+			})
 		},
 	}
 	flags.add(cmd)
@@ -74,25 +71,4 @@ func newImportHelmCommand(o *options) *cobra.Command {
 	cmd.Flags().StringArrayVarP(&opts.Namespaces, "namespace", "n", nil, "read the releases of this `namespace` only; may be repeated")
 	cmd.Flags().StringArrayVar(&opts.Repositories, "repo", nil, "`URL` of a repository in which charts are searched; may be repeated")
 	return cmd
-}
-
-// parseContexts parses the contexts of import helm.
-func parseContexts(texts []string) ([]releases.ClusterContext, error) {
-	if len(texts) == 0 {
-		return nil, &diag.Diag{Msg: "no context is named", Hint: "write --context CONTEXT, or --context ID=CONTEXT"}
-	}
-	var out []releases.ClusterContext
-	seen := map[string]bool{}
-	for _, text := range texts {
-		c, err := releases.ParseContext(text)
-		if err != nil {
-			return nil, err
-		}
-		if seen[c.ID] {
-			return nil, &diag.Diag{Msg: "two clusters are called " + c.ID, Hint: "give each cluster another ID"}
-		}
-		seen[c.ID] = true
-		out = append(out, c)
-	}
-	return out, nil
 }

@@ -5,7 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
 	"github.com/fleetc/fleetc/compiler/edit/importer/overlays"
 )
 
@@ -35,34 +37,20 @@ func newImportKustomizeCommand(o *options) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.resolve(o); err != nil {
-				return err
-			}
-			if len(args) == 0 {
-				return &diag.Diag{Msg: "no overlay is named", Hint: "write the directories of overlays, as in overlays/dev overlays/prod"}
-			}
-			seen := map[string]bool{}
-			for _, text := range args {
-				overlay, err := overlays.ParseOverlay(text, func(dir string) string { return absolute(o.path(dir)) })
+			return flags.run(cmd, o, func(*compiler.Compiler) (*importer.Model, error) {
+				if len(args) == 0 {
+					return nil, &diag.Diag{Msg: "no overlay is named", Hint: "write the directories of overlays, as in overlays/dev overlays/prod"}
+				}
+				clusters, err := importer.ParseClusters(args, "prod/eu=overlays/prod-eu", func(dir string) string { return directoryName(o.path(dir)) })
 				if err != nil {
-					return err
+					return nil, err
 				}
-				if seen[overlay.ID] {
-					return &diag.Diag{Msg: "two clusters are called " + overlay.ID, Hint: "give each overlay another ID: ID=DIR"}
+				for i := range clusters {
+					clusters[i].Source = o.path(clusters[i].Source)
 				}
-				seen[overlay.ID] = true
-				opts.Overlays = append(opts.Overlays, overlay)
-			}
-			opts.Kubernetes = flags.kubernetes
-			c := o.compiler()
-			if _, err := c.Module(); err != nil {
-				return err
-			}
-			model, err := overlays.Read(cmd.Context(), opts)
-			if err != nil {
-				return err
-			}
-			return runImport(cmd, o, model, &flags)
+				opts.Clusters, opts.Kubernetes = clusters, flags.kubernetes
+				return overlays.Read(cmd.Context(), opts)
+			})
 		},
 	}
 	flags.add(cmd)
@@ -70,10 +58,10 @@ func newImportKustomizeCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// absolute returns the absolute path of a file, or the path itself where there is none.
-func absolute(file string) string {
-	if abs, err := filepath.Abs(file); err == nil {
-		return abs
+// directoryName returns the name of a directory, which may be written as a dot.
+func directoryName(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
 	}
-	return file
+	return filepath.Base(dir)
 }

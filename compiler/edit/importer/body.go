@@ -24,7 +24,7 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 		b.Set("depends", depends)
 	}
 	if r.Chart != nil {
-		pin := w.charts[r.Chart.String()]
+		pin := w.charts[r.Chart.key()]
 		b.Set(packageField, Text(pin.pkg))
 		if len(w.packages[pin.pkg]) > 1 {
 			b.Set("chart", Map(Field{"version", Text(pin.Version)}))

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,18 +10,13 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
 
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
-	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
-	"github.com/fleetc/fleetc/compiler/stage/load"
-	"github.com/fleetc/fleetc/compiler/stage/values"
 )
 
 // A pinnedChart is the chart of a source.
@@ -37,46 +33,64 @@ func (w *work) pinCharts(ctx context.Context) error {
 	sources := map[string]*ChartSource{}
 	for _, c := range w.model.Clusters {
 		for _, r := range c.Releases {
-			if r.Chart != nil && sources[r.Chart.String()] == nil {
-				sources[r.Chart.String()] = r.Chart
+			if r.Chart != nil && sources[r.Chart.key()] == nil {
+				sources[r.Chart.key()] = r.Chart
 			}
 		}
 	}
 	var faults diag.List
-	finder := w.compiler(w.stage).Source(w.stage)
-	keys := sortedKeys(sources)
-	const atATime = 8 // limits the requests to a repository
-	type result struct {
-		pin *pinnedChart
-		err error
+	add := func(key string, pin *pinnedChart, err error) {
+		if err != nil {
+			missing := chartFault(sources[key], err)
+			if !w.opts.WithoutCharts {
+				faults.Add(missing)
+				return
+			}
+			pin = &pinnedChart{Resolution: unknownChart(sources[key]), missing: missing}
+		}
+		w.charts[key] = pin
 	}
-	local := sync.Mutex{} // copies of charts are planned one by one
-	found := par.Map(ctx, atATime, len(keys), func(ctx context.Context, i int) (result, error) {
-		pin, err := w.findChart(ctx, &local, finder, sources[keys[i]])
-		return result{pin, err}, nil
+	finder := w.compiler(w.stage).Source(w.stage)
+	var remote []string
+	for _, key := range sortedKeys(sources) {
+		dir, err := w.copyOf(sources[key])
+		if dir == "" && err == nil {
+			remote = append(remote, key)
+			continue
+		}
+		var pin *pinnedChart
+		if err == nil {
+			pin, err = w.localChart(ctx, finder, sources[key], dir)
+		}
+		add(key, pin, err)
+	}
+	const atATime = 8 // limits the requests to a repository
+	found := par.Map(ctx, atATime, len(remote), func(ctx context.Context, i int) (resolution, error) {
+		r, err := finder.Resolve(ctx, request(sources[remote[i]]))
+		return resolution{r, err}, nil
 	})
 	i := 0
 	for of, err := range found {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
-		key, pin, err := keys[i], of.pin, of.err
-		i++
-		if err != nil {
-			missing := chartFault(sources[key], err)
-			if !w.opts.WithoutCharts {
-				faults.Add(missing)
-				continue
-			}
-			pin = &pinnedChart{Resolution: unknownChart(sources[key]), missing: missing}
+		if of.err != nil {
+			of.err = cmp.Or(w.otherVersion(sources[remote[i]]), of.err)
 		}
-		w.charts[key] = pin
+		add(remote[i], &pinnedChart{Resolution: of.Resolution}, of.err)
+		i++
 	}
 	if err := faults.Err(); err != nil {
 		return err
 	}
 	w.namePackages()
 	return w.writePackages(ctx, finder)
+}
+
+// A resolution is the answer of a repository.
+type resolution struct {
+	chart.Resolution
+	err error
 }
 
 // chartFault returns the fault for a chart that cannot be found.
@@ -91,42 +105,44 @@ func chartFault(s *ChartSource, err error) error {
 	return d
 }
 
-// findChart finds the chart of a source: a given copy, a directory of the imported
-// repository, or the chart in its repository.
-func (w *work) findChart(ctx context.Context, local *sync.Mutex, finder *chart.Source, s *ChartSource) (*pinnedChart, error) {
-	dir := w.opts.Chart[s.Name]
-	if dir == "" {
-		dir = s.Dir
-	}
-	var other string
+// copyOf returns a copy of the chart that the user gave, the directory of the imported
+// repository that has it, or the chart as the tool stored it. It is empty for a chart that
+// is fetched.
+func (w *work) copyOf(s *ChartSource) (string, error) {
+	dir := cmp.Or(w.opts.Chart[s.Name], s.Dir)
 	if dir == "" && w.opts.Charts != "" {
-		dir, other = mirrored(w.opts.Charts, s)
+		dir, _ = mirrored(w.opts.Charts, s)
 	}
-	if dir == "" && s.Repo == "" && s.Git == "" {
-		dir = s.Fallback
+	if isFetched := s.Repo != "" || s.Git != ""; dir != "" || isFetched {
+		return dir, nil
 	}
-	if dir != "" {
-		local.Lock()
-		defer local.Unlock()
-		return w.localChart(ctx, finder, s, dir)
+	if s.Fallback == "" {
+		return "", cmp.Or[error](w.otherVersion(s), &diag.Diag{Msg: "its repository is unknown"})
 	}
-	req := chart.Request{Version: s.Version}
+	return s.Fallback, nil
+}
+
+// otherVersion returns an error that says that the user gave another version of the chart;
+// nil when it is not so.
+func (w *work) otherVersion(s *ChartSource) error {
+	if w.opts.Charts == "" {
+		return nil
+	}
+	if _, other := mirrored(w.opts.Charts, s); other != "" {
+		return &diag.Diag{Msg: fmt.Sprintf("%s has the version %s alone", w.opts.Charts, other)}
+	}
+	return nil
+}
+
+// request returns the request for a chart that is fetched.
+func request(s *ChartSource) chart.Request {
 	switch {
 	case s.Git != "":
-		req.Ref, req.Version = "git+"+strings.TrimPrefix(s.Git, "git+")+"//"+s.Path, s.Ref
+		return chart.Request{Ref: "git+" + strings.TrimPrefix(s.Git, "git+") + "//" + s.Path, Version: s.Ref}
 	case strings.HasPrefix(s.Repo, "oci://"):
-		req.Ref = s.Repo + "/" + s.Name
-	default:
-		req.Ref, req.Repo = s.Name, s.Repo
+		return chart.Request{Ref: s.Repo + "/" + s.Name, Version: s.Version}
 	}
-	r, err := finder.Resolve(ctx, req)
-	if err != nil {
-		if other != "" {
-			return nil, &diag.Diag{Msg: fmt.Sprintf("%s has the version %s alone", w.opts.Charts, other)}
-		}
-		return nil, err
-	}
-	return &pinnedChart{Resolution: r}, nil
+	return chart.Request{Ref: s.Name, Repo: s.Repo, Version: s.Version}
 }
 
 // mirrored returns the copy of a chart in a directory of charts: NAME-VERSION.tgz,
@@ -225,16 +241,53 @@ func (w *work) copyChart(ctx context.Context, s *ChartSource, from string, isDir
 	if version == "" {
 		return "", &diag.Diag{Msg: from + " has no Chart.yaml with a version"}
 	}
-	name := path.Join("charts", s.Name+"-"+version)
-	temp, err := os.MkdirTemp("", "fleetc-chart-")
+	files, err := chartFiles(ctx, from)
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(temp)
-	if err := CopyTree(ctx, from, temp); err != nil {
-		return "", err
+	base := path.Join("charts", s.Name+"-"+version)
+	name := base
+	for i := 2; !w.isFree(name, files); i++ {
+		name = fmt.Sprintf("%s-%d", base, i)
 	}
-	return name, filepath.WalkDir(temp, func(file string, e os.DirEntry, err error) error {
+	for _, file := range sortedKeys(files) {
+		to := path.Join(name, file)
+		w.files[to] = files[file]
+		if err := w.put(to, files[file]); err != nil {
+			return "", err
+		}
+	}
+	return name, nil
+}
+
+// isFree reports whether no files are planned in a directory, or the same ones.
+func (w *work) isFree(dir string, files map[string][]byte) bool {
+	planned := 0
+	for name, data := range w.files {
+		file, ok := strings.CutPrefix(name, dir+"/")
+		if !ok {
+			continue
+		}
+		if same, ok := files[file]; !ok || !bytes.Equal(same, data) {
+			return false
+		}
+		planned++
+	}
+	return planned == 0 || planned == len(files)
+}
+
+// chartFiles returns the files of a chart's directory by path.
+func chartFiles(ctx context.Context, dir string) (map[string][]byte, error) {
+	temp, err := os.MkdirTemp("", "fleetc-chart-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	if err := CopyTree(ctx, dir, temp); err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	return files, filepath.WalkDir(temp, func(file string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -242,116 +295,9 @@ func (w *work) copyChart(ctx context.Context, s *ChartSource, from string, isDir
 		if err != nil {
 			return err
 		}
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		to := path.Join(name, filepath.ToSlash(rel))
-		w.files[to] = data
-		return w.put(to, data)
+		files[filepath.ToSlash(rel)], err = os.ReadFile(file)
+		return err
 	})
-}
-
-// exactVersion finds a version in a range.
-var exactVersion = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+[-+0-9A-Za-z.]*`)
-
-// unknownChart returns a pin without the digest of the chart, for a fleet that cannot be
-// rendered yet.
-func unknownChart(s *ChartSource) chart.Resolution {
-	r := chart.Resolution{Name: s.Name, Version: cmp.Or(exactVersion.FindString(s.Version), "0.0.0")}
-	zero := "sha256:" + strings.Repeat("0", 64)
-	r.Ref = fleet.ChartRef{Repo: s.Repo, Name: s.Name, Version: r.Version, Digest: zero}
-	if s.Git != "" {
-		r.Ref = fleet.ChartRef{Git: fleet.GitRef{URL: s.Git, Ref: cmp.Or(s.Ref, "HEAD"), Path: s.Path}, Digest: zero}
-	}
-	return r
-}
-
-// namePackages chooses the package of each chart. Versions of one repository share one.
-func (w *work) namePackages() {
-	locations := map[string]string{} // by package
-	existing, _ := load.Packages(w.root)
-	for _, p := range existing {
-		if w.before[p.File] == "" {
-			locations[p.Name] = p.Pins[0].Ref.Location()
-			for _, pin := range p.Pins {
-				if pin.Ref.Path != "" {
-					continue // a chart by path has one version
-				}
-				w.packages[p.Name] = append(w.packages[p.Name], chart.Resolution{Ref: pin.Ref, Name: pin.Ref.Name, Version: pin.Version})
-			}
-		}
-	}
-	for _, key := range sortedKeys(w.charts) {
-		pin := w.charts[key]
-		base := chart.PackageName(pin.Name)
-		location := pin.Ref.Location()
-		if pin.Ref.Path == "" && pin.Ref.Git.URL == "" && pin.missing != nil {
-			location += " missing"
-		}
-		name := base
-		for i := 2; locations[name] != "" && locations[name] != location; i++ {
-			name = fmt.Sprintf("%s_%d", base, i)
-			if i == 2 && pin.Ref.Path != "" {
-				name = base + "_" + chart.PackageName(strings.NewReplacer(".", "_", "-", "_").Replace("v"+pin.Version))
-			}
-		}
-		locations[name] = location
-		pin.pkg = name
-		same := func(r chart.Resolution) bool { return r.Version == pin.Version }
-		if !slices.ContainsFunc(w.packages[name], same) {
-			w.packages[name] = append(w.packages[name], pin.Resolution)
-		}
-	}
-	for _, versions := range w.packages {
-		slices.SortStableFunc(versions, func(a, b chart.Resolution) int {
-			v, err := semver.NewVersion(a.Version)
-			u, err2 := semver.NewVersion(b.Version)
-			if err != nil || err2 != nil {
-				return strings.Compare(b.Version, a.Version)
-			}
-			return u.Compare(v)
-		})
-	}
-}
-
-// writePackages plans the packages of charts.
-func (w *work) writePackages(ctx context.Context, finder *chart.Source) error {
-	layers := []string{"root"}
-	for _, c := range w.model.Clusters {
-		for dir := path.Dir(c.ID); dir != "."; dir = path.Dir(dir) {
-			if !slices.Contains(layers, path.Base(dir)) {
-				layers = append(layers, path.Base(dir))
-			}
-		}
-	}
-	slices.Sort(layers[1:])
-	results := w.compiler(w.stage).Results()
-	for _, pkg := range sortedKeys(w.packages) {
-		versions := w.packages[pkg]
-		text := chart.Package(pkg, versions...)
-		var typed []values.Version
-		for _, v := range versions {
-			ch, err := finder.Chart(ctx, v.Ref)
-			if err != nil {
-				continue // missing
-			}
-			w.loaded[v.Ref] = ch
-			types, err := results.Types(ch)
-			if err != nil {
-				return err
-			}
-			typed = append(typed, values.Version{Version: v.Version, Types: types})
-		}
-		if len(typed) == len(versions) {
-			var err error
-			if text, err = values.Package(text, layers, typed...); err != nil {
-				return err
-			}
-		}
-		w.files[load.PackageFile(pkg)] = text
-	}
-	return nil
 }
 
 // put writes a file of the copy of the fleet.

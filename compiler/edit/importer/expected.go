@@ -71,7 +71,7 @@ func (w *work) chart(r *Release) *fleet.Chart {
 	if r.Chart == nil {
 		return nil
 	}
-	return w.loaded[w.charts[r.Chart.String()].Ref]
+	return w.loaded[w.charts[r.Chart.key()].Ref]
 }
 
 // expectRelease renders one release.
@@ -87,7 +87,7 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 	}
 	ch := w.chart(r)
 	if ch == nil {
-		return &expectation{err: w.charts[r.Chart.String()].missing}
+		return &expectation{err: w.charts[r.Chart.key()].missing}
 	}
 	values, err := fleet.TreeOf(r.Values.Value())
 	if err != nil {

@@ -38,6 +38,8 @@
 package importer
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -131,8 +133,12 @@ type ChartSource struct {
 	// Fallback is the absolute path of a directory with the chart as far as the tool
 	// stored it. It is used when no copy of the chart is given.
 	Fallback string
+	Content  string // digest of the chart that the tool stored; may be empty
 	Pos      diag.Pos
 }
+
+// key identifies the chart: it is equal for sources with the same chart.
+func (s *ChartSource) key() string { return strings.TrimSpace(s.String() + " " + s.Content) }
 
 // String names the chart for messages.
 func (s *ChartSource) String() string {

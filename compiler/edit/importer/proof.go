@@ -33,8 +33,8 @@ func (w *work) prove(ctx context.Context) (report *Report, again bool, err error
 	if ctx.Err() != nil {
 		return nil, false, ctx.Err()
 	}
-	if f == nil {
-		return nil, false, err
+	if f == nil || len(f.Clusters) == 0 && err != nil {
+		return nil, false, invalid(err)
 	}
 	report = &Report{}
 	loadFaults := err
@@ -145,9 +145,12 @@ type clusterProof struct {
 
 // run compares all releases of the cluster.
 func (p *clusterProof) run(ctx context.Context) (again bool, err error) {
-	want, err := p.expect(ctx, p.charts, &validate.Checker{}, p.model)
-	if err != nil {
-		return false, err
+	want := p.expected[p.model.ID]
+	if want == nil {
+		if want, err = p.expect(ctx, p.charts, &validate.Checker{}, p.model); err != nil {
+			return false, err
+		}
+		p.expected[p.model.ID] = want
 	}
 	rendered, err := p.fleet.Render(ctx, p.cluster)
 	if err != nil {
@@ -220,7 +223,7 @@ func (p *clusterProof) compare(proof *Proof, r *Release, want *expectation, fr *
 		proof.Status, proof.Reason = EqualObjects, "in another order"
 	}
 	if r.Chart != nil {
-		if pin := p.work.charts[r.Chart.String()]; pin.other != "" {
+		if pin := p.work.charts[r.Chart.key()]; pin.other != "" {
 			proof.Status, proof.Reason = Unproven, fmt.Sprintf("equal with version %s of the chart, and the release has %s", pin.Version, pin.other)
 		}
 	}

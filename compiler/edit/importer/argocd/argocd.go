@@ -7,15 +7,12 @@ package argocd
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -25,28 +22,13 @@ import (
 
 // Options say what to read.
 type Options struct {
-	Dir        string        // of the repository
-	Clusters   []Destination // if empty, each destination of an Application is a cluster
-	AppOfApps  []string      // directories, relative to the repository, that make Applications
-	Kubernetes string        // version of the clusters
+	Dir        string                   // of the repository
+	Clusters   []importer.ClusterSource // sources are names or addresses; if empty, each destination of an Application is a cluster
+	AppOfApps  []string                 // directories, relative to the repository, that make Applications
+	Kubernetes string                   // version of the clusters
 
 	// Source returns a source for the charts of a directory.
 	Source func(root string) *chart.Source
-}
-
-// A Destination is a cluster and its name or address in Argo CD.
-type Destination struct{ ID, Name string }
-
-// ParseDestination parses ID=NAME or ID=URL.
-func ParseDestination(text string) (Destination, error) {
-	id, name, ok := strings.Cut(text, "=")
-	if !ok || id == "" || name == "" || !filepath.IsLocal(filepath.FromSlash(id)) || path.Clean(id) != id {
-		return Destination{}, &diag.Diag{
-			Msg:  fmt.Sprintf("%q is not a valid cluster", diag.Visible(text, diag.MaxText)),
-			Hint: "write ID=NAME with the name or address of a destination, such as prod/eu=https://eu.example.com",
-		}
-	}
-	return Destination{id, name}, nil
 }
 
 // inCluster is the address of the cluster in which Argo CD runs.
@@ -61,15 +43,15 @@ const (
 
 // A reader is the state of one call of Read.
 type reader struct {
-	ctx      context.Context
-	dir      string // absolute path of the repository, for positions
-	work     string // absolute path of the copy in which kustomizations are written
-	opts     Options
-	docs     []*importer.Document // in the order of files
-	apps     []*app
-	model    *importer.Model
-	clusters map[string]*importer.Cluster // by destination
-	noted    map[string]bool              // fields that were noted, since Applications of a set share their document
+	*importer.Repository // kustomizations are written in the copy
+	ctx                  context.Context
+	opts                 Options
+	docs                 []*importer.Document // in the order of files
+	apps                 []*app
+	model                *importer.Model
+	clusters             map[string]*importer.Cluster // by destination
+	makes                map[string]bool              // whether the chart of a directory makes Applications
+	noted                map[string]bool              // fields that were noted, since Applications of a set share their document
 }
 
 // An app is an Application.
@@ -80,28 +62,18 @@ type app struct {
 	prefix  []string // path of the Application in the document: spec.template for an ApplicationSet
 }
 
-func (a *app) name() string  { return text(a.content, "metadata", "name") }
+func (a *app) name() string  { return importer.TextAt(a.content, "metadata", "name") }
 func (a *app) title() string { return application + " " + a.name() }
 
 // Read reads the Applications of a repository. The error holds all faults of the files.
 func Read(ctx context.Context, opts Options) (*importer.Model, error) {
-	dir, err := filepath.Abs(opts.Dir)
+	files, err := importer.OpenRepository(ctx, opts.Dir, "name the directory of the repository with the Applications")
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, &diag.Diag{Msg: opts.Dir + " is not a directory", Hint: "name the directory of the repository with the Applications", Cause: err}
-	}
-	work, err := os.MkdirTemp("", "fleetc-import-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(work)
-	if err := importer.CopyTree(ctx, dir, work); err != nil {
-		return nil, err
-	}
+	defer files.Close()
 	r := &reader{
-		ctx: ctx, dir: dir, work: work, opts: opts, model: &importer.Model{Tool: "argocd"}, clusters: map[string]*importer.Cluster{}, noted: map[string]bool{},
+		Repository: files, ctx: ctx, opts: opts, model: &importer.Model{Tool: "argocd"}, clusters: map[string]*importer.Cluster{}, makes: map[string]bool{}, noted: map[string]bool{},
 	}
 	if err := r.walk(); err != nil {
 		return nil, err
@@ -121,7 +93,7 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 
 // walk parses the documents of all YAML files that are not in a chart.
 func (r *reader) walk() error {
-	return filepath.WalkDir(r.work, func(file string, e fs.DirEntry, err error) error {
+	return filepath.WalkDir(r.Work, func(file string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -135,7 +107,7 @@ func (r *reader) walk() error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(r.work, file)
+		rel, err := filepath.Rel(r.Work, file)
 		if err != nil {
 			return err
 		}
@@ -175,7 +147,7 @@ func (r *reader) applications() error {
 		r.model.Documents++
 		var content map[string]any
 		if err := d.Node.Decode(&content); err != nil {
-			faults.Add(&diag.Diag{At: []diag.Pos{d.At(r.dir, nil)}, Msg: "not a valid " + d.Kind + ": " + oneLine(err), Hint: "correct the document"})
+			faults.Add(&diag.Diag{At: []diag.Pos{d.At(r.Dir, nil)}, Msg: "not a valid " + d.Kind + ": " + diag.Brief(err), Hint: "correct the document"})
 			continue
 		}
 		content = plain(content)
@@ -242,7 +214,7 @@ func (r *reader) releases() error {
 // cluster returns the cluster of an Application's destination; nil for a destination that
 // is not imported.
 func (r *reader) cluster(a *app) *importer.Cluster {
-	name := cmp.Or(text(a.content, "spec", "destination", "name"), text(a.content, "spec", "destination", "server"), inCluster)
+	name := cmp.Or(importer.TextAt(a.content, "spec", "destination", "name"), importer.TextAt(a.content, "spec", "destination", "server"), inCluster)
 	if name == "in-cluster" {
 		name = inCluster
 	}
@@ -251,7 +223,7 @@ func (r *reader) cluster(a *app) *importer.Cluster {
 	}
 	id := ""
 	for _, d := range r.opts.Clusters {
-		if d.Name == name || d.Name == "in-cluster" && name == inCluster {
+		if d.Source == name || d.Source == "in-cluster" && name == inCluster {
 			id = d.ID
 		}
 	}
@@ -269,19 +241,12 @@ func clusterID(name string) string {
 	if name == inCluster {
 		return "in-cluster"
 	}
-	name = strings.TrimPrefix(strings.TrimPrefix(name, "https://"), "http://")
-	id := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
-			return r
-		}
-		return '-'
-	}, name)
-	return cmp.Or(strings.Trim(id, "-_."), "cluster")
+	return cmp.Or(importer.IDOf(strings.TrimPrefix(strings.TrimPrefix(name, "https://"), "http://")), "cluster")
 }
 
 // at returns the position of a field of an Application.
 func (r *reader) at(a *app, field []string) diag.Pos {
-	return a.doc.At(r.dir, slices.Concat(a.prefix, field))
+	return a.doc.At(r.Dir, slices.Concat(a.prefix, field))
 }
 
 func (r *reader) fault(a *app, field []string, msg, hint string) error {
@@ -302,40 +267,4 @@ func (r *reader) account(a *app) {
 	for _, n := range importer.Account(a.content, a.title(), applicationTable, func(field []string) diag.Pos { return r.at(a, field) }) {
 		r.note(a, strings.Split(n.Field, "."), n.Do)
 	}
-}
-
-// text returns the string at a path of keys, empty for another value.
-func text(v any, keys ...string) string {
-	s, _ := at(v, keys...).(string)
-	return s
-}
-
-// list returns the list at a path of keys.
-func list(v any, keys ...string) []any {
-	l, _ := at(v, keys...).([]any)
-	return l
-}
-
-// mapping returns the map at a path of keys.
-func mapping(v any, keys ...string) map[string]any {
-	m, _ := at(v, keys...).(map[string]any)
-	return m
-}
-
-func at(v any, keys ...string) any {
-	for _, key := range keys {
-		m, _ := v.(map[string]any)
-		v = m[key]
-	}
-	return v
-}
-
-func deepCopy(m map[string]any) map[string]any {
-	out, _ := runtime.DeepCopyJSONValue(m).(map[string]any)
-	return out
-}
-
-// oneLine returns the message of an error in one line.
-func oneLine(err error) string {
-	return diag.Visible(strings.Join(strings.Fields(err.Error()), " "), diag.MaxText)
 }

@@ -35,18 +35,27 @@ func rootApplication(dir string) *app {
 func (r *reader) made(a *app) bool {
 	for _, s := range r.sources(a) {
 		dir := path.Clean(s.path)
-		if s.path == "" || text(s.spec, "chart") != "" || !filepath.IsLocal(filepath.FromSlash(dir)) || !r.exists(dir, "Chart.yaml") {
+		if s.path == "" || importer.TextAt(s.spec, "chart") != "" || !filepath.IsLocal(filepath.FromSlash(dir)) || !r.exists(dir, "Chart.yaml") {
 			continue
 		}
-		files, _ := filepath.Glob(filepath.Join(r.work, filepath.FromSlash(dir), "templates", "*"))
-		if slices.ContainsFunc(files, func(file string) bool {
-			data, err := r.read(file)
-			return err == nil && bytes.Contains(data, []byte(group+"/")) && bytes.Contains(data, []byte("kind: "+application))
-		}) {
+		if r.makesApplications(dir) {
 			return true
 		}
 	}
 	return false
+}
+
+// makesApplications reports whether the chart of a directory has templates of Applications.
+func (r *reader) makesApplications(dir string) bool {
+	if makes, ok := r.makes[dir]; ok {
+		return makes
+	}
+	files, _ := filepath.Glob(filepath.Join(r.Work, filepath.FromSlash(dir), "templates", "*"))
+	r.makes[dir] = slices.ContainsFunc(files, func(file string) bool {
+		data, err := r.read(file)
+		return err == nil && bytes.Contains(data, []byte(group+"/")) && bytes.Contains(data, []byte("kind: "+application))
+	})
+	return r.makes[dir]
 }
 
 // nested adds the Applications that the charts of an Application make. Their other objects
@@ -60,11 +69,11 @@ func (r *reader) nested(a *app) error {
 		if err != nil {
 			return err
 		}
-		out := &importer.Release{Name: s.name, Namespace: text(a.content, "spec", "destination", "namespace")}
+		out := &importer.Release{Name: s.name, Namespace: importer.TextAt(a.content, "spec", "destination", "namespace")}
 		if err := r.helm(s, out); err != nil {
 			return err
 		}
-		source := r.opts.Source(r.work)
+		source := r.opts.Source(r.Work)
 		found, err := source.Resolve(r.ctx, chart.Request{Ref: "./" + dir})
 		if err != nil {
 			return err

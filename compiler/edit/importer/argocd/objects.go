@@ -28,41 +28,41 @@ const overlayDir = "fleetc-import-overlay"
 // overlay over the directory.
 func (r *reader) kustomize(s *source, dir string, out *importer.Release) error {
 	content := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []any{"../" + dir}}
-	spec := mapping(s.spec, "kustomize")
+	spec := importer.MapAt(s.spec, "kustomize")
 	for _, key := range []string{"namePrefix", "nameSuffix", "namespace", "replicas", "patches", "commonAnnotations"} {
 		if v := spec[key]; v != nil {
 			content[key] = v
 		}
 	}
-	if labels := mapping(spec, "commonLabels"); labels != nil {
+	if labels := importer.MapAt(spec, "commonLabels"); labels != nil {
 		without, _ := spec["labelWithoutSelector"].(bool)
 		templates, _ := spec["labelIncludeTemplates"].(bool)
 		content["labels"] = []any{map[string]any{"pairs": labels, "includeSelectors": !without, "includeTemplates": !without || templates}}
 	}
-	for _, c := range list(spec, "components") {
+	for _, c := range importer.ListAt(spec, "components") {
 		name, _ := c.(string)
 		to := path.Join(dir, name)
 		if !filepath.IsLocal(filepath.FromSlash(to)) {
 			return r.fault(s.app, s.at("kustomize", "components"), "the component "+name+" leads out of the repository", "write a path relative to "+dir)
 		}
-		content["components"] = append(list(content, "components"), "../"+to)
+		content["components"] = append(importer.ListAt(content, "components"), "../"+to)
 	}
-	for _, v := range list(spec, "images") {
+	for _, v := range importer.ListAt(spec, "images") {
 		image, _ := v.(string)
-		content["images"] = append(list(content, "images"), imageOf(image))
+		content["images"] = append(importer.ListAt(content, "images"), imageOf(image))
 	}
 	text, err := kyaml.Marshal(content)
 	if err != nil {
 		return err
 	}
-	overlay := filepath.Join(r.work, overlayDir)
+	overlay := filepath.Join(r.Work, overlayDir)
 	if err := os.MkdirAll(overlay, 0o755); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(overlay, kustomizations[0]), text, 0o600); err != nil {
 		return err
 	}
-	objs, _, unmatched, err := kustomize.BuildAsKustomize(r.ctx, r.work, overlayDir, &fleet.Release{}, nil)
+	objs, _, unmatched, err := kustomize.BuildAsKustomize(r.ctx, r.Work, overlayDir, &fleet.Release{}, nil)
 	if err = errors.Join(err, unmatched.Err(), os.RemoveAll(overlay)); err != nil {
 		return r.moved(s, err)
 	}
@@ -99,21 +99,12 @@ func imageOf(text string) map[string]any {
 // moved returns faults of a build with positions in the repository, or at the source for
 // those of the overlay.
 func (r *reader) moved(s *source, err error) error {
-	var out diag.List
-	for _, d := range diag.All(err) {
-		one := *d
-		one.At = nil
-		for _, p := range d.At {
-			if strings.HasPrefix(p.File, overlayDir+"/") {
-				one.At = append(one.At, r.at(s.app, s.field))
-				continue
-			}
-			p.File = path.Join(filepath.ToSlash(r.dir), p.File)
-			one.At = append(one.At, p)
+	return diag.Moved(err, func(p diag.Pos) diag.Pos {
+		if strings.HasPrefix(p.File, overlayDir+"/") {
+			return r.at(s.app, s.field)
 		}
-		out = append(out, &one)
-	}
-	return out.Err()
+		return r.Position(p)
+	})
 }
 
 // setObjects sets the objects of a release. Objects of Argo CD do not exist in the fleet:
@@ -138,7 +129,7 @@ func (r *reader) manifests(s *source, dir string, out *importer.Release) error {
 	var contents []*unstructured.Unstructured
 	var nodes []*importer.Node
 	for _, file := range files {
-		data, err := r.read(filepath.Join(r.work, filepath.FromSlash(file)))
+		data, err := r.read(filepath.Join(r.Work, filepath.FromSlash(file)))
 		if err != nil {
 			return err
 		}
@@ -147,13 +138,13 @@ func (r *reader) manifests(s *source, dir string, out *importer.Release) error {
 			var node yaml.Node
 			if err := decoder.Decode(&node); err != nil {
 				if !errors.Is(err, io.EOF) {
-					return &diag.Diag{At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.dir), file)}}, Msg: "not valid YAML: " + oneLine(err), Hint: "correct the file, or leave it out with directory.exclude"}
+					return &diag.Diag{At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file)}}, Msg: "not valid YAML: " + diag.Brief(err), Hint: "correct the file, or leave it out with directory.exclude"}
 				}
 				break
 			}
 			o, err := objectOf(&node)
 			if err != nil {
-				return &diag.Diag{At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.dir), file), Line: node.Line, Col: node.Column}}, Msg: oneLine(err), Hint: "write a Kubernetes object, or leave the file out with directory.exclude"}
+				return &diag.Diag{At: []diag.Pos{{File: path.Join(filepath.ToSlash(r.Dir), file), Line: node.Line, Col: node.Column}}, Msg: diag.Brief(err), Hint: "write a Kubernetes object, or leave the file out with directory.exclude"}
 			}
 			if o != nil {
 				contents, nodes = append(contents, o), append(nodes, importer.NodeOf(o.Object, node.Content[0]))
@@ -188,10 +179,10 @@ func objectOf(node *yaml.Node) (*unstructured.Unstructured, error) {
 // manifestFiles returns the manifests of a directory, sorted, that directory.include and
 // exclude select.
 func (r *reader) manifestFiles(s *source, dir string) ([]string, error) {
-	recurse, _ := at(s.spec, "directory", "recurse").(bool)
-	include, exclude := globs(text(s.spec, "directory", "include")), globs(text(s.spec, "directory", "exclude"))
+	recurse, _ := importer.ValueAt(s.spec, "directory", "recurse").(bool)
+	include, exclude := globs(importer.TextAt(s.spec, "directory", "include")), globs(importer.TextAt(s.spec, "directory", "exclude"))
 	var out []string
-	top := filepath.Join(r.work, filepath.FromSlash(dir))
+	top := filepath.Join(r.Work, filepath.FromSlash(dir))
 	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
 		if err != nil || file == top {
 			return err

@@ -33,7 +33,7 @@ func (r *reader) release(a *app) ([]*importer.Release, error) {
 	var out []*importer.Release
 	for _, s := range sources {
 		one := &importer.Release{
-			Name: s.name, Namespace: cmp.Or(text(a.content, "spec", "destination", "namespace"), "default"), Origin: a.title(), Pos: r.at(a, s.field),
+			Name: s.name, Namespace: cmp.Or(importer.TextAt(a.content, "spec", "destination", "namespace"), "default"), Origin: a.title(), Pos: r.at(a, s.field),
 		}
 		written, err := r.fill(s, one)
 		if err != nil {
@@ -52,39 +52,36 @@ func (r *reader) sources(a *app) []*source {
 	var all []*source
 	refs := map[string]bool{}
 	add := func(spec map[string]any, field ...string) {
-		if ref := text(spec, "ref"); ref != "" {
+		if ref := importer.TextAt(spec, "ref"); ref != "" {
 			refs[ref] = true
-			if text(spec, "path") == "" && text(spec, "chart") == "" {
+			if importer.TextAt(spec, "path") == "" && importer.TextAt(spec, "chart") == "" {
 				return
 			}
 		}
-		all = append(all, &source{app: a, field: field, spec: spec, path: text(spec, "path"), name: releaseName(a.name()), refs: refs})
+		all = append(all, &source{app: a, field: field, spec: spec, path: importer.TextAt(spec, "path"), name: importer.NameOf(a.name()), refs: refs})
 	}
-	if spec := mapping(a.content, "spec", "source"); spec != nil && len(list(a.content, "spec", "sources")) == 0 {
+	if spec := importer.MapAt(a.content, "spec", "source"); spec != nil && len(importer.ListAt(a.content, "spec", "sources")) == 0 {
 		add(spec, "spec", "source")
 	}
-	for i, v := range list(a.content, "spec", "sources") {
+	for i, v := range importer.ListAt(a.content, "spec", "sources") {
 		spec, _ := v.(map[string]any)
 		add(spec, "spec", "sources", fmt.Sprint(i))
 	}
 	for i, s := range all {
 		if i > 0 {
-			s.name = releaseName(a.name() + "-" + cmp.Or(text(s.spec, "chart"), path.Base(s.path)))
+			s.name = importer.NameOf(a.name() + "-" + cmp.Or(importer.TextAt(s.spec, "chart"), path.Base(s.path)))
 		}
 	}
 	return all
 }
 
-// releaseName returns a name that fleetc accepts for a release.
-func releaseName(text string) string { return strings.ReplaceAll(normalized(text), ".", "-") }
-
 // fill adds the chart or the objects of a source to a release. It reports whether there
 // are any.
 func (r *reader) fill(s *source, out *importer.Release) (bool, error) {
 	switch {
-	case mapping(s.spec, "plugin") != nil:
+	case importer.MapAt(s.spec, "plugin") != nil:
 		return false, nil // the table says what to do
-	case text(s.spec, "chart") != "":
+	case importer.TextAt(s.spec, "chart") != "":
 		out.Chart = r.repositoryChart(s)
 		return true, r.helm(s, out)
 	}
@@ -98,7 +95,7 @@ func (r *reader) fill(s *source, out *importer.Release) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		out.Chart = &importer.ChartSource{Dir: filepath.Join(r.dir, filepath.FromSlash(dir)), Name: name, Pos: r.at(s.app, s.field)}
+		out.Chart = &importer.ChartSource{Dir: filepath.Join(r.Dir, filepath.FromSlash(dir)), Name: name, Pos: r.at(s.app, s.field)}
 		return true, r.helm(s, out)
 	case slices.ContainsFunc(kustomizations, func(name string) bool { return r.exists(dir, name) }):
 		err = r.kustomize(s, dir, out)
@@ -111,7 +108,7 @@ func (r *reader) fill(s *source, out *importer.Release) (bool, error) {
 var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
 func (r *reader) exists(dir, name string) bool {
-	info, err := os.Stat(filepath.Join(r.work, filepath.FromSlash(dir), name))
+	info, err := os.Stat(filepath.Join(r.Work, filepath.FromSlash(dir), name))
 	return err == nil && !info.IsDir()
 }
 
@@ -121,10 +118,10 @@ func (r *reader) directory(s *source) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(dir)) {
 		return "", r.fault(s.app, s.at("path"), "the path "+s.path+" leads out of the repository", "write it relative to the repository")
 	}
-	if info, err := os.Stat(filepath.Join(r.work, filepath.FromSlash(dir))); err != nil || !info.IsDir() {
-		return "", r.fault(s.app, s.at("path"), "the repository has no directory "+dir, "import the repository "+text(s.spec, "repoURL")+" instead, or copy the directory into this one")
+	if info, err := os.Stat(filepath.Join(r.Work, filepath.FromSlash(dir))); err != nil || !info.IsDir() {
+		return "", r.fault(s.app, s.at("path"), "the repository has no directory "+dir, "import the repository "+importer.TextAt(s.spec, "repoURL")+" instead, or copy the directory into this one")
 	}
-	if revision := text(s.spec, "targetRevision"); !slices.Contains([]string{"", "HEAD", "main", "master"}, revision) {
+	if revision := importer.TextAt(s.spec, "targetRevision"); !slices.Contains([]string{"", "HEAD", "main", "master"}, revision) {
 		r.note(s.app, s.at("targetRevision"), "the import reads the files that are checked out: check out "+revision+", or accept these")
 	}
 	return dir, nil
@@ -132,53 +129,49 @@ func (r *reader) directory(s *source) (string, error) {
 
 // repositoryChart returns the chart of a Helm repository or registry.
 func (r *reader) repositoryChart(s *source) *importer.ChartSource {
-	repo := text(s.spec, "repoURL")
+	repo := importer.TextAt(s.spec, "repoURL")
 	if !strings.Contains(repo, "://") {
 		repo = "oci://" + repo // as Argo CD writes registries
 	}
-	return &importer.ChartSource{Repo: strings.TrimSuffix(repo, "/"), Name: text(s.spec, "chart"), Version: text(s.spec, "targetRevision"), Pos: r.at(s.app, s.field)}
+	return &importer.ChartSource{Repo: strings.TrimSuffix(repo, "/"), Name: importer.TextAt(s.spec, "chart"), Version: importer.TextAt(s.spec, "targetRevision"), Pos: r.at(s.app, s.field)}
 }
 
 // chartName returns the name in the Chart.yaml of a directory.
 func (r *reader) chartName(s *source, dir string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(r.work, filepath.FromSlash(dir), "Chart.yaml"))
+	data, err := os.ReadFile(filepath.Join(r.Work, filepath.FromSlash(dir), "Chart.yaml"))
 	if err != nil {
 		return "", err
 	}
 	var meta map[string]any
-	if err := yaml.Unmarshal(data, &meta); err != nil || text(meta, "name") == "" {
+	if err := yaml.Unmarshal(data, &meta); err != nil || importer.TextAt(meta, "name") == "" {
 		return "", r.fault(s.app, s.at("path"), dir+"/Chart.yaml has no name of a chart", "correct the chart")
 	}
-	return text(meta, "name"), nil
+	return importer.TextAt(meta, "name"), nil
 }
 
 // ownership adds the fields that Argo CD ignores: others may own them.
 func (r *reader) ownership(a *app, out *importer.Release) {
-	for i, rule := range list(a.content, "spec", "ignoreDifferences") {
+	for i, rule := range importer.ListAt(a.content, "spec", "ignoreDifferences") {
 		at := []string{"spec", "ignoreDifferences", fmt.Sprint(i)}
-		kind := text(rule, "kind")
-		if g := text(rule, "group"); g != "" && g != "*" {
+		kind := importer.TextAt(rule, "kind")
+		if g := importer.TextAt(rule, "group"); g != "" && g != "*" {
 			kind += "." + g
 		}
 		target := map[string]any{}
-		if text(rule, "kind") != "*" {
+		if importer.TextAt(rule, "kind") != "*" {
 			target["kinds"] = []any{kind}
 		}
 		for key, field := range map[string]string{"name": "names", "namespace": "namespaces"} {
-			if v := text(rule, key); v != "" {
+			if v := importer.TextAt(rule, key); v != "" {
 				target[field] = []any{v}
 			}
 		}
 		var fields []string
-		for j, v := range list(rule, "jsonPointers") {
+		for j, v := range importer.ListAt(rule, "jsonPointers") {
 			pointer, _ := v.(string)
-			keys := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-			isIndex := false
-			for k, key := range keys {
-				keys[k] = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
-				isIndex = isIndex || key != "" && strings.Trim(key, "0123456789") == ""
-			}
-			if isIndex || keys[0] == "" {
+			keys := fleet.PointerKeys(pointer)
+			isIndex := func(key string) bool { return key != "" && strings.Trim(key, "0123456789") == "" }
+			if len(keys) == 0 || keys[0] == "" || slices.ContainsFunc(keys, isIndex) {
 				r.note(a, append(slices.Clone(at), "jsonPointers", fmt.Sprint(j)), "write this field under ownership with leave: true, with the element of the list by its name")
 				continue
 			}

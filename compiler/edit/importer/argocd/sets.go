@@ -25,22 +25,23 @@ type set struct {
 	doc     *importer.Document
 	content map[string]any
 	isGo    bool // its templates are Go templates
-	unknown bool // a generator is not expanded
 }
 
-func (s *set) title() string { return applicationSet + " " + text(s.content, "metadata", "name") }
+func (s *set) title() string {
+	return applicationSet + " " + importer.TextAt(s.content, "metadata", "name")
+}
 
 func (s *set) fault(field []string, msg, hint string) error {
-	return &diag.Diag{At: []diag.Pos{s.doc.At(s.dir, field)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
+	return &diag.Diag{At: []diag.Pos{s.doc.At(s.Dir, field)}, Path: strings.Join(field, "."), Msg: msg, Hint: hint}
 }
 
 // expand adds the Applications of an ApplicationSet.
 func (r *reader) expand(d *importer.Document, content map[string]any) error {
 	s := &set{reader: r, doc: d, content: content}
-	s.isGo, _ = at(content, "spec", "goTemplate").(bool)
-	r.model.NotCarried = append(r.model.NotCarried, importer.Account(content, s.title(), setTable, func(field []string) diag.Pos { return d.At(r.dir, field) })...)
+	s.isGo, _ = importer.ValueAt(content, "spec", "goTemplate").(bool)
+	r.model.NotCarried = append(r.model.NotCarried, importer.Account(content, s.title(), setTable, func(field []string) diag.Pos { return d.At(r.Dir, field) })...)
 	var all []map[string]any
-	for i, g := range list(content, "spec", "generators") {
+	for i, g := range importer.ListAt(content, "spec", "generators") {
 		params, err := s.generate(g, []string{"spec", "generators", fmt.Sprint(i)})
 		if err != nil {
 			return err
@@ -50,7 +51,7 @@ func (r *reader) expand(d *importer.Document, content map[string]any) error {
 	if len(all) > maxApplications {
 		return s.fault([]string{"spec", "generators"}, fmt.Sprintf("it generates %d Applications, and %d are the most", len(all), maxApplications), "divide the ApplicationSet")
 	}
-	template := mapping(content, "spec", "template")
+	template := importer.MapAt(content, "spec", "template")
 	for _, params := range all {
 		out, err := s.template(template, params)
 		if err != nil {
@@ -66,8 +67,8 @@ func (r *reader) expand(d *importer.Document, content map[string]any) error {
 // generate returns the parameters that a generator makes.
 func (s *set) generate(g any, field []string) ([]map[string]any, error) {
 	var out []map[string]any
-	for _, kind := range slices.Sorted(maps.Keys(mapping(g))) {
-		spec := mapping(g, kind)
+	for _, kind := range slices.Sorted(maps.Keys(importer.MapAt(g))) {
+		spec := importer.MapAt(g, kind)
 		below := append(slices.Clone(field), kind)
 		var made []map[string]any
 		var err error
@@ -95,20 +96,19 @@ func (s *set) generate(g any, field []string) ([]map[string]any, error) {
 		}
 		out = append(out, made...)
 	}
-	return selected(out, mapping(g, "selector", "matchLabels")), nil
+	return selected(out, importer.MapAt(g, "selector", "matchLabels")), nil
 }
 
 // skip notes a part of a generator that is not expanded.
 func (s *set) skip(field []string, do string) {
-	s.unknown = true
-	s.model.NotCarried = append(s.model.NotCarried, importer.Note{Pos: s.doc.At(s.dir, field), Doc: s.title(), Field: strings.Join(field, "."), Do: do})
+	s.model.NotCarried = append(s.model.NotCarried, importer.Note{Pos: s.doc.At(s.Dir, field), Doc: s.title(), Field: strings.Join(field, "."), Do: do})
 }
 
 // selected returns the parameters with the labels.
 func selected(all []map[string]any, labels map[string]any) []map[string]any {
 	return slices.DeleteFunc(all, func(params map[string]any) bool {
 		for key, want := range labels {
-			if fmt.Sprint(at(params, strings.Split(key, ".")...)) != fmt.Sprint(want) && fmt.Sprint(params[key]) != fmt.Sprint(want) {
+			if fmt.Sprint(importer.ValueAt(params, strings.Split(key, ".")...)) != fmt.Sprint(want) && fmt.Sprint(params[key]) != fmt.Sprint(want) {
 				return true
 			}
 		}
@@ -119,9 +119,9 @@ func selected(all []map[string]any, labels map[string]any) []map[string]any {
 // list returns the elements of a list generator.
 func (s *set) list(spec map[string]any) []map[string]any {
 	var out []map[string]any
-	for _, e := range list(spec, "elements") {
+	for _, e := range importer.ListAt(spec, "elements") {
 		if m, ok := e.(map[string]any); ok {
-			out = append(out, s.withValues(deepCopy(m), spec))
+			out = append(out, s.withValues(importer.CopyMap(m), spec))
 		}
 	}
 	return out
@@ -129,7 +129,7 @@ func (s *set) list(spec map[string]any) []map[string]any {
 
 // withValues adds the field values of a generator to parameters.
 func (s *set) withValues(params, spec map[string]any) map[string]any {
-	if values := mapping(spec, "values"); values != nil {
+	if values := importer.MapAt(spec, "values"); values != nil {
 		params["values"] = values
 	}
 	return params
@@ -138,14 +138,14 @@ func (s *set) withValues(params, spec map[string]any) map[string]any {
 // clusterParams returns the destinations that the user named. Labels of clusters are
 // unknown.
 func (s *set) clusterParams(spec map[string]any, field []string) []map[string]any {
-	if len(s.opts.Clusters) == 0 || mapping(spec, "selector") != nil {
+	if len(s.opts.Clusters) == 0 || importer.MapAt(spec, "selector") != nil {
 		s.skip(field, "the clusters of Argo CD and their labels are unknown: write a list generator with the clusters")
 		return nil
 	}
 	var out []map[string]any
 	for _, d := range s.opts.Clusters {
 		out = append(out, s.withValues(map[string]any{
-			"name": d.Name, "nameNormalized": normalized(d.Name), "server": d.Name, "metadata": map[string]any{"labels": map[string]any{}, "annotations": map[string]any{}},
+			"name": d.Source, "nameNormalized": normalized(d.Source), "server": d.Source, "metadata": map[string]any{"labels": map[string]any{}, "annotations": map[string]any{}},
 		}, spec))
 	}
 	return out
@@ -153,10 +153,10 @@ func (s *set) clusterParams(spec map[string]any, field []string) []map[string]an
 
 // git returns the parameters of the directories or files of a git generator.
 func (s *set) git(spec map[string]any, field []string) ([]map[string]any, error) {
-	if entries := list(spec, "directories"); len(entries) > 0 {
+	if entries := importer.ListAt(spec, "directories"); len(entries) > 0 {
 		dirs, err := s.matching(entries, true)
 		if err != nil {
-			return nil, s.fault(append(field, "directories"), oneLine(err), "correct the path")
+			return nil, s.fault(append(field, "directories"), diag.Brief(err), "correct the path")
 		}
 		var out []map[string]any
 		for _, dir := range dirs {
@@ -164,19 +164,19 @@ func (s *set) git(spec map[string]any, field []string) ([]map[string]any, error)
 		}
 		return out, nil
 	}
-	files, err := s.matching(list(spec, "files"), false)
+	files, err := s.matching(importer.ListAt(spec, "files"), false)
 	if err != nil {
-		return nil, s.fault(append(field, "files"), oneLine(err), "correct the path")
+		return nil, s.fault(append(field, "files"), diag.Brief(err), "correct the path")
 	}
 	var out []map[string]any
 	for _, file := range files {
-		data, err := s.read(filepath.Join(s.work, filepath.FromSlash(file)))
+		data, err := s.read(filepath.Join(s.Work, filepath.FromSlash(file)))
 		if err != nil {
 			return nil, err
 		}
 		var content any
 		if err := yaml.Unmarshal(data, &content); err != nil {
-			return nil, s.fault(append(field, "files"), file+" is not valid YAML: "+oneLine(err), "correct the file")
+			return nil, s.fault(append(field, "files"), file+" is not valid YAML: "+diag.Brief(err), "correct the file")
 		}
 		elements, isList := content.([]any)
 		if !isList {
@@ -222,7 +222,7 @@ func normalized(text string) string {
 // without those that an entry excludes.
 func (s *set) matching(entries []any, dirs bool) ([]string, error) {
 	found := map[string]bool{}
-	err := fs.WalkDir(os.DirFS(s.work), ".", func(name string, e fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(s.Work), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || name == "." {
 			return err
 		}
@@ -230,13 +230,13 @@ func (s *set) matching(entries []any, dirs bool) ([]string, error) {
 			return nil
 		}
 		for _, entry := range entries {
-			if ok, err := matchesPath(text(entry, "path"), name); err != nil || !ok {
+			if ok, err := matchesPath(importer.TextAt(entry, "path"), name); err != nil || !ok {
 				if err != nil {
 					return err
 				}
 				continue
 			}
-			exclude, _ := at(entry, "exclude").(bool)
+			exclude, _ := importer.ValueAt(entry, "exclude").(bool)
 			found[name] = !exclude
 			if exclude {
 				return nil
@@ -277,7 +277,7 @@ func matchElements(patterns, names []string) (bool, error) {
 // matrix returns the combinations of two generators. The second one may use parameters of
 // the first.
 func (s *set) matrix(spec map[string]any, field []string) ([]map[string]any, error) {
-	generators := list(spec, "generators")
+	generators := importer.ListAt(spec, "generators")
 	if len(generators) != 2 { //nolint:mnd // as Argo CD demands
 		return nil, s.fault(append(field, "generators"), "a matrix has two generators", "write two, or nest another matrix")
 	}
@@ -296,7 +296,7 @@ func (s *set) matrix(spec map[string]any, field []string) ([]map[string]any, err
 			return nil, err
 		}
 		for _, b := range params {
-			out = append(out, importer.MergeValues(deepCopy(a), b))
+			out = append(out, importer.MergeValues(importer.CopyMap(a), b))
 		}
 	}
 	return out, nil
@@ -308,17 +308,17 @@ func (s *set) merge(spec map[string]any, field []string) ([]map[string]any, erro
 	var out []map[string]any
 	key := func(params map[string]any) string {
 		var parts []string
-		for _, k := range list(spec, "mergeKeys") {
+		for _, k := range importer.ListAt(spec, "mergeKeys") {
 			name, _ := k.(string)
 			v := params[name]
 			if v == nil {
-				v = at(params, strings.Split(name, ".")...)
+				v = importer.ValueAt(params, strings.Split(name, ".")...)
 			}
 			parts = append(parts, fmt.Sprint(v))
 		}
 		return strings.Join(parts, "\x00")
 	}
-	for i, g := range list(spec, "generators") {
+	for i, g := range importer.ListAt(spec, "generators") {
 		params, err := s.generate(g, append(slices.Clone(field), "generators", fmt.Sprint(i)))
 		if err != nil {
 			return nil, err
@@ -330,7 +330,7 @@ func (s *set) merge(spec map[string]any, field []string) ([]map[string]any, erro
 		for _, p := range params {
 			for j := range out {
 				if key(out[j]) == key(p) {
-					out[j] = importer.MergeValues(deepCopy(out[j]), p)
+					out[j] = importer.MergeValues(importer.CopyMap(out[j]), p)
 				}
 			}
 		}

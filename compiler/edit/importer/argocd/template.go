@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/guard"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
 // maxText limits the result of one template, in bytes.
@@ -79,7 +80,7 @@ func (s *set) text(text string, params map[string]any) (string, error) {
 		}), nil
 	}
 	option := "missingkey=default"
-	for _, o := range list(s.content, "spec", "goTemplateOptions") {
+	for _, o := range importer.ListAt(s.content, "spec", "goTemplateOptions") {
 		option = fmt.Sprint(o)
 	}
 	out, err := guard.Run(s.ctx, guard.Limits{}, func() (out string, err error) {
@@ -97,7 +98,7 @@ func (s *set) text(text string, params map[string]any) (string, error) {
 		return b.String(), err
 	})
 	if err != nil {
-		why := position.ReplaceAllString(oneLine(err), "")
+		why := position.ReplaceAllString(diag.Brief(err), "")
 		return "", s.fault([]string{"spec", "template"}, "the template "+diag.Visible(text, diag.MaxText)+" cannot be evaluated: "+why, "correct the template, or its parameters")
 	}
 	return out, nil

@@ -9,22 +9,23 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
 // helm adds the values of a chart to a release, merged as Argo CD does: value files in
 // order, then valuesObject or values, then parameters.
 func (r *reader) helm(s *source, out *importer.Release) error {
-	helm := mapping(s.spec, "helm")
-	if out.Name == releaseName(s.app.name()) {
-		out.Name = releaseName(releaseOf(s)) // charts print it
+	helm := importer.MapAt(s.spec, "helm")
+	if out.Name == importer.NameOf(s.app.name()) {
+		out.Name = importer.NameOf(releaseOf(s)) // charts print it
 	}
 	if out.Name != releaseOf(s) {
 		out.Unproven = "Argo CD calls this release " + releaseOf(s)
 	}
 	out.SkipCRDs, _ = helm["skipCrds"].(bool)
 	values := map[string]any{}
-	for i, v := range list(helm, "valueFiles") {
+	for i, v := range importer.ListAt(helm, "valueFiles") {
 		name, _ := v.(string)
 		more, unknown, err := r.valueFile(s, name, s.at("helm", "valueFiles", fmt.Sprint(i)))
 		if err != nil {
@@ -35,21 +36,21 @@ func (r *reader) helm(s *source, out *importer.Release) error {
 		}
 		values = importer.MergeValues(values, more)
 	}
-	own := mapping(helm, "valuesObject")
-	if raw := text(helm, "values"); own == nil && raw != "" {
+	own := importer.MapAt(helm, "valuesObject")
+	if raw := importer.TextAt(helm, "values"); own == nil && raw != "" {
 		if err := yaml.Unmarshal([]byte(raw), &own); err != nil {
-			return r.fault(s.app, s.at("helm", "values"), "not valid YAML: "+oneLine(err), "correct the values")
+			return r.fault(s.app, s.at("helm", "values"), "not valid YAML: "+diag.Brief(err), "correct the values")
 		}
 	}
-	values = deepCopy(importer.MergeValues(values, own))
-	for i, p := range list(helm, "parameters") {
-		literal, _ := at(p, "forceString").(bool)
+	values = importer.CopyMap(importer.MergeValues(values, own))
+	for i, p := range importer.ListAt(helm, "parameters") {
+		literal, _ := importer.ValueAt(p, "forceString").(bool)
 		value := ""
-		if v := at(p, "value"); v != nil {
+		if v := importer.ValueAt(p, "value"); v != nil {
 			value = fmt.Sprint(v)
 		}
-		if err := importer.SetValue(values, text(p, "name"), value, literal); err != nil {
-			return r.fault(s.app, s.at("helm", "parameters", fmt.Sprint(i)), oneLine(err), "write the value into valuesObject")
+		if err := importer.SetValue(values, importer.TextAt(p, "name"), value, literal); err != nil {
+			return r.fault(s.app, s.at("helm", "parameters", fmt.Sprint(i)), diag.Brief(err), "write the value into valuesObject")
 		}
 	}
 	out.Values = importer.NodeOf(values, importer.Child(s.app.doc.Node, append(append([]string{}, s.app.prefix...), s.at("helm", "valuesObject")...)...))
@@ -58,7 +59,7 @@ func (r *reader) helm(s *source, out *importer.Release) error {
 
 // releaseOf returns the name that Argo CD gives to the Helm release of a source.
 func releaseOf(s *source) string {
-	if name := text(s.spec, "helm", "releaseName"); name != "" {
+	if name := importer.TextAt(s.spec, "helm", "releaseName"); name != "" {
 		return name
 	}
 	return s.app.name()
@@ -84,15 +85,15 @@ func (r *reader) valueFile(s *source, name string, field []string) (values map[s
 	if !filepath.IsLocal(filepath.FromSlash(file)) {
 		return nil, "", r.fault(s.app, field, "the file "+name+" leads out of the repository", "write a file of the repository")
 	}
-	data, err := os.ReadFile(filepath.Join(r.work, filepath.FromSlash(file)))
+	data, err := os.ReadFile(filepath.Join(r.Work, filepath.FromSlash(file)))
 	if err != nil {
-		if ignore, _ := at(s.spec, "helm", "ignoreMissingValueFiles").(bool); ignore {
+		if ignore, _ := importer.ValueAt(s.spec, "helm", "ignoreMissingValueFiles").(bool); ignore {
 			return nil, "", nil
 		}
 		return nil, "", r.fault(s.app, field, "the repository has no file "+file, "correct the name, or set ignoreMissingValueFiles: true")
 	}
 	if err := yaml.Unmarshal(data, &values); err != nil {
-		return nil, "", r.fault(s.app, field, file+" is not valid YAML: "+oneLine(err), "correct the file")
+		return nil, "", r.fault(s.app, field, file+" is not valid YAML: "+diag.Brief(err), "correct the file")
 	}
 	return values, "", nil
 }

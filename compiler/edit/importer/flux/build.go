@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -32,7 +31,7 @@ func (s *state) build(k *kustomization) ([]*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range list(k.spec, "components") {
+	for _, c := range importer.ListAt(k.spec, "components") {
 		component, _ := c.(string)
 		more, err := s.withoutRemote(path.Join(k.dir, component))
 		if err != nil {
@@ -49,7 +48,7 @@ func (s *state) build(k *kustomization) ([]*object, error) {
 	}
 	var content map[string]any
 	if err := yaml.Unmarshal(original, &content); err != nil {
-		return nil, &diag.Diag{At: []diag.Pos{{File: s.path(file)}}, Msg: "not valid YAML: " + oneLine(err), Hint: "correct the file"}
+		return nil, &diag.Diag{At: []diag.Pos{{File: s.path(file)}}, Msg: "not valid YAML: " + diag.Brief(err), Hint: "correct the file"}
 	}
 	if content == nil {
 		content = map[string]any{}
@@ -68,13 +67,13 @@ func (s *state) build(k *kustomization) ([]*object, error) {
 	if err != nil {
 		return nil, err
 	}
-	objs, _, unmatched, err := kustomize.BuildAsKustomize(s.ctx, s.work, k.dir, &fleet.Release{}, nil)
+	objs, _, unmatched, err := kustomize.BuildAsKustomize(s.ctx, s.Work, k.dir, &fleet.Release{}, nil)
 	if err := errors.Join(err, restore()); err != nil {
 		return nil, s.moved(err, file, lines)
 	}
 	for _, d := range unmatched {
 		if len(d.At) > 0 && (d.At[0].File != file || d.At[0].Line <= lines) {
-			s.mistake(importer.Note{Pos: s.position(d.At[0]), Doc: "kustomization " + d.At[0].File, Do: d.Msg})
+			s.mistake(importer.Note{Pos: s.Position(d.At[0]), Doc: "kustomization " + d.At[0].File, Do: d.Msg})
 		}
 	}
 	out := make([]*object, 0, len(objs))
@@ -134,28 +133,15 @@ func extend(original []byte, content map[string]any) (text []byte, lines int, er
 // moved returns faults of a build with positions in the repository. Positions in the
 // changed kustomization file have lines up to the last one that did not change.
 func (s *state) moved(err error, changed string, lines int) error {
-	var out diag.List
-	for _, d := range diag.All(err) {
-		moved := *d
-		moved.At = nil
-		for _, p := range d.At {
-			if p.File == changed && p.Line > lines {
-				p.Line, p.Col = 0, 0
-			}
-			moved.At = append(moved.At, s.position(p))
+	return diag.Moved(err, func(p diag.Pos) diag.Pos {
+		if p.File == changed && p.Line > lines {
+			p.Line, p.Col = 0, 0
 		}
-		out = append(out, &moved)
-	}
-	return out.Err()
+		return s.Position(p)
+	})
 }
 
-// position returns a position of the copy as one of the repository.
-func (r *repository) position(p diag.Pos) diag.Pos {
-	p.File = r.path(p.File)
-	return p
-}
-
-func (r *repository) path(file string) string { return path.Join(filepath.ToSlash(r.dir), file) }
+func (r *repository) path(file string) string { return path.Join(filepath.ToSlash(r.Dir), file) }
 
 // kustomizationFile returns the kustomization file of a directory with its content,
 // which is generated when there is none.
@@ -163,7 +149,7 @@ func (s *state) kustomizationFile(dir string) (file string, content []byte, err 
 	if !filepath.IsLocal(filepath.FromSlash(dir)) {
 		return "", nil, errors.New(dir + " leads out of the repository")
 	}
-	info, err := os.Stat(filepath.Join(s.work, filepath.FromSlash(dir)))
+	info, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(dir)))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil, errors.New("the repository has no directory " + dir)
@@ -173,7 +159,7 @@ func (s *state) kustomizationFile(dir string) (file string, content []byte, err 
 		return "", nil, errors.New(dir + " is a file")
 	}
 	if file := s.existing(dir); file != "" {
-		content, err := os.ReadFile(filepath.Join(s.work, filepath.FromSlash(file)))
+		content, err := os.ReadFile(filepath.Join(s.Work, filepath.FromSlash(file)))
 		return file, content, err
 	}
 	resources, err := s.manifests(dir)
@@ -188,7 +174,7 @@ func (s *state) kustomizationFile(dir string) (file string, content []byte, err 
 func (s *state) existing(dir string) string {
 	for _, name := range kustomizationFiles {
 		file := path.Join(dir, name)
-		if info, err := os.Stat(filepath.Join(s.work, filepath.FromSlash(file))); err == nil && !info.IsDir() {
+		if info, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(file))); err == nil && !info.IsDir() {
 			return file
 		}
 	}
@@ -199,7 +185,7 @@ func (s *state) existing(dir string) string {
 // manifests, and the directories below it that have one.
 func (s *state) manifests(dir string) ([]string, error) {
 	var out []string
-	top := filepath.Join(s.work, filepath.FromSlash(dir))
+	top := filepath.Join(s.Work, filepath.FromSlash(dir))
 	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
 		if err != nil || file == top {
 			return err
@@ -226,7 +212,7 @@ func (s *state) manifests(dir string) ([]string, error) {
 
 // replace replaces a file of the copy and returns a function that restores it.
 func (s *state) replace(file string, data []byte) (restore func() error, err error) {
-	tree, err := os.OpenRoot(s.work)
+	tree, err := os.OpenRoot(s.Work)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +228,7 @@ func (s *state) replace(file string, data []byte) (restore func() error, err err
 		return nil, err
 	}
 	return func() error {
-		tree, err := os.OpenRoot(s.work)
+		tree, err := os.OpenRoot(s.Work)
 		if err != nil {
 			return err
 		}
@@ -258,45 +244,45 @@ func (s *state) replace(file string, data []byte) (restore func() error, err err
 func (k *kustomization) merge(s *state, content map[string]any) error {
 	content["buildMetadata"] = []any{"originAnnotations"}
 	for from, to := range map[string]string{"targetNamespace": "namespace", "namePrefix": "namePrefix", "nameSuffix": "nameSuffix"} {
-		if v := text(k.spec, from); v != "" {
+		if v := importer.TextAt(k.spec, from); v != "" {
 			content[to] = v
 		}
 	}
-	for _, p := range list(k.spec, "patches") {
-		patch := map[string]any{"patch": text(p, "patch")}
-		if target := mapping(p, "target"); target != nil {
+	for _, p := range importer.ListAt(k.spec, "patches") {
+		patch := map[string]any{"patch": importer.TextAt(p, "patch")}
+		if target := importer.MapAt(p, "target"); target != nil {
 			patch["target"] = target
 		}
-		content["patches"] = append(list(content, "patches"), patch)
+		content["patches"] = append(importer.ListAt(content, "patches"), patch)
 	}
-	for i, c := range list(k.spec, "components") {
+	for i, c := range importer.ListAt(k.spec, "components") {
 		component, _ := c.(string)
 		if path.IsAbs(component) || !filepath.IsLocal(filepath.FromSlash(path.Join(k.dir, component))) {
 			return k.fault(s, fmt.Sprintf("components.%d", i), "the component "+component+" leads out of the repository", "write a path relative to "+k.dir)
 		}
-		if _, err := os.Stat(filepath.Join(s.work, filepath.FromSlash(path.Join(k.dir, component)))); err != nil && isTrue(k.spec, "ignoreMissingComponents") {
+		if _, err := os.Stat(filepath.Join(s.Work, filepath.FromSlash(path.Join(k.dir, component)))); err != nil && importer.IsTrueAt(k.spec, "ignoreMissingComponents") {
 			continue
 		}
-		content["components"] = append(list(content, "components"), component)
+		content["components"] = append(importer.ListAt(content, "components"), component)
 	}
-	mergeImages(content, list(k.spec, "images"))
+	mergeImages(content, importer.ListAt(k.spec, "images"))
 	return nil
 }
 
 // mergeImages adds images as kustomize-controller does: a name that exists is changed.
 func mergeImages(content map[string]any, images []any) {
-	have := list(content, "images")
+	have := importer.ListAt(content, "images")
 	for _, image := range images {
-		i := slices.IndexFunc(have, func(v any) bool { return text(v, "name") == text(image, "name") })
+		i := slices.IndexFunc(have, func(v any) bool { return importer.TextAt(v, "name") == importer.TextAt(image, "name") })
 		if i < 0 {
 			have = append(have, image)
 			continue
 		}
-		to := mapping(have[i])
-		if v := text(image, "newName"); v != "" {
+		to := importer.MapAt(have[i])
+		if v := importer.TextAt(image, "newName"); v != "" {
 			to["newName"] = v
 		}
-		if tag, digest := field(image, "newTag"), field(image, "digest"); tag != nil || digest != nil {
+		if tag, digest := importer.ValueAt(image, "newTag"), importer.ValueAt(image, "digest"); tag != nil || digest != nil {
 			delete(to, "newTag")
 			delete(to, "digest")
 			if tag != nil {
@@ -310,9 +296,4 @@ func mergeImages(content map[string]any, images []any) {
 	if len(have) > 0 {
 		content["images"] = have
 	}
-}
-
-// oneLine returns the message of an error in one line.
-func oneLine(err error) string {
-	return diag.Visible(strings.Join(strings.Fields(err.Error()), " "), diag.MaxText)
 }

@@ -18,7 +18,7 @@ func (r *repository) parsed(file string) []*importer.Document {
 	if ok {
 		return docs
 	}
-	data, err := os.ReadFile(filepath.Join(r.work, filepath.FromSlash(file)))
+	data, err := os.ReadFile(filepath.Join(r.Work, filepath.FromSlash(file)))
 	if err != nil {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (r *repository) parsed(file string) []*importer.Document {
 
 // lines returns the number of lines of a file.
 func (r *repository) lines(file string) int {
-	data, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(file)))
+	data, err := os.ReadFile(filepath.Join(r.Dir, filepath.FromSlash(file)))
 	if err != nil {
 		return 0
 	}
@@ -68,11 +68,11 @@ const originAnnotation = "config.kubernetes.io/origin"
 // takeOrigin removes the origin of an object and returns its file, relative to dir; empty
 // when there is none.
 func takeOrigin(content map[string]any, dir string) string {
-	annotations := mapping(content, "metadata", "annotations")
+	annotations := importer.MapAt(content, "metadata", "annotations")
 	origin, _ := annotations[originAnnotation].(string)
 	delete(annotations, originAnnotation)
 	if annotations != nil && len(annotations) == 0 {
-		delete(mapping(content, "metadata"), "annotations")
+		delete(importer.MapAt(content, "metadata"), "annotations")
 	}
 	for line := range strings.Lines(origin) {
 		if file, ok := strings.CutPrefix(strings.TrimSpace(line), "path: "); ok {

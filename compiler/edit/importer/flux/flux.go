@@ -7,8 +7,6 @@ package flux
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -20,62 +18,32 @@ import (
 
 // Options say what to read.
 type Options struct {
-	Dir        string            // of the repository
-	Clusters   []ClusterPath     // at least one
-	Variables  map[string]string // values of substitution variables; they override those of files
-	Kubernetes string            // version of the clusters
-}
-
-// A ClusterPath is a cluster and the directory that Flux syncs for it.
-type ClusterPath struct {
-	ID   string
-	Path string // relative to the repository, slash-separated
-}
-
-// ParseCluster parses ID=PATH.
-func ParseCluster(text string) (ClusterPath, error) {
-	id, dir, ok := strings.Cut(text, "=")
-	dir = path.Clean(filepath.ToSlash(dir))
-	switch {
-	case !ok || id == "" || dir == "":
-		return ClusterPath{}, &diag.Diag{Msg: fmt.Sprintf("%q is not a valid cluster", diag.Visible(text, diag.MaxText)), Hint: "write ID=PATH, such as prod/eu=clusters/production"}
-	case path.IsAbs(dir) || !filepath.IsLocal(filepath.FromSlash(dir)):
-		return ClusterPath{}, &diag.Diag{Msg: "the path of the cluster " + id + " leads out of the repository", Hint: "write it relative to the repository"}
-	}
-	return ClusterPath{ID: id, Path: dir}, nil
+	Dir        string                   // of the repository
+	Clusters   []importer.ClusterSource // at least one; each source is a directory that Flux syncs, relative to Dir and slash-separated
+	Variables  map[string]string        // values of substitution variables; they override those of files
+	Kubernetes string                   // version of the clusters
 }
 
 // A repository is the state of one call of Read.
 type repository struct {
-	ctx     context.Context
-	dir     string // absolute path of the repository, for positions
-	work    string // absolute path of the copy in which kustomizations are rewritten
-	opts    Options
-	files   map[string][]*importer.Document // parsed files by path relative to dir
-	model   *importer.Model
-	remotes map[string][]string // addresses that were removed from kustomizations, by directory
-	notes   map[string]bool     // of fields that were noted, since clusters share documents
+	*importer.Repository // kustomizations are rewritten in the copy
+	ctx                  context.Context
+	opts                 Options
+	files                map[string][]*importer.Document // parsed files by path relative to dir
+	model                *importer.Model
+	remotes              map[string][]string // addresses that were removed from kustomizations, by directory
+	notes                map[string]bool     // of fields that were noted, since clusters share documents
 }
 
 // Read reads the clusters of a repository. The error holds all faults of the files.
 func Read(ctx context.Context, opts Options) (*importer.Model, error) {
-	dir, err := filepath.Abs(opts.Dir)
+	files, err := importer.OpenRepository(ctx, opts.Dir, "name the directory of the repository that Flux reads")
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, &diag.Diag{Msg: opts.Dir + " is not a directory", Hint: "name the directory of the repository that Flux reads", Cause: err}
-	}
-	work, err := os.MkdirTemp("", "fleetc-import-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(work)
-	if err := importer.CopyTree(ctx, dir, work); err != nil {
-		return nil, err
-	}
+	defer files.Close()
 	r := &repository{
-		ctx: ctx, dir: dir, work: work, opts: opts, files: map[string][]*importer.Document{}, notes: map[string]bool{}, remotes: map[string][]string{},
+		Repository: files, ctx: ctx, opts: opts, files: map[string][]*importer.Document{}, notes: map[string]bool{}, remotes: map[string][]string{},
 		model: &importer.Model{Tool: "flux"},
 	}
 	var faults diag.List
@@ -96,10 +64,14 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 }
 
 // cluster reads one cluster.
-func (r *repository) cluster(c ClusterPath) (*importer.Cluster, error) {
+func (r *repository) cluster(c importer.ClusterSource) (*importer.Cluster, error) {
+	root := path.Clean(filepath.ToSlash(c.Source))
 	s := &state{
 		repository: r, out: &importer.Cluster{ID: c.ID, Kubernetes: r.opts.Kubernetes, Facts: map[string]string{}},
-		byID: map[string]*object{}, stages: map[string]*kustomization{}, root: c.Path, conflicts: map[string]bool{},
+		byID: map[string]*object{}, stages: map[string]*kustomization{}, root: root, conflicts: map[string]bool{},
+	}
+	if path.IsAbs(root) || !filepath.IsLocal(filepath.FromSlash(root)) {
+		return s.out, &diag.Diag{Msg: "the path of the cluster " + c.ID + " leads out of the repository", Hint: "write it relative to the repository"}
 	}
 	if err := s.walk(); err != nil {
 		return s.out, err
@@ -133,7 +105,7 @@ type object struct {
 // at returns the position of a field of the object.
 func (s *state) at(o *object, field ...string) diag.Pos {
 	if o.doc != nil {
-		return o.doc.At(s.dir, field)
+		return o.doc.At(s.Dir, field)
 	}
 	if o.stage != nil {
 		return o.stage.pos
@@ -169,11 +141,11 @@ func (s *state) fault(o *object, field, msg, hint string) *diag.Diag {
 	return d
 }
 
-func (o *object) kind() string      { return text(o.content, "kind") }
-func (o *object) name() string      { return text(o.content, "metadata", "name") }
-func (o *object) namespace() string { return text(o.content, "metadata", "namespace") }
+func (o *object) kind() string      { return importer.TextAt(o.content, "kind") }
+func (o *object) name() string      { return importer.TextAt(o.content, "metadata", "name") }
+func (o *object) namespace() string { return importer.TextAt(o.content, "metadata", "namespace") }
 func (o *object) group() string {
-	group, _, ok := strings.Cut(text(o.content, "apiVersion"), "/")
+	group, _, ok := strings.Cut(importer.TextAt(o.content, "apiVersion"), "/")
 	if !ok {
 		return ""
 	}
@@ -186,24 +158,4 @@ func (o *object) title() string { return o.kind() + " " + path.Join(o.namespace(
 // id identifies the object in its cluster.
 func (o *object) id() string {
 	return o.kind() + "." + o.group() + " " + o.namespace() + "/" + o.name()
-}
-
-// field returns the value of a field, nil when there is none.
-func field(v any, keys ...string) any {
-	for _, key := range keys {
-		m, ok := v.(map[string]any)
-		if !ok {
-			return nil
-		}
-		v = m[key]
-	}
-	return v
-}
-
-func text(v any, keys ...string) string { s, _ := field(v, keys...).(string); return s }
-func list(v any, keys ...string) []any  { l, _ := field(v, keys...).([]any); return l }
-func isTrue(v any, keys ...string) bool { b, _ := field(v, keys...).(bool); return b }
-func mapping(v any, keys ...string) map[string]any {
-	m, _ := field(v, keys...).(map[string]any)
-	return m
 }

@@ -28,7 +28,7 @@ func repositoryOf(t *testing.T, archive string) (*importer.Model, error) {
 			t.Fatal(err)
 		}
 	}
-	return Read(context.Background(), Options{Dir: dir, Clusters: []ClusterPath{{ID: "main", Path: "main"}}, Kubernetes: "1.36"})
+	return Read(context.Background(), Options{Dir: dir, Clusters: []importer.ClusterSource{{ID: "main", Source: "main"}}, Kubernetes: "1.36"})
 }
 
 const fields = `
@@ -145,7 +145,7 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "main", "a.yaml"), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Read(context.Background(), Options{Dir: dir, Clusters: []ClusterPath{{ID: "main", Path: "main"}}, Kubernetes: "1.36"})
+		_, err := Read(context.Background(), Options{Dir: dir, Clusters: []importer.ClusterSource{{ID: "main", Source: "main"}}, Kubernetes: "1.36"})
 		for _, d := range diag.All(err) {
 			if d.Msg == "" {
 				t.Errorf("a fault without a message: %v", err)

@@ -128,7 +128,7 @@ func (s *state) apply(k *kustomization) ([]*kustomization, error) {
 				continue
 			}
 		}
-		setCommonMetadata(o.content, mapping(k.spec, "commonMetadata"))
+		setCommonMetadata(o.content, importer.MapAt(k.spec, "commonMetadata"))
 		child, err := s.add(k, o)
 		faults.Add(err)
 		if child != nil {
@@ -155,7 +155,7 @@ func (s *state) add(k *kustomization, o *object) (*kustomization, error) {
 	switch {
 	case o.group() == kustomizeGroup && o.kind() == "Kustomization":
 		o.used = true
-		return &kustomization{object: o, spec: mapping(o.content, "spec"), pos: s.at(o), parent: k}, nil
+		return &kustomization{object: o, spec: importer.MapAt(o.content, "spec"), pos: s.at(o), parent: k}, nil
 	case o.group() == helmGroup && o.kind() == "HelmRelease", o.group() == sourceGroup, o.group() == artifactGroup:
 	case o.group() == imageGroup:
 		o.used = true
@@ -243,17 +243,17 @@ func (s *state) checkCycles() error {
 // dependencies returns the Kustomizations that one depends on.
 func (s *state) dependencies(k *kustomization) []*kustomization {
 	var out []*kustomization
-	for i, d := range list(k.spec, "dependsOn") {
-		namespace := text(d, "namespace")
+	for i, d := range importer.ListAt(k.spec, "dependsOn") {
+		namespace := importer.TextAt(d, "namespace")
 		if namespace == "" && k.object != nil {
 			namespace = k.object.namespace()
 		}
-		other := s.stages[path.Join(namespace, text(d, "name"))]
+		other := s.stages[path.Join(namespace, importer.TextAt(d, "name"))]
 		if other == nil {
 			if k.object != nil {
 				s.mistake(importer.Note{
 					Pos: s.at(k.object, "spec", "dependsOn", fmt.Sprint(i)), Doc: k.object.title(), Field: "spec.dependsOn",
-					Do: "it depends on the Kustomization " + path.Join(namespace, text(d, "name")) + ", which does not exist",
+					Do: "it depends on the Kustomization " + path.Join(namespace, importer.TextAt(d, "name")) + ", which does not exist",
 				})
 			}
 			continue
@@ -266,15 +266,15 @@ func (s *state) dependencies(k *kustomization) []*kustomization {
 // setCommonMetadata adds labels and annotations to an object.
 func setCommonMetadata(content, common map[string]any) {
 	for _, key := range []string{"labels", "annotations"} {
-		of := mapping(common, key)
+		of := importer.MapAt(common, key)
 		if len(of) == 0 {
 			continue
 		}
-		metadata := mapping(content, "metadata")
+		metadata := importer.MapAt(content, "metadata")
 		if metadata == nil {
 			continue
 		}
-		have := mapping(metadata, key)
+		have := importer.MapAt(metadata, key)
 		if have == nil {
 			have = map[string]any{}
 			metadata[key] = have

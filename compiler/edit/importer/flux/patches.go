@@ -18,8 +18,8 @@ var plainSelector = regexp.MustCompile(`^[a-zA-Z0-9.-]*$`)
 // counterpart.
 func selector(target map[string]any) (map[string]any, bool) {
 	out := map[string]any{}
-	if kind := text(target, "kind"); kind != "" {
-		if group := text(target, "group"); group != "" {
+	if kind := importer.TextAt(target, "kind"); kind != "" {
+		if group := importer.TextAt(target, "group"); group != "" {
 			kind += "." + group
 		}
 		out["kinds"] = []any{kind}
@@ -27,7 +27,7 @@ func selector(target map[string]any) (map[string]any, bool) {
 		return nil, false
 	}
 	for from, to := range map[string]string{"name": "names", "namespace": "namespaces"} {
-		v := text(target, from)
+		v := importer.TextAt(target, from)
 		switch {
 		case v == "" || v == ".*":
 		case plainSelector.MatchString(v):
@@ -38,7 +38,7 @@ func selector(target map[string]any) (map[string]any, bool) {
 			return nil, false
 		}
 	}
-	if labels := text(target, "labelSelector"); labels != "" {
+	if labels := importer.TextAt(target, "labelSelector"); labels != "" {
 		of := map[string]any{}
 		for part := range strings.SplitSeq(labels, ",") {
 			key, value, ok := strings.Cut(part, "=")
@@ -54,8 +54,8 @@ func selector(target map[string]any) (map[string]any, bool) {
 
 // patches adds the patches of postRenderers and commonMetadata to a release.
 func (s *state) patches(o *object, r *importer.Release) {
-	for i, renderer := range list(o.content, "spec", "postRenderers") {
-		for j, p := range list(renderer, "kustomize", "patches") {
+	for i, renderer := range importer.ListAt(o.content, "spec", "postRenderers") {
+		for j, p := range importer.ListAt(renderer, "kustomize", "patches") {
 			at := []string{"spec", "postRenderers", fmt.Sprint(i), "kustomize", "patches", fmt.Sprint(j)}
 			patch, ok := kustomizePatch(p)
 			if !ok {
@@ -66,21 +66,21 @@ func (s *state) patches(o *object, r *importer.Release) {
 			patch.Name = fmt.Sprintf("%02d-post-renderer", len(r.Patches)+1)
 			r.Patches = append(r.Patches, patch)
 		}
-		for j, image := range list(renderer, "kustomize", "images") {
+		for j, image := range importer.ListAt(renderer, "kustomize", "images") {
 			at := []string{"spec", "postRenderers", fmt.Sprint(i), "kustomize", "images", fmt.Sprint(j)}
 			r.Unproven = "images of postRenderers are not imported"
-			s.note(importer.Note{Pos: s.at(o, at...), Doc: o.title(), Field: "spec.postRenderers", Do: "set the image " + text(image, "name") + " by a value of the chart, or by a patch"})
+			s.note(importer.Note{Pos: s.at(o, at...), Doc: o.title(), Field: "spec.postRenderers", Do: "set the image " + importer.TextAt(image, "name") + " by a value of the chart, or by a patch"})
 		}
 	}
-	for _, renderer := range list(o.content, "spec", "postRenderers") {
-		if k := mapping(renderer, "kustomize"); k != nil {
+	for _, renderer := range importer.ListAt(o.content, "spec", "postRenderers") {
+		if k := importer.MapAt(renderer, "kustomize"); k != nil {
 			r.PostRenderers = append(r.PostRenderers, k)
 		}
 	}
-	common := mapping(o.content, "spec", "commonMetadata")
+	common := importer.MapAt(o.content, "spec", "commonMetadata")
 	metadata := map[string]any{}
 	for _, key := range []string{"labels", "annotations"} {
-		if of := mapping(common, key); len(of) > 0 {
+		if of := importer.MapAt(common, key); len(of) > 0 {
 			metadata[key] = of
 		}
 	}
@@ -96,19 +96,19 @@ func (s *state) patches(o *object, r *importer.Release) {
 // kustomizePatch converts a patch of kustomize.
 func kustomizePatch(p any) (importer.Patch, bool) {
 	var content any
-	if err := yaml.Unmarshal([]byte(text(p, "patch")), &content); err != nil {
+	if err := yaml.Unmarshal([]byte(importer.TextAt(p, "patch")), &content); err != nil {
 		return importer.Patch{}, false
 	}
-	target := mapping(p, "target")
+	target := importer.MapAt(p, "target")
 	switch content := content.(type) {
 	case []any:
 		to, ok := selector(target)
 		return importer.Patch{Target: to, JSON: importer.NodeOf(content, nil)}, ok && target != nil
 	case map[string]any:
 		if target == nil {
-			group, _, _ := strings.Cut(text(content, "apiVersion"), "/")
-			target = map[string]any{"kind": text(content, "kind"), "name": text(content, "metadata", "name")}
-			if strings.Contains(text(content, "apiVersion"), "/") {
+			group, _, _ := strings.Cut(importer.TextAt(content, "apiVersion"), "/")
+			target = map[string]any{"kind": importer.TextAt(content, "kind"), "name": importer.TextAt(content, "metadata", "name")}
+			if strings.Contains(importer.TextAt(content, "apiVersion"), "/") {
 				target["group"] = group
 			}
 		}
@@ -119,7 +119,7 @@ func kustomizePatch(p any) (importer.Patch, bool) {
 				body[key] = v
 			}
 		}
-		if metadata := mapping(body, "metadata"); metadata != nil {
+		if metadata := importer.MapAt(body, "metadata"); metadata != nil {
 			rest := map[string]any{}
 			for key, v := range metadata {
 				if key != "name" && key != "namespace" {
@@ -138,20 +138,16 @@ func kustomizePatch(p any) (importer.Patch, bool) {
 
 // ownership adds the fields that drift detection ignores: others may own them.
 func (s *state) ownership(o *object, r *importer.Release) {
-	for i, rule := range list(o.content, "spec", "driftDetection", "ignore") {
+	for i, rule := range importer.ListAt(o.content, "spec", "driftDetection", "ignore") {
 		at := []string{"spec", "driftDetection", "ignore", fmt.Sprint(i)}
-		target, ok := selector(mapping(rule, "target"))
+		target, ok := selector(importer.MapAt(rule, "target"))
 		var fields []string
-		for _, p := range list(rule, "paths") {
+		for _, p := range importer.ListAt(rule, "paths") {
 			pointer, _ := p.(string)
-			keys := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-			for j, key := range keys {
-				keys[j] = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
-			}
 			if pointer == "" || pointer == "/" {
 				ok = false
 			}
-			fields = append(fields, fleet.FieldText(keys))
+			fields = append(fields, fleet.FieldText(fleet.PointerKeys(pointer)))
 		}
 		if !ok || len(fields) == 0 {
 			s.note(importer.Note{Pos: s.at(o, at...), Doc: o.title(), Field: "spec.driftDetection.ignore", Do: "this rule has no counterpart: write the fields under ownership, see docs/apply.md"})

@@ -67,10 +67,10 @@ func (s *state) releases() error {
 
 // helmName returns the name that helm-controller gives to the release.
 func helmName(o *object) string {
-	if name := text(o.content, "spec", "releaseName"); name != "" {
+	if name := importer.TextAt(o.content, "spec", "releaseName"); name != "" {
 		return name
 	}
-	if ns := text(o.content, "spec", "targetNamespace"); ns != "" {
+	if ns := importer.TextAt(o.content, "spec", "targetNamespace"); ns != "" {
 		return ns + "-" + o.name()
 	}
 	return o.name()
@@ -128,7 +128,7 @@ func (s *state) depends(k *kustomization, plain map[*kustomization]string, more 
 	}
 	for _, d := range s.dependencies(k) {
 		for _, other := range s.order {
-			if other != d && !(isTrue(d.spec, "wait") && other.isBelow(d)) {
+			if other != d && !(importer.IsTrueAt(d.spec, "wait") && other.isBelow(d)) {
 				continue
 			}
 			if name := plain[other]; name != "" {
@@ -157,7 +157,7 @@ func (k *kustomization) isBelow(other *kustomization) bool {
 
 // plainRelease returns the release with the objects of a Kustomization.
 func (s *state) plainRelease(k *kustomization, name string, depends []string) *importer.Release {
-	r := &importer.Release{Name: name, Namespace: text(k.spec, "targetNamespace"), Origin: "Kustomization " + k.key(), Pos: k.pos, Depends: depends, Unproven: k.unproven}
+	r := &importer.Release{Name: name, Namespace: importer.TextAt(k.spec, "targetNamespace"), Origin: "Kustomization " + k.key(), Pos: k.pos, Depends: depends, Unproven: k.unproven}
 	if k.object == nil {
 		r.Origin = "directory " + k.dir
 	}
@@ -168,7 +168,7 @@ func (s *state) plainRelease(k *kustomization, name string, depends []string) *i
 		if len(o.unknown) > 0 {
 			r.Unproven = "the value of the variable " + o.unknown[0] + " is unknown"
 		}
-		if text(o.content, "metadata", "annotations", pruneKey) == "disabled" {
+		if importer.TextAt(o.content, "metadata", "annotations", pruneKey) == "disabled" {
 			s.note(importer.Note{
 				Pos: s.at(o, "metadata", "annotations", pruneKey), Doc: o.title(), Field: "metadata.annotations",
 				Do: "fleetc prunes this object when it leaves the bundle: keep it with the annotation helm.sh/resource-policy: keep",
@@ -181,11 +181,11 @@ func (s *state) plainRelease(k *kustomization, name string, depends []string) *i
 
 // helmRelease returns the release of a HelmRelease.
 func (s *state) helmRelease(o *object) (*importer.Release, error) {
-	spec := mapping(o.content, "spec")
+	spec := importer.MapAt(o.content, "spec")
 	r := &importer.Release{
-		Name: s.byRelease[path.Join(o.namespace(), o.name())], Namespace: cmp.Or(text(spec, "targetNamespace"), o.namespace(), "default"),
-		Origin: o.title(), Pos: s.at(o), Timeout: text(spec, "timeout"),
-		SkipCRDs: text(spec, "install", "crds") == "Skip",
+		Name: s.byRelease[path.Join(o.namespace(), o.name())], Namespace: cmp.Or(importer.TextAt(spec, "targetNamespace"), o.namespace(), "default"),
+		Origin: o.title(), Pos: s.at(o), Timeout: importer.TextAt(spec, "timeout"),
+		SkipCRDs: importer.TextAt(spec, "install", "crds") == "Skip",
 	}
 	s.account(o, helmReleaseTable)
 	if r.Name != helmName(o) {
@@ -201,7 +201,7 @@ func (s *state) helmRelease(o *object) (*importer.Release, error) {
 		return r, nil
 	}
 	r.Chart = chart
-	if files := list(spec, "chart", "spec", "valuesFiles"); len(files) > 0 {
+	if files := importer.ListAt(spec, "chart", "spec", "valuesFiles"); len(files) > 0 {
 		r.Unproven = "valuesFiles of the chart are not merged"
 	}
 	values, unproven, err := s.values(o)
@@ -210,13 +210,13 @@ func (s *state) helmRelease(o *object) (*importer.Release, error) {
 	}
 	r.Values = importer.NodeOf(values, o.source("spec", "values"))
 	r.Unproven = cmp.Or(r.Unproven, unproven)
-	for i, d := range list(spec, "dependsOn") {
-		namespace := cmp.Or(text(d, "namespace"), o.namespace())
-		name, ok := s.byRelease[path.Join(namespace, text(d, "name"))]
+	for i, d := range importer.ListAt(spec, "dependsOn") {
+		namespace := cmp.Or(importer.TextAt(d, "namespace"), o.namespace())
+		name, ok := s.byRelease[path.Join(namespace, importer.TextAt(d, "name"))]
 		if !ok {
 			s.mistake(importer.Note{
 				Pos: s.at(o, "spec", "dependsOn", fmt.Sprint(i)), Doc: o.title(), Field: "spec.dependsOn",
-				Do: "it depends on the HelmRelease " + path.Join(namespace, text(d, "name")) + ", which does not exist",
+				Do: "it depends on the HelmRelease " + path.Join(namespace, importer.TextAt(d, "name")) + ", which does not exist",
 			})
 			continue
 		}

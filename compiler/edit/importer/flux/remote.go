@@ -29,7 +29,7 @@ func (s *state) withoutRemote(dir string) ([]string, error) {
 	if file == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(filepath.Join(s.work, filepath.FromSlash(file)))
+	data, err := os.ReadFile(filepath.Join(s.Work, filepath.FromSlash(file)))
 	if err != nil {
 		return nil, err
 	}
@@ -43,13 +43,13 @@ func (s *state) withoutRemote(dir string) ([]string, error) {
 	changed := false
 	for _, key := range []string{"resources", "bases", "components"} {
 		var kept []any
-		for i, v := range list(content, key) {
+		for i, v := range importer.ListAt(content, key) {
 			entry, _ := v.(string)
 			if isRemote(entry) {
 				changed = true
 				found = append(found, entry)
 				s.note(importer.Note{
-					Pos: doc.At(s.dir, []string{key, strconv.Itoa(i)}), Doc: "kustomization " + file, Field: key,
+					Pos: doc.At(s.Dir, []string{key, strconv.Itoa(i)}), Doc: "kustomization " + file, Field: key,
 					Do: entry + " is remote, and an import fetches no kustomizations: write a kustomization with it into the fleet, make it a release with kustomize, and pin it with fleetc source add",
 				})
 				continue

@@ -13,11 +13,11 @@ const bootstrapName = "flux-system"
 // sourceOf returns the source that a reference in an object names; nil when the
 // repository does not have it.
 func (s *state) sourceOf(o *object, ref map[string]any) *object {
-	namespace := text(ref, "namespace")
+	namespace := importer.TextAt(ref, "namespace")
 	if namespace == "" {
 		namespace = o.namespace()
 	}
-	return s.byID[text(ref, "kind")+"."+sourceGroup+" "+namespace+"/"+text(ref, "name")]
+	return s.byID[importer.TextAt(ref, "kind")+"."+sourceGroup+" "+namespace+"/"+importer.TextAt(ref, "name")]
 }
 
 // isOwn reports whether a source is the imported repository: the source of the
@@ -27,7 +27,7 @@ func (s *state) isOwn(source *object) bool {
 		return true
 	}
 	for _, o := range s.objects {
-		if o.group() == sourceGroup && o.name() == bootstrapName && text(o.content, "spec", "url") == text(source.content, "spec", "url") {
+		if o.group() == sourceGroup && o.name() == bootstrapName && importer.TextAt(o.content, "spec", "url") == importer.TextAt(source.content, "spec", "url") {
 			return true
 		}
 	}
@@ -37,18 +37,18 @@ func (s *state) isOwn(source *object) bool {
 // sourcePath returns the directory of the repository that a Kustomization builds. note
 // says why there is none.
 func (s *state) sourcePath(o *object, spec map[string]any) (dir, note string) {
-	ref := mapping(spec, "sourceRef")
-	dir = path.Clean(strings.TrimPrefix(path.Clean("./"+text(spec, "path")), "/"))
-	if text(ref, "kind") == "ExternalArtifact" {
-		base, ok := s.artifact(text(ref, "name"))
+	ref := importer.MapAt(spec, "sourceRef")
+	dir = path.Clean(strings.TrimPrefix(path.Clean("./"+importer.TextAt(spec, "path")), "/"))
+	if importer.TextAt(ref, "kind") == "ExternalArtifact" {
+		base, ok := s.artifact(importer.TextAt(ref, "name"))
 		if !ok {
-			return "", "the artifact " + text(ref, "name") + " is not a copy of one directory of this repository: import its source separately"
+			return "", "the artifact " + importer.TextAt(ref, "name") + " is not a copy of one directory of this repository: import its source separately"
 		}
 		return path.Join(base, dir), ""
 	}
 	source := s.sourceOf(o, ref)
 	if !s.isOwn(source) {
-		return "", "the Kustomization reads another repository, " + text(source.content, "spec", "url") + ": import it separately, and add the result to the fleet"
+		return "", "the Kustomization reads another repository, " + importer.TextAt(source.content, "spec", "url") + ": import it separately, and add the result to the fleet"
 	}
 	if source != nil {
 		source.used = true
@@ -64,13 +64,13 @@ func (s *state) artifact(name string) (base string, ok bool) {
 		if g.group() != artifactGroup {
 			continue
 		}
-		for _, a := range list(g.content, "spec", "artifacts") {
-			if text(a, "name") != name {
+		for _, a := range importer.ListAt(g.content, "spec", "artifacts") {
+			if importer.TextAt(a, "name") != name {
 				continue
 			}
-			for i, c := range list(a, "copy") {
-				_, from, okFrom := strings.Cut(strings.TrimSuffix(strings.TrimSuffix(text(c, "from"), "**"), "/"), "/")
-				to, okTo := strings.CutPrefix(path.Clean(text(c, "to")), "@artifact")
+			for i, c := range importer.ListAt(a, "copy") {
+				_, from, okFrom := strings.Cut(strings.TrimSuffix(strings.TrimSuffix(importer.TextAt(c, "from"), "**"), "/"), "/")
+				to, okTo := strings.CutPrefix(path.Clean(importer.TextAt(c, "to")), "@artifact")
 				to = strings.TrimPrefix(to, "/")
 				displaced := strings.TrimSuffix(strings.TrimSuffix(from, to), "/")
 				if !okFrom || !okTo || path.Join(displaced, to) != from || i > 0 && displaced != base {
@@ -80,7 +80,7 @@ func (s *state) artifact(name string) (base string, ok bool) {
 			}
 			g.used = true
 			s.account(g, artifactTable)
-			return base, len(list(a, "copy")) > 0
+			return base, len(importer.ListAt(a, "copy")) > 0
 		}
 	}
 	return "", false
@@ -103,24 +103,24 @@ func (s *state) noteUnusedSources() {
 // chartSource returns where the chart of a HelmRelease comes from. note says why it is
 // unknown; field is the field of the note.
 func (s *state) chartSource(o *object) (c *importer.ChartSource, field, note string) {
-	spec := mapping(o.content, "spec")
-	if ref := mapping(spec, "chartRef"); ref != nil {
+	spec := importer.MapAt(o.content, "spec")
+	if ref := importer.MapAt(spec, "chartRef"); ref != nil {
 		source := s.sourceOf(o, ref)
 		switch {
 		case source == nil:
-			return nil, "spec.chartRef", "the repository has no " + text(ref, "kind") + " " + text(ref, "name") + ": add the chart with fleetc chart add"
+			return nil, "spec.chartRef", "the repository has no " + importer.TextAt(ref, "kind") + " " + importer.TextAt(ref, "name") + ": add the chart with fleetc chart add"
 		case source.kind() == "HelmChart":
 			source.used = true
 			s.account(source, helmChartTable)
-			return s.templated(source, mapping(source.content, "spec"), "spec.chartRef")
+			return s.templated(source, importer.MapAt(source.content, "spec"), "spec.chartRef")
 		case source.kind() == "OCIRepository":
 			source.used = true
 			s.account(source, sourceTable)
 			return s.registryChart(o, source), "", ""
 		}
-		return nil, "spec.chartRef", "charts of a " + text(ref, "kind") + " are not imported: add the chart with fleetc chart add"
+		return nil, "spec.chartRef", "charts of a " + importer.TextAt(ref, "kind") + " are not imported: add the chart with fleetc chart add"
 	}
-	template := mapping(spec, "chart", "spec")
+	template := importer.MapAt(spec, "chart", "spec")
 	if template == nil {
 		return nil, "spec.chart", "the HelmRelease names no chart: add it with fleetc chart add"
 	}
@@ -129,9 +129,9 @@ func (s *state) chartSource(o *object) (c *importer.ChartSource, field, note str
 
 // registryChart returns the chart of an OCIRepository.
 func (s *state) registryChart(o, source *object) *importer.ChartSource {
-	url := strings.TrimSuffix(text(source.content, "spec", "url"), "/")
-	version := text(source.content, "spec", "ref", "semver")
-	if tag := text(source.content, "spec", "ref", "tag"); version == "" {
+	url := strings.TrimSuffix(importer.TextAt(source.content, "spec", "url"), "/")
+	version := importer.TextAt(source.content, "spec", "ref", "semver")
+	if tag := importer.TextAt(source.content, "spec", "ref", "tag"); version == "" {
 		version = tag
 	}
 	repo, name := url, ""
@@ -143,14 +143,14 @@ func (s *state) registryChart(o, source *object) *importer.ChartSource {
 
 // templated returns the chart of spec.chart.spec or of a HelmChart.
 func (s *state) templated(o *object, spec map[string]any, field string) (c *importer.ChartSource, at, note string) {
-	ref := mapping(spec, "sourceRef")
+	ref := importer.MapAt(spec, "sourceRef")
 	source := s.sourceOf(o, ref)
-	name, version := text(spec, "chart"), text(spec, "version")
+	name, version := importer.TextAt(spec, "chart"), importer.TextAt(spec, "version")
 	if version == "*" {
 		version = ""
 	}
 	pos := s.at(o, strings.Split(field, ".")...)
-	if text(ref, "kind") == "GitRepository" && s.isOwn(source) {
+	if importer.TextAt(ref, "kind") == "GitRepository" && s.isOwn(source) {
 		dir := path.Clean("./" + name)
 		if strings.HasPrefix(dir, "..") {
 			return nil, field, "the chart " + name + " leads out of the repository: copy it into the fleet"
@@ -158,22 +158,22 @@ func (s *state) templated(o *object, spec map[string]any, field string) (c *impo
 		if source != nil {
 			source.used = true
 		}
-		return &importer.ChartSource{Dir: path.Join(s.dir, dir), Name: path.Base(dir), Pos: pos}, "", ""
+		return &importer.ChartSource{Dir: path.Join(s.Dir, dir), Name: path.Base(dir), Pos: pos}, "", ""
 	}
 	if source == nil {
-		return nil, field, "the repository has no " + text(ref, "kind") + " " + text(ref, "name") + ": add the chart with fleetc chart add"
+		return nil, field, "the repository has no " + importer.TextAt(ref, "kind") + " " + importer.TextAt(ref, "name") + ": add the chart with fleetc chart add"
 	}
 	source.used = true
 	s.account(source, sourceTable)
-	url := strings.TrimSuffix(text(source.content, "spec", "url"), "/")
+	url := strings.TrimSuffix(importer.TextAt(source.content, "spec", "url"), "/")
 	switch source.kind() {
 	case "HelmRepository":
 		return &importer.ChartSource{Repo: url, Name: name, Version: version, Pos: pos}, "", ""
 	case "GitRepository":
-		git := mapping(source.content, "spec", "ref")
-		gitRef := text(git, "branch")
+		git := importer.MapAt(source.content, "spec", "ref")
+		gitRef := importer.TextAt(git, "branch")
 		for _, key := range []string{"tag", "name", "commit"} {
-			if v := text(git, key); v != "" {
+			if v := importer.TextAt(git, key); v != "" {
 				gitRef = v
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/fluxcd/pkg/envsubst"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -43,9 +44,9 @@ func (s *state) missingSource(k *kustomization) string {
 	if k.waited {
 		return ""
 	}
-	for _, ref := range list(k.spec, "postBuild", "substituteFrom") {
+	for _, ref := range importer.ListAt(k.spec, "postBuild", "substituteFrom") {
 		if s.variableSource(k, ref) == nil {
-			return text(ref, "kind") + " " + text(ref, "name")
+			return importer.TextAt(ref, "kind") + " " + importer.TextAt(ref, "name")
 		}
 	}
 	return ""
@@ -54,11 +55,11 @@ func (s *state) missingSource(k *kustomization) string {
 // noteMissingSource notes variables whose source is not in the repository, and lets the
 // Kustomization be built without them.
 func (s *state) noteMissingSource(k *kustomization) {
-	for i, ref := range list(k.spec, "postBuild", "substituteFrom") {
-		if s.variableSource(k, ref) == nil && !isTrue(ref, "optional") {
+	for i, ref := range importer.ListAt(k.spec, "postBuild", "substituteFrom") {
+		if s.variableSource(k, ref) == nil && !importer.IsTrueAt(ref, "optional") {
 			s.note(importer.Note{
 				Pos: s.at(k.object, "spec", "postBuild", "substituteFrom", strconv.Itoa(i)), Doc: k.object.title(), Field: "spec.postBuild.substituteFrom",
-				Do: "the repository has no " + text(ref, "kind") + " " + text(ref, "name") + ": give the values of its variables with --variable NAME=VALUE",
+				Do: "the repository has no " + importer.TextAt(ref, "kind") + " " + importer.TextAt(ref, "name") + ": give the values of its variables with --variable NAME=VALUE",
 			})
 		}
 	}
@@ -71,7 +72,7 @@ func (s *state) variableSource(k *kustomization, ref any) *object {
 	if k.object != nil {
 		namespace = k.object.namespace()
 	}
-	return s.byID[text(ref, "kind")+". "+namespace+"/"+text(ref, "name")]
+	return s.byID[importer.TextAt(ref, "kind")+". "+namespace+"/"+importer.TextAt(ref, "name")]
 }
 
 // variables returns the variables of a Kustomization, and whether it substitutes at all.
@@ -80,10 +81,10 @@ func (s *state) variables(k *kustomization) (variables, bool) {
 	if k.spec["postBuild"] == nil {
 		return v, false
 	}
-	for _, ref := range list(k.spec, "postBuild", "substituteFrom") {
+	for _, ref := range importer.ListAt(k.spec, "postBuild", "substituteFrom") {
 		source := s.variableSource(k, ref)
-		if source == nil && !isTrue(ref, "optional") {
-			v.missing = text(ref, "kind") + " " + text(ref, "name")
+		if source == nil && !importer.IsTrueAt(ref, "optional") {
+			v.missing = importer.TextAt(ref, "kind") + " " + importer.TextAt(ref, "name")
 		}
 		if source == nil {
 			continue
@@ -101,7 +102,7 @@ func (s *state) variables(k *kustomization) (variables, bool) {
 			}
 		}
 	}
-	for name, value := range mapping(k.spec, "postBuild", "substitute") {
+	for name, value := range importer.MapAt(k.spec, "postBuild", "substitute") {
 		if value, ok := value.(string); ok {
 			v.set(name, value)
 		}
@@ -132,7 +133,7 @@ func (s *state) fact(name, value string) {
 
 // substitute replaces the variables in an object, as kustomize-controller does.
 func (s *state) substitute(o *object, v variables) error {
-	if text(o.content, "metadata", "labels", substituteKey) == "disabled" || text(o.content, "metadata", "annotations", substituteKey) == "disabled" {
+	if importer.TextAt(o.content, "metadata", "labels", substituteKey) == "disabled" || importer.TextAt(o.content, "metadata", "annotations", substituteKey) == "disabled" {
 		return nil
 	}
 	before, err := yaml.Marshal(o.content)
@@ -151,11 +152,11 @@ func (s *state) substitute(o *object, v variables) error {
 		return v.values[name], true
 	})
 	if err != nil {
-		return s.fault(o, "", "variables cannot be substituted: "+oneLine(err), "correct the text after $, or write $$ for a dollar sign")
+		return s.fault(o, "", "variables cannot be substituted: "+diag.Brief(err), "correct the text after $, or write $$ for a dollar sign")
 	}
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(after), &content); err != nil {
-		return s.fault(o, "", "the object is not valid YAML after substitution: "+oneLine(err), "put quotes around the variable")
+		return s.fault(o, "", "the object is not valid YAML after substitution: "+diag.Brief(err), "put quotes around the variable")
 	}
 	o.content = content
 	for _, name := range o.unknown {
@@ -172,7 +173,7 @@ func stringData(o *object) (data map[string]string, encrypted map[string]bool) {
 	data, encrypted = map[string]string{}, map[string]bool{}
 	isSecret := o.kind() == "Secret"
 	for _, key := range []string{"data", "stringData"} {
-		for name, v := range mapping(o.content, key) {
+		for name, v := range importer.MapAt(o.content, key) {
 			value, _ := v.(string)
 			if strings.HasPrefix(value, "ENC[") {
 				encrypted[name] = true

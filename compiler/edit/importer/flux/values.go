@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
@@ -15,18 +15,18 @@ import (
 // it also changes the maps and lists that the result shares with spec.values, and these
 // are merged last. unproven says which part is unknown.
 func (s *state) values(o *object) (values map[string]any, unproven string, err error) {
-	own := deepCopy(mapping(o.content, "spec", "values"))
+	own := importer.CopyMap(importer.MapAt(o.content, "spec", "values"))
 	result := map[string]any{}
-	for i, ref := range list(o.content, "spec", "valuesFrom") {
+	for i, ref := range importer.ListAt(o.content, "spec", "valuesFrom") {
 		at := "spec.valuesFrom." + strconv.Itoa(i)
-		key := text(ref, "valuesKey")
+		key := importer.TextAt(ref, "valuesKey")
 		if key == "" {
 			key = "values.yaml"
 		}
-		title := text(ref, "kind") + " " + text(ref, "name")
-		source := s.byID[text(ref, "kind")+". "+o.namespace()+"/"+text(ref, "name")]
+		title := importer.TextAt(ref, "kind") + " " + importer.TextAt(ref, "name")
+		source := s.byID[importer.TextAt(ref, "kind")+". "+o.namespace()+"/"+importer.TextAt(ref, "name")]
 		if source == nil {
-			if isTrue(ref, "optional") {
+			if importer.IsTrueAt(ref, "optional") {
 				continue
 			}
 			unproven = "the repository has no " + title + " with values"
@@ -40,14 +40,14 @@ func (s *state) values(o *object) (values map[string]any, unproven string, err e
 			unproven = "the values in " + title + " are encrypted"
 			s.note(importer.Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom", Do: unproven + ": let the chart read an existing Secret, or write the values into the release"})
 			continue
-		case !ok && isTrue(ref, "optional"):
+		case !ok && importer.IsTrueAt(ref, "optional"):
 			continue
 		case !ok:
 			return nil, "", s.fault(o, at, title+" has no key "+key, "correct valuesKey")
 		}
-		if target := text(ref, "targetPath"); target != "" {
+		if target := importer.TextAt(ref, "targetPath"); target != "" {
 			result = importer.MergeValues(result, own)
-			if err := importer.SetValue(result, target, value, isTrue(ref, "literal")); err != nil {
+			if err := importer.SetValue(result, target, value, importer.IsTrueAt(ref, "literal")); err != nil {
 				unproven = "the value for " + target + " is not imported"
 				s.note(importer.Note{Pos: s.at(o, strings.Split(at, ".")...), Doc: o.title(), Field: "spec.valuesFrom.targetPath", Do: err.Error() + ": write the value into the release"})
 			}
@@ -55,15 +55,9 @@ func (s *state) values(o *object) (values map[string]any, unproven string, err e
 		}
 		var more map[string]any
 		if err := yaml.Unmarshal([]byte(value), &more); err != nil {
-			return nil, "", s.fault(o, at, title+" "+key+" is not valid YAML: "+oneLine(err), "correct the values")
+			return nil, "", s.fault(o, at, title+" "+key+" is not valid YAML: "+diag.Brief(err), "correct the values")
 		}
 		result = importer.MergeValues(result, more)
 	}
 	return importer.MergeValues(result, own), unproven, nil
-}
-
-// deepCopy returns a copy of a map that shares nothing with it.
-func deepCopy(m map[string]any) map[string]any {
-	out, _ := runtime.DeepCopyJSONValue(m).(map[string]any)
-	return out
 }

@@ -11,11 +11,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,42 +35,19 @@ import (
 // Options say what to read.
 type Options struct {
 	Access       cluster.Access
-	Clusters     []ClusterContext // at least one
-	Namespaces   []string         // all if empty
-	Repositories []string         // URLs of repositories in which charts are searched
-	Kubernetes   string           // version of the clusters; theirs if empty
-	Work         string           // directory for restored charts, which the import reads
-	Charts       *chart.Source    // fetches charts
-}
-
-// A ClusterContext is a cluster and the kubeconfig context that leads to it.
-type ClusterContext struct{ ID, Context string }
-
-// ParseContext parses CONTEXT or ID=CONTEXT. The default ID is the context, with a dash
-// for each character that a name of a directory cannot have.
-func ParseContext(text string) (ClusterContext, error) {
-	id, name, ok := strings.Cut(text, "=")
-	if !ok {
-		name = text
-		id = strings.Map(func(r rune) rune {
-			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
-				return r
-			}
-			return '-'
-		}, text)
-		id = strings.Trim(id, "-_.")
-	}
-	if id == "" || name == "" || !filepath.IsLocal(filepath.FromSlash(id)) || path.Clean(id) != id {
-		return ClusterContext{}, &diag.Diag{Msg: fmt.Sprintf("%q is not a valid context", diag.Visible(text, diag.MaxText)), Hint: "write CONTEXT or ID=CONTEXT, such as prod/eu=admin@prod-eu"}
-	}
-	return ClusterContext{id, name}, nil
+	Clusters     []importer.ClusterSource // at least one; each source is a context of the kubeconfig
+	Namespaces   []string                 // all if empty
+	Repositories []string                 // URLs of repositories in which charts are searched
+	Kubernetes   string                   // version of the clusters; theirs if empty
+	Work         string                   // directory for restored charts, which the import reads
+	Charts       *chart.Source            // fetches charts
 }
 
 // A reader reads the clusters of an import.
 type reader struct {
 	Options
 	model   *importer.Model
-	sources map[string]*importer.ChartSource // by content of the stored chart
+	sources map[string]*importer.ChartSource // by digest of the stored chart
 }
 
 // Read reads the releases of all clusters. The error holds the faults of all clusters.
@@ -89,10 +67,10 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 			continue
 		}
 		if first := same[l.uid]; first != "" {
-			faults.Add(&diag.Diag{Msg: fmt.Sprintf("the contexts %s and %s lead to one cluster", first, c.Context), Hint: "leave one of them out"})
+			faults.Add(&diag.Diag{Msg: fmt.Sprintf("the contexts %s and %s lead to one cluster", first, c.Source), Hint: "leave one of them out"})
 			continue
 		}
-		same[l.uid] = c.Context
+		same[l.uid] = c.Source
 		out, err := r.cluster(ctx, c, l)
 		if err != nil {
 			return nil, err
@@ -111,8 +89,8 @@ type liveReleases struct {
 }
 
 // readCluster reads the releases of one cluster.
-func readCluster(ctx context.Context, opts Options, c ClusterContext) (*liveReleases, error) {
-	conn, err := cluster.Connect(ctx, cluster.Address{Access: opts.Access, Context: c.Context})
+func readCluster(ctx context.Context, opts Options, c importer.ClusterSource) (*liveReleases, error) {
+	conn, err := cluster.Connect(ctx, cluster.Address{Access: opts.Access, Context: c.Source})
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +120,8 @@ func readCluster(ctx context.Context, opts Options, c ClusterContext) (*liveRele
 }
 
 // cluster returns the model of a cluster.
-func (r *reader) cluster(ctx context.Context, c ClusterContext, l *liveReleases) (*importer.Cluster, error) {
-	out := &importer.Cluster{ID: c.ID, Context: c.Context, UID: l.uid, Kubernetes: l.kubernetes, Facts: map[string]string{}}
+func (r *reader) cluster(ctx context.Context, c importer.ClusterSource, l *liveReleases) (*importer.Cluster, error) {
+	out := &importer.Cluster{ID: c.ID, Context: c.Source, UID: l.uid, Kubernetes: l.kubernetes, Facts: map[string]string{}}
 	names := map[string]int{}
 	for _, d := range l.releases {
 		names[d.Name]++
@@ -244,7 +222,7 @@ func (r *reader) source(ctx context.Context, d *helm.StoredRelease) (*importer.C
 	if s := r.sources[key]; s != nil {
 		return s, nil
 	}
-	s := &importer.ChartSource{Name: d.Chart.Name, Version: d.Chart.Version}
+	s := &importer.ChartSource{Name: d.Chart.Name, Version: d.Chart.Version, Content: key}
 	for _, repo := range r.Repositories {
 		same, err := r.isIn(ctx, repo, d.Chart)
 		if err != nil {
@@ -324,12 +302,13 @@ func (r *reader) restore(stored helm.StoredChart) (string, error) {
 	return dir, nil
 }
 
-// contentKey returns a key that is equal for charts with the same content.
+// contentKey returns a digest of the content of a chart.
 func contentKey(ch helm.StoredChart) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s\x00%s\x00", ch.Name, ch.Version)
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q\n", ch.Name, ch.Version)
 	for _, f := range ch.Files {
-		fmt.Fprintf(&b, "%s\x00%d\x00%s", f.Name, len(f.Data), f.Data)
+		fmt.Fprintf(h, "%q %d\n", f.Name, len(f.Data))
+		h.Write(f.Data)
 	}
-	return b.String()
+	return hex.EncodeToString(h.Sum(nil))
 }

@@ -1,0 +1,119 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/chart"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/values"
+)
+
+// exactVersion finds a version in a range.
+var exactVersion = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+[-+0-9A-Za-z.]*`)
+
+// unknownChart returns a pin without the digest of the chart, for a fleet that cannot be
+// rendered yet.
+func unknownChart(s *ChartSource) chart.Resolution {
+	r := chart.Resolution{Name: s.Name, Version: cmp.Or(exactVersion.FindString(s.Version), "0.0.0")}
+	zero := "sha256:" + strings.Repeat("0", 64)
+	r.Ref = fleet.ChartRef{Repo: s.Repo, Name: s.Name, Version: r.Version, Digest: zero}
+	if s.Git != "" {
+		r.Ref = fleet.ChartRef{Git: fleet.GitRef{URL: s.Git, Ref: cmp.Or(s.Ref, "HEAD"), Path: s.Path}, Digest: zero}
+	}
+	return r
+}
+
+// namePackages chooses the package of each chart. Versions of one repository share one.
+func (w *work) namePackages() {
+	locations := map[string]string{} // by package
+	existing, _ := load.Packages(w.root)
+	for _, p := range existing {
+		if w.before[p.File] == "" {
+			locations[p.Name] = p.Pins[0].Ref.Location()
+			for _, pin := range p.Pins {
+				if pin.Ref.Path != "" {
+					continue // a chart by path has one version
+				}
+				w.packages[p.Name] = append(w.packages[p.Name], chart.Resolution{Ref: pin.Ref, Name: pin.Ref.Name, Version: pin.Version})
+			}
+		}
+	}
+	for _, key := range sortedKeys(w.charts) {
+		pin := w.charts[key]
+		base := chart.PackageName(pin.Name)
+		location := pin.Ref.Location()
+		if pin.Ref.Path == "" && pin.Ref.Git.URL == "" && pin.missing != nil {
+			location += " missing"
+		}
+		name := base
+		for i := 2; locations[name] != "" && locations[name] != location; i++ {
+			name = fmt.Sprintf("%s_%d", base, i)
+			if i == 2 && pin.Ref.Path != "" {
+				name = base + "_" + chart.PackageName(strings.NewReplacer(".", "_", "-", "_").Replace("v"+pin.Version))
+			}
+		}
+		locations[name] = location
+		pin.pkg = name
+		same := func(r chart.Resolution) bool { return r.Version == pin.Version }
+		if !slices.ContainsFunc(w.packages[name], same) {
+			w.packages[name] = append(w.packages[name], pin.Resolution)
+		}
+	}
+	for _, versions := range w.packages {
+		slices.SortStableFunc(versions, func(a, b chart.Resolution) int {
+			v, err := semver.NewVersion(a.Version)
+			u, err2 := semver.NewVersion(b.Version)
+			if err != nil || err2 != nil {
+				return strings.Compare(b.Version, a.Version)
+			}
+			return u.Compare(v)
+		})
+	}
+}
+
+// writePackages plans the packages of charts.
+func (w *work) writePackages(ctx context.Context, finder *chart.Source) error {
+	layers := []string{"root"}
+	for _, c := range w.model.Clusters {
+		for dir := path.Dir(c.ID); dir != "."; dir = path.Dir(dir) {
+			if !slices.Contains(layers, path.Base(dir)) {
+				layers = append(layers, path.Base(dir))
+			}
+		}
+	}
+	slices.Sort(layers[1:])
+	results := w.compiler(w.stage).Results()
+	for _, pkg := range sortedKeys(w.packages) {
+		versions := w.packages[pkg]
+		text := chart.Package(pkg, versions...)
+		var typed []values.Version
+		for _, v := range versions {
+			ch, err := finder.Chart(ctx, v.Ref)
+			if err != nil {
+				continue // missing
+			}
+			w.loaded[v.Ref] = ch
+			types, err := results.Types(ch)
+			if err != nil {
+				return err
+			}
+			typed = append(typed, values.Version{Version: v.Version, Types: types})
+		}
+		if len(typed) == len(versions) {
+			var err error
+			if text, err = values.Package(text, layers, typed...); err != nil {
+				return err
+			}
+		}
+		w.files[load.PackageFile(pkg)] = text
+	}
+	return nil
+}
