@@ -128,11 +128,20 @@ type languageServer struct {
 // returns its path.
 func cueCommand(t *testing.T) string {
 	t.Helper()
-	path, err := exec.Command("go", "tool", "-modfile=../../testdata/tools/go.mod", "-n", "cue").Output()
+	path, err := toolPath("cue")
 	if err != nil {
-		t.Fatalf("build cue: %v", err)
+		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(path))
+	return path
+}
+
+// toolPath builds a program of testdata/tools and returns its path.
+func toolPath(name string) (string, error) {
+	path, err := exec.Command("go", "tool", "-modfile=../../testdata/tools/go.mod", "-n", name).Output()
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", name, err)
+	}
+	return strings.TrimSpace(string(path)), nil
 }
 
 func startLanguageServer(t *testing.T, dir string) *languageServer {

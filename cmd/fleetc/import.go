@@ -13,13 +13,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const importLong = `import writes a fleet from the files of another tool, and proves that it renders
-the same objects. It finds the layers by itself: a field that is equal in all
+const importLong = `import writes a fleet from the files of another tool, or from the releases in
+clusters, and proves that it renders the same objects. It finds the layers by itself: a field that is equal in all
 clusters goes to the root, one that is equal in a directory of clusters to that
 layer, the rest to the cluster. Strings that differ by a fact of the cluster
 become references to it.
 
-Both sides are rendered and compared, release by release. The report lists each
+Both sides are rendered and compared, release by release: the expected side by the
+engine of fleetc, or by the helm program with --prove-with helm. The report lists each
 release, each field that is not carried with what to do, and the mistakes in the
 files. Exit status is 1 when a release is not proven.
 
@@ -32,7 +33,10 @@ func newImportCommand(o *options) *cobra.Command {
 		Short: "Write a fleet from the files of another tool, with a proof",
 		Long:  importLong,
 		Example: `  fleetc init example.com/infra
-  fleetc import flux ../home-ops --cluster main=kubernetes/flux/cluster`,
+  fleetc import flux ../home-ops --cluster main=kubernetes/flux/cluster
+  fleetc import argocd ../apps
+  fleetc import kustomize ../app/overlays/dev ../app/overlays/prod
+  fleetc import helm --context dev --context prod/eu=prod-eu`,
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -59,7 +63,7 @@ const importFluxExample = `  fleetc import flux ../home-ops --cluster main=kuber
   fleetc import flux ../infra --cluster staging=clusters/staging --cluster prod/eu=clusters/eu --cluster prod/us=clusters/us
   fleetc import flux ../infra --cluster main=clusters/main --charts ../charts -o markdown > proof.md`
 
-// importFlags are the flags of all formats.
+// importFlags are the flags that formats share.
 type importFlags struct {
 	importer.Options
 	charts     []string
@@ -67,15 +71,23 @@ type importFlags struct {
 	output     string
 }
 
+// add adds the flags of all formats.
 func (f *importFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.DryRun, "dry-run", false, "write nothing; only report")
+	flags.StringVar(&f.kubernetes, "kubernetes", newestKubernetes, "`version` of Kubernetes of the clusters")
+	outputFlag(cmd, &f.output, "text", "json", "markdown")
+}
+
+// addCharts adds the flags of formats with charts.
+func (f *importFlags) addCharts(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.charts, "chart", nil, "`NAME=DIR`: use this copy of a chart; may be repeated")
 	flags.StringVar(&f.Charts, "charts", "", "`directory` with copies of charts")
 	flags.BoolVar(&f.WithoutCharts, "without-charts", false, "write releases whose chart cannot be fetched, without a proof")
-	flags.BoolVar(&f.DryRun, "dry-run", false, "write nothing; only report")
-	flags.StringVar(&f.kubernetes, "kubernetes", newestKubernetes, "`version` of Kubernetes of the clusters")
+	flags.StringVar(&f.ProveWith, "prove-with", "", "render the expected side with this `program`: helm (default: the engine of fleetc)")
 	_ = cmd.MarkFlagDirname("charts")
-	outputFlag(cmd, &f.output, "text", "json", "markdown")
+	_ = cmd.RegisterFlagCompletionFunc("prove-with", cobra.FixedCompletions([]string{importer.HelmProgram}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // newestKubernetes is the default version of imported clusters.
@@ -124,6 +136,7 @@ func newImportFluxCommand(o *options) *cobra.Command {
 		},
 	}
 	flags.add(cmd)
+	flags.addCharts(cmd)
 	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "`ID=PATH`: a cluster and the directory that Flux syncs for it; may be repeated")
 	cmd.Flags().StringArrayVar(&variables, "variable", nil, "`NAME=VALUE`: the value of a substitution variable; may be repeated")
 	return cmd

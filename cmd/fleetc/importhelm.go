@@ -64,6 +64,7 @@ func newImportHelmCommand(o *options) *cobra.Command {
 		},
 	}
 	flags.add(cmd)
+	flags.addCharts(cmd)
 	version := cmd.Flags().Lookup("kubernetes")
 	version.Usage, version.DefValue = "`version` of Kubernetes of the clusters (default: their own)", ""
 	accessFlags(cmd, &opts.Access)

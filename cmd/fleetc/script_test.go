@@ -54,10 +54,21 @@ func TestScripts(t *testing.T) {
 			"annotations": cmdAnnotations,
 			"files":       cmdFiles,
 			"times":       cmdTimes,
+			"program":     cmdProgram,
 			"sub":         cmdSub,
 			"sarif":       cmdSARIF,
 		},
 	})
+}
+
+// cmdProgram builds a program of testdata/tools and puts it into PATH: program NAME.
+func cmdProgram(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: program NAME")
+	}
+	path, err := toolPath(args[0])
+	ts.Check(err)
+	ts.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+ts.Getenv("PATH"))
 }
 
 // cmdFiles writes the sorted paths of all files below a directory to a file:

@@ -99,6 +99,11 @@ func (w *work) expectRelease(ctx context.Context, charts *render.Charts, c *flee
 		return &expectation{err: err}
 	}
 	objs := res.Objects
+	if w.opts.ProveWith != "" {
+		if objs, err = templateWithHelm(ctx, c, r, ch, apis, res.Hooks); err != nil {
+			return &expectation{err: err}
+		}
+	}
 	if r.SkipCRDs {
 		objs = slices.DeleteFunc(slices.Clone(objs), func(o fleet.Object) bool { return o.CRD })
 	}

@@ -20,13 +20,18 @@ import (
 var exactVersion = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+[-+0-9A-Za-z.]*`)
 
 // unknownChart returns a pin without the digest of the chart, for a fleet that cannot be
-// rendered yet.
+// rendered yet. A chart without a repository is expected in the directory charts.
 func unknownChart(s *ChartSource) chart.Resolution {
 	r := chart.Resolution{Name: s.Name, Version: cmp.Or(exactVersion.FindString(s.Version), "0.0.0")}
-	zero := "sha256:" + strings.Repeat("0", 64)
-	r.Ref = fleet.ChartRef{Repo: s.Repo, Name: s.Name, Version: r.Version, Digest: zero}
-	if s.Git != "" {
-		r.Ref = fleet.ChartRef{Git: fleet.GitRef{URL: s.Git, Ref: cmp.Or(s.Ref, "HEAD"), Path: s.Path}, Digest: zero}
+	r.Ref.Digest = "sha256:" + strings.Repeat("0", 64)
+	switch {
+	case s.Git != "":
+		r.Ref.Git = fleet.GitRef{URL: s.Git, Ref: cmp.Or(s.Ref, "HEAD"), Path: s.Path}
+	case s.Repo != "":
+		r.Ref.Repo, r.Ref.Name, r.Ref.Version = s.Repo, s.Name, r.Version
+	default:
+		r.Version = cmp.Or(chartVersion(s.Dir), r.Version)
+		r.Ref.Path = path.Join("charts", s.Name+"-"+r.Version)
 	}
 	return r
 }
