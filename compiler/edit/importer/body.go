@@ -33,7 +33,13 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 			b.Set("values", r.Values)
 		}
 	}
-	if len(r.Objects) > 0 {
+	switch {
+	case r.Source != nil:
+		b.Set(r.Source.Field, Text(path.Join(r.Source.Field, r.Source.Path)))
+		if r.Values != nil && len(r.Values.Fields) > 0 {
+			b.Set("values", r.Values)
+		}
+	case len(r.Objects) > 0:
 		if dir := w.manifests[r.Name][c.ID]; dir != "" {
 			b.Set("manifests", Text(dir))
 		} else {
@@ -121,8 +127,9 @@ func (w *work) addPatches(b *Node, r *Release) {
 // maxObjectsText is the size up to which objects are written in CUE, in bytes.
 const maxObjectsText = 64 << 10
 
-// writeManifests plans files of manifests for releases whose objects are large or have
-// CRDs. It sets the directory of each by release and cluster.
+// writeManifests plans the files that sources keep, and files of manifests for releases
+// whose objects are large or have CRDs. It sets the directory of each by release and
+// cluster.
 func (w *work) writeManifests() error {
 	w.manifests = map[string]map[string]string{}
 	type dir struct{ release, digest string }
@@ -130,6 +137,12 @@ func (w *work) writeManifests() error {
 	files := map[string]map[string][]byte{} // by release and cluster
 	for _, c := range w.model.Clusters {
 		for _, r := range c.Releases {
+			if r.Source != nil {
+				for name, data := range r.Source.Files {
+					w.files[r.Source.place(name)] = data
+				}
+				continue
+			}
 			content, large, err := manifestFiles(r)
 			if err != nil {
 				return err

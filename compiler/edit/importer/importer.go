@@ -38,6 +38,9 @@
 package importer
 
 import (
+	"os"
+	"path"
+	"path/filepath"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -88,6 +91,7 @@ type Release struct {
 	SkipCRDs bool         // whether the tool does not install the crds directory of the chart
 
 	Objects []Object // in source order
+	Source  *Source  // files that make the objects and that the fleet keeps; nil when the fleet has the objects themselves
 
 	Patches        []Patch
 	PostRenderers  []map[string]any // the kustomizations that the tool applies after rendering, for the proof
@@ -96,6 +100,38 @@ type Release struct {
 	Timeout        string                       // how long its objects may take to be ready; may be empty
 	Stored         []*unstructured.Unstructured // objects that the tool stored as rendered, without hooks and the crds directory; nil if it stores none
 	Unproven       string                       // why the expected objects are unknown; empty when they are known
+}
+
+// A Source is the files of a kustomization or of a Jsonnet file, which the fleet keeps.
+type Source struct {
+	Field string            // of schema.#Release: kustomize or jsonnet; also the directory of the files in the fleet
+	Path  string            // of the directory or file, below that directory
+	Files map[string][]byte // content by path below that directory
+}
+
+// place returns the path of a file in the fleet. Libraries of Jsonnet stay in vendor.
+func (s *Source) place(name string) string {
+	if s.Field == "jsonnet" && strings.HasPrefix(name, "vendor/") {
+		return name
+	}
+	return path.Join(s.Field, name)
+}
+
+// KeptFiles returns the content of files below a directory by path. names are relative to
+// it and slash-separated.
+func KeptFiles(dir string, names []string) (map[string][]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	files := map[string][]byte{}
+	for _, name := range names {
+		if files[name], err = root.ReadFile(filepath.FromSlash(name)); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
 }
 
 // An Object is a Kubernetes object of a release.

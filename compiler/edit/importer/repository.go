@@ -16,6 +16,9 @@ type Repository struct {
 	Work string // absolute path of the copy
 }
 
+// KustomizationFiles are the names of kustomization files.
+var KustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
 // OpenRepository copies a directory. hint says which directory the user should name. The
 // caller must call Close.
 func OpenRepository(ctx context.Context, dir, hint string) (*Repository, error) {

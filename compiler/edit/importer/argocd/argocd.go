@@ -197,11 +197,17 @@ func (r *reader) releases() error {
 				faults.Add(r.fault(a, []string{"metadata", "name"}, "two Applications of the cluster "+c.ID+" are called "+one.Name, "rename one of them"))
 				continue
 			}
+			if one.Chart == nil && one.Objects == nil {
+				c.Dropped = append(c.Dropped, one)
+				continue
+			}
 			c.Releases = append(c.Releases, one)
 		}
 	}
 	for _, c := range r.clusters {
-		slices.SortFunc(c.Releases, func(a, b *importer.Release) int { return cmp.Compare(a.Name, b.Name) })
+		byName := func(a, b *importer.Release) int { return cmp.Compare(a.Name, b.Name) }
+		slices.SortFunc(c.Releases, byName)
+		slices.SortStableFunc(c.Dropped, byName)
 		r.model.Clusters = append(r.model.Clusters, c)
 	}
 	slices.SortFunc(r.model.Clusters, func(a, b *importer.Cluster) int { return cmp.Compare(a.ID, b.ID) })

@@ -59,7 +59,7 @@ func (r *reader) kustomize(s *source, dir string, out *importer.Release) error {
 	if err := os.MkdirAll(overlay, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(overlay, kustomizations[0]), text, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(overlay, importer.KustomizationFiles[0]), text, 0o600); err != nil {
 		return err
 	}
 	objs, _, unmatched, err := kustomize.BuildAsKustomize(r.ctx, r.Work, overlayDir, &fleet.Release{}, nil)
@@ -120,12 +120,8 @@ func (r *reader) setObjects(out *importer.Release, contents []*unstructured.Unst
 	out.SetObjects(keep, sources)
 }
 
-// manifests adds the objects of a directory of manifests.
-func (r *reader) manifests(s *source, dir string, out *importer.Release) error {
-	files, err := r.manifestFiles(s, dir)
-	if err != nil {
-		return err
-	}
+// manifests adds the objects of files of manifests.
+func (r *reader) manifests(files []string, out *importer.Release) error {
 	var contents []*unstructured.Unstructured
 	var nodes []*importer.Node
 	for _, file := range files {
@@ -199,10 +195,7 @@ func (r *reader) manifestFiles(s *source, dir string) ([]string, error) {
 		}
 		name := filepath.ToSlash(rel)
 		switch ext := path.Ext(name); {
-		case ext == ".jsonnet":
-			r.note(s.app, s.at("path"), "the directory has Jsonnet: write a release with jsonnet: "+path.Join(dir, name))
-			return nil
-		case ext != ".json" && !isYAML(name):
+		case ext != ".json" && ext != ".jsonnet" && !isYAML(name):
 			return nil
 		}
 		if matchesAny(exclude, name) || len(include) > 0 && !matchesAny(include, name) {

@@ -27,24 +27,26 @@ type source struct {
 
 func (s *source) at(field ...string) []string { return append(slices.Clone(s.field), field...) }
 
-// release returns the releases of an Application: one for each source with objects.
+// release returns the releases of an Application: one for each source with objects, and
+// one for each Jsonnet file. A release without a counterpart has neither.
 func (r *reader) release(a *app) ([]*importer.Release, error) {
-	sources := r.sources(a)
 	var out []*importer.Release
-	for _, s := range sources {
-		one := &importer.Release{
-			Name: s.name, Namespace: cmp.Or(importer.TextAt(a.content, "spec", "destination", "namespace"), "default"), Origin: a.title(), Pos: r.at(a, s.field),
-		}
-		written, err := r.fill(s, one)
+	for _, s := range r.sources(a) {
+		made, err := r.fill(s)
 		if err != nil {
 			return nil, err
 		}
-		if written {
+		for _, one := range made {
 			r.ownership(a, one)
-			out = append(out, one)
 		}
+		out = append(out, made...)
 	}
 	return out, nil
+}
+
+// namespace returns the namespace of the Application's objects.
+func (s *source) namespace() string {
+	return cmp.Or(importer.TextAt(s.app.content, "spec", "destination", "namespace"), "default")
 }
 
 // sources returns the sources with objects of an Application.
@@ -75,37 +77,56 @@ func (r *reader) sources(a *app) []*source {
 	return all
 }
 
-// fill adds the chart or the objects of a source to a release. It reports whether there
-// are any.
-func (r *reader) fill(s *source, out *importer.Release) (bool, error) {
+// fill returns the releases of a source.
+func (r *reader) fill(s *source) ([]*importer.Release, error) {
+	out := &importer.Release{Name: s.name, Namespace: s.namespace(), Origin: s.app.title(), Pos: r.at(s.app, s.field)}
+	one := []*importer.Release{out}
 	switch {
 	case importer.MapAt(s.spec, "plugin") != nil:
-		return false, nil // the table says what to do
+		out.Unproven = "fleetc does not run plugins"
+		return one, nil // the table says what to do
 	case importer.TextAt(s.spec, "chart") != "":
 		out.Chart = r.repositoryChart(s)
-		return true, r.helm(s, out)
+		return one, r.helm(s, out)
 	}
 	dir, err := r.directory(s)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	switch {
 	case r.exists(dir, "Chart.yaml"):
 		name, err := r.chartName(s, dir)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		out.Chart = &importer.ChartSource{Dir: filepath.Join(r.Dir, filepath.FromSlash(dir)), Name: name, Pos: r.at(s.app, s.field)}
-		return true, r.helm(s, out)
-	case slices.ContainsFunc(kustomizations, func(name string) bool { return r.exists(dir, name) }):
-		err = r.kustomize(s, dir, out)
-	default:
-		err = r.manifests(s, dir, out)
+		return one, r.helm(s, out)
+	case slices.ContainsFunc(importer.KustomizationFiles, func(name string) bool { return r.exists(dir, name) }):
+		if err := r.kustomize(s, dir, out); err != nil || len(out.Objects) == 0 {
+			return nil, err
+		}
+		return one, nil
 	}
-	return len(out.Objects) > 0, err
+	return r.directoryReleases(s, dir, out)
 }
 
-var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+// directoryReleases returns the releases of a directory of manifests: one with all
+// objects, and one for each Jsonnet file.
+func (r *reader) directoryReleases(s *source, dir string, out *importer.Release) ([]*importer.Release, error) {
+	files, err := r.manifestFiles(s, dir)
+	if err != nil {
+		return nil, err
+	}
+	code, files := jsonnetFiles(files)
+	if err := r.manifests(files, out); err != nil {
+		return nil, err
+	}
+	made, err := r.jsonnetReleases(s, code, len(out.Objects) == 0)
+	if len(out.Objects) > 0 {
+		made = append(made, out)
+	}
+	return made, err
+}
 
 func (r *reader) exists(dir, name string) bool {
 	info, err := os.Stat(filepath.Join(r.Work, filepath.FromSlash(dir), name))

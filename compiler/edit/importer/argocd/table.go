@@ -59,8 +59,10 @@ var applicationTable = func() importer.Table {
 		"kustomize.kubeVersion":               "set cluster.kubernetes",
 		"kustomize.apiVersions":               "set cluster.apis",
 		"directory.recurse":                   "", "directory.include": "", "directory.exclude": "",
-		"directory.jsonnet": "write a release with jsonnet: values are its top-level arguments",
-		"plugin":            noPlugin,
+		"directory.jsonnet.tlas":    "",
+		"directory.jsonnet.libs":    "", // jsonnet.go says which are not carried
+		"directory.jsonnet.extVars": "write a release with jsonnet, whose values are top-level arguments",
+		"plugin":                    noPlugin,
 	}
 	for field, do := range source {
 		t["spec.source."+field] = do

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 )
 
 // Options say what to read.
@@ -47,6 +49,8 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 	name := cmp.Or(opts.Release, importer.NameOf(filepath.Base(root)), "imported")
 	var faults diag.List
 	files := map[string]bool{}
+	kept := false
+	overlayFiles := map[*importer.Cluster][]string{}
 	for _, o := range clusters {
 		c, reads, err := readOverlay(ctx, root, o, name)
 		if ctx.Err() != nil {
@@ -57,9 +61,18 @@ func Read(ctx context.Context, opts Options) (*importer.Model, error) {
 		m.Clusters = append(m.Clusters, c)
 		for _, file := range reads {
 			files[file] = true
+			kept = kept || hasGenerators(root, file)
 		}
+		overlayFiles[c] = reads
 		for _, r := range c.Releases {
 			m.Documents += len(r.Objects)
+		}
+	}
+	for i := range clusters {
+		if c := m.Clusters[i]; kept && len(c.Releases) > 0 {
+			if err := keep(root, clusters[i], c.Releases[0], overlayFiles[c]); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for file := range files {
@@ -115,4 +128,35 @@ func readOverlay(ctx context.Context, root string, o importer.ClusterSource, nam
 	r.SetObjects(contents, nodes)
 	c.Releases = []*importer.Release{r}
 	return c, reads, nil
+}
+
+// generatorFields are fields of kustomizations that compute parts of objects from others.
+// Objects alone would lose this, such as the hash in the name of a ConfigMap.
+var generatorFields = []string{"configMapGenerator", "secretGenerator", "generators", "transformers", "replacements", "vars", "configurations", "openapi"}
+
+// hasGenerators reports whether a file is a kustomization with one of generatorFields.
+func hasGenerators(root, file string) bool {
+	if !slices.Contains(importer.KustomizationFiles, path.Base(file)) {
+		return false
+	}
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+	var content map[string]any
+	if err != nil || yaml.Unmarshal(data, &content) != nil {
+		return false
+	}
+	return slices.ContainsFunc(generatorFields, func(field string) bool { return content[field] != nil })
+}
+
+// keep makes the files of an overlay the source of its release.
+func keep(root string, o importer.ClusterSource, r *importer.Release, files []string) error {
+	dir, err := filepath.Rel(root, o.Source)
+	if err != nil {
+		return err
+	}
+	kept, err := importer.KeptFiles(root, files)
+	if err != nil {
+		return err
+	}
+	r.Source = &importer.Source{Field: "kustomize", Path: filepath.ToSlash(dir), Files: kept}
+	return nil
 }

@@ -1,0 +1,101 @@
+package argocd
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
+)
+
+// vendorDir is the directory at the root in which Jsonnet files look for libraries.
+const vendorDir = "vendor"
+
+// jsonnetReleases returns a release for each Jsonnet file of a source. The fleet keeps the
+// files; top-level arguments become values. alone says whether the source has nothing
+// else, so that a single file gets its name.
+func (r *reader) jsonnetReleases(s *source, files []string, alone bool) ([]*importer.Release, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	spec := importer.MapAt(s.spec, "directory", "jsonnet")
+	params, reason := topLevelArguments(spec)
+	switch libs := importer.ListAt(spec, "libs"); {
+	case len(importer.ListAt(spec, "extVars")) > 0:
+		reason = "fleetc has no external variables for Jsonnet"
+	case slices.ContainsFunc(libs, func(v any) bool { return v != vendorDir }):
+		reason = "fleetc searches libraries of Jsonnet in vendor alone"
+	}
+	renderer := &jsonnet.Renderer{Dir: r.Work}
+	defer renderer.Close()
+	var out []*importer.Release
+	for _, file := range files {
+		one := &importer.Release{Name: s.name, Namespace: s.namespace(), Origin: s.app.title(), Pos: r.at(s.app, s.field), Unproven: reason}
+		if len(files) > 1 || !alone {
+			one.Name = importer.NameOf(s.name + "-" + strings.TrimSuffix(path.Base(file), path.Ext(file)))
+		}
+		if reason != "" {
+			out = append(out, one)
+			continue
+		}
+		result, err := renderer.Render(r.ctx, jsonnet.Request{File: file, Params: params, Release: &fleet.Release{Name: one.Name, Namespace: one.Namespace}})
+		if err != nil {
+			return nil, diag.Moved(err, r.Position)
+		}
+		kept, err := importer.KeptFiles(r.Work, result.Reads)
+		if err != nil {
+			return nil, err
+		}
+		contents := make([]*unstructured.Unstructured, len(result.Objects))
+		nodes := make([]*importer.Node, len(result.Objects))
+		for i, o := range result.Objects {
+			contents[i], nodes[i] = o.Unstructured, importer.NodeOf(o.Object, nil)
+		}
+		one.SetObjects(contents, nodes)
+		one.Source = &importer.Source{Field: "jsonnet", Path: file, Files: kept}
+		one.Values = importer.NodeOf(params, nil)
+		if len(result.Objects) > 0 {
+			out = append(out, one)
+		}
+	}
+	return out, nil
+}
+
+// topLevelArguments returns the top-level arguments of Jsonnet files. reason says which
+// one has no counterpart.
+func topLevelArguments(spec map[string]any) (params map[string]any, reason string) {
+	params = map[string]any{}
+	for _, v := range importer.ListAt(spec, "tlas") {
+		name, text := importer.TextAt(v, "name"), importer.TextAt(v, "value")
+		if !importer.IsTrueAt(v, "code") {
+			params[name] = text
+			continue
+		}
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			return nil, fmt.Sprintf("the top-level argument %s is Jsonnet code: write its value", diag.Visible(name, diag.MaxText))
+		}
+		params[name] = value
+	}
+	return params, ""
+}
+
+// jsonnetFiles divides files of a directory of manifests into Jsonnet and others.
+func jsonnetFiles(files []string) (code, others []string) {
+	for _, file := range files {
+		if filepath.Ext(file) == ".jsonnet" {
+			code = append(code, file)
+		} else {
+			others = append(others, file)
+		}
+	}
+	return code, others
+}
