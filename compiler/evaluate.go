@@ -11,6 +11,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/health"
 	"github.com/fleetc/fleetc/compiler/stage/load"
+	"github.com/fleetc/fleetc/compiler/stage/secret"
 	"github.com/fleetc/fleetc/compiler/stage/unify"
 	"github.com/fleetc/fleetc/compiler/stage/validate"
 )
@@ -37,6 +38,7 @@ func (c *Compiler) Unify(ctx context.Context, loaded *load.Fleet, err error) Eva
 	var faults diag.List
 	faults.Add(err)
 	e := Evaluation{Fleet: &fleet.Fleet{Dir: loaded.Root, Module: loaded.Module}}
+	sopsFiles := secret.NewFiles(loaded.Root)
 	evaluated := par.Map(ctx, c.Parallel(), len(loaded.Clusters), func(ctx context.Context, i int) (*fleet.Cluster, error) {
 		in := loaded.Clusters[i]
 		cluster, err := guard.Run(ctx, c.Limits, func() (*fleet.Cluster, error) {
@@ -53,6 +55,9 @@ func (c *Compiler) Unify(ctx context.Context, loaded *load.Fleet, err error) Eva
 		}
 		if err == nil {
 			err = health.Check(cluster)
+		}
+		if err == nil {
+			err = secret.Bind(cluster, sopsFiles)
 		}
 		return cluster, err
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
 // CheckedObjects renders the objects and the separate hooks of a cluster and checks the
@@ -51,6 +52,7 @@ func (f *Fleet) check(ctx context.Context, c *fleet.Cluster, objs []fleet.Object
 	faults.Add(withoutCRDs(byKind, byCRD))
 	faults.Add(byCRD)
 	faults.Add(f.policies.Objects(ctx, c, objs, f.date))
+	faults.Add(secret.Check(c, objs))
 	return faults.Err()
 }
 

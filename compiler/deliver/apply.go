@@ -19,6 +19,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 )
 
@@ -84,6 +85,7 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 // answer does not delay others.
 func plans(ctx context.Context, f *compiler.Fleet, all Servers, t apply.Target, key []byte) iter.Seq2[*ClusterPlan, error] {
 	turns := make(chan struct{}, f.Parallel)
+	resolver := &secrets.Resolver{Dir: f.Dir}
 	return par.Map(ctx, len(f.Clusters), len(f.Clusters), func(ctx context.Context, i int) (*ClusterPlan, error) {
 		c := f.Clusters[i]
 		s := all.Of(c.ID)
@@ -95,12 +97,12 @@ func plans(ctx context.Context, f *compiler.Fleet, all Servers, t apply.Target, 
 		}
 		t := t
 		t.Live = s.Live
-		return plan(ctx, f, c, s, t, key)
+		return plan(ctx, f, c, s, t, resolver, key)
 	})
 }
 
 // plan compiles a cluster and plans to apply its bundle to the target.
-func plan(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, s Server, t apply.Target, key []byte) (*ClusterPlan, error) {
+func plan(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, s Server, t apply.Target, resolver *secrets.Resolver, key []byte) (*ClusterPlan, error) {
 	p := &ClusterPlan{Cluster: c, Reached: s.Live != nil}
 	if s.Err != nil {
 		p.Err = diag.In(c.ID, s.Err)
@@ -114,6 +116,9 @@ func plan(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, s Server, t 
 	}
 	if err != nil {
 		return nil, diag.In(c.ID, err)
+	}
+	if t.Bundle, t.Secrets, err = resolver.Values(ctx, t.Bundle); err != nil {
+		return nil, err
 	}
 	t.Charts = ChartsByHelm(f, c)
 	p.plan(ctx, t, key)
@@ -247,15 +252,15 @@ func changes(p *apply.Plan, key []byte) []diff.Change {
 		}
 	}
 	for _, it := range items {
-		r := &fleet.Release{Name: it.Release}
+		r, hidden := &fleet.Release{Name: it.Release}, p.SecretFields[it.ID]
 		if it.IsHelm() {
 			continue // its parts have the changes
 		}
 		switch it.Action {
 		case apply.Create, apply.Change, apply.Replace, apply.Conflict, apply.Prune:
 			old, new := it.DisplayStates()
-			add(&before, fleet.Object{Unstructured: old, Release: r})
-			add(&after, fleet.Object{Unstructured: new, Release: r})
+			add(&before, fleet.Object{Unstructured: old, Release: r, SecretFields: hidden})
+			add(&after, fleet.Object{Unstructured: new, Release: r, SecretFields: hidden})
 		}
 	}
 	return diff.Objects(before, after, key)

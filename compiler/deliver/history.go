@@ -129,9 +129,11 @@ func (r *Rollback) read(ctx context.Context, record *Record, revision int, t app
 	if err != nil {
 		return err
 	}
-	if t.Bundle, t.Charts, err = t.ReadBundle(ctx, to, r.Cluster); err != nil {
+	recorded, err := t.ReadBundle(ctx, to, r.Cluster)
+	if err != nil {
 		return err
 	}
+	t.Bundle, t.Charts, t.Secrets = recorded.Bundle, recorded.Charts, recorded.Secrets
 	t.Origin = apply.Origin{Commit: to.Commit, Dirty: to.Dirty, Rollback: to.Number}
 	r.To, r.Requested, r.Actions = to, revision, slices.Clone(to.Actions)
 	for _, a := range r.Cluster.AllActions() {
@@ -147,7 +149,7 @@ func (r *Rollback) read(ctx context.Context, record *Record, revision int, t app
 		if later.Number <= to.Number {
 			continue
 		}
-		b, _, err := t.ReadBundle(ctx, later, r.Cluster)
+		b, err := t.ReadBundle(ctx, later, r.Cluster)
 		if err != nil {
 			// An unreadable later revision does not prevent the rollback.
 			for _, d := range diag.All(err) {
@@ -155,7 +157,7 @@ func (r *Rollback) read(ctx context.Context, record *Record, revision int, t app
 			}
 			continue
 		}
-		since = append(since, b)
+		since = append(since, b.Bundle)
 	}
 	r.Lasting = append(r.Plan.LastingEffects(t.Bundle, since), r.Lasting...)
 	return nil

@@ -79,7 +79,6 @@ func checkApplied(b *fleet.Bundle) error {
 		d.Msg += ", and is only applied to: gitops.layouts is empty"
 		faults.Add(&d)
 	}
-	faults.Add(apply.CheckReferences(b))
 	return faults.Err()
 }
 

@@ -40,6 +40,11 @@ var refusals = map[string]refusal{
 		layer: `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", metadata: name: "a", stringData: a: "x"}}`,
 		want:  "anyone who reads the export can read stringData.a",
 	},
+	"a reference to a secret": {
+		layer: `secrets: db: env: "DB_PASSWORD"
+releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", metadata: name: "a", stringData: a: secrets.db.ref}}`,
+		want: "an export cannot contain the secret db",
+	},
 	"an unused waiver": {
 		layer: `releases: app: {namespace: "a", objects: {}, plaintext: "Secret/a": "none"}`,
 		want:  "Secret/a has no readable value, or does not exist",
@@ -202,11 +207,6 @@ var applyRefusals = map[string]struct {
 		layer: `gitops: layouts: []`, passes: `gitops: layouts: ["plain"]`,
 		want: "cluster.context: the cluster has no kubeconfig context, and is only applied to",
 	},
-	"a reference to an external value": {
-		layer:  `cluster: context: "a"` + "\n" + `gitops: layouts: []` + "\n" + referringSecret,
-		passes: `gitops: layouts: ["plain"]` + "\n" + referringSecret,
-		want:   "it refers to external values, which fleetc apply does not resolve",
-	},
 	"a CRD of a later stage": {
 		layer: laterCRD, want: "its CRD comes with release crd of the later stage second",
 		passes: laterCRD + "\n" + `cluster: apis: "example.com/v1": Apple: "Namespaced"`,
@@ -225,8 +225,7 @@ var applyRefusals = map[string]struct {
 }
 
 const (
-	referringSecret = `releases: app: {namespace: "a", objects: a: {apiVersion: "v1", kind: "Secret", metadata: name: "a", stringData: a: "((fleetc:vals:a))"}}`
-	appleAndCRD     = `releases: apple: {namespace: "a", stage: "first", objects: a: {apiVersion: "example.com/v1", kind: "Apple", metadata: name: "a"}}
+	appleAndCRD = `releases: apple: {namespace: "a", stage: "first", objects: a: {apiVersion: "example.com/v1", kind: "Apple", metadata: name: "a"}}
 releases: crd: {
 	namespace: "a"
 	objects: crd: {

@@ -30,6 +30,7 @@ import "github.com/fleetc/fleetc/schema"
 cluster?:     schema.#Cluster
 environment?: string
 releases:     schema.#Releases
+secrets?:     schema.#Secrets
 stages: schema.#Stages & [{name: "default"}]
 `
 

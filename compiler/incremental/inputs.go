@@ -189,6 +189,11 @@ func (r *inputReader) addSources(ctx context.Context, c *fleet.Cluster, inputs I
 			return reads, err
 		}))
 	}
+	for _, s := range c.Secrets {
+		if s.SOPS != "" {
+			add([]string{s.SOPS}, nil)
+		}
+	}
 	for _, release := range c.Releases {
 		add(r.release(ctx, release))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/deliver"
 	"github.com/fleetc/fleetc/compiler/deliver/apply"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/query/diff"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -48,7 +49,7 @@ func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff
 		all[id] = func() deliver.Server { return s }
 	}
 	all.Keep(f)
-	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, simulated: map[string]*diff.Prediction{}}
+	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, secrets: &secrets.Resolver{Dir: f.Dir}, simulated: map[string]*diff.Prediction{}}
 	compared := par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (liveClusterDiff, error) {
 		return d.cluster(ctx, f.Clusters[i])
 	})
@@ -80,6 +81,7 @@ type liveDiffer struct {
 	groups    diff.Grouper
 	missing   []string // IDs of clusters that are not compared
 	releases  map[string]bool
+	secrets   *secrets.Resolver
 	simulated map[string]*diff.Prediction // objects without a dry run, by the reason
 	Faults    diag.List                   // of clusters
 }
@@ -107,14 +109,17 @@ func (d *liveDiffer) cluster(ctx context.Context, c *fleet.Cluster) (liveCluster
 	if err != nil {
 		return out, diag.In(c.ID, err)
 	}
-	t := apply.Target{Fleet: d.Module, Bundle: b, Charts: deliver.ChartsByHelm(d.Fleet, c), Live: s.Live, Options: apply.Options{Strict: d.Strict}}
+	t := apply.Target{Fleet: d.Module, Charts: deliver.ChartsByHelm(d.Fleet, c), Live: s.Live, Options: apply.Options{Strict: d.Strict}}
+	if t.Bundle, t.Secrets, err = d.secrets.Values(ctx, b); err != nil {
+		return out, err
+	}
 	if d.Release != "" {
 		t.Releases = []string{d.Release}
 	}
 	if out.compared, out.err = t.Compare(ctx); out.err != nil {
 		return out, ctx.Err()
 	}
-	out.changes, out.ignored = liveChanges(out.compared.Objects, d.Key, c.IgnoreRules())
+	out.changes, out.ignored = liveChanges(out.compared, d.Key, c.IgnoreRules())
 	for i := range out.compared.Objects {
 		o := &out.compared.Objects[i]
 		o.Before, o.After = nil, nil
@@ -176,9 +181,9 @@ func (d *liveDiffer) result() *diff.Result {
 // liveChanges returns the changes of objects, sorted as by [diff.Objects], and separately
 // the changes that the rules ignore. A field in conflict is never ignored, because an apply
 // would stop at it.
-func liveChanges(objects []apply.ObjectDiff, key []byte, rules []fleet.IgnoreRule) (out, ignored []diff.Change) {
-	for _, o := range objects {
-		r := &fleet.Release{Name: o.Release}
+func liveChanges(compared *apply.Comparison, key []byte, rules []fleet.IgnoreRule) (out, ignored []diff.Change) {
+	for _, o := range compared.Objects {
+		r, hidden := &fleet.Release{Name: o.Release}, compared.SecretFields[o.ID]
 		about := diff.Live{Reason: string(o.Finding), Why: o.Why, Predicted: o.Simulated}
 		switch o.Finding {
 		case apply.Same:
@@ -187,7 +192,7 @@ func liveChanges(objects []apply.ObjectDiff, key []byte, rules []fleet.IgnoreRul
 			out = append(out, diff.Change{ID: o.ID, Action: diff.Unknown, Release: o.Release, Live: about})
 			continue
 		}
-		changes, left := diff.ObjectsIgnoring(contentOf(o.Before, r), contentOf(o.After, r), key, rules)
+		changes, left := diff.ObjectsIgnoring(contentOf(o.Before, r, hidden), contentOf(o.After, r, hidden), key, rules)
 		changes, left = withConflicts(changes, left, o.Fields)
 		for _, c := range left {
 			c.ID, c.Live = o.ID, about
@@ -246,11 +251,11 @@ func isConflict(f diff.FieldChange, by cluster.Field) bool {
 }
 
 // contentOf returns the content of an object as one side of a comparison; nil for nil.
-func contentOf(o *unstructured.Unstructured, r *fleet.Release) []fleet.Object {
+func contentOf(o *unstructured.Unstructured, r *fleet.Release, hidden [][]string) []fleet.Object {
 	if o == nil {
 		return nil
 	}
-	return []fleet.Object{{Unstructured: apply.Content(o), Release: r}}
+	return []fleet.Object{{Unstructured: apply.Content(o), Release: r, SecretFields: hidden}}
 }
 
 // setManagers sets the managers of the fields in conflict. The fields in conflict without

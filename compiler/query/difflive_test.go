@@ -52,7 +52,7 @@ func TestLiveChangesIgnore(t *testing.T) {
 		"a metadata field": {apply.ObjectDiff{Finding: apply.Changed, Before: before, After: after}, rule("metadata.labels"), "changed data.a data.b", ""},
 	} {
 		test.object.ID, test.object.Release = "ConfigMap web/web", "web"
-		shown, hidden := liveChanges([]apply.ObjectDiff{test.object}, nil, test.rules)
+		shown, hidden := liveChanges(&apply.Comparison{Objects: []apply.ObjectDiff{test.object}}, nil, test.rules)
 		if got := changesText(shown); got != test.shown {
 			t.Errorf("%s: shows %q, want %q", name, got, test.shown)
 		}

@@ -51,6 +51,7 @@ type Cluster struct {
 	CRDs        []string          // files and directories of CRDs that no release installs, relative to the root
 	Stages      []string          // in apply order; at least one
 	Releases    []*Release        // sorted by name
+	Secrets     []Secret          // sorted by name
 	Selectors   []ClusterSelector // of all releases, including unselected ones; sorted by release
 	Defaults    DefaultUses       // effective and overridden defaults
 	Checks      []RuleCheck       // checks of rules that must hold in at least one cluster
@@ -101,6 +102,7 @@ type Release struct {
 	Random    []RandomField // nondeterministic fields of the chart, sorted by object and field
 	Actions   []Action      // before and after its apply, sorted by name
 	Health    []HealthRule  // readiness rules that precede those of the cluster; sorted by name
+	SecretsIn []Waiver      // objects beside Secrets that may hold secret values, as Kind/name; sorted
 	Plaintext []Waiver      // Secrets that may be exported in plain text, as Secret/name; sorted
 	Tests     bool          // whether Helm's test hooks are rendered
 	Pos       diag.Pos      // position of the release
@@ -240,6 +242,10 @@ type Object struct {
 	Unapplied bool     // whether it is a hook that an apply does not run, see [Bundle]
 	Template  string   // the chart's template; empty for an object written in CUE
 	Pos       diag.Pos // position in CUE; that of the release for a chart's object
+
+	// SecretFields are fields beside the data of Secrets that have values of secrets,
+	// which comparisons do not show.
+	SecretFields [][]string
 }
 
 // ID returns kind.group namespace/name. It excludes the version: two versions
@@ -271,6 +277,17 @@ func (o Object) Title() string {
 		s += " " + name
 	}
 	return diag.Visible(s, diag.MaxText)
+}
+
+// Places returns the source position of an object, or of its release; none when both are
+// unknown.
+func (o Object) Places() []diag.Pos {
+	for _, p := range []diag.Pos{o.Pos, o.Release.Pos} {
+		if p.IsValid() {
+			return []diag.Pos{p}
+		}
+	}
+	return nil
 }
 
 // Origin returns the release and the template of an object, or an empty string

@@ -147,23 +147,18 @@ func hasMAC(u *unstructured.Unstructured) bool {
 }
 
 // readable reports whether a value can be read. Only a Secret with the
-// metadata of SOPS may have encrypted values.
+// metadata of SOPS may have encrypted values. Text around a reference, such as the
+// rest of a URL, is not secret unless it looks like it.
 func readable(text string, encrypted bool) bool {
 	text = strings.TrimSpace(text)
-	encrypted = encrypted && strings.HasPrefix(text, sopsValue) && strings.HasSuffix(text, "]")
-	return text != "" && !encrypted && !isReference(text)
-}
-
-// isReference reports whether a value is a reference to a secret store.
-func isReference(text string) bool {
-	return strings.HasPrefix(text, "((fleetc:") && strings.HasSuffix(text, "))") && strings.Count(text, "((") == 1
-}
-
-// HasReferences reports whether an object is a Secret whose values contain
-// references.
-func HasReferences(u *unstructured.Unstructured) bool {
-	if u == nil || !isSecret(u) {
-		return false
+	if rest := withoutReferences(text); rest != text {
+		return looksLikeSecret(rest)
 	}
-	return len(secretFields(u, func(text string) bool { return isReference(strings.TrimSpace(text)) })) > 0
+	encrypted = encrypted && strings.HasPrefix(text, sopsValue) && strings.HasSuffix(text, "]")
+	return text != "" && !encrypted
+}
+
+// withoutReferences returns a text without its references.
+func withoutReferences(text string) string {
+	return MapReferences(text, func(string, string) string { return "" })
 }

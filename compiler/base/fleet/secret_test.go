@@ -14,21 +14,23 @@ func TestPlaintext(t *testing.T) {
 		fields map[string]any
 		want   []string
 	}{
-		"nothing":           {"Secret", nil, nil},
-		"empty":             {"Secret", map[string]any{"data": map[string]any{"a": "", "b": nil}, "stringData": map[string]any{"c": " \n"}}, nil},
-		"values":            {"Secret", map[string]any{"data": map[string]any{"b": "eA==", "a": "eA=="}, "stringData": map[string]any{"x.y": "z"}}, []string{"data.a", "data.b", `stringData."x.y"`}},
-		"no text":           {"Secret", map[string]any{"stringData": map[string]any{"a": int64(1)}}, []string{"stringData.a"}},
-		"no base64":         {"Secret", map[string]any{"data": map[string]any{"a": "%"}}, []string{"data.a"}},
-		"encrypted":         {"Secret", map[string]any{"sops": map[string]any{"mac": sealed}, "data": map[string]any{"a": sealed}, "stringData": map[string]any{"a": sealed + "\n"}}, nil},
-		"without SOPS":      {"Secret", map[string]any{"data": map[string]any{"a": sealed}}, []string{"data.a"}},
-		"another ENC":       {"Secret", map[string]any{"sops": map[string]any{"mac": sealed}, "data": map[string]any{"a": "ENC[x]"}}, []string{"data.a"}},
-		"no MAC":            {"Secret", map[string]any{"sops": map[string]any{"mac": "x"}, "data": map[string]any{"a": sealed}}, []string{"data.a"}},
-		"half encrypted":    {"Secret", map[string]any{"sops": map[string]any{"mac": sealed}, "stringData": map[string]any{"a": sealed + " x", "b": "x " + sealed}}, []string{"stringData.a", "stringData.b"}},
-		"reference":         {"Secret", map[string]any{"data": map[string]any{"a": "KChmbGVldGM6dmF1bHQvYSkp"}, "stringData": map[string]any{"b": "((fleetc:b))"}}, nil},
-		"between two":       {"Secret", map[string]any{"stringData": map[string]any{"a": "((fleetc:a)) and ((fleetc:b))"}}, []string{"stringData.a"}},
-		"another reference": {"Secret", map[string]any{"stringData": map[string]any{"a": "((vault:a))"}}, []string{"stringData.a"}},
-		"another kind":      {"ConfigMap", map[string]any{"data": map[string]any{"a": "x"}}, nil},
-		"no map":            {"Secret", map[string]any{"data": "x"}, nil},
+		"nothing":            {"Secret", nil, nil},
+		"empty":              {"Secret", map[string]any{"data": map[string]any{"a": "", "b": nil}, "stringData": map[string]any{"c": " \n"}}, nil},
+		"values":             {"Secret", map[string]any{"data": map[string]any{"b": "eA==", "a": "eA=="}, "stringData": map[string]any{"x.y": "z"}}, []string{"data.a", "data.b", `stringData."x.y"`}},
+		"no text":            {"Secret", map[string]any{"stringData": map[string]any{"a": int64(1)}}, []string{"stringData.a"}},
+		"no base64":          {"Secret", map[string]any{"data": map[string]any{"a": "%"}}, []string{"data.a"}},
+		"encrypted":          {"Secret", map[string]any{"sops": map[string]any{"mac": sealed}, "data": map[string]any{"a": sealed}, "stringData": map[string]any{"a": sealed + "\n"}}, nil},
+		"without SOPS":       {"Secret", map[string]any{"data": map[string]any{"a": sealed}}, []string{"data.a"}},
+		"another ENC":        {"Secret", map[string]any{"sops": map[string]any{"mac": sealed}, "data": map[string]any{"a": "ENC[x]"}}, []string{"data.a"}},
+		"no MAC":             {"Secret", map[string]any{"sops": map[string]any{"mac": "x"}, "data": map[string]any{"a": sealed}}, []string{"data.a"}},
+		"half encrypted":     {"Secret", map[string]any{"sops": map[string]any{"mac": sealed}, "stringData": map[string]any{"a": sealed + " x", "b": "x " + sealed}}, []string{"stringData.a", "stringData.b"}},
+		"reference":          {"Secret", map[string]any{"data": map[string]any{"a": "KChmbGVldGM6YUAwMTIpKQ=="}, "stringData": map[string]any{"b": "((fleetc:b))"}}, nil},
+		"around references":  {"Secret", map[string]any{"stringData": map[string]any{"a": "postgres://u:((fleetc:a))@((fleetc:b))/db"}}, nil},
+		"beside a reference": {"Secret", map[string]any{"stringData": map[string]any{"a": "((fleetc:a)) ghp_0123456789012345678901234567890123ab"}}, []string{"stringData.a"}},
+		"not a reference":    {"Secret", map[string]any{"stringData": map[string]any{"a": "((fleetc:a b))", "b": "((fleetc:a)"}}, []string{"stringData.a", "stringData.b"}},
+		"another reference":  {"Secret", map[string]any{"stringData": map[string]any{"a": "((vault:a))"}}, []string{"stringData.a"}},
+		"another kind":       {"ConfigMap", map[string]any{"data": map[string]any{"a": "x"}}, nil},
+		"no map":             {"Secret", map[string]any{"data": "x"}, nil},
 	} {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": c.kind}}
 		for k, v := range c.fields {

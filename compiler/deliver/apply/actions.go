@@ -3,9 +3,11 @@ package apply
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,6 +34,10 @@ func (t Target) CheckActions(p *Plan) error {
 // bundle's Secrets and the environment variables of actions.
 func (t Target) secrets() []string {
 	out := secretsOf(slices.Concat(t.Bundle.Objects, t.Bundle.Hooks))
+	for _, reference := range slices.Sorted(maps.Keys(t.Secrets)) {
+		value := t.Secrets[reference]
+		out = append(out, value, base64.StdEncoding.EncodeToString([]byte(value)))
+	}
 	for _, a := range t.Bundle.Cluster.AllActions() {
 		out = append(out, t.Actions.Secrets(&a)...)
 	}

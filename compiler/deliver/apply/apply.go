@@ -37,7 +37,11 @@ type Target struct {
 	Bundle *fleet.Bundle
 	Charts map[string]*fleet.Chart // of releases with Helm delivery, by release name
 	Live   *cluster.Cluster
-	Origin Origin
+
+	// Secrets are the values that replace references in the bundle, by reference. Only
+	// requests to the cluster and its history contain them.
+	Secrets map[string]string
+	Origin  Origin
 	Options
 }
 
@@ -172,10 +176,14 @@ type Plan struct {
 
 	UnusedAdoptFrom []string // names of [Options.AdoptFrom] that are not a manager of any object
 
-	dueStages         []string          // stages to apply
-	neededRights      []cluster.Right   // rights that the plan needs; nil when they were not determined
-	inventory         *Inventory        // the stored inventory
-	next              *Inventory        // the inventory after the apply
+	dueStages    []string        // stages to apply
+	neededRights []cluster.Right // rights that the plan needs; nil when they were not determined
+	inventory    *Inventory      // the stored inventory
+	next         *Inventory      // the inventory after the apply
+	// SecretFields are the fields beside the data of Secrets that get values of secrets,
+	// by ID of the object. Comparisons must not show them.
+	SecretFields map[string][][]string
+
 	installedReleases map[string]bool   // releases that exist, by any tool
 	deleteHooks       map[string][]byte // packed hooks that run on deletion and must be stored, by release
 

@@ -44,6 +44,9 @@ type ObjectDiff struct {
 type Comparison struct {
 	Objects  []ObjectDiff // objects of the bundle that are in scope, without hooks; then those that are not in the bundle any more
 	Releases []string     // names of the releases in the inventory, sorted
+
+	// SecretFields are the fields with values of secrets, as in [Plan].
+	SecretFields map[string][][]string
 }
 
 // Compare compares the cluster with the bundle. It writes nothing and needs only
@@ -87,6 +90,7 @@ func (t Target) Compare(ctx context.Context) (*Comparison, error) {
 	}
 	slices.Sort(out.Releases)
 	out.Releases = slices.Compact(out.Releases)
+	out.SecretFields = t.secretFields()
 	return &out, err
 }
 

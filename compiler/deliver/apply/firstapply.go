@@ -38,23 +38,6 @@ func isServed(c *fleet.Cluster, o fleet.Object) bool {
 	return slices.ContainsFunc(c.APIs, func(a fleet.API) bool { return a.APIVersion == o.GetAPIVersion() && a.Kind == o.GetKind() })
 }
 
-// CheckReferences returns the faults of Secrets with references to external values, which
-// an apply does not resolve.
-func CheckReferences(b *fleet.Bundle) error {
-	var faults diag.List
-	for _, o := range b.Objects {
-		if !byHelm(o) && fleet.HasReferences(o.Unstructured) {
-			faults.Add(&diag.Diag{At: positionsOf(o), Path: o.Title(), Msg: hasReferences, Hint: hintReferences})
-		}
-	}
-	return faults.Err()
-}
-
-const (
-	hasReferences  = "it refers to external values, which fleetc apply does not resolve"
-	hintReferences = "export it for a tool that resolves them, or store the values with External Secrets"
-)
-
 // positionsOf returns the position of an object, or of its release; nil if neither is known.
 func positionsOf(o fleet.Object) []diag.Pos {
 	for _, pos := range []diag.Pos{o.Pos, o.Release.Pos} {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -148,8 +149,11 @@ func whyUpgrade(s *helm.State, missing string) string {
 }
 
 // helmDigest returns the cache key of a release: a digest of its chart, values and
-// objects.
+// objects. It does not depend on the values of secrets, but on their references.
 func (p *planner) helmDigest(r *fleet.Release) (string, error) {
+	if i := slices.Index(p.Bundle.Cluster.Releases, r); i >= 0 {
+		r = p.declared[i]
+	}
 	text, err := json.Marshal([]any{p.Charts[r.Name].Digest, r.Values.Value(), p.digests.releases[r.Name]})
 	if err != nil {
 		return "", fmt.Errorf("encode the values of release %s: %w", r.Name, err)

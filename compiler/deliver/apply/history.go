@@ -50,6 +50,8 @@ type bundleHead struct {
 	Objects  []int              `json:"objects"`         // index of the release of each object, in the order of the apply
 	CRDs     []int              `json:"crds,omitempty"`  // indexes of objects in crds directories of charts that Helm delivers
 	Hooks    []recordedHook     `json:"hooks,omitempty"` // hooks that are not among the objects
+
+	Secrets map[string]string `json:"secrets,omitempty"` // values of secrets by reference
 }
 
 // A recordedHook is a hook that is not among the objects of a bundle.
@@ -178,7 +180,7 @@ func (r *runner) storeRevision(ctx context.Context) (Revision, error) {
 		revision.Actions = append(revision.Actions, a.ID())
 	}
 	slices.Sort(revision.Actions)
-	head, texts := bundleParts(r.Bundle, r.Charts)
+	head, texts := bundleParts(r.Target)
 	for _, part := range append([]any{head}, texts...) {
 		packed, err := pack(part)
 		if err != nil {
@@ -196,10 +198,11 @@ func (r *runner) storeRevision(ctx context.Context) (Revision, error) {
 	return revision, nil
 }
 
-// bundleParts splits a bundle into its recorded parts: the head, the texts of each
-// release, and the charts of releases that Helm delivers.
-func bundleParts(b *fleet.Bundle, charts map[string]*fleet.Chart) (head bundleHead, parts []any) {
-	head = bundleHead{Format: recordFormat, Stages: b.Cluster.Stages, Health: b.Cluster.Health, Releases: []recordedRelease{}, Objects: []int{}}
+// bundleParts splits the bundle of a target into its recorded parts: the head, the texts of
+// each release, and the charts of releases that Helm delivers.
+func bundleParts(t Target) (head bundleHead, parts []any) {
+	b := t.Bundle
+	head = bundleHead{Format: recordFormat, Stages: b.Cluster.Stages, Health: b.Cluster.Health, Releases: []recordedRelease{}, Objects: []int{}, Secrets: t.Secrets}
 	index, of := map[string]int{}, make([][]string, len(b.Cluster.Releases))
 	for i, r := range b.Cluster.Releases {
 		index[r.Name] = i
@@ -223,7 +226,7 @@ func bundleParts(b *fleet.Bundle, charts map[string]*fleet.Chart) (head bundleHe
 	for i, r := range b.Cluster.Releases {
 		if r.Delivery == fleet.ByHelm {
 			head.Releases[i].Values = r.Values.Value()
-			parts = append(parts, recordedChart{charts[r.Name].Digest, charts[r.Name].Files})
+			parts = append(parts, recordedChart{t.Charts[r.Name].Digest, t.Charts[r.Name].Files})
 		}
 	}
 	return head, parts

@@ -65,9 +65,11 @@ func recordedCharts() map[string]*fleet.Chart {
 	return map[string]*fleet.Chart{"charted": {Digest: "sha256:y", Files: []fleet.File{{Name: "Chart.yaml", Data: []byte("name: x")}, {Name: "a.tgz", Data: []byte{0, 255}}}}}
 }
 
+var recordedSecrets = map[string]string{"((fleetc:db@0a))": "multi\nline"}
+
 func encoded(t testing.TB, b *fleet.Bundle) [][]byte {
 	t.Helper()
-	head, texts := bundleParts(b, recordedCharts())
+	head, texts := bundleParts(Target{Bundle: b, Charts: recordedCharts(), Secrets: recordedSecrets})
 	var parts [][]byte
 	for _, part := range append([]any{head}, texts...) {
 		text, err := json.Marshal(part)
@@ -83,18 +85,21 @@ func encoded(t testing.TB, b *fleet.Bundle) [][]byte {
 func TestDecodeBundle(t *testing.T) {
 	b := recorded(t)
 	now := &fleet.Cluster{ID: "prod", KubeContext: "c", History: 3, Stages: []string{"other"}, Health: []fleet.HealthRule{{Name: "other"}}}
-	got, charts, err := decodeBundle(Revision{Bundle: b.Digest}, encoded(t, b), now)
+	got, err := decodeBundle(Revision{Bundle: b.Digest}, encoded(t, b), now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.Cluster.KubeContext, b.Cluster.History = "c", 3
-	if !reflect.DeepEqual(got, b) {
-		t.Errorf("got\n%+v\nwant\n%+v", got, b)
+	if !reflect.DeepEqual(got.Bundle, b) {
+		t.Errorf("got\n%+v\nwant\n%+v", got.Bundle, b)
 	}
-	if !reflect.DeepEqual(charts, recordedCharts()) {
-		t.Errorf("the charts are %+v", charts)
+	if !reflect.DeepEqual(got.Charts, recordedCharts()) {
+		t.Errorf("the charts are %+v", got.Charts)
 	}
-	if !reflect.DeepEqual(digestsOf(got), digestsOf(b)) {
+	if !reflect.DeepEqual(got.Secrets, recordedSecrets) {
+		t.Errorf("the secrets are %v", got.Secrets)
+	}
+	if !reflect.DeepEqual(digestsOf(got.Bundle), digestsOf(b)) {
 		t.Error("the digests are others")
 	}
 }
@@ -133,7 +138,7 @@ func TestDecodeBundleFaults(t *testing.T) {
 		{parts(`{"format":1,"stages":"s"}`), "not what fleetc writes"},
 		{parts(`{"format":2,"stages":"s"}`), "is recorded in format 2, but this fleetc supports 1"},
 	} {
-		_, _, err := decodeBundle(Revision{}, tt.parts, &fleet.Cluster{})
+		_, err := decodeBundle(Revision{}, tt.parts, &fleet.Cluster{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.parts, err, tt.want)
 		}
@@ -144,7 +149,7 @@ func FuzzDecodeBundle(f *testing.F) {
 	parts := encoded(f, recorded(f))
 	f.Add(parts[0], parts[1], parts[2], parts[3], parts[4], parts[5])
 	f.Fuzz(func(t *testing.T, head, a, b, c, d, chart []byte) {
-		_, _, _ = decodeBundle(Revision{}, [][]byte{head, a, b, c, d, chart}, &fleet.Cluster{})
+		_, _ = decodeBundle(Revision{}, [][]byte{head, a, b, c, d, chart}, &fleet.Cluster{})
 	})
 }
 

@@ -17,30 +17,36 @@ import (
 
 // This file reads recorded bundles.
 
-// ReadBundle returns the bundle of a revision, and the charts of releases that Helm
-// delivers by release name. Stages, releases and health rules come from the record.
-// A missing or damaged record is a fault.
-func (t Target) ReadBundle(ctx context.Context, r Revision, of *fleet.Cluster) (*fleet.Bundle, map[string]*fleet.Chart, error) {
-	b, charts, err := readBundle(ctx, t.store(), r, of)
+// A RecordedBundle is the bundle of a revision.
+type RecordedBundle struct {
+	*fleet.Bundle
+	Charts  map[string]*fleet.Chart // of releases that Helm delivers, by release name
+	Secrets map[string]string       // values of secrets by reference
+}
+
+// ReadBundle returns the bundle of a revision. Stages, releases and health rules come from
+// the record. A missing or damaged record is a fault.
+func (t Target) ReadBundle(ctx context.Context, r Revision, of *fleet.Cluster) (*RecordedBundle, error) {
+	b, err := readBundle(ctx, t.store(), r, of)
 	if broken := (*brokenError)(nil); errors.As(err, &broken) {
-		return nil, nil, &diag.Diag{
+		return nil, &diag.Diag{
 			Msg:  fmt.Sprintf("revision %d cannot be read: %s", r.Number, diag.Visible(broken.why, diag.MaxText)),
 			Hint: "go back to another one, see fleetc history",
 		}
 	}
-	return b, charts, err
+	return b, err
 }
 
-func readBundle(ctx context.Context, s store, r Revision, of *fleet.Cluster) (*fleet.Bundle, map[string]*fleet.Chart, error) {
+func readBundle(ctx context.Context, s store, r Revision, of *fleet.Cluster) (*RecordedBundle, error) {
 	var parts [][]byte
 	for _, names := range r.Parts {
 		packed, err := s.readChunks(ctx, names)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		text, err := unpack(packed)
 		if err != nil {
-			return nil, nil, &brokenError{err.Error()}
+			return nil, &brokenError{err.Error()}
 		}
 		parts = append(parts, text)
 	}
@@ -48,61 +54,61 @@ func readBundle(ctx context.Context, s store, r Revision, of *fleet.Cluster) (*f
 }
 
 // decodeBundle is the inverse of bundleParts.
-func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*fleet.Bundle, map[string]*fleet.Chart, error) {
+func decodeBundle(r Revision, parts [][]byte, of *fleet.Cluster) (*RecordedBundle, error) {
 	var version struct {
 		Format int `json:"format"`
 	}
 	if err := json.Unmarshal(parts[0], &version); err == nil && version.Format != recordFormat {
-		return nil, nil, &diag.Diag{
+		return nil, &diag.Diag{
 			Msg:  fmt.Sprintf("revision %d is recorded in format %d, but this fleetc supports %d", r.Number, version.Format, recordFormat),
 			Hint: "use the fleetc that recorded it, or a newer one",
 		}
 	}
 	var head bundleHead
 	if err := utiljson.Unmarshal(parts[0], &head); err != nil {
-		return nil, nil, &brokenError{"it is not what fleetc writes"}
+		return nil, &brokenError{"it is not what fleetc writes"}
 	}
 	if len(head.Releases) > len(parts)-1 {
-		return nil, nil, &brokenError{"its releases and parts do not match"}
+		return nil, &brokenError{"its releases and parts do not match"}
 	}
 	cluster := *of
 	cluster.Stages, cluster.Health, cluster.Releases, cluster.Actions = head.Stages, head.Health, nil, nil
 	texts := make([][]string, len(head.Releases))
 	for i, part := range parts[1 : 1+len(head.Releases)] {
 		if level := head.Releases[i].Level; level < 0 || level >= len(head.Releases) {
-			return nil, nil, &brokenError{"it has a release with an invalid level"}
+			return nil, &brokenError{"it has a release with an invalid level"}
 		}
 		if err := json.Unmarshal(part, &texts[i]); err != nil {
-			return nil, nil, &brokenError{"it is not what fleetc writes"}
+			return nil, &brokenError{"it is not what fleetc writes"}
 		}
 		cluster.Releases = append(cluster.Releases, head.Releases[i].release())
 	}
 	charts, err := decodeCharts(head.Releases, cluster.Releases, parts[1+len(head.Releases):])
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	b := &fleet.Bundle{Cluster: &cluster, Digest: r.Bundle}
 	for _, h := range head.Hooks {
 		o := &unstructured.Unstructured{Object: h.Object}
 		if h.Release < 0 || h.Release >= len(texts) || isIncomplete(o) {
-			return nil, nil, &brokenError{"its hooks are not those of its releases"}
+			return nil, &brokenError{"its hooks are not those of its releases"}
 		}
 		b.Hooks = append(b.Hooks, fleet.Object{Unstructured: o, Release: cluster.Releases[h.Release], Unapplied: true})
 	}
 	for n, i := range head.Objects {
 		if i < 0 || i >= len(texts) || len(texts[i]) == 0 {
-			return nil, nil, &brokenError{"its objects are not those of its releases"}
+			return nil, &brokenError{"its objects are not those of its releases"}
 		}
 		text := texts[i][0]
 		texts[i] = texts[i][1:]
 		o, err := decodeObject(text)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		b.Objects = append(b.Objects, fleet.Object{Unstructured: o, Release: cluster.Releases[i], CRD: slices.Contains(head.CRDs, n)})
 		b.YAML = append(b.YAML, fleet.Text{[]byte(text)})
 	}
-	return b, charts, nil
+	return &RecordedBundle{b, charts, head.Secrets}, nil
 }
 
 func decodeObject(text string) (*unstructured.Unstructured, error) {

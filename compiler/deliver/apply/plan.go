@@ -17,7 +17,8 @@ import (
 
 // A planner makes a plan.
 type planner struct {
-	Target
+	Target                            // its bundle has the values of secrets
+	declared         []*fleet.Release // releases of the bundle with references instead
 	inventory        *Inventory
 	recorded         map[string]Entry // of the inventory
 	installed        map[string]bool  // existing releases, by any tool
@@ -93,7 +94,7 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	plan := &Plan{
 		Cluster: t.Bundle.Cluster.ID, Server: t.Live.Server, UID: t.Live.UID, FirstApply: first, Bundle: t.Bundle.Digest,
 		Items: slices.Concat(p.items, hooks, removed), PruneLimit: t.pruneLimit(len(inventory.Objects)), inventory: p.inventory,
-		installedReleases: p.installed, UnusedAdoptFrom: p.unusedAdoptFrom(),
+		SecretFields: t.secretFields(), installedReleases: p.installed, UnusedAdoptFrom: p.unusedAdoptFrom(),
 	}
 	if current := inventory.Current(); current != nil {
 		plan.Current = current.Number
@@ -131,8 +132,10 @@ func (t Target) planner(inventory *Inventory) *planner {
 		inventory = &Inventory{Format: inventoryFormat, Fleet: t.Fleet, Cluster: t.Bundle.Cluster.ID, UID: t.Live.UID}
 	}
 	t.Live.Hide(health.Hider(t.secrets()))
+	digests, declared := digestsOf(t.Bundle), t.Bundle.Cluster.Releases
+	t.Bundle = t.withSecrets()
 	return &planner{
-		Target: t, inventory: inventory, recorded: inventory.entries(), digests: digestsOf(t.Bundle),
+		Target: t, declared: declared, inventory: inventory, recorded: inventory.entries(), digests: digests,
 		bundleCRDs: map[schema.GroupVersionKind]*Item{}, bundleNamespaces: map[string]*Item{}, handedOver: map[string]bool{},
 		schemas: &memo[schema.GroupVersion, *cluster.Schemas]{},
 	}

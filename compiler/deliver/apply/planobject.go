@@ -23,8 +23,8 @@ func (p *planner) planObject(ctx context.Context, it *Item) error {
 	if it.IsHelm() {
 		return p.planHelm(ctx, it)
 	}
-	if fleet.HasReferences(it.object) {
-		it.refuse(hasReferences, hintReferences)
+	if inside, _ := fleet.ReferringFields(it.object); len(inside) > 0 {
+		it.refuse("it refers to the secret "+inside[0].Secret+", whose value is not known", "apply from the fleet's files, which declare the secret")
 		return nil
 	}
 	if holder := p.prerequisite(it); holder != nil && isBeingDeleted(holder.Before) && p.before(holder, it) {

@@ -42,6 +42,35 @@ func secretValues(o *unstructured.Unstructured) []string {
 	return out
 }
 
+// withSecrets returns the bundle with the values of secrets in place of references. Texts
+// and digests stay those of the references.
+func (t Target) withSecrets() *fleet.Bundle {
+	if len(t.Secrets) == 0 {
+		return t.Bundle
+	}
+	return t.Bundle.WithReferences(func(reference, _ string) string {
+		if value, ok := t.Secrets[reference]; ok {
+			return value
+		}
+		return reference
+	})
+}
+
+// secretFields returns the fields beside the data of Secrets that get values of secrets, by
+// ID of the object.
+func (t Target) secretFields() map[string][][]string {
+	if len(t.Secrets) == 0 {
+		return nil
+	}
+	out := map[string][][]string{}
+	for _, o := range slices.Concat(t.Bundle.Objects, t.Bundle.Hooks) {
+		if fields := fleet.SecretFields(o.Unstructured); len(fields) > 0 {
+			out[o.ID()] = fields
+		}
+	}
+	return out
+}
+
 // errorText returns the text of an API error about an object, without the values of
 // the live Secret: they may differ from those in the bundle.
 func errorText(before *unstructured.Unstructured, err error) string {

@@ -24,7 +24,7 @@ func (t Target) Test(ctx context.Context, plan *Plan, report func(Event)) ([]Tes
 	if err != nil {
 		return nil, err
 	}
-	byRelease := hooksOn(t.Bundle, "test", "test-success")
+	byRelease := hooksOn(t.withSecrets(), "test", "test-success")
 	var releases []*fleet.Release
 	var faults diag.List
 	for _, rel := range t.Bundle.Cluster.Releases {

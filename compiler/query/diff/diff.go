@@ -184,7 +184,7 @@ func compareBools(a, b bool) int {
 
 // whole returns the change that creates or deletes an object.
 func whole(id string, action Action, o fleet.Object, key []byte) Change {
-	content, _ := mask(o.Object, key)
+	content := maskObject(o, key)
 	d := differ{}
 	if action == Create {
 		d.added(nil, content, 0)
@@ -207,8 +207,7 @@ func update(id string, before, after fleet.Object, key []byte, rules []fleet.Ign
 		return c, ignored, c.FromRelease != ""
 	}
 	// Mask first, so that values of Secrets cannot become part of a path.
-	contentBefore, _ := mask(before.Object, key)
-	contentAfter, _ := mask(after.Object, key)
+	contentBefore, contentAfter := maskObject(before, key), maskObject(after, key)
 	contentBefore, contentAfter, ignored.Fields = splitIgnored(ignoredFields(rules, before, after), contentBefore, contentAfter)
 	d := differ{budget: maxWork}
 	d.value(nil, contentBefore, contentAfter)

@@ -5,8 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // A secret replaces a value that must not be shown. It is comparable and
@@ -50,6 +53,41 @@ func mask(v any, key []byte) (any, bool) {
 		m.maskApplied(obj)
 	}
 	return out, true
+}
+
+// maskObject returns the content of an object with the values of Secrets and its secret
+// fields replaced.
+func maskObject(o fleet.Object, key []byte) any {
+	content, _ := mask(o.Object, key)
+	for _, field := range o.SecretFields {
+		content = masker{key: key}.field(content, field)
+	}
+	return content
+}
+
+// field returns a copy of v with the field masked. The field is masked in all elements of
+// lists, because elements may have moved.
+func (m masker) field(v any, field []string) any {
+	if len(field) == 0 {
+		return m.secret(v, false)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		e, ok := v[field[0]]
+		if !ok {
+			return v
+		}
+		out := maps.Clone(v)
+		out[field[0]] = m.field(e, field[1:])
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = m.field(e, field[1:])
+		}
+		return out
+	}
+	return m.secret(v, false)
 }
 
 // holdsSecret reports whether v contains a Secret. It ignores the group and

@@ -122,7 +122,7 @@ func TestAssembleOrder(t *testing.T) {
 			t.Fatalf("seed %d: digest %s, want %s", seed, b.Digest, digest)
 		}
 		for i := range objs {
-			if objs[i] != given[i] {
+			if !reflect.DeepEqual(objs[i], given[i]) {
 				t.Fatal("Assemble reordered its argument")
 			}
 		}

@@ -113,6 +113,9 @@ func (e *evaluation) checkAllLayers(v cue.Value) error {
 	e.releases(v, func(name string, release cue.Value) {
 		faults.Add(e.checkLayers("releases."+cue.Str(name).String(), release))
 	})
+	for _, f := range fieldsOf(v, "secrets") {
+		faults.Add(e.checkLayers("secrets."+cue.Str(f.name).String(), f.v))
+	}
 	return faults.Err()
 }
 

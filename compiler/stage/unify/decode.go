@@ -68,6 +68,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	c.Ignore = e.ignoreRules(v, nil, &faults)
 	c.Actions = e.actions(v, "actions", nil, c.Stages, &faults)
 	c.GitOps = e.gitops(v, &faults)
+	c.Secrets = e.secrets(v, &faults)
 	e.releases(v, func(name string, release cue.Value) {
 		r, err := e.release(v, name, release, merged[name], c.Stages)
 		faults.Add(err)
@@ -146,7 +147,7 @@ func (e *evaluation) release(final cue.Value, name string, v cue.Value, merged *
 		})
 	}
 	r.Random = e.random(lookup(v, "random"), path, &faults)
-	r.Open, r.Plaintext = e.openWaivers(v, path, &faults), e.waivers(v, "plaintext")
+	r.Open, r.Plaintext, r.SecretsIn = e.openWaivers(v, path, &faults), e.waivers(v, "plaintext"), e.waivers(v, "secretsIn")
 	r.Patches, r.Health = e.patches(v, path, &faults), e.health(v, path+".health", &faults)
 	r.Ownership, r.Replace, r.Ignore = e.ownership(v, path, &faults), e.replace(v, path, &faults), e.ignoreRules(v, r, &faults)
 	read := e.reader()

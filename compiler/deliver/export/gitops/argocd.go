@@ -53,7 +53,7 @@ func (l Layouter) argo(b *fleet.Bundle) (*fleet.Bundle, error) {
 		for _, o := range s.objects {
 			if fleet.IsEncrypted(o.Unstructured) {
 				faults.Add(&diag.Diag{
-					At: placesOf(o), Path: o.Title(), Msg: "Argo CD cannot decrypt values encrypted with SOPS",
+					At: o.Places(), Path: o.Title(), Msg: "Argo CD cannot decrypt values encrypted with SOPS",
 					Hint: "keep the values with External Secrets or Sealed Secrets",
 				})
 			}

@@ -19,6 +19,7 @@ func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
 	var faults diag.List
 	needed := map[*fleet.Release]map[string]bool{}
 	faults.Add(helmValues(b, layout, needed))
+	faults.Add(references(b))
 	for _, o := range b.Objects {
 		fields := fleet.Plaintext(o.Unstructured)
 		if len(fields) == 0 {
@@ -37,7 +38,7 @@ func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
 			what += fmt.Sprintf(" and %d more", more)
 		}
 		faults.Add(&diag.Diag{
-			At: placesOf(o), Path: o.Title(), Msg: "anyone who reads the export can read " + what + " (" + o.Origin() + ")",
+			At: o.Places(), Path: o.Title(), Msg: "anyone who reads the export can read " + what + " (" + o.Origin() + ")",
 			Hint: "keep the value elsewhere, with External Secrets, Sealed Secrets or SOPS, or allow it: " +
 				o.Release.Path("plaintext") + ": " + strconv.Quote(name) + `: "why"`,
 		})
@@ -51,6 +52,25 @@ func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
 					Hint: "remove this line, or write it in the layers that need it",
 				})
 			}
+		}
+	}
+	return faults.Err()
+}
+
+// references returns a fault for each object that refers to a secret: only an apply by
+// fleetc inserts its value.
+func references(b *fleet.Bundle) error {
+	var faults diag.List
+	if len(b.Cluster.Secrets) == 0 {
+		return nil
+	}
+	for _, o := range b.Objects {
+		inside, outside := fleet.ReferringFields(o.Unstructured)
+		if fields := slices.Concat(inside, outside); len(fields) > 0 {
+			faults.Add(&diag.Diag{
+				At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("an export cannot contain the secret %s (%s)", fields[0].Secret, o.Origin()),
+				Hint: "apply the cluster with fleetc apply, and say so: gitops: layouts: []; or keep the value with External Secrets or Sealed Secrets",
+			})
 		}
 	}
 	return faults.Err()
@@ -81,14 +101,4 @@ func helmValues(b *fleet.Bundle, layout fleet.Layout, needed map[*fleet.Release]
 		})
 	}
 	return faults.Err()
-}
-
-// placesOf returns the source position of an object, if known.
-func placesOf(o fleet.Object) []diag.Pos {
-	for _, p := range []diag.Pos{o.Pos, o.Release.Pos} {
-		if p.IsValid() {
-			return []diag.Pos{p}
-		}
-	}
-	return nil
 }

@@ -1,0 +1,260 @@
+package fleet
+
+import (
+	"encoding/base64"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// A Secret is a value that only the cluster may know. Exactly one source is set.
+type Secret struct {
+	Name   string
+	SOPS   string // a SOPS file, relative to the root, slash-separated
+	Key    string // path of the value in the SOPS file
+	Env    string // an environment variable of the process that applies
+	Digest string // of the encrypted value; empty when the source has none
+	Pos    diag.Pos
+}
+
+// Source names the source of the secret for messages.
+func (s Secret) Source() string {
+	if s.SOPS != "" {
+		return s.SOPS + " " + s.Key
+	}
+	return "the environment variable " + s.Env
+}
+
+// Reference returns the text that stands for the value until it is applied. It changes when
+// the encrypted value changes, so that checksums of it change too.
+func (s Secret) Reference() string {
+	if s.Digest == "" {
+		return "((fleetc:" + s.Name + "))"
+	}
+	return "((fleetc:" + s.Name + "@" + s.Digest + "))"
+}
+
+// referenceStart is how every reference begins.
+const referenceStart = "((fleetc:"
+
+// referenceForm matches a reference; its group is the name of the secret.
+var referenceForm = regexp.MustCompile(`\(\(fleetc:([A-Za-z0-9](?:[-_.A-Za-z0-9]*[A-Za-z0-9])?)(?:@[0-9a-f]+)?\)\)`)
+
+// encodedStarts are parts of the base64 of texts that contain referenceStart, for each of
+// the three alignments: only characters that do not depend on what is around.
+var encodedStarts = func() []string {
+	var out []string
+	for shift := range 3 {
+		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + referenceStart))
+		from, to := (shift*8+5)/6, (shift+len(referenceStart))*8/6
+		out = append(out, text[from:to])
+	}
+	return out
+}()
+
+// base64Run matches a text that may be base64.
+var base64Run = regexp.MustCompile(`[A-Za-z0-9+/]{12,}={0,2}`)
+
+// maxEncodings is how often a reference may be encoded as base64.
+const maxEncodings = 4
+
+// MapReferences returns a text with each reference replaced by the result of replace, also
+// in base64 inside of the text. A text without references is returned as it is.
+func MapReferences(text string, replace func(reference, name string) string) string {
+	return mapReferences(text, replace, maxEncodings)
+}
+
+func mapReferences(text string, replace func(reference, name string) string, depth int) string {
+	if strings.Contains(text, referenceStart) {
+		text = referenceForm.ReplaceAllStringFunc(text, func(reference string) string {
+			return replace(reference, referenceForm.FindStringSubmatch(reference)[1])
+		})
+	}
+	if depth == 0 || !slices.ContainsFunc(encodedStarts, func(start string) bool { return strings.Contains(text, start) }) {
+		return text
+	}
+	return base64Run.ReplaceAllStringFunc(text, func(run string) string {
+		decoded, err := base64.StdEncoding.DecodeString(run)
+		if err != nil {
+			return run
+		}
+		if mapped := mapReferences(string(decoded), replace, depth-1); mapped != string(decoded) {
+			return base64.StdEncoding.EncodeToString([]byte(mapped))
+		}
+		return run
+	})
+}
+
+// References returns the names of the secrets that a text refers to, sorted.
+func References(text string) []string {
+	names := map[string]bool{}
+	MapReferences(text, func(reference, name string) string {
+		names[name] = true
+		return ""
+	})
+	return slices.Sorted(maps.Keys(names))
+}
+
+// MapTexts returns a copy of decoded JSON with each string, also of keys, replaced by the
+// result of replace.
+func MapTexts(v any, replace func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return replace(v)
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, e := range v {
+			out[replace(key)] = MapTexts(e, replace)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = MapTexts(e, replace)
+		}
+		return out
+	}
+	return v
+}
+
+// A ReferringField is a field of an object that refers to a secret.
+type ReferringField struct {
+	Field  string // path; that of the map for a key
+	Secret string // name
+}
+
+// ReferringFields returns the fields of an object that refer to secrets, sorted. inside
+// are those in the data of a Secret, where only the readers of Secrets can read them.
+func ReferringFields(u *unstructured.Unstructured) (inside, outside []ReferringField) {
+	if u == nil {
+		return nil, nil
+	}
+	fields := referringFields(u.Object, nil)
+	for _, f := range fields {
+		if f.isSecretData(u) {
+			inside = append(inside, f.ReferringField)
+		} else {
+			outside = append(outside, f.ReferringField)
+		}
+	}
+	return inside, outside
+}
+
+// keyedField is a ReferringField with the keys of its path.
+type keyedField struct {
+	ReferringField
+	keys []string
+}
+
+// isSecretData reports whether the field is in the data of a Secret.
+func (f keyedField) isSecretData(u *unstructured.Unstructured) bool {
+	return len(f.keys) > 1 && (f.keys[0] == "data" || f.keys[0] == "stringData") && isSecret(u)
+}
+
+func referringFields(v any, path []string) []keyedField {
+	var out []keyedField
+	add := func(text string, path []string) {
+		for _, name := range References(text) {
+			out = append(out, keyedField{ReferringField{FieldText(path), name}, path})
+		}
+	}
+	switch v := v.(type) {
+	case string:
+		add(v, path)
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			below := append(slices.Clone(path), key)
+			add(key, below[:len(path)+1])
+			out = append(out, referringFields(v[key], below)...)
+		}
+	case []any:
+		for i, e := range v {
+			out = append(out, referringFields(e, append(slices.Clone(path), strconv.Itoa(i)))...)
+		}
+	}
+	return out
+}
+
+// SecretFields returns the fields beside the data of a Secret that refer to secrets.
+func SecretFields(u *unstructured.Unstructured) [][]string {
+	var out [][]string
+	for _, f := range referringFields(u.Object, nil) {
+		if !f.isSecretData(u) {
+			out = append(out, f.keys)
+		}
+	}
+	return out
+}
+
+// WithReferences returns an object with each reference replaced by the result of replace;
+// the object itself when it has none.
+func WithReferences(u *unstructured.Unstructured, replace func(reference, name string) string) *unstructured.Unstructured {
+	if inside, outside := ReferringFields(u); len(inside)+len(outside) == 0 {
+		return u
+	}
+	content, _ := MapTexts(u.Object, func(text string) string { return MapReferences(text, replace) }).(map[string]any)
+	return &unstructured.Unstructured{Object: content}
+}
+
+// WithReferences returns a tree with each reference in its texts replaced by the result of
+// replace; the tree itself when it has none.
+func (t *Tree) WithReferences(replace func(reference, name string) string) *Tree {
+	if t == nil {
+		return nil
+	}
+	out := *t
+	changed := false
+	if t.Fields != nil {
+		out.Fields = make(map[string]*Tree, len(t.Fields))
+		for key, f := range t.Fields {
+			newKey, mapped := MapReferences(key, replace), f.WithReferences(replace)
+			out.Fields[newKey] = mapped
+			changed = changed || newKey != key || mapped != f
+		}
+	}
+	if t.List != nil {
+		out.List = make([]*Tree, len(t.List))
+		for i, e := range t.List {
+			out.List[i] = e.WithReferences(replace)
+			changed = changed || out.List[i] != e
+		}
+	}
+	if text, ok := t.Scalar.(string); ok {
+		mapped := MapReferences(text, replace)
+		out.Scalar = mapped
+		changed = changed || mapped != text
+	}
+	if !changed {
+		return t
+	}
+	return &out
+}
+
+// WithReferences returns a bundle with each reference in objects, hooks and values replaced
+// by the result of replace. Texts and digests stay those of b. Objects without references
+// are shared.
+func (b *Bundle) WithReferences(replace func(reference, name string) string) *Bundle {
+	out, c := *b, *b.Cluster
+	out.Cluster, c.Releases = &c, slices.Clone(c.Releases)
+	releases := map[*Release]*Release{}
+	for i, r := range c.Releases {
+		of := *r
+		of.Values = r.Values.WithReferences(replace)
+		c.Releases[i], releases[r] = &of, &of
+	}
+	objects := func(objs []Object) []Object {
+		out := slices.Clone(objs)
+		for i := range out {
+			out[i].Unstructured, out[i].Release = WithReferences(out[i].Unstructured, replace), releases[out[i].Release]
+		}
+		return out
+	}
+	out.Objects, out.Hooks = objects(b.Objects), objects(b.Hooks)
+	return &out
+}

@@ -1,0 +1,79 @@
+package sops
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"filippo.io/age"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// maxKeyFile is the size limit of a file with age keys in bytes.
+const maxKeyFile = 1 << 20
+
+// Identities returns the age keys of this process, from the places in which the sops program
+// looks: SOPS_AGE_KEY, the file SOPS_AGE_KEY_FILE, and the file sops/age/keys.txt in the
+// user's directory of configuration. getenv returns an environment variable. There may be
+// none.
+func Identities(getenv func(string) string) ([]age.Identity, error) {
+	var all []age.Identity
+	add := func(from string, r io.Reader) error {
+		found, err := age.ParseIdentities(io.LimitReader(r, maxKeyFile))
+		if err != nil {
+			return &diag.Diag{Msg: from + " has no valid age key", Hint: "write a line that begins with AGE-SECRET-KEY-1, as age-keygen does"} // the error may quote the key
+		}
+		all = append(all, found...)
+		return nil
+	}
+	if key := getenv("SOPS_AGE_KEY"); key != "" {
+		if err := add("SOPS_AGE_KEY", strings.NewReader(key)); err != nil {
+			return nil, err
+		}
+	}
+	files := []string{getenv("SOPS_AGE_KEY_FILE")}
+	if dir := configDir(getenv); dir != "" {
+		files = append(files, filepath.Join(dir, "sops", "age", "keys.txt"))
+	}
+	for i, name := range files {
+		if name == "" {
+			continue
+		}
+		f, err := os.Open(name)
+		if i > 0 && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, &diag.Diag{Msg: fmt.Sprintf("the file with age keys %s cannot be read", diag.Visible(name, diag.MaxText)), Hint: "correct SOPS_AGE_KEY_FILE", Cause: err}
+		}
+		err = add(diag.Visible(name, diag.MaxText), f)
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// configDir returns the user's directory of configuration as sops finds it.
+func configDir(getenv func(string) string) string {
+	if dir := getenv("XDG_CONFIG_HOME"); dir != "" {
+		return dir
+	}
+	home := getenv("HOME")
+	switch {
+	case runtime.GOOS == "windows":
+		return getenv("AppData")
+	case home == "":
+		return ""
+	case runtime.GOOS == "darwin":
+		return filepath.Join(home, "Library", "Application Support")
+	}
+	return filepath.Join(home, ".config")
+}

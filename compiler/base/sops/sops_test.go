@@ -1,0 +1,238 @@
+package sops
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// The files in testdata are written by sops 3.13.3.
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// identities returns the age keys of a file in testdata.
+func identities(t testing.TB, name string) []age.Identity {
+	t.Helper()
+	ids, err := Identities(func(variable string) string {
+		return map[string]string{"SOPS_AGE_KEY_FILE": filepath.Join("testdata", name)}[variable]
+	})
+	if err != nil || len(ids) != 1 {
+		t.Fatalf("%d keys, %v", len(ids), err)
+	}
+	return ids
+}
+
+// decrypted returns the values of a file by path.
+func decrypted(t testing.TB, name string, data []byte) (map[string]string, error) {
+	t.Helper()
+	f, err := Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	p, err := f.Decrypt(identities(t, "key.txt"))
+	if err != nil {
+		return nil, err
+	}
+	return p.values, nil
+}
+
+func TestDecrypt(t *testing.T) {
+	secret := map[string]string{
+		"apiVersion": "v1", "kind": "Secret", "metadata.name": "x", "data.key": "YWJj", "stringData.password": "öäü €",
+		"stringData.long": "0123456789012345678901234567890123456789012345678901234567890123456789",
+	}
+	for name, want := range map[string]map[string]string{
+		"all.yaml": {
+			"grafana.adminPassword": "hunter22", "grafana.n": "5", "grafana.f": "1.5", "grafana.b": "true", "grafana.e": "",
+			"grafana.list[0]": "a", "grafana.list[1]": "b", "grafana.list[2].c": "d", "grafana.multi": "line1\nline2\n",
+			`grafana."dotted.key"`: "x", "grafana.t": "2020-01-01T00:00:00Z",
+		},
+		"all.json": {
+			"db.password": `s3cr3t "quoted" $x`, "db.port": "5432", "db.big": "15000000000", "db.on": "false",
+			"db.list[0]": "1", "db.list[1]": "true", "db.list[2]": "x", "db.url_unencrypted": "postgres://db",
+		},
+		"secret.yaml":  secret,
+		"maconly.yaml": secret,
+	} {
+		got, err := decrypted(t, name, read(t, name))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %q\nwant %q", name, got, want)
+		}
+	}
+}
+
+// A key that is not a recipient cannot decrypt, and another one of two can.
+func TestRecipients(t *testing.T) {
+	f, err := Parse("foreign.yaml", read(t, "foreign.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ids := range [][]age.Identity{nil, identities(t, "key.txt")} {
+		if _, err := f.Decrypt(ids); !errors.Is(err, ErrNoIdentity) || !strings.Contains(err.Error(), f.Recipients()[0]) {
+			t.Errorf("%v", err)
+		}
+	}
+	if f, err = Parse("all.yaml", read(t, "all.yaml")); err != nil || len(f.Recipients()) != 2 {
+		t.Fatalf("%v, %v", f, err)
+	}
+	if _, err := f.Decrypt(identities(t, "other.txt")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	f, err := Parse("all.yaml", read(t, "all.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keys := f.Keys(); !slices.IsSorted(keys) || !slices.Contains(keys, "grafana.adminPassword") || slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, "sops") }) {
+		t.Errorf("%q", keys)
+	}
+	for path, want := range map[string]bool{"grafana.adminPassword": true, `grafana."dotted.key"`: true, "grafana.dotted.key": false, "grafana": false, "grafana.list[1]": true, "a..b": false, "": false} {
+		if f.Has(path) != want {
+			t.Errorf("%s: %v", path, !want)
+		}
+		if encryptedValue.MatchString(f.Ciphertext(path)) != want {
+			t.Errorf("%s: ciphertext %q", path, f.Ciphertext(path))
+		}
+	}
+}
+
+// Every change of a file without sops is found.
+func TestTampering(t *testing.T) {
+	text := string(read(t, "all.yaml"))
+	values := regexp.MustCompile(`ENC\[AES256_GCM,data:([^,]+)`).FindAllStringSubmatchIndex(text, -1)
+	if len(values) < 10 {
+		t.Fatalf("%d values", len(values))
+	}
+	changed := map[string]string{
+		"a later change":       strings.Replace(text, "lastmodified: \"2026", "lastmodified: \"2027", 1),
+		"a removed value":      regexp.MustCompile(`(?m)^    f: .*\n`).ReplaceAllString(text, ""),
+		"another null":         strings.Replace(text, "z: null", "z: 1", 1),
+		"a renamed key":        strings.Replace(text, "adminPassword:", "adminPasswords:", 1),
+		"two elements swapped": regexp.MustCompile(`(?m)^(        - ENC.*\n)(        - ENC.*\n)`).ReplaceAllString(text, "$2$1"),
+		"a removed recipient":  strings.Replace(text, "-----END AGE", "-----END", 2),
+	}
+	for i, at := range values {
+		if strings.Contains(text[at[0]:at[0]+strings.IndexByte(text[at[0]:], '\n')], "type:comment") {
+			continue
+		}
+		other := byte('A')
+		if text[at[2]] == other {
+			other = 'B'
+		}
+		changed["value "+string(rune('a'+i))] = text[:at[2]] + string(other) + text[at[2]+1:]
+	}
+	for name, data := range changed {
+		if data == text {
+			t.Errorf("%s: nothing changed", name)
+		}
+		if _, err := decrypted(t, "all.yaml", []byte(data)); err == nil {
+			t.Errorf("%s is not found", name)
+		} else if strings.Contains(err.Error(), "hunter22") {
+			t.Errorf("%s: the fault shows a value: %v", name, err)
+		}
+	}
+}
+
+func TestParseFaults(t *testing.T) {
+	all, regex := string(read(t, "all.yaml")), string(read(t, "secret.yaml"))
+	for text, want := range map[string]string{
+		"":                         "not valid YAML or JSON",
+		"a: [":                     "not valid YAML or JSON",
+		"a: b":                     "x.yaml:1:1: the file is not encrypted",
+		"- a":                      "x.yaml:1:1: the file is not encrypted",
+		"a: 1\nsops: x":            "x.yaml:2:7: the metadata of SOPS is not valid",
+		"a: &x 1\nb: *x\nsops: {}": "x.yaml:2:4: SOPS does not support aliases",
+		"a: 1\nsops: {}":           "x.yaml:2:7: the metadata of SOPS has no checksum",
+		"sops: {}\n---\nb: 1":      "x.yaml:3:1: the file has several documents",
+		regexp.MustCompile(`lastmodified: .*`).ReplaceAllString(all, ""):                              "has no time of the last change",
+		regexp.MustCompile(`(?s)    age:.*?    lastmod`).ReplaceAllString(all, "    lastmod"):         "names no recipient",
+		regexp.MustCompile(`adminPassword: .*`).ReplaceAllString(all, "adminPassword: hunter22"):      "x.yaml:3:20: grafana.adminPassword: the value is in plain text",
+		regexp.MustCompile(`adminPassword: .*`).ReplaceAllString(all, "adminPassword: ENC[hunter22]"): "x.yaml:3:20: grafana.adminPassword: the value is in plain text",
+		regexp.MustCompile(`key: ENC.*`).ReplaceAllString(regex, "key: YWJj"):                         "data.key: the value is in plain text",
+		regexp.MustCompile(`encrypted_regex: .*`).ReplaceAllString(regex, "encrypted_regex: '('"):     "invalid regular expression",
+	} {
+		_, err := Parse("x.yaml", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter22") {
+			t.Errorf("%.60q: %v, want %q", text, err, want)
+		}
+		for _, d := range diag.All(err) {
+			if d.Hint == "" || len(d.At) == 0 {
+				t.Errorf("%q has no hint or position", d.Msg)
+			}
+		}
+	}
+}
+
+// Keys come from the variables and the file in which sops looks; an invalid one is not shown.
+func TestIdentities(t *testing.T) {
+	key := strings.TrimSpace(string(read(t, "key.txt")))
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "sops", "age"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "sops", "age", "keys.txt"), read(t, "other.txt"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		env  map[string]string
+		keys int
+		err  string
+	}{
+		{nil, 0, ""},
+		{map[string]string{"SOPS_AGE_KEY": key}, 1, ""},
+		{map[string]string{"SOPS_AGE_KEY": key, "XDG_CONFIG_HOME": dir}, 2, ""},
+		{map[string]string{"HOME": dir}, 0, ""},
+		{map[string]string{"SOPS_AGE_KEY": "AGE-SECRET-KEY-1BROKEN"}, 0, "SOPS_AGE_KEY has no valid age key"},
+		{map[string]string{"SOPS_AGE_KEY_FILE": dir + "/none"}, 0, "cannot be read"},
+	} {
+		ids, err := Identities(func(name string) string { return c.env[name] })
+		if len(ids) != c.keys || c.err == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%v: %d keys, %v", c.env, len(ids), err)
+		}
+		if err != nil && strings.Contains(err.Error(), "BROKEN") {
+			t.Errorf("the fault shows the key: %v", err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, name := range []string{"all.yaml", "all.json", "secret.yaml"} {
+		f.Add(read(f, name))
+	}
+	f.Add([]byte("a: &a [*a, *a]\nsops: {mac: x}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := Parse("x.yaml", data)
+		if err != nil {
+			return
+		}
+		for _, path := range file.Keys() {
+			if !file.Has(path) {
+				t.Errorf("%q is not found", path)
+			}
+		}
+		if p, err := file.Decrypt(nil); err == nil {
+			t.Errorf("%v without a key", p.values)
+		}
+	})
+}

@@ -1,0 +1,152 @@
+// Package secrets finds the values of the secrets that a bundle refers to, in the memory
+// of the process that applies it. It decrypts SOPS files with age keys itself, and with the
+// sops program where a file has other keys.
+package secrets
+
+import (
+	"context"
+	"encoding/hex"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"golang.org/x/crypto/scrypt"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/stage/bundle"
+	"github.com/fleetc/fleetc/compiler/stage/secret"
+)
+
+// A Resolver finds the values of secrets of one fleet. It decrypts each file once. It is
+// safe for concurrent use.
+type Resolver struct {
+	Dir    string                      // absolute path of the fleet's root
+	Getenv func(string) (string, bool) // looks up an environment variable; os.LookupEnv if nil
+
+	mu    sync.Mutex
+	files *secret.Files
+	plain map[string]plainFile // by name
+}
+
+// plainFile is the values of a file, or the error of decrypting it.
+type plainFile struct {
+	values plainValues
+	err    error
+}
+
+// Values returns a bundle and the values of the references in it, by reference. A reference
+// to a source without a digest gets one in the returned bundle, so that a change of the
+// value changes it: a slow hash with a salt, from which the value cannot be guessed. The
+// error has a fault for each secret without a value, at its line.
+func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle) (*fleet.Bundle, map[string]string, error) {
+	references := referencesOf(b)
+	if len(references) == 0 {
+		return b, nil, nil
+	}
+	var faults diag.List
+	values, renamed := map[string]string{}, map[string]string{}
+	for _, reference := range slices.Sorted(maps.Keys(references)) {
+		i := slices.IndexFunc(b.Cluster.Secrets, func(s fleet.Secret) bool { return s.Name == references[reference] })
+		if i < 0 {
+			continue // the checks of objects report it
+		}
+		s := b.Cluster.Secrets[i]
+		value, err := r.value(ctx, s)
+		if err != nil {
+			for _, d := range diag.All(err) {
+				of := *d
+				of.Path, of.At = "secrets."+s.Name, append(slices.Clone(d.At), s.Pos)
+				faults.Add(&of)
+			}
+			continue
+		}
+		if s.Digest == "" {
+			if s.Digest, err = fingerprint(value, b.Cluster.ID+" "+s.Name); err != nil {
+				return nil, nil, err
+			}
+		}
+		renamed[reference] = s.Reference()
+		values[s.Reference()] = value
+	}
+	if err := faults.Err(); err != nil {
+		return nil, nil, diag.In(b.Cluster.ID, err)
+	}
+	out, err := rebind(b, renamed)
+	return out, values, err
+}
+
+// fingerprint returns a hash of a value from which it cannot be guessed.
+func fingerprint(value, salt string) (string, error) {
+	const cost, blocks, parallel, length = 1 << 15, 8, 1, 6
+	key, err := scrypt.Key([]byte(value), []byte("fleetc "+salt), cost, blocks, parallel, length)
+	return hex.EncodeToString(key), err
+}
+
+// referencesOf returns the names of the secrets by the references in a bundle.
+func referencesOf(b *fleet.Bundle) map[string]string {
+	out := map[string]string{}
+	add := func(reference, name string) string {
+		out[reference] = name
+		return reference
+	}
+	for _, o := range slices.Concat(b.Objects, b.Hooks) {
+		fleet.MapTexts(o.Object, func(text string) string { return fleet.MapReferences(text, add) })
+	}
+	for _, release := range b.Cluster.Releases {
+		if release.Delivery == fleet.ByHelm {
+			release.Values.WithReferences(add)
+		}
+	}
+	return out
+}
+
+// value returns the value of a secret.
+func (r *Resolver) value(ctx context.Context, s fleet.Secret) (string, error) {
+	if s.Env != "" {
+		value, ok := r.getenv(s.Env)
+		if !ok || value == "" {
+			return "", &diag.Diag{Msg: "the environment variable " + s.Env + " is not set", Hint: "set it for the process that applies, for example as a secret of the CI job"}
+		}
+		return value, nil
+	}
+	values, err := r.decrypted(ctx, s.SOPS)
+	if err != nil {
+		return "", err
+	}
+	return values.Value(s.Key)
+}
+
+// getenv looks up an environment variable.
+func (r *Resolver) getenv(name string) (string, bool) {
+	if r.Getenv == nil {
+		return os.LookupEnv(name)
+	}
+	return r.Getenv(name)
+}
+
+// rebind returns the bundle with other references, and the texts that belong to them.
+func rebind(b *fleet.Bundle, renamed map[string]string) (*fleet.Bundle, error) {
+	out := b.WithReferences(func(reference, _ string) string {
+		if to, ok := renamed[reference]; ok {
+			return to
+		}
+		return reference
+	})
+	out.YAML, out.Sums = slices.Clone(b.YAML), slices.Clone(b.Sums)
+	for i, o := range out.Objects {
+		if o.Unstructured == b.Objects[i].Unstructured {
+			continue
+		}
+		text, err := bundle.Encode(o.Object)
+		if err != nil {
+			return nil, err
+		}
+		out.YAML[i] = fleet.Text{text}
+		if out.Sums != nil {
+			out.Sums[i] = out.YAML[i].Sum()
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,212 @@
+// Package secret binds the references of a cluster to its secrets, and checks where the
+// rendered objects refer to them. It reads SOPS files without decrypting them, so that it
+// needs no key.
+package secret
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/git"
+	"github.com/fleetc/fleetc/compiler/base/par"
+	"github.com/fleetc/fleetc/compiler/base/sops"
+)
+
+// maxFile is the size limit of a SOPS file in bytes.
+const maxFile = 4 << 20
+
+// Files reads the SOPS files of a fleet, each once. It is safe for concurrent use.
+type Files struct {
+	root  string
+	files par.Memo[string, readFile]
+}
+
+// readFile is a SOPS file, or the error of reading it.
+type readFile struct {
+	file *sops.File
+	err  error
+}
+
+// NewFiles returns a reader of the files below the absolute path root.
+func NewFiles(root string) *Files { return &Files{root: root} }
+
+// File returns a SOPS file. name is relative to the root and slash-separated. The error
+// has the positions in the file.
+func (f *Files) File(name string) (*sops.File, error) {
+	r := f.files.Get(name, func() readFile {
+		data, err := Read(f.root, name)
+		if err != nil {
+			return readFile{err: err}
+		}
+		file, err := sops.Parse(name, data)
+		return readFile{file, err}
+	})
+	return r.file, r.err
+}
+
+// Read returns the content of a file below root, which must not be in .git.
+func Read(root, name string) ([]byte, error) {
+	if git.IsDotGit(name) {
+		return nil, &diag.Diag{Msg: name + " is in .git", Hint: "name a file of the repository"}
+	}
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	f, err := tree.Open(filepath.FromSlash(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &diag.Diag{Msg: name + " does not exist", Hint: "create it with sops, or correct the path", Cause: err}
+	}
+	if err != nil {
+		return nil, &diag.Diag{Msg: name + " cannot be read", Hint: "name a file of the repository", Cause: err}
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, &diag.Diag{Msg: name + " is not a file", Hint: "name a file that sops has encrypted", Cause: err}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		return nil, &diag.Diag{Msg: fmt.Sprintf("%s is larger than %d MiB", name, maxFile>>20), Hint: "divide it"}
+	}
+	return data, err
+}
+
+// Bind adds the digests of encrypted values to the references in the values, objects and
+// patches of a cluster. The error has the faults of secrets, of their files, and of
+// references to unknown secrets. Bind adds a check for each secret that nothing may use.
+func Bind(c *fleet.Cluster, files *Files) error {
+	b := binder{cluster: c, known: map[string]fleet.Secret{}, used: map[string]bool{}}
+	for i := range c.Secrets {
+		s := &c.Secrets[i]
+		if s.SOPS != "" {
+			b.digest(s, files)
+		}
+		b.known[s.Name] = *s
+	}
+	for _, r := range c.Releases {
+		b.release(r)
+	}
+	for _, s := range c.Secrets {
+		c.Checks = append(c.Checks, fleet.RuleCheck{
+			Path: "secrets." + s.Name, Pos: s.Pos, Holds: b.used[s.Name],
+			Msg: "no release refers to this secret", Hint: "write it into a value, as in adminPassword: secrets." + s.Name + ".ref, or remove it",
+		})
+	}
+	return diag.In(c.ID, b.faults.Err())
+}
+
+// A binder is the state of Bind.
+type binder struct {
+	cluster *fleet.Cluster
+	known   map[string]fleet.Secret
+	used    map[string]bool
+	faults  diag.List
+}
+
+// digest sets the digest of a secret in a SOPS file.
+func (b *binder) digest(s *fleet.Secret, files *Files) {
+	path := "secrets." + s.Name
+	file, err := files.File(s.SOPS)
+	if err != nil {
+		for _, d := range diag.All(err) {
+			of := *d
+			of.Path, of.At = path, append(slices.Clone(d.At), s.Pos)
+			b.faults.Add(&of)
+		}
+		return
+	}
+	if !file.Has(s.Key) {
+		b.faults.Add(&diag.Diag{
+			At: []diag.Pos{s.Pos}, Path: path + ".key", Msg: fmt.Sprintf("%s has no value %s", s.SOPS, diag.Visible(s.Key, diag.MaxText)),
+			Hint: diag.OneOf(s.Key, file.Keys()),
+		})
+		return
+	}
+	sum := sha256.Sum256([]byte(file.Ciphertext(s.Key)))
+	const length = 6 // bytes; only its change matters
+	s.Digest = hex.EncodeToString(sum[:length])
+}
+
+// release binds the references of a release.
+func (b *binder) release(r *fleet.Release) {
+	r.Values = b.tree(r, r.Values)
+	for i, o := range r.Objects {
+		r.Objects[i] = b.tree(r, o)
+	}
+	for i := range r.Patches {
+		p := &r.Patches[i]
+		replace := b.replace(r, p.Pos)
+		mapped := func(v any) any {
+			return fleet.MapTexts(v, func(text string) string { return fleet.MapReferences(text, replace) })
+		}
+		if p.Strategic != nil {
+			p.Strategic, _ = mapped(p.Strategic).(map[string]any)
+		}
+		if p.Merge != nil {
+			p.Merge, _ = mapped(p.Merge).(map[string]any)
+		}
+		for j := range p.JSON {
+			p.JSON[j].Value = mapped(p.JSON[j].Value)
+		}
+	}
+}
+
+// tree binds the references in a tree, with faults at their leaves.
+func (b *binder) tree(r *fleet.Release, t *fleet.Tree) *fleet.Tree {
+	if t == nil {
+		return nil
+	}
+	b.check(r, t)
+	return t.WithReferences(b.replace(r, diag.Pos{}))
+}
+
+// check reports the unknown secrets in a tree.
+func (b *binder) check(r *fleet.Release, t *fleet.Tree) {
+	for _, key := range t.Keys() {
+		b.check(r, t.Fields[key])
+	}
+	for _, e := range t.List {
+		b.check(r, e)
+	}
+	if text, ok := t.Scalar.(string); ok {
+		fleet.MapReferences(text, b.replace(r, t.Pos))
+	}
+}
+
+// replace returns the replacement of a reference. It reports unknown secrets at a
+// position, if it is valid.
+func (b *binder) replace(r *fleet.Release, pos diag.Pos) func(reference, name string) string {
+	return func(reference, name string) string {
+		s, ok := b.known[name]
+		if ok {
+			b.used[name] = true
+			return s.Reference()
+		}
+		if pos.IsValid() {
+			b.faults.Add(&diag.Diag{At: []diag.Pos{pos}, Path: r.Path(), Msg: "no secret is called " + name, Hint: hintUnknown(name, b.cluster)})
+		}
+		return reference
+	}
+}
+
+// hintUnknown returns the hint for a name that is not a secret of the cluster.
+func hintUnknown(name string, c *fleet.Cluster) string {
+	if len(c.Secrets) == 0 {
+		return `declare it: secrets: "` + name + `": {sops: "secrets/prod.yaml", key: "path.of.the.value"}`
+	}
+	var names []string
+	for _, s := range c.Secrets {
+		names = append(names, s.Name)
+	}
+	return diag.OneOf(name, names)
+}

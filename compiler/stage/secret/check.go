@@ -1,0 +1,177 @@
+package secret
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+)
+
+// Check returns the faults of rendered objects that refer to secrets: references outside
+// of Secrets that the release does not allow, references that a chart invents, references
+// of values that no object has, and allowances that nothing needs. A chart that hashes or
+// encrypts a value loses its reference. In a cluster without secrets, only the data of
+// Secrets is checked.
+func Check(c *fleet.Cluster, objs []fleet.Object) error {
+	k := checker{cluster: c, needed: map[*fleet.Release]map[string]bool{}, found: map[*fleet.Release]map[string]bool{}}
+	for _, o := range objs {
+		if len(c.Secrets) > 0 || o.GetKind() == "Secret" {
+			k.object(o)
+		}
+	}
+	for _, r := range c.Releases {
+		k.release(r)
+	}
+	return diag.In(c.ID, k.faults.Err())
+}
+
+// A checker is the state of Check.
+type checker struct {
+	cluster *fleet.Cluster
+	needed  map[*fleet.Release]map[string]bool // allowances that are needed
+	found   map[*fleet.Release]map[string]bool // names of secrets in objects
+	faults  diag.List
+}
+
+// object checks the references of an object.
+func (k *checker) object(o fleet.Object) {
+	inside, outside := fleet.ReferringFields(o.Unstructured)
+	if len(inside)+len(outside) == 0 {
+		return
+	}
+	r := o.Release
+	if k.found[r] == nil {
+		k.found[r], k.needed[r] = map[string]bool{}, map[string]bool{}
+	}
+	for _, f := range slices.Concat(inside, outside) {
+		k.found[r][f.Secret] = true
+	}
+	for _, name := range k.unknown(slices.Concat(inside, outside)) {
+		k.faults.Add(&diag.Diag{At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("no secret is called %s (%s)", name, o.Origin()), Hint: hintUnknown(name, k.cluster)})
+	}
+	for _, name := range k.invented(r, slices.Concat(inside, outside)) {
+		k.faults.Add(&diag.Diag{
+			At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("it refers to the secret %s, which no value of the release names (%s)", name, o.Origin()),
+			Hint: "a chart cannot choose secrets by itself: give it the reference in a value",
+		})
+	}
+	if len(outside) == 0 || len(k.cluster.Secrets) == 0 {
+		return
+	}
+	name := o.GetKind() + "/" + o.GetName()
+	k.needed[r][name] = true
+	if slices.ContainsFunc(r.SecretsIn, func(w fleet.Waiver) bool { return w.Path == name }) {
+		return
+	}
+	f := outside[0]
+	k.faults.Add(&diag.Diag{
+		At: o.Places(), Path: o.Title(),
+		Msg: fmt.Sprintf("%s refers to the secret %s outside of the data of a Secret: everyone who may read the object could read the value (%s)",
+			diag.Visible(f.Field, diag.MaxText), f.Secret, o.Origin()),
+		Hint: "let the chart read it from a Secret, or allow it: " + r.Path("secretsIn") + ": " + strconv.Quote(name) + `: "why"`,
+	})
+}
+
+// unknown returns the names in the fields that are not secrets of the cluster.
+func (k *checker) unknown(fields []fleet.ReferringField) []string {
+	var out []string
+	for _, f := range fields {
+		isKnown := slices.ContainsFunc(k.cluster.Secrets, func(s fleet.Secret) bool { return s.Name == f.Secret })
+		if !isKnown && !slices.Contains(out, f.Secret) {
+			out = append(out, f.Secret)
+		}
+	}
+	return out
+}
+
+// invented returns the secrets in the fields that the inputs of a chart do not name.
+func (k *checker) invented(r *fleet.Release, fields []fleet.ReferringField) []string {
+	if r.Chart == (fleet.ChartRef{}) {
+		return nil // files of the repository name secrets directly
+	}
+	named := map[string]bool{}
+	for _, name := range inputs(r) {
+		named[name] = true
+	}
+	var out []string
+	for _, f := range fields {
+		if !named[f.Secret] && !slices.Contains(out, f.Secret) {
+			out = append(out, f.Secret)
+		}
+	}
+	return out
+}
+
+// release checks the references in the values of a release, and its allowances.
+func (k *checker) release(r *fleet.Release) {
+	for _, ref := range valueReferences(r.Values, nil) {
+		if k.found[r][ref.name] {
+			continue
+		}
+		k.faults.Add(&diag.Diag{
+			At: []diag.Pos{ref.pos}, Path: r.Path("values", ref.path),
+			Msg:  fmt.Sprintf("no object has the value of the secret %s: the chart hashes, encrypts or ignores it", ref.name),
+			Hint: "name an existing Secret in the values instead, if the chart can read one; or remove the value",
+		})
+	}
+	for _, w := range r.SecretsIn {
+		if !k.needed[r][w.Path] {
+			k.faults.Add(&diag.Diag{
+				At: []diag.Pos{w.Pos}, Path: r.Path("secretsIn"), Msg: w.Path + " does not refer to a secret, or does not exist",
+				Hint: "remove this line, or write it in the layers that need it",
+			})
+		}
+	}
+}
+
+// valueReference is a value that refers to a secret.
+type valueReference struct {
+	path string
+	name string
+	pos  diag.Pos
+}
+
+// valueReferences returns the references in values, in the order of paths.
+func valueReferences(t *fleet.Tree, path []string) []valueReference {
+	if t == nil {
+		return nil
+	}
+	var out []valueReference
+	for _, key := range t.Keys() {
+		out = append(out, valueReferences(t.Fields[key], append(slices.Clone(path), key))...)
+	}
+	for i, e := range t.List {
+		out = append(out, valueReferences(e, append(slices.Clone(path), strconv.Itoa(i)))...)
+	}
+	if text, ok := t.Scalar.(string); ok {
+		for _, name := range fleet.References(text) {
+			out = append(out, valueReference{fleet.FieldText(path), name, t.Pos})
+		}
+	}
+	return out
+}
+
+// inputs returns the names of the secrets in the values and patches of a release.
+func inputs(r *fleet.Release) []string {
+	names := map[string]bool{}
+	for _, ref := range valueReferences(r.Values, nil) {
+		names[ref.name] = true
+	}
+	add := func(text string) string {
+		for _, name := range fleet.References(text) {
+			names[name] = true
+		}
+		return text
+	}
+	for _, p := range r.Patches {
+		fleet.MapTexts(p.Strategic, add)
+		fleet.MapTexts(p.Merge, add)
+		for _, op := range p.JSON {
+			fleet.MapTexts(op.Value, add)
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
