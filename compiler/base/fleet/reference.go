@@ -47,7 +47,7 @@ const referenceStart = "((fleetc:"
 var referenceForm = regexp.MustCompile(`\(\(fleetc:([A-Za-z0-9](?:[-_.A-Za-z0-9]*[A-Za-z0-9])?)(?:@[0-9a-f]+)?\)\)`)
 
 // encodedStarts are parts of the base64 of texts that contain referenceStart, for each of
-// the three alignments: only characters that do not depend on what is around.
+// the three alignments. They leave out characters that depend on the text around it.
 var encodedStarts = func() []string {
 	var out []string
 	for shift := range 3 {

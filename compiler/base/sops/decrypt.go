@@ -69,7 +69,7 @@ func (f *File) Decrypt(identities []age.Identity) (*Plain, error) {
 	return p, nil
 }
 
-// macOnlyEncrypted is what the checksum of encrypted values alone begins with:
+// macOnlyEncrypted begins the checksum of a file in which SOPS sums encrypted values only:
 // MACOnlyEncryptedInitialization of SOPS.
 var macOnlyEncrypted = []byte{
 	0x8a, 0x3f, 0xd2, 0xad, 0x54, 0xce, 0x66, 0x52, 0x7b, 0x10, 0x34, 0xf3, 0xd1, 0x47, 0xbe, 0xb,
