@@ -69,6 +69,7 @@ metadata: {name: {{ .Release.Name }}}
 data: { {{- range $k, $v := .Values.secrets }}{{ $k }}: {{ $v | b64enc | quote }}, {{ end }} }
 stringData:
   url: {{ printf "postgres://app:%s@db/app" .Values.password | quote }}
+  config.json: {{ dict "password" (index .Values.secrets "v07") | toJson | quote }}
   login: {{ dict "auth" (printf "app:%s" .Values.password | b64enc) | toJson | quote }}
 `)
 	p.write("chart/templates/app.yaml", `apiVersion: apps/v1
@@ -209,6 +210,10 @@ func TestSecrets(t *testing.T) {
 	}
 	if want := `{"auth":"` + base64.StdEncoding.EncodeToString([]byte("app:correct-horse-battery")) + `"}`; charted["login"] != want {
 		t.Errorf("login is %q, want %q", charted["login"], want)
+	}
+	var config struct{ Password string }
+	if err := json.Unmarshal([]byte(charted["config.json"]), &config); err != nil || config.Password != p.values["v07"] {
+		t.Errorf("the JSON document is %s: %v", charted["config.json"], err)
 	}
 	if got := p.data("written")["token"]; got != "first-token-value" {
 		t.Errorf("token is %q", got)

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -23,14 +24,6 @@ type Secret struct {
 	Pos    diag.Pos
 }
 
-// Source names the source of the secret for messages.
-func (s Secret) Source() string {
-	if s.SOPS != "" {
-		return s.SOPS + " " + s.Key
-	}
-	return "the environment variable " + s.Env
-}
-
 // Reference returns the text that stands for the value until it is applied. It changes when
 // the encrypted value changes, so that checksums of it change too.
 func (s Secret) Reference() string {
@@ -46,34 +39,52 @@ const referenceStart = "((fleetc:"
 // referenceForm matches a reference; its group is the name of the secret.
 var referenceForm = regexp.MustCompile(`\(\(fleetc:([A-Za-z0-9](?:[-_.A-Za-z0-9]*[A-Za-z0-9])?)(?:@[0-9a-f]+)?\)\)`)
 
-// encodedStarts are parts of the base64 of texts that contain referenceStart, for each of
-// the three alignments. They leave out characters that depend on the text around it.
+// maxEncodings is how often a reference may be encoded as base64: the password in a Docker
+// configuration is, once by itself and once as the data of a Secret.
+const maxEncodings = 2
+
+// encodedStarts are parts of the base64 of texts that contain referenceStart, and of the
+// base64 of these.
 var encodedStarts = func() []string {
-	var out []string
-	for shift := range 3 {
-		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + referenceStart))
-		from, to := (shift*8+5)/6, (shift+len(referenceStart))*8/6
-		out = append(out, text[from:to])
+	once := encodedParts(referenceStart)
+	out := once
+	for _, part := range once {
+		out = append(out, encodedParts(part)...)
 	}
 	return out
 }()
 
+// encodedParts returns the parts of the base64 of texts that contain a text, for each of
+// the three alignments. They leave out characters that depend on the text around it.
+func encodedParts(text string) []string {
+	var out []string
+	for shift := range 3 {
+		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + text))
+		from, to := (shift*8+5)/6, (shift+len(text))*8/6
+		out = append(out, encoded[from:to])
+	}
+	return out
+}
+
 // base64Run matches a text that may be base64.
 var base64Run = regexp.MustCompile(`[A-Za-z0-9+/]{12,}={0,2}`)
 
-// maxEncodings is how often a reference may be encoded as base64.
-const maxEncodings = 4
-
 // MapReferences returns a text with each reference replaced by the result of replace, also
-// in base64 inside of the text. A text without references is returned as it is.
+// in base64 inside of the text. In a JSON document the result is escaped, so that the
+// document stays valid. A text without references is returned as it is.
 func MapReferences(text string, replace func(reference, name string) string) string {
 	return mapReferences(text, replace, maxEncodings)
 }
 
 func mapReferences(text string, replace func(reference, name string) string, depth int) string {
 	if strings.Contains(text, referenceStart) {
+		isJSON := strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text))
 		text = referenceForm.ReplaceAllStringFunc(text, func(reference string) string {
-			return replace(reference, referenceForm.FindStringSubmatch(reference)[1])
+			to := replace(reference, referenceForm.FindStringSubmatch(reference)[1])
+			if quoted, err := json.Marshal(to); isJSON && err == nil {
+				to = string(quoted[1 : len(quoted)-1])
+			}
+			return to
 		})
 	}
 	if depth == 0 || !slices.ContainsFunc(encodedStarts, func(start string) bool { return strings.Contains(text, start) }) {

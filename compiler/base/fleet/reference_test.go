@@ -1,0 +1,146 @@
+package fleet
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func b64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+// A value in a JSON document is escaped, also in base64.
+func TestMapReferencesInJSON(t *testing.T) {
+	const value = "a \"quote\"\nand \\ <b>"
+	text := `{"password": "x((fleetc:db))", "list": ["((fleetc:db))"]}`
+	got := MapReferences(b64(text), func(string, string) string { return value })
+	decoded, err := base64.StdEncoding.DecodeString(got)
+	var document struct {
+		Password string
+		List     []string
+	}
+	if err == nil {
+		err = json.Unmarshal(decoded, &document)
+	}
+	if err != nil || document.Password != "x"+value || document.List[0] != value {
+		t.Errorf("%+v, %v from %s", document, err, decoded)
+	}
+	if got := MapReferences(`{"a": ((fleetc:db))`, func(string, string) string { return value }); got != `{"a": `+value {
+		t.Errorf("text that is not JSON becomes %s", got)
+	}
+}
+
+// References are found as they are and in base64, at each alignment and depth.
+func TestMapReferences(t *testing.T) {
+	const db, other = "((fleetc:db@0a1b))", "((fleetc:other.one))"
+	for text, want := range map[string]string{
+		"":                           "",
+		"no reference":               "no reference",
+		db:                           "VALUE db",
+		"a" + db + "b" + other + "c": "aVALUE dbbVALUE other.onec",
+		"((fleetc:a b))":             "((fleetc:a b))",
+		"((fleetc:a)":                "((fleetc:a)",
+		"((fleetc:-a))":              "((fleetc:-a))",
+		"((vault:a))":                "((vault:a))",
+		b64(db):                      b64("VALUE db"),
+		b64("x" + db):                b64("xVALUE db"),
+		b64("xy" + db):               b64("xyVALUE db"),
+		b64("user:" + db + "@host"):  b64("user:VALUE db@host"),
+		b64(b64("u:" + db)):          b64(b64("u:VALUE db")),
+		`{"auth":"` + b64("u:"+db) + `","b":"` + db + `"}`: `{"auth":"` + b64("u:VALUE db") + `","b":"VALUE db"}`,
+		"Basic " + b64("u:"+db):                            "Basic " + b64("u:VALUE db"),
+		b64("nothing in here at all"):                      b64("nothing in here at all"),
+	} {
+		got := MapReferences(text, func(_, name string) string { return "VALUE " + name })
+		if got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestReferringFields(t *testing.T) {
+	object := func(kind string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": "a", "labels": map[string]any{"x": "((fleetc:a))"}},
+			"data":       map[string]any{"one": b64("((fleetc:b))"), "tls.crt": "none"},
+			"stringData": map[string]any{"two": "((fleetc:c)) ((fleetc:d))"},
+			"spec":       map[string]any{"list": []any{"x", map[string]any{"y": "((fleetc:e))"}}},
+		}}
+	}
+	label, spec := ReferringField{"metadata.labels.x", "a"}, ReferringField{"spec.list[1].y", "e"}
+	data := []ReferringField{{"data.one", "b"}, {"stringData.two", "c"}, {"stringData.two", "d"}}
+	inside, outside := ReferringFields(object("Secret"))
+	if !reflect.DeepEqual(inside, data) || !reflect.DeepEqual(outside, []ReferringField{label, spec}) {
+		t.Errorf("inside %v, outside %v", inside, outside)
+	}
+	inside, outside = ReferringFields(object("ConfigMap"))
+	if inside != nil || !reflect.DeepEqual(outside, []ReferringField{data[0], label, spec, data[1], data[2]}) {
+		t.Errorf("inside %v, outside %v", inside, outside)
+	}
+	if inside, outside := ReferringFields(nil); inside != nil || outside != nil {
+		t.Error("nothing refers to secrets")
+	}
+}
+
+// Objects and trees without references are shared, and others are copied.
+func TestWithReferences(t *testing.T) {
+	replace := func(_, name string) string { return strings.ToUpper(name) }
+	plain := &unstructured.Unstructured{Object: map[string]any{"kind": "A", "list": []any{"x", int64(1), nil, true}}}
+	if WithReferences(plain, replace) != plain {
+		t.Error("an object without references is copied")
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{"kind": "A", "((fleetc:a))": []any{"x((fleetc:b))", int64(1), nil, true}}}
+	want := map[string]any{"kind": "A", "A": []any{"xB", int64(1), nil, true}}
+	if got := WithReferences(o, replace); !reflect.DeepEqual(got.Object, want) || o.Object["((fleetc:a))"] == nil {
+		t.Errorf("got %v from %v", got, o)
+	}
+	tree, err := TreeOf(o.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tree.WithReferences(replace).Native(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v", got)
+	}
+	if other, err := TreeOf(plain.Object); err != nil || other.WithReferences(replace) != other {
+		t.Error("a tree without references is copied")
+	}
+}
+
+// A bundle gets the values in objects, hooks and values, and keeps its texts.
+func TestBundleWithReferences(t *testing.T) {
+	r := &Release{Name: "r", Values: Map(map[string]*Tree{"a": {Scalar: "((fleetc:a))"}})}
+	u := &unstructured.Unstructured{Object: map[string]any{"kind": "A", "a": "((fleetc:a))"}}
+	b := &Bundle{Cluster: &Cluster{Releases: []*Release{r}}, Objects: []Object{{Unstructured: u, Release: r}}, Hooks: []Object{{Unstructured: u, Release: r}}, YAML: []Text{{[]byte("x")}}}
+	out := b.WithReferences(func(string, string) string { return "VALUE" })
+	for _, o := range []Object{out.Objects[0], out.Hooks[0]} {
+		if o.Object["a"] != "VALUE" || o.Release != out.Cluster.Releases[0] {
+			t.Errorf("%v of %v", o.Object, o.Release)
+		}
+	}
+	if out.Cluster.Releases[0].Values.Fields["a"].Scalar != "VALUE" || r.Values.Fields["a"].Scalar != "((fleetc:a))" || u.Object["a"] != "((fleetc:a))" {
+		t.Error("the values are not replaced in a copy")
+	}
+	if !reflect.DeepEqual(out.YAML, b.YAML) {
+		t.Error("texts change")
+	}
+}
+
+// A replaced text has no reference any more, and one without references is unchanged.
+func FuzzMapReferences(f *testing.F) {
+	f.Add("a((fleetc:db))b")
+	f.Add(b64("x((fleetc:db@00))"))
+	f.Add("((fleetc:((fleetc:a))))")
+	f.Fuzz(func(t *testing.T, text string) {
+		names := References(text)
+		got := MapReferences(text, func(string, string) string { return "" })
+		if len(names) == 0 && got != text {
+			t.Errorf("%q becomes %q", text, got)
+		}
+		if same := MapReferences(text, func(reference, _ string) string { return reference }); same != text {
+			t.Errorf("%q becomes %q", text, same)
+		}
+	})
+}
