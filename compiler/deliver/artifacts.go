@@ -18,6 +18,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/oci"
+	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
 
@@ -26,8 +27,9 @@ import (
 // Their content is below dir, which must exist as long as the artifacts are used. from has
 // the fields of the provenance that all artifacts share.
 func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree *export.Tree, dir string, from oci.Provenance) iter.Seq2[*oci.Artifact, error] {
+	resolver := &secrets.Resolver{Dir: f.Dir}
 	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*oci.Artifact, error) {
-		b, err := exportCluster(ctx, f, f.Clusters[i], layout)
+		b, err := exportCluster(ctx, f, f.Clusters[i], layout, resolver)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -15,6 +16,7 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/deliver/export"
 	"github.com/fleetc/fleetc/compiler/deliver/export/gitops"
+	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 )
@@ -24,8 +26,9 @@ import (
 // its release allows it. If take is not nil, it is called with each bundle before the
 // bundle is yielded, concurrently and in any order. Its error is yielded beside the bundle.
 func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, clusters []*fleet.Cluster, take func(*fleet.Bundle) error) iter.Seq2[*fleet.Bundle, error] {
+	resolver := &secrets.Resolver{Dir: f.Dir}
 	return par.Map(ctx, f.Parallel, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
-		b, err := exportCluster(ctx, f, clusters[i], layout)
+		b, err := exportCluster(ctx, f, clusters[i], layout, resolver)
 		if err == nil && take != nil {
 			err = diag.In(b.Cluster.ID, take(b))
 		}
@@ -34,12 +37,30 @@ func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, cluste
 }
 
 // exportCluster compiles one cluster and lays out its bundle.
-func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, layout fleet.Layout) (*fleet.Bundle, error) {
+func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, layout fleet.Layout, resolver *secrets.Resolver) (*fleet.Bundle, error) {
 	b, err := f.Compile(ctx, c)
+	if err == nil && layout == fleet.FluxLayout && len(c.Recipients) > 0 {
+		b, err = encrypted(ctx, f, b, resolver)
+	}
 	if err == nil {
 		b, err = layOut(f, b, layout)
 	}
 	return b, fleet.InCluster(c, err)
+}
+
+// encrypted returns a bundle whose Secrets with references are encrypted for the cluster.
+// Those that did not change stay as in the previous export.
+func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, resolver *secrets.Resolver) (*fleet.Bundle, error) {
+	previous := func(fleet.Object) (map[string]any, error) { return nil, nil }
+	if f.Keep != nil {
+		keep := f.Keep(ctx, b.Cluster.ID)
+		previous = func(o fleet.Object) (map[string]any, error) {
+			v, _, err := keep(o, nil)
+			before, _ := v.(map[string]any)
+			return before, err
+		}
+	}
+	return resolver.Encrypted(ctx, b, previous, time.Now())
 }
 
 // layOut lays out a bundle. A Secret in plain text is a fault.

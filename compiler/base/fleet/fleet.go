@@ -45,6 +45,7 @@ type Cluster struct {
 	KubeContext string            // kubeconfig context; may be empty
 	UID         string            // of the namespace kube-system; may be empty
 	History     int               // number of applied bundles that the cluster keeps; 0 when unknown
+	Recipients  []string          // age recipients of the cluster, for which Flux exports encrypt; sorted
 	Labels      map[string]string // for selection
 	Facts       map[string]any    // decoded JSON
 	APIs        []API             // kinds that the cluster serves and no release installs, sorted

@@ -157,6 +157,13 @@ func ReferringFields(u *unstructured.Unstructured) (inside, outside []ReferringF
 	return inside, outside
 }
 
+// IsEncryptable reports whether an export for Flux can encrypt the object: a Secret that
+// refers to secrets in its data alone, and that Helm does not deliver.
+func (o Object) IsEncryptable() bool {
+	inside, outside := ReferringFields(o.Unstructured)
+	return len(inside) > 0 && len(outside) == 0 && o.Release.Delivery != ByHelm
+}
+
 // keyedField is a ReferringField with the keys of its path.
 type keyedField struct {
 	ReferringField

@@ -9,10 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"filippo.io/age"
+	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 )
 
 // The files in testdata are written by sops 3.13.3.
@@ -235,4 +238,59 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%v without a key", p.values)
 		}
 	})
+}
+
+// An encrypted Secret decrypts to the same values in canonical YAML, for each recipient,
+// and its other fields may change.
+func TestEncryptSecret(t *testing.T) {
+	values := map[string]any{"b": "YWJj", "a": "eHl6", "c.d": "multi\nline\n", "empty": "", "é": "ü: \"x\""}
+	secret := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "x"}, "data": values, "stringData": map[string]any{"z": "1"}}
+	recipients := []string{publicKey(t, "key.txt"), publicKey(t, "other.txt")}
+	now := time.Date(2026, 11, 25, 10, 0, 0, 0, time.FixedZone("", 3600))
+	out, err := EncryptSecret(secret, recipients, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if secret["sops"] != nil || values["a"] != "eHl6" {
+		t.Error("the given object is modified")
+	}
+	out["metadata"] = map[string]any{"name": "x", "labels": map[string]any{"a": "b"}}
+	text, err := kyaml.Marshal(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Parse("x.yaml", text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if got := f.meta.LastModified; got != "2026-11-25T09:00:00Z" {
+		t.Errorf("lastmodified is %s", got)
+	}
+	for _, key := range []string{"key.txt", "other.txt"} {
+		p, err := f.Decrypt(identities(t, key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range values {
+			if got, err := p.Value(fleet.FieldText([]string{"data", name})); err != nil || got != want {
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
+		}
+	}
+	again, err := EncryptSecret(secret, recipients, now)
+	if err != nil || reflect.DeepEqual(again["data"], out["data"]) {
+		t.Errorf("two files share nonces or keys, %v", err)
+	}
+	if _, err := EncryptSecret(map[string]any{"data": map[string]any{"a": 1}}, recipients, now); err == nil {
+		t.Error("a number is encrypted")
+	}
+	if _, err := EncryptSecret(secret, []string{"age1x"}, now); err == nil {
+		t.Error("an invalid recipient is accepted")
+	}
+}
+
+// publicKey returns the recipient of a key in testdata.
+func publicKey(t *testing.T, name string) string {
+	t.Helper()
+	return identities(t, name)[0].(*age.X25519Identity).Recipient().String()
 }

@@ -19,7 +19,7 @@ func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
 	var faults diag.List
 	needed := map[*fleet.Release]map[string]bool{}
 	faults.Add(helmValues(b, layout, needed))
-	faults.Add(references(b))
+	faults.Add(references(b, layout))
 	for _, o := range b.Objects {
 		fields := fleet.Plaintext(o.Unstructured)
 		if len(fields) == 0 {
@@ -57,19 +57,26 @@ func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
 	return faults.Err()
 }
 
-// references returns a fault for each object that refers to a secret: only an apply by
-// fleetc inserts its value.
-func references(b *fleet.Bundle) error {
+// references returns a fault for each object that refers to a secret and that the export
+// does not encrypt: only an apply by fleetc inserts its value.
+func references(b *fleet.Bundle, layout fleet.Layout) error {
 	var faults diag.List
 	if len(b.Cluster.Secrets) == 0 {
 		return nil
 	}
 	for _, o := range b.Objects {
 		inside, outside := fleet.ReferringFields(o.Unstructured)
+		if layout == fleet.FluxLayout && len(b.Cluster.Recipients) > 0 && o.IsEncryptable() {
+			continue
+		}
+		hint := "apply the cluster with fleetc apply, and say so: gitops: layouts: []; or keep the value with External Secrets or Sealed Secrets"
+		if layout == fleet.FluxLayout && o.IsEncryptable() {
+			hint = `give the public age keys of the cluster, for which the export encrypts: cluster: sops: age: ["age1..."]`
+		}
 		if fields := slices.Concat(inside, outside); len(fields) > 0 {
 			faults.Add(&diag.Diag{
 				At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("an export cannot contain the secret %s (%s)", fields[0].Secret, o.Origin()),
-				Hint: "apply the cluster with fleetc apply, and say so: gitops: layouts: []; or keep the value with External Secrets or Sealed Secrets",
+				Hint: hint,
 			})
 		}
 	}

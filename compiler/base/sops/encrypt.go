@@ -1,0 +1,129 @@
+package sops
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+	"filippo.io/age/armor"
+)
+
+// SecretFields is the regular expression of the fields that [EncryptSecret] encrypts.
+const SecretFields = "^(data|stringData)$"
+
+// version is the version of SOPS whose format is written.
+const version = "3.13.3"
+
+// ivSize is the size of nonces in bytes, as SOPS has it.
+const ivSize = 32
+
+// EncryptSecret returns a copy of a Kubernetes Secret, as decoded JSON, whose data is
+// encrypted for age recipients at a time. The checksum covers the encrypted values alone,
+// in the order of keys, so that other fields may change and keys must stay sorted.
+func EncryptSecret(secret map[string]any, recipients []string, now time.Time) (map[string]any, error) {
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return nil, err
+	}
+	e := encrypter{key: key, lastModified: now.UTC().Format(time.RFC3339)}
+	out := maps.Clone(secret)
+	sum := sha512.New()
+	sum.Write(macOnlyEncrypted)
+	for _, part := range []string{"data", "stringData"} {
+		values, _ := secret[part].(map[string]any)
+		encrypted := make(map[string]any, len(values))
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			text, ok := values[name].(string)
+			if !ok {
+				return nil, fmt.Errorf("%s.%s is not a text", part, name)
+			}
+			if text == "" {
+				encrypted[name] = text // as SOPS leaves it
+				continue
+			}
+			sum.Write([]byte(text))
+			var err error
+			if encrypted[name], err = e.seal(text, part+":"+name+":"); err != nil {
+				return nil, err
+			}
+		}
+		if values != nil {
+			out[part] = encrypted
+		}
+	}
+	mac, err := e.seal(strings.ToUpper(hex.EncodeToString(sum.Sum(nil))), e.lastModified)
+	if err != nil {
+		return nil, err
+	}
+	wrapped, err := e.wrap(recipients)
+	if err != nil {
+		return nil, err
+	}
+	out["sops"] = map[string]any{
+		"age": wrapped, "encrypted_regex": SecretFields, "lastmodified": e.lastModified, "mac": mac, "mac_only_encrypted": true, "version": version,
+	}
+	return out, nil
+}
+
+// An encrypter encrypts the values of one file.
+type encrypter struct {
+	key          []byte
+	lastModified string
+}
+
+// seal encrypts a text into the form ENC[...]. aad is authenticated with it.
+func (e encrypter) seal(text, aad string) (string, error) {
+	block, err := aes.NewCipher(e.key)
+	if err != nil {
+		return "", err
+	}
+	gcm, err := cipher.NewGCMWithNonceSize(block, ivSize)
+	if err != nil {
+		return "", err
+	}
+	iv := make([]byte, ivSize)
+	if _, err := rand.Read(iv); err != nil {
+		return "", err
+	}
+	sealed := gcm.Seal(nil, iv, []byte(text), []byte(aad))
+	data, tag := sealed[:len(sealed)-gcm.Overhead()], sealed[len(sealed)-gcm.Overhead():]
+	b64 := base64.StdEncoding.EncodeToString
+	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:str]", b64(data), b64(iv), b64(tag)), nil
+}
+
+// wrap encrypts the data key for each recipient.
+func (e encrypter) wrap(recipients []string) ([]any, error) {
+	var out []any
+	for _, recipient := range slices.Sorted(slices.Values(recipients)) {
+		to, err := age.ParseX25519Recipient(recipient)
+		if err != nil {
+			return nil, err
+		}
+		var text strings.Builder
+		armored := armor.NewWriter(&text)
+		w, err := age.Encrypt(armored, to)
+		if err == nil {
+			_, err = w.Write(e.key)
+		}
+		if err == nil {
+			err = w.Close()
+		}
+		if err == nil {
+			err = armored.Close()
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, map[string]any{"recipient": recipient, "enc": text.String()})
+	}
+	return out, nil
+}
