@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -60,7 +59,7 @@ func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, resolver
 			return before, err
 		}
 	}
-	return resolver.Encrypted(ctx, b, previous, time.Now())
+	return resolver.Encrypted(ctx, b, previous)
 }
 
 // layOut lays out a bundle. A Secret in plain text is a fault.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -65,6 +66,7 @@ func run(m *testing.M) int {
 type place struct {
 	*testing.T
 	dir     string            // directory of the fleet
+	env     []string          // additional environment of fleetc
 	flux    map[string]*Flux  // by name of the cluster
 	alone   map[string]string // kubeconfigs of clusters without Flux, see same
 	servers *Servers
@@ -185,7 +187,7 @@ func (p *place) fleetc(args ...string) commandResult {
 	p.Helper()
 	cmd := exec.CommandContext(p.Context(), binary, args...)
 	cmd.Dir = p.dir
-	cmd.Env = append(append(os.Environ(), Git...), "KUBECONFIG="+shared.Kubeconfig)
+	cmd.Env = slices.Concat(os.Environ(), Git, p.env, []string{"KUBECONFIG=" + shared.Kubeconfig})
 	said, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -22,11 +22,11 @@ import (
 const stateAnnotation = "fleetc.dev/secret-state"
 
 // Encrypted returns a bundle whose Secrets with references are encrypted by SOPS for the
-// age recipients of the cluster, at a time. previous returns an object of the previous
+// age recipients of the cluster. previous returns an object of the previous
 // export, nil if there is none: a Secret whose references and recipients are the same stays
 // as it was, and needs no key.
-func (r *Resolver) Encrypted(ctx context.Context, b *fleet.Bundle, previous func(fleet.Object) (map[string]any, error), now time.Time) (*fleet.Bundle, error) {
-	e := encrypter{resolver: r, bundle: b, recipients: b.Cluster.Recipients, now: now}
+func (r *Resolver) Encrypted(ctx context.Context, b *fleet.Bundle, previous func(fleet.Object) (map[string]any, error)) (*fleet.Bundle, error) {
+	e := encrypter{resolver: r, bundle: b, recipients: b.Cluster.Recipients}
 	var faults diag.List
 	for i, o := range b.Objects {
 		if !o.IsEncryptable() {
@@ -49,7 +49,6 @@ type encrypter struct {
 	bundle     *fleet.Bundle
 	out        *fleet.Bundle // nil until an object is encrypted
 	recipients []string
-	now        time.Time
 }
 
 // object encrypts an object of the bundle.
@@ -79,7 +78,7 @@ func (e *encrypter) object(ctx context.Context, i int, previous func(fleet.Objec
 		}
 	}
 	plain := annotated(fleet.WithReferences(o.Unstructured, func(reference, _ string) string { return values[reference] }), state)
-	encrypted, err := sops.EncryptSecret(plain.Object, e.recipients, e.now)
+	encrypted, err := sops.EncryptSecret(plain.Object, e.recipients, time.Now()) // the format has the time of the change
 	if err != nil {
 		return &diag.Diag{At: o.Places(), Path: o.Title(), Msg: "it cannot be encrypted: " + diag.Brief(err), Hint: "write texts in data and stringData", Cause: err}
 	}

@@ -44,7 +44,7 @@ var forms = map[string]form{
 	`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`:                                          {"a date", `"2026-12-31"`},
 	`^[A-Z][A-Za-z0-9]*/[^ ]+ .+$`:                                          {"an object and a field of it", `"Secret/grafana data.password"`},
 	`^(Secret/[^/ ]+|values)$`:                                              {"a Secret, or values", `"Secret/grafana"`},
-	`^age1[0-9a-z]{58}$`:                                                    {"a public age key", `"age1...", which age-keygen prints`},
+	`^age1[0-9a-z]{58}$`:                                                    {"a public age key, as age-keygen prints it", `"age1aztakhwzqkhw4eks6x6k3j4uw608fcw6mxz4a82gl3v95q58fcys23cw4g"`},
 	`^[A-Z][A-Za-z0-9]*/[^/ ]+$`:                                            {"the kind and name of an object", `"ConfigMap/grafana"`},
 	`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?$`: {"a group and version", `"karpenter.sh/v1"`},
 }
