@@ -32,7 +32,7 @@ var hostileCommands = []string{
 	"compare prod/eu prod/us --full", "compare --all", "compare prod/eu TEXT",
 	"diff --against git:HEAD", "diff --against empty", "diff --against TEXT",
 	"explain prod/eu releases.web.values", "explain prod/eu releases.web.values.text", "explain prod/eu ConfigMap web/web data.text", "explain prod/eu TEXT",
-	"fmt --check", "fmt TEXT", "init", "init TEXT",
+	"fmt --check", "fmt TEXT", "lift --dry-run", "lift TEXT", "init", "init TEXT",
 	"chart add charts/web", "chart add charts/TEXT", "chart outdated", "chart update web", "chart update TEXT",
 	"chart values web", "chart values TEXT", "chart vendor", "chart verify",
 	"source add built", "source add TEXT",

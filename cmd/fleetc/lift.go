@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/edit/lift"
+	"github.com/spf13/cobra"
+)
+
+const liftLong = `lift moves values that all clusters of a layer set equally into the files of that
+layer: to the root if all clusters of the fleet set them, else to an environment.
+No bundle changes. lift compiles the fleet before and after, and writes nothing
+unless the values and bundles of all clusters stay the same, byte by byte.
+
+PATH is the path of a release or of a value in it: releases.web, or
+releases.web.values.image.tag. Without it, lift looks at all releases. It moves
+literal values in defaults and in values, with their comments. Expressions,
+references, conditional fields and values of embedded files stay where they are.
+
+A value stays if one cluster of the layer does not set it, if the layer sets
+another value, or if the files would have more lines. lift says why a value stays
+that all clusters set.
+
+A layer with one cluster or one layer below it takes no values: one cluster does
+not show what is common to all.`
+
+const liftExample = `  fleetc lift --dry-run
+  fleetc lift
+  fleetc lift releases.ingress releases.web.values.replicas`
+
+func newLiftCommand(o *options) *cobra.Command {
+	var req lift.Request
+	var output string
+	cmd := &cobra.Command{
+		Use:     "lift [PATH...]",
+		Short:   "Move values that clusters have in common to their layer",
+		Long:    liftLong,
+		Example: liftExample,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			paths, _ := lift.Paths(o.compiler())
+			return paths, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.Paths = args
+			r, err := lift.Lift(cmd.Context(), o.compiler(), req)
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return writeJSON(cmd.OutOrStdout(), liftJSON(r, req.DryRun))
+			}
+			return liftText(cmd.OutOrStdout(), r, req.DryRun)
+		},
+	}
+	cmd.Flags().BoolVar(&req.DryRun, "dry-run", false, "print what would change, and write nothing")
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+func liftText(w io.Writer, r *lift.Result, dryRun bool) error {
+	var b strings.Builder
+	wrote, removed := "wrote", "removed"
+	if dryRun {
+		wrote, removed = "would write", "would remove"
+	}
+	gone := map[string]bool{}
+	for _, name := range r.Removed {
+		gone[name] = true
+	}
+	for _, name := range r.Files {
+		verb := wrote
+		if gone[name] {
+			verb = removed
+		}
+		fmt.Fprintf(&b, "%s %s\n", verb, name)
+	}
+	if len(r.Moves) == 0 {
+		b.WriteString("nothing to lift\n")
+	} else {
+		b.WriteString("\n")
+	}
+	layer := ""
+	for _, m := range r.Moves {
+		if m.Layer != layer {
+			layer = m.Layer
+			fmt.Fprintf(&b, "%s\n", layer)
+		}
+		verb := "from"
+		if m.IsSet {
+			verb = "is there already, removed from"
+		}
+		fmt.Fprintf(&b, "  %s: %s  %s %s\n", m.Path, m.Value, verb, strings.Join(m.From, ", "))
+	}
+	if len(r.Kept) > 0 {
+		b.WriteString("\nstay, although all clusters set them equally:\n")
+	}
+	for _, k := range r.Kept {
+		fmt.Fprintf(&b, "  %s, to %s: %s\n", k.Path, k.Layer, k.Reason)
+	}
+	if len(r.Moves) > 0 {
+		fmt.Fprintf(&b, "\n%s moved, %s fewer; the bundles of %s are the same\n",
+			plural(len(r.Moves), "value", "values"), plural(-r.Lines, "line", "lines"), plural(r.Clusters, "cluster", "clusters"))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// A liftReport is a lift.Result in the output of lift -o json.
+type liftReport struct {
+	Written  bool         `json:"written"`
+	Files    []string     `json:"files"`
+	Removed  []string     `json:"removed"`
+	Moves    []liftedMove `json:"moves"`
+	Kept     []keptValue  `json:"kept"`
+	Clusters int          `json:"clusters"`
+	Lines    int          `json:"lines"`
+}
+
+type liftedMove struct {
+	Path  string   `json:"path"`
+	Value string   `json:"value"`
+	Layer string   `json:"layer"`
+	From  []string `json:"from"`
+	IsSet bool     `json:"isSet"`
+}
+
+type keptValue struct {
+	Path   string `json:"path"`
+	Layer  string `json:"layer"`
+	Reason string `json:"reason"`
+}
+
+func liftJSON(r *lift.Result, dryRun bool) liftReport {
+	out := liftReport{
+		Written: !dryRun && len(r.Files) > 0, Files: append([]string{}, r.Files...), Removed: append([]string{}, r.Removed...),
+		Moves: []liftedMove{}, Kept: []keptValue{}, Clusters: r.Clusters, Lines: r.Lines,
+	}
+	for _, m := range r.Moves {
+		out.Moves = append(out.Moves, liftedMove(m))
+	}
+	for _, k := range r.Kept {
+		out.Kept = append(out.Kept, keptValue(k))
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+package lift
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/parser"
+
+	"github.com/fleetc/fleetc/compiler/base/diag/cuediag"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// A layer is a layer of the fleet with the values that it sets.
+type layer struct {
+	load.LayerFiles
+	files    []*sourceFile
+	above    *layer // nil for the root
+	below    []*layer
+	settings *setting
+}
+
+// A sourceFile is a file of a layer.
+type sourceFile struct {
+	name   string // relative to the fleet's root
+	text   []byte
+	parsed *ast.File
+	isLink bool // whether it is a symbolic link; such a file is not changed
+}
+
+// A tree is all layers of a fleet.
+type tree struct {
+	root   string // absolute path of the fleet
+	layers []*layer
+}
+
+// readTree reads the layers of the fleet at root.
+func readTree(root string) (*tree, error) {
+	dirs, err := load.Layers(root)
+	if err != nil {
+		return nil, err
+	}
+	t := &tree{root: root}
+	for _, d := range dirs {
+		l := &layer{LayerFiles: d, settings: &setting{}}
+		for _, other := range t.layers {
+			if strings.HasPrefix(d.Dir, other.Dir+"/") {
+				l.above = other // the last one is the nearest
+			}
+		}
+		if l.above != nil {
+			l.above.below = append(l.above.below, l)
+		}
+		t.layers = append(t.layers, l)
+		for _, name := range d.Files {
+			file, err := t.readFile(name)
+			if err != nil {
+				return nil, err
+			}
+			l.files = append(l.files, file)
+			l.read(file)
+		}
+	}
+	return t, nil
+}
+
+// readFile reads a file of a layer.
+func (t *tree) readFile(name string) (*sourceFile, error) {
+	abs := filepath.Join(t.root, filepath.FromSlash(name))
+	info, err := os.Lstat(abs)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(abs)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := t.parse(name, text)
+	return &sourceFile{name: name, text: text, parsed: parsed, isLink: info.Mode()&fs.ModeSymlink != 0}, err
+}
+
+// parse parses the text of a file.
+func (t *tree) parse(name string, text []byte) (*ast.File, error) {
+	parsed, err := parser.ParseFile(filepath.Join(t.root, filepath.FromSlash(name)), text, parser.ParseComments)
+	if err != nil {
+		return nil, cuediag.Faults(t.root, err, cue.Value{}).Err()
+	}
+	return parsed, nil
+}
+
+// id returns the path of the layer below environments, root for the topmost.
+func (l *layer) id() string {
+	_, id, ok := strings.Cut(l.Dir, "/")
+	if !ok {
+		return l.Name
+	}
+	return id
+}

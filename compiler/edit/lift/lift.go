@@ -1,0 +1,256 @@
+// Package lift moves values that all clusters of a layer set equally from the files of the
+// clusters to those of the layer. It changes no bundle: it compiles the fleet before and
+// after the change, and compares.
+package lift
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/edit"
+	"github.com/fleetc/fleetc/compiler/stage/load"
+)
+
+// Request selects the values to move.
+type Request struct {
+	Paths  []string // of releases or values, as in explain; all when empty
+	DryRun bool     // write nothing
+}
+
+// Result holds the changes of a request.
+type Result struct {
+	Moves    []Move      // sorted by layer, and in the order of the files
+	Kept     []KeptValue // values that could not be moved
+	Files    []string    // changed files, sorted, relative to the fleet's root
+	Removed  []string    // those of them that are removed, because nothing is left in them
+	Clusters int         // clusters whose bundles were compared
+	Lines    int         // lines of the files that are not blank, after minus before
+}
+
+// Move is a value that was moved to a layer.
+type Move struct {
+	Path  string   // in the layer, in CUE syntax
+	Value string   // CUE syntax
+	Layer string   // path below environments, or root
+	From  []string // layers that set it before, likewise
+	IsSet bool     // whether the layer had it before
+}
+
+// KeptValue is a value that all clusters of a layer set equally and that stays.
+type KeptValue struct {
+	Path, Layer string // as in Move
+	Reason      string
+}
+
+// Lift moves values to the layers whose clusters all set them. It writes nothing unless the
+// bundles of all clusters stay the same. Values that would change a bundle stay, and are in
+// the result.
+func Lift(ctx context.Context, c *compiler.Compiler, req Request) (*Result, error) {
+	root, _, err := load.Root(cmp.Or(c.Dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	t, err := readTree(root)
+	if err != nil {
+		return nil, err
+	}
+	paths, err := t.parsePaths(req.Paths)
+	if err != nil {
+		return nil, err
+	}
+	l := &lifter{tree: t, prover: prover{c: c}}
+	if err := l.prover.before(ctx); err != nil {
+		return nil, err
+	}
+	moves, edits, err := l.prove(ctx, t.plan(paths))
+	if err != nil {
+		return nil, err
+	}
+	out := &Result{Kept: l.kept, Clusters: len(l.prover.clusters), Lines: t.lines(edits)}
+	for _, m := range moves {
+		out.Moves = append(out.Moves, m.describe())
+	}
+	out.Files = slices.Sorted(maps.Keys(edits))
+	for _, name := range out.Files {
+		if t.isRemoved(name, edits[name]) {
+			out.Removed = append(out.Removed, name)
+		}
+	}
+	if req.DryRun {
+		return out, nil
+	}
+	return out, l.write(edits, out.Removed)
+}
+
+// describe returns the move for the result.
+func (m *move) describe() Move {
+	out := Move{Path: m.text(), Value: m.valueText(), Layer: m.to.id(), IsSet: m.isSet}
+	for _, l := range m.from {
+		out.From = append(out.From, l.id())
+	}
+	return out
+}
+
+// text returns the path of the move in its layer, in CUE syntax.
+func (m *move) text() string {
+	return pathText(m.to.filePath(m.path))
+}
+
+// A lifter is one run.
+type lifter struct {
+	*tree
+	prover prover
+	kept   []KeptValue
+}
+
+// prove returns the moves that change no bundle, and the texts of the files with them.
+func (l *lifter) prove(ctx context.Context, moves []*move) ([]*move, load.Edits, error) {
+	for {
+		lasting, err := l.withoutLonger(moves)
+		if err != nil {
+			return nil, nil, err
+		}
+		proven, err := l.sift(ctx, nil, lasting)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(proven) < len(lasting) && len(proven) > 0 {
+			moves = proven // the rest of a group may be longer than before
+			continue
+		}
+		edits, _, err := l.rewrite(proven)
+		return proven, edits, err
+	}
+}
+
+// sift returns those of the candidates that change no bundle together with the given moves.
+func (l *lifter) sift(ctx context.Context, given, candidates []*move) ([]*move, error) {
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	edits, _, err := l.rewrite(slices.Concat(given, candidates))
+	if err != nil {
+		return nil, err
+	}
+	reason, err := l.prover.differs(ctx, edits)
+	if err != nil {
+		return nil, err
+	}
+	if reason == "" {
+		return candidates, nil
+	}
+	if len(candidates) == 1 {
+		l.keep(candidates[0], reason)
+		return nil, nil
+	}
+	half := len(candidates) / 2
+	first, err := l.sift(ctx, given, candidates[:half])
+	if err != nil {
+		return nil, err
+	}
+	second, err := l.sift(ctx, slices.Concat(given, first), candidates[half:])
+	return slices.Concat(first, second), err
+}
+
+func (l *lifter) keep(m *move, reason string) {
+	l.kept = append(l.kept, KeptValue{Path: m.text(), Layer: m.to.id(), Reason: reason})
+}
+
+// withoutLosses returns the moves without those of values that the layer sets already and
+// whose lines below have comments, which would be lost.
+func (l *lifter) withoutLosses(moves []*move) ([]*move, error) {
+	for {
+		_, lost, err := l.rewrite(moves)
+		if err != nil || len(lost) == 0 {
+			return moves, err
+		}
+		moves = slices.DeleteFunc(slices.Clone(moves), func(m *move) bool {
+			key := strings.Join(m.path, "\x00") + "\x00"
+			for path := range lost {
+				if m.isSet && strings.HasPrefix(key, path+"\x00") {
+					l.keep(m, "the layer sets it already, and the comments of the other lines would be lost")
+					return true
+				}
+			}
+			return false
+		})
+	}
+}
+
+// withoutLonger returns the moves without those that would lose comments, and without
+// releases and layers for which the files would have more lines than before.
+func (l *lifter) withoutLonger(moves []*move) ([]*move, error) {
+	moves, err := l.withoutLosses(moves)
+	if err != nil {
+		return nil, err
+	}
+	groups := map[group][]*move{}
+	var rest []group
+	for _, m := range moves {
+		if groups[m.group()] == nil {
+			rest = append(rest, m.group())
+		}
+		groups[m.group()] = append(groups[m.group()], m)
+	}
+	var accepted []*move
+	accept := func(given []*move) error {
+		least, err := l.moreLines(given)
+		rest = slices.DeleteFunc(rest, func(g group) bool {
+			if err != nil {
+				return false
+			}
+			var n int
+			if n, err = l.moreLines(slices.Concat(given, groups[g])); err != nil || n > least {
+				return false
+			}
+			accepted = append(accepted, groups[g]...)
+			return true
+		})
+		return err
+	}
+	// Few groups depend on others: the rest may be shorter beside those.
+	for given := -1; err == nil && given < len(accepted) && len(rest) > 0; {
+		given = len(accepted)
+		err = accept(slices.Clone(accepted))
+	}
+	for _, g := range rest {
+		for _, m := range groups[g] {
+			l.keep(m, "the files would have more lines")
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(moves), func(m *move) bool { return slices.Contains(rest, m.group()) }), err
+}
+
+// moreLines returns how many lines the files have more with the moves.
+func (l *lifter) moreLines(moves []*move) (int, error) {
+	edits, _, err := l.rewrite(moves)
+	return l.lines(edits), err
+}
+
+// write writes the edits and removes files.
+func (l *lifter) write(edits load.Edits, removed []string) error {
+	tree, err := os.OpenRoot(l.root)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	for _, name := range slices.Sorted(maps.Keys(edits)) {
+		if slices.Contains(removed, name) {
+			continue
+		}
+		if err := edit.WriteFile(tree, name, edits[name]); err != nil {
+			return err
+		}
+	}
+	for _, name := range removed {
+		if err := tree.Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package lift
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue/format"
+)
+
+// A move is a value that all clusters of a layer set equally, in layers below it.
+type move struct {
+	path  []string // in settings
+	value string   // canonical
+	to    *layer
+	from  []*layer // sorted by directory
+	isSet bool     // whether the layer sets it already
+}
+
+// plan returns the moves of the values at or below one of the paths, all without paths: each
+// to the highest layer whose clusters all set the value. They are sorted by layer and in the
+// order of the files.
+func (t *tree) plan(paths [][]string) []*move {
+	if len(t.layers) == 0 {
+		return nil
+	}
+	p := planner{}
+	seen := map[string]bool{}
+	for _, l := range t.layers {
+		l.settings.leaves(nil, func(path []string) {
+			key := strings.Join(path, "\x00")
+			if !seen[key] && (len(paths) == 0 || slices.ContainsFunc(paths, func(want []string) bool { return isBelow(path, want) })) {
+				seen[key] = true
+				p.lift(t.layers[0], path)
+			}
+		})
+	}
+	slices.SortStableFunc(p.moves, func(a, b *move) int { return strings.Compare(a.to.Dir, b.to.Dir) })
+	return p.moves
+}
+
+// isBelow reports whether a path in settings is at or below a path of explain, in which
+// defaults are values.
+func isBelow(path, want []string) bool {
+	path = slices.Clone(path)
+	path[prefixLength-1] = valuesField
+	return len(path) >= len(want) && slices.Equal(path[:len(want)], want)
+}
+
+// A planner collects moves.
+type planner struct{ moves []*move }
+
+// lift adds the moves of a path into a layer, or into layers below it. A layer with one
+// layer below takes no values: one cluster does not show what is common. Neither does one
+// whose files are all links.
+func (p *planner) lift(l *layer, path []string) {
+	if len(l.below) == 0 {
+		return
+	}
+	own := l.settings.get(path)
+	value, isLiteral := own.literal()
+	if own == nil || isLiteral {
+		m := &move{path: path, to: l, value: value, isSet: own != nil}
+		if len(l.below) > 1 && slices.ContainsFunc(l.files, func(f *sourceFile) bool { return !f.isLink }) &&
+			!slices.ContainsFunc(l.below, func(b *layer) bool { return !m.sets(b) }) {
+			p.moves = append(p.moves, m)
+			return
+		}
+	}
+	for _, b := range l.below {
+		p.lift(b, path)
+	}
+}
+
+// sets reports whether a layer, or all layers below it, set the value, and none sets another
+// one there.
+func (m *move) sets(l *layer) bool {
+	if l.settings.get(m.path) != nil {
+		return m.agrees(l)
+	}
+	return len(l.below) > 0 && !slices.ContainsFunc(l.below, func(b *layer) bool { return !m.sets(b) })
+}
+
+// agrees reports whether neither a layer nor one below it sets another value.
+func (m *move) agrees(l *layer) bool {
+	if own := l.settings.get(m.path); own != nil {
+		value, ok := own.literal()
+		if !ok || m.value != "" && value != m.value {
+			return false
+		}
+		m.value = value
+		m.from = append(m.from, l)
+	}
+	return !slices.ContainsFunc(l.below, func(b *layer) bool { return !m.agrees(b) })
+}
+
+// valueText returns the value in one line of CUE, shortened if it is long.
+func (m *move) valueText() string {
+	const most = 60
+	_, from := m.origin()
+	text, err := format.Node(from.field.Value)
+	if err != nil || bytes.Contains(text, []byte("\n")) {
+		text = []byte(m.value)
+	}
+	if runes := []rune(string(text)); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return string(text)
+}
