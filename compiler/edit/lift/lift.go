@@ -106,6 +106,7 @@ type lifter struct {
 	*tree
 	prover prover
 	kept   []KeptValue
+	proven load.Edits // of the last moves that change no bundle
 }
 
 // prove returns the moves that change no bundle, and the texts of the files with them.
@@ -123,7 +124,10 @@ func (l *lifter) prove(ctx context.Context, moves []*move) ([]*move, load.Edits,
 			moves = proven // the rest of a group may be longer than before
 			continue
 		}
-		edits, _, err := l.rewrite(proven)
+		edits := l.proven
+		if len(proven) < len(lasting) || edits == nil {
+			edits, _, err = l.rewrite(proven)
+		}
 		return proven, edits, err
 	}
 }
@@ -142,6 +146,7 @@ func (l *lifter) sift(ctx context.Context, given, candidates []*move) ([]*move, 
 		return nil, err
 	}
 	if reason == "" {
+		l.proven = edits
 		return candidates, nil
 	}
 	if len(candidates) == 1 {
@@ -164,7 +169,7 @@ func (l *lifter) keep(m *move, reason string) {
 // withoutLosses returns the moves without those of values that the layer sets already and
 // whose lines below have comments, which would be lost.
 func (l *lifter) withoutLosses(moves []*move) ([]*move, error) {
-	for {
+	for slices.ContainsFunc(moves, func(m *move) bool { return m.isSet }) {
 		_, lost, err := l.rewrite(moves)
 		if err != nil || len(lost) == 0 {
 			return moves, err
@@ -180,6 +185,7 @@ func (l *lifter) withoutLosses(moves []*move) ([]*move, error) {
 			return false
 		})
 	}
+	return moves, nil
 }
 
 // withoutLonger returns the moves without those that would lose comments, and without
