@@ -143,7 +143,7 @@ type ReferringField struct {
 // ReferringFields returns the fields of an object that refer to secrets, sorted. inside
 // are those in the data of a Secret, where only the readers of Secrets can read them.
 func ReferringFields(u *unstructured.Unstructured) (inside, outside []ReferringField) {
-	if u == nil {
+	if u == nil || !mayRefer(u.Object) {
 		return nil, nil
 	}
 	fields := referringFields(u.Object, nil)
@@ -155,6 +155,29 @@ func ReferringFields(u *unstructured.Unstructured) (inside, outside []ReferringF
 		}
 	}
 	return inside, outside
+}
+
+// mayRefer reports whether a text in decoded JSON may have a reference. Most objects have
+// none, and this is faster than to look for fields.
+func mayRefer(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return hasStart(v)
+	case map[string]any:
+		for key, e := range v {
+			if hasStart(key) || mayRefer(e) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, mayRefer)
+	}
+	return false
+}
+
+// hasStart reports whether a text has the beginning of a reference, as it is or encoded.
+func hasStart(text string) bool {
+	return strings.Contains(text, referenceStart) || slices.ContainsFunc(encodedStarts, func(start string) bool { return strings.Contains(text, start) })
 }
 
 // IsEncryptable reports whether an export for Flux can encrypt the object: a Secret that
@@ -202,6 +225,9 @@ func referringFields(v any, path []string) []keyedField {
 // SecretFields returns the fields beside the data of a Secret that refer to secrets.
 func SecretFields(u *unstructured.Unstructured) [][]string {
 	var out [][]string
+	if !mayRefer(u.Object) {
+		return nil
+	}
 	for _, f := range referringFields(u.Object, nil) {
 		if !f.isSecretData(u) {
 			out = append(out, f.keys)

@@ -163,24 +163,28 @@ func (b *binder) release(r *fleet.Release) {
 
 // tree binds the references in a tree, with faults at their leaves.
 func (b *binder) tree(r *fleet.Release, t *fleet.Tree) *fleet.Tree {
-	if t == nil {
-		return nil
+	if t == nil || !b.check(r, t) {
+		return t
 	}
-	b.check(r, t)
 	return t.WithReferences(b.replace(r, diag.Pos{}))
 }
 
-// check reports the unknown secrets in a tree.
-func (b *binder) check(r *fleet.Release, t *fleet.Tree) {
+// check reports the unknown secrets in a tree, and whether it has any reference.
+func (b *binder) check(r *fleet.Release, t *fleet.Tree) bool {
+	found := false
 	for _, key := range t.Keys() {
-		b.check(r, t.Fields[key])
+		found = b.check(r, t.Fields[key]) || found || len(fleet.References(key)) > 0
 	}
 	for _, e := range t.List {
-		b.check(r, e)
+		found = b.check(r, e) || found
 	}
 	if text, ok := t.Scalar.(string); ok {
-		fleet.MapReferences(text, b.replace(r, t.Pos))
+		fleet.MapReferences(text, func(reference, name string) string {
+			found = true
+			return b.replace(r, t.Pos)(reference, name)
+		})
 	}
+	return found
 }
 
 // replace returns the replacement of a reference. It reports unknown secrets at a
