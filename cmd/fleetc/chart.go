@@ -34,11 +34,11 @@ moves the pin. chart update moves it too, and shows what changes.
 
 REF is one of
 
-  https://HOST/PATH/NAME         a chart of an HTTP repository, or NAME with --repo
+  https://HOST/PATH/NAME         a chart of an HTTP repository; or NAME, --repo
   ALIAS/NAME                     a chart in a repository added with helm repo add
   oci://HOST/PATH/NAME           a chart in a registry
   git+https://HOST/REPO//PATH    a directory of a git repository
-  ./PATH                         a chart in this repository, below the fleet's root
+  ./PATH                         a chart in this repository, below its root
 
 --version takes a range (^4.11, ">=1.2 <2"), or for git a branch, tag or commit.
 add resolves it once; compiling uses the exact pin.

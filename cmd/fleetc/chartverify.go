@@ -20,26 +20,7 @@ import (
 
 const chartVerifyLong = `verify fetches every pinned chart and every pinned source of a kustomization
 again, and compares their digests with the pins. With --offline, it checks the
-archives in the cache. @@ compareLong compare shows how clusters differ: their
-cluster fields, releases, charts and images, every value with the layer and line
-that set it, and the rendered objects. If only some clusters set a value,
-compare shows the chart's default for the others.
-
-compare A B compares two clusters, and their objects field by field. compare
---all compares all clusters, or the clusters that the patterns select: for each
-difference, it lists the clusters with each value, the most common value first.
-
-Text output shows version labels and checksums in one line, and leaves out
-objects that differ in nothing else. It counts the fields that diff.ignore of a
-cluster leaves out. --full shows all of them.
-
-compare shows contents of Secrets as <secret>, and also other values that equal
-a whole value of a Secret in these clusters. It does not hide parts of a longer
-text. Random values that releases keep (random: keep: true) count as equal.
-
-With --only, compare checks that clusters differ only where a CUE file allows
-it. It reports each other difference as a fault, at the line that sets the
-value.`
+archives in the cache.`
 
 const chartVerifyExample = `  fleetc chart verify
   fleetc chart verify prod --offline`

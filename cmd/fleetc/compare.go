@@ -17,8 +17,8 @@ import (
 
 const compareLong = `compare shows how clusters differ: their cluster fields, releases, charts and
 images, every value with the layer and line that set it, and the rendered
-objects. If only some clusters set a value, compare shows the chart's default for
-the others.
+objects. If only some clusters set a value, compare shows the chart's default
+for the others.
 
 compare A B compares two clusters, and their objects field by field. compare
 --all compares all clusters, or the clusters that the patterns select: for each
@@ -28,12 +28,13 @@ Text output shows version labels and checksums in one line, and leaves out
 objects that differ in nothing else. It counts the fields that diff.ignore of a
 cluster leaves out. --full shows all of them.
 
-compare shows contents of Secrets as <secret>, and also other values that equal a
-whole value of a Secret in these clusters. It does not hide parts of a longer
+compare shows contents of Secrets as <secret>, and also other values that equal
+a whole value of a Secret in these clusters. It does not hide parts of a longer
 text. Random values that releases keep (random: keep: true) count as equal.
 
-With --only, compare checks that clusters differ only where a CUE file allows it.
-It reports each other difference as a fault, at the line that sets the value.`
+With --only, compare checks that clusters differ only where a CUE file allows
+it. It reports each other difference as a fault, at the line that sets the
+value.`
 
 const compareExample = `  fleetc compare prod/us-east-1 prod/eu-1
   fleetc compare --all prod --release 'ingress-*'

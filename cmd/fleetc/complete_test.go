@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,36 @@ func TestArgumentsComplete(t *testing.T) {
 	check = func(cmd *cobra.Command) {
 		if cmd.Runnable() && cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() && cmd.Name() != "add" && !cmd.Hidden && cmd.Parent().Name() != "completion" {
 			t.Errorf("%s completes names of files", cmd.CommandPath())
+		}
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+	}
+	check(newRootCommand(&options{}))
+}
+
+// TestHelp checks that the help of a command begins with its name, fits a terminal, and has
+// no line of another command.
+func TestHelp(t *testing.T) {
+	const width, short = 80, 40
+	commands := map[string]string{} // by long lines of help
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		if cmd.Name() == "help" || cmd.Name() == "completion" {
+			return // cobra's
+		}
+		if cmd.Long != "" && cmd.HasParent() && !strings.HasPrefix(cmd.Long, cmd.Name()+" ") {
+			t.Errorf("the help of %s does not begin with its name:\n%s", cmd.CommandPath(), cmd.Long)
+		}
+		for line := range strings.Lines(cmd.Long) {
+			line = strings.TrimSpace(line)
+			if len(line) > width {
+				t.Errorf("the help of %s has a line of %d characters: %s", cmd.CommandPath(), len(line), line)
+			}
+			if other := commands[line]; other != "" && other != cmd.CommandPath() && len(line) > short {
+				t.Errorf("%s and %s have the same line of help: %s", other, cmd.CommandPath(), line)
+			}
+			commands[line] = cmd.CommandPath()
 		}
 		for _, sub := range cmd.Commands() {
 			check(sub)

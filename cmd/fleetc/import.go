@@ -14,18 +14,18 @@ import (
 )
 
 const importLong = `import writes a fleet from the files of another tool, or from the releases in
-clusters, and proves that it renders the same objects. It finds the layers by itself: a field that is equal in all
-clusters goes to the root, one that is equal in a directory of clusters to that
-layer, the rest to the cluster. Strings that differ by a fact of the cluster
-become references to it.
+clusters, and proves that it renders the same objects. It finds the layers by
+itself: a field that is equal in all clusters goes to the root, one that is
+equal in a directory of clusters to that layer, the rest to the cluster. Strings
+that differ by a fact of the cluster become references to it.
 
-Both sides are rendered and compared, release by release: the expected side by the
-engine of fleetc, or by the helm program with --prove-with helm. The report lists each
-release, each field that is not carried with what to do, and the mistakes in the
-files. Exit status is 1 when a release is not proven.
+Both sides are rendered and compared, release by release: the expected side by
+the engine of fleetc, or by the helm program with --prove-with helm. The report
+lists each release, each field that is not carried with what to do, and the
+mistakes in the files. Exit status is 1 when a release is not proven.
 
-The fleet changes only when all of it can be written. Importing again updates the
-files that nobody edited, and shows the others.`
+The fleet changes only when all of it can be written. Importing again updates
+the files that nobody edited, and shows the others.`
 
 func newImportCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
@@ -48,13 +48,13 @@ const importFluxLong = `flux reads a repository that Flux syncs, without a clust
 Kustomizations below the synced directory of each cluster, with their patches,
 components and substitutions, and merges the values of HelmReleases.
 
---cluster gives each cluster an ID, which may have directories for layers, and the
-directory that Flux syncs for it: prod/eu=clusters/eu.
+--cluster gives each cluster an ID, which may have directories for layers, and
+the directory that Flux syncs for it: prod/eu=clusters/eu.
 
 Charts are fetched and pinned. --chart and --charts give copies of charts whose
-repository cannot be reached: a directory or an archive, found as NAME-VERSION.tgz,
-NAME/VERSION, NAME or NAME.tgz. --without-charts writes the fleet nevertheless; the
-releases of missing charts are then not proven.
+repository cannot be reached: a directory or an archive, found as
+NAME-VERSION.tgz, NAME/VERSION, NAME or NAME.tgz. --without-charts writes the
+fleet nevertheless; the releases of missing charts are then not proven.
 
 Encrypted Secrets stay encrypted. --variable gives the value of a substitution
 variable that is encrypted or not in the repository.`

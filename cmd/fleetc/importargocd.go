@@ -8,19 +8,21 @@ import (
 	"github.com/fleetc/fleetc/compiler/edit/importer/argocd"
 )
 
-const importArgoCDLong = `argocd reads the Applications and ApplicationSets in a repository, without a cluster.
-It expands the generators list, git, clusters, matrix and merge, and computes values
-and objects as Argo CD does: charts, kustomizations and directories of manifests.
+const importArgoCDLong = `argocd reads the Applications and ApplicationSets in a repository, without a
+cluster. It expands the generators list, git, clusters, matrix and merge, and
+computes values and objects as Argo CD does: charts, kustomizations and
+directories of manifests.
 
---cluster gives the destination of Applications, by name or address, an ID that may
-have directories for layers: prod/eu=https://eu.example.com. Without it, each
-destination is a cluster, and https://kubernetes.default.svc is in-cluster.
+--cluster gives the destination of Applications, by name or address, an ID that
+may have directories for layers: prod/eu=https://eu.example.com. Without it,
+each destination is a cluster, and https://kubernetes.default.svc is in-cluster.
 
-A chart of the repository that makes Applications is rendered, and they are imported.
---app-of-apps names such a chart that no Application names.
+A chart of the repository that makes Applications is rendered, and they are
+imported. --app-of-apps names such a chart that no Application names.
 
-The paths of sources are directories of this repository, whatever their repoURL says.
-Charts of other repositories are fetched and pinned; --chart and --charts give copies.`
+The paths of sources are directories of this repository, whatever their repoURL
+says. Charts of other repositories are fetched and pinned; --chart and --charts
+give copies.`
 
 const importArgoCDExample = `  fleetc import argocd ../apps
   fleetc import argocd ../apps --cluster dev=in-cluster --cluster prod/eu=https://eu.example.com

@@ -11,16 +11,18 @@ import (
 	"github.com/fleetc/fleetc/compiler/edit/importer/releases"
 )
 
-const importHelmLong = `helm reads the releases that Helm stores in clusters: the values that were set, the
-chart, and the rendered objects. It writes nothing to the clusters.
+const importHelmLong = `helm reads the releases that Helm stores in clusters: the values that were set,
+the chart, and the rendered objects. It writes nothing to the clusters.
 
---context gives each cluster a context of the kubeconfig, with an ID that may have
-directories for layers: prod/eu=admin@prod-eu. Without an ID, the context is the ID.
+--context gives each cluster a context of the kubeconfig, with an ID that may
+have directories for layers: prod/eu=admin@prod-eu. Without an ID, the context
+is the ID.
 
-A chart is searched in the repositories of helm repo add and of --repo: the first one
-that has the same templates under the same version is pinned. Otherwise the chart is
-restored from the record, without the comments of its values. Helm does not store the
-dependencies of a chart: give such a chart with --chart or --charts.
+A chart is searched in the repositories of helm repo add and of --repo: the
+first one that has the same templates under the same version is pinned.
+Otherwise the chart is restored from the record, without the comments of its
+values. Helm does not store the dependencies of a chart: give such a chart with
+--chart or --charts.
 
 A release is proven when the fleet renders the objects that Helm stored.`
 

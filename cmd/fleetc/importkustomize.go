@@ -11,13 +11,13 @@ import (
 	"github.com/fleetc/fleetc/compiler/edit/importer/overlays"
 )
 
-const importKustomizeLong = `kustomize builds overlays, and writes their objects as a release of the fleet. Each
-overlay is a cluster, with the name of its directory as ID, or another one with
-directories for layers: prod/eu=overlays/prod-eu.
+const importKustomizeLong = `kustomize builds overlays, and writes their objects as a release of the fleet.
+Each overlay is a cluster, with the name of its directory as ID, or another one
+with directories for layers: prod/eu=overlays/prod-eu.
 
-The layers of the fleet take the place of bases, components and patches: a field that
-is equal in all overlays goes to the root, and so on. Overlays with generators or
-replacements stay kustomizations, in the directory kustomize.
+The layers of the fleet take the place of bases, components and patches: a field
+that is equal in all overlays goes to the root, and so on. Overlays with
+generators or replacements stay kustomizations, in the directory kustomize.
 
 Bases must be in the same git repository as the overlays.`
 

@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const liftLong = `lift moves values that all clusters of a layer set equally into the files of that
-layer: to the root if all clusters of the fleet set them, else to an environment.
-No bundle changes. lift compiles the fleet before and after, and writes nothing
-unless the values and bundles of all clusters stay the same, byte by byte.
+const liftLong = `lift moves values that all clusters of a layer set equally into the files of
+that layer: to the root if all clusters of the fleet set them, else to an
+environment. No bundle changes. lift compiles the fleet before and after, and
+writes nothing unless the values and bundles of all clusters stay the same, byte
+by byte.
 
 PATH is the path of a release or of a value in it: releases.web, or
 releases.web.values.image.tag. Without it, lift looks at all releases. It moves
@@ -20,8 +21,8 @@ literal values in defaults and in values, with their comments. Expressions,
 references, conditional fields and values of embedded files stay where they are.
 
 A value stays if one cluster of the layer does not set it, if the layer sets
-another value, or if the files would have more lines. lift says why a value stays
-that all clusters set.
+another value, or if the files would have more lines. lift says why a value
+stays that all clusters set.
 
 A layer with one cluster or one layer below it takes no values: one cluster does
 not show what is common to all.`

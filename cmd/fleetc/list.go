@@ -12,24 +12,7 @@ import (
 )
 
 const listLong = `list shows the clusters of the fleet, and with -o json also their releases. It
-evaluates the layers, and needs neither charts nor a network. @@ rollbackLong
-rollback makes a cluster run an earlier bundle again: the bundle of revision
---to, or the newest bundle that the cluster does not run now. After a failed
-apply, this is the last bundle that was applied successfully.
-
-rollback reads the bundle from the cluster, where apply has stored it, and
-compiles nothing. It uses the fleet's files only to connect to the cluster, and
-does not change them. The next apply rolls forward again. rollback runs no
-actions, because revisions do not contain them. It lists the IDs of the actions
-of the revision and of the fleet.
-
-rollback plans, shows the plan, asks for confirmation and writes as apply does,
-with the same lease, inventory, stages, waits, pruning and limits. It runs the
-rollback hooks of charts instead of the upgrade hooks. With the plan, it shows
-what a rollback cannot undo: removed versions of CRDs, data in volumes, effects
-of hooks, and data of pruned objects.
-
-A rollback becomes a new revision.`
+evaluates the layers, and needs neither charts nor a network.`
 
 const listExample = `  fleetc list
   fleetc list prod -o json | jq -r '.[].id'`

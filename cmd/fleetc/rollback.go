@@ -17,7 +17,8 @@ apply, this is the last bundle that was applied successfully.
 rollback reads the bundle from the cluster, where apply has stored it, and
 compiles nothing. It uses the fleet's files only to connect to the cluster, and
 does not change them. The next apply rolls forward again. Revisions do not
-contain actions, so rollback does not run them; it lists the actions of the fleet.
+contain actions, so rollback does not run them; it lists the actions of the
+fleet.
 
 rollback plans, shows the plan, asks for confirmation and writes as apply does,
 with the same lease, inventory, stages, waits, pruning and limits. It runs the

@@ -22,7 +22,7 @@ func newVersionCommand() *cobra.Command {
 		Use:               "version",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Short:             "Print the version",
-		Long:              "version prints the versions of fleetc and of the libraries that its output depends on.",
+		Long:              "version prints the versions of fleetc and of the libraries that its output\ndepends on.",
 		Example:           "  fleetc version\n  fleetc version -o json",
 		Args:              cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
