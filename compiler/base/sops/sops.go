@@ -275,6 +275,9 @@ func (f *File) Recipients() []string {
 	return out
 }
 
+// LastModified returns the time of the last change of the file, RFC 3339.
+func (f *File) LastModified() string { return f.meta.LastModified }
+
 // OtherKeys names the services and programs other than age that can decrypt the file.
 func (f *File) OtherKeys() []string {
 	m := f.meta

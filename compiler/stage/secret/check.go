@@ -93,7 +93,7 @@ func (k *checker) invented(r *fleet.Release, fields []fleet.ReferringField) []st
 		return nil // files of the repository name secrets directly
 	}
 	named := map[string]bool{}
-	for _, name := range inputs(r) {
+	for _, name := range Used(r) {
 		named[name] = true
 	}
 	var out []string
@@ -154,11 +154,14 @@ func valueReferences(t *fleet.Tree, path []string) []valueReference {
 	return out
 }
 
-// inputs returns the names of the secrets in the values and patches of a release.
-func inputs(r *fleet.Release) []string {
+// Used returns the names of the secrets to which a release refers in its values, objects
+// and patches, sorted. Files of the release may refer to more.
+func Used(r *fleet.Release) []string {
 	names := map[string]bool{}
-	for _, ref := range valueReferences(r.Values, nil) {
-		names[ref.name] = true
+	for _, t := range append([]*fleet.Tree{r.Values}, r.Objects...) {
+		for _, ref := range valueReferences(t, nil) {
+			names[ref.name] = true
+		}
 	}
 	add := func(text string) string {
 		for _, name := range fleet.References(text) {
