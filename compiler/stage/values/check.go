@@ -90,7 +90,6 @@ func (c *checker) check(v *fleet.Tree, t *Type, path []string) {
 	case t.Kinds&k == 0 && k != Null:
 		c.add(path, v, fmt.Sprintf("%s, and the chart takes %s%s", describeValue(v), takes(t), defaultText(t)), kindHint(v, t))
 	case !c.formed(v, t, path), !c.chosen(v, t.enum, path):
-	case t.members && !c.areMaps(v, path):
 	case k == Map:
 		c.fields(v, t, path)
 	case k == List:
@@ -135,7 +134,7 @@ func (c *checker) fields(v *fleet.Tree, t *Type, path []string) {
 		case t.Open:
 			if meant := slips(k, v.Fields[k], t, v.Fields); meant != "" && !c.inText(below) {
 				c.slip(v.Fields[k], below, meant)
-			} else if t.Kinds&List == 0 { // else the element type is that of the list
+			} else if t.keyedElem() {
 				c.check(v.Fields[k], t.Elem, below)
 			}
 		case c.inText(below), t.named && c.names(k):

@@ -42,7 +42,7 @@ func (c *checker) untyped(v *fleet.Tree, t *Type, path []string) {
 		switch f := t.Fields[k]; {
 		case f != nil:
 			c.untyped(v.Fields[k], f, below)
-		case t.Elem != nil && t.Kinds&List == 0:
+		case t.keyedElem():
 			c.untyped(v.Fields[k], t.Elem, below)
 		case t.isOpen() && !c.faulty(below):
 			c.openValue(v.Fields[k], t, below)

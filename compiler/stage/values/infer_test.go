@@ -21,14 +21,21 @@ func (c inference) test(t *testing.T) {
 				t.Errorf("%s: %s", text, faults(got))
 			}
 		}
-		for _, line := range c.wrong {
-			text, want, _ := strings.Cut(line, " -> ")
-			got := typ.Check(tree(t, "v.yaml", text), nil, nil)
-			if len(got) != 1 || !strings.Contains(faults(got), want) {
-				t.Errorf("%s: want %q, got\n%s", text, want, faults(got))
-			}
-		}
+		wrongly(t, typ, c.wrong)
 	})
+}
+
+// wrongly checks that each line of values has one fault with the text behind the
+// arrow.
+func wrongly(t *testing.T, typ *Type, lines []string) {
+	t.Helper()
+	for _, line := range lines {
+		text, want, _ := strings.Cut(line, " -> ")
+		got := typ.Check(tree(t, "v.yaml", text), nil, nil)
+		if len(got) != 1 || !strings.Contains(faults(got), want) {
+			t.Errorf("%s: want %q, got\n%s", text, want, faults(got))
+		}
+	}
 }
 
 // TestInferredKeys has templates that compute keys. Keys that callers pass, and
@@ -153,7 +160,7 @@ func TestInferredForms(t *testing.T) {
 			"elements with fields", "hosts: []\nplain: []\nboth: []\n",
 			"{{ range .Values.hosts }}{{ .name }}{{ end }}{{ range .Values.plain }}{{ . }}{{ end }}{{ range .Values.both }}{{ if kindIs \"map\" . }}{{ .name }}{{ else }}{{ . }}{{ end }}{{ end }}",
 			[]string{"hosts: [{name: a}]", "hosts: {a: {name: b}}", "plain: [a]", "both: [a, {name: b}]"},
-			[]string{"hosts: [a] -> hint: write a map", "hosts: {a: b} -> hint: write a map"},
+			[]string{"hosts: [a] -> hint: give it a map", "hosts: {a: b} -> hint: give it a map"},
 		},
 		{
 			"a map by its keys", "args: {}\nextra: {}\n",

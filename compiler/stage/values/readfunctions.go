@@ -68,7 +68,29 @@ func functions() map[string]function {
 	maps.Copy(table, textFunctions())
 	maps.Copy(table, choiceFunctions())
 	maps.Copy(table, kindFunctions())
+	for name := range strings.FieldsSeq(ofText) {
+		table[name] = takingText(table[name])
+	}
 	return table
+}
+
+// ofText are the functions that fail when their last argument is not a text.
+const ofText = "lower upper title untitle trim trimSuffix trimPrefix trimAll trunc abbrev nospace snakecase camelcase kebabcase repeat replace " +
+	"indent nindent b64enc b64dec sha1sum sha256sum split splitList fromYaml fromJson fromYamlArray fromJsonArray " +
+	"contains hasPrefix hasSuffix semverCompare regexMatch regexFind"
+
+// takingText returns the model of a function of a text, which is f when there is
+// one.
+func takingText(f function) function {
+	return func(a arguments) *value {
+		a.takeText(a.last(0))
+		a.asksOf(a.list, nil)
+		if f != nil {
+			return f(a)
+		}
+		a.useAll(Printed)
+		return anything()
+	}
 }
 
 // choiceFunctions are the functions that test values or return one of several.
@@ -93,7 +115,7 @@ func choiceFunctions() map[string]function {
 			}
 			return textOf(wild)
 		},
-		"tpl": func(a arguments) *value { return a.tpl() },
+		"tpl": func(a arguments) *value { a.takeText(a.at(0)); return a.tpl() },
 	}
 	for _, name := range []string{"default", "coalesce", "and", "or"} {
 		table[name] = func(a arguments) *value {
@@ -102,7 +124,7 @@ func choiceFunctions() map[string]function {
 		}
 	}
 	for _, name := range []string{
-		"not", "empty", "all", "any", "len", "lt", "le", "gt", "ge", "hasPrefix", "hasSuffix", "semverCompare",
+		"not", "empty", "all", "any", "len", "lt", "le", "gt", "ge", "contains", "hasPrefix", "hasSuffix", "semverCompare",
 	} {
 		table[name] = func(a arguments) *value {
 			a.useAll(Tested)
@@ -115,18 +137,22 @@ func choiceFunctions() map[string]function {
 // kindFunctions are the functions that depend on the kind of a value.
 func kindFunctions() map[string]function {
 	table := map[string]function{}
-	for _, name := range []string{"kindOf", "kindIs", "typeOf", "typeIs", "typeIsLike"} {
+	for _, name := range []string{"kindIs", "typeIs", "typeIsLike"} {
 		table[name] = func(a arguments) *value {
 			a.useAll(Tested)
-			a.asks(kindsNamed(a.list))
+			a.asks(kindsNamed(a.at(0)), a.rest(1)...)
 			return anything()
 		}
+	}
+	for _, name := range []string{"kindOf", "typeOf"} {
+		table[name] = kindOfValue
 	}
 	for _, name := range []string{"eq", "ne"} {
 		table[name] = func(a arguments) *value {
 			a.useAll(Tested)
+			a.asksOf(a.list, a.list)
 			if slices.ContainsFunc(a.list, isWord) {
-				a.asks(String)
+				a.takeText(a.list...)
 				a.compared(a.list...)
 			}
 			return anything()
@@ -148,33 +174,77 @@ func kindFunctions() map[string]function {
 // arithmetic is the sink of values that a template computes with.
 var arithmetic = &shape{form: digitForm}
 
-// asks records that a template tests whether the arguments are of the kinds.
-func (a arguments) asks(k Kind) {
-	for _, v := range a.list {
+// takeText records that a function fails for arguments other than texts.
+func (a arguments) takeText(vs ...*value) {
+	for _, v := range vs {
+		for _, p := range v.placesOrNil() {
+			p.form |= stringForm
+		}
+	}
+}
+
+// asks records that a template tests whether the values are of the kinds.
+func (r *interpreter) asks(k Kind, vs ...*value) {
+	for _, v := range vs {
 		for _, p := range v.placesOrNil() {
 			p.asked |= k
 		}
 	}
 }
 
-// kindsNamed returns the kinds that a kind test names, or all kinds when it
-// names no known one.
-func kindsNamed(args []*value) Kind {
-	if len(args) < 2 {
-		return Any
+// kindOfValue models kindOf: it returns the name of the kind of a value. What is
+// asked of the value depends on the texts that it is compared with.
+func kindOfValue(a arguments) *value {
+	v := a.last(0)
+	a.useAll(Tested)
+	if len(v.placesOrNil()) == 0 {
+		return anything()
 	}
-	names, _ := args[0].literal()
-	k := Kind(0)
+	o, _ := a.object(a.site, "kind "+v.key())
+	if o.summary {
+		a.asks(Any, v)
+		return anything()
+	}
+	o.kindOf = v
+	return o.self
+}
+
+// asksOf records that a template compares the names with the words: those names
+// that are of kinds ask for the kinds that the words name.
+func (r *interpreter) asksOf(names, words []*value) {
 	for _, name := range names {
-		switch {
-		case strings.Contains(name, "map"):
-			k |= Map
-		case strings.Contains(name, "slice"), strings.Contains(name, "list"), strings.HasPrefix(name, "[]"):
-			k |= List
-		case name == "invalid":
-			k |= Null
-		default:
-			k |= Bool | Number | String
+		if name == nil {
+			continue
+		}
+		for _, o := range name.objects {
+			if o.kindOf != nil {
+				r.asks(kindsNamed(words...), o.kindOf)
+			}
+		}
+	}
+}
+
+// kindsNamed returns the kinds that the words name, or all kinds when they name
+// no known one.
+func kindsNamed(words ...*value) Kind {
+	k := Kind(0)
+	for _, w := range words {
+		names, _ := w.literal()
+		for _, name := range names {
+			switch {
+			case strings.Contains(name, "map"):
+				k |= Map
+			case strings.Contains(name, "slice"), strings.Contains(name, "list"), strings.HasPrefix(name, "[]"):
+				k |= List
+			case name == "invalid":
+				k |= Null
+			case name == "string":
+				k |= String
+			case name == "bool":
+				k |= Bool
+			case strings.HasPrefix(name, "int"), strings.HasPrefix(name, "float"):
+				k |= Number
+			}
 		}
 	}
 	if k == 0 {

@@ -17,6 +17,15 @@ type landings struct {
 // or a comparison of texts.
 var neutral = &shape{}
 
+// An encoding says how a template makes its output of a value.
+type encoding uint8
+
+const (
+	unquoted encoding = iota // the value itself
+	quoted                   // the value in quotes
+	asYAML                   // its YAML or JSON
+)
+
 // maxLandings is the maximum number of sinks that are distinguished per value.
 const maxLandings = 8
 
@@ -137,7 +146,7 @@ func (r *interpreter) landingOf(n parse.Node, p *parse.PipeNode) *shape {
 	}
 	own, indent, ok := indentation(p)
 	open := strings.LastIndex(src.data[:n.Position()], "{{")
-	if !ok || open < 0 || r.looked > maxLooked {
+	if !ok || open < 0 || r.looked > maxLooked || !src.endsLine(open) {
 		return nil
 	}
 	if src.layout == nil {
@@ -156,7 +165,7 @@ func (r *interpreter) landingOf(n parse.Node, p *parse.PipeNode) *shape {
 	switch {
 	case s == nil:
 		return src.layout.beside(open, own, indent)
-	case at.list && !s.list, s.form&scalarForms != 0 && !src.endsLine(open):
+	case at.list && !s.list:
 		return nil
 	}
 	return s

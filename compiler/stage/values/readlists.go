@@ -25,7 +25,6 @@ func listFunctions() map[string]function {
 			return a.at(0)
 		},
 		"has":       hasIn,
-		"contains":  func(a arguments) *value { a.useAll(Tested); return anything() },
 		"splitList": func(a arguments) *value { return splitTexts(a, false) },
 		"split":     func(a arguments) *value { return splitTexts(a, true) },
 		"chunk":     func(a arguments) *value { return a.listOf(a.site, a.last(0)) },
@@ -123,9 +122,15 @@ func wordsOf(v *value) (words []*value, ok bool) {
 }
 
 func hasIn(a arguments) *value {
-	a.use(a.at(0), Printed)
+	if len(a.list) != 2 {
+		return anything()
+	}
+	if a.at(0) == nil || len(a.at(0).objects) == 0 {
+		a.use(a.at(0), Printed)
+	}
 	a.use(a.at(1), Tested)
 	a.use(a.elements(a.at(1)), Printed)
+	a.asksOf(a.list[:1], []*value{a.elements(a.at(1))})
 	a.compared(a.at(0), a.elements(a.at(1)))
 	return anything()
 }

@@ -18,10 +18,12 @@ type object struct {
 	parts *value // maps that were merged into this one
 
 	encoded *value     // for a text: the value that it is the YAML or JSON of
-	plain   bool       // the text is the value itself, not its YAML or JSON
+	by      encoding   // how the text is made of the value
 	at      string     // the template line that made the text
 	file    string     // the content of a file, with templates in it
 	files   *chartRoot // the files of a chart
+
+	kindOf *value // for a text: the value whose kind it names
 
 	summary bool // stands for several objects of one expression
 
@@ -78,7 +80,7 @@ func (r *interpreter) encode(site parse.Node, v *value) *value {
 	}
 	o, made := r.object(site, "text "+v.key())
 	if made {
-		o.at = r.where()
+		o.at, o.by = r.where(), asYAML
 	}
 	if joined := r.union(o.encoded, v); joined != o.encoded {
 		o.encoded = joined
@@ -93,7 +95,7 @@ func (r *interpreter) encode(site parse.Node, v *value) *value {
 }
 
 // isText reports whether the object is a text.
-func (o *object) isText() bool { return o.encoded != nil || o.file != "" }
+func (o *object) isText() bool { return o.encoded != nil || o.file != "" || o.kindOf != nil }
 
 // touched starts a new generation when an object changes that was read before.
 func (r *interpreter) touched(o *object) {
@@ -184,6 +186,9 @@ func (r *interpreter) useObject(o *object, m Mode) {
 		defer func(before *shape) { r.landing = before }(r.landing)
 		r.landing = neutral
 	}
+	if m&Printed != 0 {
+		r.asks(Any, o.kindOf)
+	}
 	fresh := m &^ o.mode
 	if m&Printed != 0 && o.lands.add(r.landing) {
 		fresh |= Printed
@@ -200,8 +205,10 @@ func (r *interpreter) useObject(o *object, m Mode) {
 		defer func(at string) { r.at = at }(r.at)
 		r.at = o.at
 	}
-	defer func(before bool) { r.exact = before }(r.exact)
-	r.exact = !o.plain
+	defer func(before encoding) { r.by = before }(r.by)
+	if r.by = o.by; o.encoded == nil {
+		r.by = asYAML
+	}
 	r.use(o.encoded, Printed)
 	for _, key := range slices.Sorted(maps.Keys(o.keys)) {
 		r.useAt(o.keys[key], r.landing.key(key))
@@ -236,7 +243,7 @@ func (r *interpreter) fieldWithin(v *value, key string) *value {
 }
 
 func (r *interpreter) fieldOfObject(o *object, key string) *value {
-	if o.encoded != nil || o.file != "" || o.files != nil {
+	if o.encoded != nil || o.file != "" || o.files != nil || o.kindOf != nil {
 		return anything()
 	}
 	if o.seen == r.query {
@@ -280,7 +287,7 @@ func (r *interpreter) elementsWithin(v *value) *value {
 }
 
 func (r *interpreter) elementsOfObject(o *object) *value {
-	if o.encoded != nil || o.file != "" || o.files != nil {
+	if o.encoded != nil || o.file != "" || o.files != nil || o.kindOf != nil {
 		return anything()
 	}
 	if o.seen == r.query {
@@ -299,6 +306,7 @@ func (r *interpreter) elementsOfObject(o *object) *value {
 // index returns the value at a computed key. Maps and lists are not keys.
 func (r *interpreter) index(v, key *value) *value {
 	r.use(key, Tested)
+	r.asksOf([]*value{key}, nil)
 	if key == nil {
 		return nil
 	}

@@ -152,7 +152,7 @@ func (r *interpreter) mark(p *place, m Mode) {
 		p.marked = true
 	}
 	if m&Printed != 0 {
-		p.form |= r.landing.formAt(r.exact)
+		p.form |= r.landing.formAt(r.by)
 		if r.landing != nil {
 			p.choice.sinks = addWords(p.choice.sinks, r.landing.enum)
 		}

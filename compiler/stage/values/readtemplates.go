@@ -40,8 +40,8 @@ type interpreter struct {
 	naming     bool // the keys of the query are themselves values
 	following  bool // the query follows the other values at a place
 	shapes     *shapes
-	exact      bool   // the current output is the YAML or JSON of the value
-	landing    *shape // the sink of the current output; nil when unknown
+	by         encoding // how the current output is made of the value
+	landing    *shape   // the sink of the current output; nil when unknown
 	landings   map[parse.Node]*shape
 	written    map[*parse.TextNode]*value
 	looked     int // number of lines examined to find sinks

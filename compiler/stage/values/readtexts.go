@@ -116,7 +116,7 @@ func quotedTexts(table map[string]function) {
 // the sink of the value.
 func (a arguments) quoted(v *value) *value {
 	out := a.encode(a.site, v)
-	out.objects[0].plain = true
+	out.objects[0].by = quoted
 	return out
 }
 

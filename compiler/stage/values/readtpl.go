@@ -65,7 +65,7 @@ func (a arguments) tpl() *value {
 	}
 	if len(v.places) > 0 {
 		text := r.encode(a.site, &value{places: v.places})
-		text.objects[0].plain = true
+		text.objects[0].by = unquoted
 		written = r.union(written, text)
 	}
 	r.use(rest, Printed)

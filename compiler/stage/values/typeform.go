@@ -2,7 +2,6 @@ package values
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -27,11 +26,18 @@ const (
 	yamlForm                      // a text must be the YAML of a map or a list
 	toggleForm                    // a bool, or the text true or false, inferred from the chart's default
 	truthForm                     // the text false counts as true, because a template tests whether the value is set
+	stringForm                    // a text, not a number or a bool
+	textsForm                     // a map whose values are texts
+	otherForm                     // a map or a list has another sink, because a template tests for them
 	allForms     = 1<<iota - 1
 )
 
 // scalarForms are the conditions that no map or list meets.
-const scalarForms = wholeForm | decimalForm | boolForm | quantityForm | shareForm | digitForm | textForm | toggleForm | truthForm
+const scalarForms = wholeForm | decimalForm | boolForm | quantityForm | shareForm | digitForm | textForm | toggleForm | truthForm | stringForm
+
+// notText are the conditions that no text meets, or only the text of a number or
+// a bool.
+const notText = wholeForm | decimalForm | boolForm | toggleForm
 
 // formOf returns the condition of a Kubernetes field.
 func formOf(s *kube.Schema) form {
@@ -44,11 +50,16 @@ func formOf(s *kube.Schema) form {
 		return boolForm
 	case kube.Quantity:
 		return quantityForm
-	case kube.String, kube.IntOrString:
+	case kube.String:
+		return stringForm
+	case kube.IntOrString:
 		return textForm
 	case kube.List:
 		return listForm
 	case kube.Object:
+		if len(s.Fields) == 0 && s.Elem != nil && s.Elem.Type == kube.String {
+			return mapForm | textsForm
+		}
 		return mapForm
 	}
 	return 0
@@ -77,14 +88,16 @@ func isShare(field string) bool {
 	return false
 }
 
-// formAt returns the condition of a sink. exact says that the value is printed
-// as YAML or JSON.
-func (s *shape) formAt(exact bool) form {
-	if s == nil || s.form == 0 {
+// formAt returns the condition of a sink for a value that is printed with the
+// encoding.
+func (s *shape) formAt(by encoding) form {
+	switch {
+	case s == nil || s.form == 0:
 		return 0
-	}
-	if exact {
+	case by == asYAML:
 		return s.form | exactForm
+	case by == quoted && s.form&stringForm != 0:
+		return s.form ^ stringForm | textForm
 	}
 	return s.form
 }
@@ -94,13 +107,12 @@ func (s *shape) formAt(exact bool) form {
 // value may print each kind to another sink.
 func (b *builder) forms(t *Type, r readSummary, in reach) {
 	t.tested = r.mode&Tested != 0 && (t.seen&Map == 0 || len(r.keys) == 0)
-	if t.typed || t.missing {
+	if t.missing {
 		return
 	}
-	t.members = b.hasMembers(t, r)
 	f := r.form
 	if in.part {
-		f |= in.shape.formAt(true)
+		f |= in.shape.formAt(asYAML)
 	}
 	scalar := t.seen&^Null != 0 && t.seen&^(Number|Null) == 0
 	if f&^textForm == 0 && scalar && !in.part && !in.ranged && !r.text && len(r.keys) == 0 && !numberOrText(in.key, in.parent) {
@@ -112,14 +124,20 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 	if r.keyed && t.empty && f&listForm == 0 {
 		f |= mapForm
 	}
-	if t.asText || r.asked&(Bool|Number|String) != 0 {
+	if t.asText || r.may&(Bool|Number|String) != 0 || f&stringForm != 0 && f&notText != 0 {
 		f &^= scalarForms
 	}
-	if r.asked&(Map|List) != 0 {
-		f &^= listForm | mapForm
+	if r.may&(Map|List) != 0 {
+		f = f&^(listForm|mapForm) | otherForm
+	}
+	if !t.hasTexts() {
+		f &^= textsForm
 	}
 	if f&scalarForms&^textForm == 0 {
 		f |= toggleForms(t, r, in)
+	}
+	if f == otherForm {
+		f = 0
 	}
 	if f == 0 && r.may&(Map|List) == 0 {
 		f = collectionForms(t, in)
@@ -130,46 +148,14 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 	t.form = f
 }
 
-// hasMembers reports whether all elements of a list or a map are maps, because
-// templates only read fields of them.
-func (b *builder) hasMembers(t *Type, r readSummary) bool {
-	if !r.members || t.root || t.named || len(r.keys) > 0 || r.asked&(Map|List) != 0 {
-		return false
-	}
-	if l, ok := t.Default.([]any); ok {
-		return !slices.ContainsFunc(l, func(e any) bool { return kindOf(e) != Map })
-	}
+// hasTexts reports whether all defaults below a map are texts.
+func (t *Type) hasTexts() bool {
 	for _, f := range t.Fields {
-		if f.seen&^(Map|Null) != 0 {
+		if f.seen&^(String|Null) != 0 {
 			return false
 		}
 	}
 	return true
-}
-
-// hasFields reports whether templates only read fields of the value.
-func (r *Read) hasFields() bool {
-	return r != nil && len(r.Keys) > 0 && r.Mode&(Printed|Ranged|Tested) == 0 && r.asked == 0
-}
-
-// areMaps reports whether all elements of a list or a map are maps, and adds a
-// fault for each other element.
-func (c *checker) areMaps(v *fleet.Tree, path []string) bool {
-	before := len(c.found)
-	for _, k := range v.Keys() {
-		c.isMap(v.Fields[k], append(path[:len(path):len(path)], k))
-	}
-	for i, e := range v.List {
-		c.isMap(e, append(path[:len(path):len(path)], fmt.Sprintf("[%d]", i)))
-	}
-	return len(c.found) == before
-}
-
-func (c *checker) isMap(v *fleet.Tree, path []string) {
-	s, _ := v.Scalar.(string)
-	if v.Fields == nil && !isOff(v) && !strings.Contains(s, "{{") {
-		c.add(path, v, describeValue(v)+", and the chart takes a map: its templates read fields of it", "write a map, such as {name: value}")
-	}
 }
 
 // holdsFor reports whether the chart's own default meets the conditions.
@@ -204,6 +190,8 @@ func (f form) meets(v *fleet.Tree) bool {
 	}
 	exact := f&exactForm != 0 && k == String
 	switch {
+	case k&(Map|List) != 0 && f&otherForm != 0:
+		return true
 	case k == Map:
 		return f&(scalarForms|listForm) == 0
 	case k == List:
@@ -212,7 +200,8 @@ func (f form) meets(v *fleet.Tree) bool {
 		return k == String && looksLikeYAML(s) // passed to tpl, or empty
 	case f&yamlForm != 0 && k == String && !looksLikeYAML(s):
 		return false
-	case f&wholeForm != 0 && (k == Bool || exact || !isWhole(text)),
+	case f&stringForm != 0 && k != String,
+		f&wholeForm != 0 && (k == Bool || exact || !isWhole(text)),
 		f&decimalForm != 0 && (k == Bool || exact || !isDecimal(text)),
 		f&(boolForm|toggleForm) != 0 && (k == Number || exact || text != "true" && text != "false"),
 		f&truthForm != 0 && k == String && text == "false",
@@ -309,6 +298,8 @@ func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
 		msg = `"false" is a string, which templates take for true, and the chart takes a bool`
 	case f&toggleForm != 0:
 		msg = fmt.Sprintf("%s, and the chart takes a bool", describeValue(v))
+	case f&stringForm != 0:
+		msg = fmt.Sprintf("%s, and the chart uses it where only text is valid", describeValue(v))
 	case f&digitForm != 0:
 		msg = fmt.Sprintf("%s, and the chart takes a number", describeValue(v))
 	}
@@ -318,6 +309,8 @@ func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
 	hint := "write " + write
 	if s, ok := v.Scalar.(string); ok && f&(exactForm|truthForm) != 0 && (f &^ (exactForm | truthForm)).meets(&fleet.Tree{Scalar: s}) {
 		hint = fmt.Sprintf("write %s without quotes", s)
+	} else if f&stringForm != 0 && v.Scalar != nil {
+		hint = fmt.Sprintf("write %q", fmt.Sprint(v.Scalar))
 	} else if t != nil && f&(wholeForm|decimalForm|digitForm) != 0 && t.seen&Number != 0 && t.Default != nil {
 		hint = "write a number, such as " + literalText(t.Default)
 	}
@@ -337,6 +330,8 @@ func (f form) words() (what, write string) {
 		return "a number or a percentage", "a number or a percentage, such as 1 or 25%"
 	case f&(decimalForm|digitForm) != 0:
 		return "a number", "a number, such as 1"
+	case f&stringForm != 0:
+		return "text", "text"
 	case f&listForm != 0:
 		return "a list", "a list, such as [...]"
 	case f&mapForm != 0:

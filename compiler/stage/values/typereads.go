@@ -69,11 +69,17 @@ func (b *builder) completeAt(t *Type, reads []*Read, in reach, depth int) {
 	below := reach{printed: in.printed, whole: in.printed != "" && t.shape == nil, ranged: r.mode&Ranged != 0, dumped: in.dumped, parent: in.key}
 	for _, k := range t.Keys {
 		below.key, below.shape = k, t.shape.key(k)
+		if t.form&textsForm != 0 {
+			below.shape = textSink
+		}
 		b.completeAt(t.Fields[k], children(reads, k), below, depth+1)
 	}
-	below.shape = t.shape.key(anItem)
-	b.elem(t, reads, r, below, depth)
+	below.key, below.shape = "", t.shape.key(anItem)
+	b.elem(t, reads, below, depth)
 }
+
+// textSink is the sink of a text.
+var textSink = &shape{form: stringForm}
 
 // shapeOf returns the shape of the value's sinks; nil when it is unknown. It is
 // known when templates print the value, or the value that contains it, only to
@@ -105,12 +111,10 @@ func (b *builder) shapeOf(t *Type, r readSummary, in reach) *shape {
 	return b.conventional(t, in.key, in.parent)
 }
 
-// elem completes or drops the type of a list's elements, or of an open map's
-// unknown keys.
-func (b *builder) elem(t *Type, reads []*Read, r readSummary, below reach, depth int) {
-	if t.Elem == nil {
-		return
-	}
+// elem completes the type of a list's elements, or of an open map's unknown
+// keys. Without a default, it is what templates read of them. elem drops a type
+// that says nothing.
+func (b *builder) elem(t *Type, reads []*Read, below reach, depth int) {
 	var inner []*Read
 	for _, n := range reads {
 		if n.Any != nil {
@@ -118,12 +122,39 @@ func (b *builder) elem(t *Type, reads []*Read, r readSummary, below reach, depth
 		}
 	}
 	e := gather(inner)
-	if t.Elem.Known&Schema == 0 && (below.printed != "" || e.mode&(Printed|Ranged) != 0 || e.any || len(e.keys) == 0) {
+	switch {
+	case t.form&textsForm != 0 && t.Open && t.Elem == nil:
+		t.Elem = &Type{Kinds: Any, form: stringForm}
+		return
+	case t.Elem == nil:
+		if len(inner) == 0 || t.typed || t.missing || t.root || t.named || below.printed != "" || depth >= maxLevels || t.Default != nil && !isEmptyList(t.Default) || b.full() {
+			return
+		}
+		t.Elem = &Type{}
+	case t.Elem.Known&Schema == 0 && (below.printed != "" || e.mode&(Printed|Ranged) != 0 || e.any || len(e.keys) == 0):
 		// Elements of another type than the default's may be valid.
 		t.Elem = nil
 		return
 	}
-	b.completeAt(t.Elem, inner, below, depth+1)
+	if b.completeAt(t.Elem, inner, below, depth+1); t.Elem.saysNothing() {
+		t.Elem = nil
+	}
+}
+
+// saysNothing reports whether the type accepts every value.
+func (t *Type) saysNothing() bool {
+	return t.Known&(Defaults|Schema) == 0 && t.Kinds == Any && t.form == 0 && t.enum == nil && t.shape == nil && t.Elem == nil && len(t.Keys) == 0
+}
+
+func isEmptyList(v any) bool {
+	l, ok := v.([]any)
+	return ok && len(l) == 0
+}
+
+// keyedElem reports whether Elem is the type of a map's unknown keys: it is not
+// when a schema has it for a list.
+func (t *Type) keyedElem() bool {
+	return t.Elem != nil && (t.Kinds&List == 0 || !t.typed)
 }
 
 // readSummary is the union of several reads of one value.
@@ -139,7 +170,6 @@ type readSummary struct {
 	choice  choice // the texts that its sinks and comparisons allow
 	asked   Kind   // the kinds that a template tests for
 	keyed   bool   // a template iterates over its keys
-	members bool   // templates only read fields of its elements
 	text    bool   // it can be text
 	where   string
 	printed string // the template that prints it as a whole
@@ -162,8 +192,7 @@ func gather(reads []*Read) readSummary {
 		g.any = g.any || r.Any != nil
 		g.free = g.free || r.free
 		g.form, g.asked, g.keyed = g.form|r.form, g.asked|r.asked, g.keyed || r.keyed
-		g.members = g.members || r.Any.hasFields()
-		g.within = g.within || r.Any != nil && (r.Any.Mode != 0 || r.Any.Any != nil || len(r.Any.Keys) > 0)
+		g.within = g.within || r.Any != nil && (r.Any.Mode&(Printed|Ranged) != 0 || r.Any.Any != nil || len(r.Any.Keys) > 0)
 		g.gaveUp = g.gaveUp || r.GaveUp != ""
 		for k := range maps.Keys(r.Keys) {
 			g.keys[k] = true
@@ -219,7 +248,7 @@ func (b *builder) openness(t *Type, r readSummary, in reach, loose bool) {
 // asTemplateText returns the kind for a map or a list that the user can also
 // write as text, because the template passes it to tpl.
 func (t *Type) asTemplateText(r readSummary, in reach) Kind {
-	if !in.part && !in.ranged && !t.asText && r.asked&(Bool|Number|String) == 0 {
+	if !in.part && !in.ranged && !t.asText && r.may&(Bool|Number|String) == 0 {
 		t.form |= yamlForm
 	}
 	return String

@@ -100,7 +100,6 @@ type Type struct {
 	imported bool     // a parent chart imports the values below
 	form     form     // conditions of its sinks
 	enum     []string // sorted texts that it can be; nil for any
-	members  bool     // its elements are maps
 	tested   bool     // a template tests whether it is set
 	limits   limits   // limits in the schema
 	chart    *release // at the root: the chart and its dependencies

@@ -1,0 +1,113 @@
+package values
+
+import "testing"
+
+// TestInferredTexts has values whose sinks take texts only.
+func TestInferredTexts(t *testing.T) {
+	pod := func(lines string) string { return "apiVersion: v1\nkind: Pod\n" + lines }
+	for _, c := range []inference{
+		{
+			"a text field", "bare: ''\nquoted: ''\nport: http\n",
+			pod("spec:\n  nodeName: {{ .Values.bare }}\n  schedulerName: {{ .Values.quoted | quote }}\n  containers:\n  - livenessProbe:\n      httpGet:\n        port: {{ .Values.port }}\n"),
+			[]string{"bare: b", "quoted: 7", "port: 80"},
+			[]string{"bare: 7 -> 7 is a number", "bare: true -> true is a bool", "bare: [a] -> this is a list"},
+		},
+		{
+			"texts by key", "a: {}\nl: {x: v}\nsel: {}\n",
+			pod("metadata:\n  annotations:\n    {{- toYaml .Values.a | nindent 4 }}\n  labels:\n    {{- toYaml .Values.l | nindent 4 }}\nspec:\n  nodeSelector: {{ toYaml .Values.sel | nindent 4 }}\n"),
+			[]string{"a: {b: c}", "a: {b: null}", "a: {port: '80'}", "l: {z: a}"},
+			[]string{`a: {port: 80} -> hint: write "80"`, "l: {x: true} -> is a bool", "l: {z: 1} -> only text is valid", "sel: {on: true} -> only text is valid"},
+		},
+		{
+			"numbers by key", "a: {x: 1}\n", pod("metadata:\n  annotations:\n    {{- toYaml .Values.a | nindent 4 }}\n"),
+			[]string{"a: {x: 2}", "a: {y: b}"},
+			nil,
+		},
+		{
+			"a function of a text", "cut: ''\nprefix: ''\nrendered: ''\nmode: ''\n",
+			`{{ .Values.cut | trunc 63 | trimSuffix "-" }}{{ if hasPrefix "x" .Values.prefix }}{{ end }}{{ tpl .Values.rendered . }}{{ if eq .Values.mode "b" }}{{ end }}`,
+			[]string{"cut: b", "rendered: '{{ .x }}'", "mode: c"},
+			[]string{"cut: 7 -> is a number", "prefix: 7 -> is a number", "rendered: 7 -> is a number", "mode: 7 -> is a number", "cut: {a: b} -> is a map"},
+		},
+		{
+			"a conversion before", "cut: ''\nmode: ''\n", `{{ .Values.cut | toString | trunc 63 }}{{ if eq (.Values.mode | toString) "b" }}{{ end }}`,
+			[]string{"cut: 7", "mode: 7"},
+			nil,
+		},
+		{
+			"a text and something else", "v: ''\nw: ''\n", pod("spec:\n  hostNetwork: {{ .Values.v }}\n  x: {{ trimSuffix \"x\" .Values.v }}\n  nodeName: {{ if kindIs \"string\" .Values.w }}{{ .Values.w }}{{ end }}\n"),
+			[]string{"v: true", "v: 'true'", "w: 1"},
+			nil,
+		},
+	} {
+		c.test(t)
+	}
+}
+
+// TestInferredElements has templates that read the elements of lists and maps
+// whose default is empty.
+func TestInferredElements(t *testing.T) {
+	for _, c := range []inference{
+		{
+			"fields of elements", "jobs: {}\nhosts: []\n",
+			`{{ range $name, $job := .Values.jobs }}{{ $name }}{{ if $job.enabled }}{{ $job.image.tag }}{{ range $job.args }}{{ . }}{{ end }}{{ end }}{{ end -}}
+{{ range .Values.hosts }}{{ .name }}{{ range .paths }}{{ .path }}{{ end }}{{ end }}`,
+			[]string{"jobs: {a: {enabled: true, image: {tag: x}, args: [b]}}", "hosts: [{name: a, paths: [{path: /}]}]"},
+			[]string{
+				"jobs: {a: {enabeld: true}} -> did you mean enabled?", "jobs: {a: {image: {tga: x}}} -> no such value", "jobs: {a: {image: x}} -> takes a map", "jobs: {a: [b]} -> takes a map",
+				"hosts: [{nmae: a}] -> no such value", "hosts: [{name: a, paths: [{pth: /}]}] -> no such value", "hosts: [{paths: [a]}] -> takes a map",
+			},
+		},
+		{
+			"elements printed as a whole", "jobs: {}\nhosts: []\n", `{{ range .Values.jobs }}{{ .name }}{{ toYaml . }}{{ end }}{{ toYaml .Values.hosts }}{{ range .Values.hosts }}{{ .name }}{{ end }}`,
+			[]string{"jobs: {a: {any: 1}}", "hosts: [{any: 1}]"},
+			nil,
+		},
+		{
+			"elements of several kinds", "hosts: []\n", `{{ range .Values.hosts }}{{ if eq (kindOf .) "string" }}{{ . }}{{ else }}{{ .name }}{{ end }}{{ end }}`,
+			[]string{"hosts: [a, {name: b}]"},
+			nil,
+		},
+		{
+			"a line that begins with a value", "secrets: []\n", "kind: Secret\ndata:\n{{- range .Values.secrets }}\n  {{ .name }}: {{ .value | b64enc }}\n{{- end }}\n",
+			[]string{"secrets: [{name: a, value: b}]"},
+			[]string{"secrets: [{name: a, value: 1}] -> is a number"},
+		},
+	} {
+		c.test(t)
+	}
+}
+
+// TestInferredByKindName has templates that compare the name of a value's kind.
+func TestInferredByKindName(t *testing.T) {
+	annotations := func(test string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata:\n  annotations:\n    " + test + "{{ tpl .Values.a . | nindent 4 }}{{ else }}{{ toYaml .Values.a | nindent 4 }}{{ end }}\n"
+	}
+	for _, test := range []string{
+		`{{- if eq (typeOf .Values.a) "string" }}`, `{{- $kind := kindOf .Values.a }}{{ if eq $kind "string" }}`, `{{- if has (kindOf .Values.a) (list "string" "invalid") }}`,
+	} {
+		inference{
+			test, "a: {}\n", annotations(test),
+			[]string{"a: {b: c}", "a: 'b: c'"},
+			[]string{"a: text -> a map", "a: [b] -> a map"},
+		}.test(t)
+	}
+	inference{
+		"a map", "a: {}\n", annotations(`{{- if ne (kindOf .Values.a) "map" }}`),
+		[]string{"a: {b: c}", "a: 'b: c'", "a: [b]"},
+		nil,
+	}.test(t)
+}
+
+// TestInferredBesideSchema has a schema that allows more than the sink takes.
+func TestInferredBesideSchema(t *testing.T) {
+	typ := derive(t, fleetChart(map[string]string{
+		"values.yaml":        "a: {}\nn: 1\n",
+		"values.schema.json": `{"properties": {"a": {"type": ["object", "string"]}, "n": {"type": ["integer", "string"]}}}`,
+		"templates/x.yaml":   "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  annotations:\n    {{- toYaml .Values.a | nindent 4 }}\nspec:\n  replicas: {{ .Values.n }}\n",
+	}))
+	if got := typ.Check(tree(t, "v.yaml", "{a: {b: c}, n: '2'}"), nil, nil); len(got) > 0 {
+		t.Error(faults(got))
+	}
+	wrongly(t, typ, []string{"a: text -> a map", "a: {b: 1} -> only text is valid", "n: three -> a whole number", "a: [b] -> takes a string or a map"})
+}
