@@ -61,6 +61,7 @@ func (r *interpreter) addChart(c *chart.Chart) {
 	if c == nil || c.Metadata == nil {
 		return
 	}
+	r.shapes.addCRDs(c)
 	r.addRoot(c, r.values, c.Metadata.Name, c.Metadata.Name, 0)
 	r.addTemplates()
 	for _, root := range r.roots {

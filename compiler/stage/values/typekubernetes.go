@@ -63,6 +63,7 @@ type shapes struct {
 	joined   map[[2]*shape]*shape
 	kinds    map[string][]servedKind // by the name of the kind; built on first use
 	parts    map[string][]string     // partNames
+	crds     [][]byte                // files with the chart's CRDs
 }
 
 // A servedKind is a kind in one API version and one version of Kubernetes.
@@ -295,6 +296,9 @@ func (k *shapes) served(name string) []servedKind {
 				k.kinds[kind.Kind] = append(k.kinds[kind.Kind], servedKind{kind.GroupVersion().String(), v.Schema(kind.GroupVersionKind)})
 			}
 		}
+	}
+	if _, known := k.kinds[name]; !known {
+		k.kinds[name] = k.custom(name)
 	}
 	return k.kinds[name]
 }
