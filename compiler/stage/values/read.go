@@ -29,6 +29,7 @@ type Read struct {
 	free   bool     // for Any: the computed key does not come only from other values
 	lands  landings // its sinks, where it is printed as a whole
 	form   form     // conditions of its sinks
+	needs  form     // conditions of the functions that it is passed to
 	choice choice   // the texts that its sinks and comparisons allow
 	asked  Kind     // kinds that a template tests for
 	keyed  bool     // a template iterates over its keys
@@ -108,7 +109,7 @@ func (r *interpreter) tree() *Read {
 // build returns the node of a place, nil when neither it nor a place below is
 // read.
 func build(p *place, wide bool, nodes *int) *Read {
-	n := &Read{wide: wide, Mode: p.mode, Where: p.where, free: p.free, form: p.form, asked: p.asked, keyed: p.keyed, lands: p.lands, text: p.text, choice: p.choice}
+	n := &Read{wide: wide, Mode: p.mode, Where: p.where, free: p.free, form: p.form, needs: p.needs, asked: p.asked, keyed: p.keyed, lands: p.lands, text: p.text, choice: p.choice}
 	for _, key := range slices.Sorted(maps.Keys(p.keys)) {
 		if kid := build(p.keys[key], wide, nodes); kid != nil {
 			if n.Keys == nil {
@@ -188,7 +189,7 @@ func (s *spreader) both(a, b *Read) *Read {
 	}
 	s.nodes++
 	n := &Read{
-		Mode: a.Mode | b.Mode, Where: a.Where, free: a.free || b.free, form: a.form | b.form, asked: a.asked | b.asked, keyed: a.keyed || b.keyed, lands: a.lands.and(b.lands), text: a.text || b.text,
+		Mode: a.Mode | b.Mode, Where: a.Where, free: a.free || b.free, form: a.form | b.form, needs: a.needs | b.needs, asked: a.asked | b.asked, keyed: a.keyed || b.keyed, lands: a.lands.and(b.lands), text: a.text || b.text,
 		choice: a.choice.and(b.choice),
 	}
 	s.joined[[2]*Read{a, b}] = n

@@ -68,28 +68,27 @@ func functions() map[string]function {
 	maps.Copy(table, textFunctions())
 	maps.Copy(table, choiceFunctions())
 	maps.Copy(table, kindFunctions())
-	for name := range strings.FieldsSeq(ofText) {
-		table[name] = takingText(table[name])
-	}
+	argumentForms(table)
 	return table
 }
 
-// ofText are the functions that fail when their last argument is not a text.
-const ofText = "lower upper title untitle trim trimSuffix trimPrefix trimAll trunc abbrev nospace snakecase camelcase kebabcase repeat replace " +
-	"indent nindent b64enc b64dec sha1sum sha256sum split splitList fromYaml fromJson fromYamlArray fromJsonArray " +
-	"contains hasPrefix hasSuffix semverCompare regexMatch regexFind"
+// ofFirstMap and ofFirstList are the functions that fail when their first
+// argument is not a map or a list.
+const (
+	ofFirstMap  = "keys get set unset hasKey pick omit merge mergeOverwrite"
+	ofFirstList = "first last rest initial append push prepend without uniq compact reverse concat"
+)
 
-// takingText returns the model of a function of a text, which is f when there is
-// one.
-func takingText(f function) function {
+// taking returns the model of a function whose argument has a form; index -1 is
+// the last one.
+func taking(take form, index int, f function) function {
 	return func(a arguments) *value {
-		a.takeText(a.last(0))
-		a.asksOf(a.list, nil)
-		if f != nil {
-			return f(a)
+		if index < 0 {
+			a.takes(take, a.last(0))
+		} else {
+			a.takes(take, a.at(index))
 		}
-		a.useAll(Printed)
-		return anything()
+		return f(a)
 	}
 }
 
@@ -115,7 +114,7 @@ func choiceFunctions() map[string]function {
 			}
 			return textOf(wild)
 		},
-		"tpl": func(a arguments) *value { a.takeText(a.at(0)); return a.tpl() },
+		"tpl": func(a arguments) *value { a.takes(stringForm, a.at(0)); return a.tpl() },
 	}
 	for _, name := range []string{"default", "coalesce", "and", "or"} {
 		table[name] = func(a arguments) *value {
@@ -152,7 +151,7 @@ func kindFunctions() map[string]function {
 			a.useAll(Tested)
 			a.asksOf(a.list, a.list)
 			if slices.ContainsFunc(a.list, isWord) {
-				a.takeText(a.list...)
+				a.takes(stringForm, a.list...)
 				a.compared(a.list...)
 			}
 			return anything()
@@ -173,85 +172,6 @@ func kindFunctions() map[string]function {
 
 // arithmetic is the sink of values that a template computes with.
 var arithmetic = &shape{form: digitForm}
-
-// takeText records that a function fails for arguments other than texts.
-func (a arguments) takeText(vs ...*value) {
-	for _, v := range vs {
-		for _, p := range v.placesOrNil() {
-			p.form |= stringForm
-		}
-	}
-}
-
-// asks records that a template tests whether the values are of the kinds.
-func (r *interpreter) asks(k Kind, vs ...*value) {
-	for _, v := range vs {
-		for _, p := range v.placesOrNil() {
-			p.asked |= k
-		}
-	}
-}
-
-// kindOfValue models kindOf: it returns the name of the kind of a value. What is
-// asked of the value depends on the texts that it is compared with.
-func kindOfValue(a arguments) *value {
-	v := a.last(0)
-	a.useAll(Tested)
-	if len(v.placesOrNil()) == 0 {
-		return anything()
-	}
-	o, _ := a.object(a.site, "kind "+v.key())
-	if o.summary {
-		a.asks(Any, v)
-		return anything()
-	}
-	o.kindOf = v
-	return o.self
-}
-
-// asksOf records that a template compares the names with the words: those names
-// that are of kinds ask for the kinds that the words name.
-func (r *interpreter) asksOf(names, words []*value) {
-	for _, name := range names {
-		if name == nil {
-			continue
-		}
-		for _, o := range name.objects {
-			if o.kindOf != nil {
-				r.asks(kindsNamed(words...), o.kindOf)
-			}
-		}
-	}
-}
-
-// kindsNamed returns the kinds that the words name, or all kinds when they name
-// no known one.
-func kindsNamed(words ...*value) Kind {
-	k := Kind(0)
-	for _, w := range words {
-		names, _ := w.literal()
-		for _, name := range names {
-			switch {
-			case strings.Contains(name, "map"):
-				k |= Map
-			case strings.Contains(name, "slice"), strings.Contains(name, "list"), strings.HasPrefix(name, "[]"):
-				k |= List
-			case name == "invalid":
-				k |= Null
-			case name == "string":
-				k |= String
-			case name == "bool":
-				k |= Bool
-			case strings.HasPrefix(name, "int"), strings.HasPrefix(name, "float"):
-				k |= Number
-			}
-		}
-	}
-	if k == 0 {
-		return Any
-	}
-	return k
-}
 
 // isWord reports whether the value can be a text that is neither empty nor a
 // number.

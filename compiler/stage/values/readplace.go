@@ -20,6 +20,7 @@ type place struct {
 	mode   Mode
 	lands  landings
 	form   form   // conditions of its sinks
+	needs  form   // conditions of the functions that it is passed to
 	choice choice // the texts that its sinks and comparisons allow
 	asked  Kind   // the kinds that a template tests for
 	keyed  bool   // a template iterates over its keys

@@ -154,6 +154,9 @@ func decode(a arguments) *value {
 	return out
 }
 
+// verbForms are the conditions on values that a template prints with a verb.
+var verbForms = map[byte]form{'s': stringForm, 'q': stringForm, 't': boolForm | exactForm}
+
 // printfOf returns the texts of a known format and known arguments.
 func printfOf(a arguments) *value {
 	a.useAll(Printed)
@@ -163,13 +166,14 @@ func printfOf(a arguments) *value {
 	}
 	var out []string
 	for _, format := range formats {
-		out = append(out, expand(format, a.rest(1))...)
+		out = append(out, a.expand(format, a.rest(1))...)
 	}
 	return textOf(out...)
 }
 
-// expand returns the texts of the format with the arguments.
-func expand(format string, args []*value) []string {
+// expand returns the texts of the format with the arguments. It records which
+// kinds the verbs take.
+func (a arguments) expand(format string, args []*value) []string {
 	out := []string{""}
 	for {
 		before, after, found := strings.Cut(format, "%")
@@ -182,6 +186,9 @@ func expand(format string, args []*value) []string {
 			return concat(out, []string{wild})
 		}
 		format = verb[1:]
+		if f := verbForms[verb[0]]; f != 0 && len(args) > 0 {
+			a.takes(f, args[0])
+		}
 		switch {
 		case verb == after && verb[0] == '%':
 			out = concat(out, []string{"%"})

@@ -124,6 +124,9 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 	if r.keyed && t.empty && f&listForm == 0 {
 		f |= mapForm
 	}
+	if t.seen&(Number|Bool) != 0 {
+		f &^= stringForm // the chart's own default is none
+	}
 	if t.asText || r.may&(Bool|Number|String) != 0 || f&stringForm != 0 && f&notText != 0 {
 		f &^= scalarForms
 	}

@@ -256,7 +256,7 @@ func (k *shapes) place(kinds []apiKind, path []string) *shape {
 		}
 	}
 	if last > 0 && path[last] == "labels" && path[last-1] == "metadata" {
-		return mapSink
+		return &shape{form: mapForm | textsForm}
 	}
 	if f := fieldForms[path[last]]; f != 0 {
 		return &shape{form: f}
@@ -271,10 +271,12 @@ var fieldForms = fieldsOf(map[form]string{
 		"activeDeadlineSeconds backoffLimit ttlSecondsAfterFinished initialDelaySeconds periodSeconds timeoutSeconds failureThreshold " +
 		"successThreshold containerPort hostPort nodePort runAsUser runAsGroup fsGroup successfulJobsHistoryLimit failedJobsHistoryLimit",
 	boolForm: "automountServiceAccountToken enableServiceLinks hostNetwork hostPID hostIPC shareProcessNamespace runAsNonRoot " +
-		"readOnlyRootFilesystem allowPrivilegeEscalation privileged",
-	shareForm: "maxUnavailable minAvailable maxSurge",
-	mapForm:   "annotations matchLabels nodeSelector",
-	listForm:  "tolerations imagePullSecrets topologySpreadConstraints volumeMounts envFrom",
+		"readOnlyRootFilesystem allowPrivilegeEscalation privileged honorLabels honorTimestamps",
+	shareForm:           "maxUnavailable minAvailable maxSurge",
+	mapForm | textsForm: "annotations matchLabels nodeSelector",
+	listForm: "tolerations imagePullSecrets topologySpreadConstraints volumeMounts envFrom matchExpressions matchNames relabelings metricRelabelings " +
+		"hostnames parentRefs finalizers",
+	stringForm: "serviceAccountName priorityClassName schedulerName storageClassName interval scrapeTimeout jobLabel",
 })
 
 func fieldsOf(forms map[form]string) map[string]form {

@@ -126,15 +126,15 @@ func (b *builder) elem(t *Type, reads []*Read, below reach, depth int) {
 	case t.form&textsForm != 0 && t.Open && t.Elem == nil:
 		t.Elem = &Type{Kinds: Any, form: stringForm}
 		return
-	case t.Elem == nil:
-		if len(inner) == 0 || t.typed || t.missing || t.root || t.named || below.printed != "" || depth >= maxLevels || t.Default != nil && !isEmptyList(t.Default) || b.full() {
+	case t.Elem == nil && t.Default != nil && !isEmptyList(t.Default):
+		return
+	case t.Elem == nil || t.Elem.Known&Schema == 0 && (below.printed != "" || e.mode&(Printed|Ranged) != 0 || e.any || len(e.keys) == 0):
+		// Elements of another type than the default's may be valid.
+		t.Elem = nil
+		if len(inner) == 0 || t.missing || t.root || t.named || below.printed != "" || depth >= maxLevels || b.full() {
 			return
 		}
 		t.Elem = &Type{}
-	case t.Elem.Known&Schema == 0 && (below.printed != "" || e.mode&(Printed|Ranged) != 0 || e.any || len(e.keys) == 0):
-		// Elements of another type than the default's may be valid.
-		t.Elem = nil
-		return
 	}
 	if b.completeAt(t.Elem, inner, below, depth+1); t.Elem.saysNothing() {
 		t.Elem = nil
@@ -154,7 +154,7 @@ func isEmptyList(v any) bool {
 // keyedElem reports whether Elem is the type of a map's unknown keys: it is not
 // when a schema has it for a list.
 func (t *Type) keyedElem() bool {
-	return t.Elem != nil && (t.Kinds&List == 0 || !t.typed)
+	return t.Elem != nil && (t.Kinds&List == 0 || t.Elem.Known&Schema == 0)
 }
 
 // readSummary is the union of several reads of one value.
@@ -166,7 +166,7 @@ type readSummary struct {
 	gaveUp  bool            // the analysis is incomplete
 	keys    map[string]bool // exact keys
 	lands   landings
-	form    form   // conditions of its sinks
+	form    form   // conditions of its sinks, and of functions other than through a computed key of all values
 	choice  choice // the texts that its sinks and comparisons allow
 	asked   Kind   // the kinds that a template tests for
 	keyed   bool   // a template iterates over its keys
@@ -177,6 +177,7 @@ type readSummary struct {
 	fields bool // keys are read, other than through a computed key of all values
 	loose  bool // iterated or read through a computed key, likewise
 	ranged bool // iterated, likewise
+	words  bool // compared with a word, likewise
 	may    Kind // the kinds that a template tests for, likewise
 }
 
@@ -188,6 +189,7 @@ func gather(reads []*Read) readSummary {
 			g.fields, g.may = g.fields || len(e.Keys) > 0, g.may|e.asked
 			g.loose = g.loose || e.Any != nil
 			g.ranged = g.ranged || e.Mode&Ranged != 0
+			g.form, g.words = g.form|e.needs, g.words || len(e.choice.words) > 0
 		}
 		g.any = g.any || r.Any != nil
 		g.free = g.free || r.free
@@ -248,7 +250,7 @@ func (b *builder) openness(t *Type, r readSummary, in reach, loose bool) {
 // asTemplateText returns the kind for a map or a list that the user can also
 // write as text, because the template passes it to tpl.
 func (t *Type) asTemplateText(r readSummary, in reach) Kind {
-	if !in.part && !in.ranged && !t.asText && r.may&(Bool|Number|String) == 0 {
+	if r.text || !t.asText && r.may&(Bool|Number|String) == 0 {
 		t.form |= yamlForm
 	}
 	return String
@@ -283,7 +285,7 @@ func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
 	case t.seen&^Null == 0:
 		// The default is null or missing.
 		k = Any
-		if t.seen == 0 && len(r.keys) > 0 && !whole && !loose {
+		if t.seen == 0 && len(r.keys) > 0 && (!whole && !loose || r.fields && r.may == 0 && !r.text) {
 			k = Map | Null
 		}
 	case t.missing:
@@ -306,7 +308,7 @@ func (b *builder) kinds(t *Type, r readSummary, in reach, loose bool) {
 		if t.seen&List != 0 && r.ranged {
 			k |= Map
 		}
-		if t.seen&Map != 0 && len(t.Keys) == 0 && (whole || loose) {
+		if t.seen&Map != 0 && len(t.Keys) == 0 && (whole && !in.part || loose) {
 			k |= List
 		}
 		if r.may&Any != Any {

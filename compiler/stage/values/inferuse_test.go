@@ -1,0 +1,60 @@
+package values
+
+import "testing"
+
+// TestInferredArguments has templates that pass values to functions of one kind.
+func TestInferredArguments(t *testing.T) {
+	for _, c := range []inference{
+		{
+			"verbs", "flag: false\nword: ''\nport: 1\n", `{{ printf "%t" .Values.flag }}{{ printf "%s:%v" .Values.word .Values.port }}`,
+			[]string{"flag: true", "word: a", "port: '2'"},
+			[]string{"flag: maybe -> a bool", `flag: "true" -> write true without quotes`, `word: 7 -> write "7"`},
+		},
+		{
+			"lists", "names: []\nmore: []\nany: []\n", `{{ range uniq .Values.names }}{{ . }}{{ end }}{{ if has "a" .Values.more }}{{ end }}{{ range .Values.any }}{{ . }}{{ end }}`,
+			[]string{"names: [a]", "more: [b]", "any: {a: b}"},
+			[]string{"names: {a: b} -> this is a map", "more: {a: b} -> this is a map"},
+		},
+		{
+			"maps", "config: {}\nmerged: {}\n", `{{ range keys .Values.config }}{{ . }}{{ end }}{{ toYaml (merge (dict "a" 1) .Values.merged) }}{{ if hasKey .Values.merged "b" }}{{ end }}`,
+			[]string{"config: {a: b}", "merged: {c: d}"},
+			[]string{"config: [a] -> this is a list", "merged: [a] -> this is a list", "config: text -> is a string"},
+		},
+		{
+			"fields of elements that are printed, too", "extra: []\nitems: [{name: a}]\n",
+			`{{ range .Values.extra }}{{ .name }}{{ toYaml . }}{{ end }}{{ range .Values.items }}{{ .name }}{{ toYaml . }}{{ end }}`,
+			[]string{"extra: [{any: 1}]", "items: {b: {any: 1}}"},
+			[]string{"extra: [a] -> takes a map", "items: {b: c} -> takes a map"},
+		},
+	} {
+		c.test(t)
+	}
+}
+
+// TestInferredParts has lists and maps in a map that the chart passes on as a
+// whole.
+func TestInferredParts(t *testing.T) {
+	inference{
+		"parts", "spec: {list: [], map: {}, items: [a]}\n", "kind: Own\nspec:\n  {{- tpl (toYaml .Values.spec) . | nindent 2 }}\n",
+		[]string{"spec: {list: [a], map: {b: c}, other: text}", "spec: {list: '{{ .x }}'}"},
+		[]string{"spec: {list: text} -> a list", "spec: {map: text} -> a map", "spec: {map: [a]} -> takes", "spec: {items: text} -> a list"},
+	}.test(t)
+	inference{
+		"names of custom resources", "on: false\nevery: ''\nlabels: {}\nrelabel: []\n",
+		"apiVersion: example.com/v1\nkind: Monitor\nmetadata:\n  labels:\n    {{- toYaml .Values.labels | nindent 4 }}\nspec:\n  endpoints:\n  - honorLabels: {{ .Values.on }}\n    interval: {{ .Values.every }}\n    relabelings:\n      {{- toYaml .Values.relabel | nindent 6 }}\n",
+		[]string{"on: true", "every: 30s", "labels: {a: b}", "relabel: [{action: drop}]"},
+		[]string{"on: maybe -> a bool", "every: 30 -> only text is valid", "labels: {a: 1} -> only text is valid", "relabel: {action: drop} -> a list"},
+	}.test(t)
+}
+
+// TestInferredApart has a chart that reads all its values through a computed
+// key. What a template asks of them does not hold for each.
+func TestInferredApart(t *testing.T) {
+	inference{
+		"apart", "a: {replicas: 1}\nb: {replicas: 2}\nport: 80\non: true\n",
+		`{{ range $k := splitList "," .Release.Name }}{{ $v := index $.Values $k }}{{ $v | trunc 3 }}{{ if eq $v "x" }}{{ end }}{{ end }}` +
+			"\n---\napiVersion: v1\nkind: Service\nspec:\n  ports:\n  - port: {{ .Values.port }}\n  publishNotReadyAddresses: {{ .Values.on }}\n",
+		[]string{"port: 81", "on: false"},
+		[]string{"port: three -> a whole number", "on: maybe -> a bool"},
+	}.test(t)
+}

@@ -1,0 +1,119 @@
+package values
+
+import "strings"
+
+// This file has what functions ask of their arguments: texts, maps, lists, and
+// values of certain kinds.
+
+// argumentForms adds the conditions on arguments to the models of functions.
+func argumentForms(table map[string]function) {
+	for name := range strings.FieldsSeq(ofText) {
+		table[name] = takingText(table[name])
+	}
+	for name := range strings.FieldsSeq(ofFirstMap) {
+		table[name] = taking(mapForm, 0, table[name])
+	}
+	for name := range strings.FieldsSeq(ofFirstList) {
+		table[name] = taking(listForm, 0, table[name])
+	}
+	table["has"] = taking(listForm, 1, table["has"])
+	table["dig"] = taking(mapForm, -1, table["dig"])
+}
+
+// ofText are the functions that fail when their last argument is not a text.
+const ofText = "lower upper title untitle trim trimSuffix trimPrefix trimAll trunc abbrev nospace snakecase camelcase kebabcase repeat replace " +
+	"indent nindent b64enc b64dec sha1sum sha256sum split splitList fromYaml fromJson fromYamlArray fromJsonArray " +
+	"contains hasPrefix hasSuffix semverCompare regexMatch regexFind"
+
+// takingText returns the model of a function of a text, which is f when there is
+// one.
+func takingText(f function) function {
+	return func(a arguments) *value {
+		a.takes(stringForm, a.last(0))
+		a.asksOf(a.list, nil)
+		if f != nil {
+			return f(a)
+		}
+		a.useAll(Printed)
+		return anything()
+	}
+}
+
+// takes records the condition of a function on its arguments.
+func (a arguments) takes(f form, vs ...*value) {
+	for _, v := range vs {
+		for _, p := range v.placesOrNil() {
+			p.needs |= f
+		}
+	}
+}
+
+// asks records that a template tests whether the values are of the kinds.
+func (r *interpreter) asks(k Kind, vs ...*value) {
+	for _, v := range vs {
+		for _, p := range v.placesOrNil() {
+			p.asked |= k
+		}
+	}
+}
+
+// kindOfValue models kindOf: it returns the name of the kind of a value. What is
+// asked of the value depends on the texts that it is compared with.
+func kindOfValue(a arguments) *value {
+	v := a.last(0)
+	a.useAll(Tested)
+	if len(v.placesOrNil()) == 0 {
+		return anything()
+	}
+	o, _ := a.object(a.site, "kind "+v.key())
+	if o.summary {
+		a.asks(Any, v)
+		return anything()
+	}
+	o.kindOf = v
+	return o.self
+}
+
+// asksOf records that a template compares the names with the words: those names
+// that are of kinds ask for the kinds that the words name.
+func (r *interpreter) asksOf(names, words []*value) {
+	for _, name := range names {
+		if name == nil {
+			continue
+		}
+		for _, o := range name.objects {
+			if o.kindOf != nil {
+				r.asks(kindsNamed(words...), o.kindOf)
+			}
+		}
+	}
+}
+
+// kindsNamed returns the kinds that the words name, or all kinds when they name
+// no known one.
+func kindsNamed(words ...*value) Kind {
+	k := Kind(0)
+	for _, w := range words {
+		names, _ := w.literal()
+		for _, name := range names {
+			switch {
+			case strings.Contains(name, "map"):
+				k |= Map
+			case strings.Contains(name, "slice"), strings.Contains(name, "list"), strings.HasPrefix(name, "[]"):
+				k |= List
+			case name == "invalid":
+				k |= Null
+			case name == "string":
+				k |= String
+			case name == "bool":
+				k |= Bool
+			case strings.HasPrefix(name, "int"), strings.HasPrefix(name, "float"):
+				k |= Number
+			}
+		}
+	}
+	if k == 0 {
+		return Any
+	}
+	return k
+}
