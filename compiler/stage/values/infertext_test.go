@@ -85,6 +85,7 @@ func TestInferredByKindName(t *testing.T) {
 	}
 	for _, test := range []string{
 		`{{- if eq (typeOf .Values.a) "string" }}`, `{{- $kind := kindOf .Values.a }}{{ if eq $kind "string" }}`, `{{- if has (kindOf .Values.a) (list "string" "invalid") }}`,
+		`{{- if eq (printf "%T" .Values.a) "string" }}`,
 	} {
 		inference{
 			test, "a: {}\n", annotations(test),

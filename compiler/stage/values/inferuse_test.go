@@ -11,6 +11,11 @@ func TestInferredArguments(t *testing.T) {
 			[]string{"flag: maybe -> a bool", `flag: "true" -> write true without quotes`, `word: 7 -> write "7"`},
 		},
 		{
+			"a function behind a test", "v: ''\n", `{{ $type := printf "%T" .Values.v }}{{ if eq $type "string" }}{{ trunc 3 .Values.v }}{{ else }}{{ .Values.v }}{{ end }}`,
+			[]string{"v: a", "v: 7", "v: {a: b}"},
+			nil,
+		},
+		{
 			"lists", "names: []\nmore: []\nany: []\n", `{{ range uniq .Values.names }}{{ . }}{{ end }}{{ if has "a" .Values.more }}{{ end }}{{ range .Values.any }}{{ . }}{{ end }}`,
 			[]string{"names: [a]", "more: [b]", "any: {a: b}"},
 			[]string{"names: {a: b} -> this is a map", "more: {a: b} -> this is a map"},

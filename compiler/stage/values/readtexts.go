@@ -159,8 +159,11 @@ var verbForms = map[byte]form{'s': stringForm, 'q': stringForm, 't': boolForm | 
 
 // printfOf returns the texts of a known format and known arguments.
 func printfOf(a arguments) *value {
-	a.useAll(Printed)
 	formats, ok := a.at(0).literal()
+	if ok && len(formats) == 1 && formats[0] == "%T" {
+		return kindOfValue(a)
+	}
+	a.useAll(Printed)
 	if !ok {
 		return textOf(wild)
 	}
