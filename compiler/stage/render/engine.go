@@ -367,6 +367,17 @@ func (e *engine) meterFuncs() template.FuncMap {
 			}
 			return v
 		},
-		fnMade: made, fnArg: made,
+		fnMade: made,
+		fnArg: func(v reflect.Value) reflect.Value {
+			if v.Kind() == reflect.Interface && v.IsNil() {
+				return reflect.Zero(reflect.TypeFor[missing]())
+			}
+			return made(v)
+		},
 	}
 }
+
+// missing is the type of a missing value as an argument. The result of a
+// pipeline that is a nil any becomes a nil of the parameter's type, whereas the
+// same value without a pipeline is an error.
+type missing interface{ missing() }

@@ -224,6 +224,8 @@ func engineTemplates() []string {
 		`{{ date "2006-01-02 15:04" 0 }} {{ dateInZone "15:04" 0 "UTC" }} {{ htmlDate 0 }} {{ toDate "2006-01-02" "2020-02-03" }} {{ (toDate "2006" "2020").Year }} {{ duration "95" }} {{ durationRound "2h10m5s" }} {{ unixEpoch (toDate "2006" "2020") }} {{ dateModify "1h" (toDate "2006" "2020") }}`,
 		`{{ call .Values.name }}`, `{{ .Values.name 1 }}`, `{{ include "shared" }}`, `{{ tpl 1 . }}`, `{{ indent "a" "b" }}`, `{{ upper 1 }}`, `{{ eq 1 "a" }}`, `{{ 1 2 }}`, `{{ (index .Values "name").x }}`, `{{ quote (.Files.Get 1) }}`, `{{ upper (.Files.Get "config/a.txt" 2) }}`, `{{ "x" | .Release.Name }}`,
 		`{{ initial .Values.List }}`, `{{ initial (.Values.List) }}`, `{{ upper (index .Values.list 0).Name.X }}`, `{{ upper (first (.Values.List)).X }}`,
+		`{{ omit .Missing "a" | keys }}`, `{{ keys .Values.Missing }}`, `{{ upper .Missing }}`, `{{ add1 .Missing }}`, `{{ until .Missing }}`, `{{ quote .Missing .Values.Missing }}{{ default "x" .Missing }}{{ kindOf .Missing }}{{ eq .Missing nil }}{{ list .Missing | toJson }}`,
+		`{{ .Missing | keys | len }}{{ keys (.Missing) | len }}{{ define "n" }}{{ keys .Missing | len }}{{ end }}{{ include "n" nil }}`, `{{ index .Missing 0 }}`, `{{ first (first .A.B) }}`, `{{ keys (index .Values "x").Missing }}`,
 		`{{ end }}`, `{{ if }}`, `{{ nofunction }}`, `{{ fleetc_pass 1 }}`, "{{ define \"x\" }}\n\n{{ .a", `{{ define "shared" }}again{{ end }}{{ define "shared" }}twice{{ end }}`, `{{ $undefined }}`, `{{ break }}`,
 		`{{ define "r" }}{{ if gt (int .) 0 }}{{ . }} {{ include "r" (sub . 1) }}{{ end }}{{ end }}{{ include "r" 900 }}`,
 		`{{ define "r" }}{{ if gt (int .) 0 }}{{ . }} {{ template "r" (sub . 1) }}{{ end }}{{ end }}{{ template "r" 900 }}`,

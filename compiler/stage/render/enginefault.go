@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -23,31 +24,32 @@ func (e *engine) fault(name string, err error) error {
 	msg := strings.TrimPrefix(err.Error(), "template: ")
 	// Messages quote templates with the calls that parsing inserted.
 	msg = strings.ReplaceAll(strings.ReplaceAll(msg, " | "+fnMade, ""), fnFixedNow, "now")
+	msg = strings.ReplaceAll(msg, reflect.TypeFor[missing]().String(), reflect.TypeFor[any]().String())
 	return errors.New(shorten(withoutArguments(msg)))
 }
 
 // withoutArguments removes the calls of fnArg and their parentheses from a
-// message: "first (.a.B | fleetc_arg)" becomes "first .a.B".
+// message: "first (fleetc_arg .a.B)" becomes "first .a.B".
 func withoutArguments(msg string) string {
-	const end = " | " + fnArg + ")"
+	const begin = "(" + fnArg + " "
 	for {
-		at := strings.Index(msg, end)
-		if at < 0 {
+		before, rest, found := strings.Cut(msg, begin)
+		if !found {
 			return msg
 		}
-		start := at - 1
-		for depth := 1; start > 0; start-- {
-			switch msg[start] {
-			case ')':
-				depth++
+		end := 0
+		for depth := 1; end < len(rest); end++ {
+			switch rest[end] {
 			case '(':
+				depth++
+			case ')':
 				depth--
 			}
 			if depth == 0 {
 				break
 			}
 		}
-		msg = msg[:max(start, 0)] + msg[min(max(start, 0)+1, at):at] + msg[at+len(end):]
+		msg = before + rest[:end] + rest[min(end+1, len(rest)):]
 	}
 }
 

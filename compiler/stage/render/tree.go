@@ -19,7 +19,7 @@ const (
 	fnEnter = "fleetc_enter" // before a template action
 	fnLeave = "fleetc_leave" // after a template action
 	fnMade  = "fleetc_made"  // after a call of a method
-	fnArg   = "fleetc_arg"   // after a call of a method that is an argument
+	fnArg   = "fleetc_arg"   // around a call of a method that is an argument
 )
 
 // A cost is the cost of executing a template once, without included templates
@@ -187,9 +187,7 @@ func (in meterInserter) pipe(p *parse.PipeNode) cost {
 				}
 			}
 			if i > 0 && isMethod(arg) {
-				cmd.Args[i] = &parse.PipeNode{NodeType: parse.NodePipe, Pos: arg.Position(), Cmds: append([]*parse.CommandNode{
-					{NodeType: parse.NodeCommand, Pos: arg.Position(), Args: []parse.Node{arg}},
-				}, call(arg.Position(), fnArg).Cmds...)}
+				cmd.Args[i] = call(arg.Position(), fnArg, arg)
 				inner.add(cost{steps: 1, depth: 1})
 			}
 			c.add(inner)
