@@ -80,11 +80,12 @@ func changed(out *[]Change, was, is *Type, path []string) {
 // kinds returns the kinds of a value as text, without null, which every value
 // accepts.
 func (t *Type) kinds() string {
-	if t.Kinds == Any {
+	k := t.accepted()
+	if k == Any {
 		return "anything"
 	}
-	text := strings.Join((t.Kinds &^ Null).Names(), " or ")
-	if t.Kinds&^Null == Map && t.Open {
+	text := strings.Join((k &^ Null).Names(), " or ")
+	if k&^Null == Map && t.Open {
 		text = "open map"
 	}
 	return text

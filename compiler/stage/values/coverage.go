@@ -131,13 +131,16 @@ func joined(path, key string) string {
 // unknown key or an element of it.
 func (t *Type) isOpen() bool {
 	switch {
-	case t.Kinds == Any && t.shape == nil:
+	case t.accepted() == Any && t.shape == nil && t.enum == nil:
 		return t.limits.none() && len(t.Keys) == 0
-	case t.Kinds&Map != 0 && t.Open && t.Elem == nil && t.shape == nil:
+	case t.accepted()&Map != 0 && t.Open && t.Elem == nil && t.shape == nil:
 		return true
 	}
 	return false
 }
+
+// accepted returns the kinds that meet the conditions of the value's sinks.
+func (t *Type) accepted() Kind { return t.Kinds & (t.form.accepted() | Null) }
 
 // from returns the name of the source that determines the type of a value.
 func (t *Type) from() string {

@@ -103,7 +103,7 @@ func TestInferredForms(t *testing.T) {
 			"a whole number", "replicas: 1\n", deployment("  replicas: {{ .Values.replicas }}\n"),
 			[]string{"replicas: 3", "replicas: '3'", "replicas: null", "replicas: '{{ .Values.num }}'", "replicas: 1e3"},
 			[]string{
-				`replicas: three -> hint: write a number, such as 1`, `replicas: "1.5" -> takes a whole number`, "replicas: true -> hint: write a number, such as 1",
+				`replicas: three -> hint: write a whole number, such as 1`, `replicas: "1.5" -> takes a whole number`, "replicas: true -> hint: write a number, such as 1",
 				"replicas: [1] -> this is a list", "replicas: {a: 1} -> this is a map",
 			},
 		},
@@ -136,7 +136,7 @@ func TestInferredForms(t *testing.T) {
 			"names that mean the same everywhere", "num: 1\nc: {port: 1}\na: {}\nl: {}\n",
 			"{{ define \"t\" }}\nreplicas: {{ .num }}\ncontainers:\n- ports:\n  - containerPort: {{ .c.port }}\nmetadata:\n  labels: {{ toYaml .l | nindent 4 }}\n  annotations:\n    {{- toYaml .a | nindent 4 }}\n{{ end }}kind: Own\nspec:\n  {{- include \"t\" .Values | nindent 2 }}\n",
 			[]string{"num: 2", "a: {b: c}", "l: {b: c}", "c: {port: '80'}"},
-			[]string{"num: three -> a number", "c: {port: three} -> a number", "a: [b] -> a map", "l: [b] -> a map"},
+			[]string{"num: three -> a whole number", "c: {port: three} -> a whole number", "a: [b] -> a map", "l: [b] -> a map"},
 		},
 		{
 			"lines beside", "m: {}\nl: []\nlast: {}\n",
@@ -154,7 +154,7 @@ func TestInferredForms(t *testing.T) {
 			"kinds that templates ask for", "num: 1\nl: []\nm: {}\ns: 1\n",
 			deployment("  {{- if kindIs \"string\" .Values.num }}{{ else }}\n  replicas: {{ .Values.num }}\n  {{- end }}\n  {{- if kindIs \"map\" .Values.l }}{{ else }}\n  tolerations: {{ toYaml .Values.l | nindent 4 }}\n  {{- end }}\n  {{- if not (kindIs \"map\" .Values.s) }}\n  revisionHistoryLimit: {{ .Values.s }}\n  {{- end }}\n"),
 			[]string{"num: auto", "l: {a: b}"},
-			[]string{"s: three -> a number"},
+			[]string{"s: three -> a whole number"},
 		},
 		{
 			"elements with fields", "hosts: []\nplain: []\nboth: []\n",

@@ -53,7 +53,7 @@ func TestInferredParts(t *testing.T) {
 }
 
 // TestInferredApart has a chart that reads all its values through a computed
-// key. What a template asks of them does not hold for each.
+// key. The functions behind that key do not restrict each of the values.
 func TestInferredApart(t *testing.T) {
 	inference{
 		"apart", "a: {replicas: 1}\nb: {replicas: 2}\nport: 80\non: true\n",

@@ -2,8 +2,8 @@ package values
 
 import "strings"
 
-// This file has what functions ask of their arguments: texts, maps, lists, and
-// values of certain kinds.
+// This file models the conditions of functions on their arguments: texts, maps,
+// lists, and values of certain kinds.
 
 // argumentForms adds the conditions on arguments to the models of functions.
 func argumentForms(table map[string]function) {
@@ -57,8 +57,9 @@ func (r *interpreter) asks(k Kind, vs ...*value) {
 	}
 }
 
-// kindOfValue models kindOf: it returns the name of the kind of a value. What is
-// asked of the value depends on the texts that it is compared with.
+// kindOfValue models kindOf: it returns the name of the kind of a value. The
+// kinds that the template tests for are those of the texts that it compares the
+// name with.
 func kindOfValue(a arguments) *value {
 	v := a.last(0)
 	a.useAll(Tested)
@@ -74,8 +75,8 @@ func kindOfValue(a arguments) *value {
 	return o.self
 }
 
-// asksOf records that a template compares the names with the words: those names
-// that are of kinds ask for the kinds that the words name.
+// asksOf records that a template compares the names with the words. For a name
+// of a kind, it tests for the kinds that the words name.
 func (r *interpreter) asksOf(names, words []*value) {
 	for _, name := range names {
 		if name == nil {

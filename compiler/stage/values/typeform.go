@@ -151,6 +151,30 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 	t.form = f
 }
 
+// accepted returns the kinds of the values that can meet the conditions.
+func (f form) accepted() Kind {
+	k := Any
+	if f&otherForm == 0 {
+		switch {
+		case f&scalarForms != 0:
+			k &^= Map | List
+		case f&listForm != 0:
+			k &^= Map | Number | Bool
+		case f&mapForm != 0:
+			k &^= List | Number | Bool
+		}
+	}
+	switch {
+	case f&stringForm != 0:
+		k &^= Number | Bool
+	case f&(boolForm|toggleForm) != 0:
+		k &^= Number
+	case f&(scalarForms&^(textForm|truthForm|digitForm)) != 0:
+		k &^= Bool
+	}
+	return k
+}
+
 // hasTexts reports whether all defaults below a map are texts.
 func (t *Type) hasTexts() bool {
 	for _, f := range t.Fields {
@@ -315,7 +339,7 @@ func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
 	} else if f&stringForm != 0 && v.Scalar != nil {
 		hint = fmt.Sprintf("write %q", fmt.Sprint(v.Scalar))
 	} else if t != nil && f&(wholeForm|decimalForm|digitForm) != 0 && t.seen&Number != 0 && t.Default != nil {
-		hint = "write a number, such as " + literalText(t.Default)
+		hint = "write " + what + ", such as " + literalText(t.Default)
 	}
 	c.add(path, v, msg+def, hint)
 }

@@ -112,8 +112,8 @@ func (b *builder) shapeOf(t *Type, r readSummary, in reach) *shape {
 }
 
 // elem completes the type of a list's elements, or of an open map's unknown
-// keys. Without a default, it is what templates read of them. elem drops a type
-// that says nothing.
+// keys. Without a default, the type has the fields that templates read of the
+// elements. elem drops a type that says nothing.
 func (b *builder) elem(t *Type, reads []*Read, below reach, depth int) {
 	var inner []*Read
 	for _, n := range reads {
