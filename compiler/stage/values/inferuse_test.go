@@ -52,6 +52,24 @@ func TestInferredParts(t *testing.T) {
 	}.test(t)
 }
 
+// TestInferredText has values that templates print without conversion. A map or a
+// list there has Go's syntax.
+func TestInferredText(t *testing.T) {
+	inference{
+		"without conversion", "tag: ''\nport: 1\nboth: ''\nmap: {}\nkind: ''\n",
+		"a: x:{{ .Values.tag }}\nb: {{ .Values.none | quote }}\nc: {{ .Values.both }}\nd: {{ toJson .Values.both }}\ne: {{ .Values.map }}\n" +
+			"f: {{ if kindIs \"string\" .Values.kind }}{{ .Values.kind }}{{ else }}{{ toJson .Values.kind }}{{ end }}\n",
+		[]string{"tag: 7", "tag: x", "none: true", "both: [a]", "map: {a: b}", "kind: [a]"},
+		[]string{"tag: [a] -> prints it as text", "tag: {a: b} -> write a single value", "none: [a] -> prints it as text"},
+	}.test(t)
+	inference{
+		"fields that are maps in all kinds", "tls: {}\ndns: {}\n",
+		"apiVersion: example.com/v1\nkind: Monitor\nspec:\n  endpoints:\n  - tlsConfig:\n      {{- toYaml .Values.tls | nindent 6 }}\n  dnsConfig:\n    {{- toYaml .Values.dns | nindent 4 }}\n",
+		[]string{"tls: {caFile: x}", "dns: {nameservers: [a]}"},
+		[]string{"tls: [a] -> a map", "dns: {nameserverss: [a]} -> did you mean nameservers?"},
+	}.test(t)
+}
+
 // TestInferredApart has a chart that reads all its values through a computed
 // key. The functions behind that key do not restrict each of the values.
 func TestInferredApart(t *testing.T) {

@@ -48,6 +48,14 @@ func (a arguments) takes(f form, vs ...*value) {
 	}
 }
 
+// printBare records that a template prints the value without conversion, so that
+// a map or a list has Go's syntax.
+func (r *interpreter) printBare(v *value) {
+	for _, p := range v.placesOrNil() {
+		p.bare = true
+	}
+}
+
 // asks records that a template tests whether the values are of the kinds.
 func (r *interpreter) asks(k Kind, vs ...*value) {
 	for _, v := range vs {

@@ -24,6 +24,8 @@ type place struct {
 	choice choice // the texts that its sinks and comparisons allow
 	asked  Kind   // the kinds that a template tests for
 	keyed  bool   // a template iterates over its keys
+	bare   bool   // a template prints it without conversion
+	asYAML bool   // a template prints its YAML or JSON
 	text   bool   // passed to tpl unchanged, so that it can be text
 	marked bool   // read, if only as an element of an iterated value
 	where  string // the first template that reads it
@@ -154,6 +156,7 @@ func (r *interpreter) mark(p *place, m Mode) {
 	}
 	if m&Printed != 0 {
 		p.form |= r.landing.formAt(r.by)
+		p.asYAML = p.asYAML || r.by == asYAML
 		if r.landing != nil {
 			p.choice.sinks = addWords(p.choice.sinks, r.landing.enum)
 		}

@@ -219,6 +219,7 @@ func (r *interpreter) node(n parse.Node, dot *value, s *scope) *value {
 		if len(n.Pipe.Decl) > 0 {
 			return textOf("")
 		}
+		r.printBare(v)
 		return r.land(n, n.Pipe, v)
 	case *parse.IfNode:
 		return r.branch(&n.BranchNode, dot, s, false)

@@ -115,6 +115,7 @@ func quotedTexts(table map[string]function) {
 // quoted returns a text whose only content is a value: the sink of the text is
 // the sink of the value.
 func (a arguments) quoted(v *value) *value {
+	a.printBare(v)
 	out := a.encode(a.site, v)
 	out.objects[0].by = quoted
 	return out

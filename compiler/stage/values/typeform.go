@@ -114,6 +114,9 @@ func (b *builder) forms(t *Type, r readSummary, in reach) {
 	if in.part {
 		f |= in.shape.formAt(asYAML)
 	}
+	if r.bare && !r.asYAML && !r.fields && !r.ranged && t.seen&(Map|List) == 0 {
+		f |= textForm
+	}
 	scalar := t.seen&^Null != 0 && t.seen&^(Number|Null) == 0
 	if f&^textForm == 0 && scalar && !in.part && !in.ranged && !r.text && len(r.keys) == 0 && !numberOrText(in.key, in.parent) {
 		f |= digitForm
@@ -329,6 +332,8 @@ func (c *checker) misformed(v *fleet.Tree, f form, t *Type, path []string) {
 		msg = fmt.Sprintf("%s, and the chart uses it where only text is valid", describeValue(v))
 	case f&digitForm != 0:
 		msg = fmt.Sprintf("%s, and the chart takes a number", describeValue(v))
+	case f&scalarForms == textForm:
+		msg = fmt.Sprintf("%s, and the chart prints it as text", describeValue(v))
 	}
 	if f&(mapForm|listForm) != 0 {
 		msg = fmt.Sprintf("%s, and the chart prints it where %s stands", describeValue(v), what)

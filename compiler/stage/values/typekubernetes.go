@@ -274,6 +274,7 @@ var fieldForms = fieldsOf(map[form]string{
 		"readOnlyRootFilesystem allowPrivilegeEscalation privileged honorLabels honorTimestamps",
 	shareForm:           "maxUnavailable minAvailable maxSurge",
 	mapForm | textsForm: "annotations matchLabels nodeSelector",
+	mapForm:             "namespaceSelector podSelector objectSelector tlsConfig basicAuth authorization",
 	listForm: "tolerations imagePullSecrets topologySpreadConstraints volumeMounts envFrom matchExpressions matchNames relabelings metricRelabelings " +
 		"hostnames parentRefs finalizers",
 	stringForm: "serviceAccountName priorityClassName schedulerName storageClassName interval scrapeTimeout jobLabel",
@@ -317,7 +318,8 @@ func partNames() map[string][]string {
 		"resources":       {core + "ResourceRequirements"},
 		"securityContext": context,
 		"livenessProbe":   probe, "readinessProbe": probe, "startupProbe": probe,
-		"affinity": {core + "Affinity"}, "nodeAffinity": {core + "NodeAffinity"},
+		"dnsConfig": {core + "PodDNSConfig"},
+		"affinity":  {core + "Affinity"}, "nodeAffinity": {core + "NodeAffinity"},
 		"podAffinity": {core + "PodAffinity"}, "podAntiAffinity": {core + "PodAntiAffinity"},
 	}
 }

@@ -170,6 +170,8 @@ type readSummary struct {
 	choice  choice // the texts that its sinks and comparisons allow
 	asked   Kind   // the kinds that a template tests for
 	keyed   bool   // a template iterates over its keys
+	bare    bool   // a template prints it without conversion, other than through a computed key of all values
+	asYAML  bool   // a template prints its YAML or JSON
 	text    bool   // it can be text
 	where   string
 	printed string // the template that prints it as a whole
@@ -189,8 +191,10 @@ func gather(reads []*Read) readSummary {
 			g.fields, g.may = g.fields || len(e.Keys) > 0, g.may|e.asked
 			g.loose = g.loose || e.Any != nil
 			g.ranged = g.ranged || e.Mode&Ranged != 0
+			g.bare = g.bare || e.bare
 			g.form, g.words = g.form|e.needs, g.words || len(e.choice.words) > 0
 		}
+		g.asYAML = g.asYAML || r.asYAML
 		g.any = g.any || r.Any != nil
 		g.free = g.free || r.free
 		g.form, g.asked, g.keyed = g.form|r.form, g.asked|r.asked, g.keyed || r.keyed
