@@ -70,6 +70,16 @@ func TestInferredText(t *testing.T) {
 	}.test(t)
 }
 
+// TestInferredDocuments has values that templates print as whole documents.
+func TestInferredDocuments(t *testing.T) {
+	inference{
+		"documents", "extra: []\nmore: []\nlines: []\n",
+		"kind: A\n{{ range .Values.extra }}\n---\n{{ tpl (toYaml .) $ }}\n{{ end }}\n---\nb:\n{{ range .Values.lines }}{{ toYaml . }}\n{{ end }}\n---\n{{ range .Values.more }}\n{{ toYaml . }}\nc: d\n---\n{{ end }}\n",
+		[]string{"extra: [{a: b}]", "extra: ['a: b']", "extra: {x: {a: b}}", "lines: [a]"},
+		[]string{"extra: [a] -> write a map", "extra: {a: b} -> write a map"},
+	}.test(t)
+}
+
 // TestInferredApart has a chart that reads all its values through a computed
 // key. The functions behind that key do not restrict each of the values.
 func TestInferredApart(t *testing.T) {

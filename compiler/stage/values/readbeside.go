@@ -67,6 +67,30 @@ func (l *layout) neighbour(i int, here *block, column int, above bool) (s *shape
 	return mapSink, false
 }
 
+// isDocument reports whether the action at the offset prints a whole document,
+// which is a map: no other line is between the separators around it. The template
+// must not be a definition, whose output can be part of a document.
+func (l *layout) isDocument(offset int) bool {
+	n, text := l.before(offset)
+	if n >= len(l.lines) || !l.lines[n].blank || len(text) > 0 || l.blockAt(offset-1).defined() != nil {
+		return false
+	}
+	separated := false
+	for i := n - 1; i >= 0 && !separated; i-- {
+		l.looked++
+		if separated = l.lines[i].ends; !separated && !l.lines[i].blank {
+			return false
+		}
+	}
+	for i := n + 1; separated && i < len(l.lines) && !l.lines[i].ends; i++ {
+		l.looked++
+		if !l.lines[i].blank {
+			return false
+		}
+	}
+	return separated
+}
+
 // cutBlots returns the text up to the first action.
 func cutBlots(text []byte) []byte {
 	for i, c := range text {

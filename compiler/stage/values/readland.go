@@ -155,6 +155,9 @@ func (r *interpreter) landingOf(n parse.Node, p *parse.PipeNode) *shape {
 	defer func(before int) { r.looked += src.layout.looked - before }(src.layout.looked)
 	at, ok := src.layout.place(open, own, indent)
 	if !ok {
+		if src.layout.isDocument(open) {
+			return mapSink
+		}
 		return src.layout.beside(open, own, indent)
 	}
 	var kinds []apiKind

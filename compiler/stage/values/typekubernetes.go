@@ -274,7 +274,9 @@ var fieldForms = fieldsOf(map[form]string{
 		"readOnlyRootFilesystem allowPrivilegeEscalation privileged honorLabels honorTimestamps",
 	shareForm:           "maxUnavailable minAvailable maxSurge",
 	mapForm | textsForm: "annotations matchLabels nodeSelector",
-	mapForm:             "namespaceSelector podSelector objectSelector tlsConfig basicAuth authorization",
+	mapForm: "namespaceSelector podSelector objectSelector tlsConfig basicAuth authorization oauth2 bearerTokenSecret attachMetadata podMetadata " +
+		"minAllowed maxAllowed sessionPersistence storageSpec serviceMonitorSelector podMonitorSelector ruleSelector probeSelector scrapeConfigSelector " +
+		"serviceMonitorNamespaceSelector podMonitorNamespaceSelector ruleNamespaceSelector probeNamespaceSelector scrapeConfigNamespaceSelector",
 	listForm: "tolerations imagePullSecrets topologySpreadConstraints volumeMounts envFrom matchExpressions matchNames relabelings metricRelabelings " +
 		"hostnames parentRefs finalizers",
 	stringForm: "serviceAccountName priorityClassName schedulerName storageClassName interval scrapeTimeout jobLabel",
