@@ -40,7 +40,7 @@ func newImportCommand(o *options) *cobra.Command {
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newImportFluxCommand(o), newImportArgoCDCommand(o), newImportHelmCommand(o), newImportKustomizeCommand(o))
+	cmd.AddCommand(newImportFluxCommand(o), newImportArgoCDCommand(o), newImportHelmCommand(o), newImportHelmfileCommand(o), newImportKustomizeCommand(o))
 	return cmd
 }
 

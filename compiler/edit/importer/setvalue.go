@@ -31,12 +31,17 @@ func MergeValues(a, b map[string]any) map[string]any {
 // SetValue sets the value at a path of keys and list indices in place, as helm --set does.
 // Texts with a meaning for --set are an error.
 func SetValue(values map[string]any, path, value string, literal bool) error {
+	if !literal && strings.ContainsAny(value, `,{}[]\`) {
+		return errors.New("the value has characters with a meaning for helm --set")
+	}
+	return setAt(values, path, setValue(value, literal))
+}
+
+// setAt sets the value at a path of keys and list indices in place.
+func setAt(values map[string]any, path string, value any) error {
 	steps, err := parseValuePath(path)
 	if err != nil {
 		return err
-	}
-	if !literal && strings.ContainsAny(value, `,{}[]\`) {
-		return errors.New("the value has characters with a meaning for helm --set")
 	}
 	var at any = values
 	for i, step := range steps {
@@ -44,7 +49,7 @@ func SetValue(values map[string]any, path, value string, literal bool) error {
 		switch in := at.(type) {
 		case map[string]any:
 			if last {
-				in[step] = setValue(value, literal)
+				in[step] = value
 				return nil
 			}
 			below, ok := in[step]
@@ -59,7 +64,7 @@ func SetValue(values map[string]any, path, value string, literal bool) error {
 				return fmt.Errorf("the path %s names no element of its list", path)
 			}
 			if last {
-				in[n] = setValue(value, literal)
+				in[n] = value
 				return nil
 			}
 			if !isContainer(in[n]) {
@@ -134,4 +139,14 @@ func setValue(value string, literal bool) any {
 		}
 	}
 	return value
+}
+
+// SetList sets the list of texts at a path of keys and list indices in place, as helm --set
+// NAME={A,B} does.
+func SetList(values map[string]any, path string, texts []string, literal bool) error {
+	list := make([]any, len(texts))
+	for i, text := range texts {
+		list[i] = setValue(text, literal)
+	}
+	return setAt(values, path, list)
 }

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+	"github.com/fleetc/fleetc/compiler/edit/importer/helmfile"
+)
+
+const importHelmfileLong = `helmfile reads a helmfile, or the helmfiles of a directory, without a cluster: it
+evaluates their templates, bases, environments and sub-helmfiles, and merges values as
+helmfile and Helm do. Files must be in one git repository.
+
+Each environment is a cluster. --environment names one, which is also the ID of the
+cluster; --cluster gives an environment another ID that may have directories for layers:
+prod/eu=production-eu. Without them, the environment default is imported.
+
+Templates have no access to environment variables: --env gives the value of one that
+they read. No program runs, and no file is decrypted: the report lists such fields.
+
+Charts are fetched and pinned; --chart and --charts give copies of charts.`
+
+const importHelmfileExample = `  fleetc import helmfile ./helmfile.yaml --environment dev --environment prod
+  fleetc import helmfile ../infra --cluster dev=dev --cluster prod/eu=prod-eu --cluster prod/us=prod-us
+  fleetc import helmfile ../infra --environment prod --env DOMAIN=example.com -o markdown > proof.md`
+
+func newImportHelmfileCommand(o *options) *cobra.Command {
+	var flags importFlags
+	var clusters, environments, variables []string
+	cmd := &cobra.Command{
+		Use:     "helmfile FILE --environment NAME",
+		Short:   "Import the releases of a helmfile",
+		Long:    importHelmfileLong,
+		Example: importHelmfileExample,
+		Args:    exactlyOneArg("one helmfile, or a directory with helmfiles"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return flags.run(cmd, o, func(*compiler.Compiler) (*importer.Model, error) {
+				opts, err := helmfileOptions(o.path(args[0]), append(clusters, environments...), variables)
+				if err != nil {
+					return nil, err
+				}
+				opts.Kubernetes = flags.kubernetes
+				return helmfile.Read(cmd.Context(), opts)
+			})
+		},
+	}
+	flags.add(cmd)
+	flags.addCharts(cmd)
+	cmd.Flags().StringArrayVar(&clusters, "cluster", nil, "`ID=ENVIRONMENT`: a cluster and its environment; may be repeated")
+	cmd.Flags().StringArrayVarP(&environments, "environment", "e", nil, "`name` of an environment and of its cluster; may be repeated")
+	cmd.Flags().StringArrayVar(&variables, "env", nil, "`NAME=VALUE`: an environment variable that templates read; may be repeated")
+	return cmd
+}
+
+// helmfileOptions parses the flags of import helmfile.
+func helmfileOptions(file string, clusters, variables []string) (helmfile.Options, error) {
+	opts := helmfile.Options{File: file, Variables: map[string]string{}}
+	if len(clusters) == 0 {
+		clusters = []string{"default"}
+	}
+	var err error
+	if opts.Clusters, err = importer.ParseClusters(clusters, "--cluster prod/eu=production", importer.IDOf); err != nil {
+		return opts, err
+	}
+	for _, text := range variables {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return opts, &diag.Diag{Msg: fmt.Sprintf("--env does not take %q", diag.Visible(text, diag.MaxText)), Hint: "write NAME=VALUE"}
+		}
+		opts.Variables[name] = value
+	}
+	return opts, nil
+}

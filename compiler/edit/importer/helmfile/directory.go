@@ -1,0 +1,122 @@
+package helmfile
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+	"github.com/fleetc/fleetc/compiler/stage/source/kustomize"
+)
+
+// directory adds the objects of a directory that is not a chart: a kustomization, or
+// manifests.
+func (e *environmentRun) directory(d *desired, out *importer.Release, dir string) error {
+	var objs []*unstructured.Unstructured
+	var nodes []*importer.Node
+	if !e.isKustomization(dir) {
+		var err error
+		if objs, nodes, err = e.manifests(d, dir); err != nil {
+			return err
+		}
+	} else {
+		built, reads, unmatched, err := kustomize.BuildAsKustomize(e.ctx, e.dir, dir, &fleet.Release{}, nil)
+		if err = errors.Join(err, unmatched.Err()); err != nil {
+			return diag.Moved(err, func(p diag.Pos) diag.Pos { return e.pos(p.File, p.Line, p.Col) })
+		}
+		for _, file := range reads {
+			if data, err := e.read(file); err == nil {
+				e.count(file, lineCount(data), 0)
+			}
+		}
+		for _, o := range built {
+			objs, nodes = append(objs, o.Unstructured), append(nodes, importer.NodeOf(o.Object, nil))
+			if o.GetNamespace() != "" && o.GetNamespace() != out.Namespace {
+				out.Unproven = "helmfile puts all of its objects into the namespace " + out.Namespace
+			}
+		}
+	}
+	if len(importer.ListAt(d.value, "values")) > 0 {
+		out.Unproven = "helmfile changes the kustomization by values"
+		e.note(d.at("values"), d.title(), "values", "values of a kustomization, such as images, are not imported: write them as patches")
+	}
+	if len(objs) == 0 {
+		return d.fault([]string{"chart"}, "the directory "+dir+" has no chart and no objects", "correct the path of the chart")
+	}
+	out.SetObjects(objs, nodes)
+	return nil
+}
+
+// manifests returns the objects in the files of a directory, with the templates of .gotmpl
+// files executed.
+func (e *environmentRun) manifests(d *desired, dir string) (objs []*unstructured.Unstructured, nodes []*importer.Node, err error) {
+	var files []string
+	err = fs.WalkDir(e.tree.FS(), dir, func(file string, entry fs.DirEntry, err error) error {
+		ext := path.Ext(strings.TrimSuffix(file, ".gotmpl"))
+		if err == nil && !entry.IsDir() && (ext == ".yaml" || ext == ".yml") {
+			files = append(files, file)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.Sort(files)
+	for _, file := range files {
+		text, lines, err := e.renderFile(file, d.data)
+		if err != nil {
+			return nil, nil, err
+		}
+		decoder := yaml.NewDecoder(strings.NewReader(text))
+		for {
+			var node yaml.Node
+			err := decoder.Decode(&node)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			o, err := objectOf(&node, err)
+			if err != nil {
+				line := max(node.Line, 1)
+				if line <= len(lines) {
+					line = lines[line-1]
+				}
+				return nil, nil, &diag.Diag{At: []diag.Pos{e.pos(file, line, 1)}, Msg: diag.Brief(err), Hint: "write a Kubernetes object"}
+			}
+			if o != nil {
+				objs, nodes = append(objs, o), append(nodes, importer.NodeOf(o.Object, node.Content[0]))
+			}
+		}
+	}
+	return objs, nodes, nil
+}
+
+// objectOf returns the object of a document; nil for an empty one. err is the error of
+// decoding it.
+func objectOf(node *yaml.Node, err error) (*unstructured.Unstructured, error) {
+	if err != nil || len(node.Content) == 0 || node.Content[0].Tag == "!!null" {
+		return nil, err
+	}
+	var v any
+	if err := node.Decode(&v); err != nil {
+		return nil, err
+	}
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	data, err := kyaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	o := &unstructured.Unstructured{}
+	return o, o.UnmarshalJSON(data)
+}

@@ -1,0 +1,222 @@
+package helmfile
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"text/template"
+
+	"github.com/Masterminds/sprig/v3"
+	"go.yaml.in/yaml/v3"
+)
+
+// nondeterministic are functions of sprig whose result depends on the clock, on random
+// numbers or on the network.
+var nondeterministic = []string{
+	"date", "date_in_zone", "date_modify", "now", "htmlDate", "htmlDateInZone", "dateInZone", "dateModify", "must_date_modify", "mustDateModify",
+	"ago", "toDate", "mustToDate", "randAlphaNum", "randAlpha", "randAscii", "randNumeric", "randBytes", "randInt", "uuidv4", "shuffle",
+	"genPrivateKey", "genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey",
+	"htpasswd", "bcrypt", "encryptAES", "getHostByName",
+}
+
+// functions returns the functions of templates: those of sprig that depend on nothing but
+// their arguments, and helmfile's own.
+func (g *engine) functions(set *template.Template) template.FuncMap {
+	f := sprig.TxtFuncMap()
+	f["sprigGet"] = f["get"]
+	for _, name := range nondeterministic {
+		f[name] = func(...any) (string, error) {
+			return "", &programFault{msg: "the result of " + name + " differs every time", hint: "write the value into the values of the environment"}
+		}
+	}
+	for _, name := range []string{"exec", "envExec"} {
+		f[name] = func(args ...any) (string, error) {
+			program := ""
+			for _, arg := range args {
+				if text, ok := arg.(string); ok {
+					program = " " + text
+					break
+				}
+			}
+			return "", &programFault{msg: "it runs the program" + program, hint: "fleetc import runs no programs: write the output of the program into the values of the environment"}
+		}
+	}
+	f["env"], f["requiredEnv"] = g.env, g.env
+	f["expandenv"] = func(string) (string, error) {
+		return "", &programFault{msg: "it reads all environment variables", hint: `use env "NAME" instead of expandenv`}
+	}
+	f["isFile"] = func(name string) (bool, error) { return g.exists(name, g.run.isFile) }
+	f["isDir"] = func(name string) (bool, error) { return g.exists(name, g.run.isDir) }
+	f["readFile"], f["readDir"], f["readDirEntries"] = g.readFile, g.readDir, g.readDirEntries
+	f["toYaml"], f["fromYaml"] = toYAML, fromYAML
+	f["get"], f["getOrNil"], f["setValueAtPath"] = valueAt, valueOrNil, setValueAtPath
+	f["required"] = required
+	f["fetchSecretValue"] = func(ref string) string { return ref }
+	f["expandSecretRefs"] = func(values map[string]any) map[string]any { return values }
+	f["tpl"] = func(text string, data any) (string, error) {
+		return g.execute(templateText{text: text, file: "tpl"}, data, false)
+	}
+	f["include"] = func(name string, data any) (string, error) {
+		if g.depth++; g.depth > maxDepth {
+			return "", &programFault{msg: fmt.Sprintf("templates call each other more than %d times", maxDepth), hint: "remove the cycle of tpl or include"}
+		}
+		defer func() { g.depth-- }()
+		b := &limitedBuffer{}
+		err := set.ExecuteTemplate(b, name, data)
+		return b.String(), err
+	}
+	return f
+}
+
+// env returns the value of an environment variable that the user gave.
+func (g *engine) env(name string) string {
+	value, ok := g.run.opts.Variables[name]
+	if !ok {
+		g.missing = append(g.missing, name)
+	}
+	return value
+}
+
+// exists reports whether a path below the directory of the text exists.
+func (g *engine) exists(name string, is func(string) bool) (bool, error) {
+	file, err := g.run.place(g.dir, name)
+	return err == nil && is(file), err
+}
+
+// readFile returns the content of a file.
+func (g *engine) readFile(name string) (string, error) {
+	file, err := g.run.place(g.dir, name)
+	if err != nil {
+		return "", err
+	}
+	data, err := g.run.read(file)
+	if err != nil {
+		return "", err
+	}
+	g.run.count(file, lineCount(data), 0)
+	return string(data), nil
+}
+
+// readDirEntries returns the files and directories in a directory.
+func (g *engine) readDirEntries(name string) ([]fs.DirEntry, error) {
+	dir, err := g.run.place(g.dir, name)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := fs.ReadDir(g.run.tree.FS(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("the repository has no directory %s", dir)
+	}
+	return entries, nil
+}
+
+// readDir returns the paths of the files in a directory.
+func (g *engine) readDir(name string) ([]string, error) {
+	entries, err := g.readDirEntries(name)
+	var out []string
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			out = append(out, path.Join(filepath.ToSlash(name), entry.Name()))
+		}
+	}
+	return out, err
+}
+
+// toYAML returns a value as YAML with two spaces for each level.
+func toYAML(v any) (string, error) {
+	b := &limitedBuffer{}
+	encoder := yaml.NewEncoder(b)
+	encoder.SetIndent(2)
+	err := encoder.Encode(v)
+	return b.String(), err
+}
+
+// fromYAML returns the value of a YAML text.
+func fromYAML(text string) (any, error) {
+	var v any
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		return nil, err
+	}
+	return plainValue(v), nil
+}
+
+// required returns a value, or an error when it is nil or empty.
+func required(message string, v any) (any, error) {
+	if v == nil || v == "" {
+		return nil, fmt.Errorf("%s", message)
+	}
+	return v, nil
+}
+
+// A noValueError says that a path has no value.
+type noValueError struct{ path string }
+
+// Error returns the message.
+func (e *noValueError) Error() string { return "there is no value at the path " + e.path }
+
+// valueAt returns the value at a path of keys: get PATH [DEFAULT] OBJECT.
+func valueAt(keys string, args ...any) (any, error) {
+	if len(args) == 0 || len(args) > 2 { //nolint:mnd // a default and an object
+		return nil, fmt.Errorf("get takes a path, an optional default, and an object")
+	}
+	v := args[len(args)-1]
+	for _, key := range strings.Split(keys, ".") {
+		if keys == "" {
+			break
+		}
+		next, ok := fieldOf(v, key)
+		if !ok {
+			if len(args) > 1 {
+				return args[0], nil
+			}
+			return nil, &noValueError{keys}
+		}
+		v = next
+	}
+	return v, nil
+}
+
+// fieldOf returns a field of a map or of the data of a template.
+func fieldOf(v any, key string) (any, bool) {
+	of := reflect.ValueOf(v)
+	switch of.Kind() {
+	case reflect.Map:
+		if of.Type().Key().Kind() == reflect.String {
+			if found := of.MapIndex(reflect.ValueOf(key)); found.IsValid() {
+				return found.Interface(), true
+			}
+		}
+	case reflect.Struct:
+		if found := of.FieldByName(key); found.IsValid() && found.CanInterface() {
+			return found.Interface(), true
+		}
+	}
+	return nil, false
+}
+
+// valueOrNil returns the value at a path of keys, nil when there is none.
+func valueOrNil(keys string, object any) (any, error) {
+	v, err := valueAt(keys, object)
+	if err != nil {
+		return nil, nil //nolint:nilerr // no value is nil
+	}
+	return v, nil
+}
+
+// setValueAtPath sets the value at a path of keys, whose maps exist.
+func setValueAtPath(keys string, value any, values map[string]any) (map[string]any, error) {
+	at := values
+	steps := strings.Split(keys, ".")
+	for _, key := range steps[:len(steps)-1] {
+		below, ok := at[key].(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("there is no map at the path %s", keys)
+		}
+		at = below
+	}
+	at[steps[len(steps)-1]] = value
+	return values, nil
+}

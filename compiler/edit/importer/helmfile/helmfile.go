@@ -1,0 +1,238 @@
+// Package helmfile reads the releases of a helmfile into a model for import: each
+// environment is a cluster. It evaluates files as helmfile does, with the templates, bases,
+// environment values and sub-helmfiles of one repository. It does not run programs, read
+// the environment, use the network or decrypt files: a template that needs one of these is
+// a fault, and the values of encrypted files stay out of the fleet.
+//
+//	load.go         files, their parts, bases and sub-helmfiles -> states
+//	state.go        the fields of a helmfile, and how files override each other
+//	environment.go  the values of an environment
+//	template.go     Go templates, and the functions that helmfile adds
+//	release.go      a release of a state -> a release of the model
+package helmfile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// Options say what to read.
+type Options struct {
+	File       string                   // helmfile, or directory with one or more
+	Clusters   []importer.ClusterSource // at least one; each source is an environment
+	Variables  map[string]string        // environment variables that templates may read
+	Kubernetes string                   // version of the clusters
+}
+
+// A reader is the state of one call of Read.
+type reader struct {
+	ctx     context.Context
+	opts    Options
+	tree    *os.Root
+	dir     string // absolute path of the repository, for positions
+	model   *importer.Model
+	noted   map[string]bool // notes that were added, since environments share documents
+	counted map[string]bool // files and parts in the counts of the model
+}
+
+// Read reads the releases of all environments. The error holds the faults of all of them.
+func Read(ctx context.Context, opts Options) (*importer.Model, error) {
+	file, err := filepath.Abs(opts.File)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, &diag.Diag{Msg: diag.Visible(opts.File, diag.MaxText) + " does not exist", Hint: "name a helmfile, such as helmfile.yaml, or a directory with one", Cause: err}
+	}
+	dir := file
+	if !info.IsDir() {
+		dir = filepath.Dir(file)
+	}
+	root := repositoryOf(dir)
+	rel, err := filepath.Rel(root, file)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	r := &reader{
+		ctx: ctx, opts: opts, tree: tree, dir: root, model: &importer.Model{Tool: "helmfile"}, noted: map[string]bool{}, counted: map[string]bool{},
+	}
+	var faults diag.List
+	for _, c := range opts.Clusters {
+		cluster, err := r.cluster(c, filepath.ToSlash(rel))
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		faults.Add(diag.In(c.ID, err))
+		r.model.Clusters = append(r.model.Clusters, cluster)
+	}
+	slices.SortFunc(r.model.Clusters, func(a, b *importer.Cluster) int { return cmp.Compare(a.ID, b.ID) })
+	return r.model, faults.Err()
+}
+
+// repositoryOf returns the directory that files may be read from: the git repository of a
+// directory, or without one the directory itself.
+func repositoryOf(dir string) string {
+	for above := dir; ; above = filepath.Dir(above) {
+		if _, err := os.Lstat(filepath.Join(above, ".git")); err == nil {
+			return above
+		}
+		if above == filepath.Dir(above) {
+			return dir
+		}
+	}
+}
+
+// cluster returns the releases of an environment.
+func (r *reader) cluster(c importer.ClusterSource, file string) (*importer.Cluster, error) {
+	out := &importer.Cluster{ID: c.ID, Kubernetes: r.opts.Kubernetes, Facts: map[string]string{}}
+	run := &environmentRun{reader: r, name: c.Source, cluster: out, missing: map[string]diag.Pos{}}
+	if err := run.evaluate(file); err != nil {
+		return out, err
+	}
+	if len(run.secrets) > 0 {
+		// The same again with other placeholders: releases that differ depend on them.
+		other := &environmentRun{reader: r, name: c.Source, cluster: &importer.Cluster{Facts: map[string]string{}}, missing: map[string]diag.Pos{}, second: true}
+		if err := other.evaluate(file); err != nil {
+			return out, err
+		}
+		run.compare(other)
+	}
+	return out, nil
+}
+
+// compare marks the releases that depend on placeholders of secrets.
+func (e *environmentRun) compare(other *environmentRun) {
+	for i, r := range e.cluster.Releases {
+		if r.Unproven != "" || r.Values == nil || i >= len(other.cluster.Releases) {
+			continue
+		}
+		if second := other.cluster.Releases[i]; second.Values == nil || !r.Values.Equal(second.Values) {
+			r.Unproven = "its values depend on encrypted values"
+		}
+	}
+}
+
+// An environmentRun is the evaluation of a helmfile for one environment.
+type environmentRun struct {
+	*reader
+	name    string // of the environment
+	cluster *importer.Cluster
+	found   []*desired          // releases in the order of files
+	missing map[string]diag.Pos // environment variables that have no value
+	stack   []string            // sub-helmfiles that are being read
+	secrets []string            // paths of values that are encrypted
+	defined bool                // a helmfile has the environment
+	second  bool                // whether placeholders are the second ones
+}
+
+// evaluate adds the releases of a helmfile, or of all in a directory, to the cluster.
+func (e *environmentRun) evaluate(file string) error {
+	files, err := e.entryFiles(file)
+	if err != nil {
+		return err
+	}
+	var faults diag.List
+	for _, name := range files {
+		faults.Add(e.visit(name, visitOptions{}))
+	}
+	if len(e.missing) > 0 {
+		return e.missingFaults()
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	if !e.defined {
+		return &diag.Diag{
+			At:  []diag.Pos{e.pos(files[0], 1, 1)},
+			Msg: fmt.Sprintf("the helmfile has no environment %q", diag.Visible(e.name, diag.MaxText)), Hint: "correct --environment, or add the environment to the helmfile",
+		}
+	}
+	return e.finish()
+}
+
+// missingFaults returns a fault for each environment variable that has no value.
+func (e *environmentRun) missingFaults() error {
+	var faults diag.List
+	for _, name := range sortedKeys(e.missing) {
+		faults.Add(&diag.Diag{
+			At: []diag.Pos{e.missing[name]}, Msg: fmt.Sprintf("a template reads the environment variable %s", diag.Visible(name, diag.MaxText)),
+			Hint: fmt.Sprintf("give its value with --env %s=VALUE; it is part of the fleet then", diag.Visible(name, diag.MaxText)),
+		})
+	}
+	return faults.Err()
+}
+
+// entryFiles returns the helmfiles that a file or directory stands for.
+func (e *environmentRun) entryFiles(name string) ([]string, error) {
+	info, err := e.tree.Stat(filepath.FromSlash(name))
+	if err != nil {
+		return nil, &diag.Diag{Msg: name + " leads out of the repository", Hint: "name a file of the repository", Cause: err}
+	}
+	if !info.IsDir() {
+		return []string{name}, nil
+	}
+	for _, file := range []string{"helmfile.yaml", "helmfile.yaml.gotmpl"} {
+		if e.isFile(path.Join(name, file)) {
+			return []string{path.Join(name, file)}, nil
+		}
+	}
+	if info, err := e.tree.Stat(filepath.FromSlash(path.Join(name, "helmfile.d"))); err == nil && info.IsDir() {
+		name = path.Join(name, "helmfile.d")
+	}
+	files := e.directoryFiles(name)
+	if len(files) == 0 {
+		return nil, &diag.Diag{Msg: e.opts.File + " has no helmfile", Hint: "name a helmfile, such as helmfile.yaml, or a directory with one"}
+	}
+	return files, nil
+}
+
+// directoryFiles returns the helmfiles of a directory such as helmfile.d, sorted.
+func (e *environmentRun) directoryFiles(dir string) []string {
+	var out []string
+	for _, pattern := range []string{"*.y*ml", "*.y*ml.gotmpl"} {
+		files, _ := e.glob(path.Join(dir, pattern))
+		out = append(out, files...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// note adds a field that is not carried, once for each position.
+func (r *reader) note(pos diag.Pos, doc, field, do string) {
+	n := importer.Note{Pos: pos, Doc: doc, Field: field, Do: do}
+	if key := n.Pos.String() + n.Field + do; !r.noted[key] {
+		r.noted[key] = true
+		r.model.NotCarried = append(r.model.NotCarried, n)
+	}
+}
+
+// count adds a part of a file to the counts of the model, once.
+func (r *reader) count(name string, lines, documents int) {
+	if !r.counted[name] {
+		r.counted[name] = true
+		r.model.Lines += lines
+		r.model.Documents += documents
+	}
+}
+
+// pos returns a position in a file of the repository.
+func (r *reader) pos(file string, line, col int) diag.Pos {
+	return diag.Pos{File: path.Join(filepath.ToSlash(r.dir), file), Line: line, Col: col}
+}
+
+func lineCount(data []byte) int { return strings.Count(string(data), "\n") }

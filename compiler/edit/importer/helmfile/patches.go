@@ -1,0 +1,100 @@
+package helmfile
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// patches adds the patches of a release: strategicMergePatches and jsonPatches, each a file
+// or a map.
+func (e *environmentRun) patches(d *desired, out *importer.Release) error {
+	var all []any
+	for _, key := range []string{"jsonPatches", "strategicMergePatches"} {
+		for i, v := range importer.ListAt(d.value, key) {
+			field := []string{key, fmt.Sprint(i)}
+			content := importer.MapAt(v)
+			if name, ok := v.(string); ok {
+				var err error
+				if content, _, err = e.releaseFile(d, name, d.at(field...)); err != nil {
+					return err
+				}
+			}
+			content = plainNumbers(content)
+			if len(content) == 0 {
+				continue
+			}
+			patch, rendered, ok := patchOf(content)
+			if !ok {
+				out.Unproven = "a patch has no counterpart"
+				e.note(d.at(field...), d.title(), key, "the target or the form of this patch has no counterpart: write it as a patch of the release, see docs/patches.md")
+				continue
+			}
+			patch.Name = fmt.Sprintf("%02d-%s", len(out.Patches)+1, strings.ToLower(importer.TextAt(content, "kind")+importer.TextAt(content, "target", "kind")))
+			out.Patches = append(out.Patches, patch)
+			all = append(all, rendered)
+		}
+	}
+	if len(all) > 0 {
+		out.PostRenderers = append(out.PostRenderers, map[string]any{"patches": all})
+	}
+	return nil
+}
+
+// patchOf returns the patch of a release for one of helmfile, and the same patch for
+// kustomize. It reports false for a patch that has no counterpart.
+func patchOf(content map[string]any) (patch importer.Patch, rendered map[string]any, ok bool) {
+	if target := importer.MapAt(content, "target"); target != nil {
+		operations := importer.ListAt(content, "patch")
+		text, err := kyaml.Marshal(operations)
+		if err != nil || len(operations) == 0 {
+			return patch, nil, false
+		}
+		patch.Target, ok = targetOf(importer.TextAt(target, "group"), target)
+		patch.JSON = importer.NodeOf(operations, nil)
+		return patch, map[string]any{"target": target, "patch": string(text)}, ok
+	}
+	group, _, isGroup := strings.Cut(importer.TextAt(content, "apiVersion"), "/")
+	if !isGroup {
+		group = ""
+	}
+	metadata := importer.MapAt(content, "metadata")
+	patch.Target, ok = targetOf(group, map[string]any{"kind": content["kind"], "name": metadata["name"], "namespace": metadata["namespace"]})
+	body := maps.Clone(content)
+	delete(body, "apiVersion")
+	delete(body, "kind")
+	rest := maps.Clone(metadata)
+	delete(rest, "name")
+	delete(rest, "namespace")
+	if body["metadata"] = rest; len(rest) == 0 {
+		delete(body, "metadata")
+	}
+	patch.Strategic = importer.NodeOf(body, nil)
+	text, err := kyaml.Marshal(content)
+	return patch, map[string]any{"patch": string(text)}, ok && err == nil
+}
+
+// targetOf returns the selector of the objects that a patch changes. It reports false for
+// texts that are regular expressions.
+func targetOf(group string, target map[string]any) (map[string]any, bool) {
+	out := map[string]any{}
+	kind, name, namespace := importer.TextAt(target, "kind"), importer.TextAt(target, "name"), importer.TextAt(target, "namespace")
+	if kind == "" || strings.ContainsAny(kind+name+namespace, `*[](){}|^$+?\`) || target["labelSelector"] != nil || target["annotationSelector"] != nil {
+		return nil, false
+	}
+	if group != "" {
+		kind += "." + group
+	}
+	out["kinds"] = []any{kind}
+	if name != "" {
+		out["names"] = []any{name}
+	}
+	if namespace != "" {
+		out["namespaces"] = []any{namespace}
+	}
+	return out, true
+}

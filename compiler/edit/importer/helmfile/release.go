@@ -1,0 +1,417 @@
+package helmfile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// A desired is a release of a helmfile, with its templates executed.
+type desired struct {
+	item      // content, with the templates that it inherits
+	state     *state
+	name      string
+	namespace string
+	context   string
+	labels    map[string]string
+	data      releaseData
+	installed bool
+	out       *importer.Release // nil when it is not imported
+}
+
+// releaseData is the data of templates of a release and of its values.
+type releaseData struct {
+	Environment templateEnvironment
+	Release     templateRelease
+	Values      map[string]any
+	StateValues map[string]any
+	KubeContext string
+	Namespace   string
+	Chart       string
+}
+
+// templateRelease is .Release in templates.
+type templateRelease struct {
+	Name         string
+	Namespace    string
+	Labels       map[string]string
+	Chart        string
+	ChartVersion string
+	KubeContext  string
+}
+
+func (d *desired) text(key string) string { return importer.TextAt(d.value, key) }
+
+func (d *desired) title() string { return "release " + d.name }
+
+func (d *desired) fault(field []string, msg, hint string) error {
+	return &diag.Diag{At: []diag.Pos{d.at(field...)}, Path: "releases." + strings.Join(field, "."), Msg: d.title() + ": " + msg, Hint: hint}
+}
+
+// releases adds the releases of a state that the selectors select.
+func (e *environmentRun) releases(s *state, selectors []string) error {
+	var faults diag.List
+	for _, i := range s.lists["releases"] {
+		d, err := e.desired(s, i)
+		if err != nil {
+			faults.Add(err)
+			continue
+		}
+		if selected, err := d.matches(selectors); !selected || err != nil {
+			faults.Add(err)
+			continue
+		}
+		enabled, err := d.enabled()
+		faults.Add(err)
+		d.installed = d.installed && enabled
+		e.found = append(e.found, d)
+	}
+	return faults.Err()
+}
+
+// desired returns a release with the templates that it inherits, and its texts rendered.
+func (e *environmentRun) desired(s *state, i item) (*desired, error) {
+	content, above, err := inherit(s, i, nil)
+	if err != nil {
+		return nil, err
+	}
+	i.value, i.above = content, above
+	d := &desired{item: i, state: s, installed: true, labels: map[string]string{}}
+	d.context = firstText(d.text("kubeContext"), textOf(s.maps["helmDefaults"]["kubeContext"]), s.env.context)
+	for name, v := range importer.MapAt(content, "labels") {
+		d.labels[name] = fmt.Sprint(v)
+	}
+	for name, v := range s.maps["commonLabels"] {
+		d.labels[name] = fmt.Sprint(v.value)
+	}
+	if err := e.renderRelease(d); err != nil {
+		return nil, err
+	}
+	content = importer.MapAt(d.value)
+	d.name = d.text("name")
+	d.namespace = firstText(s.text("namespace"), d.text("namespace"))
+	d.context = firstText(s.text("kubeContext"), d.context)
+	d.data.Release.Namespace, d.data.Namespace = d.namespace, s.text("namespace")
+	if v, ok := content["installed"].(bool); ok {
+		d.installed = v
+	}
+	if text := d.text("installedTemplate"); text != "" {
+		d.installed = strings.TrimSpace(text) == "true"
+	}
+	switch {
+	case d.name == "":
+		return nil, d.fault(nil, "a release has no name", "write its name")
+	case firstText(d.text("chart"), d.text("directory")) == "":
+		return nil, d.fault(nil, "it has no chart", "write its chart")
+	}
+	return d, nil
+}
+
+func textOf(i item) string { s, _ := i.value.(string); return s }
+
+// inherit returns the content of a release over that of the templates that it inherits.
+func inherit(s *state, i item, path []string) (map[string]any, []item, error) {
+	own := importer.MapAt(i.value)
+	var above []item
+	merged := map[string]any{}
+	list := importer.ListAt(own, "inherit")
+	if one := importer.MapAt(own, "inherit"); one != nil {
+		list = []any{one}
+	}
+	for _, v := range list {
+		name := importer.TextAt(v, "template")
+		t, ok := s.maps["templates"][name]
+		if !ok {
+			return nil, nil, &diag.Diag{At: []diag.Pos{i.at("inherit")}, Msg: fmt.Sprintf("there is no template %q", diag.Visible(name, diag.MaxText)), Hint: "correct the name, or add it to templates"}
+		}
+		if slices.Contains(path, name) {
+			return nil, nil, &diag.Diag{At: []diag.Pos{i.at("inherit")}, Msg: "templates inherit each other: " + strings.Join(append(path, name), " -> "), Hint: "remove one of them from inherit"}
+		}
+		content, more, err := inherit(s, t, append(slices.Clone(path), name))
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, key := range importer.ListAt(v, "except") {
+			delete(content, fmt.Sprint(key))
+		}
+		merged = joined(merged, content)
+		above = append(append(above, more...), t)
+	}
+	merged = joined(merged, own)
+	delete(merged, "inherit")
+	return merged, above, nil
+}
+
+// joined returns a with the fields of b: lists are joined, and empty values do not
+// override others.
+func joined(a, b map[string]any) map[string]any {
+	out := copyMap(a)
+	for key, v := range copyMap(b) {
+		list, ok := v.([]any)
+		have, ok2 := out[key].([]any)
+		switch {
+		case ok && ok2:
+			out[key] = slices.Concat(have, list)
+		case importer.MapAt(v) != nil && importer.MapAt(out, key) != nil:
+			out[key] = importer.MergeValues(importer.MapAt(out, key), importer.MapAt(v))
+		case out[key] == nil || !isZero(v):
+			out[key] = v
+		}
+	}
+	return out
+}
+
+// maxPasses is the number of times that the texts of a release are rendered until they no
+// longer change.
+const maxPasses = 6
+
+// renderRelease executes the templates in the texts of a release.
+func (e *environmentRun) renderRelease(d *desired) error {
+	original := importer.MapAt(d.value)
+	before := original
+	labels := d.labels
+	for range maxPasses {
+		d.data = e.releaseData(d, before)
+		after, err := e.renderFields(d, copyMap(original))
+		if err != nil {
+			return err
+		}
+		next := map[string]string{}
+		for name, text := range labels {
+			if next[name], err = e.renderText(d, text, "labels", name); err != nil {
+				return err
+			}
+		}
+		same := maps.Equal(d.labels, next) && importer.NodeOf(plainNumbers(after), nil).Equal(importer.NodeOf(plainNumbers(before), nil))
+		d.value, d.labels = after, next
+		if same {
+			return nil
+		}
+		before = after
+	}
+	return d.fault(nil, "its templates refer to each other without end", "remove the cycle")
+}
+
+// releaseData returns the data of the templates of a release.
+func (e *environmentRun) releaseData(d *desired, content map[string]any) releaseData {
+	values := d.state.env.merged()
+	text := func(key string) string { return importer.TextAt(content, key) }
+	return releaseData{
+		Environment: e.templateEnvironment(d.state.env), Values: values, StateValues: values,
+		KubeContext: d.state.text("kubeContext"), Namespace: d.state.text("namespace"), Chart: d.state.text("chart"),
+		Release: templateRelease{
+			Name: text("name"), Namespace: text("namespace"), Labels: d.labels, Chart: text("chart"), ChartVersion: text("version"), KubeContext: d.context,
+		},
+	}
+}
+
+// renderText executes the templates in a text of a release.
+func (e *environmentRun) renderText(d *desired, text string, field ...string) (string, error) {
+	if !strings.Contains(text, "{{") {
+		return text, nil
+	}
+	return e.render(templateText{text: text, dir: d.state.dir, file: d.section.file, at: d.at(field...)}, d.data)
+}
+
+// renderFields executes the templates in the fields of a release that helmfile renders.
+func (e *environmentRun) renderFields(d *desired, content map[string]any) (map[string]any, error) {
+	for _, key := range []string{"name", "chart", "directory", "namespace", "version", "installedTemplate", "waitTemplate"} {
+		text, ok := content[key].(string)
+		if !ok {
+			if content[key] != nil {
+				content[key] = fmt.Sprint(content[key]) // such as version: 1
+			}
+			continue
+		}
+		out, err := e.renderText(d, text, key)
+		if err != nil {
+			return nil, err
+		}
+		content[key] = strings.TrimSpace(out)
+	}
+	for from, to := range map[string]string{"valuesTemplate": "values", "setTemplate": "set"} {
+		list := importer.ListAt(content, from)
+		for i, v := range list {
+			out, err := e.renderAll(d, v, from, fmt.Sprint(i))
+			if err != nil {
+				return nil, err
+			}
+			list[i] = out
+		}
+		if delete(content, from); len(list) > 0 {
+			content[to] = slices.Concat(list, importer.ListAt(content, to))
+		}
+	}
+	for _, key := range []string{"values", "secrets", "needs"} {
+		list := importer.ListAt(content, key)
+		for i, v := range list {
+			text, ok := v.(string)
+			if !ok {
+				continue
+			}
+			out, err := e.renderText(d, text, key, fmt.Sprint(i))
+			if err != nil {
+				return nil, err
+			}
+			list[i] = out
+		}
+	}
+	return content, nil
+}
+
+// renderAll executes the templates in a text, or in the YAML of a map.
+func (e *environmentRun) renderAll(d *desired, v any, field ...string) (any, error) {
+	if text, ok := v.(string); ok {
+		return e.renderText(d, text, field...)
+	}
+	text, err := toYAML(v)
+	if err != nil {
+		return nil, err
+	}
+	if text, err = e.renderText(d, text, field...); err != nil {
+		return nil, err
+	}
+	out, err := fromYAML(text)
+	if err != nil {
+		return nil, d.fault(field, "the rendered text is not valid YAML: "+diag.Brief(err), "correct the template")
+	}
+	return out, nil
+}
+
+// matches reports whether a release has the labels of one of the selectors.
+func (d *desired) matches(selectors []string) (bool, error) {
+	labels := maps.Clone(d.labels)
+	chart := d.text("chart")
+	labels["name"], labels["namespace"], labels["chart"] = d.name, d.namespace, chart[strings.LastIndex(chart, "/")+1:]
+	for _, selector := range selectors {
+		all := true
+		for part := range strings.SplitSeq(selector, ",") {
+			key, value, ok := strings.Cut(part, "=")
+			name, negative := strings.CutSuffix(key, "!")
+			if !ok || name == "" || value == "" {
+				return false, &diag.Diag{At: []diag.Pos{d.at()}, Path: "helmfiles.selectors", Msg: fmt.Sprintf("the selector %q is not valid", diag.Visible(selector, diag.MaxText)), Hint: "write NAME=VALUE or NAME!=VALUE"}
+			}
+			all = all && (labels[name] == value) != negative
+		}
+		if all {
+			return true, nil
+		}
+	}
+	return len(selectors) == 0, nil
+}
+
+// enabled reports whether the condition of a release is true.
+func (d *desired) enabled() (bool, error) {
+	condition := d.text("condition")
+	if condition == "" {
+		return true, nil
+	}
+	keys := strings.Split(condition, ".")
+	if keys[len(keys)-1] != "enabled" {
+		return false, d.fault([]string{"condition"}, "the condition does not end in .enabled", "write it as in ingress.enabled")
+	}
+	values := d.state.env.merged()
+	for i := range keys[:len(keys)-1] {
+		if importer.MapAt(values, keys[:i+1]...) == nil {
+			return false, d.fault([]string{"condition"}, "the environment has no values "+strings.Join(keys[:i+1], "."), "add them, or correct the condition")
+		}
+	}
+	return importer.IsTrueAt(values, keys...), nil
+}
+
+// finish adds the found releases to the cluster.
+func (e *environmentRun) finish() error {
+	var faults diag.List
+	e.chooseContext()
+	names := map[string]int{}
+	for _, d := range e.found {
+		if d.installed {
+			names[d.name]++
+		}
+	}
+	for _, d := range e.found {
+		if !d.installed {
+			e.note(d.at("name"), d.title(), "installed", "it is not installed in environment "+e.name+": nothing to do, unless a cluster has it from before")
+			continue
+		}
+		if d.context != "" && d.context != e.cluster.Context {
+			e.note(d.at("kubeContext"), d.title(), "kubeContext", "it is for the cluster of the context "+d.context+", and the cluster "+e.cluster.ID+" has another one: write the release into the layer of that cluster")
+			e.cluster.Dropped = append(e.cluster.Dropped, &importer.Release{Name: d.name, Origin: d.title(), Pos: d.at("name"), Unproven: "its kubeContext is " + d.context})
+			continue
+		}
+		out, err := e.release(d, names[d.name] > 1)
+		faults.Add(err)
+		if err == nil {
+			d.out = out
+			if i := slices.IndexFunc(e.cluster.Releases, func(r *importer.Release) bool { return r.Name == out.Name }); i >= 0 {
+				faults.Add(d.fault([]string{"name"}, "two releases of the environment "+e.name+" are called "+out.Name, "rename one of them"))
+				continue
+			}
+			e.cluster.Releases = append(e.cluster.Releases, out)
+		}
+	}
+	if len(e.missing) > 0 {
+		return e.missingFaults()
+	}
+	for _, d := range e.found {
+		e.depends(d)
+	}
+	byName := func(a, b *importer.Release) int { return cmp.Compare(a.Name, b.Name) }
+	slices.SortFunc(e.cluster.Releases, byName)
+	slices.SortFunc(e.cluster.Dropped, byName)
+	e.facts()
+	return faults.Err()
+}
+
+// chooseContext sets the context of the cluster: the one that most releases have.
+func (e *environmentRun) chooseContext() {
+	uses := map[string]int{}
+	for _, d := range e.found {
+		if d.installed && d.context != "" {
+			uses[d.context]++
+		}
+	}
+	most := 0
+	for _, name := range sortedKeys(uses) {
+		if uses[name] > most {
+			e.cluster.Context, most = name, uses[name]
+		}
+	}
+}
+
+// depends sets the dependencies of a release: those that it needs.
+func (e *environmentRun) depends(d *desired) {
+	if d.out == nil {
+		return
+	}
+	for i, v := range importer.ListAt(d.value, "needs") {
+		need, _ := v.(string)
+		parts := strings.Split(need, "/")
+		name, namespace := parts[len(parts)-1], d.namespace
+		if len(parts) > 1 {
+			namespace = parts[len(parts)-2]
+		}
+		at := d.at("needs", fmt.Sprint(i))
+		var found *desired
+		for _, other := range e.found {
+			if other.name == name && (other.namespace == namespace || found == nil && len(parts) == 1) {
+				found = other
+			}
+		}
+		switch {
+		case found == nil:
+			e.model.Mistakes = append(e.model.Mistakes, importer.Note{Pos: at, Doc: d.title(), Field: "needs", Do: "there is no release " + need})
+		case found.out == nil:
+			e.note(at, d.title(), "needs", "nothing to do: "+need+" is not installed in environment "+e.name)
+		case found != d && !slices.Contains(d.out.Depends, found.out.Name):
+			d.out.Depends = append(d.out.Depends, found.out.Name)
+		}
+	}
+	slices.Sort(d.out.Depends)
+}
+

@@ -1,0 +1,254 @@
+package helmfile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit/importer"
+)
+
+// release returns the release of the model. isShared reports whether another release of the
+// environment has the same name.
+func (e *environmentRun) release(d *desired, isShared bool) (*importer.Release, error) {
+	out := &importer.Release{Name: importer.NameOf(d.name), Namespace: firstText(d.namespace, "default"), Origin: d.title(), Pos: d.at("name")}
+	if isShared {
+		out.Name = importer.NameOf(out.Namespace + "-" + d.name)
+	}
+	if out.Name != d.name {
+		out.Unproven = "helmfile calls this release " + d.name
+	}
+	seconds := importer.ValueAt(d.value, "timeout")
+	if seconds == nil {
+		seconds = d.state.maps["helmDefaults"]["timeout"].value
+	}
+	if n, ok := seconds.(int); ok && n > 0 {
+		out.Timeout = fmt.Sprintf("%ds", n)
+	}
+	if err := e.source(d, out); err != nil {
+		return nil, err
+	}
+	if out.Chart != nil {
+		values, err := e.values(d)
+		if err != nil {
+			return nil, err
+		}
+		out.Values = values
+		if strings.Contains(string(jsonOf(values.Value())), "ref+") {
+			out.Unproven = "its values refer to a secret store"
+			e.note(d.at("values"), d.title(), "values", "ref+... stays in the values as text: declare a secret, and refer to it as docs/secrets.md shows")
+		}
+	}
+	e.unproven(d, out)
+	return out, e.patches(d, out)
+}
+
+// jsonOf returns a value as JSON.
+func jsonOf(v any) []byte {
+	text, err := kyaml.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// unproven marks a release with fields that have no counterpart and change its objects.
+func (e *environmentRun) unproven(d *desired, out *importer.Release) {
+	for _, i := range d.below("secrets") {
+		name, _ := i.value.(string)
+		out.Unproven = "its values have encrypted ones"
+		e.note(d.at("secrets"), d.title(), "secrets", keepEncrypted(name))
+	}
+	for _, field := range []string{"dependencies", "transformers", "forceNamespace", "postRenderer"} {
+		if !isZero(importer.ValueAt(d.value, field)) {
+			out.Unproven = field + " is not imported"
+		}
+	}
+	if program := textOf(d.state.maps["helmDefaults"]["postRenderer"]); program != "" {
+		out.Unproven = "postRenderer is not imported"
+	}
+}
+
+// values returns the values of a release, merged as helmfile and Helm do: values in order,
+// then set, then setString, then files of set.
+func (e *environmentRun) values(d *desired) (*importer.Node, error) {
+	values := map[string]any{}
+	var source *yaml.Node
+	var faults diag.List
+	for i, v := range importer.ListAt(d.value, "values") {
+		field := []string{"values", fmt.Sprint(i)}
+		switch v := v.(type) {
+		case map[string]any:
+			values = importer.MergeValues(values, plainNumbers(v))
+		case string:
+			more, node, err := e.releaseFile(d, v, d.at(field...))
+			faults.Add(err)
+			values = importer.MergeValues(values, more)
+			source = mergeNodes(source, node)
+		default:
+			faults.Add(d.fault(field, "values are neither a file nor a map", "write the path of a file, or a map"))
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	if err := e.set(d, values); err != nil {
+		return nil, err
+	}
+	return importer.NodeOf(values, source), nil
+}
+
+// plainNumbers returns a value with numbers as in decoded JSON.
+func plainNumbers(v map[string]any) map[string]any {
+	text, err := toYAML(v)
+	out := map[string]any{}
+	if err != nil || kyaml.Unmarshal([]byte(text), &out) != nil {
+		return v
+	}
+	return out
+}
+
+// releaseFile returns the content of a file of values or patches of a release, and its
+// node; nil when the file is missing and may be.
+func (e *environmentRun) releaseFile(d *desired, name string, at diag.Pos) (map[string]any, *yaml.Node, error) {
+	if strings.HasPrefix(name, "ref+") {
+		return nil, nil, &diag.Diag{At: []diag.Pos{at}, Msg: d.title() + ": the values come from a secret store", Hint: "write them into a file, with references to secrets as docs/secrets.md shows"}
+	}
+	handler := firstText(d.text("missingFileHandler"), d.state.text("missingFileHandler"))
+	files, err := e.resolve(d.state.dir, d.text("valuesPathPrefix")+name, handler, at)
+	if err != nil || len(files) == 0 {
+		return nil, nil, err
+	}
+	if len(files) > 1 {
+		return nil, nil, &diag.Diag{At: []diag.Pos{at}, Msg: d.title() + ": the pattern matches several files, which helmfile does not read", Hint: "name each file"}
+	}
+	text, lines, err := e.renderFile(files[0], d.data)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, _, err := e.parse(files[0], []byte(text), lines)
+	if err != nil {
+		return nil, nil, err
+	}
+	var content map[string]any
+	if err := kyaml.Unmarshal([]byte(text), &content); err != nil {
+		return nil, nil, &diag.Diag{At: []diag.Pos{e.pos(files[0], 1, 1)}, Msg: "not valid YAML: " + diag.Brief(err), Hint: "correct the file"}
+	}
+	return content, s.node, nil
+}
+
+// mergeNodes returns the nodes of two values for the order of keys and comments. The
+// result has no positions, since its parts have several files.
+func mergeNodes(a, b *yaml.Node) *yaml.Node {
+	for b != nil && b.Kind == yaml.AliasNode {
+		b = b.Alias
+	}
+	if b == nil {
+		return a
+	}
+	out := *b
+	out.Line, out.Column = 0, 0
+	out.Content = nil
+	if b.Kind != yaml.MappingNode {
+		for _, below := range b.Content {
+			out.Content = append(out.Content, mergeNodes(nil, below))
+		}
+		return &out
+	}
+	if a != nil && a.Kind == yaml.MappingNode {
+		out.Content = slices.Clone(a.Content)
+	}
+	for i := 0; i+1 < len(b.Content); i += 2 {
+		key := *b.Content[i]
+		key.Line, key.Column = 0, 0
+		at := -1
+		for j := 0; j+1 < len(out.Content); j += 2 {
+			if out.Content[j].Value == key.Value {
+				at = j
+			}
+		}
+		if at < 0 {
+			out.Content = append(out.Content, &key, mergeNodes(nil, b.Content[i+1]))
+			continue
+		}
+		out.Content[at+1] = mergeNodes(out.Content[at+1], b.Content[i+1])
+	}
+	return &out
+}
+
+// set sets single values as helm --set, --set-string and --set-file do.
+func (e *environmentRun) set(d *desired, values map[string]any) error {
+	type setting struct {
+		field   []string
+		content any
+		literal bool
+	}
+	var settings, files []setting
+	for _, key := range []string{"set", "setString"} {
+		for i, v := range importer.ListAt(d.value, key) {
+			s := setting{field: []string{key, fmt.Sprint(i)}, content: v, literal: key == "setString"}
+			if importer.TextAt(v, "file") != "" && importer.ValueAt(v, "value") == nil {
+				files = append(files, s)
+				continue
+			}
+			settings = append(settings, s)
+		}
+	}
+	for i, v := range importer.ListAt(d.value, "env") {
+		name := importer.TextAt(v, "value")
+		value, ok := e.opts.Variables[name]
+		if at := d.at("env", fmt.Sprint(i)); !ok {
+			e.missing[name] = at
+		}
+		settings = append(settings, setting{field: []string{"env", fmt.Sprint(i)}, content: map[string]any{"name": importer.TextAt(v, "name"), "value": value}})
+	}
+	for _, s := range slices.Concat(settings, files) {
+		if err := e.setOne(d, values, s.content, s.literal); err != nil {
+			return d.fault(s.field, diag.Brief(err), "write the value into values")
+		}
+	}
+	return nil
+}
+
+// setOne sets one value: a text, the content of a file, or a list of texts.
+func (e *environmentRun) setOne(d *desired, values map[string]any, content any, literal bool) error {
+	name := importer.TextAt(content, "name")
+	if file := importer.TextAt(content, "file"); file != "" && importer.ValueAt(content, "value") == nil {
+		place, err := e.place(d.state.dir, file)
+		if err != nil {
+			return err
+		}
+		data, err := e.read(place)
+		if err != nil {
+			return err
+		}
+		e.count(place, lineCount(data), 0)
+		return importer.SetValue(values, name, string(data), true)
+	}
+	if list := importer.ListAt(content, "values"); len(list) > 0 {
+		return importer.SetList(values, name, textsOf(list), literal)
+	}
+	v := importer.ValueAt(content, "value")
+	if v == nil || v == "" {
+		return nil // helmfile leaves it out
+	}
+	text := fmt.Sprint(v)
+	if strings.Contains(text, `\`) {
+		return errors.New("the value has a backslash, which helm --set removes")
+	}
+	return importer.SetValue(values, name, text, literal || strings.ContainsAny(text, ",{}[]"))
+}
+
+// textsOf returns the elements of a list as texts.
+func textsOf(list []any) []string {
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = fmt.Sprint(v)
+	}
+	return out
+}
