@@ -52,6 +52,7 @@ func (w *work) body(c *Cluster, r *Release) *Node {
 	}
 	w.addPatches(b, r)
 	addOwnership(b, r)
+	addActions(b, r)
 	if durationForm.MatchString(r.Timeout) && r.Timeout != "" && r.Chart != nil {
 		b.Set("health", Map(Field{"all", Map(
 			Field{"match", Map(Field{"names", &Node{IsList: true, List: []*Node{Text("*")}}})},
@@ -97,6 +98,27 @@ func addOwnership(b *Node, r *Release) {
 		all.Set(o.Name, rule)
 	}
 	b.Set("ownership", all)
+}
+
+// addActions adds the actions of a release to a body. Exports leave them out, since the
+// tool did not run them in the cluster either.
+func addActions(b *Node, r *Release) {
+	if len(r.Actions) == 0 {
+		return
+	}
+	all := Map()
+	for _, a := range r.Actions {
+		at := "before"
+		if a.IsAfter {
+			at = "after"
+		}
+		exec := &Node{IsList: true}
+		for _, text := range a.Exec {
+			exec.List = append(exec.List, Text(text))
+		}
+		all.Set(a.Name, Map(Field{"at", Text(at)}, Field{"exec", exec}, Field{"applyOnly", &Node{Scalar: true}}))
+	}
+	b.Set("actions", all)
 }
 
 // addPatches adds the patches of a release to its body.

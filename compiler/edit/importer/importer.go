@@ -97,6 +97,7 @@ type Release struct {
 	PostRenderers  []map[string]any // the kustomizations that the tool applies after rendering, for the proof
 	CommonMetadata map[string]any   // labels and annotations that the tool adds to rendered objects, for the proof
 	Ownership      []Ownership
+	Actions        []Action
 	Timeout        string                       // how long its objects may take to be ready; may be empty
 	Stored         []*unstructured.Unstructured // objects that the tool stored as rendered, without hooks and the crds directory; nil if it stores none
 	Unproven       string                       // why the expected objects are unknown; empty when they are known
@@ -148,6 +149,13 @@ type Patch struct {
 	Strategic *Node
 	JSON      *Node
 	Images    *Node
+}
+
+// An Action is a command before or after a release is applied.
+type Action struct {
+	Name    string
+	IsAfter bool
+	Exec    []string
 }
 
 // Ownership lists fields of objects that others may own.

@@ -135,6 +135,11 @@ func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]stri
 		return nil, &diag.Diag{At: []diag.Pos{at}, Msg: diag.Visible(name, diag.MaxText) + " is a file of another repository", Hint: "copy the file into this repository: fleetc import does not fetch values"}
 	}
 	pattern, err := e.place(dir, name)
+	isOptional := handler == "Warn" || handler == "Info" || handler == "Debug"
+	if err != nil && isOptional {
+		e.note(at, "helmfile", "values", "the file "+name+" is outside of the repository, and its values are not imported: write them into the release")
+		return nil, nil
+	}
 	if err != nil {
 		return nil, &diag.Diag{At: []diag.Pos{at}, Msg: fmt.Sprintf("the file %s leads out of the repository", diag.Visible(name, diag.MaxText)), Hint: "write a file of the repository"}
 	}
@@ -143,7 +148,7 @@ func (e *environmentRun) resolve(dir, name, handler string, at diag.Pos) ([]stri
 		return nil, &diag.Diag{At: []diag.Pos{at}, Msg: fmt.Sprintf("%s is not a valid pattern", diag.Visible(name, diag.MaxText)), Hint: "correct the pattern"}
 	}
 	switch {
-	case len(files) > 0 || handler == "Warn" || handler == "Info" || handler == "Debug":
+	case len(files) > 0 || isOptional:
 		return files, nil
 	case handler != "" && handler != "Error":
 		return nil, &diag.Diag{At: []diag.Pos{at}, Msg: fmt.Sprintf("missingFileHandler cannot be %q", diag.Visible(handler, diag.MaxText)), Hint: "write Error, Warn, Info or Debug"}

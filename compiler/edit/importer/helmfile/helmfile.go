@@ -221,6 +221,13 @@ func (r *reader) note(pos diag.Pos, doc, field, do string) {
 	}
 }
 
+// mistake adds a mistake in the files, once.
+func (r *reader) mistake(n importer.Note) {
+	if !slices.Contains(r.model.Mistakes, n) {
+		r.model.Mistakes = append(r.model.Mistakes, n)
+	}
+}
+
 // count adds a part of a file to the counts of the model, once.
 func (r *reader) count(name string, lines, documents int) {
 	if !r.counted[name] {

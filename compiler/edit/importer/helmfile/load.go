@@ -98,6 +98,8 @@ func (e *environmentRun) load(dir, file string, env environment, hasValues, take
 	if err != nil {
 		return nil, &diag.Diag{At: []diag.Pos{e.pos(file, 1, 1)}, Msg: err.Error(), Hint: "correct the path"}
 	}
+	rendered := path.Ext(file) == ".gotmpl"
+	isOld := !rendered && isOldFile(string(content))
 	var all *state
 	line := 1
 	for i, text := range strings.Split(strings.ReplaceAll(string(content), "\r\n", "\n"), "\n---\n") {
@@ -105,8 +107,13 @@ func (e *environmentRun) load(dir, file string, env environment, hasValues, take
 		lines := plainLines(text, line)
 		first := line
 		line += strings.Count(text, "\n") + 2 //nolint:mnd // the part's last line, and the separator
-		if path.Ext(file) == ".gotmpl" {
-			if text, lines, err = e.renderLines(templateText{text: text, dir: dir, file: file, line: first}, e.fileData(env, env.merged())); err != nil {
+		if rendered || isOld {
+			seen := env
+			source := templateText{text: text, dir: dir, file: file, line: first}
+			if isOld {
+				seen = e.firstPass(source, env, takesBases)
+			}
+			if text, lines, err = e.renderLines(source, e.fileData(seen, seen.merged())); err != nil {
 				return nil, err
 			}
 		}
@@ -152,8 +159,17 @@ func (e *environmentRun) loadPart(dir, file, text string, lines []int, env envir
 	if len(bases) > 0 && !takesBases {
 		return nil, &diag.Diag{At: []diag.Pos{bases[0].at()}, Path: "bases", Msg: "a base has bases itself, which helmfile does not read", Hint: "name all bases in the helmfile"}
 	}
+	if st, err = e.overBases(dir, st, env); err != nil {
+		return nil, err
+	}
+	st.env, err = e.loadEnvironment(st, env)
+	return st, err
+}
+
+// overBases returns the state of a part over that of its bases.
+func (e *environmentRun) overBases(dir string, st *state, env environment) (*state, error) {
 	var below *state
-	for _, base := range bases {
+	for _, base := range st.lists["bases"] {
 		one, err := e.loadBase(dir, base, env)
 		if err != nil {
 			return nil, err
@@ -164,12 +180,11 @@ func (e *environmentRun) loadPart(dir, file, text string, lines []int, env envir
 			below.fill(one)
 		}
 	}
-	if below != nil {
-		below.fill(st)
-		st = below
+	if below == nil {
+		return st, nil
 	}
-	st.env, err = e.loadEnvironment(st, env)
-	return st, err
+	below.fill(st)
+	return below, nil
 }
 
 // loadBase returns the state of a base.

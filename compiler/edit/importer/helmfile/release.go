@@ -405,7 +405,7 @@ func (e *environmentRun) depends(d *desired) {
 		}
 		switch {
 		case found == nil:
-			e.model.Mistakes = append(e.model.Mistakes, importer.Note{Pos: at, Doc: d.title(), Field: "needs", Do: "there is no release " + need})
+			e.mistake(importer.Note{Pos: at, Doc: d.title(), Field: "needs", Do: "there is no release " + need})
 		case found.out == nil:
 			e.note(at, d.title(), "needs", "nothing to do: "+need+" is not installed in environment "+e.name)
 		case found != d && !slices.Contains(d.out.Depends, found.out.Name):

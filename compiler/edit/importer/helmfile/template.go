@@ -39,23 +39,7 @@ func (e *environmentRun) render(t templateText, data any) (string, error) {
 // renderLines returns a text with its templates executed, and the line in the file of each
 // line of the result.
 func (e *environmentRun) renderLines(t templateText, data any) (string, []int, error) {
-	type result struct {
-		text    string
-		lines   []int
-		missing []string
-	}
-	out, err := guard.Run(e.ctx, guard.Limits{}, func() (out result, err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				err = fmt.Errorf("%v", r)
-			}
-		}()
-		engine := &engine{run: e, dir: t.dir}
-		text, err := engine.execute(t, data, true)
-		out.text, out.lines = lineMap(text, t.line)
-		out.missing = engine.missing
-		return out, err
-	})
+	out, err := e.run(t, data, false)
 	for _, name := range out.missing {
 		if _, ok := e.missing[name]; !ok {
 			e.missing[name] = e.textPos(t, strings.Count(before(t.text, strconv.Quote(name), name), "\n"))
@@ -68,6 +52,30 @@ func (e *environmentRun) renderLines(t templateText, data any) (string, []int, e
 		return "", nil, e.templateFault(t, err)
 	}
 	return out.text, out.lines, nil
+}
+
+// A rendering is the result of a template.
+type rendering struct {
+	text    string
+	lines   []int    // line in the file of each line
+	missing []string // environment variables that have no value
+}
+
+// run executes a template within the limits of time and memory. With an error, the result
+// has the text before it.
+func (e *environmentRun) run(t templateText, data any, lenient bool) (rendering, error) {
+	return guard.Run(e.ctx, guard.Limits{}, func() (out rendering, err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("%v", r)
+			}
+		}()
+		engine := &engine{run: e, dir: t.dir, lenient: lenient}
+		text, err := engine.execute(t, data, true)
+		out.text, out.lines = lineMap(text, t.line)
+		out.missing = engine.missing
+		return out, err
+	})
 }
 
 // before returns the part of a text before the first of the given parts that it has.
@@ -124,6 +132,7 @@ func (f *programFault) Error() string { return f.msg }
 type engine struct {
 	run     *environmentRun
 	dir     string
+	lenient bool     // whether missing values are empty
 	missing []string // environment variables that have no value
 	depth   int      // of calls of tpl and include
 }
@@ -138,7 +147,11 @@ func (g *engine) execute(t templateText, data any, marks bool) (string, error) {
 		return "", &programFault{msg: fmt.Sprintf("templates call each other more than %d times", maxDepth), hint: "remove the cycle of tpl or include"}
 	}
 	defer func() { g.depth-- }()
-	set := template.New(t.file).Option("missingkey=error")
+	option := "missingkey=error"
+	if g.lenient {
+		option = "missingkey=zero"
+	}
+	set := template.New(t.file).Option(option)
 	set.Funcs(g.functions(set))
 	helpers, err := g.run.glob(path.Join(g.dir, "_*.tpl"))
 	if err != nil {

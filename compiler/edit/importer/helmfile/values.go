@@ -45,6 +45,9 @@ func (e *environmentRun) release(d *desired, isShared bool) (*importer.Release, 
 		}
 	}
 	e.unproven(d, out)
+	if err := e.hooks(d, out); err != nil {
+		return nil, err
+	}
 	return out, e.patches(d, out)
 }
 
@@ -132,12 +135,15 @@ func (e *environmentRun) releaseFile(d *desired, name string, at diag.Pos) (map[
 		return nil, nil, err
 	}
 	s, _, err := e.parse(files[0], []byte(text), lines)
+	var content map[string]any
+	if kyaml.Unmarshal([]byte(text), &content) == nil && err != nil {
+		// Helm accepts a key that is defined twice, and takes the last value.
+		fault := diag.All(err)[0]
+		e.mistake(importer.Note{Pos: fault.At[0], Doc: d.title(), Field: "values", Do: strings.TrimPrefix(fault.Msg, "not valid YAML: ")})
+		return content, nil, nil
+	}
 	if err != nil {
 		return nil, nil, err
-	}
-	var content map[string]any
-	if err := kyaml.Unmarshal([]byte(text), &content); err != nil {
-		return nil, nil, &diag.Diag{At: []diag.Pos{e.pos(files[0], 1, 1)}, Msg: "not valid YAML: " + diag.Brief(err), Hint: "correct the file"}
 	}
 	return content, s.node, nil
 }
