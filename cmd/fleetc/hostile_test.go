@@ -37,7 +37,8 @@ var hostileCommands = []string{
 	"chart values web", "chart values TEXT", "chart vendor", "chart verify",
 	"source add built", "source add TEXT", "secret list", "secret list TEXT -o json",
 	"import argocd . --dry-run", "import argocd TEXT --cluster a=TEXT", "import argocd . --cluster TEXT=more --app-of-apps TEXT --chart TEXT",
-	"import helm --context TEXT --namespace TEXT --repo TEXT", "import helm --context a=TEXT --context b", "import kustomize . --dry-run", "import kustomize TEXT a=TEXT --release TEXT",
+	"import helm --context TEXT --namespace TEXT --repo TEXT", "import helm --context a=TEXT --context b", "import helmfile TEXT -e TEXT --env TEXT", "import helmfile . --cluster a=TEXT --env TEXT=TEXT", "import helmfile helmfile.yaml", "import helmfile helmfile.yaml -e TEXT",
+	"import kustomize . --dry-run", "import kustomize TEXT a=TEXT --release TEXT",
 	"import flux . --cluster a=more --dry-run", "import flux . --cluster TEXT=more", "import flux TEXT --cluster a=TEXT", "import flux . --cluster a=more --chart TEXT --variable TEXT",
 	"cache", "cache why prod/eu", "cache why TEXT", "cache clean", "version", "version TEXT", "TEXT", "help TEXT", "list --TEXT", "list -o TEXT", "list --color TEXT",
 	// These commands read the fleet, and have no cluster to connect to.

@@ -242,6 +242,9 @@ func (w *work) copyChart(ctx context.Context, s *ChartSource, from string, isDir
 		return "", &diag.Diag{Msg: from + " has no Chart.yaml with a version"}
 	}
 	files, err := chartFiles(ctx, from)
+	if err == nil && s.Root != "" {
+		err = addDependencies(ctx, realPath(s.Root), from, files, 0)
+	}
 	if err != nil {
 		return "", err
 	}

@@ -116,7 +116,7 @@ func (e *environmentRun) localChart(d *desired, out *importer.Release, field, na
 		return nil
 	}
 	s.Version = "" // helmfile takes the version of the directory
-	s.Dir = filepath.Join(e.dir, filepath.FromSlash(place))
+	s.Dir, s.Root = filepath.Join(e.dir, filepath.FromSlash(place)), e.dir
 	return nil
 }
 

@@ -150,19 +150,23 @@ func (e *environmentRun) evaluate(file string) error {
 	for _, name := range files {
 		faults.Add(e.visit(name, visitOptions{}))
 	}
-	if len(e.missing) > 0 {
-		return e.missingFaults()
-	}
-	if err := faults.Err(); err != nil {
+	if err := e.ctx.Err(); err != nil {
 		return err
 	}
-	if !e.defined {
-		return &diag.Diag{
-			At:  []diag.Pos{e.pos(files[0], 1, 1)},
-			Msg: fmt.Sprintf("the helmfile has no environment %q", diag.Visible(e.name, diag.MaxText)), Hint: "correct --environment, or add the environment to the helmfile",
-		}
+	err = faults.Err()
+	if err == nil && e.defined {
+		err = e.finish()
 	}
-	return e.finish()
+	switch {
+	case len(e.missing) > 0:
+		return e.missingFaults() // other faults may follow from the missing values
+	case err != nil || e.defined:
+		return err
+	}
+	return &diag.Diag{
+		At:  []diag.Pos{e.pos(files[0], 1, 1)},
+		Msg: fmt.Sprintf("the helmfile has no environment %q", diag.Visible(e.name, diag.MaxText)), Hint: "correct --environment, or add the environment to the helmfile",
+	}
 }
 
 // missingFaults returns a fault for each environment variable that has no value.
