@@ -38,6 +38,9 @@ func newImportHelmfileCommand(o *options) *cobra.Command {
 		Long:    importHelmfileLong,
 		Example: importHelmfileExample,
 		Args:    exactlyOneArg("one helmfile, or a directory with helmfiles"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.run(cmd, o, func(*compiler.Compiler) (*importer.Model, error) {
 				opts, err := helmfileOptions(o.path(args[0]), append(clusters, environments...), variables)

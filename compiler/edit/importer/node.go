@@ -20,7 +20,8 @@ type Node struct {
 	Parts   []string // of a string with references: texts at even indexes, facts at odd ones
 	Comment string   // lines above the node, without markers
 
-	Line, Col int // of the key or element in the source; 0 when unknown
+	Line, Col int    // of the key or element in the source; 0 when unknown
+	File      string // absolute path of the source; empty for that of the release
 }
 
 // A Field is a field of a map.

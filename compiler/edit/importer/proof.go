@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -117,7 +118,7 @@ func (r *Release) valuePos(field string) diag.Pos {
 	keys, ok := fleet.ParseField(field)
 	for n := r.Values; ok && len(keys) > 0 && n != nil; keys = keys[1:] {
 		if n = n.Get(keys[0]); n != nil && n.Line > 0 {
-			pos.Line, pos.Col = n.Line, n.Col
+			pos.Line, pos.Col, pos.File = n.Line, n.Col, cmp.Or(n.File, r.Pos.File)
 		}
 	}
 	return pos

@@ -80,7 +80,8 @@ func (e *environmentRun) desired(s *state, i item) (*desired, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.value, i.above = content, above
+	i.above = append(above, i)
+	i.value = content
 	d := &desired{item: i, state: s, installed: true, labels: map[string]string{}}
 	d.context = firstText(d.text("kubeContext"), textOf(s.maps["helmDefaults"]["kubeContext"]), s.env.context)
 	for name, v := range importer.MapAt(content, "labels") {
@@ -411,4 +412,3 @@ func (e *environmentRun) depends(d *desired) {
 	}
 	slices.Sort(d.out.Depends)
 }
-

@@ -14,7 +14,7 @@ type item struct {
 	value   any
 	section *section
 	path    []string
-	above   []item // the templates that a release inherits, the nearest last
+	above   []item // the templates that a release inherits, the nearest last, and the release itself
 }
 
 // at returns the position of a field of the item: in the item, or in the templates that it
@@ -23,14 +23,43 @@ func (i item) at(field ...string) diag.Pos {
 	if i.section == nil {
 		return diag.Pos{}
 	}
-	if len(field) > 0 && importer.ValueAt(i.value, field...) == nil {
-		for _, t := range slices.Backward(i.above) {
-			if importer.ValueAt(t.value, field[:1]...) != nil {
-				return t.at(field...)
-			}
+	i, field = i.origin(field)
+	return i.section.at(slices.Concat(i.path, field)...)
+}
+
+// templateLists are the fields whose elements precede those of another field.
+var templateLists = map[string]string{"values": "valuesTemplate", "set": "setTemplate"}
+
+// origin returns the template or release that has a field of a release, and the path of
+// the field there.
+func (i item) origin(field []string) (item, []string) {
+	if len(i.above) == 0 || len(field) == 0 {
+		return i, field
+	}
+	n := -1
+	if len(field) > 1 {
+		if index, err := strconv.Atoi(field[1]); err == nil {
+			n = index
 		}
 	}
-	return i.section.at(slices.Concat(i.path, field)...)
+	if n < 0 {
+		for _, of := range slices.Backward(i.above) {
+			if importer.ValueAt(of.value, field[0]) != nil {
+				return of, field
+			}
+		}
+		return i.above[len(i.above)-1], field
+	}
+	for _, key := range []string{templateLists[field[0]], field[0]} {
+		for _, of := range i.above {
+			length := len(importer.ListAt(of.value, key))
+			if n < length {
+				return of, slices.Concat([]string{key, strconv.Itoa(n)}, field[2:])
+			}
+			n -= length
+		}
+	}
+	return i.above[len(i.above)-1], field
 }
 
 // below returns the elements of a list of the item.

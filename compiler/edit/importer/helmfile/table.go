@@ -46,7 +46,7 @@ var releaseFields = map[string]string{
 	"name": "", "namespace": "", "chart": "", "directory": "", "version": "", "values": "", "valuesTemplate": "", "set": "", "setString": "", "setTemplate": "",
 	"secrets": "", "needs": "", "installed": "", "installedTemplate": "", "condition": "", "inherit": "", "missingFileHandler": "", "env": "", "valuesPathPrefix": "",
 	"strategicMergePatches": "", "jsonPatches": "", // patches.go notes what has no counterpart
-	"hooks": "", // hooks.go notes what has no counterpart
+	"hooks":                      "", // hooks.go notes what has no counterpart
 	"labels":                     selectsOnly,
 	"missingFileHandlerConfig":   "nothing to do: fleetc import does not fetch values",
 	"disableValidationOnInstall": noValidation,

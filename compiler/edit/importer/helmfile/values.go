@@ -81,18 +81,22 @@ func (e *environmentRun) unproven(d *desired, out *importer.Release) {
 // then set, then setString, then files of set.
 func (e *environmentRun) values(d *desired) (*importer.Node, error) {
 	values := map[string]any{}
-	var source *yaml.Node
+	source := mergedSource{places: map[*yaml.Node]diag.Pos{}}
 	var faults diag.List
 	for i, v := range importer.ListAt(d.value, "values") {
 		field := []string{"values", fmt.Sprint(i)}
 		switch v := v.(type) {
 		case map[string]any:
 			values = importer.MergeValues(values, plainNumbers(v))
+			of, at := d.origin(field)
+			source.add(of.section, of.section.nodeAt(slices.Concat(of.path, at)))
 		case string:
-			more, node, err := e.releaseFile(d, v, d.at(field...))
+			more, s, err := e.releaseFile(d, v, d.at(field...))
 			faults.Add(err)
 			values = importer.MergeValues(values, more)
-			source = mergeNodes(source, node)
+			if s != nil {
+				source.add(s, s.node)
+			}
 		default:
 			faults.Add(d.fault(field, "values are neither a file nor a map", "write the path of a file, or a map"))
 		}
@@ -103,7 +107,7 @@ func (e *environmentRun) values(d *desired) (*importer.Node, error) {
 	if err := e.set(d, values); err != nil {
 		return nil, err
 	}
-	return importer.NodeOf(values, source), nil
+	return source.nodeOf(values), nil
 }
 
 // plainNumbers returns a value with numbers as in decoded JSON.
@@ -117,8 +121,8 @@ func plainNumbers(v map[string]any) map[string]any {
 }
 
 // releaseFile returns the content of a file of values or patches of a release, and its
-// node; nil when the file is missing and may be.
-func (e *environmentRun) releaseFile(d *desired, name string, at diag.Pos) (map[string]any, *yaml.Node, error) {
+// section; nil when the file is missing and may be.
+func (e *environmentRun) releaseFile(d *desired, name string, at diag.Pos) (map[string]any, *section, error) {
 	if strings.HasPrefix(name, "ref+") {
 		return nil, nil, &diag.Diag{At: []diag.Pos{at}, Msg: d.title() + ": the values come from a secret store", Hint: "write them into a file, with references to secrets as docs/secrets.md shows"}
 	}
@@ -145,46 +149,7 @@ func (e *environmentRun) releaseFile(d *desired, name string, at diag.Pos) (map[
 	if err != nil {
 		return nil, nil, err
 	}
-	return content, s.node, nil
-}
-
-// mergeNodes returns the nodes of two values for the order of keys and comments. The
-// result has no positions, since its parts have several files.
-func mergeNodes(a, b *yaml.Node) *yaml.Node {
-	for b != nil && b.Kind == yaml.AliasNode {
-		b = b.Alias
-	}
-	if b == nil {
-		return a
-	}
-	out := *b
-	out.Line, out.Column = 0, 0
-	out.Content = nil
-	if b.Kind != yaml.MappingNode {
-		for _, below := range b.Content {
-			out.Content = append(out.Content, mergeNodes(nil, below))
-		}
-		return &out
-	}
-	if a != nil && a.Kind == yaml.MappingNode {
-		out.Content = slices.Clone(a.Content)
-	}
-	for i := 0; i+1 < len(b.Content); i += 2 {
-		key := *b.Content[i]
-		key.Line, key.Column = 0, 0
-		at := -1
-		for j := 0; j+1 < len(out.Content); j += 2 {
-			if out.Content[j].Value == key.Value {
-				at = j
-			}
-		}
-		if at < 0 {
-			out.Content = append(out.Content, &key, mergeNodes(nil, b.Content[i+1]))
-			continue
-		}
-		out.Content[at+1] = mergeNodes(out.Content[at+1], b.Content[i+1])
-	}
-	return &out
+	return content, s, nil
 }
 
 // set sets single values as helm --set, --set-string and --set-file do.
