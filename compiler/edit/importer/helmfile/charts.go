@@ -12,7 +12,7 @@ import (
 )
 
 // source adds the chart of a release, or the objects of a directory that is not a chart.
-func (e *environmentRun) source(d *desired, out *importer.Release) error {
+func (e *environmentRun) source(d *helmfileRelease, out *importer.Release) error {
 	field := "chart"
 	name := d.text("chart")
 	if name == "" {
@@ -51,7 +51,7 @@ func (e *environmentRun) source(d *desired, out *importer.Release) error {
 }
 
 // repository returns the repository of a name.
-func (d *desired) repository(name string) item {
+func (d *helmfileRelease) repository(name string) item {
 	for _, r := range d.state.lists["repositories"] {
 		if importer.TextAt(r.value, "name") == name {
 			return r
@@ -61,7 +61,7 @@ func (d *desired) repository(name string) item {
 }
 
 // gitChart sets the git repository of a chart: URL@PATH?ref=REF, or URL//PATH?ref=REF.
-func gitChart(d *desired, s *importer.ChartSource, text string) error {
+func gitChart(d *helmfileRelease, s *importer.ChartSource, text string) error {
 	text, query, _ := strings.Cut(text, "?")
 	for part := range strings.SplitSeq(query, "&") {
 		if ref, ok := strings.CutPrefix(part, "ref="); ok {
@@ -87,7 +87,7 @@ func gitChart(d *desired, s *importer.ChartSource, text string) error {
 }
 
 // localChart sets the chart of a directory or archive of the repository.
-func (e *environmentRun) localChart(d *desired, out *importer.Release, field, name string) error {
+func (e *environmentRun) localChart(d *helmfileRelease, out *importer.Release, field, name string) error {
 	place, err := e.place(d.state.dir, name)
 	if err != nil {
 		return d.fault([]string{field}, "the chart "+diag.Visible(name, diag.MaxText)+" leads out of the repository", "write a path in the repository")

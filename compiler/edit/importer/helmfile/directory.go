@@ -20,7 +20,7 @@ import (
 
 // directory adds the objects of a directory that is not a chart: a kustomization, or
 // manifests.
-func (e *environmentRun) directory(d *desired, out *importer.Release, dir string) error {
+func (e *environmentRun) directory(d *helmfileRelease, out *importer.Release, dir string) error {
 	var objs []*unstructured.Unstructured
 	var nodes []*importer.Node
 	if !e.isKustomization(dir) {
@@ -58,7 +58,7 @@ func (e *environmentRun) directory(d *desired, out *importer.Release, dir string
 
 // manifests returns the objects in the files of a directory, with the templates of .gotmpl
 // files executed.
-func (e *environmentRun) manifests(d *desired, dir string) (objs []*unstructured.Unstructured, nodes []*importer.Node, err error) {
+func (e *environmentRun) manifests(d *helmfileRelease, dir string) (objs []*unstructured.Unstructured, nodes []*importer.Node, err error) {
 	var files []string
 	err = fs.WalkDir(e.tree.FS(), dir, func(file string, entry fs.DirEntry, err error) error {
 		ext := path.Ext(strings.TrimSuffix(file, ".gotmpl"))

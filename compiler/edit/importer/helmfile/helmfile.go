@@ -8,7 +8,8 @@
 //	state.go        the fields of a helmfile, and how files override each other
 //	environment.go  the values of an environment
 //	template.go     Go templates, and the functions that helmfile adds
-//	release.go      a release of a state -> a release of the model
+//	release.go      a release of a state, with its templates executed
+//	finish.go       releases of all states -> releases of the model
 package helmfile
 
 import (
@@ -132,7 +133,7 @@ type environmentRun struct {
 	*reader
 	name    string // of the environment
 	cluster *importer.Cluster
-	found   []*desired          // releases in the order of files
+	found   []*helmfileRelease  // releases in the order of files
 	missing map[string]diag.Pos // environment variables that have no value
 	stack   []string            // sub-helmfiles that are being read
 	secrets []string            // paths of values that are encrypted

@@ -16,7 +16,7 @@ var (
 
 // hooks adds the hooks of a release as actions: commands of PATH before or after an apply.
 // Others are noted.
-func (e *environmentRun) hooks(d *desired, out *importer.Release) error {
+func (e *environmentRun) hooks(d *helmfileRelease, out *importer.Release) error {
 	for i, v := range importer.ListAt(d.value, "hooks") {
 		at := []string{"hooks", fmt.Sprint(i)}
 		action := importer.Action{Name: importer.NameOf(importer.TextAt(v, "name"))}
@@ -58,7 +58,7 @@ func (e *environmentRun) hooks(d *desired, out *importer.Release) error {
 }
 
 // hookText executes the templates in a text of a hook, unless they read the event.
-func (e *environmentRun) hookText(d *desired, text string, field []string) (string, error) {
+func (e *environmentRun) hookText(d *helmfileRelease, text string, field []string) (string, error) {
 	if strings.Contains(text, ".Event") || strings.Contains(text, ".HelmfileCommand") {
 		return text, nil
 	}

@@ -13,7 +13,7 @@ import (
 // maxNesting limits how deep sub-helmfiles may be nested.
 const maxNesting = 32
 
-// visitOptions are what a helmfile gets from the one that names it.
+// visitOptions are the inputs of a helmfile from the one that names it.
 type visitOptions struct {
 	selectors []string
 	values    []item // of the field values of helmfiles

@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// This file reads helmfiles of version 0, which executes the templates of all helmfiles and
-// lets them see the values of their own part.
+// This file reads helmfiles of version 0, which executes the templates of all helmfiles.
+// They see the values of the environment in the same part.
 
 // isOldFile reports whether a helmfile without the extension .gotmpl is for version 0: it
 // is not YAML before its templates are executed, or has templates where version 1 does not

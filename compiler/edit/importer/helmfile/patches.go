@@ -12,7 +12,7 @@ import (
 
 // patches adds the patches of a release: strategicMergePatches and jsonPatches, each a file
 // or a map.
-func (e *environmentRun) patches(d *desired, out *importer.Release) error {
+func (e *environmentRun) patches(d *helmfileRelease, out *importer.Release) error {
 	var all []any
 	for _, key := range []string{"jsonPatches", "strategicMergePatches"} {
 		for i, v := range importer.ListAt(d.value, key) {

@@ -1,7 +1,6 @@
 package helmfile
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,8 +10,8 @@ import (
 	"github.com/fleetc/fleetc/compiler/edit/importer"
 )
 
-// A desired is a release of a helmfile, with its templates executed.
-type desired struct {
+// A helmfileRelease is a release of a helmfile, with its templates executed.
+type helmfileRelease struct {
 	item      // content, with the templates that it inherits
 	state     *state
 	name      string
@@ -45,11 +44,11 @@ type templateRelease struct {
 	KubeContext  string
 }
 
-func (d *desired) text(key string) string { return importer.TextAt(d.value, key) }
+func (d *helmfileRelease) text(key string) string { return importer.TextAt(d.value, key) }
 
-func (d *desired) title() string { return "release " + d.name }
+func (d *helmfileRelease) title() string { return "release " + d.name }
 
-func (d *desired) fault(field []string, msg, hint string) error {
+func (d *helmfileRelease) fault(field []string, msg, hint string) error {
 	return &diag.Diag{At: []diag.Pos{d.at(field...)}, Path: "releases." + strings.Join(field, "."), Msg: d.title() + ": " + msg, Hint: hint}
 }
 
@@ -57,7 +56,7 @@ func (d *desired) fault(field []string, msg, hint string) error {
 func (e *environmentRun) releases(s *state, selectors []string) error {
 	var faults diag.List
 	for _, i := range s.lists["releases"] {
-		d, err := e.desired(s, i)
+		d, err := e.evaluateRelease(s, i)
 		if err != nil {
 			faults.Add(err)
 			continue
@@ -74,15 +73,15 @@ func (e *environmentRun) releases(s *state, selectors []string) error {
 	return faults.Err()
 }
 
-// desired returns a release with the templates that it inherits, and its texts rendered.
-func (e *environmentRun) desired(s *state, i item) (*desired, error) {
+// evaluateRelease returns a release with the templates that it inherits, and its texts rendered.
+func (e *environmentRun) evaluateRelease(s *state, i item) (*helmfileRelease, error) {
 	content, above, err := inherit(s, i, nil)
 	if err != nil {
 		return nil, err
 	}
 	i.above = append(above, i)
 	i.value = content
-	d := &desired{item: i, state: s, installed: true, labels: map[string]string{}}
+	d := &helmfileRelease{item: i, state: s, installed: true, labels: map[string]string{}}
 	d.context = firstText(d.text("kubeContext"), textOf(s.maps["helmDefaults"]["kubeContext"]), s.env.context)
 	for name, v := range importer.MapAt(content, "labels") {
 		d.labels[name] = fmt.Sprint(v)
@@ -172,7 +171,7 @@ func joined(a, b map[string]any) map[string]any {
 const maxPasses = 6
 
 // renderRelease executes the templates in the texts of a release.
-func (e *environmentRun) renderRelease(d *desired) error {
+func (e *environmentRun) renderRelease(d *helmfileRelease) error {
 	original := importer.MapAt(d.value)
 	before := original
 	labels := d.labels
@@ -199,7 +198,7 @@ func (e *environmentRun) renderRelease(d *desired) error {
 }
 
 // releaseData returns the data of the templates of a release.
-func (e *environmentRun) releaseData(d *desired, content map[string]any) releaseData {
+func (e *environmentRun) releaseData(d *helmfileRelease, content map[string]any) releaseData {
 	values := d.state.env.merged()
 	text := func(key string) string { return importer.TextAt(content, key) }
 	return releaseData{
@@ -212,7 +211,7 @@ func (e *environmentRun) releaseData(d *desired, content map[string]any) release
 }
 
 // renderText executes the templates in a text of a release.
-func (e *environmentRun) renderText(d *desired, text string, field ...string) (string, error) {
+func (e *environmentRun) renderText(d *helmfileRelease, text string, field ...string) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil
 	}
@@ -220,7 +219,7 @@ func (e *environmentRun) renderText(d *desired, text string, field ...string) (s
 }
 
 // renderFields executes the templates in the fields of a release that helmfile renders.
-func (e *environmentRun) renderFields(d *desired, content map[string]any) (map[string]any, error) {
+func (e *environmentRun) renderFields(d *helmfileRelease, content map[string]any) (map[string]any, error) {
 	for _, key := range []string{"name", "chart", "directory", "namespace", "version", "installedTemplate", "waitTemplate"} {
 		text, ok := content[key].(string)
 		if !ok {
@@ -266,7 +265,7 @@ func (e *environmentRun) renderFields(d *desired, content map[string]any) (map[s
 }
 
 // renderAll executes the templates in a text, or in the YAML of a map.
-func (e *environmentRun) renderAll(d *desired, v any, field ...string) (any, error) {
+func (e *environmentRun) renderAll(d *helmfileRelease, v any, field ...string) (any, error) {
 	if text, ok := v.(string); ok {
 		return e.renderText(d, text, field...)
 	}
@@ -285,7 +284,7 @@ func (e *environmentRun) renderAll(d *desired, v any, field ...string) (any, err
 }
 
 // matches reports whether a release has the labels of one of the selectors.
-func (d *desired) matches(selectors []string) (bool, error) {
+func (d *helmfileRelease) matches(selectors []string) (bool, error) {
 	labels := maps.Clone(d.labels)
 	chart := d.text("chart")
 	labels["name"], labels["namespace"], labels["chart"] = d.name, d.namespace, chart[strings.LastIndex(chart, "/")+1:]
@@ -307,7 +306,7 @@ func (d *desired) matches(selectors []string) (bool, error) {
 }
 
 // enabled reports whether the condition of a release is true.
-func (d *desired) enabled() (bool, error) {
+func (d *helmfileRelease) enabled() (bool, error) {
 	condition := d.text("condition")
 	if condition == "" {
 		return true, nil
@@ -323,92 +322,4 @@ func (d *desired) enabled() (bool, error) {
 		}
 	}
 	return importer.IsTrueAt(values, keys...), nil
-}
-
-// finish adds the found releases to the cluster.
-func (e *environmentRun) finish() error {
-	var faults diag.List
-	e.chooseContext()
-	names := map[string]int{}
-	for _, d := range e.found {
-		if d.installed {
-			names[d.name]++
-		}
-	}
-	for _, d := range e.found {
-		if !d.installed {
-			e.note(d.at("name"), d.title(), "installed", "it is not installed in environment "+e.name+": nothing to do, unless a cluster has it from before")
-			continue
-		}
-		if d.context != "" && d.context != e.cluster.Context {
-			e.note(d.at("kubeContext"), d.title(), "kubeContext", "it is for the cluster of the context "+d.context+", and the cluster "+e.cluster.ID+" has another one: write the release into the layer of that cluster")
-			e.cluster.Dropped = append(e.cluster.Dropped, &importer.Release{Name: d.name, Origin: d.title(), Pos: d.at("name"), Unproven: "its kubeContext is " + d.context})
-			continue
-		}
-		out, err := e.release(d, names[d.name] > 1)
-		faults.Add(err)
-		if err == nil {
-			d.out = out
-			if i := slices.IndexFunc(e.cluster.Releases, func(r *importer.Release) bool { return r.Name == out.Name }); i >= 0 {
-				faults.Add(d.fault([]string{"name"}, "two releases of the environment "+e.name+" are called "+out.Name, "rename one of them"))
-				continue
-			}
-			e.cluster.Releases = append(e.cluster.Releases, out)
-		}
-	}
-	for _, d := range e.found {
-		e.depends(d)
-	}
-	byName := func(a, b *importer.Release) int { return cmp.Compare(a.Name, b.Name) }
-	slices.SortFunc(e.cluster.Releases, byName)
-	slices.SortFunc(e.cluster.Dropped, byName)
-	e.facts()
-	return faults.Err()
-}
-
-// chooseContext sets the context of the cluster: the one that most releases have.
-func (e *environmentRun) chooseContext() {
-	uses := map[string]int{}
-	for _, d := range e.found {
-		if d.installed && d.context != "" {
-			uses[d.context]++
-		}
-	}
-	most := 0
-	for _, name := range sortedKeys(uses) {
-		if uses[name] > most {
-			e.cluster.Context, most = name, uses[name]
-		}
-	}
-}
-
-// depends sets the dependencies of a release: those that it needs.
-func (e *environmentRun) depends(d *desired) {
-	if d.out == nil {
-		return
-	}
-	for i, v := range importer.ListAt(d.value, "needs") {
-		need, _ := v.(string)
-		parts := strings.Split(need, "/")
-		name, namespace := parts[len(parts)-1], d.namespace
-		if len(parts) > 1 {
-			namespace = parts[len(parts)-2]
-		}
-		at := d.at("needs", fmt.Sprint(i))
-		var found *desired
-		for _, other := range e.found {
-			if other.name == name && (other.namespace == namespace || found == nil && len(parts) == 1) {
-				found = other
-			}
-		}
-		switch {
-		case found == nil:
-			e.mistake(importer.Note{Pos: at, Doc: d.title(), Field: "needs", Do: "there is no release " + need})
-		case found.out == nil:
-			e.note(at, d.title(), "needs", "nothing to do: "+need+" is not installed in environment "+e.name)
-		case found != d && !slices.Contains(d.out.Depends, found.out.Name):
-			d.out.Depends = append(d.out.Depends, found.out.Name)
-		}
-	}
-	slices.Sort(d.out.Depends)
 }

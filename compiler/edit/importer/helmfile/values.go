@@ -15,7 +15,7 @@ import (
 
 // release returns the release of the model. isShared reports whether another release of the
 // environment has the same name.
-func (e *environmentRun) release(d *desired, isShared bool) (*importer.Release, error) {
+func (e *environmentRun) release(d *helmfileRelease, isShared bool) (*importer.Release, error) {
 	out := &importer.Release{Name: importer.NameOf(d.name), Namespace: firstText(d.namespace, "default"), Origin: d.title(), Pos: d.at("name")}
 	if isShared {
 		out.Name = importer.NameOf(out.Namespace + "-" + d.name)
@@ -61,7 +61,7 @@ func jsonOf(v any) []byte {
 }
 
 // unproven marks a release with fields that have no counterpart and change its objects.
-func (e *environmentRun) unproven(d *desired, out *importer.Release) {
+func (e *environmentRun) unproven(d *helmfileRelease, out *importer.Release) {
 	for _, i := range d.below("secrets") {
 		name, _ := i.value.(string)
 		out.Unproven = "its values have encrypted ones"
@@ -79,7 +79,7 @@ func (e *environmentRun) unproven(d *desired, out *importer.Release) {
 
 // values returns the values of a release, merged as helmfile and Helm do: values in order,
 // then set, then setString, then files of set.
-func (e *environmentRun) values(d *desired) (*importer.Node, error) {
+func (e *environmentRun) values(d *helmfileRelease) (*importer.Node, error) {
 	values := map[string]any{}
 	source := mergedSource{places: map[*yaml.Node]diag.Pos{}}
 	var faults diag.List
@@ -122,7 +122,7 @@ func plainNumbers(v map[string]any) map[string]any {
 
 // releaseFile returns the content of a file of values or patches of a release, and its
 // section; nil when the file is missing and may be.
-func (e *environmentRun) releaseFile(d *desired, name string, at diag.Pos) (map[string]any, *section, error) {
+func (e *environmentRun) releaseFile(d *helmfileRelease, name string, at diag.Pos) (map[string]any, *section, error) {
 	if strings.HasPrefix(name, "ref+") {
 		return nil, nil, &diag.Diag{At: []diag.Pos{at}, Msg: d.title() + ": the values come from a secret store", Hint: "write them into a file, with references to secrets as docs/secrets.md shows"}
 	}
@@ -153,7 +153,7 @@ func (e *environmentRun) releaseFile(d *desired, name string, at diag.Pos) (map[
 }
 
 // set sets single values as helm --set, --set-string and --set-file do.
-func (e *environmentRun) set(d *desired, values map[string]any) error {
+func (e *environmentRun) set(d *helmfileRelease, values map[string]any) error {
 	type setting struct {
 		field   []string
 		content any
@@ -187,7 +187,7 @@ func (e *environmentRun) set(d *desired, values map[string]any) error {
 }
 
 // setOne sets one value: a text, the content of a file, or a list of texts.
-func (e *environmentRun) setOne(d *desired, values map[string]any, content any, literal bool) error {
+func (e *environmentRun) setOne(d *helmfileRelease, values map[string]any, content any, literal bool) error {
 	name := importer.TextAt(content, "name")
 	if file := importer.TextAt(content, "file"); file != "" && importer.ValueAt(content, "value") == nil {
 		place, err := e.place(d.state.dir, file)
