@@ -12,16 +12,18 @@ import (
 	"github.com/fleetc/fleetc/compiler/edit/importer/helmfile"
 )
 
-const importHelmfileLong = `helmfile reads a helmfile, or the helmfiles of a directory, without a cluster: it
-evaluates their templates, bases, environments and sub-helmfiles, and merges values as
-helmfile and Helm do. Files must be in one git repository.
+const importHelmfileLong = `helmfile reads a helmfile, or the helmfiles of a directory, without a cluster:
+it evaluates their templates, bases, environments and sub-helmfiles, and merges
+values as helmfile and Helm do. Files must be in one git repository.
 
-Each environment is a cluster. --environment names one, which is also the ID of the
-cluster; --cluster gives an environment another ID that may have directories for layers:
-prod/eu=production-eu. Without them, the environment default is imported.
+Each environment is a cluster. --environment names one, which is also the ID of
+the cluster; --cluster gives an environment another ID that may have directories
+for layers: prod/eu=production-eu. Without them, the environment default is
+imported.
 
-Templates have no access to environment variables: --env gives the value of one that
-they read. No program runs, and no file is decrypted: the report lists such fields.
+Templates have no access to environment variables: --env gives the value of one
+that they read. No program runs, and no file is decrypted: the report lists such
+fields.
 
 Charts are fetched and pinned; --chart and --charts give copies of charts.`
 
