@@ -42,31 +42,45 @@ func (f *File) Decrypt(identities []age.Identity) (*Plain, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plain{name: f.name, values: map[string]string{}}
-	sum := sha512.New()
-	if f.meta.MACOnlyEncrypted {
-		sum.Write(macOnlyEncrypted)
-	}
-	for _, l := range f.leaves {
-		value, err := f.value(l, key)
-		if err != nil {
-			return nil, err
-		}
-		if !f.meta.MACOnlyEncrypted || l.encrypted {
-			sum.Write(value)
-		}
-		if value != nil {
-			p.values[l.field] = displayed(l.node, value)
-		}
+	return f.decrypt(key)
+}
+
+// decrypt decrypts all values with the data key and verifies their checksum.
+func (f *File) decrypt(key []byte) (*Plain, error) {
+	values, sum, err := f.values(key)
+	if err != nil {
+		return nil, err
 	}
 	mac, err := open(f.meta.MAC, key, lastModified(f.meta.LastModified))
-	if err != nil || subtle.ConstantTimeCompare(mac, []byte(strings.ToUpper(hex.EncodeToString(sum.Sum(nil))))) != 1 {
+	if err != nil || subtle.ConstantTimeCompare(mac, []byte(sum)) != 1 {
 		return nil, &diag.Diag{
 			At: []diag.Pos{{File: f.name}}, Msg: "the checksum of SOPS does not fit the values: the file was changed without sops",
 			Hint: "restore it from version control, and change it with sops edit", Cause: err,
 		}
 	}
-	return p, nil
+	return &Plain{name: f.name, values: values}, nil
+}
+
+// values decrypts all values, by path, and returns their checksum, too.
+func (f *File) values(key []byte) (values map[string]string, sum string, err error) {
+	values = map[string]string{}
+	h := sha512.New()
+	if f.meta.MACOnlyEncrypted {
+		h.Write(macOnlyEncrypted)
+	}
+	for _, l := range f.leaves {
+		value, err := f.value(l, key)
+		if err != nil {
+			return nil, "", err
+		}
+		if !f.meta.MACOnlyEncrypted || l.encrypted {
+			h.Write(value)
+		}
+		if value != nil {
+			values[l.field] = displayed(l.node, value)
+		}
+	}
+	return values, strings.ToUpper(hex.EncodeToString(h.Sum(nil))), nil
 }
 
 // macOnlyEncrypted begins the checksum of a file in which SOPS sums encrypted values only:
@@ -78,7 +92,7 @@ var macOnlyEncrypted = []byte{
 
 // displayed returns the text of a value: bools are written as in YAML.
 func displayed(n *yaml.Node, value []byte) string {
-	if n.ShortTag() == "!!bool" || strings.HasSuffix(n.Value, ",type:bool]") {
+	if n.ShortTag() == "!!bool" || strings.HasSuffix(n.Value, ",type:bool]") && isEncrypted(n) {
 		return strings.ToLower(string(value))
 	}
 	return string(value)
@@ -117,10 +131,10 @@ func (f *File) dataKey(identities []age.Identity) ([]byte, error) {
 
 // value returns the plain text of a value; nil for null.
 func (f *File) value(l leaf, key []byte) (text []byte, err error) {
-	if !encryptedValue.MatchString(l.node.Value) || l.node.ShortTag() != "!!str" {
+	if !l.encrypted || isEmpty(l.node) {
 		return plainBytes(l.node), nil
 	}
-	text, err = open(l.node.Value, key, strings.Join(l.keys, ":")+":")
+	text, err = open(l.node.Value, key, authenticated(l.keys))
 	if err != nil {
 		return nil, &diag.Diag{
 			At: []diag.Pos{f.pos(l.node)}, Path: l.field, Msg: "the encrypted value is damaged, or belongs to another key",
@@ -153,7 +167,7 @@ func plainBytes(n *yaml.Node) []byte {
 	case "!!timestamp":
 		var t time.Time
 		if n.Decode(&t) == nil {
-			return []byte(t.Format(time.RFC3339))
+			return []byte(t.Format(time.RFC3339Nano))
 		}
 	}
 	return []byte(n.Value)

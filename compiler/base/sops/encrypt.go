@@ -52,7 +52,7 @@ func EncryptSecret(secret map[string]any, recipients []string, now time.Time) (m
 			}
 			sum.Write([]byte(text))
 			var err error
-			if encrypted[name], err = e.seal(text, part+":"+name+":"); err != nil {
+			if encrypted[name], err = e.seal([]byte(text), "str", authenticated([]string{part, name})); err != nil {
 				return nil, err
 			}
 		}
@@ -60,7 +60,7 @@ func EncryptSecret(secret map[string]any, recipients []string, now time.Time) (m
 			out[part] = encrypted
 		}
 	}
-	mac, err := e.seal(strings.ToUpper(hex.EncodeToString(sum.Sum(nil))), e.lastModified)
+	mac, err := e.seal([]byte(strings.ToUpper(hex.EncodeToString(sum.Sum(nil)))), "str", e.lastModified)
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +80,12 @@ type encrypter struct {
 	lastModified string
 }
 
-// seal encrypts a text into the form ENC[...]. aad is authenticated with it.
-func (e encrypter) seal(text, aad string) (string, error) {
+// authenticated returns the text that SOPS authenticates with the value at a path.
+func authenticated(keys []string) string { return strings.Join(keys, ":") + ":" }
+
+// seal encrypts a text into the form ENC[...]. kind is its type; aad is authenticated with
+// it.
+func (e encrypter) seal(text []byte, kind, aad string) (string, error) {
 	block, err := aes.NewCipher(e.key)
 	if err != nil {
 		return "", err
@@ -94,10 +98,10 @@ func (e encrypter) seal(text, aad string) (string, error) {
 	if _, err := rand.Read(iv); err != nil {
 		return "", err
 	}
-	sealed := gcm.Seal(nil, iv, []byte(text), []byte(aad))
+	sealed := gcm.Seal(nil, iv, text, []byte(aad))
 	data, tag := sealed[:len(sealed)-gcm.Overhead()], sealed[len(sealed)-gcm.Overhead():]
 	b64 := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:str]", b64(data), b64(iv), b64(tag)), nil
+	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:%s]", b64(data), b64(iv), b64(tag), kind), nil
 }
 
 // wrap encrypts the data key for each recipient.

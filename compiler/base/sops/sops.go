@@ -30,6 +30,9 @@ type File struct {
 	name   string
 	leaves []leaf // in the order of the file
 	meta   metadata
+
+	text      []byte
+	top, sops *yaml.Node // the tree, and its map sops
 }
 
 // A leaf is a scalar of the tree outside of the map sops.
@@ -71,6 +74,13 @@ type metadata struct {
 // encryptedValue matches a value that SOPS has encrypted.
 var encryptedValue = regexp.MustCompile(`^ENC\[AES256_GCM,data:([A-Za-z0-9+/=]*),iv:([A-Za-z0-9+/=]+),tag:([A-Za-z0-9+/=]+),type:(str|int|float|bool|bytes|comment|time)\]$`)
 
+// otherFormat matches the metadata of a SOPS file in the formats ENV and INI.
+var otherFormat = regexp.MustCompile(`(?m)^(sops_mac=|\[sops\]$)`)
+
+func otherFormatFault(name string) error {
+	return &diag.Diag{At: []diag.Pos{{File: name}}, Msg: "the file is encrypted by SOPS as ENV or INI", Hint: "write its values as YAML or JSON, and encrypt that"}
+}
+
 // Parse reads a SOPS file in YAML or JSON. name is its path for positions. The error has a
 // fault for a file that SOPS has not encrypted, and for each value in plain text that the
 // rules of the file encrypt.
@@ -78,10 +88,13 @@ func Parse(name string, data []byte) (*File, error) {
 	if len(data) > maxSize {
 		return nil, &diag.Diag{At: []diag.Pos{{File: name}}, Msg: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20), Hint: "divide it"}
 	}
-	f := &File{name: name}
+	f := &File{name: name, text: data}
 	var root yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	if err := decoder.Decode(&root); err != nil || len(root.Content) == 0 {
+		if otherFormat.Match(data) {
+			return nil, otherFormatFault(name)
+		}
 		return nil, &diag.Diag{At: []diag.Pos{{File: name}}, Msg: "the file is not valid YAML or JSON", Hint: "encrypt a YAML or JSON file with sops", Cause: err}
 	}
 	var next yaml.Node
@@ -90,12 +103,16 @@ func Parse(name string, data []byte) (*File, error) {
 	}
 	top := root.Content[0]
 	sops := child(top, "sops")
+	if sops == nil && otherFormat.Match(data) {
+		return nil, otherFormatFault(name)
+	}
 	if top.Kind != yaml.MappingNode || sops == nil {
 		return nil, &diag.Diag{
 			At: []diag.Pos{f.pos(top)}, Msg: "the file is not encrypted: it has no metadata of SOPS",
 			Hint: "encrypt it: sops encrypt --in-place " + name + "; replace values that were committed in plain text",
 		}
 	}
+	f.top, f.sops = top, sops
 	if err := sops.Decode(&f.meta); err != nil {
 		return nil, &diag.Diag{At: []diag.Pos{f.pos(sops)}, Msg: "the metadata of SOPS is not valid", Hint: "restore the file from version control, or encrypt it again", Cause: err}
 	}
@@ -134,8 +151,13 @@ func (f *File) collect(top *yaml.Node) error {
 		case len(field) > maxDepth || len(f.leaves) > maxValues:
 			return &diag.Diag{At: []diag.Pos{f.pos(n)}, Msg: fmt.Sprintf("the file has more than %d values or %d levels", maxValues, maxDepth), Hint: "divide it"}
 		case n.Kind == yaml.MappingNode:
+			seen := make(map[string]bool, len(n.Content)/2)
 			for i := 0; i+1 < len(n.Content); i += 2 {
 				key := n.Content[i].Value
+				if seen[key] {
+					return &diag.Diag{At: []diag.Pos{f.pos(n.Content[i])}, Path: fleet.FieldText(append(slices.Clone(field), key)), Msg: "the key is there twice", Hint: "remove one of them with sops edit " + f.name}
+				}
+				seen[key] = true
 				if len(field) == 0 && key == "sops" {
 					continue
 				}
@@ -144,17 +166,43 @@ func (f *File) collect(top *yaml.Node) error {
 				}
 			}
 		case n.Kind == yaml.SequenceNode:
-			for i, e := range n.Content {
+			for i, e := range elements(n) {
 				if err := walk(e, append(slices.Clone(field), fmt.Sprint(i)), keys); err != nil {
 					return err
 				}
 			}
+		case isComment(n):
 		default:
-			f.leaves = append(f.leaves, leaf{fleet.FieldText(field), keys, n, rules(keys)})
+			encrypted := rules(keys)
+			if f.hasCommentRules() {
+				encrypted = isEncrypted(n)
+			}
+			f.leaves = append(f.leaves, leaf{fleet.FieldText(field), keys, n, encrypted})
 		}
 		return nil
 	}
 	return walk(top, nil, nil)
+}
+
+// elements returns the elements of a list. SOPS writes encrypted comments of lists as
+// elements, too, which are left out.
+func elements(list *yaml.Node) []*yaml.Node {
+	return slices.DeleteFunc(slices.Clone(list.Content), isComment)
+}
+
+// isComment reports whether a value is an encrypted comment.
+func isComment(n *yaml.Node) bool {
+	return strings.HasSuffix(n.Value, ",type:comment]") && isEncrypted(n)
+}
+
+// isEncrypted reports whether a value has the form of one that SOPS has encrypted.
+func isEncrypted(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && encryptedValue.MatchString(n.Value)
+}
+
+// hasCommentRules reports whether comments decide which values are encrypted.
+func (f *File) hasCommentRules() bool {
+	return f.meta.UnencryptedNotes != "" || f.meta.EncryptedNotes != ""
 }
 
 // rules returns a function that reports whether the value at a path is encrypted.
@@ -201,11 +249,11 @@ func (f *File) check(sops *yaml.Node) error {
 	case len(f.meta.Age) == 0 && len(f.OtherKeys()) == 0:
 		wrong("names no recipient")
 	}
-	if f.meta.UnencryptedNotes != "" || f.meta.EncryptedNotes != "" {
-		return faults.Err() // comments decide what is encrypted
+	if f.hasCommentRules() {
+		return faults.Err()
 	}
 	for _, l := range f.leaves {
-		if isEmpty(l.node) || !l.encrypted || encryptedValue.MatchString(l.node.Value) {
+		if isEmpty(l.node) || !l.encrypted || isEncrypted(l.node) {
 			continue
 		}
 		faults.Add(&diag.Diag{

@@ -133,6 +133,8 @@ func TestTampering(t *testing.T) {
 		"another null":         strings.Replace(text, "z: null", "z: 1", 1),
 		"a renamed key":        strings.Replace(text, "adminPassword:", "adminPasswords:", 1),
 		"two elements swapped": regexp.MustCompile(`(?m)^(        - ENC.*\n)(        - ENC.*\n)`).ReplaceAllString(text, "$2$1"),
+		"a value as a comment": strings.Replace(text, "type:str]", "type:comment]", 1),
+		"a truncated file":     text[:len(text)-40],
 		"a removed recipient":  strings.Replace(text, "-----END AGE", "-----END", 2),
 	}
 	for i, at := range values {
@@ -160,14 +162,17 @@ func TestTampering(t *testing.T) {
 func TestParseFaults(t *testing.T) {
 	all, regex := string(read(t, "all.yaml")), string(read(t, "secret.yaml"))
 	for text, want := range map[string]string{
-		"":                         "not valid YAML or JSON",
-		"a: [":                     "not valid YAML or JSON",
-		"a: b":                     "x.yaml:1:1: the file is not encrypted",
-		"- a":                      "x.yaml:1:1: the file is not encrypted",
-		"a: 1\nsops: x":            "x.yaml:2:7: the metadata of SOPS is not valid",
-		"a: &x 1\nb: *x\nsops: {}": "x.yaml:2:4: SOPS does not support aliases",
-		"a: 1\nsops: {}":           "x.yaml:2:7: the metadata of SOPS has no checksum",
-		"sops: {}\n---\nb: 1":      "x.yaml:3:1: the file has several documents",
+		"":                          "not valid YAML or JSON",
+		"a: [":                      "not valid YAML or JSON",
+		"a: b":                      "x.yaml:1:1: the file is not encrypted",
+		"- a":                       "x.yaml:1:1: the file is not encrypted",
+		"a: 1\nsops: x":             "x.yaml:2:7: the metadata of SOPS is not valid",
+		"a: &x 1\nb: *x\nsops: {}":  "x.yaml:2:4: SOPS does not support aliases",
+		"a: 1\nsops: {}":            "x.yaml:2:7: the metadata of SOPS has no checksum",
+		"a: {b: 1, b: 2}\nsops: {}": "x.yaml:1:11: a.b: the key is there twice",
+		"A=ENC[]\nsops_mac=ENC[]\n": "encrypted by SOPS as ENV or INI",
+		"[sops]\nmac = ENC[]\n":     "encrypted by SOPS as ENV or INI",
+		"sops: {}\n---\nb: 1":       "x.yaml:3:1: the file has several documents",
 		regexp.MustCompile(`lastmodified: .*`).ReplaceAllString(all, ""):                              "has no time of the last change",
 		regexp.MustCompile(`(?s)    age:.*?    lastmod`).ReplaceAllString(all, "    lastmod"):         "names no recipient",
 		regexp.MustCompile(`adminPassword: .*`).ReplaceAllString(all, "adminPassword: hunter22"):      "x.yaml:3:20: grafana.adminPassword: the value is in plain text",
@@ -290,7 +295,7 @@ func TestEncryptSecret(t *testing.T) {
 }
 
 // publicKey returns the recipient of a key in testdata.
-func publicKey(t *testing.T, name string) string {
+func publicKey(t testing.TB, name string) string {
 	t.Helper()
 	return identities(t, name)[0].(*age.X25519Identity).Recipient().String()
 }
