@@ -1,0 +1,170 @@
+package sops
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// encryptedComment matches the text of a comment that SOPS has encrypted.
+var encryptedComment = regexp.MustCompile(`ENC\[AES256_GCM,[^\]\s]*,type:comment\]`)
+
+// reencrypt encrypts the values and comments of the file with another data key.
+func (e *Editor) reencrypt(fresh encrypter) error {
+	if err := e.collect(); err != nil {
+		return err
+	}
+	for _, l := range e.file.leaves {
+		if !l.encrypted || isEmpty(l.node) {
+			continue
+		}
+		text, err := e.file.value(l, e.key)
+		if err != nil {
+			return err
+		}
+		kind := encryptedValue.FindStringSubmatch(l.node.Value)[4]
+		if l.node.Value, err = fresh.seal(text, kind, authenticated(l.keys)); err != nil {
+			return err
+		}
+	}
+	return e.reencryptTree(e.file.top, nil, fresh)
+}
+
+// reencryptTree encrypts the comments of a tree with another data key. keys is its path
+// without list indices.
+func (e *Editor) reencryptTree(n *yaml.Node, keys []string, fresh encrypter) error {
+	if err := e.reencryptComments(n, keys, fresh); err != nil || n == e.file.sops {
+		return err
+	}
+	for i, inner := range n.Content {
+		path := keys
+		if n.Kind == yaml.MappingNode && i%2 == 1 {
+			path = append(slices.Clone(keys), n.Content[i-1].Value)
+		}
+		if err := e.reencryptTree(inner, path, fresh); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reencryptComments encrypts the comments of a node with another data key. SOPS
+// authenticates a comment with the path of the map or list around it, which is a prefix of
+// the path of the node.
+func (e *Editor) reencryptComments(n *yaml.Node, keys []string, fresh encrypter) error {
+	var fault error
+	texts := []*string{&n.HeadComment, &n.LineComment, &n.FootComment}
+	if isComment(n) {
+		texts = append(texts, &n.Value)
+	}
+	for _, comment := range texts {
+		*comment = encryptedComment.ReplaceAllStringFunc(*comment, func(text string) string {
+			for length := len(keys); length >= 0; length-- {
+				aad := authenticated(keys[:length])
+				plain, err := open(text, e.key, aad)
+				if err != nil {
+					continue
+				}
+				sealed, err := fresh.seal(plain, "comment", aad)
+				if err != nil {
+					fault = err
+				}
+				return sealed
+			}
+			fault = &diag.Diag{
+				At: []diag.Pos{e.file.pos(n)}, Msg: "an encrypted comment is damaged, or belongs to another place",
+				Hint: "remove it, or restore the file from version control",
+			}
+			return text
+		})
+	}
+	return fault
+}
+
+// encode writes the tree in the form of the file: JSON, or YAML with its indentation.
+func (f *File) encode() ([]byte, error) {
+	indent := indentation(f.text)
+	var out bytes.Buffer
+	if trimmed := bytes.TrimSpace(f.text); bytes.HasPrefix(trimmed, []byte("{")) && json.Valid(trimmed) {
+		if err := writeJSON(&out, f.top, indent, "\n"); err != nil {
+			return nil, err
+		}
+		if bytes.HasSuffix(f.text, []byte("\n")) {
+			out.WriteByte('\n')
+		}
+		return out.Bytes(), nil
+	}
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(max(len(strings.ReplaceAll(indent, "\t", "    ")), 2))
+	if err := encoder.Encode(f.top); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), encoder.Close()
+}
+
+// indentation returns the blanks of the first indented line; those of the sops program if
+// there is none.
+func indentation(text []byte) string {
+	for line := range bytes.Lines(text) {
+		if rest := bytes.TrimLeft(line, " \t"); len(rest) < len(line) && len(bytes.TrimSpace(rest)) > 0 && rest[0] != '#' {
+			return string(line[:len(line)-len(rest)])
+		}
+	}
+	return "    "
+}
+
+// writeJSON writes a tree as the sops program does, in the order of the tree.
+func writeJSON(out *bytes.Buffer, n *yaml.Node, indent, newline string) error {
+	inner, brackets := newline+indent, "{}"
+	step := 2
+	switch n.Kind {
+	case yaml.SequenceNode:
+		brackets, step = "[]", 1
+	case yaml.MappingNode:
+	default:
+		return writeScalar(out, n)
+	}
+	out.WriteByte(brackets[0])
+	for i := 0; i+step <= len(n.Content); i += step {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString(inner)
+		if step == 2 {
+			if err := writeText(out, n.Content[i].Value); err != nil {
+				return err
+			}
+			out.WriteString(": ")
+		}
+		if err := writeJSON(out, n.Content[i+step-1], indent, inner); err != nil {
+			return err
+		}
+	}
+	if len(n.Content) > 0 {
+		out.WriteString(newline)
+	}
+	out.WriteByte(brackets[1])
+	return nil
+}
+
+// writeScalar writes a scalar as JSON. Numbers, bools and null keep their text.
+func writeScalar(out *bytes.Buffer, n *yaml.Node) error {
+	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle) == 0 && n.ShortTag() != "!!str" && json.Valid([]byte(n.Value)) {
+		out.WriteString(n.Value)
+		return nil
+	}
+	return writeText(out, n.Value)
+}
+
+// writeText writes a text as JSON.
+func writeText(out *bytes.Buffer, text string) error {
+	encoded, err := json.Marshal(text)
+	out.Write(encoded)
+	return err
+}
