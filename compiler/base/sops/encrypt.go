@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"filippo.io/age"
+	"filippo.io/age/agessh"
 	"filippo.io/age/armor"
 )
 
@@ -108,7 +109,7 @@ func (e encrypter) seal(text []byte, kind, aad string) (string, error) {
 func (e encrypter) wrap(recipients []string) ([]any, error) {
 	var out []any
 	for _, recipient := range slices.Sorted(slices.Values(recipients)) {
-		to, err := age.ParseX25519Recipient(recipient)
+		to, err := parseRecipient(recipient)
 		if err != nil {
 			return nil, err
 		}
@@ -130,4 +131,19 @@ func (e encrypter) wrap(recipients []string) ([]any, error) {
 		out = append(out, map[string]any{"recipient": recipient, "enc": text.String()})
 	}
 	return out, nil
+}
+
+// parseRecipient reads an age recipient: a public key of age or of SSH.
+func parseRecipient(text string) (age.Recipient, error) {
+	if strings.HasPrefix(text, "ssh-") {
+		return agessh.ParseRecipient(text)
+	}
+	found, err := age.ParseRecipients(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("%d recipients", len(found))
+	}
+	return found[0], nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"filippo.io/age"
+	"filippo.io/age/agessh"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
@@ -20,10 +21,15 @@ const maxKeyFile = 1 << 20
 
 // Identities returns the age keys of this process, from the places in which the sops program
 // looks: SOPS_AGE_KEY, the file SOPS_AGE_KEY_FILE, and the file sops/age/keys.txt in the
-// user's directory of configuration. getenv returns an environment variable. There may be
-// none.
+// user's directory of configuration; and SSH keys without a passphrase in the file
+// SOPS_AGE_SSH_PRIVATE_KEY_FILE, and id_ed25519 and id_rsa in ~/.ssh. getenv returns an
+// environment variable. There may be none. Commands are not run: a command in
+// SOPS_AGE_KEY_CMD is a fault if there are no other keys.
 func Identities(getenv func(string) string) ([]age.Identity, error) {
-	var all []age.Identity
+	all, err := sshIdentities(getenv)
+	if err != nil {
+		return nil, err
+	}
 	add := func(from string, r io.Reader) error {
 		found, err := age.ParseIdentities(io.LimitReader(r, maxKeyFile))
 		if err != nil {
@@ -56,6 +62,44 @@ func Identities(getenv func(string) string) ([]age.Identity, error) {
 		f.Close()
 		if err != nil {
 			return nil, err
+		}
+	}
+	for _, name := range []string{"SOPS_AGE_KEY_CMD", "SOPS_AGE_SSH_PRIVATE_KEY_CMD"} {
+		if len(all) == 0 && getenv(name) != "" {
+			return nil, &diag.Diag{Msg: "the command in " + name + " is not run", Hint: "run it yourself, and give what it prints in SOPS_AGE_KEY"}
+		}
+	}
+	return all, nil
+}
+
+// sshIdentities returns the SSH keys of this process. Those in ~/.ssh that cannot be used,
+// as they have a passphrase or another type, are left out.
+func sshIdentities(getenv func(string) string) ([]age.Identity, error) {
+	var all []age.Identity
+	read := func(name string) error {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		pem, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+		if err != nil {
+			return err
+		}
+		identity, err := agessh.ParseIdentity(pem)
+		if err == nil {
+			all = append(all, identity)
+		}
+		return err
+	}
+	if name := getenv("SOPS_AGE_SSH_PRIVATE_KEY_FILE"); name != "" {
+		if read(name) != nil { // the error may quote the key
+			return nil, &diag.Diag{Msg: "SOPS_AGE_SSH_PRIVATE_KEY_FILE has no SSH key without a passphrase", Hint: "name the file of an ed25519 or RSA key without a passphrase"}
+		}
+	}
+	if home := getenv("HOME"); home != "" {
+		for _, name := range []string{"id_ed25519", "id_rsa"} {
+			_ = read(filepath.Join(home, ".ssh", name))
 		}
 	}
 	return all, nil

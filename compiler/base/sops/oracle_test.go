@@ -2,7 +2,10 @@ package sops
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/json"
+	"encoding/pem"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +17,7 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/crypto/ssh"
 	kyaml "sigs.k8s.io/yaml"
 )
 
@@ -233,4 +237,53 @@ func yamlOf(t testing.TB, text []byte) *yaml.Node {
 		t.Fatalf("%v", err)
 	}
 	return n.Content[0]
+}
+
+// SSH keys decrypt what the sops program encrypts for them, and the other way round.
+func TestSSHKeys(t *testing.T) {
+	home := t.TempDir()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sshKey, err := ssh.NewPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipient := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(sshKey)))
+	file := filepath.Join(home, ".ssh", "id_ed25519")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data, err := runSOPS(t, "key.txt", "encrypt", "--age", recipient, written(t, "a.yaml", []byte("a: x\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for variable, value := range map[string]string{"HOME": home, "SOPS_AGE_SSH_PRIVATE_KEY_FILE": file} {
+		ids, err := Identities(func(name string) string { return map[string]string{variable: value}[name] })
+		if err != nil || len(ids) != 1 {
+			t.Fatalf("%s: %d keys, %v", variable, len(ids), err)
+		}
+		f, err := Parse("a.yaml", data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := f.Edit(ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(e.Set("a", "y"), e.SetRecipients([]string{recipient, publicKey(t, "key.txt")})); err != nil {
+			t.Fatal(err)
+		}
+		if got := byProgram(t, "a.yaml", bytesOf(t, e), "key.txt"); got["a"] != "y" {
+			t.Errorf("%v", got)
+		}
+	}
 }

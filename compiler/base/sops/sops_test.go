@@ -213,6 +213,9 @@ func TestIdentities(t *testing.T) {
 		{map[string]string{"HOME": dir}, 0, ""},
 		{map[string]string{"SOPS_AGE_KEY": "AGE-SECRET-KEY-1BROKEN"}, 0, "SOPS_AGE_KEY has no valid age key"},
 		{map[string]string{"SOPS_AGE_KEY_FILE": dir + "/none"}, 0, "cannot be read"},
+		{map[string]string{"SOPS_AGE_KEY_CMD": "BROKEN"}, 0, "the command in SOPS_AGE_KEY_CMD is not run"},
+		{map[string]string{"SOPS_AGE_KEY_CMD": "BROKEN", "SOPS_AGE_KEY": key}, 1, ""},
+		{map[string]string{"SOPS_AGE_SSH_PRIVATE_KEY_FILE": dir + "/none"}, 0, "has no SSH key without a passphrase"},
 	} {
 		ids, err := Identities(func(name string) string { return c.env[name] })
 		if len(ids) != c.keys || c.err == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.err) {
