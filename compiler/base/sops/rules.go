@@ -1,0 +1,256 @@
+package sops
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+)
+
+// RulesFile is the name of the file with which the sops program chooses recipients:
+// https://getsops.io/docs/#using-sopsyaml-conf-to-select-kms-pgp-and-age-for-new-files.
+const RulesFile = ".sops.yaml"
+
+// Rules are the creation rules of a file .sops.yaml.
+type Rules struct {
+	name  string
+	rules []Rule
+}
+
+// A Rule chooses the recipients of the files that its regular expression matches.
+type Rule struct {
+	Pos            diag.Pos
+	Recipients     []string // of age, sorted
+	Others         []string // names of its fields with other keys, sorted
+	EncryptedRegex string
+	paths          *regexp.Regexp // nil matches all
+}
+
+// creationRule is a rule as in the file. The other fields of ruleFields do not change
+// which recipients a file has.
+type creationRule struct {
+	PathRegex      string     `yaml:"path_regex"`
+	Age            yaml.Node  `yaml:"age"`
+	KeyGroups      []keyGroup `yaml:"key_groups"`
+	EncryptedRegex string     `yaml:"encrypted_regex"`
+	Threshold      int        `yaml:"shamir_threshold"`
+}
+
+// keyGroup is a list of keys of which one is needed.
+type keyGroup struct {
+	Merge []keyGroup           `yaml:"merge"`
+	Age   []string             `yaml:"age"`
+	Rest  map[string]yaml.Node `yaml:",inline"`
+}
+
+// otherKeys are the fields of rules and key groups with keys that are not of age.
+var otherKeys = []string{"azure_keyvault", "gcp_kms", "hc_vault", "hc_vault_transit_uri", "hckms", "kms", "pgp"}
+
+// ruleFields are all fields of a rule.
+var ruleFields = append([]string{
+	"age", "aws_profile", "encrypted_comment_regex", "encrypted_regex", "encrypted_suffix", "key_groups", "mac_only_encrypted",
+	"path_regex", "shamir_threshold", "unencrypted_comment_regex", "unencrypted_regex", "unencrypted_suffix",
+}, otherKeys...)
+
+// FindRules returns the rules of the nearest .sops.yaml of a file, in its directory or one
+// above it; nil when there is none. Names are relative to the root and slash-separated.
+// read returns the content of a file, or [fs.ErrNotExist].
+func FindRules(read func(name string) ([]byte, error), file string) (*Rules, error) {
+	for dir := path.Dir(path.Clean(file)); ; dir = path.Dir(dir) {
+		name := path.Join(dir, RulesFile)
+		data, err := read(name)
+		if err == nil {
+			return ParseRules(name, data)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if dir == "." || dir == "/" {
+			return nil, nil
+		}
+	}
+}
+
+// ParseRules reads a file .sops.yaml. name is its path for positions.
+func ParseRules(name string, data []byte) (*Rules, error) {
+	r := &Rules{name: name}
+	at := func(n *yaml.Node) []diag.Pos { return []diag.Pos{{File: name, Line: n.Line, Col: n.Column}} }
+	var root yaml.Node
+	if len(data) > maxSize || yaml.Unmarshal(data, &root) != nil {
+		return nil, &diag.Diag{At: []diag.Pos{{File: name}}, Msg: "the file is not valid YAML", Hint: "write the rules as in the documentation of SOPS"}
+	}
+	if len(root.Content) == 0 {
+		return r, nil
+	}
+	list := child(root.Content[0], "creation_rules")
+	if list == nil {
+		return r, nil
+	}
+	if list.Kind != yaml.SequenceNode {
+		return nil, &diag.Diag{At: at(list), Path: "creation_rules", Msg: "the rules are not a list", Hint: "begin each rule with a dash"}
+	}
+	var faults diag.List
+	for _, n := range list.Content {
+		rule, err := parseRule(n, at)
+		if err != nil {
+			faults.Add(err)
+			continue
+		}
+		r.rules = append(r.rules, *rule)
+	}
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// parseRule reads a rule. at returns the position of a node.
+func parseRule(n *yaml.Node, at func(*yaml.Node) []diag.Pos) (*Rule, error) {
+	wrong := func(n *yaml.Node, path, msg, hint string) error {
+		return &diag.Diag{At: at(n), Path: "creation_rules" + path, Msg: msg, Hint: hint}
+	}
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil, wrong(n, "", "the rule is not a map", "write path_regex and age")
+	}
+	rule := &Rule{Pos: at(n)[0]}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if !slices.Contains(ruleFields, key.Value) && key.Value != "<<" {
+			return nil, wrong(key, "", "a rule has no field "+diag.Visible(key.Value, diag.MaxText)+": sops ignores it", diag.OneOf(key.Value, ruleFields))
+		}
+		if slices.Contains(otherKeys, key.Value) {
+			rule.Others = append(rule.Others, key.Value)
+		}
+	}
+	var in creationRule
+	if err := n.Decode(&in); err != nil {
+		return nil, wrong(n, "", "the rule is not valid", "write path_regex as a text and age as a list of recipients")
+	}
+	rule.EncryptedRegex = in.EncryptedRegex
+	for _, re := range []struct {
+		field, text string
+		into        **regexp.Regexp
+	}{{"path_regex", in.PathRegex, &rule.paths}, {"encrypted_regex", in.EncryptedRegex, new(*regexp.Regexp)}} {
+		if re.text == "" {
+			continue
+		}
+		compiled, err := regexp.Compile(re.text)
+		if err != nil {
+			return nil, wrong(child(n, re.field), "."+re.field, "the regular expression is not valid: "+diag.Brief(err), "correct it")
+		}
+		*re.into = compiled
+	}
+	if !rule.addAge(&in.Age) {
+		return nil, wrong(&in.Age, ".age", "a recipient is not a text", "write a list of recipients that begin with age1")
+	}
+	if len(in.KeyGroups) > 0 { // sops ignores the keys beside key groups
+		rule.Recipients, rule.Others = nil, nil
+		if len(in.KeyGroups) > 1 {
+			rule.Others = []string{"key_groups"}
+		} else {
+			rule.addGroup(in.KeyGroups[0])
+		}
+	}
+	return rule.checked(wrong, n)
+}
+
+// add adds age recipients, which commas may separate.
+func (r *Rule) add(recipients ...string) {
+	for _, list := range recipients {
+		for recipient := range strings.SplitSeq(list, ",") {
+			if recipient = strings.TrimSpace(recipient); recipient != "" {
+				r.Recipients = append(r.Recipients, recipient)
+			}
+		}
+	}
+}
+
+// addAge adds the age recipients of a field: a text or a list of texts.
+func (r *Rule) addAge(n *yaml.Node) bool {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind != yaml.SequenceNode {
+		r.add(n.Value)
+		return n.Kind == 0 || n.Kind == yaml.ScalarNode
+	}
+	var list []string
+	if n.Decode(&list) != nil {
+		return false
+	}
+	r.add(list...)
+	return true
+}
+
+// addGroup adds the keys of a group.
+func (r *Rule) addGroup(g keyGroup) {
+	r.add(g.Age...)
+	for _, merged := range g.Merge {
+		r.addGroup(merged)
+	}
+	for name := range g.Rest {
+		if slices.Contains(otherKeys, name) {
+			r.Others = append(r.Others, name)
+		}
+	}
+}
+
+// checked sorts the keys of a rule and checks them.
+func (r *Rule) checked(wrong func(n *yaml.Node, path, msg, hint string) error, n *yaml.Node) (*Rule, error) {
+	slices.Sort(r.Recipients)
+	slices.Sort(r.Others)
+	r.Recipients, r.Others = slices.Compact(r.Recipients), slices.Compact(r.Others)
+	for _, recipient := range r.Recipients {
+		if isPlugin(recipient) {
+			continue
+		}
+		if _, err := parseRecipient(recipient); err != nil {
+			return nil, wrong(n, ".age", "the recipient "+diag.Visible(recipient, diag.MaxText)+" is not valid", "write the public key that age-keygen prints")
+		}
+	}
+	return r, nil
+}
+
+// isPlugin reports whether a recipient needs a plugin of age, such as age1yubikey1...
+func isPlugin(recipient string) bool {
+	return strings.HasPrefix(recipient, "age1") && !strings.HasPrefix(recipient, "age1pq1") && strings.Count(recipient, "1") > 1
+}
+
+// For returns the rule for a file: the first one that matches its path relative to the
+// rules. file is relative to the root. It returns nil when there is none.
+func (r *Rules) For(file string) *Rule {
+	if r == nil {
+		return nil
+	}
+	file = strings.TrimPrefix(path.Clean(file), strings.TrimPrefix(path.Dir(r.name)+"/", "./"))
+	for i := range r.rules {
+		if re := r.rules[i].paths; re == nil || re.MatchString(file) {
+			return &r.rules[i]
+		}
+	}
+	return nil
+}
+
+// CompareRecipients returns the wanted recipients that are missing, and those that are
+// there and not wanted, sorted.
+func CompareRecipients(want, have []string) (missing, surplus []string) {
+	without := func(of, others []string) []string {
+		var out []string
+		for _, r := range slices.Compact(slices.Sorted(slices.Values(of))) {
+			if !slices.Contains(others, r) {
+				out = append(out, r)
+			}
+		}
+		return out
+	}
+	return without(want, have), without(have, want)
+}
