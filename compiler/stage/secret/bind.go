@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
@@ -40,7 +41,8 @@ type readFile struct {
 func NewFiles(root string) *Files { return &Files{root: root} }
 
 // File returns a SOPS file. name is relative to the root and slash-separated. The error
-// has the positions in the file.
+// has the positions in the file, also of recipients that differ from the rules of the
+// nearest .sops.yaml.
 func (f *Files) File(name string) (*sops.File, error) {
 	r := f.files.Get(name, func() readFile {
 		data, err := Read(f.root, name)
@@ -48,9 +50,37 @@ func (f *Files) File(name string) (*sops.File, error) {
 			return readFile{err: err}
 		}
 		file, err := sops.Parse(name, data)
+		if err == nil {
+			err = f.checkRecipients(name, file)
+		}
 		return readFile{file, err}
 	})
 	return r.file, r.err
+}
+
+// checkRecipients compares the age recipients of a file with the rule for it in the nearest
+// .sops.yaml, if there is one.
+func (f *Files) checkRecipients(name string, file *sops.File) error {
+	rules, err := sops.FindRules(func(name string) ([]byte, error) { return Read(f.root, name) }, name)
+	if err != nil || rules == nil {
+		return err
+	}
+	rule := rules.For(name)
+	if rule == nil {
+		return nil
+	}
+	missing, surplus := sops.CompareRecipients(rule.Recipients, file.Recipients())
+	var faults diag.List
+	wrong := func(msg, hint string) {
+		faults.Add(&diag.Diag{At: []diag.Pos{{File: name}, rule.Pos}, Msg: msg, Hint: "run sops updatekeys " + name + hint})
+	}
+	if len(missing) > 0 {
+		wrong("the file is not encrypted for "+diag.Visible(strings.Join(missing, ", "), diag.MaxText)+", which the rule names", "")
+	}
+	if len(surplus) > 0 {
+		wrong("the file is encrypted for "+diag.Visible(strings.Join(surplus, ", "), diag.MaxText)+", which the rule does not name", "; replace values that its owner must not know any more")
+	}
+	return faults.Err()
 }
 
 // Read returns the content of a file below root, which must not be in .git.
