@@ -4,27 +4,31 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query"
 )
 
-const secretLong = `secret shows the secrets of the fleet: values that only a cluster may know, and
-that layers declare under secrets.`
+const secretLong = `secret lists and sets the secrets of the fleet: values that only a cluster may
+know, and that layers declare under secrets.`
 
 func newSecretCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "secret",
-		Short:   "Show the secrets of the fleet",
+		Short:   "List and set the secrets of the fleet",
 		Long:    secretLong,
-		Example: "  fleetc secret list prod",
+		Example: "  fleetc secret list prod\n  fleetc secret set db prod",
 		Args:    noSubcommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSecretListCommand(o))
+	cmd.AddCommand(newSecretListCommand(o), newSecretSetCommand(o))
 	return cmd
 }
 
@@ -57,6 +61,59 @@ func newSecretListCommand(o *options) *cobra.Command {
 	outputFlag(cmd, &output, "text", "json")
 	selectorFlags(cmd, o)
 	return cmd
+}
+
+const secretSetLong = `set reads a value from standard input, and encrypts it into the SOPS file of a
+secret. Other values of the file stay as they are, byte for byte. No plain text
+is written to disk.
+
+The file must be encrypted for an age key of this process: SOPS_AGE_KEY,
+SOPS_AGE_KEY_FILE or ~/.config/sops/age/keys.txt. One line break at the end of
+the input is removed.
+
+CLUSTER selects clusters, in which the secret must have one source.`
+
+func newSecretSetCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "set SECRET [CLUSTER...]",
+		Short:   "Encrypt a new value of a secret",
+		Long:    secretSetLong,
+		Example: "  pwgen 32 1 | fleetc secret set db\n  fleetc secret set db prod/eu < password.txt",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &diag.Diag{Msg: "no secret is named", Hint: "name one, see fleetc secret list"}
+			}
+			return nil
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return clusterArgs(o)(cmd, args, text)
+			}
+			all, _ := query.Secrets(cmd.Context(), o.compiler())
+			var names []string
+			for _, s := range all {
+				names = append(names, s.Name)
+			}
+			return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			const most = 1 << 20
+			value, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), most+1))
+			if err != nil {
+				return err
+			}
+			text := strings.TrimSuffix(strings.TrimSuffix(string(value), "\n"), "\r")
+			if text == "" || len(value) > most {
+				return &diag.Diag{Msg: "standard input has no value, or one of more than 1 MiB", Hint: "write it to standard input, as in fleetc secret set db < password.txt"}
+			}
+			file, key, err := edit.SetSecret(cmd.Context(), o.compiler(), args[0], text, os.Getenv, args[1:]...)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s %s\n", file, key)
+			return err
+		},
+	}
 }
 
 func secretTable(w io.Writer, all []query.SecretSource) error {

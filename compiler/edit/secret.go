@@ -1,0 +1,86 @@
+package edit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler"
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/sops"
+	"github.com/fleetc/fleetc/compiler/stage/secret"
+)
+
+// SetSecret sets the value of a secret in its SOPS file, and returns the file and the path
+// in it. The patterns select clusters, in which the secret must have one source. getenv
+// finds the age key that decrypts the file. Other values of the file stay byte for byte, and
+// no plain text is written.
+func SetSecret(ctx context.Context, c *compiler.Compiler, name, value string, getenv func(string) string, patterns ...string) (file, key string, err error) {
+	e := c.Evaluate(ctx, patterns)
+	if e.Fleet == nil {
+		return "", "", e.Faults
+	}
+	s, err := onlySource(e.All().Clusters, name)
+	if err != nil {
+		return "", "", err
+	}
+	data, err := secret.Read(e.Dir, s.SOPS)
+	if err != nil {
+		return "", "", err
+	}
+	f, err := sops.Parse(s.SOPS, data)
+	if err != nil {
+		return "", "", err
+	}
+	identities, err := sops.Identities(getenv)
+	if err != nil {
+		return "", "", err
+	}
+	editor, err := f.Edit(identities)
+	if err != nil {
+		return "", "", err
+	}
+	if err := editor.Set(s.Key, value); err != nil {
+		return "", "", err
+	}
+	text, err := editor.Bytes(time.Now())
+	if err != nil {
+		return "", "", err
+	}
+	tree, err := os.OpenRoot(e.Dir)
+	if err != nil {
+		return "", "", err
+	}
+	defer tree.Close()
+	return s.SOPS, s.Key, WriteFile(tree, s.SOPS, text)
+}
+
+// onlySource returns the secret with a name, which must have one SOPS file in the clusters.
+func onlySource(clusters []*fleet.Cluster, name string) (fleet.Secret, error) {
+	var found []fleet.Secret
+	var names, sources []string
+	for _, c := range clusters {
+		for _, s := range c.Secrets {
+			names = append(names, s.Name)
+			source := s.SOPS + " " + s.Key
+			if s.Name != name || strings.Contains("\n"+strings.Join(sources, "\n")+"\n", "\n"+source+"\n") {
+				continue
+			}
+			found, sources = append(found, s), append(sources, source)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return fleet.Secret{}, &diag.Diag{Msg: fmt.Sprintf("no secret is called %s", diag.Visible(name, diag.MaxText)), Hint: diag.OneOf(name, names)}
+	case len(found) > 1:
+		return fleet.Secret{}, &diag.Diag{Msg: fmt.Sprintf("the secret %s has several sources: %s", name, strings.Join(sources, ", ")), Hint: "name a cluster with the one to set"}
+	case found[0].SOPS == "":
+		return fleet.Secret{}, &diag.Diag{
+			At: []diag.Pos{found[0].Pos}, Msg: fmt.Sprintf("the secret %s comes from the environment variable %s", name, found[0].Env), Hint: "set the variable for the process that applies",
+		}
+	}
+	return found[0], nil
+}
