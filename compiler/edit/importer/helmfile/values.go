@@ -163,6 +163,10 @@ func (e *environmentRun) set(d *helmfileRelease, values map[string]any) error {
 	for _, key := range []string{"set", "setString"} {
 		for i, v := range importer.ListAt(d.value, key) {
 			s := setting{field: []string{key, fmt.Sprint(i)}, content: v, literal: key == "setString"}
+			if s.literal && d.isPatched() {
+				e.mistake(importer.Note{Pos: d.at(s.field...), Doc: d.title(), Field: key, Do: "helmfile ignores it in a release with patches"})
+				continue
+			}
 			if importer.TextAt(v, "file") != "" && importer.ValueAt(v, "value") == nil {
 				files = append(files, s)
 				continue
@@ -184,6 +188,14 @@ func (e *environmentRun) set(d *helmfileRelease, values map[string]any) error {
 		}
 	}
 	return nil
+}
+
+// isPatched reports whether helmfile changes the rendered objects of a release. It renders
+// such a chart with values and set alone.
+func (d *helmfileRelease) isPatched() bool {
+	return slices.ContainsFunc([]string{"jsonPatches", "strategicMergePatches", "transformers", "forceNamespace"}, func(key string) bool {
+		return !isZero(importer.ValueAt(d.value, key))
+	})
 }
 
 // setOne sets one value: a text, the content of a file, or a list of texts.
