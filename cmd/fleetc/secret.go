@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -106,7 +107,7 @@ func newSecretSetCommand(o *options) *cobra.Command {
 			if text == "" || len(value) > most {
 				return &diag.Diag{Msg: "standard input has no value, or one of more than 1 MiB", Hint: "write it to standard input, as in fleetc secret set db < password.txt"}
 			}
-			file, key, err := edit.SetSecret(cmd.Context(), o.compiler(), args[0], text, os.Getenv, args[1:]...)
+			file, key, err := edit.SetSecret(cmd.Context(), o.compiler(), args[0], text, os.Getenv, time.Now(), args[1:]...)
 			if err != nil {
 				return err
 			}

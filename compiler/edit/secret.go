@@ -16,9 +16,9 @@ import (
 
 // SetSecret sets the value of a secret in its SOPS file, and returns the file and the path
 // in it. The patterns select clusters, in which the secret must have one source. getenv
-// finds the age key that decrypts the file. Other values of the file stay byte for byte, and
+// finds the age key that decrypts the file, and now is the time of the change. Other values of the file stay byte for byte, and
 // no plain text is written.
-func SetSecret(ctx context.Context, c *compiler.Compiler, name, value string, getenv func(string) string, patterns ...string) (file, key string, err error) {
+func SetSecret(ctx context.Context, c *compiler.Compiler, name, value string, getenv func(string) string, now time.Time, patterns ...string) (file, key string, err error) {
 	e := c.Evaluate(ctx, patterns)
 	if e.Fleet == nil {
 		return "", "", e.Faults
@@ -46,7 +46,7 @@ func SetSecret(ctx context.Context, c *compiler.Compiler, name, value string, ge
 	if err := editor.Set(s.Key, value); err != nil {
 		return "", "", err
 	}
-	text, err := editor.Bytes(time.Now())
+	text, err := editor.Bytes(now)
 	if err != nil {
 		return "", "", err
 	}
