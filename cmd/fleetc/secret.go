@@ -72,17 +72,20 @@ The file must be encrypted for an age key of this process: SOPS_AGE_KEY,
 SOPS_AGE_KEY_FILE or ~/.config/sops/age/keys.txt. One line break at the end of
 the input is removed.
 
-CLUSTER selects clusters, in which the secret must have one source.`
+CLUSTER is a cluster or a directory of clusters, in which the secret must have
+one source.`
 
 func newSecretSetCommand(o *options) *cobra.Command {
-	return &cobra.Command{
-		Use:     "set SECRET [CLUSTER...]",
+	var output string
+	cmd := &cobra.Command{
+		Use:     "set SECRET [CLUSTER]",
 		Short:   "Encrypt a new value of a secret",
 		Long:    secretSetLong,
 		Example: "  pwgen 32 1 | fleetc secret set db\n  fleetc secret set db prod/eu < password.txt",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return &diag.Diag{Msg: "no secret is named", Hint: "name one, see fleetc secret list"}
+			const most = 2
+			if len(args) == 0 || len(args) > most {
+				return &diag.Diag{Msg: "the command takes a secret, and a cluster or a directory of clusters", Hint: "name a secret, see fleetc secret list"}
 			}
 			return nil
 		},
@@ -111,10 +114,22 @@ func newSecretSetCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if output == "json" {
+				return writeJSON(cmd.OutOrStdout(), setSecret{args[0], file, key})
+			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s %s\n", file, key)
 			return err
 		},
 	}
+	outputFlag(cmd, &output, "text", "json")
+	return cmd
+}
+
+// A setSecret is the output of secret set -o json.
+type setSecret struct {
+	Name string `json:"name"`
+	SOPS string `json:"sops"`
+	Key  string `json:"key"`
 }
 
 func secretTable(w io.Writer, all []query.SecretSource) error {

@@ -143,7 +143,7 @@ func (m *migration) push() {
 	m.git("push", "-q", "origin", "HEAD:main")
 }
 
-// synced waits until a cluster has what the repository has.
+// synced waits until Flux applied the newest commit to a cluster.
 func (m *migration) synced(name string) error {
 	f, revision := m.flux[name], m.git("rev-parse", "HEAD")
 	for _, kind := range []string{"GitRepository", "Kustomization"} {
@@ -181,7 +181,7 @@ func (m *migration) running(name string) string {
 			"jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.uid} {.spec} {.data} {.metadata.deletionTimestamp}{'\\n'}{end}")
 }
 
-// unchanged reports a change of what runs in a cluster.
+// unchanged reports a change of the running objects of a cluster.
 func (m *migration) unchanged(name, before, step string) {
 	m.Helper()
 	if after := m.running(name); after != before {
