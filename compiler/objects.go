@@ -3,6 +3,7 @@ package compiler
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -41,6 +42,7 @@ func (f *Fleet) checkedObjects(ctx context.Context, c *fleet.Cluster) (rendered 
 	if err := f.check(ctx, c, objs); err != nil { // validate, policy
 		faults.Add(f.blamer.Blame(ctx, f, rendered.rendered, err))
 	}
+	faults.Add(secret.Check(c, slices.Concat(objs, rendered.hooks)))
 	return rendered, objs, faults.Err()
 }
 
@@ -52,7 +54,6 @@ func (f *Fleet) check(ctx context.Context, c *fleet.Cluster, objs []fleet.Object
 	faults.Add(withoutCRDs(byKind, byCRD))
 	faults.Add(byCRD)
 	faults.Add(f.policies.Objects(ctx, c, objs, f.date))
-	faults.Add(secret.Check(c, objs))
 	return faults.Err()
 }
 

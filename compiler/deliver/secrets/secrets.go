@@ -46,7 +46,7 @@ func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle) (*fleet.Bundle, 
 		return b, nil, nil
 	}
 	var faults diag.List
-	values, renamed := map[string]string{}, map[string]string{}
+	values, renamed, reported := map[string]string{}, map[string]string{}, map[*diag.Diag]bool{}
 	for _, reference := range slices.Sorted(maps.Keys(references)) {
 		i := slices.IndexFunc(b.Cluster.Secrets, func(s fleet.Secret) bool { return s.Name == references[reference] })
 		if i < 0 {
@@ -56,6 +56,10 @@ func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle) (*fleet.Bundle, 
 		value, err := r.value(ctx, s)
 		if err != nil {
 			for _, d := range diag.All(err) {
+				if reported[d] {
+					continue // another secret has the same file
+				}
+				reported[d] = true
 				of := *d
 				of.Path, of.At = "secrets."+s.Name, append(slices.Clone(d.At), s.Pos)
 				faults.Add(&of)

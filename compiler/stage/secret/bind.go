@@ -115,7 +115,7 @@ func Read(root, name string) ([]byte, error) {
 // patches of a cluster. The error has the faults of secrets, of their files, and of
 // references to unknown secrets. Bind adds a check for each secret that nothing may use.
 func Bind(c *fleet.Cluster, files *Files) error {
-	b := binder{cluster: c, known: map[string]fleet.Secret{}, used: map[string]bool{}}
+	b := binder{cluster: c, known: map[string]fleet.Secret{}, used: map[string]bool{}, reported: map[*diag.Diag]bool{}}
 	for i := range c.Secrets {
 		s := &c.Secrets[i]
 		if s.SOPS != "" {
@@ -141,6 +141,8 @@ type binder struct {
 	known   map[string]fleet.Secret
 	used    map[string]bool
 	faults  diag.List
+
+	reported map[*diag.Diag]bool // faults of files
 }
 
 // digest sets the digest of a secret in a SOPS file.
@@ -149,6 +151,10 @@ func (b *binder) digest(s *fleet.Secret, files *Files) {
 	file, err := files.File(s.SOPS)
 	if err != nil {
 		for _, d := range diag.All(err) {
+			if b.reported[d] {
+				continue // another secret has the same file
+			}
+			b.reported[d] = true
 			of := *d
 			of.Path, of.At = path, append(slices.Clone(d.At), s.Pos)
 			b.faults.Add(&of)
