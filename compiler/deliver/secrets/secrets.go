@@ -61,7 +61,9 @@ func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle) (*fleet.Bundle, 
 				}
 				reported[d] = true
 				of := *d
-				of.Path, of.At = "secrets."+s.Name, append(slices.Clone(d.At), s.Pos)
+				if len(d.At) == 0 {
+					of.Path, of.At = "secrets."+s.Name, []diag.Pos{s.Pos}
+				}
 				faults.Add(&of)
 			}
 			continue

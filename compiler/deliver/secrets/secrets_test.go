@@ -118,7 +118,7 @@ func TestValueFaults(t *testing.T) {
 		secret fleet.Secret
 		want   string
 	}{
-		"no key":        {all, nil, password, "s.yaml: secrets.db: no age key here decrypts the file: it is encrypted for age1"},
+		"no key":        {all, nil, password, "s.yaml: no age key here decrypts the file: it is encrypted for age1"},
 		"another key":   {read(t, "foreign.yaml"), keyFile, password, "no age key here decrypts the file"},
 		"no file":       {all, keyFile, fleet.Secret{Name: "db", SOPS: "t.yaml", Key: "a"}, "t.yaml does not exist"},
 		"a map":         {all, keyFile, fleet.Secret{Name: "db", SOPS: "s.yaml", Key: "grafana"}, "s.yaml has no single value at grafana"},

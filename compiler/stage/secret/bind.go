@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
@@ -156,7 +155,9 @@ func (b *binder) digest(s *fleet.Secret, files *Files) {
 			}
 			b.reported[d] = true
 			of := *d
-			of.Path, of.At = path, append(slices.Clone(d.At), s.Pos)
+			if len(d.At) == 0 {
+				of.Path, of.At = path, []diag.Pos{s.Pos}
+			}
 			b.faults.Add(&of)
 		}
 		return
