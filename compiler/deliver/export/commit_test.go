@@ -305,3 +305,26 @@ func TestCommitNothing(t *testing.T) {
 		t.Errorf("the directory is there: %v", err)
 	}
 }
+
+// Directories of clusters inside of each other change in one commit: a cluster that moved
+// into the directory of a retired one, and two that both change.
+func TestNestedCommit(t *testing.T) {
+	for name, sys := range systems() {
+		t.Run(name, func(t *testing.T) {
+			tree := newTree(t)
+			tree.sys = sys
+			mustExport(t, tree, true, bundle("a", "web/Pod/s/x=1"))
+			mustExport(t, tree, true, bundle("a/b", "web/Pod/s/x=2"))
+			wantFiles(t, tree.Dir, "a/b/web/pod-s-x.yaml")
+
+			mustExport(t, tree, true, bundle("a", "web/Pod/s/x=3"), bundle("a/b", "web/Pod/s/x=4"))
+			mustExport(t, tree, true, bundle("a", "web/Pod/s/x=5"), bundle("a/b", "web/Pod/s/x=6", "web/Pod/s/y=7"))
+			got := files(t, tree.Dir)
+			for file, want := range map[string]string{"a/web/pod-s-x.yaml": "text: 5\n", "a/b/web/pod-s-x.yaml": "text: 6\n", "a/b/web/pod-s-y.yaml": "text: 7\n"} {
+				if got[file] != want {
+					t.Errorf("%s has %q, want %q", file, got[file], want)
+				}
+			}
+		})
+	}
+}
