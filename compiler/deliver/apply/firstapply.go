@@ -28,7 +28,7 @@ func CheckOrder(b *fleet.Bundle) error {
 			continue
 		}
 		msg, hint := comesLater(o.Release, "its CRD", crd.Release)
-		faults.Add(&diag.Diag{At: positionsOf(o), Path: o.Title(), Msg: msg, Hint: hint})
+		faults.Add(&diag.Diag{At: o.Places(), Path: o.Title(), Msg: msg, Hint: hint})
 	}
 	return faults.Err()
 }
@@ -36,16 +36,6 @@ func CheckOrder(b *fleet.Bundle) error {
 // isServed reports whether a cluster serves the kind of an object without the bundle.
 func isServed(c *fleet.Cluster, o fleet.Object) bool {
 	return slices.ContainsFunc(c.APIs, func(a fleet.API) bool { return a.APIVersion == o.GetAPIVersion() && a.Kind == o.GetKind() })
-}
-
-// positionsOf returns the position of an object, or of its release; nil if neither is known.
-func positionsOf(o fleet.Object) []diag.Pos {
-	for _, pos := range []diag.Pos{o.Pos, o.Release.Pos} {
-		if pos.IsValid() {
-			return []diag.Pos{pos}
-		}
-	}
-	return nil
 }
 
 // comesLater returns the reason and the hint for an object of the release r whose

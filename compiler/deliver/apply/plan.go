@@ -158,7 +158,7 @@ func (p *planner) collectItems() {
 		}
 		it := Item{
 			ID: o.ID(), Release: o.Release.Name, Stage: o.Release.Stage, ref: cluster.RefOf(o.Unstructured), release: o.Release, object: asStored(o.Unstructured), hook: h,
-			positions: positionsOf(o),
+			positions: o.Places(),
 		}
 		p.items = append(p.items, it)
 	}
