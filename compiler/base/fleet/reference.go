@@ -87,7 +87,7 @@ func mapReferences(text string, replace func(reference, name string) string, dep
 			return to
 		})
 	}
-	if depth == 0 || !slices.ContainsFunc(encodedStarts, func(start string) bool { return strings.Contains(text, start) }) {
+	if depth == 0 || !hasEncodedStart(text) {
 		return text
 	}
 	return base64Run.ReplaceAllStringFunc(text, func(run string) string {
@@ -134,6 +134,15 @@ func MapTexts(v any, replace func(string) string) any {
 	return v
 }
 
+// MapReferencesIn returns decoded JSON with each reference in its texts and keys replaced by
+// the result of replace; v itself when no text of it may have one.
+func MapReferencesIn(v any, replace func(reference, name string) string) any {
+	if !mayRefer(v) {
+		return v
+	}
+	return MapTexts(v, func(text string) string { return MapReferences(text, replace) })
+}
+
 // A ReferringField is a field of an object that refers to a secret.
 type ReferringField struct {
 	Field  string // path; that of the map for a key
@@ -177,7 +186,27 @@ func mayRefer(v any) bool {
 
 // hasStart reports whether a text has the beginning of a reference, as it is or encoded.
 func hasStart(text string) bool {
-	return strings.Contains(text, referenceStart) || slices.ContainsFunc(encodedStarts, func(start string) bool { return strings.Contains(text, start) })
+	return strings.Contains(text, referenceStart) || hasEncodedStart(text)
+}
+
+// hasEncodedStart reports whether a text has the beginning of a reference in base64.
+func hasEncodedStart(text string) bool {
+	return slices.ContainsFunc(encodedStarts, func(start string) bool { return strings.Contains(text, start) })
+}
+
+// MayRefer reports whether a text or a key of the tree may have a reference. Most trees have
+// none, and this is faster than to look for them in order.
+func (t *Tree) MayRefer() bool {
+	if t == nil {
+		return false
+	}
+	for key, f := range t.Fields {
+		if hasStart(key) || f.MayRefer() {
+			return true
+		}
+	}
+	text, isText := t.Scalar.(string)
+	return isText && hasStart(text) || slices.ContainsFunc(t.List, (*Tree).MayRefer)
 }
 
 // IsEncryptable reports whether an export for Flux can encrypt the object: a Secret that
@@ -237,45 +266,36 @@ func SecretFields(u *unstructured.Unstructured) [][]string {
 }
 
 // WithReferences returns an object with each reference replaced by the result of replace;
-// the object itself when it has none.
+// the object itself when no text of it may have one.
 func WithReferences(u *unstructured.Unstructured, replace func(reference, name string) string) *unstructured.Unstructured {
-	if inside, outside := ReferringFields(u); len(inside)+len(outside) == 0 {
+	if u == nil || !mayRefer(u.Object) {
 		return u
 	}
-	content, _ := MapTexts(u.Object, func(text string) string { return MapReferences(text, replace) }).(map[string]any)
+	content, _ := MapReferencesIn(u.Object, replace).(map[string]any)
 	return &unstructured.Unstructured{Object: content}
 }
 
 // WithReferences returns a tree with each reference in its texts replaced by the result of
-// replace; the tree itself when it has none.
+// replace. Trees in which no text may have one are shared.
 func (t *Tree) WithReferences(replace func(reference, name string) string) *Tree {
-	if t == nil {
-		return nil
+	if !t.MayRefer() {
+		return t
 	}
 	out := *t
-	changed := false
 	if t.Fields != nil {
 		out.Fields = make(map[string]*Tree, len(t.Fields))
 		for key, f := range t.Fields {
-			newKey, mapped := MapReferences(key, replace), f.WithReferences(replace)
-			out.Fields[newKey] = mapped
-			changed = changed || newKey != key || mapped != f
+			out.Fields[MapReferences(key, replace)] = f.WithReferences(replace)
 		}
 	}
 	if t.List != nil {
 		out.List = make([]*Tree, len(t.List))
 		for i, e := range t.List {
 			out.List[i] = e.WithReferences(replace)
-			changed = changed || out.List[i] != e
 		}
 	}
 	if text, ok := t.Scalar.(string); ok {
-		mapped := MapReferences(text, replace)
-		out.Scalar = mapped
-		changed = changed || mapped != text
-	}
-	if !changed {
-		return t
+		out.Scalar = MapReferences(text, replace)
 	}
 	return &out
 }

@@ -90,15 +90,19 @@ func fingerprint(value, salt string) (string, error) {
 	return hex.EncodeToString(key), err
 }
 
-// referencesOf returns the names of the secrets by the references in a bundle.
+// referencesOf returns the names of the secrets by the references in a bundle; none for a
+// cluster without secrets.
 func referencesOf(b *fleet.Bundle) map[string]string {
 	out := map[string]string{}
+	if len(b.Cluster.Secrets) == 0 {
+		return out
+	}
 	add := func(reference, name string) string {
 		out[reference] = name
 		return reference
 	}
 	for _, o := range slices.Concat(b.Objects, b.Hooks) {
-		fleet.MapTexts(o.Object, func(text string) string { return fleet.MapReferences(text, add) })
+		fleet.MapReferencesIn(o.Object, add)
 	}
 	for _, release := range b.Cluster.Releases {
 		if release.Delivery == fleet.ByHelm {

@@ -183,45 +183,34 @@ func (b *binder) release(r *fleet.Release) {
 	for i := range r.Patches {
 		p := &r.Patches[i]
 		replace := b.replace(r, p.Pos)
-		mapped := func(v any) any {
-			return fleet.MapTexts(v, func(text string) string { return fleet.MapReferences(text, replace) })
-		}
-		if p.Strategic != nil {
-			p.Strategic, _ = mapped(p.Strategic).(map[string]any)
-		}
-		if p.Merge != nil {
-			p.Merge, _ = mapped(p.Merge).(map[string]any)
-		}
+		p.Strategic, _ = fleet.MapReferencesIn(p.Strategic, replace).(map[string]any)
+		p.Merge, _ = fleet.MapReferencesIn(p.Merge, replace).(map[string]any)
 		for j := range p.JSON {
-			p.JSON[j].Value = mapped(p.JSON[j].Value)
+			p.JSON[j].Value = fleet.MapReferencesIn(p.JSON[j].Value, replace)
 		}
 	}
 }
 
 // tree binds the references in a tree, with faults at their leaves.
 func (b *binder) tree(r *fleet.Release, t *fleet.Tree) *fleet.Tree {
-	if t == nil || !b.check(r, t) {
+	if !t.MayRefer() {
 		return t
 	}
+	b.check(r, t)
 	return t.WithReferences(b.replace(r, diag.Pos{}))
 }
 
-// check reports the unknown secrets in a tree, and whether it has any reference.
-func (b *binder) check(r *fleet.Release, t *fleet.Tree) bool {
-	found := false
+// check reports the unknown secrets in a tree.
+func (b *binder) check(r *fleet.Release, t *fleet.Tree) {
 	for _, key := range t.Keys() {
-		found = b.check(r, t.Fields[key]) || found || len(fleet.References(key)) > 0
+		b.check(r, t.Fields[key])
 	}
 	for _, e := range t.List {
-		found = b.check(r, e) || found
+		b.check(r, e)
 	}
 	if text, ok := t.Scalar.(string); ok {
-		fleet.MapReferences(text, func(reference, name string) string {
-			found = true
-			return b.replace(r, t.Pos)(reference, name)
-		})
+		fleet.MapReferences(text, b.replace(r, t.Pos))
 	}
-	return found
 }
 
 // replace returns the replacement of a reference. It reports unknown secrets at a

@@ -39,20 +39,21 @@ type checker struct {
 // object checks the references of an object.
 func (k *checker) object(o fleet.Object) {
 	inside, outside := fleet.ReferringFields(o.Unstructured)
-	if len(inside)+len(outside) == 0 {
+	fields := slices.Concat(inside, outside)
+	if len(fields) == 0 {
 		return
 	}
 	r := o.Release
 	if k.found[r] == nil {
 		k.found[r], k.needed[r] = map[string]bool{}, map[string]bool{}
 	}
-	for _, f := range slices.Concat(inside, outside) {
+	for _, f := range fields {
 		k.found[r][f.Secret] = true
 	}
-	for _, name := range k.unknown(slices.Concat(inside, outside)) {
+	for _, name := range k.unknown(fields) {
 		k.faults.Add(&diag.Diag{At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("no secret is called %s (%s)", name, o.Origin()), Hint: hintUnknown(name, k.cluster)})
 	}
-	for _, name := range k.invented(r, slices.Concat(inside, outside)) {
+	for _, name := range k.invented(r, fields) {
 		k.faults.Add(&diag.Diag{
 			At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("it refers to the secret %s, which no value of the release names (%s)", name, o.Origin()),
 			Hint: "a chart cannot choose secrets by itself: give it the reference in a value",
@@ -136,7 +137,7 @@ type valueReference struct {
 
 // valueReferences returns the references in values, in the order of paths.
 func valueReferences(t *fleet.Tree, path []string) []valueReference {
-	if t == nil {
+	if !t.MayRefer() {
 		return nil
 	}
 	var out []valueReference
@@ -163,17 +164,15 @@ func Used(r *fleet.Release) []string {
 			names[ref.name] = true
 		}
 	}
-	add := func(text string) string {
-		for _, name := range fleet.References(text) {
-			names[name] = true
-		}
-		return text
+	add := func(reference, name string) string {
+		names[name] = true
+		return reference
 	}
 	for _, p := range r.Patches {
-		fleet.MapTexts(p.Strategic, add)
-		fleet.MapTexts(p.Merge, add)
+		fleet.MapReferencesIn(p.Strategic, add)
+		fleet.MapReferencesIn(p.Merge, add)
 		for _, op := range p.JSON {
-			fleet.MapTexts(op.Value, add)
+			fleet.MapReferencesIn(op.Value, add)
 		}
 	}
 	return slices.Sorted(maps.Keys(names))

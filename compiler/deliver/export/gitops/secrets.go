@@ -66,19 +66,19 @@ func references(b *fleet.Bundle, layout fleet.Layout) error {
 	}
 	for _, o := range b.Objects {
 		inside, outside := fleet.ReferringFields(o.Unstructured)
-		if layout == fleet.FluxLayout && len(b.Cluster.Recipients) > 0 && o.IsEncryptable() {
+		fields := slices.Concat(inside, outside)
+		isEncryptable := layout == fleet.FluxLayout && o.IsEncryptable()
+		if len(fields) == 0 || isEncryptable && len(b.Cluster.Recipients) > 0 {
 			continue
 		}
 		hint := "apply the cluster with fleetc apply, and say so: gitops: layouts: []; or keep the value with External Secrets or Sealed Secrets"
-		if layout == fleet.FluxLayout && o.IsEncryptable() {
+		if isEncryptable {
 			hint = `give the public age keys of the cluster, for which the export encrypts: cluster: sops: age: ["age1..."]`
 		}
-		if fields := slices.Concat(inside, outside); len(fields) > 0 {
-			faults.Add(&diag.Diag{
-				At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("an export cannot contain the secret %s (%s)", fields[0].Secret, o.Origin()),
-				Hint: hint,
-			})
-		}
+		faults.Add(&diag.Diag{
+			At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("an export cannot contain the secret %s (%s)", fields[0].Secret, o.Origin()),
+			Hint: hint,
+		})
 	}
 	return faults.Err()
 }
