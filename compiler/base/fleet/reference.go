@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -68,39 +67,6 @@ func encodedParts(text string) []string {
 
 // base64Run matches a text that may be base64.
 var base64Run = regexp.MustCompile(`[A-Za-z0-9+/]{12,}={0,2}`)
-
-// MapReferences returns a text with each reference replaced by the result of replace, also
-// in base64 inside of the text. In a JSON document the result is escaped, so that the
-// document stays valid. A text without references is returned as it is.
-func MapReferences(text string, replace func(reference, name string) string) string {
-	return mapReferences(text, replace, maxEncodings)
-}
-
-func mapReferences(text string, replace func(reference, name string) string, depth int) string {
-	if strings.Contains(text, referenceStart) {
-		isJSON := strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text))
-		text = referenceForm.ReplaceAllStringFunc(text, func(reference string) string {
-			to := replace(reference, referenceForm.FindStringSubmatch(reference)[1])
-			if quoted, err := json.Marshal(to); isJSON && err == nil {
-				to = string(quoted[1 : len(quoted)-1])
-			}
-			return to
-		})
-	}
-	if depth == 0 || !hasEncodedStart(text) {
-		return text
-	}
-	return base64Run.ReplaceAllStringFunc(text, func(run string) string {
-		decoded, err := base64.StdEncoding.DecodeString(run)
-		if err != nil {
-			return run
-		}
-		if mapped := mapReferences(string(decoded), replace, depth-1); mapped != string(decoded) {
-			return base64.StdEncoding.EncodeToString([]byte(mapped))
-		}
-		return run
-	})
-}
 
 // References returns the names of the secrets that a text refers to, sorted.
 func References(text string) []string {

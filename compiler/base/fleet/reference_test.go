@@ -3,10 +3,12 @@ package fleet
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -128,6 +130,42 @@ func TestBundleWithReferences(t *testing.T) {
 	}
 }
 
+// Values in a YAML document are quoted where they must be, and only there.
+func TestMapReferencesInYAML(t *testing.T) {
+	const odd = "a: \"b\" # 'c'\nd"
+	for name, c := range map[string]struct{ text, value, want string }{
+		"plain":           {"a: ((fleetc:db))\nb: 1\n", "x1", "a: x1\nb: 1\n"},
+		"a number":        {"a: ((fleetc:db))\nb: 1\n", "0123", "a: \"0123\"\nb: 1\n"},
+		"a part":          {"url: postgres://((fleetc:db))@db # why\n", "a #b", "url: \"postgres://a #b@db\" # why\n"},
+		"odd":             {"- a: ((fleetc:db))\n", odd, `- a: "a: \"b\" # 'c'\nd"` + "\n"},
+		"double":          {`a: "x((fleetc:db))"`, odd, `a: "xa: \"b\" # 'c'\nd"`},
+		"single":          {"a: 'x((fleetc:db))'", "it's", "a: 'xit''s'"},
+		"block":           {"a: |\n  x\n  ((fleetc:db))\nb: 1\n", "1\n2", "a: |\n  x\n  1\n  2\nb: 1\n"},
+		"flow":            {"[((fleetc:db)), x]", "1, 2", `["1, 2", x]`},
+		"two":             {"a: ((fleetc:db))-((fleetc:db))\nü: {b: ((fleetc:db))}\n", "#", "a: \"#-#\"\nü: {b: \"#\"}\n"},
+		"two documents":   {"a: 1\n---\nb: ((fleetc:db))\n", "true", "a: 1\n---\nb: \"true\"\n"},
+		"an alias":        {"a: &x ((fleetc:db))\nb: *x\n", "true", "a: &x \"true\"\nb: *x\n"},
+		"a comment":       {"# ((fleetc:db))\na: ((fleetc:db)) # ((fleetc:db))\n", "1", "# 1\na: \"1\" # 1\n"},
+		"in base64":       {b64("a: ((fleetc:db))\n"), "1", b64("a: \"1\"\n")},
+		"not a document":  {"password = ((fleetc:db))", "a: #", "password = a: #"},
+		"a text":          {"((fleetc:db))", "a: 1", "a: 1"},
+		"a list in JSON":  {`["((fleetc:db))"]`, `"`, `["\""]`},
+		"a line in block": {"a: |\n  p = ((fleetc:db))\n", "a: #", "a: |\n  p = a: #\n"},
+	} {
+		replace := func(string, string) string { return c.value }
+		if got := MapReferences(c.text, replace); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+		if !FitsDocument(c.text, replace) {
+			t.Errorf("%s does not fit", name)
+		}
+	}
+	// A text in single quotes cannot contain a line break.
+	if FitsDocument("a: 'x((fleetc:db))'", func(string, string) string { return "1\n2" }) {
+		t.Error("a line break fits into single quotes")
+	}
+}
+
 // A replaced text has no reference any more, and one without references is unchanged.
 func FuzzMapReferences(f *testing.F) {
 	f.Add("a((fleetc:db))b")
@@ -141,6 +179,24 @@ func FuzzMapReferences(f *testing.F) {
 		}
 		if same := MapReferences(text, func(reference, _ string) string { return reference }); same != text {
 			t.Errorf("%q becomes %q", text, same)
+		}
+	})
+}
+
+// A YAML document with any value has the same nodes, or is reported.
+func FuzzMapReferencesInYAML(f *testing.F) {
+	f.Add("a: x((fleetc:db))\nb: [1, '((fleetc:db))']\n", "a: #\n")
+	f.Add("a: |\n  ((fleetc:db))\n---\nb: &x >\n ((fleetc:db))\n", " 'b'\n")
+	f.Fuzz(func(t *testing.T, text, value string) {
+		replace := func(string, string) string { return value }
+		var before, after any
+		if yamlDocuments(text) == nil || !FitsDocument(text, replace) || isJSON(text) || yaml.Unmarshal([]byte(text), &before) != nil {
+			return
+		}
+		err := yaml.Unmarshal([]byte(MapReferences(text, replace)), &after)
+		want := MapTexts(before, func(text string) string { return MapReferences(text, replace) })
+		if _, isMap := before.(map[string]any); isMap && (err != nil || fmt.Sprintf("%#v", after) != fmt.Sprintf("%#v", want)) {
+			t.Errorf("%q becomes %q: %#v, %v", text, MapReferences(text, replace), after, err)
 		}
 	})
 }
