@@ -128,7 +128,7 @@ type languageServer struct {
 // returns its path.
 func cueCommand(t *testing.T) string {
 	t.Helper()
-	path, err := toolPath("cue")
+	path, err := toolPath("tools", "cue")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +136,8 @@ func cueCommand(t *testing.T) string {
 }
 
 // toolPath builds a program of testdata/tools and returns its path.
-func toolPath(name string) (string, error) {
-	path, err := exec.Command("go", "tool", "-modfile=../../testdata/tools/go.mod", "-n", name).Output()
+func toolPath(module, name string) (string, error) {
+	path, err := exec.Command("go", "tool", "-modfile=../../testdata/"+module+"/go.mod", "-n", name).Output()
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", name, err)
 	}

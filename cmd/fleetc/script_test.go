@@ -61,12 +61,14 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// cmdProgram builds a program of testdata/tools and puts it into PATH: program NAME.
+// cmdProgram builds a program of a module below testdata, such as tools, and puts it into
+// PATH: program MODULE NAME.
 func cmdProgram(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: program NAME")
+	const count = 2
+	if neg || len(args) != count {
+		ts.Fatalf("usage: program MODULE NAME")
 	}
-	path, err := toolPath(args[0])
+	path, err := toolPath(args[0], args[1])
 	ts.Check(err)
 	ts.Setenv("PATH", filepath.Dir(path)+string(os.PathListSeparator)+ts.Getenv("PATH"))
 }
