@@ -39,10 +39,13 @@ func (f *Fleet) checkedObjects(ctx context.Context, c *fleet.Cluster) (rendered 
 	}
 	var faults diag.List
 	faults.Add(err)
+	faults.Add(secret.Check(c, slices.Concat(objs, rendered.hooks)))
+	all, err := secret.External(c, slices.Concat(objs, rendered.hooks))
+	faults.Add(err)
+	objs = all[:len(objs)]
 	if err := f.check(ctx, c, objs); err != nil { // validate, policy
 		faults.Add(f.blamer.Blame(ctx, f, rendered.rendered, err))
 	}
-	faults.Add(secret.Check(c, slices.Concat(objs, rendered.hooks)))
 	return rendered, objs, faults.Err()
 }
 

@@ -119,7 +119,7 @@ func newApplyCommand(o *options) *cobra.Command {
 	adoptFlag(cmd, &a.ApplyOptions)
 	parallelFlag(cmd, &a.parallel)
 	f.BoolVar(&a.Strict, "strict", false, "also undo manual changes to applied objects, such as with kubectl, k9s, Lens or a browser")
-	f.BoolVar(&a.Actions.AllowExec, "allow-exec", false, "allow actions of the fleet to run commands on this machine")
+	f.BoolVar(&a.Actions.AllowExec, "allow-exec", false, "allow actions and secrets of the fleet to run commands on this machine")
 	f.StringSliceVar(&a.Actions.Approved, "approve", nil, "approve the manual action with this `name`; may be repeated")
 	_ = cmd.MarkFlagFilename("from-plan", "json")
 	_ = cmd.RegisterFlagCompletionFunc("approve", manualActions(o))

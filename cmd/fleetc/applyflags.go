@@ -94,3 +94,9 @@ func (a *applyOptions) prunedKinds(patterns []string) ([]schema.GroupKind, error
 	}
 	return apply.ParseProtected(a.protected)
 }
+
+// allowExecFlag adds --allow-exec to a command that runs no actions, but finds the values
+// of secrets.
+func allowExecFlag(cmd *cobra.Command, into *bool) {
+	cmd.Flags().BoolVar(into, "allow-exec", false, "allow secrets of the fleet to run commands on this machine")
+}

@@ -70,6 +70,7 @@ type diffOptions struct {
 	against, output    string
 	access             cluster.Access
 	live, stat, strict bool
+	allowExec          bool
 	style              diff.Style
 }
 
@@ -93,6 +94,7 @@ func newDiffCommand(o *options) *cobra.Command {
 	flags.StringVar(&d.against, "against", "", "compare with an exported `directory`, or with a commit such as git:main")
 	flags.BoolVar(&d.live, "live", false, "compare the running clusters with the fleet")
 	accessFlags(cmd, &d.access)
+	allowExecFlag(cmd, &d.allowExec)
 	flags.BoolVar(&d.strict, "strict", false, "with --live, also show manual changes to applied objects, such as with kubectl, k9s, Lens or a browser")
 	flags.StringVar(&d.Release, "release", "", "compare only the objects of this `release`")
 	flags.BoolVar(&d.stat, "stat", false, "print only the number of changed objects in each cluster")
@@ -113,6 +115,8 @@ func (d *diffOptions) check(o *options, w io.Writer) error {
 		return &diag.Diag{Msg: "--kubeconfig and --as need --live", Hint: "pass --live"}
 	case d.strict && !d.live:
 		return &diag.Diag{Msg: "--strict needs --live", Hint: "pass --live"}
+	case d.allowExec && !d.live:
+		return &diag.Diag{Msg: "--allow-exec needs --live", Hint: "pass --live"}
 	case d.live:
 		if err := completeAccess(o, &d.access); err != nil {
 			return err
@@ -167,7 +171,7 @@ func runDiff(cmd *cobra.Command, o *options, d *diffOptions) error {
 
 func (d *diffOptions) compare(ctx context.Context, o *options) (*diff.Result, error) {
 	if d.live {
-		return query.DiffLive(ctx, o.compiler(), query.LiveRequest{DiffRequest: d.DiffRequest, Access: d.access, Strict: d.strict})
+		return query.DiffLive(ctx, o.compiler(), query.LiveRequest{DiffRequest: d.DiffRequest, Access: d.access, Strict: d.strict, AllowExec: d.allowExec})
 	}
 	return query.Diff(ctx, o.compiler(), d.DiffRequest)
 }

@@ -80,7 +80,7 @@ const exportExample = `  fleetc export --out ../clusters
 
 type exportOptions struct {
 	out, layout, output string
-	check               bool
+	check, allowExec    bool
 	git                 gitOptions
 	oci                 ociOptions
 
@@ -105,6 +105,7 @@ func newExportCommand(o *options) *cobra.Command {
 	cmd.Flags().StringVar(&e.out, "out", "", "`directory` to write to")
 	layoutFlag(cmd, &e.layout, fleet.PlainLayout, "`layout` of the files: plain, flux or argocd")
 	cmd.Flags().BoolVar(&e.check, "check", false, "write nothing; exit with status 1 if something would change")
+	allowExecFlag(cmd, &e.allowExec)
 	_ = cmd.MarkFlagDirname("out")
 	e.git.flags(cmd)
 	e.oci.flags(cmd)
@@ -218,7 +219,7 @@ func (x *exportRun) exportChanged(ctx context.Context, c *compiler.Compiler, tre
 	var mu sync.Mutex
 	kept := map[string]int{}
 	loaded, settled, err := incremental.Load(ctx, c, incremental.Task{
-		Name: fmt.Sprintf("export %s with %s", x.layout, tree.Version), TakesNotes: true,
+		Name: fmt.Sprintf("export %s with %s", x.layout, tree.Version), TakesNotes: true, Values: true,
 		Holds: func(id, digest string) bool {
 			h := session.DirectoryState(id)
 			if h.Digest != digest {
@@ -295,7 +296,7 @@ func (x *exportRun) stage(session *export.Session, part *exportPart, each func(*
 	for _, id := range slices.Sorted(maps.Keys(part.unchangedFiles)) {
 		faults.Add(session.MarkUnchanged(id, part.unchangedFiles[id]))
 	}
-	for b, err := range deliver.Exports(ctx, x.fleet, x.layout, part.clusters, take) {
+	for b, err := range deliver.Exports(ctx, x.fleet, x.layout, part.clusters, x.allowExec, take) {
 		faults.Add(err)
 		if b != nil && each != nil {
 			each(b)

@@ -63,7 +63,8 @@ func (g *gitExport) load(ctx context.Context, c *compiler.Compiler, patterns []s
 	var mu sync.Mutex
 	g.previous = map[string]gitOutcome{}
 	g.fleet, g.settled, err = incremental.Load(ctx, c, incremental.Task{
-		Name: fmt.Sprintf("export %s with %s to git: %q %q", g.layout, toolVersion(), g.path, g.git.pattern),
+		Name:   fmt.Sprintf("export %s with %s to git: %q %q", g.layout, toolVersion(), g.path, g.git.pattern),
+		Values: true,
 		Holds: func(id, text string) bool {
 			var last gitOutcome
 			err := json.Unmarshal([]byte(text), &last)

@@ -97,7 +97,8 @@ func (x *exportRun) toRegistry(ctx context.Context, c *compiler.Compiler, patter
 func (x *exportRun) loadChanged(ctx context.Context, c *compiler.Compiler, client *oci.Client, patterns []string) (*incremental.UpToDate, error) {
 	var failed atomic.Bool // the push reports errors of the registry
 	loaded, settled, err := incremental.Load(ctx, c, incremental.Task{
-		Name: fmt.Sprintf("export %s with %s to %s", x.layout, toolVersion(), x.oci.target),
+		Name:   fmt.Sprintf("export %s with %s to %s", x.layout, toolVersion(), x.oci.target),
+		Values: true,
 		Holds: func(id, digest string) bool {
 			if failed.Load() {
 				return false
@@ -121,7 +122,7 @@ func (x *exportRun) artifacts(ctx context.Context, dir string) ([]*oci.Artifact,
 	defer p.clear()
 	tree := &export.Tree{Fleet: x.fleet.Module, Version: toolVersion()}
 	from := oci.Provenance{Source: x.oci.source, Revision: x.oci.revision}
-	for a, err := range deliver.Artifacts(ctx, x.fleet, x.layout, tree, dir, from) {
+	for a, err := range deliver.Artifacts(ctx, x.fleet, x.layout, tree, dir, x.allowExec, from) {
 		faults.Add(err)
 		artifacts = append(artifacts, a)
 		p.step()

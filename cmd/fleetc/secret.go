@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/edit"
 	"github.com/fleetc/fleetc/compiler/query"
 )
@@ -132,7 +133,7 @@ type setSecret struct {
 	Key  string `json:"key"`
 }
 
-func secretTable(w io.Writer, all []query.SecretSource) error {
+func secretTable(w io.Writer, all []query.SecretUse) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "no secrets")
 		return err
@@ -140,11 +141,7 @@ func secretTable(w io.Writer, all []query.SecretSource) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "SECRET\tSOURCE\tCLUSTERS\tRELEASES\tREADERS\tCHANGED")
 	for _, s := range all {
-		source := s.SOPS + " " + s.Key
-		if s.Env != "" {
-			source = "$" + s.Env
-		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", s.Name, source, len(s.Clusters), cmp.Or(briefList(s.Releases), "-"), readers(s.Readers), cmp.Or(s.Modified, "-"))
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", s.Name, diag.Visible(s.Text(), diag.MaxText), len(s.Clusters), cmp.Or(briefList(s.Releases), "-"), readers(s.Readers), cmp.Or(s.Modified, "-"))
 	}
 	return t.Flush()
 }
@@ -164,10 +161,8 @@ func readers(keys []string) string {
 
 // A listedSecret is a secret in the output of secret list -o json.
 type listedSecret struct {
-	Name     string   `json:"name"`
-	SOPS     string   `json:"sops,omitempty"`
-	Key      string   `json:"key,omitempty"`
-	Env      string   `json:"env,omitempty"`
+	Name string `json:"name"`
+	fleet.SecretSource
 	Clusters []string `json:"clusters"`
 	Releases []string `json:"releases"`
 	Readers  []string `json:"readers"`
@@ -175,11 +170,11 @@ type listedSecret struct {
 	Position string   `json:"position"`
 }
 
-func listSecrets(all []query.SecretSource) []listedSecret {
+func listSecrets(all []query.SecretUse) []listedSecret {
 	out := []listedSecret{}
 	for _, s := range all {
 		out = append(out, listedSecret{
-			Name: s.Name, SOPS: s.SOPS, Key: s.Key, Env: s.Env, Clusters: s.Clusters, Releases: append([]string{}, s.Releases...),
+			Name: s.Name, SecretSource: s.SecretSource, Clusters: s.Clusters, Releases: append([]string{}, s.Releases...),
 			Readers: append([]string{}, s.Readers...), Changed: s.Modified, Position: s.Pos.String(),
 		})
 	}

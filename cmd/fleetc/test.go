@@ -43,6 +43,7 @@ func newTestCommand(o *options) *cobra.Command {
 	accessFlags(cmd, &a.Access)
 	f.StringSliceVar(&a.Releases, "release", nil, "test only this `release`; may be repeated")
 	f.DurationVar(&a.Timeout, "timeout", 5*time.Minute, "how long to wait for a test")
+	allowExecFlag(cmd, &a.Actions.AllowExec)
 	lockFlag(cmd, &a.LockTimeout)
 	parallelFlag(cmd, &a.parallel)
 	outputFlag(cmd, &a.output, "text", "json")

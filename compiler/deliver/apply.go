@@ -85,7 +85,7 @@ func Plans(ctx context.Context, f *compiler.Fleet, o ApplyOptions, key []byte) i
 // answer does not delay others.
 func plans(ctx context.Context, f *compiler.Fleet, all Servers, t apply.Target, key []byte) iter.Seq2[*ClusterPlan, error] {
 	turns := make(chan struct{}, f.Parallel)
-	resolver := &secrets.Resolver{Dir: f.Dir}
+	resolver := &secrets.Resolver{Dir: f.Dir, AllowExec: t.Actions.AllowExec}
 	return par.Map(ctx, len(f.Clusters), len(f.Clusters), func(ctx context.Context, i int) (*ClusterPlan, error) {
 		c := f.Clusters[i]
 		s := all.Of(c.ID)
@@ -109,16 +109,15 @@ func plan(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, s Server, t 
 		return p, ctx.Err()
 	}
 	var err error
-	t.Bundle, err = f.Compile(ctx, c)
-	if _, ok := errors.AsType[*UnreadableError](err); ok {
+	if t.Bundle, err = f.Compile(ctx, c); err == nil {
+		t.Bundle, t.Secrets, err = resolver.Values(ctx, t.Bundle, SecretReader(s))
+	}
+	if _, ok := errors.AsType[*cluster.UnreadableError](err); ok {
 		p.Err = diag.In(c.ID, err)
 		return p, ctx.Err()
 	}
 	if err != nil {
 		return nil, diag.In(c.ID, err)
-	}
-	if t.Bundle, t.Secrets, err = resolver.Values(ctx, t.Bundle); err != nil {
-		return nil, err
 	}
 	t.Charts = ChartsByHelm(f, c)
 	p.plan(ctx, t, key)

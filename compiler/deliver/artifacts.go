@@ -24,10 +24,11 @@ import (
 
 // Artifacts compiles the clusters and yields the artifact of each in the order of IDs. An
 // artifact has the files that an export to the tree writes to the cluster's directory.
-// Their content is below dir, which must exist as long as the artifacts are used. from has
-// the fields of the provenance that all artifacts share.
-func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree *export.Tree, dir string, from oci.Provenance) iter.Seq2[*oci.Artifact, error] {
-	resolver := &secrets.Resolver{Dir: f.Dir}
+// Their content is below dir, which must exist as long as the artifacts are used. allowExec
+// says whether secrets may run commands. from has the fields of the provenance that all
+// artifacts share.
+func Artifacts(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, tree *export.Tree, dir string, allowExec bool, from oci.Provenance) iter.Seq2[*oci.Artifact, error] {
+	resolver := &secrets.Resolver{Dir: f.Dir, AllowExec: allowExec}
 	return par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (*oci.Artifact, error) {
 		b, err := exportCluster(ctx, f, f.Clusters[i], layout, resolver)
 		if err != nil {

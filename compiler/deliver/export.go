@@ -22,10 +22,10 @@ import (
 
 // Exports compiles clusters of the fleet as [compiler.Fleet.Bundles] does, in their order,
 // and yields the bundles to write in a layout. A Secret in plain text is a fault, unless
-// its release allows it. If take is not nil, it is called with each bundle before the
+// its release allows it. allowExec says whether secrets may run commands. If take is not nil, it is called with each bundle before the
 // bundle is yielded, concurrently and in any order. Its error is yielded beside the bundle.
-func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, clusters []*fleet.Cluster, take func(*fleet.Bundle) error) iter.Seq2[*fleet.Bundle, error] {
-	resolver := &secrets.Resolver{Dir: f.Dir}
+func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, clusters []*fleet.Cluster, allowExec bool, take func(*fleet.Bundle) error) iter.Seq2[*fleet.Bundle, error] {
+	resolver := &secrets.Resolver{Dir: f.Dir, AllowExec: allowExec}
 	return par.Map(ctx, f.Parallel, len(clusters), func(ctx context.Context, i int) (*fleet.Bundle, error) {
 		b, err := exportCluster(ctx, f, clusters[i], layout, resolver)
 		if err == nil && take != nil {
@@ -38,8 +38,8 @@ func Exports(ctx context.Context, f *compiler.Fleet, layout fleet.Layout, cluste
 // exportCluster compiles one cluster and lays out its bundle.
 func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, layout fleet.Layout, resolver *secrets.Resolver) (*fleet.Bundle, error) {
 	b, err := f.Compile(ctx, c)
-	if err == nil && layout == fleet.FluxLayout && len(c.Recipients) > 0 {
-		b, err = encrypted(ctx, f, b, resolver)
+	if err == nil {
+		b, err = encrypted(ctx, f, b, layout, resolver)
 	}
 	if err == nil {
 		b, err = layOut(f, b, layout)
@@ -49,7 +49,7 @@ func exportCluster(ctx context.Context, f *compiler.Fleet, c *fleet.Cluster, lay
 
 // encrypted returns a bundle whose Secrets with references are encrypted for the cluster.
 // Those that did not change stay as in the previous export.
-func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, resolver *secrets.Resolver) (*fleet.Bundle, error) {
+func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, layout fleet.Layout, resolver *secrets.Resolver) (*fleet.Bundle, error) {
 	previous := func(fleet.Object) (map[string]any, error) { return nil, nil }
 	if f.Keep != nil {
 		keep := f.Keep(ctx, b.Cluster.ID)
@@ -59,7 +59,7 @@ func encrypted(ctx context.Context, f *compiler.Fleet, b *fleet.Bundle, resolver
 			return before, err
 		}
 	}
-	return resolver.Encrypted(ctx, b, previous)
+	return resolver.Encrypted(ctx, b, layout, previous)
 }
 
 // layOut lays out a bundle. A Secret in plain text is a fault.

@@ -239,7 +239,7 @@ func TestExportsExample(t *testing.T) {
 	}
 	var checker validate.CRDChecker
 	for _, layout := range []fleet.Layout{fleet.FluxLayout, fleet.ArgoLayout} {
-		for b, err := range deliver.Exports(t.Context(), f, layout, f.Clusters, nil) {
+		for b, err := range deliver.Exports(t.Context(), f, layout, f.Clusters, false, nil) {
 			if err != nil {
 				t.Fatal(err)
 			}

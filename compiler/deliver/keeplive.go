@@ -5,18 +5,14 @@ import (
 	"encoding/base64"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
 	"github.com/fleetc/fleetc/compiler/deliver/cluster"
+	"github.com/fleetc/fleetc/compiler/deliver/secrets"
 )
-
-// UnreadableError is the cause of a fault about a value that must be kept and cannot be
-// read from its cluster. It concerns this cluster and not the fleet.
-type UnreadableError struct{ error }
-
-// Unwrap returns the error of reading.
-func (u *UnreadableError) Unwrap() error { return u.error }
 
 // Keep makes random fields with keep have the values in the clusters. Without a connection,
 // a cluster's fields are as rendered.
@@ -40,7 +36,7 @@ func keepLive(ctx context.Context, s Server) compiler.Keeper {
 		if err != nil {
 			return nil, false, &diag.Diag{
 				At: []diag.Pos{o.Release.Pos}, Path: o.Release.Path("random"),
-				Msg: fmt.Sprintf("%s cannot be read to keep its %s: %s", o.Title(), fleet.FieldText(field), err), Cause: &UnreadableError{err},
+				Msg: fmt.Sprintf("%s cannot be read to keep its %s: %s", o.Title(), fleet.FieldText(field), err), Cause: &cluster.UnreadableError{Err: err},
 			}
 		}
 		if live == nil {
@@ -83,4 +79,18 @@ func liveStringData(o fleet.Object, live map[string]any, field []string) (any, b
 		}
 	}
 	return out, len(rendered) > 0 && len(field) == 1
+}
+
+// SecretReader returns a reader of live secrets in the cluster of a connection.
+func SecretReader(s Server) secrets.Reader {
+	return func(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		live, err := s.Live.Object(ctx, cluster.RefOf(o))
+		if s.ReadOnly && cluster.ReasonOf(err) == cluster.Forbidden {
+			return nil, nil // the comparison reports it
+		}
+		if err != nil {
+			return nil, &cluster.UnreadableError{Err: err}
+		}
+		return live, nil
+	}
 }

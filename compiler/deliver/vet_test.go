@@ -328,7 +328,7 @@ func exportText(t *testing.T, c *compiler.Compiler, layout fleet.Layout) []strin
 		t.Fatal(err)
 	}
 	defer session.Close()
-	for b, err := range Exports(t.Context(), f, layout, f.Clusters, nil) {
+	for b, err := range Exports(t.Context(), f, layout, f.Clusters, false, nil) {
 		if err == nil {
 			_, err = session.Stage(b)
 		}

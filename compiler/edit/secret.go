@@ -65,7 +65,7 @@ func onlySource(clusters []*fleet.Cluster, name string) (fleet.Secret, error) {
 	for _, c := range clusters {
 		for _, s := range c.Secrets {
 			names = append(names, s.Name)
-			source := s.SOPS + " " + s.Key
+			source := s.Text()
 			if s.Name != name || strings.Contains("\n"+strings.Join(sources, "\n")+"\n", "\n"+source+"\n") {
 				continue
 			}
@@ -79,7 +79,7 @@ func onlySource(clusters []*fleet.Cluster, name string) (fleet.Secret, error) {
 		return fleet.Secret{}, &diag.Diag{Msg: fmt.Sprintf("the secret %s has several sources: %s", name, strings.Join(sources, ", ")), Hint: "name a cluster with the one to set"}
 	case found[0].SOPS == "":
 		return fleet.Secret{}, &diag.Diag{
-			At: []diag.Pos{found[0].Pos}, Msg: fmt.Sprintf("the secret %s comes from the environment variable %s", name, found[0].Env), Hint: "set the variable for the process that applies",
+			At: []diag.Pos{found[0].Pos}, Msg: fmt.Sprintf("the secret %s is not in a SOPS file: its source is %s", name, diag.Visible(found[0].Text(), diag.MaxText)), Hint: "change it there",
 		}
 	}
 	return found[0], nil

@@ -19,6 +19,7 @@ import (
 	"github.com/fleetc/fleetc/compiler"
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/sops"
 	"github.com/fleetc/fleetc/compiler/stage/chart"
 	"github.com/fleetc/fleetc/compiler/stage/load"
 	"github.com/fleetc/fleetc/compiler/stage/source/jsonnet"
@@ -191,7 +192,7 @@ func (r *inputReader) addSources(ctx context.Context, c *fleet.Cluster, inputs I
 	}
 	for _, s := range c.Secrets {
 		if s.SOPS != "" {
-			add([]string{s.SOPS}, nil)
+			add(append(sops.RulesFiles(s.SOPS), s.SOPS), nil)
 		}
 	}
 	for _, release := range c.Releases {

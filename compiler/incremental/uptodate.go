@@ -28,6 +28,7 @@ type Task struct {
 	Name       string // part of the cache key: has all inputs of the outcome outside of the fleet
 	Charts     bool   // whether the charts must be available with their pinned digests
 	TakesNotes bool   // whether inputs are recorded for [WhyCached]
+	Values     bool   // whether the outcome depends on values of secrets, some of which no file has
 
 	// Holds reports whether the outcome of a cluster still holds, for example whether the
 	// exported files are unmodified. Several goroutines call it, once for each cluster.
@@ -56,6 +57,7 @@ type UpToDate struct {
 // clusterSources are the stored sources of a cluster's releases.
 type clusterSources struct {
 	CRDs     []string        `json:"crds,omitempty"`
+	SOPS     []string        `json:"sops,omitempty"` // files of secrets, sorted
 	Releases []releaseSource `json:"releases"`
 
 	// The fields below are for checks of clusters against each other.
@@ -196,6 +198,9 @@ func (s *UpToDate) Record(ctx context.Context, c *fleet.Cluster, text string) {
 	if _, usesClock := s.fleet.UsesClock.Load(c.ID); usesClock {
 		return
 	}
+	if s.task.Values && slices.ContainsFunc(c.Secrets, func(s fleet.Secret) bool { return s.Digest == "" }) {
+		return
+	}
 	all, err := s.allInputs(ctx, c)
 	if err != nil {
 		return
@@ -247,6 +252,13 @@ func sourcesOf(c *fleet.Cluster) clusterSources {
 	out := clusterSources{
 		CRDs: c.CRDs, Environment: c.Environment, Labels: c.Labels, Selectors: c.Selectors, Defaults: c.Defaults, Checks: c.Checks, Context: c.KubeContext, UID: c.UID, Pos: c.Pos, ContextPos: c.ContextPos,
 	}
+	for _, s := range c.Secrets {
+		if s.SOPS != "" {
+			out.SOPS = append(out.SOPS, s.SOPS)
+		}
+	}
+	slices.Sort(out.SOPS)
+	out.SOPS = slices.Compact(out.SOPS)
 	for _, r := range c.Releases {
 		out.Releases = append(out.Releases, releaseSource{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})
 	}
@@ -257,6 +269,9 @@ func sourcesOf(c *fleet.Cluster) clusterSources {
 func (s clusterSources) cluster(id string) *fleet.Cluster {
 	c := &fleet.Cluster{
 		ID: id, CRDs: s.CRDs, Environment: s.Environment, Labels: s.Labels, Selectors: s.Selectors, Defaults: s.Defaults, Checks: s.Checks, KubeContext: s.Context, UID: s.UID, Pos: s.Pos, ContextPos: s.ContextPos,
+	}
+	for _, name := range s.SOPS {
+		c.Secrets = append(c.Secrets, fleet.Secret{SecretSource: fleet.SecretSource{SOPS: name}})
 	}
 	for _, r := range s.Releases {
 		c.Releases = append(c.Releases, &fleet.Release{Name: r.Name, Chart: r.Chart, Jsonnet: r.Jsonnet, Kustomize: r.Kustomize, Manifests: r.Manifests})

@@ -1,6 +1,9 @@
 package incremental
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +33,7 @@ func exportOutdated(t *testing.T, c *compiler.Compiler, out string) (compiled, r
 	}
 	defer session.Close()
 	f, upToDate, err := Load(t.Context(), c, Task{
-		Name: "export", Holds: func(id, digest string) bool { return session.DirectoryState(id).Digest == digest },
+		Name: "export", Values: true, Holds: func(id, digest string) bool { return session.DirectoryState(id).Digest == digest },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +50,7 @@ func exportOutdated(t *testing.T, c *compiler.Compiler, out string) (compiled, r
 		}
 	}
 	f.Slots = make(chan struct{}, 1) // OnCacheLookup is called by one goroutine at a time
-	for b, err := range deliver.Exports(t.Context(), f, fleet.PlainLayout, f.Clusters, nil) {
+	for b, err := range deliver.Exports(t.Context(), f, fleet.PlainLayout, f.Clusters, false, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,4 +206,64 @@ func TestCheckOutdated(t *testing.T) {
 	check("and again", vet, 0)
 	c.NoCache = true
 	check("no cache", vet, 9)
+}
+
+// Clusters with encrypted values are up to date until a SOPS file or a rule changes.
+// Clusters whose values no file has are never up to date.
+func TestSecretsOutdated(t *testing.T) {
+	dir, out := fleets.Shared(t, 3, 1), filepath.Join(t.TempDir(), "out")
+	c := &compiler.Compiler{Dir: dir, Cache: t.TempDir(), Build: "test", Offline: true}
+	past := time.Now().Add(-time.Hour)
+	write := func(name, text string) {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err := errors.Join(
+			os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644), os.Chtimes(name, past, past), os.Chtimes(filepath.Dir(name), past, past),
+		); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copied := func(name string) string {
+		t.Helper()
+		data, err := os.ReadFile(filepath.Join("../../testdata/secrets", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	check := func(what string, want int) {
+		t.Helper()
+		if compiled, _ := exportOutdated(t, c, out); len(compiled) != want {
+			t.Errorf("%s: %d clusters were compiled, want %d", what, len(compiled), want)
+		}
+	}
+	layer := func(source string) string {
+		return fmt.Sprintf(`package fleet
+
+cluster?: sealedSecrets: cert: %q
+secrets: db: %s
+releases: login: {
+	namespace: "a"
+	objects: login: {apiVersion: "v1", kind: "Secret", metadata: name: "login", stringData: password: secrets.db.ref}
+}
+`, copied("sealing.crt"), source)
+	}
+	t.Setenv("SOPS_AGE_KEY", copied("key.txt"))
+	t.Setenv("DB", "a value")
+	if err := filepath.WalkDir(dir, func(name string, _ os.DirEntry, err error) error { return cmp.Or(err, os.Chtimes(name, past, past)) }); err != nil {
+		t.Fatal(err)
+	}
+	write("secrets/prod.yaml", copied("prod.yaml"))
+	write("environments/secrets.cue", layer(`{sops: "secrets/prod.yaml", key: "db.password"}`))
+	check("the first export", 3)
+	check("again", 0)
+	write("secrets/prod.yaml", copied("rotated.yaml"))
+	check("after a rotation", 3)
+	check("again", 0)
+	write(".sops.yaml", "creation_rules: []\n")
+	check("with rules", 3)
+	check("again", 0)
+	write("environments/secrets.cue", layer(`env: "DB"`))
+	check("an environment variable", 3)
+	check("again", 3)
 }

@@ -25,7 +25,8 @@ import (
 type LiveRequest struct {
 	DiffRequest // without Tree and Commit
 	cluster.Access
-	Strict bool // whether an apply would revert changes made by hand, see [apply.Options]
+	Strict    bool // whether an apply would revert changes made by hand, see [apply.Options]
+	AllowExec bool // whether secrets may run commands
 }
 
 // DiffLive compares the live objects of clusters with the result of an apply. It writes
@@ -49,7 +50,7 @@ func DiffLive(ctx context.Context, c *compiler.Compiler, req LiveRequest) (*diff
 		all[id] = func() deliver.Server { return s }
 	}
 	all.Keep(f)
-	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, secrets: &secrets.Resolver{Dir: f.Dir}, simulated: map[string]*diff.Prediction{}}
+	d := &liveDiffer{LiveRequest: req, Fleet: f, servers: all, releases: map[string]bool{}, secrets: &secrets.Resolver{Dir: f.Dir, AllowExec: req.AllowExec}, simulated: map[string]*diff.Prediction{}}
 	compared := par.Map(ctx, f.Parallel, len(f.Clusters), func(ctx context.Context, i int) (liveClusterDiff, error) {
 		return d.cluster(ctx, f.Clusters[i])
 	})
@@ -101,17 +102,17 @@ func (d *liveDiffer) cluster(ctx context.Context, c *fleet.Cluster) (liveCluster
 	if out.err = s.Err; out.err != nil {
 		return out, ctx.Err()
 	}
+	t := apply.Target{Fleet: d.Module, Charts: deliver.ChartsByHelm(d.Fleet, c), Live: s.Live, Options: apply.Options{Strict: d.Strict}}
 	b, err := d.Compile(ctx, c)
-	if _, ok := errors.AsType[*deliver.UnreadableError](err); ok {
+	if err == nil {
+		t.Bundle, t.Secrets, err = d.secrets.Values(ctx, b, deliver.SecretReader(s))
+	}
+	if _, ok := errors.AsType[*cluster.UnreadableError](err); ok {
 		out.err = err
 		return out, ctx.Err()
 	}
 	if err != nil {
 		return out, diag.In(c.ID, err)
-	}
-	t := apply.Target{Fleet: d.Module, Charts: deliver.ChartsByHelm(d.Fleet, c), Live: s.Live, Options: apply.Options{Strict: d.Strict}}
-	if t.Bundle, t.Secrets, err = d.secrets.Values(ctx, b); err != nil {
-		return out, err
 	}
 	if d.Release != "" {
 		t.Releases = []string{d.Release}

@@ -11,12 +11,10 @@ import (
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
-// SecretSource is a secret with one source, in the clusters that have it.
-type SecretSource struct {
-	Name     string   // of the secret
-	SOPS     string   // the SOPS file; empty for an environment variable
-	Key      string   // path in the file
-	Env      string   // the environment variable
+// A SecretUse is a secret with one source, in the clusters that have it.
+type SecretUse struct {
+	Name string // of the secret
+	fleet.SecretSource
 	Clusters []string // IDs, sorted
 	Releases []string // that refer to it, sorted
 	Readers  []string // age recipients of the file, then other keys, such as AWS KMS
@@ -26,17 +24,17 @@ type SecretSource struct {
 
 // Secrets returns the secrets of the clusters that the patterns select, sorted by name and
 // source. It needs no key.
-func Secrets(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]SecretSource, error) {
+func Secrets(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]SecretUse, error) {
 	e := c.Evaluate(ctx, patterns)
 	if e.Fleet == nil || e.Faults != nil {
 		return nil, e.Faults
 	}
 	files := secret.NewFiles(e.Dir)
 	index := map[string]int{}
-	var out []SecretSource
+	var out []SecretUse
 	for _, cluster := range e.Clusters {
 		for _, s := range cluster.Secrets {
-			key := s.Name + "\x00" + s.SOPS + "\x00" + s.Key + "\x00" + s.Env
+			key := s.Name + "\x00" + s.Text()
 			i, ok := index[key]
 			if !ok {
 				i = len(out)
@@ -55,15 +53,15 @@ func Secrets(ctx context.Context, c *compiler.Compiler, patterns ...string) ([]S
 		slices.Sort(out[i].Releases)
 		out[i].Releases = slices.Compact(out[i].Releases)
 	}
-	slices.SortFunc(out, func(a, b SecretSource) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.SOPS, b.SOPS), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Env, b.Env))
+	slices.SortFunc(out, func(a, b SecretUse) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Text(), b.Text()))
 	})
 	return out, nil
 }
 
 // describe returns a secret with the readers of its file.
-func describe(s fleet.Secret, files *secret.Files) (SecretSource, error) {
-	out := SecretSource{Name: s.Name, SOPS: s.SOPS, Key: s.Key, Env: s.Env, Pos: s.Pos}
+func describe(s fleet.Secret, files *secret.Files) (SecretUse, error) {
+	out := SecretUse{Name: s.Name, SecretSource: s.SecretSource, Pos: s.Pos}
 	if s.SOPS == "" {
 		return out, nil
 	}

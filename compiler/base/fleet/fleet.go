@@ -46,6 +46,7 @@ type Cluster struct {
 	UID         string            // of the namespace kube-system; may be empty
 	History     int               // number of applied bundles that the cluster keeps; 0 when unknown
 	Recipients  []string          // age recipients of the cluster, for which Flux exports encrypt; sorted
+	SealingCert string            // PEM certificate of the cluster's Sealed Secrets controller, for which exports encrypt
 	Labels      map[string]string // for selection
 	Facts       map[string]any    // decoded JSON
 	APIs        []API             // kinds that the cluster serves and no release installs, sorted

@@ -13,13 +13,11 @@ import (
 	"github.com/fleetc/fleetc/compiler/base/diag"
 )
 
-// A Secret is a value that only the cluster may know. Exactly one source is set.
+// A Secret is a value that only the cluster may know.
 type Secret struct {
-	Name   string
-	SOPS   string // a SOPS file, relative to the root, slash-separated
-	Key    string // path of the value in the SOPS file
-	Env    string // an environment variable of the process that applies
-	Digest string // of the encrypted value; empty when the source has none
+	Name string
+	SecretSource
+	Digest string // of the encrypted or external value; empty when the source has none
 	Pos    diag.Pos
 }
 
@@ -103,7 +101,7 @@ func MapTexts(v any, replace func(string) string) any {
 // MapReferencesIn returns decoded JSON with each reference in its texts and keys replaced by
 // the result of replace; v itself when no text of it may have one.
 func MapReferencesIn(v any, replace func(reference, name string) string) any {
-	if !mayRefer(v) {
+	if !MayRefer(v) {
 		return v
 	}
 	return MapTexts(v, func(text string) string { return MapReferences(text, replace) })
@@ -118,10 +116,10 @@ type ReferringField struct {
 // ReferringFields returns the fields of an object that refer to secrets, sorted. inside
 // are those in the data of a Secret, where only the readers of Secrets can read them.
 func ReferringFields(u *unstructured.Unstructured) (inside, outside []ReferringField) {
-	if u == nil || !mayRefer(u.Object) {
+	if u == nil || !MayRefer(u.Object) {
 		return nil, nil
 	}
-	fields := referringFields(u.Object, nil)
+	fields := referringFields(u.Object)
 	for _, f := range fields {
 		if f.isSecretData(u) {
 			inside = append(inside, f.ReferringField)
@@ -132,20 +130,20 @@ func ReferringFields(u *unstructured.Unstructured) (inside, outside []ReferringF
 	return inside, outside
 }
 
-// mayRefer reports whether a text in decoded JSON may have a reference. Most objects have
+// MayRefer reports whether a text in decoded JSON may have a reference. Most objects have
 // none, and this is faster than to look for fields.
-func mayRefer(v any) bool {
+func MayRefer(v any) bool {
 	switch v := v.(type) {
 	case string:
 		return hasStart(v)
 	case map[string]any:
 		for key, e := range v {
-			if hasStart(key) || mayRefer(e) {
+			if hasStart(key) || MayRefer(e) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(v, mayRefer)
+		return slices.ContainsFunc(v, MayRefer)
 	}
 	return false
 }
@@ -175,11 +173,28 @@ func (t *Tree) MayRefer() bool {
 	return isText && hasStart(text) || slices.ContainsFunc(t.List, (*Tree).MayRefer)
 }
 
-// IsEncryptable reports whether an export for Flux can encrypt the object: a Secret that
-// refers to secrets in its data alone, and that Helm does not deliver.
-func (o Object) IsEncryptable() bool {
+// An Encryption is how an export encrypts Secrets that refer to secrets.
+type Encryption int
+
+const (
+	NoEncryption Encryption = iota
+	SOPSEncryption
+	SealedEncryption // a SealedSecret
+)
+
+// Encryption returns how an export in a layout encrypts the object: a Secret that refers to
+// secrets in its data alone, and that Helm does not deliver. Flux decrypts SOPS.
+func (o Object) Encryption(c *Cluster, layout Layout) Encryption {
 	inside, outside := ReferringFields(o.Unstructured)
-	return len(inside) > 0 && len(outside) == 0 && o.Release.Delivery != ByHelm
+	switch {
+	case len(inside) == 0 || len(outside) > 0 || o.Release.Delivery == ByHelm:
+		return NoEncryption
+	case layout == FluxLayout && len(c.Recipients) > 0:
+		return SOPSEncryption
+	case c.SealingCert != "":
+		return SealedEncryption
+	}
+	return NoEncryption
 }
 
 // keyedField is a ReferringField with the keys of its path.
@@ -193,37 +208,44 @@ func (f keyedField) isSecretData(u *unstructured.Unstructured) bool {
 	return len(f.keys) > 1 && (f.keys[0] == "data" || f.keys[0] == "stringData") && isSecret(u)
 }
 
-func referringFields(v any, path []string) []keyedField {
+func referringFields(v any) []keyedField {
 	var out []keyedField
-	add := func(text string, path []string) {
+	EachText(v, func(path []string, text string) {
 		for _, name := range References(text) {
 			out = append(out, keyedField{ReferringField{FieldText(path), name}, path})
 		}
-	}
+	})
+	return out
+}
+
+// EachText calls a function with each text in decoded JSON and its path, in the order of
+// paths. The path of a key is that of its value.
+func EachText(v any, f func(path []string, text string)) { eachText(v, nil, f) }
+
+func eachText(v any, path []string, f func(path []string, text string)) {
 	switch v := v.(type) {
 	case string:
-		add(v, path)
+		f(path, v)
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			below := append(slices.Clone(path), key)
-			add(key, below[:len(path)+1])
-			out = append(out, referringFields(v[key], below)...)
+			f(below, key)
+			eachText(v[key], below, f)
 		}
 	case []any:
 		for i, e := range v {
-			out = append(out, referringFields(e, append(slices.Clone(path), strconv.Itoa(i)))...)
+			eachText(e, append(slices.Clone(path), strconv.Itoa(i)), f)
 		}
 	}
-	return out
 }
 
 // SecretFields returns the fields beside the data of a Secret that refer to secrets.
 func SecretFields(u *unstructured.Unstructured) [][]string {
 	var out [][]string
-	if !mayRefer(u.Object) {
+	if !MayRefer(u.Object) {
 		return nil
 	}
-	for _, f := range referringFields(u.Object, nil) {
+	for _, f := range referringFields(u.Object) {
 		if !f.isSecretData(u) {
 			out = append(out, f.keys)
 		}
@@ -234,7 +256,7 @@ func SecretFields(u *unstructured.Unstructured) [][]string {
 // WithReferences returns an object with each reference replaced by the result of replace;
 // the object itself when no text of it may have one.
 func WithReferences(u *unstructured.Unstructured, replace func(reference, name string) string) *unstructured.Unstructured {
-	if u == nil || !mayRefer(u.Object) {
+	if u == nil || !MayRefer(u.Object) {
 		return u
 	}
 	content, _ := MapReferencesIn(u.Object, replace).(map[string]any)

@@ -62,8 +62,7 @@ var ruleFields = append([]string{
 // above it; nil when there is none. Names are relative to the root and slash-separated.
 // read returns the content of a file, or [fs.ErrNotExist].
 func FindRules(read func(name string) ([]byte, error), file string) (*Rules, error) {
-	for dir := path.Dir(path.Clean(file)); ; dir = path.Dir(dir) {
-		name := path.Join(dir, RulesFile)
+	for _, name := range RulesFiles(file) {
 		data, err := read(name)
 		if err == nil {
 			return ParseRules(name, data)
@@ -71,8 +70,18 @@ func FindRules(read func(name string) ([]byte, error), file string) (*Rules, err
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
+	}
+	return nil, nil
+}
+
+// RulesFiles returns the names of the files that may have the rule for a file, the nearest
+// first.
+func RulesFiles(file string) []string {
+	var out []string
+	for dir := path.Dir(path.Clean(file)); ; dir = path.Dir(dir) {
+		out = append(out, path.Join(dir, RulesFile))
 		if dir == "." || dir == "/" {
-			return nil, nil
+			return out
 		}
 	}
 }

@@ -13,26 +13,30 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/sealed"
 	"github.com/fleetc/fleetc/compiler/base/sops"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 )
 
 // stateAnnotation is the annotation of an encrypted Secret with a digest of its references
-// and recipients. While it is the same, the Secret of the previous export stays.
+// and of the keys for which it is encrypted. While it is the same, the Secret of the
+// previous export stays.
 const stateAnnotation = "fleetc.dev/secret-state"
 
-// Encrypted returns a bundle whose Secrets with references are encrypted by SOPS for the
-// age recipients of the cluster. previous returns an object of the previous
-// export, nil if there is none: a Secret whose references and recipients are the same stays
-// as it was, and needs no key.
-func (r *Resolver) Encrypted(ctx context.Context, b *fleet.Bundle, previous func(fleet.Object) (map[string]any, error)) (*fleet.Bundle, error) {
-	e := encrypter{resolver: r, bundle: b, recipients: b.Cluster.Recipients}
+// Encrypted returns a bundle in which the Secrets with references are encrypted as the
+// layout demands: by SOPS for the age recipients of the cluster, or as a SealedSecret for
+// its controller. previous returns an object of the previous export, nil if there is none:
+// a Secret whose references and keys are the same stays as it was, and needs no key.
+func (r *Resolver) Encrypted(ctx context.Context, b *fleet.Bundle, layout fleet.Layout, previous func(fleet.Object) (map[string]any, error)) (*fleet.Bundle, error) {
+	e := encrypter{resolver: r, bundle: b, previous: previous}
 	var faults diag.List
 	for i, o := range b.Objects {
-		if !o.IsEncryptable() {
-			continue
+		switch o.Encryption(b.Cluster, layout) {
+		case fleet.SOPSEncryption:
+			faults.Add(e.object(ctx, i, bySOPS{b.Cluster.Recipients}))
+		case fleet.SealedEncryption:
+			faults.Add(e.object(ctx, i, bySealing{b.Cluster.SealingCert}))
 		}
-		faults.Add(e.object(ctx, i, previous))
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -45,14 +49,25 @@ func (r *Resolver) Encrypted(ctx context.Context, b *fleet.Bundle, previous func
 
 // An encrypter is the state of Encrypted.
 type encrypter struct {
-	resolver   *Resolver
-	bundle     *fleet.Bundle
-	out        *fleet.Bundle // nil until an object is encrypted
-	recipients []string
+	resolver *Resolver
+	bundle   *fleet.Bundle
+	out      *fleet.Bundle // nil until an object is encrypted
+	previous func(fleet.Object) (map[string]any, error)
+}
+
+// A method encrypts Secrets.
+type method interface {
+	// keys identify those for whom a Secret is encrypted.
+	keys() []string
+	// resource returns the exported form of a Secret with the encrypted parts of the same
+	// resource in a previous export. It returns false if that has none.
+	resource(secret *unstructured.Unstructured, before map[string]any) (*unstructured.Unstructured, bool)
+	// encrypt returns the exported form of a Secret.
+	encrypt(secret *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
 // object encrypts an object of the bundle.
-func (e *encrypter) object(ctx context.Context, i int, previous func(fleet.Object) (map[string]any, error)) error {
+func (e *encrypter) object(ctx context.Context, i int, by method) error {
 	o, values := e.bundle.Objects[i], map[string]string(nil)
 	if !hasDigests(o.Unstructured) {
 		var err error
@@ -60,17 +75,20 @@ func (e *encrypter) object(ctx context.Context, i int, previous func(fleet.Objec
 			return err
 		}
 	}
-	state, err := e.state(o)
+	state, err := stateOf(o, by)
 	if err != nil {
 		return err
 	}
-	before, err := previous(o)
+	kept := o
+	kept.Unstructured, _ = by.resource(o.Unstructured, nil)
+	before, err := e.previous(kept)
 	if err != nil {
 		return err
 	}
-	kept := &unstructured.Unstructured{Object: before}
-	if before != nil && kept.GetAnnotations()[stateAnnotation] == state && fleet.IsEncrypted(kept) {
-		return e.set(i, withParts(annotated(o.Unstructured, state).Object, before))
+	if (&unstructured.Unstructured{Object: before}).GetAnnotations()[stateAnnotation] == state {
+		if out, ok := by.resource(annotated(o.Unstructured, state), before); ok {
+			return e.set(i, out)
+		}
 	}
 	if values == nil {
 		if o, values, err = e.values(ctx, o); err != nil {
@@ -78,11 +96,64 @@ func (e *encrypter) object(ctx context.Context, i int, previous func(fleet.Objec
 		}
 	}
 	plain := annotated(fleet.WithReferences(o.Unstructured, func(reference, _ string) string { return values[reference] }), state)
-	encrypted, err := sops.EncryptSecret(plain.Object, e.recipients, time.Now()) // the format has the time of the change
+	encrypted, err := by.encrypt(plain)
 	if err != nil {
 		return &diag.Diag{At: o.Places(), Path: o.Title(), Msg: "it cannot be encrypted: " + diag.Brief(err), Hint: "write texts in data and stringData", Cause: err}
 	}
 	return e.set(i, encrypted)
+}
+
+// bySOPS encrypts for age recipients, as SOPS does.
+type bySOPS struct{ recipients []string }
+
+func (s bySOPS) keys() []string { return slices.Sorted(slices.Values(s.recipients)) }
+
+func (s bySOPS) resource(secret *unstructured.Unstructured, before map[string]any) (*unstructured.Unstructured, bool) {
+	if !fleet.IsEncrypted(&unstructured.Unstructured{Object: before}) {
+		return secret, false
+	}
+	for _, part := range []string{"data", "stringData", "sops"} {
+		if v, ok := before[part]; ok {
+			secret.Object[part] = v
+		}
+	}
+	return secret, true
+}
+
+func (s bySOPS) encrypt(secret *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	out, err := sops.EncryptSecret(secret.Object, s.recipients, time.Now()) // the format has the time of the change
+	return &unstructured.Unstructured{Object: out}, err
+}
+
+// bySealing encrypts for the Sealed Secrets controller with a certificate.
+type bySealing struct{ cert string }
+
+func (s bySealing) keys() []string { return []string{s.cert} }
+
+func (s bySealing) resource(secret *unstructured.Unstructured, before map[string]any) (*unstructured.Unstructured, bool) {
+	encrypted, _, _ := unstructured.NestedMap(before, "spec", "encryptedData")
+	return sealedSecret(secret, encrypted), len(encrypted) > 0
+}
+
+func (s bySealing) encrypt(secret *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	key, err := sealed.ParseKey(s.cert)
+	if err != nil {
+		return nil, err
+	}
+	encrypted, err := sealed.Encrypt(secret, key)
+	return sealedSecret(secret, encrypted), err
+}
+
+// sealedSecret returns a SealedSecret. The Secret from it has no marks of fleetc, which
+// does not manage it.
+func sealedSecret(secret *unstructured.Unstructured, encrypted map[string]any) *unstructured.Unstructured {
+	unmarked := fleet.Unmark(secret).DeepCopy()
+	annotations := unmarked.GetAnnotations()
+	delete(annotations, stateAnnotation)
+	if unmarked.SetAnnotations(annotations); len(annotations) == 0 {
+		unstructured.RemoveNestedField(unmarked.Object, "metadata", "annotations")
+	}
+	return sealed.Resource(unmarked, secret.Object["metadata"], encrypted)
 }
 
 // annotated returns a copy of an object with the annotation for its state.
@@ -97,20 +168,10 @@ func annotated(u *unstructured.Unstructured, state string) *unstructured.Unstruc
 	return out
 }
 
-// withParts returns an object with the encrypted parts of another.
-func withParts(object, from map[string]any) map[string]any {
-	for _, part := range []string{"data", "stringData", "sops"} {
-		if v, ok := from[part]; ok {
-			object[part] = v
-		}
-	}
-	return object
-}
-
 // values returns an object with digests in all references, and their values.
 func (e *encrypter) values(ctx context.Context, o fleet.Object) (fleet.Object, map[string]string, error) {
 	one := &fleet.Bundle{Cluster: e.bundle.Cluster, Objects: []fleet.Object{o}, YAML: make([]fleet.Text, 1)}
-	out, values, err := e.resolver.Values(ctx, one)
+	out, values, err := e.resolver.Values(ctx, one, nil)
 	if err != nil {
 		return o, nil, err
 	}
@@ -118,30 +179,30 @@ func (e *encrypter) values(ctx context.Context, o fleet.Object) (fleet.Object, m
 	return o, values, nil
 }
 
-// state returns a digest of the references of an object and of the recipients.
-func (e *encrypter) state(o fleet.Object) (string, error) {
+// stateOf returns a digest of the references of an object and of the keys of a method.
+func stateOf(o fleet.Object, by method) (string, error) {
 	text, err := bundle.Encode(o.Object)
 	if err != nil {
 		return "", err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%q\n", slices.Sorted(slices.Values(e.recipients)))
+	fmt.Fprintf(h, "%q\n", by.keys())
 	h.Write(text)
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
 // set replaces the content of an object in the result.
-func (e *encrypter) set(i int, content map[string]any) error {
+func (e *encrypter) set(i int, content *unstructured.Unstructured) error {
 	if e.out == nil {
 		out := *e.bundle
 		out.Objects, out.YAML, out.Sums = slices.Clone(out.Objects), slices.Clone(out.YAML), slices.Clone(out.Sums)
 		e.out = &out
 	}
-	text, err := bundle.Encode(content)
+	text, err := bundle.Encode(content.Object)
 	if err != nil {
 		return err
 	}
-	e.out.Objects[i].Unstructured, e.out.Objects[i].Shared = &unstructured.Unstructured{Object: content}, false
+	e.out.Objects[i].Unstructured, e.out.Objects[i].Shared = content, false
 	e.out.YAML[i] = fleet.Text{text}
 	if e.out.Sums != nil {
 		e.out.Sums[i] = e.out.YAML[i].Sum()

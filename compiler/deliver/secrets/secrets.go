@@ -1,11 +1,13 @@
 // Package secrets finds the values of the secrets that a bundle refers to, in the memory
 // of the process that applies it. It decrypts SOPS files with age keys itself, and with the
-// sops program where a file has other keys.
+// sops program where a file has other keys. It runs vals and the commands of secrets, and
+// reads values that are in the cluster alone.
 package secrets
 
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -15,19 +17,22 @@ import (
 
 	"github.com/fleetc/fleetc/compiler/base/diag"
 	"github.com/fleetc/fleetc/compiler/base/fleet"
+	"github.com/fleetc/fleetc/compiler/base/par"
 	"github.com/fleetc/fleetc/compiler/stage/bundle"
 	"github.com/fleetc/fleetc/compiler/stage/secret"
 )
 
-// A Resolver finds the values of secrets of one fleet. It decrypts each file once. It is
-// safe for concurrent use.
+// A Resolver finds the values of secrets of one fleet. It decrypts each file and runs each
+// program once. It is safe for concurrent use.
 type Resolver struct {
-	Dir    string                      // absolute path of the fleet's root
-	Getenv func(string) (string, bool) // looks up an environment variable; os.LookupEnv if nil
+	Dir       string                      // absolute path of the fleet's root
+	AllowExec bool                        // whether secrets may run commands
+	Getenv    func(string) (string, bool) // looks up an environment variable; os.LookupEnv if nil
 
-	mu    sync.Mutex
-	files *secret.Files
-	plain map[string]plainFile // by name
+	mu      sync.Mutex
+	files   *secret.Files
+	plain   map[string]plainFile // by name
+	outputs par.Memo[string, programOutput]
 }
 
 // plainFile is the values of a file, or the error of decrypting it.
@@ -38,9 +43,10 @@ type plainFile struct {
 
 // Values returns a bundle and the values of the references in it, by reference. A reference
 // to a source without a digest gets one in the returned bundle, so that a change of the
-// value changes it: a slow hash with a salt, from which the value cannot be guessed. The
-// error has a fault for each secret without a value, at its line.
-func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle) (*fleet.Bundle, map[string]string, error) {
+// value changes it: a slow hash with a salt, from which the value cannot be guessed. read
+// reads live secrets; nil without a cluster. The error has a fault for each secret without
+// a value, at its line, and for each document that a value would break.
+func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle, read Reader) (*fleet.Bundle, map[string]string, error) {
 	references := referencesOf(b)
 	if len(references) == 0 {
 		return b, nil, nil
@@ -53,7 +59,7 @@ func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle) (*fleet.Bundle, 
 			continue // the checks of objects report it
 		}
 		s := b.Cluster.Secrets[i]
-		value, err := r.value(ctx, s)
+		value, err := r.value(ctx, b, s, read)
 		if err != nil {
 			for _, d := range diag.All(err) {
 				if reported[d] {
@@ -80,7 +86,34 @@ func (r *Resolver) Values(ctx context.Context, b *fleet.Bundle) (*fleet.Bundle, 
 		return nil, nil, diag.In(b.Cluster.ID, err)
 	}
 	out, err := rebind(b, renamed)
+	if err == nil {
+		err = diag.In(b.Cluster.ID, checkDocuments(out, values))
+	}
 	return out, values, err
+}
+
+// checkDocuments returns a fault for each YAML document in a text of an object that the
+// values of secrets would break.
+func checkDocuments(b *fleet.Bundle, values map[string]string) error {
+	var faults diag.List
+	replace := func(reference, _ string) string { return values[reference] }
+	for _, o := range slices.Concat(b.Objects, b.Hooks) {
+		if !fleet.MayRefer(o.Object) {
+			continue
+		}
+		fleet.EachText(o.Object, func(path []string, text string) {
+			if fleet.FitsDocument(text, replace) {
+				return
+			}
+			names := fleet.References(text)
+			faults.Add(&diag.Diag{
+				At: o.Places(), Path: o.Title(),
+				Msg:  fmt.Sprintf("the value of the secret %s would break the YAML document in %s (%s)", names[0], diag.Visible(fleet.FieldText(path), diag.MaxText), o.Origin()),
+				Hint: "write the reference in double quotes in the document",
+			})
+		})
+	}
+	return faults.Err()
 }
 
 // fingerprint returns a hash of a value from which it cannot be guessed.
@@ -113,13 +146,22 @@ func referencesOf(b *fleet.Bundle) map[string]string {
 }
 
 // value returns the value of a secret.
-func (r *Resolver) value(ctx context.Context, s fleet.Secret) (string, error) {
-	if s.Env != "" {
+func (r *Resolver) value(ctx context.Context, b *fleet.Bundle, s fleet.Secret, read Reader) (string, error) {
+	switch {
+	case s.Env != "":
 		value, ok := r.getenv(s.Env)
 		if !ok || value == "" {
 			return "", &diag.Diag{Msg: "the environment variable " + s.Env + " is not set", Hint: "set it for the process that applies, for example as a secret of the CI job"}
 		}
 		return value, nil
+	case s.Vals != "":
+		return r.printed(ctx, "install vals, or give the secret another source", "vals", "get", s.Vals)
+	case len(s.Exec) > 0 && !r.AllowExec:
+		return "", &diag.Diag{Msg: "the secret runs a command, which is not allowed: " + diag.Visible(s.Text(), diag.MaxText), Hint: "look at the command, and pass --allow-exec"}
+	case len(s.Exec) > 0:
+		return r.printed(ctx, "install it, or give the secret another source", s.Exec...)
+	case s.Live != nil:
+		return live(ctx, b, s, read)
 	}
 	values, err := r.decrypted(ctx, s.SOPS)
 	if err != nil {

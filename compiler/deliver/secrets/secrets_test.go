@@ -56,8 +56,8 @@ func referring(secrets ...fleet.Secret) *fleet.Bundle {
 
 var (
 	keyFile  = map[string]string{"SOPS_AGE_KEY_FILE": filepath.Join(testData, "key.txt"), "TOKEN": "token-value"}
-	password = fleet.Secret{Name: "db", SOPS: "s.yaml", Key: "grafana.adminPassword", Digest: "00", Pos: diag.Pos{File: "a.cue", Line: 1, Col: 1}}
-	token    = fleet.Secret{Name: "token", Env: "TOKEN", Pos: diag.Pos{File: "a.cue", Line: 2, Col: 1}}
+	password = fleet.Secret{Name: "db", SecretSource: fleet.SecretSource{SOPS: "s.yaml", Key: "grafana.adminPassword"}, Digest: "00", Pos: diag.Pos{File: "a.cue", Line: 1, Col: 1}}
+	token    = fleet.Secret{Name: "token", SecretSource: fleet.SecretSource{Env: "TOKEN"}, Pos: diag.Pos{File: "a.cue", Line: 2, Col: 1}}
 )
 
 // Values are found by reference. That of a variable gets a digest, which depends on the
@@ -68,7 +68,7 @@ func TestValues(t *testing.T) {
 		b := referring(password, token)
 		b.Cluster.ID = c.cluster
 		env := map[string]string{"SOPS_AGE_KEY_FILE": keyFile["SOPS_AGE_KEY_FILE"], "TOKEN": c.value}
-		out, values, err := resolver(t, read(t, "all.yaml"), env).Values(context.Background(), b)
+		out, values, err := resolver(t, read(t, "all.yaml"), env).Values(context.Background(), b, nil)
 		if err != nil || len(values) != 2 || values[password.Reference()] != "hunter22" {
 			t.Fatalf("%v, %v", values, err)
 		}
@@ -102,7 +102,7 @@ func decoded(t *testing.T, b *fleet.Bundle, key string) []byte {
 // A bundle without references is returned as it is, and needs no key.
 func TestNoReferences(t *testing.T) {
 	b := referring()
-	out, values, err := (&Resolver{}).Values(context.Background(), b)
+	out, values, err := (&Resolver{}).Values(context.Background(), b, nil)
 	if out != b || values != nil || err != nil {
 		t.Errorf("%v, %v, %v", out, values, err)
 	}
@@ -120,15 +120,15 @@ func TestValueFaults(t *testing.T) {
 	}{
 		"no key":        {all, nil, password, "s.yaml: no age key here decrypts the file: it is encrypted for age1"},
 		"another key":   {read(t, "foreign.yaml"), keyFile, password, "no age key here decrypts the file"},
-		"no file":       {all, keyFile, fleet.Secret{Name: "db", SOPS: "t.yaml", Key: "a"}, "t.yaml does not exist"},
-		"a map":         {all, keyFile, fleet.Secret{Name: "db", SOPS: "s.yaml", Key: "grafana"}, "s.yaml has no single value at grafana"},
+		"no file":       {all, keyFile, fleet.Secret{Name: "db", SecretSource: fleet.SecretSource{SOPS: "t.yaml", Key: "a"}}, "t.yaml does not exist"},
+		"a map":         {all, keyFile, fleet.Secret{Name: "db", SecretSource: fleet.SecretSource{SOPS: "s.yaml", Key: "grafana"}}, "s.yaml has no single value at grafana"},
 		"a changed MAC": {strings.Replace(all, "lastmodified: \"2", "lastmodified: \"1", 1), keyFile, password, "the checksum of SOPS does not fit"},
 		"truncated":     {all[:len(all)/2], keyFile, password, "s.yaml:"},
 		"KMS":           {kms, keyFile, password, "s.yaml is encrypted for AWS KMS, which needs the sops program"},
 		"no variable":   {all, nil, token, "the environment variable TOKEN is not set"},
 		"empty":         {all, map[string]string{"TOKEN": ""}, token, "the environment variable TOKEN is not set"},
 	} {
-		_, values, err := resolver(t, c.text, c.env).Values(context.Background(), referring(c.secret))
+		_, values, err := resolver(t, c.text, c.env).Values(context.Background(), referring(c.secret), nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || values != nil {
 			t.Errorf("%s: %v, %v, want %q", name, values, err, c.want)
 		}

@@ -12,7 +12,7 @@ import (
 // BenchmarkCheck checks a cluster of 12 releases with 500 objects of 20 KB, of which each
 // release has one Secret with a reference.
 func BenchmarkCheck(b *testing.B) {
-	c := &fleet.Cluster{ID: "dev", Secrets: []fleet.Secret{{Name: "db", Env: "DB"}}}
+	c := &fleet.Cluster{ID: "dev", Secrets: []fleet.Secret{{Name: "db", SecretSource: fleet.SecretSource{Env: "DB"}}}}
 	var objs []fleet.Object
 	for i := range 12 {
 		values := map[string]*fleet.Tree{"password": {Scalar: "((fleetc:db))"}}

@@ -117,8 +117,11 @@ func Bind(c *fleet.Cluster, files *Files) error {
 	b := binder{cluster: c, known: map[string]fleet.Secret{}, used: map[string]bool{}, reported: map[*diag.Diag]bool{}}
 	for i := range c.Secrets {
 		s := &c.Secrets[i]
-		if s.SOPS != "" {
+		switch {
+		case s.SOPS != "":
 			b.digest(s, files)
+		case s.External != nil:
+			s.Digest = shortDigest(fmt.Sprintf("%q", *s.External))
 		}
 		b.known[s.Name] = *s
 	}
@@ -169,9 +172,14 @@ func (b *binder) digest(s *fleet.Secret, files *Files) {
 		})
 		return
 	}
-	sum := sha256.Sum256([]byte(file.Ciphertext(s.Key)))
-	const length = 6 // bytes; only its change matters
-	s.Digest = hex.EncodeToString(sum[:length])
+	s.Digest = shortDigest(file.Ciphertext(s.Key))
+}
+
+// shortDigest returns a digest of which only a change matters.
+func shortDigest(text string) string {
+	const length = 6 // bytes
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:length])
 }
 
 // release binds the references of a release.

@@ -62,9 +62,9 @@ func (k *checker) object(o fleet.Object) {
 	if len(outside) == 0 || len(k.cluster.Secrets) == 0 {
 		return
 	}
-	name := o.GetKind() + "/" + o.GetName()
+	name := allowanceOf(o)
 	k.needed[r][name] = true
-	if slices.ContainsFunc(r.SecretsIn, func(w fleet.Waiver) bool { return w.Path == name }) {
+	if allowsIn(o) {
 		return
 	}
 	f := outside[0]
@@ -74,6 +74,14 @@ func (k *checker) object(o fleet.Object) {
 			diag.Visible(f.Field, diag.MaxText), f.Secret, o.Origin()),
 		Hint: "let the chart read it from a Secret, or allow it: " + r.Path("secretsIn") + ": " + strconv.Quote(name) + `: "why"`,
 	})
+}
+
+// allowanceOf returns the key of the allowance of an object in secretsIn.
+func allowanceOf(o fleet.Object) string { return o.GetKind() + "/" + o.GetName() }
+
+// allowsIn reports whether the release of an object allows references in it.
+func allowsIn(o fleet.Object) bool {
+	return slices.ContainsFunc(o.Release.SecretsIn, func(w fleet.Waiver) bool { return w.Path == allowanceOf(o) })
 }
 
 // unknown returns the names in the fields that are not secrets of the cluster.

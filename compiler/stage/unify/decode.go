@@ -40,7 +40,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 	for field, into := range map[string]any{
 		"cluster.name": &c.Name, "cluster.kubernetes": &c.KubeVersion, "cluster.context": &c.KubeContext, "cluster.uid": &c.UID,
 		"cluster.history": &c.History, "cluster.labels": &c.Labels, "cluster.facts": &c.Facts, "cluster.crds": &c.CRDs,
-		"cluster.apis": &apis, "cluster.sops.age": &c.Recipients, "environment": &c.Environment, "stages": &stages,
+		"cluster.apis": &apis, "cluster.sops.age": &c.Recipients, "cluster.sealedSecrets.cert": &c.SealingCert, "environment": &c.Environment, "stages": &stages,
 	} {
 		if f := lookup(v, field); f.Exists() {
 			if err := f.Decode(into); err != nil {
@@ -49,6 +49,7 @@ func (e *evaluation) decode(v cue.Value, merged map[string]*fleet.Tree) (*fleet.
 		}
 	}
 	slices.Sort(c.Recipients)
+	faults.Add(e.sealingCert(v, c.SealingCert))
 	if len(faults) == 0 {
 		c.History = cmp.Or(c.History, defaultHistory)
 	}

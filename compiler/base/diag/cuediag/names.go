@@ -45,6 +45,9 @@ var forms = map[string]form{
 	`^[A-Z][A-Za-z0-9]*/[^ ]+ .+$`:                                          {"an object and a field of it", `"Secret/grafana data.password"`},
 	`^(Secret/[^/ ]+|values)$`:                                              {"a Secret, or values", `"Secret/grafana"`},
 	`^age1[0-9a-z]{58}$`:                                                    {"a public age key, as age-keygen prints it", `"age1aztakhwzqkhw4eks6x6k3j4uw608fcw6mxz4a82gl3v95q58fcys23cw4g"`},
+	`^ref\+[a-z0-9]+://`:                                                    {"a reference of vals", `"ref+vault://secret/db#/password"`},
+	`^[ -~]{2,}$`:                                                           {"at least two printable characters of ASCII", `"abcdefghijkmnpqrstuvwxyz23456789"`},
+	`^-----BEGIN CERTIFICATE-----`:                                          {"a certificate in PEM", "run kubeseal --fetch-cert, which prints it"},
 	`^[A-Z][A-Za-z0-9]*/[^/ ]+$`:                                            {"the kind and name of an object", `"ConfigMap/grafana"`},
 	`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?$`: {"a group and version", `"karpenter.sh/v1"`},
 }

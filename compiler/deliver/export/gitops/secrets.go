@@ -58,29 +58,50 @@ func Secrets(b *fleet.Bundle, layout fleet.Layout) error {
 }
 
 // references returns a fault for each object that refers to a secret and that the export
-// does not encrypt: only an apply by fleetc inserts its value.
+// cannot encrypt: only an apply by fleetc inserts its value.
 func references(b *fleet.Bundle, layout fleet.Layout) error {
 	var faults diag.List
 	if len(b.Cluster.Secrets) == 0 {
 		return nil
 	}
+	live, external := map[string]bool{}, map[string]bool{}
+	for _, s := range b.Cluster.Secrets {
+		live[s.Name], external[s.Name] = s.Live != nil, s.External != nil
+	}
 	for _, o := range b.Objects {
 		inside, outside := fleet.ReferringFields(o.Unstructured)
 		fields := slices.Concat(inside, outside)
-		isEncryptable := layout == fleet.FluxLayout && o.IsEncryptable()
-		if len(fields) == 0 || isEncryptable && len(b.Cluster.Recipients) > 0 {
+		isExternal := func(f fleet.ReferringField) bool { return external[f.Secret] }
+		if len(fields) == 0 || slices.ContainsFunc(fields, isExternal) { // an external secret left here has its own fault
 			continue
 		}
-		hint := "apply the cluster with fleetc apply, and say so: gitops: layouts: []; or keep the value with External Secrets or Sealed Secrets"
-		if isEncryptable {
-			hint = `give the public age keys of the cluster, for which the export encrypts: cluster: sops: age: ["age1..."]`
+		name, hint := fields[0].Secret, "apply the cluster with fleetc apply, and say so: gitops: layouts: []"
+		i := slices.IndexFunc(fields, func(f fleet.ReferringField) bool { return live[f.Secret] })
+		switch {
+		case i >= 0:
+			name = fields[i].Secret
+			hint = "its value is in the cluster alone; give it another source, or " + hint
+		case o.Encryption(b.Cluster, layout) != fleet.NoEncryption:
+			continue
+		case len(outside) > 0 || o.Release.Delivery == fleet.ByHelm:
+			hint += "; or refer to the secret in the data of a Secret that Helm does not deliver"
+		default:
+			hint = howToEncrypt(layout)
 		}
 		faults.Add(&diag.Diag{
-			At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("an export cannot contain the secret %s (%s)", fields[0].Secret, o.Origin()),
-			Hint: hint,
+			At: o.Places(), Path: o.Title(), Msg: fmt.Sprintf("an export cannot contain the secret %s (%s)", name, o.Origin()), Hint: hint,
 		})
 	}
 	return faults.Err()
+}
+
+// howToEncrypt returns the hint for a cluster without keys to encrypt for.
+func howToEncrypt(layout fleet.Layout) string {
+	const sealed = "the certificate of its Sealed Secrets controller (cluster: sealedSecrets: cert: ...)"
+	if layout == fleet.FluxLayout {
+		return `give the public age keys of the cluster, for which the export encrypts: cluster: sops: age: ["age1..."], or ` + sealed
+	}
+	return "give " + sealed + ", or take the secret from a store: external: {...}, or apply the cluster with fleetc apply: gitops: layouts: []"
 }
 
 // valuesOf is the permission of a release to expose its values.

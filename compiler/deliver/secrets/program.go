@@ -1,0 +1,91 @@
+package secrets
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/git"
+)
+
+const (
+	maxOutput  = 4 << 20         // of a program, in bytes
+	maxRuntime = 2 * time.Minute // of a program
+	killAfter  = 5 * time.Second // wait for the output of an ended program
+)
+
+// output runs a program in the fleet's root and returns its standard output. The error has
+// the end of its standard error, which programs do not use for values; missing is the hint
+// for a program that is not installed.
+func (r *Resolver) output(ctx context.Context, missing string, words ...string) ([]byte, error) {
+	limited, cancel := context.WithTimeout(ctx, maxRuntime)
+	defer cancel()
+	stdout, stderr := &boundedBuffer{most: maxOutput}, &boundedBuffer{most: maxOutput}
+	cmd := exec.CommandContext(limited, words[0], words[1:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = r.Dir, stdout, stderr
+	git.Detach(cmd)
+	cmd.WaitDelay = killAfter
+	err := cmd.Run()
+	name := diag.Visible(words[0], diag.MaxText)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, &diag.Diag{Msg: "the program " + name + " is not in PATH", Hint: missing, Cause: err}
+	case limited.Err() != nil:
+		return nil, &diag.Diag{Msg: fmt.Sprintf("%s does not end within %s", name, maxRuntime), Hint: "run it by hand; it must not ask for input", Cause: err}
+	case stdout.over:
+		return nil, &diag.Diag{Msg: fmt.Sprintf("%s prints more than %d MiB", name, maxOutput>>20), Hint: "name a command that prints one value"}
+	case err != nil:
+		said := strings.TrimSpace(stderr.String())
+		if said == "" {
+			said = err.Error()
+		}
+		return nil, &diag.Diag{Msg: name + " fails: " + diag.Brief(errors.New(said)), Hint: "run it by hand in the fleet's root", Cause: err}
+	}
+	return stdout.Bytes(), nil
+}
+
+// A boundedBuffer keeps the first bytes that are written to it.
+type boundedBuffer struct {
+	bytes.Buffer
+	most int
+	over bool // whether there were more
+}
+
+// Write implements [io.Writer].
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	n := len(p)
+	if left := b.most - b.Len(); n > left {
+		p, b.over = p[:left], true
+	}
+	_, err := b.Buffer.Write(p)
+	return n, err
+}
+
+// printed returns the value that a command prints, which is run once.
+func (r *Resolver) printed(ctx context.Context, missing string, words ...string) (string, error) {
+	p := r.outputs.Get(strings.Join(words, "\x00"), func() programOutput {
+		out, err := r.output(ctx, missing, words...)
+		return programOutput{string(out), err}
+	})
+	if p.err != nil {
+		return "", p.err
+	}
+	value := strings.TrimSuffix(strings.TrimSuffix(p.text, "\n"), "\r")
+	if value == "" {
+		return "", &diag.Diag{Msg: diag.Visible(words[0], diag.MaxText) + " prints no value", Hint: "run it by hand in the fleet's root"}
+	}
+	return value, nil
+}
+
+// programOutput is the output of a program, or its error.
+type programOutput struct {
+	text string
+	err  error
+}
