@@ -62,11 +62,13 @@ func TestPreCommit(t *testing.T) {
       - id: fleetc-fmt
       - id: fleetc-vet
         args: [-C, infra]
+      - id: fleetc-secrets
+        args: [-C, infra]
 `)
 	repo.must("git", "init", "-q")
 	repo.must("pre-commit", "install")
 
-	if out := repo.commit("the fleet"); strings.Count(out, "Passed") != 2 {
+	if out := repo.commit("the fleet"); strings.Count(out, "Passed") != 3 {
 		t.Fatalf("a good fleet:\n%s", out)
 	}
 	const cluster = "infra/environments/dev/alice/cluster.cue"
@@ -86,20 +88,32 @@ func TestPreCommit(t *testing.T) {
 	if got, want := repo.read(cluster), good+"\nreleases: \"kibana\": values: replicas: 2\n"; got != want {
 		t.Errorf("formatted:\n%s\nwant\n%s", got, want)
 	}
-	if out := repo.commit("formatted"); strings.Count(out, "Passed") != 2 {
+	if out := repo.commit("formatted"); strings.Count(out, "Passed") != 3 {
 		t.Errorf("a good commit:\n%s", out)
 	}
 	// Files outside of the fleet run no hook. Only vet reports faults that CUE
 	// does not report.
 	repo.write("README.md", "infra\n")
-	if out := repo.commit("a page"); strings.Count(out, "Skipped") != 2 {
+	if out := repo.commit("a page"); strings.Count(out, "Skipped") != 2 || strings.Count(out, "Passed") != 1 {
 		t.Errorf("no file of the fleet:\n%s", out)
 	}
 	values := "infra/testdata/charts/kibana/values.yaml"
 	repo.write(values, repo.read(values)+"\n")
-	if out := repo.commit("a chart"); strings.Count(out, "Skipped") != 1 || strings.Count(out, "Passed") != 1 {
+	if out := repo.commit("a chart"); strings.Count(out, "Skipped") != 1 || strings.Count(out, "Passed") != 2 {
 		t.Errorf("a chart:\n%s", out)
 	}
+	// Plain text at a path that SOPS's rules name is not committed.
+	repo.write("infra/.sops.yaml", "creation_rules:\n- path_regex: ^secrets/\n  age: age1aztakhwzqkhw4eks6x6k3j4uw608fcw6mxz4a82gl3v95q58fcys23cw4g\n")
+	repo.write("infra/secrets/prod.yaml", "password: hunter2\n")
+	if out := repo.refused("plain text"); !strings.Contains(out, "infra/secrets/prod.yaml:1:1: the file is in plain text") || strings.Contains(out, "hunter2") {
+		t.Errorf("plain text:\n%s", out)
+	}
+	encrypted, err := os.ReadFile("../../testdata/secrets/prod.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo.write("infra/secrets/prod.yaml", string(encrypted))
+	repo.commit("encrypted")
 	if left := repo.must("git", "status", "--porcelain"); left != "" {
 		t.Errorf("left:\n%s", left)
 	}

@@ -18,19 +18,19 @@ import (
 	"github.com/fleetc/fleetc/compiler/query"
 )
 
-const secretLong = `secret lists and sets the secrets of the fleet: values that only a cluster may
-know, and that layers declare under secrets.`
+const secretLong = `secret works with the secrets of the fleet, values that only a cluster may know
+and that layers declare under secrets, and with their SOPS files.`
 
 func newSecretCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "secret",
-		Short:   "List and set the secrets of the fleet",
+		Short:   "List, set, check and rotate the secrets of the fleet",
 		Long:    secretLong,
-		Example: "  fleetc secret list prod\n  fleetc secret set db prod",
+		Example: "  fleetc secret list prod\n  fleetc secret set db prod\n  fleetc secret check",
 		Args:    noSubcommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSecretListCommand(o), newSecretSetCommand(o))
+	cmd.AddCommand(newSecretListCommand(o), newSecretSetCommand(o), newSecretCheckCommand(o), newSecretRotateCommand(o))
 	return cmd
 }
 

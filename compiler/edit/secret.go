@@ -16,8 +16,8 @@ import (
 
 // SetSecret sets the value of a secret in its SOPS file, and returns the file and the path
 // in it. The patterns select clusters, in which the secret must have one source. getenv
-// finds the age key that decrypts the file, and now is the time of the change. Other values of the file stay byte for byte, and
-// no plain text is written.
+// finds the age key that decrypts the file, and now is the time of the change. Other values
+// of the file stay byte for byte, and no plain text is written.
 func SetSecret(ctx context.Context, c *compiler.Compiler, name, value string, getenv func(string) string, now time.Time, patterns ...string) (file, key string, err error) {
 	e := c.Evaluate(ctx, patterns)
 	if e.Fleet == nil {

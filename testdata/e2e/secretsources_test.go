@@ -85,7 +85,7 @@ gitops: layouts: []
 		t.Errorf("the password is %q", got)
 	}
 
-	// A saved plan of a value that does not exist yet is applied with a value of its own.
+	// A saved plan of a value that does not exist yet is applied with a new value.
 	p.kubectl("one", "delete", "secret", "made")
 	p.run("apply", "--plan", "plan.json", "--allow-exec").ok(p.place)
 	p.run("apply", "--from-plan", "plan.json", "--yes", "--allow-exec").ok(p.place)

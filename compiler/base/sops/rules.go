@@ -30,6 +30,8 @@ type Rule struct {
 	Others         []string // names of its fields with other keys, sorted
 	EncryptedRegex string
 	paths          *regexp.Regexp // nil matches all
+	keys           *regexp.Regexp // of encrypted values; nil for all
+	suffix         string         // of the keys of encrypted values; empty for all
 }
 
 // creationRule is a rule as in the file. The other fields of ruleFields do not change
@@ -39,6 +41,7 @@ type creationRule struct {
 	Age            yaml.Node  `yaml:"age"`
 	KeyGroups      []keyGroup `yaml:"key_groups"`
 	EncryptedRegex string     `yaml:"encrypted_regex"`
+	Suffix         string     `yaml:"encrypted_suffix"`
 	Threshold      int        `yaml:"shamir_threshold"`
 }
 
@@ -144,11 +147,11 @@ func parseRule(n *yaml.Node, at func(*yaml.Node) []diag.Pos) (*Rule, error) {
 	if err := n.Decode(&in); err != nil {
 		return nil, wrong(n, "", "the rule is not valid", "write path_regex as a text and age as a list of recipients")
 	}
-	rule.EncryptedRegex = in.EncryptedRegex
+	rule.EncryptedRegex, rule.suffix = in.EncryptedRegex, in.Suffix
 	for _, re := range []struct {
 		field, text string
 		into        **regexp.Regexp
-	}{{"path_regex", in.PathRegex, &rule.paths}, {"encrypted_regex", in.EncryptedRegex, new(*regexp.Regexp)}} {
+	}{{"path_regex", in.PathRegex, &rule.paths}, {"encrypted_regex", in.EncryptedRegex, &rule.keys}} {
 		if re.text == "" {
 			continue
 		}

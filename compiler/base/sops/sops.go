@@ -279,6 +279,18 @@ func (f *File) Keys() []string {
 	return out
 }
 
+// EncryptedKeys returns the paths of the encrypted values, sorted.
+func (f *File) EncryptedKeys() []string {
+	var out []string
+	for _, l := range f.leaves {
+		if l.encrypted && !isEmpty(l.node) {
+			out = append(out, l.field)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // find returns the value at a path.
 func (f *File) find(path string) (leaf, bool) {
 	text := normalized(path)
@@ -343,3 +355,6 @@ func (f *File) OtherKeys() []string {
 
 // ErrNoIdentity is the cause of a fault when no identity can decrypt a file.
 var ErrNoIdentity = errors.New("no age key fits")
+
+// SamePath reports whether two paths name the same value.
+func SamePath(a, b string) bool { return normalized(a) == normalized(b) }

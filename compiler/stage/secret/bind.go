@@ -28,6 +28,7 @@ const maxFile = 4 << 20
 type Files struct {
 	root  string
 	files par.Memo[string, readFile]
+	rules par.Memo[string, readRules] // by directory
 }
 
 // readFile is a SOPS file, or the error of reading it.
@@ -60,18 +61,14 @@ func (f *Files) File(name string) (*sops.File, error) {
 // checkRecipients compares the age recipients of a file with the rule for it in the nearest
 // .sops.yaml, if there is one.
 func (f *Files) checkRecipients(name string, file *sops.File) error {
-	rules, err := sops.FindRules(func(name string) ([]byte, error) { return Read(f.root, name) }, name)
-	if err != nil || rules == nil {
+	rule, err := f.rule(name)
+	if err != nil || rule == nil {
 		return err
-	}
-	rule := rules.For(name)
-	if rule == nil {
-		return nil
 	}
 	missing, surplus := sops.CompareRecipients(rule.Recipients, file.Recipients())
 	var faults diag.List
 	wrong := func(msg, hint string) {
-		faults.Add(&diag.Diag{At: []diag.Pos{{File: name}, rule.Pos}, Msg: msg, Hint: "run sops updatekeys " + name + hint})
+		faults.Add(&diag.Diag{At: []diag.Pos{{File: name}, rule.Pos}, Msg: msg, Hint: "run fleetc secret rotate " + name + hint})
 	}
 	if len(missing) > 0 {
 		wrong("the file is not encrypted for "+diag.Visible(strings.Join(missing, ", "), diag.MaxText)+", which the rule names", "")

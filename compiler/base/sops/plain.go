@@ -1,0 +1,83 @@
+package sops
+
+import (
+	"bytes"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Format is the form of a file, as far as it concerns encryption.
+type Format int
+
+const (
+	PlainFormat Format = iota // without metadata of SOPS
+	TreeFormat                // encrypted by SOPS, as YAML or JSON
+	OtherFormat               // encrypted by SOPS, as ENV or INI
+)
+
+// FormatOf returns the form of a file.
+func FormatOf(data []byte) Format {
+	for _, document := range documentsOf(data) {
+		if child(document, "sops") != nil {
+			return TreeFormat
+		}
+	}
+	if otherFormat.Match(data) {
+		return OtherFormat
+	}
+	return PlainFormat
+}
+
+// NamesFiles reports whether the rule is for files with certain paths, and not for all.
+func (r *Rule) NamesFiles() bool { return r.paths != nil }
+
+// Encrypts reports whether sops would encrypt a value of a file in plain text by the rule.
+func (r *Rule) Encrypts(data []byte) bool {
+	if r.keys == nil && r.suffix == "" {
+		return len(bytes.TrimSpace(data)) > 0
+	}
+	for _, document := range documentsOf(data) {
+		if r.encryptsBelow(document) {
+			return true
+		}
+	}
+	return false
+}
+
+// encryptsBelow reports whether a key below a node has values that the rule encrypts.
+func (r *Rule) encryptsBelow(n *yaml.Node) bool {
+	for i, e := range n.Content {
+		isKey := n.Kind == yaml.MappingNode && i%2 == 0
+		if isKey && r.encryptsKey(e.Value) && !isEmpty(n.Content[i+1]) || r.encryptsBelow(e) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Rule) encryptsKey(key string) bool {
+	if r.suffix != "" {
+		return strings.HasSuffix(key, r.suffix)
+	}
+	return r.keys.MatchString(key)
+}
+
+// documentsOf returns the top nodes of the documents of a YAML or JSON file; none for
+// another file.
+func documentsOf(data []byte) []*yaml.Node {
+	var out []*yaml.Node
+	if len(data) > maxSize {
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		document := &yaml.Node{}
+		if decoder.Decode(document) != nil {
+			return out
+		}
+		if len(document.Content) > 0 {
+			out = append(out, document.Content[0])
+		}
+	}
+}

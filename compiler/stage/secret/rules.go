@@ -1,0 +1,99 @@
+package secret
+
+import (
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/fleetc/fleetc/compiler/base/diag"
+	"github.com/fleetc/fleetc/compiler/base/git"
+	"github.com/fleetc/fleetc/compiler/base/sops"
+)
+
+// rule returns the rule for a file in the nearest .sops.yaml; nil if there is none.
+func (f *Files) rule(name string) (*sops.Rule, error) {
+	of := f.rules.Get(path.Dir(path.Clean(name)), func() readRules {
+		rules, err := sops.FindRules(func(name string) ([]byte, error) { return Read(f.root, name) }, name)
+		return readRules{rules, err}
+	})
+	return of.rules.For(name), of.err
+}
+
+// readRules are the rules for the files of a directory, or the error of reading them.
+type readRules struct {
+	rules *sops.Rules
+	err   error
+}
+
+// Recipients returns the age recipients that the rule for a file names, sorted. It returns
+// false for a file without a rule, and for a rule with other keys.
+func (f *Files) Recipients(name string) ([]string, bool, error) {
+	rule, err := f.rule(name)
+	if err != nil || rule == nil || len(rule.Others) > 0 || len(rule.Recipients) == 0 {
+		return nil, false, err
+	}
+	return rule.Recipients, true, nil
+}
+
+// Ruled returns the names of the files that the path_regex of a rule in a .sops.yaml
+// matches, sorted. Links, .git and cue.mod are left out.
+func (f *Files) Ruled() ([]string, error) {
+	var out []string
+	var faults diag.List
+	reported := map[error]bool{}
+	err := filepath.WalkDir(f.root, func(file string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(f.root, file)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		if e.IsDir() && (git.IsDotGit(name) || e.Name() == "cue.mod") {
+			return fs.SkipDir
+		}
+		if !e.Type().IsRegular() || e.Name() == sops.RulesFile {
+			return nil
+		}
+		rule, err := f.rule(name)
+		if err != nil && !reported[err] {
+			reported[err] = true
+			faults.Add(err)
+		}
+		if rule != nil && rule.NamesFiles() {
+			out = append(out, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, &diag.Diag{Msg: "the repository cannot be read: " + diag.Brief(err), Hint: "make its directories readable", Cause: err}
+	}
+	slices.Sort(out)
+	return out, faults.Err()
+}
+
+// Check returns the faults of a file: plain text in it that the rule for it encrypts, and
+// the faults of [Files.File] of one that SOPS has encrypted.
+func (f *Files) Check(name string) error {
+	data, err := Read(f.root, name)
+	if err != nil {
+		return err
+	}
+	switch sops.FormatOf(data) {
+	case sops.TreeFormat:
+		_, err := f.File(name)
+		return err
+	case sops.OtherFormat:
+		return nil
+	}
+	rule, err := f.rule(name)
+	if err != nil || rule == nil || !rule.NamesFiles() || !rule.Encrypts(data) {
+		return err
+	}
+	return &diag.Diag{
+		At: []diag.Pos{{File: name, Line: 1, Col: 1}, rule.Pos}, Msg: "the file is in plain text, and a rule of SOPS names it",
+		Hint: "encrypt it: sops encrypt --in-place " + name + "; if it was committed before, replace its values",
+	}
+}
