@@ -46,7 +46,7 @@ var doors = map[string][]string{
 	"github.com/spf13":                       {"cmd/fleetc"},
 	"k8s.io/client-go":                       {"compiler/deliver/cluster"},
 	"net/http":                               {"compiler/base/registry", "compiler/stage/chart", "compiler/deliver/export/oci", "compiler/deliver/cluster", "compiler/deliver/apply/actions"},
-	"os/exec":                                {"compiler/base/git", "compiler/deliver/apply/actions", "compiler/deliver/cluster", "compiler/deliver/secrets", "compiler/edit/importer"},
+	"os/exec":                                {"cmd/fleetc", "compiler/base/git", "compiler/deliver/apply/actions", "compiler/deliver/cluster", "compiler/deliver/secrets", "compiler/edit/importer"},
 	"filippo.io/age":                         {"compiler/base/sops", "compiler/deliver/secrets"},
 }
 

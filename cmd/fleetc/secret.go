@@ -24,13 +24,13 @@ and that layers declare under secrets, and with their SOPS files.`
 func newSecretCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "secret",
-		Short:   "List, set, check and rotate the secrets of the fleet",
+		Short:   "List, change and check the secrets of the fleet",
 		Long:    secretLong,
 		Example: "  fleetc secret list prod\n  fleetc secret set db prod\n  fleetc secret check",
 		Args:    noSubcommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSecretListCommand(o), newSecretSetCommand(o), newSecretCheckCommand(o), newSecretRotateCommand(o))
+	cmd.AddCommand(newSecretListCommand(o), newSecretSetCommand(o), newSecretEditCommand(o), newSecretCheckCommand(o), newSecretRotateCommand(o))
 	return cmd
 }
 
@@ -90,17 +90,7 @@ func newSecretSetCommand(o *options) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return clusterArgs(o)(cmd, args, text)
-			}
-			all, _ := query.Secrets(cmd.Context(), o.compiler())
-			var names []string
-			for _, s := range all {
-				names = append(names, s.Name)
-			}
-			return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: secretArgs(o),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			const most = 1 << 20
 			value, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), most+1))
@@ -124,6 +114,21 @@ func newSecretSetCommand(o *options) *cobra.Command {
 	}
 	outputFlag(cmd, &output, "text", "json")
 	return cmd
+}
+
+// secretArgs completes a secret, and then clusters.
+func secretArgs(o *options) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return clusterArgs(o)(cmd, args, text)
+		}
+		all, _ := query.Secrets(cmd.Context(), o.compiler())
+		var names []string
+		for _, s := range all {
+			names = append(names, s.Name)
+		}
+		return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // A setSecret is the output of secret set -o json.

@@ -20,6 +20,8 @@ type Editor struct {
 	file    *File
 	key     []byte
 	changed bool // whether the checksum must be computed again
+
+	comments map[string]string // ciphertexts of comments, by path and text; set by Document
 }
 
 // Edit decrypts a file for changes. The faults are those of [File.Decrypt]. The File must

@@ -54,9 +54,7 @@ func (e *Editor) reencryptTree(n *yaml.Node, keys []string, fresh encrypter) err
 	return nil
 }
 
-// reencryptComments encrypts the comments of a node with another data key. SOPS
-// authenticates a comment with the path of the map or list around it, which is a prefix of
-// the path of the node.
+// reencryptComments encrypts the comments of a node with another data key.
 func (e *Editor) reencryptComments(n *yaml.Node, keys []string, fresh encrypter) error {
 	var fault error
 	texts := []*string{&n.HeadComment, &n.LineComment, &n.FootComment}
@@ -65,12 +63,7 @@ func (e *Editor) reencryptComments(n *yaml.Node, keys []string, fresh encrypter)
 	}
 	for _, comment := range texts {
 		*comment = encryptedComment.ReplaceAllStringFunc(*comment, func(text string) string {
-			for length := len(keys); length >= 0; length-- {
-				aad := authenticated(keys[:length])
-				plain, err := open(text, e.key, aad)
-				if err != nil {
-					continue
-				}
+			if plain, aad, ok := e.comment(text, keys); ok {
 				sealed, err := fresh.seal(plain, "comment", aad)
 				if err != nil {
 					fault = err

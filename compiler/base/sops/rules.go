@@ -25,13 +25,12 @@ type Rules struct {
 
 // A Rule chooses the recipients of the files that its regular expression matches.
 type Rule struct {
-	Pos            diag.Pos
-	Recipients     []string // of age, sorted
-	Others         []string // names of its fields with other keys, sorted
-	EncryptedRegex string
-	paths          *regexp.Regexp // nil matches all
-	keys           *regexp.Regexp // of encrypted values; nil for all
-	suffix         string         // of the keys of encrypted values; empty for all
+	Pos        diag.Pos
+	Recipients []string       // of age, sorted
+	Others     []string       // names of its fields with other keys, sorted
+	paths      *regexp.Regexp // nil matches all
+	keys       *regexp.Regexp // of encrypted values; nil for all
+	suffix     string         // of the keys of encrypted values; empty for all
 }
 
 // creationRule is a rule as in the file. The other fields of ruleFields do not change
@@ -147,7 +146,7 @@ func parseRule(n *yaml.Node, at func(*yaml.Node) []diag.Pos) (*Rule, error) {
 	if err := n.Decode(&in); err != nil {
 		return nil, wrong(n, "", "the rule is not valid", "write path_regex as a text and age as a list of recipients")
 	}
-	rule.EncryptedRegex, rule.suffix = in.EncryptedRegex, in.Suffix
+	rule.suffix = in.Suffix
 	for _, re := range []struct {
 		field, text string
 		into        **regexp.Regexp

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -43,7 +44,7 @@ func TestRules(t *testing.T) {
 	key, other := publicKey(t, "key.txt"), publicKey(t, "other.txt")
 	both := []string{other, key}
 	for file, want := range map[string]*Rule{
-		"a/prod/x.yaml":      {Pos: diag.Pos{File: "a/.sops.yaml", Line: 4, Col: 5}, Recipients: both, EncryptedRegex: SecretFields},
+		"a/prod/x.yaml":      {Pos: diag.Pos{File: "a/.sops.yaml", Line: 4, Col: 5}, Recipients: both, keys: regexp.MustCompile(SecretFields)},
 		"a/prod/list.json":   {Pos: diag.Pos{File: "a/.sops.yaml", Line: 7, Col: 5}, Recipients: []string{key}},
 		"a/group.yaml":       {Pos: diag.Pos{File: "a/.sops.yaml", Line: 9, Col: 5}, Recipients: both, Others: []string{"pgp"}},
 		"a/shamir.yaml":      {Pos: diag.Pos{File: "a/.sops.yaml", Line: 15, Col: 5}, Others: []string{"key_groups"}},
