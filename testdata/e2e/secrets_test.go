@@ -261,6 +261,16 @@ func TestSecrets(t *testing.T) {
 	p.run("apply", "--yes").exits(p.place, 2) // kubectl owns the fields
 	p.run("apply", "--yes", "--force-conflicts").ok(p.place)
 
+	p.env = append(p.env, "EDITOR=true")
+	p.everyCommand()
+	p.env = p.env[:len(p.env)-1]
+
+	// The plan shows no value that the cluster has, also when the fleet has none there.
+	p.edit("environments/dev/env.cue", `"password = \(_db)"`, `"password = none"`)
+	p.edit("environments/dev/env.cue", `secretsIn: "ConfigMap/open": "the program reads no Secrets"`, "")
+	p.run("apply", "--dry-run", "-o", "json").exits(p.place, 1).says(p.place, "ConfigMap app/open")
+	p.run("diff", "--live", "--content").exits(p.place, 1).says(p.place, "ConfigMap app/open")
+
 	// A rollback needs neither key nor variable.
 	p.env = p.env[2:]
 	p.run("history", "dev/one").ok(p.place)

@@ -90,7 +90,7 @@ func (t Target) Compare(ctx context.Context) (*Comparison, error) {
 	}
 	slices.Sort(out.Releases)
 	out.Releases = slices.Compact(out.Releases)
-	out.SecretFields = t.secretFields()
+	out.SecretFields = p.allSecretFields()
 	return &out, err
 }
 

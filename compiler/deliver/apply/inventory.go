@@ -63,6 +63,10 @@ type Entry struct {
 	// unknown. It only saves dry runs.
 	Applied string `json:"applied,omitempty"`
 
+	// SecretFields are the fields beside the data of Secrets that have values of
+	// secrets, in lines, so that they are not shown when the object is removed.
+	SecretFields string `json:"secretFields,omitempty"`
+
 	// Completed is the digest of the content of a Job that has completed. The Job
 	// does not run again after its ttlSecondsAfterFinished has deleted it.
 	Completed string `json:"completed,omitempty"`

@@ -26,6 +26,7 @@ type planner struct {
 	digests          digests
 	bundleCRDs       map[schema.GroupVersionKind]*Item // CRDs of the bundle, by the kinds that they define
 	bundleNamespaces map[string]*Item                  // namespaces of the bundle
+	secretFields     map[string][][]string             // fields beside the data of Secrets that get values of secrets, by ID
 	handedOver       map[string]bool                   // Helm releases whose objects fleetc now applies, and these objects
 	hooks            map[string][]byte                 // packed hooks that run on deletion and must be stored, by release
 	schemas          *memo[schema.GroupVersion, *cluster.Schemas]
@@ -94,7 +95,7 @@ func (t Target) planAfter(ctx context.Context, earlier *Plan) (*Plan, error) {
 	plan := &Plan{
 		Cluster: t.Bundle.Cluster.ID, Server: t.Live.Server, UID: t.Live.UID, FirstApply: first, Bundle: t.Bundle.Digest,
 		Items: slices.Concat(p.items, hooks, removed), PruneLimit: t.pruneLimit(len(inventory.Objects)), inventory: p.inventory,
-		SecretFields: t.secretFields(), installedReleases: p.installed, UnusedAdoptFrom: p.unusedAdoptFrom(),
+		SecretFields: p.allSecretFields(), installedReleases: p.installed, UnusedAdoptFrom: p.unusedAdoptFrom(),
 	}
 	if current := inventory.Current(); current != nil {
 		plan.Current = current.Number
@@ -132,11 +133,11 @@ func (t Target) planner(inventory *Inventory) *planner {
 		inventory = &Inventory{Format: inventoryFormat, Fleet: t.Fleet, Cluster: t.Bundle.Cluster.ID, UID: t.Live.UID}
 	}
 	t.Live.Hide(health.Hider(t.secrets()))
-	digests, declared := digestsOf(t.Bundle), t.Bundle.Cluster.Releases
+	digests, declared, fields := digestsOf(t.Bundle), t.Bundle.Cluster.Releases, t.secretFields()
 	t.Bundle = t.withSecrets()
 	return &planner{
 		Target: t, declared: declared, inventory: inventory, recorded: inventory.entries(), digests: digests,
-		bundleCRDs: map[schema.GroupVersionKind]*Item{}, bundleNamespaces: map[string]*Item{}, handedOver: map[string]bool{},
+		bundleCRDs: map[schema.GroupVersionKind]*Item{}, bundleNamespaces: map[string]*Item{}, handedOver: map[string]bool{}, secretFields: fields,
 		schemas: &memo[schema.GroupVersion, *cluster.Schemas]{},
 	}
 }
@@ -249,7 +250,9 @@ func (p *planner) nextInventory(items []Item) *Inventory {
 	for _, it := range items {
 		in[it.ID] = true
 		if it.hook == nil && it.object != nil {
-			v.Objects = append(v.Objects, entryOf(it, it.uid))
+			e := entryOf(it, it.uid)
+			e.SecretFields = p.nextSecretFields(it)
+			v.Objects = append(v.Objects, e)
 		}
 	}
 	var others []Entry

@@ -3,7 +3,9 @@ package apply
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -69,6 +71,38 @@ func (t Target) secretFields() map[string][][]string {
 		}
 	}
 	return out
+}
+
+// allSecretFields returns the fields that get values of secrets, and those that have some
+// since an earlier apply, by ID of the object.
+func (p *planner) allSecretFields() map[string][][]string {
+	out := maps.Clone(p.secretFields)
+	for _, e := range p.inventory.Objects {
+		for text := range strings.Lines(e.SecretFields) {
+			if field, ok := fleet.ParseField(strings.TrimSuffix(text, "\n")); ok {
+				if out == nil {
+					out = map[string][][]string{}
+				}
+				out[e.id()] = append(slices.Clip(out[e.id()]), field)
+			}
+		}
+	}
+	return out
+}
+
+// nextSecretFields returns the fields of an object with values of secrets, as in an
+// [Entry]. An object that changes has those of the earlier apply, too, until it is known
+// to have the new content.
+func (p *planner) nextSecretFields(it Item) string {
+	var lines []string
+	for _, field := range p.secretFields[it.ID] {
+		lines = append(lines, fleet.FieldText(field)+"\n")
+	}
+	if it.Action != Unchanged {
+		lines = slices.AppendSeq(lines, strings.Lines(p.recorded[it.ID].SecretFields))
+	}
+	slices.Sort(lines)
+	return strings.Join(slices.Compact(lines), "")
 }
 
 // errorText returns the text of an API error about an object, without the values of
