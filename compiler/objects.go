@@ -39,7 +39,9 @@ func (f *Fleet) checkedObjects(ctx context.Context, c *fleet.Cluster) (rendered 
 	}
 	var faults diag.List
 	faults.Add(err)
-	faults.Add(secret.Check(c, slices.Concat(objs, rendered.hooks)))
+	derived, err := f.derivedSecrets(ctx, c, rendered)
+	faults.Add(err)
+	faults.Add(secret.Check(c, slices.Concat(objs, rendered.hooks), derived))
 	all, err := secret.External(c, slices.Concat(objs, rendered.hooks))
 	faults.Add(err)
 	objs = all[:len(objs)]

@@ -12,13 +12,14 @@ import (
 // renderings, because the chart calls a random function or reads the clock.
 type NondeterministicPart struct {
 	Object int      // index in the result's objects; -1 for an object of the second rendering only
+	Second int      // index in the objects of the second rendering; -1 for an object of the result only
 	ID     string   // of the object, as [fleet.Object.ID] returns it
 	Path   []string // keys and list indices of the field; empty for the whole object
 }
 
-// differences returns where two renderings of a release differ, in the order
+// Differences returns where two renderings of a release differ, in the order
 // of the first one's objects.
-func differences(first, second []fleet.Object) []NondeterministicPart {
+func Differences(first, second []fleet.Object) []NondeterministicPart {
 	var out []NondeterministicPart
 	pairs, added := match(first, second)
 	for i, o := range first {
@@ -27,14 +28,14 @@ func differences(first, second []fleet.Object) []NondeterministicPart {
 				continue
 			}
 			for _, path := range compare(nil, o.Object, second[j].Object) {
-				out = append(out, NondeterministicPart{Object: i, ID: o.ID(), Path: path})
+				out = append(out, NondeterministicPart{Object: i, Second: j, ID: o.ID(), Path: path})
 			}
 		} else {
-			out = append(out, NondeterministicPart{Object: i, ID: o.ID()})
+			out = append(out, NondeterministicPart{Object: i, Second: -1, ID: o.ID()})
 		}
 	}
 	for _, j := range added {
-		out = append(out, NondeterministicPart{Object: -1, ID: second[j].ID()})
+		out = append(out, NondeterministicPart{Object: -1, Second: j, ID: second[j].ID()})
 	}
 	return out
 }

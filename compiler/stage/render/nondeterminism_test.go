@@ -183,7 +183,7 @@ func TestDifferences(t *testing.T) {
 		{objects("a", "b"), objects("x", "b"), "0 metadata.name"},
 	} {
 		var got []string
-		for _, v := range differences(test.first, test.second) {
+		for _, v := range Differences(test.first, test.second) {
 			got = append(got, strings.TrimSpace(fmt.Sprintf("%d %s", v.Object, strings.Join(v.Path, "."))))
 		}
 		if strings.Join(got, ", ") != test.want {

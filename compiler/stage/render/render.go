@@ -92,7 +92,7 @@ func (j *job) nondeterministic(ctx context.Context, first []document, known map[
 		return nil, j.fault("chart %s fails in some renderings: %v", j.chart.Ref, err)
 	}
 	others, err := j.objects(docs)
-	return differences(objs, others), err
+	return Differences(objs, others), err
 }
 
 // objects returns the applied objects of the documents, and their faults.

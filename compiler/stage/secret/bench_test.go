@@ -44,7 +44,7 @@ func BenchmarkCheck(b *testing.B) {
 	})
 	b.Run("objects", func(b *testing.B) {
 		for b.Loop() {
-			if err := Check(c, objs); err != nil {
+			if err := Check(c, objs, nil); err != nil {
 				b.Fatal(err)
 			}
 		}

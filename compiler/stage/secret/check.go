@@ -13,9 +13,9 @@ import (
 // Check returns the faults of rendered objects that refer to secrets: references outside
 // of Secrets that the release does not allow, references that a chart invents, references
 // of values that no object has, and allowances that nothing needs. A chart that hashes or
-// encrypts a value loses its reference. In a cluster without secrets, only the data of
-// Secrets is checked.
-func Check(c *fleet.Cluster, objs []fleet.Object) error {
+// encrypts a value loses its reference; derived are the secrets with a fault for that
+// already, by release. In a cluster without secrets, only the data of Secrets is checked.
+func Check(c *fleet.Cluster, objs []fleet.Object, derived map[*fleet.Release][]string) error {
 	k := checker{cluster: c, needed: map[*fleet.Release]map[string]bool{}, found: map[*fleet.Release]map[string]bool{}}
 	for _, o := range objs {
 		if len(c.Secrets) > 0 || o.GetKind() == "Secret" {
@@ -23,7 +23,7 @@ func Check(c *fleet.Cluster, objs []fleet.Object) error {
 		}
 	}
 	for _, r := range c.Releases {
-		k.release(r)
+		k.release(r, derived[r])
 	}
 	return diag.In(c.ID, k.faults.Err())
 }
@@ -115,14 +115,14 @@ func (k *checker) invented(r *fleet.Release, fields []fleet.ReferringField) []st
 }
 
 // release checks the references in the values of a release, and its allowances.
-func (k *checker) release(r *fleet.Release) {
+func (k *checker) release(r *fleet.Release, derived []string) {
 	for _, ref := range valueReferences(r.Values, nil) {
-		if k.found[r][ref.name] {
+		if k.found[r][ref.name] || slices.Contains(derived, ref.name) {
 			continue
 		}
 		k.faults.Add(&diag.Diag{
 			At: []diag.Pos{ref.pos}, Path: r.Path("values", ref.path),
-			Msg:  fmt.Sprintf("no object has the value of the secret %s: the chart hashes, encrypts or ignores it", ref.name),
+			Msg:  fmt.Sprintf("no object has the value of the secret %s: the chart does not insert it", ref.name),
 			Hint: "name an existing Secret in the values instead, if the chart can read one; or remove the value",
 		})
 	}
